@@ -1,0 +1,12 @@
+# Every library npumesh stands on, found once. Debian names: launch/install_deps.
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(Protobuf REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+find_package(dnnl REQUIRED CONFIG)
+find_package(HWY REQUIRED CONFIG NAMES hwy)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)

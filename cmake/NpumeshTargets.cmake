@@ -1,0 +1,67 @@
+# npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...])
+# One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
+# complete list of what the folder may include; LIBRARIES names third-party targets.
+add_library(npumesh_flags INTERFACE)
+target_include_directories(npumesh_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/npumesh>)
+target_compile_features(npumesh_flags INTERFACE cxx_std_20)
+target_compile_options(npumesh_flags INTERFACE
+  $<BUILD_INTERFACE:-Wall -Wextra -Wno-missing-field-initializers>)
+if(NPUMESH_WERROR)
+  target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-Werror>)
+endif()
+if(NPUMESH_SANITIZE)
+  target_compile_options(npumesh_flags INTERFACE
+    $<BUILD_INTERFACE:-fsanitize=${NPUMESH_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined>)
+  target_link_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${NPUMESH_SANITIZE}>)
+endif()
+
+# Fused multiply-add would let two compilers round differently; results must be the same bits.
+target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
+
+function(npumesh_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    set(visibility PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(visibility INTERFACE)
+  endif()
+  add_library(npumesh::${name} ALIAS ${name})
+  target_link_libraries(${name} ${visibility} npumesh_flags ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES ${name})
+endfunction()
+
+# npumesh_test(<name> RING <1|2|3|4> LEVEL <smoke|ci|nightly> SOURCES ... DEPENDS ...
+#              [RANKS n] [TIMEOUT s] [ARGS ...])
+# Rings 1 and 2 are GoogleTest programs; ring 3 starts one with RANKS ranks under mpirun and brings
+# its own main. Ring 4 registers its own commands (tests/hosts).
+set(NPUMESH_MPIRUN ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
+    CACHE STRING "How tests start several ranks")
+
+function(npumesh_test name)
+  cmake_parse_arguments(ARG "" "RING;LEVEL;RANKS;TIMEOUT" "SOURCES;DEPENDS;ARGS" ${ARGN})
+  if(ARG_RING EQUAL 3 AND NOT NPUMESH_MPI_TESTS)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock)
+  if(ARG_RING EQUAL 3)
+    add_test(NAME ${name}
+             COMMAND ${NPUMESH_MPIRUN} -n ${ARG_RANKS} $<TARGET_FILE:${name}> ${ARG_ARGS})
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_RANKS})
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+                       LABELS "ring${ARG_RING};${ARG_LEVEL}")
+endfunction()

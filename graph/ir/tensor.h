@@ -1,0 +1,63 @@
+// Tensor: a type and its bytes on the host: constants, inputs, outputs.
+//
+// The bytes are shared between copies of a Tensor and are little-endian, in C order, packed. They may
+// live in memory of their own or in a mapped file.
+//
+// Thread-safety: as for a std::shared_ptr to the bytes.
+#ifndef NPUMESH_GRAPH_IR_TENSOR_H_
+#define NPUMESH_GRAPH_IR_TENSOR_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/shape.h"
+#include "runtime/base/mapped_file.h"
+
+namespace npumesh {
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined dtype, no bytes
+
+  // Zero-filled memory of its own, 64-byte aligned. REQUIRES: a static, checked type.
+  static Tensor Allocate(TensorType type);
+  // Takes over `bytes`, which must hold at least type.bytes(); checked by the caller.
+  static Tensor FromString(TensorType type, std::string bytes);
+  // [offset, offset + type.bytes()) of a mapped file; checked by the caller.
+  static Tensor FromFile(TensorType type, std::shared_ptr<const MappedFile> file, uint64_t offset);
+  // Copies `values` (as many as the shape has elements).
+  template <typename T>
+  static Tensor FromVector(TensorType type, const std::vector<T>& values) {
+    Tensor tensor = Allocate(std::move(type));
+    std::copy(values.begin(), values.end(), reinterpret_cast<T*>(tensor.mutable_data()));
+    return tensor;
+  }
+
+  const TensorType& type() const { return type_; }
+  DataType dtype() const { return type_.dtype; }
+  const Shape& shape() const { return type_.shape; }
+  int64_t elements() const { return type_.shape.elements(); }
+  uint64_t bytes() const { return type_.bytes(); }
+
+  const std::byte* data() const { return data_.get(); }
+  // REQUIRES: made by Allocate and not shared.
+  std::byte* mutable_data() { return const_cast<std::byte*>(data_.get()); }
+  template <typename T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_.get()), static_cast<size_t>(elements())};
+  }
+  // The same bytes under another type of equal size.
+  Tensor WithType(TensorType type) const;
+
+ private:
+  TensorType type_;
+  std::shared_ptr<const std::byte> data_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_IR_TENSOR_H_

@@ -1,0 +1,200 @@
+// Operator: what npumesh knows about one Ascend IR operator: schema, shape inference and kernel,
+// written side by side in the file of its family.
+//
+// Life of an operator in a graph:
+//   1. `OpContext` binds a node to the schema: ports by name, attributes with their defaults.
+//   2. `infer` computes the output types from input types and, where the operator needs them, from
+//      constant input values.
+//   3. `make_kernel` decides everything that shapes and constants decide and returns a Kernel.
+//   4. The engine calls `Kernel::Run` with addresses, once a step, without allocation.
+//
+// Slots: the inputs of a node in schema order, a dynamic input taking as many slots as it has tensors.
+// An optional input that is not fed keeps its slot, empty.
+#ifndef NPUMESH_GRAPH_OPS_OPERATOR_H_
+#define NPUMESH_GRAPH_OPS_OPERATOR_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "graph/ir/graph.h"
+#include "graph/ir/tensor.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+enum class PortKind : uint8_t { kRequired, kOptional, kDynamic };
+
+struct PortSpec {
+  std::string_view name;
+  PortKind kind = PortKind::kRequired;
+};
+
+// An attribute and its default; no default: required.
+struct AttrSpec {
+  std::string_view name;
+  std::optional<AttrValue> fallback;
+};
+
+struct OpSchema {
+  std::string_view type;
+  std::vector<PortSpec> inputs;
+  std::vector<PortSpec> outputs;
+  std::vector<AttrSpec> attrs;
+};
+
+// Gives collective operators their communicators.
+class GroupProvider {
+ public:
+  virtual ~GroupProvider() = default;
+  // The communicator for a graph's `group` attribute ("hccl_world_group", "tag=..;rank_list=0,1", or a
+  // name from model_relation_config.json). Collective over the group when it is first asked for.
+  virtual Result<Communicator*> Group(const std::string& group) = 0;
+  // Members of the group in group order and this rank's place in it; -1: not a member. Not collective.
+  struct Members {
+    std::vector<int> world_ranks;
+    int rank = -1;
+  };
+  virtual Result<Members> MembersOf(const std::string& group) = 0;
+};
+
+// Addresses of one execution. Absent optional inputs are null.
+struct KernelArgs {
+  const void* const* in;   // by slot
+  void* const* out;        // by output port
+  void* scratch = nullptr;  // Kernel::scratch_bytes() bytes, 64-byte aligned
+};
+
+// A kernel bound to shapes, attributes and constants.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // One thread at a time. Errors are run-time ones (index out of range, collective failure).
+  virtual Status Run(const KernelArgs& args) = 0;
+  virtual uint64_t scratch_bytes() const { return 0; }
+};
+
+// A kernel from a function object `Status(const KernelArgs&)`.
+template <typename Body>
+std::unique_ptr<Kernel> MakeKernel(Body body) {
+  class FunctionKernel final : public Kernel {
+   public:
+    explicit FunctionKernel(Body body) : body_(std::move(body)) {}
+    Status Run(const KernelArgs& args) override { return body_(args); }
+
+   private:
+    Body body_;
+  };
+  return std::make_unique<FunctionKernel>(std::move(body));
+}
+
+// A node, seen through its schema. Built by the engine (or a test), used by infer and make_kernel.
+class OpContext {
+ public:
+  // Binds `node` to `schema`. Errors (kCorrupt) name the node: a required input is not connected, a
+  // port or a required attribute is missing, an attribute is of another kind.
+  static Result<OpContext> Bind(const Node& node, const OpSchema& schema);
+
+  const Node& node() const { return *node_; }
+  const OpSchema& schema() const { return *schema_; }
+
+  // ---- inputs ----
+  int slots() const { return static_cast<int>(slot_types_.size()); }
+  // First slot of a port of the schema. REQUIRES: the schema has it.
+  int slot(std::string_view port) const;
+  // Tensors fed to a port: 0 or 1, or more for a dynamic one.
+  int count(std::string_view port) const;
+  bool has(int slot) const { return slot_inputs_[static_cast<size_t>(slot)] >= 0; }
+  bool has(std::string_view port) const { return count(port) > 0; }
+  // Index in node().inputs; -1: not fed.
+  int input_index(int slot) const { return slot_inputs_[static_cast<size_t>(slot)]; }
+  const TensorType& in(int slot) const { return slot_types_[static_cast<size_t>(slot)]; }
+  const TensorType& in(std::string_view port) const { return in(slot(port)); }
+  // The constant value of an input, or null when it is only known at run time.
+  const Tensor* value(int slot) const { return slot_values_[static_cast<size_t>(slot)]; }
+  // The integers of a constant input of dtype int32 or int64 (any shape). Error (kUnsupported) names the
+  // node and port when the value is not known at compile time.
+  Result<std::vector<int64_t>> Ints(std::string_view port) const;
+  // The single integer of a constant input.
+  Result<int64_t> Int(std::string_view port) const;
+
+  // ---- attributes, with the schema's defaults ----
+  // REQUIRES: the schema has the attribute (a programming error otherwise).
+  int64_t attr_int(std::string_view name) const;
+  float attr_float(std::string_view name) const;
+  bool attr_bool(std::string_view name) const;
+  std::string attr_string(std::string_view name) const;
+  std::vector<int64_t> attr_ints(std::string_view name) const;
+  // A dtype attribute (dt, or an int in runtime numbering). Error names node, attribute and number.
+  Result<DataType> attr_dtype(std::string_view name) const;
+
+  // ---- outputs ----
+  int outputs() const { return static_cast<int>(out_types_.size()); }
+  const TensorType& out(int port) const { return out_types_[static_cast<size_t>(port)]; }
+  void set_out(int port, TensorType type) { out_types_[static_cast<size_t>(port)] = std::move(type); }
+
+  // ---- where it runs ----
+  GroupProvider* groups() const { return groups_; }
+  int threads() const { return threads_; }
+
+  // Filled in by the engine before infer and make_kernel.
+  void set_in(int slot, TensorType type) { slot_types_[static_cast<size_t>(slot)] = std::move(type); }
+  void set_value(int slot, const Tensor* value) { slot_values_[static_cast<size_t>(slot)] = value; }
+  void set_groups(GroupProvider* groups) { groups_ = groups; }
+  void set_threads(int threads) { threads_ = threads; }
+
+  // "node \"Add_1\" (Add)": how every message of an operator begins.
+  std::string Who() const;
+
+ private:
+  const Node* node_ = nullptr;
+  const OpSchema* schema_ = nullptr;
+  std::vector<int> port_slot_;    // first slot of each schema input
+  std::vector<int> port_count_;   // tensors of each schema input
+  std::vector<int> slot_inputs_;  // node input index of each slot, -1: empty
+  std::vector<TensorType> slot_types_;
+  std::vector<const Tensor*> slot_values_;
+  std::vector<TensorType> out_types_;
+  GroupProvider* groups_ = nullptr;
+  int threads_ = 1;
+};
+
+using InferFn = std::function<Status(OpContext&)>;
+using MakeKernelFn = std::function<Result<std::unique_ptr<Kernel>>(const OpContext&)>;
+
+// Output `output` lives in the storage of input slot `slot` and the operator writes there.
+struct InPlace {
+  int output = 0;
+  int slot = 0;
+};
+
+struct Operator {
+  OpSchema schema;
+  InferFn infer;
+  MakeKernelFn make_kernel;  // null for operators that move no data: then `view` must be set
+
+  // Output 0 is the bytes of slot 0 under another shape (or dtype of equal total size): no work.
+  bool view = false;
+  // Outputs that alias an input the operator updates (Assign, caches).
+  std::vector<InPlace> in_place;
+  // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
+  std::vector<std::string_view> value_inputs;
+  // Element i of output 0 depends only on element i of inputs of equal size: the output may take over
+  // the storage of such an input when nobody else reads it.
+  bool elementwise = false;
+  // Meets other ranks: keeps node order among its group, and may not be folded or merged.
+  bool collective = false;
+  // Must run although nobody reads it (send, print).
+  bool side_effect = false;
+  // Gives the same outputs for the same inputs; false for random numbers.
+  bool pure = true;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_OPERATOR_H_

@@ -1,0 +1,121 @@
+#include "runtime/base/data_type.h"
+
+#include <array>
+
+namespace npumesh {
+namespace {
+
+struct Row {
+  DataType dtype;
+  int proto;
+  int bits;
+  std::string_view name;
+  std::string_view serial;
+};
+
+// One row a type, in runtime order. Never renumber: the values stand in files.
+constexpr std::array kRows = {
+    Row{DataType::kFloat, 1, 32, "float32", "DT_FLOAT"},
+    Row{DataType::kFloat16, 2, 16, "float16", "DT_FLOAT16"},
+    Row{DataType::kInt8, 3, 8, "int8", "DT_INT8"},
+    Row{DataType::kInt32, 7, 32, "int32", "DT_INT32"},
+    Row{DataType::kUint8, 4, 8, "uint8", "DT_UINT8"},
+    Row{DataType::kInt16, 5, 16, "int16", "DT_INT16"},
+    Row{DataType::kUint16, 6, 16, "uint16", "DT_UINT16"},
+    Row{DataType::kUint32, 9, 32, "uint32", "DT_UINT32"},
+    Row{DataType::kInt64, 8, 64, "int64", "DT_INT64"},
+    Row{DataType::kUint64, 10, 64, "uint64", "DT_UINT64"},
+    Row{DataType::kDouble, 12, 64, "float64", "DT_DOUBLE"},
+    Row{DataType::kBool, 11, 8, "bool", "DT_BOOL"},
+    Row{DataType::kString, 13, 0, "string", "DT_STRING"},
+    Row{DataType::kDualSubInt8, 14, 8, "dual_sub_int8", "DT_DUAL_SUB_INT8"},
+    Row{DataType::kDualSubUint8, 15, 8, "dual_sub_uint8", "DT_DUAL_SUB_UINT8"},
+    Row{DataType::kComplex64, 16, 64, "complex64", "DT_COMPLEX64"},
+    Row{DataType::kComplex128, 17, 128, "complex128", "DT_COMPLEX128"},
+    Row{DataType::kQint8, 18, 8, "qint8", "DT_QINT8"},
+    Row{DataType::kQint16, 19, 16, "qint16", "DT_QINT16"},
+    Row{DataType::kQint32, 20, 32, "qint32", "DT_QINT32"},
+    Row{DataType::kQuint8, 21, 8, "quint8", "DT_QUINT8"},
+    Row{DataType::kQuint16, 22, 16, "quint16", "DT_QUINT16"},
+    Row{DataType::kResource, 23, 64, "resource", "DT_RESOURCE"},
+    Row{DataType::kStringRef, 24, 0, "string_ref", "DT_STRING_REF"},
+    Row{DataType::kDual, 25, 40, "dual", "DT_DUAL"},
+    Row{DataType::kVariant, 26, 64, "variant", "DT_VARIANT"},
+    Row{DataType::kBfloat16, 27, 16, "bfloat16", "DT_BFLOAT16"},
+    Row{DataType::kUndefined, 0, 0, "undefined", "DT_UNDEFINED"},
+    Row{DataType::kInt4, 28, 4, "int4", "DT_INT4"},
+    Row{DataType::kUint1, 29, 1, "uint1", "DT_UINT1"},
+    Row{DataType::kInt2, 30, 2, "int2", "DT_INT2"},
+    Row{DataType::kUint2, 31, 2, "uint2", "DT_UINT2"},
+    Row{DataType::kComplex32, 32, 32, "complex32", "DT_COMPLEX32"},
+    Row{DataType::kHifloat8, 33, 8, "hifloat8", "DT_HIFLOAT8"},
+    Row{DataType::kFloat8E5M2, 34, 8, "float8_e5m2", "DT_FLOAT8_E5M2"},
+    Row{DataType::kFloat8E4M3Fn, 35, 8, "float8_e4m3fn", "DT_FLOAT8_E4M3FN"},
+    Row{DataType::kFloat8E8M0, 36, 8, "float8_e8m0", "DT_FLOAT8_E8M0"},
+    Row{DataType::kFloat6E3M2, 37, 6, "float6_e3m2", "DT_FLOAT6_E3M2"},
+    Row{DataType::kFloat6E2M3, 38, 6, "float6_e2m3", "DT_FLOAT6_E2M3"},
+    Row{DataType::kFloat4E2M1, 39, 4, "float4_e2m1", "DT_FLOAT4_E2M1"},
+    Row{DataType::kFloat4E1M2, 40, 4, "float4_e1m2", "DT_FLOAT4_E1M2"},
+    Row{DataType::kHifloat4, 41, 4, "hifloat4", "DT_HIFLOAT4"},
+};
+
+const Row* Find(DataType dtype) {
+  for (const Row& row : kRows) {
+    if (row.dtype == dtype) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view Name(DataType dtype) {
+  const Row* row = Find(dtype);
+  return row ? row->name : "unknown";
+}
+
+std::string_view SerialName(DataType dtype) {
+  const Row* row = Find(dtype);
+  return row ? row->serial : "DT_UNDEFINED";
+}
+
+int BitsOf(DataType dtype) {
+  const Row* row = Find(dtype);
+  return row ? row->bits : 0;
+}
+
+std::optional<uint64_t> BytesOf(DataType dtype, uint64_t count) {
+  const auto bits = static_cast<uint64_t>(BitsOf(dtype));
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  if (bits != 0 && count > (kLimit - 8) / bits) return std::nullopt;
+  return (count * bits + 7) / 8;
+}
+
+int ProtoNumber(DataType dtype) {
+  const Row* row = Find(dtype);
+  return row ? row->proto : 0;
+}
+
+std::optional<DataType> DataTypeFromProto(int number) {
+  for (const Row& row : kRows) {
+    if (row.proto == number) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DataType> DataTypeFromRuntime(int64_t number) {
+  for (const Row& row : kRows) {
+    if (static_cast<int64_t>(row.dtype) == number) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DataType> DataTypeFromName(std::string_view name) {
+  if (name == "DT_FLOAT32") return DataType::kFloat;
+  if (name == "DT_BF16") return DataType::kBfloat16;
+  for (const Row& row : kRows) {
+    if (row.name == name || row.serial == name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace npumesh

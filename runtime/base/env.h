@@ -1,0 +1,72 @@
+// Env: the one table of environment variables, read once and passed as a value.
+//
+// Our own variables start with NPUMESH_; those of the vendor's stack (HCCL_*, TNG_LOG_LEVEL) and of
+// launchers (LOCAL_WORLD_SIZE, RANK, WORLD_SIZE) keep their names. Every value is parsed strictly: a
+// typing error is an error that names variable, text and accepted range, never silently a value.
+// `npumesh doctor --env` and docs/env.md print `EnvTable()`.
+//
+// Thread-safety: an Env is immutable after construction.
+#ifndef NPUMESH_RUNTIME_BASE_ENV_H_
+#define NPUMESH_RUNTIME_BASE_ENV_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// One row of the manual.
+struct EnvVariable {
+  std::string_view name;
+  std::string_view accepted;
+  std::string_view fallback;  // what holds when it is unset
+  std::string_view meaning;
+};
+
+// Every variable that npumesh reads, in the order of the manual.
+std::span<const EnvVariable> EnvTable();
+
+// Seconds HCCL_EXEC_TIMEOUT uses for "wait for ever".
+inline constexpr std::chrono::seconds kNoTimeout{0};
+
+struct Env {
+  // NPUMESH_HBM_SIZE: device memory of a rank in bytes; unset: the SoC's size, cut to this rank's
+  // share of the memory that is really there.
+  std::optional<uint64_t> hbm_bytes;
+  // NPUMESH_NUM_THREADS: threads of one rank's kernels; 0: cores bound to the rank.
+  int num_threads = 0;
+  // NPUMESH_TOPOLOGY: hwloc synthetic description instead of the real machine ("numa:2 core:4 pu:1").
+  std::string topology;
+  // NPUMESH_SOFT_TIMEOUT: seconds after which a waiter says whom it waits for.
+  std::chrono::seconds soft_timeout{10};
+  // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused.
+  bool trace = false;
+  // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
+  std::string hccl_algo;
+  // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.
+  std::chrono::seconds connect_timeout{120};
+  // HCCL_EXEC_TIMEOUT: seconds a collective waits for its peers; 0: for ever.
+  std::chrono::seconds exec_timeout{1836};
+  // TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT.
+  int log_level = 3;
+  // Set by launchers; compared with the truth, never believed.
+  std::optional<int> local_world_size;  // LOCAL_WORLD_SIZE
+  std::optional<int> rank;              // RANK
+  std::optional<int> world_size;        // WORLD_SIZE
+
+  // Reads the environment of this process.
+  static Result<Env> FromProcess();
+
+  // Reads through `get`, which returns null for an unset variable. For tests.
+  static Result<Env> From(const std::function<const char*(const char*)>& get);
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_BASE_ENV_H_

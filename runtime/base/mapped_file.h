@@ -1,0 +1,33 @@
+// A file, or a range of one, mapped read-only and privately.
+#ifndef NPUMESH_RUNTIME_BASE_MAPPED_FILE_H_
+#define NPUMESH_RUNTIME_BASE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+class MappedFile {
+ public:
+  // Maps all of `path`, which must be a regular file. An empty file maps to size 0.
+  static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::byte* data() const { return data_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  MappedFile(const std::byte* data, uint64_t size) : data_(data), size_(size) {}
+  const std::byte* data_;
+  uint64_t size_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_BASE_MAPPED_FILE_H_

@@ -1,0 +1,87 @@
+// Waiting, bounded and polite.
+//
+// Ranks outnumber cores: a waiter spins for a moment, then yields its core, then sleeps for short
+// naps. A wait has a deadline and a `watch`, which is called every few milliseconds and may end the
+// wait with an error (a dead peer, a soft-limit report).
+#ifndef NPUMESH_RUNTIME_BASE_WAIT_H_
+#define NPUMESH_RUNTIME_BASE_WAIT_H_
+
+#include <sched.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "runtime/base/status.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace npumesh {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// A point in time after which waiting is an error; default: never.
+struct Deadline {
+  SteadyClock::time_point at = SteadyClock::time_point::max();
+
+  static Deadline Never() { return {}; }
+  static Deadline After(std::chrono::nanoseconds wait) { return {SteadyClock::now() + wait}; }
+  bool expired() const {
+    return at != SteadyClock::time_point::max() && SteadyClock::now() >= at;
+  }
+};
+
+inline void CpuRelax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// How long to insist before giving the core away. `ForCores` chooses by how crowded the node is.
+struct WaitPolicy {
+  int spins = 64;       // checks with a pause in between
+  int yields = 4096;    // checks with sched_yield in between; after that naps of `nap_ns`
+  int nap_ns = 50'000;
+  // Time between two calls of the watch.
+  std::chrono::milliseconds watch_every{50};
+
+  // `ranks` waiters share `cores` cores: when everybody has a core, spinning longer is cheaper than
+  // a system call; otherwise the core is needed by the one that is waited for.
+  static WaitPolicy ForCores(int ranks, int cores) {
+    WaitPolicy policy;
+    policy.spins = ranks <= cores ? 4096 : 32;
+    return policy;
+  }
+};
+
+// Waits until `ready()` is true. `watch()` returns a Status; an error ends the wait with it.
+template <typename Ready, typename Watch>
+Status WaitUntil(const WaitPolicy& policy, Ready&& ready, Watch&& watch) {
+  for (int i = 0; i < policy.spins; ++i) {
+    if (ready()) return Status();
+    CpuRelax();
+  }
+  auto next_watch = SteadyClock::now() + policy.watch_every;
+  for (int64_t i = 0;; ++i) {
+    if (ready()) return Status();
+    if (i < policy.yields) {
+      sched_yield();
+    } else {
+      const timespec nap{0, policy.nap_ns};
+      nanosleep(&nap, nullptr);
+    }
+    if ((i & 15) != 0 && i < policy.yields) continue;
+    const auto now = SteadyClock::now();
+    if (now < next_watch) continue;
+    next_watch = now + policy.watch_every;
+    if (Status status = watch(); !status.ok()) return ready() ? Status() : status;
+  }
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_BASE_WAIT_H_

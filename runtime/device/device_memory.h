@@ -1,0 +1,69 @@
+// DeviceMemory: the HBM of one simulated NPU, and the window onto the HBM of the other ranks of the
+// node (design: "HBM is memory that peers can read").
+//
+// One shared segment a rank, zero when fresh, taken from the system page by page as it is touched.
+// `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named to a
+// peer as an offset and read or written by it directly.
+//
+// Thread-safety: all members may be called from any thread.
+#ifndef NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
+#define NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "runtime/base/status.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+// HBM of the simulated SoC (Ascend 910B: 64 GiB).
+inline constexpr uint64_t kSocHbmBytes = uint64_t{64} << 30;
+inline constexpr uint64_t kHbmAlignment = 512;
+
+class DeviceMemory {
+ public:
+  // Collective over the ranks of the node. Size: env.hbm_bytes, or the SoC's cut to this rank's share
+  // of the available memory (cgroup limit included). Asking for more than there is: kOutOfMemory that
+  // says how much there is, how much was asked and that NPUMESH_HBM_SIZE changes it.
+  static Result<std::unique_ptr<DeviceMemory>> Create(World& world);
+
+  // Errors: kOutOfMemory with asked, free and total bytes. `bytes` 0 yields a valid unique pointer.
+  Result<void*> Allocate(uint64_t bytes);
+  // Errors: kInvalidArgument for a pointer that Allocate did not return.
+  Status Free(void* pointer);
+
+  // True when [pointer, pointer + bytes) lies inside this rank's HBM.
+  bool Contains(const void* pointer, uint64_t bytes) const;
+  // Offset of a pointer into this rank's HBM. REQUIRES: Contains(pointer, 0).
+  uint64_t OffsetOf(const void* pointer) const;
+  // The window: address here of `offset` in the HBM of `world_rank`; null on another node.
+  std::byte* PeerAddress(int world_rank, uint64_t offset) const;
+
+  uint64_t total_bytes() const { return segment_->bytes(); }
+  uint64_t used_bytes() const;
+  uint64_t peak_bytes() const;
+
+ private:
+  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank);
+
+  std::unique_ptr<NodeSegment> segment_;
+  std::byte* base_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, uint64_t> free_;  // offset -> bytes, no two neighbours
+  std::map<uint64_t, uint64_t> used_;  // offset -> bytes
+  uint64_t used_bytes_ = 0;
+  uint64_t peak_bytes_ = 0;
+};
+
+// Memory that one rank of `local_size` may take: the system's available bytes or the cgroup's
+// remaining limit, whichever is less, shared evenly, with an eighth left for everything else.
+uint64_t MemoryShare(int local_size);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_

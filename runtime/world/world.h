@@ -1,0 +1,97 @@
+// World: this rank among all ranks. Started once, shut down once, asked by everybody.
+//
+// A World knows who is who (world rank, node, local rank), owns the Transport, and keeps the *board*:
+// a page of shared memory in which every rank of the node publishes its process and, should it fail,
+// the reason. A rank that leaves with an error says so on the board first, so that nobody waits for it.
+//
+// Thread-safety: const members may be called from any thread; the rest by the owning thread.
+#ifndef NPUMESH_RUNTIME_WORLD_WORLD_H_
+#define NPUMESH_RUNTIME_WORLD_WORLD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/env.h"
+#include "runtime/base/status.h"
+#include "runtime/base/wait.h"
+#include "runtime/world/topology.h"
+#include "runtime/world/transport.h"
+
+namespace npumesh {
+
+class World {
+ public:
+  // Collective over all MPI processes. Starts MPI unless the host program has done so (then it is
+  // not finalised by us either). A process without a launcher becomes a world of one rank without
+  // MPI. Fails when LOCAL_WORLD_SIZE, RANK or WORLD_SIZE contradict the truth.
+  static Result<std::unique_ptr<World>> Start(const Env& env);
+
+  // Over a transport made by the caller. Collective over its ranks.
+  static Result<std::unique_ptr<World>> Start(const Env& env,
+                                              std::unique_ptr<Transport> transport);
+
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  int node() const { return node_of()[static_cast<size_t>(rank())]; }
+  int node_count() const { return node_count_; }
+  const std::vector<int>& node_of() const { return transport_->node_of(); }
+  // World ranks of this node, ascending; index in it is the local rank.
+  const std::vector<int>& local_ranks() const { return local_ranks_; }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return static_cast<int>(local_ranks_.size()); }
+
+  const Env& env() const { return env_; }
+  const Topology& topology() const { return topology_; }
+  const Placement& placement() const { return placement_; }
+  Transport& transport() { return *transport_; }
+  const WaitPolicy& wait_policy() const { return wait_policy_; }
+
+  // Says on the board that this rank leaves with an error. First call wins. Any thread.
+  void PublishFailure(const Status& status);
+
+  // kPeerLost naming rank and reason when `world_rank` is dead or has published a failure; else OK.
+  // Ranks of other nodes: OK (only messages tell). Any thread.
+  Status CheckPeer(int world_rank) const;
+
+  // CheckPeer over several ranks; the first failure, preferring a published reason over a death that
+  // may be its consequence.
+  Status CheckPeers(const std::vector<int>& world_ranks) const;
+
+  // Collective over all ranks: the orderly end.
+  Status Shutdown();
+
+ private:
+  struct Board;
+  World(const Env& env, std::unique_ptr<Transport> transport, Topology topology);
+  Status Introduce();
+  Status CheckLauncher() const;
+
+  Env env_;
+  std::unique_ptr<Transport> transport_;
+  Topology topology_;
+  Placement placement_;
+  WaitPolicy wait_policy_;
+  int node_count_ = 1;
+  int local_rank_ = 0;
+  std::vector<int> local_ranks_;
+  std::unique_ptr<NodeSegment> board_;
+  bool shut_down_ = false;
+};
+
+// Runs `body` on `ranks` threads, each with a World of its own over a shared ThreadTransport, and
+// returns one status for each rank. `node_sizes` splits the ranks over simulated nodes (in rank
+// order); empty: all on one node. Used by ring-2 tests and by programs with N devices in a process.
+std::vector<Status> RunRanks(int ranks, const Env& env,
+                             const std::function<Status(World&)>& body,
+                             const std::vector<int>& node_sizes = {});
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_WORLD_WORLD_H_
