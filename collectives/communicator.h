@@ -31,8 +31,8 @@ inline constexpr std::string_view kWorldGroup = "hccl_world_group";
 
 class Communicator {
  public:
-  // Collective over `world_ranks`, whose order defines the group ranks. `name` tells groups with equal
-  // members apart and stands in messages. Waits for the members up to env.connect_timeout.
+  // Collective over `world_ranks`, whose order defines the group ranks. `name` tells groups with
+  // equal members apart and stands in messages. Waits for the members up to env.connect_timeout.
   // Errors: kInvalidArgument (this rank is no member, a member is listed twice or does not exist);
   // kTimeout and kPeerLost naming the members that did not come.
   // `world` and `memory` must outlive the communicator.

@@ -1,5 +1,5 @@
-// CompiledModel: a graph with everything decided: types, order, addresses, kernels. And the Executor,
-// which walks its steps.
+// CompiledModel: a graph with everything decided: types, order, addresses, kernels. And the
+// Executor, which walks its steps.
 //
 // Compile is done for one set of input types (and, where shapes depend on them, input values); a
 // Session keeps one CompiledModel for each.
@@ -54,10 +54,10 @@ struct Step {
 // What a graph expects from its caller.
 struct InputSpec {
   std::string name;
-  int64_t index = 0;      // attribute `index`
-  TensorType declared;    // with unknown dimensions
-  bool ref = false;       // RefData: updated in place
-  bool host = false;      // small host scalar (device_type CPU)
+  int64_t index = 0;    // attribute `index`
+  TensorType declared;  // with unknown dimensions
+  bool ref = false;     // RefData: updated in place
+  bool host = false;    // small host scalar (device_type CPU)
 };
 
 // Inputs of the main graph sorted by index. Errors (kCorrupt): two inputs with one index.
@@ -68,13 +68,11 @@ class CompiledModel {
   // Compiles the main graph for inputs of these types; `values` gives, by position, the values of
   // inputs that shapes may depend on (others may be empty tensors).
   // Errors: kUnsupported with the complete list of operators that are missing or cannot be
-  // compiled, kInvalidArgument for an input of the wrong type or shape (names it, expected and seen).
-  static Result<std::unique_ptr<CompiledModel>> Compile(const Model& model,
-                                                        const OpRegistry& registry,
-                                                        const std::vector<TensorType>& input_types,
-                                                        const std::vector<Tensor>& values,
-                                                        GroupProvider* groups,
-                                                        const CompileOptions& options);
+  // compiled, kInvalidArgument for an input of the wrong type or shape (names it, expected and
+  // seen).
+  static Result<std::unique_ptr<CompiledModel>> Compile(
+      const Model& model, const OpRegistry& registry, const std::vector<TensorType>& input_types,
+      const std::vector<Tensor>& values, GroupProvider* groups, const CompileOptions& options);
 
   const std::vector<InputSpec>& inputs() const { return inputs_; }
   const std::vector<TensorType>& input_types() const { return input_types_; }
@@ -86,7 +84,8 @@ class CompiledModel {
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
-  // True for inputs whose values went into this compilation: another value needs another compilation.
+  // True for inputs whose values went into this compilation: another value needs another
+  // compilation.
   const std::vector<bool>& value_dependent() const { return value_dependent_; }
 
  private:

@@ -28,7 +28,8 @@ struct SaveOptions {
   // Permission 0400 of the finished file, as GE writes it; otherwise 0640.
   bool read_only = false;
 };
-// Binary ModelDef with everything a GE loader needs (air-format reference 2.7); deterministic bytes.
+// Binary ModelDef with everything a GE loader needs (air-format reference 2.7); deterministic
+// bytes.
 Status SaveAir(const Model& model, const std::string& path, const SaveOptions& options = {},
                FileSystem& fs = RealFileSystem());
 // The bytes SaveAir writes.

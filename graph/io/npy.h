@@ -12,8 +12,8 @@
 
 namespace npumesh {
 
-// Errors name the file: kNotFound, kCorrupt (header, size), kUnsupported (Fortran order, big endian,
-// objects).
+// Errors name the file: kNotFound, kCorrupt (header, size), kUnsupported (Fortran order, big
+// endian, objects).
 Result<Tensor> ReadNpy(const std::string& path);
 
 // Appears whole or not at all; overwrites.

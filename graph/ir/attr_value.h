@@ -1,8 +1,8 @@
 // AttrValue: the value of an attribute of a node, graph, model or descriptor.
 //
-// Mirrors the alternatives of ge.proto.AttrDef, one C++ type each, so that load -> save loses nothing.
-// Alternatives that npumesh does not interpret (symbolic expressions, unknown fields) are carried as
-// opaque bytes.
+// Mirrors the alternatives of ge.proto.AttrDef, one C++ type each, so that load -> save loses
+// nothing. Alternatives that npumesh does not interpret (symbolic expressions, unknown fields) are
+// carried as opaque bytes.
 #ifndef NPUMESH_GRAPH_IR_ATTR_VALUE_H_
 #define NPUMESH_GRAPH_IR_ATTR_VALUE_H_
 
@@ -24,7 +24,8 @@ class Graph;
 struct TensorDesc;
 using AttrMap = std::map<std::string, AttrValue>;
 
-// What AttrDef.list.val_type says; kNone on the name tables and on lists that older producers wrote.
+// What AttrDef.list.val_type says; kNone on the name tables and on lists that older producers
+// wrote.
 enum class ListKind : int32_t {
   kNone = 0,
   kString = 1,
@@ -87,9 +88,9 @@ struct OpaqueAttr {
 
 class AttrValue {
  public:
-  using Variant = std::variant<OpaqueAttr, int64_t, float, bool, std::string, BytesAttr, DataTypeAttr,
-                               TensorAttr, TensorDescAttr, ListAttr, NamedAttrs, ListListInt,
-                               ListListFloat>;
+  using Variant =
+      std::variant<OpaqueAttr, int64_t, float, bool, std::string, BytesAttr, DataTypeAttr,
+                   TensorAttr, TensorDescAttr, ListAttr, NamedAttrs, ListListInt, ListListFloat>;
   AttrValue() = default;
   AttrValue(Variant value) : value_(std::move(value)) {}  // NOLINT: implicit by design
 
@@ -99,9 +100,7 @@ class AttrValue {
   static AttrValue String(std::string v) {
     return Variant(std::in_place_type<std::string>, std::move(v));
   }
-  static AttrValue Type(DataType v) {
-    return Variant(DataTypeAttr{static_cast<int64_t>(v)});
-  }
+  static AttrValue Type(DataType v) { return Variant(DataTypeAttr{static_cast<int64_t>(v)}); }
   static AttrValue Ints(std::vector<int64_t> v) {
     ListAttr list;
     list.kind = ListKind::kInt;

@@ -1,8 +1,8 @@
 // Graph, Node, Model: the graph in memory, independent of any file format.
 //
 // A node's inputs are values, that is outputs of other nodes; control edges only order execution.
-// Node ids are positions in `Graph::nodes()` and stay valid until `Compact`; a removed node leaves a
-// tombstone. Collectives of one group run in node order even where no edge orders them.
+// Node ids are positions in `Graph::nodes()` and stay valid until `Compact`; a removed node leaves
+// a tombstone. Collectives of one group run in node order even where no edge orders them.
 //
 // Thread-safety: concurrent reads are safe; writing needs exclusive access.
 #ifndef NPUMESH_GRAPH_IR_GRAPH_H_
@@ -53,11 +53,11 @@ struct Node {
   std::string type;
   // One entry for each data port; nullopt: unconnected.
   std::vector<std::optional<Value>> inputs;
-  std::vector<NodeId> controls;  // predecessors without data
-  std::vector<TensorDesc> input_descs;   // as many as inputs
+  std::vector<NodeId> controls;         // predecessors without data
+  std::vector<TensorDesc> input_descs;  // as many as inputs
   std::vector<TensorDesc> output_descs;
-  AttrMap attrs;                        // without the name tables
-  std::vector<std::string> subgraphs;   // names in the Model
+  AttrMap attrs;                       // without the name tables
+  std::vector<std::string> subgraphs;  // names in the Model
   // Serialised OpDef that holds all other fields, unknown ones included.
   std::string opaque;
   bool removed = false;
@@ -94,7 +94,8 @@ class Graph {
   NodeId Find(std::string_view name) const;
   // Renames; kInvalidArgument when the name is taken.
   Status Rename(NodeId id, std::string name);
-  // Removes a node that nobody reads. REQUIRES: no value of it is an input or control of another node.
+  // Removes a node that nobody reads. REQUIRES: no value of it is an input or control of another
+  // node.
   void Remove(NodeId id);
   // Lets every reader of `from` read `to` instead.
   void ReplaceUses(Value from, Value to);
@@ -112,12 +113,13 @@ class Graph {
   std::string& opaque() { return opaque_; }
   const std::string& opaque() const { return opaque_; }
 
-  // Structure only: edges in range, ports match descriptors, names unique, no cycle. The error names
-  // node, port and what was expected.
+  // Structure only: edges in range, ports match descriptors, names unique, no cycle. The error
+  // names node, port and what was expected.
   Status Verify() const;
 
   // Nodes in an order in which every producer stands before its readers, otherwise in node order
-  // (the order of the file, kept where it is valid: StableRDFS). Error: kCorrupt names a node of a cycle.
+  // (the order of the file, kept where it is valid: StableRDFS). Error: kCorrupt names a node of a
+  // cycle.
   Result<std::vector<NodeId>> StableOrder() const;
 
  private:

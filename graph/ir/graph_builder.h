@@ -39,8 +39,8 @@ class GraphBuilder {
   // Weights in a file of raw little-endian elements.
   Value FileConstant(std::string name, TensorType type, std::string file_path);
 
-  // A node of any type; returns its output 0. An empty name becomes the type, then type_1, type_2...
-  // Output ports are y, or y0, y1, ... when there are several; `outputs` says how many.
+  // A node of any type; returns its output 0. An empty name becomes the type, then type_1,
+  // type_2... Output ports are y, or y0, y1, ... when there are several; `outputs` says how many.
   Value Op(std::string type, std::vector<Input> inputs, std::vector<Attr> attrs = {},
            std::string name = {}, int outputs = 1);
   // Output `port` of the node that made `value`.

@@ -37,8 +37,8 @@ class Shape {
   // Product of the dimensions. REQUIRES: is_static() and Check().ok().
   int64_t elements() const;
 
-  // Errors (kInvalidArgument): a dimension below -2, -2 beside others, or a product that does not fit
-  // into 63 bits (unknown dimensions count as 1).
+  // Errors (kInvalidArgument): a dimension below -2, -2 beside others, or a product that does not
+  // fit into 63 bits (unknown dimensions count as 1).
   Status Check() const;
 
   std::string ToString() const;  // "[2,4]", "[]" for a scalar, "[?]" for unknown rank, "-1" stays
@@ -47,7 +47,8 @@ class Shape {
   std::vector<int64_t> dims_;
 };
 
-// Axis in [0, rank): adds `rank` to a negative axis. Error (kInvalidArgument) names the axis and rank.
+// Axis in [0, rank): adds `rank` to a negative axis. Error (kInvalidArgument) names the axis and
+// rank.
 Result<int> NormalizeAxis(int64_t axis, int rank);
 
 // What two shapes broadcast to (ops reference 2.1, rule B). Both static. Error names both shapes.

@@ -1,7 +1,7 @@
 // Tensor: a type and its bytes on the host: constants, inputs, outputs.
 //
-// The bytes are shared between copies of a Tensor and are little-endian, in C order, packed. They may
-// live in memory of their own or in a mapped file.
+// The bytes are shared between copies of a Tensor and are little-endian, in C order, packed. They
+// may live in memory of their own or in a mapped file.
 //
 // Thread-safety: as for a std::shared_ptr to the bytes.
 #ifndef NPUMESH_GRAPH_IR_TENSOR_H_
@@ -27,6 +27,8 @@ class Tensor {
   static Tensor Allocate(TensorType type);
   // Takes over `bytes`, which must hold at least type.bytes(); checked by the caller.
   static Tensor FromString(TensorType type, std::string bytes);
+  // The same over bytes that others may share; `data()` need not be aligned.
+  static Tensor FromShared(TensorType type, std::shared_ptr<const std::string> bytes);
   // [offset, offset + type.bytes()) of a mapped file; checked by the caller.
   static Tensor FromFile(TensorType type, std::shared_ptr<const MappedFile> file, uint64_t offset);
   // Copies `values` (as many as the shape has elements).

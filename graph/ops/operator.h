@@ -8,8 +8,8 @@
 //   3. `make_kernel` decides everything that shapes and constants decide and returns a Kernel.
 //   4. The engine calls `Kernel::Run` with addresses, once a step, without allocation.
 //
-// Slots: the inputs of a node in schema order, a dynamic input taking as many slots as it has tensors.
-// An optional input that is not fed keeps its slot, empty.
+// Slots: the inputs of a node in schema order, a dynamic input taking as many slots as it has
+// tensors. An optional input that is not fed keeps its slot, empty.
 #ifndef NPUMESH_GRAPH_OPS_OPERATOR_H_
 #define NPUMESH_GRAPH_OPS_OPERATOR_H_
 
@@ -52,10 +52,12 @@ struct OpSchema {
 class GroupProvider {
  public:
   virtual ~GroupProvider() = default;
-  // The communicator for a graph's `group` attribute ("hccl_world_group", "tag=..;rank_list=0,1", or a
-  // name from model_relation_config.json). Collective over the group when it is first asked for.
+  // The communicator for a graph's `group` attribute ("hccl_world_group", "tag=..;rank_list=0,1",
+  // or a name from model_relation_config.json). Collective over the group when it is first asked
+  // for.
   virtual Result<Communicator*> Group(const std::string& group) = 0;
-  // Members of the group in group order and this rank's place in it; -1: not a member. Not collective.
+  // Members of the group in group order and this rank's place in it; -1: not a member. Not
+  // collective.
   struct Members {
     std::vector<int> world_ranks;
     int rank = -1;
@@ -65,8 +67,8 @@ class GroupProvider {
 
 // Addresses of one execution. Absent optional inputs are null.
 struct KernelArgs {
-  const void* const* in;   // by slot
-  void* const* out;        // by output port
+  const void* const* in;    // by slot
+  void* const* out;         // by output port
   void* scratch = nullptr;  // Kernel::scratch_bytes() bytes, 64-byte aligned
 };
 
@@ -117,8 +119,8 @@ class OpContext {
   const TensorType& in(std::string_view port) const { return in(slot(port)); }
   // The constant value of an input, or null when it is only known at run time.
   const Tensor* value(int slot) const { return slot_values_[static_cast<size_t>(slot)]; }
-  // The integers of a constant input of dtype int32 or int64 (any shape). Error (kUnsupported) names the
-  // node and port when the value is not known at compile time.
+  // The integers of a constant input of dtype int32 or int64 (any shape). Error (kUnsupported)
+  // names the node and port when the value is not known at compile time.
   Result<std::vector<int64_t>> Ints(std::string_view port) const;
   // The single integer of a constant input.
   Result<int64_t> Int(std::string_view port) const;
@@ -136,14 +138,18 @@ class OpContext {
   // ---- outputs ----
   int outputs() const { return static_cast<int>(out_types_.size()); }
   const TensorType& out(int port) const { return out_types_[static_cast<size_t>(port)]; }
-  void set_out(int port, TensorType type) { out_types_[static_cast<size_t>(port)] = std::move(type); }
+  void set_out(int port, TensorType type) {
+    out_types_[static_cast<size_t>(port)] = std::move(type);
+  }
 
   // ---- where it runs ----
   GroupProvider* groups() const { return groups_; }
   int threads() const { return threads_; }
 
   // Filled in by the engine before infer and make_kernel.
-  void set_in(int slot, TensorType type) { slot_types_[static_cast<size_t>(slot)] = std::move(type); }
+  void set_in(int slot, TensorType type) {
+    slot_types_[static_cast<size_t>(slot)] = std::move(type);
+  }
   void set_value(int slot, const Tensor* value) { slot_values_[static_cast<size_t>(slot)] = value; }
   void set_groups(GroupProvider* groups) { groups_ = groups; }
   void set_threads(int threads) { threads_ = threads; }
@@ -184,8 +190,8 @@ struct Operator {
   std::vector<InPlace> in_place;
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
   std::vector<std::string_view> value_inputs;
-  // Element i of output 0 depends only on element i of inputs of equal size: the output may take over
-  // the storage of such an input when nobody else reads it.
+  // Element i of output 0 depends only on element i of inputs of equal size: the output may take
+  // over the storage of such an input when nobody else reads it.
   bool elementwise = false;
   // Meets other ranks: keeps node order among its group, and may not be folded or merged.
   bool collective = false;

@@ -50,7 +50,7 @@ struct SessionOptions {
 };
 
 struct SessionStats {
-  RunStats run;            // sums over all steps
+  RunStats run;  // sums over all steps
   double compile_seconds = 0;
   uint64_t runs = 0;
   uint64_t peak_hbm_bytes = 0;
@@ -89,7 +89,7 @@ class Session {
   std::vector<InputSpec> inputs_;
   std::unique_ptr<GroupSet> groups_;
   std::map<std::string, std::unique_ptr<Plan>> plans_;  // by input signature
-  std::map<int, Tensor> refs_;                         // RefData values between runs, by position
+  std::map<int, Tensor> refs_;                          // RefData values between runs, by position
   SessionStats stats_;
 };
 

@@ -97,7 +97,9 @@ inline bool IsUnsignedInteger(DataType t) {
   return t == DataType::kUint8 || t == DataType::kUint16 || t == DataType::kUint32 ||
          t == DataType::kUint64;
 }
-inline bool IsInteger(DataType t) { return IsSignedInteger(t) || IsUnsignedInteger(t); }
+inline bool IsInteger(DataType t) {
+  return IsSignedInteger(t) || IsUnsignedInteger(t);
+}
 
 }  // namespace npumesh
 

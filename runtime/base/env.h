@@ -1,8 +1,8 @@
 // Env: the one table of environment variables, read once and passed as a value.
 //
 // Our own variables start with NPUMESH_; those of the vendor's stack (HCCL_*, TNG_LOG_LEVEL) and of
-// launchers (LOCAL_WORLD_SIZE, RANK, WORLD_SIZE) keep their names. Every value is parsed strictly: a
-// typing error is an error that names variable, text and accepted range, never silently a value.
+// launchers (LOCAL_WORLD_SIZE, RANK, WORLD_SIZE) keep their names. Every value is parsed strictly:
+// a typing error is an error that names variable, text and accepted range, never silently a value.
 // `npumesh doctor --env` and docs/env.md print `EnvTable()`.
 //
 // Thread-safety: an Env is immutable after construction.
@@ -41,7 +41,8 @@ struct Env {
   std::optional<uint64_t> hbm_bytes;
   // NPUMESH_NUM_THREADS: threads of one rank's kernels; 0: cores bound to the rank.
   int num_threads = 0;
-  // NPUMESH_TOPOLOGY: hwloc synthetic description instead of the real machine ("numa:2 core:4 pu:1").
+  // NPUMESH_TOPOLOGY: hwloc synthetic description instead of the real machine ("numa:2 core:4
+  // pu:1").
   std::string topology;
   // NPUMESH_SOFT_TIMEOUT: seconds after which a waiter says whom it waits for.
   std::chrono::seconds soft_timeout{10};

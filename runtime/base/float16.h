@@ -1,7 +1,8 @@
 // Float16 (IEEE binary16) and Bfloat16: storage types that convert to and from float.
 //
 // Conversion from float rounds to nearest, ties to even; overflow gives infinity; NaN stays NaN and
-// subnormals are kept. Arithmetic is done in float by whoever computes, so that a sum is rounded once.
+// subnormals are kept. Arithmetic is done in float by whoever computes, so that a sum is rounded
+// once.
 #ifndef NPUMESH_RUNTIME_BASE_FLOAT16_H_
 #define NPUMESH_RUNTIME_BASE_FLOAT16_H_
 
@@ -41,7 +42,7 @@ struct Float16 {
     const uint32_t f = std::bit_cast<uint32_t>(value);
     const auto sign = static_cast<uint16_t>((f >> 16) & 0x8000u);
     const uint32_t magnitude = f & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);  // NaN, quiet
+    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);   // NaN, quiet
     if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // >= 65520: inf
     if (magnitude < 0x38800000u) {
       // Below 2^-14 the result is subnormal: adding 0.5 aligns its last bit with float's last bit,

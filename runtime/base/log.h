@@ -2,8 +2,8 @@
 //
 // Line format (session reference 8.1), with the rank added by us behind the process name:
 //   [LEVEL] TORCHAIR(pid,process) rank r:YYYY-MM-DD-HH:MM:SS.mmm.uuu [file:line]tid text
-// A message of several lines repeats the prefix on each. A line is written with one write(2), so the
-// lines of several ranks never interleave. TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR
+// A message of several lines repeats the prefix on each. A line is written with one write(2), so
+// the lines of several ranks never interleave. TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR
 // (default), 4 EVENT; level 4 prints ERROR and EVENT only.
 //
 // Thread-safety: all functions may be called from any thread.
@@ -40,23 +40,23 @@ bool FirstTime(std::string_view text);
 
 }  // namespace npumesh
 
-#define NPUMESH_LOG(level, ...)                                                         \
-  do {                                                                                  \
-    if (::npumesh::LogEnabled(level))                                                   \
-      ::npumesh::WriteLog(level, {__FILE__, __LINE__}, ::fmt::format(__VA_ARGS__));     \
+#define NPUMESH_LOG(level, ...)                                                     \
+  do {                                                                              \
+    if (::npumesh::LogEnabled(level))                                               \
+      ::npumesh::WriteLog(level, {__FILE__, __LINE__}, ::fmt::format(__VA_ARGS__)); \
   } while (false)
 #define NPUMESH_DEBUG(...) NPUMESH_LOG(::npumesh::LogLevel::kDebug, __VA_ARGS__)
 #define NPUMESH_INFO(...) NPUMESH_LOG(::npumesh::LogLevel::kInfo, __VA_ARGS__)
 #define NPUMESH_WARNING(...) NPUMESH_LOG(::npumesh::LogLevel::kWarning, __VA_ARGS__)
 #define NPUMESH_ERROR(...) NPUMESH_LOG(::npumesh::LogLevel::kError, __VA_ARGS__)
 #define NPUMESH_EVENT(...) NPUMESH_LOG(::npumesh::LogLevel::kEvent, __VA_ARGS__)
-#define NPUMESH_WARNING_ONCE(...)                                                       \
-  do {                                                                                  \
-    if (::npumesh::LogEnabled(::npumesh::LogLevel::kWarning)) {                         \
-      if (const auto npumesh_text = ::fmt::format(__VA_ARGS__);                         \
-          ::npumesh::FirstTime(npumesh_text))                                           \
+#define NPUMESH_WARNING_ONCE(...)                                                               \
+  do {                                                                                          \
+    if (::npumesh::LogEnabled(::npumesh::LogLevel::kWarning)) {                                 \
+      if (const auto npumesh_text = ::fmt::format(__VA_ARGS__);                                 \
+          ::npumesh::FirstTime(npumesh_text))                                                   \
         ::npumesh::WriteLog(::npumesh::LogLevel::kWarning, {__FILE__, __LINE__}, npumesh_text); \
-    }                                                                                   \
+    }                                                                                           \
   } while (false)
 
 #endif  // NPUMESH_RUNTIME_BASE_LOG_H_

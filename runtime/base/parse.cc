@@ -35,8 +35,8 @@ Result<double> ParseDouble(std::string_view text, double min, double max, std::s
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || text.empty() || !std::isfinite(value) ||
-      value < min || value > max) {
+  if (error != std::errc() || rest != end || text.empty() || !std::isfinite(value) || value < min ||
+      value > max) {
     return Error(Code::kInvalidArgument, "{}: expected a number in [{}, {}], got \"{}\"", what, min,
                  max, text);
   }

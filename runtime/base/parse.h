@@ -19,7 +19,8 @@ Result<double> ParseDouble(std::string_view text, double min, double max, std::s
 // "1"/"true"/"on"/"yes" or "0"/"false"/"off"/"no", in any case.
 Result<bool> ParseBool(std::string_view text, std::string_view what);
 
-// Bytes: an integer with an optional unit K, M, G, T (powers of 1024; "KiB" and "KB" mean the same).
+// Bytes: an integer with an optional unit K, M, G, T (powers of 1024; "KiB" and "KB" mean the
+// same).
 Result<uint64_t> ParseBytes(std::string_view text, std::string_view what);
 
 }  // namespace npumesh

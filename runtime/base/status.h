@@ -1,8 +1,8 @@
 // Status and Result: how every function of npumesh says that it failed.
 //
 // Errors are values, never exceptions, because a rank that unwinds out of a collective leaves its
-// peers waiting. A message says who, what, where, expected and seen, and what to do next; each layer
-// that knows more adds it in front with `WithContext`.
+// peers waiting. A message says who, what, where, expected and seen, and what to do next; each
+// layer that knows more adds it in front with `WithContext`.
 //
 // Thread-safety: a Status may be read by several threads at once.
 #ifndef NPUMESH_RUNTIME_BASE_STATUS_H_
@@ -103,8 +103,8 @@ class [[nodiscard]] Result {
 #define NPUMESH_CONCAT(a, b) NPUMESH_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expr` is an error.
-#define NPUMESH_RETURN_IF_ERROR(expr)                         \
-  do {                                                        \
+#define NPUMESH_RETURN_IF_ERROR(expr)                                                           \
+  do {                                                                                          \
     if (::npumesh::Status npumesh_status = (expr); !npumesh_status.ok()) return npumesh_status; \
   } while (false)
 

@@ -28,9 +28,7 @@ struct Deadline {
 
   static Deadline Never() { return {}; }
   static Deadline After(std::chrono::nanoseconds wait) { return {SteadyClock::now() + wait}; }
-  bool expired() const {
-    return at != SteadyClock::time_point::max() && SteadyClock::now() >= at;
-  }
+  bool expired() const { return at != SteadyClock::time_point::max() && SteadyClock::now() >= at; }
 };
 
 inline void CpuRelax() {
@@ -43,8 +41,8 @@ inline void CpuRelax() {
 
 // How long to insist before giving the core away. `ForCores` chooses by how crowded the node is.
 struct WaitPolicy {
-  int spins = 64;       // checks with a pause in between
-  int yields = 4096;    // checks with sched_yield in between; after that naps of `nap_ns`
+  int spins = 64;     // checks with a pause in between
+  int yields = 4096;  // checks with sched_yield in between; after that naps of `nap_ns`
   int nap_ns = 50'000;
   // Time between two calls of the watch.
   std::chrono::milliseconds watch_every{50};

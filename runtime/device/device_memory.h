@@ -2,8 +2,8 @@
 // node (design: "HBM is memory that peers can read").
 //
 // One shared segment a rank, zero when fresh, taken from the system page by page as it is touched.
-// `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named to a
-// peer as an offset and read or written by it directly.
+// `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named
+// to a peer as an offset and read or written by it directly.
 //
 // Thread-safety: all members may be called from any thread.
 #ifndef NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
@@ -27,9 +27,10 @@ inline constexpr uint64_t kHbmAlignment = 512;
 
 class DeviceMemory {
  public:
-  // Collective over the ranks of the node. Size: env.hbm_bytes, or the SoC's cut to this rank's share
-  // of the available memory (cgroup limit included). Asking for more than there is: kOutOfMemory that
-  // says how much there is, how much was asked and that NPUMESH_HBM_SIZE changes it.
+  // Collective over the ranks of the node. Size: env.hbm_bytes, or the SoC's cut to this rank's
+  // share of the available memory (cgroup limit included). Asking for more than there is:
+  // kOutOfMemory that says how much there is, how much was asked and that NPUMESH_HBM_SIZE changes
+  // it.
   static Result<std::unique_ptr<DeviceMemory>> Create(World& world);
 
   // Errors: kOutOfMemory with asked, free and total bytes. `bytes` 0 yields a valid unique pointer.

@@ -19,7 +19,8 @@
 
 namespace npumesh {
 
-// A point in a stream, recorded once and waited for by hosts and other streams; may be recorded again.
+// A point in a stream, recorded once and waited for by hosts and other streams; may be recorded
+// again.
 class Event {
  public:
   Event();

@@ -41,8 +41,8 @@ class Topology {
   int core_count() const;
 
   // Spreads `local_size` ranks evenly over the NUMA nodes in proportion to their processors, and
-  // inside a node over its processors; with more ranks than processors ranks share them round robin.
-  // REQUIRES: 0 <= local_rank < local_size.
+  // inside a node over its processors; with more ranks than processors ranks share them round
+  // robin. REQUIRES: 0 <= local_rank < local_size.
   Placement Place(int local_rank, int local_size) const;
 
   // True when it was made from synthetic text: then nothing may really be bound.

@@ -66,8 +66,8 @@ class PlainGroup {
   // Byte counts and byte displacements, one for each rank of the group.
   virtual Status AllToAllV(const void* send, std::span<const uint64_t> send_bytes,
                            std::span<const uint64_t> send_at, void* recv,
-                           std::span<const uint64_t> recv_bytes,
-                           std::span<const uint64_t> recv_at, Deadline deadline) = 0;
+                           std::span<const uint64_t> recv_bytes, std::span<const uint64_t> recv_at,
+                           Deadline deadline) = 0;
   virtual Status Barrier(Deadline deadline) = 0;
 };
 

@@ -1,8 +1,9 @@
 // World: this rank among all ranks. Started once, shut down once, asked by everybody.
 //
-// A World knows who is who (world rank, node, local rank), owns the Transport, and keeps the *board*:
-// a page of shared memory in which every rank of the node publishes its process and, should it fail,
-// the reason. A rank that leaves with an error says so on the board first, so that nobody waits for it.
+// A World knows who is who (world rank, node, local rank), owns the Transport, and keeps the
+// *board*: a page of shared memory in which every rank of the node publishes its process and,
+// should it fail, the reason. A rank that leaves with an error says so on the board first, so that
+// nobody waits for it.
 //
 // Thread-safety: const members may be called from any thread; the rest by the owning thread.
 #ifndef NPUMESH_RUNTIME_WORLD_WORLD_H_
@@ -30,8 +31,7 @@ class World {
   static Result<std::unique_ptr<World>> Start(const Env& env);
 
   // Over a transport made by the caller. Collective over its ranks.
-  static Result<std::unique_ptr<World>> Start(const Env& env,
-                                              std::unique_ptr<Transport> transport);
+  static Result<std::unique_ptr<World>> Start(const Env& env, std::unique_ptr<Transport> transport);
 
   ~World();
   World(const World&) = delete;
@@ -60,8 +60,8 @@ class World {
   // Ranks of other nodes: OK (only messages tell). Any thread.
   Status CheckPeer(int world_rank) const;
 
-  // CheckPeer over several ranks; the first failure, preferring a published reason over a death that
-  // may be its consequence.
+  // CheckPeer over several ranks; the first failure, preferring a published reason over a death
+  // that may be its consequence.
   Status CheckPeers(const std::vector<int>& world_ranks) const;
 
   // Collective over all ranks: the orderly end.
@@ -88,8 +88,7 @@ class World {
 // Runs `body` on `ranks` threads, each with a World of its own over a shared ThreadTransport, and
 // returns one status for each rank. `node_sizes` splits the ranks over simulated nodes (in rank
 // order); empty: all on one node. Used by ring-2 tests and by programs with N devices in a process.
-std::vector<Status> RunRanks(int ranks, const Env& env,
-                             const std::function<Status(World&)>& body,
+std::vector<Status> RunRanks(int ranks, const Env& env, const std::function<Status(World&)>& body,
                              const std::vector<int>& node_sizes = {});
 
 }  // namespace npumesh

@@ -1,0 +1,56 @@
+#include "graph/ir/tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace npumesh {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+}  // namespace
+
+Tensor Tensor::Allocate(TensorType type) {
+  Tensor tensor;
+  const uint64_t bytes = type.bytes();
+  const uint64_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;  // never zero
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  std::memset(memory, 0, rounded);
+  tensor.data_ = std::shared_ptr<const std::byte>(
+      memory, [](const std::byte* p) { std::free(const_cast<std::byte*>(p)); });
+  tensor.type_ = std::move(type);
+  return tensor;
+}
+
+Tensor Tensor::FromString(TensorType type, std::string bytes) {
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  auto owner = std::make_shared<const std::string>(std::move(bytes));
+  tensor.data_ =
+      std::shared_ptr<const std::byte>(owner, reinterpret_cast<const std::byte*>(owner->data()));
+  return tensor;
+}
+
+Tensor Tensor::FromShared(TensorType type, std::shared_ptr<const std::string> bytes) {
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  const auto* data = reinterpret_cast<const std::byte*>(bytes->data());
+  tensor.data_ = std::shared_ptr<const std::byte>(std::move(bytes), data);
+  return tensor;
+}
+
+Tensor Tensor::FromFile(TensorType type, std::shared_ptr<const MappedFile> file, uint64_t offset) {
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  const std::byte* data = file->data() + offset;
+  tensor.data_ = std::shared_ptr<const std::byte>(std::move(file), data);
+  return tensor;
+}
+
+Tensor Tensor::WithType(TensorType type) const {
+  Tensor tensor = *this;
+  tensor.type_ = std::move(type);
+  return tensor;
+}
+
+}  // namespace npumesh
