@@ -86,7 +86,7 @@ class Transport {
   virtual Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) = 0;
 
   // Sends and receives at once with one peer; either side may be empty. Messages between two ranks
-  // with the same tag keep their order. Tags in [0, 2^15).
+  // with the same tag keep their order. Tags in [0, 2^14).
   virtual Status Exchange(int send_to, std::span<const std::byte> send, int recv_from,
                           std::span<std::byte> recv, int tag, Deadline deadline) = 0;
 

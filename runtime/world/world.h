@@ -10,7 +10,9 @@
 #define NPUMESH_RUNTIME_WORLD_WORLD_H_
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,14 +66,27 @@ class World {
   // that may be its consequence.
   Status CheckPeers(const std::vector<int>& world_ranks) const;
 
-  // Collective over all ranks: the orderly end.
+  // Memory of `world_rank` that the floor above lays out as it likes: zero at the start, shared
+  // with the ranks of the node; null for a rank of another node. `kSharedAreaBytes` long.
+  std::byte* shared_area(int world_rank) const;
+  static constexpr uint64_t kSharedAreaBytes = uint64_t{16} << 20;
+
+  // How often this was asked with `key` before. Ranks that make things in the same order number
+  // them alike. Any thread.
+  uint32_t NextOrdinal(uint64_t key);
+
+  // Collective over all ranks: the orderly end, also after an error that all ranks know of. Waits
+  // for the others at most `kFarewell`; a peer that is dead or does not come makes it a local end.
   Status Shutdown();
+  static constexpr std::chrono::seconds kFarewell{10};
 
  private:
   struct Board;
   World(const Env& env, std::unique_ptr<Transport> transport, Topology topology);
+  Board* board(int world_rank) const;
   Status Introduce();
   Status CheckLauncher() const;
+  Status AgreeOnStart(const Status& mine);
 
   Env env_;
   std::unique_ptr<Transport> transport_;
@@ -81,7 +96,9 @@ class World {
   int node_count_ = 1;
   int local_rank_ = 0;
   std::vector<int> local_ranks_;
-  std::unique_ptr<NodeSegment> board_;
+  std::unique_ptr<NodeSegment> segment_;
+  std::mutex ordinals_mutex_;
+  std::map<uint64_t, uint32_t> ordinals_;
   bool shut_down_ = false;
 };
 

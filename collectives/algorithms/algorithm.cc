@@ -1,0 +1,71 @@
+#include "collectives/algorithms/algorithm.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+
+namespace npumesh {
+
+std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return AllReduceTable();
+    case CollectiveKind::kAllGather:
+      return AllGatherTable();
+    case CollectiveKind::kReduceScatter:
+      return ReduceScatterTable();
+    case CollectiveKind::kBroadcast:
+      return BroadcastTable();
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kAllToAllV:
+      return AllToAllTable();
+    case CollectiveKind::kBarrier:
+    case CollectiveKind::kNone:
+      break;
+  }
+  return BarrierTable();
+}
+
+const Algorithm& Choose(CollectiveKind kind, const Facts& facts, std::string_view preferred,
+                        bool trace) {
+  const std::span<const Algorithm> table = AlgorithmsFor(kind);
+  const auto say = [&](const Algorithm& row, std::string_view verdict) {
+    if (trace) {
+      WriteLog(LogLevel::kInfo, {__FILE__, __LINE__},
+               fmt::format("{} of {} bytes: {}: {}", Name(kind), facts.bytes, row.name, verdict));
+    }
+  };
+  for (const Algorithm& row : table) {
+    if (row.name == preferred && row.why_not(facts).empty()) {
+      say(row, "taken, asked for by name");
+      return row;
+    }
+  }
+  for (const Algorithm& row : table) {
+    const std::string_view objection = row.why_not(facts);
+    say(row, objection.empty() ? "taken" : objection);
+    if (objection.empty()) return row;
+  }
+  return table.back();
+}
+
+std::string_view NoObjection(const Facts&) {
+  return "";
+}
+
+std::string_view UnlessInWindow(const Facts& facts) {
+  return facts.in_window ? "" : "the ranks do not share memory";
+}
+
+Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {
+  const uint64_t line = std::max<uint64_t>(1, 64 / element_bytes);
+  const uint64_t lines = (count + line - 1) / line;
+  const uint64_t n = static_cast<uint64_t>(size);
+  const uint64_t r = static_cast<uint64_t>(rank);
+  const uint64_t begin = std::min(count, lines / n * r * line + std::min(r, lines % n) * line);
+  const uint64_t next =
+      std::min(count, lines / n * (r + 1) * line + std::min(r + 1, lines % n) * line);
+  return {begin, next - begin};
+}
+
+}  // namespace npumesh

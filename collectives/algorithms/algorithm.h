@@ -1,0 +1,124 @@
+// Algorithms: for each collective an ordered table of ways to do it, best first, reference last.
+//
+// `why_not` says why a row cannot be taken; the first row that has no objection runs. It may look
+// only at `Facts`, which are equal on all ranks, so that all ranks take the same row. Steps and
+// bytes of each row: docs/algorithms.md.
+#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
+#define NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "collectives/contract/meeting.h"
+#include "collectives/contract/request.h"
+#include "collectives/reduce/reduce.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+// One collective as this rank was asked for it. Pointers lie in this rank's HBM.
+struct Call {
+  CollectiveKind kind = CollectiveKind::kNone;
+  DataType dtype = DataType::kFloat;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  uint64_t count = 0;  // elements, as in Communicator
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  // AllToAllV only: bytes and byte displacements by group rank.
+  std::span<const uint64_t> send_bytes, send_at, recv_bytes, recv_at;
+
+  uint64_t bytes() const { return *BytesOf(dtype, count); }
+};
+
+// What is equal on all ranks.
+struct Facts {
+  int size = 1;
+  bool in_window = false;  // all members share memory
+  uint64_t bytes = 0;      // Call::bytes()
+  bool reduces = false;    // FindReduce knows dtype and op, or nothing is reduced
+};
+
+// Largest message of the `small` rows.
+inline constexpr uint64_t kSmallBytes = 8192;
+
+// The group, as an algorithm sees it between Arrive and Depart.
+struct Members {
+  int rank = 0;
+  int size = 1;
+  World& world;
+  DeviceMemory& memory;
+  Meeting& meeting;
+  const std::vector<int>& world_ranks;
+  std::vector<std::byte>& scratch;  // kSmallBytes, kept between run and finish
+  Deadline deadline;
+
+  // In the window: a member's buffers as this process sees them.
+  const std::byte* send_of(int peer) const {
+    return memory.PeerAddress(world_ranks[static_cast<size_t>(peer)], meeting.send_offset(peer));
+  }
+  std::byte* recv_of(int peer) const {
+    return memory.PeerAddress(world_ranks[static_cast<size_t>(peer)], meeting.recv_offset(peer));
+  }
+};
+
+struct Algorithm {
+  std::string_view name;
+  std::string_view (*why_not)(const Facts&);          // empty: no objection
+  Status (*run)(const Call&, Members&);               // between Arrive and Depart
+  Status (*finish)(const Call&, Members&) = nullptr;  // after Depart; null: nothing left to do
+};
+
+// The table of a collective; the last row never refuses.
+std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind);
+
+// The first row that does not refuse; a row called `preferred` goes first when it does not refuse.
+// With `trace`, says for every row it passes why not.
+const Algorithm& Choose(CollectiveKind kind, const Facts& facts, std::string_view preferred,
+                        bool trace);
+
+// One table a collective; each in the file of its name.
+std::span<const Algorithm> AllReduceTable();
+std::span<const Algorithm> AllGatherTable();
+std::span<const Algorithm> ReduceScatterTable();
+std::span<const Algorithm> BroadcastTable();
+std::span<const Algorithm> AllToAllTable();  // AllToAll and AllToAllV
+std::span<const Algorithm> BarrierTable();
+
+// ---- parts of tables ----
+
+std::string_view NoObjection(const Facts&);
+std::string_view UnlessInWindow(const Facts& facts);
+
+// MPI's own collective (Transport::Group): reference in speed, fallback across nodes.
+Status MpiAllReduce(const Call&, Members&);
+Status MpiAllGather(const Call&, Members&);
+Status MpiReduceScatter(const Call&, Members&);
+Status MpiBroadcast(const Call&, Members&);
+Status MpiAllToAll(const Call&, Members&);
+Status MpiBarrier(const Call&, Members&);
+
+// The plainest way: everybody sends everything to everybody, and computes alone in rank order.
+Status ReferenceAllReduce(const Call&, Members&);
+Status ReferenceAllGather(const Call&, Members&);
+Status ReferenceReduceScatter(const Call&, Members&);
+Status ReferenceBroadcast(const Call&, Members&);
+Status ReferenceAllToAll(const Call&, Members&);
+
+// The elements that `rank` of `size` works on when `count` are shared out in whole cache lines.
+struct Slice {
+  uint64_t begin = 0;
+  uint64_t count = 0;
+};
+Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size);
+
+// Output bytes above which stores bypass the cache. Measured: tests/bench.
+inline constexpr uint64_t kStreamBytes = uint64_t{4} << 20;
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_

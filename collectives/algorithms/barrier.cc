@@ -1,0 +1,24 @@
+// Barrier: in the window meeting and leaving is all there is to it.
+#include <array>
+
+#include "collectives/algorithms/algorithm.h"
+
+namespace npumesh {
+namespace {
+
+Status Meet(const Call&, Members&) {
+  return Status();
+}
+
+constexpr std::array<Algorithm, 2> kTable = {{
+    {"direct", UnlessInWindow, Meet},
+    {"mpi", NoObjection, MpiBarrier},
+}};
+
+}  // namespace
+
+std::span<const Algorithm> BarrierTable() {
+  return kTable;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,68 @@
+// Meeting: where the ranks of a group meet for each collective, compare their requests and tell
+// each other where their buffers are.
+//
+// In a node the ranks meet in shared memory: every rank owns one *slot* for each group, with one
+// cache line that says "I have arrived at call s, with this fingerprint, my buffers are here" and
+// one that says "I am done with call s". Nobody leaves call s before everybody is done with it, so
+// a slot can be written again without looking. When members are on several nodes, the requests
+// travel as messages.
+//
+// Thread-safety: one collective at a time.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/contract/request.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+// Where one rank's buffers lie in its HBM, and for AllToAllV the blocks it sends to each member.
+struct Buffers {
+  uint64_t send_offset = 0;
+  uint64_t recv_offset = 0;
+  std::span<const uint64_t> send_bytes;  // by group rank; empty unless needed
+  std::span<const uint64_t> send_at;     // byte displacements, as many
+};
+
+class Meeting {
+ public:
+  // Groups of more ranks than this do not fit a slot and meet by messages.
+  static constexpr int kMaxSlotRanks = 512;
+
+  // Collective over the group, whose members are `world_ranks`. Waits up to env.connect_timeout.
+  // `world` must outlive the meeting.
+  static Result<std::unique_ptr<Meeting>> Open(World& world, const std::string& name,
+                                               const std::vector<int>& world_ranks);
+  virtual ~Meeting() = default;
+
+  // Collective. Waits for all, compares all. On disagreement every rank gets the same error, after
+  // which the meeting must not be used again.
+  virtual Status Arrive(const Request& request, const Buffers& buffers) = 0;
+  // Collective. Waits until all have called it: buffers belong to their owners again.
+  virtual Status Depart() = 0;
+
+  // True when the members share memory, and with it the next three calls have a meaning.
+  virtual bool in_window() const = 0;
+  // Between Arrive and Depart: the offsets group rank `peer` has named.
+  virtual uint64_t send_offset(int peer) const = 0;
+  virtual uint64_t recv_offset(int peer) const = 0;
+  // Block that `peer` sends to this rank in an AllToAllV.
+  virtual uint64_t block_bytes(int peer) const = 0;
+  virtual uint64_t block_at(int peer) const = 0;
+
+  // MPI's (or the transport's) own collectives over the group; made when first asked for.
+  // Collective.
+  virtual Result<PlainGroup*> Plain() = 0;
+
+  // Number of the next call.
+  virtual uint64_t sequence() const = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_

@@ -1,0 +1,188 @@
+#include "collectives/contract/request.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+namespace npumesh {
+namespace {
+
+template <size_t N>
+void CopyText(std::string_view text, char (&target)[N]) {
+  const size_t bytes = std::min(text.size(), N - 1);
+  std::memcpy(target, text.data(), bytes);
+  std::memset(target + bytes, 0, N - bytes);
+}
+
+template <size_t N>
+std::string_view Text(const char (&source)[N]) {
+  return {source, strnlen(source, N)};
+}
+
+// FNV-1a; small, and the same everywhere.
+uint64_t Mix(uint64_t hash, std::string_view bytes) {
+  for (const char c : bytes) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3u;
+  }
+  return hash;
+}
+template <typename T>
+uint64_t Mix(uint64_t hash, T value) {
+  return Mix(hash, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
+}
+
+// "HcomAllReduce_3" -> "HcomAllReduce"; other names stay.
+std::string_view WithoutNumber(std::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  const bool numbered = end != std::string_view::npos && end + 1 < name.size() && name[end] == '_';
+  return numbered ? name.substr(0, end) : name;
+}
+
+bool Reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+// A field that must agree, and how a person reads it.
+struct Field {
+  std::string_view name;
+  std::string (*text)(const Request&);
+};
+
+std::string TypeText(const Request& r) {
+  return std::string(Name(static_cast<DataType>(r.dtype)));
+}
+
+// In the order in which a difference explains most.
+constexpr std::array<Field, 7> kFields = {{
+    {"place in the sequence", [](const Request& r) { return fmt::format("{}", r.sequence); }},
+    {"kind", [](const Request& r) { return std::string(Name(r.kind)); }},
+    {"dtype", TypeText},
+    {"count", [](const Request& r) { return fmt::format("{}", r.count); }},
+    {"reduction",
+     [](const Request& r) {
+       return std::string(Reduces(r.kind) ? Name(static_cast<ReduceOp>(r.op)) : "none");
+     }},
+    {"root", [](const Request& r) { return fmt::format("{}", r.root); }},
+    {"operator", [](const Request& r) { return std::string(WithoutNumber(Text(r.node))); }},
+}};
+
+// The value most ranks have; the lowest rank's among equals.
+std::string MajorityOf(const std::vector<std::string>& values) {
+  std::map<std::string, int> votes;
+  for (const std::string& value : values) ++votes[value];
+  const std::string* best = &values[0];
+  for (const std::string& value : values) {
+    if (votes[value] > votes[*best]) best = &value;
+  }
+  return *best;
+}
+
+std::string Describe(const Request& r) {
+  const std::string node = r.node[0] ? fmt::format(" \"{}\"", Text(r.node)) : "";
+  if (r.kind == CollectiveKind::kBarrier) return fmt::format("{}{}", Name(r.kind), node);
+  std::string text = fmt::format("{}{} {}[{}]", Name(r.kind), node, TypeText(r), r.count);
+  if (Reduces(r.kind)) text += fmt::format(" {}", Name(static_cast<ReduceOp>(r.op)));
+  if (r.kind == CollectiveKind::kBroadcast) text += fmt::format(" root {}", r.root);
+  return text;
+}
+
+Status Refusal(const Request& r, int world_rank, std::string_view group) {
+  return Error(Code::kMismatch, "{} (group {}, call {}): rank {} cannot take part: {}", Describe(r),
+               group, r.sequence, world_rank, Text(r.refusal));
+}
+
+}  // namespace
+
+std::string_view Name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kNone:
+      return "nothing";
+    case CollectiveKind::kBarrier:
+      return "barrier";
+    case CollectiveKind::kAllReduce:
+      return "allreduce";
+    case CollectiveKind::kAllGather:
+      return "allgather";
+    case CollectiveKind::kReduceScatter:
+      return "reducescatter";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kAllToAll:
+      return "alltoall";
+    case CollectiveKind::kAllToAllV:
+      return "alltoallv";
+  }
+  return "unknown collective";
+}
+
+void Request::set_node(std::string_view name) {
+  CopyText(name, node);
+}
+
+void Request::set_refusal(std::string_view reason) {
+  refused = 1;
+  CopyText(reason, refusal);
+}
+
+uint64_t Fingerprint(const Request& r) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  hash = Mix(hash, r.kind);
+  hash = Mix(hash, r.dtype);
+  hash = Mix(hash, r.op);
+  hash = Mix(hash, r.root);
+  hash = Mix(hash, r.refused);
+  hash = Mix(hash, r.count);
+  hash = Mix(hash, r.sequence);
+  hash = Mix(hash, WithoutNumber(Text(r.node)));
+  return hash == 0 ? 1 : hash;
+}
+
+Status Compare(const std::vector<Request>& requests, const std::vector<int>& world_ranks,
+               std::string_view group) {
+  for (size_t r = 0; r < requests.size(); ++r) {
+    if (requests[r].refused) return Refusal(requests[r], world_ranks[r], group);
+  }
+  for (const Field& field : kFields) {
+    std::vector<std::string> values;
+    for (const Request& request : requests) values.push_back(field.text(request));
+    const std::string usual = MajorityOf(values);
+    std::vector<int> rest;
+    std::string deviations;
+    size_t witness = 0;
+    for (size_t r = 0; r < requests.size(); ++r) {
+      if (values[r] == usual) {
+        if (rest.empty()) witness = r;
+        rest.push_back(world_ranks[r]);
+      } else {
+        deviations +=
+            fmt::format("rank {} has {} ({}), ", world_ranks[r], values[r], Describe(requests[r]));
+      }
+    }
+    if (deviations.empty()) continue;
+    std::sort(rest.begin(), rest.end());
+    return Error(Code::kMismatch,
+                 "{} (group {}, call {}): {} differs: {}rank{} {} {} {}; compare what feeds this "
+                 "operator on those ranks",
+                 Describe(requests[witness]), group, requests[witness].sequence, field.name,
+                 deviations, rest.size() == 1 ? "" : "s", RangeText(rest),
+                 rest.size() == 1 ? "has" : "have", usual);
+  }
+  return Status();
+}
+
+std::string RangeText(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    if (!text.empty()) text += ",";
+    text +=
+        end == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,70 @@
+// Request: what one rank was asked to do in a collective, in a form that peers can read.
+//
+// A Request is published in shared memory or sent as a message, so it is fixed-width, has no
+// pointers and carries a version. `Fingerprint` condenses the fields that must agree; the rest is
+// for people.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_REQUEST_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_REQUEST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/data_type.h"
+#include "runtime/base/status.h"
+#include "runtime/world/transport.h"
+
+namespace npumesh {
+
+enum class CollectiveKind : uint32_t {
+  kNone = 0,
+  kBarrier = 1,
+  kAllReduce = 2,
+  kAllGather = 3,
+  kReduceScatter = 4,
+  kBroadcast = 5,
+  kAllToAll = 6,
+  kAllToAllV = 7,
+};
+std::string_view Name(CollectiveKind kind);  // "allreduce", ...
+
+struct Request {
+  static constexpr uint32_t kLayout = 1;
+  static constexpr size_t kNodeBytes = 120;
+  static constexpr size_t kRefusalBytes = 256;
+
+  uint32_t layout = kLayout;
+  CollectiveKind kind = CollectiveKind::kNone;
+  int32_t dtype = 0;     // DataType
+  uint32_t op = 0;       // ReduceOp
+  int32_t root = -1;     // group rank
+  uint32_t refused = 0;  // 1: this rank cannot take part; `refusal` says why
+  uint64_t count = 0;    // elements, as the caller named them
+  uint64_t sequence = 0;
+  char node[kNodeBytes] = {};        // operator name, cut to fit, zero-terminated
+  char refusal[kRefusalBytes] = {};  // zero-terminated
+
+  void set_node(std::string_view name);
+  void set_refusal(std::string_view reason);
+};
+static_assert(sizeof(Request) == 416);
+
+// Equal for two requests that may run together: kind, dtype, count, op, root, sequence and node
+// name. Names that only number operators of one type apart ("HcomAllReduce", "HcomAllReduce_3")
+// count as equal, because the ranks' graphs may number them differently. Never 0.
+uint64_t Fingerprint(const Request& request);
+
+// One line that says which rank deviates and how: kMismatch; OK when all agree. A rank that refused
+// to take part is named first, with its reason (kPeerLost on the others). `requests` by group rank;
+// `world_ranks` translates for people; `group` is the group's name. Every rank gets the same text
+// from the same requests.
+Status Compare(const std::vector<Request>& requests, const std::vector<int>& world_ranks,
+               std::string_view group);
+
+// "0-2,4": ascending numbers, runs joined.
+std::string RangeText(const std::vector<int>& numbers);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_REQUEST_H_

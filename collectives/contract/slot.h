@@ -1,0 +1,63 @@
+// Slot: the shared-memory layout by which the ranks of a node meet. Version 1.
+//
+//   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
+//
+// A key is 0 for a free slot, else the number under which all members look for the group. Each
+// cache line has one writer: the owner of the area.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "collectives/contract/meeting.h"
+#include "collectives/contract/request.h"
+
+namespace npumesh {
+
+inline constexpr size_t kCacheLine = 64;
+
+struct alignas(kCacheLine) Arrival {
+  // Written last, with release: whoever reads s with acquire sees the rest of call s.
+  std::atomic<uint64_t> sequence;
+  uint64_t fingerprint;
+  uint64_t send_offset;
+  uint64_t recv_offset;
+};
+
+struct alignas(kCacheLine) Departure {
+  // Release: everything this rank has read and written for call s stands before it.
+  std::atomic<uint64_t> sequence;
+};
+
+struct Slot {
+  Arrival arrival;
+  Departure departure;
+  alignas(kCacheLine) Request request;
+  alignas(kCacheLine) uint64_t send_bytes[Meeting::kMaxSlotRanks];
+  uint64_t send_at[Meeting::kMaxSlotRanks];
+};
+static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
+static_assert(sizeof(Slot) == 2 * kCacheLine + 448 + 2 * 4096);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+struct SlotDirectory {
+  static constexpr int kSlots = 1024;
+  std::atomic<uint64_t> keys[kSlots];
+};
+
+// The directory and slots in a rank's shared area.
+inline SlotDirectory* DirectoryOf(std::byte* area) {
+  return reinterpret_cast<SlotDirectory*>(area);
+}
+inline Slot* SlotOf(std::byte* area, int index) {
+  return reinterpret_cast<Slot*>(area + sizeof(SlotDirectory)) + index;
+}
+static_assert(sizeof(SlotDirectory) % kCacheLine == 0);
+static_assert(sizeof(SlotDirectory) + SlotDirectory::kSlots * sizeof(Slot) <=
+              World::kSharedAreaBytes);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_

@@ -1,0 +1,63 @@
+// Waiter: how a rank waits for the others of its group: it names whom it misses, warns once past
+// the soft limit, and gives up when a peer is lost or past the hard limit.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/base/wait.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+class Waiter {
+ public:
+  Waiter(World& world, std::string group, const std::vector<int>& world_ranks);
+
+  // Waits until `here(i)` is true for every group rank i. `what()` says what is waited in, for
+  // people; it is only asked when the wait grows long.
+  template <typename What, typename Here>
+  Status ForAll(What what, std::chrono::seconds limit, Here here) const;
+
+ private:
+  // Called while waiting; an error ends the wait.
+  Status Give(const std::vector<int>& missing, SteadyClock::time_point since, std::string_view what,
+              std::chrono::seconds limit, bool* said) const;
+
+  World& world_;
+  std::string group_;
+  std::vector<int> world_ranks_;
+};
+
+template <typename What, typename Here>
+Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here) const {
+  const size_t count = world_ranks_.size();
+  size_t next = 0;  // everybody before it is here
+  const auto ready = [&] {
+    while (next < count && here(next)) ++next;
+    return next == count;
+  };
+  if (ready()) return Status();
+  const auto since = SteadyClock::now();
+  bool said = false;
+  return WaitUntil(world_.wait_policy(), ready, [&]() -> Status {
+    std::vector<int> missing;
+    for (size_t i = next; i < count; ++i) {
+      if (!here(i)) missing.push_back(world_ranks_[i]);
+    }
+    if (missing.empty()) return Status();
+    return Give(missing, since, what(), limit, &said);
+  });
+}
+
+// The number under which the members of a group find each other; counts groups of equal name and
+// members. Never 0.
+uint64_t MeetingKey(World& world, const std::string& name, const std::vector<int>& world_ranks);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_

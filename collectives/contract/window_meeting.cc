@@ -1,0 +1,165 @@
+#include "collectives/contract/window_meeting.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/contract/slot.h"
+
+namespace npumesh {
+namespace {
+
+class WindowMeeting final : public Meeting {
+ public:
+  WindowMeeting(World& world, std::string name, std::vector<int> world_ranks)
+      : world_(world),
+        name_(std::move(name)),
+        world_ranks_(std::move(world_ranks)),
+        waiter_(world, name_, world_ranks_) {
+    const auto me = std::find(world_ranks_.begin(), world_ranks_.end(), world.rank());
+    rank_ = static_cast<size_t>(me - world_ranks_.begin());
+  }
+
+  ~WindowMeeting() override {
+    if (index_ < 0) return;
+    DirectoryOf(world_.shared_area(world_.rank()))->keys[index_].store(0);
+  }
+
+  // Takes a slot, announces it and finds the others'.
+  Status Meet() {
+    key_ = MeetingKey(world_, name_, world_ranks_);
+    NPUMESH_RETURN_IF_ERROR(ClaimSlot());
+    slots_.assign(world_ranks_.size(), nullptr);
+    const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(what, world_.env().connect_timeout,
+                                           [this](size_t i) { return FindSlot(i); }));
+    mine_ = slots_[rank_];
+    // Nobody uses a slot before everybody has found all of them.
+    NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers()));
+    return Depart();
+  }
+
+  Status Arrive(const Request& request, const Buffers& buffers) override {
+    const uint64_t call = sequence_;
+    mine_->request = request;
+    mine_->request.sequence = call;
+    const uint64_t fingerprint = Fingerprint(mine_->request);
+    mine_->arrival.fingerprint = fingerprint;
+    mine_->arrival.send_offset = buffers.send_offset;
+    mine_->arrival.recv_offset = buffers.recv_offset;
+    std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine_->send_bytes);
+    std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine_->send_at);
+    mine_->arrival.sequence.store(call, std::memory_order_release);
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
+                                           [this, call](size_t i) {
+                                             return slots_[i]->arrival.sequence.load(
+                                                        std::memory_order_acquire) >= call;
+                                           }));
+    bool agree = request.refused == 0;
+    for (const Slot* slot : slots_) agree = agree && slot->arrival.fingerprint == fingerprint;
+    return agree ? Status() : Disagree();
+  }
+
+  Status Depart() override {
+    const uint64_t call = sequence_++;
+    mine_->departure.sequence.store(call, std::memory_order_release);
+    return waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
+                          [this, call](size_t i) {
+                            return slots_[i]->departure.sequence.load(std::memory_order_acquire) >=
+                                   call;
+                          });
+  }
+
+  bool in_window() const override { return true; }
+  uint64_t send_offset(int peer) const override { return At(peer)->arrival.send_offset; }
+  uint64_t recv_offset(int peer) const override { return At(peer)->arrival.recv_offset; }
+  uint64_t block_bytes(int peer) const override { return At(peer)->send_bytes[rank_]; }
+  uint64_t block_at(int peer) const override { return At(peer)->send_at[rank_]; }
+  uint64_t sequence() const override { return sequence_; }
+
+  Result<PlainGroup*> Plain() override {
+    if (!plain_) {
+      NPUMESH_ASSIGN_OR_RETURN(
+          plain_, world_.transport().Group(world_ranks_, static_cast<uint32_t>(key_),
+                                           Deadline::After(world_.env().connect_timeout)));
+    }
+    return plain_.get();
+  }
+
+ private:
+  const Slot* At(int peer) const { return slots_[static_cast<size_t>(peer)]; }
+
+  std::string Where() const {
+    const std::string_view node(mine_->request.node);
+    return fmt::format("{} \"{}\", call {}", Name(mine_->request.kind), node, sequence_);
+  }
+
+  Status ClaimSlot() {
+    std::byte* area = world_.shared_area(world_.rank());
+    SlotDirectory* directory = DirectoryOf(area);
+    for (int i = 0; i < SlotDirectory::kSlots; ++i) {
+      uint64_t free = 0;
+      if (directory->keys[i].load(std::memory_order_relaxed) != 0) continue;
+      // `kClaimed` is no key that a peer looks for; the slot is reset before it is announced.
+      if (!directory->keys[i].compare_exchange_strong(free, kClaimed)) continue;
+      Slot* slot = SlotOf(area, i);
+      slot->arrival.sequence.store(0, std::memory_order_relaxed);
+      slot->departure.sequence.store(0, std::memory_order_relaxed);
+      directory->keys[i].store(key_, std::memory_order_release);
+      index_ = i;
+      return Status();
+    }
+    return Error(Code::kOutOfMemory,
+                 "group \"{}\": this rank is in {} groups already; destroy some", name_,
+                 SlotDirectory::kSlots);
+  }
+
+  bool FindSlot(size_t i) {
+    if (slots_[i] != nullptr) return true;
+    std::byte* area = world_.shared_area(world_ranks_[i]);
+    const SlotDirectory* directory = DirectoryOf(area);
+    for (int s = 0; s < SlotDirectory::kSlots; ++s) {
+      if (directory->keys[s].load(std::memory_order_acquire) != key_) continue;
+      slots_[i] = SlotOf(area, s);
+      return true;
+    }
+    return false;
+  }
+
+  // Everybody reads the same requests, so everybody says the same; nobody leaves before all have
+  // read.
+  Status Disagree() {
+    std::vector<Request> requests;
+    for (const Slot* slot : slots_) requests.push_back(slot->request);
+    const Status verdict = Compare(requests, world_ranks_, name_);
+    const Status left = Depart();
+    if (!verdict.ok()) return verdict;
+    return left.ok()
+               ? Error(Code::kInternal, "group \"{}\": fingerprints differ, requests do not", name_)
+               : left;
+  }
+
+  static constexpr uint64_t kClaimed = ~uint64_t{0};
+
+  World& world_;
+  const std::string name_;
+  const std::vector<int> world_ranks_;
+  Waiter waiter_;
+  size_t rank_ = 0;
+  uint64_t key_ = 0;
+  int index_ = -1;
+  Slot* mine_ = nullptr;
+  std::vector<Slot*> slots_;
+  uint64_t sequence_ = 1;
+  std::unique_ptr<PlainGroup> plain_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Meeting>> OpenWindowMeeting(World& world, const std::string& name,
+                                                   const std::vector<int>& world_ranks) {
+  auto meeting = std::make_unique<WindowMeeting>(world, name, world_ranks);
+  NPUMESH_RETURN_IF_ERROR(meeting->Meet());
+  return std::unique_ptr<Meeting>(std::move(meeting));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,66 @@
+// Shared memory without a name: what both transports build their node segments from.
+#ifndef NPUMESH_RUNTIME_WORLD_MAPPING_H_
+#define NPUMESH_RUNTIME_WORLD_MAPPING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/world/transport.h"
+
+namespace npumesh {
+
+// A file descriptor with an end.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  ~UniqueFd() { Reset(); }
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void Reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// `bytes` of zero memory in an anonymous file; pages are taken when touched.
+Result<UniqueFd> MakeSharedMemory(std::string_view label, uint64_t bytes);
+
+// A shared, writable mapping of a whole descriptor. Touched lazily, huge pages where granted.
+class Mapping {
+ public:
+  static Result<std::shared_ptr<Mapping>> Map(const UniqueFd& fd, uint64_t bytes);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  Mapping(std::byte* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
+  std::byte* data_;
+  uint64_t bytes_;
+};
+
+// A NodeSegment over one mapping for each world rank (null: another node).
+std::unique_ptr<NodeSegment> MakeNodeSegment(std::vector<std::shared_ptr<Mapping>> parts,
+                                             uint64_t bytes);
+
+uint64_t RoundUpToPages(uint64_t bytes);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_WORLD_MAPPING_H_

@@ -1,0 +1,46 @@
+// What the mpi_*.cc files share: one communicator, one mutex, waiting that ends. The only header of
+// npumesh with MPI types; no other folder includes it.
+#ifndef NPUMESH_RUNTIME_WORLD_MPI_CALLS_H_
+#define NPUMESH_RUNTIME_WORLD_MPI_CALLS_H_
+
+#include <mpi.h>
+
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/wait.h"
+#include "runtime/world/transport.h"
+
+namespace npumesh {
+
+// The text MPI has for `code`, as a Status; OK for MPI_SUCCESS.
+Status MpiStatus(int code, std::string_view what);
+
+// Shared by the transport and its groups.
+// Thread-safety: hold `mutex` around every MPI call.
+struct MpiCalls {
+  MPI_Comm comm = MPI_COMM_NULL;  // all ranks, ours alone
+  std::mutex mutex;
+  // Ends a wait for `world_ranks` with kPeerLost when one of them is known to be dead.
+  std::function<Status(std::span<const int> world_ranks)> check;
+
+  // Waits until all requests are done. An error leaves none of them pending on our side.
+  Status Wait(std::vector<MPI_Request>& requests, std::span<const int> world_ranks,
+              Deadline deadline, std::string_view what);
+};
+
+// A datatype of `bytes` bytes, of any size: MPI counts are ints, this one's count is 1.
+// Hold the mutex; free with MPI_Type_free.
+int MakeBytesType(uint64_t bytes, MPI_Datatype* type);
+
+// A PlainGroup over `comm`, which it frees.
+std::unique_ptr<PlainGroup> MakeMpiGroup(std::shared_ptr<MpiCalls> calls, MPI_Comm comm,
+                                         std::vector<int> world_ranks);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_WORLD_MPI_CALLS_H_

@@ -1,0 +1,259 @@
+#include "runtime/world/mpi_transport.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "runtime/base/log.h"
+#include "runtime/world/descriptor_exchange.h"
+#include "runtime/world/mpi_calls.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int kHandshakeTag = 1 << 14;  // above the tags of callers
+
+// Notices the end of a process, also as a zombie and after its number has been given away again.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(int process) : fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+  bool gone() const {
+    pollfd entry{fd_.get(), POLLIN, 0};
+    return !fd_ || poll(&entry, 1, 0) > 0;
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(std::shared_ptr<MpiCalls> calls, bool owns_mpi, std::chrono::seconds connect_timeout)
+      : calls_(std::move(calls)), owns_mpi_(owns_mpi), connect_timeout_(connect_timeout) {
+    MPI_Comm_rank(calls_->comm, &rank_);
+    MPI_Comm_size(calls_->comm, &size_);
+    calls_->check = [this](std::span<const int> world_ranks) { return CheckAlive(world_ranks); };
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const std::vector<int>& node_of() const override { return node_of_; }
+
+  // Collective over all ranks: learns who shares memory and meets them.
+  Status Meet() {
+    MPI_Comm node = MPI_COMM_NULL;
+    NPUMESH_RETURN_IF_ERROR(MpiStatus(
+        MPI_Comm_split_type(calls_->comm, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type"));
+    int local_size = 0;
+    int leader = rank_;
+    MPI_Comm_size(node, &local_size);
+    MPI_Bcast(&leader, 1, MPI_INT, 0, node);
+    std::vector<int> leaders(static_cast<size_t>(size_));
+    MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, calls_->comm);
+    NumberNodes(leaders);
+    Status status = OpenExchange(node, local_size);
+    MPI_Comm_free(&node);
+    return status;
+  }
+
+  Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) override {
+    bytes = RoundUpToPages(bytes);
+    NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
+    NPUMESH_ASSIGN_OR_RETURN(
+        const std::vector<UniqueFd> fds,
+        exchange_->AllGather(fd, Deadline::After(connect_timeout_), [this](int peer) {
+          const int world_rank = local_ranks_[static_cast<size_t>(peer)];
+          return CheckAlive(std::span(&world_rank, 1));
+        }));
+    std::vector<std::shared_ptr<Mapping>> parts(static_cast<size_t>(size_));
+    for (size_t i = 0; i < local_ranks_.size(); ++i) {
+      const auto world_rank = static_cast<size_t>(local_ranks_[i]);
+      const bool mine = local_ranks_[i] == rank_;
+      NPUMESH_ASSIGN_OR_RETURN(parts[world_rank], Mapping::Map(mine ? fd : fds[i], bytes));
+      if (!mine && !watches_.contains(local_ranks_[i])) {
+        watches_.try_emplace(local_ranks_[i], exchange_->process_of(static_cast<int>(i)));
+      }
+    }
+    return MakeNodeSegment(std::move(parts), bytes);
+  }
+
+  Status Exchange(int send_to, std::span<const std::byte> send, int recv_from,
+                  std::span<std::byte> recv, int tag, Deadline deadline) override {
+    std::vector<MPI_Request> requests;
+    std::array<MPI_Datatype, 2> types = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+    std::vector<int> peers;
+    {
+      std::lock_guard lock(calls_->mutex);
+      if (recv_from >= 0) {
+        MakeBytesType(recv.size(), &types[0]);
+        MPI_Irecv(recv.data(), 1, types[0], recv_from, tag, calls_->comm, &requests.emplace_back());
+        peers.push_back(recv_from);
+      }
+      if (send_to >= 0) {
+        MakeBytesType(send.size(), &types[1]);
+        MPI_Isend(send.data(), 1, types[1], send_to, tag, calls_->comm, &requests.emplace_back());
+        peers.push_back(send_to);
+      }
+    }
+    Status status = calls_->Wait(requests, peers, deadline, "MPI message");
+    std::lock_guard lock(calls_->mutex);
+    for (MPI_Datatype& type : types) {
+      if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
+    }
+    return status;
+  }
+
+  Result<std::unique_ptr<PlainGroup>> Group(const std::vector<int>& world_ranks, uint32_t key,
+                                            Deadline deadline) override {
+    NPUMESH_RETURN_IF_ERROR(Gather(world_ranks, key, deadline));
+    std::lock_guard lock(calls_->mutex);
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_group(calls_->comm, &all);
+    MPI_Group_incl(all, static_cast<int>(world_ranks.size()), world_ranks.data(), &members);
+    const int code = MPI_Comm_create_group(
+        calls_->comm, members, kHandshakeTag + static_cast<int>(key % kHandshakeTag), &comm);
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+    NPUMESH_RETURN_IF_ERROR(MpiStatus(code, "MPI_Comm_create_group"));
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return MakeMpiGroup(calls_, comm, world_ranks);
+  }
+
+  PeerState Probe(int world_rank) const override {
+    if (world_rank == rank_) return PeerState::kAlive;
+    const auto it = watches_.find(world_rank);
+    if (it == watches_.end()) return PeerState::kUnknown;
+    return it->second.gone() ? PeerState::kGone : PeerState::kAlive;
+  }
+
+  Status Shutdown(Deadline deadline) override {
+    std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);
+    {
+      std::lock_guard lock(calls_->mutex);
+      NPUMESH_RETURN_IF_ERROR(MpiStatus(MPI_Ibarrier(calls_->comm, &requests[0]), "farewell"));
+    }
+    NPUMESH_RETURN_IF_ERROR(calls_->Wait(requests, local_ranks_, deadline, "farewell"));
+    std::lock_guard lock(calls_->mutex);
+    MPI_Comm_free(&calls_->comm);
+    return owns_mpi_ ? MpiStatus(MPI_Finalize(), "MPI_Finalize") : Status();
+  }
+
+ private:
+  void NumberNodes(const std::vector<int>& leaders) {
+    std::map<int, int> number;  // leader -> node; leaders come in ascending rank
+    for (int leader : leaders) number.try_emplace(leader, 0);
+    int next = 0;
+    for (auto& [leader, node] : number) node = next++;
+    for (int r = 0; r < size_; ++r) {
+      const int leader = leaders[static_cast<size_t>(r)];
+      node_of_.push_back(number[leader]);
+      if (leader == leaders[static_cast<size_t>(rank_)]) local_ranks_.push_back(r);
+    }
+  }
+
+  Status OpenExchange(MPI_Comm node, int local_size) {
+    NPUMESH_ASSIGN_OR_RETURN(DescriptorExchange opened, DescriptorExchange::Open());
+    exchange_ = std::make_unique<DescriptorExchange>(std::move(opened));
+    using Address = std::array<char, DescriptorExchange::kAddressBytes>;
+    Address mine{};
+    std::copy_n(exchange_->address().c_str(),
+                std::min(exchange_->address().size(), mine.size() - 1), mine.data());
+    std::vector<Address> all(static_cast<size_t>(local_size));
+    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(),
+                  static_cast<int>(mine.size()), MPI_CHAR, node);
+    std::vector<std::string> addresses;
+    for (const Address& address : all) addresses.emplace_back(address.data());
+    const auto me = std::find(local_ranks_.begin(), local_ranks_.end(), rank_);
+    exchange_->Introduce(std::move(addresses), static_cast<int>(me - local_ranks_.begin()));
+    return Status();
+  }
+
+  Status CheckAlive(std::span<const int> world_ranks) const {
+    for (int r : world_ranks) {
+      if (Probe(r) == PeerState::kGone) return Error(Code::kPeerLost, "rank {} has ended", r);
+    }
+    return Status();
+  }
+
+  // Everybody is here: MPI_Comm_create_group itself would wait for ever.
+  Status Gather(const std::vector<int>& world_ranks, uint32_t key, Deadline deadline) {
+    const int first = world_ranks[0];
+    uint32_t token = key;
+    const auto bytes = std::as_writable_bytes(std::span(&token, 1));
+    if (rank_ != first) {
+      NPUMESH_RETURN_IF_ERROR(Exchange(first, bytes, -1, {}, kHandshakeTag, deadline));
+      return Exchange(-1, {}, first, bytes, kHandshakeTag, deadline);
+    }
+    for (size_t i = 1; i < world_ranks.size(); ++i) {
+      NPUMESH_RETURN_IF_ERROR(Exchange(-1, {}, world_ranks[i], bytes, kHandshakeTag, deadline));
+    }
+    for (size_t i = 1; i < world_ranks.size(); ++i) {
+      NPUMESH_RETURN_IF_ERROR(Exchange(world_ranks[i], bytes, -1, {}, kHandshakeTag, deadline));
+    }
+    return Status();
+  }
+
+  std::shared_ptr<MpiCalls> calls_;
+  const bool owns_mpi_;
+  const std::chrono::seconds connect_timeout_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::vector<int> node_of_;
+  std::vector<int> local_ranks_;
+  std::unique_ptr<DescriptorExchange> exchange_;
+  std::map<int, ProcessWatch> watches_;  // by world rank; this node's peers
+};
+
+}  // namespace
+
+bool StartedByLauncher() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized) return true;
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout) {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (finalized) {
+    return Error(Code::kInvalidArgument,
+                 "MPI was started and finished in this process already; a "
+                 "world can be started once");
+  }
+  if (!initialized) {
+    int provided = 0;
+    NPUMESH_RETURN_IF_ERROR(
+        MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+  }
+  auto calls = std::make_shared<MpiCalls>();
+  NPUMESH_RETURN_IF_ERROR(MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, &calls->comm), "MPI_Comm_dup"));
+  MPI_Comm_set_errhandler(calls->comm, MPI_ERRORS_RETURN);
+  auto transport = std::make_unique<MpiTransport>(calls, !initialized, connect_timeout);
+  NPUMESH_RETURN_IF_ERROR(transport->Meet());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+std::string MpiLibraryVersion() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string_view all(text, static_cast<size_t>(length));
+  return std::string(all.substr(0, all.find(',')));
+}
+
+}  // namespace npumesh

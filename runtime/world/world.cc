@@ -1,0 +1,196 @@
+#include "runtime/world/world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "runtime/base/log.h"
+#include "runtime/world/mpi_transport.h"
+#include "runtime/world/thread_transport.h"
+
+namespace npumesh {
+namespace {
+
+enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
+
+constexpr uint64_t kBoardBytes = 4096;
+
+}  // namespace
+
+// One rank's page on the board. Written by its owner, read by the ranks of the node.
+struct World::Board {
+  static constexpr uint32_t kLayout = 1;
+  static constexpr size_t kTextBytes = 2048;
+
+  uint32_t layout;  // kLayout; a peer built from other sources says something else
+  int32_t process;  // as its owner sees it
+  std::atomic<uint32_t> state;
+  std::atomic<uint32_t> claimed;  // a failure is being written; the first one wins
+  uint32_t code;                  // Code of the failure; published by `state`
+  uint32_t text_bytes;
+  char text[kTextBytes];
+};
+
+Result<std::unique_ptr<World>> World::Start(const Env& env) {
+  std::unique_ptr<Transport> transport;
+  if (StartedByLauncher()) {
+    NPUMESH_ASSIGN_OR_RETURN(transport, MakeMpiTransport(env.connect_timeout));
+  } else {
+    transport = MakeThreadTransport(MakeThreadFabric(1, {}, env.connect_timeout), 0);
+  }
+  SetLogRank(transport->size() > 1 ? transport->rank() : -1);
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<World> world, Start(env, std::move(transport)));
+  const bool room_for_all = world->topology_.cpu_count() >= world->local_size();
+  if (world->local_size() > 1 && room_for_all && !world->topology_.synthetic()) {
+    if (Status bound = BindThread(world->placement_.cpus); !bound.ok()) {
+      NPUMESH_INFO("not bound to processors: {}", bound.message());
+    }
+  }
+  return world;
+}
+
+Result<std::unique_ptr<World>> World::Start(const Env& env, std::unique_ptr<Transport> transport) {
+  Result<Topology> topology =
+      env.topology.empty() ? Topology::Detect() : Topology::FromSynthetic(env.topology);
+  Status mine = topology.status();
+  std::unique_ptr<World> world(
+      new World(env, std::move(transport), topology.ok() ? *std::move(topology) : Topology()));
+  NPUMESH_RETURN_IF_ERROR(world->Introduce());
+  if (mine.ok()) mine = world->CheckLauncher();
+  NPUMESH_RETURN_IF_ERROR(world->AgreeOnStart(mine));
+  world->placement_ = world->topology_.Place(world->local_rank_, world->local_size());
+  world->wait_policy_ = WaitPolicy::ForCores(world->local_size(), world->topology_.cpu_count());
+  return world;
+}
+
+World::World(const Env& env, std::unique_ptr<Transport> transport, Topology topology)
+    : env_(env), transport_(std::move(transport)), topology_(std::move(topology)) {
+  const std::vector<int>& nodes = node_of();
+  node_count_ = static_cast<int>(std::set<int>(nodes.begin(), nodes.end()).size());
+  for (int r = 0; r < size(); ++r) {
+    if (nodes[static_cast<size_t>(r)] != node()) continue;
+    if (r == rank()) local_rank_ = static_cast<int>(local_ranks_.size());
+    local_ranks_.push_back(r);
+  }
+}
+
+World::~World() = default;
+
+World::Board* World::board(int world_rank) const {
+  return reinterpret_cast<Board*>(segment_->part(world_rank));
+}
+
+std::byte* World::shared_area(int world_rank) const {
+  std::byte* part = segment_->part(world_rank);
+  return part ? part + kBoardBytes : nullptr;
+}
+
+// Shares the board with the ranks of the node.
+Status World::Introduce() {
+  static_assert(sizeof(Board) <= kBoardBytes);
+  static_assert(std::atomic<uint32_t>::is_always_lock_free);
+  NPUMESH_ASSIGN_OR_RETURN(segment_, transport_->Share("board", kBoardBytes + kSharedAreaBytes));
+  Board* mine = board(rank());
+  mine->layout = Board::kLayout;
+  mine->process = static_cast<int32_t>(getpid());
+  return Status();
+}
+
+// What a launcher told us against what is true.
+Status World::CheckLauncher() const {
+  if (env_.local_world_size && *env_.local_world_size != local_size()) {
+    return Error(
+        Code::kInvalidArgument,
+        "LOCAL_WORLD_SIZE is {}, but {} rank(s) share memory on this node; set it to {} or "
+        "unset it",
+        *env_.local_world_size, local_size(), local_size());
+  }
+  if (env_.world_size && *env_.world_size != size()) {
+    return Error(Code::kInvalidArgument, "WORLD_SIZE is {}, but {} rank(s) were started; unset it",
+                 *env_.world_size, size());
+  }
+  if (env_.rank && *env_.rank != rank()) {
+    return Error(Code::kInvalidArgument, "RANK is {}, but this is rank {}; unset it", *env_.rank,
+                 rank());
+  }
+  return Status();
+}
+
+// Every rank starts, or none does.
+Status World::AgreeOnStart(const Status& mine) {
+  if (!mine.ok()) PublishFailure(mine);
+  if (mine.ok()) board(rank())->state.store(kRunning, std::memory_order_release);
+  if (size() == 1) return mine;
+  std::vector<int> everyone(static_cast<size_t>(size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const Deadline deadline = Deadline::After(env_.connect_timeout);
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<PlainGroup> group,
+                           transport_->Group(everyone, 0, deadline));
+  const auto code = static_cast<uint8_t>(mine.code());
+  std::vector<uint8_t> codes(everyone.size());
+  NPUMESH_RETURN_IF_ERROR(group->AllGather(&code, codes.data(), 1, deadline));
+  if (!mine.ok()) return mine;
+  NPUMESH_RETURN_IF_ERROR(CheckPeers(local_ranks_));
+  for (int r : everyone) {
+    if (codes[static_cast<size_t>(r)] != 0) {
+      return Error(Code::kPeerLost, "rank {} could not start; see its message", r);
+    }
+  }
+  return Status();
+}
+
+void World::PublishFailure(const Status& status) {
+  Board* mine = board(rank());
+  if (mine->claimed.exchange(1, std::memory_order_acq_rel) != 0) return;
+  const std::string_view text = status.message().substr(0, Board::kTextBytes);
+  mine->code = static_cast<uint32_t>(status.code());
+  mine->text_bytes = static_cast<uint32_t>(text.size());
+  std::memcpy(mine->text, text.data(), text.size());
+  mine->state.store(kFailed, std::memory_order_release);
+}
+
+Status World::CheckPeer(int world_rank) const {
+  const Board* peer = board(world_rank);
+  if (peer == nullptr || world_rank == rank()) return Status();
+  if (peer->state.load(std::memory_order_acquire) == kFailed) {
+    const size_t bytes = std::min<size_t>(peer->text_bytes, Board::kTextBytes);
+    return Error(Code::kPeerLost, "rank {} failed: {}", world_rank,
+                 std::string_view(peer->text, bytes));
+  }
+  if (transport_->Probe(world_rank) == PeerState::kGone) {
+    return Error(Code::kPeerLost, "rank {} of {} (process {}) has ended", world_rank, size(),
+                 peer->process);
+  }
+  return Status();
+}
+
+Status World::CheckPeers(const std::vector<int>& world_ranks) const {
+  Status gone;
+  for (int peer : world_ranks) {
+    const Status status = CheckPeer(peer);
+    if (status.ok()) continue;
+    const Board* page = board(peer);
+    if (page->state.load(std::memory_order_acquire) == kFailed) return status;
+    if (gone.ok()) gone = status;
+  }
+  return gone;
+}
+
+uint32_t World::NextOrdinal(uint64_t key) {
+  std::lock_guard lock(ordinals_mutex_);
+  return ordinals_[key]++;
+}
+
+Status World::Shutdown() {
+  if (shut_down_) return Status();
+  shut_down_ = true;
+  uint32_t running = kRunning;
+  board(rank())->state.compare_exchange_strong(running, kLeaving, std::memory_order_acq_rel);
+  return transport_->Shutdown(Deadline::After(kFarewell));
+}
+
+}  // namespace npumesh
