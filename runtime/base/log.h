@@ -24,6 +24,7 @@ void SetLogLevel(LogLevel level);
 // The world rank that log lines of this thread carry; -1 (default) prints none. Threads that a rank
 // starts set it again.
 void SetLogRank(int rank);
+int LogRank();
 
 bool LogEnabled(LogLevel level);
 

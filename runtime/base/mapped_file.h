@@ -1,4 +1,6 @@
-// A file, or a range of one, mapped read-only and privately.
+// A file mapped read-only and privately.
+//
+// Thread-safety: immutable after construction. Who truncates a mapped file kills its readers.
 #ifndef NPUMESH_RUNTIME_BASE_MAPPED_FILE_H_
 #define NPUMESH_RUNTIME_BASE_MAPPED_FILE_H_
 
@@ -13,7 +15,8 @@ namespace npumesh {
 
 class MappedFile {
  public:
-  // Maps all of `path`, which must be a regular file. An empty file maps to size 0.
+  // Maps all of `path`. An empty file maps to size 0. Errors: kNotFound, kIo; kInvalidArgument for
+  // anything but a regular file.
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -1,11 +1,13 @@
 // SecureFile: files appear whole or not at all, with the permissions of the security page.
 //
-// Written aside as ".<name>.<pid>.tmp" in the same folder, synced, renamed. A symbolic link as the
-// target, or as its folder, is refused. Permissions come from one table (seed S0.1) and are never
-// wider than the umask allows.
+// Written aside as ".<name>.<thread id>.<n>.tmp" in the same folder, synced, renamed. A symbolic
+// link as the target, or as its folder, is refused. Permissions come from one table (session
+// reference 9.1) and are never wider than the umask allows.
 #ifndef NPUMESH_RUNTIME_BASE_SECURE_FILE_H_
 #define NPUMESH_RUNTIME_BASE_SECURE_FILE_H_
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,28 +17,29 @@
 
 namespace npumesh {
 
-// What a file is for; decides its permission. Maxima of seed S0.1, table 1.
+// What a file is for; decides its permission. Maxima of session reference 9.1.
 enum class FileKind {
   kConfig,     // 640, folders 750
-  kLog,        // 640 while written, 440 when finished
+  kLog,        // 640 while written, 440 when finished: what SecureFile commits is finished
   kDebug,      // 640, folders 750
-  kGraphDump,  // 600
+  kGraphDump,  // 600, folders 750
   kDataDump,   // 600, folders 750
   kData,       // business data: 640, folders 750
   kTemporary,  // 640, folders 750
 };
 
-mode_t FileMode(FileKind kind);
+mode_t FileMode(FileKind kind);  // while written
 mode_t FolderMode(FileKind kind);
 
-// Creates `path` and its missing parents. An existing symbolic link at `path` is refused.
+// Creates `path` and its missing parents. An existing symbolic link at `path` is refused
+// (kInvalidArgument); one among its parents is followed.
 Status MakeFolders(const std::string& path, FileKind kind, FileSystem& fs = RealFileSystem());
 
 // One file on its way. Destroying it before Commit removes what was written aside.
 class SecureFile {
  public:
-  // Starts writing `path`. Errors: kIo names the path and the system's reason; kInvalidArgument for
-  // a symbolic link.
+  // Starts writing `path`, whose folder must exist. Errors: kIo names the path and the system's
+  // reason; kInvalidArgument for a symbolic link or a folder.
   static Result<std::unique_ptr<SecureFile>> Create(const std::string& path, FileKind kind,
                                                     FileSystem& fs = RealFileSystem());
   ~SecureFile();
@@ -46,7 +49,9 @@ class SecureFile {
   Status Append(std::span<const std::byte> bytes);
   Status Append(std::string_view text);
 
-  // Sync, close, rename. After an error the target is what it was before.
+  // Sync, close, rename, sync of the folder. After an error the target is whole: what it was
+  // before, or, when only the last step failed, the new content (the message says so). REQUIRES:
+  // not called before.
   Status Commit();
 
  private:

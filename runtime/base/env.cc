@@ -1,0 +1,155 @@
+#include "runtime/base/env.h"
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+
+#include "runtime/base/log.h"
+#include "runtime/base/parse.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+
+// One variable: its row of the manual and how its text becomes a field of Env.
+struct Entry {
+  EnvVariable manual;
+  Status (*parse)(const EnvVariable& variable, std::string_view text, Env& env);
+};
+
+template <int Env::*field, int64_t min, int64_t max>
+Status ParseIntField(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text, min, max, variable.name));
+  env.*field = static_cast<int>(value);
+  return Status();
+}
+
+template <std::optional<int> Env::*field, int64_t min>
+Status ParseLauncherField(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text, min, kMaxInt, variable.name));
+  env.*field = static_cast<int>(value);
+  return Status();
+}
+
+template <std::chrono::seconds Env::*field, int64_t min, int64_t max>
+Status ParseSecondsField(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text, min, max, variable.name));
+  env.*field = std::chrono::seconds(value);
+  return Status();
+}
+
+Status ParseTrace(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(env.trace, ParseBool(text, variable.name));
+  return Status();
+}
+
+Status ParseTopology(const EnvVariable&, std::string_view text, Env& env) {
+  env.topology = text;
+  return Status();
+}
+
+Status ParseHbmSize(const EnvVariable& variable, std::string_view text, Env& env) {
+  constexpr uint64_t kLeast = uint64_t{1} << 20;
+  NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text, variable.name));
+  if (bytes < kLeast) {
+    return Error(Code::kInvalidArgument, "{}: expected at least 1M, got \"{}\"", variable.name,
+                 text);
+  }
+  env.hbm_bytes = bytes;
+  return Status();
+}
+
+Status ParseHcclAlgo(const EnvVariable& variable, std::string_view text, Env& env) {
+  constexpr size_t kLongest = 1600;  // HcclCommConfig::hcclAlgo
+  if (text.size() > kLongest) {
+    return Error(Code::kInvalidArgument, "{}: expected at most {} characters, got {}",
+                 variable.name, kLongest, text.size());
+  }
+  env.hccl_algo = text;
+  return Status();
+}
+
+// The vendor's stack only warns (session reference 8.1), so a wrong level must not stop a program
+// that runs on hardware. The warning is written whatever the level is.
+Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& env) {
+  if (const auto level = ParseInt(text, 0, 4, variable.name); level.ok()) {
+    env.log_level = static_cast<int>(*level);
+    return Status();
+  }
+  const std::string warning =
+      fmt::format("Value of {} should be in {{0, 1, 2, 3, 4}}, but got {}", variable.name, text);
+  if (FirstTime(warning)) WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, warning);
+  return Status();
+}
+
+constexpr std::array kEntries = {
+    Entry{{"NPUMESH_HBM_SIZE", "bytes, at least 1M; units K, M, G, T",
+           "64G, cut to this rank's share of the memory that is available",
+           "Device memory of one rank."},
+          ParseHbmSize},
+    Entry{{"NPUMESH_NUM_THREADS", "integer in [0, 1024]", "0: the cores bound to the rank",
+           "Threads of one rank's kernels."},
+          ParseIntField<&Env::num_threads, 0, 1024>},
+    Entry{{"NPUMESH_TOPOLOGY", "hwloc synthetic text, for example \"numa:2 core:4 pu:1\"",
+           "the real machine", "Machine to plan for instead of the real one; nothing is bound."},
+          ParseTopology},
+    Entry{{"NPUMESH_SOFT_TIMEOUT", "seconds in [1, 86400]", "10",
+           "How long a waiter stays silent before it says whom it waits for."},
+          ParseSecondsField<&Env::soft_timeout, 1, 86400>},
+    Entry{{"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
+           "Says why each algorithm or kernel was taken or refused."},
+          ParseTrace},
+    Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
+           "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
+          ParseHcclAlgo},
+    Entry{{"HCCL_CONNECT_TIMEOUT",
+           "seconds in [1, 7200]; the vendor takes [120, 7200], smaller values let tests be short",
+           "120", "How long a communicator waits for its members."},
+          ParseSecondsField<&Env::connect_timeout, 1, 7200>},
+    Entry{{"HCCL_EXEC_TIMEOUT", "seconds in [0, 2147483647]; 0: for ever", "1836",
+           "How long a collective waits for its peers."},
+          ParseSecondsField<&Env::exec_timeout, 0, kMaxInt>},
+    Entry{
+        {"TNG_LOG_LEVEL", "0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT; anything else only warns",
+         "3", "What the log prints; 4 prints ERROR and EVENT only."},
+        ParseLogLevel},
+    Entry{{"LOCAL_WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
+           "Set by launchers: ranks of this node. A difference from the truth is an error."},
+          ParseLauncherField<&Env::local_world_size, 1>},
+    Entry{{"RANK", "integer in [0, 2147483647]", "not compared",
+           "Set by launchers: this rank. A difference from the truth is an error."},
+          ParseLauncherField<&Env::rank, 0>},
+    Entry{{"WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
+           "Set by launchers: number of ranks. A difference from the truth is an error."},
+          ParseLauncherField<&Env::world_size, 1>},
+};
+
+constexpr auto kManual = [] {
+  std::array<EnvVariable, kEntries.size()> manual{};
+  for (size_t i = 0; i < kEntries.size(); ++i) manual[i] = kEntries[i].manual;
+  return manual;
+}();
+
+}  // namespace
+
+std::span<const EnvVariable> EnvTable() {
+  return kManual;
+}
+
+Result<Env> Env::From(const std::function<const char*(const char*)>& get) {
+  Env env;
+  for (const Entry& entry : kEntries) {
+    const char* text = get(entry.manual.name.data());
+    if (text == nullptr) continue;
+    NPUMESH_RETURN_IF_ERROR(
+        entry.parse(entry.manual, text, env).WithContext("environment variable"));
+  }
+  return env;
+}
+
+Result<Env> Env::FromProcess() {
+  return From([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+}  // namespace npumesh

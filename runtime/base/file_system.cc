@@ -1,0 +1,100 @@
+#include "runtime/base/file_system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/system_error.h"
+
+namespace npumesh {
+namespace {
+
+class PosixFile final : public WritableFile {
+ public:
+  PosixFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ~PosixFile() override {
+    if (fd_ >= 0) close(fd_);
+  }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Status Append(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), bytes.size());
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return SystemError("write", path_, errno);
+      }
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return Status();
+  }
+
+  Status Sync() override {
+    if (fsync(fd_) != 0) return SystemError("sync", path_, errno);
+    return Status();
+  }
+
+  Status Close() override {
+    const int fd = fd_;
+    fd_ = -1;
+    if (close(fd) != 0) return SystemError("close", path_, errno);
+    return Status();
+  }
+
+ private:
+  const std::string path_;
+  int fd_;
+};
+
+class PosixFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) override {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0) return SystemError("create", path, errno);
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(path, fd));
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) != 0) {
+      return SystemError("replace", to, errno);
+    }
+    return Status();
+  }
+
+  Status Remove(const std::string& path) override {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path, errno);
+    return Status();
+  }
+
+  Status MakeFolder(const std::string& path, mode_t mode) override {
+    if (mkdir(path.c_str(), mode) == 0) return Status();
+    const int reason = errno;
+    struct stat info;
+    if (reason == EEXIST && lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      return Status();
+    }
+    return SystemError("create folder", path, reason);
+  }
+
+  Status SyncFolder(const std::string& path) override {
+    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return SystemError("open folder", path, errno);
+    const int reason = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    // EINVAL: a file system whose folders need no sync.
+    if (reason != 0 && reason != EINVAL) return SystemError("sync folder", path, reason);
+    return Status();
+  }
+};
+
+}  // namespace
+
+FileSystem& RealFileSystem() {
+  static PosixFileSystem file_system;
+  return file_system;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,139 @@
+#include "runtime/base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <regex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace npumesh {
+namespace {
+
+std::vector<std::string> LinesOf(const std::function<void()>& body) {
+  testing::internal::CaptureStderr();
+  body();
+  std::istringstream text(testing::internal::GetCapturedStderr());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+class LogTest : public testing::Test {
+ protected:
+  ~LogTest() override {
+    SetLogLevel(LogLevel::kError);
+    SetLogRank(-1);
+  }
+};
+
+TEST_F(LogTest, LineHasTheDocumentedFormat) {
+  SetLogLevel(LogLevel::kInfo);
+  SetLogRank(3);
+  const auto lines = LinesOf([] { NPUMESH_INFO("run graph {}", 7); });
+  ASSERT_EQ(lines.size(), 1u);
+  const std::regex format(R"(\[INFO\] TORCHAIR\((\d+),unit_base\) rank 3:)"
+                          R"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3} )"
+                          R"(\[log_test\.cc:(\d+)\](\d+) run graph 7)");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_match(lines[0], match, format)) << lines[0];
+  EXPECT_EQ(match[1], std::to_string(getpid()));
+  EXPECT_EQ(match[3], std::to_string(gettid()));
+}
+
+TEST_F(LogTest, ThreadWithoutRankPrintsNone) {
+  SetLogRank(5);
+  std::vector<std::string> lines = LinesOf([] {
+    std::thread([] { NPUMESH_ERROR("from a thread"); }).join();
+    NPUMESH_ERROR("from the rank");
+  });
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], testing::HasSubstr(",unit_base):"));
+  EXPECT_THAT(lines[1], testing::HasSubstr(",unit_base) rank 5:"));
+  EXPECT_EQ(LogRank(), 5);
+}
+
+TEST_F(LogTest, EachLineOfAMessageCarriesThePrefix) {
+  const auto lines = LinesOf([] { NPUMESH_ERROR("first\nsecond\n\nfourth\n"); });
+  ASSERT_EQ(lines.size(), 4u);
+  const std::string prefix = lines[0].substr(0, lines[0].size() - std::string("first").size());
+  EXPECT_EQ(lines[1], prefix + "second");
+  EXPECT_EQ(lines[2], prefix);
+  EXPECT_EQ(lines[3], prefix + "fourth");
+}
+
+TEST_F(LogTest, LevelsFilterAsTheReferenceSays) {
+  // Rows: level set; columns: DEBUG, INFO, WARNING, ERROR, EVENT.
+  const bool enabled[5][5] = {{true, true, true, true, false},
+                              {false, true, true, true, false},
+                              {false, false, true, true, false},
+                              {false, false, false, true, false},
+                              {false, false, false, true, true}};
+  for (int set = 0; set < 5; ++set) {
+    SetLogLevel(static_cast<LogLevel>(set));
+    for (int asked = 0; asked < 5; ++asked) {
+      EXPECT_EQ(LogEnabled(static_cast<LogLevel>(asked)), enabled[set][asked]) << set << asked;
+    }
+  }
+}
+
+TEST_F(LogTest, LevelWordsAreTheVendors) {
+  SetLogLevel(LogLevel::kDebug);
+  auto lines = LinesOf([] {
+    NPUMESH_DEBUG("x");
+    NPUMESH_INFO("x");
+    NPUMESH_WARNING("x");
+    NPUMESH_ERROR("x");
+    NPUMESH_EVENT("x");
+    SetLogLevel(LogLevel::kEvent);
+    NPUMESH_EVENT("x");
+  });
+  ASSERT_EQ(lines.size(), 5u);
+  const char* words[] = {"[DEBUG] ", "[INFO] ", "[WARNING] ", "[ERROR] ", "[EVENT] "};
+  for (size_t i = 0; i < 5; ++i) EXPECT_THAT(lines[i], testing::StartsWith(words[i]));
+}
+
+TEST_F(LogTest, DisabledArgumentsAreNotEvaluated) {
+  int calls = 0;
+  NPUMESH_DEBUG("{}", ++calls);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(LogTest, PercentAndBracesAreJustText) {
+  const auto lines = LinesOf([] { NPUMESH_ERROR("{}", "100% of {x} %v"); });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], testing::EndsWith(" 100% of {x} %v"));
+}
+
+TEST_F(LogTest, OnceMeansOnceForEachText) {
+  SetLogLevel(LogLevel::kWarning);
+  const auto lines = LinesOf([] {
+    for (int i = 0; i < 4; ++i) NPUMESH_WARNING_ONCE("odd option {}", i % 2);
+  });
+  EXPECT_EQ(lines.size(), 2u);
+}
+
+TEST_F(LogTest, ThreadsNeverMixTheirLines) {
+  const auto lines = LinesOf([] {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([t] {
+        SetLogRank(t);
+        for (int i = 0; i < 50; ++i)
+          NPUMESH_ERROR("{}", std::string(300, static_cast<char>('a' + t)));
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  });
+  ASSERT_EQ(lines.size(), 200u);
+  for (const auto& line : lines) {
+    EXPECT_TRUE(std::regex_match(line, std::regex(R"(\[ERROR\] \S+ rank \d:.* (.)\1{299})")))
+        << line;
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
