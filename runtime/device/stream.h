@@ -1,7 +1,9 @@
 // Stream and Event: work in order on a device, and points in it.
 //
 // A Stream runs its tasks one after the other on a worker thread of its own. The first task that
-// fails stops the stream: later tasks are dropped, and Synchronize returns the failure.
+// fails stops the stream: later tasks are dropped, and Synchronize returns the failure. Events are
+// reached all the same, so that nobody waits for ever; a stream that waits for an event of a failed
+// stream fails, too.
 //
 // Thread-safety: all members may be called from any thread, except from a task of the same stream.
 #ifndef NPUMESH_RUNTIME_DEVICE_STREAM_H_
@@ -9,6 +11,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -26,7 +29,7 @@ class Event {
   Event();
   // True when the last Record has been reached (or when it was never recorded).
   bool Done() const;
-  // Blocks until Done.
+  // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
   // Time between the completion of two recorded events; kInvalidArgument when either is not done or
   // was never recorded.
@@ -57,11 +60,18 @@ class Stream {
   bool Idle() const;
 
  private:
+  // A task, or the marker of an event, which is told the stream's failure and is never dropped.
+  struct Item {
+    Task task;
+    std::function<void(const Status&)> marker;
+  };
+
+  void Push(Item item);
   void Work();
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;
+  std::deque<Item> items_;
   bool running_ = false;
   bool closing_ = false;
   Status failure_;

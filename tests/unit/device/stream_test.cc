@@ -1,0 +1,260 @@
+#include "runtime/device/stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+
+// A task that waits for the test to open it.
+class Gate {
+ public:
+  Stream::Task Task() {
+    return [opened = opened_] {
+      opened.wait();
+      return Status();
+    };
+  }
+  void Open() { promise_.set_value(); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> opened_ = promise_.get_future().share();
+};
+
+TEST(Stream, RunsTasksInOrder) {
+  Stream stream;
+  std::vector<int> seen;
+  for (int i = 0; i < 1000; ++i) {
+    stream.Enqueue([&seen, i] {
+      seen.push_back(i);
+      return Status();
+    });
+  }
+  ASSERT_TRUE(stream.Synchronize().ok());
+  std::vector<int> expected(1000);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(seen, expected);
+  EXPECT_TRUE(stream.Idle());
+}
+
+TEST(Stream, IsIdleOnlyWhenNothingRuns) {
+  Stream stream;
+  EXPECT_TRUE(stream.Idle());
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  EXPECT_FALSE(stream.Idle());
+  gate.Open();
+  ASSERT_TRUE(stream.Synchronize().ok());
+  EXPECT_TRUE(stream.Idle());
+}
+
+TEST(Stream, DestructionFinishesWhatWasEnqueued) {
+  std::atomic<int> done{0};
+  {
+    Stream stream;
+    for (int i = 0; i < 100; ++i) {
+      stream.Enqueue([&done] {
+        ++done;
+        return Status();
+      });
+    }
+  }
+  EXPECT_EQ(done, 100);
+}
+
+TEST(Stream, TheFirstFailureStopsItAndStays) {
+  Stream stream;
+  std::atomic<int> later{0};
+  stream.Enqueue([] { return Error(Code::kTimeout, "first"); });
+  stream.Enqueue([&later] {
+    ++later;
+    return Error(Code::kIo, "second");
+  });
+  EXPECT_EQ(stream.Synchronize().message(), "first");
+  stream.Enqueue([&later] {
+    ++later;
+    return Status();
+  });
+  EXPECT_EQ(stream.Synchronize().code(), Code::kTimeout);
+  EXPECT_EQ(later, 0);
+}
+
+TEST(Stream, ReleasesWhatATaskHoldsBeforeItIsDone) {
+  Stream stream;
+  auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> seen = held;
+  stream.Enqueue([held = std::move(held)] { return Status(); });
+  ASSERT_TRUE(stream.Synchronize().ok());
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST(Stream, WorkerCarriesTheRankOfItsMaker) {
+  SetLogRank(6);
+  Stream stream;
+  SetLogRank(-1);
+  int rank = -1;
+  stream.Enqueue([&rank] {
+    rank = LogRank();
+    return Status();
+  });
+  ASSERT_TRUE(stream.Synchronize().ok());
+  EXPECT_EQ(rank, 6);
+}
+
+TEST(Event, NeverRecordedIsDoneAndHoldsNobody) {
+  const Event event;
+  EXPECT_TRUE(event.Done());
+  event.Synchronize();
+  Stream stream;
+  stream.Wait(event);
+  EXPECT_TRUE(stream.Synchronize().ok());
+}
+
+TEST(Event, IsDoneWhenTheStreamReachesIt) {
+  Stream stream;
+  Event event;
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  stream.Record(event);
+  EXPECT_FALSE(event.Done());
+  gate.Open();
+  event.Synchronize();
+  EXPECT_TRUE(event.Done());
+}
+
+TEST(Event, MayBeRecordedAgain) {
+  Stream stream;
+  Event event;
+  stream.Record(event);
+  event.Synchronize();
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  stream.Record(event);
+  EXPECT_FALSE(event.Done());
+  gate.Open();
+  event.Synchronize();
+  EXPECT_TRUE(event.Done());
+}
+
+TEST(Event, OrdersTwoStreams) {
+  Stream producer;
+  Stream consumer;
+  Event produced;
+  Event consumed;
+  int value = 0;  // handed to and fro without a lock: the events order the accesses
+  std::vector<int> seen;
+  for (int i = 1; i <= 200; ++i) {
+    producer.Wait(consumed);
+    producer.Enqueue([&value, i] {
+      value = i;
+      return Status();
+    });
+    producer.Record(produced);
+    consumer.Wait(produced);
+    consumer.Enqueue([&value, &seen] {
+      seen.push_back(value);
+      return Status();
+    });
+    consumer.Record(consumed);
+  }
+  ASSERT_TRUE(producer.Synchronize().ok());
+  ASSERT_TRUE(consumer.Synchronize().ok());
+  std::vector<int> expected(200);
+  std::iota(expected.begin(), expected.end(), 1);
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(Event, WaitMeansTheRecordBeforeIt) {
+  Stream first;
+  Stream second;
+  Event event;
+  first.Record(event);
+  event.Synchronize();
+  second.Wait(event);
+  Gate gate;
+  first.Enqueue(gate.Task());
+  first.Record(event);  // after the Wait: does not hold the second stream
+  EXPECT_TRUE(second.Synchronize().ok());
+  gate.Open();
+}
+
+TEST(Event, OfAFailedStreamIsReachedAndPassesTheFailureOn) {
+  Stream failing;
+  Stream waiting;
+  Event event;
+  bool ran = false;
+  failing.Enqueue([] { return Error(Code::kPeerLost, "rank 3 is gone"); });
+  failing.Record(event);
+  waiting.Wait(event);
+  waiting.Enqueue([&ran] {
+    ran = true;
+    return Status();
+  });
+  event.Synchronize();
+  const Status status = waiting.Synchronize();
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(std::string(status.message()), testing::EndsWith(": rank 3 is gone"));
+  EXPECT_FALSE(ran);
+}
+
+TEST(Event, OutlivesItsHandle) {
+  Stream stream;
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  {
+    const Event event;
+    stream.Record(event);
+    stream.Wait(event);
+  }
+  gate.Open();
+  EXPECT_TRUE(stream.Synchronize().ok());
+}
+
+TEST(Event, MeasuresTheTimeBetweenTwo) {
+  Stream stream;
+  Event start;
+  Event end;
+  stream.Record(start);
+  stream.Enqueue([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return Status();
+  });
+  stream.Record(end);
+  ASSERT_TRUE(stream.Synchronize().ok());
+  const auto elapsed = Event::Elapsed(start, end);
+  ASSERT_TRUE(elapsed.ok());
+  EXPECT_GE(*elapsed, std::chrono::milliseconds(5));
+  EXPECT_EQ(*Event::Elapsed(end, start), -*elapsed);
+}
+
+TEST(Event, HasNoTimeBeforeItIsReached) {
+  Stream stream;
+  Event reached;
+  Event pending;
+  const Event never;
+  stream.Record(reached);
+  reached.Synchronize();
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  stream.Record(pending);
+  EXPECT_EQ(Event::Elapsed(reached, never).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(Event::Elapsed(reached, pending).status().message(),
+            "no time between two events: the second one was never recorded or is not reached yet");
+  EXPECT_THAT(std::string(Event::Elapsed(pending, reached).status().message()),
+              testing::HasSubstr("the first one"));
+  gate.Open();
+}
+
+}  // namespace
+}  // namespace npumesh
