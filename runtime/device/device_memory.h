@@ -11,12 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "runtime/base/status.h"
+#include "runtime/device/block_allocator.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -30,8 +29,12 @@ class DeviceMemory {
   // Collective over the ranks of the node. Size: env.hbm_bytes, or the SoC's cut to this rank's
   // share of the available memory (cgroup limit included). Asking for more than there is:
   // kOutOfMemory that says how much there is, how much was asked and that NPUMESH_HBM_SIZE changes
-  // it.
+  // it. Ranks that ask for different sizes: kMismatch. Either way all ranks of the node fail
+  // together.
   static Result<std::unique_ptr<DeviceMemory>> Create(World& world);
+
+  // Over a segment made by the caller, of which `rank` owns a part.
+  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank);
 
   // Errors: kOutOfMemory with asked, free and total bytes. `bytes` 0 yields a valid unique pointer.
   Result<void*> Allocate(uint64_t bytes);
@@ -50,15 +53,10 @@ class DeviceMemory {
   uint64_t peak_bytes() const;
 
  private:
-  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank);
-
-  std::unique_ptr<NodeSegment> segment_;
-  std::byte* base_;
+  const std::unique_ptr<NodeSegment> segment_;
+  std::byte* const base_;
   mutable std::mutex mutex_;
-  std::map<uint64_t, uint64_t> free_;  // offset -> bytes, no two neighbours
-  std::map<uint64_t, uint64_t> used_;  // offset -> bytes
-  uint64_t used_bytes_ = 0;
-  uint64_t peak_bytes_ = 0;
+  BlockAllocator blocks_;  // guarded by mutex_
 };
 
 // Memory that one rank of `local_size` may take: the system's available bytes or the cgroup's

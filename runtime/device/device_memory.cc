@@ -1,0 +1,92 @@
+#include "runtime/device/device_memory.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+#include <vector>
+
+#include "runtime/device/hbm_size.h"
+#include "runtime/device/host_memory.h"
+
+namespace npumesh {
+namespace {
+
+// Tells the group of this exchange apart from communicators over the same ranks ("HBM").
+constexpr uint32_t kGroupKey = 0x48424d00;
+
+// Collective over the ranks of the node.
+Result<std::vector<HbmWish>> ExchangeWishes(World& world, const HbmWish& mine) {
+  const Deadline deadline = Deadline::After(world.env().connect_timeout);
+  NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                           world.transport().Group(world.local_ranks(), kGroupKey, deadline));
+  std::vector<HbmWish> wishes(world.local_ranks().size());
+  NPUMESH_RETURN_IF_ERROR(group->AllGather(&mine, wishes.data(), sizeof mine, deadline));
+  return wishes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world) {
+  const HbmWish mine{world.env().hbm_bytes.value_or(0), MemoryShare(world.local_size())};
+  NPUMESH_ASSIGN_OR_RETURN(const auto wishes, ExchangeWishes(world, mine));
+  NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ChooseHbmBytes(wishes, world.local_ranks()));
+  NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", bytes));
+  return std::unique_ptr<DeviceMemory>(new DeviceMemory(std::move(segment), world.rank()));
+}
+
+DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank)
+    : segment_(std::move(segment)),
+      base_(segment_->part(rank)),
+      blocks_(segment_->bytes(), kHbmAlignment) {
+  // Advice only: where the system grants no huge pages for shared memory, small ones do.
+  static_cast<void>(madvise(base_, segment_->bytes(), MADV_HUGEPAGE));
+}
+
+Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (const auto offset = blocks_.Allocate(bytes)) return static_cast<void*>(base_ + *offset);
+  return Error(Code::kOutOfMemory,
+               "device memory: {} bytes asked, {} free (largest block {}) of {}; NPUMESH_HBM_SIZE "
+               "changes the total",
+               bytes, blocks_.free_bytes(), blocks_.largest_free_block(), blocks_.total_bytes());
+}
+
+Status DeviceMemory::Free(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  if (Contains(pointer, 0) && blocks_.Free(OffsetOf(pointer))) return Status();
+  return Error(Code::kInvalidArgument,
+               "{} is not the start of a block of this rank's device memory, or was freed already",
+               fmt::ptr(pointer));
+}
+
+bool DeviceMemory::Contains(const void* pointer, uint64_t bytes) const {
+  const auto begin = reinterpret_cast<uintptr_t>(base_);
+  const auto at = reinterpret_cast<uintptr_t>(pointer);
+  return at >= begin && at - begin <= total_bytes() && bytes <= total_bytes() - (at - begin);
+}
+
+uint64_t DeviceMemory::OffsetOf(const void* pointer) const {
+  return static_cast<uint64_t>(static_cast<const std::byte*>(pointer) - base_);
+}
+
+std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {
+  std::byte* part = segment_->part(world_rank);
+  return part == nullptr ? nullptr : part + offset;
+}
+
+uint64_t DeviceMemory::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.used_bytes();
+}
+
+uint64_t DeviceMemory::peak_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.peak_bytes();
+}
+
+uint64_t MemoryShare(int local_size) {
+  const uint64_t available = AvailableMemory();
+  return (available - available / 8) / static_cast<uint64_t>(local_size);
+}
+
+}  // namespace npumesh
