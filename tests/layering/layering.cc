@@ -1,0 +1,271 @@
+#include "tests/layering/layering.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bottom up; an index in it is the height of a floor.
+constexpr std::array<std::string_view, 5> kFloors = {"proto", "runtime", "collectives", "graph",
+                                                     "launch"};
+
+// A folder that is a library, as its CMakeLists.txt declares it.
+struct Library {
+  std::string name;
+  std::string cmake_file;  // relative to the root
+  int line = 0;            // of the declaration
+  std::vector<std::string> depends;
+};
+
+// What only some places may include or name. A place is a folder (with everything below it) or,
+// with an extension, one file.
+struct Seal {
+  std::string_view what;
+  std::regex header;  // whole name of an #include
+  std::regex token;   // anywhere in code
+  std::vector<std::string_view> places;
+};
+
+const std::vector<Seal>& Seals() {
+  static const std::vector<Seal> seals = {
+      {"MPI", std::regex(R"(mpi(-ext)?\.h)"), std::regex(R"(\bMPI_[A-Z]\w*)"), {"runtime/world"}},
+      {"hwloc",
+       std::regex(R"(hwloc(\.h|/.*))"),
+       std::regex(R"(\bhwloc_\w+_t\b)"),
+       {"runtime/world/topology.cc"}},
+      {"protobuf",
+       std::regex(R"(.*\.pb\.h|google/protobuf/.*)"),
+       std::regex(R"(\bgoogle::protobuf\b)"),
+       {"proto", "graph/io", "graph/dump"}},
+  };
+  return seals;
+}
+
+// A member function of the same name (`x.system()`) is no call of the banned one.
+const std::regex& BannedCall() {
+  static const std::regex banned(
+      R"((^|[^\w.>])(ato(i|l|ll|f)|sto(i|l|ll|ul|ull|f|d|ld)|strto(l|ll|ul|ull|f|d|ld|imax|umax)|system|popen)\s*\()");
+  return banned;
+}
+
+const std::regex& IncludeLine() {
+  static const std::regex include(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
+  return include;
+}
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string_view FirstPart(std::string_view path) {
+  return path.substr(0, path.find('/'));
+}
+
+std::string FolderOf(std::string_view file) {
+  const size_t slash = file.rfind('/');
+  return std::string(slash == std::string_view::npos ? std::string_view() : file.substr(0, slash));
+}
+
+// Height of the floor that a path lies on; empty for paths outside of the house.
+std::optional<size_t> FloorOf(std::string_view path) {
+  const auto* floor = std::find(kFloors.begin(), kFloors.end(), FirstPart(path));
+  if (floor == kFloors.end()) return std::nullopt;
+  return static_cast<size_t>(floor - kFloors.begin());
+}
+
+bool LiesIn(std::string_view file, std::string_view place) {
+  return file == place || (file.starts_with(place) && file.substr(place.size()).starts_with('/'));
+}
+
+class Checker {
+ public:
+  explicit Checker(fs::path root) : root_(std::move(root)) {}
+
+  std::vector<Violation> Run() {
+    CollectFiles();
+    if (sources_.empty() && cmake_files_.empty()) {
+      Report("floor", ".", 0, "no floor (proto, runtime, ...) below " + root_.string());
+    }
+    for (const std::string& file : cmake_files_) ReadLibraries(file);
+    for (const auto& [folder, library] : libraries_) CheckDependsList(folder, library);
+    for (const std::string& file : sources_) CheckSource(file);
+    std::sort(found_.begin(), found_.end(), [](const Violation& a, const Violation& b) {
+      return std::tie(a.file, a.line, a.rule) < std::tie(b.file, b.line, b.rule);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  void CollectFiles() {
+    for (std::string_view floor : kFloors) {
+      if (!fs::is_directory(root_ / floor)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(root_ / floor)) {
+        if (!entry.is_regular_file()) continue;
+        const std::string file = fs::relative(entry.path(), root_).generic_string();
+        const std::string extension = entry.path().extension().string();
+        if (extension == ".h" || extension == ".cc") sources_.insert(file);
+        if (entry.path().filename() == "CMakeLists.txt") cmake_files_.insert(file);
+      }
+    }
+  }
+
+  // npumesh_library(<name> [DEPENDS ...] [LIBRARIES ...]) and, for proto, add_library(<name> ...).
+  void ReadLibraries(const std::string& file) {
+    static const std::regex comment("#[^\n]*");
+    static const std::regex call(R"(\b(npumesh_library|add_library)\s*\(([^)]*)\))");
+    const std::string text = std::regex_replace(ReadAll(root_ / file), comment, "");
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
+      Library library;
+      library.cmake_file = file;
+      library.line =
+          1 + static_cast<int>(std::count(text.begin(), text.begin() + it->position(), '\n'));
+      std::istringstream words((*it)[2].str());
+      words >> library.name;
+      bool in_depends = false;
+      for (std::string word; words >> word;) {
+        if (word == "DEPENDS" || word == "LIBRARIES") {
+          in_depends = word == "DEPENDS";
+        } else if (in_depends) {
+          library.depends.push_back(word);
+        }
+      }
+      const std::string folder = FolderOf(file);
+      folder_of_library_[library.name] = folder;
+      libraries_.emplace(folder, std::move(library));
+    }
+  }
+
+  void CheckDependsList(const std::string& folder, const Library& library) {
+    for (const std::string& name : library.depends) {
+      const auto target = folder_of_library_.find(name);
+      if (target == folder_of_library_.end()) {
+        Report("depends", library.cmake_file, library.line,
+               library.name + " depends on " + name +
+                   ", which is no folder of this project; third-party targets go to LIBRARIES");
+      } else if (FloorOf(target->second) > FloorOf(folder)) {
+        Report("depends", library.cmake_file, library.line,
+               library.name + " depends on " + name + " of the higher floor " + target->second);
+      }
+    }
+  }
+
+  void CheckSource(const std::string& file) {
+    std::istringstream code(CodeOnly(ReadAll(root_ / file)));
+    int line = 0;
+    for (std::string text; std::getline(code, text);) {
+      ++line;
+      std::smatch match;
+      if (std::regex_search(text, match, IncludeLine())) {
+        CheckInclude(file, line, match[1].str());
+      } else {
+        CheckCode(file, line, text);
+      }
+    }
+  }
+
+  void CheckInclude(const std::string& file, int line, const std::string& header) {
+    if (LiesIn(header, "..") || header.find("/../") != std::string::npos) {
+      Report("floor", file, line,
+             "includes \"" + header + "\"; write the path from the root of the project");
+    }
+    CheckFloor(file, line, header);
+    CheckDepends(file, line, header);
+    for (const Seal& seal : Seals()) {
+      if (std::regex_match(header, seal.header)) CheckSeal(file, line, seal, header);
+    }
+  }
+
+  void CheckFloor(const std::string& file, int line, const std::string& header) {
+    const std::optional<size_t> mine = FloorOf(file);
+    const std::optional<size_t> theirs = FloorOf(header);
+    if (!theirs || *theirs <= *mine) return;
+    Report("floor", file, line,
+           std::string(kFloors[*mine]) + " includes \"" + header + "\" of the higher floor " +
+               std::string(kFloors[*theirs]));
+  }
+
+  // The command in launch/ is no library and may include every floor.
+  void CheckDepends(const std::string& file, int line, const std::string& header) {
+    if (!FloorOf(header)) return;
+    const Library* mine = LibraryOf(FolderOf(file));
+    if (mine == nullptr) return;
+    const Library* theirs = LibraryOf(FolderOf(header));
+    if (theirs == mine) return;
+    if (theirs == nullptr) {
+      Report("depends", file, line, "includes \"" + header + "\", which belongs to no library");
+    } else if (std::find(mine->depends.begin(), mine->depends.end(), theirs->name) ==
+               mine->depends.end()) {
+      Report("depends", file, line,
+             "includes \"" + header + "\", but " + mine->cmake_file + " does not list " +
+                 theirs->name + " in DEPENDS");
+    }
+  }
+
+  // The library of a folder, or of the nearest folder above it that is one.
+  const Library* LibraryOf(std::string folder) const {
+    for (;; folder = FolderOf(folder)) {
+      if (const auto it = libraries_.find(folder); it != libraries_.end()) return &it->second;
+      if (folder.empty()) return nullptr;
+    }
+  }
+
+  void CheckCode(const std::string& file, int line, const std::string& text) {
+    std::smatch match;
+    for (const Seal& seal : Seals()) {
+      if (std::regex_search(text, match, seal.token)) CheckSeal(file, line, seal, match.str());
+    }
+    if (std::regex_search(text, match, BannedCall())) {
+      Report("banned", file, line,
+             "calls " + match[2].str() +
+                 "; numbers go through runtime/base/parse.h, programs start without a shell");
+    }
+  }
+
+  void CheckSeal(const std::string& file, int line, const Seal& seal, const std::string& seen) {
+    const bool allowed = std::any_of(seal.places.begin(), seal.places.end(),
+                                     [&](std::string_view place) { return LiesIn(file, place); });
+    if (allowed) return;
+    std::string places;
+    for (std::string_view place : seal.places) {
+      places += (places.empty() ? "" : ", ") + std::string(place);
+    }
+    Report("seal", file, line,
+           std::string(seal.what) + " (" + seen + ") may appear only in " + places);
+  }
+
+  void Report(std::string rule, std::string file, int line, std::string text) {
+    found_.push_back({std::move(rule), std::move(file), line, std::move(text)});
+  }
+
+  fs::path root_;
+  std::set<std::string> sources_;
+  std::set<std::string> cmake_files_;
+  std::map<std::string, Library> libraries_;  // by folder
+  std::map<std::string, std::string> folder_of_library_;
+  std::vector<Violation> found_;
+};
+
+}  // namespace
+
+std::string Violation::ToString() const {
+  return file + ":" + std::to_string(line) + ": [" + rule + "] " + text;
+}
+
+std::vector<Violation> CheckLayering(const std::filesystem::path& root) {
+  return Checker(root).Run();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,41 @@
+// Layering: reads the product's sources and says where they break the rules of
+// docs/architecture.md.
+//
+//   floor     a file includes a higher floor (proto < runtime < collectives < graph < launch)
+//   depends   a folder includes, or a DEPENDS list names, what it may not
+//   seal      a third-party type leaves the folder that hides it (MPI, hwloc, protobuf)
+//   banned    a call that the house does not use (atoi and its family, system, popen)
+//
+// Comments and literals are not code and break no rule.
+//
+// Thread-safety: free functions without state.
+#ifndef NPUMESH_TESTS_LAYERING_LAYERING_H_
+#define NPUMESH_TESTS_LAYERING_LAYERING_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace npumesh {
+
+struct Violation {
+  std::string rule;  // "floor", "depends", "seal" or "banned"
+  std::string file;  // relative to the root
+  int line = 0;      // from 1
+  std::string text;  // what is wrong and what to do
+
+  std::string ToString() const;
+};
+
+// All violations below `root`, ordered by file and line. A tree without any of the floors yields
+// one violation of rule "floor", so that a wrong root cannot pass.
+std::vector<Violation> CheckLayering(const std::filesystem::path& root);
+
+// `source` with blanks for comments and for string and character literals; everything else keeps
+// its place. The names in #include lines are kept.
+std::string CodeOnly(std::string_view source);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_LAYERING_LAYERING_H_

@@ -1,0 +1,170 @@
+#include "tests/layering/layering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A small house in a temporary folder, in order until a test breaks it.
+class MadeUpHouse : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = testing::TempDir() + "npumesh_layering_XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    root_ = folder;
+    Write("proto/CMakeLists.txt", "add_library(npumesh_proto INTERFACE)\n");
+    Write("runtime/base/CMakeLists.txt", "npumesh_library(npumesh_base LIBRARIES fmt::fmt)\n");
+    Write("runtime/base/status.h", "#include <string>\n");
+    Write("runtime/world/CMakeLists.txt",
+          "npumesh_library(npumesh_world DEPENDS npumesh_base LIBRARIES MPI::MPI_C)\n");
+    Write("runtime/world/world.cc", "#include <mpi.h>\nMPI_Comm comm;\n");
+    Write("runtime/world/topology.cc", "#include <hwloc.h>\nhwloc_topology_t topology;\n");
+    Write("collectives/CMakeLists.txt",
+          "npumesh_library(npumesh_collectives\n"
+          "  DEPENDS npumesh_base  # npumesh_world is not needed here\n"
+          "  LIBRARIES hwy::hwy)\n");
+    Write("collectives/communicator.cc", "#include \"runtime/base/status.h\"\n");
+    Write("graph/io/CMakeLists.txt", "npumesh_library(npumesh_io DEPENDS npumesh_proto)\n");
+    Write("graph/io/air.cc", "#include \"proto/ge_ir.pb.h\"\n");
+    Write("launch/npumesh.cc", "#include \"graph/io/air.h\"\n#include \"runtime/base/log.h\"\n");
+  }
+  void TearDown() override {
+    if (!root_.empty()) fs::remove_all(root_);
+  }
+
+  void Write(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+
+  fs::path root_;
+};
+
+TEST(LayeringTest, ThisProjectKeepsItsRules) {
+  for (const Violation& violation : CheckLayering(NPUMESH_SOURCE_DIR)) {
+    ADD_FAILURE() << violation.ToString();
+  }
+}
+
+TEST_F(MadeUpHouse, IsInOrder) {
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+struct Breach {
+  const char* name;
+  const char* file;
+  const char* text;
+  int line;
+  const char* rule;
+  const char* says;
+};
+
+class Breaches : public MadeUpHouse, public testing::WithParamInterface<Breach> {};
+
+TEST_P(Breaches, IsFoundWhereItStands) {
+  const Breach& breach = GetParam();
+  Write(breach.file, breach.text);
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_FALSE(found.empty());
+  // One line may break two rules (an upward include is also missing from DEPENDS).
+  bool seen = false;
+  for (const Violation& violation : found) {
+    EXPECT_EQ(violation.file, breach.file) << violation.ToString();
+    EXPECT_EQ(violation.line, breach.line) << violation.ToString();
+    if (violation.rule != breach.rule) continue;
+    seen = true;
+    EXPECT_THAT(violation.ToString(), HasSubstr(breach.says));
+  }
+  EXPECT_TRUE(seen) << "no violation of rule " << breach.rule;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layering, Breaches,
+    testing::Values(
+        Breach{"RuntimeIncludesGraph", "runtime/base/log.cc",
+               "#include <string>\n#include \"graph/io/air.h\"\n", 2, "floor",
+               "runtime includes \"graph/io/air.h\" of the higher floor graph"},
+        Breach{"CollectivesIncludesLaunch", "collectives/communicator.cc",
+               "#  include <launch/options.h>\n", 1, "floor", "higher floor launch"},
+        Breach{"GraphIncludesLaunch", "graph/io/air.h", "#include \"launch/options.h\"\n", 1,
+               "floor", "graph includes \"launch/options.h\""},
+        Breach{"WayAroundByDots", "runtime/base/log.cc", "#include \"../../graph/io/air.h\"\n", 1,
+               "floor", "write the path from the root of the project"},
+        Breach{"MissingFromDepends", "collectives/communicator.cc",
+               "#include \"runtime/world/world.h\"\n", 1, "depends",
+               "collectives/CMakeLists.txt does not list npumesh_world in DEPENDS"},
+        Breach{"MissingFromDependsInSubfolder", "collectives/deep/er/ring.cc",
+               "#include \"runtime/world/world.h\"\n", 1, "depends", "does not list npumesh_world"},
+        Breach{"ProtoMissingFromDepends", "runtime/base/log.cc", "\n#include \"proto/ge_ir.h\"\n",
+               2, "depends", "runtime/base/CMakeLists.txt does not list npumesh_proto"},
+        Breach{"FolderWithoutLibrary", "collectives/communicator.cc",
+               "#include \"graph/passes/fold.h\"\n", 1, "depends", "belongs to no library"},
+        Breach{"DependsPointsUp", "runtime/world/CMakeLists.txt",
+               "\nnpumesh_library(npumesh_world DEPENDS npumesh_io)\n", 2, "depends",
+               "npumesh_world depends on npumesh_io of the higher floor graph/io"},
+        Breach{"DependsOnThirdParty", "graph/io/CMakeLists.txt",
+               "npumesh_library(npumesh_io DEPENDS npumesh_proto hwy::hwy)\n", 1, "depends",
+               "third-party targets go to LIBRARIES"},
+        Breach{"MpiHeader", "runtime/base/log.cc", "#include <mpi.h>\n", 1, "seal",
+               "MPI (mpi.h) may appear only in runtime/world"},
+        Breach{"MpiType", "collectives/communicator.cc", "void Send(MPI_Comm comm);\n", 1, "seal",
+               "MPI (MPI_Comm)"},
+        Breach{"MpiPlaceIsAWholeName", "runtime/world_tools/a.cc", "#include <mpi.h>\n", 1, "seal",
+               "runtime/world"},
+        Breach{"HwlocHeader", "runtime/world/world.cc", "#include <hwloc.h>\n", 1, "seal",
+               "may appear only in runtime/world/topology.cc"},
+        Breach{"HwlocType", "runtime/world/world.h", "hwloc_topology_t topology;\n", 1, "seal",
+               "hwloc (hwloc_topology_t)"},
+        Breach{"GeneratedHeader", "launch/npumesh.cc", "#include \"proto/ge_ir.pb.h\"\n", 1, "seal",
+               "protobuf (proto/ge_ir.pb.h) may appear only in proto, graph/io, graph/dump"},
+        Breach{"ProtobufHeader", "graph/ops/add.cc", "#include <google/protobuf/message.h>\n", 1,
+               "seal", "protobuf"},
+        Breach{"Stoi", "launch/npumesh.cc", "int n =\n    std::stoi(text);\n", 2, "banned",
+               "calls stoi"},
+        Breach{"Strtol", "runtime/base/log.cc", "auto n = strtol (text, nullptr, 10);\n", 1,
+               "banned", "calls strtol"},
+        Breach{"Atoi", "runtime/base/log.cc", "return atoi(text);\n", 1, "banned", "calls atoi"},
+        Breach{"System", "graph/io/air.cc", "system(\"ls\");\n", 1, "banned", "calls system"},
+        Breach{"Popen", "graph/io/air.cc", "::popen(\"ls\", \"r\");\n", 1, "banned",
+               "programs start without a shell"}),
+    [](const testing::TestParamInfo<Breach>& info) { return info.param.name; });
+
+TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
+  Write("runtime/base/log.cc",
+        "// MPI_Comm, see mpi.h; never atoi(text)\n"
+        "/* #include \"graph/io/air.h\"\n   system(\"x\") */\n"
+        "const char* a = \"MPI_Comm and system(1)\";\n"
+        "const char* b = R\"(#include <mpi.h>\n#include <hwloc.h>)\";\n"
+        "const char c = '\"'; int big = 1'000'000; auto d = file->system(1); my_system(2);\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+TEST_F(MadeUpHouse, CodeBehindLiteralsIsStillRead) {
+  Write("runtime/base/log.cc", "f('\"', \"a\\\"b\"); int n = 1'000; atoi(x);\n");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "banned");
+}
+
+TEST_F(MadeUpHouse, AnEmptyTreeDoesNotPass) {
+  fs::create_directories(root_ / "empty");
+  const std::vector<Violation> found = CheckLayering(root_ / "empty");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("no floor"));
+}
+
+TEST(CodeOnlyTest, KeepsLengthAndLines) {
+  const std::string source = "a /* b\nc */ \"d\" // e\nf";
+  EXPECT_EQ(CodeOnly(source), "a     \n" + std::string(13, ' ') + "\nf");
+}
+
+}  // namespace
+}  // namespace npumesh
