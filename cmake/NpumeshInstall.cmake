@@ -1,1 +1,34 @@
-# Installation is filled in with the launch floor.
+# Installation: libraries, headers, the command, and what find_package(npumesh) reads.
+# tests/consumer installs into an empty folder and builds a project against it.
+include(CMakePackageConfigHelpers)
+
+get_property(npumesh_targets GLOBAL PROPERTY NPUMESH_LIBRARIES)
+list(APPEND npumesh_targets npumesh_flags)
+# The generated code of the wire formats, and the command.
+foreach(target npumesh_proto npumesh)
+  if(TARGET ${target})
+    list(APPEND npumesh_targets ${target})
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES npumesh_targets)
+
+install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# Headers keep their folders: the includes of an installed project read like ours.
+install(DIRECTORY runtime collectives graph
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/npumesh
+  FILES_MATCHING PATTERN "*.h")
+
+set(npumesh_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/npumesh)
+install(EXPORT npumeshTargets NAMESPACE npumesh:: DESTINATION ${npumesh_config_folder})
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/npumeshConfig.cmake.in ${PROJECT_BINARY_DIR}/npumeshConfig.cmake
+  INSTALL_DESTINATION ${npumesh_config_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/npumeshConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/npumeshConfig.cmake
+              ${PROJECT_BINARY_DIR}/npumeshConfigVersion.cmake
+  DESTINATION ${npumesh_config_folder})

@@ -1,0 +1,33 @@
+# Installs NPUMESH_BUILD into an empty folder, then configures, builds and runs CONSUMER_SOURCE
+# against it with the same compilers. Everything happens below SCRATCH.
+cmake_minimum_required(VERSION 3.22)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE exit_code OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(NOT exit_code EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${exit_code}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${SCRATCH})
+run("install" ${CMAKE_COMMAND} --install ${NPUMESH_BUILD} --prefix ${SCRATCH}/prefix)
+
+# Static libraries that were built with a sanitizer ask for its runtime.
+set(sanitizer_flags)
+if(SANITIZE)
+  set(sanitizer_flags -D CMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
+run("configure" ${CMAKE_COMMAND} -S ${CONSUMER_SOURCE} -B ${SCRATCH}/build -G ${GENERATOR}
+    -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix
+    -D CMAKE_C_COMPILER=${C_COMPILER}
+    -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
+    -D CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}
+    -D CMAKE_BUILD_TYPE=${BUILD_TYPE}
+    ${sanitizer_flags})
+run("build" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
+run("consumer" ${SCRATCH}/build/consumer)
+if(NOT output MATCHES "npumesh consumer: a graph over 16-bit elements")
+  message(FATAL_ERROR "the consumer printed:\n${output}")
+endif()
