@@ -66,7 +66,8 @@ class Blanker {
   size_t EndOfRawString() const {
     const size_t open = in_.find('(', at_);
     if (open == std::string_view::npos) return in_.size();
-    const std::string close = ")" + std::string(in_.substr(at_ + 2, open - at_ - 2)) + "\"";
+    std::string close(1, ')');
+    close.append(in_.substr(at_ + 2, open - at_ - 2)).append(1, '"');
     return After(in_.find(close, open), close.size());
   }
 
