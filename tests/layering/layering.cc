@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -32,17 +31,25 @@ struct Library {
 // with an extension, one file.
 struct Seal {
   std::string_view what;
-  std::regex header;        // whole name of an #include
-  std::string_view prefix;  // of words in code
+  bool (*is_header)(std::string_view name);  // of an #include
+  std::string_view prefix;                   // of words in code
   std::vector<std::string_view> places;
 };
 
 const std::vector<Seal>& Seals() {
   static const std::vector<Seal> seals = {
-      {"MPI", std::regex("mpi(-ext)?\\.h"), "MPI_", {"runtime/world"}},
-      {"hwloc", std::regex("hwloc(\\.h|/.*)"), "hwloc_", {"runtime/world/topology.cc"}},
+      {"MPI",
+       [](std::string_view name) { return name == "mpi.h" || name == "mpi-ext.h"; },
+       "MPI_",
+       {"runtime/world"}},
+      {"hwloc",
+       [](std::string_view name) { return name == "hwloc.h" || name.starts_with("hwloc/"); },
+       "hwloc_",
+       {"runtime/world/topology.cc"}},
       {"protobuf",
-       std::regex(".*\\.pb\\.h|google/protobuf/.*"),
+       [](std::string_view name) {
+         return name.ends_with(".pb.h") || name.starts_with("google/protobuf/");
+       },
        "google::protobuf",
        {"proto", "graph/io", "graph/dump"}},
   };
@@ -54,9 +61,17 @@ constexpr std::array<std::string_view, 23> kBannedCalls = {
     "stoull", "stof",   "stod",    "stold",     "strtol",    "strtoll", "strtoul", "strtoull",
     "strtof", "strtod", "strtold", "strtoimax", "strtoumax", "system",  "popen"};
 
-const std::regex& IncludeLine() {
-  static const std::regex include(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
-  return include;
+// The name in an #include line, of either form; empty when `line` is none.
+std::string_view IncludedName(std::string_view line) {
+  const auto skip = [&line](std::string_view text) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(text)) return false;
+    line.remove_prefix(text.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include")) return {};
+  if (!skip("\"") && !skip("<")) return {};
+  return line.substr(0, line.find_first_of("\">"));
 }
 
 bool IsWordCharacter(char c) {
@@ -122,6 +137,30 @@ bool LiesIn(std::string_view file, std::string_view place) {
   return file == place || (file.starts_with(place) && file.substr(place.size()).starts_with('/'));
 }
 
+// `text` with every comment removed; lines stay.
+std::string WithoutCMakeComments(const std::string& text) {
+  std::string code;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) code += line.substr(0, line.find('#')) + "\n";
+  return code;
+}
+
+// From the arguments of npumesh_library.
+Library ParseLibrary(const std::string& arguments) {
+  Library library;
+  std::istringstream words(arguments);
+  words >> library.name;
+  bool in_depends = false;
+  for (std::string word; words >> word;) {
+    if (word == "DEPENDS" || word == "LIBRARIES") {
+      in_depends = word == "DEPENDS";
+    } else if (in_depends) {
+      library.depends.push_back(word);
+    }
+  }
+  return library;
+}
+
 class Checker {
  public:
   explicit Checker(fs::path root) : root_(std::move(root)) {}
@@ -156,27 +195,17 @@ class Checker {
 
   // npumesh_library(<name> [DEPENDS ...] [LIBRARIES ...]) and, for proto, add_library(<name> ...).
   void ReadLibraries(const std::string& file) {
-    static const std::regex comment("#[^\n]*");
-    static const std::regex call(R"(\b(npumesh_library|add_library)\s*\(([^)]*)\))");
-    const std::string text = std::regex_replace(ReadAll(root_ / file), comment, "");
-    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
-      Library library;
-      library.cmake_file = file;
-      library.line =
-          1 + static_cast<int>(std::count(text.begin(), text.begin() + it->position(), '\n'));
-      std::istringstream words((*it)[2].str());
-      words >> library.name;
-      bool in_depends = false;
-      for (std::string word; words >> word;) {
-        if (word == "DEPENDS" || word == "LIBRARIES") {
-          in_depends = word == "DEPENDS";
-        } else if (in_depends) {
-          library.depends.push_back(word);
-        }
+    const std::string text = WithoutCMakeComments(ReadAll(root_ / file));
+    for (std::string_view call : {"npumesh_library(", "add_library("}) {
+      for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
+        const size_t begin = at + call.size();
+        Library library = ParseLibrary(text.substr(begin, text.find(')', begin) - begin));
+        library.cmake_file = file;
+        library.line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + at, '\n'));
+        const std::string folder = FolderOf(file);
+        folder_of_library_[library.name] = folder;
+        libraries_.emplace(folder, std::move(library));
       }
-      const std::string folder = FolderOf(file);
-      folder_of_library_[library.name] = folder;
-      libraries_.emplace(folder, std::move(library));
     }
   }
 
@@ -199,10 +228,8 @@ class Checker {
     int line = 0;
     for (std::string text; std::getline(code, text);) {
       ++line;
-      std::smatch match;
-      const bool directive = text.find('#') != std::string::npos;
-      if (directive && std::regex_search(text, match, IncludeLine())) {
-        CheckInclude(file, line, match[1].str());
+      if (const std::string_view header = IncludedName(text); !header.empty()) {
+        CheckInclude(file, line, std::string(header));
       } else {
         CheckCode(file, line, text);
       }
@@ -217,7 +244,7 @@ class Checker {
     CheckFloor(file, line, header);
     CheckDepends(file, line, header);
     for (const Seal& seal : Seals()) {
-      if (std::regex_match(header, seal.header)) CheckSeal(file, line, seal, header);
+      if (seal.is_header(header)) CheckSeal(file, line, seal, header);
     }
   }
 

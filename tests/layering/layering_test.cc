@@ -121,6 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
                "runtime/world"},
         Breach{"HwlocHeader", "runtime/world/world.cc", "#include <hwloc.h>\n", 1, "seal",
                "may appear only in runtime/world/topology.cc"},
+        Breach{"HwlocCall", "graph/ops/add.cc", "hwloc_topology_init(&t);\n", 1, "seal",
+               "hwloc (hwloc_topology_init)"},
         Breach{"HwlocType", "runtime/world/world.h", "hwloc_topology_t topology;\n", 1, "seal",
                "hwloc (hwloc_topology_t)"},
         Breach{"GeneratedHeader", "launch/npumesh.cc", "#include \"proto/ge_ir.pb.h\"\n", 1, "seal",
