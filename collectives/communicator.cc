@@ -165,6 +165,7 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node) {
     if (extent.recv != 0) buffers.recv_offset = memory.OffsetOf(call.recv);
     buffers.send_bytes = call.send_bytes;
     buffers.send_at = call.send_at;
+    buffers.recv_bytes = call.recv_bytes;
   }
   NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers));
 

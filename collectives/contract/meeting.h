@@ -21,12 +21,14 @@
 
 namespace npumesh {
 
-// Where one rank's buffers lie in its HBM, and for AllToAllV the blocks it sends to each member.
+// Where one rank's buffers lie in its HBM, and for AllToAll(V) the blocks it exchanges with each
+// member (by group rank; empty for other collectives, on all ranks alike).
 struct Buffers {
   uint64_t send_offset = 0;
   uint64_t recv_offset = 0;
-  std::span<const uint64_t> send_bytes;  // by group rank; empty unless needed
-  std::span<const uint64_t> send_at;     // byte displacements, as many
+  std::span<const uint64_t> send_bytes;
+  std::span<const uint64_t> send_at;  // byte displacements
+  std::span<const uint64_t> recv_bytes;
 };
 
 class Meeting {
@@ -40,8 +42,9 @@ class Meeting {
                                                const std::vector<int>& world_ranks);
   virtual ~Meeting() = default;
 
-  // Collective. Waits for all, compares all. On disagreement every rank gets the same error, after
-  // which the meeting must not be used again.
+  // Collective. Waits for all, compares all: requests, and that every block is expected as it is
+  // sent. On disagreement every rank gets the same error, after which the meeting must not be used
+  // again.
   virtual Status Arrive(const Request& request, const Buffers& buffers) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.
   virtual Status Depart() = 0;
@@ -51,8 +54,7 @@ class Meeting {
   // Between Arrive and Depart: the offsets group rank `peer` has named.
   virtual uint64_t send_offset(int peer) const = 0;
   virtual uint64_t recv_offset(int peer) const = 0;
-  // Block that `peer` sends to this rank in an AllToAllV.
-  virtual uint64_t block_bytes(int peer) const = 0;
+  // Where the block that `peer` sends to this rank in an AllToAll(V) begins in its send buffer.
   virtual uint64_t block_at(int peer) const = 0;
 
   // MPI's (or the transport's) own collectives over the group; made when first asked for.

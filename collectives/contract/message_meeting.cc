@@ -1,6 +1,8 @@
 #include "collectives/contract/message_meeting.h"
 
 #include <algorithm>
+#include <span>
+#include <type_traits>
 
 namespace npumesh {
 namespace {
@@ -21,17 +23,21 @@ class MessageMeeting final : public Meeting {
     return Status();
   }
 
-  Status Arrive(const Request& request, const Buffers&) override {
+  Status Arrive(const Request& request, const Buffers& buffers) override {
     Request mine = request;
     mine.sequence = sequence_;
-    std::vector<Request> requests(world_ranks_.size());
-    NPUMESH_RETURN_IF_ERROR(
-        Blame(mine, plain_->AllGather(&mine, requests.data(), sizeof(Request), ExecDeadline())));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Request> requests,
+                             Gather(mine, std::span(&mine, 1)));
     const uint64_t fingerprint = Fingerprint(mine);
     const bool agree = request.refused == 0 &&
                        std::all_of(requests.begin(), requests.end(),
                                    [&](const Request& r) { return Fingerprint(r) == fingerprint; });
-    return agree ? Status() : Compare(requests, world_ranks_, name_);
+    if (!agree) return Compare(requests, world_ranks_, name_);
+    if (buffers.send_bytes.empty()) return Status();
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<uint64_t> sent, Gather(mine, buffers.send_bytes));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<uint64_t> expected,
+                             Gather(mine, buffers.recv_bytes));
+    return CompareBlocks(sent, expected, world_ranks_).WithContext(Where(mine));
   }
 
   // Plain collectives return when the caller's buffers are its own again.
@@ -43,7 +49,6 @@ class MessageMeeting final : public Meeting {
   bool in_window() const override { return false; }
   uint64_t send_offset(int) const override { return 0; }
   uint64_t recv_offset(int) const override { return 0; }
-  uint64_t block_bytes(int) const override { return 0; }
   uint64_t block_at(int) const override { return 0; }
   uint64_t sequence() const override { return sequence_; }
   Result<PlainGroup*> Plain() override { return plain_.get(); }
@@ -54,13 +59,22 @@ class MessageMeeting final : public Meeting {
     return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
   }
 
-  // A peer of this node that failed has said why.
-  Status Blame(const Request& mine, const Status& status) const {
-    if (status.ok()) return status;
+  std::string Where(const Request& mine) const {
+    return fmt::format("{} \"{}\" (group {}, call {})", Name(mine.kind), mine.node, name_,
+                       sequence_);
+  }
+
+  // The values of all members, by group rank.
+  template <typename T, size_t N>
+  Result<std::vector<std::remove_const_t<T>>> Gather(const Request& request,
+                                                     std::span<T, N> values) {
+    std::vector<std::remove_const_t<T>> all(world_ranks_.size() * values.size());
+    const Status status =
+        plain_->AllGather(values.data(), all.data(), values.size_bytes(), ExecDeadline());
+    if (status.ok()) return all;
+    // A peer of this node that failed has said why.
     const Status known = world_.CheckPeers(world_ranks_);
-    const Status& cause = known.ok() ? status : known;
-    return cause.WithContext(
-        fmt::format("{} \"{}\" (group {}, call {})", Name(mine.kind), mine.node, name_, sequence_));
+    return (known.ok() ? status : known).WithContext(Where(request));
   }
 
   World& world_;

@@ -172,6 +172,22 @@ Status Compare(const std::vector<Request>& requests, const std::vector<int>& wor
   return Status();
 }
 
+Status CompareBlocks(const std::vector<uint64_t>& sent, const std::vector<uint64_t>& expected,
+                     const std::vector<int>& world_ranks) {
+  const size_t n = world_ranks.size();
+  for (size_t s = 0; s < n; ++s) {
+    for (size_t r = 0; r < n; ++r) {
+      if (sent[s * n + r] == expected[r * n + s]) continue;
+      return Error(
+          Code::kMismatch,
+          "rank {} sends {} bytes to rank {}, which expects {}; send_counts and recv_counts "
+          "must mirror each other",
+          world_ranks[s], sent[s * n + r], world_ranks[r], expected[r * n + s]);
+    }
+  }
+  return Status();
+}
+
 std::string RangeText(const std::vector<int>& numbers) {
   std::string text;
   for (size_t i = 0; i < numbers.size();) {

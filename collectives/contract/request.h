@@ -62,6 +62,11 @@ uint64_t Fingerprint(const Request& request);
 Status Compare(const std::vector<Request>& requests, const std::vector<int>& world_ranks,
                std::string_view group);
 
+// The block sizes of an AllToAllV, row by row: `sent[s * n + r]` bytes go from group rank s to r,
+// which expects `expected[r * n + s]`. kMismatch names the first pair that does not fit.
+Status CompareBlocks(const std::vector<uint64_t>& sent, const std::vector<uint64_t>& expected,
+                     const std::vector<int>& world_ranks);
+
 // "0-2,4": ascending numbers, runs joined.
 std::string RangeText(const std::vector<int>& numbers);
 

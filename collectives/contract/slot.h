@@ -34,12 +34,14 @@ struct alignas(kCacheLine) Departure {
 struct Slot {
   Arrival arrival;
   Departure departure;
+  alignas(kCacheLine) uint64_t base;  // published by the key
   alignas(kCacheLine) Request request;
   alignas(kCacheLine) uint64_t send_bytes[Meeting::kMaxSlotRanks];
   uint64_t send_at[Meeting::kMaxSlotRanks];
+  uint64_t recv_bytes[Meeting::kMaxSlotRanks];
 };
 static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
-static_assert(sizeof(Slot) == 2 * kCacheLine + 448 + 2 * 4096);
+static_assert(sizeof(Slot) == 3 * kCacheLine + 448 + 3 * 4096);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct SlotDirectory {

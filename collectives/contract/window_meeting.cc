@@ -29,6 +29,7 @@ class WindowMeeting final : public Meeting {
     key_ = MeetingKey(world_, name_, world_ranks_);
     NPUMESH_RETURN_IF_ERROR(ClaimSlot());
     slots_.assign(world_ranks_.size(), nullptr);
+    bases_.assign(world_ranks_.size(), 0);
     const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(what, world_.env().connect_timeout,
                                            [this](size_t i) { return FindSlot(i); }));
@@ -48,31 +49,34 @@ class WindowMeeting final : public Meeting {
     mine_->arrival.recv_offset = buffers.recv_offset;
     std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine_->send_bytes);
     std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine_->send_at);
-    mine_->arrival.sequence.store(call, std::memory_order_release);
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
-                                           [this, call](size_t i) {
-                                             return slots_[i]->arrival.sequence.load(
-                                                        std::memory_order_acquire) >= call;
-                                           }));
+    std::copy(buffers.recv_bytes.begin(), buffers.recv_bytes.end(), mine_->recv_bytes);
+    mine_->arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
+        [this] { return Where(); }, world_.env().exec_timeout,
+        [this, call](size_t i) {
+          return slots_[i]->arrival.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
+        }));
     bool agree = request.refused == 0;
     for (const Slot* slot : slots_) agree = agree && slot->arrival.fingerprint == fingerprint;
-    return agree ? Status() : Disagree();
+    if (!agree) return Leave(CompareRequests());
+    if (buffers.send_bytes.empty()) return Status();
+    const Status fits = CompareSlotBlocks();
+    return fits.ok() ? fits : Leave(fits);
   }
 
   Status Depart() override {
     const uint64_t call = sequence_++;
-    mine_->departure.sequence.store(call, std::memory_order_release);
+    mine_->departure.sequence.store(bases_[rank_] + call, std::memory_order_release);
     return waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
                           [this, call](size_t i) {
                             return slots_[i]->departure.sequence.load(std::memory_order_acquire) >=
-                                   call;
+                                   bases_[i] + call;
                           });
   }
 
   bool in_window() const override { return true; }
   uint64_t send_offset(int peer) const override { return At(peer)->arrival.send_offset; }
   uint64_t recv_offset(int peer) const override { return At(peer)->arrival.recv_offset; }
-  uint64_t block_bytes(int peer) const override { return At(peer)->send_bytes[rank_]; }
   uint64_t block_at(int peer) const override { return At(peer)->send_at[rank_]; }
   uint64_t sequence() const override { return sequence_; }
 
@@ -99,11 +103,12 @@ class WindowMeeting final : public Meeting {
     for (int i = 0; i < SlotDirectory::kSlots; ++i) {
       uint64_t free = 0;
       if (directory->keys[i].load(std::memory_order_relaxed) != 0) continue;
-      // `kClaimed` is no key that a peer looks for; the slot is reset before it is announced.
+      // `kClaimed` is no key that a peer looks for; the slot is made ready before it is announced.
       if (!directory->keys[i].compare_exchange_strong(free, kClaimed)) continue;
       Slot* slot = SlotOf(area, i);
-      slot->arrival.sequence.store(0, std::memory_order_relaxed);
-      slot->departure.sequence.store(0, std::memory_order_relaxed);
+      slot->base = slot->arrival.sequence.load(std::memory_order_relaxed) + 1;
+      slot->departure.sequence.store(slot->base, std::memory_order_release);
+      slot->arrival.sequence.store(slot->base, std::memory_order_release);
       directory->keys[i].store(key_, std::memory_order_release);
       index_ = i;
       return Status();
@@ -120,22 +125,36 @@ class WindowMeeting final : public Meeting {
     for (int s = 0; s < SlotDirectory::kSlots; ++s) {
       if (directory->keys[s].load(std::memory_order_acquire) != key_) continue;
       slots_[i] = SlotOf(area, s);
+      bases_[i] = slots_[i]->base;
       return true;
     }
     return false;
   }
 
-  // Everybody reads the same requests, so everybody says the same; nobody leaves before all have
-  // read.
-  Status Disagree() {
+  // Everybody reads the same, so everybody says the same.
+  Status CompareRequests() const {
     std::vector<Request> requests;
     for (const Slot* slot : slots_) requests.push_back(slot->request);
     const Status verdict = Compare(requests, world_ranks_, name_);
-    const Status left = Depart();
     if (!verdict.ok()) return verdict;
-    return left.ok()
-               ? Error(Code::kInternal, "group \"{}\": fingerprints differ, requests do not", name_)
-               : left;
+    return Error(Code::kInternal, "group \"{}\": fingerprints differ, requests do not", name_);
+  }
+
+  Status CompareSlotBlocks() const {
+    const size_t n = slots_.size();
+    std::vector<uint64_t> sent;
+    std::vector<uint64_t> expected;
+    for (const Slot* slot : slots_) {
+      sent.insert(sent.end(), slot->send_bytes, slot->send_bytes + n);
+      expected.insert(expected.end(), slot->recv_bytes, slot->recv_bytes + n);
+    }
+    return CompareBlocks(sent, expected, world_ranks_).WithContext(Where());
+  }
+
+  // Nobody leaves before all have read.
+  Status Leave(const Status& verdict) {
+    (void)Depart();
+    return verdict;
   }
 
   static constexpr uint64_t kClaimed = ~uint64_t{0};
@@ -149,6 +168,7 @@ class WindowMeeting final : public Meeting {
   int index_ = -1;
   Slot* mine_ = nullptr;
   std::vector<Slot*> slots_;
+  std::vector<uint64_t> bases_;  // of each member's slot
   uint64_t sequence_ = 1;
   std::unique_ptr<PlainGroup> plain_;
 };

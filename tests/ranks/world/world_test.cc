@@ -24,16 +24,15 @@ TEST(World, KnowsWhoIsWho) {
 }
 
 TEST(World, UnevenNodes) {
-  ExpectAllOk(RunRanks(
-      4, TestEnv(),
-      [](World& world) {
-        EXPECT_EQ(world.node_count(), 2);
-        EXPECT_EQ(world.local_size(), world.rank() < 3 ? 3 : 1);
-        EXPECT_EQ(world.local_rank(), world.rank() % 3);
-        EXPECT_EQ(world.shared_area(3) != nullptr, world.rank() == 3);
-        return world.Shutdown();
-      },
-      {3, 1}));
+  ExpectAllOk(RunRanks(4, TestEnv(),
+                       [](World& world) {
+                         EXPECT_EQ(world.node_count(), 2);
+                         EXPECT_EQ(world.local_size(), world.rank() < 3 ? 3 : 1);
+                         EXPECT_EQ(world.local_rank(), world.rank() % 3);
+                         EXPECT_EQ(world.shared_area(3) != nullptr, world.rank() == 3);
+                         return world.Shutdown();
+                       },
+                       {3, 1}));
 }
 
 TEST(World, SharedAreaIsShared) {
@@ -57,7 +56,8 @@ struct LauncherCase {
 
 class WrongLauncher : public ::testing::TestWithParam<LauncherCase> {};
 
-// The rank whose environment is wrong says what is wrong; the others say which rank could not start.
+// The rank whose environment is wrong says what is wrong; the others say which rank could not
+// start.
 TEST_P(WrongLauncher, IsAnErrorOnAllRanks) {
   Env env = TestEnv();
   env.*GetParam().field = GetParam().value;
@@ -115,9 +115,8 @@ TEST(World, EndedRankIsNoticed) {
 
 TEST(World, ShutdownDoesNotWaitForTheDead) {
   const auto start = SteadyClock::now();
-  const std::vector<Status> statuses = RunRanks(2, TestEnv(), [](World& world) {
-    return world.rank() == 1 ? Status() : world.Shutdown();
-  });
+  const std::vector<Status> statuses = RunRanks(
+      2, TestEnv(), [](World& world) { return world.rank() == 1 ? Status() : world.Shutdown(); });
   EXPECT_EQ(statuses[0].code(), Code::kPeerLost);
   EXPECT_LT(SteadyClock::now() - start, std::chrono::seconds(5));
 }
@@ -137,9 +136,10 @@ TEST(Transport, MessagesKeepTheirOrder) {
     for (int i = 0; i < 100; ++i) {
       const int sent = i * 2 + world.rank();
       int got = -1;
-      NPUMESH_RETURN_IF_ERROR(world.transport().Exchange(
-          peer, std::as_bytes(std::span(&sent, 1)), peer, std::as_writable_bytes(std::span(&got, 1)),
-          3, Deadline::After(std::chrono::seconds(10))));
+      NPUMESH_RETURN_IF_ERROR(
+          world.transport().Exchange(peer, std::as_bytes(std::span(&sent, 1)), peer,
+                                     std::as_writable_bytes(std::span(&got, 1)), 3,
+                                     Deadline::After(std::chrono::seconds(10))));
       EXPECT_EQ(got, i * 2 + peer);
     }
     return world.Shutdown();

@@ -1,0 +1,148 @@
+// Every collective by every algorithm, with ranks as threads.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "collectives/algorithms/algorithm.h"
+#include "collectives/communicator.h"
+#include "tests/ranks/collectives/collective_cases.h"
+#include "tests/ranks/run_ranks.h"
+
+namespace npumesh {
+namespace {
+
+std::vector<int> Everyone(const World& world) {
+  std::vector<int> ranks(static_cast<size_t>(world.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+struct Setting {
+  const char* name;
+  int ranks;
+  const char* algorithm;  // empty: chosen
+  std::vector<int> nodes;
+};
+
+class Collectives : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(Collectives, AreExact) {
+  Env env = TestEnv();
+  env.hccl_algo = GetParam().algorithm;
+  ExpectAllOk(RunRanks(
+      GetParam().ranks, env,
+      [](World& world) -> Status {
+        NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+        NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                                 Communicator::Create(world, *memory, "world", Everyone(world)));
+        NPUMESH_RETURN_IF_ERROR(CheckEverything(*group, *memory));
+        return world.Shutdown();
+      },
+      GetParam().nodes));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rings, Collectives,
+    ::testing::Values(Setting{"one", 1, "", {}}, Setting{"two", 2, "", {}},
+                      Setting{"three_direct", 3, "direct", {}}, Setting{"four", 4, "", {}},
+                      Setting{"four_mpi", 4, "mpi", {}},
+                      Setting{"three_reference", 3, "reference", {}},
+                      Setting{"uneven_nodes", 4, "", {3, 1}},
+                      Setting{"uneven_nodes_reference", 4, "reference", {1, 3}},
+                      Setting{"eight", 8, "", {}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Communicator, SubgroupsOverlapAndReorder) {
+  ExpectAllOk(RunRanks(4, TestEnv(), [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    const std::vector<std::vector<int>> groups = {{0, 1}, {2, 3}, {3, 1, 0}, {0, 1, 2, 3}, {2, 0}};
+    std::vector<std::unique_ptr<Communicator>> mine;
+    for (const std::vector<int>& ranks : groups) {
+      if (std::find(ranks.begin(), ranks.end(), world.rank()) == ranks.end()) continue;
+      NPUMESH_ASSIGN_OR_RETURN(mine.emplace_back(),
+                               Communicator::Create(world, *memory, "sub", ranks));
+      EXPECT_EQ(ranks[static_cast<size_t>(mine.back()->rank())], world.rank());
+    }
+    for (const auto& group : mine) NPUMESH_RETURN_IF_ERROR(CheckQuickly(*group, *memory));
+    return world.Shutdown();
+  }));
+}
+
+TEST(Communicator, CanBeMadeAgainAndAgain) {
+  ExpectAllOk(RunRanks(2, TestEnv(), [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    for (int i = 0; i < 1100; ++i) {  // more than there are slots
+      NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                               Communicator::Create(world, *memory, "again", {0, 1}));
+      NPUMESH_RETURN_IF_ERROR(group->Barrier());
+    }
+    return world.Shutdown();
+  }));
+}
+
+TEST(Communicator, RefusesWrongMembers) {
+  ExpectAllOk(RunRanks(2, TestEnv(), [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    const int other = 1 - world.rank();
+    for (const std::vector<int>& ranks :
+         {std::vector<int>{other}, {world.rank(), world.rank()}, {0, 1, 2}, {0, 1, -1}}) {
+      const auto group = Communicator::Create(world, *memory, "wrong", ranks);
+      EXPECT_EQ(group.status().code(), Code::kInvalidArgument);
+    }
+    return world.Shutdown();
+  }));
+}
+
+// The same inputs give the same bits, whatever algorithm of the default family runs.
+TEST(Communicator, RoundingDoesNotDependOnTheAlgorithm) {
+  std::vector<std::vector<float>> results;
+  for (const char* algorithm : {"direct", "small", "reference"}) {
+    Env env = TestEnv();
+    env.hccl_algo = algorithm;
+    std::vector<float> result;
+    ExpectAllOk(RunRanks(5, env, [&](World& world) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+      NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                               Communicator::Create(world, *memory, "g", Everyone(world)));
+      HbmArray<float> data(*memory, 1001);
+      for (uint64_t i = 0; i < 1001; ++i) {
+        data[i] = 1.0f / static_cast<float>(3 + i * 5 + static_cast<uint64_t>(world.rank()));
+      }
+      NPUMESH_RETURN_IF_ERROR(
+          group->AllReduce(data.data(), data.data(), 1001, DataType::kFloat, ReduceOp::kSum));
+      if (world.rank() == 3) result = data.ToVector();
+      return world.Shutdown();
+    }));
+    results.push_back(result);
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(Slices, CoverEverythingOnceInWholeLines) {
+  for (const uint64_t count : {0, 1, 15, 16, 17, 1000, 4096}) {
+    for (const int size : {1, 2, 3, 7}) {
+      uint64_t next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const Slice slice = SliceOf(count, 4, rank, size);
+        EXPECT_EQ(slice.begin, next);
+        EXPECT_TRUE(slice.count == 0 || slice.begin % 16 == 0);
+        next = slice.begin + slice.count;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
+}
+
+TEST(Choose, TakesTheFirstRowWithoutObjection) {
+  const Facts near{4, true, 1024, true};
+  const Facts far{4, false, 1024, true};
+  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "", false).name, "small");
+  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "mpi", false).name, "mpi");
+  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "", false).name, "mpi");
+  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "direct", false).name, "mpi");
+  EXPECT_EQ(Choose(CollectiveKind::kBroadcast, near, "no such row", false).name, "direct");
+}
+
+}  // namespace
+}  // namespace npumesh
