@@ -67,3 +67,17 @@ function(npumesh_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
                        LABELS "ring${ARG_RING};${ARG_LEVEL}")
 endfunction()
+
+# npumesh_mpi_test(<name> PROGRAM <target> RANKS <n> LEVEL <smoke|ci|nightly> [TIMEOUT s]
+#                  [ENVIRONMENT VAR=value ...] [ARGS ...])
+# One more ring-3 test of a program that exists already.
+function(npumesh_mpi_test name)
+  cmake_parse_arguments(ARG "" "PROGRAM;LEVEL;RANKS;TIMEOUT" "ENVIRONMENT;ARGS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name}
+           COMMAND ${NPUMESH_MPIRUN} -n ${ARG_RANKS} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT}
+                       LABELS "ring3;${ARG_LEVEL}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
