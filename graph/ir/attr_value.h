@@ -137,11 +137,16 @@ class AttrValue {
   }
   const Variant& variant() const { return value_; }
 
+  // Unknown fields beside the value, as serialised AttrDef bytes; normally empty.
+  const std::string& opaque() const { return opaque_; }
+  void set_opaque(std::string bytes) { opaque_ = std::move(bytes); }
+
   // Name of the alternative for messages: "int", "list", ...
   std::string_view kind() const;
 
  private:
   Variant value_;
+  std::string opaque_;
 };
 
 }  // namespace npumesh

@@ -1,0 +1,49 @@
+// ge_proto text, the dump of GE (air-format reference 4.3 and 4.5).
+#include <array>
+#include <map>
+#include <utility>
+
+#include "graph/io/model_codec.h"
+#include "graph/io/model_file.h"
+#include "graph/io/wire.h"
+
+namespace npumesh {
+namespace {
+
+namespace pb = ge::proto;
+
+// Drops what the dumps of levels 2 and 3 leave out.
+void Trim(pb::GraphDef* graph) {
+  for (pb::OpDef& op : *graph->mutable_op()) {
+    AttrDefs* attrs = op.mutable_attr();
+    for (const char* key : {"node_def", "op_def", "func_def"}) attrs->erase(key);
+    if (IsConstType(op.type())) attrs->erase("value");
+  }
+}
+
+// For each entry of `input` its position among the readers of the same output, -1 for none: by this
+// GE restores the order of readers when it loads the text.
+void AddReaderOrder(pb::GraphDef* graph) {
+  std::map<std::string, int64_t> readers;
+  for (pb::OpDef& op : *graph->mutable_op()) {
+    if (op.input().empty()) continue;
+    auto* list = (*op.mutable_attr())["_src_out_peer_index_for_ge_txt_load"].mutable_list();
+    for (const std::string& input : op.input()) {
+      list->add_i(input.empty() ? -1 : readers[input]++);
+    }
+  }
+}
+
+}  // namespace
+
+std::string ToGeProtoText(const Model& model, int level) {
+  pb::ModelDef def;
+  EncodeModel(model, Form::kGe, &def);
+  for (pb::GraphDef& graph : *def.mutable_graph()) {
+    if (level > 1) Trim(&graph);
+    AddReaderOrder(&graph);
+  }
+  return PrintText(def);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,122 @@
+// Which of the forms a file has is decided by its content (air-format reference 2.1).
+#include "graph/io/model_file.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/io/model_codec.h"
+#include "graph/io/wire.h"
+#include "runtime/base/mapped_file.h"
+
+namespace npumesh {
+namespace {
+
+namespace pb = ge::proto;
+
+// A GraphDef as text becomes part of a ModelDef, which must still be readable.
+constexpr int kMaxTextDepth = kMaxDepth - 2;
+
+bool IsText(std::string_view bytes) {
+  constexpr size_t kSample = 4096;
+  const std::string_view sample = bytes.substr(0, kSample);
+  return std::all_of(sample.begin(), sample.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 ? byte != 0x7f : (c == '\n' || c == '\t' || c == '\r' || c == '\f');
+  });
+}
+
+bool IsWordByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Position behind the quoted string that starts at `i`.
+size_t SkipString(std::string_view text, size_t i) {
+  const char quote = text[i++];
+  while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
+  return std::min(i + 1, text.size());
+}
+
+// The names of the fields outside all braces.
+std::set<std::string, std::less<>> TopLevelFields(std::string_view text) {
+  std::set<std::string, std::less<>> fields;
+  int64_t depth = 0;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i = SkipString(text, i);
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (IsWordByte(c)) {
+      const size_t start = i;
+      while (i < text.size() && IsWordByte(text[i])) ++i;
+      if (depth == 0) fields.emplace(text.substr(start, i - start));
+    } else {
+      if (c == '{' || c == '<') ++depth;
+      if (c == '}' || c == '>') --depth;
+      ++i;
+    }
+  }
+  return fields;
+}
+
+// A bare GraphDef is a model of one graph.
+Result<Model> DecodeGraphOnly(pb::GraphDef graph, const std::string& path) {
+  pb::ModelDef model;
+  *model.add_graph() = std::move(graph);
+  if (model.graph(0).name().empty()) model.mutable_graph(0)->set_name("graph_1");
+  return DecodeModel(model, path);
+}
+
+Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
+  const auto fields = TopLevelFields(text);
+  if (fields.contains("ir_version") || fields.contains("producer_name")) {
+    return Error(Code::kUnsupported,
+                 "a ge_onnx dump, which has lost the dtypes of attributes; load the ge_proto dump "
+                 "or the .air file instead");
+  }
+  if (fields.contains("node")) {
+    NPUMESH_ASSIGN_OR_RETURN(pb::GraphDef graph, ParsePbtxt(text));
+    return DecodeGraphOnly(std::move(graph), path);
+  }
+  if (fields.contains("op")) {
+    pb::GraphDef graph;
+    NPUMESH_RETURN_IF_ERROR(ParseText(text, kMaxTextDepth, &graph));
+    return DecodeGraphOnly(std::move(graph), path);
+  }
+  if (fields.contains("graph")) {
+    pb::ModelDef model;
+    NPUMESH_RETURN_IF_ERROR(ParseText(text, kMaxTextDepth, &model));
+    return DecodeModel(model, path);
+  }
+  return Error(Code::kCorrupt,
+               "not a model: a text without \"graph\", \"op\" or \"node\" ({} bytes)", text.size());
+}
+
+Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path) {
+  if (bytes.empty()) return Error(Code::kCorrupt, "not a model: the file is empty");
+  pb::ModelDef model;
+  const Status binary = ParseWire(bytes, &model);
+  if (binary.ok() && model.graph_size() > 0) return DecodeModel(model, path);
+  model.Clear();
+  if (IsText(bytes)) return ParseTextModel(bytes, path);
+  return binary.ok() ? Error(Code::kCorrupt, "not a model: the ModelDef has no graph") : binary;
+}
+
+Result<Model> NameFile(Result<Model> model, const std::string& path) {
+  if (model.ok() || path.empty()) return model;
+  return model.status().WithContext(path);
+}
+
+}  // namespace
+
+Result<Model> LoadModel(const std::string& path) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->size());
+  return NameFile(ParseAnyForm(bytes, path), path);
+}
+
+Result<Model> ParseModel(std::string bytes, const std::string& path) {
+  return NameFile(ParseAnyForm(bytes, path), path);
+}
+
+}  // namespace npumesh
