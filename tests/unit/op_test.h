@@ -1,0 +1,280 @@
+// Harness for tests of single operators: builds a node from the schema, infers, makes the kernel,
+// runs it and returns the outputs.
+//
+//   OpRegistry registry;
+//   RegisterElementwiseOps(registry);
+//   Result<std::vector<Tensor>> out =
+//       RunOp(registry, {.type = "Add", .inputs = {{"x1", a}, {"x2", b}}});
+//
+// Beyond running, every call checks what all kernels promise: outputs are written completely and
+// nothing behind them is touched, inputs are left alone (unless the operator works in place), an
+// operator marked `elementwise` gives the same bytes when its output lies over an input, and a
+// second run of the same kernel repeats the first.
+#ifndef NPUMESH_TESTS_UNIT_OP_TEST_H_
+#define NPUMESH_TESTS_UNIT_OP_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/op_registry.h"
+#include "graph/ops/operator.h"
+
+namespace npumesh {
+
+// Whether infer and make_kernel see the value of an input.
+enum class Known : uint8_t {
+  kIfNeeded,  // when the operator lists the port in `value_inputs`
+  kYes,
+  kNo,
+};
+
+struct OpInput {
+  std::string port;  // "x0", "x1" ... for the elements of a dynamic input "x"
+  Tensor value;
+  Known known = Known::kIfNeeded;
+};
+
+struct OpCall {
+  std::string type;
+  std::vector<OpInput> inputs;
+  std::vector<std::pair<std::string, AttrValue>> attrs = {};
+  int outputs = 0;  // 0: one for each port of the schema
+  GroupProvider* groups = nullptr;
+};
+
+// A tensor from a list: Make<float>(DataType::kFloat, {2, 2}, {1, 2, 3, 4}). T is the storage type.
+template <typename T>
+Tensor Make(DataType dtype, Shape shape, const std::vector<T>& values) {
+  EXPECT_EQ(static_cast<size_t>(shape.elements()), values.size()) << shape.ToString();
+  return Tensor::FromVector<T>({dtype, std::move(shape)}, values);
+}
+inline Tensor MakeInts(const std::vector<int64_t>& values) {
+  return Make<int64_t>(DataType::kInt64, {static_cast<int64_t>(values.size())}, values);
+}
+
+inline bool SameBytes(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() &&
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
+}
+
+namespace op_test {
+
+inline Node MakeNode(const Operator& op, const OpCall& call) {
+  Node node;
+  node.id = 0;
+  node.name = "node_under_test";
+  node.type = call.type;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    node.inputs.push_back(Value{1, static_cast<int>(i)});
+    TensorDesc desc;
+    desc.name = call.inputs[i].port;
+    node.input_descs.push_back(std::move(desc));
+  }
+  const size_t outputs =
+      call.outputs > 0 ? static_cast<size_t>(call.outputs) : op.schema.outputs.size();
+  for (size_t i = 0; i < outputs; ++i) {
+    TensorDesc desc;
+    desc.name = i < op.schema.outputs.size() ? std::string(op.schema.outputs[i].name) : "";
+    node.output_descs.push_back(std::move(desc));
+  }
+  for (const auto& [name, value] : call.attrs) node.attrs[name] = value;
+  return node;
+}
+
+inline Result<OpContext> BindAndInfer(const Operator& op, const OpCall& call, const Node& node) {
+  NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    const OpInput& input = call.inputs[static_cast<size_t>(context.input_index(slot))];
+    context.set_in(slot, input.value.type());
+    bool known = input.known == Known::kYes;
+    if (input.known == Known::kIfNeeded) {
+      for (const std::string_view port : op.value_inputs) {
+        const int first = context.slot(port);
+        known = known || (slot >= first && slot < first + context.count(port));
+      }
+    }
+    if (known) context.set_value(slot, &input.value);
+  }
+  context.set_groups(call.groups);
+  NPUMESH_RETURN_IF_ERROR(op.infer(context));
+  return context;
+}
+
+// Bytes with a guard behind them, all filled with a pattern that no kernel writes by chance.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(uint64_t bytes) : bytes_(bytes), room_(kLine + bytes + kGuard, kPattern) {
+    const auto address = reinterpret_cast<uintptr_t>(room_.data());
+    data_ = room_.data() + (kLine - address % kLine) % kLine;
+  }
+  GuardedBytes(const std::byte* copy, uint64_t bytes) : GuardedBytes(bytes) {
+    if (bytes > 0) std::memcpy(data_, copy, bytes);
+  }
+
+  std::byte* data() { return data_; }
+  bool guard_is_whole() const {
+    return std::all_of(data_ + bytes_, data_ + bytes_ + kGuard,
+                       [](std::byte b) { return b == kPattern; });
+  }
+
+ private:
+  static constexpr size_t kLine = 64;
+  static constexpr size_t kGuard = 128;
+  static constexpr std::byte kPattern{0xa5};
+
+  uint64_t bytes_;
+  std::vector<std::byte> room_;
+  std::byte* data_;
+};
+
+// One run. `over`: input slot whose storage output 0 takes over, -1 none.
+inline Result<std::vector<Tensor>> RunOnce(const Operator& op, const OpCall& call,
+                                           const OpContext& context, Kernel* kernel, int over) {
+  std::vector<std::unique_ptr<GuardedBytes>> in_bytes;
+  std::vector<const void*> in(static_cast<size_t>(context.slots()), nullptr);
+  std::vector<std::byte*> writable(in.size(), nullptr);
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    const Tensor& value = call.inputs[static_cast<size_t>(context.input_index(slot))].value;
+    in_bytes.push_back(std::make_unique<GuardedBytes>(value.data(), value.bytes()));
+    writable[static_cast<size_t>(slot)] = in_bytes.back()->data();
+    in[static_cast<size_t>(slot)] = in_bytes.back()->data();
+  }
+
+  std::vector<std::unique_ptr<GuardedBytes>> out_bytes;
+  std::vector<void*> out;
+  std::vector<bool> updated(in.size(), false);
+  for (int port = 0; port < context.outputs(); ++port) {
+    int place = port == 0 ? over : -1;
+    for (const InPlace& pair : op.in_place) {
+      if (pair.output == port) place = pair.slot;
+    }
+    if (place >= 0) {
+      out.push_back(writable[static_cast<size_t>(place)]);
+      updated[static_cast<size_t>(place)] = true;
+    } else {
+      out_bytes.push_back(std::make_unique<GuardedBytes>(context.out(port).bytes()));
+      out.push_back(out_bytes.back()->data());
+    }
+  }
+
+  if (op.view) {
+    const uint64_t bytes = context.out(0).bytes();
+    EXPECT_EQ(bytes, context.in(0).bytes()) << "a view keeps its bytes";
+    if (bytes > 0) std::memcpy(out[0], in[0], bytes);
+  } else {
+    GuardedBytes scratch(kernel->scratch_bytes());
+    NPUMESH_RETURN_IF_ERROR(kernel->Run({in.data(), out.data(), scratch.data()}));
+    EXPECT_TRUE(scratch.guard_is_whole()) << call.type << " wrote behind its scratch memory";
+  }
+
+  for (const auto& bytes : in_bytes) {
+    EXPECT_TRUE(bytes->guard_is_whole()) << call.type << " wrote behind an input";
+  }
+  for (const auto& bytes : out_bytes) {
+    EXPECT_TRUE(bytes->guard_is_whole()) << call.type << " wrote behind an output";
+  }
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot) || updated[static_cast<size_t>(slot)]) continue;
+    const Tensor& value = call.inputs[static_cast<size_t>(context.input_index(slot))].value;
+    EXPECT_TRUE(value.bytes() == 0 ||
+                std::memcmp(value.data(), in[static_cast<size_t>(slot)], value.bytes()) == 0)
+        << call.type << " changed input slot " << slot;
+  }
+
+  std::vector<Tensor> results;
+  for (int port = 0; port < context.outputs(); ++port) {
+    Tensor result = Tensor::Allocate(context.out(port));
+    if (result.bytes() > 0) {
+      std::memcpy(result.mutable_data(), out[static_cast<size_t>(port)], result.bytes());
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+// Input slots whose storage output 0 may take over.
+inline std::vector<int> SlotsToReuse(const Operator& op, const OpContext& context) {
+  std::vector<int> slots;
+  if (!op.elementwise || context.outputs() == 0) return slots;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (context.has(slot) && context.in(slot).shape.elements() == context.out(0).shape.elements() &&
+        context.in(slot).bytes() == context.out(0).bytes()) {
+      slots.push_back(slot);
+    }
+  }
+  return slots;
+}
+
+}  // namespace op_test
+
+// Output types only.
+inline Result<std::vector<TensorType>> InferOp(const OpRegistry& registry, const OpCall& call) {
+  const Operator* op = registry.Find(call.type);
+  if (op == nullptr) return Error(Code::kNotFound, "no operator \"{}\"", call.type);
+  const Node node = op_test::MakeNode(*op, call);
+  NPUMESH_ASSIGN_OR_RETURN(const OpContext context, op_test::BindAndInfer(*op, call, node));
+  std::vector<TensorType> types;
+  for (int port = 0; port < context.outputs(); ++port) types.push_back(context.out(port));
+  return types;
+}
+
+// The outputs, or the first error of binding, inference, kernel making or running.
+inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCall& call) {
+  const Operator* op = registry.Find(call.type);
+  if (op == nullptr) return Error(Code::kNotFound, "no operator \"{}\"", call.type);
+  const Node node = op_test::MakeNode(*op, call);
+  NPUMESH_ASSIGN_OR_RETURN(const OpContext context, op_test::BindAndInfer(*op, call, node));
+  std::unique_ptr<Kernel> kernel;
+  if (!op->view) {
+    NPUMESH_ASSIGN_OR_RETURN(kernel, op->make_kernel(context));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                           op_test::RunOnce(*op, call, context, kernel.get(), -1));
+  if (op->view || op->collective || !op->pure) return outputs;
+
+  std::vector<int> placements = op_test::SlotsToReuse(*op, context);
+  placements.push_back(-1);
+  for (const int over : placements) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> again,
+                             op_test::RunOnce(*op, call, context, kernel.get(), over));
+    for (size_t port = 0; port < outputs.size(); ++port) {
+      EXPECT_TRUE(SameBytes(outputs[port], again[port]))
+          << call.type << ": output " << port << " differs when "
+          << (over < 0 ? std::string("run again") : fmt::format("placed over slot {}", over));
+    }
+  }
+  return outputs;
+}
+
+// The single output of a call that must succeed.
+inline Tensor RunOne(const OpRegistry& registry, const OpCall& call) {
+  Result<std::vector<Tensor>> outputs = RunOp(registry, call);
+  EXPECT_TRUE(outputs.ok()) << call.type << ": " << outputs.status().ToString();
+  if (!outputs.ok() || outputs->empty()) return Tensor();
+  return (*outputs)[0];
+}
+
+// The error of a call that must fail.
+inline Status FailOf(const OpRegistry& registry, const OpCall& call) {
+  Result<std::vector<Tensor>> outputs = RunOp(registry, call);
+  EXPECT_FALSE(outputs.ok()) << call.type << " should have failed";
+  return outputs.status();
+}
+
+template <typename T>
+std::vector<T> ValuesOf(const Tensor& tensor) {
+  const auto span = tensor.as<T>();
+  return {span.begin(), span.end()};
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_UNIT_OP_TEST_H_
