@@ -1,0 +1,28 @@
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+namespace {
+
+OpRegistry MakeBuiltinOps() {
+  OpRegistry registry;
+  RegisterStructureOps(registry);
+  RegisterElementwiseOps(registry);
+  RegisterActivationOps(registry);
+  RegisterCompareOps(registry);
+  RegisterReduceOps(registry);
+  RegisterMatmulOps(registry);
+  RegisterNormOps(registry);
+  RegisterLayoutOps(registry);
+  RegisterGatherOps(registry);
+  RegisterCollectiveOps(registry);
+  return registry;
+}
+
+}  // namespace
+
+const OpRegistry& BuiltinOps() {
+  static const OpRegistry registry = MakeBuiltinOps();
+  return registry;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,268 @@
+// StridedSliceV2 and Slice: a box of x, possibly with steps. Ops reference 5.9.
+#include <algorithm>
+#include <optional>
+
+#include "graph/ops/infer_checks.h"
+#include "graph/ops/op_families.h"
+#include "graph/ops/strided_copy.h"
+
+namespace npumesh {
+namespace {
+
+// What is taken of one dimension of x: `length` positions from `begin` in steps of `step`.
+struct Cut {
+  int64_t begin = 0;
+  int64_t length = 0;
+  int64_t step = 1;
+  bool shrink = false;  // one position, and the dimension disappears
+};
+
+struct SlicePlan {
+  std::vector<Cut> cuts;  // one for each dimension of x
+  Shape y;
+};
+
+// ---- StridedSliceV2 ----
+
+// The inputs and masks of StridedSliceV2; entry i of each list belongs together with bit i of each
+// mask.
+struct SliceSpec {
+  std::vector<int64_t> begin;
+  std::vector<int64_t> end;
+  std::vector<int64_t> steps;
+  std::optional<std::vector<int64_t>> axes;
+  int64_t begin_mask = 0;
+  int64_t end_mask = 0;
+  int64_t ellipsis_mask = 0;
+  int64_t new_axis_mask = 0;
+  int64_t shrink_mask = 0;
+
+  size_t entries() const { return begin.size(); }
+};
+
+bool Bit(int64_t mask, size_t entry) {
+  return ((static_cast<uint64_t>(mask) >> entry) & 1u) != 0;
+}
+
+// An optional input that is not fed, or fed with no elements, does not count.
+Result<std::optional<std::vector<int64_t>>> OptionalInts(const OpContext& op,
+                                                         std::string_view port) {
+  if (!op.has(port) || op.in(port).shape.elements() == 0)
+    return std::optional<std::vector<int64_t>>();
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> values, op.Ints(port));
+  return std::optional(std::move(values));
+}
+
+Result<SliceSpec> ReadSpec(const OpContext& op) {
+  SliceSpec spec;
+  NPUMESH_ASSIGN_OR_RETURN(spec.begin, op.Ints("begin"));
+  NPUMESH_ASSIGN_OR_RETURN(spec.end, op.Ints("end"));
+  NPUMESH_ASSIGN_OR_RETURN(spec.axes, OptionalInts(op, "axes"));
+  NPUMESH_ASSIGN_OR_RETURN(const auto steps, OptionalInts(op, "strides"));
+  spec.steps = steps.value_or(std::vector<int64_t>(spec.entries(), 1));
+  spec.begin_mask = op.attr_int("begin_mask");
+  spec.end_mask = op.attr_int("end_mask");
+  spec.ellipsis_mask = op.attr_int("ellipsis_mask");
+  spec.new_axis_mask = op.attr_int("new_axis_mask");
+  spec.shrink_mask = op.attr_int("shrink_axis_mask");
+  const size_t n = spec.entries();
+  const size_t axes = spec.axes ? spec.axes->size() : n;
+  if (n > 63 || spec.end.size() != n || spec.steps.size() != n || axes != n) {
+    return Error(Code::kInvalidArgument,
+                 "{}: \"begin\", \"end\", \"axes\" and \"strides\" have {}, "
+                 "{}, {} and {} entries; expected equal numbers, 63 at most",
+                 op.Who(), n, spec.end.size(), axes, spec.steps.size());
+  }
+  if (std::count(spec.steps.begin(), spec.steps.end(), 0) != 0) {
+    return Error(Code::kInvalidArgument, "{}: \"strides\" has a 0", op.Who());
+  }
+  if (spec.axes && (spec.ellipsis_mask != 0 || spec.new_axis_mask != 0)) {
+    return Error(Code::kInvalidArgument,
+                 "{}: ellipsis_mask and new_axis_mask have no meaning "
+                 "beside the input \"axes\"",
+                 op.Who());
+  }
+  return spec;
+}
+
+// Position in [low, high], counted from the end when negative.
+int64_t Clamped(int64_t position, int64_t extent, int64_t low, int64_t high) {
+  return std::clamp(position < 0 ? position + extent : position, low, high);
+}
+
+// Entry `i` of the spec applied to a dimension of `extent` (TensorFlow rules, ops reference
+// StridedSlice).
+Result<Cut> CutOf(const OpContext& op, const SliceSpec& spec, size_t i, int64_t extent) {
+  const int64_t step = spec.steps[i];
+  if (Bit(spec.shrink_mask, i)) {
+    const int64_t index = spec.begin[i] < 0 ? spec.begin[i] + extent : spec.begin[i];
+    if (index < 0 || index >= extent) {
+      return Error(Code::kInvalidArgument, "{}: index {} is outside a dimension of {}", op.Who(),
+                   spec.begin[i], extent);
+    }
+    return Cut{index, 1, 1, true};
+  }
+  const bool forward = step > 0;
+  const int64_t low = forward ? 0 : -1;
+  const int64_t high = forward ? extent : extent - 1;
+  const int64_t begin =
+      Bit(spec.begin_mask, i) ? (forward ? low : high) : Clamped(spec.begin[i], extent, low, high);
+  const int64_t end =
+      Bit(spec.end_mask, i) ? (forward ? high : low) : Clamped(spec.end[i], extent, low, high);
+  const int64_t span = forward ? end - begin : begin - end;
+  const uint64_t pace =
+      forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  const int64_t length =
+      span > 0 ? static_cast<int64_t>(static_cast<uint64_t>(span - 1) / pace) + 1 : 0;
+  return Cut{begin, length, step, false};
+}
+
+std::vector<Cut> WholeOf(const Shape& x) {
+  std::vector<Cut> cuts;
+  for (const int64_t dim : x.dims()) cuts.push_back({0, dim, 1, false});
+  return cuts;
+}
+
+Result<SlicePlan> PlanByAxes(const OpContext& op, const SliceSpec& spec) {
+  const Shape& x = op.in("x").shape;
+  SlicePlan plan{WholeOf(x), {}};
+  std::vector<bool> seen(static_cast<size_t>(x.rank()), false);
+  for (size_t i = 0; i < spec.entries(); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, (*spec.axes)[i], x.rank(), "axes"));
+    const auto at = static_cast<size_t>(axis);
+    if (seen[at]) {
+      return Error(Code::kInvalidArgument, "{}: \"axes\" names axis {} twice", op.Who(), axis);
+    }
+    seen[at] = true;
+    NPUMESH_ASSIGN_OR_RETURN(plan.cuts[at], CutOf(op, spec, i, x[axis]));
+  }
+  for (const Cut& cut : plan.cuts) {
+    if (!cut.shrink) plan.y.mutable_dims().push_back(cut.length);
+  }
+  return plan;
+}
+
+// Entries apply to dimensions 0, 1, ...; an ellipsis stands for as many as are left over.
+Result<SlicePlan> PlanByPosition(const OpContext& op, const SliceSpec& spec) {
+  const Shape& x = op.in("x").shape;
+  const size_t n = spec.entries();
+  int64_t consumed = 0;
+  int ellipses = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const bool ellipsis = Bit(spec.ellipsis_mask, i);
+    ellipses += ellipsis ? 1 : 0;
+    consumed += ellipsis || Bit(spec.new_axis_mask, i) ? 0 : 1;
+  }
+  if (consumed > x.rank() || ellipses > 1) {
+    return Error(Code::kInvalidArgument,
+                 "{}: {} entries with {} ellipses do not fit x, which is {}", op.Who(), n, ellipses,
+                 x.ToString());
+  }
+  SlicePlan plan{WholeOf(x), {}};
+  std::vector<int64_t>& y = plan.y.mutable_dims();
+  int dim = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (Bit(spec.ellipsis_mask, i)) {
+      for (int64_t left = x.rank() - consumed; left > 0; --left) y.push_back(x[dim++]);
+    } else if (Bit(spec.new_axis_mask, i)) {
+      y.push_back(1);
+    } else {
+      Cut& cut = plan.cuts[static_cast<size_t>(dim)];
+      NPUMESH_ASSIGN_OR_RETURN(cut, CutOf(op, spec, i, x[dim]));
+      if (!cut.shrink) y.push_back(cut.length);
+      ++dim;
+    }
+  }
+  while (dim < x.rank()) y.push_back(x[dim++]);
+  return plan;
+}
+
+Result<SlicePlan> PlanStridedSlice(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const SliceSpec spec, ReadSpec(op));
+  return spec.axes ? PlanByAxes(op, spec) : PlanByPosition(op, spec);
+}
+
+// ---- Slice ----
+
+Result<SlicePlan> PlanSlice(const OpContext& op) {
+  const Shape& x = op.in("x").shape;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, op.Ints("offsets"));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, op.Ints("size"));
+  const auto rank = static_cast<size_t>(x.rank());
+  bool fits = offsets.size() == rank && sizes.size() == rank;
+  SlicePlan plan;
+  for (size_t i = 0; fits && i < rank; ++i) {
+    const int64_t extent = x.dims()[i];
+    fits = offsets[i] >= 0 && offsets[i] <= extent;
+    const int64_t size = sizes[i] == -1 ? extent - offsets[i] : sizes[i];
+    fits = fits && size >= 0 && size <= extent - offsets[i];
+    plan.cuts.push_back({offsets[i], size, 1, false});
+    plan.y.mutable_dims().push_back(size);
+  }
+  if (!fits) {
+    return Error(Code::kInvalidArgument,
+                 "{}: offsets {} and sizes {} do not lie inside x, which is "
+                 "{}",
+                 op.Who(), Shape(offsets).ToString(), Shape(sizes).ToString(), x.ToString());
+  }
+  return plan;
+}
+
+// ---- both ----
+
+Result<SlicePlan> Plan(const OpContext& op) {
+  return op.schema().type == "Slice" ? PlanSlice(op) : PlanStridedSlice(op);
+}
+
+Status InferSlice(OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
+  NPUMESH_ASSIGN_OR_RETURN(SlicePlan plan, Plan(op));
+  return SetOutput(op, 0, op.in("x").dtype, std::move(plan.y));
+}
+
+Result<std::unique_ptr<Kernel>> MakeSlice(const OpContext& op) {
+  const int slot = op.slot("x");
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(slot).dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const SlicePlan plan, Plan(op));
+  const std::vector<int64_t> strides = ByteStrides(op.in(slot).shape, element);
+  std::vector<CopyAxis> axes(plan.cuts.size());
+  int64_t offset = 0;
+  auto to = static_cast<int64_t>(element);
+  for (size_t i = plan.cuts.size(); i-- > 0;) {
+    const Cut& cut = plan.cuts[i];
+    const int64_t step = cut.length > 1 ? cut.step : 0;  // one position: any step, even a huge one
+    axes[i] = {cut.length, strides[i] * step, to};
+    offset += cut.length > 0 ? strides[i] * cut.begin : 0;
+    to *= cut.length;
+  }
+  return MakeKernel([slot, offset, copy = StridedCopy(axes, element)](const KernelArgs& args) {
+    copy.Run(static_cast<const std::byte*>(args.in[slot]) + offset, args.out[0]);
+    return Status();
+  });
+}
+
+}  // namespace
+
+void RegisterSliceOps(OpRegistry& registry) {
+  registry.Add({.schema = {"StridedSliceV2",
+                           {{"x"},
+                            {"begin"},
+                            {"end"},
+                            {"axes", PortKind::kOptional},
+                            {"strides", PortKind::kOptional}},
+                           {{"y"}},
+                           {{"begin_mask", AttrValue::Int(0)},
+                            {"end_mask", AttrValue::Int(0)},
+                            {"ellipsis_mask", AttrValue::Int(0)},
+                            {"new_axis_mask", AttrValue::Int(0)},
+                            {"shrink_axis_mask", AttrValue::Int(0)}}},
+                .infer = InferSlice,
+                .make_kernel = MakeSlice,
+                .value_inputs = {"begin", "end", "axes", "strides"}});
+  registry.Add({.schema = {"Slice", {{"x"}, {"offsets"}, {"size"}}, {{"y"}}, {}},
+                .infer = InferSlice,
+                .make_kernel = MakeSlice,
+                .value_inputs = {"offsets", "size"}});
+}
+
+}  // namespace npumesh

@@ -1,0 +1,158 @@
+// Operators that rename the dimensions of the same bytes. Ops reference 5.9.
+#include <algorithm>
+
+#include "graph/ops/infer_checks.h"
+#include "graph/ops/op_families.h"
+
+namespace npumesh {
+namespace {
+
+// The dimensions of x that Reshape replaces: all, or [axis, axis + num_axes) (Caffe).
+struct DimRange {
+  int begin = 0;
+  int end = 0;
+};
+
+Result<DimRange> ReplacedDims(const OpContext& op, int rank) {
+  const int64_t axis = op.attr_int("axis");
+  const int64_t count = op.attr_int("num_axes");
+  const int64_t begin = axis < 0 ? axis + rank + 1 : axis;
+  if (begin < 0 || begin > rank || count < -1 || count > rank - begin) {
+    return Error(Code::kInvalidArgument,
+                 "{}: axis {} and num_axes {} do not fit a tensor of rank "
+                 "{}",
+                 op.Who(), axis, count, rank);
+  }
+  return DimRange{static_cast<int>(begin), static_cast<int>(count < 0 ? rank : begin + count)};
+}
+
+// `wanted` with every 0 replaced by the dimension of x at the same position. An empty x whose
+// element count the literal zeros already give keeps them.
+Result<std::vector<int64_t>> ZerosCopied(const OpContext& op, std::vector<int64_t> wanted,
+                                         const Shape& x, int first) {
+  const bool inferred = std::find(wanted.begin(), wanted.end(), -1) != wanted.end();
+  if (x.elements() == 0 && !inferred) return wanted;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] != 0) continue;
+    const int position = first + static_cast<int>(i);
+    if (position >= x.rank()) {
+      return Error(Code::kInvalidArgument, "{}: \"shape\" is 0 at position {}, but x is {}",
+                   op.Who(), i, x.ToString());
+    }
+    wanted[i] = x[position];
+  }
+  return wanted;
+}
+
+// The target with its -1 computed from the element count of x.
+Result<Shape> Completed(const OpContext& op, Shape target, const Shape& x) {
+  int64_t* unknown = nullptr;
+  Shape known = target;
+  for (int i = 0; i < target.rank(); ++i) {
+    if (target[i] != -1) continue;
+    if (unknown != nullptr) {
+      return Error(Code::kInvalidArgument, "{}: the target {} has more than one -1", op.Who(),
+                   target.ToString());
+    }
+    unknown = &target[i];
+    known[i] = 1;
+  }
+  NPUMESH_RETURN_IF_ERROR(known.Check().WithContext(op.Who()));
+  const int64_t product = known.is_static() ? known.elements() : -1;
+  const bool fits =
+      unknown != nullptr ? product > 0 && x.elements() % product == 0 : product == x.elements();
+  if (!fits) {
+    return Error(Code::kInvalidArgument,
+                 "{}: x is {} with {} elements, which do not fit the shape "
+                 "{}",
+                 op.Who(), x.ToString(), x.elements(), target.ToString());
+  }
+  if (unknown != nullptr) *unknown = x.elements() / product;
+  return target;
+}
+
+Status InferReshape(OpContext& op) {
+  const TensorType& x = op.in("x");
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, op.Ints("shape"));
+  NPUMESH_ASSIGN_OR_RETURN(const DimRange range, ReplacedDims(op, x.shape.rank()));
+  NPUMESH_ASSIGN_OR_RETURN(wanted, ZerosCopied(op, std::move(wanted), x.shape, range.begin));
+  const std::vector<int64_t>& dims = x.shape.dims();
+  std::vector<int64_t> target(dims.begin(), dims.begin() + range.begin);
+  target.insert(target.end(), wanted.begin(), wanted.end());
+  target.insert(target.end(), dims.begin() + range.end, dims.end());
+  NPUMESH_ASSIGN_OR_RETURN(Shape shape, Completed(op, Shape(std::move(target)), x.shape));
+  return SetOutput(op, 0, x.dtype, std::move(shape));
+}
+
+Status InferSqueeze(OpContext& op) {
+  const TensorType& x = op.in("x");
+  std::vector<bool> drop(static_cast<size_t>(x.shape.rank()), false);
+  const std::vector<int64_t> axes = op.attr_ints("axis");
+  for (const int64_t listed : axes) {
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.shape.rank(), "axis"));
+    if (x.shape[axis] != 1) {
+      return Error(Code::kInvalidArgument, "{}: dimension {} of {} is {}, only a 1 can be squeezed",
+                   op.Who(), axis, x.shape.ToString(), x.shape[axis]);
+    }
+    drop[static_cast<size_t>(axis)] = true;
+  }
+  std::vector<int64_t> dims;
+  for (int i = 0; i < x.shape.rank(); ++i) {
+    const bool dropped = axes.empty() ? x.shape[i] == 1 : drop[static_cast<size_t>(i)];
+    if (!dropped) dims.push_back(x.shape[i]);
+  }
+  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+}
+
+// x with a 1 at each of `positions`, which count in the result.
+Status SetUnsqueezed(OpContext& op, const std::vector<int64_t>& positions, std::string_view what) {
+  const TensorType& x = op.in("x");
+  const int rank = x.shape.rank() + static_cast<int>(positions.size());
+  std::vector<bool> inserted(static_cast<size_t>(rank), false);
+  for (const int64_t listed : positions) {
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, rank, what));
+    if (inserted[static_cast<size_t>(axis)]) {
+      return Error(Code::kInvalidArgument, "{}: \"{}\" names axis {} twice", op.Who(), what, axis);
+    }
+    inserted[static_cast<size_t>(axis)] = true;
+  }
+  std::vector<int64_t> dims;
+  int next = 0;
+  for (int i = 0; i < rank; ++i) {
+    dims.push_back(inserted[static_cast<size_t>(i)] ? 1 : x.shape[next++]);
+  }
+  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+}
+
+Status InferUnsqueeze(OpContext& op) {
+  return SetUnsqueezed(op, op.attr_ints("axes"), "axes");
+}
+
+Status InferExpandDims(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t axis, op.Int("axis"));
+  return SetUnsqueezed(op, {axis}, "axis");
+}
+
+}  // namespace
+
+void RegisterViewOps(OpRegistry& registry) {
+  registry.Add({.schema = {"Reshape",
+                           {{"x"}, {"shape"}},
+                           {{"y"}},
+                           {{"axis", AttrValue::Int(0)}, {"num_axes", AttrValue::Int(-1)}}},
+                .infer = InferReshape,
+                .view = true,
+                .value_inputs = {"shape"}});
+  registry.Add({.schema = {"Squeeze", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
+                .infer = InferSqueeze,
+                .view = true});
+  registry.Add({.schema = {"Unsqueeze", {{"x"}}, {{"y"}}, {{"axes", AttrValue::Ints({})}}},
+                .infer = InferUnsqueeze,
+                .view = true});
+  registry.Add({.schema = {"ExpandDims", {{"x"}, {"axis"}}, {{"y"}}, {}},
+                .infer = InferExpandDims,
+                .view = true,
+                .value_inputs = {"axis"}});
+}
+
+}  // namespace npumesh
