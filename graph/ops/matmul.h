@@ -1,0 +1,54 @@
+// Matmul: the one form to which MatMul, MatMulV2, BatchMatMul and BatchMatMulV2 are brought, and
+// the kernels that compute it. Ops reference 5.6.
+#ifndef NPUMESH_GRAPH_OPS_MATMUL_H_
+#define NPUMESH_GRAPH_OPS_MATMUL_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/ops/operator.h"
+
+namespace npumesh {
+
+// y[batch][m, n] = x1[batch][m, k] * x2[batch][k, n] + bias. A transposed operand is stored with
+// its last two dimensions swapped.
+struct Matmul {
+  struct Operand {
+    int slot = -1;  // -1: the bias is absent
+    DataType dtype = DataType::kUndefined;
+    std::vector<int64_t> batch;  // as long as Matmul::batch; 1 where it is broadcast
+    bool transposed = false;
+
+    bool batch_is_one() const;
+  };
+
+  std::string who;  // begins every message
+  Operand x1;
+  Operand x2;
+  Operand bias;  // [batch, 1, n]
+  DataType y_dtype = DataType::kUndefined;
+  std::vector<int64_t> batch;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t offset = 0;                // subtracted from the elements of an int8 x1
+  const Tensor* x2_value = nullptr;  // constant weights
+  int threads = 1;
+
+  // Fewer batch dimensions for the same product: rows of the batches become more rows of one matrix
+  // where x2 is the same for all of them, equal batch dimensions become one.
+  void Simplify();
+};
+
+// Products of float32, bfloat16 and float16, accumulated in float32 and rounded once, by oneDNN.
+// Constant weights are packed here. Errors: kUnsupported, kOutOfMemory as oneDNN reports them.
+Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
+
+// Products of int32 and int8, accumulated modulo 2^32.
+std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_MATMUL_H_

@@ -1,0 +1,278 @@
+// Floating products by oneDNN.
+//
+// float32 and, where the processor has instructions for it, bfloat16 go to oneDNN as they are.
+// float16 (and bfloat16 elsewhere) is widened to float32, multiplied and rounded once; constant
+// weights are widened when the kernel is made. Everything that can be decided without addresses is
+// decided then: Run sets addresses and executes.
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <omp.h>
+
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "graph/ops/cast.h"
+#include "graph/ops/matmul.h"
+
+namespace npumesh {
+namespace {
+
+using dnnl::memory;
+
+constexpr uint64_t kLine = 64;
+
+uint64_t RoundedUp(uint64_t bytes) {
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// oneDNN takes its thread count from OpenMP's setting for the calling thread.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+// Runs `body`, which calls oneDNN, and turns what it throws into a Status.
+template <typename Body>
+Status Guarded(const std::string& who, Body body) {
+  try {
+    return body();
+  } catch (const dnnl::error& error) {
+    const Code code = error.status == dnnl_out_of_memory   ? Code::kOutOfMemory
+                      : error.status == dnnl_unimplemented ? Code::kUnsupported
+                                                           : Code::kInternal;
+    return Error(code, "{}: oneDNN refuses the product: {}", who, error.what());
+  } catch (const std::bad_alloc&) {
+    return Error(Code::kOutOfMemory, "{}: no memory to prepare the product", who);
+  }
+}
+
+void Widen(DataType from, const void* data, void* to, uint64_t count) {
+  if (from == DataType::kFloat16) {
+    HalfToFloat(data, to, count);
+  } else {
+    BfloatToFloat(data, to, count);
+  }
+}
+
+void Narrow(DataType to_dtype, const void* data, void* to, uint64_t count) {
+  if (to_dtype == DataType::kFloat16) {
+    FloatToHalf(data, to, count);
+  } else {
+    FloatToBfloat(data, to, count);
+  }
+}
+
+memory::data_type NativeType(DataType dtype) {
+  return dtype == DataType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+// Where the elements of an operand come from at run time.
+enum class Source : uint8_t {
+  kAbsent,
+  kInput,    // the input itself
+  kWidened,  // the input, as float32 in scratch
+  kZeros,    // zeros in scratch, for a product over no elements
+  kPacked,   // memory filled when the kernel was made
+};
+
+struct Operand {
+  Source source = Source::kAbsent;
+  int slot = -1;
+  DataType dtype = DataType::kUndefined;
+  memory::desc desc;  // in C order or transposed, as the input is stored
+  memory bound;       // what the primitive reads
+  uint64_t scratch = 0;
+  uint64_t elements = 0;
+};
+
+class FloatMatmul final : public Kernel {
+ public:
+  explicit FloatMatmul(const Matmul& matmul)
+      : plan_(matmul), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+
+  // Chooses the implementation and packs constant weights. Throws what oneDNN throws.
+  Status Prepare() {
+    const ThreadCount threads(plan_.threads);
+    const bool native = plan_.k > 0 && plan_.y_dtype != DataType::kFloat16;
+    if (!native || !Choose(false)) Choose(true);
+    PackWeights();
+    PlanScratch();
+    return Status();
+  }
+
+  uint64_t scratch_bytes() const override { return scratch_bytes_; }
+
+  Status Run(const KernelArgs& args) override {
+    return Guarded(plan_.who, [&] { return Execute(args); });
+  }
+
+ private:
+  // Product dimensions; a product over no elements is one over a single zero.
+  int64_t k() const { return plan_.k > 0 ? plan_.k : 1; }
+
+  Operand Describe(const Matmul::Operand& from, int64_t rows, int64_t columns) const {
+    Operand operand;
+    if (from.slot < 0) return operand;
+    operand.slot = from.slot;
+    operand.dtype = from.dtype;
+    operand.source = widened_ && from.dtype != DataType::kFloat ? Source::kWidened : Source::kInput;
+    memory::dims dims = from.batch;
+    dims.insert(dims.end(), {rows, columns});
+    memory::dims strides(dims.size());
+    int64_t stride = rows * columns;
+    operand.elements = 1;
+    for (size_t i = dims.size(); i-- > 0;) operand.elements *= static_cast<uint64_t>(dims[i]);
+    strides[dims.size() - 1] = from.transposed ? rows : 1;
+    strides[dims.size() - 2] = from.transposed ? 1 : columns;
+    for (size_t i = dims.size() - 2; i-- > 0;) {
+      strides[i] = stride;
+      stride *= dims[i];
+    }
+    const bool wide = operand.source == Source::kWidened;
+    operand.desc =
+        memory::desc(dims, wide ? memory::data_type::f32 : NativeType(from.dtype), strides);
+    return operand;
+  }
+
+  // Makes the primitive on the dtypes as they are, or with every 16-bit operand widened. False when
+  // oneDNN has no optimised implementation for the former.
+  bool Choose(bool widened) {
+    widened_ = widened;
+    x1_ = Describe(plan_.x1, plan_.m, k());
+    x2_ = Describe(plan_.x2, k(), plan_.n);
+    bias_ = Describe(plan_.bias, 1, plan_.n);
+    if (plan_.k == 0) x1_.source = x2_.source = Source::kZeros;
+    y_ = Describe({0, plan_.y_dtype, plan_.batch, false}, plan_.m, plan_.n);
+    memory::desc weights = x2_.desc;
+    if (plan_.x2_value != nullptr && plan_.k > 0) {
+      weights = memory::desc(weights.dims(), weights.data_type(), memory::format_tag::any);
+    }
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+    const auto desc = bias_.source == Source::kAbsent
+                          ? dnnl::matmul::desc(x1_.desc, weights, y_.desc)
+                          : dnnl::matmul::desc(x1_.desc, weights, bias_.desc, y_.desc);
+    chosen_ = dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
+    if (!chosen_) return false;
+    const std::string_view name = chosen_.impl_info_str();
+    if (!widened && plan_.y_dtype == DataType::kBfloat16 && name.substr(0, 3) == "ref")
+      return false;
+    primitive_ = dnnl::matmul(chosen_);
+    return true;
+  }
+
+  // Constant weights in the arrangement the primitive likes best, as wide as it wants them.
+  void PackWeights() {
+    if (plan_.x2_value == nullptr || plan_.k == 0) return;
+    const bool arranged = chosen_.weights_desc() == x2_.desc;
+    if (arranged && x2_.source == Source::kInput) return;
+    const std::byte* data = plan_.x2_value->data();
+    memory plain(x2_.desc, engine_, const_cast<std::byte*>(data));
+    if (x2_.source == Source::kWidened) {
+      plain = memory(x2_.desc, engine_);
+      Widen(x2_.dtype, data, plain.get_data_handle(), x2_.elements);
+    }
+    x2_.source = Source::kPacked;
+    x2_.bound = plain;
+    if (arranged) return;
+    x2_.bound = memory(chosen_.weights_desc(), engine_);
+    dnnl::reorder(plain, x2_.bound).execute(stream_, plain, x2_.bound);
+    stream_.wait();
+  }
+
+  void PlanScratch() {
+    for (Operand* operand : {&x1_, &x2_, &bias_, &y_}) {
+      if (operand->source == Source::kAbsent || operand->source == Source::kPacked) continue;
+      operand->bound = memory(operand->desc, engine_, nullptr);
+      if (operand->source == Source::kInput) continue;
+      operand->scratch = scratch_bytes_;
+      scratch_bytes_ += RoundedUp(operand->elements * sizeof(float));
+    }
+    scratchpad_ = memory(chosen_.scratchpad_desc(), engine_, nullptr);
+    scratchpad_offset_ = scratch_bytes_;
+    scratch_bytes_ += RoundedUp(chosen_.scratchpad_desc().get_size());
+  }
+
+  // Sets the address of an operand, filling its scratch where it has some.
+  void Bind(Operand& operand, const KernelArgs& args) {
+    auto* scratch = static_cast<std::byte*>(args.scratch) + operand.scratch;
+    switch (operand.source) {
+      case Source::kInput:
+        operand.bound.set_data_handle(const_cast<void*>(args.in[operand.slot]));
+        break;
+      case Source::kWidened:
+        Widen(operand.dtype, args.in[operand.slot], scratch, operand.elements);
+        operand.bound.set_data_handle(scratch);
+        break;
+      case Source::kZeros:
+        std::memset(scratch, 0, operand.elements * sizeof(float));
+        operand.bound.set_data_handle(scratch);
+        break;
+      case Source::kAbsent:
+      case Source::kPacked:
+        break;
+    }
+  }
+
+  Status Execute(const KernelArgs& args) {
+    const ThreadCount threads(plan_.threads);
+    auto* scratch = static_cast<std::byte*>(args.scratch);
+    const bool narrows = y_.source != Source::kInput;
+    void* y = narrows ? scratch + y_.scratch : args.out[0];
+    Bind(x1_, args);
+    Bind(x2_, args);
+    Bind(bias_, args);
+    y_.bound.set_data_handle(y);
+    scratchpad_.set_data_handle(scratch + scratchpad_offset_);
+    // The C call: the C++ one builds a map and a vector every time.
+    const std::array<dnnl_exec_arg_t, 5> list = {{{DNNL_ARG_SRC, x1_.bound.get()},
+                                                  {DNNL_ARG_WEIGHTS, x2_.bound.get()},
+                                                  {DNNL_ARG_DST, y_.bound.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, scratchpad_.get()},
+                                                  {DNNL_ARG_BIAS, bias_.bound.get(true)}}};
+    const int count = bias_.source == Source::kAbsent ? 4 : 5;
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), stream_.get(), count, list.data()),
+        "could not execute the product");
+    dnnl::error::wrap_c_api(dnnl_stream_wait(stream_.get()), "could not finish the product");
+    if (narrows) Narrow(plan_.y_dtype, y, args.out[0], y_.elements);
+    return Status();
+  }
+
+  const Matmul plan_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  bool widened_ = false;
+  Operand x1_;
+  Operand x2_;
+  Operand bias_;
+  Operand y_;  // kInput: written in place
+  dnnl::matmul::primitive_desc chosen_;
+  dnnl::matmul primitive_;
+  memory scratchpad_;
+  uint64_t scratchpad_offset_ = 0;
+  uint64_t scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
+  std::unique_ptr<FloatMatmul> kernel;
+  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, [&] {
+    kernel = std::make_unique<FloatMatmul>(matmul);
+    return kernel->Prepare();
+  }));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace npumesh
