@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/engine/device_pool.h"
+#include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
@@ -25,6 +27,8 @@ struct CompileOptions {
   int threads = 1;
   // Prints, as debug lines, what each pass did.
   bool trace = false;
+  // Keeps weights for the next compilation of the same model; null: loads them anew. Not owned.
+  WeightCache* weights = nullptr;
 };
 
 // Where a tensor of a step lives.
@@ -33,15 +37,19 @@ struct Address {
     kNone,      // absent optional input
     kArena,     // offset into the activation arena (HBM)
     kConstant,  // index into constants()
-    kInput,     // index of a graph input's buffer (HBM)
+    kInput,     // position of a graph input's buffer (HBM)
   };
   Kind kind = Kind::kNone;
   uint64_t offset = 0;  // bytes in the arena, or the index
+  bool operator==(const Address&) const = default;
 };
 
+// One kernel with its operands. Views, folded constants and dead nodes have no step.
 struct Step {
   NodeId node = kNoNode;
   std::string name;
+  // Operator type. "TensorMove" with the name "<node>/copy": the engine's copy of a constant that
+  // `node` writes to in place.
   std::string type;
   std::unique_ptr<Kernel> kernel;
   std::vector<Address> inputs;   // by slot
@@ -60,16 +68,40 @@ struct InputSpec {
   bool host = false;    // small host scalar (device_type CPU)
 };
 
-// Inputs of the main graph sorted by index. Errors (kCorrupt): two inputs with one index.
+// Inputs of the main graph sorted by index; gaps in the numbering are legal. The shape of an input
+// in a private format is its `origin_shape` (air-format reference 3.3). Errors (kCorrupt): two
+// inputs with one index.
 Result<std::vector<InputSpec>> InputsOf(const Model& model);
+
+// Compares what a caller has with what the graph declares, where that is known. Errors
+// (kInvalidArgument) name input, expected and seen.
+Status CheckInputTypes(const std::vector<InputSpec>& inputs, const std::vector<TensorType>& types);
+
+// Larger inputs never decide shapes.
+inline constexpr uint64_t kMaxShapeValueBytes = uint64_t{64} << 10;
+
+// By position in InputsOf: inputs whose values may decide shapes: host scalars and small integers
+// that reach an input which inference reads by value. Compile takes their values if they are at
+// most kMaxShapeValueBytes.
+Result<std::vector<bool>> ShapeDecidingInputs(const Model& model, const OpRegistry& registry);
+
+// Everything that can be said about a model without input types: its operators are known and fit
+// their interfaces. Errors as CheckOperators: one with the complete list.
+Status CheckModel(const Model& model, const OpRegistry& registry);
+
+// The `group` attributes of all operators that will meet other ranks, sorted, each once.
+std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry);
 
 class CompiledModel {
  public:
   // Compiles the main graph for inputs of these types; `values` gives, by position, the values of
-  // inputs that shapes may depend on (others may be empty tensors).
-  // Errors: kUnsupported with the complete list of operators that are missing or cannot be
-  // compiled, kInvalidArgument for an input of the wrong type or shape (names it, expected and
-  // seen).
+  // inputs that shapes may depend on (others may be empty tensors; so may be the whole vector).
+  // `groups` may be null for a graph without collectives. `model`, `registry` and `groups` must
+  // outlive the result. Collective over the groups of the graph, unless `groups` has made their
+  // communicators before.
+  // Errors: the complete list of operators that are missing or cannot be compiled (kUnsupported
+  // when one of them is), kInvalidArgument for an input of the wrong type or shape (names it,
+  // expected and seen) and for outputs that differ from what NetOutput declares.
   static Result<std::unique_ptr<CompiledModel>> Compile(
       const Model& model, const OpRegistry& registry, const std::vector<TensorType>& input_types,
       const std::vector<Tensor>& values, GroupProvider* groups, const CompileOptions& options);
@@ -119,36 +151,44 @@ struct RunStats {
   uint64_t collectives = 0;
 };
 
-// Owns the device buffers of one CompiledModel and runs it.
+// Binds one CompiledModel to device buffers and runs it.
 class Executor {
  public:
   // Allocates arena, scratch, inputs and constants in HBM. `model` and `memory` must outlive it.
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DeviceMemory& memory);
+  // The same in buffers that several executors share, of which one runs at a time. `pool` must
+  // outlive it.
+  static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DevicePool& pool);
   ~Executor();
 
   // Device buffer of input `position`; the caller writes its bytes before Run. RefData buffers keep
   // their content from run to run.
-  void* input_buffer(int position) const { return inputs_[static_cast<size_t>(position)]; }
+  void* input_buffer(int position) const { return pool_.input(position); }
 
-  // Runs all steps. No allocation. Errors name the step's operator.
+  // Runs all steps. No allocation once the buffers stay where they are. Errors name the step's
+  // operator.
   Result<RunStats> Run(const StepObserver& observer = {});
 
-  // Device address and type of graph output `index`; valid until the next Run.
+  // Device address of graph output `index`; valid until the next Run of an executor on the same
+  // buffers.
   const void* output(int index) const;
 
  private:
-  Executor(CompiledModel& model, DeviceMemory& memory) : model_(model), memory_(memory) {}
+  struct Bound;  // a step with addresses
+  Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool);
+  Status Prepare();
+  // Sets all addresses; again after another executor on the pool made an area move.
+  Status Bind();
   void* Resolve(const Address& address) const;
 
-  struct Bound;  // addresses of one step
   CompiledModel& model_;
-  DeviceMemory& memory_;
-  std::vector<void*> allocations_;
-  std::byte* arena_ = nullptr;
-  void* scratch_ = nullptr;
-  std::vector<void*> inputs_;
-  std::vector<const void*> constants_;
+  std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
+  DevicePool& pool_;
+  std::vector<std::shared_ptr<const DeviceConstant>> constants_;
+  // Operand addresses of all steps, inputs before outputs, step by step.
+  std::vector<void*> pointers_;
   std::vector<Bound> bound_;
+  uint64_t bound_generation_ = 0;
 };
 
 }  // namespace npumesh

@@ -1,0 +1,317 @@
+#include "graph/engine/compiler.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/passes/execution_order.h"
+#include "graph/passes/node_error.h"
+#include "graph/passes/operator_check.h"
+#include "graph/passes/reachability.h"
+#include "graph/passes/value_flow.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+bool SameSize(const TensorType& a, const TensorType& b) {
+  return a.bytes() == b.bytes() && a.shape.elements() == b.shape.elements();
+}
+
+std::unique_ptr<Kernel> CopyKernel(uint64_t bytes) {
+  return MakeKernel([bytes](const KernelArgs& args) {
+    if (bytes > 0) std::memcpy(args.out[0], args.in[0], bytes);
+    return Status();
+  });
+}
+
+// NetOutput descriptors are true where they say something. Without dimensions the dtype may be the
+// FLOAT that writers put where they know nothing.
+bool Contradicts(const TensorDesc& declared, const TensorType& inferred) {
+  if (!declared.shape) return false;
+  if (declared.dtype != DataType::kUndefined && declared.dtype != inferred.dtype) return true;
+  const Shape& shape = *declared.shape;
+  if (!shape.has_rank()) return false;
+  if (shape.rank() != inferred.shape.rank()) return true;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != kUnknownDim && shape[i] != inferred.shape[i]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider* groups,
+                   const CompileOptions& options)
+    : model_(model),
+      graph_(model.graph),
+      groups_(groups),
+      options_(options),
+      bound_(model.graph, registry),
+      inference_(bound_, {groups, options.threads}),
+      result_(new CompiledModel()) {}
+
+Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorType>& input_types,
+                                                     const std::vector<Tensor>& values) {
+  const std::vector<bool> needed = NeededNodes(bound_);
+  NPUMESH_RETURN_IF_ERROR(CheckOperators(bound_, needed));
+  NPUMESH_RETURN_IF_ERROR(TakeInputs(input_types, values, needed));
+  NPUMESH_ASSIGN_OR_RETURN(order_, ExecutionOrder(bound_, needed));
+  WeightCache& weights = options_.weights != nullptr ? *options_.weights : own_weights_;
+  NPUMESH_RETURN_IF_ERROR(inference_.Run(order_, inputs_, weights, model_.path));
+  NPUMESH_RETURN_IF_ERROR(MakeSteps());
+  NPUMESH_RETURN_IF_ERROR(TakeOutputs());
+  AssignAddresses();
+  return std::move(result_);
+}
+
+Status Compiler::TakeInputs(const std::vector<TensorType>& input_types,
+                            const std::vector<Tensor>& values, const std::vector<bool>& needed) {
+  NPUMESH_ASSIGN_OR_RETURN(result_->inputs_, InputsOf(model_));
+  NPUMESH_RETURN_IF_ERROR(CheckInputTypes(result_->inputs_, input_types));
+  result_->input_types_ = input_types;
+  result_->value_dependent_.assign(input_types.size(), false);
+  const std::vector<bool> deciding = ShapeDecidingInputs(bound_, needed);
+  const std::vector<NodeId> nodes = graph_.DataNodes();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    positions_[nodes[i]] = static_cast<int>(i);
+    Inference::Input& input = inputs_[nodes[i]];
+    input.type = input_types[i];
+    if (!deciding[static_cast<size_t>(nodes[i])] || i >= values.size()) continue;
+    if (values[i].dtype() == DataType::kUndefined) continue;
+    if (values[i].type() != input.type) {
+      return Error(Code::kInvalidArgument, "input \"{}\": its type is {}, but its value is {}",
+                   result_->inputs_[i].name, input.type.ToString(), values[i].type().ToString());
+    }
+    if (input.type.bytes() > kMaxShapeValueBytes) continue;
+    input.value = values[i];
+    result_->value_dependent_[i] = true;
+  }
+  return Status();
+}
+
+Status Compiler::MakeSteps() {
+  const auto known = [this](Value value) { return inference_.constant(value) != nullptr; };
+  const std::vector<bool> needed = NeededNodes(bound_, known);
+  ErrorList errors;
+  for (const NodeId id : order_) {
+    const Operator* op = bound_.op(id);
+    const bool runs =
+        needed[static_cast<size_t>(id)] && op != nullptr && !op->view && !inference_.folded(id);
+    if (!runs) continue;
+    if (const Status status = MakeStep(id); !status.ok()) {
+      errors.Add(AtNode(graph_.node(id), status));
+    }
+  }
+  return errors.Join(fmt::format("graph \"{}\" cannot be compiled", graph_.name()));
+}
+
+Status Compiler::MakeStep(NodeId id) {
+  const Operator& op = *bound_.op(id);
+  const OpContext& context = inference_.context(id);
+  std::vector<PlanIndex> slots(static_cast<size_t>(context.slots()), -1);
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (const auto value = bound_.SlotValue(id, slot)) {
+      slots[static_cast<size_t>(slot)] = IndexOf(*value);
+    }
+  }
+  CopyOverwrittenConstants(id, slots);
+  PlanStep plan;
+  for (const PlanIndex index : slots) {
+    if (index >= 0) plan.reads.push_back(index);
+  }
+  plan.may_take_over = TakeOverCandidates(id, slots);
+  for (int port = 0; port < context.outputs(); ++port) {
+    plan.writes.push_back(AddOutput(id, port, slots));
+  }
+  plan_steps_.push_back(std::move(plan));
+  step_slots_.push_back(std::move(slots));
+  Step& step = result_->steps_.emplace_back();
+  step.collective = op.collective;
+  return MakeKernel(id, step);
+}
+
+Status Compiler::MakeKernel(NodeId id, Step& step) {
+  const OpContext& context = inference_.context(id);
+  step.node = id;
+  step.name = context.node().name;
+  step.type = context.node().type;
+  for (int slot = 0; slot < context.slots(); ++slot) step.input_types.push_back(context.in(slot));
+  for (int i = 0; i < context.outputs(); ++i) step.output_types.push_back(context.out(i));
+  NPUMESH_ASSIGN_OR_RETURN(step.kernel, bound_.op(id)->make_kernel(context));
+  result_->scratch_bytes_ = std::max(result_->scratch_bytes_, step.kernel->scratch_bytes());
+  return Status();
+}
+
+Compiler::PlanIndex Compiler::AddOutput(NodeId id, int port, const std::vector<PlanIndex>& slots) {
+  PlanValue value;
+  value.bytes = inference_.context(id).out(port).bytes();
+  Address address{Address::Kind::kArena};
+  for (const InPlace& in_place : bound_.op(id)->in_place) {
+    if (in_place.output != port) continue;
+    const PlanIndex target = slots[static_cast<size_t>(in_place.slot)];
+    if (target < 0) continue;
+    value.same_as = target;
+    value.external = values_[static_cast<size_t>(target)].external;
+    address = addresses_[static_cast<size_t>(target)];
+  }
+  const PlanIndex index = AddValue(value, address);
+  index_[{id, port}] = index;
+  return index;
+}
+
+void Compiler::CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots) {
+  for (const InPlace& in_place : bound_.op(id)->in_place) {
+    PlanIndex& target = slots[static_cast<size_t>(in_place.slot)];
+    if (target < 0 || addresses_[static_cast<size_t>(target)].kind != Address::Kind::kConstant) {
+      continue;
+    }
+    const TensorType& type = inference_.context(id).in(in_place.slot);
+    PlanValue value;
+    value.bytes = type.bytes();
+    const PlanIndex copy = AddValue(value, {Address::Kind::kArena});
+    Step& step = result_->steps_.emplace_back();
+    step.node = id;
+    step.name = graph_.node(id).name + "/copy";
+    step.type = "TensorMove";
+    step.kernel = CopyKernel(value.bytes);
+    step.input_types = {type};
+    step.output_types = {type};
+    plan_steps_.push_back({{target}, {copy}, {}});
+    step_slots_.push_back({target});
+    target = copy;
+  }
+}
+
+std::vector<Compiler::PlanIndex> Compiler::TakeOverCandidates(
+    NodeId id, const std::vector<PlanIndex>& slots) const {
+  const Operator& op = *bound_.op(id);
+  const OpContext& context = inference_.context(id);
+  if (!op.elementwise || !op.in_place.empty() || context.outputs() != 1) return {};
+  std::vector<PlanIndex> candidates;
+  for (const PlanIndex candidate : slots) {
+    if (candidate < 0) continue;
+    bool fits = true;
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      const PlanIndex other = slots[static_cast<size_t>(slot)];
+      if (other < 0 || StorageOf(other) != StorageOf(candidate)) continue;
+      fits = fits && SameSize(context.in(slot), context.out(0));
+    }
+    if (fits) candidates.push_back(candidate);
+  }
+  return candidates;
+}
+
+Status Compiler::TakeOutputs() {
+  const NodeId sink = graph_.NetOutput();
+  if (sink == kNoNode) {
+    return Error(Code::kCorrupt, "graph \"{}\" has no NetOutput", graph_.name());
+  }
+  const Node& node = graph_.node(sink);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i]) {
+      return AtNode(node, Error(Code::kCorrupt, "graph output {} is not connected", i));
+    }
+    const Value value = *node.inputs[i];
+    const TensorType& inferred = inference_.type(value);
+    const TensorDesc& declared = node.input_descs[i];
+    // A FileConstant's descriptor, from which writers copy this one, means nothing.
+    const bool trusted = graph_.node(value.node).type != "FileConstant";
+    if (trusted && Contradicts(declared, inferred)) {
+      const TensorType expected{declared.dtype, *declared.shape};
+      return AtNode(node, Error(Code::kInvalidArgument,
+                                "graph output {} (output {} of \"{}\"): the file declares {}, "
+                                "inferred {}",
+                                i, value.port, graph_.node(value.node).name, expected.ToString(),
+                                inferred.ToString()));
+    }
+    output_index_.push_back(IndexOf(value));
+    values_[static_cast<size_t>(output_index_.back())].output = true;
+    result_->output_types_.push_back(inferred);
+  }
+  return Status();
+}
+
+void Compiler::AssignAddresses() {
+  const MemoryPlan plan = PlanMemory(values_, plan_steps_, kHbmAlignment);
+  result_->arena_bytes_ = plan.arena_bytes;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (addresses_[i].kind == Address::Kind::kArena) addresses_[i].offset = plan.offsets[i];
+  }
+  const auto address = [this](PlanIndex index) {
+    return index < 0 ? Address() : addresses_[static_cast<size_t>(index)];
+  };
+  for (size_t i = 0; i < plan_steps_.size(); ++i) {
+    Step& step = result_->steps_[i];
+    for (const PlanIndex index : step_slots_[i]) step.inputs.push_back(address(index));
+    for (const PlanIndex index : plan_steps_[i].writes) step.outputs.push_back(address(index));
+  }
+  for (const PlanIndex index : output_index_) result_->outputs_.push_back(address(index));
+  if (options_.trace) Trace(plan);
+}
+
+Compiler::PlanIndex Compiler::IndexOf(Value value) {
+  const auto known = index_.find(value);
+  if (known != index_.end()) return known->second;
+  PlanIndex index = -1;
+  if (const Tensor* constant = inference_.constant(value)) {
+    index = AddConstant(*constant);
+  } else if (IsInputNode(graph_.node(value.node))) {
+    index = AddInput(value.node);
+  } else {
+    // Outputs of steps are known before they are read: this is a view.
+    const PlanIndex source = IndexOf(*bound_.StorageSource(value));
+    PlanValue view = values_[static_cast<size_t>(source)];
+    view.same_as = source;
+    index = AddValue(view, addresses_[static_cast<size_t>(source)]);
+  }
+  index_[value] = index;
+  return index;
+}
+
+Compiler::PlanIndex Compiler::AddValue(const PlanValue& value, Address address) {
+  values_.push_back(value);
+  addresses_.push_back(address);
+  return static_cast<PlanIndex>(values_.size()) - 1;
+}
+
+Compiler::PlanIndex Compiler::StorageOf(PlanIndex index) const {
+  while (values_[static_cast<size_t>(index)].same_as >= 0) {
+    index = values_[static_cast<size_t>(index)].same_as;
+  }
+  return index;
+}
+
+Compiler::PlanIndex Compiler::AddConstant(const Tensor& tensor) {
+  const auto [known, added] = constant_index_.try_emplace({tensor.data(), tensor.bytes()}, -1);
+  if (!added) return known->second;
+  PlanValue value;
+  value.bytes = tensor.bytes();
+  value.external = true;
+  known->second = AddValue(value, {Address::Kind::kConstant, result_->constants_.size()});
+  result_->constants_.push_back(tensor);
+  return known->second;
+}
+
+Compiler::PlanIndex Compiler::AddInput(NodeId id) {
+  const int position = positions_.at(id);
+  PlanValue value;
+  value.bytes = inputs_.at(id).type.bytes();
+  value.external = true;
+  return AddValue(value, {Address::Kind::kInput, static_cast<uint64_t>(position)});
+}
+
+void Compiler::Trace(const MemoryPlan& plan) const {
+  const auto folded = std::count_if(order_.begin(), order_.end(), [this](NodeId id) {
+    return bound_.op(id) != nullptr && inference_.folded(id);
+  });
+  NPUMESH_DEBUG("graph \"{}\": {} nodes, {} needed, {} folded, {} steps, {} constants",
+                graph_.name(), graph_.nodes().size(), order_.size(), folded, result_->steps_.size(),
+                result_->constants_.size());
+  NPUMESH_DEBUG("graph \"{}\": arena {} bytes, at most {} alive at once", graph_.name(),
+                plan.arena_bytes, plan.live_bytes);
+  for (const Step& step : result_->steps_) {
+    NPUMESH_DEBUG("graph \"{}\": step \"{}\" ({})", graph_.name(), step.name, step.type);
+  }
+}
+
+}  // namespace npumesh

@@ -1,0 +1,79 @@
+// Compiler: how a CompiledModel comes about. One object for one compilation.
+//
+//   bind -> needed nodes -> execution order -> inference and folding -> needed nodes again
+//        -> steps (kernels, operands as numbered values) -> memory plan -> addresses
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_ENGINE_COMPILER_H_
+#define NPUMESH_GRAPH_ENGINE_COMPILER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/engine/compiled_model.h"
+#include "graph/engine/inference.h"
+#include "graph/passes/bound_graph.h"
+#include "graph/passes/memory_plan.h"
+
+namespace npumesh {
+
+class Compiler {
+ public:
+  Compiler(const Model& model, const OpRegistry& registry, GroupProvider* groups,
+           const CompileOptions& options);
+
+  Result<std::unique_ptr<CompiledModel>> Run(const std::vector<TensorType>& input_types,
+                                             const std::vector<Tensor>& values);
+
+ private:
+  // Number of a value in the memory plan; the numbers are the Compiler's own.
+  using PlanIndex = int;
+
+  Status TakeInputs(const std::vector<TensorType>& input_types, const std::vector<Tensor>& values,
+                    const std::vector<bool>& needed);
+  Status MakeSteps();
+  Status MakeStep(NodeId id);
+  Status MakeKernel(NodeId id, Step& step);
+  // The operand of an output: its own storage, or that of the input it overwrites.
+  PlanIndex AddOutput(NodeId id, int port, const std::vector<PlanIndex>& slots);
+  // Replaces constants that the node overwrites by copies that are made just before it.
+  void CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots);
+  std::vector<PlanIndex> TakeOverCandidates(NodeId id, const std::vector<PlanIndex>& slots) const;
+  Status TakeOutputs();
+  void AssignAddresses();
+
+  // The number of a value; constants, inputs and views get theirs when first asked for.
+  PlanIndex IndexOf(Value value);
+  PlanIndex AddValue(const PlanValue& value, Address address);
+  PlanIndex StorageOf(PlanIndex index) const;
+  PlanIndex AddConstant(const Tensor& tensor);
+  PlanIndex AddInput(NodeId id);
+  void Trace(const MemoryPlan& plan) const;
+
+  const Model& model_;
+  const Graph& graph_;
+  GroupProvider* groups_;
+  const CompileOptions& options_;
+  BoundGraph bound_;
+  Inference inference_;
+  WeightCache own_weights_;
+  std::unique_ptr<CompiledModel> result_;
+
+  std::map<NodeId, int> positions_;  // of Data and RefData
+  std::map<NodeId, Inference::Input> inputs_;
+  std::vector<NodeId> order_;
+  std::map<Value, PlanIndex> index_;
+  std::map<std::pair<const void*, uint64_t>, PlanIndex> constant_index_;  // host address and bytes
+  std::vector<PlanValue> values_;
+  std::vector<Address> addresses_;  // by plan index; kArena ones get their offset at the end
+  std::vector<PlanStep> plan_steps_;
+  std::vector<std::vector<PlanIndex>> step_slots_;  // by step; -1: absent
+  std::vector<PlanIndex> output_index_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_COMPILER_H_

@@ -1,0 +1,73 @@
+#include "graph/engine/device_pool.h"
+
+#include <cstring>
+
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// For destructors: a block that cannot be freed is a bug, but none that the caller can mend.
+void FreeOrComplain(DeviceMemory& memory, void* address) {
+  if (const Status status = memory.Free(address); !status.ok()) {
+    NPUMESH_ERROR("device memory of a plan: {}", status.message());
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const DeviceConstant>> DeviceConstant::Upload(const Tensor& tensor,
+                                                                     DeviceMemory& memory) {
+  NPUMESH_ASSIGN_OR_RETURN(void* const address, memory.Allocate(tensor.bytes()));
+  if (tensor.bytes() > 0) std::memcpy(address, tensor.data(), tensor.bytes());
+  return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, address, memory));
+}
+
+DeviceConstant::~DeviceConstant() {
+  FreeOrComplain(memory_, address_);
+}
+
+DevicePool::~DevicePool() {
+  Release(arena_);
+  Release(scratch_);
+  for (auto& [position, area] : inputs_) Release(area);
+}
+
+Result<std::shared_ptr<const DeviceConstant>> DevicePool::Constant(const Tensor& tensor) {
+  auto& known = constants_[{tensor.data(), tensor.bytes()}];
+  if (std::shared_ptr<const DeviceConstant> constant = known.lock()) return constant;
+  NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceConstant> constant,
+                           DeviceConstant::Upload(tensor, memory_));
+  known = constant;
+  return constant;
+}
+
+void* DevicePool::input(int position) const {
+  const auto area = inputs_.find(position);
+  return area == inputs_.end() ? nullptr : area->second.address;
+}
+
+uint64_t DevicePool::constant_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [key, constant] : constants_) {
+    if (!constant.expired()) bytes += key.second;
+  }
+  return bytes;
+}
+
+Status DevicePool::Reserve(Area& area, uint64_t bytes) {
+  if (area.address != nullptr && area.bytes >= bytes) return Status();
+  Release(area);
+  NPUMESH_ASSIGN_OR_RETURN(area.address, memory_.Allocate(bytes));
+  area.bytes = bytes;
+  return Status();
+}
+
+void DevicePool::Release(Area& area) {
+  if (area.address == nullptr) return;
+  FreeOrComplain(memory_, area.address);
+  area = Area();
+  ++generation_;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,85 @@
+// DevicePool: the HBM that the plans of one session share.
+//
+// One plan runs at a time, so they have one arena and one scratch area, as large as the largest
+// plan needs; an input has one buffer, whatever its shape; equal constants are uploaded once.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_
+#define NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/tensor.h"
+#include "runtime/device/device_memory.h"
+
+namespace npumesh {
+
+// A constant in HBM; freed with its last owner, which must not outlive the DeviceMemory.
+class DeviceConstant {
+ public:
+  static Result<std::shared_ptr<const DeviceConstant>> Upload(const Tensor& tensor,
+                                                              DeviceMemory& memory);
+  ~DeviceConstant();
+  DeviceConstant(const DeviceConstant&) = delete;
+  DeviceConstant& operator=(const DeviceConstant&) = delete;
+  const void* address() const { return address_; }
+  uint64_t bytes() const { return tensor_.bytes(); }
+
+ private:
+  DeviceConstant(const Tensor& tensor, void* address, DeviceMemory& memory)
+      : tensor_(tensor), address_(address), memory_(memory) {}
+  Tensor tensor_;  // holds the host bytes, whose address is the key in the pool
+  void* address_;
+  DeviceMemory& memory_;
+};
+
+class DevicePool {
+ public:
+  explicit DevicePool(DeviceMemory& memory) : memory_(memory) {}
+  ~DevicePool();
+  DevicePool(const DevicePool&) = delete;
+  DevicePool& operator=(const DevicePool&) = delete;
+
+  // Uploads the tensor unless the same host bytes are there already.
+  Result<std::shared_ptr<const DeviceConstant>> Constant(const Tensor& tensor);
+
+  // Make an area at least this large. An area that has to grow moves and loses its content; then
+  // `generation` changes. Errors: kOutOfMemory.
+  Status ReserveArena(uint64_t bytes) { return Reserve(arena_, bytes); }
+  Status ReserveScratch(uint64_t bytes) { return Reserve(scratch_, bytes); }
+  Status ReserveInput(int position, uint64_t bytes) { return Reserve(inputs_[position], bytes); }
+
+  std::byte* arena() const { return static_cast<std::byte*>(arena_.address); }
+  void* scratch() const { return scratch_.address; }
+  // Null before the first ReserveInput.
+  void* input(int position) const;
+
+  // Changes whenever an area has moved.
+  uint64_t generation() const { return generation_; }
+  uint64_t arena_bytes() const { return arena_.bytes; }
+  // Bytes of the constants that are in use now.
+  uint64_t constant_bytes() const;
+
+ private:
+  struct Area {
+    void* address = nullptr;
+    uint64_t bytes = 0;
+  };
+  Status Reserve(Area& area, uint64_t bytes);
+  void Release(Area& area);
+
+  DeviceMemory& memory_;
+  Area arena_;
+  Area scratch_;
+  std::map<int, Area> inputs_;  // by position
+  // By address and bytes of the host data.
+  std::map<std::pair<const void*, uint64_t>, std::weak_ptr<const DeviceConstant>> constants_;
+  uint64_t generation_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_

@@ -1,0 +1,143 @@
+#include "graph/engine/inference.h"
+
+#include <algorithm>
+
+#include "graph/passes/constant_folding.h"
+#include "graph/passes/node_error.h"
+
+namespace npumesh {
+namespace {
+
+// What an output needs so that memory can be laid out for it.
+Status CheckInferred(const OpContext& context) {
+  for (int i = 0; i < context.outputs(); ++i) {
+    const TensorType& type = context.out(i);
+    if (BitsOf(type.dtype) == 0) {
+      return Error(Code::kUnsupported, "output {} has dtype {}, which has no fixed width", i,
+                   Name(type.dtype));
+    }
+    if (!type.shape.is_static()) {
+      return Error(Code::kUnsupported, "the shape of output {} is only known at run time, seen {}",
+                   i, type.ToString());
+    }
+    NPUMESH_RETURN_IF_ERROR(type.shape.Check().WithContext(fmt::format("output {}", i)));
+    if (!BytesOf(type.dtype, static_cast<uint64_t>(type.shape.elements()))) {
+      return Error(Code::kInvalidArgument, "output {}: {} has more bytes than 63 bits can count", i,
+                   type.ToString());
+    }
+  }
+  return Status();
+}
+
+// Outputs that live in the storage of an input need as many bytes as it has.
+Status CheckSharedStorage(const Operator& op, const OpContext& context) {
+  const auto check = [&](int output, int slot) {
+    if (slot >= context.slots() || !context.has(slot)) return Status();
+    const TensorType& in = context.in(slot);
+    const TensorType& out = context.out(output);
+    if (in.bytes() == out.bytes()) return Status();
+    return Error(Code::kInvalidArgument,
+                 "output {} shares the storage of input slot {}: {} and {} differ in size", output,
+                 slot, out.ToString(), in.ToString());
+  };
+  if (op.view) NPUMESH_RETURN_IF_ERROR(check(0, 0));
+  for (const InPlace& in_place : op.in_place) {
+    if (in_place.output < context.outputs()) {
+      NPUMESH_RETURN_IF_ERROR(check(in_place.output, in_place.slot));
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status ErrorList::Join(std::string_view title) const {
+  if (errors_.empty()) return Status();
+  if (errors_.size() == 1) return errors_[0];
+  Code code = errors_[0].code();
+  std::string text = fmt::format("{}: {} errors:", title, errors_.size());
+  for (const Status& error : errors_) {
+    if (error.code() == Code::kUnsupported) code = Code::kUnsupported;
+    text += fmt::format("\n  {}", error.message());
+  }
+  return Status::Error(code, std::move(text));
+}
+
+Inference::Inference(const BoundGraph& graph, Settings settings)
+    : graph_(graph), settings_(settings), results_(graph.graph().nodes().size()) {}
+
+Status Inference::Run(const std::vector<NodeId>& order, const std::map<NodeId, Input>& inputs,
+                      WeightCache& weights, const std::string& model_path) {
+  ErrorList errors;
+  for (const NodeId id : order) {
+    const Node& node = graph_.node(id);
+    if (BehindFailure(node)) {
+      result(id).failed = true;
+      continue;
+    }
+    if (const Status status = Visit(node, inputs, weights, model_path); !status.ok()) {
+      result(id).failed = true;
+      errors.Add(AtNode(node, status));
+    }
+  }
+  return errors.Join(fmt::format("graph \"{}\" cannot be compiled", graph_.graph().name()));
+}
+
+bool Inference::BehindFailure(const Node& node) const {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const auto& input) { return input && result(input->node).failed; });
+}
+
+Status Inference::Visit(const Node& node, const std::map<NodeId, Input>& inputs,
+                        WeightCache& weights, const std::string& model_path) {
+  NodeResult& mine = result(node.id);
+  if (IsInputNode(node)) {
+    const Input& input = inputs.at(node.id);
+    mine.types = {input.type};
+    if (input.value.dtype() != DataType::kUndefined) mine.constants = {Aligned(input.value)};
+    return Status();
+  }
+  if (IsWeightNode(node)) {
+    NPUMESH_ASSIGN_OR_RETURN(const Tensor weight, weights.Load(node, model_path));
+    mine.types = {weight.type()};
+    mine.constants = {weight};
+    return Status();
+  }
+  return IsFurniture(node) ? Status() : VisitOperator(node);
+}
+
+Status Inference::VisitOperator(const Node& node) {
+  const Operator& op = *graph_.op(node.id);
+  NodeResult& mine = result(node.id);
+  OpContext& context = mine.context.emplace(graph_.context(node.id));
+  context.set_groups(settings_.groups);
+  context.set_threads(settings_.threads);
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    const std::optional<Value> value = graph_.SlotValue(node.id, slot);
+    if (!value) continue;
+    context.set_in(slot, type(*value));
+    context.set_value(slot, constant(*value));
+  }
+  NPUMESH_RETURN_IF_ERROR(op.infer(context));
+  NPUMESH_RETURN_IF_ERROR(CheckInferred(context));
+  NPUMESH_RETURN_IF_ERROR(CheckSharedStorage(op, context));
+  for (int i = 0; i < context.outputs(); ++i) mine.types.push_back(context.out(i));
+  NPUMESH_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> outputs, FoldConstants(op, context));
+  if (outputs) mine.constants = std::move(*outputs);
+  return Status();
+}
+
+const TensorType& Inference::type(Value value) const {
+  return result(value.node).types[static_cast<size_t>(value.port)];
+}
+
+const Tensor* Inference::constant(Value value) const {
+  const std::vector<Tensor>& constants = result(value.node).constants;
+  return constants.empty() ? nullptr : &constants[static_cast<size_t>(value.port)];
+}
+
+bool Inference::folded(NodeId id) const {
+  return !result(id).constants.empty();
+}
+
+}  // namespace npumesh

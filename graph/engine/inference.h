@@ -1,0 +1,85 @@
+// Inference: types of all values and the values that are known before a graph runs.
+//
+// One walk in execution order: each node sees concrete input types and constant inputs, infers its
+// output types and, where nothing is left to run time, is evaluated on the spot. So chains like
+// Shape -> Gather -> Pack -> Reshape.shape resolve.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_ENGINE_INFERENCE_H_
+#define NPUMESH_GRAPH_ENGINE_INFERENCE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/engine/weight_cache.h"
+#include "graph/ir/tensor.h"
+#include "graph/passes/bound_graph.h"
+
+namespace npumesh {
+
+// Errors of several nodes, reported as one.
+class ErrorList {
+ public:
+  void Add(const Status& status) { errors_.push_back(status); }
+  bool empty() const { return errors_.empty(); }
+  // OK when empty; a single error as it is; otherwise all in one text, kUnsupported if any is, else
+  // the code of the first.
+  Status Join(std::string_view title) const;
+
+ private:
+  std::vector<Status> errors_;
+};
+
+class Inference {
+ public:
+  // What the caller of the graph gives to a Data or RefData node.
+  struct Input {
+    TensorType type;
+    // The value, when it goes into the compilation; else a default Tensor.
+    Tensor value;
+  };
+  struct Settings {
+    GroupProvider* groups = nullptr;
+    int threads = 1;
+  };
+
+  Inference(const BoundGraph& graph, Settings settings);
+
+  // Walks `order`. Nodes behind a failed one are left out; all other failures are collected.
+  Status Run(const std::vector<NodeId>& order, const std::map<NodeId, Input>& inputs,
+             WeightCache& weights, const std::string& model_path);
+
+  // The rest REQUIRES: Run was OK and the node was in `order`.
+
+  const TensorType& type(Value value) const;
+  // The value when it is known before the graph runs, else null.
+  const Tensor* constant(Value value) const;
+  // True when all outputs are known: nothing is left to run.
+  bool folded(NodeId id) const;
+  // The node with its input types, constant inputs and output types. REQUIRES: an operator.
+  const OpContext& context(NodeId id) const { return *results_[static_cast<size_t>(id)].context; }
+
+ private:
+  struct NodeResult {
+    std::optional<OpContext> context;
+    std::vector<TensorType> types;
+    std::vector<Tensor> constants;  // by port, or empty when nothing is known
+    bool failed = false;
+  };
+  Status Visit(const Node& node, const std::map<NodeId, Input>& inputs, WeightCache& weights,
+               const std::string& model_path);
+  Status VisitOperator(const Node& node);
+  bool BehindFailure(const Node& node) const;
+  NodeResult& result(NodeId id) { return results_[static_cast<size_t>(id)]; }
+  const NodeResult& result(NodeId id) const { return results_[static_cast<size_t>(id)]; }
+
+  const BoundGraph& graph_;
+  Settings settings_;
+  std::vector<NodeResult> results_;  // by node id
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_INFERENCE_H_

@@ -1,0 +1,24 @@
+// The order in which the nodes of a graph run.
+#ifndef NPUMESH_GRAPH_PASSES_EXECUTION_ORDER_H_
+#define NPUMESH_GRAPH_PASSES_EXECUTION_ORDER_H_
+
+#include <vector>
+
+#include "graph/passes/bound_graph.h"
+
+namespace npumesh {
+
+// The needed nodes, producers before readers, otherwise in node order (Graph::StableOrder), and
+//   - nodes with an effect (collectives, prints, sends) in program order: node order, except that
+//     what one of them needs comes before it. Ranks with equal programs so issue their collectives
+//     in equal order, even where no edge orders them;
+//   - readers of a value before the node that overwrites its storage, through views, unless they
+//     depend on that node (ops reference 2.6 rule c); NetOutput reads last;
+//   - writers of one RefData in node order, unless they depend on each other.
+// Error (kInvalidArgument): two nodes must each run before the other; names both and the value.
+Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph,
+                                           const std::vector<bool>& needed);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_EXECUTION_ORDER_H_

@@ -1,0 +1,64 @@
+#include "graph/passes/value_flow.h"
+
+namespace npumesh {
+namespace {
+
+bool MayDecideShapes(const Node& node) {
+  if (node.type != "Data" || node.output_descs.empty()) return false;
+  const TensorDesc& desc = node.output_descs[0];
+  return desc.device_type == "CPU" || IsInteger(desc.dtype);
+}
+
+// True when the values of the node's outputs can be computed from the values of its inputs.
+bool PassesValues(const BoundGraph& graph, NodeId id) {
+  const Operator* op = graph.op(id);
+  return op != nullptr && graph.bound(id) && op->pure && !op->collective && !op->side_effect &&
+         op->in_place.empty() && !IsShapeQuery(graph.node(id));
+}
+
+std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {
+  std::vector<NodeId> producers;
+  const OpContext& context = graph.context(id);
+  for (const std::string_view port : graph.op(id)->value_inputs) {
+    const int first = context.slot(port);
+    for (int slot = first; slot < first + context.count(port); ++slot) {
+      if (const std::optional<Value> value = graph.SlotValue(id, slot)) {
+        producers.push_back(value->node);
+      }
+    }
+  }
+  return producers;
+}
+
+}  // namespace
+
+bool IsShapeQuery(const Node& node) {
+  return node.type == "Shape" || node.type == "ShapeN" || node.type == "Size" ||
+         node.type == "Rank";
+}
+
+std::vector<bool> ShapeDecidingInputs(const BoundGraph& graph, const std::vector<bool>& needed) {
+  std::vector<NodeId> pending;
+  for (const Node& node : graph.graph().nodes()) {
+    if (!needed[static_cast<size_t>(node.id)] || !graph.bound(node.id)) continue;
+    const std::vector<NodeId> producers = ProducersOfValueInputs(graph, node.id);
+    pending.insert(pending.end(), producers.begin(), producers.end());
+  }
+  std::vector<bool> visited(needed.size(), false);
+  std::vector<bool> deciding(needed.size(), false);
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
+    if (visited[static_cast<size_t>(id)]) continue;
+    visited[static_cast<size_t>(id)] = true;
+    const Node& node = graph.node(id);
+    deciding[static_cast<size_t>(id)] = MayDecideShapes(node);
+    if (!PassesValues(graph, id)) continue;
+    for (const std::optional<Value>& input : node.inputs) {
+      if (input) pending.push_back(input->node);
+    }
+  }
+  return deciding;
+}
+
+}  // namespace npumesh
