@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/io/model_codec.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -68,20 +69,25 @@ void NamePorts(std::string_view who, TableKeys keys, AttrDefs* attrs,
   if (!surplus.empty()) PutTable(keys, surplus, attrs);
 }
 
-Table SortedTable(const std::vector<TensorDesc>& descs, const Table& surplus) {
+// The empty name is the right one for the output of a constant, otherwise it means unknown.
+Table SortedTable(const std::vector<TensorDesc>& descs, const Table& surplus, bool unnamed) {
   const auto ports = static_cast<int64_t>(descs.size());
   std::map<std::string, int64_t> by_name;
-  for (int64_t i = 0; i < ports; ++i) by_name.emplace(descs[static_cast<size_t>(i)].name, i);
+  for (int64_t i = 0; i < ports; ++i) {
+    const std::string& name = descs[static_cast<size_t>(i)].name;
+    if (unnamed || !name.empty()) by_name.emplace(name, i);
+  }
   for (const auto& [name, index] : surplus) {
     if (index < 0 || index >= ports) by_name.emplace(name, index);
   }
   return Table(by_name.begin(), by_name.end());
 }
 
-void PutNames(TableKeys keys, const std::vector<TensorDesc>& descs, Form form, AttrDefs* attrs) {
+void PutNames(TableKeys keys, const std::vector<TensorDesc>& descs, Form form, bool unnamed,
+              AttrDefs* attrs) {
   const Table surplus = TakeTable(keys, attrs).value_or(Table());
   if (form == Form::kGe) {
-    const Table table = SortedTable(descs, surplus);
+    const Table table = SortedTable(descs, surplus, unnamed);
     if (!table.empty()) PutTable(keys, table, attrs);
     return;
   }
@@ -100,8 +106,9 @@ void TakePortNames(std::string_view who, pb::OpDef& def, Node* node) {
 }
 
 void PutPortNames(const Node& node, Form form, pb::OpDef* def) {
-  PutNames(kInputs, node.input_descs, form, def->mutable_attr());
-  PutNames(kOutputs, node.output_descs, form, def->mutable_attr());
+  const bool unnamed = IsConstType(node.type);
+  PutNames(kInputs, node.input_descs, form, unnamed, def->mutable_attr());
+  PutNames(kOutputs, node.output_descs, form, unnamed, def->mutable_attr());
 }
 
 }  // namespace npumesh
