@@ -96,22 +96,16 @@ struct Div {
     return hn::Div(a, b);
   }
 };
-struct FloorDiv {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::Floor(hn::Div(a, b));
-  }
-};
 struct Max {  // a NaN on either side wins
   template <class D, class V>
   static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::Ne(a, a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
   }
 };
 struct Min {
   template <class D, class V>
   static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::Ne(a, a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
   }
 };
 
@@ -164,18 +158,6 @@ struct Sign {  // 0 and NaN stay what they are
     return hn::IfThenElse(has_sign, hn::CopySign(hn::Set(d, 1.0f), x), x);
   }
 };
-struct Floor {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Floor(x);
-  }
-};
-struct Ceil {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Ceil(x);
-  }
-};
 struct Relu {  // -0 becomes +0, NaN stays
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x, const FormulaParams&) {
@@ -191,6 +173,28 @@ void Compare(const void* const* in, void* out, size_t count, const FormulaParams
   const float* b = Floats(in[1]);
   uint8_t* y = static_cast<uint8_t*>(out);
   for (size_t i = 0; i < count; ++i) y[i] = Relation()(a[i], b[i]);
+}
+
+// Highway's own Floor and Ceil differ between targets for infinities.
+template <float (*kRound)(float)>
+void Round(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+  const float* x = Floats(in[0]);
+  float* y = static_cast<float*>(out);
+  for (size_t i = 0; i < count; ++i) y[i] = kRound(x[i]);
+}
+
+HWY_INLINE float FloorOf(float x) {
+  return std::floor(x);
+}
+HWY_INLINE float CeilOf(float x) {
+  return std::ceil(x);
+}
+
+void FloorDiv(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+  const float* a = Floats(in[0]);
+  const float* b = Floats(in[1]);
+  float* y = static_cast<float*>(out);
+  for (size_t i = 0; i < count; ++i) y[i] = std::floor(a[i] / b[i]);
 }
 
 void FloorMod(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
@@ -408,7 +412,7 @@ constexpr FormulaRow kRows[] = {
     {Formula::kSub, Pairs<Sub>},
     {Formula::kMul, Pairs<Mul>},
     {Formula::kDiv, Pairs<Div>},
-    {Formula::kFloorDiv, Pairs<FloorDiv>},
+    {Formula::kFloorDiv, FloorDiv},
     {Formula::kFloorMod, FloorMod},
     {Formula::kPow, Pow},
     {Formula::kMax, Pairs<Max>},
@@ -428,8 +432,8 @@ constexpr FormulaRow kRows[] = {
     {Formula::kAbs, Each<Abs>},
     {Formula::kSquare, Each<Square>},
     {Formula::kSign, Each<Sign>},
-    {Formula::kFloor, Each<Floor>},
-    {Formula::kCeil, Each<Ceil>},
+    {Formula::kFloor, Round<FloorOf>},
+    {Formula::kCeil, Round<CeilOf>},
     {Formula::kRelu, Each<Relu>},
     {Formula::kExp, Wide<ExpOf>},
     {Formula::kLog, Wide<LogOf>},

@@ -13,6 +13,7 @@
 #ifndef NPUMESH_TESTS_UNIT_OP_TEST_H_
 #define NPUMESH_TESTS_UNIT_OP_TEST_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,0 +1,216 @@
+// Plain references for the tests of operators: everything in double, element by element, written
+// without the code under test.
+#ifndef NPUMESH_TESTS_UNIT_OP_REFERENCE_H_
+#define NPUMESH_TESTS_UNIT_OP_REFERENCE_H_
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "runtime/base/float16.h"
+#include "tests/unit/op_test.h"
+
+namespace npumesh {
+
+inline constexpr DataType kF32 = DataType::kFloat;
+inline constexpr DataType kF16 = DataType::kFloat16;
+inline constexpr DataType kBf16 = DataType::kBfloat16;
+inline constexpr DataType kF64 = DataType::kDouble;
+inline constexpr DataType kBool = DataType::kBool;
+
+inline constexpr DataType kReals[] = {kF32, kF16, kBf16, kF64};
+inline constexpr DataType kIntegers[] = {DataType::kInt8,   DataType::kInt16, DataType::kInt32,
+                                         DataType::kInt64,  DataType::kUint8, DataType::kUint16,
+                                         DataType::kUint32, DataType::kUint64};
+
+// Calls visit(T()) with the storage type of `dtype`; bool is stored as uint8_t.
+template <typename Visit>
+auto WithType(DataType dtype, Visit visit) {
+  switch (dtype) {
+    case DataType::kFloat16:
+      return visit(Float16());
+    case DataType::kBfloat16:
+      return visit(Bfloat16());
+    case DataType::kDouble:
+      return visit(double());
+    case DataType::kInt8:
+      return visit(int8_t());
+    case DataType::kInt16:
+      return visit(int16_t());
+    case DataType::kInt32:
+      return visit(int32_t());
+    case DataType::kInt64:
+      return visit(int64_t());
+    case DataType::kUint8:
+    case DataType::kBool:
+      return visit(uint8_t());
+    case DataType::kUint16:
+      return visit(uint16_t());
+    case DataType::kUint32:
+      return visit(uint32_t());
+    case DataType::kUint64:
+      return visit(uint64_t());
+    default:
+      return visit(float());
+  }
+}
+
+// A double as an element: 16-bit floats through float, so `value` should be a float already.
+template <typename T>
+T ElementOf(double value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+    return T(static_cast<float>(value));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <typename T>
+double ValueOf(T element) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+    return static_cast<float>(element);
+  } else {
+    return static_cast<double>(element);
+  }
+}
+
+inline Tensor FromDoubles(DataType dtype, const Shape& shape, const std::vector<double>& values) {
+  return WithType(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    std::vector<T> elements;
+    for (const double value : values) elements.push_back(ElementOf<T>(value));
+    return Make<T>(dtype, shape, elements);
+  });
+}
+
+inline std::vector<double> ToDoubles(const Tensor& tensor) {
+  return WithType(tensor.dtype(), [&](auto tag) {
+    std::vector<double> values;
+    for (const auto element : tensor.as<decltype(tag)>()) values.push_back(ValueOf(element));
+    return values;
+  });
+}
+
+// The element of `from` that stands at element `linear` of `to` after broadcasting.
+inline size_t SourceOf(const Shape& from, const Shape& to, size_t linear) {
+  size_t index = 0;
+  size_t stride = 1;
+  for (int i = 1; i <= to.rank(); ++i) {
+    const auto size = static_cast<size_t>(to[to.rank() - i]);
+    const size_t position = linear % size;
+    linear /= size;
+    if (i > from.rank()) continue;
+    const auto own = static_cast<size_t>(from[from.rank() - i]);
+    index += (own == 1 ? 0 : position) * stride;
+    stride *= own;
+  }
+  return index;
+}
+
+// Steps between two floats on the line of all floats; 0 for two NaN, and for -0 against +0.
+inline int64_t UlpsBetween(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) {
+    return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<int64_t>::max();
+  }
+  const auto place = [](float x) {
+    const int32_t bits = std::bit_cast<int32_t>(x);
+    return bits < 0 ? -static_cast<int64_t>(bits & 0x7fffffff) : static_cast<int64_t>(bits);
+  };
+  return std::abs(place(a) - place(b));
+}
+
+// The same bits, or both NaN.
+template <typename T>
+bool Same(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a == b;
+  } else {
+    return (std::isnan(ValueOf(a)) && std::isnan(ValueOf(b))) ||
+           std::memcmp(&a, &b, sizeof(T)) == 0;
+  }
+}
+
+template <typename T>
+void ExpectSame(const Tensor& actual, const std::vector<T>& expected, const std::string& what) {
+  ASSERT_EQ(static_cast<size_t>(actual.elements()), expected.size()) << what;
+  const auto values = actual.as<T>();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_TRUE(Same(values[i], expected[i]))
+        << what << ": element " << i << " is " << ValueOf(values[i]) << ", expected "
+        << ValueOf(expected[i]);
+  }
+}
+
+// Reproducible random bits (splitmix64).
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Bits() {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  // Uniform in [0, 1).
+  double Unit() { return static_cast<double>(Bits() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+// Elements of any bit pattern: every exponent equally likely, infinities and NaN among them.
+template <typename T>
+std::vector<T> AnyBits(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<T> values(count);
+  for (T& value : values) {
+    const uint64_t bits = random.Bits();
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
+  }
+  return values;
+}
+
+// Zeros, infinities, NaN, subnormals, the largest, and numbers where formulas change branches.
+inline std::vector<float> SpecialFloats() {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.0f,
+                               0x1p-149f,
+                               0x1.fffffcp-127f,
+                               0x1p-126f,
+                               0x1p-30f,
+                               0x1p-14f,
+                               0x1p-8f,
+                               0.25f,
+                               0.5f,
+                               0.70710677f,
+                               1.0f,
+                               1.5f,
+                               2.0f,
+                               3.0f,
+                               10.0f,
+                               11.0f,
+                               20.0f,
+                               88.7f,
+                               88.8f,
+                               103.9f,
+                               104.1f,
+                               150.0f,
+                               700.5f,
+                               710.0f,
+                               1048576.0f,
+                               1048577.0f,
+                               0x1p60f,
+                               0x1.fffffep127f,
+                               infinity};
+  for (size_t i = values.size(); i-- > 0;) values.push_back(-values[i]);
+  values.push_back(std::numeric_limits<float>::quiet_NaN());
+  return values;
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_UNIT_OP_REFERENCE_H_
