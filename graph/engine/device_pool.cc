@@ -42,6 +42,10 @@ Result<std::shared_ptr<const DeviceConstant>> DevicePool::Constant(const Tensor&
   return constant;
 }
 
+void DevicePool::ForgetUnusedConstants() {
+  std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
+}
+
 void* DevicePool::input(int position) const {
   const auto area = inputs_.find(position);
   return area == inputs_.end() ? nullptr : area->second.address;

@@ -46,6 +46,9 @@ class DevicePool {
   // Uploads the tensor unless the same host bytes are there already.
   Result<std::shared_ptr<const DeviceConstant>> Constant(const Tensor& tensor);
 
+  // Forgets constants that no executor uses any more.
+  void ForgetUnusedConstants();
+
   // Make an area at least this large. An area that has to grow moves and loses its content; then
   // `generation` changes. Errors: kOutOfMemory.
   Status ReserveArena(uint64_t bytes) { return Reserve(arena_, bytes); }

@@ -9,12 +9,17 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/device_pool.h"
+#include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
+#include "graph/ops/op_registry.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -27,41 +32,64 @@ using GroupTable = std::map<std::string, std::vector<int>>;
 // (kCorrupt) name file and field.
 Result<GroupTable> ReadGroupTable(const std::string& folder);
 
-// Communicators by the `group` attribute of graphs, made when first asked for.
+// "0, 1,2": ranks of a group. Errors (kCorrupt) begin with `what`: not a list of numbers, none at
+// all, or one twice.
+Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view what);
+
+// Communicators by the `group` attribute of graphs. A group is "hccl_world_group" or empty (all
+// ranks), "tag=<tag>;rank_list=0,1" (member order is group order), or a name from the table.
+//
+// Errors: kNotFound for a name that nothing explains, kCorrupt for a broken rank list,
+// kInvalidArgument for members outside the world; all name the group.
 class GroupSet final : public GroupProvider {
  public:
   GroupSet(World& world, DeviceMemory& memory, GroupTable table);
   ~GroupSet() override;
+  // Collective over the group when it is first asked for. kInvalidArgument when this rank is no
+  // member.
   Result<Communicator*> Group(const std::string& group) override;
+  // Collective over each of these groups: makes their communicators, ordered by members and name.
+  // Ranks that share groups so meet in the same order whatever order their graphs name them in;
+  // making them one by one, as kernels ask, could deadlock.
+  Status Prepare(const std::vector<std::string>& groups);
   Result<Members> MembersOf(const std::string& group) override;
   // Sum over all communicators.
   Communicator::Totals totals() const;
 
  private:
+  Result<std::vector<int>> RanksOf(const std::string& group) const;
+
   World& world_;
   DeviceMemory& memory_;
   GroupTable table_;
-  std::map<std::string, std::unique_ptr<Communicator>> communicators_;
+  std::map<std::string, std::unique_ptr<Communicator>> communicators_;  // by group
 };
 
 struct SessionOptions {
-  CompileOptions compile;
+  CompileOptions compile;  // `weights` is set by the session
   GroupTable groups;
+  // The operators; null: BuiltinOps(). Must outlive the session.
+  const OpRegistry* registry = nullptr;
+  // Compiled plans that are kept; the one that was not used for longest makes room.
+  size_t max_plans = 32;
 };
 
 struct SessionStats {
   RunStats run;  // sums over all steps
   double compile_seconds = 0;
   uint64_t runs = 0;
-  uint64_t peak_hbm_bytes = 0;
-  uint64_t arena_bytes = 0;
+  uint64_t plans = 0;           // compilations so far
+  uint64_t peak_hbm_bytes = 0;  // of the whole device
+  uint64_t arena_bytes = 0;     // largest plan
   uint64_t constant_bytes = 0;
 };
 
+// HBM: an input has one buffer for all plans, so a RefData keeps its content when the shapes of
+// other inputs change; the arena is shared, since one plan runs at a time.
 class Session {
  public:
-  // `world` and `memory` must outlive the session. Checks that every operator is known before
-  // anything runs (kUnsupported with the complete list).
+  // `world` and `memory` must outlive the session. Not collective. Checks that every operator is
+  // known before anything runs (kUnsupported with the complete list).
   static Result<std::unique_ptr<Session>> Create(World& world, DeviceMemory& memory, Model model,
                                                  SessionOptions options = {});
   ~Session();
@@ -72,24 +100,54 @@ class Session {
   // Collective over the ranks whose graphs communicate. Inputs by position in `inputs()`. A RefData
   // input whose tensor is empty (default Tensor) keeps its content from the run before.
   // Errors: kInvalidArgument names the input, expected and seen; run-time errors name the operator.
+  // If the graph communicates, an error is published (World::PublishFailure), so that no rank waits
+  // for this one.
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   const StepObserver& observer = {});
 
+  // The content of a RefData input after the last run. kInvalidArgument: `position` is none, or was
+  // never given.
+  Result<Tensor> ReadRef(int position) const;
+
+  // Compiles for these inputs without running. Collective as Run; errors as Run.
+  Result<const CompiledModel*> Prepare(const std::vector<Tensor>& inputs);
+
   const SessionStats& stats() const { return stats_; }
+  Communicator::Totals communication() const { return groups_->totals(); }
 
  private:
   struct Plan;
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
+  Status Check();
+  Result<std::vector<Tensor>> RunPlan(const std::vector<Tensor>& inputs,
+                                      const StepObserver& observer);
+  Result<std::vector<TensorType>> TypesOf(const std::vector<Tensor>& inputs) const;
+  // What of the inputs a plan depends on: types, and values of those that decide shapes.
+  std::string Signature(const std::vector<TensorType>& types,
+                        const std::vector<Tensor>& values) const;
+  std::vector<Tensor> ShapeValues(const std::vector<Tensor>& inputs) const;
   Result<Plan*> PlanFor(const std::vector<Tensor>& inputs);
+  Status Compile(const std::vector<TensorType>& types, const std::vector<Tensor>& values,
+                 Plan& plan);
+  void ForgetOldestPlan();
+  void CopyIn(const std::vector<Tensor>& inputs, Plan& plan);
+  // Says on the board that this rank fails, if others may wait for it.
+  Status Publish(const Status& status);
 
   World& world_;
   DeviceMemory& memory_;
   Model model_;
   SessionOptions options_;
+  const OpRegistry* registry_;
   std::vector<InputSpec> inputs_;
+  std::vector<bool> shape_deciding_;      // by position
+  std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
+  WeightCache weights_;
+  DevicePool pool_;
+  std::map<int, TensorType> refs_;                      // RefData that have content, by position
   std::map<std::string, std::unique_ptr<Plan>> plans_;  // by input signature
-  std::map<int, Tensor> refs_;                          // RefData values between runs, by position
+  uint64_t clock_ = 0;                                  // counts uses of plans
   SessionStats stats_;
 };
 
