@@ -1,0 +1,161 @@
+// Running compiled models: errors, observers, shared buffers, and that a run allocates nothing.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/unit/engine/engine_fixture.h"
+
+namespace {
+
+std::atomic<uint64_t> allocations{0};
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+
+class ExecutorTest : public EngineTest {
+ protected:
+  std::unique_ptr<Executor> Make(CompiledModel& model) {
+    Result<std::unique_ptr<Executor>> executor = Executor::Create(model, memory_);
+    EXPECT_TRUE(executor.ok()) << executor.status().ToString();
+    return executor.ok() ? std::move(executor).value() : nullptr;
+  }
+};
+
+TEST_F(ExecutorTest, RunsWithoutAllocation) {
+  const Value x = g_.Data("x", IntType({64}));
+  Value y = g_.Op("Plus", {{"x1", x}, {"x2", g_.Const("c", IntTensor(std::vector<int64_t>(64)))}});
+  for (int i = 0; i < 10; ++i) y = g_.Op(i % 2 == 0 ? "Move" : "Negate", {{"x", y}});
+  g_.Output({y});
+  const Compiled model = Compile({IntType({64})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  const uint64_t host_before = allocations;
+  const uint64_t device_before = memory_.used_bytes();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->Run().ok());
+  EXPECT_EQ(allocations, host_before);
+  EXPECT_EQ(memory_.used_bytes(), device_before);
+}
+
+TEST_F(ExecutorTest, FreesItsDeviceMemory) {
+  g_.Output({g_.Op("Negate", {{"x", g_.Data("x", IntType({64}))}}), g_.Ints({1, 2})});
+  const Compiled model = Compile({IntType({64})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  ASSERT_NE(Make(**model), nullptr);
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+}
+
+TEST_F(ExecutorTest, RefDataKeepsItsContent) {
+  const Value sum = g_.RefData("sum", IntType({2}));
+  const Value x = g_.Data("x", IntType({2}));
+  g_.Output({g_.Op("Accumulate", {{"ref", sum}, {"value", x}})});
+  const Compiled model = Compile({IntType({2}), IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  Write(*executor, 0, IntTensor({0, 100}));
+  Write(*executor, 1, IntTensor({1, 2}));
+  for (int step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(executor->Run().ok());
+    EXPECT_THAT(Read(**model, *executor, 0), ElementsAre(step, 100 + 2 * step));
+  }
+}
+
+TEST_F(ExecutorTest, RunTimeErrorsNameTheNode) {
+  const Value x = g_.Data("x", IntType({2}));
+  g_.Output({g_.Op("Fail", {{"x", x}}, {}, "unlucky")});
+  const Compiled model = Compile({IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  EXPECT_EQ(executor->Run().status().message(), "node \"unlucky\" (Fail): out of luck");
+}
+
+TEST_F(ExecutorTest, ObserverSeesEveryStepAndMayStop) {
+  const Value x = g_.Data("x", IntType({2}));
+  const Value a = g_.Op("Negate", {{"x", x}}, {}, "a");
+  const Value b = g_.Op("Total", {{"x", a}}, {}, "b");
+  g_.Op("Send", {{"x", b}}, {}, "send", 0);
+  g_.Output({b});
+  const Compiled model = Compile({IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  Write(*executor, 0, IntTensor({1, 2}));
+  std::vector<std::string> seen;
+  const Result<RunStats> stats = executor->Run([&](const StepView& view) {
+    std::string line = view.step.name;
+    for (size_t i = 0; i < view.step.output_types.size(); ++i) {
+      line += fmt::format(" {}", *static_cast<const int64_t*>(view.args.out[i]));
+    }
+    EXPECT_GE(view.seconds, 0.0);
+    seen.push_back(line);
+    return Status();
+  });
+  ASSERT_TRUE(stats.ok()) << stats.status().ToString();
+  EXPECT_THAT(seen, ElementsAre("a -1", "b -3", "send"));
+  EXPECT_EQ(stats->steps, 3u);
+  EXPECT_EQ(stats->collectives, 1u);
+  const Status stopped =
+      executor->Run([](const StepView&) { return Error(Code::kIo, "stop"); }).status();
+  EXPECT_EQ(stopped.message(), "stop");
+}
+
+TEST_F(ExecutorTest, PlansOfOnePoolShareBuffersAndConstants) {
+  const Value x = g_.Data("x", IntType({-1}));
+  const Value c = g_.Const("c", IntTensor({1000}));
+  g_.Output({g_.Op("Move", {{"x", g_.Op("Negate", {{"x", x}})}}), g_.Op("Random", {{"x", c}})});
+  WeightCache weights;
+  options_.weights = &weights;
+  const Compiled small = Compile({IntType({2})});
+  const Compiled large = Compile({IntType({1000})});
+  ASSERT_TRUE(small.ok() && large.ok());
+  DevicePool pool(memory_);
+  const auto first = Executor::Create(**small, pool);
+  ASSERT_TRUE(first.ok());
+  const auto second = Executor::Create(**large, pool);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(pool.constant_bytes(), 8u);
+  EXPECT_EQ(pool.arena_bytes(), (*large)->arena_bytes());
+  EXPECT_EQ((*first)->input_buffer(0), (*second)->input_buffer(0));
+  // The areas moved when the second plan was made; the first follows.
+  Write(**first, 0, IntTensor({4, 5}));
+  ASSERT_TRUE((*first)->Run().ok());
+  EXPECT_THAT(Read(**small, **first, 0), ElementsAre(-4, -5));
+  EXPECT_THAT(Read(**small, **first, 1), ElementsAre(1000));
+}
+
+TEST_F(ExecutorTest, DeviceMemoryRunsOut) {
+  const Value x = g_.Data("x", IntType({-1}));
+  g_.Output({g_.Op("Move", {{"x", x}})});
+  const Compiled fits = Compile({IntType({1000})});
+  const Compiled large = Compile({IntType({100000})});
+  ASSERT_TRUE(fits.ok() && large.ok());
+  DevicePool pool(memory_);
+  const auto first = Executor::Create(**fits, pool);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(Executor::Create(**large, pool).status().code(), Code::kOutOfMemory);
+  // The plan that fits takes its memory back.
+  EXPECT_TRUE((*first)->Run().ok());
+}
+
+}  // namespace
+}  // namespace npumesh
