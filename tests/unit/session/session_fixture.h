@@ -1,0 +1,43 @@
+// What tests of the session share: one or several ranks, each with a small device.
+#ifndef NPUMESH_TESTS_UNIT_SESSION_SESSION_FIXTURE_H_
+#define NPUMESH_TESTS_UNIT_SESSION_SESSION_FIXTURE_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "graph/session/session.h"
+#include "runtime/world/world.h"
+#include "tests/unit/engine/tiny_ops.h"
+
+namespace npumesh {
+
+inline Env SmallEnv() {
+  Env env;
+  env.hbm_bytes = uint64_t{16} << 20;
+  env.connect_timeout = std::chrono::seconds(20);
+  env.exec_timeout = std::chrono::seconds(20);
+  return env;
+}
+
+// One status for each rank that ran `body` with a world and a device of its own.
+inline std::vector<Status> OnRanks(int ranks,
+                                   const std::function<Status(World&, DeviceMemory&)>& body) {
+  return RunRanks(ranks, SmallEnv(), [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
+                             DeviceMemory::Create(world));
+    return body(world, *memory);
+  });
+}
+
+inline SessionOptions TinySession() {
+  static const OpRegistry registry = TinyOps();
+  SessionOptions options;
+  options.registry = &registry;
+  return options;
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_UNIT_SESSION_SESSION_FIXTURE_H_
