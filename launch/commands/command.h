@@ -1,0 +1,38 @@
+// The sub-commands of `npumesh`: one file each, which parses into one options struct and runs.
+#ifndef NPUMESH_LAUNCH_COMMANDS_COMMAND_H_
+#define NPUMESH_LAUNCH_COMMANDS_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// Runs the sub-command that was parsed; returns the exit code: 0 success, 1 `--check` differs,
+// 2 usage, 3 input, 4 run-time, 5 peer.
+using Action = std::function<int()>;
+
+// Each adds its sub-command to `app`; parsing it sets `action`.
+void AddRun(CLI::App& app, Action& action);
+void AddLaunch(CLI::App& app, Action& action);
+void AddGraph(CLI::App& app, Action& action);
+void AddOps(CLI::App& app, Action& action);
+void AddVersion(CLI::App& app, Action& action);
+
+// All of them, as `npumesh` offers them.
+void AddCommands(CLI::App& app, Action& action);
+
+// The whole program: parses, runs, maps every failure to one line and an exit code.
+int NpumeshMain(int argc, const char* const* argv);
+
+// Prints "npumesh <command>: <message>" to standard error.
+void PrintFailure(std::string_view command, std::string_view message);
+
+// PrintFailure and the exit code of a failed status.
+int Fail(std::string_view command, const Status& status);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_COMMANDS_COMMAND_H_

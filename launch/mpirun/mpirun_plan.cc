@@ -1,0 +1,68 @@
+#include "launch/mpirun/mpirun_plan.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace npumesh {
+namespace {
+
+bool IsSubCommand(const LaunchOptions& options, const LaunchPlace& place) {
+  const auto& names = place.sub_commands;
+  return std::find(names.begin(), names.end(), options.command[0]) != names.end();
+}
+
+std::string HostWord(const Spread& spread) {
+  std::vector<std::string> words;
+  for (const Host& host : spread.hosts) {
+    words.push_back(fmt::format("{}:{}", host.name, host.slots > 0 ? host.slots : spread.per_host));
+  }
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+}  // namespace
+
+std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
+                                     const Spread& spread) {
+  const bool own = IsSubCommand(options, place);
+  std::vector<std::string> words = {place.mpirun, "-n", fmt::format("{}", options.ranks)};
+  const auto add = [&](std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+  };
+  if (place.root) add({"--allow-run-as-root"});
+  if (spread.oversubscribed) add({"--oversubscribe"});
+  if (!spread.hosts.empty()) {
+    add({"--host", HostWord(spread), "--map-by",
+         fmt::format("ppr:{}:node{}", spread.per_host,
+                     spread.oversubscribed ? ":OVERSUBSCRIBE" : "")});
+  }
+  add({"--bind-to", own || options.bind.empty() ? "none" : options.bind});
+  add({"--tag-output", "-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
+  words.insert(words.end(), options.mpi_args.begin(), options.mpi_args.end());
+  if (own) words.push_back(place.self);
+  words.insert(words.end(), options.command.begin(), options.command.end());
+  if (own && !options.bind.empty()) add({"--bind", options.bind});
+  return words;
+}
+
+Result<std::string> FindProgram(std::string_view program, std::string_view folders,
+                                std::string_view package) {
+  std::string_view rest = folders;
+  while (!rest.empty()) {
+    const size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+    if (folder.empty()) continue;
+    const std::string path = (std::filesystem::path(folder) / program).string();
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0) {
+      return path;
+    }
+  }
+  return Error(Code::kNotFound, "{} is not in PATH; install the Debian package {}", program,
+               package);
+}
+
+}  // namespace npumesh

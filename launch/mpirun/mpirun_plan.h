@@ -1,0 +1,48 @@
+// MpirunPlan: the words by which Open MPI's mpirun starts the ranks.
+#ifndef NPUMESH_LAUNCH_MPIRUN_MPIRUN_PLAN_H_
+#define NPUMESH_LAUNCH_MPIRUN_MPIRUN_PLAN_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/mpirun/host_list.h"
+
+namespace npumesh {
+
+struct LaunchOptions {
+  int ranks = 1;
+  // At most one of the two; empty: this machine.
+  std::string hosts;
+  std::string host_file;
+  // Cores of a rank: core, numa or none. npumesh binds its ranks itself by hwloc; other programs
+  // are bound by mpirun. Empty: npumesh's default, and none for other programs.
+  std::string bind;
+  // Further words for mpirun, as given.
+  std::vector<std::string> mpi_args;
+  // The program and its words, or a sub-command of npumesh and its words.
+  std::vector<std::string> command;
+};
+
+// What the plan needs to know about this process and machine.
+struct LaunchPlace {
+  std::string mpirun;  // path
+  std::string self;    // path of the npumesh command
+  bool root = false;   // effective user
+  int cores = 1;       // of this machine
+  std::vector<std::string> sub_commands;
+};
+
+// argv of mpirun, path first. Every rank gets LOCAL_WORLD_SIZE; mpirun binds nothing when ranks
+// bind themselves. `spread` comes from SpreadRanks.
+std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
+                                     const Spread& spread);
+
+// The absolute path of `program` in a PATH-like list of folders; kNotFound names the Debian package
+// `package`.
+Result<std::string> FindProgram(std::string_view program, std::string_view folders,
+                                std::string_view package);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_MPIRUN_MPIRUN_PLAN_H_

@@ -1,0 +1,96 @@
+#include "launch/mpirun/rank_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace npumesh {
+namespace {
+
+bool IsRule(std::string_view line) {
+  return line.size() >= 40 && line.find_first_not_of('-') == std::string_view::npos;
+}
+
+// Notices that only repeat that some rank returned an error.
+bool IsEcho(std::string_view line) {
+  constexpr std::array<std::string_view, 2> kEchoes = {"a non-zero exit code",
+                                                       "exited with non-zero status"};
+  return std::any_of(kEchoes.begin(), kEchoes.end(), [&](std::string_view echo) {
+    return line.find(echo) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> LineCutter::Add(std::string_view bytes) {
+  std::vector<std::string> lines;
+  rest_ += bytes;
+  size_t start = 0;
+  for (size_t end; (end = rest_.find('\n', start)) != std::string::npos; start = end + 1) {
+    lines.push_back(rest_.substr(start, end - start));
+  }
+  rest_.erase(0, start);
+  return lines;
+}
+
+std::optional<std::string> LineCutter::Finish() {
+  if (rest_.empty()) return std::nullopt;
+  return std::exchange(rest_, std::string());
+}
+
+std::optional<std::string> ShortenTag(std::string_view line) {
+  if (!line.starts_with('[')) return std::nullopt;
+  const size_t comma = line.find(',');
+  const size_t close = line.find(']');
+  if (comma == std::string_view::npos || close == std::string_view::npos || comma > close) {
+    return std::nullopt;
+  }
+  const std::string_view rank = line.substr(comma + 1, close - comma - 1);
+  const std::string_view rest = line.substr(close + 1);
+  if (rank.empty() || rank.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
+    if (!rest.starts_with(stream)) continue;
+    return fmt::format("[{}] {}", rank, rest.substr(stream.size()));
+  }
+  return std::nullopt;
+}
+
+std::string RankOutput::Add(std::string_view bytes) {
+  std::string text;
+  for (std::string& line : lines_.Add(bytes)) text += Take(std::move(line));
+  return text;
+}
+
+std::string RankOutput::Finish() {
+  std::string text;
+  if (auto line = lines_.Finish()) text += Take(*std::move(line));
+  return text + CloseNotice();
+}
+
+std::string RankOutput::Take(std::string line) {
+  if (auto tagged = ShortenTag(line)) return *tagged + "\n";
+  if (IsRule(line)) {
+    if (in_notice_) return CloseNotice();
+    in_notice_ = true;
+    return {};
+  }
+  if (in_notice_) {
+    notice_.push_back(std::move(line));
+    return {};
+  }
+  return line + "\n";
+}
+
+std::string RankOutput::CloseNotice() {
+  const std::vector<std::string> notice = std::exchange(notice_, {});
+  in_notice_ = false;
+  if (std::any_of(notice.begin(), notice.end(), IsEcho)) return {};
+  std::string text;
+  for (const std::string& line : notice) text += line + "\n";
+  return text;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,49 @@
+// What comes out of mpirun, line by line: ranks' lines get short prefixes, and mpirun's report that
+// a rank has ended with an error is left out, because the rank has said why.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_
+#define NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace npumesh {
+
+// Cuts a stream of bytes into lines.
+class LineCutter {
+ public:
+  // The lines that `bytes` completes, without their line ends.
+  std::vector<std::string> Add(std::string_view bytes);
+  // The unfinished line at the end of the stream, if any.
+  std::optional<std::string> Finish();
+
+ private:
+  std::string rest_;
+};
+
+// "[1,2]<stdout>:text" becomes "[2] text"; nullopt for a line without such a tag.
+std::optional<std::string> ShortenTag(std::string_view line);
+
+// One of the two streams of mpirun.
+class RankOutput {
+ public:
+  // Text to print for these bytes; lines end with \n.
+  std::string Add(std::string_view bytes);
+  std::string Finish();
+
+ private:
+  std::string Take(std::string line);
+  std::string CloseNotice();
+
+  LineCutter lines_;
+  // mpirun's notices stand between two rules of dashes.
+  bool in_notice_ = false;
+  std::vector<std::string> notice_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_

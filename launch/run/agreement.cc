@@ -1,0 +1,21 @@
+#include "launch/run/agreement.h"
+
+namespace npumesh {
+
+bool Agreement::Reached(const Outcome& mine) {
+  const Result<std::vector<Outcome>> all = circle_.Share(mine);
+  if (!all.ok()) {
+    broken_ = true;
+    const Outcome lost = mine.ok() ? Outcome::From(all.status()) : mine;
+    exit_code_ = lost.exit_code;
+    tell_(fmt::format("rank {} of {}: {}", circle_.rank(), circle_.size(), lost.message));
+    return false;
+  }
+  const int culprit = Culprit(*all);
+  if (culprit < 0) return true;
+  exit_code_ = (*all)[static_cast<size_t>(culprit)].exit_code;
+  if (circle_.rank() == culprit) tell_(TellFailure(*all));
+  return false;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,44 @@
+// DimBindings: values for the dimensions that a graph leaves open (-1), from `--dim NAME=V`.
+//
+// NAME is an input's name or index (all its open dimensions), or either with an axis behind a dot:
+// "x=4", "0=4", "x.1=32", "0.1=32". An axis binding stands above one for the whole input.
+#ifndef NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_
+#define NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/engine/compiled_model.h"
+#include "graph/ir/shape.h"
+
+namespace npumesh {
+
+class DimBindings {
+ public:
+  // Errors (kInvalidArgument) quote the text: no "=", a value that is not a positive integer.
+  static Result<DimBindings> Parse(const std::vector<std::string>& texts);
+
+  // The types of `inputs` with every open dimension bound. Errors (kInvalidArgument): a name that
+  // is no input, an axis that is not open, and dimensions left open, with the option that binds
+  // them.
+  Result<std::vector<TensorType>> Apply(const std::vector<InputSpec>& inputs) const;
+
+ private:
+  struct Binding {
+    std::string name;
+    int64_t value;
+  };
+  // What a binding's name means among these inputs.
+  struct Target {
+    size_t input;
+    std::optional<int> axis;
+  };
+  static Result<Target> Resolve(const std::string& name, const std::vector<InputSpec>& inputs);
+
+  std::vector<Binding> bindings_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_

@@ -1,0 +1,38 @@
+// InputSource: the input tensors of each step, from files or from a seed.
+//
+// After the first step a RefData input gets an empty Tensor: the graph has updated it in place and
+// goes on with what it left there (graph/session/session.h).
+#ifndef NPUMESH_LAUNCH_RUN_INPUT_SOURCE_H_
+#define NPUMESH_LAUNCH_RUN_INPUT_SOURCE_H_
+
+#include <memory>
+#include <vector>
+
+#include "graph/engine/compiled_model.h"
+#include "launch/run/tensor_folder.h"
+
+namespace npumesh {
+
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+  // Tensors of step `step` by position among the graph's inputs, checked against their
+  // declarations. Errors name the input: kNotFound, kCorrupt, kInvalidArgument.
+  virtual Result<std::vector<Tensor>> Step(uint64_t step) const = 0;
+};
+
+// <data_index>.npy of a folder. Without step folders each step gets the same tensors.
+std::unique_ptr<InputSource> InputsFromFolder(std::vector<InputSpec> inputs, TensorFolder folder);
+
+// Random values of the given (static) types; equal on all ranks when `rank` is.
+std::unique_ptr<InputSource> RandomInputs(std::vector<InputSpec> inputs,
+                                          std::vector<TensorType> types, uint64_t seed,
+                                          uint64_t rank);
+
+// `tensor` as the input `spec` wants it. Errors (kInvalidArgument) name the input, what the graph
+// declares and what was given.
+Result<Tensor> FitInput(const InputSpec& spec, const Tensor& tensor);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RUN_INPUT_SOURCE_H_

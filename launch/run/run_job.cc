@@ -1,0 +1,159 @@
+#include "launch/run/run_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "graph/io/model_file.h"
+#include "launch/run/dim_bindings.h"
+#include "launch/run/model_choice.h"
+
+namespace npumesh {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string FolderOf(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+}  // namespace
+
+Status RunJob::Prepare() {
+  NPUMESH_RETURN_IF_ERROR(Bind());
+  NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
+  NPUMESH_RETURN_IF_ERROR(LoadGraph());
+  return OpenFolders();
+}
+
+Status RunJob::Bind() const {
+  if (options_.binding == Binding::kNone || world_.topology().synthetic()) return Status();
+  const Placement& placement = world_.placement();
+  if (options_.binding == Binding::kCore) return BindThread(placement.cpus);
+  for (const NumaNode& node : world_.topology().numa_nodes()) {
+    if (node.os_index == placement.numa_node) return BindThread(node.cpus);
+  }
+  return Status();
+}
+
+int RunJob::Threads() const {
+  if (options_.threads > 0) return options_.threads;
+  if (world_.env().num_threads > 0) return world_.env().num_threads;
+  return std::max(1, static_cast<int>(world_.placement().cpus.size()));
+}
+
+Status RunJob::LoadGraph() {
+  NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
+  const NodeId output = model.graph.NetOutput();
+  if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
+  SessionOptions session;
+  session.compile.threads = Threads();
+  NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
+  Result<std::unique_ptr<Session>> created =
+      Session::Create(world_, *memory_, std::move(model), std::move(session));
+  if (!created.ok()) return created.status().WithContext(file_);
+  session_ = *std::move(created);
+  return Status();
+}
+
+Status RunJob::OpenFolders() {
+  const std::vector<InputSpec>& inputs = session_->inputs();
+  if (options_.inputs.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options_.dims));
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<TensorType> types, dims.Apply(inputs));
+    const int rank = options_.per_rank_inputs ? world_.rank() : 0;
+    source_ = RandomInputs(inputs, std::move(types), options_.seed, static_cast<uint64_t>(rank));
+  } else {
+    NPUMESH_ASSIGN_OR_RETURN(TensorFolder folder,
+                             TensorFolder::ToRead(options_.inputs, world_.rank(), world_.size()));
+    source_ = InputsFromFolder(inputs, std::move(folder));
+  }
+  if (!options_.outputs.empty()) {
+    outputs_ = TensorFolder::ToWrite(options_.outputs, world_.rank(), options_.steps);
+  }
+  if (!options_.check.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(goldens_,
+                             TensorFolder::ToRead(options_.check, world_.rank(), world_.size()));
+  }
+  return Status();
+}
+
+Status RunJob::LoadStep(uint64_t step) {
+  NPUMESH_ASSIGN_OR_RETURN(step_inputs_, source_->Step(step));
+  if (!goldens_) return Status();
+  std::vector<Tensor> goldens;
+  for (size_t i = 0; i < output_count_; ++i) {
+    Result<Tensor> golden = goldens_->Read(step, static_cast<int64_t>(i));
+    if (!golden.ok()) return golden.status().WithContext(fmt::format("golden of output {}", i));
+    goldens.push_back(*std::move(golden));
+  }
+  step_goldens_ = std::move(goldens);
+  return Status();
+}
+
+Status RunJob::RunStep(uint64_t step) {
+  const double compiled_before = session_->stats().compile_seconds;
+  const auto start = std::chrono::steady_clock::now();
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session_->Run(step_inputs_));
+  step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs_) {
+      NPUMESH_RETURN_IF_ERROR(outputs_->Write(step, static_cast<int64_t>(i), outputs[i]));
+    }
+    if (i < step_goldens_.size()) Check(step, i, outputs[i]);
+  }
+  return Status();
+}
+
+void RunJob::Check(uint64_t step, size_t index, const Tensor& output) {
+  if (index >= checks_.size()) checks_.resize(index + 1);
+  OutputCheck& check = checks_[index];
+  check.rank = world_.rank();
+  check.index = static_cast<int>(index);
+  check.dtype = Name(output.dtype());
+  check.shape = output.shape().ToString();
+  const Difference found = CompareTensors(output, step_goldens_[index], options_.tolerance);
+  check.differing += found.differing;
+  if (found.max_abs > check.max_abs_diff || (check.ok && !found.matches)) {
+    check.step = step;
+    check.max_abs_diff = std::max(check.max_abs_diff, found.max_abs);
+    check.where = PositionOf(found.where, output.shape());
+  }
+  if (found.matches || !check.detail.empty()) return;
+  check.ok = false;
+  check.detail = !found.reason.empty()
+                     ? found.reason
+                     : fmt::format("{} of {} elements, {} is {}, expected {}", found.differing,
+                                   output.elements(), PositionOf(found.where, output.shape()),
+                                   found.value, found.golden);
+}
+
+RankReport RunJob::Report() const {
+  const SessionStats& stats = session_->stats();
+  RankReport report;
+  report.rank = world_.rank();
+  report.node = world_.node();
+  report.host = HostName();
+  report.file = file_;
+  report.compile_seconds = stats.compile_seconds;
+  report.compute_seconds = stats.run.compute_seconds;
+  report.collective_seconds = stats.run.collective_seconds;
+  report.total_seconds = step_seconds_;
+  report.peak_hbm_bytes = stats.peak_hbm_bytes;
+  report.operators = stats.run.steps;
+  report.collectives = stats.run.collectives;
+  return report;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,63 @@
+// RunJob: one rank's part of `npumesh run`: its graph, its inputs, outputs and goldens.
+#ifndef NPUMESH_LAUNCH_RUN_RUN_JOB_H_
+#define NPUMESH_LAUNCH_RUN_RUN_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/session/session.h"
+#include "launch/run/input_source.h"
+#include "launch/run/run_options.h"
+#include "launch/run/run_report.h"
+#include "launch/run/tensor_folder.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+class RunJob {
+ public:
+  // Both must outlive the job.
+  RunJob(World& world, const RunOptions& options) : world_(world), options_(options) {}
+
+  // Collective over the ranks of this node. Binds the rank, makes its device memory, loads its
+  // graph and checks everything that can be checked before anything runs.
+  Status Prepare();
+
+  // Inputs and goldens of a step, ready for RunStep. Local.
+  Status LoadStep(uint64_t step);
+
+  // Collective over the ranks whose graphs communicate. Runs the step that was loaded, writes and
+  // checks its outputs.
+  Status RunStep(uint64_t step);
+
+  RankReport Report() const;
+  const std::vector<OutputCheck>& checks() const { return checks_; }
+
+ private:
+  Status Bind() const;
+  int Threads() const;
+  Status LoadGraph();
+  Status OpenFolders();
+  void Check(uint64_t step, size_t index, const Tensor& output);
+
+  World& world_;
+  const RunOptions& options_;
+  std::string file_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<InputSource> source_;
+  std::optional<TensorFolder> outputs_;
+  std::optional<TensorFolder> goldens_;
+  size_t output_count_ = 0;
+  std::vector<Tensor> step_inputs_;
+  std::vector<Tensor> step_goldens_;
+  std::vector<OutputCheck> checks_;
+  double step_seconds_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RUN_RUN_JOB_H_

@@ -1,0 +1,52 @@
+// What `npumesh run` was asked to do.
+#ifndef NPUMESH_LAUNCH_RUN_RUN_OPTIONS_H_
+#define NPUMESH_LAUNCH_RUN_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launch/run/tensor_check.h"
+
+namespace npumesh {
+
+// Which cores a rank's threads may use.
+enum class Binding {
+  kCore,  // the cores that hwloc gives this rank
+  kNuma,  // all cores of the rank's NUMA node
+  kNone,  // whatever the launcher left
+};
+
+struct RunOptions {
+  // A model file or an export folder (launch/run/model_choice.h).
+  std::string path;
+
+  // Folders of .npy files (launch/run/tensor_folder.h). Empty: random inputs, outputs not written,
+  // nothing checked.
+  std::string inputs;
+  std::string outputs;
+  std::string check;
+
+  uint64_t steps = 1;
+
+  // Random inputs depend on seed, step and data index; on the rank only when asked for, because
+  // the ranks of a tensor-parallel graph need equal inputs.
+  uint64_t seed = 0;
+  bool per_rank_inputs = false;
+
+  // NAME=VALUE for open dimensions of random inputs (launch/run/dim_bindings.h).
+  std::vector<std::string> dims;
+
+  ToleranceOptions tolerance;
+
+  // File of the machine-readable report; empty: none.
+  std::string report;
+
+  // Threads of one rank's kernels; 0: NPUMESH_NUM_THREADS, or the cores the rank is bound to.
+  int threads = 0;
+  Binding binding = Binding::kCore;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RUN_RUN_OPTIONS_H_

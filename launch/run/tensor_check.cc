@@ -1,0 +1,171 @@
+#include "launch/run/tensor_check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <limits>
+
+#include "graph/io/npy.h"
+#include "runtime/base/float16.h"
+
+namespace npumesh {
+namespace {
+
+double ToDouble(double value) {
+  return value;
+}
+double ToDouble(Float16 value) {
+  return static_cast<float>(value);
+}
+double ToDouble(Bfloat16 value) {
+  return static_cast<float>(value);
+}
+
+template <typename T>
+double Distance(T value, T golden) {
+  const double v = ToDouble(value);
+  const double g = ToDouble(golden);
+  if (v == g || (std::isnan(v) && std::isnan(g))) return 0;
+  const double distance = std::abs(v - g);
+  return std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance;
+}
+
+// Exact also where double cannot tell two neighbours apart.
+template <std::integral T>
+double Distance(T v, T g) {
+  return static_cast<double>(static_cast<uint64_t>(std::max(v, g)) -
+                             static_cast<uint64_t>(std::min(v, g)));
+}
+
+template <typename T>
+std::string Text(T value) {
+  return fmt::format("{:.{}g}", ToDouble(value), sizeof(T) == 8 ? 17 : 9);
+}
+template <std::integral T>
+std::string Text(T value) {
+  return fmt::format("{}", static_cast<std::conditional_t<sizeof(T) == 1, int, T>>(value));
+}
+
+template <typename T>
+double Allowed(T golden, Tolerance tolerance) {
+  const double magnitude = std::abs(ToDouble(golden));
+  return std::isfinite(magnitude) ? tolerance.atol + tolerance.rtol * magnitude : 0;
+}
+
+template <typename T>
+T Load(const Tensor& tensor, int64_t index) {
+  T value;
+  std::memcpy(&value, tensor.data() + static_cast<size_t>(index) * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+Difference Compare(const Tensor& actual, const Tensor& golden, Tolerance tolerance) {
+  Difference result;
+  double kept = -1;
+  for (int64_t i = 0; i < actual.elements(); ++i) {
+    const T v = Load<T>(actual, i);
+    const T g = Load<T>(golden, i);
+    const double distance = Distance(v, g);
+    const bool matches = distance <= Allowed(g, tolerance);
+    if (std::isfinite(distance)) result.max_abs = std::max(result.max_abs, distance);
+    if (!matches) ++result.differing;
+    // An element outside the tolerance stands above every one inside.
+    const bool first_outside = !matches && result.matches;
+    if (!first_outside && (matches != result.matches || distance <= kept)) continue;
+    result.matches = matches;
+    result.where = i;
+    result.value = Text(v);
+    result.golden = Text(g);
+    kept = distance;
+  }
+  return result;
+}
+
+Difference CannotCompare(std::string reason) {
+  Difference result;
+  result.matches = false;
+  result.reason = std::move(reason);
+  return result;
+}
+
+Difference CompareBytes(const Tensor& actual, const Tensor& golden) {
+  if (std::memcmp(actual.data(), golden.data(), actual.bytes()) == 0) return {};
+  return CannotCompare("the bytes differ");
+}
+
+}  // namespace
+
+Tolerance DefaultTolerance(DataType dtype) {
+  switch (dtype) {
+    case DataType::kDouble:
+      return {1e-12, 1e-12};
+    case DataType::kFloat:
+      return {1e-5, 1e-6};
+    case DataType::kFloat16:
+      return {1e-3, 1e-3};
+    case DataType::kBfloat16:
+      return {1e-2, 1e-2};
+    default:
+      return {};
+  }
+}
+
+Tolerance ToleranceOptions::For(DataType dtype) const {
+  if (!IsFloating(dtype)) return {};
+  const Tolerance fallback = DefaultTolerance(dtype);
+  return {rtol.value_or(fallback.rtol), atol.value_or(fallback.atol)};
+}
+
+Difference CompareTensors(const Tensor& actual, const Tensor& golden,
+                          const ToleranceOptions& options) {
+  const Result<Tensor> typed = ReinterpretAs(golden, actual.dtype());
+  if (!typed.ok() || typed->shape() != actual.shape()) {
+    return CannotCompare(fmt::format("the golden is {}", golden.type().ToString()));
+  }
+  const Tolerance tolerance = options.For(actual.dtype());
+  switch (actual.dtype()) {
+    case DataType::kDouble:
+      return Compare<double>(actual, *typed, tolerance);
+    case DataType::kFloat:
+      return Compare<float>(actual, *typed, tolerance);
+    case DataType::kFloat16:
+      return Compare<Float16>(actual, *typed, tolerance);
+    case DataType::kBfloat16:
+      return Compare<Bfloat16>(actual, *typed, tolerance);
+    case DataType::kInt8:
+      return Compare<int8_t>(actual, *typed, tolerance);
+    case DataType::kBool:
+    case DataType::kUint8:
+      return Compare<uint8_t>(actual, *typed, tolerance);
+    case DataType::kInt16:
+      return Compare<int16_t>(actual, *typed, tolerance);
+    case DataType::kUint16:
+      return Compare<uint16_t>(actual, *typed, tolerance);
+    case DataType::kInt32:
+      return Compare<int32_t>(actual, *typed, tolerance);
+    case DataType::kUint32:
+      return Compare<uint32_t>(actual, *typed, tolerance);
+    case DataType::kInt64:
+      return Compare<int64_t>(actual, *typed, tolerance);
+    case DataType::kUint64:
+      return Compare<uint64_t>(actual, *typed, tolerance);
+    default:
+      return CompareBytes(actual, *typed);
+  }
+}
+
+std::string PositionOf(int64_t flat, const Shape& shape) {
+  std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    const int64_t extent = std::max<int64_t>(shape[axis], 1);
+    position[static_cast<size_t>(axis)] = flat % extent;
+    flat /= extent;
+  }
+  return fmt::format("[{}]", fmt::join(position, ","));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,60 @@
+#include "launch/run/tensor_folder.h"
+
+#include <filesystem>
+
+#include "graph/io/npy.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsFolder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+}  // namespace
+
+TensorFolder TensorFolder::ToWrite(std::string folder, int rank, uint64_t steps) {
+  TensorFolder result;
+  result.folder_ = std::move(folder);
+  result.rank_folder_ = fmt::format("rank_{}", rank);
+  result.has_steps_ = steps > 1;
+  return result;
+}
+
+Result<TensorFolder> TensorFolder::ToRead(const std::string& folder, int rank, int size) {
+  if (!IsFolder(folder)) return Error(Code::kNotFound, "{}: no such folder", folder);
+  TensorFolder result;
+  result.folder_ = folder;
+  result.has_steps_ = IsFolder(fs::path(folder) / "step_0");
+  result.rank_folder_ = fmt::format("rank_{}", rank);
+  const fs::path set = result.has_steps_ ? fs::path(folder) / "step_0" : fs::path(folder);
+  if (IsFolder(set / result.rank_folder_)) return result;
+  if (size > 1) {
+    return Error(Code::kNotFound, "{}: no such folder; every rank needs its own",
+                 (set / result.rank_folder_).string());
+  }
+  result.rank_folder_.clear();
+  return result;
+}
+
+std::string TensorFolder::File(uint64_t step, int64_t index) const {
+  fs::path path(folder_);
+  if (has_steps_) path /= fmt::format("step_{}", step);
+  if (!rank_folder_.empty()) path /= rank_folder_;
+  return (path / fmt::format("{}.npy", index)).string();
+}
+
+Result<Tensor> TensorFolder::Read(uint64_t step, int64_t index) const {
+  return ReadNpy(File(step, index));
+}
+
+Status TensorFolder::Write(uint64_t step, int64_t index, const Tensor& tensor) const {
+  const std::string file = File(step, index);
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(fs::path(file).parent_path().string(), FileKind::kData));
+  return WriteNpy(file, tensor);
+}
+
+}  // namespace npumesh

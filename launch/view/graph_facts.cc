@@ -1,0 +1,184 @@
+#include "launch/view/graph_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace npumesh {
+namespace {
+
+TensorType TypeOf(const TensorDesc& desc) {
+  return {desc.dtype, desc.shape.value_or(Shape::UnknownRank())};
+}
+
+// Bytes of a declared type; 0 when it is not static.
+uint64_t DeclaredBytes(const TensorType& type) {
+  const bool known = type.shape.is_static() && type.shape.Check().ok();
+  return known && BitsOf(type.dtype) > 0 ? type.bytes() : 0;
+}
+
+TensorType ParameterType(const Node& node) {
+  if (const AttrValue* value = node.FindAttr("value")) {
+    if (const TensorAttr* tensor = value->get<TensorAttr>()) return TypeOf(*tensor->desc);
+  }
+  DataType dtype = DataType::kUndefined;
+  if (const AttrValue* attr = node.FindAttr("dtype")) {
+    if (const DataTypeAttr* number = attr->get<DataTypeAttr>()) {
+      dtype = DataTypeFromRuntime(number->number).value_or(DataType::kUndefined);
+    }
+  }
+  return {dtype, Shape(node.IntsAttr("shape"))};
+}
+
+PortFacts InputFacts(const Node& node) {
+  PortFacts port{node.IntAttr("index", 0), node.name, {}, node.type == "RefData"};
+  if (!node.output_descs.empty()) port.type = TypeOf(node.output_descs[0]);
+  return port;
+}
+
+PortFacts OutputFacts(const Graph& graph, const Node& output, size_t index) {
+  PortFacts port{static_cast<int64_t>(index), "(not connected)", {}, false};
+  if (const auto& value = output.inputs[index]) {
+    port.name = fmt::format("{}:{}", graph.node(value->node).name, value->port);
+  }
+  port.type = TypeOf(output.input_descs[index]);
+  return port;
+}
+
+class Examiner {
+ public:
+  explicit Examiner(const OpRegistry& registry) : registry_(registry) {}
+
+  void Count(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.removed) continue;
+      ++types_[node.type];
+      if (IsParameter(node)) CountParameter(node);
+      const Operator* op = registry_.Find(node.type);
+      if (op != nullptr && op->collective) CountCollective(node);
+    }
+  }
+
+  GraphFacts Finish() {
+    facts_.operators.assign(types_.begin(), types_.end());
+    std::stable_sort(facts_.operators.begin(), facts_.operators.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [type, count] : types_) {
+      if (registry_.Find(type) == nullptr) facts_.unknown.push_back(type);
+    }
+    return std::move(facts_);
+  }
+
+  GraphFacts& facts() { return facts_; }
+
+ private:
+  void CountParameter(const Node& node) {
+    const uint64_t bytes = DeclaredBytes(ParameterType(node));
+    ++facts_.parameters;
+    facts_.parameter_bytes += bytes;
+    if (node.type == "FileConstant") facts_.files[node.StringAttr("file_path", "")] += bytes;
+  }
+
+  void CountCollective(const Node& node) {
+    CollectiveFacts& facts = facts_.collectives[node.StringAttr("group", "")][node.type];
+    ++facts.count;
+    const uint64_t bytes =
+        node.input_descs.empty() ? 0 : DeclaredBytes(TypeOf(node.input_descs[0]));
+    facts.bytes += bytes;
+    if (bytes == 0) ++facts.undeclared;
+  }
+
+  const OpRegistry& registry_;
+  GraphFacts facts_;
+  std::map<std::string, int> types_;
+};
+
+std::string PortLines(std::string_view title, const std::vector<PortFacts>& ports) {
+  std::string text = fmt::format("{} ({})\n", title, ports.size());
+  for (const PortFacts& port : ports) {
+    text += fmt::format("  {:>3}  {:<32} {}{}\n", port.index, port.name, port.type.ToString(),
+                        port.ref ? "  updated in place" : "");
+  }
+  return text;
+}
+
+std::string CollectiveLines(const GraphFacts& facts) {
+  std::string text = fmt::format("collectives ({} groups)\n", facts.collectives.size());
+  for (const auto& [group, types] : facts.collectives) {
+    text += fmt::format("  group {}\n", group.empty() ? "(none)" : group);
+    for (const auto& [type, calls] : types) {
+      text += fmt::format("  {:>5}  {:<24} {}", calls.count, type, HumanBytes(calls.bytes));
+      if (calls.undeclared > 0) text += fmt::format(" + {} of undeclared size", calls.undeclared);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+bool IsParameter(const Node& node) {
+  return node.type == "Const" || node.type == "Constant" || node.type == "FileConstant";
+}
+
+GraphFacts Examine(const Model& model, const OpRegistry& registry) {
+  Examiner examiner(registry);
+  GraphFacts& facts = examiner.facts();
+  facts.name = model.graph.name();
+  for (const Node& node : model.graph.nodes()) {
+    if (node.removed) continue;
+    ++facts.nodes;
+    facts.edges += static_cast<size_t>(
+        std::count_if(node.inputs.begin(), node.inputs.end(),
+                      [](const std::optional<Value>& input) { return input.has_value(); }));
+  }
+  for (const NodeId id : model.graph.DataNodes()) {
+    facts.inputs.push_back(InputFacts(model.graph.node(id)));
+  }
+  if (const NodeId id = model.graph.NetOutput(); id != kNoNode) {
+    const Node& output = model.graph.node(id);
+    for (size_t i = 0; i < output.inputs.size(); ++i) {
+      facts.outputs.push_back(OutputFacts(model.graph, output, i));
+    }
+  }
+  examiner.Count(model.graph);
+  for (const Graph& subgraph : model.subgraphs) {
+    facts.subgraphs.emplace_back(subgraph.name(), subgraph.nodes().size());
+    examiner.Count(subgraph);
+  }
+  return examiner.Finish();
+}
+
+std::string HumanBytes(uint64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string ToText(const GraphFacts& facts) {
+  std::string text =
+      fmt::format("graph {}: {} nodes, {} edges\n", facts.name, facts.nodes, facts.edges);
+  text += PortLines("inputs", facts.inputs) + PortLines("outputs", facts.outputs);
+  text += fmt::format("parameters {}, {}\n", facts.parameters, HumanBytes(facts.parameter_bytes));
+  for (const auto& [file, bytes] : facts.files) {
+    text += fmt::format("  {} {}\n", file, HumanBytes(bytes));
+  }
+  if (!facts.collectives.empty()) text += CollectiveLines(facts);
+  for (const auto& [name, nodes] : facts.subgraphs) {
+    text += fmt::format("subgraph {}: {} nodes\n", name, nodes);
+  }
+  text += "operators\n";
+  for (const auto& [type, count] : facts.operators) {
+    const bool unknown =
+        std::find(facts.unknown.begin(), facts.unknown.end(), type) != facts.unknown.end();
+    text += fmt::format("  {:>5}  {}{}\n", count, type,
+                        unknown ? "  unknown: npumesh cannot run it" : "");
+  }
+  return text;
+}
+
+}  // namespace npumesh

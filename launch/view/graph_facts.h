@@ -1,0 +1,59 @@
+// GraphFacts: what a person wants to know about a graph before running it.
+#ifndef NPUMESH_LAUNCH_VIEW_GRAPH_FACTS_H_
+#define NPUMESH_LAUNCH_VIEW_GRAPH_FACTS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+
+struct PortFacts {
+  int64_t index = 0;
+  std::string name;
+  TensorType type;   // with unknown dimensions
+  bool ref = false;  // updated in place
+};
+
+// Collectives of one type in one group.
+struct CollectiveFacts {
+  int count = 0;
+  uint64_t bytes = 0;  // of the inputs whose shape the file declares
+  int undeclared = 0;  // inputs whose shape only inference knows
+};
+
+struct GraphFacts {
+  std::string name;
+  size_t nodes = 0;
+  size_t edges = 0;
+  // Type and number of nodes, most frequent first.
+  std::vector<std::pair<std::string, int>> operators;
+  std::vector<std::string> unknown;  // types that npumesh cannot run
+  std::vector<PortFacts> inputs;
+  std::vector<PortFacts> outputs;
+  int parameters = 0;
+  uint64_t parameter_bytes = 0;
+  std::map<std::string, uint64_t> files;  // external weights: path as written, bytes
+  std::map<std::string, std::map<std::string, CollectiveFacts>> collectives;  // group, type
+  std::vector<std::pair<std::string, size_t>> subgraphs;                      // name, nodes
+};
+
+// Const, Constant and FileConstant: what a graph brings along.
+bool IsParameter(const Node& node);
+
+// Facts of the main graph; operators, parameters and collectives include the subgraphs.
+GraphFacts Examine(const Model& model, const OpRegistry& registry);
+
+std::string ToText(const GraphFacts& facts);
+
+// "1.5 KiB", "3 B"
+std::string HumanBytes(uint64_t bytes);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VIEW_GRAPH_FACTS_H_

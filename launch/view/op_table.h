@@ -1,0 +1,19 @@
+// The registered operators as a document.
+#ifndef NPUMESH_LAUNCH_VIEW_OP_TABLE_H_
+#define NPUMESH_LAUNCH_VIEW_OP_TABLE_H_
+
+#include <string>
+
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+
+// One line an operator: "Add (x1, x2) -> (y)  elementwise".
+std::string OpsAsText(const OpRegistry& registry);
+
+// docs/operators.md, word for word.
+std::string OpsAsMarkdown(const OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VIEW_OP_TABLE_H_
