@@ -13,8 +13,8 @@ Status MpiStatus(int code, std::string_view what) {
                std::string_view(text, static_cast<size_t>(length)));
 }
 
-Status MpiCalls::Wait(std::vector<MPI_Request>& requests, std::span<const int> world_ranks,
-                      Deadline deadline, std::string_view what) {
+Status MpiCalls::Wait(Kind kind, std::vector<MPI_Request>& requests,
+                      std::span<const int> world_ranks, Deadline deadline, std::string_view what) {
   int result = MPI_SUCCESS;
   const auto done = [&] {
     int flag = 0;
@@ -30,6 +30,7 @@ Status MpiCalls::Wait(std::vector<MPI_Request>& requests, std::span<const int> w
   };
   Status status = WaitUntil(WaitPolicy{}, done, watch);
   if (status.ok()) return MpiStatus(result, what);
+  if (kind == Kind::kCollective) return status.WithContext(what);
   std::lock_guard lock(mutex);
   for (MPI_Request& request : requests) {
     if (request == MPI_REQUEST_NULL) continue;

@@ -28,8 +28,10 @@ struct MpiCalls {
   // Ends a wait for `world_ranks` with kPeerLost when one of them is known to be dead.
   std::function<Status(std::span<const int> world_ranks)> check;
 
-  // Waits until all requests are done. An error leaves none of them pending on our side.
-  Status Wait(std::vector<MPI_Request>& requests, std::span<const int> world_ranks,
+  // Waits until all requests are done. After an error messages are cancelled; a collective cannot
+  // be, so its buffers are lost to MPI until the process ends (which is what follows a lost peer).
+  enum class Kind { kMessages, kCollective };
+  Status Wait(Kind kind, std::vector<MPI_Request>& requests, std::span<const int> world_ranks,
               Deadline deadline, std::string_view what);
 };
 

@@ -203,7 +203,7 @@ class MpiGroup final : public PlainGroup {
       std::lock_guard lock(calls_->mutex);
       NPUMESH_RETURN_IF_ERROR(MpiStatus(start(&requests[0]), what));
     }
-    Status status = calls_->Wait(requests, ranks_, deadline, what);
+    Status status = calls_->Wait(MpiCalls::Kind::kCollective, requests, ranks_, deadline, what);
     healthy_ = healthy_ && status.ok();
     return status;
   }
@@ -260,7 +260,8 @@ class MpiGroup final : public PlainGroup {
                   static_cast<int>(r), kTag, comm_, &requests.emplace_back());
       }
     }
-    Status status = calls_->Wait(requests, ranks_, deadline, "MPI alltoallv");
+    Status status =
+        calls_->Wait(MpiCalls::Kind::kMessages, requests, ranks_, deadline, "MPI alltoallv");
     std::lock_guard lock(calls_->mutex);
     for (MPI_Datatype& type : types) MPI_Type_free(&type);
     healthy_ = healthy_ && status.ok();

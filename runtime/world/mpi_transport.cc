@@ -102,7 +102,8 @@ class MpiTransport final : public Transport {
         peers.push_back(send_to);
       }
     }
-    Status status = calls_->Wait(requests, peers, deadline, "MPI message");
+    Status status =
+        calls_->Wait(MpiCalls::Kind::kMessages, requests, peers, deadline, "MPI message");
     std::lock_guard lock(calls_->mutex);
     for (MPI_Datatype& type : types) {
       if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
@@ -136,12 +137,14 @@ class MpiTransport final : public Transport {
   }
 
   Status Shutdown(Deadline deadline) override {
+    NPUMESH_RETURN_IF_ERROR(CheckAlive(local_ranks_).WithContext("farewell"));
     std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);
     {
       std::lock_guard lock(calls_->mutex);
       NPUMESH_RETURN_IF_ERROR(MpiStatus(MPI_Ibarrier(calls_->comm, &requests[0]), "farewell"));
     }
-    NPUMESH_RETURN_IF_ERROR(calls_->Wait(requests, local_ranks_, deadline, "farewell"));
+    NPUMESH_RETURN_IF_ERROR(
+        calls_->Wait(MpiCalls::Kind::kCollective, requests, local_ranks_, deadline, "farewell"));
     std::lock_guard lock(calls_->mutex);
     MPI_Comm_free(&calls_->comm);
     return owns_mpi_ ? MpiStatus(MPI_Finalize(), "MPI_Finalize") : Status();

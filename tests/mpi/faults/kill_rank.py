@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Kills one rank of a running job with SIGKILL and checks what the others do.
+
+  kill_rank.py NPUMESH DECODER [--recovery]
+
+All others must end within 5 s, with an exit code other than 0, and a message that names the rank;
+nothing may be left in /dev/shm. With --recovery the launcher leaves the survivors alone, so they have
+to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes are looked at.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+RANKS = 4
+VICTIM = 2
+LIMIT_SECONDS = 5.0
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+# Prints the exit code of the program that a rank runs.
+TELL = ["sh", "-c", '"$@"; echo "rank $OMPI_COMM_WORLD_RANK ended with code $?"', "tell"]
+
+
+def processes_of(program, tag):
+    """World rank -> process id of `program` in the job whose environment carries `tag`."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            if not os.path.samefile(f"/proc/{entry}/exe", program):
+                continue
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+        except OSError:
+            continue
+        if f"NPUMESH_TEST_TAG={tag}".encode() not in variables:
+            continue
+        for variable in variables:
+            match = re.fullmatch(rb"OMPI_COMM_WORLD_RANK=(\d+)", variable)
+            if match:
+                found[int(match.group(1))] = int(entry)
+    return found
+
+
+def wait_until(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f"kill_rank: {what} did not happen within {seconds} s")
+        time.sleep(0.02)
+
+
+def main():
+    npumesh, decoder = sys.argv[1], sys.argv[2]
+    recovery = "--recovery" in sys.argv[3:]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(MPIRUN + ["-n", str(RANKS), decoder, "--out", f"{folder}/model"],
+                       check=True, stdout=subprocess.DEVNULL)
+        tag = uuid.uuid4().hex
+        before = set(os.listdir("/dev/shm"))
+        extra = ["--enable-recovery"] if recovery else []
+        job = subprocess.Popen(
+            MPIRUN + extra + ["-n", str(RANKS), "-x", f"NPUMESH_TEST_TAG={tag}"] +
+            (TELL if recovery else []) + [npumesh, "run", f"{folder}/model", "--steps", "1000000"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: len(processes_of(npumesh, tag)) == RANKS, 30, "the start of all ranks")
+        time.sleep(2.0)  # well into the steps
+        victims = processes_of(npumesh, tag)
+        os.kill(victims[VICTIM], signal.SIGKILL)
+        killed = time.monotonic()
+        others = [pid for rank, pid in victims.items() if rank != VICTIM]
+        wait_until(lambda: not any(alive(pid) for pid in others), LIMIT_SECONDS,
+                   "the end of the other ranks")
+        took = time.monotonic() - killed
+        output = job.communicate(timeout=30)[0]
+        left = set(os.listdir("/dev/shm")) - before
+    check(re.search(rf"rank {VICTIM}\b", output), f"no message names rank {VICTIM}", output)
+    if not recovery:
+        check(job.returncode != 0, "mpirun's exit code is 0", output)
+    else:
+        codes = dict(re.findall(r"rank (\d+) ended with code (\d+)", output))
+        for rank in set(range(RANKS)) - {VICTIM}:
+            check(codes.get(str(rank)) == "5", f"rank {rank} did not end with code 5", output)
+        check(re.search(rf"npumesh run: rank \d.*rank {VICTIM} ", output),
+              "no survivor says which rank was lost", output)
+    check(not left, f"left in /dev/shm: {sorted(left)}", output)
+    print(f"kill_rank: the others ended {took:.2f} s after rank {VICTIM} was killed")
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def check(condition, what, output):
+    if not condition:
+        sys.exit(f"kill_rank: {what}; the job said:\n{output}")
+
+
+if __name__ == "__main__":
+    main()
