@@ -1,0 +1,130 @@
+// The sample graphs, end to end: every rank's file, inputs and weights as exported, outputs against
+// the golden values. Ranks are threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graph/io/model_file.h"
+#include "graph/io/npy.h"
+#include "tests/unit/session/session_fixture.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+fs::path SamplesFolder() {
+  return fs::path(NPUMESH_SHARED_DIR) / "samples";
+}
+
+// One exported model with its description.
+struct Sample {
+  fs::path folder;
+  Json meta;
+
+  int world_size() const { return meta["world_size"].get<int>(); }
+  const Json& rank(int r) const { return meta["ranks"][static_cast<size_t>(r)]; }
+
+  Result<Tensor> Load(std::string_view kind, int r, int64_t index, const Json& what) const {
+    const std::string path = folder / kind / fmt::format("rank_{}/{}.npy", r, index);
+    NPUMESH_ASSIGN_OR_RETURN(const Tensor stored, ReadNpy(path));
+    const std::string dtype = what["dtype"].get<std::string>();
+    return ReinterpretAs(stored, DataTypeFromName(dtype).value_or(DataType::kUndefined));
+  }
+};
+
+std::vector<Sample> FindSamples() {
+  std::vector<Sample> samples;
+  if (!fs::exists(SamplesFolder())) return samples;
+  for (const auto& entry : fs::recursive_directory_iterator(SamplesFolder())) {
+    if (entry.path().filename() != "meta.json") continue;
+    std::ifstream file(entry.path());
+    samples.push_back({entry.path().parent_path(), Json::parse(file)});
+  }
+  return samples;
+}
+
+// |seen - golden| <= atol + rtol * |golden|; exactly equal where both are zero.
+Status Compare(const Tensor& seen, const Tensor& golden, const Json& tolerance) {
+  if (seen.type() != golden.type()) {
+    return Error(Code::kInternal, "expected {}, seen {}", golden.type().ToString(),
+                 seen.type().ToString());
+  }
+  const double rtol = tolerance["rtol"].get<double>();
+  const double atol = tolerance["atol"].get<double>();
+  if (rtol + atol == 0.0 || seen.dtype() != DataType::kFloat) {
+    if (std::memcmp(seen.data(), golden.data(), seen.bytes()) == 0) return Status();
+    return Error(Code::kInternal, "{} differs", seen.type().ToString());
+  }
+  for (size_t i = 0; i < seen.as<float>().size(); ++i) {
+    const double s = seen.as<float>()[i];
+    const double g = golden.as<float>()[i];
+    if (!(std::abs(s - g) <= atol + rtol * std::abs(g))) {
+      return Error(Code::kInternal, "element {}: expected {}, seen {}", i, g, s);
+    }
+  }
+  return Status();
+}
+
+Result<std::vector<Tensor>> Inputs(const Sample& sample, int rank,
+                                   const std::vector<InputSpec>& specs) {
+  std::vector<Tensor> inputs;
+  for (const InputSpec& spec : specs) {
+    for (const Json& input : sample.rank(rank)["inputs"]) {
+      if (input["data_index"].get<int64_t>() != spec.index) continue;
+      NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, sample.Load("inputs", rank, spec.index, input));
+      inputs.push_back(std::move(tensor));
+    }
+  }
+  return inputs;
+}
+
+// Twice, since the second run meets warm buffers.
+Status RunRank(const Sample& sample, World& world, DeviceMemory& memory) {
+  const int rank = world.rank();
+  const std::string air = sample.rank(rank)["air"].get<std::string>();
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(sample.folder / air));
+  SessionOptions options;
+  NPUMESH_ASSIGN_OR_RETURN(options.groups, ReadGroupTable(sample.folder));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(world, memory, std::move(model), std::move(options)));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                           Inputs(sample, rank, session->inputs()));
+  for (int run = 0; run < 2; ++run) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(inputs));
+    const Json& declared = sample.rank(rank)["outputs"];
+    if (outputs.size() != declared.size()) {
+      return Error(Code::kInternal, "expected {} outputs, seen {}", declared.size(),
+                   outputs.size());
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      NPUMESH_ASSIGN_OR_RETURN(const Tensor golden,
+                               sample.Load("golden", rank, static_cast<int64_t>(i), declared[i]));
+      NPUMESH_RETURN_IF_ERROR(Compare(outputs[i], golden, sample.meta["tolerance"])
+                                  .WithContext(fmt::format("run {} output {}", run, i)));
+    }
+  }
+  return Status();
+}
+
+TEST(SamplesTest, OutputsMatchTheGoldenValues) {
+  const std::vector<Sample> samples = FindSamples();
+  if (samples.empty()) GTEST_SKIP() << "no sample graphs in " << SamplesFolder();
+  for (const Sample& sample : samples) {
+    SCOPED_TRACE(fs::relative(sample.folder, SamplesFolder()).string());
+    const std::vector<Status> statuses =
+        OnRanks(sample.world_size(),
+                [&](World& world, DeviceMemory& memory) { return RunRank(sample, world, memory); });
+    for (size_t rank = 0; rank < statuses.size(); ++rank) {
+      EXPECT_TRUE(statuses[rank].ok()) << "rank " << rank << ": " << statuses[rank].ToString();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
