@@ -250,22 +250,31 @@ void Compiler::AssignAddresses() {
 }
 
 Compiler::PlanIndex Compiler::IndexOf(Value value) {
+  // Outputs of steps are known before they are read: what is unknown is a view.
+  std::vector<Value> views;
+  PlanIndex index = FindOrAddSource(value);
+  while (index < 0) {
+    views.push_back(value);
+    value = *bound_.StorageSource(value);
+    index = FindOrAddSource(value);
+  }
+  for (; !views.empty(); views.pop_back()) {
+    PlanValue view = values_[static_cast<size_t>(index)];
+    view.same_as = index;
+    index = AddValue(view, addresses_[static_cast<size_t>(index)]);
+    index_[views.back()] = index;
+  }
+  return index;
+}
+
+Compiler::PlanIndex Compiler::FindOrAddSource(Value value) {
   const auto known = index_.find(value);
   if (known != index_.end()) return known->second;
-  PlanIndex index = -1;
   if (const Tensor* constant = inference_.constant(value)) {
-    index = AddConstant(*constant);
-  } else if (IsInputNode(graph_.node(value.node))) {
-    index = AddInput(value.node);
-  } else {
-    // Outputs of steps are known before they are read: this is a view.
-    const PlanIndex source = IndexOf(*bound_.StorageSource(value));
-    PlanValue view = values_[static_cast<size_t>(source)];
-    view.same_as = source;
-    index = AddValue(view, addresses_[static_cast<size_t>(source)]);
+    return index_[value] = AddConstant(*constant);
   }
-  index_[value] = index;
-  return index;
+  if (IsInputNode(graph_.node(value.node))) return index_[value] = AddInput(value.node);
+  return -1;
 }
 
 Compiler::PlanIndex Compiler::AddValue(const PlanValue& value, Address address) {

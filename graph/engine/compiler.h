@@ -47,6 +47,8 @@ class Compiler {
 
   // The number of a value; constants, inputs and views get theirs when first asked for.
   PlanIndex IndexOf(Value value);
+  // The same, or -1 for a view that has no number yet.
+  PlanIndex FindOrAddSource(Value value);
   PlanIndex AddValue(const PlanValue& value, Address address);
   PlanIndex StorageOf(PlanIndex index) const;
   PlanIndex AddConstant(const Tensor& tensor);

@@ -131,6 +131,17 @@ TEST_F(CompileTest, ActivationsMayBeOverwritten) {
   EXPECT_THAT(Run({IntTensor({1, 2})}), ElementsAre(ElementsAre(2, 4), ElementsAre(-1, -2)));
 }
 
+TEST_F(CompileTest, LongChainsOfViews) {
+  const Value x = g_.Data("x", IntType({2}));
+  const Value shape = g_.Ints({2});
+  Value y = x;
+  for (int i = 0; i < 20000; ++i) {
+    y = g_.Op("Reshape", {{"x", y}, {"shape", shape}}, {}, fmt::format("view{}", i));
+  }
+  g_.Output({y, g_.Op("Negate", {{"x", y}})});
+  EXPECT_THAT(Run({IntTensor({1, 2})}), ElementsAre(ElementsAre(1, 2), ElementsAre(-1, -2)));
+}
+
 TEST_F(CompileTest, EmptyTensorsAreFine) {
   const Value x = g_.Data("x", IntType({-1}));
   g_.Output({g_.Op("Negate", {{"x", x}}), g_.Op("Total", {{"x", x}}), x});
