@@ -101,7 +101,7 @@ Status CheckInputTypes(const std::vector<InputSpec>& inputs, const std::vector<T
   return Status();
 }
 
-Result<std::vector<bool>> ShapeDecidingInputs(const Model& model, const OpRegistry& registry) {
+std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry) {
   const BoundGraph bound(model.graph, registry);
   const std::vector<bool> by_node = ShapeDecidingInputs(bound, NeededNodes(bound));
   std::vector<bool> by_position;

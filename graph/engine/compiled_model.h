@@ -83,7 +83,7 @@ inline constexpr uint64_t kMaxShapeValueBytes = uint64_t{64} << 10;
 // By position in InputsOf: inputs whose values may decide shapes: host scalars and small integers
 // that reach an input which inference reads by value. Compile takes their values if they are at
 // most kMaxShapeValueBytes.
-Result<std::vector<bool>> ShapeDecidingInputs(const Model& model, const OpRegistry& registry);
+std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry);
 
 // Everything that can be said about a model without input types: its operators are known and fit
 // their interfaces. Errors as CheckOperators: one with the complete list.
@@ -98,7 +98,7 @@ class CompiledModel {
   // inputs that shapes may depend on (others may be empty tensors; so may be the whole vector).
   // `groups` may be null for a graph without collectives. `model`, `registry` and `groups` must
   // outlive the result. Collective over the groups of the graph, unless `groups` has made their
-  // communicators before.
+  // communicators before. REQUIRES: model.graph.Verify() is OK.
   // Errors: the complete list of operators that are missing or cannot be compiled (kUnsupported
   // when one of them is), kInvalidArgument for an input of the wrong type or shape (names it,
   // expected and seen) and for outputs that differ from what NetOutput declares.

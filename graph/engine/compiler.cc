@@ -44,7 +44,6 @@ Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider
                    const CompileOptions& options)
     : model_(model),
       graph_(model.graph),
-      groups_(groups),
       options_(options),
       bound_(model.graph, registry),
       inference_(bound_, {groups, options.threads}),

@@ -57,7 +57,6 @@ class Compiler {
 
   const Model& model_;
   const Graph& graph_;
-  GroupProvider* groups_;
   const CompileOptions& options_;
   BoundGraph bound_;
   Inference inference_;

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
                                                  SessionOptions options) {
   std::unique_ptr<Session> session(
       new Session(world, memory, std::move(model), std::move(options)));
+  NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   return session;
@@ -66,7 +67,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
 Status Session::Check() {
   NPUMESH_RETURN_IF_ERROR(CheckModel(model_, *registry_));
   NPUMESH_ASSIGN_OR_RETURN(inputs_, InputsOf(model_));
-  NPUMESH_ASSIGN_OR_RETURN(shape_deciding_, ShapeDecidingInputs(model_, *registry_));
+  shape_deciding_ = ShapeDecidingInputs(model_, *registry_);
   for (const std::string& group : group_names_) {
     NPUMESH_RETURN_IF_ERROR(groups_->MembersOf(group).status());
   }

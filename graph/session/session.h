@@ -88,8 +88,9 @@ struct SessionStats {
 // other inputs change; the arena is shared, since one plan runs at a time.
 class Session {
  public:
-  // `world` and `memory` must outlive the session. Not collective. Checks that every operator is
-  // known before anything runs (kUnsupported with the complete list).
+  // `world` and `memory` must outlive the session. Not collective. Checks the structure of
+  // the graph (Graph::Verify), and that every operator is known before anything runs (kUnsupported
+  // with the complete list).
   static Result<std::unique_ptr<Session>> Create(World& world, DeviceMemory& memory, Model model,
                                                  SessionOptions options = {});
   ~Session();
