@@ -13,9 +13,6 @@ namespace {
 
 namespace pb = ge::proto;
 
-// A GraphDef as text becomes part of a ModelDef, which must still be readable.
-constexpr int kMaxTextDepth = kMaxDepth - 2;
-
 bool IsText(std::string_view bytes) {
   constexpr size_t kSample = 4096;
   const std::string_view sample = bytes.substr(0, kSample);
@@ -59,12 +56,24 @@ std::set<std::string, std::less<>> TopLevelFields(std::string_view text) {
   return fields;
 }
 
+// Text can say what an .air file cannot: names that are not UTF-8, nesting one level too deep.
+Result<Model> DecodeTextModel(pb::ModelDef& model, const std::string& path) {
+  const std::string bytes = SerializeWire(model);
+  model.Clear();
+  if (!ParseWire(bytes, &model).ok()) {
+    return Error(Code::kCorrupt,
+                 "the text has names that are not UTF-8 or nests deeper than {} messages",
+                 kMaxDepth);
+  }
+  return DecodeModel(model, path);
+}
+
 // A bare GraphDef is a model of one graph.
 Result<Model> DecodeGraphOnly(pb::GraphDef graph, const std::string& path) {
   pb::ModelDef model;
   *model.add_graph() = std::move(graph);
   if (model.graph(0).name().empty()) model.mutable_graph(0)->set_name("graph_1");
-  return DecodeModel(model, path);
+  return DecodeTextModel(model, path);
 }
 
 Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
@@ -80,13 +89,13 @@ Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
   }
   if (fields.contains("op")) {
     pb::GraphDef graph;
-    NPUMESH_RETURN_IF_ERROR(ParseText(text, kMaxTextDepth, &graph));
+    NPUMESH_RETURN_IF_ERROR(ParseText(text, &graph));
     return DecodeGraphOnly(std::move(graph), path);
   }
   if (fields.contains("graph")) {
     pb::ModelDef model;
-    NPUMESH_RETURN_IF_ERROR(ParseText(text, kMaxTextDepth, &model));
-    return DecodeModel(model, path);
+    NPUMESH_RETURN_IF_ERROR(ParseText(text, &model));
+    return DecodeTextModel(model, path);
   }
   return Error(Code::kCorrupt,
                "not a model: a text without \"graph\", \"op\" or \"node\" ({} bytes)", text.size());

@@ -12,9 +12,6 @@ namespace {
 
 namespace pb = ge::proto;
 
-// A value nests below graph, op and attr, and the whole must still fit into kMaxDepth.
-constexpr int kMaxValueDepth = kMaxDepth - 6;
-
 std::string_view Trim(std::string_view line) {
   const size_t first = line.find_first_not_of(" \t\r");
   if (first == line.npos) return {};
@@ -108,9 +105,9 @@ class PbtxtReader {
   }
 
   static Status ReadValue(std::string_view key, const std::string& text, pb::OpDef* op) {
-    if (StartsWith(key, "[i]")) return ParseText(text, kMaxValueDepth, op->add_input_desc());
-    if (StartsWith(key, "[o]")) return ParseText(text, kMaxValueDepth, op->add_output_desc());
-    return ParseText(text, kMaxValueDepth, &(*op->mutable_attr())[std::string(key)]);
+    if (StartsWith(key, "[i]")) return ParseText(text, op->add_input_desc());
+    if (StartsWith(key, "[o]")) return ParseText(text, op->add_output_desc());
+    return ParseText(text, &(*op->mutable_attr())[std::string(key)]);
   }
 
   std::string_view text_;

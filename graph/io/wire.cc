@@ -44,13 +44,13 @@ Status ParseWire(std::string_view bytes, google::protobuf::Message* message) {
                bytes.size(), message->GetTypeName(), kMaxDepth);
 }
 
-Status ParseText(std::string_view text, int max_depth, google::protobuf::Message* message) {
+Status ParseText(std::string_view text, google::protobuf::Message* message) {
   NPUMESH_RETURN_IF_ERROR(CheckSize(text.size()));
   const google::protobuf::LogSilencer quiet;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  parser.SetRecursionLimit(max_depth);
+  parser.SetRecursionLimit(kMaxDepth);
   pbio::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
   if (parser.Parse(&input, message)) return Status();
   return Error(Code::kCorrupt, "not the text of a {}: {}", message->GetTypeName(), error.text());

@@ -23,7 +23,7 @@ inline constexpr int kMaxDepth = 100;
 Status ParseWire(std::string_view bytes, google::protobuf::Message* message);
 
 // Strict text form: an unknown field name is an error. Errors (kCorrupt) carry line and column.
-Status ParseText(std::string_view text, int max_depth, google::protobuf::Message* message);
+Status ParseText(std::string_view text, google::protobuf::Message* message);
 
 // Equal messages give equal bytes: map entries are sorted by key.
 std::string SerializeWire(const google::protobuf::Message& message);

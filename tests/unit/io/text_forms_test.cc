@@ -224,6 +224,11 @@ TEST(TextForms, TextErrorsNameLineAndColumn) {
               HasSubstr("UNSUPPORTED: test.txt: a ge_onnx dump"));
 }
 
+TEST(TextForms, NamesMustBeUtf8) {
+  EXPECT_THAT(ParseError("op { name: \"\\377\" type: \"A\" }"), HasSubstr("not UTF-8"));
+  EXPECT_THAT(ParseError("node {\n name: \"\xff\"\n op: \"A\"\n}\n"), HasSubstr("not UTF-8"));
+}
+
 TEST(TextForms, DeepNestingIsAnError) {
   std::string text = "graph { name: 'g' attr { key: 'k' value { ";
   constexpr int kLevels = 60;

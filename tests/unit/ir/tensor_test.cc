@@ -1,0 +1,48 @@
+// Tensor: who owns the bytes.
+#include "graph/ir/tensor.h"
+
+#include <gmock/gmock.h>
+
+namespace npumesh {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Tensor, AllocatesZeroedAlignedMemory) {
+  for (int64_t elements : {0, 1, 15, 16, 17, 1000}) {
+    const Tensor tensor = Tensor::Allocate({DataType::kFloat, Shape({elements})});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data()) % 64, 0u);
+    EXPECT_EQ(tensor.bytes(), static_cast<uint64_t>(elements) * 4);
+    for (float value : tensor.as<float>()) EXPECT_EQ(value, 0.0f);
+  }
+}
+
+TEST(Tensor, CopiesShareTheirBytes) {
+  const Tensor tensor =
+      Tensor::FromVector<int32_t>({DataType::kInt32, Shape({2, 2})}, {1, 2, 3, 4});
+  const Tensor copy = tensor;
+  EXPECT_EQ(copy.data(), tensor.data());
+  const Tensor flat = copy.WithType({DataType::kInt32, Shape({4})});
+  EXPECT_EQ(flat.data(), tensor.data());
+  EXPECT_EQ(flat.shape(), Shape({4}));
+  EXPECT_THAT(flat.as<int32_t>(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Tensor, TakesStrings) {
+  const TensorType type{DataType::kUint8, Shape({3})};
+  EXPECT_THAT(Tensor::FromString(type, "abc").as<uint8_t>(), ElementsAre('a', 'b', 'c'));
+  const auto bytes = std::make_shared<const std::string>("abcd");  // more than is needed
+  const Tensor shared = Tensor::FromShared(type, bytes);
+  EXPECT_EQ(reinterpret_cast<const char*>(shared.data()), bytes->data());
+  EXPECT_EQ(shared.elements(), 3);
+}
+
+TEST(Tensor, DefaultIsUndefined) {
+  const Tensor tensor;
+  EXPECT_EQ(tensor.dtype(), DataType::kUndefined);
+  EXPECT_EQ(tensor.bytes(), 0u);
+  EXPECT_EQ(tensor.data(), nullptr);
+}
+
+}  // namespace
+}  // namespace npumesh
