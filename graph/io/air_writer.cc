@@ -4,6 +4,7 @@
 
 #include "graph/io/model_codec.h"
 #include "graph/io/model_file.h"
+#include "graph/io/name_check.h"
 #include "graph/io/port_names.h"
 #include "graph/io/wire.h"
 #include "runtime/base/secure_file.h"
@@ -75,11 +76,16 @@ Status TooLarge(uint64_t bytes) {
                bytes, kMaxMessageBytes);
 }
 
+Status CheckGraph(const Graph& graph) {
+  NPUMESH_RETURN_IF_ERROR(graph.Verify());
+  return CheckNames(graph);
+}
+
 Status CheckBeforeSaving(const Model& model) {
   uint64_t bytes = ConstantBytes(model.graph);
-  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
+  NPUMESH_RETURN_IF_ERROR(CheckGraph(model.graph));
   for (const Graph& graph : model.subgraphs) {
-    NPUMESH_RETURN_IF_ERROR(graph.Verify());
+    NPUMESH_RETURN_IF_ERROR(CheckGraph(graph));
     bytes += ConstantBytes(graph);
   }
   return bytes > kMaxMessageBytes ? TooLarge(bytes) : Status();
@@ -120,7 +126,10 @@ void EncodeModel(const Model& model, Form form, pb::ModelDef* def) {
   EncodeGraph(model.graph, form, def->add_graph());
   for (const Graph& graph : model.subgraphs) EncodeGraph(graph, form, def->add_graph());
   EncodeAttrs(model.attrs, form, def->mutable_attr());
-  if (form == Form::kGe) AddModelAttrs(def->mutable_attr());
+  if (form != Form::kGe) return;
+  AddModelAttrs(def->mutable_attr());
+  const bool nameless = model.graph.name().empty() && model.FindSubgraph("graph_1") == nullptr;
+  if (nameless) def->mutable_graph(0)->set_name("graph_1");
 }
 
 Result<std::string> SerializeAir(const Model& model) {

@@ -12,7 +12,7 @@
 namespace npumesh::fuzz {
 namespace {
 
-constexpr int kMutationsOfASeed = 600;
+constexpr int kMutationsOfASeed = 1500;
 constexpr int64_t kMostMegabytes = 1024;
 
 // Both examples in every form that a reader takes.

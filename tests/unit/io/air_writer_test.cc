@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <functional>
+
 #include "graph/ir/graph_builder.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/io/models.h"
@@ -82,6 +84,34 @@ TEST(AirWriter, RefusesABrokenGraph) {
   const auto bytes = SerializeAir(model);
   EXPECT_EQ(bytes.status().code(), Code::kCorrupt);
   EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("cycle"));
+}
+
+TEST(AirWriter, RefusesNamesThatNoFileCanHold) {
+  const std::function<void(Node&)> harms[] = {
+      [](Node& node) { node.type = "\xff"; },
+      [](Node& node) { node.attrs["\xc0\x80"] = AttrValue::Int(1); },
+      [](Node& node) { node.output_descs[0].name = "\xed\xa0\x80"; },
+      [](Node& node) { node.input_descs[0].layout = "\xf4\x90\x80\x80"; },
+      [](Node& node) { node.output_descs[0].attrs["\xe4"] = AttrValue::Int(1); },
+      [](Node& node) { node.subgraphs.push_back("a\x80"); },
+  };
+  for (const auto& harm : harms) {
+    Model model = SmallModel();
+    harm(model.graph.node(2));
+    const Status status = SerializeAir(model).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("node 'Foo': "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is not UTF-8"));
+  }
+  Model model = SmallModel();
+  model.graph.node(2).attrs["\xf0\x9f\x98\x80\xe4\xb8\xad\xc3\xa4"] = AttrValue::Int(1);
+  EXPECT_TRUE(SerializeAir(model).ok());
+  model.graph.set_name("\xff");
+  EXPECT_EQ(SerializeAir(model).status().code(), Code::kInvalidArgument);
+}
+
+TEST(AirWriter, NamesANamelessGraph) {
+  EXPECT_EQ(FromBytes(Saved(Load("graph { }"))).graph(0).name(), "graph_1");
 }
 
 TEST(AirWriter, RefusesMoreThanAFileCanHold) {
