@@ -151,6 +151,7 @@ class FloatMatmul final : public Kernel {
     x2_ = Describe(plan_.x2, k(), plan_.n);
     bias_ = Describe(plan_.bias, 1, plan_.n);
     if (plan_.k == 0) x1_.source = x2_.source = Source::kZeros;
+    // Described like an input: kInput stands for the output itself, kWidened for scratch.
     y_ = Describe({0, plan_.y_dtype, plan_.batch, false}, plan_.m, plan_.n);
     memory::desc weights = x2_.desc;
     if (plan_.x2_value != nullptr && plan_.k > 0) {
@@ -256,7 +257,7 @@ class FloatMatmul final : public Kernel {
   Operand x1_;
   Operand x2_;
   Operand bias_;
-  Operand y_;  // kInput: written in place
+  Operand y_;
   dnnl::matmul::primitive_desc chosen_;
   dnnl::matmul primitive_;
   memory scratchpad_;

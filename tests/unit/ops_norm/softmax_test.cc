@@ -77,15 +77,21 @@ TEST(Softmax, FollowsTheFormulaOverAnyAxes) {
   }
 }
 
-// One element against a larger one: y is nearly e^x, from 1 down to where float32 ends.
+// Rows of one element and a larger one: y is nearly e^x, from 1 down to where float32 ends.
 TEST(Softmax, ExponentialsAreGoodToTwoUnits) {
-  for (double x = 0; x > -110; x -= 0.0173) {
-    const double rounded = Rounded(DataType::kFloat, x);
-    const Tensor y =
-        RunOne(Registry(), Softmax(FromDoubles(DataType::kFloat, {2}, {rounded, 0}), {0}));
-    const double expected = std::exp(rounded) / (1 + std::exp(rounded));
+  std::vector<double> rows;
+  for (double x = 0; x > -110; x -= 0.0073) {
+    rows.push_back(Rounded(DataType::kFloat, x));
+    rows.push_back(0);
+  }
+  const auto count = static_cast<int64_t>(rows.size() / 2);
+  const Tensor y =
+      RunOne(Registry(), Softmax(FromDoubles(DataType::kFloat, {count, 2}, rows), {-1}));
+  const std::vector<double> got = ToDoubles(y);
+  for (size_t i = 0; i < rows.size(); i += 2) {
+    const double expected = std::exp(rows[i]) / (1 + std::exp(rows[i]));
     const double ulp = std::ldexp(1.0, std::max(std::ilogb(expected), -126) - 23);
-    EXPECT_NEAR(ToDoubles(y)[0], expected, 2 * ulp) << rounded;
+    EXPECT_NEAR(got[i], expected, 2 * ulp) << rows[i];
   }
 }
 
