@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
@@ -178,9 +177,12 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_option("--report", options->report, "JSON file for everything the table shows");
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));
-  run->add_option("--bind", options->binding, "Cores of a rank: core, numa or none")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Binding>{
-          {"core", Binding::kCore}, {"numa", Binding::kNuma}, {"none", Binding::kNone}}))
+  run->add_option("--bind", options->binding,
+                  "Cores of a rank, by hwloc: its own, its NUMA node's, or all")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Binding>{{"core", Binding::kCore},
+                                                                         {"numa", Binding::kNuma},
+                                                                         {"none", Binding::kNone}})
+                      .description("{core,numa,none}"))
       ->default_str("core");
   run->callback([options, &action] { action = [options] { return RunModel(*options); }; });
 }

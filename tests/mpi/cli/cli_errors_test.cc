@@ -1,0 +1,76 @@
+// Whatever goes wrong on however many ranks: one line, and the exit code of its kind.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "tests/mpi/cli/run_command.h"
+
+namespace npumesh {
+namespace {
+
+using testing::HasSubstr;
+
+void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
+  EXPECT_EQ(run.code, code) << run.err;
+  const std::vector<std::string> lines = run.FailureLines();
+  ASSERT_EQ(lines.size(), 1u) << run.err;
+  EXPECT_THAT(lines[0], HasSubstr("npumesh run: "));
+  EXPECT_THAT(lines[0], HasSubstr(text));
+}
+
+TEST(CliErrors, WrongOption) {
+  ExpectFailure(RunAlone({"run", "m.air", "--nope"}), 2, "see npumesh run --help");
+  ExpectFailure(RunRanksOf(2, {"run", "m.air", "--nope"}), 2, "rank 0 of 2: ");
+}
+
+TEST(CliErrors, MissingFile) {
+  ExpectFailure(RunAlone({"run", "absent.air"}), 3, "absent.air: no such file or folder");
+  ExpectFailure(RunRanksOf(2, {"run", "absent.air"}), 3, "rank 0 of 2: absent.air");
+}
+
+TEST(CliErrors, OneRankWithoutAFileStopsAll) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3,
+                "rank 1 of 2: " + folder.path() + ": no .air whose name ends in 1; found m0.air");
+}
+
+TEST(CliErrors, DamagedModel) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  std::ofstream(folder / "m1.air", std::ios::trunc) << "this is no model";
+  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3, "rank 1 of 2: ");
+}
+
+TEST(CliErrors, WrongInputShapeOnOneRank) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  folder.PutTensor("in", 0, 1);
+  folder.PutTensor("in", 1, 1, 5);
+  ExpectFailure(RunRanksOf(2, {"run", folder.path(), "--inputs", folder / "in"}), 3,
+                "input 0 (x): the graph declares float32[4], given is float32[5]");
+}
+
+TEST(CliErrors, MissingGoldenOnOneRank) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  folder.PutTensor("golden", 0, 2);
+  std::filesystem::create_directories(folder / "golden/rank_1");
+  ExpectFailure(RunRanksOf(2, {"run", folder.path(), "--check", folder / "golden"}), 3,
+                "rank 1 of 2: golden of output 0");
+}
+
+TEST(CliErrors, TooFewRanks) {
+  const TestFolder folder;
+  folder.PutModels(3);
+  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3, "start 3 ranks");
+}
+
+TEST(CliErrors, LaunchHidesWhatMpirunRepeats) {
+  const CommandRun run = RunAlone({"launch", "-n", "2", "--", "run", "absent.air"});
+  EXPECT_EQ(run.code, 3);
+  EXPECT_EQ(run.err, "[0] npumesh run: rank 0 of 2: absent.air: no such file or folder\n");
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,42 @@
+// Every sample graph that another tool chain wrote, on its number of ranks, against its goldens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/mpi/cli/run_command.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders that hold a meta.json, sorted.
+std::vector<fs::path> Samples() {
+  std::vector<fs::path> samples;
+  std::error_code absent;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(fs::path(NPUMESH_SHARED_DIR) / "samples", absent)) {
+    if (entry.path().filename() == "meta.json") samples.push_back(entry.path().parent_path());
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples;
+}
+
+TEST(CliSamples, MatchTheirGoldens) {
+  const std::vector<fs::path> samples = Samples();
+  if (samples.empty()) GTEST_SKIP() << "no samples in " << NPUMESH_SHARED_DIR;
+  for (const fs::path& sample : samples) {
+    const auto meta = nlohmann::json::parse(std::ifstream(sample / "meta.json"));
+    const auto tolerance = [&](const char* name) { return meta.at("tolerance").at(name).dump(); };
+    const CommandRun run =
+        RunRanksOf(meta.at("world_size").get<int>(),
+                   {"run", sample, "--inputs", sample / "inputs", "--check", sample / "golden",
+                    "--rtol", tolerance("rtol"), "--atol", tolerance("atol")});
+    EXPECT_EQ(run.code, 0) << sample << "\n" << run.out << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace npumesh

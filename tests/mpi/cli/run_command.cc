@@ -1,0 +1,89 @@
+#include "tests/mpi/cli/run_command.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <sstream>
+
+#include "graph/io/model_file.h"
+#include "graph/io/npy.h"
+#include "graph/ir/graph_builder.h"
+#include "launch/mpirun/child_process.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+CommandRun Run(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.emplace_back(NPUMESH_COMMAND);
+  words.insert(words.end(), more.begin(), more.end());
+  CommandRun run;
+  const Result<int> code = RunChild(
+      words, [&](std::string_view bytes) { run.out += bytes; },
+      [&](std::string_view bytes) { run.err += bytes; });
+  EXPECT_TRUE(code.ok()) << code.status().message();
+  if (code.ok()) run.code = *code;
+  return run;
+}
+
+}  // namespace
+
+std::vector<std::string> CommandRun::FailureLines() const {
+  std::vector<std::string> lines;
+  std::istringstream stream(err);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find("npumesh") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+CommandRun RunRanksOf(int ranks, const std::vector<std::string>& words) {
+  std::vector<std::string> mpirun;
+  std::istringstream stream(NPUMESH_MPIRUN_WORDS);
+  for (std::string word; stream >> word;) mpirun.push_back(word);
+  mpirun.insert(mpirun.end(), {"-n", std::to_string(ranks)});
+  return Run(std::move(mpirun), words);
+}
+
+CommandRun RunAlone(const std::vector<std::string>& words) {
+  return Run({}, words);
+}
+
+TestFolder::TestFolder() {
+  std::string path = testing::TempDir() + "/npumesh-cli-XXXXXX";
+  EXPECT_NE(mkdtemp(path.data()), nullptr) << path;
+  path_ = path;
+}
+
+TestFolder::~TestFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void TestFolder::PutModels(int ranks) const {
+  for (int rank = 0; rank < ranks; ++rank) {
+    GraphBuilder g("small");
+    const Value x = g.Data("x", {DataType::kFloat, {4}});
+    const Value y = ranks == 1 ? g.Op("Add", {{"x1", x}, {"x2", x}})
+                               : g.Op("HcomAllReduce", {{"x", x}},
+                                      {{"reduction", AttrValue::String("sum")},
+                                       {"group", AttrValue::String("hccl_world_group")}});
+    g.Output({y});
+    const Result<Model> model = g.Build();
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const Status saved = SaveAir(*model, *this / ("m" + std::to_string(rank) + ".air"));
+    ASSERT_TRUE(saved.ok()) << saved.message();
+  }
+}
+
+void TestFolder::PutTensor(const std::string& set, int rank, float value, int64_t elements) const {
+  const fs::path folder = path_ / set / ("rank_" + std::to_string(rank));
+  fs::create_directories(folder);
+  const std::vector<float> values(static_cast<size_t>(elements), value);
+  const Tensor tensor = Tensor::FromVector<float>({DataType::kFloat, {elements}}, values);
+  const Status written = WriteNpy((folder / "0.npy").string(), tensor);
+  ASSERT_TRUE(written.ok()) << written.message();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,49 @@
+// Starts the npumesh command as a user would, and keeps what it said.
+#ifndef NPUMESH_TESTS_MPI_CLI_RUN_COMMAND_H_
+#define NPUMESH_TESTS_MPI_CLI_RUN_COMMAND_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace npumesh {
+
+struct CommandRun {
+  int code = -1;
+  std::string out;
+  std::string err;
+
+  // Lines on standard error that are ours, not mpirun's.
+  std::vector<std::string> FailureLines() const;
+};
+
+// `npumesh <words>` under mpirun with this many ranks.
+CommandRun RunRanksOf(int ranks, const std::vector<std::string>& words);
+// `npumesh <words>` alone.
+CommandRun RunAlone(const std::vector<std::string>& words);
+
+// A folder for one test, removed with this object.
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+
+  // m0.air, m1.air, ...: y = allreduce(x) for x float32[4]; without a collective for one rank.
+  void PutModels(int ranks) const;
+  // <set>/rank_<R>/0.npy: `value` four times.
+  void PutTensor(const std::string& set, int rank, float value, int64_t elements = 4) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_MPI_CLI_RUN_COMMAND_H_

@@ -1,0 +1,52 @@
+#include "launch/mpirun/child_process.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace npumesh {
+namespace {
+
+struct Outputs {
+  std::string out, err;
+  Result<int> code;
+};
+
+Outputs RunShell(const std::string& script) {
+  Outputs seen{"", "", 0};
+  seen.code = RunChild(
+      {"/bin/sh", "-c", script}, [&](std::string_view bytes) { seen.out += bytes; },
+      [&](std::string_view bytes) { seen.err += bytes; });
+  return seen;
+}
+
+TEST(RunChild, ReturnsOutputErrorsAndExitCode) {
+  const Outputs seen = RunShell("echo out; echo err >&2; exit 7");
+  EXPECT_EQ(seen.out, "out\n");
+  EXPECT_EQ(seen.err, "err\n");
+  EXPECT_EQ(*seen.code, 7);
+}
+
+TEST(RunChild, ASignalIsACodeAbove128) {
+  EXPECT_EQ(*RunShell("kill -9 $$").code, 128 + SIGKILL);
+}
+
+TEST(RunChild, PassesSignalsOn) {
+  const std::string me = std::to_string(getpid());
+  const Outputs seen =
+      RunShell("trap 'echo caught; exit 3' USR1; kill -USR1 " + me +
+               "; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.1; done");
+  EXPECT_EQ(seen.out, "caught\n");
+  EXPECT_EQ(*seen.code, 3);
+}
+
+TEST(RunChild, AProgramThatIsNotThereIsAnError) {
+  const ByteSink ignore = [](std::string_view) {};
+  const Result<int> code = RunChild({"/no/such/program"}, ignore, ignore);
+  EXPECT_EQ(code.status().code(), Code::kIo);
+  EXPECT_THAT(std::string(code.status().message()),
+              testing::HasSubstr("cannot start /no/such/program"));
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,50 @@
+#include "launch/view/graph_facts.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/launch/small_model.h"
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+TEST(Examine, CountsWhatAGraphHolds) {
+  const GraphFacts facts = Examine(SmallModel(), BuiltinOps());
+  EXPECT_EQ(facts.name, "small");
+  EXPECT_EQ(facts.nodes, 9u);
+  EXPECT_EQ(facts.operators.front(), (std::pair<std::string, int>("Add", 2)));
+  EXPECT_THAT(facts.unknown, ElementsAre("Riddle"));
+  EXPECT_EQ(facts.parameters, 2);
+  EXPECT_EQ(facts.parameter_bytes, 64u);
+  EXPECT_THAT(facts.files, ElementsAre(Pair("./w.bin", 32u)));
+  ASSERT_EQ(facts.inputs.size(), 2u);
+  EXPECT_EQ(facts.inputs[0].type.ToString(), "float32[2,4]");
+  EXPECT_TRUE(facts.inputs[1].ref);
+  ASSERT_EQ(facts.outputs.size(), 1u);
+  EXPECT_EQ(facts.outputs[0].name, "Riddle:0");
+  const CollectiveFacts& reduce = facts.collectives.at("tp").at("HcomAllReduce");
+  EXPECT_EQ(reduce.count, 1);
+  EXPECT_EQ(reduce.bytes, 32u);
+}
+
+TEST(ToText, NamesEverything) {
+  const std::string text = ToText(Examine(SmallModel(), BuiltinOps()));
+  for (const char* part :
+       {"graph small: 9 nodes", "x  ", "int32[-1]  updated in place", "parameters 2, 64 B",
+        "./w.bin 32 B", "group tp", "Riddle  unknown: npumesh cannot run it"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(HumanBytes, PowersOf1024) {
+  EXPECT_EQ(HumanBytes(0), "0 B");
+  EXPECT_EQ(HumanBytes(1023), "1023 B");
+  EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
+  EXPECT_EQ(HumanBytes(uint64_t{3} << 40), "3.0 TiB");
+}
+
+}  // namespace
+}  // namespace npumesh

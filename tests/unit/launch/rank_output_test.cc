@@ -1,0 +1,54 @@
+#include "launch/mpirun/rank_output.h"
+
+#include <gtest/gtest.h>
+
+namespace npumesh {
+namespace {
+
+TEST(LineCutter, JoinsWhatComesInPieces) {
+  LineCutter cutter;
+  EXPECT_TRUE(cutter.Add("one").empty());
+  EXPECT_EQ(cutter.Add(" line\n\nnext"), (std::vector<std::string>{"one line", ""}));
+  EXPECT_EQ(cutter.Finish(), "next");
+  EXPECT_EQ(cutter.Finish(), std::nullopt);
+}
+
+TEST(ShortenTag, OnlyTouchesTagsOfMpirun) {
+  EXPECT_EQ(ShortenTag("[1,2]<stdout>:text"), "[2] text");
+  EXPECT_EQ(ShortenTag("[1,13]<stderr>:"), "[13] ");
+  for (const char* line : {"text", "", "[1,2]", "[1,x]<stdout>:a", "[12]<stdout>:a", "[1,2]<in>:a",
+                           "],[", "[1,]<stdout>:a"}) {
+    EXPECT_EQ(ShortenTag(line), std::nullopt) << line;
+  }
+}
+
+const std::string kRule(74, '-');
+
+TEST(RankOutput, ShortensTagsAndKeepsTheRest) {
+  RankOutput output;
+  EXPECT_EQ(output.Add("[1,0]<stdout>:a\n[1,1]<st"), "[0] a\n");
+  EXPECT_EQ(output.Add("dout>:b\nmpirun says\n[1,0]<stdout>:end"), "[1] b\nmpirun says\n");
+  EXPECT_EQ(output.Finish(), "[0] end\n");
+}
+
+TEST(RankOutput, LeavesOutThatARankReturnedAnError) {
+  RankOutput output;
+  const std::string notice = kRule +
+                             "\nPrimary job  terminated normally, but 1 process returned\n"
+                             "a non-zero exit code. Per user-direction, the job has been "
+                             "aborted.\n" +
+                             kRule + "\n";
+  EXPECT_EQ(output.Add("[1,1]<stderr>:npumesh run: no\n" + notice), "[1] npumesh run: no\n");
+  EXPECT_EQ(output.Finish(), "");
+}
+
+TEST(RankOutput, KeepsOtherNotices) {
+  RankOutput output;
+  EXPECT_EQ(output.Add(kRule + "\nNo such host: h9\n"), "");
+  EXPECT_EQ(output.Add(kRule + "\n"), "No such host: h9\n");
+  EXPECT_EQ(output.Add(kRule + "\ncut off"), "");
+  EXPECT_EQ(output.Finish(), "cut off\n");
+}
+
+}  // namespace
+}  // namespace npumesh
