@@ -8,7 +8,6 @@
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
 #include "launch/run/run_job.h"
-#include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -135,8 +134,7 @@ int RunModel(const RunOptions& options) {
   const Result<Env> env = Env::FromProcess();
   if (!env.ok()) return FailTogether("run", Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
-  if (!world.ok()) return Fail("run", world.status());
-  SetLogRank((*world)->rank());
+  if (!world.ok()) return FailTogether("run", Outcome::From(world.status()));
   bool orderly = false;
   const int code = RunInWorld(**world, options, orderly);
   if (!orderly) return code;
@@ -178,12 +176,12 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));
   run->add_option("--bind", options->binding,
-                  "Cores of a rank, by hwloc: its own, its NUMA node's, or all")
+                  "Cores of a rank, by hwloc: its own, its NUMA node's, or all; "
+                  "default: its own when there is one for each rank")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Binding>{{"core", Binding::kCore},
                                                                          {"numa", Binding::kNuma},
                                                                          {"none", Binding::kNone}})
-                      .description("{core,numa,none}"))
-      ->default_str("core");
+                      .description("{core,numa,none}"));
   run->callback([options, &action] { action = [options] { return RunModel(*options); }; });
 }
 

@@ -36,14 +36,17 @@ Status RunJob::Prepare() {
   return OpenFolders();
 }
 
+// The world has bound this rank as kAuto says.
 Status RunJob::Bind() const {
-  if (options_.binding == Binding::kNone || world_.topology().synthetic()) return Status();
+  if (options_.binding == Binding::kAuto || world_.topology().synthetic()) return Status();
   const Placement& placement = world_.placement();
   if (options_.binding == Binding::kCore) return BindThread(placement.cpus);
+  std::vector<int> cpus;
   for (const NumaNode& node : world_.topology().numa_nodes()) {
-    if (node.os_index == placement.numa_node) return BindThread(node.cpus);
+    if (options_.binding == Binding::kNuma && node.os_index != placement.numa_node) continue;
+    cpus.insert(cpus.end(), node.cpus.begin(), node.cpus.end());
   }
-  return Status();
+  return BindThread(cpus);
 }
 
 int RunJob::Threads() const {

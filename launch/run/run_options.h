@@ -12,9 +12,10 @@ namespace npumesh {
 
 // Which cores a rank's threads may use.
 enum class Binding {
-  kCore,  // the cores that hwloc gives this rank
+  kAuto,  // its own cores when the node has one for each rank, otherwise all
+  kCore,  // the cores that hwloc gives this rank, shared when ranks outnumber them
   kNuma,  // all cores of the rank's NUMA node
-  kNone,  // whatever the launcher left
+  kNone,  // all cores
 };
 
 struct RunOptions {
@@ -44,7 +45,7 @@ struct RunOptions {
 
   // Threads of one rank's kernels; 0: NPUMESH_NUM_THREADS, or the cores the rank is bound to.
   int threads = 0;
-  Binding binding = Binding::kCore;
+  Binding binding = Binding::kAuto;
 };
 
 }  // namespace npumesh
