@@ -3,6 +3,8 @@
 
 #include "graph/io/model_file.h"
 #include "launch/commands/command.h"
+#include "launch/run/model_choice.h"
+#include "launch/view/collective_sizes.h"
 #include "launch/view/graph_facts.h"
 #include "launch/view/graph_picture.h"
 #include "runtime/base/secure_file.h"
@@ -18,7 +20,10 @@ struct GraphOptions {
 
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const Model model, LoadModel(options.file));
-  const std::string text = ToText(Examine(model, BuiltinOps()));
+  NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
+  const std::string text =
+      ToText(Examine(model, BuiltinOps(),
+                     CollectiveInputs(model, BuiltinOps(), table, RanksOfExport(options.file))));
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (options.dot.empty() && options.svg.empty()) return Status();
   NPUMESH_ASSIGN_OR_RETURN(const Drawing drawing, LayOut(model.graph, BuiltinOps()));

@@ -37,15 +37,21 @@ Result<std::vector<std::string>> FilesOf(const fs::path& folder) {
   return names;
 }
 
-// An export made for more ranks than there are would wait for ranks that never come.
-Status CheckEnoughRanks(const NumberedName& chosen, const std::vector<std::string>& names,
-                        int size) {
+// The highest number among the files that differ from `chosen` in their number only; -1: none.
+int HighestNumber(const NumberedName& chosen, const std::vector<std::string>& names) {
   int highest = -1;
   for (const std::string& name : names) {
     const NumberedName other = SplitNumber(name);
     if (other.prefix != chosen.prefix || other.extension != chosen.extension) continue;
     highest = std::max(highest, other.number.value_or(-1));
   }
+  return highest;
+}
+
+// An export made for more ranks than there are would wait for ranks that never come.
+Status CheckEnoughRanks(const NumberedName& chosen, const std::vector<std::string>& names,
+                        int size) {
+  const int highest = HighestNumber(chosen, names);
   if (highest < size) return Status();
   return Error(Code::kInvalidArgument,
                "the export has {}{}{}, so it is for {} ranks, but {} were started; start {} ranks",
@@ -115,9 +121,7 @@ Result<std::string> ChooseModelFile(const std::string& path, int rank, int size)
   const fs::file_status status = fs::status(given, error);
   if (!fs::exists(status)) return Error(Code::kNotFound, "{}: no such file or folder", path);
   const bool is_folder = fs::is_directory(status);
-  const fs::path folder = is_folder                 ? given
-                          : given.has_parent_path() ? given.parent_path()
-                                                    : fs::path(".");
+  const fs::path folder = is_folder ? path : FolderOf(path);
   Result<std::vector<std::string>> names = FilesOf(folder);
   if (!names.ok()) return names.status();
   const Result<std::string> chosen =
@@ -125,6 +129,17 @@ Result<std::string> ChooseModelFile(const std::string& path, int rank, int size)
                 : ChooseSibling(given.filename().string(), *names, rank, size);
   if (!chosen.ok()) return chosen.status().WithContext(path);
   return is_folder || *chosen != given.filename().string() ? (folder / *chosen).string() : path;
+}
+
+std::string FolderOf(const std::string& file) {
+  const std::string folder = fs::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+int RanksOfExport(const std::string& file) {
+  const NumberedName named = SplitNumber(fs::path(file).filename().string());
+  const Result<std::vector<std::string>> names = FilesOf(FolderOf(file));
+  return named.number && names.ok() ? HighestNumber(named, *names) + 1 : 1;
 }
 
 }  // namespace npumesh

@@ -36,6 +36,13 @@ Result<std::string> ChooseFromFolder(const std::vector<std::string>& names, int 
 Result<std::string> ChooseSibling(const std::string& name, const std::vector<std::string>& names,
                                   int rank, int size);
 
+// The folder a file lies in; "." for a bare name.
+std::string FolderOf(const std::string& file);
+
+// How many ranks the export of `file` is for: as many as the numbers of its siblings say, and one
+// for a file without a number.
+int RanksOfExport(const std::string& file);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_RUN_MODEL_CHOICE_H_

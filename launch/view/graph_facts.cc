@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+
+#include "graph/passes/bound_graph.h"
 
 namespace npumesh {
 namespace {
@@ -48,15 +51,18 @@ PortFacts OutputFacts(const Graph& graph, const Node& output, size_t index) {
 
 class Examiner {
  public:
-  explicit Examiner(const OpRegistry& registry) : registry_(registry) {}
+  Examiner(const OpRegistry& registry, const std::map<NodeId, TensorType>& collective_inputs)
+      : registry_(registry), collective_inputs_(collective_inputs) {}
 
-  void Count(const Graph& graph) {
+  // `main` is the graph that the types of collectives belong to.
+  void Count(const Graph& graph, bool main) {
     for (const Node& node : graph.nodes()) {
       if (node.removed) continue;
       ++types_[node.type];
-      if (IsParameter(node)) CountParameter(node);
+      if (registry_.Find(node.type) == nullptr && !IsFurniture(node)) unknown_.insert(node.type);
+      if (IsWeightNode(node)) CountParameter(node);
       const Operator* op = registry_.Find(node.type);
-      if (op != nullptr && op->collective) CountCollective(node);
+      if (op != nullptr && op->collective) CountCollective(node, main);
     }
   }
 
@@ -64,9 +70,7 @@ class Examiner {
     facts_.operators.assign(types_.begin(), types_.end());
     std::stable_sort(facts_.operators.begin(), facts_.operators.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [type, count] : types_) {
-      if (registry_.Find(type) == nullptr) facts_.unknown.push_back(type);
-    }
+    facts_.unknown.assign(unknown_.begin(), unknown_.end());
     return std::move(facts_);
   }
 
@@ -80,18 +84,23 @@ class Examiner {
     if (node.type == "FileConstant") facts_.files[node.StringAttr("file_path", "")] += bytes;
   }
 
-  void CountCollective(const Node& node) {
+  void CountCollective(const Node& node, bool main) {
     CollectiveFacts& facts = facts_.collectives[node.StringAttr("group", "")][node.type];
     ++facts.count;
-    const uint64_t bytes =
-        node.input_descs.empty() ? 0 : DeclaredBytes(TypeOf(node.input_descs[0]));
+    TensorType type;
+    if (!node.input_descs.empty()) type = TypeOf(node.input_descs[0]);
+    const auto inferred = collective_inputs_.find(node.id);
+    if (main && inferred != collective_inputs_.end()) type = inferred->second;
+    const uint64_t bytes = DeclaredBytes(type);
     facts.bytes += bytes;
-    if (bytes == 0) ++facts.undeclared;
+    if (bytes == 0) ++facts.unknown;
   }
 
   const OpRegistry& registry_;
+  const std::map<NodeId, TensorType>& collective_inputs_;
   GraphFacts facts_;
   std::map<std::string, int> types_;
+  std::set<std::string> unknown_;
 };
 
 std::string PortLines(std::string_view title, const std::vector<PortFacts>& ports) {
@@ -104,12 +113,13 @@ std::string PortLines(std::string_view title, const std::vector<PortFacts>& port
 }
 
 std::string CollectiveLines(const GraphFacts& facts) {
-  std::string text = fmt::format("collectives ({} groups)\n", facts.collectives.size());
+  std::string text = fmt::format("collectives ({} group{})\n", facts.collectives.size(),
+                                 facts.collectives.size() == 1 ? "" : "s");
   for (const auto& [group, types] : facts.collectives) {
     text += fmt::format("  group {}\n", group.empty() ? "(none)" : group);
     for (const auto& [type, calls] : types) {
       text += fmt::format("  {:>5}  {:<24} {}", calls.count, type, HumanBytes(calls.bytes));
-      if (calls.undeclared > 0) text += fmt::format(" + {} of undeclared size", calls.undeclared);
+      if (calls.unknown > 0) text += fmt::format(" + {} of unknown size", calls.unknown);
       text += "\n";
     }
   }
@@ -118,12 +128,9 @@ std::string CollectiveLines(const GraphFacts& facts) {
 
 }  // namespace
 
-bool IsParameter(const Node& node) {
-  return node.type == "Const" || node.type == "Constant" || node.type == "FileConstant";
-}
-
-GraphFacts Examine(const Model& model, const OpRegistry& registry) {
-  Examiner examiner(registry);
+GraphFacts Examine(const Model& model, const OpRegistry& registry,
+                   const std::map<NodeId, TensorType>& collective_inputs) {
+  Examiner examiner(registry, collective_inputs);
   GraphFacts& facts = examiner.facts();
   facts.name = model.graph.name();
   for (const Node& node : model.graph.nodes()) {
@@ -142,10 +149,10 @@ GraphFacts Examine(const Model& model, const OpRegistry& registry) {
       facts.outputs.push_back(OutputFacts(model.graph, output, i));
     }
   }
-  examiner.Count(model.graph);
+  examiner.Count(model.graph, true);
   for (const Graph& subgraph : model.subgraphs) {
     facts.subgraphs.emplace_back(subgraph.name(), subgraph.nodes().size());
-    examiner.Count(subgraph);
+    examiner.Count(subgraph, false);
   }
   return examiner.Finish();
 }

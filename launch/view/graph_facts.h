@@ -23,8 +23,8 @@ struct PortFacts {
 // Collectives of one type in one group.
 struct CollectiveFacts {
   int count = 0;
-  uint64_t bytes = 0;  // of the inputs whose shape the file declares
-  int undeclared = 0;  // inputs whose shape only inference knows
+  uint64_t bytes = 0;  // of the inputs whose type is known
+  int unknown = 0;     // inputs whose type only a run knows
 };
 
 struct GraphFacts {
@@ -43,11 +43,11 @@ struct GraphFacts {
   std::vector<std::pair<std::string, size_t>> subgraphs;                      // name, nodes
 };
 
-// Const, Constant and FileConstant: what a graph brings along.
-bool IsParameter(const Node& node);
-
 // Facts of the main graph; operators, parameters and collectives include the subgraphs.
-GraphFacts Examine(const Model& model, const OpRegistry& registry);
+// `collective_inputs` comes from CollectiveInputs (launch/view/collective_sizes.h) and stands above
+// what the file declares.
+GraphFacts Examine(const Model& model, const OpRegistry& registry,
+                   const std::map<NodeId, TensorType>& collective_inputs = {});
 
 std::string ToText(const GraphFacts& facts);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "launch/view/graph_facts.h"
+#include "graph/passes/bound_graph.h"
 
 namespace npumesh {
 namespace {
@@ -20,17 +20,17 @@ constexpr int kSweeps = 6;
 constexpr size_t kMostSubtitle = 36;
 
 BoxKind KindOf(const Node& node, const OpRegistry& registry) {
-  if (node.type == "Data" || node.type == "RefData") return BoxKind::kInput;
+  if (IsInputNode(node)) return BoxKind::kInput;
   if (node.type == "NetOutput") return BoxKind::kOutput;
   const Operator* op = registry.Find(node.type);
-  if (op == nullptr) return BoxKind::kUnknown;
+  if (op == nullptr) return IsFurniture(node) ? BoxKind::kOperator : BoxKind::kUnknown;
   return op->collective ? BoxKind::kCollective : BoxKind::kOperator;
 }
 
 std::string Subtitle(const Graph& graph, const Node& node) {
   const auto parameters =
       std::count_if(node.inputs.begin(), node.inputs.end(), [&](const std::optional<Value>& input) {
-        return input && IsParameter(graph.node(input->node));
+        return input && IsWeightNode(graph.node(input->node));
       });
   std::string text = node.name;
   if (text.size() > kMostSubtitle) text = ".." + text.substr(text.size() - kMostSubtitle + 2);
@@ -57,7 +57,7 @@ class Layout {
     box_of_.assign(graph_.nodes().size(), kNone);
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
-      if (node.removed || IsParameter(node)) continue;
+      if (node.removed || IsWeightNode(node)) continue;
       Box box{id, KindOf(node, registry_), node.type, Subtitle(graph_, node)};
       const size_t longest = std::max(box.title.size(), box.subtitle.size());
       box.width = kCharWidth * static_cast<double>(longest) + 2 * kPadding;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "launch/view/collective_sizes.h"
 #include "tests/unit/launch/small_model.h"
 
 namespace npumesh {
@@ -28,6 +29,24 @@ TEST(Examine, CountsWhatAGraphHolds) {
   const CollectiveFacts& reduce = facts.collectives.at("tp").at("HcomAllReduce");
   EXPECT_EQ(reduce.count, 1);
   EXPECT_EQ(reduce.bytes, 32u);
+}
+
+TEST(CollectiveInputs, AreInferredFromDeclaredInputs) {
+  GraphBuilder g("two");
+  const Value x = g.Data("x", {DataType::kFloat, {2, 4}});
+  const Value doubled = g.Op("Add", {{"x1", x}, {"x2", x}});
+  const Value reduced = g.Op(
+      "HcomAllReduce", {{"x", doubled}},
+      {{"reduction", AttrValue::String("sum")}, {"group", AttrValue::String("hccl_world_group")}});
+  g.Output({reduced});
+  const Model model = g.Build().value();
+  const auto types = CollectiveInputs(model, BuiltinOps(), {}, 2);
+  ASSERT_EQ(types.size(), 1u);
+  EXPECT_EQ(types.begin()->second.ToString(), "float32[2,4]");
+  const GraphFacts facts = Examine(model, BuiltinOps(), types);
+  EXPECT_EQ(facts.collectives.at("hccl_world_group").at("HcomAllReduce").bytes, 32u);
+  // An unknown operator: nothing is inferred, and that is no error.
+  EXPECT_TRUE(CollectiveInputs(SmallModel(), BuiltinOps(), {}, 2).empty());
 }
 
 TEST(ToText, NamesEverything) {
