@@ -118,8 +118,10 @@ std::string CollectiveLines(const GraphFacts& facts) {
   for (const auto& [group, types] : facts.collectives) {
     text += fmt::format("  group {}\n", group.empty() ? "(none)" : group);
     for (const auto& [type, calls] : types) {
-      text += fmt::format("  {:>5}  {:<24} {}", calls.count, type, HumanBytes(calls.bytes));
-      if (calls.unknown > 0) text += fmt::format(" + {} of unknown size", calls.unknown);
+      const bool any_known = calls.unknown < calls.count;
+      text += fmt::format("  {:>5}  {:<24} {}", calls.count, type,
+                          any_known ? HumanBytes(calls.bytes) : "size known at run time");
+      if (any_known && calls.unknown > 0) text += fmt::format(" + {} unknown", calls.unknown);
       text += "\n";
     }
   }

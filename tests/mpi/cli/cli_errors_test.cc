@@ -1,5 +1,6 @@
 // Whatever goes wrong on however many ranks: one line, and the exit code of its kind.
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include <fstream>
 
@@ -64,6 +65,25 @@ TEST(CliErrors, TooFewRanks) {
   const TestFolder folder;
   folder.PutModels(3);
   ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3, "start 3 ranks");
+}
+
+// Rank 1 waits in the collective that rank 0 never reaches.
+TEST(CliErrors, AnOperatorThatFailsOnOneRankFreesTheOthers) {
+  const TestFolder folder;
+  folder.PutModelsThatFailOnRank0();
+  const CommandRun run = RunRanksOf(2, {"run", folder.path()});
+  EXPECT_NE(run.code, 0);
+  const std::vector<std::string> lines = run.FailureLines();
+  ASSERT_EQ(lines.size(), 1u) << run.err;
+  EXPECT_THAT(lines[0], HasSubstr("npumesh run: rank 0 of 2: "));
+  EXPECT_THAT(lines[0], HasSubstr("lookup"));
+}
+
+TEST(CliErrors, StartThatContradictsTheLauncher) {
+  ASSERT_EQ(setenv("LOCAL_WORLD_SIZE", "3", 1), 0);
+  const CommandRun run = RunRanksOf(2, {"run", "m.air"});
+  unsetenv("LOCAL_WORLD_SIZE");
+  ExpectFailure(run, 3, "rank 0 of 2: LOCAL_WORLD_SIZE is 3");
 }
 
 TEST(CliErrors, LaunchHidesWhatMpirunRepeats) {

@@ -7,7 +7,6 @@
 
 #include "graph/io/model_file.h"
 #include "graph/io/npy.h"
-#include "graph/ir/graph_builder.h"
 #include "launch/mpirun/child_process.h"
 
 namespace npumesh {
@@ -25,6 +24,12 @@ CommandRun Run(std::vector<std::string> words, const std::vector<std::string>& m
   EXPECT_TRUE(code.ok()) << code.status().message();
   if (code.ok()) run.code = *code;
   return run;
+}
+
+Value AllReduce(GraphBuilder& g, Value x) {
+  return g.Op(
+      "HcomAllReduce", {{"x", x}},
+      {{"reduction", AttrValue::String("sum")}, {"group", AttrValue::String("hccl_world_group")}});
 }
 
 }  // namespace
@@ -61,19 +66,29 @@ TestFolder::~TestFolder() {
   fs::remove_all(path_, ignored);
 }
 
+void TestFolder::Save(int rank, GraphBuilder& g) const {
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Status saved = SaveAir(*model, *this / ("m" + std::to_string(rank) + ".air"));
+  ASSERT_TRUE(saved.ok()) << saved.message();
+}
+
 void TestFolder::PutModels(int ranks) const {
   for (int rank = 0; rank < ranks; ++rank) {
     GraphBuilder g("small");
     const Value x = g.Data("x", {DataType::kFloat, {4}});
-    const Value y = ranks == 1 ? g.Op("Add", {{"x1", x}, {"x2", x}})
-                               : g.Op("HcomAllReduce", {{"x", x}},
-                                      {{"reduction", AttrValue::String("sum")},
-                                       {"group", AttrValue::String("hccl_world_group")}});
-    g.Output({y});
-    const Result<Model> model = g.Build();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Status saved = SaveAir(*model, *this / ("m" + std::to_string(rank) + ".air"));
-    ASSERT_TRUE(saved.ok()) << saved.message();
+    g.Output({ranks == 1 ? g.Op("Add", {{"x1", x}, {"x2", x}}) : AllReduce(g, x)});
+    Save(rank, g);
+  }
+}
+
+void TestFolder::PutModelsThatFailOnRank0() const {
+  for (const int rank : {0, 1}) {
+    GraphBuilder g("failing");
+    const Value x = g.Data("x", {DataType::kFloat, {4}});
+    const Value at = g.Ints({0, 1, 2, rank == 0 ? 7 : 3});
+    g.Output({AllReduce(g, g.Op("Gather", {{"x", x}, {"indices", at}}, {}, "lookup"))});
+    Save(rank, g);
   }
 }
 

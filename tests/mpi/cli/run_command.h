@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/ir/graph.h"
+#include "graph/ir/graph_builder.h"
 
 namespace npumesh {
 
@@ -37,10 +37,14 @@ class TestFolder {
 
   // m0.air, m1.air, ...: y = allreduce(x) for x float32[4]; without a collective for one rank.
   void PutModels(int ranks) const;
+  // The same for two ranks, but before the collective rank 0 looks up element 7 of 4.
+  void PutModelsThatFailOnRank0() const;
   // <set>/rank_<R>/0.npy: `value` four times.
   void PutTensor(const std::string& set, int rank, float value, int64_t elements = 4) const;
 
  private:
+  void Save(int rank, GraphBuilder& g) const;
+
   std::filesystem::path path_;
 };
 
