@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-// Two SIMD widths beside the baseline are worth their compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "graph/ops/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/cast_half.cc"
 #include "hwy/foreach_target.h"

@@ -9,10 +9,8 @@
 #include <cstring>
 
 #include "graph/ops/elementwise.h"
+#include "graph/ops/simd_targets.h"
 
-// Two SIMD widths beside the baseline are worth their compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/elementwise_float.cc"
 #include "hwy/foreach_target.h"

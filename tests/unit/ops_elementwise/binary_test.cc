@@ -124,7 +124,12 @@ __int128 FloorQuotient(__int128 a, __int128 b) {
 const IntegerCase kIntegerCases[] = {
     {"Add", [](__int128 a, __int128 b) { return a + b; }, false},
     {"Sub", [](__int128 a, __int128 b) { return a - b; }, false},
-    {"Mul", [](__int128 a, __int128 b) { return a * b; }, false},
+    {"Mul",
+     [](__int128 a, __int128 b) {
+       return static_cast<__int128>(static_cast<unsigned __int128>(a) *
+                                    static_cast<unsigned __int128>(b));
+     },
+     false},
     {"Maximum", [](__int128 a, __int128 b) { return a > b ? a : b; }, false},
     {"Minimum", [](__int128 a, __int128 b) { return a < b ? a : b; }, false},
     {"Div", FloorQuotient, true},
