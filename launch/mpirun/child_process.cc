@@ -140,6 +140,7 @@ Result<int> Await(pid_t child) {
 Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& output,
                      const ByteSink& errors) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
 
