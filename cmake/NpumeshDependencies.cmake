@@ -1,5 +1,6 @@
 # Every library npumesh stands on, found once. Debian names: launch/install_deps.
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(Protobuf REQUIRED)
 find_package(spdlog REQUIRED)
