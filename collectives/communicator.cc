@@ -167,7 +167,7 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node) {
     buffers.send_at = call.send_at;
     buffers.recv_bytes = call.recv_bytes;
   }
-  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers));
+  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers, {}));
 
   const Facts facts{size(), meeting->in_window(), call.bytes(), Reduces(call.kind)};
   const Env& env = world.env();

@@ -3,9 +3,10 @@
 //
 // In a node the ranks meet in shared memory: every rank owns one *slot* for each group, with one
 // cache line that says "I have arrived at call s, with this fingerprint, my buffers are here" and
-// one that says "I am done with call s". Nobody leaves call s before everybody is done with it, so
-// a slot can be written again without looking. When members are on several nodes, the requests
-// travel as messages.
+// one that says "I am done with call s". A call in which ranks touch each other's buffers ends with
+// Depart, which waits for all; a small one, whose data travel in the slots themselves (eager), ends
+// with Pass, which does not wait: one synchronisation. When members are on several nodes, the
+// requests travel as messages.
 //
 // Thread-safety: one collective at a time.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_
@@ -33,6 +34,8 @@ struct Buffers {
 
 class Meeting {
  public:
+  // Data that fit into a slot.
+  static constexpr uint64_t kEagerBytes = 8192;
   // Groups of more ranks than this do not fit a slot and meet by messages.
   static constexpr int kMaxSlotRanks = 512;
 
@@ -44,16 +47,22 @@ class Meeting {
 
   // Collective. Waits for all, compares all: requests, and that every block is expected as it is
   // sent. On disagreement every rank gets the same error, after which the meeting must not be used
-  // again.
-  virtual Status Arrive(const Request& request, const Buffers& buffers) = 0;
+  // again. `eager`, at most kEagerBytes and only in the window, is copied to where the others read
+  // it.
+  virtual Status Arrive(const Request& request, const Buffers& buffers,
+                        std::span<const std::byte> eager) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.
   virtual Status Depart() = 0;
+  // Ends a call in which nobody reads or writes anything but eager data. Does not wait.
+  virtual void Pass() = 0;
 
-  // True when the members share memory, and with it the next three calls have a meaning.
+  // True when the members share memory, and with it the next calls have a meaning.
   virtual bool in_window() const = 0;
   // Between Arrive and Depart: the offsets group rank `peer` has named.
   virtual uint64_t send_offset(int peer) const = 0;
   virtual uint64_t recv_offset(int peer) const = 0;
+  // The eager data of `peer`; valid until Pass or Depart.
+  virtual const std::byte* eager(int peer) const = 0;
   // Where the block that `peer` sends to this rank in an AllToAll(V) begins in its send buffer.
   virtual uint64_t block_at(int peer) const = 0;
 

@@ -23,7 +23,8 @@ class MessageMeeting final : public Meeting {
     return Status();
   }
 
-  Status Arrive(const Request& request, const Buffers& buffers) override {
+  Status Arrive(const Request& request, const Buffers& buffers,
+                std::span<const std::byte>) override {
     Request mine = request;
     mine.sequence = sequence_;
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Request> requests,
@@ -42,13 +43,15 @@ class MessageMeeting final : public Meeting {
 
   // Plain collectives return when the caller's buffers are its own again.
   Status Depart() override {
-    ++sequence_;
+    Pass();
     return Status();
   }
+  void Pass() override { ++sequence_; }
 
   bool in_window() const override { return false; }
   uint64_t send_offset(int) const override { return 0; }
   uint64_t recv_offset(int) const override { return 0; }
+  const std::byte* eager(int) const override { return nullptr; }
   uint64_t block_at(int) const override { return 0; }
   uint64_t sequence() const override { return sequence_; }
   Result<PlainGroup*> Plain() override { return plain_.get(); }

@@ -20,17 +20,25 @@ std::string_view Text(const char (&source)[N]) {
   return {source, strnlen(source, N)};
 }
 
-// FNV-1a; small, and the same everywhere.
-uint64_t Mix(uint64_t hash, std::string_view bytes) {
-  for (const char c : bytes) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3u;
-  }
-  return hash;
+// Multiply and fold: every bit of `value` reaches every bit of the hash.
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  const auto product =
+      static_cast<unsigned __int128>(hash ^ value ^ 0x9e3779b97f4a7c15u) * 0xd1342543de82ef95u;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
-template <typename T>
-uint64_t Mix(uint64_t hash, T value) {
-  return Mix(hash, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
+
+// Eight bytes a time: this runs in every collective.
+uint64_t Mix(uint64_t hash, std::string_view bytes) {
+  hash = Mix(hash, bytes.size());
+  while (bytes.size() >= 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data(), 8);
+    hash = Mix(hash, word);
+    bytes.remove_prefix(8);
+  }
+  uint64_t rest = 0;
+  std::memcpy(&rest, bytes.data(), bytes.size());
+  return Mix(hash, rest);
 }
 
 // "HcomAllReduce_3" -> "HcomAllReduce"; other names stay.
@@ -127,14 +135,11 @@ void Request::set_refusal(std::string_view reason) {
 }
 
 uint64_t Fingerprint(const Request& r) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  hash = Mix(hash, r.kind);
-  hash = Mix(hash, r.dtype);
-  hash = Mix(hash, r.op);
-  hash = Mix(hash, r.root);
-  hash = Mix(hash, r.refused);
+  const auto pair = [](uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; };
+  uint64_t hash = pair(static_cast<uint32_t>(r.kind), static_cast<uint32_t>(r.dtype));
+  hash = Mix(hash, pair(r.op, static_cast<uint32_t>(r.root)));
   hash = Mix(hash, r.count);
-  hash = Mix(hash, r.sequence);
+  hash = Mix(hash, r.sequence << 1 | r.refused);
   hash = Mix(hash, WithoutNumber(Text(r.node)));
   return hash == 0 ? 1 : hash;
 }

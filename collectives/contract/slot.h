@@ -17,6 +17,7 @@
 namespace npumesh {
 
 inline constexpr size_t kCacheLine = 64;
+inline constexpr uint64_t kClosedKey = ~uint64_t{0};
 
 struct alignas(kCacheLine) Arrival {
   // Written last, with release: whoever reads s with acquire sees the rest of call s.
@@ -31,17 +32,26 @@ struct alignas(kCacheLine) Departure {
   std::atomic<uint64_t> sequence;
 };
 
-struct Slot {
+// What a rank says about one call. Calls take turns between two rounds: while a slow member still
+// reads call s, its peers may announce call s + 1 but, for want of its arrival, not s + 2.
+struct Round {
   Arrival arrival;
+  alignas(kCacheLine) Request request;
+  alignas(kCacheLine) std::byte eager[Meeting::kEagerBytes];
+};
+
+struct Slot {
   Departure departure;
   alignas(kCacheLine) uint64_t base;  // published by the key
-  alignas(kCacheLine) Request request;
-  alignas(kCacheLine) uint64_t send_bytes[Meeting::kMaxSlotRanks];
+  Round rounds[2];                    // call c uses rounds[c % 2]
+  // Blocks of an AllToAll(V), whose calls end with a wait for all departures: one copy is enough.
+  uint64_t send_bytes[Meeting::kMaxSlotRanks];
   uint64_t send_at[Meeting::kMaxSlotRanks];
   uint64_t recv_bytes[Meeting::kMaxSlotRanks];
 };
 static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
-static_assert(sizeof(Slot) == 3 * kCacheLine + 448 + 3 * 4096);
+static_assert(sizeof(Round) == kCacheLine + 448 + Meeting::kEagerBytes);
+static_assert(sizeof(Slot) == 2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct SlotDirectory {

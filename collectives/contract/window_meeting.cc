@@ -1,6 +1,7 @@
 #include "collectives/contract/window_meeting.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "collectives/contract/slot.h"
@@ -19,9 +20,17 @@ class WindowMeeting final : public Meeting {
     rank_ = static_cast<size_t>(me - world_ranks_.begin());
   }
 
+  // A member that is slow may still be reading this slot. It is waited for a moment; if it does not
+  // come, the slot is given up rather than given to another group under its eyes.
   ~WindowMeeting() override {
     if (index_ < 0) return;
-    DirectoryOf(world_.shared_area(world_.rank()))->keys[index_].store(0);
+    constexpr auto kPatience = std::chrono::seconds(1);
+    const uint64_t last = sequence_ - 1;
+    const auto deadline = Deadline::After(kPatience);
+    const Status read = WaitUntil(
+        world_.wait_policy(), [&] { return DepartedAll(last); },
+        [&] { return deadline.expired() ? Error(Code::kTimeout, "slow") : GoneAny(); });
+    DirectoryOf(world_.shared_area(world_.rank()))->keys[index_].store(read.ok() ? 0 : kClosedKey);
   }
 
   // Takes a slot, announces it and finds the others'.
@@ -33,31 +42,33 @@ class WindowMeeting final : public Meeting {
     const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(what, world_.env().connect_timeout,
                                            [this](size_t i) { return FindSlot(i); }));
-    mine_ = slots_[rank_];
     // Nobody uses a slot before everybody has found all of them.
-    NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers()));
+    NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), {}));
     return Depart();
   }
 
-  Status Arrive(const Request& request, const Buffers& buffers) override {
-    const uint64_t call = sequence_;
-    mine_->request = request;
-    mine_->request.sequence = call;
-    const uint64_t fingerprint = Fingerprint(mine_->request);
-    mine_->arrival.fingerprint = fingerprint;
-    mine_->arrival.send_offset = buffers.send_offset;
-    mine_->arrival.recv_offset = buffers.recv_offset;
-    std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine_->send_bytes);
-    std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine_->send_at);
-    std::copy(buffers.recv_bytes.begin(), buffers.recv_bytes.end(), mine_->recv_bytes);
-    mine_->arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
+  Status Arrive(const Request& request, const Buffers& buffers,
+                std::span<const std::byte> eager) override {
+    const uint64_t call = called_ = sequence_;
+    Round& mine = slots_[rank_]->rounds[call % 2];
+    Publish(request, mine.request);
+    mine.request.sequence = call;
+    const uint64_t fingerprint = Fingerprint(mine.request);
+    mine.arrival.fingerprint = fingerprint;
+    mine.arrival.send_offset = buffers.send_offset;
+    mine.arrival.recv_offset = buffers.recv_offset;
+    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
+    if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
+    mine.arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
+    bool agree = request.refused == 0;
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
         [this] { return Where(); }, world_.env().exec_timeout,
         [this, call](size_t i) {
-          return slots_[i]->arrival.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
+          return RoundOf(i).arrival.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
         }));
-    bool agree = request.refused == 0;
-    for (const Slot* slot : slots_) agree = agree && slot->arrival.fingerprint == fingerprint;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      agree = agree && RoundOf(i).arrival.fingerprint == fingerprint;
+    }
     if (!agree) return Leave(CompareRequests());
     if (buffers.send_bytes.empty()) return Status();
     const Status fits = CompareSlotBlocks();
@@ -65,19 +76,24 @@ class WindowMeeting final : public Meeting {
   }
 
   Status Depart() override {
-    const uint64_t call = sequence_++;
-    mine_->departure.sequence.store(bases_[rank_] + call, std::memory_order_release);
+    const uint64_t call = sequence_;
+    Pass();
     return waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
-                          [this, call](size_t i) {
-                            return slots_[i]->departure.sequence.load(std::memory_order_acquire) >=
-                                   bases_[i] + call;
-                          });
+                          [this, call](size_t i) { return Departed(i, call); });
+  }
+
+  void Pass() override {
+    slots_[rank_]->departure.sequence.store(bases_[rank_] + sequence_, std::memory_order_release);
+    ++sequence_;
   }
 
   bool in_window() const override { return true; }
-  uint64_t send_offset(int peer) const override { return At(peer)->arrival.send_offset; }
-  uint64_t recv_offset(int peer) const override { return At(peer)->arrival.recv_offset; }
-  uint64_t block_at(int peer) const override { return At(peer)->send_at[rank_]; }
+  uint64_t send_offset(int peer) const override { return At(peer).arrival.send_offset; }
+  uint64_t recv_offset(int peer) const override { return At(peer).arrival.recv_offset; }
+  const std::byte* eager(int peer) const override { return At(peer).eager; }
+  uint64_t block_at(int peer) const override {
+    return slots_[static_cast<size_t>(peer)]->send_at[rank_];
+  }
   uint64_t sequence() const override { return sequence_; }
 
   Result<PlainGroup*> Plain() override {
@@ -90,11 +106,37 @@ class WindowMeeting final : public Meeting {
   }
 
  private:
-  const Slot* At(int peer) const { return slots_[static_cast<size_t>(peer)]; }
+  const Round& RoundOf(size_t i) const { return slots_[i]->rounds[sequence_ % 2]; }
+  const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
+
+  bool Departed(size_t i, uint64_t call) const {
+    return slots_[i]->departure.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
+  }
+  bool DepartedAll(uint64_t call) const {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i] != nullptr && !Departed(i, call)) return false;
+    }
+    return true;
+  }
+  Status GoneAny() const { return world_.CheckPeers(world_ranks_); }
+
+  // The refusal is long and seldom there.
+  static void Publish(const Request& request, Request& shared) {
+    constexpr size_t kUsual = offsetof(Request, refusal);
+    std::memcpy(static_cast<void*>(&shared), &request, request.refused ? sizeof(Request) : kUsual);
+  }
+
+  void PublishBlocks(const Buffers& buffers) {
+    Slot* mine = slots_[rank_];
+    std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine->send_bytes);
+    std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine->send_at);
+    std::copy(buffers.recv_bytes.begin(), buffers.recv_bytes.end(), mine->recv_bytes);
+  }
 
   std::string Where() const {
-    const std::string_view node(mine_->request.node);
-    return fmt::format("{} \"{}\", call {}", Name(mine_->request.kind), node, sequence_);
+    // The call that was begun last, also when Pass has counted it already.
+    const Request& last = slots_[rank_]->rounds[called_ % 2].request;
+    return fmt::format("{} \"{}\", call {}", Name(last.kind), std::string_view(last.node), called_);
   }
 
   Status ClaimSlot() {
@@ -103,12 +145,14 @@ class WindowMeeting final : public Meeting {
     for (int i = 0; i < SlotDirectory::kSlots; ++i) {
       uint64_t free = 0;
       if (directory->keys[i].load(std::memory_order_relaxed) != 0) continue;
-      // `kClaimed` is no key that a peer looks for; the slot is made ready before it is announced.
-      if (!directory->keys[i].compare_exchange_strong(free, kClaimed)) continue;
+      // kClosedKey is no key that a peer looks for; the slot is made ready before it is announced.
+      if (!directory->keys[i].compare_exchange_strong(free, kClosedKey)) continue;
       Slot* slot = SlotOf(area, i);
-      slot->base = slot->arrival.sequence.load(std::memory_order_relaxed) + 1;
+      slot->base = Highest(*slot) + 1;
       slot->departure.sequence.store(slot->base, std::memory_order_release);
-      slot->arrival.sequence.store(slot->base, std::memory_order_release);
+      for (Round& round : slot->rounds) {
+        round.arrival.sequence.store(slot->base, std::memory_order_release);
+      }
       directory->keys[i].store(key_, std::memory_order_release);
       index_ = i;
       return Status();
@@ -116,6 +160,12 @@ class WindowMeeting final : public Meeting {
     return Error(Code::kOutOfMemory,
                  "group \"{}\": this rank is in {} groups already; destroy some", name_,
                  SlotDirectory::kSlots);
+  }
+
+  static uint64_t Highest(const Slot& slot) {
+    return std::max({slot.departure.sequence.load(std::memory_order_relaxed),
+                     slot.rounds[0].arrival.sequence.load(std::memory_order_relaxed),
+                     slot.rounds[1].arrival.sequence.load(std::memory_order_relaxed)});
   }
 
   bool FindSlot(size_t i) {
@@ -134,7 +184,9 @@ class WindowMeeting final : public Meeting {
   // Everybody reads the same, so everybody says the same.
   Status CompareRequests() const {
     std::vector<Request> requests;
-    for (const Slot* slot : slots_) requests.push_back(slot->request);
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      requests.push_back(RoundOf(i).request);
+    }
     const Status verdict = Compare(requests, world_ranks_, name_);
     if (!verdict.ok()) return verdict;
     return Error(Code::kInternal, "group \"{}\": fingerprints differ, requests do not", name_);
@@ -157,8 +209,6 @@ class WindowMeeting final : public Meeting {
     return verdict;
   }
 
-  static constexpr uint64_t kClaimed = ~uint64_t{0};
-
   World& world_;
   const std::string name_;
   const std::vector<int> world_ranks_;
@@ -166,10 +216,10 @@ class WindowMeeting final : public Meeting {
   size_t rank_ = 0;
   uint64_t key_ = 0;
   int index_ = -1;
-  Slot* mine_ = nullptr;
   std::vector<Slot*> slots_;
   std::vector<uint64_t> bases_;  // of each member's slot
-  uint64_t sequence_ = 1;
+  uint64_t sequence_ = 1;        // of the call under way, or the next
+  uint64_t called_ = 0;          // of the last call begun
   std::unique_ptr<PlainGroup> plain_;
 };
 

@@ -69,7 +69,7 @@ class World {
   // Memory of `world_rank` that the floor above lays out as it likes: zero at the start, shared
   // with the ranks of the node; null for a rank of another node. `kSharedAreaBytes` long.
   std::byte* shared_area(int world_rank) const;
-  static constexpr uint64_t kSharedAreaBytes = uint64_t{16} << 20;
+  static constexpr uint64_t kSharedAreaBytes = uint64_t{64} << 20;
 
   // How often this was asked with `key` before. Ranks that make things in the same order number
   // them alike. Any thread.
