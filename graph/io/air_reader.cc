@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/io/model_codec.h"
+#include "graph/io/net_output.h"
 #include "graph/io/port_names.h"
 #include "graph/io/wire.h"
 #include "runtime/base/log.h"
@@ -270,7 +271,10 @@ Result<Model> DecodeModel(pb::ModelDef& def, const std::string& path) {
       return Error(Code::kCorrupt, "graph \"{}\": a second graph of this name, at position {}",
                    graph.name(), i);
     }
-    if (i == 0) NumberInputs(&graph);
+    if (i == 0) {
+      NumberInputs(&graph);
+      NPUMESH_RETURN_IF_ERROR(AddMissingNetOutput(&graph));
+    }
     NPUMESH_RETURN_IF_ERROR(graph.Verify());
     (i == 0 ? model.graph : model.subgraphs.emplace_back()) = std::move(graph);
   }

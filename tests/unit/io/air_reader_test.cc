@@ -119,6 +119,19 @@ TEST(AirReader, ErrorsNameFileNodeAndField) {
   for (const Case& c : cases) EXPECT_THAT(LoadError(c.text), HasSubstr(c.expected)) << c.text;
 }
 
+// A graph without NetOutput names its outputs in graph.output (air-format reference 3.7).
+TEST(AirReader, MakesTheMissingNetOutput) {
+  const Model model =
+      Load(OneGraph("output: 'b:c:d:0' output: 'a:1' output: 'a:1'" + std::string(kProducer)));
+  const Graph& graph = model.graph;
+  ASSERT_NE(graph.NetOutput(), kNoNode);
+  EXPECT_THAT(Inputs(graph, "NetOutput"), ElementsAre("b:c:d:0", "a:1", "a:1"));
+  EXPECT_EQ(graph.node(graph.NetOutput()).input_descs[2].name, "input2");
+  EXPECT_EQ(Load(OneGraph(kProducer)).graph.NetOutput(), kNoNode);
+  EXPECT_THAT(LoadError(OneGraph("output: 'a:2'" + std::string(kProducer))),
+              HasSubstr("graph \"g\" output \"a:2\": expected an integer in [0, 1], got \"2\""));
+}
+
 TEST(AirReader, TakesPortIndexFromTheValueList) {
   std::string names;
   std::string indexes;

@@ -71,7 +71,8 @@ TEST(AirWriter, KeepsRecordsOfLiveNodesOnly) {
       Load(OneGraph("input: 'p:0' input: 'd:0' output: 'p:0' output: 'gone:0'"
                     "op { name: 'p' type: 'Placeholder' output_desc { } }"
                     "op { name: 'd' type: 'Data' output_desc { } }"
-                    "op { name: 'gone' type: 'A' output_desc { } }"));
+                    "op { name: 'gone' type: 'A' output_desc { } }"
+                    "op { name: 'NetOutput' type: 'NetOutput' input: 'p:0' input_desc { } }"));
   model.graph.Remove(model.graph.Find("gone"));
   const auto graph = FromBytes(Saved(model)).graph(0);
   EXPECT_THAT(graph.input(), ElementsAre("d:0", "p:0"));
