@@ -48,10 +48,6 @@ std::string_view WithoutNumber(std::string_view name) {
   return numbered ? name.substr(0, end) : name;
 }
 
-bool Reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
-}
-
 // A field that must agree, and how a person reads it.
 struct Field {
   std::string_view name;
@@ -92,7 +88,7 @@ std::string Describe(const Request& r) {
   if (r.kind == CollectiveKind::kBarrier) return fmt::format("{}{}", Name(r.kind), node);
   std::string text = fmt::format("{}{} {}[{}]", Name(r.kind), node, TypeText(r), r.count);
   if (Reduces(r.kind)) text += fmt::format(" {}", Name(static_cast<ReduceOp>(r.op)));
-  if (r.kind == CollectiveKind::kBroadcast) text += fmt::format(" root {}", r.root);
+  if (HasRoot(r.kind)) text += fmt::format(" root {}", r.root);
   return text;
 }
 
@@ -121,8 +117,30 @@ std::string_view Name(CollectiveKind kind) {
       return "alltoall";
     case CollectiveKind::kAllToAllV:
       return "alltoallv";
+    case CollectiveKind::kReduce:
+      return "reduce";
+    case CollectiveKind::kScatter:
+      return "scatter";
+    case CollectiveKind::kReduceScatterV:
+      return "reducescatterv";
+    case CollectiveKind::kAllGatherV:
+      return "allgatherv";
+    case CollectiveKind::kAllToAllVC:
+      return "alltoallvc";
+    case CollectiveKind::kSendRecv:
+      return "send/recv";
   }
   return "unknown collective";
+}
+
+bool Reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kReduceScatterV;
+}
+
+bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kScatter;
 }
 
 void Request::set_node(std::string_view name) {

@@ -26,8 +26,16 @@ enum class CollectiveKind : uint32_t {
   kBroadcast = 5,
   kAllToAll = 6,
   kAllToAllV = 7,
+  kReduce = 8,
+  kScatter = 9,
+  kReduceScatterV = 10,
+  kAllGatherV = 11,
+  kAllToAllVC = 12,
+  kSendRecv = 13,  // between two ranks; not a matter of the group
 };
 std::string_view Name(CollectiveKind kind);  // "allreduce", ...
+bool Reduces(CollectiveKind kind);
+bool HasRoot(CollectiveKind kind);
 
 struct Request {
   static constexpr uint32_t kLayout = 1;
