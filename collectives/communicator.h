@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,16 +30,32 @@ namespace npumesh {
 // The name graphs use for the group of all ranks.
 inline constexpr std::string_view kWorldGroup = "hccl_world_group";
 
+struct CommunicatorOptions {
+  // In place of env.hccl_algo, in the same grammar (docs/algorithms.md).
+  std::optional<std::string> algo;
+};
+
+// One half of a message in a BatchSendRecv.
+struct SendRecvItem {
+  bool sends = false;  // else receives
+  void* buffer = nullptr;
+  uint64_t count = 0;
+  DataType dtype = DataType::kFloat;
+  int peer = 0;  // group rank
+};
+
 class Communicator {
  public:
   // Collective over `world_ranks`, whose order defines the group ranks. `name` tells groups with
   // equal members apart and stands in messages. Waits for the members up to env.connect_timeout.
-  // Errors: kInvalidArgument (this rank is no member, a member is listed twice or does not exist);
-  // kTimeout and kPeerLost naming the members that did not come.
+  // Errors: kInvalidArgument (this rank is no member, a member is listed twice or does not exist;
+  // an algorithm that cannot be asked for); kTimeout and kPeerLost naming the members that did not
+  // come.
   // `world` and `memory` must outlive the communicator.
   static Result<std::unique_ptr<Communicator>> Create(World& world, DeviceMemory& memory,
                                                       std::string name,
-                                                      std::vector<int> world_ranks);
+                                                      std::vector<int> world_ranks,
+                                                      const CommunicatorOptions& options = {});
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -48,29 +65,64 @@ class Communicator {
   const std::string& name() const;
   const std::vector<int>& world_ranks() const;
 
-  // Collective over the group, all of them. `node` is the operator's name for messages.
+  // Collective over the group, all of them. `node` is the operator's name for messages. Counts and
+  // displacements in spans are elements, one for each rank of the group; displacements may leave
+  // gaps and differ between ranks, counts may not.
+
   // recv[i] = op over ranks of send[i]; send may equal recv.
   Status AllReduce(const void* send, void* recv, uint64_t count, DataType dtype, ReduceOp op,
                    std::string_view node = {});
-  // recv[r * send_count + i] = send[i] of rank r.
+  // As AllReduce at `root` (a group rank); elsewhere recv is not touched and may be null.
+  Status Reduce(const void* send, void* recv, uint64_t count, DataType dtype, ReduceOp op, int root,
+                std::string_view node = {});
+  // recv[r * send_count + i] = send[i] of rank r. send may be this rank's block of recv.
   Status AllGather(const void* send, void* recv, uint64_t send_count, DataType dtype,
                    std::string_view node = {});
-  // recv[i] = op over ranks of send[rank() * recv_count + i].
+  // Block r of recv = the recv_counts[r] elements of rank r's send. recv_counts[rank()] is
+  // send_count.
+  Status AllGatherV(const void* send, uint64_t send_count, void* recv,
+                    std::span<const uint64_t> recv_counts,
+                    std::span<const uint64_t> recv_displacements, DataType dtype,
+                    std::string_view node = {});
+  // recv[i] = op over ranks of send[rank() * recv_count + i]. recv may be this rank's block of
+  // send.
   Status ReduceScatter(const void* send, void* recv, uint64_t recv_count, DataType dtype,
                        ReduceOp op, std::string_view node = {});
+  // recv = op over ranks of their blocks for this rank. send_counts[rank()] is recv_count. send and
+  // recv must not overlap.
+  Status ReduceScatterV(const void* send, std::span<const uint64_t> send_counts,
+                        std::span<const uint64_t> send_displacements, void* recv,
+                        uint64_t recv_count, DataType dtype, ReduceOp op,
+                        std::string_view node = {});
   // buffer of every rank = buffer of `root` (a group rank).
   Status Broadcast(void* buffer, uint64_t count, DataType dtype, int root,
                    std::string_view node = {});
-  // Block r of recv = block rank() of rank r's send; blocks have `count` elements.
+  // recv = block rank() of root's send, which elsewhere is not touched and may be null.
+  Status Scatter(const void* send, void* recv, uint64_t recv_count, DataType dtype, int root,
+                 std::string_view node = {});
+  // Block r of recv = block rank() of rank r's send; blocks have `count` elements. Here and in the
+  // two below send and recv must not overlap.
   Status AllToAll(const void* send, void* recv, uint64_t count, DataType dtype,
                   std::string_view node = {});
-  // Element counts and displacements, one for each rank of the group.
   Status AllToAllV(const void* send, std::span<const uint64_t> send_counts,
                    std::span<const uint64_t> send_displacements, void* recv,
                    std::span<const uint64_t> recv_counts,
                    std::span<const uint64_t> recv_displacements, DataType dtype,
                    std::string_view node = {});
+  // matrix[i * size() + j] elements go from rank i to rank j; blocks lie packed in rank order.
+  Status AllToAllVC(const void* send, std::span<const uint64_t> matrix, void* recv, DataType dtype,
+                    std::string_view node = {});
   Status Barrier(std::string_view node = {});
+
+  // Collective over this rank and `peer` (a group rank, not this one). Messages from one rank to
+  // another pair in the order in which both ask for them; both calls return when the receiver has
+  // the data. kMismatch on both when count or dtype differ.
+  Status Send(const void* buffer, uint64_t count, DataType dtype, int peer,
+              std::string_view node = {});
+  Status Recv(void* buffer, uint64_t count, DataType dtype, int peer, std::string_view node = {});
+  // All items at the same time: none waits for another, whatever their order on either side. At
+  // most one send and one receive for each peer; to itself a rank sends what it receives.
+  Status BatchSendRecv(std::span<const SendRecvItem> items, std::string_view node = {});
 
   // Time this rank spent inside collectives of this communicator, and how many there were.
   struct Totals {

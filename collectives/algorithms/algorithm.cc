@@ -18,8 +18,18 @@ std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind) {
       return BroadcastTable();
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kAllToAllV:
+    case CollectiveKind::kAllToAllVC:
       return AllToAllTable();
+    case CollectiveKind::kReduce:
+      return ReduceTable();
+    case CollectiveKind::kScatter:
+      return ScatterTable();
+    case CollectiveKind::kAllGatherV:
+      return AllGatherVTable();
+    case CollectiveKind::kReduceScatterV:
+      return ReduceScatterVTable();
     case CollectiveKind::kBarrier:
+    case CollectiveKind::kSendRecv:
     case CollectiveKind::kNone:
       break;
   }
@@ -55,6 +65,10 @@ std::string_view NoObjection(const Facts&) {
 
 std::string_view UnlessInWindow(const Facts& facts) {
   return facts.in_window ? "" : "the ranks do not share memory";
+}
+
+std::string_view UnlessLayered(const Facts& facts) {
+  return facts.layered ? "" : "the ranks are not nodes that share memory inside";
 }
 
 Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {

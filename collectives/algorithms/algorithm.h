@@ -3,6 +3,9 @@
 // `why_not` says why a row cannot be taken; the first row that has no objection runs. It may look
 // only at `Facts`, which are equal on all ranks, so that all ranks take the same row. Steps and
 // bytes of each row: docs/algorithms.md.
+//
+// The rows small, direct, hierarchical and reference reduce every element in ascending rank order
+// and round once: they give the same bits. mpi, ring, H-D_R and NHR have an order of their own.
 #ifndef NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
 #define NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
 
@@ -12,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/algorithms/layers.h"
 #include "collectives/contract/meeting.h"
 #include "collectives/contract/request.h"
 #include "collectives/reduce/reduce.h"
@@ -29,7 +33,8 @@ struct Call {
   uint64_t count = 0;  // elements, as in Communicator
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  // AllToAllV only: bytes and byte displacements by group rank.
+  // AllToAll family and the V variants: bytes and byte displacements by group rank. What is sent to
+  // oneself is received from oneself. Empty for the others.
   std::span<const uint64_t> send_bytes, send_at, recv_bytes, recv_at;
 
   uint64_t bytes() const { return *BytesOf(dtype, count); }
@@ -41,6 +46,7 @@ struct Facts {
   bool in_window = false;  // all members share memory
   uint64_t bytes = 0;      // Call::bytes()
   bool reduces = false;    // FindReduce knows dtype and op, or nothing is reduced
+  bool layered = false;    // the members are on several nodes and share memory in each
 };
 
 // Largest message of the `small` rows.
@@ -56,14 +62,27 @@ struct Members {
   const std::vector<int>& world_ranks;
   std::vector<std::byte>& scratch;  // kSmallBytes, kept between run and finish
   Deadline deadline;
+  int tag = 0;               // of this group's messages
+  Layers* layers = nullptr;  // null unless Facts::layered
 
-  // In the window: a member's buffers as this process sees them.
+  int world_rank(int peer) const { return world_ranks[static_cast<size_t>(peer)]; }
+
+  // In the window: buffers of a member as this process sees them. With layers, of a member of this
+  // node, in the rows that meet there.
   const std::byte* send_of(int peer) const {
-    return memory.PeerAddress(world_ranks[static_cast<size_t>(peer)], meeting.send_offset(peer));
+    return memory.PeerAddress(world_rank(peer), window().send_offset(seat(peer)));
   }
   std::byte* recv_of(int peer) const {
-    return memory.PeerAddress(world_ranks[static_cast<size_t>(peer)], meeting.recv_offset(peer));
+    return memory.PeerAddress(world_rank(peer), window().recv_offset(seat(peer)));
   }
+  // The block that a member has for this rank.
+  const std::byte* block_of(int peer) const {
+    return send_of(peer) + window().block_at(seat(peer));
+  }
+
+ private:
+  const Meeting& window() const { return layers ? *layers->meeting : meeting; }
+  int seat(int peer) const { return layers ? layers->index_of[static_cast<size_t>(peer)] : peer; }
 };
 
 struct Algorithm {
@@ -71,6 +90,7 @@ struct Algorithm {
   std::string_view (*why_not)(const Facts&);          // empty: no objection
   Status (*run)(const Call&, Members&);               // between Arrive and Depart
   Status (*finish)(const Call&, Members&) = nullptr;  // after Depart; null: nothing left to do
+  bool meets_in_nodes = false;  // `run` stands between Arrive and Depart of each node's meeting too
 };
 
 // The table of a collective; the last row never refuses.
@@ -86,13 +106,18 @@ std::span<const Algorithm> AllReduceTable();
 std::span<const Algorithm> AllGatherTable();
 std::span<const Algorithm> ReduceScatterTable();
 std::span<const Algorithm> BroadcastTable();
-std::span<const Algorithm> AllToAllTable();  // AllToAll and AllToAllV
+std::span<const Algorithm> AllToAllTable();  // AllToAll, AllToAllV and AllToAllVC
+std::span<const Algorithm> ReduceTable();
+std::span<const Algorithm> ScatterTable();
+std::span<const Algorithm> AllGatherVTable();
+std::span<const Algorithm> ReduceScatterVTable();
 std::span<const Algorithm> BarrierTable();
 
 // ---- parts of tables ----
 
 std::string_view NoObjection(const Facts&);
 std::string_view UnlessInWindow(const Facts& facts);
+std::string_view UnlessLayered(const Facts& facts);
 
 // MPI's own collective (Transport::Group): reference in speed, fallback across nodes.
 Status MpiAllReduce(const Call&, Members&);
@@ -101,6 +126,9 @@ Status MpiReduceScatter(const Call&, Members&);
 Status MpiBroadcast(const Call&, Members&);
 Status MpiAllToAll(const Call&, Members&);
 Status MpiBarrier(const Call&, Members&);
+Status MpiReduce(const Call&, Members&);
+Status MpiScatter(const Call&, Members&);
+Status MpiReduceScatterV(const Call&, Members&);
 
 // The plainest way: everybody sends everything to everybody, and computes alone in rank order.
 Status ReferenceAllReduce(const Call&, Members&);
@@ -108,6 +136,9 @@ Status ReferenceAllGather(const Call&, Members&);
 Status ReferenceReduceScatter(const Call&, Members&);
 Status ReferenceBroadcast(const Call&, Members&);
 Status ReferenceAllToAll(const Call&, Members&);
+Status ReferenceReduce(const Call&, Members&);
+Status ReferenceScatter(const Call&, Members&);
+Status ReferenceReduceScatterV(const Call&, Members&);
 
 // The elements that `rank` of `size` works on when `count` are shared out in whole cache lines.
 struct Slice {

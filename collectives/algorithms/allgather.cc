@@ -1,34 +1,73 @@
-// AllGather in the window: every rank copies every block from its owner, starting with its right
-// neighbour's so that the ranks do not all read the same one. Reads and writes n*N a rank.
+// AllGather and AllGatherV.
+//
+//   direct        in the window every rank copies every block from its owner, starting with its
+//                 right neighbour's so that the ranks do not all read the same one. Reads and
+//                 writes all blocks a rank.
+//   hierarchical  direct for the blocks of this node; each of the others comes to one rank of the
+//                 node, which copies it to its neighbours.
 #include <array>
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/steps.h"
 
 namespace npumesh {
 namespace {
 
+uint64_t BytesOf(const Call& call, int owner) {
+  return call.recv_bytes.empty() ? call.bytes() : call.recv_bytes[static_cast<size_t>(owner)];
+}
+
+uint64_t PlaceOf(const Call& call, int owner) {
+  return call.recv_at.empty() ? static_cast<uint64_t>(owner) * call.bytes()
+                              : call.recv_at[static_cast<size_t>(owner)];
+}
+
+void Fetch(const Call& call, const Members& members, int owner) {
+  std::byte* block = call.recv + PlaceOf(call, owner);
+  const std::byte* source = members.send_of(owner);
+  const uint64_t bytes = BytesOf(call, owner);
+  if (source != block && bytes != 0) std::memmove(block, source, bytes);
+}
+
 Status Direct(const Call& call, Members& members) {
-  const uint64_t bytes = call.bytes();
-  for (int k = 0; k < members.size; ++k) {
-    const int peer = (members.rank + k) % members.size;
-    std::byte* block = call.recv + static_cast<uint64_t>(peer) * bytes;
-    const std::byte* source = members.send_of(peer);
-    if (source != block && bytes != 0) std::memmove(block, source, bytes);
-  }
+  for (int k = 0; k < members.size; ++k) Fetch(call, members, (members.rank + k) % members.size);
   return Status();
 }
 
-constexpr std::array<Algorithm, 3> kTable = {{
+Status Hierarchical(const Call& call, Members& members) {
+  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer);
+  return RelayBlocks(
+      call.send, members, [&](int r) { return BytesOf(call, r); },
+      [&](int r) { return PlaceOf(call, r); }, call.recv);
+}
+
+constexpr std::array<Algorithm, 7> kTable = {{
     {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
     {"mpi", NoObjection, MpiAllGather},
+    {"ring", NoObjection, RingAllGather},
+    {"H-D_R", NoObjection, HalvingDoublingAllGather},
+    {"NHR", NoObjection, NonuniformRingAllGather},
     {"reference", NoObjection, ReferenceAllGather},
+}};
+
+// Every rank sends the same block to everybody, which is what these rows make of the arrays.
+constexpr std::array<Algorithm, 4> kTableV = {{
+    {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"mpi", NoObjection, MpiAllToAll},
+    {"reference", NoObjection, ReferenceAllToAll},
 }};
 
 }  // namespace
 
 std::span<const Algorithm> AllGatherTable() {
   return kTable;
+}
+
+std::span<const Algorithm> AllGatherVTable() {
+  return kTableV;
 }
 
 }  // namespace npumesh

@@ -1,14 +1,16 @@
-// AllReduce in the window.
+// AllReduce.
 //
-//   small   everybody reduces everything into a buffer of its own and copies it over its output
-//   when
-//           all have read (outputs may be inputs). Reads n*N, writes 2N a rank.
-//   direct  rank r reduces slice r of all inputs in rank order and stores it straight into all
-//           outputs. Reads N, writes N a rank, one pass, nothing is stored twice.
+//   small         everybody reduces everything into a buffer of its own and copies it over its
+//                 output when all have read (outputs may be inputs). Reads n*N, writes 2N a rank.
+//   direct        rank r reduces slice r of all inputs in rank order and stores it straight into
+//                 all outputs. Reads N, writes N a rank, one pass, nothing is stored twice.
+//   hierarchical  direct, with messages for what lies on other nodes: operands come to the owner of
+//                 a slice, and its result goes to one rank of each other node.
 #include <array>
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/steps.h"
 
 namespace npumesh {
 namespace {
@@ -46,10 +48,41 @@ Status Direct(const Call& call, Members& members) {
   return Status();
 }
 
-constexpr std::array<Algorithm, 4> kTable = {{
+// In place is safe: a rank's part of a slice is written only when the owner of the slice has it.
+Status Hierarchical(const Call& call, Members& members) {
+  const uint64_t width = *BytesOf(call.dtype, 1);
+  const auto slice = [&](int r) { return SliceOf(call.count, width, r, members.size); };
+  const Slice own = slice(members.rank);
+  const auto store = [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
+    std::vector<void*> outputs;
+    for (const int peer : members.layers->neighbours()) {
+      outputs.push_back(members.recv_of(peer) + (own.begin + at) * width);
+    }
+    if (count != 0) {
+      FindReduce(call.dtype, call.op)(inputs.data(), members.size, outputs.data(),
+                                      static_cast<int>(outputs.size()), count, false);
+    }
+    return RelayBlocks(
+        call.recv + (own.begin + at) * width, members,
+        [&](int r) { return RoundOf(slice(r).count, at, members.size, width) * width; },
+        [&](int r) { return (slice(r).begin + at) * width; }, call.recv);
+  };
+  const Shares shares{
+      [&](int owner) { return slice(owner).count; },
+      [&](int owner) { return call.send + slice(owner).begin * width; },
+      [&](int peer) { return members.send_of(peer) + own.begin * width; },
+  };
+  return GatherOperands(call, members, shares, store);
+}
+
+constexpr std::array<Algorithm, 8> kTable = {{
     {"small", UnlessSmall, Small, CopyBack},
     {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
     {"mpi", NoObjection, MpiAllReduce},
+    {"ring", NoObjection, RingAllReduce},
+    {"H-D_R", NoObjection, HalvingDoublingAllReduce},
+    {"NHR", NoObjection, NonuniformRingAllReduce},
     {"reference", NoObjection, ReferenceAllReduce},
 }};
 

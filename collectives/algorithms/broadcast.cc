@@ -1,9 +1,15 @@
-// Broadcast in the window: everybody copies from the root. Reads and writes N a rank, none at the
-// root.
+// Broadcast.
+//
+//   direct        in the window everybody copies from the root. Reads and writes N a rank, none at
+//                 the root.
+//   hierarchical  direct on the root's node, whose ranks also send one slice each to the other
+//                 nodes, straight from the root's memory; there the receiver of a slice copies it
+//                 to its neighbours.
 #include <array>
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/steps.h"
 
 namespace npumesh {
 namespace {
@@ -15,9 +21,32 @@ Status Direct(const Call& call, Members& members) {
   return Status();
 }
 
-constexpr std::array<Algorithm, 3> kTable = {{
+// The ranks of the root's node own a slice each, which lies in the root's memory.
+Status Hierarchical(const Call& call, Members& members) {
+  const Layers& layers = *members.layers;
+  const auto root_node = static_cast<size_t>(layers.node_of[static_cast<size_t>(call.root)]);
+  const uint64_t width = *BytesOf(call.dtype, 1);
+  const auto slice = [&](int r) {
+    if (layers.node_of[static_cast<size_t>(r)] != static_cast<int>(root_node)) return Slice();
+    return SliceOf(call.count, width, layers.index_of[static_cast<size_t>(r)],
+                   static_cast<int>(layers.nodes[root_node].size()));
+  };
+  const std::byte* own = nullptr;
+  if (layers.is_near(call.root) && call.count != 0) {
+    own = members.send_of(call.root) + slice(members.rank).begin * width;
+    NPUMESH_RETURN_IF_ERROR(Direct(call, members));
+  }
+  return RelayBlocks(
+      own, members, [&](int r) { return slice(r).count * width; },
+      [&](int r) { return slice(r).begin * width; }, call.recv);
+}
+
+constexpr std::array<Algorithm, 6> kTable = {{
     {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
     {"mpi", NoObjection, MpiBroadcast},
+    {"H-D_R", NoObjection, TreeBroadcast},
+    {"NHR", NoObjection, NonuniformRingBroadcast},
     {"reference", NoObjection, ReferenceBroadcast},
 }};
 

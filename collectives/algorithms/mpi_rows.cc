@@ -1,4 +1,7 @@
-// The `mpi` rows: the collective of the MPI library itself, on the same buffers.
+// The `mpi` rows: the collective of the MPI library itself, on the same buffers. What PlainGroup
+// lacks is made of the collective that moves the same bytes.
+#include <algorithm>
+
 #include "collectives/algorithms/algorithm.h"
 
 namespace npumesh {
@@ -39,6 +42,47 @@ Status MpiAllToAll(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
   return group->AllToAllV(call.send, call.send_bytes, call.send_at, call.recv, call.recv_bytes,
                           call.recv_at, members.deadline);
+}
+
+Status MpiReduce(const Call& call, Members& members) {
+  if (members.rank == call.root) return MpiAllReduce(call, members);
+  std::vector<std::byte> unused(call.bytes());
+  Call mine = call;
+  mine.recv = unused.data();
+  return MpiAllReduce(mine, members);
+}
+
+Status MpiScatter(const Call& call, Members& members) {
+  NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
+  const auto n = static_cast<size_t>(members.size);
+  const bool is_root = members.rank == call.root;
+  std::vector<uint64_t> send_bytes(n, is_root ? call.bytes() : 0);
+  std::vector<uint64_t> send_at(n, 0);
+  for (size_t r = 0; is_root && r < n; ++r) send_at[r] = r * call.bytes();
+  std::vector<uint64_t> recv_bytes(n, 0);
+  recv_bytes[static_cast<size_t>(call.root)] = call.bytes();
+  return group->AllToAllV(call.send, send_bytes, send_at, call.recv, recv_bytes,
+                          std::vector<uint64_t>(n, 0), members.deadline);
+}
+
+// MPI moves the operands; they are combined here, in rank order.
+Status MpiReduceScatterV(const Call& call, Members& members) {
+  NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
+  const auto n = static_cast<size_t>(members.size);
+  const uint64_t bytes = call.recv_bytes[0];
+  std::vector<std::byte> operands(n * bytes);
+  std::vector<uint64_t> at(n);
+  std::vector<const void*> inputs(n);
+  for (size_t r = 0; r < n; ++r) {
+    at[r] = r * bytes;
+    inputs[r] = operands.data() + at[r];
+  }
+  NPUMESH_RETURN_IF_ERROR(group->AllToAllV(call.send, call.send_bytes, call.send_at,
+                                           operands.data(), call.recv_bytes, at, members.deadline));
+  void* output = call.recv;
+  FindReduce(call.dtype, call.op)(inputs.data(), members.size, &output, 1,
+                                  bytes / *BytesOf(call.dtype, 1), false);
+  return Status();
 }
 
 Status MpiBarrier(const Call&, Members& members) {

@@ -1,32 +1,89 @@
-// ReduceScatter in the window: rank r reads block r of all inputs in rank order. Reads n*N, writes
-// N.
+// ReduceScatter and ReduceScatterV.
+//
+//   direct        in the window rank r reduces block r of all inputs in rank order. Reads n*N,
+//                 writes N a rank.
+//   hierarchical  the same; blocks of ranks on other nodes come as messages.
 #include <array>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/steps.h"
 
 namespace npumesh {
 namespace {
 
+uint64_t CountOf(const Call& call, int owner) {
+  return call.send_bytes.empty()
+             ? call.count
+             : call.send_bytes[static_cast<size_t>(owner)] / *BytesOf(call.dtype, 1);
+}
+
+// The block of this rank's input that belongs to `owner`.
+const std::byte* BlockFor(const Call& call, int owner) {
+  return call.send + (call.send_at.empty() ? static_cast<uint64_t>(owner) * call.bytes()
+                                           : call.send_at[static_cast<size_t>(owner)]);
+}
+
+// This rank's block in the input of `peer`, whose displacements are its own.
+const std::byte* BlockIn(const Call& call, const Members& members, int peer) {
+  if (!call.send_at.empty()) return members.block_of(peer);
+  return members.send_of(peer) + static_cast<uint64_t>(members.rank) * call.bytes();
+}
+
+void Reduce(const Call& call, const std::vector<const void*>& inputs, std::byte* recv,
+            uint64_t count, bool stream) {
+  void* output = recv;
+  FindReduce(call.dtype, call.op)(inputs.data(), static_cast<int>(inputs.size()), &output, 1, count,
+                                  stream);
+}
+
 Status Direct(const Call& call, Members& members) {
-  const uint64_t at = static_cast<uint64_t>(members.rank) * call.bytes();
   std::vector<const void*> inputs;
-  for (int r = 0; r < members.size; ++r) inputs.push_back(members.send_of(r) + at);
-  void* output = call.recv;
-  FindReduce(call.dtype, call.op)(inputs.data(), members.size, &output, 1, call.count,
-                                  call.bytes() > kStreamBytes);
+  for (int r = 0; r < members.size; ++r) inputs.push_back(BlockIn(call, members, r));
+  const uint64_t count = CountOf(call, members.rank);
+  Reduce(call, inputs, call.recv, count, count * *BytesOf(call.dtype, 1) > kStreamBytes);
   return Status();
 }
 
-constexpr std::array<Algorithm, 3> kTable = {{
+Status Hierarchical(const Call& call, Members& members) {
+  const uint64_t width = *BytesOf(call.dtype, 1);
+  const Shares shares{
+      [&](int owner) { return CountOf(call, owner); },
+      [&](int owner) { return BlockFor(call, owner); },
+      [&](int peer) { return BlockIn(call, members, peer); },
+  };
+  return GatherOperands(call, members, shares,
+                        [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
+                          if (count != 0)
+                            Reduce(call, inputs, call.recv + at * width, count, false);
+                          return Status();
+                        });
+}
+
+constexpr std::array<Algorithm, 7> kTable = {{
     {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
     {"mpi", NoObjection, MpiReduceScatter},
+    {"ring", NoObjection, RingReduceScatter},
+    {"H-D_R", NoObjection, HalvingDoublingReduceScatter},
+    {"NHR", NoObjection, NonuniformRingReduceScatter},
     {"reference", NoObjection, ReferenceReduceScatter},
+}};
+
+constexpr std::array<Algorithm, 4> kTableV = {{
+    {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"mpi", NoObjection, MpiReduceScatterV},
+    {"reference", NoObjection, ReferenceReduceScatterV},
 }};
 
 }  // namespace
 
 std::span<const Algorithm> ReduceScatterTable() {
   return kTable;
+}
+
+std::span<const Algorithm> ReduceScatterVTable() {
+  return kTableV;
 }
 
 }  // namespace npumesh

@@ -9,8 +9,6 @@
 namespace npumesh {
 namespace {
 
-constexpr int kTag = 1;
-
 // Sends block r of `mine` to member r and returns the blocks the members sent here, by group rank.
 Result<std::vector<std::vector<std::byte>>> Swap(
     const Members& members, const std::vector<std::span<const std::byte>>& mine,
@@ -24,7 +22,7 @@ Result<std::vector<std::vector<std::byte>>> Swap(
     const size_t from = (me + n - k) % n;
     blocks[from].resize(expected[from]);
     NPUMESH_RETURN_IF_ERROR(members.world.transport().Exchange(
-        members.world_ranks[to], mine[to], members.world_ranks[from], blocks[from], kTag,
+        members.world_ranks[to], mine[to], members.world_ranks[from], blocks[from], members.tag,
         members.deadline));
   }
   return blocks;
@@ -43,7 +41,7 @@ void Reduce(const Call& call, const std::vector<std::vector<std::byte>>& blocks)
   for (const auto& block : blocks) inputs.push_back(block.data());
   void* output = call.recv;
   FindReduce(call.dtype, call.op)(inputs.data(), static_cast<int>(inputs.size()), &output, 1,
-                                  call.count, false);
+                                  blocks[0].size() / *BytesOf(call.dtype, 1), false);
 }
 
 }  // namespace
@@ -75,6 +73,36 @@ Status ReferenceBroadcast(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Share(members, call.recv, call.bytes()));
   const auto& from = blocks[static_cast<size_t>(call.root)];
   std::copy(from.begin(), from.end(), call.recv);
+  return Status();
+}
+
+Status ReferenceReduce(const Call& call, Members& members) {
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Share(members, call.send, call.bytes()));
+  if (members.rank == call.root) Reduce(call, blocks);
+  return Status();
+}
+
+Status ReferenceScatter(const Call& call, Members& members) {
+  const auto n = static_cast<size_t>(members.size);
+  const auto root = static_cast<size_t>(call.root);
+  std::vector<std::span<const std::byte>> mine(n);
+  for (size_t r = 0; members.rank == call.root && r < n; ++r) {
+    mine[r] = std::span(call.send + r * call.bytes(), call.bytes());
+  }
+  std::vector<uint64_t> expected(n, 0);
+  expected[root] = call.bytes();
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
+  std::copy(blocks[root].begin(), blocks[root].end(), call.recv);
+  return Status();
+}
+
+Status ReferenceReduceScatterV(const Call& call, Members& members) {
+  const auto n = static_cast<size_t>(members.size);
+  std::vector<std::span<const std::byte>> mine;
+  for (size_t r = 0; r < n; ++r) mine.emplace_back(call.send + call.send_at[r], call.send_bytes[r]);
+  const std::vector<uint64_t> expected(call.recv_bytes.begin(), call.recv_bytes.end());
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
+  Reduce(call, blocks);
   return Status();
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -245,15 +246,183 @@ Status CheckAllToAllV(Communicator& group, DeviceMemory& memory, const Case& c) 
   return Status();
 }
 
+// Elsewhere than at the root the output is a null pointer.
+Status CheckReduce(Communicator& group, DeviceMemory& memory, const Case& c, bool in_place) {
+  for (const int root : {0, group.size() - 1}) {
+    Array send(memory, c.dtype, c.count);
+    Array recv(memory, c.dtype, c.count);
+    for (uint64_t i = 0; i < c.count; ++i) send.Set(i, Fill(group.rank(), i, c.op));
+    Array& out = in_place ? send : recv;
+    const bool is_root = group.rank() == root;
+    NPUMESH_RETURN_IF_ERROR(group.Reduce(send.data(), is_root ? out.data() : nullptr, c.count,
+                                         c.dtype, c.op, root, "reduce"));
+    if (!is_root) {
+      ExpectElements(send, c.count, "reduce changed an input",
+                     [&](uint64_t i) { return Fill(group.rank(), i, c.op); });
+      continue;
+    }
+    ExpectElements(out, c.count, "reduce",
+                   [&](uint64_t i) { return Expected(group.size(), i, c.op); });
+  }
+  return Status();
+}
+
+Status CheckScatter(Communicator& group, DeviceMemory& memory, const Case& c, bool in_place) {
+  const uint64_t all = c.count * static_cast<uint64_t>(group.size());
+  const uint64_t first = c.count * static_cast<uint64_t>(group.rank());
+  for (const int root : {0, group.size() - 1}) {
+    const bool is_root = group.rank() == root;
+    Array send(memory, c.dtype, all);
+    Array recv(memory, c.dtype, c.count);
+    for (uint64_t i = 0; i < all; ++i) send.Set(i, Mark(root, i));
+    std::byte* out = in_place && is_root ? send.at(first) : recv.data();
+    NPUMESH_RETURN_IF_ERROR(
+        group.Scatter(is_root ? send.data() : nullptr, out, c.count, c.dtype, root, "scatter"));
+    if (out != recv.data()) std::memcpy(recv.data(), out, *BytesOf(c.dtype, c.count));
+    ExpectElements(recv, c.count, "scatter", [&](uint64_t i) { return Mark(root, first + i); });
+  }
+  return Status();
+}
+
+// Blocks of different sizes, some empty, for the V variants: rank r's has (r + count) % 4 * 5
+// elements, with a gap of one element behind it.
+struct UnevenBlocks {
+  std::vector<uint64_t> counts;
+  std::vector<uint64_t> at;
+  uint64_t end = 0;
+
+  UnevenBlocks(int ranks, uint64_t count) {
+    for (uint64_t r = 0; r < static_cast<uint64_t>(ranks); ++r) {
+      counts.push_back((r + count) % 4 * 5);
+      at.push_back(end);
+      end += counts.back() + 1;
+    }
+  }
+};
+
+Status CheckAllGatherV(Communicator& group, DeviceMemory& memory, const Case& c) {
+  const UnevenBlocks blocks(group.size(), c.count);
+  const uint64_t own = blocks.counts[static_cast<size_t>(group.rank())];
+  Array send(memory, c.dtype, own);
+  Array recv(memory, c.dtype, blocks.end);
+  for (uint64_t i = 0; i < own; ++i) send.Set(i, Mark(group.rank(), i));
+  for (uint64_t i = 0; i < blocks.end; ++i) recv.Set(i, 99);
+  NPUMESH_RETURN_IF_ERROR(group.AllGatherV(send.data(), own, recv.data(), blocks.counts, blocks.at,
+                                           c.dtype, "allgatherv"));
+  for (size_t r = 0; r < blocks.counts.size(); ++r) {
+    for (uint64_t i = 0; i < blocks.counts[r]; ++i) {
+      EXPECT_EQ(recv.Get(blocks.at[r] + i), Mark(static_cast<int>(r), i)) << "allgatherv";
+    }
+    EXPECT_EQ(recv.Get(blocks.at[r] + blocks.counts[r]), 99) << "allgatherv wrote into a gap";
+  }
+  return Status();
+}
+
+Status CheckReduceScatterV(Communicator& group, DeviceMemory& memory, const Case& c) {
+  const UnevenBlocks blocks(group.size(), c.count);
+  const auto me = static_cast<size_t>(group.rank());
+  Array send(memory, c.dtype, blocks.end);
+  Array recv(memory, c.dtype, blocks.counts[me]);
+  for (uint64_t i = 0; i < blocks.end; ++i) send.Set(i, Fill(group.rank(), i, c.op));
+  NPUMESH_RETURN_IF_ERROR(group.ReduceScatterV(send.data(), blocks.counts, blocks.at, recv.data(),
+                                               blocks.counts[me], c.dtype, c.op, "reducescatterv"));
+  ExpectElements(recv, blocks.counts[me], "reducescatterv",
+                 [&](uint64_t i) { return Expected(group.size(), blocks.at[me] + i, c.op); });
+  return Status();
+}
+
+// Rank s sends (2s + r + c) % 5 elements to rank r.
+Status CheckAllToAllVC(Communicator& group, DeviceMemory& memory, const Case& c) {
+  const auto n = static_cast<uint64_t>(group.size());
+  const auto me = static_cast<uint64_t>(group.rank());
+  const auto block = [&](uint64_t s, uint64_t r) { return (2 * s + r + c.count) % 5; };
+  std::vector<uint64_t> matrix;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  for (uint64_t s = 0; s < n; ++s) {
+    for (uint64_t r = 0; r < n; ++r) matrix.push_back(block(s, r));
+    sent += block(me, s);
+    received += block(s, me);
+  }
+  Array send(memory, c.dtype, sent);
+  Array recv(memory, c.dtype, received);
+  for (uint64_t i = 0; i < sent; ++i) send.Set(i, Mark(group.rank(), i));
+  NPUMESH_RETURN_IF_ERROR(
+      group.AllToAllVC(send.data(), matrix, recv.data(), c.dtype, "alltoallvc"));
+  uint64_t at = 0;
+  for (uint64_t s = 0; s < n; ++s) {
+    uint64_t from = 0;  // where rank s's block for this rank begins
+    for (uint64_t r = 0; r < me; ++r) from += block(s, r);
+    for (uint64_t i = 0; i < block(s, me); ++i) {
+      EXPECT_EQ(recv.Get(at++), Mark(static_cast<int>(s), from + i)) << "alltoallvc";
+    }
+  }
+  return Status();
+}
+
+// Along the ring, first the even ranks send; the third message is empty.
+Status CheckSendRecv(Communicator& group, DeviceMemory& memory, const Case& c) {
+  const int n = group.size();
+  if (n == 1) return Status();
+  const int right = (group.rank() + 1) % n;
+  const int left = (group.rank() + n - 1) % n;
+  for (const uint64_t count : {c.count, c.count / 2, uint64_t{0}}) {
+    Array send(memory, c.dtype, count);
+    Array recv(memory, c.dtype, count);
+    for (uint64_t i = 0; i < count; ++i) send.Set(i, Mark(group.rank(), i));
+    const auto give = [&] { return group.Send(send.data(), count, c.dtype, right, "send"); };
+    const auto take = [&] { return group.Recv(recv.data(), count, c.dtype, left, "recv"); };
+    const bool first = group.rank() % 2 == 0;
+    NPUMESH_RETURN_IF_ERROR(first ? give() : take());
+    NPUMESH_RETURN_IF_ERROR(first ? take() : give());
+    ExpectElements(recv, count, "recv", [&](uint64_t i) { return Mark(left, i); });
+  }
+  return Status();
+}
+
+// Everybody with everybody, itself included, listed in a different order by every rank.
+Status CheckBatchSendRecv(Communicator& group, DeviceMemory& memory, const Case& c) {
+  const int n = group.size();
+  const auto blocks = static_cast<uint64_t>(n);
+  Array send(memory, c.dtype, c.count * blocks);
+  Array recv(memory, c.dtype, c.count * blocks);
+  for (uint64_t i = 0; i < send.size(); ++i) send.Set(i, Mark(group.rank(), i));
+  std::vector<SendRecvItem> items;
+  for (int k = 0; k < n; ++k) {
+    const int peer = (group.rank() * 3 + k) % n;
+    const int other = (group.rank() * 2 + k) % n;
+    items.push_back({true, send.at(c.count * static_cast<uint64_t>(peer)), c.count, c.dtype, peer});
+    items.push_back(
+        {false, recv.at(c.count * static_cast<uint64_t>(other)), c.count, c.dtype, other});
+  }
+  if (group.rank() % 2 == 1) std::reverse(items.begin(), items.end());
+  NPUMESH_RETURN_IF_ERROR(group.BatchSendRecv(items, "batch"));
+  const uint64_t first = c.count * static_cast<uint64_t>(group.rank());
+  ExpectElements(recv, recv.size(), "batch", [&](uint64_t i) {
+    return Mark(static_cast<int>(i / c.count), first + i % c.count);
+  });
+  return Status();
+}
+
+Status CheckMessages(Communicator& group, DeviceMemory& memory, const Case& c) {
+  NPUMESH_RETURN_IF_ERROR(CheckSendRecv(group, memory, c));
+  return CheckBatchSendRecv(group, memory, c);
+}
+
 Status CheckCase(Communicator& group, DeviceMemory& memory, const Case& c) {
   for (const bool in_place : {false, true}) {
     NPUMESH_RETURN_IF_ERROR(CheckAllReduce(group, memory, c, in_place));
+    NPUMESH_RETURN_IF_ERROR(CheckReduce(group, memory, c, in_place));
+    NPUMESH_RETURN_IF_ERROR(CheckScatter(group, memory, c, in_place));
     NPUMESH_RETURN_IF_ERROR(CheckReduceScatter(group, memory, c, in_place));
     NPUMESH_RETURN_IF_ERROR(CheckAllGather(group, memory, c, in_place));
   }
   NPUMESH_RETURN_IF_ERROR(CheckBroadcast(group, memory, c));
   NPUMESH_RETURN_IF_ERROR(CheckAllToAll(group, memory, c));
   NPUMESH_RETURN_IF_ERROR(CheckAllToAllV(group, memory, c));
+  NPUMESH_RETURN_IF_ERROR(CheckAllToAllVC(group, memory, c));
+  NPUMESH_RETURN_IF_ERROR(CheckAllGatherV(group, memory, c));
+  NPUMESH_RETURN_IF_ERROR(CheckReduceScatterV(group, memory, c));
   return group.Barrier("barrier");
 }
 
@@ -269,9 +438,12 @@ Status CheckEverything(Communicator& group, DeviceMemory& memory) {
     for (const ReduceOp op : kOps) {
       NPUMESH_RETURN_IF_ERROR(CheckCase(group, memory, {dtype, op, 37}));
     }
+    NPUMESH_RETURN_IF_ERROR(CheckMessages(group, memory, {dtype, ReduceOp::kSum, 37}));
   }
   for (const uint64_t count : {0, 1, 15, 16, 17, 2048, 2049, 10007}) {
     NPUMESH_RETURN_IF_ERROR(CheckCase(group, memory, {DataType::kFloat, ReduceOp::kSum, count}));
+    NPUMESH_RETURN_IF_ERROR(
+        CheckMessages(group, memory, {DataType::kFloat, ReduceOp::kSum, count}));
   }
   return Status();
 }
@@ -280,7 +452,7 @@ Status CheckQuickly(Communicator& group, DeviceMemory& memory) {
   for (const uint64_t count : {1, 100, 3000}) {
     NPUMESH_RETURN_IF_ERROR(CheckCase(group, memory, {DataType::kFloat, ReduceOp::kSum, count}));
   }
-  return Status();
+  return CheckSendRecv(group, memory, {DataType::kFloat, ReduceOp::kSum, 100});
 }
 
 }  // namespace npumesh

@@ -43,13 +43,22 @@ TEST_P(Collectives, AreExact) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rings, Collectives,
-    ::testing::Values(Setting{"one", 1, "", {}}, Setting{"two", 2, "", {}},
-                      Setting{"three_direct", 3, "direct", {}}, Setting{"four", 4, "", {}},
-                      Setting{"four_mpi", 4, "mpi", {}},
-                      Setting{"three_reference", 3, "reference", {}},
-                      Setting{"uneven_nodes", 4, "", {3, 1}},
-                      Setting{"uneven_nodes_reference", 4, "reference", {1, 3}},
-                      Setting{"eight", 8, "", {}}),
+    ::testing::Values(
+        Setting{"one", 1, "", {}}, Setting{"two", 2, "", {}},
+        Setting{"three_direct", 3, "direct", {}}, Setting{"four", 4, "", {}},
+        Setting{"four_mpi", 4, "mpi", {}}, Setting{"three_reference", 3, "reference", {}},
+        Setting{"uneven_nodes", 4, "", {3, 1}}, Setting{"even_nodes", 4, "", {2, 2}},
+        Setting{"three_nodes", 6, "", {1, 3, 2}}, Setting{"uneven_nodes_mpi", 4, "mpi", {3, 1}},
+        Setting{"uneven_nodes_reference", 4, "reference", {1, 3}},
+        Setting{"two_ring", 2, "ring", {}}, Setting{"five_ring", 5, "ring", {}},
+        Setting{"uneven_nodes_ring", 4, "level0:NA;level1:ring", {3, 1}},
+        Setting{"two_halving", 2, "H-D_R", {}}, Setting{"five_halving", 5, "H-D_R", {}},
+        Setting{"seven_halving", 7, "H-D_R", {}}, Setting{"eight_halving", 8, "H-D_R", {}},
+        Setting{"nodes_halving", 4, "level0:NA;level1:H-D_R", {2, 2}},
+        Setting{"two_nhr", 2, "NHR", {}}, Setting{"five_nhr", 5, "NHR", {}},
+        Setting{"eight_nhr", 8, "NHR", {}},
+        Setting{"three_nodes_nhr", 6, "level0:NA;level1:NHR", {1, 3, 2}},
+        Setting{"eight", 8, "", {}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Communicator, SubgroupsOverlapAndReorder) {

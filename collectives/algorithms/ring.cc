@@ -1,0 +1,36 @@
+// Ring: n - 1 steps to the right neighbour, one block each. HCCL reference 4.3.
+#include "collectives/algorithms/steps.h"
+
+namespace npumesh {
+namespace {
+
+// Block b starts at position b + 1 and collects an operand at every position it passes; it ends at
+// position b.
+Status Reduce(const Circle& circle, const Blocks& blocks, const Combiner& combiner) {
+  const int me = circle.me();
+  std::vector<std::byte> incoming;
+  for (int step = 0; step + 1 < circle.size(); ++step) {
+    const std::span<std::byte> here = blocks.Of(circle.Wrap(me - step - 2));
+    incoming.resize(here.size());
+    NPUMESH_RETURN_IF_ERROR(circle.Step(circle.Wrap(me + 1), blocks.Of(circle.Wrap(me - step - 1)),
+                                        circle.Wrap(me - 1), incoming));
+    combiner(incoming, here);
+  }
+  return Status();
+}
+
+Status Gather(const Circle& circle, const Blocks& blocks) {
+  const int me = circle.me();
+  for (int step = 0; step + 1 < circle.size(); ++step) {
+    NPUMESH_RETURN_IF_ERROR(circle.Step(circle.Wrap(me + 1), blocks.Of(circle.Wrap(me - step)),
+                                        circle.Wrap(me - 1),
+                                        blocks.Of(circle.Wrap(me - step - 1))));
+  }
+  return Status();
+}
+
+}  // namespace
+
+const StepAlgorithm kRing = {Reduce, Gather};
+
+}  // namespace npumesh

@@ -1,0 +1,53 @@
+// Scatter.
+//
+//   direct        in the window every rank copies its block from the root. Reads and writes N.
+//   hierarchical  direct on the root's node, whose ranks also send the blocks of the others,
+//                 straight from the root's memory.
+#include <array>
+#include <cstring>
+
+#include "collectives/algorithms/algorithm.h"
+
+namespace npumesh {
+namespace {
+
+const std::byte* BlockAtRoot(const Call& call, const Members& members, int owner) {
+  return members.send_of(call.root) + static_cast<uint64_t>(owner) * call.bytes();
+}
+
+Status Direct(const Call& call, Members& members) {
+  const std::byte* block = BlockAtRoot(call, members, members.rank);
+  if (block != call.recv && call.count != 0) std::memmove(call.recv, block, call.bytes());
+  return Status();
+}
+
+Status Hierarchical(const Call& call, Members& members) {
+  const Layers& layers = *members.layers;
+  const auto root_node = static_cast<size_t>(layers.node_of[static_cast<size_t>(call.root)]);
+  Mail mail(members);
+  if (!layers.is_near(call.root)) {
+    mail.Receive(layers.Counterpart(members.rank, root_node), call.recv, call.bytes());
+    return mail.Deliver();
+  }
+  for (int r = 0; r < members.size; ++r) {
+    if (layers.is_near(r) || layers.Counterpart(r, root_node) != members.rank) continue;
+    mail.Send(r, BlockAtRoot(call, members, r), call.bytes());
+  }
+  NPUMESH_RETURN_IF_ERROR(mail.Deliver());
+  return Direct(call, members);
+}
+
+constexpr std::array<Algorithm, 4> kTable = {{
+    {"direct", UnlessInWindow, Direct},
+    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"mpi", NoObjection, MpiScatter},
+    {"reference", NoObjection, ReferenceScatter},
+}};
+
+}  // namespace
+
+std::span<const Algorithm> ScatterTable() {
+  return kTable;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,168 @@
+#include "collectives/algorithms/selection.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace npumesh {
+namespace {
+
+constexpr std::array<std::string_view, 7> kNames = {
+    "allgather", "reducescatter", "allreduce", "broadcast", "reduce", "scatter", "alltoall"};
+
+constexpr std::array<std::string_view, 8> kRows = {"small", "direct", "hierarchical", "mpi",
+                                                   "ring",  "H-D_R",  "NHR",          "reference"};
+
+// A name of the vendor's and the row that it means here; empty: none.
+struct LevelName {
+  std::string_view name;
+  std::string_view row;
+};
+constexpr std::array<LevelName, 1> kLevel0 = {{{"NA", ""}}};
+constexpr std::array<LevelName, 9> kLevel1 = {{{"NA", ""},
+                                               {"ring", "ring"},
+                                               {"H-D_R", "H-D_R"},
+                                               {"NHR", "NHR"},
+                                               {"NHR_V1", "NHR"},
+                                               {"NB", ""},
+                                               {"AHC", ""},
+                                               {"pipeline", ""},
+                                               {"pairwise", ""}}};
+constexpr std::array<LevelName, 6> kLevel2 = {
+    {{"NA", ""}, {"ring", ""}, {"H-D_R", ""}, {"NHR", ""}, {"NB", ""}, {"pipeline", ""}}};
+
+std::span<const LevelName> LevelNames(char digit) {
+  switch (digit) {
+    case '0':
+      return kLevel0;
+    case '1':
+      return kLevel1;
+    case '2':
+      return kLevel2;
+    default:
+      return {};
+  }
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string NamesOf(std::span<const LevelName> names) {
+  std::string text;
+  for (const LevelName& entry : names) fmt::format_to(std::back_inserter(text), " {}", entry.name);
+  return text;
+}
+
+std::optional<size_t> OperatorOf(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllGatherV:
+      return 0;
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kReduceScatterV:
+      return 1;
+    case CollectiveKind::kAllReduce:
+      return 2;
+    case CollectiveKind::kBroadcast:
+      return 3;
+    case CollectiveKind::kReduce:
+      return 4;
+    case CollectiveKind::kScatter:
+      return 5;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kAllToAllV:
+    case CollectiveKind::kAllToAllVC:
+      return 6;
+    case CollectiveKind::kBarrier:
+    case CollectiveKind::kSendRecv:
+    case CollectiveKind::kNone:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Selection::Choice> Selection::ParseChoice(std::string_view text) {
+  Choice choice;
+  if (text.find(':') == std::string_view::npos) {
+    if (std::find(kRows.begin(), kRows.end(), text) == kRows.end()) {
+      return Error(Code::kInvalidArgument,
+                   "\"{}\" is no algorithm; expected {}, or levels as in "
+                   "\"level0:NA;level1:ring\"",
+                   text, fmt::join(kRows, ", "));
+    }
+    choice.row = text;
+    return choice;
+  }
+  std::string seen;
+  for (const std::string_view level : Split(text, ';')) {
+    const bool named = level.size() > 7 && level.starts_with("level") && level[6] == ':';
+    const std::span<const LevelName> names = LevelNames(named ? level[5] : ' ');
+    if (names.empty()) {
+      return Error(Code::kInvalidArgument,
+                   "\"{}\" is no level; expected level0:, level1: or level2: and a name", level);
+    }
+    if (seen.find(level[5]) != std::string::npos) {
+      return Error(Code::kInvalidArgument, "level{} stands twice", level[5]);
+    }
+    seen += level[5];
+    const std::string_view name = level.substr(7);
+    const auto it = std::find_if(names.begin(), names.end(),
+                                 [&](const LevelName& entry) { return entry.name == name; });
+    if (it == names.end()) {
+      return Error(Code::kInvalidArgument, "level{} is \"{}\"; expected one of{}", level[5], name,
+                   NamesOf(names));
+    }
+    if (level[5] == '1') choice.level1_row = it->row;
+  }
+  return choice;
+}
+
+Result<Selection> Selection::Parse(std::string_view text, std::string_view source) {
+  Selection selection;
+  if (text.empty()) return selection;
+  const auto where = [&](const Status& status) {
+    return status.WithContext(fmt::format("{}=\"{}\"", source, text));
+  };
+  if (text.find('=') == std::string_view::npos) {
+    Result<Choice> choice = ParseChoice(text);
+    if (!choice.ok()) return where(choice.status());
+    selection.choices_.fill(*choice);
+    return selection;
+  }
+  std::array<bool, kOperators> seen{};
+  for (const std::string_view part : Split(text, '/')) {
+    const size_t equals = part.find('=');
+    const auto name = std::find(kNames.begin(), kNames.end(), part.substr(0, equals));
+    if (equals == std::string_view::npos || name == kNames.end()) {
+      return where(Error(Code::kInvalidArgument,
+                         "\"{}\": expected an operator ({}), \"=\" and its algorithm", part,
+                         fmt::join(kNames, ", ")));
+    }
+    const auto index = static_cast<size_t>(name - kNames.begin());
+    if (seen[index]) return where(Error(Code::kInvalidArgument, "{} stands twice", *name));
+    seen[index] = true;
+    Result<Choice> choice = ParseChoice(part.substr(equals + 1));
+    if (!choice.ok()) return where(choice.status());
+    selection.choices_[index] = *std::move(choice);
+  }
+  return selection;
+}
+
+std::string_view Selection::RowFor(CollectiveKind kind, bool several_nodes) const {
+  const std::optional<size_t> index = OperatorOf(kind);
+  if (!index) return "";
+  const Choice& choice = choices_[*index];
+  return several_nodes && !choice.level1_row.empty() ? choice.level1_row : choice.row;
+}
+
+}  // namespace npumesh

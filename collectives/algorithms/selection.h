@@ -1,0 +1,47 @@
+// Selection: what HCCL_ALGO asks for. HCCL reference 3.1 and 4.2.
+//
+//   value  = choice | operator "=" choice { "/" operator "=" choice }
+//   choice = row | level { ";" level }          level = "level" digit ":" name
+//
+// `operator` is allgather, reducescatter, allreduce, broadcast, reduce, scatter or alltoall; the V
+// variants follow. `row` is a name from the tables (direct, ring, mpi, ...) and holds everywhere.
+// `level0` is NA: inside a node there is nothing to choose. `level1` speaks of groups on several
+// nodes, `level2` of super pods, which npumesh does not have. A name of the vendor's that npumesh
+// has no row for, or that an operator does not have, leaves the choice to the table.
+//
+// Thread-safety: immutable after construction.
+#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_SELECTION_H_
+#define NPUMESH_COLLECTIVES_ALGORITHMS_SELECTION_H_
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "collectives/contract/request.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+class Selection {
+ public:
+  // `source` is where the text comes from, for messages ("HCCL_ALGO"). kInvalidArgument names
+  // value, source and what is accepted.
+  static Result<Selection> Parse(std::string_view text, std::string_view source);
+
+  // The row to prefer; empty: no wish. `several_nodes`: where the members of the group are.
+  std::string_view RowFor(CollectiveKind kind, bool several_nodes) const;
+
+ private:
+  struct Choice {
+    std::string row;         // for every group
+    std::string level1_row;  // for groups on several nodes
+  };
+  static constexpr size_t kOperators = 7;
+  static Result<Choice> ParseChoice(std::string_view text);
+
+  std::array<Choice, kOperators> choices_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_SELECTION_H_

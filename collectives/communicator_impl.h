@@ -1,0 +1,54 @@
+// What communicator.cc and the files of its calls share.
+#ifndef NPUMESH_COLLECTIVES_COMMUNICATOR_IMPL_H_
+#define NPUMESH_COLLECTIVES_COMMUNICATOR_IMPL_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/layers.h"
+#include "collectives/algorithms/point_to_point.h"
+#include "collectives/algorithms/selection.h"
+#include "collectives/communicator.h"
+
+namespace npumesh {
+
+struct Communicator::Impl {
+  World& world;
+  DeviceMemory& memory;
+  std::string name;
+  std::vector<int> world_ranks;
+  int rank = 0;
+  int tag = 0;  // first of kTagsOfGroup
+  Selection selection;
+  std::unique_ptr<Meeting> meeting;
+  bool several_nodes = false;
+  std::unique_ptr<Layers> layers;                     // null in one node
+  std::map<std::pair<int, bool>, uint64_t> messages;  // so far, by peer and direction
+  std::vector<std::byte> scratch = std::vector<std::byte>(kSmallBytes);
+  Status broken;  // the first error; everything after it fails with it
+  Totals totals;
+
+  int size() const { return static_cast<int>(world_ranks.size()); }
+  Deadline ExecDeadline() const;
+
+  // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
+  Status Run(const Call& call, std::string_view node, const std::string& complaint = {});
+  // Messages with peers, all at the same time.
+  Status RunMessages(std::span<const SendRecvItem> items, std::string_view node);
+
+ private:
+  Status Perform(const Call& call, std::string_view node, const std::string& complaint);
+  Status MeetAndRun(const Algorithm& algorithm, const Call& call, const Request& request,
+                    const Buffers& buffers);
+  Status PerformMessages(std::span<const SendRecvItem> items, std::string_view node);
+  Status CheckItems(std::span<const SendRecvItem> items) const;
+  Half HalfOf(const SendRecvItem& item);
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_COMMUNICATOR_IMPL_H_

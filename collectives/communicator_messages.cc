@@ -1,0 +1,131 @@
+// Send, Recv and BatchSendRecv of Communicator.
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "collectives/communicator_impl.h"
+#include "collectives/extent.h"
+
+namespace npumesh {
+namespace {
+
+// Data that a rank sends to itself.
+Status Keep(const SendRecvItem& from, const SendRecvItem& to, const DeviceMemory& memory) {
+  const uint64_t bytes = BytesOf(from.dtype, from.count).value_or(kTooManyBytes);
+  if (bytes == 0) return Status();
+  if (!memory.Contains(from.buffer, bytes) || !memory.Contains(to.buffer, bytes)) {
+    return Error(Code::kInvalidArgument, "a buffer of {} bytes is not in this rank's HBM", bytes);
+  }
+  std::memmove(to.buffer, from.buffer, bytes);
+  return Status();
+}
+
+const SendRecvItem* Find(std::span<const SendRecvItem> items, int peer, bool sends) {
+  for (const SendRecvItem& item : items) {
+    if (item.peer == peer && item.sends == sends) return &item;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status Communicator::Send(const void* buffer, uint64_t count, DataType dtype, int peer,
+                          std::string_view node) {
+  const SendRecvItem item{true, const_cast<void*>(buffer), count, dtype, peer};
+  return impl_->RunMessages(std::span(&item, 1), node);
+}
+
+Status Communicator::Recv(void* buffer, uint64_t count, DataType dtype, int peer,
+                          std::string_view node) {
+  const SendRecvItem item{false, buffer, count, dtype, peer};
+  return impl_->RunMessages(std::span(&item, 1), node);
+}
+
+Status Communicator::BatchSendRecv(std::span<const SendRecvItem> items, std::string_view node) {
+  return impl_->RunMessages(items, node);
+}
+
+Status Communicator::Impl::RunMessages(std::span<const SendRecvItem> items, std::string_view node) {
+  NPUMESH_RETURN_IF_ERROR(broken);
+  const auto start = SteadyClock::now();
+  broken = PerformMessages(items, node);
+  totals.seconds += std::chrono::duration<double>(SteadyClock::now() - start).count();
+  totals.calls += 1;
+  for (const SendRecvItem& item : items) {
+    if (broken.ok() && item.sends) totals.bytes += *BytesOf(item.dtype, item.count);
+  }
+  return broken;
+}
+
+// Every message has a thread of its own, so none can keep another from coming; what they wait for
+// is the transport's business.
+Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
+                                           std::string_view node) {
+  const auto where = [&](const Status& status) {
+    return status.WithContext(fmt::format("send/recv \"{}\" (group {})", node, name));
+  };
+  NPUMESH_RETURN_IF_ERROR(where(CheckItems(items)));
+  std::vector<Half> halves;
+  for (const SendRecvItem& item : items) {
+    if (item.peer != rank) {
+      halves.push_back(HalfOf(item));
+    } else if (item.sends) {
+      NPUMESH_RETURN_IF_ERROR(where(Keep(item, *Find(items, rank, false), memory)));
+    }
+  }
+  const Post post{world, memory, name, tag, ExecDeadline()};
+  std::vector<Status> statuses(halves.size());
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < halves.size(); ++i) {
+      others.emplace_back([&, i] { statuses[i] = CarryOut(halves[i], post); });
+    }
+    if (!halves.empty()) statuses[0] = CarryOut(halves[0], post);
+  }
+  for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(where(status));
+  return Status();
+}
+
+Status Communicator::Impl::CheckItems(std::span<const SendRecvItem> items) const {
+  std::set<std::pair<int, bool>> seen;
+  for (const SendRecvItem& item : items) {
+    if (item.peer < 0 || item.peer >= size()) {
+      return Error(Code::kInvalidArgument, "peer {} is outside the group of {}", item.peer, size());
+    }
+    if (!seen.emplace(item.peer, item.sends).second) {
+      return Error(Code::kInvalidArgument, "two items {} rank {}; one call takes one",
+                   item.sends ? "send to" : "receive from", item.peer);
+    }
+    if (item.peer != rank) continue;
+    const SendRecvItem* other = Find(items, rank, !item.sends);
+    if (other == nullptr || other->count != item.count || other->dtype != item.dtype) {
+      return Error(Code::kInvalidArgument,
+                   "rank {} {} itself {}[{}] without the counterpart in the same call", rank,
+                   item.sends ? "sends" : "receives from", Name(item.dtype), item.count);
+    }
+  }
+  return Status();
+}
+
+// Numbers the message; both sides count alike.
+Half Communicator::Impl::HalfOf(const SendRecvItem& item) {
+  Half half;
+  half.sends = item.sends;
+  half.peer = world_ranks[static_cast<size_t>(item.peer)];
+  half.data = static_cast<std::byte*>(item.buffer);
+  half.bytes = BytesOf(item.dtype, item.count).value_or(kTooManyBytes);
+  half.request.kind = CollectiveKind::kSendRecv;
+  half.request.dtype = static_cast<int32_t>(item.dtype);
+  half.request.root = 0;
+  half.request.count = item.count;
+  half.request.sequence = ++messages[{item.peer, item.sends}];
+  if (BitsOf(item.dtype) % 8 != 0 || BitsOf(item.dtype) == 0) {
+    half.request.set_refusal(fmt::format("dtype {} cannot travel", Name(item.dtype)));
+  } else if (half.bytes != 0 && !memory.Contains(half.data, half.bytes)) {
+    half.request.set_refusal(fmt::format("its {} buffer of {} bytes is not in its HBM",
+                                         item.sends ? "send" : "receive", half.bytes));
+  }
+  return half;
+}
+
+}  // namespace npumesh
