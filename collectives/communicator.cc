@@ -118,11 +118,19 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node,
   request.root = call.root;
   request.count = call.count;
   request.set_node(node);
+  const Facts facts{call.kind,          size(),           meeting->in_window(), call.bytes(),
+                    Reduces(call.kind), layers != nullptr};
+  const Algorithm& algorithm =
+      Choose(call.kind, facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
+  const bool eager = algorithm.travel == Travel::kEager;
   Buffers buffers;
+  std::span<const std::byte> data;
   const Status refusal = complaint.empty() ? Refuse(call, rank, size(), memory)
                                            : Error(Code::kInvalidArgument, "{}", complaint);
   if (!refusal.ok()) {
     request.set_refusal(refusal.message());
+  } else if (eager) {
+    data = EagerData(call, rank, size());
   } else {
     const Extent extent = ExtentOf(call, rank, size());
     if (extent.send != 0) buffers.send_offset = memory.OffsetOf(call.send);
@@ -131,33 +139,30 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node,
     buffers.send_at = call.send_at;
     buffers.recv_bytes = call.recv_bytes;
   }
-  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers, {}));
-
-  const Facts facts{size(), meeting->in_window(), call.bytes(), Reduces(call.kind),
-                    layers != nullptr};
-  const Algorithm& algorithm =
-      Choose(call.kind, facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
+  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers, data));
   return MeetAndRun(algorithm, call, request, buffers);
 }
 
 Status Communicator::Impl::MeetAndRun(const Algorithm& algorithm, const Call& call,
                                       const Request& request, const Buffers& buffers) {
-  Members members{rank,        size(),  world,          memory, *meeting,
-                  world_ranks, scratch, ExecDeadline(), tag,    layers.get()};
+  Members members{rank,        size(),         world, memory,      *meeting,
+                  world_ranks, ExecDeadline(), tag,   layers.get()};
   const auto who = [&](Status status) {
     return status.WithContext(fmt::format("{} \"{}\" (group {}, call {}, {})", Name(call.kind),
                                           request.node, name, meeting->sequence(), algorithm.name));
   };
   if (algorithm.meets_in_nodes) {
     const NearBlocks near(buffers, layers->neighbours());
-    NPUMESH_RETURN_IF_ERROR(
-        layers->meeting->Arrive(request, {buffers.send_offset, buffers.recv_offset, near.send_bytes,
-                                          near.send_at, near.recv_bytes}));
+    NPUMESH_RETURN_IF_ERROR(layers->meeting->Arrive(
+        request,
+        {buffers.send_offset, buffers.recv_offset, near.send_bytes, near.send_at, near.recv_bytes},
+        {}));
   }
   NPUMESH_RETURN_IF_ERROR(who(algorithm.run(call, members)));
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(layers->meeting->Depart());
-  NPUMESH_RETURN_IF_ERROR(meeting->Depart());
-  return algorithm.finish ? who(algorithm.finish(call, members)) : Status();
+  if (algorithm.travel == Travel::kInBuffers) return meeting->Depart();
+  meeting->Pass();
+  return Status();
 }
 
 }  // namespace npumesh

@@ -28,7 +28,6 @@ struct Communicator::Impl {
   bool several_nodes = false;
   std::unique_ptr<Layers> layers;                     // null in one node
   std::map<std::pair<int, bool>, uint64_t> messages;  // so far, by peer and direction
-  std::vector<std::byte> scratch = std::vector<std::byte>(kSmallBytes);
   Status broken;  // the first error; everything after it fails with it
   Totals totals;
 

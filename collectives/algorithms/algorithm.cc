@@ -71,6 +71,32 @@ std::string_view UnlessLayered(const Facts& facts) {
   return facts.layered ? "" : "the ranks are not nodes that share memory inside";
 }
 
+namespace {
+
+// Bytes of every rank's eager data; those of a broadcast are the root's alone.
+uint64_t EagerBytes(CollectiveKind kind, uint64_t bytes, int size) {
+  const bool block_for_each =
+      kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll;
+  return block_for_each ? bytes * static_cast<uint64_t>(size) : bytes;
+}
+
+}  // namespace
+
+std::string_view UnlessEager(const Facts& facts) {
+  if (!facts.in_window) return UnlessInWindow(facts);
+  if (facts.kind == CollectiveKind::kAllToAllV || facts.kind == CollectiveKind::kAllToAllVC) {
+    return "blocks of different sizes";
+  }
+  const bool fits = facts.bytes <= Meeting::kEagerBytes &&
+                    EagerBytes(facts.kind, facts.bytes, facts.size) <= Meeting::kEagerBytes;
+  return fits ? "" : "more than 8 KiB";
+}
+
+std::span<const std::byte> EagerData(const Call& call, int rank, int size) {
+  if (call.kind == CollectiveKind::kBroadcast && rank != call.root) return {};
+  return {call.send, EagerBytes(call.kind, call.bytes(), size)};
+}
+
 Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {
   const uint64_t line = std::max<uint64_t>(1, 64 / element_bytes);
   const uint64_t lines = (count + line - 1) / line;

@@ -37,11 +37,12 @@ struct Call {
   // oneself is received from oneself. Empty for the others.
   std::span<const uint64_t> send_bytes, send_at, recv_bytes, recv_at;
 
-  uint64_t bytes() const { return *BytesOf(dtype, count); }
+  uint64_t bytes() const { return BytesOf(dtype, count).value_or(0); }
 };
 
 // What is equal on all ranks.
 struct Facts {
+  CollectiveKind kind = CollectiveKind::kNone;
   int size = 1;
   bool in_window = false;  // all members share memory
   uint64_t bytes = 0;      // Call::bytes()
@@ -49,8 +50,10 @@ struct Facts {
   bool layered = false;    // the members are on several nodes and share memory in each
 };
 
-// Largest message of the `small` rows.
-inline constexpr uint64_t kSmallBytes = 8192;
+// How the data of an algorithm travel. Eager data are copied into the meeting's slots, so the call
+// has one synchronisation; otherwise ranks touch each other's buffers, and nobody leaves before
+// all.
+enum class Travel : uint8_t { kInBuffers, kEager };
 
 // The group, as an algorithm sees it between Arrive and Depart.
 struct Members {
@@ -60,7 +63,6 @@ struct Members {
   DeviceMemory& memory;
   Meeting& meeting;
   const std::vector<int>& world_ranks;
-  std::vector<std::byte>& scratch;  // kSmallBytes, kept between run and finish
   Deadline deadline;
   int tag = 0;               // of this group's messages
   Layers* layers = nullptr;  // null unless Facts::layered
@@ -87,9 +89,9 @@ struct Members {
 
 struct Algorithm {
   std::string_view name;
-  std::string_view (*why_not)(const Facts&);          // empty: no objection
-  Status (*run)(const Call&, Members&);               // between Arrive and Depart
-  Status (*finish)(const Call&, Members&) = nullptr;  // after Depart; null: nothing left to do
+  std::string_view (*why_not)(const Facts&);  // empty: no objection
+  Status (*run)(const Call&, Members&);       // between Arrive and Depart (Pass, when eager)
+  Travel travel = Travel::kInBuffers;
   bool meets_in_nodes = false;  // `run` stands between Arrive and Depart of each node's meeting too
 };
 
@@ -118,6 +120,11 @@ std::span<const Algorithm> BarrierTable();
 std::string_view NoObjection(const Facts&);
 std::string_view UnlessInWindow(const Facts& facts);
 std::string_view UnlessLayered(const Facts& facts);
+// For the rows whose data travel eagerly: every rank's share must fit into a slot.
+std::string_view UnlessEager(const Facts& facts);
+
+// What this rank contributes to an eager row.
+std::span<const std::byte> EagerData(const Call& call, int rank, int size);
 
 // MPI's own collective (Transport::Group): reference in speed, fallback across nodes.
 Status MpiAllReduce(const Call&, Members&);

@@ -1,5 +1,8 @@
 // AllGather and AllGatherV.
 //
+//   small         every rank copies its block into its slot, and all slots into its output. Reads
+//   n*N,
+//                 writes (n+1)*N a rank; one synchronisation.
 //   direct        in the window every rank copies every block from its owner, starting with its
 //                 right neighbour's so that the ranks do not all read the same one. Reads and
 //                 writes all blocks a rank.
@@ -30,6 +33,14 @@ void Fetch(const Call& call, const Members& members, int owner) {
   if (source != block && bytes != 0) std::memmove(block, source, bytes);
 }
 
+Status Small(const Call& call, Members& members) {
+  const uint64_t bytes = call.bytes();
+  for (int r = 0; r < members.size && bytes != 0; ++r) {
+    std::memcpy(call.recv + static_cast<uint64_t>(r) * bytes, members.meeting.eager(r), bytes);
+  }
+  return Status();
+}
+
 Status Direct(const Call& call, Members& members) {
   for (int k = 0; k < members.size; ++k) Fetch(call, members, (members.rank + k) % members.size);
   return Status();
@@ -42,9 +53,10 @@ Status Hierarchical(const Call& call, Members& members) {
       [&](int r) { return PlaceOf(call, r); }, call.recv);
 }
 
-constexpr std::array<Algorithm, 7> kTable = {{
+constexpr std::array<Algorithm, 8> kTable = {{
+    {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllGather},
     {"ring", NoObjection, RingAllGather},
     {"H-D_R", NoObjection, HalvingDoublingAllGather},
@@ -55,7 +67,7 @@ constexpr std::array<Algorithm, 7> kTable = {{
 // Every rank sends the same block to everybody, which is what these rows make of the arrays.
 constexpr std::array<Algorithm, 4> kTableV = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};

@@ -1,7 +1,7 @@
 // AllReduce.
 //
-//   small         everybody reduces everything into a buffer of its own and copies it over its
-//                 output when all have read (outputs may be inputs). Reads n*N, writes 2N a rank.
+//   small         everybody copies its input into its slot and reduces all slots into its output.
+//                 Reads n*N, writes 2N a rank; one synchronisation.
 //   direct        rank r reduces slice r of all inputs in rank order and stores it straight into
 //                 all outputs. Reads N, writes N a rank, one pass, nothing is stored twice.
 //   hierarchical  direct, with messages for what lies on other nodes: operands come to the owner of
@@ -15,22 +15,11 @@
 namespace npumesh {
 namespace {
 
-std::string_view UnlessSmall(const Facts& facts) {
-  if (!facts.in_window) return UnlessInWindow(facts);
-  if (facts.bytes > kSmallBytes) return "more than 8 KiB";
-  return "";
-}
-
 Status Small(const Call& call, Members& members) {
   std::vector<const void*> inputs;
-  for (int r = 0; r < members.size; ++r) inputs.push_back(members.send_of(r));
-  void* output = members.scratch.data();
+  for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r));
+  void* output = call.recv;
   FindReduce(call.dtype, call.op)(inputs.data(), members.size, &output, 1, call.count, false);
-  return Status();
-}
-
-Status CopyBack(const Call& call, Members& members) {
-  std::memcpy(call.recv, members.scratch.data(), call.bytes());
   return Status();
 }
 
@@ -76,9 +65,9 @@ Status Hierarchical(const Call& call, Members& members) {
 }
 
 constexpr std::array<Algorithm, 8> kTable = {{
-    {"small", UnlessSmall, Small, CopyBack},
+    {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllReduce},
     {"ring", NoObjection, RingAllReduce},
     {"H-D_R", NoObjection, HalvingDoublingAllReduce},

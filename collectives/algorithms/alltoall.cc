@@ -1,5 +1,8 @@
 // AllToAll, AllToAllV and AllToAllVC.
 //
+//   small         AllToAll only: every rank copies its blocks into its slot and fetches its own
+//   from
+//                 all slots; one synchronisation.
 //   direct        in the window every rank fetches its block from each member, whose meeting line
 //                 says where it lies. Reads and writes what it receives.
 //   hierarchical  the same in the node; blocks between nodes go straight from rank to rank.
@@ -15,6 +18,16 @@ void Fetch(const Call& call, const Members& members, int peer) {
   const uint64_t bytes = call.recv_bytes[static_cast<size_t>(peer)];
   if (bytes == 0) return;
   std::memcpy(call.recv + call.recv_at[static_cast<size_t>(peer)], members.block_of(peer), bytes);
+}
+
+Status Small(const Call& call, Members& members) {
+  const uint64_t bytes = call.bytes();
+  const uint64_t mine = static_cast<uint64_t>(members.rank) * bytes;
+  for (int r = 0; r < members.size && bytes != 0; ++r) {
+    std::memcpy(call.recv + static_cast<uint64_t>(r) * bytes, members.meeting.eager(r) + mine,
+                bytes);
+  }
+  return Status();
 }
 
 Status Direct(const Call& call, Members& members) {
@@ -35,9 +48,10 @@ Status Hierarchical(const Call& call, Members& members) {
   return Status();
 }
 
-constexpr std::array<Algorithm, 4> kTable = {{
+constexpr std::array<Algorithm, 5> kTable = {{
+    {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};

@@ -1,4 +1,4 @@
-// Barrier: in the window meeting and leaving is all there is to it.
+// Barrier: in the window meeting is all there is to it.
 #include <array>
 
 #include "collectives/algorithms/algorithm.h"
@@ -11,7 +11,7 @@ Status Meet(const Call&, Members&) {
 }
 
 constexpr std::array<Algorithm, 2> kTable = {{
-    {"direct", UnlessInWindow, Meet},
+    {"direct", UnlessInWindow, Meet, Travel::kEager},
     {"mpi", NoObjection, MpiBarrier},
 }};
 

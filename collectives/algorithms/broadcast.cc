@@ -1,5 +1,7 @@
 // Broadcast.
 //
+//   small         the root copies its data into its slot, the others from there; one
+//                 synchronisation.
 //   direct        in the window everybody copies from the root. Reads and writes N a rank, none at
 //                 the root.
 //   hierarchical  direct on the root's node, whose ranks also send one slice each to the other
@@ -13,6 +15,13 @@
 
 namespace npumesh {
 namespace {
+
+Status Small(const Call& call, Members& members) {
+  if (members.rank != call.root && call.count != 0) {
+    std::memcpy(call.recv, members.meeting.eager(call.root), call.bytes());
+  }
+  return Status();
+}
 
 Status Direct(const Call& call, Members& members) {
   if (members.rank != call.root && call.count != 0) {
@@ -41,9 +50,10 @@ Status Hierarchical(const Call& call, Members& members) {
       [&](int r) { return slice(r).begin * width; }, call.recv);
 }
 
-constexpr std::array<Algorithm, 6> kTable = {{
+constexpr std::array<Algorithm, 7> kTable = {{
+    {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiBroadcast},
     {"H-D_R", NoObjection, TreeBroadcast},
     {"NHR", NoObjection, NonuniformRingBroadcast},

@@ -51,7 +51,7 @@ Status Hierarchical(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 4> kTable = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduce},
     {"reference", NoObjection, ReferenceReduce},
 }};

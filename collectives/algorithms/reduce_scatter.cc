@@ -1,5 +1,8 @@
 // ReduceScatter and ReduceScatterV.
 //
+//   small         every rank copies its input into its slot and reduces its block of all slots.
+//   Reads
+//                 n*N, writes (n+1)*N a rank; one synchronisation.
 //   direct        in the window rank r reduces block r of all inputs in rank order. Reads n*N,
 //                 writes N a rank.
 //   hierarchical  the same; blocks of ranks on other nodes come as messages.
@@ -36,6 +39,14 @@ void Reduce(const Call& call, const std::vector<const void*>& inputs, std::byte*
                                   stream);
 }
 
+Status Small(const Call& call, Members& members) {
+  const uint64_t at = static_cast<uint64_t>(members.rank) * call.bytes();
+  std::vector<const void*> inputs;
+  for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r) + at);
+  Reduce(call, inputs, call.recv, call.count, false);
+  return Status();
+}
+
 Status Direct(const Call& call, Members& members) {
   std::vector<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(BlockIn(call, members, r));
@@ -59,9 +70,10 @@ Status Hierarchical(const Call& call, Members& members) {
                         });
 }
 
-constexpr std::array<Algorithm, 7> kTable = {{
+constexpr std::array<Algorithm, 8> kTable = {{
+    {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatter},
     {"ring", NoObjection, RingReduceScatter},
     {"H-D_R", NoObjection, HalvingDoublingReduceScatter},
@@ -71,7 +83,7 @@ constexpr std::array<Algorithm, 7> kTable = {{
 
 constexpr std::array<Algorithm, 4> kTableV = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, nullptr, true},
+    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatterV},
     {"reference", NoObjection, ReferenceReduceScatterV},
 }};

@@ -144,13 +144,13 @@ TEST(Slices, CoverEverythingOnceInWholeLines) {
 }
 
 TEST(Choose, TakesTheFirstRowWithoutObjection) {
-  const Facts near{4, true, 1024, true};
-  const Facts far{4, false, 1024, true};
+  const Facts near{CollectiveKind::kAllReduce, 4, true, 1024, true};
+  const Facts far{CollectiveKind::kAllReduce, 4, false, 1024, true};
   EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "", false).name, "small");
   EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "mpi", false).name, "mpi");
   EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "", false).name, "mpi");
   EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "direct", false).name, "mpi");
-  EXPECT_EQ(Choose(CollectiveKind::kBroadcast, near, "no such row", false).name, "direct");
+  EXPECT_EQ(Choose(CollectiveKind::kBroadcast, near, "no such row", false).name, "small");
 }
 
 }  // namespace
