@@ -1,6 +1,7 @@
 // The `mpi` rows: the collective of the MPI library itself, on the same buffers. What PlainGroup
 // lacks is made of the collective that moves the same bytes.
 #include <algorithm>
+#include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
 
@@ -44,25 +45,41 @@ Status MpiAllToAll(const Call& call, Members& members) {
                           call.recv_at, members.deadline);
 }
 
+// Through a buffer on every rank: MPI libraries choose an algorithm by whether a call is in place,
+// which only the root can know here.
 Status MpiReduce(const Call& call, Members& members) {
-  if (members.rank == call.root) return MpiAllReduce(call, members);
-  std::vector<std::byte> unused(call.bytes());
+  std::vector<std::byte> result(call.bytes());
   Call mine = call;
-  mine.recv = unused.data();
-  return MpiAllReduce(mine, members);
+  mine.recv = result.data();
+  NPUMESH_RETURN_IF_ERROR(MpiAllReduce(mine, members));
+  if (members.rank == call.root) std::copy(result.begin(), result.end(), call.recv);
+  return Status();
 }
 
+// The root's own block does not travel. Where nothing arrives MPI gets a buffer of its own, because
+// it takes equal pointers for a call in place.
 Status MpiScatter(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
   const auto n = static_cast<size_t>(members.size);
-  const bool is_root = members.rank == call.root;
-  std::vector<uint64_t> send_bytes(n, is_root ? call.bytes() : 0);
-  std::vector<uint64_t> send_at(n, 0);
-  for (size_t r = 0; is_root && r < n; ++r) send_at[r] = r * call.bytes();
-  std::vector<uint64_t> recv_bytes(n, 0);
-  recv_bytes[static_cast<size_t>(call.root)] = call.bytes();
-  return group->AllToAllV(call.send, send_bytes, send_at, call.recv, recv_bytes,
-                          std::vector<uint64_t>(n, 0), members.deadline);
+  const auto root = static_cast<size_t>(call.root);
+  const std::vector<uint64_t> nothing(n, 0);
+  if (members.rank != call.root) {
+    std::vector<uint64_t> recv_bytes(n, 0);
+    recv_bytes[root] = call.bytes();
+    std::byte unused{};
+    return group->AllToAllV(&unused, nothing, nothing, call.recv, recv_bytes, nothing,
+                            members.deadline);
+  }
+  std::vector<uint64_t> send_bytes(n, call.bytes());
+  send_bytes[root] = 0;
+  std::vector<uint64_t> send_at(n);
+  for (size_t r = 0; r < n; ++r) send_at[r] = r * call.bytes();
+  if (call.count != 0 && call.recv != call.send + send_at[root]) {
+    std::memcpy(call.recv, call.send + send_at[root], call.bytes());
+  }
+  std::byte unused{};
+  return group->AllToAllV(call.send, send_bytes, send_at, &unused, nothing, nothing,
+                          members.deadline);
 }
 
 // MPI moves the operands; they are combined here, in rank order.

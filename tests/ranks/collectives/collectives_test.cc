@@ -3,7 +3,6 @@
 
 #include <numeric>
 
-#include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "tests/ranks/collectives/collective_cases.h"
 #include "tests/ranks/run_ranks.h"
@@ -102,55 +101,34 @@ TEST(Communicator, RefusesWrongMembers) {
   }));
 }
 
-// The same inputs give the same bits, whatever algorithm of the default family runs.
-TEST(Communicator, RoundingDoesNotDependOnTheAlgorithm) {
-  std::vector<std::vector<float>> results;
-  for (const char* algorithm : {"direct", "small", "reference"}) {
-    Env env = TestEnv();
-    env.hccl_algo = algorithm;
-    std::vector<float> result;
-    ExpectAllOk(RunRanks(5, env, [&](World& world) -> Status {
-      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
-      NPUMESH_ASSIGN_OR_RETURN(const auto group,
-                               Communicator::Create(world, *memory, "g", Everyone(world)));
-      HbmArray<float> data(*memory, 1001);
-      for (uint64_t i = 0; i < 1001; ++i) {
-        data[i] = 1.0f / static_cast<float>(3 + i * 5 + static_cast<uint64_t>(world.rank()));
-      }
-      NPUMESH_RETURN_IF_ERROR(
-          group->AllReduce(data.data(), data.data(), 1001, DataType::kFloat, ReduceOp::kSum));
-      if (world.rank() == 3) result = data.ToVector();
-      return world.Shutdown();
-    }));
-    results.push_back(result);
-  }
-  EXPECT_EQ(results[0], results[1]);
-  EXPECT_EQ(results[0], results[2]);
+TEST(Communicator, RefusesAnAlgorithmThatDoesNotExist) {
+  Env env = TestEnv();
+  env.hccl_algo = "level0:NA;level1:rong";
+  ExpectAllOk(RunRanks(1, env, [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    const auto group = Communicator::Create(world, *memory, "g", {0});
+    EXPECT_EQ(group.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(std::string(group.status().message()),
+                ::testing::HasSubstr("HCCL_ALGO=\"level0:NA;level1:rong\": level1 is \"rong\""));
+    // A wish of the group's own stands in front of the environment's.
+    EXPECT_TRUE(Communicator::Create(world, *memory, "g", {0}, {.algo = "mpi"}).ok());
+    EXPECT_TRUE(Communicator::Create(world, *memory, "g", {0}, {.algo = ""}).ok());
+    return world.Shutdown();
+  }));
 }
 
-TEST(Slices, CoverEverythingOnceInWholeLines) {
-  for (const uint64_t count : {0, 1, 15, 16, 17, 1000, 4096}) {
-    for (const int size : {1, 2, 3, 7}) {
-      uint64_t next = 0;
-      for (int rank = 0; rank < size; ++rank) {
-        const Slice slice = SliceOf(count, 4, rank, size);
-        EXPECT_EQ(slice.begin, next);
-        EXPECT_TRUE(slice.count == 0 || slice.begin % 16 == 0);
-        next = slice.begin + slice.count;
-      }
-      EXPECT_EQ(next, count);
-    }
-  }
-}
-
-TEST(Choose, TakesTheFirstRowWithoutObjection) {
-  const Facts near{CollectiveKind::kAllReduce, 4, true, 1024, true};
-  const Facts far{CollectiveKind::kAllReduce, 4, false, 1024, true};
-  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "", false).name, "small");
-  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, near, "mpi", false).name, "mpi");
-  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "", false).name, "mpi");
-  EXPECT_EQ(Choose(CollectiveKind::kAllReduce, far, "direct", false).name, "mpi");
-  EXPECT_EQ(Choose(CollectiveKind::kBroadcast, near, "no such row", false).name, "small");
+TEST(Communicator, WorksWithManyRanks) {
+  Env env = TestEnv();
+  env.hbm_bytes = uint64_t{4} << 20;
+  env.exec_timeout = std::chrono::seconds(100);
+  env.connect_timeout = std::chrono::seconds(100);
+  ExpectAllOk(RunRanks(64, env, [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, *memory, "world", Everyone(world)));
+    NPUMESH_RETURN_IF_ERROR(CheckQuickly(*group, *memory));
+    return world.Shutdown();
+  }));
 }
 
 }  // namespace

@@ -146,6 +146,87 @@ TEST(Contract, AllToAllVBlocksMustFit) {
   }
 }
 
+// Lists of the V variants and matrices: a rank that has them wrong is named, and nobody hangs.
+TEST(Contract, ListsOfWrongLengthAreNamed) {
+  const struct {
+    const char* says;
+    Status (*call)(Communicator&, float*, const std::vector<uint64_t>& wrong,
+                   const std::vector<uint64_t>& right);
+  } rows[] = {
+      {"recv_counts: 1 entries, expected 2",
+       [](Communicator& g, float* x, const std::vector<uint64_t>& wrong,
+          const std::vector<uint64_t>& right) {
+         return g.AllGatherV(x, 2, x + 8, wrong, right, DataType::kFloat);
+       }},
+      {"send_displacements: 1 entries, expected 2",
+       [](Communicator& g, float* x, const std::vector<uint64_t>& wrong,
+          const std::vector<uint64_t>& right) {
+         return g.ReduceScatterV(x, right, wrong, x + 8, 2, DataType::kFloat, ReduceOp::kSum);
+       }},
+      {"send_counts: 1 entries, expected 2",
+       [](Communicator& g, float* x, const std::vector<uint64_t>& wrong,
+          const std::vector<uint64_t>& right) {
+         return g.AllToAllV(x, wrong, right, x + 8, right, right, DataType::kFloat);
+       }},
+      {"send_count_matrix: 1 entries, expected 4",
+       [](Communicator& g, float* x, const std::vector<uint64_t>& wrong,
+          const std::vector<uint64_t>&) {
+         const std::vector<uint64_t> matrix(4, 2);
+         return g.AllToAllVC(x, wrong.size() == 1 ? wrong : matrix, x + 8, DataType::kFloat);
+       }},
+  };
+  for (const auto& row : rows) {
+    const std::vector<Status> statuses = RunRanks(2, TestEnv(), [&](World& world) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+      NPUMESH_ASSIGN_OR_RETURN(const auto group, Communicator::Create(world, *memory, "g", {0, 1}));
+      HbmArray<float> data(*memory, 16);
+      const std::vector<uint64_t> right = {2, 2};
+      const std::vector<uint64_t> wrong = {2};
+      const Status status = row.call(*group, data.data(), world.rank() == 1 ? wrong : right, right);
+      const Status end = world.Shutdown();
+      return status.ok() ? end : status;
+    });
+    for (const Status& status : statuses) {
+      EXPECT_EQ(status.code(), Code::kMismatch);
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(fmt::format("rank 1 cannot take part: {}", row.says)));
+    }
+  }
+}
+
+TEST(Contract, CountsOfTheVVariantsMustBeEqual) {
+  const auto run = [](Status (*call)(Communicator&, float*, bool)) {
+    return RunRanks(2, TestEnv(), [call](World& world) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+      NPUMESH_ASSIGN_OR_RETURN(const auto group, Communicator::Create(world, *memory, "g", {0, 1}));
+      HbmArray<float> data(*memory, 16);
+      const Status status = call(*group, data.data(), world.rank() == 1);
+      const Status end = world.Shutdown();
+      return status.ok() ? end : status;
+    });
+  };
+  static constexpr uint64_t kUsual[] = {2, 2};
+  static constexpr uint64_t kOther[] = {3, 2};
+  static constexpr uint64_t kAt[] = {0, 4};
+  const auto gather = [](Communicator& g, float* x, bool deviant) {
+    return g.AllGatherV(x, 2, x + 8, deviant ? kOther : kUsual, kAt, DataType::kFloat);
+  };
+  for (const Status& status : run(gather)) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 0 sends 8 bytes to rank 1, which expects 12"));
+  }
+  const auto reduce = [](Communicator& g, float* x, bool deviant) {
+    return g.ReduceScatterV(x, deviant ? kOther : kUsual, kAt, x + 8, 2, DataType::kFloat,
+                            ReduceOp::kSum);
+  };
+  for (const Status& status : run(reduce)) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 1 sends 12 bytes to rank 0, which expects 8"));
+  }
+}
+
 TEST(Contract, RankThatEndsIsNamed) {
   const auto start = SteadyClock::now();
   const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
