@@ -20,7 +20,7 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
   const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", error.what(), full));
   // Every rank was started with the same words: they say so together, once.
-  if (command == "run") return FailTogether(command, usage);
+  if (command == "run" || command == "bench") return FailTogether(command, usage);
   PrintFailure(command, usage.message);
   return usage.exit_code;
 }
@@ -32,6 +32,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddLaunch(app, action);
   AddGraph(app, action);
   AddOps(app, action);
+  AddBench(app, action);
   AddVersion(app, action);
 }
 

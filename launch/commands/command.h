@@ -19,6 +19,7 @@ void AddRun(CLI::App& app, Action& action);
 void AddLaunch(CLI::App& app, Action& action);
 void AddGraph(CLI::App& app, Action& action);
 void AddOps(CLI::App& app, Action& action);
+void AddBench(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 
 // All of them, as `npumesh` offers them.

@@ -39,6 +39,30 @@ struct MpiCalls {
 // Hold the mutex; free with MPI_Type_free.
 int MakeBytesType(uint64_t bytes, MPI_Datatype* type);
 
+// What MPI calls the type or operation; MPI_DATATYPE_NULL for a type it does not know.
+MPI_Datatype NativeType(DataType dtype);
+MPI_Op NativeOp(ReduceOp op);
+
+// True when the reduction must be a CombineType: MPI's own maximum may lose a NaN, and it knows no
+// 16-bit floats.
+bool NeedsCombine(DataType dtype, ReduceOp op);
+
+// A reduction by CombineFn, which travels as an attribute of the datatype. Hold the mutex while
+// making and destroying one.
+class CombineType {
+ public:
+  CombineType(CombineFn combine, int element_bytes);
+  ~CombineType();
+  CombineType(const CombineType&) = delete;
+  CombineType& operator=(const CombineType&) = delete;
+  MPI_Datatype type() const { return type_; }
+  MPI_Op op() const { return op_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  MPI_Op op_ = MPI_OP_NULL;
+};
+
 // A PlainGroup over `comm`, which it frees.
 std::unique_ptr<PlainGroup> MakeMpiGroup(std::shared_ptr<MpiCalls> calls, MPI_Comm comm,
                                          std::vector<int> world_ranks);

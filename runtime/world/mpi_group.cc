@@ -10,93 +10,6 @@ namespace {
 
 constexpr uint64_t kMaxCount = uint64_t{1} << 30;  // elements in one MPI call; counts are ints
 
-MPI_Datatype NativeType(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat:
-      return MPI_FLOAT;
-    case DataType::kDouble:
-      return MPI_DOUBLE;
-    case DataType::kInt8:
-      return MPI_INT8_T;
-    case DataType::kInt16:
-      return MPI_INT16_T;
-    case DataType::kInt32:
-      return MPI_INT32_T;
-    case DataType::kInt64:
-      return MPI_INT64_T;
-    case DataType::kUint8:
-      return MPI_UINT8_T;
-    case DataType::kUint16:
-      return MPI_UINT16_T;
-    case DataType::kUint32:
-      return MPI_UINT32_T;
-    case DataType::kUint64:
-      return MPI_UINT64_T;
-    default:
-      return MPI_DATATYPE_NULL;
-  }
-}
-
-MPI_Op NativeOp(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return MPI_SUM;
-    case ReduceOp::kProd:
-      return MPI_PROD;
-    case ReduceOp::kMax:
-      return MPI_MAX;
-    case ReduceOp::kMin:
-      return MPI_MIN;
-  }
-  return MPI_OP_NULL;
-}
-
-// MPI's own maximum may lose a NaN, and it knows no 16-bit floats.
-bool NeedsOurs(DataType dtype, ReduceOp op) {
-  if (NativeType(dtype) == MPI_DATATYPE_NULL) return true;
-  return IsFloating(dtype) && (op == ReduceOp::kMax || op == ReduceOp::kMin);
-}
-
-// A reduction by CombineFn, which travels as an attribute of the datatype.
-class CombineType {
- public:
-  CombineType(CombineFn combine, int element_bytes) {
-    MPI_Type_contiguous(element_bytes, MPI_BYTE, &type_);
-    MPI_Type_commit(&type_);
-    MPI_Type_set_attr(type_, Key(), reinterpret_cast<void*>(combine));
-    MPI_Op_create(&Combine, 0, &op_);  // not commutative: operands stay in rank order
-  }
-  ~CombineType() {
-    MPI_Op_free(&op_);
-    MPI_Type_free(&type_);
-  }
-  CombineType(const CombineType&) = delete;
-  CombineType& operator=(const CombineType&) = delete;
-  MPI_Datatype type() const { return type_; }
-  MPI_Op op() const { return op_; }
-
- private:
-  static int Key() {
-    static const int key = [] {
-      int fresh = MPI_KEYVAL_INVALID;
-      MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &fresh, nullptr);
-      return fresh;
-    }();
-    return key;
-  }
-  static void Combine(void* left, void* inout, int* count, MPI_Datatype* type) {
-    void* value = nullptr;
-    int found = 0;
-    MPI_Type_get_attr(*type, Key(), &value, &found);
-    if (found) {
-      reinterpret_cast<CombineFn>(value)(left, inout, static_cast<uint64_t>(*count));
-    }
-  }
-
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-  MPI_Op op_ = MPI_OP_NULL;
-};
-
 class MpiGroup final : public PlainGroup {
  public:
   MpiGroup(std::shared_ptr<MpiCalls> calls, MPI_Comm comm, std::vector<int> world_ranks)
@@ -218,7 +131,7 @@ class MpiGroup final : public PlainGroup {
 
   template <typename Body>
   Status WithType(DataType dtype, ReduceOp op, CombineFn combine, Body body) {
-    if (!NeedsOurs(dtype, op)) return body(NativeType(dtype), NativeOp(op));
+    if (!NeedsCombine(dtype, op)) return body(NativeType(dtype), NativeOp(op));
     std::unique_lock lock(calls_->mutex);
     CombineType ours(combine, static_cast<int>(*BytesOf(dtype, 1)));
     lock.unlock();

@@ -1,0 +1,203 @@
+#include "launch/bench/bench_job.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "collectives/contract/meeting.h"
+#include "collectives/reduce/reduce.h"
+#include "launch/bench/pattern.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// Blocks of device memory that go back together.
+class Blocks {
+ public:
+  explicit Blocks(DeviceMemory& memory) : memory_(memory) {}
+  ~Blocks() {
+    for (void* block : blocks_) {
+      if (const Status freed = memory_.Free(block); !freed.ok()) {
+        NPUMESH_WARNING("bench: {}", freed.message());
+      }
+    }
+  }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+  Result<std::byte*> Take(uint64_t bytes) {
+    NPUMESH_ASSIGN_OR_RETURN(void* block, memory_.Allocate(std::max<uint64_t>(1, bytes)));
+    blocks_.push_back(block);
+    return static_cast<std::byte*>(block);
+  }
+
+ private:
+  DeviceMemory& memory_;
+  std::vector<void*> blocks_;
+};
+
+std::string Pack(const Measured& measured) {
+  std::string text;
+  for (const std::vector<int64_t>* times : {&measured.ours, &measured.mpi}) {
+    text.append(reinterpret_cast<const char*>(times->data()), times->size() * sizeof(int64_t));
+  }
+  return text + measured.wrong;
+}
+
+// REQUIRES: packed on a rank with the same numbers of times.
+Measured Unpack(const std::string& text, size_t ours, size_t mpi) {
+  Measured measured;
+  measured.ours.resize(ours);
+  measured.mpi.resize(mpi);
+  const size_t ours_bytes = ours * sizeof(int64_t);
+  const size_t mpi_bytes = mpi * sizeof(int64_t);
+  std::memcpy(measured.ours.data(), text.data(), ours_bytes);
+  std::memcpy(measured.mpi.data(), text.data() + ours_bytes, mpi_bytes);
+  measured.wrong = text.substr(ours_bytes + mpi_bytes);
+  return measured;
+}
+
+void Append(std::vector<int64_t>& all, const std::vector<int64_t>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+// What a send buffer, or the only buffer, holds before the call.
+std::span<std::byte> SourceOf(const BenchOp& op, const BenchCall& call, const Seat& seat) {
+  const uint64_t count = op.one_buffer ? op.recv_count(seat) : op.send_count(seat);
+  return {op.one_buffer ? call.recv : call.send, *BytesOf(call.dtype, count)};
+}
+
+}  // namespace
+
+BenchPlace BenchJob::place() const {
+  const bool in_window = world_.node_count() == 1 && world_.size() <= Meeting::kMaxSlotRanks;
+  return {world_.size(), world_.node_count(), in_window};
+}
+
+Status BenchJob::CheckOptions() const {
+  if (options_.root >= world_.size()) {
+    return Error(Code::kInvalidArgument, "-r {}: expected a rank of 0 to {}", options_.root,
+                 world_.size() - 1);
+  }
+  if (options_.npus && *options_.npus < world_.local_size()) {
+    return Error(Code::kInvalidArgument,
+                 "-p {}: {} ranks run on this host, each with a device of its own", *options_.npus,
+                 world_.local_size());
+  }
+  return Status();
+}
+
+Status BenchJob::Prepare() {
+  NPUMESH_RETURN_IF_ERROR(CheckOptions());
+  NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
+  std::vector<int> everyone(static_cast<size_t>(world_.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  NPUMESH_ASSIGN_OR_RETURN(
+      group_, Communicator::Create(world_, *memory_, std::string(kWorldGroup), everyone));
+  if (!options_.baseline || world_.size() == 1) return Status();
+  NPUMESH_ASSIGN_OR_RETURN(mpi_, MpiBaseline::Create());
+  if (const CombineFn combine = FindCombine(options_.dtype, options_.reduce_op)) {
+    mpi_->SetReduction(options_.dtype, options_.reduce_op, combine);
+  }
+  return Status();
+}
+
+Result<BenchPoint> BenchJob::Run(const BenchOp& op, uint64_t size) {
+  const uint64_t adjusted = AdjustedBytes(op, size, world_.size());
+  const uint64_t count = CountOf(op, adjusted, options_.dtype, world_.size());
+  const Seat seat{world_.rank(), world_.size(), options_.root, op.sized ? count : 0};
+  NPUMESH_ASSIGN_OR_RETURN(const Measured mine, Measure(op, seat));
+  return Conclude(op, adjusted, seat, mine);
+}
+
+Result<Measured> BenchJob::Measure(const BenchOp& op, const Seat& seat) {
+  const DataType dtype = options_.dtype;
+  Blocks blocks(*memory_);
+  Pattern pattern(dtype, op.reduces ? std::optional(options_.reduce_op) : std::nullopt, seat.ranks);
+  std::vector<BenchCall> calls;
+  for (int i = 0; i < options_.rotate; ++i) {
+    BenchCall call{nullptr, nullptr, seat.count, dtype, options_.reduce_op, options_.root};
+    const uint64_t recv_bytes = *BytesOf(dtype, op.recv_count(seat));
+    NPUMESH_ASSIGN_OR_RETURN(call.send, blocks.Take(*BytesOf(dtype, op.send_count(seat))));
+    NPUMESH_ASSIGN_OR_RETURN(call.recv, blocks.Take(recv_bytes));
+    std::memset(call.recv, 0, recv_bytes);
+    pattern.Fill(seat.rank, SourceOf(op, call, seat));
+    calls.push_back(call);
+  }
+  Measured measured;
+  NPUMESH_RETURN_IF_ERROR(Time(op, calls, measured));
+  if (options_.check != CheckMode::kNone && op.sized) {
+    NPUMESH_ASSIGN_OR_RETURN(measured.wrong, Verify(op, seat, calls[0]));
+  }
+  return measured;
+}
+
+Status BenchJob::Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured) {
+  Pace pace{options_.iterations, options_.warm_ups, {}};
+  if (options_.barrier) pace.meet = [this] { return group_->Barrier("bench"); };
+  const auto call_of = [&](int i) -> const BenchCall& {
+    return calls[static_cast<size_t>(i) % calls.size()];
+  };
+  for (int round = 0; round < options_.rounds; ++round) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> ours,
+                             TimeRound(pace, [&](int i) { return op.ours(*group_, call_of(i)); }));
+    Append(measured.ours, ours);
+    if (!mpi_) continue;
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> theirs,
+                             TimeRound(pace, [&](int i) { return op.mpi(*mpi_, call_of(i)); }));
+    Append(measured.mpi, theirs);
+  }
+  return Status();
+}
+
+Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const BenchCall& call) {
+  Pattern pattern(options_.dtype, op.reduces ? std::optional(options_.reduce_op) : std::nullopt,
+                  seat.ranks);
+  const std::vector<Piece> expected = op.result(seat);
+  const uint64_t recv_bytes = *BytesOf(options_.dtype, op.recv_count(seat));
+  std::string wrong;
+  const auto judge = [&](std::string_view whose, const std::function<Status()>& run) -> Status {
+    std::memset(call.recv, 0xA5, recv_bytes);
+    pattern.Fill(seat.rank, SourceOf(op, call, seat));
+    NPUMESH_RETURN_IF_ERROR(run());
+    const std::string difference = pattern.FirstDifference(expected, call.recv);
+    if (!difference.empty() && wrong.empty()) wrong = fmt::format("{}: {}", whose, difference);
+    return Status();
+  };
+  NPUMESH_RETURN_IF_ERROR(judge("ours", [&] { return op.ours(*group_, call); }));
+  if (mpi_) NPUMESH_RETURN_IF_ERROR(judge("MPI's", [&] { return op.mpi(*mpi_, call); }));
+  return wrong;
+}
+
+Result<BenchPoint> BenchJob::Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
+                                      const Measured& mine) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle_.Share(Pack(mine)));
+  std::vector<std::vector<int64_t>> ours, theirs;
+  bool right = true;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    Measured measured = Unpack(texts[rank], mine.ours.size(), mine.mpi.size());
+    right = right && measured.wrong.empty();
+    ours.push_back(std::move(measured.ours));
+    theirs.push_back(std::move(measured.mpi));
+  }
+  BenchPoint point;
+  point.operation = op.name;
+  point.size = size;
+  point.bytes = BandwidthBytes(op, seat.count, options_.dtype, seat.ranks);
+  point.ours = Summarise(ours, options_.iterations);
+  if (mpi_) point.mpi = Summarise(theirs, options_.iterations);
+  point.algorithm_bandwidth = static_cast<double>(point.bytes) / point.ours.average * 1e-3;
+  point.bus_bandwidth = point.algorithm_bandwidth * op.bus_factor(seat.ranks);
+  point.algorithm = TakenAlgorithm(op, options_, place(), world_.env().hccl_algo,
+                                   *BytesOf(options_.dtype, seat.count));
+  point.check = options_.check == CheckMode::kNone || !op.sized ? "NULL"
+                : right                                         ? "success"
+                                                                : "failed";
+  if (!mine.wrong.empty()) {
+    point.wrong = fmt::format("rank {}: {} of {} bytes: {}", seat.rank, op.name, size, mine.wrong);
+  }
+  return point;
+}
+
+}  // namespace npumesh

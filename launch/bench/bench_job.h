@@ -1,0 +1,65 @@
+// BenchJob: measures one size of one collective on this rank, with all others.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_LAUNCH_BENCH_BENCH_JOB_H_
+#define NPUMESH_LAUNCH_BENCH_BENCH_JOB_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "launch/bench/bench_op.h"
+#include "launch/bench/bench_options.h"
+#include "launch/bench/bench_report.h"
+#include "launch/run/rank_circle.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/world/mpi_baseline.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+// What one rank has measured and found.
+struct Measured {
+  std::vector<int64_t> ours;  // nanoseconds, round after round
+  std::vector<int64_t> mpi;   // the same; empty without a baseline
+  std::string wrong;          // the first wrong element; empty: right, or not checked
+};
+
+class BenchJob {
+ public:
+  // `world`, `options` and `circle` must outlive the job.
+  BenchJob(World& world, const BenchOptions& options, RankCircle& circle)
+      : world_(world), options_(options), circle_(circle) {}
+
+  // Collective over all ranks: memory, group, baseline. Errors: kInvalidArgument for options that
+  // do not fit these ranks.
+  Status Prepare();
+
+  // What Prepare checks besides memory; local. For `--algorithms`, which needs nothing else.
+  Status CheckOptions() const;
+
+  // Collective over all ranks. The point is complete on all of them.
+  Result<BenchPoint> Run(const BenchOp& op, uint64_t size);
+
+  BenchPlace place() const;
+
+ private:
+  Result<Measured> Measure(const BenchOp& op, const Seat& seat);
+  Status Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured);
+  // One more call of ours and of MPI's, every element compared; what is wrong, or nothing.
+  Result<std::string> Verify(const BenchOp& op, const Seat& seat, const BenchCall& call);
+  Result<BenchPoint> Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
+                              const Measured& mine);
+
+  World& world_;
+  const BenchOptions& options_;
+  RankCircle& circle_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Communicator> group_;
+  std::unique_ptr<MpiBaseline> mpi_;  // null without a baseline
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_BENCH_BENCH_JOB_H_

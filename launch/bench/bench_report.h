@@ -1,0 +1,63 @@
+// BenchReport: what was measured, as a table for people and JSON for programs.
+//
+// Columns: docs/bench.md. Every time is wall-clock time on the CPUs of this machine.
+#ifndef NPUMESH_LAUNCH_BENCH_BENCH_REPORT_H_
+#define NPUMESH_LAUNCH_BENCH_BENCH_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launch/bench/bench_op.h"
+#include "launch/bench/bench_options.h"
+#include "launch/bench/timing.h"
+
+namespace npumesh {
+
+// One size of one collective.
+struct BenchPoint {
+  std::string operation;
+  uint64_t size = 0;   // bytes asked for, as adjusted
+  uint64_t bytes = 0;  // that bandwidth counts
+  Timing ours;
+  std::optional<Timing> mpi;
+  double algorithm_bandwidth = 0;  // GB/s, 1 GB = 1e9 bytes
+  double bus_bandwidth = 0;
+  std::string algorithm;
+  std::string check;  // "success", "failed", or "NULL" when not checked
+  std::string wrong;  // this rank's first wrong element; empty when it has none
+
+  // Ours over MPI's: below 1 we are faster. Empty without a baseline.
+  std::optional<double> p50_ratio() const;
+  std::optional<double> average_ratio() const;
+};
+
+// The group a table is about.
+struct BenchPlace {
+  int ranks = 1;
+  int nodes = 1;
+  bool in_window = true;  // all ranks share memory
+};
+
+// "the minbytes is ...", as hccl_test opens.
+std::string OpeningLine(const BenchOptions& options);
+// What the next rows are about, and the names of the columns.
+std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place);
+std::string TableRow(const BenchPoint& point);
+// Geometric means of the ratios and the worst point; empty without a baseline.
+std::string SummaryText(std::span<const BenchPoint> points);
+nlohmann::json ToJson(std::span<const BenchPoint> points);
+
+// The row of the collective's algorithm table that is taken. `bytes` as Call::bytes().
+std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,
+                                const BenchPlace& place, std::string_view preferred,
+                                uint64_t bytes);
+// Every row of the table and why it is taken or not.
+std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
+                           std::string_view preferred);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_BENCH_BENCH_REPORT_H_

@@ -1,0 +1,190 @@
+// `npumesh bench`: measures collectives, with MPI's own beside them.
+#include <cstdio>
+
+#include "launch/bench/bench_job.h"
+#include "launch/commands/command.h"
+#include "launch/commands/fail_together.h"
+#include "launch/commands/versions.h"
+#include "launch/run/agreement.h"
+#include "launch/run/run_report.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kExamples =
+    "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n"
+    "Exit codes: 0 success, 1 a wrong result, 2 usage, 3 input, 4 run-time, 5 peer.\n"
+    "Examples:\n"
+    "  npumesh launch -n 4 -- bench all -b 64 -e 32M -f 2\n"
+    "  mpirun -n 2 npumesh bench allreduce -b 8 -e 8 -n 1000 --barrier\n"
+    "  mpirun -n 8 npumesh bench allgather -b 1M -e 1M --algorithms";
+
+void Print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& options,
+                 const BenchPlace& place) {
+  const json report = {{"npumesh", VersionsAsJson()},
+                       {"note", kTimeNote},
+                       {"ranks", place.ranks},
+                       {"hosts", place.nodes},
+                       {"dtype", options.dtype_name},
+                       {"op", Name(options.reduce_op)},
+                       {"iterations", options.iterations},
+                       {"warm_ups", options.warm_ups},
+                       {"rounds", options.rounds},
+                       {"rotate", options.rotate},
+                       {"barrier", options.barrier},
+                       {"points", ToJson(points)}};
+  return WriteFile(options.json, report.dump(2) + "\n", FileKind::kData);
+}
+
+// One command on one rank, from the options to the exit code.
+class BenchRun {
+ public:
+  BenchRun(World& world, RankCircle& circle, const BenchOptions& options)
+      : world_(world),
+        options_(options),
+        agreement_(circle, [](std::string_view line) { PrintFailure("bench", line); }),
+        job_(world, options, circle) {}
+
+  // Collective over all ranks.
+  int Run() {
+    Result<std::vector<const BenchOp*>> ops = FindBenchOps(options_.operation);
+    const Status usable = ops.ok() ? job_.CheckOptions() : ops.status();
+    if (!agreement_.Reached(usable)) return agreement_.exit_code();
+    if (options_.algorithms) return PrintAlgorithms(*ops);
+    if (!agreement_.Reached(job_.Prepare())) return agreement_.exit_code();
+    Say(OpeningLine(options_));
+    for (const BenchOp* op : *ops) {
+      if (!MeasureAll(*op)) return agreement_.exit_code();
+    }
+    return Finish();
+  }
+
+  // A rank is lost: nothing collective may follow.
+  bool broken() const { return agreement_.broken(); }
+
+ private:
+  bool is_root() const { return world_.rank() == options_.root; }
+  void Say(std::string_view text) const {
+    if (is_root()) Print(text);
+  }
+
+  int PrintAlgorithms(const std::vector<const BenchOp*>& ops) const {
+    for (const BenchOp* op : ops) {
+      Say(AlgorithmsText(*op, options_, job_.place(), world_.env().hccl_algo));
+    }
+    return 0;
+  }
+
+  bool MeasureAll(const BenchOp& op) {
+    Say(TableHead(op, options_, job_.place()));
+    for (const uint64_t size : options_.sizes) {
+      Result<BenchPoint> point = job_.Run(op, size);
+      if (!point.ok()) world_.PublishFailure(point.status());
+      if (!agreement_.Reached(point.status())) return false;
+      Say(TableRow(*point));
+      if (options_.check == CheckMode::kVerbose && !point->wrong.empty()) {
+        PrintFailure("bench", point->wrong);
+      }
+      points_.push_back(*std::move(point));
+      if (!op.sized) break;
+    }
+    return true;
+  }
+
+  int Finish() {
+    Say(SummaryText(points_));
+    Status written;
+    if (is_root() && !options_.json.empty()) {
+      written = WriteJson(points_, options_, job_.place());
+    }
+    if (!agreement_.Reached(written)) return agreement_.exit_code();
+    for (const BenchPoint& point : points_) {
+      if (point.check == "failed") return 1;
+    }
+    return 0;
+  }
+
+  World& world_;
+  const BenchOptions& options_;
+  Agreement agreement_;
+  BenchJob job_;
+  std::vector<BenchPoint> points_;
+};
+
+// Collective over all MPI ranks.
+int RunBench(const BenchWords& words) {
+  const Result<BenchOptions> options = ParseBench(words);
+  if (!options.ok()) {
+    return FailTogether("bench", Outcome::Usage(std::string(options.status().message())));
+  }
+  const Result<Env> env = Env::FromProcess();
+  if (!env.ok()) return FailTogether("bench", Outcome::From(env.status()));
+  const Result<std::unique_ptr<World>> world = World::Start(*env);
+  if (!world.ok()) return FailTogether("bench", Outcome::From(world.status()));
+  const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(**world);
+  if (!circle.ok()) return Fail("bench", circle.status());
+  BenchRun run(**world, **circle, *options);
+  const int code = run.Run();
+  if (run.broken()) return code;
+  const Status end = (*world)->Shutdown();
+  return end.ok() || code != 0 ? code : Fail("bench", end);
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Action& action) {
+  auto words = std::make_shared<BenchWords>();
+  CLI::App* bench = app.add_subcommand("bench", "Measure collectives, with MPI's beside them");
+  bench->footer(std::string(kExamples));
+  bench
+      ->add_option("operation", words->operation,
+                   "all, or allreduce, reducescatter, allgather, alltoall, broadcast, alltoallv, "
+                   "barrier")
+      ->capture_default_str();
+  bench->add_option("-b,--minbytes", words->min_bytes, "First size: bytes, with K, M or G")
+      ->capture_default_str();
+  bench->add_option("-e,--maxbytes", words->max_bytes, "Last size")->capture_default_str();
+  bench->add_option("-i,--stepbytes", words->step_bytes,
+                    "Bytes from size to size; default: a tenth of the range");
+  bench->add_option("-f,--stepfactor", words->step_factor,
+                    "Factor from size to size, 2 or more; wins over -i");
+  bench->add_option("-n,--iters", words->iterations, "Timed iterations")->capture_default_str();
+  bench->add_option("-w,--warmup_iters", words->warm_ups, "Iterations before them")
+      ->capture_default_str();
+  bench->add_option("-o,--op", words->reduce_op, "sum, prod, max or min")->capture_default_str();
+  bench
+      ->add_option("-d,--datatype", words->dtype,
+                   "int8 int16 int32 int64 uint8 uint16 uint32 uint64 fp16 fp32 fp64 bfp16 hif8 "
+                   "fp8e4m3 fp8e5m2 fp8e8m0")
+      ->capture_default_str();
+  bench->add_option("-r,--root", words->root, "Root, also the rank that prints")
+      ->capture_default_str();
+  bench
+      ->add_option("-c,--check", words->check,
+                   "0: no; 1: every element, outside of the time; 2: and each rank tells its first "
+                   "wrong one")
+      ->capture_default_str();
+  bench->add_option("-p,--npus", words->npus, "Devices of a host; one for each rank there");
+  bench->add_option("--rounds", words->rounds, "How often ours and MPI's take turns at each size")
+      ->capture_default_str();
+  bench->add_option("--rotate", words->rotate, "Buffers used in turn, to measure cold caches")
+      ->capture_default_str();
+  bench->add_option("--baseline", words->baseline, "on: MPI's blocking collective beside ours")
+      ->capture_default_str();
+  bench->add_flag("--barrier", words->barrier,
+                  "The ranks meet before each iteration, outside of the time");
+  bench->add_flag("--algorithms", words->algorithms,
+                  "Measure nothing: say which algorithm is taken at each size, and why not others");
+  bench->add_option("--json", words->json, "JSON file for everything the table shows, and more");
+  bench->callback([words, &action] { action = [words] { return RunBench(*words); }; });
+}
+
+}  // namespace npumesh
