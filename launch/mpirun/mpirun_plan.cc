@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace npumesh {
 namespace {
@@ -20,6 +21,13 @@ std::string HostWord(const Spread& spread) {
     words.push_back(fmt::format("{}:{}", host.name, host.slots > 0 ? host.slots : spread.per_host));
   }
   return fmt::format("{}", fmt::join(words, ","));
+}
+
+// mpirun notices a host that is silent after 25 s; its own default is 8 minutes.
+void AddKeepalive(std::vector<std::string>& words) {
+  for (const auto& [name, value] : {std::pair("time", "10"), {"intvl", "5"}, {"probes", "3"}}) {
+    words.insert(words.end(), {"--mca", fmt::format("oob_tcp_keepalive_{}", name), value});
+  }
 }
 
 }  // namespace
@@ -38,6 +46,7 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
          fmt::format("ppr:{}:node{}", spread.per_host,
                      spread.oversubscribed ? ":OVERSUBSCRIBE" : "")});
   }
+  if (spread.hosts.size() > 1) AddKeepalive(words);
   add({"--bind-to", own || options.bind.empty() ? "none" : options.bind});
   add({"--tag-output", "-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
   words.insert(words.end(), options.mpi_args.begin(), options.mpi_args.end());

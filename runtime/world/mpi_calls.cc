@@ -25,7 +25,8 @@ Status MpiCalls::Wait(Kind kind, std::vector<MPI_Request>& requests,
   };
   const auto watch = [&]() -> Status {
     NPUMESH_RETURN_IF_ERROR(check(world_ranks));
-    if (deadline.expired()) return Error(Code::kTimeout, "{}: no answer in time", what);
+    if (deadline.expired())
+      return Error(Code::kTimeout, "no answer in time from {}", suspects(world_ranks));
     return Status();
   };
   Status status = WaitUntil(WaitPolicy{}, done, watch);

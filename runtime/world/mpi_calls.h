@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct MpiCalls {
   std::mutex mutex;
   // Ends a wait for `world_ranks` with kPeerLost when one of them is known to be dead.
   std::function<Status(std::span<const int> world_ranks)> check;
+
+  // Who may be the one that is waited for: "rank 2, 3 on host1"; for messages.
+  std::function<std::string(std::span<const int> world_ranks)> suspects;
 
   // Waits until all requests are done. After an error messages are cancelled; a collective cannot
   // be, so its buffers are lost to MPI until the process ends (which is what follows a lost peer).

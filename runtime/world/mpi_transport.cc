@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "runtime/base/log.h"
 #include "runtime/world/descriptor_exchange.h"
@@ -39,6 +40,7 @@ class MpiTransport final : public Transport {
     MPI_Comm_rank(calls_->comm, &rank_);
     MPI_Comm_size(calls_->comm, &size_);
     calls_->check = [this](std::span<const int> world_ranks) { return CheckAlive(world_ranks); };
+    calls_->suspects = [this](std::span<const int> world_ranks) { return Suspects(world_ranks); };
   }
 
   int rank() const override { return rank_; }
@@ -58,6 +60,7 @@ class MpiTransport final : public Transport {
     std::vector<int> leaders(static_cast<size_t>(size_));
     MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, calls_->comm);
     NumberNodes(leaders);
+    GatherHostNames();
     Status status = OpenExchange(node, local_size);
     MPI_Comm_free(&node);
     return status;
@@ -114,17 +117,10 @@ class MpiTransport final : public Transport {
   Result<std::unique_ptr<PlainGroup>> Group(const std::vector<int>& world_ranks, uint32_t key,
                                             Deadline deadline) override {
     NPUMESH_RETURN_IF_ERROR(Gather(world_ranks, key, deadline));
+    NPUMESH_ASSIGN_OR_RETURN(const MPI_Comm comm, IsEveryone(world_ranks)
+                                                      ? Duplicate(deadline)
+                                                      : CreateComm(world_ranks, key));
     std::lock_guard lock(calls_->mutex);
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group members = MPI_GROUP_NULL;
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_group(calls_->comm, &all);
-    MPI_Group_incl(all, static_cast<int>(world_ranks.size()), world_ranks.data(), &members);
-    const int code = MPI_Comm_create_group(
-        calls_->comm, members, kHandshakeTag + static_cast<int>(key % kHandshakeTag), &comm);
-    MPI_Group_free(&members);
-    MPI_Group_free(&all);
-    NPUMESH_RETURN_IF_ERROR(MpiStatus(code, "MPI_Comm_create_group"));
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return MakeMpiGroup(calls_, comm, world_ranks);
   }
@@ -163,6 +159,36 @@ class MpiTransport final : public Transport {
     }
   }
 
+  void GatherHostNames() {
+    using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+    Name mine{};
+    int length = 0;
+    MPI_Get_processor_name(mine.data(), &length);
+    std::vector<Name> all(static_cast<size_t>(size_));
+    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(),
+                  static_cast<int>(mine.size()), MPI_CHAR, calls_->comm);
+    for (const Name& name : all) hosts_.emplace_back(name.data());
+  }
+
+  // The ranks of other nodes if there are any: those of this node are seen to live.
+  std::string Suspects(std::span<const int> world_ranks) const {
+    const auto here = [this](int r) {
+      return node_of_[static_cast<size_t>(r)] == node_of_[static_cast<size_t>(rank_)];
+    };
+    const bool all_here = std::all_of(world_ranks.begin(), world_ranks.end(), here);
+    std::map<std::string, std::string> ranks_on;  // host -> ranks
+    for (int r : world_ranks) {
+      if (r == rank_ || (!all_here && here(r))) continue;
+      std::string& ranks = ranks_on[hosts_[static_cast<size_t>(r)]];
+      ranks += fmt::format("{}{}", ranks.empty() ? "rank " : ", ", r);
+    }
+    std::string text;
+    for (const auto& [host, ranks] : ranks_on) {
+      text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", ranks, host);
+    }
+    return text;
+  }
+
   Status OpenExchange(MPI_Comm node, int local_size) {
     NPUMESH_ASSIGN_OR_RETURN(DescriptorExchange opened, DescriptorExchange::Open());
     exchange_ = std::make_unique<DescriptorExchange>(std::move(opened));
@@ -187,7 +213,49 @@ class MpiTransport final : public Transport {
     return Status();
   }
 
-  // Everybody is here: MPI_Comm_create_group itself would wait for ever.
+  bool IsEveryone(const std::vector<int>& world_ranks) const {
+    for (size_t r = 0; r < world_ranks.size(); ++r) {
+      if (world_ranks[r] != static_cast<int>(r)) return false;
+    }
+    return static_cast<int>(world_ranks.size()) == size_;
+  }
+
+  // A communicator of all ranks, made by the one way that can be waited for with an end.
+  Result<MPI_Comm> Duplicate(Deadline deadline) {
+    std::vector<int> everyone(static_cast<size_t>(size_));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    // MPI writes to it until the request is done, which after an error is never.
+    auto comm = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+    std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);
+    {
+      std::lock_guard lock(calls_->mutex);
+      NPUMESH_RETURN_IF_ERROR(
+          MpiStatus(MPI_Comm_idup(calls_->comm, comm.get(), &requests[0]), "MPI_Comm_idup"));
+    }
+    const Status made =
+        calls_->Wait(MpiCalls::Kind::kCollective, requests, everyone, deadline, "MPI_Comm_idup");
+    if (made.ok()) return *comm;
+    abandoned_.push_back(std::move(comm));
+    return made;
+  }
+
+  // Blocks: MPI has no other way for some of the ranks. They have just met.
+  Result<MPI_Comm> CreateComm(const std::vector<int>& world_ranks, uint32_t key) {
+    std::lock_guard lock(calls_->mutex);
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_group(calls_->comm, &all);
+    MPI_Group_incl(all, static_cast<int>(world_ranks.size()), world_ranks.data(), &members);
+    const int code = MPI_Comm_create_group(
+        calls_->comm, members, kHandshakeTag + static_cast<int>(key % kHandshakeTag), &comm);
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+    NPUMESH_RETURN_IF_ERROR(MpiStatus(code, "MPI_Comm_create_group"));
+    return comm;
+  }
+
+  // Everybody is here: making a communicator of some ranks would wait for ever.
   Status Gather(const std::vector<int>& world_ranks, uint32_t key, Deadline deadline) {
     const int first = world_ranks[0];
     uint32_t token = key;
@@ -212,8 +280,10 @@ class MpiTransport final : public Transport {
   int size_ = 1;
   std::vector<int> node_of_;
   std::vector<int> local_ranks_;
+  std::vector<std::string> hosts_;  // by world rank
   std::unique_ptr<DescriptorExchange> exchange_;
-  std::map<int, ProcessWatch> watches_;  // by world rank; this node's peers
+  std::vector<std::unique_ptr<MPI_Comm>> abandoned_;  // kept for an MPI that may still write
+  std::map<int, ProcessWatch> watches_;               // by world rank; this node's peers
 };
 
 }  // namespace

@@ -36,8 +36,9 @@ TEST(MpirunWords, AnotherProgramIsBoundByMpirun) {
   options.mpi_args = {"--mca", "btl", "self,tcp"};
   options.command = {"./run", "-v"};
   EXPECT_EQ(Words(options, {{{"a", 2}, {"b", 0}}, 2, false}),
-            "/usr/bin/mpirun -n 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core --tag-output "
-            "-x LOCAL_WORLD_SIZE=2 --mca btl self,tcp ./run -v");
+            "/usr/bin/mpirun -n 4 --host a:2,b:2 --map-by ppr:2:node --mca oob_tcp_keepalive_time "
+            "10 --mca oob_tcp_keepalive_intvl 5 --mca oob_tcp_keepalive_probes 3 --bind-to core "
+            "--tag-output -x LOCAL_WORLD_SIZE=2 --mca btl self,tcp ./run -v");
 }
 
 TEST(FindProgram, LooksThroughTheFolders) {
