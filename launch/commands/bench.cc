@@ -119,6 +119,17 @@ class BenchRun {
   std::vector<BenchPoint> points_;
 };
 
+// Collective over all ranks. `orderly` says whether the world can be shut down together.
+int RunInWorld(World& world, const BenchOptions& options, bool& orderly) {
+  orderly = false;
+  const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(world);
+  if (!circle.ok()) return Fail("bench", circle.status());
+  BenchRun run(world, **circle, options);
+  const int code = run.Run();
+  orderly = !run.broken();
+  return code;
+}
+
 // Collective over all MPI ranks.
 int RunBench(const BenchWords& words) {
   const Result<BenchOptions> options = ParseBench(words);
@@ -129,11 +140,9 @@ int RunBench(const BenchWords& words) {
   if (!env.ok()) return FailTogether("bench", Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
   if (!world.ok()) return FailTogether("bench", Outcome::From(world.status()));
-  const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(**world);
-  if (!circle.ok()) return Fail("bench", circle.status());
-  BenchRun run(**world, **circle, *options);
-  const int code = run.Run();
-  if (run.broken()) return code;
+  bool orderly = false;
+  const int code = RunInWorld(**world, *options, orderly);
+  if (!orderly) return code;
   const Status end = (*world)->Shutdown();
   return end.ok() || code != 0 ? code : Fail("bench", end);
 }

@@ -61,13 +61,8 @@ Result<std::unique_ptr<MpiBaseline>> MpiBaseline::Create() {
 
 MpiBaseline::MpiBaseline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-MpiBaseline::~MpiBaseline() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  // The communicator is left to MPI_Finalize: freeing it is collective, and a peer may be lost.
-  if (finalized) return;
-  impl_->combine.reset();
-}
+// The communicator is left to MPI_Finalize: freeing it is collective, and a peer may be lost.
+MpiBaseline::~MpiBaseline() = default;
 
 int MpiBaseline::size() const {
   return impl_->size;

@@ -8,7 +8,7 @@
 // Buffers are host pointers and must not overlap; counts are elements of 8 to 64 bits and fit into
 // an int, else kUnsupported.
 //
-// Thread-safety: none.
+// Destroy it before the world is shut down. Thread-safety: none.
 #ifndef NPUMESH_RUNTIME_WORLD_MPI_BASELINE_H_
 #define NPUMESH_RUNTIME_WORLD_MPI_BASELINE_H_
 

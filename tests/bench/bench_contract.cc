@@ -1,0 +1,88 @@
+// What the contract costs: the fingerprint of a request, a collective of one rank, and a meeting of
+// two ranks as threads beside std::barrier.
+#include <benchmark/benchmark.h>
+
+#include <barrier>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "collectives/communicator.h"
+#include "collectives/contract/request.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int kMeetings = 500;  // in one measurement
+
+Env SmallEnv() {
+  Env env;
+  env.hbm_bytes = uint64_t{16} << 20;
+  return env;
+}
+
+void FingerprintOfRequest(benchmark::State& state) {
+  Request request;
+  request.kind = CollectiveKind::kAllReduce;
+  request.count = 1024;
+  request.set_node("model/layer_17/mlp/HcomAllReduce_3");
+  for (auto _ : state) {
+    ++request.sequence;
+    benchmark::DoNotOptimize(Fingerprint(request));
+  }
+}
+BENCHMARK(FingerprintOfRequest);
+
+// `body` runs kMeetings times on each of `ranks` threads; the time is rank 0's.
+void TimeRanks(benchmark::State& state, int ranks,
+               const std::function<Status(Communicator&)>& body) {
+  for (auto _ : state) {
+    double seconds = 0;
+    const auto run = [&](World& world) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+      std::vector<int> everyone;
+      for (int r = 0; r < world.size(); ++r) everyone.push_back(r);
+      NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                               Communicator::Create(world, *memory, "bench", everyone));
+      const auto start = SteadyClock::now();
+      for (int i = 0; i < kMeetings; ++i) NPUMESH_RETURN_IF_ERROR(body(*group));
+      if (world.rank() == 0) {
+        seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
+      }
+      return Status();
+    };
+    for (const Status& status : RunRanks(ranks, SmallEnv(), run)) {
+      if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+    }
+    state.SetIterationTime(seconds / kMeetings);
+  }
+}
+
+void OneRankBarrier(benchmark::State& state) {
+  TimeRanks(state, 1, [](Communicator& group) { return group.Barrier("barrier"); });
+}
+BENCHMARK(OneRankBarrier)->UseManualTime()->Iterations(5);
+
+void TwoThreadsBarrier(benchmark::State& state) {
+  TimeRanks(state, 2, [](Communicator& group) { return group.Barrier("barrier"); });
+}
+BENCHMARK(TwoThreadsBarrier)->UseManualTime()->Iterations(5);
+
+void TwoThreadsStdBarrier(benchmark::State& state) {
+  for (auto _ : state) {
+    std::barrier meeting(2);
+    const auto meet = [&] {
+      for (int i = 0; i < kMeetings; ++i) meeting.arrive_and_wait();
+    };
+    const auto start = SteadyClock::now();
+    std::jthread other(meet);
+    meet();
+    other.join();
+    state.SetIterationTime(std::chrono::duration<double>(SteadyClock::now() - start).count() /
+                           kMeetings);
+  }
+}
+BENCHMARK(TwoThreadsStdBarrier)->UseManualTime()->Iterations(5);
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,112 @@
+// The engine beside doing the same by hand: what one step of a graph costs when its kernel does
+// next to nothing, and an element-wise kernel beside memcpy.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+
+#include "graph/engine/compiled_model.h"
+#include "graph/ir/graph_builder.h"
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int kSteps = 1000;
+constexpr int64_t kTiny = 8;
+
+// A compiled graph on a device of its own.
+class Runnable {
+ public:
+  static Result<std::unique_ptr<Runnable>> Create(Model model, const TensorType& input) {
+    auto made = std::unique_ptr<Runnable>(new Runnable(std::move(model)));
+    Env env;
+    env.hbm_bytes = uint64_t{256} << 20;
+    NPUMESH_ASSIGN_OR_RETURN(made->world_, World::Start(env));
+    NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(*made->world_));
+    NPUMESH_ASSIGN_OR_RETURN(made->compiled_, CompiledModel::Compile(made->model_, BuiltinOps(),
+                                                                     {input}, {}, nullptr, {}));
+    NPUMESH_ASSIGN_OR_RETURN(made->executor_, Executor::Create(*made->compiled_, *made->memory_));
+    NPUMESH_RETURN_IF_ERROR(made->Run());  // touches the memory
+    return made;
+  }
+  Status Run() { return executor_->Run().status(); }
+  size_t steps() const { return compiled_->steps().size(); }
+
+ private:
+  explicit Runnable(Model model) : model_(std::move(model)) {}
+  Model model_;
+  std::unique_ptr<World> world_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<CompiledModel> compiled_;
+  std::unique_ptr<Executor> executor_;
+};
+
+// x + x, then + x again and again: `adds` steps.
+Result<std::unique_ptr<Runnable>> Adds(int64_t elements, int adds) {
+  const TensorType type{DataType::kFloat, {elements}};
+  GraphBuilder g("adds");
+  const Value x = g.Data("x", type);
+  Value sum = x;
+  for (int i = 0; i < adds; ++i) sum = g.Op("Add", {{"x1", sum}, {"x2", x}});
+  g.Output({sum});
+  NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
+  return Runnable::Create(std::move(model), type);
+}
+
+// Time per item is the time of one operator.
+void Dispatch(benchmark::State& state) {
+  const auto graph = Adds(kTiny, kSteps);
+  if (!graph.ok()) return state.SkipWithError(graph.status().ToString().c_str());
+  for (auto _ : state) {
+    if (const Status status = (*graph)->Run(); !status.ok()) {
+      return state.SkipWithError(status.ToString().c_str());
+    }
+  }
+  const auto operators = static_cast<double>((*graph)->steps());
+  state.counters["per_operator"] = benchmark::Counter(
+      operators, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(Dispatch);
+
+[[gnu::noinline]] void AddTiny(const float* a, const float* b, float* out) {
+  for (int64_t i = 0; i < kTiny; ++i) out[i] = a[i] + b[i];
+}
+
+void DispatchByHand(benchmark::State& state) {
+  float x[kTiny] = {};
+  float sum[kTiny] = {};
+  for (auto _ : state) {
+    for (int i = 0; i < kSteps; ++i) AddTiny(sum, x, sum);
+    benchmark::ClobberMemory();
+  }
+  state.counters["per_operator"] = benchmark::Counter(
+      kSteps, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(DispatchByHand);
+
+void Add(benchmark::State& state) {
+  const auto graph = Adds(state.range(0) / static_cast<int64_t>(sizeof(float)), 1);
+  if (!graph.ok()) return state.SkipWithError(graph.status().ToString().c_str());
+  for (auto _ : state) {
+    if (const Status status = (*graph)->Run(); !status.ok()) {
+      return state.SkipWithError(status.ToString().c_str());
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(Add)->Arg(4 << 10)->Arg(1 << 20)->Arg(32 << 20);
+
+void Copy(benchmark::State& state) {
+  const auto bytes = static_cast<size_t>(state.range(0));
+  const std::vector<std::byte> from(bytes);
+  std::vector<std::byte> to(bytes);
+  for (auto _ : state) {
+    std::memcpy(to.data(), from.data(), bytes);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(Copy)->Arg(4 << 10)->Arg(1 << 20)->Arg(32 << 20);
+
+}  // namespace
+}  // namespace npumesh
