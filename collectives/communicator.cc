@@ -121,7 +121,7 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node,
   const Facts facts{call.kind,          size(),           meeting->in_window(), call.bytes(),
                     Reduces(call.kind), layers != nullptr};
   const Algorithm& algorithm =
-      Choose(call.kind, facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
+      Choose(facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
   const bool eager = algorithm.travel == Travel::kEager;
   Buffers buffers;
   std::span<const std::byte> data;

@@ -36,13 +36,13 @@ std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind) {
   return BarrierTable();
 }
 
-const Algorithm& Choose(CollectiveKind kind, const Facts& facts, std::string_view preferred,
-                        bool trace) {
-  const std::span<const Algorithm> table = AlgorithmsFor(kind);
+const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace) {
+  const std::span<const Algorithm> table = AlgorithmsFor(facts.kind);
   const auto say = [&](const Algorithm& row, std::string_view verdict) {
     if (trace) {
-      WriteLog(LogLevel::kInfo, {__FILE__, __LINE__},
-               fmt::format("{} of {} bytes: {}: {}", Name(kind), facts.bytes, row.name, verdict));
+      WriteLog(
+          LogLevel::kInfo, {__FILE__, __LINE__},
+          fmt::format("{} of {} bytes: {}: {}", Name(facts.kind), facts.bytes, row.name, verdict));
     }
   };
   for (const Algorithm& row : table) {

@@ -100,8 +100,7 @@ std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind);
 
 // The first row that does not refuse; a row called `preferred` goes first when it does not refuse.
 // With `trace`, says for every row it passes why not.
-const Algorithm& Choose(CollectiveKind kind, const Facts& facts, std::string_view preferred,
-                        bool trace);
+const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace);
 
 // One table a collective; each in the file of its name.
 std::span<const Algorithm> AllReduceTable();

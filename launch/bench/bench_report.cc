@@ -12,6 +12,7 @@ using nlohmann::json;
 Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
               uint64_t bytes) {
   Facts facts;
+  facts.kind = op.kind;
   facts.size = place.ranks;
   facts.in_window = place.in_window;
   facts.bytes = bytes;
@@ -122,7 +123,7 @@ json ToJson(std::span<const BenchPoint> points) {
 std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,
                                 const BenchPlace& place, std::string_view preferred,
                                 uint64_t bytes) {
-  return Choose(op.kind, FactsOf(op, options, place, bytes), preferred, false).name;
+  return Choose(FactsOf(op, options, place, bytes), preferred, false).name;
 }
 
 std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
@@ -133,7 +134,7 @@ std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const
     const uint64_t bytes =
         CountOf(op, adjusted, options.dtype, place.ranks) * *BytesOf(options.dtype, 1);
     const Facts facts = FactsOf(op, options, place, bytes);
-    const std::string_view taken = Choose(op.kind, facts, preferred, false).name;
+    const std::string_view taken = Choose(facts, preferred, false).name;
     text += fmt::format("# {} of {} bytes, {} a rank's block, {} ranks on {} hosts\n", op.name,
                         adjusted, bytes, place.ranks, place.nodes);
     for (const Algorithm& row : AlgorithmsFor(op.kind)) {

@@ -79,9 +79,10 @@ TEST(Selection, RefusesEverythingElse) {
 }
 
 TEST(Choose, TakesTheFirstRowWithoutObjection) {
-  const Facts near{4, true, 1024, true, false};
-  const Facts far{4, false, 1024, true, true};
-  const Facts crowd{600, false, 1024, true, false};
+  const Facts near{CollectiveKind::kAllReduce, 4, true, 1024, true, false};
+  const Facts large{CollectiveKind::kAllReduce, 4, true, 8193, true, false};
+  const Facts far{CollectiveKind::kAllReduce, 4, false, 1024, true, true};
+  const Facts crowd{CollectiveKind::kAllReduce, 600, false, 1024, true, false};
   const struct {
     CollectiveKind kind;
     Facts facts;
@@ -89,14 +90,14 @@ TEST(Choose, TakesTheFirstRowWithoutObjection) {
     const char* row;
   } choices[] = {
       {CollectiveKind::kAllReduce, near, "", "small"},
-      {CollectiveKind::kAllReduce, {4, true, 8193, true, false}, "", "direct"},
+      {CollectiveKind::kAllReduce, large, "", "direct"},
       {CollectiveKind::kAllReduce, near, "mpi", "mpi"},
       {CollectiveKind::kAllReduce, near, "hierarchical", "small"},
       {CollectiveKind::kAllReduce, far, "", "hierarchical"},
       {CollectiveKind::kAllReduce, far, "direct", "hierarchical"},
       {CollectiveKind::kAllReduce, far, "NHR", "NHR"},
       {CollectiveKind::kAllReduce, crowd, "", "mpi"},
-      {CollectiveKind::kBroadcast, near, "ring", "direct"},
+      {CollectiveKind::kBroadcast, near, "ring", "small"},
       {CollectiveKind::kBroadcast, far, "H-D_R", "H-D_R"},
       {CollectiveKind::kReduceScatterV, far, "", "hierarchical"},
       {CollectiveKind::kAllToAllVC, near, "", "direct"},
@@ -104,7 +105,9 @@ TEST(Choose, TakesTheFirstRowWithoutObjection) {
       {CollectiveKind::kBarrier, far, "", "mpi"},
   };
   for (const auto& [kind, facts, preferred, row] : choices) {
-    EXPECT_EQ(Choose(kind, facts, preferred, false).name, row)
+    Facts asked = facts;
+    asked.kind = kind;
+    EXPECT_EQ(Choose(asked, preferred, false).name, row)
         << Name(kind) << " preferring \"" << preferred << '"';
   }
 }
