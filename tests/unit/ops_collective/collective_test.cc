@@ -43,6 +43,18 @@ class Collective : public testing::Test {
     call.attrs.insert(call.attrs.begin(), {"group", AttrValue::String("tp")});
     return call;
   }
+  // An operator with lists: `ints` are the ports behind the data.
+  OpCall WithLists(std::string type, std::string port, Tensor data,
+                   const std::vector<std::pair<std::string, std::vector<int64_t>>>& ints,
+                   std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
+    OpCall call{.type = std::move(type),
+                .inputs = {{std::move(port), std::move(data)}},
+                .attrs = std::move(attrs),
+                .groups = &ranks_};
+    call.attrs.insert(call.attrs.begin(), {"group", AttrValue::String("tp")});
+    for (const auto& [name, values] : ints) call.inputs.push_back({name, MakeInts(values)});
+    return call;
+  }
   OpCall AllToAllV(Tensor data, std::vector<std::vector<int64_t>> blocks) {
     return {.type = "HcomAllToAllV",
             .inputs = {{"send_data", std::move(data)},
@@ -63,7 +75,7 @@ TEST_F(Collective, AreMarkedAsSuch) {
   for (const std::string_view type : Registry().Types()) {
     EXPECT_TRUE(Registry().Find(type)->collective) << type;
   }
-  EXPECT_EQ(Registry().Types().size(), 6u);
+  EXPECT_EQ(Registry().Types().size(), 12u);
 }
 
 TEST_F(Collective, AllReduceAsksForEveryReductionAndType) {
@@ -132,7 +144,130 @@ TEST_F(Collective, AllToAllVEndsWithItsLastBlock) {
   EXPECT_EQ(RunOne(Registry(), AllToAllV(x, {{0, 0}, {0, 0}, {0, 0}, {0, 0}})).shape(), (Shape{0}));
 }
 
+TEST_F(Collective, AllToAllVCPacksByTheMatrix) {
+  const Tensor x = FromDoubles(DataType::kInt32, {3}, {1, 2, 3});
+  const auto rank = std::pair<std::string, AttrValue>("rank", AttrValue::Int(0));
+  const OpCall call =
+      WithLists("HcomAllToAllVC", "send_data", x, {{"send_count_matrix", {1, 2, 3, 0}}}, {rank});
+  EXPECT_EQ(RunOne(Registry(), call).shape(), (Shape{4}));
+  EXPECT_EQ(ranks_.calls().back(), "AllToAllVC matrix=[1, 2, 3, 0] int32 node=node_under_test");
+}
+
+TEST_F(Collective, ReduceLeavesZeroElsewhere) {
+  const Tensor x = FromDoubles(DataType::kFloat, {2}, {3, 4});
+  for (const int64_t root : {0, 1}) {
+    const Tensor y =
+        RunOne(Registry(), Call("HcomReduce", x, {{"root_rank", AttrValue::Int(root)}, sum_}));
+    EXPECT_TRUE(SameBytes(y, root == 0 ? x : FromDoubles(DataType::kFloat, {2}, {0, 0})));
+    EXPECT_EQ(ranks_.calls().back(),
+              fmt::format("Reduce count=2 float32 sum root={} node=node_under_test", root));
+  }
+}
+
+TEST_F(Collective, AllGatherVPlacesBlocks) {
+  const Tensor x = FromDoubles(DataType::kFloat, {2}, {3, 4});
+  const Tensor packed =
+      RunOne(Registry(),
+             WithLists("HcomAllGatherV", "x", x, {{"send_count", {2}}, {"recv_counts", {2, 1}}}));
+  EXPECT_TRUE(SameBytes(packed, FromDoubles(DataType::kFloat, {3}, {3, 4, 3})));
+  const Tensor spread = RunOne(
+      Registry(),
+      WithLists("HcomAllGatherV", "x", x,
+                {{"send_count", {2}}, {"recv_counts", {2, 1}}, {"recv_displacements", {2, 0}}}));
+  EXPECT_TRUE(SameBytes(spread, FromDoubles(DataType::kFloat, {4}, {3, 0, 3, 4})));
+  EXPECT_EQ(ranks_.calls().back(),
+            "AllGatherV count=2 recv=[2, 1]@[2, 0] float32 node=node_under_test");
+}
+
+TEST_F(Collective, ReduceScatterVKeepsTheOwnBlock) {
+  const Tensor x = FromDoubles(DataType::kInt8, {5}, {1, 2, 3, 4, 5});
+  const Tensor y = RunOne(
+      Registry(),
+      WithLists("HcomReduceScatterV", "x", x,
+                {{"recv_count", {2}}, {"send_counts", {2, 3}}, {"send_displacements", {3, 0}}},
+                {sum_}));
+  EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kInt8, {2}, {4, 5})));
+  EXPECT_EQ(ranks_.calls().back(),
+            "ReduceScatterV send=[2, 3]@[3, 0] count=2 int8 sum node=node_under_test");
+}
+
+TEST_F(Collective, SendAndReceiveNameTheirPeer) {
+  const auto tag = std::pair<std::string, AttrValue>("sr_tag", AttrValue::Int(7));
+  const OpCall send = Call("HcomSend", Pattern(DataType::kFloat16, {2, 3}),
+                           {tag, {"dest_rank", AttrValue::Int(1)}});
+  const Result<std::vector<Tensor>> nothing = RunOp(Registry(), send);
+  ASSERT_TRUE(nothing.ok()) << nothing.status().ToString();
+  EXPECT_EQ(ranks_.calls().back(), "Send count=6 float16 to=1 node=node_under_test");
+  const OpCall receive{.type = "HcomReceive",
+                       .inputs = {},
+                       .attrs = {{"group", AttrValue::String("tp")},
+                                 tag,
+                                 {"src_rank", AttrValue::Int(1)},
+                                 {"shape", AttrValue::Ints({2, 2})},
+                                 {"dtype", AttrValue::Type(DataType::kInt8)}},
+                       .groups = &ranks_};
+  EXPECT_TRUE(
+      SameBytes(RunOne(Registry(), receive), FromDoubles(DataType::kInt8, {2, 2}, {1, 1, 1, 1})));
+  EXPECT_EQ(ranks_.calls().back(), "Recv count=4 int8 from=1 node=node_under_test");
+}
+
 // ---- errors ----
+
+TEST_F(Collective, RefusesMessagesThatCannotBe) {
+  const struct {
+    int64_t tag, peer;
+    std::vector<int64_t> shape;
+    const char* says;
+  } rows[] = {
+      {-1, 1, {2}, "sr_tag is -1"},
+      {0, 0, {2}, "src_rank 0 is this rank itself"},
+      {0, 2, {2}, "src_rank 2 is outside of group \"tp\" with 2 members"},
+      {0, 1, {2, 0}, "shape has a dimension of 0"},
+  };
+  for (const auto& row : rows) {
+    const OpCall receive{.type = "HcomReceive",
+                         .inputs = {},
+                         .attrs = {{"group", AttrValue::String("tp")},
+                                   {"sr_tag", AttrValue::Int(row.tag)},
+                                   {"src_rank", AttrValue::Int(row.peer)},
+                                   {"shape", AttrValue::Ints(row.shape)},
+                                   {"dtype", AttrValue::Type(DataType::kInt8)}},
+                         .groups = &ranks_};
+    ExpectFails(Registry(), receive, Code::kInvalidArgument, {row.says});
+  }
+}
+
+TEST_F(Collective, RefusesListsThatDoNotFit) {
+  const Tensor x = Pattern(DataType::kFloat, {4});
+  const auto rank = [](int64_t r) {
+    return std::vector<std::pair<std::string, AttrValue>>{{"rank", AttrValue::Int(r)}};
+  };
+  const auto matrix = [&](std::vector<int64_t> counts, int64_t r) {
+    return WithLists("HcomAllToAllVC", "send_data", x, {{"send_count_matrix", std::move(counts)}},
+                     rank(r));
+  };
+  const auto gather = [&](int64_t own, std::vector<int64_t> counts) {
+    return WithLists("HcomAllGatherV", "x", x,
+                     {{"send_count", {own}}, {"recv_counts", std::move(counts)}});
+  };
+  const std::pair<OpCall, const char*> rows[] = {
+      {matrix({1, 1, 1, 1}, 1), "rank is 1, but this is rank 0"},
+      {matrix({1, 1, 1}, 0), "has 3 entries, expected 4"},
+      {matrix({1, -1, 1, 1}, 0), "-1 elements from rank 0 to rank 1"},
+      {matrix({1, INT64_MAX, 1, 1}, 0), "elements from rank 0 to rank 1"},
+      {matrix({1, 4, 1, 1}, 0), "5 elements are to be sent"},
+      {gather(1, {2, 1}), "\"send_count\" is 1, but \"recv_counts\" says 2"},
+      {gather(5, {5, 1}), "\"send_count\" is 5, but \"x\" is float32[4]"},
+      {gather(2, {2}), "1 entries"},
+      {gather(2, {2, INT64_MAX}), "are no block"},
+      {WithLists("HcomReduceScatterV", "x", x, {{"recv_count", {2}}, {"send_counts", {2, 3}}},
+                 {sum_}),
+       "end at element 5"},
+  };
+  for (const auto& [call, says] : rows) {
+    ExpectFails(Registry(), call, Code::kInvalidArgument, {says});
+  }
+}
 
 TEST_F(Collective, NeedsOtherRanks) {
   OpCall call = Call("HcomAllReduce", Pattern(DataType::kFloat, {2}), {sum_});
