@@ -1,0 +1,384 @@
+/* Devices, contexts, streams, events, memory and host callbacks. Each function names the errors
+ * that are its own; besides these, a null pointer for a result is ACL_ERROR_INVALID_PARAM, and a
+ * call that needs a current device without one is ACL_ERROR_RT_CONTEXT_NULL. */
+#ifndef NPUMESH_ACL_ACL_RT_H_
+#define NPUMESH_ACL_ACL_RT_H_
+
+#include "acl_base.h"
+#include "acl_rt_allocator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Flags ------------------------------------------------------------------------------- */
+
+#define ACL_EVENT_SYNC 0x00000001U
+#define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
+#define ACL_EVENT_TIME_LINE 0x00000008U
+#define ACL_EVENT_DEVICE_USE_ONLY 0x00000010U
+#define ACL_EVENT_EXTERNAL 0x00000020U
+#define ACL_EVENT_IPC 0x00000040U
+
+#define ACL_STREAM_FAST_LAUNCH 0x00000001U
+#define ACL_STREAM_FAST_SYNC 0x00000002U
+#define ACL_STREAM_PERSISTENT 0x00000004U
+#define ACL_STREAM_HUGE 0x00000008U
+#define ACL_STREAM_CPU_SCHEDULE 0x00000010U
+#define ACL_STREAM_DEVICE_USE_ONLY 0x00000020U
+
+#define ACL_CONTINUE_ON_FAILURE 0x00000000U
+#define ACL_STOP_ON_FAILURE 0x00000001U
+
+/* ---- Types ------------------------------------------------------------------------------- */
+
+typedef enum aclrtMemcpyKind {
+  ACL_MEMCPY_HOST_TO_HOST = 0,
+  ACL_MEMCPY_HOST_TO_DEVICE = 1,
+  ACL_MEMCPY_DEVICE_TO_HOST = 2,
+  ACL_MEMCPY_DEVICE_TO_DEVICE = 3,
+  ACL_MEMCPY_DEFAULT = 4,
+  ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE = 5,
+  ACL_MEMCPY_INNER_DEVICE_TO_DEVICE = 6,
+  ACL_MEMCPY_INTER_DEVICE_TO_DEVICE = 7
+} aclrtMemcpyKind;
+
+typedef enum aclrtMemMallocPolicy {
+  ACL_MEM_MALLOC_HUGE_FIRST = 0,
+  ACL_MEM_MALLOC_HUGE_ONLY = 1,
+  ACL_MEM_MALLOC_NORMAL_ONLY = 2,
+  ACL_MEM_MALLOC_HUGE_FIRST_P2P = 3,
+  ACL_MEM_MALLOC_HUGE_ONLY_P2P = 4,
+  ACL_MEM_MALLOC_NORMAL_ONLY_P2P = 5,
+  ACL_MEM_MALLOC_HUGE1G_ONLY = 6,
+  ACL_MEM_MALLOC_HUGE1G_ONLY_P2P = 7,
+  ACL_MEM_TYPE_LOW_BAND_WIDTH = 0x0100,
+  ACL_MEM_TYPE_HIGH_BAND_WIDTH = 0x1000,
+  ACL_MEM_ACCESS_USER_SPACE_READONLY = 0x100000
+} aclrtMemMallocPolicy;
+
+typedef enum aclrtMemAttr {
+  ACL_DDR_MEM = 0,
+  ACL_HBM_MEM = 1,
+  ACL_DDR_MEM_HUGE = 2,
+  ACL_DDR_MEM_NORMAL = 3,
+  ACL_HBM_MEM_HUGE = 4,
+  ACL_HBM_MEM_NORMAL = 5,
+  ACL_DDR_MEM_P2P_HUGE = 6,
+  ACL_DDR_MEM_P2P_NORMAL = 7,
+  ACL_HBM_MEM_P2P_HUGE = 8,
+  ACL_HBM_MEM_P2P_NORMAL = 9,
+  ACL_HBM_MEM_HUGE1G = 10,
+  ACL_HBM_MEM_P2P_HUGE1G = 11,
+  ACL_MEM_NORMAL = 12,
+  ACL_MEM_HUGE = 13,
+  ACL_MEM_HUGE1G = 14,
+  ACL_MEM_P2P_NORMAL = 15,
+  ACL_MEM_P2P_HUGE = 16,
+  ACL_MEM_P2P_HUGE1G = 17
+} aclrtMemAttr;
+
+typedef enum aclrtFloatOverflowMode {
+  ACL_RT_OVERFLOW_MODE_SATURATION = 0,
+  ACL_RT_OVERFLOW_MODE_INFNAN = 1,
+  ACL_RT_OVERFLOW_MODE_UNDEF = 2
+} aclrtFloatOverflowMode;
+
+typedef enum aclrtMemHandleType {
+  ACL_MEM_HANDLE_TYPE_NONE = 0,
+  ACL_MEM_HANDLE_TYPE_POSIX = 2
+} aclrtMemHandleType;
+
+typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
+
+typedef enum aclrtMemLocationType {
+  ACL_MEM_LOCATION_TYPE_HOST = 0,
+  ACL_MEM_LOCATION_TYPE_DEVICE = 1,
+  ACL_MEM_LOCATION_TYPE_UNREGISTERED = 2,
+  ACL_MEM_LOCATION_TYPE_MANAGED = 3,
+  ACL_MEM_LOCATION_TYPE_HOST_NUMA = 4
+} aclrtMemLocationType;
+
+typedef enum aclrtMemGranularityOptions {
+  ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+  ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xFFFF
+} aclrtMemGranularityOptions;
+
+typedef struct aclrtMemLocation {
+  uint32_t id;
+  aclrtMemLocationType type;
+} aclrtMemLocation;
+
+typedef struct aclrtPhysicalMemProp {
+  aclrtMemHandleType handleType;
+  aclrtMemAllocationType allocationType;
+  aclrtMemAttr memAttr;
+  aclrtMemLocation location;
+  uint64_t reserve;
+} aclrtPhysicalMemProp;
+
+typedef enum aclrtEventStatus {
+  ACL_EVENT_STATUS_COMPLETE = 0,
+  ACL_EVENT_STATUS_NOT_READY = 1,
+  ACL_EVENT_STATUS_RESERVED = 2
+} aclrtEventStatus;
+
+/* The other way round than aclrtEventStatus. */
+typedef enum aclrtEventRecordedStatus {
+  ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
+  ACL_EVENT_RECORDED_STATUS_COMPLETE = 1
+} aclrtEventRecordedStatus;
+
+typedef enum aclrtEventWaitStatus {
+  ACL_EVENT_WAIT_STATUS_COMPLETE = 0,
+  ACL_EVENT_WAIT_STATUS_NOT_READY = 1,
+  ACL_EVENT_WAIT_STATUS_RESERVED = 0xFFFF
+} aclrtEventWaitStatus;
+
+typedef enum aclrtStreamStatus {
+  ACL_STREAM_STATUS_COMPLETE = 0,
+  ACL_STREAM_STATUS_NOT_READY = 1,
+  ACL_STREAM_STATUS_RESERVED = 0xFFFF
+} aclrtStreamStatus;
+
+typedef enum aclrtRunMode { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
+
+typedef enum aclrtDeviceStatus {
+  ACL_RT_DEVICE_STATUS_NORMAL = 0,
+  ACL_RT_DEVICE_STATUS_ABNORMAL = 1,
+  ACL_RT_DEVICE_STATUS_END = 0xFFFF
+} aclrtDeviceStatus;
+
+typedef enum aclrtCallbackBlockType {
+  ACL_CALLBACK_NO_BLOCK = 0,
+  ACL_CALLBACK_BLOCK = 1
+} aclrtCallbackBlockType;
+
+typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
+
+typedef void (*aclrtCallback)(void *userData);
+typedef void (*aclrtHostFunc)(void *args);
+
+/* ---- Devices ----------------------------------------------------------------------------- */
+
+/* Makes a device current for the calling thread, with its implicit context, and takes one
+ * reference to it. The first call of the process starts the world: collective over all ranks.
+ * Under a launcher the process has its rank's device; it answers to the rank's local index and
+ * to 0. Otherwise ids are 0 .. NPUMESH_DEVICE_COUNT - 1. ACL_ERROR_RT_INVALID_DEVICEID for others,
+ * ACL_ERROR_RT_NO_DEVICE when the world does not start. */
+aclError aclrtSetDevice(int32_t deviceId);
+
+/* Gives one reference back; with the last one the device's contexts, streams and memory end.
+ * ACL_ERROR_RT_INVALID_DEVICEID when there is none. */
+aclError aclrtResetDevice(int32_t deviceId);
+
+/* The id that the thread has set. */
+aclError aclrtGetDevice(int32_t *deviceId);
+
+/* Legal before aclInit. Under a launcher: the ranks of this node. */
+aclError aclrtGetDeviceCount(uint32_t *count);
+
+/* The version of this interface, as the macros of acl.h say it. */
+aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion);
+
+aclError aclrtGetRunMode(aclrtRunMode *runMode);
+
+/* Legal before aclInit; never null. */
+const char *aclrtGetSocName(void);
+
+/* Kept with the context and read back; npumesh computes as INFNAN does. */
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
+
+/* Waits for all streams of the current context; the first failure, in the order of creation. */
+aclError aclrtSynchronizeDevice(void);
+
+/* `timeout` in milliseconds, -1: for ever; ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. */
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
+
+aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
+
+/* All devices of a node reach each other's memory; enabling and disabling is only checked. */
+aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
+aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
+
+/* Logical, physical and user ids of simulated devices are the same. */
+aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
+aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
+
+/* ---- Contexts ---------------------------------------------------------------------------- */
+
+/* The new context becomes the thread's current one. */
+aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
+
+/* Ends the context and its streams, after their work is done. ACL_ERROR_RT_INVALID_HANDLE for a
+ * foreign handle, ACL_ERROR_INVALID_PARAM for null and for the implicit context of a device. */
+aclError aclrtDestroyContext(aclrtContext context);
+aclError aclrtSetCurrentContext(aclrtContext context);
+aclError aclrtGetCurrentContext(aclrtContext *context);
+
+/* ---- Streams: work in order, beside the host --------------------------------------------- */
+
+/* Null stands for the default stream of the current context in every function that takes a
+ * stream, unless it says otherwise. A foreign handle is ACL_ERROR_RT_INVALID_HANDLE. */
+aclError aclrtCreateStream(aclrtStream *stream);
+
+/* Priority and flags are accepted and change nothing. */
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+
+/* Finishes what was queued. Not for null. */
+aclError aclrtDestroyStream(aclrtStream stream);
+
+/* Drops what was queued; the task that runs is waited for. */
+aclError aclrtDestroyStreamForce(aclrtStream stream);
+
+/* Runs what is queued to its end and returns the first failure of the stream, which stays. */
+aclError aclrtSynchronizeStream(aclrtStream stream);
+
+/* Milliseconds, -1: for ever, 0: ACL_ERROR_INVALID_PARAM. ACL_ERROR_RT_STREAM_SYNC_TIMEOUT leaves
+ * the work going on. */
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+
+/* Later tasks of the stream wait for the event's last record. An event with ACL_EVENT_SYNC that was
+ * never recorded, or was reset, holds the stream until its next record. */
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
+
+/* What follows a failed task: run it (ACL_CONTINUE_ON_FAILURE, the state of a new stream) or drop it
+ * (ACL_STOP_ON_FAILURE). Once for each stream; not for null. */
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+
+/* Drops what was queued; the task that runs is waited for. */
+aclError aclrtStreamAbort(aclrtStream stream);
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+
+/* Seconds that a stream waits for an event, 0: for ever (the start value). A wait that ends so
+ * fails its stream with ACL_ERROR_RT_TASK_TIMEOUT. */
+aclError aclrtSetOpWaitTimeout(uint32_t timeout);
+
+/* Accepted; HCCL_EXEC_TIMEOUT bounds collectives, nothing else here takes long. */
+aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
+
+/* ---- Events: points in a stream ---------------------------------------------------------- */
+
+/* For time and for waiting; cannot be reset. */
+aclError aclrtCreateEvent(aclrtEvent *event);
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
+aclError aclrtDestroyEvent(aclrtEvent event);
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+
+/* ACL_ERROR_INVALID_PARAM unless it was created with flag ACL_EVENT_SYNC. */
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+
+/* An event that was never recorded is not ready. */
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
+
+/* Whether all waits for the event that were queued so far are over. */
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+
+/* Returns at once for an event that was never recorded. */
+aclError aclrtSynchronizeEvent(aclrtEvent event);
+
+/* Milliseconds, -1: for ever, 0: ACL_ERROR_INVALID_PARAM; ACL_ERROR_RT_EVENT_SYNC_TIMEOUT. */
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
+
+/* Milliseconds between two completed records. ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID when one is not
+ * completed or was created without ACL_EVENT_TIME_LINE. */
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
+
+/* Microseconds of a steady clock when the record completed. */
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* Device memory, 64-byte aligned and not cleared; policies are accepted and change nothing.
+ * ACL_ERROR_RT_MEMORY_ALLOCATION when it does not fit. Device memory of this process can be read
+ * and written by the host as well. */
+aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+
+/* Does not wait for streams. ACL_ERROR_INVALID_PARAM for null and for what aclrtMalloc did not
+ * return. */
+aclError aclrtFree(void *devPtr);
+aclError aclrtMallocHost(void **hostPtr, size_t size);
+aclError aclrtFreeHost(void *hostPtr);
+
+/* Copies now, without waiting for streams. ACL_ERROR_INVALID_PARAM for null, an unknown kind, for
+ * count > destMax, and where kind says device memory and the address is none. Where it says host
+ * memory, device memory is taken as well. */
+aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
+                     aclrtMemcpyKind kind);
+
+/* Host to host: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. The memory must live until the copy is done. */
+aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream);
+aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
+aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
+                          aclrtStream stream);
+
+/* A simulated device has HBM only: DDR attributes answer 0 of 0. */
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+
+/* Address space that peers can map lies inside the HBM, so reserving takes the bytes and the
+ * physical block that is mapped there later takes none: memory is counted once. `alignment` must be
+ * 0 and `expectPtr` null. */
+aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr,
+                                uint64_t flags);
+
+/* ACL_ERROR_INVALID_PARAM while something is mapped. */
+aclError aclrtReleaseMemAddress(void *virPtr);
+
+/* `size`: a multiple of the granularity. Only of a device: ACL_ERROR_RT_FEATURE_NOT_SUPPORT for
+ * others. */
+aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                             const aclrtPhysicalMemProp *prop, uint64_t flags);
+
+/* A mapped block is freed when it is unmapped. */
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+
+/* `size`: all of the block; `offset` and `flags`: 0. */
+aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                     uint64_t flags);
+aclError aclrtUnmapMem(void *virPtr);
+aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                          aclrtMemGranularityOptions option, size_t *granularity);
+
+/* ---- Host callbacks in the order of a stream --------------------------------------------- */
+
+/* Runs on the thread that is subscribed to the stream; with ACL_CALLBACK_BLOCK the stream waits
+ * for it. ACL_ERROR_RT_STREAM_NO_CB_REG when no thread is. */
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
+                             aclrtStream stream);
+
+/* `threadId`: of the thread that calls aclrtProcessReport, as pthread_self says it. A stream has
+ * one subscriber: ACL_ERROR_RT_STREAM_SUBSCRIBE for a second. */
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/* Runs one callback that waits for the calling thread. Milliseconds, -1: for ever;
+ * ACL_ERROR_WAIT_CALLBACK_TIMEOUT, ACL_ERROR_RT_THREAD_SUBSCRIBE when no stream is subscribed. */
+aclError aclrtProcessReport(int32_t timeout);
+
+/* Callbacks that still wait are dropped. ACL_ERROR_RT_THREAD_SUBSCRIBE when not subscribed. */
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/* Runs as a task of the stream; must not call functions of this interface on the same stream. */
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+
+/* ---- Errors ------------------------------------------------------------------------------ */
+
+/* The code of the calling thread's last failed call; Get clears it, Peek does not. */
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
+aclError aclrtGetLastError(aclrtLastErrLevel level);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NPUMESH_ACL_ACL_RT_H_ */
