@@ -1,152 +1,71 @@
 #include "runtime/device/stream.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/device/stream_queue.h"
 
 namespace npumesh {
 
-// Tickets count the Records of an event; `reached` is the highest ticket whose marker has been run.
-struct Event::State {
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t recorded = 0;
-  uint64_t reached = 0;
-  std::chrono::steady_clock::time_point reached_at;
-  Status failure;  // of the stream that reached it last
-
-  bool done() const { return reached == recorded; }
-
-  void Reach(uint64_t ticket, const Status& stream_failure) {
-    {
-      const std::lock_guard lock(mutex);
-      if (ticket <= reached) return;  // a later Record on another stream was faster
-      reached = ticket;
-      reached_at = std::chrono::steady_clock::now();
-      failure = stream_failure;
-    }
-    changed.notify_all();
-  }
-
-  // Blocks until `ticket` is reached.
-  Status WaitFor(uint64_t ticket) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return reached >= ticket; });
-    return failure;
-  }
-
-  // When the last Record was reached; nullopt when it was not, or when there is none.
-  std::optional<std::chrono::steady_clock::time_point> Time() {
-    const std::lock_guard lock(mutex);
-    if (recorded == 0 || !done()) return std::nullopt;
-    return reached_at;
-  }
-};
-
-Event::Event() : state_(std::make_shared<State>()) {}
-
-bool Event::Done() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->done();
-}
-
-void Event::Synchronize() const {
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->done(); });
-}
-
-Result<std::chrono::nanoseconds> Event::Elapsed(const Event& from, const Event& to) {
-  const auto start = from.state_->Time();
-  const auto end = to.state_->Time();
-  if (!start || !end) {
-    return Error(Code::kInvalidArgument,
-                 "no time between two events: the {} one was never recorded or is not reached yet",
-                 start ? "second" : "first");
-  }
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(*end - *start);
-}
-
-Stream::Stream()
-    : worker_([this, rank = LogRank()] {
-        SetLogRank(rank);
-        Work();
-      }) {}
+Stream::Stream() : queue_(std::make_shared<StreamQueue>()) {}
 
 Stream::~Stream() {
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  changed_.notify_all();
-  worker_.join();
-}
-
-void Stream::Push(Item item) {
-  {
-    const std::lock_guard lock(mutex_);
-    items_.push_back(std::move(item));
-  }
-  changed_.notify_all();
+  queue_->RunUntil(queue_->last());
+  queue_->Close();
 }
 
 void Stream::Enqueue(Task task) {
-  Push({std::move(task), nullptr});
+  queue_->Push({.task = std::move(task)});
 }
 
 void Stream::Record(const Event& event) {
-  uint64_t ticket = 0;
-  {
-    const std::lock_guard lock(event.state_->mutex);
-    ticket = ++event.state_->recorded;
-  }
-  Push({nullptr,
-        [state = event.state_, ticket](const Status& failure) { state->Reach(ticket, failure); }});
+  const uint64_t ticket = event.state_->Announce();
+  const uint64_t index =
+      queue_->Push({.kind = StreamItem::Kind::kRecord, .event = event.state_, .ticket = ticket});
+  if (event.state_->Place(ticket, {queue_, index})) queue_->Hurry();
 }
 
-void Stream::Wait(const Event& event) {
-  uint64_t ticket = 0;
+void Stream::Wait(const Event& event, std::chrono::seconds limit) {
+  StreamItem item{.kind = StreamItem::Kind::kWait, .event = event.state_, .limit = limit};
   {
     const std::lock_guard lock(event.state_->mutex);
-    ticket = event.state_->recorded;
+    item.ticket = event.state_->recorded;
+    item.recorder = event.state_->recorder;
+    if (item.ticket == 0 && event.state_->kind == Event::Kind::kPoint) return;
+    ++event.state_->awaited;
   }
-  if (ticket == 0) return;
-  Enqueue([state = event.state_, ticket] {
-    return state->WaitFor(ticket).WithContext("the stream of an event that was waited for failed");
-  });
+  queue_->Push(std::move(item));
+}
+
+void Stream::Reset(const Event& event) {
+  queue_->Push({.kind = StreamItem::Kind::kReset, .event = event.state_});
 }
 
 Status Stream::Synchronize() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return items_.empty() && !running_; });
-  return failure_;
+  queue_->RunUntil(queue_->last());
+  return queue_->failure();
+}
+
+bool Stream::SynchronizeUntil(Deadline deadline) {
+  queue_->Hurry();
+  return queue_->AwaitUntil(queue_->last(), deadline);
+}
+
+void Stream::Abort() {
+  queue_->Abort();
+}
+
+Status Stream::failure() const {
+  return queue_->failure();
 }
 
 bool Stream::Idle() const {
-  const std::lock_guard lock(mutex_);
-  return items_.empty() && !running_;
+  if (queue_->idle()) return true;
+  queue_->Hurry();
+  return false;
 }
 
-void Stream::Work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return !items_.empty() || closing_; });
-    if (items_.empty()) return;
-    running_ = true;
-    Status status = failure_;
-    {
-      const Item item = std::move(items_.front());
-      items_.pop_front();
-      lock.unlock();
-      if (item.marker) item.marker(status);
-      if (item.task && status.ok()) status = item.task();
-    }  // what the task holds is released before anybody is told that it is done
-    lock.lock();
-    failure_ = std::move(status);
-    running_ = false;
-    if (items_.empty()) changed_.notify_all();
-  }
+void Stream::StopOnFailure(bool stop) {
+  queue_->stop_on_failure(stop);
 }
 
 }  // namespace npumesh

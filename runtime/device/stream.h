@@ -1,44 +1,62 @@
 // Stream and Event: work in order on a device, and points in it.
 //
-// A Stream runs its tasks one after the other on a worker thread of its own. The first task that
-// fails stops the stream: later tasks are dropped, and Synchronize returns the failure. Events are
-// reached all the same, so that nobody waits for ever; a stream that waits for an event of a failed
-// stream fails, too.
+// A Stream runs its tasks one after the other, beside the host. Who runs them: the thread that
+// synchronises, when it comes soon, because a hand-over to another thread costs more than a small
+// collective; otherwise a worker thread of the stream's own, which looks after tasks that nobody
+// has synchronised for 0.1 to 2 ms, and at once after those that an event or a query is waiting
+// for. So Enqueue only queues, and work progresses even if no host ever waits for it.
+//
+// The first task that fails stops the stream: later tasks are dropped, and Synchronize returns the
+// failure. Events are reached all the same, so that nobody waits for ever; a stream that waits for
+// an event of a failed stream fails, too.
 //
 // Thread-safety: all members may be called from any thread, except from a task of the same stream.
 #ifndef NPUMESH_RUNTIME_DEVICE_STREAM_H_
 #define NPUMESH_RUNTIME_DEVICE_STREAM_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "runtime/base/status.h"
+#include "runtime/base/wait.h"
 
 namespace npumesh {
 
+class StreamQueue;
+struct EventState;
+
 // A point in a stream, recorded once and waited for by hosts and other streams; may be recorded
-// again.
+// again. A copy is another handle of the same event.
 class Event {
  public:
-  Event();
+  // What a stream does that waits for an event without a record.
+  enum class Kind {
+    kPoint,   // goes on
+    kSignal,  // waits for the first record, and after Stream::Reset for the next one
+  };
+  explicit Event(Kind kind = Kind::kPoint);
+
   // True when the last Record has been reached (or when it was never recorded).
   bool Done() const;
+  // True when a Record was reached, none is on its way, and no Reset came after it.
+  bool Reached() const;
+  // True when a stream has yet to pass a Wait for this event.
+  bool Awaited() const;
   // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
+  // Blocks until Done or the deadline; returns Done.
+  bool SynchronizeUntil(Deadline deadline) const;
+  // When the last Record was reached; kInvalidArgument unless Reached.
+  Result<std::chrono::steady_clock::time_point> Time() const;
   // Time between the completion of two recorded events; kInvalidArgument when either is not done or
   // was never recorded.
   static Result<std::chrono::nanoseconds> Elapsed(const Event& from, const Event& to);
 
  private:
   friend class Stream;
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<EventState> state_;
 };
 
 class Stream {
@@ -52,30 +70,31 @@ class Stream {
 
   void Enqueue(Task task);
   void Record(const Event& event);
-  // Later tasks of this stream wait for the event's last Record.
-  void Wait(const Event& event);
-  // Blocks until all is done. Returns the first failure since the stream was made; it stays.
+  // Later tasks of this stream wait for the event's last Record; see Event::Kind when there is
+  // none. A wait that takes longer than `limit` fails the stream with kTimeout; 0: for ever.
+  void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0));
+  // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
+  void Reset(const Event& event);
+
+  // Blocks until everything is done that was enqueued before. Runs it on this thread unless
+  // another one is at it. Returns the first failure since the stream was made; it stays.
   Status Synchronize();
+  // Blocks until everything is done that was enqueued before, or until the deadline, which makes it
+  // false. Leaves the work to the worker.
+  bool SynchronizeUntil(Deadline deadline);
+  // Drops what is queued and ends a wait for an event; the task that runs is waited for. Dropped
+  // records count as reached. The stream can be used again.
+  void Abort();
+  // The first failure so far.
+  Status failure() const;
   // True when nothing is queued or running.
   bool Idle() const;
+  // Whether a failure stops the stream (the start value), or later tasks run all the same; their
+  // failures are dropped then, since the first one stays.
+  void StopOnFailure(bool stop);
 
  private:
-  // A task, or the marker of an event, which is told the stream's failure and is never dropped.
-  struct Item {
-    Task task;
-    std::function<void(const Status&)> marker;
-  };
-
-  void Push(Item item);
-  void Work();
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> items_;
-  bool running_ = false;
-  bool closing_ = false;
-  Status failure_;
-  std::thread worker_;
+  const std::shared_ptr<StreamQueue> queue_;
 };
 
 }  // namespace npumesh

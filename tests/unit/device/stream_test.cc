@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -110,6 +111,99 @@ TEST(Stream, WorkerCarriesTheRankOfItsMaker) {
   });
   ASSERT_TRUE(stream.Synchronize().ok());
   EXPECT_EQ(rank, 6);
+}
+
+TEST(Stream, RunsOnTheThreadThatSynchronisesSoon) {
+  Stream stream;
+  std::thread::id ran_on;
+  int attempts = 0;
+  do {  // a loaded machine may let the worker come first
+    stream.Enqueue([&ran_on] {
+      ran_on = std::this_thread::get_id();
+      return Status();
+    });
+    ASSERT_TRUE(stream.Synchronize().ok());
+  } while (ran_on != std::this_thread::get_id() && ++attempts < 100);
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST(Stream, ProgressesWhenNobodySynchronises) {
+  Stream stream;
+  for (int i = 0; i < 5; ++i) {
+    std::promise<std::thread::id> ran;
+    stream.Enqueue([&ran] {
+      ran.set_value(std::this_thread::get_id());
+      return Status();
+    });
+    EXPECT_NE(ran.get_future().get(), std::this_thread::get_id());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));  // lets the worker sleep
+  }
+}
+
+TEST(Stream, ManyThreadsMaySynchroniseOne) {
+  Stream stream;
+  int sum = 0;  // touched by tasks only, which never overlap
+  std::vector<std::thread> hosts;
+  for (int t = 0; t < 4; ++t) {
+    hosts.emplace_back([&stream, &sum] {
+      for (int i = 0; i < 500; ++i) {
+        stream.Enqueue([&sum] {
+          ++sum;
+          return Status();
+        });
+        if (i % 3 != 0) continue;
+        EXPECT_TRUE(stream.Synchronize().ok());
+      }
+    });
+  }
+  for (std::thread& host : hosts) host.join();
+  ASSERT_TRUE(stream.Synchronize().ok());
+  EXPECT_EQ(sum, 2000);
+}
+
+TEST(Stream, SynchronizeUntilLeavesTheWorkGoingOn) {
+  Stream stream;
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  EXPECT_FALSE(stream.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(5))));
+  gate.Open();
+  EXPECT_TRUE(stream.SynchronizeUntil(Deadline::Never()));
+  EXPECT_TRUE(stream.Idle());
+}
+
+TEST(Stream, CanGoOnAfterAFailure) {
+  Stream stream;
+  stream.StopOnFailure(false);
+  int later = 0;
+  stream.Enqueue([] { return Error(Code::kIo, "first"); });
+  stream.Enqueue([&later] {
+    ++later;
+    return Error(Code::kTimeout, "second");
+  });
+  EXPECT_EQ(stream.Synchronize().message(), "first");
+  EXPECT_EQ(later, 1);
+  EXPECT_EQ(stream.failure().message(), "first");
+}
+
+TEST(Stream, AbortDropsWhatIsQueued) {
+  Stream stream;
+  Event event;
+  const Event signal(Event::Kind::kSignal);
+  bool ran = false;
+  stream.Wait(signal);
+  stream.Enqueue([&ran] {
+    ran = true;
+    return Status();
+  });
+  stream.Record(event);
+  EXPECT_FALSE(event.Done());  // hurries the worker into the wait
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  stream.Abort();
+  EXPECT_TRUE(stream.Idle());
+  EXPECT_TRUE(event.Done());
+  EXPECT_FALSE(signal.Awaited());
+  EXPECT_TRUE(stream.Synchronize().ok());
+  EXPECT_FALSE(ran);
 }
 
 TEST(Event, NeverRecordedIsDoneAndHoldsNobody) {
@@ -236,6 +330,58 @@ TEST(Event, MeasuresTheTimeBetweenTwo) {
   ASSERT_TRUE(elapsed.ok());
   EXPECT_GE(*elapsed, std::chrono::milliseconds(5));
   EXPECT_EQ(*Event::Elapsed(end, start), -*elapsed);
+}
+
+TEST(Event, SignalHoldsAStreamUntilItsRecordAndAgainAfterAReset) {
+  Stream held;
+  Stream other;
+  const Event signal(Event::Kind::kSignal);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> passed{false};
+    held.Wait(signal);
+    held.Reset(signal);
+    held.Enqueue([&passed] {
+      passed = true;
+      return Status();
+    });
+    EXPECT_TRUE(signal.Awaited());
+    EXPECT_FALSE(held.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(1))));
+    EXPECT_FALSE(passed);
+    other.Record(signal);
+    ASSERT_TRUE(held.Synchronize().ok());
+    EXPECT_TRUE(passed);
+    EXPECT_FALSE(signal.Awaited());
+    EXPECT_FALSE(signal.Reached());
+  }
+}
+
+TEST(Event, AWaitCanHaveALimit) {
+  Stream stream;
+  stream.Wait(Event(Event::Kind::kSignal), std::chrono::seconds(1));
+  EXPECT_EQ(stream.Synchronize().code(), Code::kTimeout);
+}
+
+TEST(Event, SynchronizeUntilEndsAtTheDeadline) {
+  Stream stream;
+  Event event;
+  Gate gate;
+  stream.Enqueue(gate.Task());
+  stream.Record(event);
+  EXPECT_FALSE(event.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(2))));
+  gate.Open();
+  EXPECT_TRUE(event.SynchronizeUntil(Deadline::Never()));
+  EXPECT_TRUE(event.Reached());
+}
+
+TEST(Event, IsReachedByAStreamThatNobodySynchronises) {
+  Stream first;
+  Stream second;
+  Event event;
+  first.Enqueue([] { return Status(); });
+  first.Record(event);
+  second.Wait(event);
+  ASSERT_TRUE(second.Synchronize().ok());
+  EXPECT_TRUE(event.Reached());
 }
 
 TEST(Event, HasNoTimeBeforeItIsReached) {

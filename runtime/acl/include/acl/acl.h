@@ -22,7 +22,7 @@ extern "C" {
  * it says about dumping and profiling does not concern a simulated device. A second call raises the
  * reference count and returns ACL_ERROR_REPEAT_INITIALIZE; a file that cannot be read is
  * ACL_ERROR_INVALID_FILE. */
-aclError aclInit(const char *configPath);
+aclError aclInit(const char* configPath);
 
 /* Ends the interface, whatever the reference count: streams, events, contexts, device memory and
  * worlds of this process end. Collective over all ranks when a device was used (waits for them at
@@ -31,11 +31,11 @@ aclError aclFinalize(void);
 
 /* Lowers the reference count and ends the interface when it reaches zero. `refCount` may be null;
  * receives what is left. */
-aclError aclFinalizeReference(uint64_t *refCount);
+aclError aclFinalizeReference(uint64_t* refCount);
 
 /* The messages of the calling thread's failed calls since the last time, or null. Valid until the
  * next call of this function on this thread. */
-const char *aclGetRecentErrMsg(void);
+const char* aclGetRecentErrMsg(void);
 
 #ifdef __cplusplus
 }

@@ -12,11 +12,11 @@ extern "C" {
 /* 0 is success; everything else names a reason, and aclGetRecentErrMsg has the words. */
 typedef int aclError;
 
-typedef void *aclrtStream;
-typedef void *aclrtEvent;
-typedef void *aclrtContext;
-typedef void *aclrtNotify;
-typedef void *aclrtDrvMemHandle;
+typedef void* aclrtStream;
+typedef void* aclrtEvent;
+typedef void* aclrtContext;
+typedef void* aclrtNotify;
+typedef void* aclrtDrvMemHandle;
 
 /* The bits of an IEEE half. */
 typedef uint16_t aclFloat16;

@@ -37,24 +37,24 @@ typedef struct aclprofAicoreEvents aclprofAicoreEvents;
 
 /* `profilerResultPath`: an existing folder, `length` characters; otherwise
  * ACL_ERROR_INVALID_PARAM or ACL_ERROR_INVALID_FILE. A second call: ACL_ERROR_PROF_ALREADY_RUN. */
-aclError aclprofInit(const char *profilerResultPath, size_t length);
+aclError aclprofInit(const char* profilerResultPath, size_t length);
 
 /* Without aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofFinalize(void);
 
 /* While running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
-aclError aclprofStart(const aclprofConfig *profilerConfig);
+aclError aclprofStart(const aclprofConfig* profilerConfig);
 
 /* While not running: ACL_ERROR_PROF_NOT_RUN. */
-aclError aclprofStop(const aclprofConfig *profilerConfig);
+aclError aclprofStop(const aclprofConfig* profilerConfig);
 
 /* Null for a list without devices. To be given to aclprofDestroyConfig. */
-aclprofConfig *aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums,
+aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,
                                    aclprofAicoreMetrics aicoreMetrics,
-                                   const aclprofAicoreEvents *aicoreEvents,
+                                   const aclprofAicoreEvents* aicoreEvents,
                                    uint64_t dataTypeConfig);
 
-aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig);
+aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig);
 
 #ifdef __cplusplus
 }

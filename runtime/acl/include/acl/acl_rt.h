@@ -157,8 +157,8 @@ typedef enum aclrtCallbackBlockType {
 
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
-typedef void (*aclrtCallback)(void *userData);
-typedef void (*aclrtHostFunc)(void *args);
+typedef void (*aclrtCallback)(void* userData);
+typedef void (*aclrtHostFunc)(void* args);
 
 /* ---- Devices ----------------------------------------------------------------------------- */
 
@@ -174,22 +174,22 @@ aclError aclrtSetDevice(int32_t deviceId);
 aclError aclrtResetDevice(int32_t deviceId);
 
 /* The id that the thread has set. */
-aclError aclrtGetDevice(int32_t *deviceId);
+aclError aclrtGetDevice(int32_t* deviceId);
 
 /* Legal before aclInit. Under a launcher: the ranks of this node. */
-aclError aclrtGetDeviceCount(uint32_t *count);
+aclError aclrtGetDeviceCount(uint32_t* count);
 
 /* The version of this interface, as the macros of acl.h say it. */
-aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion);
+aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion);
 
-aclError aclrtGetRunMode(aclrtRunMode *runMode);
+aclError aclrtGetRunMode(aclrtRunMode* runMode);
 
 /* Legal before aclInit; never null. */
-const char *aclrtGetSocName(void);
+const char* aclrtGetSocName(void);
 
 /* Kept with the context and read back; npumesh computes as INFNAN does. */
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
-aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode);
 
 /* Waits for all streams of the current context; the first failure, in the order of creation. */
 aclError aclrtSynchronizeDevice(void);
@@ -197,37 +197,37 @@ aclError aclrtSynchronizeDevice(void);
 /* `timeout` in milliseconds, -1: for ever; ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. */
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
-aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
+aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus);
 
 /* All devices of a node reach each other's memory; enabling and disabling is only checked. */
-aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
+aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
 /* Logical, physical and user ids of simulated devices are the same. */
-aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
-aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
-aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
+aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId);
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId);
+aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid);
 
 /* ---- Contexts ---------------------------------------------------------------------------- */
 
 /* The new context becomes the thread's current one. */
-aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId);
 
 /* Ends the context and its streams, after their work is done. ACL_ERROR_RT_INVALID_HANDLE for a
  * foreign handle, ACL_ERROR_INVALID_PARAM for null and for the implicit context of a device. */
 aclError aclrtDestroyContext(aclrtContext context);
 aclError aclrtSetCurrentContext(aclrtContext context);
-aclError aclrtGetCurrentContext(aclrtContext *context);
+aclError aclrtGetCurrentContext(aclrtContext* context);
 
 /* ---- Streams: work in order, beside the host --------------------------------------------- */
 
 /* Null stands for the default stream of the current context in every function that takes a
  * stream, unless it says otherwise. A foreign handle is ACL_ERROR_RT_INVALID_HANDLE. */
-aclError aclrtCreateStream(aclrtStream *stream);
+aclError aclrtCreateStream(aclrtStream* stream);
 
 /* Priority and flags are accepted and change nothing. */
-aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag);
 
 /* Finishes what was queued. Not for null. */
 aclError aclrtDestroyStream(aclrtStream stream);
@@ -241,20 +241,20 @@ aclError aclrtSynchronizeStream(aclrtStream stream);
 /* Milliseconds, -1: for ever, 0: ACL_ERROR_INVALID_PARAM. ACL_ERROR_RT_STREAM_SYNC_TIMEOUT leaves
  * the work going on. */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
-aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status);
 
 /* Later tasks of the stream wait for the event's last record. An event with ACL_EVENT_SYNC that was
  * never recorded, or was reset, holds the stream until its next record. */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
-/* What follows a failed task: run it (ACL_CONTINUE_ON_FAILURE, the state of a new stream) or drop it
- * (ACL_STOP_ON_FAILURE). Once for each stream; not for null. */
+/* What follows a failed task: run it (ACL_CONTINUE_ON_FAILURE, the state of a new stream) or drop
+ * it (ACL_STOP_ON_FAILURE). Once for each stream; not for null. */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
 /* Drops what was queued; the task that runs is waited for. */
 aclError aclrtStreamAbort(aclrtStream stream);
-aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
-aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId);
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream);
 
 /* Seconds that a stream waits for an event, 0: for ever (the start value). A wait that ends so
  * fails its stream with ACL_ERROR_RT_TASK_TIMEOUT. */
@@ -266,9 +266,9 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 /* ---- Events: points in a stream ---------------------------------------------------------- */
 
 /* For time and for waiting; cannot be reset. */
-aclError aclrtCreateEvent(aclrtEvent *event);
-aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
-aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
+aclError aclrtCreateEvent(aclrtEvent* event);
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag);
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
 aclError aclrtDestroyEvent(aclrtEvent event);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 
@@ -276,11 +276,11 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /* An event that was never recorded is not ready. */
-aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
-aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status);
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status);
 
 /* Whether all waits for the event that were queued so far are over. */
-aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status);
 
 /* Returns at once for an event that was never recorded. */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
@@ -290,71 +290,71 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
 /* Milliseconds between two completed records. ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID when one is not
  * completed or was created without ACL_EVENT_TIME_LINE. */
-aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent);
 
 /* Microseconds of a steady clock when the record completed. */
-aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp);
 
 /* ---- Memory ------------------------------------------------------------------------------ */
 
 /* Device memory, 64-byte aligned and not cleared; policies are accepted and change nothing.
  * ACL_ERROR_RT_MEMORY_ALLOCATION when it does not fit. Device memory of this process can be read
  * and written by the host as well. */
-aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /* Does not wait for streams. ACL_ERROR_INVALID_PARAM for null and for what aclrtMalloc did not
  * return. */
-aclError aclrtFree(void *devPtr);
-aclError aclrtMallocHost(void **hostPtr, size_t size);
-aclError aclrtFreeHost(void *hostPtr);
+aclError aclrtFree(void* devPtr);
+aclError aclrtMallocHost(void** hostPtr, size_t size);
+aclError aclrtFreeHost(void* hostPtr);
 
 /* Copies now, without waiting for streams. ACL_ERROR_INVALID_PARAM for null, an unknown kind, for
  * count > destMax, and where kind says device memory and the address is none. Where it says host
  * memory, device memory is taken as well. */
-aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
+aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind);
 
 /* Host to host: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. The memory must live until the copy is done. */
-aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream);
-aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
-aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
+aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count);
+aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream);
 
 /* A simulated device has HBM only: DDR attributes answer 0 of 0. */
-aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
 
 /* Address space that peers can map lies inside the HBM, so reserving takes the bytes and the
  * physical block that is mapped there later takes none: memory is counted once. `alignment` must be
  * 0 and `expectPtr` null. */
-aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr,
+aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
                                 uint64_t flags);
 
 /* ACL_ERROR_INVALID_PARAM while something is mapped. */
-aclError aclrtReleaseMemAddress(void *virPtr);
+aclError aclrtReleaseMemAddress(void* virPtr);
 
 /* `size`: a multiple of the granularity. Only of a device: ACL_ERROR_RT_FEATURE_NOT_SUPPORT for
  * others. */
-aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
-                             const aclrtPhysicalMemProp *prop, uint64_t flags);
+aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                             const aclrtPhysicalMemProp* prop, uint64_t flags);
 
 /* A mapped block is freed when it is unmapped. */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
 /* `size`: all of the block; `offset` and `flags`: 0. */
-aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags);
-aclError aclrtUnmapMem(void *virPtr);
-aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
-                                          aclrtMemGranularityOptions option, size_t *granularity);
+aclError aclrtUnmapMem(void* virPtr);
+aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                          aclrtMemGranularityOptions option, size_t* granularity);
 
 /* ---- Host callbacks in the order of a stream --------------------------------------------- */
 
 /* Runs on the thread that is subscribed to the stream; with ACL_CALLBACK_BLOCK the stream waits
  * for it. ACL_ERROR_RT_STREAM_NO_CB_REG when no thread is. */
-aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
+aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream);
 
 /* `threadId`: of the thread that calls aclrtProcessReport, as pthread_self says it. A stream has
@@ -369,7 +369,7 @@ aclError aclrtProcessReport(int32_t timeout);
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /* Runs as a task of the stream; must not call functions of this interface on the same stream. */
-aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
 
 /* ---- Errors ------------------------------------------------------------------------------ */
 

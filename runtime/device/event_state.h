@@ -1,0 +1,62 @@
+// What stands behind the handles of an Event. Known to runtime/device only.
+//
+// Tickets count the Records of an event; `reached` is the highest ticket whose record has been run.
+//
+// Thread-safety: all members may be called from any thread. Lock order: never take a queue's mutex
+// while holding an event's.
+#ifndef NPUMESH_RUNTIME_DEVICE_EVENT_STATE_H_
+#define NPUMESH_RUNTIME_DEVICE_EVENT_STATE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "runtime/device/stream.h"
+
+namespace npumesh {
+
+// The place of an item in the queue of a stream, which may be gone.
+struct QueuePosition {
+  std::weak_ptr<StreamQueue> queue;
+  uint64_t index = 0;
+};
+
+struct EventState {
+  explicit EventState(Event::Kind kind) : kind(kind) {}
+
+  // A record was enqueued: its ticket.
+  uint64_t Announce();
+  // Where the record with `ticket` stands. True when a stream is held by this event right now.
+  bool Place(uint64_t ticket, QueuePosition position);
+  // The record with `ticket` was run by a stream that has failed or not.
+  void Reach(uint64_t ticket, const Status& stream_failure);
+  // A Reset was run.
+  void Clear();
+  // True when a stream that waits for `ticket` may go on.
+  bool Passable(uint64_t ticket);
+  // Blocks until it may, `aborted` says so (asked after each Wake), or `limit` is over (kTimeout).
+  // Returns the failure of the stream that recorded last.
+  Status Pass(uint64_t ticket, std::chrono::seconds limit, const std::function<bool()>& aborted);
+  void Wake();
+  // Blocks until the last record is reached or the deadline; true when it is reached.
+  bool WaitUntilDone(Deadline deadline);
+
+  const Event::Kind kind;
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t recorded = 0;
+  uint64_t reached = 0;
+  bool set = false;  // reached, and not reset since
+  int awaited = 0;   // Waits that are queued or running
+  int held = 0;      // of these, streams that are blocked
+  std::chrono::steady_clock::time_point reached_at;
+  Status failure;          // of the stream that reached it last
+  QueuePosition recorder;  // of the last record
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_DEVICE_EVENT_STATE_H_

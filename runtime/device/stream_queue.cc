@@ -1,0 +1,256 @@
+#include "runtime/device/stream_queue.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// How long a queued item may wait for a host that synchronises. It grows while hosts come, so that
+// the worker does not take the core from them, and falls back when it was needed.
+constexpr std::chrono::microseconds kShortestDoze{100};
+constexpr std::chrono::microseconds kLongestDoze{2000};
+constexpr int kQuietDozesBeforeSleep = 16;
+
+// The thread logs as the rank whose stream it runs.
+class LogRankScope {
+ public:
+  explicit LogRankScope(int rank) : before_(LogRank()) { SetLogRank(rank); }
+  ~LogRankScope() { SetLogRank(before_); }
+  LogRankScope(const LogRankScope&) = delete;
+  LogRankScope& operator=(const LogRankScope&) = delete;
+
+ private:
+  const int before_;
+};
+
+void LeaveWait(const StreamItem& item) {
+  const std::lock_guard lock(item.event->mutex);
+  --item.event->awaited;
+}
+
+}  // namespace
+
+StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {}
+
+StreamQueue::~StreamQueue() {
+  Close();
+}
+
+void StreamQueue::Close() {
+  {
+    const Lock lock(mutex_);
+    closing_ = true;
+  }
+  worker_wakes_.notify_one();
+  if (worker_.joinable()) worker_.join();
+}
+
+uint64_t StreamQueue::Push(StreamItem item) {
+  Lock lock(mutex_);
+  items_.push_back(std::move(item));
+  const uint64_t index = ++pushed_;
+  if (!worker_started_) StartWorker();
+  if (std::exchange(asleep_, false)) {
+    lock.unlock();
+    worker_wakes_.notify_one();
+  }
+  return index;
+}
+
+uint64_t StreamQueue::last() const {
+  const Lock lock(mutex_);
+  return pushed_;
+}
+
+Status StreamQueue::failure() const {
+  const Lock lock(mutex_);
+  return failure_;
+}
+
+bool StreamQueue::idle() const {
+  const Lock lock(mutex_);
+  return done_ == pushed_;
+}
+
+void StreamQueue::stop_on_failure(bool stop) {
+  const Lock lock(mutex_);
+  stop_on_failure_ = stop;
+}
+
+void StreamQueue::RunUntil(uint64_t index) {
+  Lock lock(mutex_);
+  while (done_ < index) {
+    if (running_) {
+      AwaitProgress(lock, index);
+    } else {
+      RunItems(lock, index);
+    }
+  }
+}
+
+// Until `index` is done or nobody runs.
+void StreamQueue::AwaitProgress(Lock& lock, uint64_t index) {
+  awaited_ = std::min(awaited_, index);
+  progress_.wait(lock);
+}
+
+bool StreamQueue::AwaitUntil(uint64_t index, Deadline deadline) {
+  Lock lock(mutex_);
+  while (done_ < index) {
+    awaited_ = std::min(awaited_, index);
+    if (deadline.at == Deadline::Never().at) {
+      progress_.wait(lock);
+    } else if (progress_.wait_until(lock, deadline.at) == std::cv_status::timeout) {
+      return done_ >= index;
+    }
+  }
+  return true;
+}
+
+void StreamQueue::TellWaiters() {
+  awaited_ = kNoIndex;  // those that go on waiting say so again
+  progress_.notify_all();
+}
+
+void StreamQueue::RunItems(Lock& lock, uint64_t index) {
+  const LogRankScope log_rank(log_rank_);
+  running_ = true;
+  while (!items_.empty() && done_ < index) {
+    RunFront(lock);
+    if (done_ >= awaited_) TellWaiters();
+  }
+  running_ = false;
+  if (awaited_ != kNoIndex) TellWaiters();
+  if (hurried_ && !items_.empty()) worker_wakes_.notify_one();
+}
+
+void StreamQueue::RunFront(Lock& lock) {
+  Status status;
+  {
+    StreamItem item = std::move(items_.front());
+    items_.pop_front();
+    const Status failure = failure_;
+    const bool dropped = stop_on_failure_ && !failure.ok();
+    const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
+    lock.unlock();
+    status = Run(item, failure, dropped, aborts);
+  }  // what the item holds is released before anybody is told that it is done
+  lock.lock();
+  if (failure_.ok()) failure_ = std::move(status);
+  ++done_;
+}
+
+Status StreamQueue::Run(const StreamItem& item, const Status& failure, bool dropped,
+                        uint64_t aborts) {
+  switch (item.kind) {
+    case StreamItem::Kind::kTask:
+      return dropped ? Status() : item.task();
+    case StreamItem::Kind::kRecord:
+      item.event->Reach(item.ticket, failure);
+      return Status();
+    case StreamItem::Kind::kReset:
+      item.event->Clear();
+      return Status();
+    case StreamItem::Kind::kWait: {
+      Status status = dropped ? Status() : PassEvent(item, aborts);
+      LeaveWait(item);
+      return status;
+    }
+  }
+  return Status();
+}
+
+Status StreamQueue::PassEvent(const StreamItem& item, uint64_t aborts) {
+  if (!item.event->Passable(item.ticket)) {
+    // The record stands in another queue: run that far instead of waiting for another thread.
+    if (const auto recorder = item.recorder.queue.lock()) recorder->RunUntil(item.recorder.index);
+    {
+      const Lock lock(mutex_);
+      held_by_ = item.event;
+    }
+  }
+  Status status = item.event->Pass(
+      item.ticket, item.limit, [&] { return aborts_.load(std::memory_order_acquire) != aborts; });
+  {
+    const Lock lock(mutex_);
+    held_by_.reset();
+  }
+  return status;
+}
+
+void StreamQueue::Abort() {
+  std::deque<StreamItem> dropped;
+  std::shared_ptr<EventState> held_by;
+  {
+    Lock lock(mutex_);
+    aborts_.fetch_add(1, std::memory_order_acq_rel);
+    dropped.swap(items_);
+    held_by = held_by_;
+  }
+  if (held_by) held_by->Wake();
+  for (const StreamItem& item : dropped) {
+    if (item.kind == StreamItem::Kind::kRecord) item.event->Reach(item.ticket, Status());
+    if (item.kind == StreamItem::Kind::kWait) LeaveWait(item);
+  }
+  Lock lock(mutex_);
+  const uint64_t index = done_ + dropped.size() + (running_ ? 1 : 0);
+  done_ += dropped.size();
+  while (running_ && done_ < index) AwaitProgress(lock, index);
+  TellWaiters();
+}
+
+void StreamQueue::Hurry() {
+  Lock lock(mutex_);
+  if (items_.empty() || hurried_) return;
+  hurried_ = true;
+  if (!running_) worker_wakes_.notify_one();
+}
+
+void StreamQueue::StartWorker() {
+  worker_started_ = true;
+  try {
+    worker_ = std::thread([this] {
+      SetLogRank(log_rank_);
+      Work();
+    });
+  } catch (const std::system_error& error) {
+    NPUMESH_WARNING("a stream has no thread of its own, its work waits for a synchronise: {}",
+                    error.what());
+  }
+}
+
+void StreamQueue::Work() {
+  Lock lock(mutex_);
+  while (!closing_) {
+    if (items_.empty() && quiet_dozes_ >= kQuietDozesBeforeSleep) {
+      asleep_ = true;
+      worker_wakes_.wait(lock, [this] { return closing_ || !asleep_; });
+      quiet_dozes_ = 0;
+      doze_ = kShortestDoze;
+    }
+    if (Doze(lock)) RunItems(lock, kNoIndex);
+  }
+}
+
+bool StreamQueue::Doze(Lock& lock) {
+  const uint64_t done = done_;
+  const bool was_queued = !items_.empty();
+  worker_wakes_.wait_for(lock, doze_, [this] { return closing_ || (hurried_ && !running_); });
+  const bool moved = done_ != done || running_;
+  quiet_dozes_ = moved || !items_.empty() ? 0 : quiet_dozes_ + 1;
+  if (items_.empty() || running_ || closing_) {
+    hurried_ = hurried_ && !items_.empty();
+    if (moved) doze_ = std::min(doze_ * 2, kLongestDoze);
+    return false;
+  }
+  if (!hurried_ && (!was_queued || moved)) return false;
+  hurried_ = false;
+  doze_ = kShortestDoze;
+  return true;
+}
+
+}  // namespace npumesh

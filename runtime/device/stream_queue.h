@@ -1,0 +1,106 @@
+// StreamQueue: the items of one stream, and who runs them (stream.h says why). Known to
+// runtime/device only.
+//
+// Exactly one thread runs items at a time: `running_` says that somebody does. A worker thread is
+// started with the first item. It dozes while the stream is in use, sleeps when nothing came for a
+// while, and never sleeps while something is queued.
+//
+// Thread-safety: all members may be called from any thread, but those that block not from an item
+// of the same queue.
+#ifndef NPUMESH_RUNTIME_DEVICE_STREAM_QUEUE_H_
+#define NPUMESH_RUNTIME_DEVICE_STREAM_QUEUE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "runtime/device/event_state.h"
+#include "runtime/device/stream.h"
+
+namespace npumesh {
+
+struct StreamItem {
+  enum class Kind : uint8_t { kTask, kRecord, kWait, kReset };
+  Kind kind = Kind::kTask;
+  Stream::Task task;
+  std::shared_ptr<EventState> event;  // of the other kinds
+  uint64_t ticket = 0;
+  QueuePosition recorder;         // kWait: where the record stands that is waited for
+  std::chrono::seconds limit{0};  // kWait
+};
+
+class StreamQueue {
+ public:
+  StreamQueue();
+  ~StreamQueue();
+  StreamQueue(const StreamQueue&) = delete;
+  StreamQueue& operator=(const StreamQueue&) = delete;
+
+  // Returns the item's index; indices count from 1.
+  uint64_t Push(StreamItem item);
+  // The index of the last item.
+  uint64_t last() const;
+  // Blocks until item `index` is done; runs the queue up to it unless another thread runs.
+  void RunUntil(uint64_t index);
+  // Blocks until item `index` is done or the deadline; runs nothing. True when it is done.
+  bool AwaitUntil(uint64_t index, Deadline deadline);
+  // Somebody waits for what is queued: the worker begins at once.
+  void Hurry();
+  void Abort();
+  // Ends the worker after the item that it runs. The last call.
+  void Close();
+
+  Status failure() const;
+  bool idle() const;
+  void stop_on_failure(bool stop);
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  static constexpr uint64_t kNoIndex = std::numeric_limits<uint64_t>::max();
+
+  // Runs items until the queue is empty or `index` is done. REQUIRES: !running_.
+  void RunItems(Lock& lock, uint64_t index);
+  void RunFront(Lock& lock);
+  // `failure`: of the stream so far; `dropped`: it stops the item; `aborts`: how many came before.
+  Status Run(const StreamItem& item, const Status& failure, bool dropped, uint64_t aborts);
+  Status PassEvent(const StreamItem& item, uint64_t aborts);
+  void AwaitProgress(Lock& lock, uint64_t index);
+  void TellWaiters();
+  void StartWorker();
+  void Work();
+  // One doze; true when the worker shall run what is queued.
+  bool Doze(Lock& lock);
+
+  const int log_rank_;
+  mutable std::mutex mutex_;
+  std::deque<StreamItem> items_;
+  uint64_t pushed_ = 0;
+  uint64_t done_ = 0;  // items done, dropped ones included
+  bool running_ = false;
+  bool stop_on_failure_ = true;
+  Status failure_;
+
+  std::condition_variable progress_;
+  uint64_t awaited_ = kNoIndex;  // the least index that a thread is waiting for
+
+  std::condition_variable worker_wakes_;
+  std::thread worker_;
+  bool worker_started_ = false;
+  bool asleep_ = false;
+  bool hurried_ = false;
+  bool closing_ = false;
+  std::chrono::microseconds doze_;
+  int quiet_dozes_ = 0;
+
+  std::atomic<uint64_t> aborts_{0};
+  std::shared_ptr<EventState> held_by_;  // the event that an item of this queue is blocked on
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_DEVICE_STREAM_QUEUE_H_
