@@ -25,9 +25,9 @@ Status ParseIntField(const EnvVariable& variable, std::string_view text, Env& en
   return Status();
 }
 
-template <std::optional<int> Env::*field, int64_t min>
-Status ParseLauncherField(const EnvVariable& variable, std::string_view text, Env& env) {
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text, min, kMaxInt, variable.name));
+template <std::optional<int> Env::*field, int64_t min, int64_t max = kMaxInt>
+Status ParseOptionalField(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text, min, max, variable.name));
   env.*field = static_cast<int>(value);
   return Status();
 }
@@ -100,6 +100,10 @@ constexpr std::array kEntries = {
     Entry{{"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
            "Says why each algorithm or kernel was taken or refused."},
           ParseTrace},
+    Entry{{"NPUMESH_DEVICE_COUNT", "integer in [1, 256]", "the launcher's rank, or one device",
+           "Devices of this process for programs of the C interface that drive each by a thread; "
+           "without MPI, also under a launcher."},
+          ParseOptionalField<&Env::device_count, 1, 256>},
     Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
            "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
           ParseHcclAlgo},
@@ -116,13 +120,20 @@ constexpr std::array kEntries = {
         ParseLogLevel},
     Entry{{"LOCAL_WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
            "Set by launchers: ranks of this node. A difference from the truth is an error."},
-          ParseLauncherField<&Env::local_world_size, 1>},
+          ParseOptionalField<&Env::local_world_size, 1>},
     Entry{{"RANK", "integer in [0, 2147483647]", "not compared",
            "Set by launchers: this rank. A difference from the truth is an error."},
-          ParseLauncherField<&Env::rank, 0>},
+          ParseOptionalField<&Env::rank, 0>},
     Entry{{"WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
            "Set by launchers: number of ranks. A difference from the truth is an error."},
-          ParseLauncherField<&Env::world_size, 1>},
+          ParseOptionalField<&Env::world_size, 1>},
+    Entry{{"OMPI_COMM_WORLD_LOCAL_SIZE", "integer in [1, 2147483647]", "MPI_LOCALNRANKS",
+           "Set by Open MPI's launcher: ranks of this node. Answers aclrtGetDeviceCount before the "
+           "ranks have met."},
+          ParseOptionalField<&Env::launched_on_node, 1>},
+    Entry{{"MPI_LOCALNRANKS", "integer in [1, 2147483647]", "the ranks are asked",
+           "The same, set by MPICH's launcher."},
+          ParseOptionalField<&Env::launched_on_node, 1>},
 };
 
 constexpr auto kManual = [] {

@@ -48,6 +48,9 @@ struct Env {
   std::chrono::seconds soft_timeout{10};
   // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused.
   bool trace = false;
+  // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;
+  // unset: the launcher's rank, or one device.
+  std::optional<int> device_count;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.
@@ -60,6 +63,8 @@ struct Env {
   std::optional<int> local_world_size;  // LOCAL_WORLD_SIZE
   std::optional<int> rank;              // RANK
   std::optional<int> world_size;        // WORLD_SIZE
+  // OMPI_COMM_WORLD_LOCAL_SIZE or MPI_LOCALNRANKS: ranks of this node, known before they have met.
+  std::optional<int> launched_on_node;
 
   // Reads the environment of this process.
   static Result<Env> FromProcess();

@@ -34,6 +34,8 @@ TEST(Env, NothingSetMeansTheDefaults) {
   EXPECT_EQ(env->local_world_size, std::nullopt);
   EXPECT_EQ(env->rank, std::nullopt);
   EXPECT_EQ(env->world_size, std::nullopt);
+  EXPECT_EQ(env->device_count, std::nullopt);
+  EXPECT_EQ(env->launched_on_node, std::nullopt);
 }
 
 TEST(Env, EveryVariableReachesItsField) {
@@ -42,6 +44,8 @@ TEST(Env, EveryVariableReachesItsField) {
                           {"NPUMESH_TOPOLOGY", "numa:2 core:4 pu:1"},
                           {"NPUMESH_SOFT_TIMEOUT", "1"},
                           {"NPUMESH_TRACE", "on"},
+                          {"NPUMESH_DEVICE_COUNT", "256"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                           {"HCCL_ALGO", "level0:NA;level1:ring"},
                           {"HCCL_CONNECT_TIMEOUT", "7200"},
                           {"HCCL_EXEC_TIMEOUT", "2147483647"},
@@ -55,6 +59,9 @@ TEST(Env, EveryVariableReachesItsField) {
   EXPECT_EQ(env->topology, "numa:2 core:4 pu:1");
   EXPECT_EQ(env->soft_timeout, std::chrono::seconds(1));
   EXPECT_TRUE(env->trace);
+  EXPECT_EQ(env->device_count, 256);
+  EXPECT_EQ(env->launched_on_node, 4);
+  EXPECT_EQ(Parse({{"MPI_LOCALNRANKS", "2"}})->launched_on_node, 2);
   EXPECT_EQ(env->hccl_algo, "level0:NA;level1:ring");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(7200));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(2147483647));
@@ -81,6 +88,8 @@ TEST(Env, TypingErrorsNameVariableAndText) {
       {"NPUMESH_NUM_THREADS", "two"},
       {"NPUMESH_SOFT_TIMEOUT", "0"},
       {"NPUMESH_SOFT_TIMEOUT", "86401"},
+      {"NPUMESH_DEVICE_COUNT", "0"},
+      {"NPUMESH_DEVICE_COUNT", "257"},
       {"NPUMESH_TRACE", "maybe"},
       {"NPUMESH_TRACE", ""},
       {"HCCL_CONNECT_TIMEOUT", "0"},

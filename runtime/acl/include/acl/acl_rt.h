@@ -289,7 +289,8 @@ aclError aclrtSynchronizeEvent(aclrtEvent event);
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
 /* Milliseconds between two completed records. ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID when one is not
- * completed or was created without ACL_EVENT_TIME_LINE. */
+ * completed or was created without ACL_EVENT_TIME_LINE, ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL when
+ * the end came first. */
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent);
 
 /* Microseconds of a steady clock when the record completed. */
@@ -323,7 +324,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream);
 
-/* A simulated device has HBM only: DDR attributes answer 0 of 0. */
+/* A simulated device has one kind of memory; every attribute answers for it. */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
 
 /* Address space that peers can map lies inside the HBM, so reserving takes the bytes and the

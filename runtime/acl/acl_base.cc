@@ -1,0 +1,65 @@
+// Start, end, errors and helpers: acl.h and acl_base.h.
+#include <unistd.h>
+
+#include "acl/acl.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+#include "runtime/base/data_type.h"
+#include "runtime/base/float16.h"
+
+using npumesh::AclProcess;
+using npumesh::Fail;
+
+aclError aclInit(const char* configPath) {
+  if (configPath != nullptr && *configPath != '\0' && access(configPath, R_OK) != 0) {
+    return Fail(ACL_ERROR_INVALID_FILE, __func__, "\"{}\" cannot be read", configPath);
+  }
+  return AclProcess::Get().Init();
+}
+
+aclError aclFinalize() {
+  return AclProcess::Get().Finalize(__func__);
+}
+
+aclError aclFinalizeReference(uint64_t* refCount) {
+  return AclProcess::Get().FinalizeReference(__func__, refCount);
+}
+
+const char* aclGetRecentErrMsg() {
+  return npumesh::TakeRecentErrors();
+}
+
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+  NPUMESH_ACL_EXPECT(level == ACL_RT_THREAD_LEVEL, "level is {}, expected ACL_RT_THREAD_LEVEL",
+                     static_cast<int>(level));
+  return npumesh::LastError();
+}
+
+aclError aclrtGetLastError(aclrtLastErrLevel level) {
+  const aclError last = aclrtPeekAtLastError(level);
+  npumesh::ClearLastError();
+  return last;
+}
+
+aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
+  NPUMESH_ACL_EXPECT(majorVersion != nullptr && minorVersion != nullptr && patchVersion != nullptr,
+                     "a pointer for the result is null");
+  *majorVersion = ACL_MAJOR_VERSION;
+  *minorVersion = ACL_MINOR_VERSION;
+  *patchVersion = ACL_PATCH_VERSION;
+  return ACL_SUCCESS;
+}
+
+float aclFloat16ToFloat(aclFloat16 value) {
+  return npumesh::Float16::ToFloat(value);
+}
+
+aclFloat16 aclFloatToFloat16(float value) {
+  return npumesh::Float16::FromFloat(value);
+}
+
+// The numbers of aclDataType are those of the run time's DataType.
+size_t aclDataTypeSize(aclDataType dataType) {
+  const auto dtype = npumesh::DataTypeFromRuntime(dataType);
+  return dtype ? static_cast<size_t>(npumesh::BitsOf(*dtype) / 8) : 0;
+}

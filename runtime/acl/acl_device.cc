@@ -1,0 +1,178 @@
+// Devices and contexts: the first parts of acl_rt.h.
+#include "acl/acl_rt.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+
+using npumesh::AclContext;
+using npumesh::AclProcess;
+using npumesh::Fail;
+
+namespace {
+
+// The SoC that npumesh simulates; its name makes clients take their ordinary paths.
+constexpr const char* kSocName = "Ascend910B1";
+
+// ACL_SUCCESS for an id that names a device of the node, whoever owns it.
+aclError CheckNodeDevice(const char* function, int32_t device_id) {
+  const npumesh::Result<int> count = AclProcess::Get().DeviceCount();
+  NPUMESH_ACL_TRY(npumesh::Report(function, count.status()));
+  if (device_id >= 0 && device_id < *count) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function, "device is {}, expected 0 to {}", device_id,
+              *count - 1);
+}
+
+aclError SameId(const char* function, int32_t from, int32_t* to) {
+  if (to == nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "the pointer for the result is null");
+  }
+  NPUMESH_ACL_TRY(CheckNodeDevice(function, from));
+  *to = from;
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclError aclrtSetDevice(int32_t deviceId) {
+  return AclProcess::Get().SetDevice(__func__, deviceId);
+}
+
+aclError aclrtResetDevice(int32_t deviceId) {
+  return AclProcess::Get().ResetDevice(__func__, deviceId);
+}
+
+aclError aclrtGetDevice(int32_t* deviceId) {
+  NPUMESH_ACL_EXPECT(deviceId != nullptr, "deviceId is null");
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  *deviceId = AclProcess::CurrentDeviceId();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+  NPUMESH_ACL_EXPECT(count != nullptr, "count is null");
+  const npumesh::Result<int> devices = AclProcess::Get().DeviceCount();
+  NPUMESH_ACL_TRY(npumesh::Report(__func__, devices.status()));
+  *count = static_cast<uint32_t>(*devices);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+  NPUMESH_ACL_EXPECT(runMode != nullptr, "runMode is null");
+  *runMode = ACL_HOST;
+  return ACL_SUCCESS;
+}
+
+const char* aclrtGetSocName() {
+  return kSocName;
+}
+
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
+  NPUMESH_ACL_EXPECT(mode == ACL_RT_OVERFLOW_MODE_SATURATION || mode == ACL_RT_OVERFLOW_MODE_INFNAN,
+                     "mode is {}, expected 0 (saturation) or 1 (infinity and NaN)",
+                     static_cast<int>(mode));
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  context->overflow_mode = mode;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
+  NPUMESH_ACL_EXPECT(mode != nullptr, "mode is null");
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  *mode = context->overflow_mode;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSynchronizeDevice() {
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  npumesh::Status first;
+  for (const auto& stream : context->Streams()) {
+    const npumesh::Status status = stream->stream.Synchronize();
+    if (first.ok()) first = status;
+  }
+  return npumesh::Report(__func__, first);
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
+                     timeout);
+  if (timeout == -1) return aclrtSynchronizeDevice();
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));
+  npumesh::Status first;
+  for (const auto& stream : context->Streams()) {
+    if (!stream->stream.SynchronizeUntil(deadline)) {
+      return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, __func__, "stream {} has work left after {} ms",
+                  stream->id, timeout);
+    }
+    if (first.ok()) first = stream->stream.failure();
+  }
+  return npumesh::Report(__func__, first);
+}
+
+aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+  NPUMESH_ACL_EXPECT(deviceStatus != nullptr, "deviceStatus is null");
+  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
+  *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
+  NPUMESH_ACL_EXPECT(canAccessPeer != nullptr, "canAccessPeer is null");
+  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
+  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, peerDeviceId));
+  NPUMESH_ACL_EXPECT(deviceId != peerDeviceId, "device {} is no peer of itself", deviceId);
+  *canAccessPeer = 1;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
+  NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  return CheckNodeDevice(__func__, peerDeviceId);
+}
+
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  return CheckNodeDevice(__func__, peerDeviceId);
+}
+
+aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
+  return SameId(__func__, logicDevId, phyDevId);
+}
+
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
+  return SameId(__func__, userDevid, logicDevId);
+}
+
+aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) {
+  return SameId(__func__, logicDevId, userDevid);
+}
+
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+  NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
+  return AclProcess::Get().CreateContext(__func__, deviceId, context);
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+  NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
+  return AclProcess::Get().DestroyContext(__func__, context);
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+  NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
+  return AclProcess::Get().SetContext(__func__, context);
+}
+
+aclError aclrtGetCurrentContext(aclrtContext* context) {
+  NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
+  std::shared_ptr<AclContext> current;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &current));
+  *context = current.get();
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,176 @@
+// Events: a part of acl_rt.h.
+#include <chrono>
+
+#include "acl/acl_rt.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+
+using npumesh::AclContext;
+using npumesh::AclEvent;
+using npumesh::AclProcess;
+using npumesh::AclStream;
+using npumesh::Event;
+using npumesh::Fail;
+
+namespace {
+
+constexpr uint32_t kEventFlags = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS |
+                                 ACL_EVENT_TIME_LINE | ACL_EVENT_DEVICE_USE_ONLY |
+                                 ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
+
+aclError NeedEvent(const char* function, aclrtEvent handle, std::shared_ptr<AclEvent>* event) {
+  if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
+  *event = AclProcess::Get().events.Find(handle);
+  if (*event != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not an event", fmt::ptr(handle));
+}
+
+aclError NeedBoth(const char* function, aclrtEvent event, aclrtStream stream,
+                  std::shared_ptr<AclEvent>* found_event,
+                  std::shared_ptr<AclStream>* found_stream) {
+  NPUMESH_ACL_TRY(NeedEvent(function, event, found_event));
+  return AclProcess::Get().NeedStream(function, stream, found_stream);
+}
+
+aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event::Kind kind) {
+  if (event == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
+  if (flag == 0 || (flag & ~kEventFlags) != 0) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "flag is {:#x}, expected a union of {:#x}", flag,
+                kEventFlags);
+  }
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  const bool has_time = (flag & ACL_EVENT_TIME_LINE) != 0;
+  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(kind, has_time));
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclError aclrtCreateEvent(aclrtEvent* event) {
+  return MakeEvent(__func__, event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, Event::Kind::kPoint);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  const bool signal = (flag & ACL_EVENT_SYNC) != 0;
+  return MakeEvent(__func__, event, flag, signal ? Event::Kind::kSignal : Event::Kind::kPoint);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return MakeEvent(__func__, event, flag, Event::Kind::kPoint);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+  std::shared_ptr<AclEvent> found;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &found));
+  static_cast<void>(AclProcess::Get().events.Take(event));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+  std::shared_ptr<AclEvent> point;
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  on->stream.Record(point->event);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+  std::shared_ptr<AclEvent> point;
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  NPUMESH_ACL_EXPECT(point->kind == Event::Kind::kSignal,
+                     "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC can be reset");
+  on->stream.Reset(point->event);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+  std::shared_ptr<AclEvent> point;
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  on->stream.Wait(point->event, std::chrono::seconds(AclProcess::Get().event_wait_seconds));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
+  NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  *status = point->event.Reached() ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                                   : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
+  NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  *status = point->event.Reached() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
+  NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  *status =
+      point->event.Awaited() ? ACL_EVENT_WAIT_STATUS_NOT_READY : ACL_EVENT_WAIT_STATUS_COMPLETE;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  point->event.Synchronize();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+  NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
+                     timeout);
+  if (timeout == -1) return aclrtSynchronizeEvent(event);
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));
+  if (point->event.SynchronizeUntil(deadline)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, __func__, "the event was not reached within {} ms",
+              timeout);
+}
+
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+  NPUMESH_ACL_EXPECT(ms != nullptr, "ms is null");
+  std::shared_ptr<AclEvent> start;
+  std::shared_ptr<AclEvent> end;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, startEvent, &start));
+  NPUMESH_ACL_TRY(NeedEvent(__func__, endEvent, &end));
+  if (!start->has_time || !end->has_time) {
+    return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, __func__,
+                "an event was created without ACL_EVENT_TIME_LINE");
+  }
+  const auto elapsed = Event::Elapsed(start->event, end->event);
+  if (!elapsed.ok()) {
+    return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, __func__, "{}", elapsed.status().message());
+  }
+  if (elapsed->count() < 0) {
+    return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, __func__,
+                "the end was reached {} ns before the start", -elapsed->count());
+  }
+  *ms = std::chrono::duration<float, std::milli>(*elapsed).count();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
+  NPUMESH_ACL_EXPECT(timestamp != nullptr, "timestamp is null");
+  std::shared_ptr<AclEvent> point;
+  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  const auto time = point->event.Time();
+  if (!time.ok() || !point->has_time) {
+    return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, __func__,
+                "the event is not reached, or was created without ACL_EVENT_TIME_LINE");
+  }
+  const auto since_start =
+      std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch());
+  *timestamp = static_cast<uint64_t>(since_start.count());
+  return ACL_SUCCESS;
+}

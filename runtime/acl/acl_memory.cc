@@ -1,0 +1,248 @@
+// Memory, copies and address space: parts of acl_rt.h.
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+
+using npumesh::AclContext;
+using npumesh::AclProcess;
+using npumesh::AclStream;
+using npumesh::AddressSpace;
+using npumesh::Fail;
+
+namespace {
+
+aclError AllocateDevice(const char* function, void** pointer, size_t size) {
+  if (pointer == nullptr || size == 0) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "devPtr is {}, size is {}, expected a place for the pointer and more than 0",
+                fmt::ptr(pointer), size);
+  }
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  const auto block = AclProcess::Get().memory.Allocate(context->device->memory, size);
+  NPUMESH_ACL_TRY(npumesh::Report(function, block.status()));
+  *pointer = *block;
+  return ACL_SUCCESS;
+}
+
+struct Copy {
+  void* to;
+  const void* from;
+  size_t bytes;
+  bool pageable;  // one side is host memory that aclrtMallocHost did not return
+};
+
+bool IsKind(aclrtMemcpyKind kind) {
+  return kind >= ACL_MEMCPY_HOST_TO_HOST && kind <= ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+bool SaysToDevice(aclrtMemcpyKind kind) {
+  return kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
+         kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE ||
+         kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+bool SaysFromDevice(aclrtMemcpyKind kind) {
+  return kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
+         kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+// The rules of aclrtMemcpy and aclrtMemcpyAsync. A copy of nothing may have null pointers.
+aclError CheckCopy(const char* function, void* dst, size_t dest_max, const void* src, size_t count,
+                   aclrtMemcpyKind kind, Copy* copy) {
+  const auto& memory = AclProcess::Get().memory;
+  if (!IsKind(kind)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "kind is {}, expected 0 to 7",
+                static_cast<int>(kind));
+  }
+  if (count > dest_max) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but destMax only {}", count,
+                dest_max);
+  }
+  *copy = {dst, src, count, false};
+  if (count == 0) return ACL_SUCCESS;
+  if (dst == nullptr || src == nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is null", dst == nullptr ? "dst" : "src");
+  }
+  const bool to_device = memory.OnDevice(dst, count);
+  const bool from_device = memory.OnDevice(src, count);
+  if (SaysToDevice(kind) && !to_device) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "kind {} copies to a device, but {} bytes at dst are not all device memory",
+                static_cast<int>(kind), count);
+  }
+  if (SaysFromDevice(kind) && !from_device) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "kind {} copies from a device, but {} bytes at src are not all device memory",
+                static_cast<int>(kind), count);
+  }
+  copy->pageable =
+      (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));
+  return ACL_SUCCESS;
+}
+
+aclError CheckFill(const char* function, const void* pointer, size_t max_count, size_t count) {
+  if (count > max_count) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but maxCount only {}", count,
+                max_count);
+  }
+  if (pointer == nullptr || !AclProcess::Get().memory.OnDevice(pointer, count)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{} bytes at {} are not all device memory",
+                count, fmt::ptr(pointer));
+  }
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return AllocateDevice(__func__, devPtr, size);
+}
+
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return AllocateDevice(__func__, devPtr, size);
+}
+
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return AllocateDevice(__func__, devPtr, size);
+}
+
+aclError aclrtFree(void* devPtr) {
+  NPUMESH_ACL_EXPECT(devPtr != nullptr, "devPtr is null");
+  return npumesh::Report(__func__, AclProcess::Get().memory.Free(devPtr));
+}
+
+aclError aclrtMallocHost(void** hostPtr, size_t size) {
+  NPUMESH_ACL_EXPECT(hostPtr != nullptr && size > 0, "hostPtr is {}, size is {}", fmt::ptr(hostPtr),
+                     size);
+  *hostPtr = AclProcess::Get().memory.AllocateHost(size);
+  if (*hostPtr != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, __func__, "the host has no {} bytes", size);
+}
+
+aclError aclrtFreeHost(void* hostPtr) {
+  NPUMESH_ACL_EXPECT(hostPtr != nullptr, "hostPtr is null");
+  NPUMESH_ACL_EXPECT(AclProcess::Get().memory.FreeHost(hostPtr),
+                     "{} was not returned by aclrtMallocHost, or is free already",
+                     fmt::ptr(hostPtr));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
+                     aclrtMemcpyKind kind) {
+  Copy copy;
+  NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
+  if (count > 0) std::memmove(copy.to, copy.from, copy.bytes);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream) {
+  if (kind == ACL_MEMCPY_HOST_TO_HOST) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__, "a device does not copy host to host");
+  }
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &on));
+  Copy copy;
+  NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
+  if (count == 0) return ACL_SUCCESS;
+  on->stream.Enqueue([copy] {
+    std::memmove(copy.to, copy.from, copy.bytes);
+    return npumesh::Status();
+  });
+  // As on hardware: pageable memory may be used again when the call returns.
+  if (copy.pageable) return npumesh::Report(__func__, on->stream.Synchronize());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
+  std::memset(devPtr, value, count);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
+                          aclrtStream stream) {
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &on));
+  NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
+  on->stream.Enqueue([devPtr, value, count] {
+    std::memset(devPtr, value, count);
+    return npumesh::Status();
+  });
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
+  NPUMESH_ACL_EXPECT(free != nullptr && total != nullptr, "free or total is null");
+  NPUMESH_ACL_EXPECT(attr >= ACL_DDR_MEM && attr <= ACL_MEM_P2P_HUGE1G,
+                     "attr is {}, expected 0 to 17", static_cast<int>(attr));
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  const npumesh::DeviceMemory& hbm = context->device->memory;
+  *total = hbm.total_bytes();
+  *free = hbm.total_bytes() - hbm.used_bytes();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
+                                uint64_t) {
+  NPUMESH_ACL_EXPECT(virPtr != nullptr && size > 0, "virPtr is {}, size is {}", fmt::ptr(virPtr),
+                     size);
+  NPUMESH_ACL_EXPECT(alignment == 0 && expectPtr == nullptr,
+                     "alignment is {}, expectPtr is {}, expected 0 and null", alignment,
+                     fmt::ptr(expectPtr));
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  const auto address = AclProcess::Get().addresses.Reserve(context->device->memory, size);
+  NPUMESH_ACL_TRY(npumesh::Report(__func__, address.status()));
+  *virPtr = *address;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtReleaseMemAddress(void* virPtr) {
+  return npumesh::Report(__func__, AclProcess::Get().addresses.Release(virPtr));
+}
+
+aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                             const aclrtPhysicalMemProp* prop, uint64_t flags) {
+  NPUMESH_ACL_EXPECT(handle != nullptr && prop != nullptr, "handle or prop is null");
+  NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
+  NPUMESH_ACL_EXPECT(size > 0 && size % AddressSpace::kGranularity == 0,
+                     "size is {}, expected a multiple of {}", size, AddressSpace::kGranularity);
+  if (prop->location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
+                "location type is {}; only a device has physical blocks",
+                static_cast<int>(prop->location.type));
+  }
+  NPUMESH_ACL_TRY(AclProcess::Get().CheckDevice(__func__, static_cast<int32_t>(prop->location.id)));
+  *handle = AclProcess::Get().addresses.MakeBlock(size);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+  return npumesh::Report(__func__, AclProcess::Get().addresses.FreeBlock(handle));
+}
+
+aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                     uint64_t flags) {
+  NPUMESH_ACL_EXPECT(offset == 0 && flags == 0, "offset is {}, flags is {}, expected 0 and 0",
+                     offset, flags);
+  return npumesh::Report(__func__, AclProcess::Get().addresses.Map(virPtr, size, handle));
+}
+
+aclError aclrtUnmapMem(void* virPtr) {
+  return npumesh::Report(__func__, AclProcess::Get().addresses.Unmap(virPtr));
+}
+
+aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                          aclrtMemGranularityOptions option, size_t* granularity) {
+  NPUMESH_ACL_EXPECT(prop != nullptr && granularity != nullptr, "prop or granularity is null");
+  NPUMESH_ACL_EXPECT(option == ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM ||
+                         option == ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED,
+                     "option is {}, expected 0 or 1", static_cast<int>(option));
+  *granularity = AddressSpace::kGranularity;
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,193 @@
+// Streams and host callbacks: parts of acl_rt.h.
+#include <chrono>
+
+#include "acl/acl_rt.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+
+using npumesh::AclContext;
+using npumesh::AclEvent;
+using npumesh::AclProcess;
+using npumesh::AclStream;
+using npumesh::Deadline;
+using npumesh::Fail;
+using npumesh::ReportQueues;
+
+namespace {
+
+// A stream that the client has made, not the default one of a context.
+aclError NeedOwnStream(const char* function, aclrtStream handle,
+                       std::shared_ptr<AclStream>* stream) {
+  if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "stream is null");
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(function, handle, stream));
+  if (!(*stream)->is_default) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function, "the default stream belongs to its context");
+}
+
+aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
+  std::shared_ptr<AclStream> stream;
+  NPUMESH_ACL_TRY(NeedOwnStream(function, handle, &stream));
+  AclProcess::Get().EndStream(stream, force);
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclError aclrtCreateStream(aclrtStream* stream) {
+  return aclrtCreateStreamWithConfig(stream, 0, 0);
+}
+
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
+  NPUMESH_ACL_EXPECT(stream != nullptr, "stream is null");
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  *stream = AclProcess::Get().MakeStream(context, false).get();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDestroyStream(aclrtStream stream) {
+  return DestroyStream(__func__, stream, false);
+}
+
+aclError aclrtDestroyStreamForce(aclrtStream stream) {
+  return DestroyStream(__func__, stream, true);
+}
+
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  return npumesh::Report(__func__, found->stream.Synchronize());
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+  NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
+                     timeout);
+  if (timeout == -1) return aclrtSynchronizeStream(stream);
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  if (found->stream.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(timeout)))) {
+    return npumesh::Report(__func__, found->stream.failure());
+  }
+  return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, __func__, "stream {} has work left after {} ms",
+              found->id, timeout);
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
+  NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  *status = found->stream.Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+  NPUMESH_ACL_EXPECT(mode == ACL_CONTINUE_ON_FAILURE || mode == ACL_STOP_ON_FAILURE,
+                     "mode is {}, expected 0 (continue) or 1 (stop)", mode);
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(NeedOwnStream(__func__, stream, &found));
+  if (found->failure_mode_set.exchange(true)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, __func__, "stream {} has a failure mode already",
+                found->id);
+  }
+  found->stream.StopOnFailure(mode == ACL_STOP_ON_FAILURE);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  found->stream.Abort();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
+  NPUMESH_ACL_EXPECT(streamId != nullptr, "streamId is null");
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  *streamId = found->id;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
+  NPUMESH_ACL_EXPECT(stream != nullptr, "stream is null");
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
+  *stream = context->default_stream.get();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  AclProcess::Get().event_wait_seconds = timeout;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetOpExecuteTimeOut(uint32_t) {
+  return ACL_SUCCESS;
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
+  NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  found->stream.Enqueue([fn, args] {
+    fn(args);
+    return npumesh::Status();
+  });
+  return ACL_SUCCESS;
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
+                             aclrtStream stream) {
+  NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
+  NPUMESH_ACL_EXPECT(blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK,
+                     "blockType is {}, expected 0 or 1", static_cast<int>(blockType));
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  ReportQueues& reports = AclProcess::Get().reports;
+  if (!reports.Subscribed(found.get())) {
+    return Fail(ACL_ERROR_RT_STREAM_NO_CB_REG, __func__,
+                "no thread takes callbacks of stream {}; call aclrtSubscribeReport first",
+                found->id);
+  }
+  const bool wait = blockType == ACL_CALLBACK_BLOCK;
+  found->stream.Enqueue([&reports, of = found.get(), fn, userData, wait] {
+    reports.Post(
+        of, [fn, userData] { fn(userData); }, wait);
+    return npumesh::Status();
+  });
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  if (AclProcess::Get().reports.Subscribe(threadId, found.get())) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, __func__, "stream {} has a subscriber already",
+              found->id);
+}
+
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  if (AclProcess::Get().reports.Unsubscribe(threadId, found.get())) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "thread {} is not subscribed to stream {}",
+              threadId, found->id);
+}
+
+aclError aclrtProcessReport(int32_t timeout) {
+  NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
+                     timeout);
+  const Deadline deadline =
+      timeout == -1 ? Deadline::Never() : Deadline::After(std::chrono::milliseconds(timeout));
+  const auto thread = static_cast<uint64_t>(pthread_self());
+  switch (AclProcess::Get().reports.RunOne(thread, deadline)) {
+    case ReportQueues::Outcome::kRan:
+      return ACL_SUCCESS;
+    case ReportQueues::Outcome::kTimeout:
+      return Fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, __func__, "no callback came within {} ms",
+                  timeout);
+    case ReportQueues::Outcome::kNotSubscribed:
+      break;
+  }
+  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "this thread is subscribed to no stream");
+}

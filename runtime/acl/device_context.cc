@@ -1,0 +1,34 @@
+#include "runtime/acl/device_context.h"
+
+#include <utility>
+
+#include "runtime/acl/process.h"
+
+namespace npumesh {
+
+Result<AclDevice*> CurrentDevice() {
+  const auto context = AclProcess::CurrentContext();
+  if (context == nullptr) {
+    return Error(Code::kNotFound,
+                 "this thread has no current device; call aclrtSetDevice in it first");
+  }
+  return context->device;
+}
+
+Result<Stream*> StreamOf(aclrtStream stream) {
+  if (stream == nullptr) {
+    const auto context = AclProcess::CurrentContext();
+    if (context != nullptr) return &context->default_stream->stream;
+    return Error(Code::kNotFound,
+                 "this thread has no default stream; call aclrtSetDevice in it first");
+  }
+  const auto found = AclProcess::Get().streams.Find(stream);
+  if (found != nullptr) return &found->stream;
+  return Error(Code::kInvalidArgument, "{} is not a stream", fmt::ptr(stream));
+}
+
+void AtFinalize(std::function<void()> end) {
+  AclProcess::Get().AtFinalize(std::move(end));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,89 @@
+#include "runtime/acl/memory_book.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+
+}  // namespace
+
+MemoryBook::~MemoryBook() {
+  for (const auto& [block, bytes] : host_blocks_) std::free(const_cast<std::byte*>(block));
+}
+
+void MemoryBook::Attach(std::vector<DeviceMemory*> memories) {
+  const std::lock_guard lock(mutex_);
+  memories_ = std::move(memories);
+  if (memories_.empty()) blocks_.clear();
+}
+
+Result<void*> MemoryBook::Allocate(DeviceMemory& memory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  NPUMESH_ASSIGN_OR_RETURN(void* block, memory.Allocate(bytes));
+  blocks_.emplace(block, &memory);
+  return block;
+}
+
+Status MemoryBook::Free(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(pointer);
+  if (found == blocks_.end()) {
+    return Error(Code::kInvalidArgument, "{} is not the start of a block of device memory",
+                 fmt::ptr(pointer));
+  }
+  const Status status = found->second->Free(pointer);
+  blocks_.erase(found);
+  return status;
+}
+
+void MemoryBook::FreeAllOf(DeviceMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(blocks_, [&memory](const auto& block) {
+    if (block.second != &memory) return false;
+    if (const Status status = memory.Free(block.first); !status.ok()) {
+      NPUMESH_WARNING("device memory: {}", status.message());
+    }
+    return true;
+  });
+}
+
+bool MemoryBook::OnDevice(const void* pointer, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const DeviceMemory* memory : memories_) {
+    if (memory->Contains(pointer, bytes)) return true;
+  }
+  return false;
+}
+
+void* MemoryBook::AllocateHost(uint64_t bytes) {
+  const uint64_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  void* block = rounded < bytes ? nullptr : std::aligned_alloc(kPageBytes, rounded);
+  if (block == nullptr) return nullptr;
+  const std::lock_guard lock(mutex_);
+  host_blocks_.emplace(static_cast<std::byte*>(block), bytes);
+  return block;
+}
+
+bool MemoryBook::FreeHost(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  if (host_blocks_.erase(static_cast<std::byte*>(pointer)) == 0) return false;
+  std::free(pointer);
+  return true;
+}
+
+bool MemoryBook::Pinned(const void* pointer, uint64_t bytes) const {
+  const auto* at = static_cast<const std::byte*>(pointer);
+  const std::lock_guard lock(mutex_);
+  auto block = host_blocks_.upper_bound(at);
+  if (block == host_blocks_.begin()) return false;
+  --block;
+  const auto offset = static_cast<uint64_t>(at - block->first);
+  return offset <= block->second && bytes <= block->second - offset;
+}
+
+}  // namespace npumesh

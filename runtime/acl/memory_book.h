@@ -1,0 +1,50 @@
+// MemoryBook: which memory clients of the C interface own, on which device or on the host.
+//
+// Thread-safety: all members may be called from any thread.
+#ifndef NPUMESH_RUNTIME_ACL_MEMORY_BOOK_H_
+#define NPUMESH_RUNTIME_ACL_MEMORY_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/device/device_memory.h"
+
+namespace npumesh {
+
+class MemoryBook {
+ public:
+  ~MemoryBook();
+
+  // The memories of this process's devices, from now on; empty: they are gone, and with them what
+  // was allocated there.
+  void Attach(std::vector<DeviceMemory*> memories);
+
+  // Errors: kOutOfMemory.
+  Result<void*> Allocate(DeviceMemory& memory, uint64_t bytes);
+  // Errors: kInvalidArgument for what Allocate did not return.
+  Status Free(void* pointer);
+  void FreeAllOf(DeviceMemory& memory);
+  // True when all bytes are device memory of this process, allocated or not.
+  bool OnDevice(const void* pointer, uint64_t bytes) const;
+
+  // Page-aligned host memory; null when there is none.
+  void* AllocateHost(uint64_t bytes);
+  // False for what AllocateHost did not return.
+  bool FreeHost(void* pointer);
+  // True when all bytes lie in one block of AllocateHost.
+  bool Pinned(const void* pointer, uint64_t bytes) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<DeviceMemory*> memories_;
+  std::unordered_map<void*, DeviceMemory*> blocks_;
+  std::map<const std::byte*, uint64_t> host_blocks_;  // start -> bytes
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_ACL_MEMORY_BOOK_H_

@@ -1,0 +1,62 @@
+// What stands behind the handles of the C interface.
+#ifndef NPUMESH_RUNTIME_ACL_OBJECTS_H_
+#define NPUMESH_RUNTIME_ACL_OBJECTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "acl/acl_rt.h"
+#include "runtime/acl/device_context.h"
+
+namespace npumesh {
+
+struct AclContext;
+
+struct AclStream {
+  AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context)
+      : id(id), is_default(is_default), context(std::move(context)) {
+    stream.StopOnFailure(false);
+  }
+
+  const int32_t id;
+  const bool is_default;  // of its context: ends with it
+  const std::weak_ptr<AclContext> context;
+  std::atomic<bool> failure_mode_set{false};
+  Stream stream;
+};
+
+struct AclEvent {
+  AclEvent(Event::Kind kind, bool has_time) : has_time(has_time), event(kind), kind(kind) {}
+
+  const bool has_time;
+  const Event event;
+  const Event::Kind kind;  // a signal can be reset
+};
+
+// A device as one or several threads use it. The implicit context of a device is made by its first
+// aclrtSetDevice; others by aclrtCreateContext.
+struct AclContext {
+  int index = 0;  // of the device in the machine
+  AclDevice* device = nullptr;
+  int32_t device_id = 0;  // as the client called it
+  bool implicit = false;
+  std::atomic<aclrtFloatOverflowMode> overflow_mode{ACL_RT_OVERFLOW_MODE_SATURATION};
+  std::shared_ptr<AclStream> default_stream;
+
+  // All streams in the order of creation, the default one first.
+  std::vector<std::shared_ptr<AclStream>> Streams() const {
+    const std::lock_guard lock(mutex);
+    return streams;
+  }
+
+  mutable std::mutex mutex;
+  std::vector<std::shared_ptr<AclStream>> streams;  // guarded by mutex
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_ACL_OBJECTS_H_

@@ -1,0 +1,283 @@
+#include "runtime/acl/process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/acl/errors.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// What a thread has made current. The context ends with its device, whoever still points to it.
+struct CurrentUse {
+  std::weak_ptr<AclContext> context;
+  int32_t device_id = 0;
+};
+
+CurrentUse& OfThisThread() {
+  thread_local CurrentUse use;
+  return use;
+}
+
+// How long the end of a context waits for work that its client did not wait for.
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+AclProcess& AclProcess::Get() {
+  static AclProcess* const process = new AclProcess;
+  return *process;
+}
+
+aclError AclProcess::Init() {
+  const std::lock_guard lock(mutex_);
+  finalized_ = false;
+  return ++initialized_ == 1 ? ACL_SUCCESS : ACL_ERROR_REPEAT_INITIALIZE;
+}
+
+aclError AclProcess::Finalize(std::string_view function) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (finalized_) return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    initialized_ = 0;
+    finalized_ = true;
+  }
+  EndEverything();
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::FinalizeReference(std::string_view function, uint64_t* left) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (finalized_) return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    if (initialized_ > 0) --initialized_;
+    if (left != nullptr) *left = initialized_;
+    if (initialized_ > 0) return ACL_SUCCESS;
+    finalized_ = true;
+  }
+  EndEverything();
+  return ACL_SUCCESS;
+}
+
+void AclProcess::AtFinalize(std::function<void()> end) {
+  const std::lock_guard lock(mutex_);
+  ends_.push_back(std::move(end));
+}
+
+// Streams first, then who is built upon devices, then the devices.
+void AclProcess::EndEverything() {
+  std::vector<DeviceUse> uses;
+  std::vector<std::function<void()>> ends;
+  std::unique_ptr<Machine> machine;
+  {
+    const std::lock_guard lock(mutex_);
+    uses.swap(uses_);
+    ends.swap(ends_);
+    machine = std::move(machine_);
+    start_failure_.reset();
+  }
+  for (const DeviceUse& use : uses) {
+    for (const auto& context : use.contexts) EndContext(context);
+  }
+  events.Clear();
+  std::for_each(ends.rbegin(), ends.rend(), [](const auto& end) { end(); });
+  if (machine == nullptr) return;
+  for (int i = 0; i < machine->local_count(); ++i) {
+    addresses.Forget(machine->local_device(i).memory);
+  }
+  memory.Attach({});
+  if (const Status status = machine->Shutdown(); !status.ok()) {
+    RecordRecentError(status.WithContext("aclFinalize").ToString());
+    NPUMESH_WARNING("aclFinalize: {}", status.message());
+  }
+}
+
+Result<Machine*> AclProcess::NeedMachine() {
+  if (machine_) return machine_.get();
+  if (start_failure_) return *start_failure_;
+  const auto start = []() -> Result<std::unique_ptr<Machine>> {
+    NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+    return Machine::Start(env);
+  };
+  Result<std::unique_ptr<Machine>> machine = start();
+  if (!machine.ok()) {
+    start_failure_ = machine.status();
+    return machine.status();
+  }
+  machine_ = *std::move(machine);
+  uses_.resize(static_cast<size_t>(machine_->local_count()));
+  std::vector<DeviceMemory*> memories;
+  for (int i = 0; i < machine_->local_count(); ++i) {
+    memories.push_back(&machine_->local_device(i).memory);
+  }
+  memory.Attach(std::move(memories));
+  return machine_.get();
+}
+
+Result<int> AclProcess::DeviceCount() {
+  const std::lock_guard lock(mutex_);
+  if (machine_ == nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+    if (const int count = Machine::CountBeforeStart(env); count > 0) return count;
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Machine* machine, NeedMachine());
+  return machine->device_count();
+}
+
+aclError AclProcess::FindDevice(std::string_view function, int32_t device_id, int* index) {
+  const Result<Machine*> machine = NeedMachine();
+  if (!machine.ok()) {
+    return Fail(ACL_ERROR_RT_NO_DEVICE, function, "{}", machine.status().message());
+  }
+  *index = (*machine)->IndexOf(device_id);
+  if (*index >= 0) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+              "device {} is not one of this process: a launched rank has its local index and 0, "
+              "other processes 0 to {} (NPUMESH_DEVICE_COUNT)",
+              device_id, (*machine)->local_count() - 1);
+}
+
+aclError AclProcess::CheckDevice(std::string_view function, int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  return FindDevice(function, device_id, &index);
+}
+
+aclError AclProcess::SetDevice(std::string_view function, int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+  DeviceUse& use = uses_[static_cast<size_t>(index)];
+  if (use.implicit == nullptr) use.implicit = MakeContext(index, device_id, true);
+  ++use.references;
+  OfThisThread() = {use.implicit, device_id};
+  const World& world = machine_->local_device(index).world;
+  SetLogRank(world.size() > 1 ? world.rank() : -1);
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::ResetDevice(std::string_view function, int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  const int index = machine_ ? machine_->IndexOf(device_id) : -1;
+  if (index < 0 || uses_[static_cast<size_t>(index)].references == 0) {
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+                "device {} is not in use; aclrtSetDevice takes a reference to it", device_id);
+  }
+  DeviceUse& use = uses_[static_cast<size_t>(index)];
+  if (--use.references > 0) return ACL_SUCCESS;
+  for (const auto& context : std::exchange(use, DeviceUse()).contexts) EndContext(context);
+  DeviceMemory& hbm = machine_->local_device(index).memory;
+  addresses.Forget(hbm);
+  memory.FreeAllOf(hbm);
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::CreateContext(std::string_view function, int32_t device_id,
+                                   aclrtContext* context) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+  const auto made = MakeContext(index, device_id, false);
+  OfThisThread() = {made, device_id};
+  *context = made.get();
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::DestroyContext(std::string_view function, aclrtContext handle) {
+  const std::lock_guard lock(mutex_);
+  const auto context = contexts_.Find(handle);
+  if (context == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a context", fmt::ptr(handle));
+  }
+  if (context->implicit) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "the implicit context of device {} ends with aclrtResetDevice", context->device_id);
+  }
+  std::erase(uses_[static_cast<size_t>(context->index)].contexts, context);
+  EndContext(context);
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::SetContext(std::string_view function, aclrtContext handle) {
+  const auto context = contexts_.Find(handle);
+  if (context == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a context", fmt::ptr(handle));
+  }
+  OfThisThread() = {context, context->device_id};
+  return ACL_SUCCESS;
+}
+
+std::shared_ptr<AclContext> AclProcess::MakeContext(int index, int32_t device_id, bool implicit) {
+  auto context = std::make_shared<AclContext>();
+  context->index = index;
+  context->device_id = device_id;
+  context->implicit = implicit;
+  context->device = &machine_->local_device(index);
+  context->default_stream = MakeStream(context, true);
+  uses_[static_cast<size_t>(index)].contexts.push_back(context);
+  contexts_.Add(context);
+  return context;
+}
+
+void AclProcess::EndContext(const std::shared_ptr<AclContext>& context) {
+  static_cast<void>(contexts_.Take(context.get()));
+  const Deadline deadline = Deadline::After(kPatience);
+  for (const auto& stream : context->Streams()) {
+    EndStream(stream, !stream->stream.SynchronizeUntil(deadline));
+  }
+}
+
+std::shared_ptr<AclContext> AclProcess::CurrentContext() {
+  return OfThisThread().context.lock();
+}
+
+aclError AclProcess::NeedContext(std::string_view function, std::shared_ptr<AclContext>* context) {
+  *context = CurrentContext();
+  if (*context != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_CONTEXT_NULL, function,
+              "this thread has no current device; call aclrtSetDevice in it first");
+}
+
+int32_t AclProcess::CurrentDeviceId() {
+  return OfThisThread().device_id;
+}
+
+std::shared_ptr<AclStream> AclProcess::MakeStream(const std::shared_ptr<AclContext>& context,
+                                                  bool is_default) {
+  auto stream = std::make_shared<AclStream>(next_stream_id_.fetch_add(1), is_default, context);
+  streams.Add(stream);
+  const std::lock_guard lock(context->mutex);
+  context->streams.push_back(stream);
+  return stream;
+}
+
+void AclProcess::EndStream(const std::shared_ptr<AclStream>& stream, bool force) {
+  static_cast<void>(streams.Take(stream.get()));
+  if (force) {
+    reports.Forget(stream.get());  // the stream may be waiting for its subscriber
+    stream->stream.Abort();
+  } else {
+    static_cast<void>(stream->stream.Synchronize());  // its failure is the client's to ask for
+    reports.Forget(stream.get());
+  }
+  if (const auto context = stream->context.lock()) {
+    const std::lock_guard lock(context->mutex);
+    std::erase(context->streams, stream);
+  }
+}
+
+aclError AclProcess::NeedStream(std::string_view function, aclrtStream handle,
+                                std::shared_ptr<AclStream>* stream) {
+  if (handle == nullptr) {
+    std::shared_ptr<AclContext> context;
+    NPUMESH_ACL_TRY(NeedContext(function, &context));
+    *stream = context->default_stream;
+    return ACL_SUCCESS;
+  }
+  *stream = streams.Find(handle);
+  if (*stream != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
+}
+
+}  // namespace npumesh

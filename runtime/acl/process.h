@@ -1,0 +1,100 @@
+// AclProcess: everything that the C interface keeps for the process. The interface has no object to
+// hold it, so there is one, made by the first call and never destroyed: what it holds begins with
+// the first call that needs a device and ends with aclFinalize. A process that exits without
+// aclFinalize leaves its peers as a killed one does; they notice.
+//
+// Kept per thread besides: the current context (below) and the recent errors (errors.h).
+//
+// Thread-safety: all members may be called from any thread.
+#ifndef NPUMESH_RUNTIME_ACL_PROCESS_H_
+#define NPUMESH_RUNTIME_ACL_PROCESS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/acl/address_space.h"
+#include "runtime/acl/handle_table.h"
+#include "runtime/acl/machine.h"
+#include "runtime/acl/memory_book.h"
+#include "runtime/acl/objects.h"
+#include "runtime/acl/report_queues.h"
+
+namespace npumesh {
+
+class AclProcess {
+ public:
+  static AclProcess& Get();
+
+  // Reference counting of aclInit and its two ends.
+  aclError Init();
+  aclError Finalize(std::string_view function);
+  aclError FinalizeReference(std::string_view function, uint64_t* left);
+  void AtFinalize(std::function<void()> end);
+
+  // Devices of the node. Starts the machine only when the environment does not tell.
+  Result<int> DeviceCount();
+  // Errors: ACL_ERROR_RT_INVALID_DEVICEID, ACL_ERROR_RT_NO_DEVICE. Collective like Machine::Start
+  // when it is the first call of the process that needs a device.
+  aclError CheckDevice(std::string_view function, int32_t device_id);
+  aclError SetDevice(std::string_view function, int32_t device_id);
+  aclError ResetDevice(std::string_view function, int32_t device_id);
+  aclError CreateContext(std::string_view function, int32_t device_id, aclrtContext* context);
+  aclError DestroyContext(std::string_view function, aclrtContext context);
+  aclError SetContext(std::string_view function, aclrtContext context);
+
+  // Null when this thread has none.
+  static std::shared_ptr<AclContext> CurrentContext();
+  // The same, as an error: ACL_ERROR_RT_CONTEXT_NULL.
+  aclError NeedContext(std::string_view function, std::shared_ptr<AclContext>* context);
+  // The id that this thread has set; REQUIRES: a current context.
+  static int32_t CurrentDeviceId();
+
+  std::shared_ptr<AclStream> MakeStream(const std::shared_ptr<AclContext>& context,
+                                        bool is_default);
+  // Finishes the stream, or drops what is queued.
+  void EndStream(const std::shared_ptr<AclStream>& stream, bool force);
+  // Null: the default stream. Errors: ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL.
+  aclError NeedStream(std::string_view function, aclrtStream handle,
+                      std::shared_ptr<AclStream>* stream);
+
+  HandleTable<AclStream> streams;
+  HandleTable<AclEvent> events;
+  MemoryBook memory;
+  AddressSpace addresses{memory};
+  ReportQueues reports;
+  std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout
+
+ private:
+  // How the process uses one device of the machine.
+  struct DeviceUse {
+    int references = 0;
+    std::shared_ptr<AclContext> implicit;
+    std::vector<std::shared_ptr<AclContext>> contexts;  // all of them
+  };
+
+  Result<Machine*> NeedMachine();
+  aclError FindDevice(std::string_view function, int32_t device_id, int* index);
+  std::shared_ptr<AclContext> MakeContext(int index, int32_t device_id, bool implicit);
+  void EndContext(const std::shared_ptr<AclContext>& context);
+  void EndEverything();
+
+  std::mutex mutex_;  // guards what follows; held while a machine starts
+  uint64_t initialized_ = 0;
+  bool finalized_ = false;
+  std::unique_ptr<Machine> machine_;
+  std::optional<Status> start_failure_;  // not tried again before aclFinalize
+  std::vector<DeviceUse> uses_;          // by index in the machine
+  std::vector<std::function<void()>> ends_;
+  HandleTable<AclContext> contexts_;
+  std::atomic<int32_t> next_stream_id_{0};
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_ACL_PROCESS_H_
