@@ -1,5 +1,5 @@
 /* The AscendCL entry header: what programs for an NPU include. Source compatible with the vendor's
- * interface of version 1.17; npumesh implements the run-time part (docs/acl.md).
+ * interface of version 1.17; npumesh implements the run-time part.
  *
  * All functions may be called from any thread. Streams, events and contexts are valid in every
  * thread of the process; which device a thread uses is the thread's own (aclrtSetDevice). */

@@ -1,0 +1,11 @@
+/* The headers are C. */
+#include "acl/acl.h"
+#include "acl/acl_prof.h"
+
+int HeadersAreC(void);
+int HeadersAreC(void) {
+  aclrtMemLocation location = {1, ACL_MEM_LOCATION_TYPE_DEVICE};
+  aclrtPhysicalMemProp prop = {ACL_MEM_HANDLE_TYPE_NONE, ACL_MEM_ALLOCATION_TYPE_PINNED,
+                               ACL_HBM_MEM_HUGE, location, 0};
+  return prop.location.id == 1 && ACL_SUCCESS == 0;
+}

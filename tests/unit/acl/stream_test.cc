@@ -1,0 +1,154 @@
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "runtime/acl/device_context.h"
+#include "tests/unit/acl/acl_test.h"
+
+namespace npumesh {
+namespace {
+
+class AclStreamTest : public AclTest {
+ protected:
+  static void Append(void* seen) {
+    auto* all = static_cast<std::vector<int>*>(seen);
+    all->push_back(static_cast<int>(all->size()));
+  }
+  static Stream& Inside(aclrtStream stream) { return **StreamOf(stream); }
+};
+
+TEST_F(AclStreamTest, RunsInOrder) {
+  const aclrtStream stream = NewStream();
+  std::vector<int> seen;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(aclrtLaunchHostFunc(stream, Append, &seen), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(StreamOf(stream).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(AclStreamTest, NullIsTheDefaultStream) {
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCtxGetCurrentDefaultStream(&stream), ACL_SUCCESS);
+  EXPECT_EQ(*StreamOf(nullptr), *StreamOf(stream));
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtDestroyStream(nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtCtxGetCurrentDefaultStream(nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, TheFirstFailureStays) {
+  const aclrtStream stream = NewStream();
+  Inside(stream).Enqueue([] { return Error(Code::kPeerLost, "rank 3 has ended"); });
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("rank 3 has ended"));
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);
+  EXPECT_EQ(aclrtSynchronizeDevice(), ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);
+}
+
+TEST_F(AclStreamTest, EveryKindOfFailureHasACode) {
+  const std::vector<std::pair<Code, aclError>> codes = {
+      {Code::kInvalidArgument, ACL_ERROR_INVALID_PARAM},
+      {Code::kUnsupported, ACL_ERROR_RT_FEATURE_NOT_SUPPORT},
+      {Code::kOutOfMemory, ACL_ERROR_RT_MEMORY_ALLOCATION},
+      {Code::kMismatch, ACL_ERROR_RT_INTERNAL_ERROR},
+      {Code::kTimeout, ACL_ERROR_RT_TASK_TIMEOUT},
+      {Code::kPeerLost, ACL_ERROR_RT_SUSPECT_REMOTE_ERROR},
+      {Code::kInternal, ACL_ERROR_RT_INTERNAL_ERROR}};
+  for (const auto& [code, expected] : codes) {
+    const aclrtStream stream = NewStream();
+    Inside(stream).Enqueue([code = code] { return Error(code, "no"); });
+    EXPECT_EQ(aclrtSynchronizeStream(stream), expected) << CodeName(code);
+    EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  }
+}
+
+TEST_F(AclStreamTest, FailureModeSaysWhatFollows) {
+  for (const uint64_t mode : {ACL_CONTINUE_ON_FAILURE, ACL_STOP_ON_FAILURE}) {
+    const aclrtStream stream = NewStream();
+    std::vector<int> seen;
+    EXPECT_EQ(aclrtSetStreamFailureMode(stream, mode), ACL_SUCCESS);
+    Inside(stream).Enqueue([] { return Error(Code::kIo, "no"); });
+    EXPECT_EQ(aclrtLaunchHostFunc(stream, Append, &seen), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INTERNAL_ERROR);
+    EXPECT_EQ(seen.size(), mode == ACL_STOP_ON_FAILURE ? 0u : 1u);
+    EXPECT_EQ(aclrtSetStreamFailureMode(stream, mode), ACL_ERROR_RT_PARAM_INVALID);
+  }
+  EXPECT_EQ(aclrtSetStreamFailureMode(nullptr, 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSetStreamFailureMode(NewStream(), 2), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, TimeoutsLeaveTheWorkGoingOn) {
+  const aclrtStream stream = NewStream();
+  Gate gate(stream);
+  aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
+  EXPECT_EQ(aclrtStreamQuery(stream, &status), ACL_SUCCESS);
+  EXPECT_EQ(status, ACL_STREAM_STATUS_NOT_READY);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, -2), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  gate.Open();
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 10'000), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, -1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtStreamQuery(stream, &status), ACL_SUCCESS);
+  EXPECT_EQ(status, ACL_STREAM_STATUS_COMPLETE);
+  EXPECT_EQ(aclrtStreamQuery(stream, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, ForceAndAbortDropWhatIsQueued) {
+  aclrtEvent never = nullptr;
+  ASSERT_EQ(aclrtCreateEventWithFlag(&never, ACL_EVENT_SYNC), ACL_SUCCESS);
+  const aclrtStream stream = NewStream();
+  std::vector<int> seen;
+  for (const bool destroy : {false, true}) {
+    EXPECT_EQ(aclrtStreamWaitEvent(stream, never), ACL_SUCCESS);
+    EXPECT_EQ(aclrtLaunchHostFunc(stream, Append, &seen), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+    if (destroy) {
+      EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+    } else {
+      EXPECT_EQ(aclrtStreamAbort(stream), ACL_SUCCESS);
+      EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    }
+  }
+  EXPECT_TRUE(seen.empty());
+  EXPECT_EQ(aclrtStreamAbort(stream), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
+TEST_F(AclStreamTest, HaveDifferentIds) {
+  int32_t first = -1;
+  int32_t second = -1;
+  aclrtStream stream = nullptr;
+  EXPECT_EQ(aclrtStreamGetId(NewStream(), &first), ACL_SUCCESS);
+  EXPECT_EQ(aclrtCreateStreamWithConfig(&stream, 7, ACL_STREAM_FAST_SYNC), ACL_SUCCESS);
+  EXPECT_EQ(aclrtStreamGetId(stream, &second), ACL_SUCCESS);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(aclrtStreamGetId(stream, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtCreateStream(nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, RefuseForeignHandles) {
+  int foreign = 0;
+  aclrtStreamStatus status;
+  int32_t id;
+  EXPECT_EQ(aclrtSynchronizeStream(&foreign), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtStreamQuery(&foreign, &status), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtStreamGetId(&foreign, &id), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtDestroyStream(&foreign), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtLaunchHostFunc(&foreign, Append, nullptr), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtLaunchHostFunc(nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, EndWithTheProcess) {
+  const aclrtStream stream = NewStream();
+  std::vector<int> seen;
+  EXPECT_EQ(aclrtLaunchHostFunc(stream, Append, &seen), ACL_SUCCESS);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(seen.size(), 1u);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
+}
+
+}  // namespace
+}  // namespace npumesh
