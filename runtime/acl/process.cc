@@ -39,7 +39,9 @@ aclError AclProcess::Init() {
 aclError AclProcess::Finalize(std::string_view function) {
   {
     const std::lock_guard lock(mutex_);
-    if (finalized_) return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    if (finalized_ && machine_ == nullptr) {
+      return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    }
     initialized_ = 0;
     finalized_ = true;
   }
@@ -50,7 +52,9 @@ aclError AclProcess::Finalize(std::string_view function) {
 aclError AclProcess::FinalizeReference(std::string_view function, uint64_t* left) {
   {
     const std::lock_guard lock(mutex_);
-    if (finalized_) return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    if (finalized_ && machine_ == nullptr) {
+      return Fail(ACL_ERROR_REPEAT_FINALIZE, function, "it was finalized already");
+    }
     if (initialized_ > 0) --initialized_;
     if (left != nullptr) *left = initialized_;
     if (initialized_ > 0) return ACL_SUCCESS;

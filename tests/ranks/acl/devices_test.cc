@@ -127,8 +127,8 @@ TEST(AclDevices, ThatFirstMeetInThreadsStartOnce) {
   for (int device = 0; device < 4; ++device) {
     EXPECT_EQ(worlds[static_cast<size_t>(device)]->rank(), device);
   }
-  EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
-  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclFinalize(),
+            ACL_SUCCESS);  // there is something to end, though nobody has called aclInit
 }
 
 }  // namespace
