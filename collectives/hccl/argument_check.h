@@ -1,0 +1,63 @@
+// ArgumentCheck: the checks of an operator's arguments, in the order in which the vendor's library
+// makes them (hccl-acl reference 1.3, "Parameter checks"). The first one that fails is the answer;
+// the later ones do nothing.
+//
+// Thread-safety: one thread; lives as long as the call.
+#ifndef NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_
+#define NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "collectives/hccl/comm.h"
+#include "collectives/hccl/element_type.h"
+#include "collectives/hccl/verdict.h"
+
+namespace npumesh {
+
+// SYS_MAX_COUNT: elements of one operator.
+inline constexpr uint64_t kMaxCount = 0x7FFFFFFFF;
+
+class ArgumentCheck {
+ public:
+  // `call` is the name of the interface function.
+  explicit ArgumentCheck(std::string_view call) : call_(call) {}
+
+  ArgumentCheck& NotNull(std::string_view name, const void* pointer);
+  ArgumentCheck& Count(std::string_view name, uint64_t count);
+  // The type may be moved; may be reduced by `op`.
+  ArgumentCheck& Moves(HcclDataType dtype);
+  ArgumentCheck& Reduces(HcclDataType dtype, HcclReduceOp op);
+  // The handle is a live communicator, which `comm()` is from now on.
+  ArgumentCheck& Live(HcclComm handle);
+  // A rank of the communicator. REQUIRES: Live was called.
+  ArgumentCheck& RankInComm(std::string_view name, uint32_t rank);
+  ArgumentCheck& Differ(std::string_view left, const void* a, std::string_view right,
+                        const void* b);
+  // `bytes` from `pointer` lie in the HBM of the communicator's device. REQUIRES: Live was called.
+  ArgumentCheck& InHbm(std::string_view name, const void* pointer, uint64_t bytes);
+  // Any other rule; `why` is said when it does not hold.
+  ArgumentCheck& Holds(bool rule, HcclResult result, std::string_view why);
+
+  bool ok() const { return verdict_.ok(); }
+  // True when the only thing wrong is a buffer outside of HBM: the peers cannot know.
+  bool outside_hbm() const { return outside_hbm_; }
+  const Verdict& verdict() const { return verdict_; }
+  std::string_view call() const { return call_; }
+  // Null unless Live has found it.
+  const std::shared_ptr<Comm>& comm() const { return comm_; }
+  // Ranks of the communicator; 0 without one.
+  uint32_t size() const { return comm_ ? comm_->size() : 0; }
+  uint32_t rank() const { return comm_ ? comm_->rank() : 0; }
+
+ private:
+  const std::string_view call_;
+  Verdict verdict_;
+  std::shared_ptr<Comm> comm_;
+  bool outside_hbm_ = false;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_
