@@ -34,8 +34,7 @@ ArgumentCheck& ArgumentCheck::NotNull(std::string_view name, const void* pointer
 
 ArgumentCheck& ArgumentCheck::Count(std::string_view name, uint64_t count) {
   if (ok() && count > kMaxCount) {
-    verdict_ =
-        Refuse(HCCL_E_PARA, "EI0003: {} is {}; expected at most {}", name, count, kMaxCount);
+    verdict_ = Refuse(HCCL_E_PARA, "EI0003: {} is {}; expected at most {}", name, count, kMaxCount);
   }
   return *this;
 }
@@ -58,8 +57,7 @@ ArgumentCheck& ArgumentCheck::Reduces(HcclDataType dtype, HcclReduceOp op) {
     verdict_ = Refuse(HCCL_E_NOT_SUPPORT, "EI0003: op {} is none of sum, prod, max, min",
                       static_cast<int>(op));
   } else if (op == HCCL_REDUCE_PROD && !type->multiplies) {
-    verdict_ =
-        Refuse(HCCL_E_NOT_SUPPORT, "EI0003: op prod does not take dataType {}", type->name);
+    verdict_ = Refuse(HCCL_E_NOT_SUPPORT, "EI0003: op prod does not take dataType {}", type->name);
   }
   return *this;
 }
@@ -68,9 +66,9 @@ ArgumentCheck& ArgumentCheck::Live(HcclComm handle) {
   if (!ok()) return *this;
   comm_ = CommTable::OfProcess().Find(handle);
   if (comm_ == nullptr) {
-    verdict_ = Refuse(HCCL_E_PARA,
-                      "EI0003: comm {} is no communicator of this process, or was destroyed",
-                      fmt::ptr(handle));
+    verdict_ =
+        Refuse(HCCL_E_PARA, "EI0003: comm {} is no communicator of this process, or was destroyed",
+               fmt::ptr(handle));
   }
   return *this;
 }

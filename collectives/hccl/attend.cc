@@ -73,8 +73,10 @@ class RootConnection {
       if (poll(&entry, 1, 50) > 0) return Status();
       NPUMESH_RETURN_IF_ERROR(watch_());
       if (deadline_.expired()) {
-        return Error(Code::kTimeout, "the rank that made the root info ({}, world rank {}) does "
-                     "not answer", place_, world_rank_);
+        return Error(Code::kTimeout,
+                     "the rank that made the root info ({}, world rank {}) does "
+                     "not answer",
+                     place_, world_rank_);
       }
     }
   }

@@ -78,9 +78,10 @@ Verdict Complete(const HcclCommConfig& given, HcclCommConfig* complete) {
                   header.magic, HCCL_COMM_CONFIG_MAGIC_WORD);
   }
   if (header.version > HCCL_COMM_CONFIG_VERSION) {
-    NPUMESH_WARNING_ONCE("the HcclCommConfig has version {}, this library knows {}; newer fields "
-                         "are ignored",
-                         header.version, HCCL_COMM_CONFIG_VERSION);
+    NPUMESH_WARNING_ONCE(
+        "the HcclCommConfig has version {}, this library knows {}; newer fields "
+        "are ignored",
+        header.version, HCCL_COMM_CONFIG_VERSION);
   }
   HcclCommConfigInit(complete);
   const size_t end = std::min(header.size, EndOfVersion(header.version));

@@ -64,8 +64,8 @@ Verdict Create(AclDevice* device, const std::string& name, std::vector<int> worl
                const CommConfig& config, Comm::Origin origin, HcclComm* comm) {
   CommunicatorOptions options;
   if (!config.algo.empty()) options.algo = config.algo;
-  Result<std::unique_ptr<Communicator>> made = Communicator::Create(
-      device->world, device->memory, name, std::move(world_ranks), options);
+  Result<std::unique_ptr<Communicator>> made =
+      Communicator::Create(device->world, device->memory, name, std::move(world_ranks), options);
   if (!made.ok()) return VerdictOf(made.status());
   auto shared = std::make_shared<Comm>(device, std::move(*made), config, origin);
   *comm = shared->handle();
@@ -169,9 +169,8 @@ Verdict MakeRootInfo(HcclRootInfo* blob) {
   info.port = (*server)->port();
   info.world_rank = world.rank();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  info.identifier =
-      fmt::format("{}_{}_{}_{}", info.ip, info.port, SelectedDeviceId(),
-                  std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  info.identifier = fmt::format("{}_{}_{}_{}", info.ip, info.port, SelectedDeviceId(),
+                                std::chrono::duration_cast<std::chrono::microseconds>(now).count());
   RootServers::OfProcess().Keep(*std::move(server));
   *blob = Encode(info);
   return {};
@@ -209,8 +208,7 @@ Verdict JoinByRankTable(const std::string& path, uint32_t rank, const CommConfig
     return Refuse(HCCL_E_UNAVAIL, "this device has a communicator of a rank table already");
   }
   RankTable table;
-  NPUMESH_RETURN_IF_REFUSED(
-      LoadRankTable(path, place.device->world.env().connect_timeout, &table));
+  NPUMESH_RETURN_IF_REFUSED(LoadRankTable(path, place.device->world.env().connect_timeout, &table));
   if (rank >= table.ranks.size()) {
     return Refuse(HCCL_E_PARA, "EI0003: rank is {}; {} has ranks 0 to {}", rank, path,
                   table.ranks.size() - 1);

@@ -32,7 +32,8 @@ HcclResult InitRootInfo(std::string_view name, uint32_t ranks, const HcclRootInf
                         uint32_t rank, const CommConfig& config, HcclComm* comm) {
   const Verdict arguments = CheckRootArguments(ranks, root, rank, comm);
   if (!arguments.ok()) return Answer(name, arguments);
-  return Manage(name, [=, blob = *root] { return JoinByRootInfo(ranks, blob, rank, config, comm); });
+  return Manage(name,
+                [=, blob = *root] { return JoinByRootInfo(ranks, blob, rank, config, comm); });
 }
 
 HcclResult InitClusterInfo(std::string_view name, const char* path, uint32_t rank,
@@ -40,9 +41,8 @@ HcclResult InitClusterInfo(std::string_view name, const char* path, uint32_t ran
   if (path == nullptr || comm == nullptr) {
     return Answer(name, Refuse(HCCL_E_PTR, "EI0003: clusterInfo or comm is null"));
   }
-  return Manage(name, [=, table = std::string(path)] {
-    return JoinByRankTable(table, rank, config, comm);
-  });
+  return Manage(
+      name, [=, table = std::string(path)] { return JoinByRankTable(table, rank, config, comm); });
 }
 
 Verdict CreateSubComm(HcclComm* comm, uint32_t rank_count, const uint32_t* ranks, uint64_t id,

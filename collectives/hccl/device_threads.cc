@@ -19,8 +19,8 @@ Verdict CallOn(int32_t device, const std::function<Verdict()>& call) {
 
 void DeviceThreads::Start(int32_t device, std::function<Verdict()> call) {
   Seat& seat = seats_.emplace_back();
-  seat.thread = std::thread(
-      [&seat, device, call = std::move(call)] { seat.verdict = CallOn(device, call); });
+  seat.thread =
+      std::thread([&seat, device, call = std::move(call)] { seat.verdict = CallOn(device, call); });
 }
 
 Verdict DeviceThreads::Join() {

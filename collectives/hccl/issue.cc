@@ -20,13 +20,14 @@ HcclResult Issue(const ArgumentCheck& check, aclrtStream stream, Comm::Work work
   const std::shared_ptr<Comm>& comm = check.comm();
   if (!check.ok()) {
     const bool told = check.outside_hbm() && comm->size() > 1;
-    const Verdict told_peers = told ? Enqueue(comm, stream, check.call(), std::move(work)) : Verdict();
+    const Verdict told_peers =
+        told ? Enqueue(comm, stream, check.call(), std::move(work)) : Verdict();
     return Answer(check.call(), told_peers.ok() ? check.verdict() : told_peers);
   }
   if (comm->suspended()) {
-    return Answer(check.call(), Refuse(HCCL_E_SUSPENDING,
-                                       "communicator \"{}\" is suspended; call HcclCommResume",
-                                       comm->name()));
+    return Answer(check.call(),
+                  Refuse(HCCL_E_SUSPENDING, "communicator \"{}\" is suspended; call HcclCommResume",
+                         comm->name()));
   }
   const auto enqueue = [comm, stream, call = std::string(check.call()), work = std::move(work)] {
     return Enqueue(comm, stream, call, work);

@@ -11,8 +11,7 @@ HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, size_t size, 
                                   uint64_t flags) {
   ArgumentCheck check("HcclCommSetMemoryRange");
   check.NotNull("comm", comm).NotNull("baseVirPtr", baseVirPtr).Live(comm);
-  check.Holds(alignment == 0 && flags == 0, HCCL_E_PARA,
-              "EI0003: alignment and flags must be 0");
+  check.Holds(alignment == 0 && flags == 0, HCCL_E_PARA, "EI0003: alignment and flags must be 0");
   if (!check.ok()) return Answer(check.call(), check.verdict());
   return Answer(check.call(), MemoryRanges::OfProcess().Set(baseVirPtr, size));
 }

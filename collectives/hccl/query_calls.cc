@@ -57,8 +57,8 @@ Verdict GetInfo(const Comm& comm, HcclConfigType type, uint32_t room, void* info
     return Refuse(HCCL_E_PARA, "EI0003: infoLen is {}; expected at least {}", room,
                   HCCL_COMM_ALGO_MAX_LENGTH);
   }
-  const std::string& algo = comm.config().algo.empty() ? comm.device()->world.env().hccl_algo
-                                                       : comm.config().algo;
+  const std::string& algo =
+      comm.config().algo.empty() ? comm.device()->world.env().hccl_algo : comm.config().algo;
   const size_t length = std::min<size_t>(algo.size(), room - 1);
   std::memcpy(info, algo.data(), length);
   static_cast<char*>(info)[length] = '\0';
@@ -150,7 +150,7 @@ HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) {
   check.NotNull("commId", commId).NotNull("status", status);
   if (!check.ok()) return Answer(check.call(), check.verdict());
   const std::shared_ptr<Comm> found = CommTable::OfProcess().FindByName(commId);
-  *status = found == nullptr      ? HCCL_COMM_STATUS_INVALID
+  *status = found == nullptr     ? HCCL_COMM_STATUS_INVALID
             : found->suspended() ? HCCL_COMM_STATUS_SUSPENDING
                                  : HCCL_COMM_STATUS_READY;
   return HCCL_SUCCESS;

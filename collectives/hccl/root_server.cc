@@ -44,8 +44,8 @@ class Book {
   Status Sign(const Hello& hello) {
     if (world_ranks_.empty()) ranks_ = hello.ranks;
     if (hello.ranks != ranks_) {
-      return Error(Code::kMismatch, "world rank {} says nRanks {}, others say {}",
-                   hello.world_rank, hello.ranks, ranks_);
+      return Error(Code::kMismatch, "world rank {} says nRanks {}, others say {}", hello.world_rank,
+                   hello.ranks, ranks_);
     }
     if (hello.rank >= ranks_) {
       return Error(Code::kMismatch, "world rank {} says it is rank {} of {}", hello.world_rank,
@@ -125,8 +125,8 @@ void Tell(const Visitor& visitor, Code code, std::span<const std::byte> body) {
   // A visitor that does not listen any more has an error of its own.
   if (send(visitor.socket.get(), &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply)) return;
   for (size_t sent = 0; sent < body.size();) {
-    const ssize_t took = send(visitor.socket.get(), body.data() + sent, body.size() - sent,
-                              MSG_NOSIGNAL);
+    const ssize_t took =
+        send(visitor.socket.get(), body.data() + sent, body.size() - sent, MSG_NOSIGNAL);
     if (took <= 0) return;
     sent += static_cast<size_t>(took);
   }
@@ -180,8 +180,9 @@ class Reception {
     }
     if (stays) return;
     if (known && verdict_.ok()) {
-      verdict_ = Error(Code::kPeerLost, "rank {} of {} (world rank {}) has left while others waited",
-                       visitor.hello.rank, visitor.hello.ranks, visitor.hello.world_rank);
+      verdict_ =
+          Error(Code::kPeerLost, "rank {} of {} (world rank {}) has left while others waited",
+                visitor.hello.rank, visitor.hello.ranks, visitor.hello.world_rank);
     }
     visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(index));
   }

@@ -8,8 +8,9 @@ namespace npumesh {
 
 Verdict EnqueueBatch(std::shared_ptr<Comm> comm, aclrtStream stream,
                      std::vector<HcclSendRecvItem> items) {
-  return Enqueue(std::move(comm), stream, "HcclBatchSendRecv",
-                 [items = std::move(items)](Communicator& group) { return RunBatch(group, items); });
+  return Enqueue(
+      std::move(comm), stream, "HcclBatchSendRecv",
+      [items = std::move(items)](Communicator& group) { return RunBatch(group, items); });
 }
 
 namespace {

@@ -42,9 +42,10 @@ HcclResult Answer(std::string_view call, const Verdict& verdict);
 }  // namespace npumesh
 
 // Returns from the enclosing function when `expr` is a refusal.
-#define NPUMESH_RETURN_IF_REFUSED(expr)                                                \
-  do {                                                                                 \
-    if (::npumesh::Verdict npumesh_verdict = (expr); !npumesh_verdict.ok()) return npumesh_verdict; \
+#define NPUMESH_RETURN_IF_REFUSED(expr)                                     \
+  do {                                                                      \
+    if (::npumesh::Verdict npumesh_verdict = (expr); !npumesh_verdict.ok()) \
+      return npumesh_verdict;                                               \
   } while (false)
 
 #endif  // NPUMESH_COLLECTIVES_HCCL_VERDICT_H_

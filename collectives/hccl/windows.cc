@@ -44,16 +44,16 @@ Verdict WindowTable::Register(const std::shared_ptr<Comm>& comm, void* address, 
     std::lock_guard lock(mutex_);
     if (const uint64_t used = BytesOf(*comm); bytes > comm->config().symmetric_bytes - used) {
       return Refuse(HCCL_E_PARA,
-                    "EI0003: {} bytes on top of {} exceed hcclSymWinMaxMemSizePerRank, {} GB", bytes,
-                    used, comm->config().symmetric_bytes >> 30);
+                    "EI0003: {} bytes on top of {} exceed hcclSymWinMaxMemSizePerRank, {} GB",
+                    bytes, used, comm->config().symmetric_bytes >> 30);
     }
   }
   Result<std::vector<uint64_t>> offsets =
       GatherOffsets(*comm, comm->device()->memory.OffsetOf(address));
   if (!offsets.ok()) return VerdictOf(offsets.status());
-  auto window = std::unique_ptr<Window>(
-      new Window{comm.get(), comm->world_ranks(), comm->device(),
-                 static_cast<const std::byte*>(address), bytes, *std::move(offsets)});
+  auto window = std::unique_ptr<Window>(new Window{comm.get(), comm->world_ranks(), comm->device(),
+                                                   static_cast<const std::byte*>(address), bytes,
+                                                   *std::move(offsets)});
   *handle = window.get();
   std::lock_guard lock(mutex_);
   windows_[*handle] = std::move(window);
@@ -93,8 +93,8 @@ Verdict WindowTable::PeerPointer(HcclCommSymWindow handle, size_t offset, uint32
     return Refuse(HCCL_E_PARA, "EI0003: offset {} of rank {}; the window has {} bytes on {} ranks",
                   offset, peer, window.bytes, window.offsets.size());
   }
-  *pointer = window.device->memory.PeerAddress(window.world_ranks[peer],
-                                               window.offsets[peer] + offset);
+  *pointer =
+      window.device->memory.PeerAddress(window.world_ranks[peer], window.offsets[peer] + offset);
   if (*pointer != nullptr) return {};
   return Refuse(HCCL_E_NOT_SUPPORT, "rank {} is on another host", peer);
 }

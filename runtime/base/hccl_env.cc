@@ -50,7 +50,7 @@ bool IsDeterministic(Text text) {
 }
 
 bool IsExpansionMode(Text text) {
-  constexpr Text kModes[] = {"HOST", "HOST_TS", "AI_CPU", "AICPU_TS", "AICPU_CacheDisable",
+  constexpr Text kModes[] = {"HOST", "HOST_TS", "AI_CPU",   "AICPU_TS", "AICPU_CacheDisable",
                              "AIV",  "CCU_MS",  "CCU_SCHED"};
   return std::find(std::begin(kModes), std::end(kModes), text) != std::end(kModes);
 }
@@ -200,9 +200,8 @@ constexpr std::array kRows = {
     Row{{"HCCL_ENTRY_LOG_ENABLE", "0 or 1", "0", kChecked}, IsFlag},
     Row{{"HCCL_OP_RETRY_ENABLE", "\"L1:<0 or 1>,L2:<0 or 1>\", also with L0", "off", kChecked},
         IsRetryEnable},
-    Row{{"HCCL_OP_RETRY_PARAMS",
-         "\"MaxCnt:[1,10],HoldTime:[0,60000],IntervalTime:[0,60000]\" (ms)", "1,5000,1000",
-         kChecked},
+    Row{{"HCCL_OP_RETRY_PARAMS", "\"MaxCnt:[1,10],HoldTime:[0,60000],IntervalTime:[0,60000]\" (ms)",
+         "1,5000,1000", kChecked},
         IsRetryParams},
     Row{{"HCCL_DFS_CONFIG",
          "comma list of connection_fault_detection_time, cluster_heartbeat, stuck_detection, "
@@ -223,8 +222,8 @@ constexpr auto kManual = [] {
 
 Status Invalid(Text value, Text variable, Text accepted) {
   return Error(Code::kInvalidArgument,
-               "EI0001: Value {} for environment variable {} is invalid. Expected value: {}.", value,
-               variable, accepted);
+               "EI0001: Value {} for environment variable {} is invalid. Expected value: {}.",
+               value, variable, accepted);
 }
 
 using Getter = std::function<const char*(const char*)>;
