@@ -1,0 +1,27 @@
+# Installs NPUMESH_BUILD into an empty folder, builds every client there by their Makefile, and runs
+# each under mpirun with 2 and 4 ranks and as 4 threads. Everything happens below SCRATCH.
+cmake_minimum_required(VERSION 3.22)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE exit_code OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(NOT exit_code EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${exit_code}):\n${output}")
+  endif()
+endfunction()
+
+string(REPLACE "|" ";" MPIRUN "${MPIRUN}")
+file(REMOVE_RECURSE ${SCRATCH})
+run("install" ${CMAKE_COMMAND} --install ${NPUMESH_BUILD} --prefix ${SCRATCH}/prefix)
+run("make" ${MAKE} -C ${CLIENTS} ASCEND_DIR=${SCRATCH}/prefix BIN_DIR=${SCRATCH}/bin
+    MPI_CXX=${MPI_CXX})
+
+set(ENV{NPUMESH_HBM_SIZE} 16M)
+set(ENV{HCCL_CONNECT_TIMEOUT} 60)
+file(GLOB clients ${SCRATCH}/bin/*)
+foreach(client ${clients})
+  foreach(ranks 2 4)
+    run("${client} on ${ranks} ranks" ${MPIRUN} -n ${ranks} ${client})
+  endforeach()
+  run("${client} on threads" ${CMAKE_COMMAND} -E env NPUMESH_DEVICE_COUNT=4 ${client} threads)
+endforeach()

@@ -1,0 +1,278 @@
+// Ring 2: the C interface, a device for each thread.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "acl/acl.h"
+#include "hccl/hccl.h"
+#include "hccl/hccl_sym_win.h"
+
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t kRanks = 4;
+constexpr uint64_t kCount = 16;
+
+struct Rank {
+  uint32_t rank = 0;
+  HcclComm comm = nullptr;
+  aclrtStream stream = nullptr;
+  float* send = nullptr;
+  float* recv = nullptr;
+};
+
+class HcclRanks : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS); }
+  static void TearDownTestSuite() { EXPECT_EQ(aclFinalize(), ACL_SUCCESS); }
+
+  // Runs `body` on every rank of a communicator; `rank_of_device` says who is who.
+  static void OnRanks(const std::vector<uint32_t>& rank_of_device,
+                      const std::function<void(const Rank&)>& body) {
+    HcclRootInfo root;
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    ASSERT_EQ(HcclGetRootInfo(&root), HCCL_SUCCESS);
+    std::vector<std::thread> threads;
+    for (uint32_t device = 0; device < rank_of_device.size(); ++device) {
+      threads.emplace_back([&, device] {
+        ASSERT_EQ(aclrtSetDevice(static_cast<int32_t>(device)), ACL_SUCCESS);
+        Rank me;
+        me.rank = rank_of_device[device];
+        const auto ranks = static_cast<uint32_t>(rank_of_device.size());
+        ASSERT_EQ(HcclCommInitRootInfo(ranks, &root, me.rank, &me.comm), HCCL_SUCCESS);
+        ASSERT_EQ(aclrtCreateStream(&me.stream), ACL_SUCCESS);
+        me.send = Allocate();
+        me.recv = Allocate();
+        body(me);
+        EXPECT_EQ(HcclCommDestroy(me.comm), HCCL_SUCCESS);
+        aclrtDestroyStream(me.stream);
+        aclrtFree(me.send);
+        aclrtFree(me.recv);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  static float* Allocate() {
+    void* block = nullptr;
+    EXPECT_EQ(aclrtMalloc(&block, kCount * kRanks * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST),
+              ACL_SUCCESS);
+    return static_cast<float*>(block);
+  }
+};
+
+TEST_F(HcclRanks, ArgumentsAreCheckedInTheDocumentedOrder) {
+  OnRanks({0}, [](const Rank& me) {
+    const auto all_reduce = [&](uint64_t count, int dtype, int op, HcclComm comm,
+                                aclrtStream stream, void* recv) {
+      return HcclAllReduce(me.send, recv, count, static_cast<HcclDataType>(dtype),
+                           static_cast<HcclReduceOp>(op), comm, stream);
+    };
+    constexpr uint64_t kTooMany = 0x800000000;
+    constexpr int kInt16 = HCCL_DATA_TYPE_INT16;
+    constexpr int kUint8 = HCCL_DATA_TYPE_UINT8;
+    constexpr int kFp32 = HCCL_DATA_TYPE_FP32;
+    int nothing = 0;
+    void* const no_comm = &nothing;
+    EXPECT_EQ(all_reduce(0, 99, 99, nullptr, nullptr, nullptr), HCCL_SUCCESS);
+    EXPECT_EQ(all_reduce(kTooMany, 99, 99, nullptr, me.stream, me.recv), HCCL_E_PTR);
+    EXPECT_EQ(all_reduce(kTooMany, 99, 99, me.comm, nullptr, me.recv), HCCL_E_PTR);
+    EXPECT_EQ(all_reduce(kTooMany, 99, 99, me.comm, me.stream, nullptr), HCCL_E_PTR);
+    EXPECT_EQ(all_reduce(kTooMany, 99, 99, me.comm, me.stream, me.recv), HCCL_E_PARA);
+    EXPECT_EQ(all_reduce(1, 13, 0, me.comm, me.stream, me.recv), HCCL_E_NOT_SUPPORT);
+    EXPECT_EQ(all_reduce(1, kUint8, 0, me.comm, me.stream, me.recv), HCCL_E_NOT_SUPPORT);
+    EXPECT_EQ(all_reduce(1, kFp32, 4, me.comm, me.stream, me.recv), HCCL_E_NOT_SUPPORT);
+    EXPECT_EQ(all_reduce(1, kInt16, 1, me.comm, me.stream, me.recv), HCCL_E_NOT_SUPPORT);
+    EXPECT_EQ(all_reduce(1, kFp32, 0, no_comm, me.stream, me.recv), HCCL_E_PARA);
+    float on_host = 0;
+    EXPECT_EQ(all_reduce(1, kFp32, 0, me.comm, me.stream, &on_host), HCCL_E_PARA);
+    EXPECT_THAT(std::string(aclGetRecentErrMsg()), HasSubstr("not in the memory of this device"));
+    EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+  });
+}
+
+TEST_F(HcclRanks, EveryOperatorHasItsOwnRules) {
+  OnRanks({0}, [](const Rank& me) {
+    const auto fp32 = HCCL_DATA_TYPE_FP32;
+    const auto int128 = HCCL_DATA_TYPE_INT128;
+    const uint64_t one[] = {1};
+    const uint64_t two[] = {2};
+    const uint64_t zero[] = {0};
+    float* const a = me.send;
+    float* const b = me.recv;
+    HcclComm const c = me.comm;
+    aclrtStream const s = me.stream;
+    EXPECT_EQ(HcclBroadcast(a, 1, int128, 0, c, s), HCCL_E_NOT_SUPPORT);
+    EXPECT_EQ(HcclBroadcast(a, 1, fp32, 1, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclReduce(a, b, 1, fp32, HCCL_REDUCE_SUM, 1, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclScatter(a, b, 1, fp32, 7, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclScatter(nullptr, b, 1, fp32, 0, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAllGather(nullptr, b, 1, fp32, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclReduceScatter(a, nullptr, 1, fp32, HCCL_REDUCE_SUM, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAllGatherV(a, 1, b, nullptr, zero, fp32, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAllGatherV(a, 0, b, zero, zero, fp32, c, nullptr), HCCL_SUCCESS);
+    EXPECT_EQ(HcclAllGatherV(a, 1, b, two, zero, fp32, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclAllGatherV(a, 1, a, one, zero, fp32, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclReduceScatterV(a, two, zero, b, 1, fp32, HCCL_REDUCE_SUM, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclAlltoAll(a, 1, fp32, b, 2, fp32, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclAlltoAll(a, 1, fp32, b, 1, HCCL_DATA_TYPE_INT8, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclAlltoAll(a, 1, fp32, a, 1, fp32, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclAlltoAll(nullptr, 0, int128, nullptr, 0, fp32, nullptr, nullptr), HCCL_SUCCESS);
+    EXPECT_EQ(HcclAlltoAllV(a, one, zero, fp32, b, nullptr, zero, fp32, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAlltoAllV(nullptr, one, zero, fp32, b, one, zero, fp32, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAlltoAllVC(a, nullptr, fp32, b, fp32, c, s), HCCL_E_PTR);
+    EXPECT_EQ(HcclAlltoAllVC(nullptr, zero, fp32, nullptr, fp32, c, nullptr), HCCL_SUCCESS);
+    EXPECT_EQ(HcclSend(a, 1, fp32, 1, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclSend(a, 1, fp32, 0, c, s), HCCL_SUCCESS);  // alone: nothing to do
+    EXPECT_EQ(HcclBatchSendRecv(nullptr, 0, nullptr, nullptr), HCCL_SUCCESS);
+    EXPECT_EQ(HcclBatchSendRecv(nullptr, 1, c, s), HCCL_E_PTR);
+    HcclSendRecvItem lonely = {HCCL_SEND, a, 1, fp32, 0};
+    EXPECT_EQ(HcclBatchSendRecv(&lonely, 1, c, s), HCCL_E_PARA);
+    EXPECT_EQ(HcclBarrier(c, nullptr), HCCL_E_PTR);
+    EXPECT_EQ(aclrtSynchronizeStream(s), ACL_SUCCESS);
+  });
+}
+
+TEST_F(HcclRanks, RanksMayBeInAnyOrder) {
+  OnRanks({2, 0, 3, 1}, [](const Rank& me) {
+    uint32_t rank = 99;
+    uint32_t size = 0;
+    char name[COMM_NAME_MAX_LENGTH];
+    EXPECT_EQ(HcclGetRankId(me.comm, &rank), HCCL_SUCCESS);
+    EXPECT_EQ(HcclGetRankSize(me.comm, &size), HCCL_SUCCESS);
+    EXPECT_EQ(HcclGetCommName(me.comm, name), HCCL_SUCCESS);
+    EXPECT_EQ(rank, me.rank);
+    EXPECT_EQ(size, kRanks);
+    EXPECT_THAT(std::string(name), testing::StartsWith("127.0.0.1_"));
+    me.send[0] = static_cast<float>(me.rank);
+    EXPECT_EQ(HcclAllGather(me.send, me.recv, 1, HCCL_DATA_TYPE_FP32, me.comm, me.stream),
+              HCCL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    for (uint32_t r = 0; r < kRanks; ++r) EXPECT_EQ(me.recv[r], static_cast<float>(r));
+  });
+}
+
+TEST_F(HcclRanks, ASubGroupHasItsMembersOnly) {
+  OnRanks({0, 1, 2, 3}, [](const Rank& me) {
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    uint32_t members[] = {3, 1};
+    const bool member = me.rank % 2 == 1;
+    HcclComm comm = me.comm;
+    HcclComm sub = nullptr;
+    ASSERT_EQ(HcclCreateSubCommConfig(&comm, 2, member ? members : nullptr, member ? 7 : 0xFFFFFFFF,
+                                      me.rank == 3 ? 0 : 1, &config, &sub),
+              HCCL_SUCCESS);
+    EXPECT_EQ(HcclCreateSubCommConfig(&comm, 2, members, 0xFFFFFFFF, 0, &config, &sub),
+              HCCL_E_PARA);
+    if (!member) return;
+    uint32_t rank = 9;
+    EXPECT_EQ(HcclGetRankId(sub, &rank), HCCL_SUCCESS);
+    EXPECT_EQ(rank, me.rank == 3 ? 0u : 1u);
+    EXPECT_EQ(HcclCommDestroy(sub), HCCL_SUCCESS);
+    EXPECT_EQ(HcclCommDestroy(sub), HCCL_E_PARA);
+  });
+}
+
+TEST_F(HcclRanks, DisagreementIsSaidToAllWhenTheyWait) {
+  OnRanks({0, 1}, [](const Rank& me) {
+    EXPECT_EQ(HcclAllReduce(me.send, me.recv, 1 + me.rank, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM,
+                            me.comm, me.stream),
+              HCCL_SUCCESS);
+    EXPECT_NE(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    const char* why = aclGetRecentErrMsg();
+    EXPECT_THAT(std::string(why ? why : ""), HasSubstr("count"));
+    HcclResult error = HCCL_SUCCESS;
+    EXPECT_EQ(HcclGetCommAsyncError(me.comm, &error), HCCL_SUCCESS);
+    EXPECT_EQ(error, HCCL_E_PARA);
+  });
+}
+
+TEST_F(HcclRanks, GroupedSendsAndReceivesDoNotWaitForEachOther) {
+  OnRanks({0, 1, 2, 3}, [](const Rank& me) {
+    me.send[0] = static_cast<float>(me.rank);
+    me.recv[me.rank] = 0;
+    ASSERT_EQ(HcclGroupStart(), HCCL_SUCCESS);
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      if (r == me.rank) continue;
+      EXPECT_EQ(HcclSend(me.send, 1, HCCL_DATA_TYPE_FP32, r, me.comm, me.stream), HCCL_SUCCESS);
+      EXPECT_EQ(HcclRecv(me.recv + r, 1, HCCL_DATA_TYPE_FP32, r, me.comm, me.stream), HCCL_SUCCESS);
+    }
+    EXPECT_EQ(HcclBarrier(me.comm, me.stream), HCCL_E_PARA);  // another kind
+    ASSERT_EQ(HcclGroupEnd(), HCCL_SUCCESS);
+    EXPECT_EQ(HcclGroupEnd(), HCCL_E_PARA);
+    ASSERT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      EXPECT_EQ(me.recv[r], r == me.rank ? 0.0f : static_cast<float>(r));
+    }
+  });
+}
+
+TEST_F(HcclRanks, WindowsShowThePeersMemory) {
+  OnRanks({0, 1}, [](const Rank& me) {
+    HcclCommSymWindow window = nullptr;
+    EXPECT_EQ(HcclCommSymWinRegister(me.comm, me.send, 64, &window, 0), HCCL_E_PARA);
+    me.send[1] = static_cast<float>(me.rank + 5);
+    ASSERT_EQ(HcclCommSymWinRegister(me.comm, me.send, 64, &window, 1), HCCL_SUCCESS);
+    void* theirs = nullptr;
+    ASSERT_EQ(HcclSymWinGetPeerPointer(window, sizeof(float), 1 - me.rank, &theirs), HCCL_SUCCESS);
+    EXPECT_EQ(*static_cast<float*>(theirs), static_cast<float>(1 - me.rank + 5));
+    size_t offset = 0;
+    EXPECT_EQ(HcclCommSymWinGet(me.comm, me.send + 2, 8, &window, &offset), HCCL_SUCCESS);
+    EXPECT_EQ(offset, 8u);
+    EXPECT_EQ(HcclBarrier(me.comm, me.stream), HCCL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    EXPECT_EQ(HcclCommSymWinDeregister(window), HCCL_SUCCESS);
+    EXPECT_EQ(HcclCommSymWinDeregister(window), HCCL_E_PARA);
+  });
+}
+
+TEST_F(HcclRanks, ASuspendedCommunicatorTakesNothing) {
+  OnRanks({0}, [](const Rank& me) {
+    EXPECT_EQ(HcclCommSuspend(me.comm), HCCL_SUCCESS);
+    EXPECT_EQ(HcclBarrier(me.comm, me.stream), HCCL_E_SUSPENDING);
+    EXPECT_EQ(HcclCommResume(me.comm), HCCL_SUCCESS);
+    EXPECT_EQ(HcclBarrier(me.comm, me.stream), HCCL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+  });
+}
+
+TEST_F(HcclRanks, InitAllMakesOneForEachDevice) {
+  int32_t devices[] = {1, 3};
+  int32_t twice[] = {1, 1};
+  HcclComm comms[2] = {};
+  EXPECT_EQ(HcclCommInitAll(2, twice, comms), HCCL_E_PARA);
+  EXPECT_EQ(HcclCommInitAll(0, devices, comms), HCCL_E_PARA);
+  EXPECT_EQ(HcclCommInitAll(2, nullptr, comms), HCCL_E_PTR);
+  ASSERT_EQ(HcclCommInitAll(2, devices, comms), HCCL_SUCCESS);
+  for (uint32_t i = 0; i < 2; ++i) {
+    uint32_t rank = 9;
+    EXPECT_EQ(HcclGetRankId(comms[i], &rank), HCCL_SUCCESS);
+    EXPECT_EQ(rank, i);
+    EXPECT_EQ(HcclCommDestroy(comms[i]), HCCL_SUCCESS);
+  }
+}
+
+TEST_F(HcclRanks, CreationChecksItsArguments) {
+  HcclRootInfo root = {};
+  HcclComm comm = nullptr;
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(HcclGetRootInfo(nullptr), HCCL_E_PTR);
+  EXPECT_EQ(HcclCommInitRootInfo(1, nullptr, 0, &comm), HCCL_E_PTR);
+  EXPECT_EQ(HcclCommInitRootInfo(1, &root, 0, nullptr), HCCL_E_PTR);
+  EXPECT_EQ(HcclCommInitRootInfo(0, &root, 0, &comm), HCCL_E_PARA);
+  EXPECT_EQ(HcclCommInitRootInfo(2, &root, 2, &comm), HCCL_E_PARA);
+  EXPECT_EQ(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_PARA);  // not made by us
+  EXPECT_EQ(HcclCommInitRootInfoConfig(1, &root, 0, nullptr, &comm), HCCL_E_PTR);
+  EXPECT_EQ(HcclCommInitClusterInfo("/nowhere.json", 0, &comm), HCCL_E_PARA);
+  EXPECT_EQ(HcclCommDestroy(nullptr), HCCL_SUCCESS);
+  EXPECT_GE(HcclGetCommConfigCapability(), 7u);
+  std::thread([&] { EXPECT_EQ(HcclGetRootInfo(&root), HCCL_E_RUNTIME); }).join();
+}
+
+}  // namespace

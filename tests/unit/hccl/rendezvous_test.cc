@@ -1,0 +1,130 @@
+#include "collectives/hccl/rendezvous.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr RendezvousToken kToken{std::byte{1}, std::byte{2}};
+
+class Rendezvous : public testing::Test {
+ protected:
+  void Listen(std::chrono::seconds patience) {
+    auto server = RootServer::Start({"127.0.0.1", {0}, kToken, patience});
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = *std::move(server);
+    root_ = {"127.0.0.1", server_->port(), "id", 0, kToken};
+  }
+
+  // Everybody attends at once; results in the order of `ranks`.
+  std::vector<Result<std::vector<int>>> AttendAll(const std::vector<Attendance>& ranks) {
+    std::vector<Result<std::vector<int>>> results(ranks.size(), std::vector<int>());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      threads.emplace_back([&, i] {
+        results[i] = Attend(root_, ranks[i], std::chrono::seconds(10), [] { return Status(); });
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+
+  void ExpectAll(const std::vector<Attendance>& ranks, Code code, const std::string& text) {
+    for (const auto& result : AttendAll(ranks)) {
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.status().code(), code);
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr(text));
+    }
+  }
+
+  std::unique_ptr<RootServer> server_;
+  RootInfo root_;
+};
+
+TEST_F(Rendezvous, TellsEverybodyWhoIsWho) {
+  Listen(std::chrono::seconds(10));
+  for (const auto& result : AttendAll({{3, 0, 7}, {3, 2, 1}, {3, 1, 4}})) {
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_THAT(result.value(), ElementsAre(7, 4, 1));
+  }
+}
+
+TEST_F(Rendezvous, NamesWhoIsMissing) {
+  Listen(std::chrono::seconds(1));
+  ExpectAll({{4, 0, 0}, {4, 2, 2}}, Code::kTimeout, "rank(s) 1,3 of 4 did not come within 1 s");
+}
+
+TEST_F(Rendezvous, ARankTwiceIsSaidToBoth) {
+  Listen(std::chrono::seconds(10));
+  ExpectAll({{2, 0, 0}, {2, 0, 1}}, Code::kMismatch, "both say they are rank 0");
+}
+
+TEST_F(Rendezvous, ADeviceTwiceIsSaidToBoth) {
+  Listen(std::chrono::seconds(10));
+  ExpectAll({{2, 0, 5}, {2, 1, 5}}, Code::kMismatch, "world rank 5 comes twice");
+}
+
+TEST_F(Rendezvous, DifferentSizesAreSaidToBoth) {
+  Listen(std::chrono::seconds(10));
+  ExpectAll({{2, 0, 0}, {3, 1, 1}}, Code::kMismatch, "nRanks");
+}
+
+TEST_F(Rendezvous, StrangersAreIgnored) {
+  Listen(std::chrono::seconds(10));
+  RootInfo stranger = root_;
+  stranger.token[0] = std::byte{9};
+  const auto refused =
+      Attend(stranger, {1, 0, 0}, std::chrono::seconds(5), [] { return Status(); });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kPeerLost);
+  EXPECT_TRUE(AttendAll({{1, 0, 0}}).front().ok());
+}
+
+TEST_F(Rendezvous, TheEndOfTheRootIsNoticed) {
+  Listen(std::chrono::seconds(10));
+  std::thread end([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    server_.reset();
+  });
+  const auto lost = Attend(root_, {2, 0, 0}, std::chrono::seconds(10), [] { return Status(); });
+  end.join();
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.status().code(), Code::kPeerLost);
+}
+
+TEST_F(Rendezvous, TheWatchEndsTheWait) {
+  Listen(std::chrono::seconds(10));
+  const auto ended = Attend(root_, {2, 0, 0}, std::chrono::seconds(10),
+                            [] { return Error(Code::kPeerLost, "rank 1 failed"); });
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.status().message(), "rank 1 failed");
+}
+
+TEST(RootInfoBlob, BeginsWithItsAddressAndComesBack) {
+  const HcclRootInfo blob = Encode({"10.1.2.3", 60001, "10.1.2.3_60001_0_5", 3, kToken});
+  EXPECT_STREQ(blob.internal, "10.1.2.3");
+  RootInfo info;
+  ASSERT_TRUE(Decode(blob, &info).ok());
+  EXPECT_EQ(info.port, 60001);
+  EXPECT_EQ(info.identifier, "10.1.2.3_60001_0_5");
+  EXPECT_EQ(info.world_rank, 3);
+  EXPECT_EQ(info.token, kToken);
+}
+
+TEST(RootInfoBlob, OthersAreRefused) {
+  HcclRootInfo blob{};
+  RootInfo info;
+  EXPECT_EQ(Decode(blob, &info).result, HCCL_E_PARA);
+  std::memset(blob.internal, 'x', sizeof(blob.internal));
+  EXPECT_EQ(Decode(blob, &info).result, HCCL_E_PARA);
+}
+
+}  // namespace
+}  // namespace npumesh
