@@ -160,6 +160,10 @@ Verdict LoadCommConfig(const HcclCommConfig* config, CommConfig* loaded) {
   NPUMESH_RETURN_IF_REFUSED(Complete(*config, &complete));
   NPUMESH_RETURN_IF_REFUSED(CheckRanges(complete));
   NPUMESH_RETURN_IF_REFUSED(ReadTexts(complete, loaded));
+  if (complete.hcclExecTimeOut != HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {
+    NPUMESH_WARNING_ONCE(
+        "HcclCommConfig.hcclExecTimeOut is ignored: HCCL_EXEC_TIMEOUT holds for all communicators");
+  }
   loaded->op_expansion_mode = complete.hcclOpExpansionMode;
   constexpr uint64_t kMostGigabytes = uint64_t{1} << 20;
   loaded->symmetric_bytes = std::min(complete.hcclSymWinMaxMemSizePerRank, kMostGigabytes) << 30;

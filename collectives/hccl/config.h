@@ -12,7 +12,8 @@
 namespace npumesh {
 
 // The settings that mean something here. The rest of the structure is checked and has no effect:
-// there are no RDMA queues and no staging buffers.
+// there are no RDMA queues and no staging buffers, and HCCL_EXEC_TIMEOUT holds for all
+// communicators (a program that sets hcclExecTimeOut is warned once).
 struct CommConfig {
   std::string name;  // empty: the default
   std::string algo;  // empty: HCCL_ALGO
