@@ -63,6 +63,7 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   impl->rank = static_cast<int>(me - world_ranks.begin());
   impl->tag = TagOf(impl->name, world_ranks);
   impl->selection = std::move(selection);
+  impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
   NPUMESH_ASSIGN_OR_RETURN(impl->meeting, Meeting::Open(world, impl->name, impl->world_ranks));
   impl->several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
     return world.node_of()[static_cast<size_t>(r)] != world.node();
@@ -71,6 +72,7 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
     NPUMESH_ASSIGN_OR_RETURN(impl->layers,
                              Layers::Open(world, impl->name, impl->world_ranks, impl->rank));
   }
+  impl->logbook->Created();
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
@@ -102,8 +104,12 @@ Status Communicator::Impl::Run(const Call& call, std::string_view node,
                                const std::string& complaint) {
   NPUMESH_RETURN_IF_ERROR(broken);
   const auto start = SteadyClock::now();
+  logbook->Enter({call.kind, call.dtype, call.op, call.root, call.count, node, meeting->sequence()},
+                 start);
   broken = Perform(call, node, complaint);
-  totals.seconds += std::chrono::duration<double>(SteadyClock::now() - start).count();
+  const auto end = SteadyClock::now();
+  logbook->Leave(broken, end);
+  totals.seconds += std::chrono::duration<double>(end - start).count();
   totals.calls += 1;
   if (broken.ok()) totals.bytes += ExtentOf(call, rank, size()).send;
   return broken;
@@ -140,6 +146,7 @@ Status Communicator::Impl::Perform(const Call& call, std::string_view node,
     buffers.recv_bytes = call.recv_bytes;
   }
   NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers, data));
+  logbook->Arrived();
   return MeetAndRun(algorithm, call, request, buffers);
 }
 
@@ -159,6 +166,7 @@ Status Communicator::Impl::MeetAndRun(const Algorithm& algorithm, const Call& ca
         {}));
   }
   NPUMESH_RETURN_IF_ERROR(who(algorithm.run(call, members)));
+  logbook->Departing();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(layers->meeting->Depart());
   if (algorithm.travel == Travel::kInBuffers) return meeting->Depart();
   meeting->Pass();

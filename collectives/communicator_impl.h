@@ -13,6 +13,7 @@
 #include "collectives/algorithms/point_to_point.h"
 #include "collectives/algorithms/selection.h"
 #include "collectives/communicator.h"
+#include "collectives/contract/logbook.h"
 
 namespace npumesh {
 
@@ -24,6 +25,7 @@ struct Communicator::Impl {
   int rank = 0;
   int tag = 0;  // first of kTagsOfGroup
   Selection selection;
+  std::unique_ptr<Logbook> logbook;
   std::unique_ptr<Meeting> meeting;
   bool several_nodes = false;
   std::unique_ptr<Layers> layers;                     // null in one node

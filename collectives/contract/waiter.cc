@@ -1,5 +1,6 @@
 #include "collectives/contract/waiter.h"
 
+#include "collectives/contract/hang_verdict.h"
 #include "collectives/contract/request.h"
 
 namespace npumesh {
@@ -11,19 +12,19 @@ Status Waiter::Give(const std::vector<int>& missing, SteadyClock::time_point sin
                     std::string_view what, std::chrono::seconds limit, bool* said) const {
   NPUMESH_RETURN_IF_ERROR(world_.CheckPeers(missing));
   const auto waited = SteadyClock::now() - since;
-  if (!*said && waited >= world_.env().soft_timeout) {
-    *said = true;
-    NPUMESH_WARNING("rank {} has waited {} s in {} (group {}) for rank(s) {}", world_.rank(),
-                    std::chrono::duration_cast<std::chrono::seconds>(waited).count(), what, group_,
-                    RangeText(missing));
+  const bool too_long = limit != kNoTimeout && waited >= limit;
+  if (!too_long && (*said || waited < world_.env().soft_timeout)) return Status();
+  const std::string verdict = Verdict(Survey(
+      world_, group_, what, missing, std::chrono::duration_cast<std::chrono::seconds>(waited)));
+  if (too_long) {
+    return Error(Code::kTimeout,
+                 "{} (group {}): rank(s) {} did not come within {} s; {}; look at what they do, or "
+                 "raise the limit",
+                 what, group_, RangeText(missing), limit.count(), verdict);
   }
-  if (limit != kNoTimeout && waited >= limit) {
-    return Error(
-        Code::kTimeout,
-        "{} (group {}): rank(s) {} did not come within {} s; look at what they do, or raise "
-        "the limit",
-        what, group_, RangeText(missing), limit.count());
-  }
+  *said = true;
+  // Written whatever the level is: who looks at a job that hangs must see it.
+  WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, verdict);
   return Status();
 }
 

@@ -1,5 +1,5 @@
-// Waiter: how a rank waits for the others of its group: it names whom it misses, warns once past
-// the soft limit, and gives up when a peer is lost or past the hard limit.
+// Waiter: how a rank waits for the others of its group: past the soft limit it says once who waits
+// for whom, and it gives up, saying the same, when a peer is lost or past the hard limit.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
 

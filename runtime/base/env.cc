@@ -49,6 +49,11 @@ Status ParseTopology(const EnvVariable&, std::string_view text, Env& env) {
   return Status();
 }
 
+Status ParseRecord(const EnvVariable&, std::string_view text, Env& env) {
+  env.record = text;
+  return Status();
+}
+
 Status ParseHbmSize(const EnvVariable& variable, std::string_view text, Env& env) {
   constexpr uint64_t kLeast = uint64_t{1} << 20;
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text, variable.name));
@@ -104,6 +109,9 @@ constexpr std::array kEntries = {
            "Devices of this process for programs of the C interface that drive each by a thread; "
            "without MPI, also under a launcher."},
           ParseOptionalField<&Env::device_count, 1, 256>},
+    Entry{{"NPUMESH_RECORD", "a folder, made when it is missing", "no record",
+           "Where each rank keeps the flight record that `npumesh record` reads."},
+          ParseRecord},
     Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
            "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
           ParseHcclAlgo},

@@ -51,6 +51,8 @@ struct Env {
   // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;
   // unset: the launcher's rank, or one device.
   std::optional<int> device_count;
+  // NPUMESH_RECORD: folder for the flight record of each rank; empty: none is written.
+  std::string record;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/secure_file.h"
 #include "runtime/world/mpi_transport.h"
 #include "runtime/world/thread_transport.h"
 
@@ -17,13 +18,25 @@ namespace {
 
 enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
 
-constexpr uint64_t kBoardBytes = 4096;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kBoardBytes = kPageBytes + World::kPositionLines * sizeof(PositionLine);
+static_assert(kBoardBytes % kPageBytes == 0);
+
+// The state letter of a process (proc(5), field 3), or 0. The name before it may hold anything but
+// ends with the last parenthesis.
+char ProcessState(int process) {
+  const auto stat = ReadFile(fmt::format("/proc/{}/stat", process), kPageBytes);
+  if (!stat.ok()) return 0;
+  const size_t end = stat->rfind(") ");
+  return end == std::string::npos || end + 2 >= stat->size() ? 0 : (*stat)[end + 2];
+}
 
 }  // namespace
 
-// One rank's page on the board. Written by its owner, read by the ranks of the node.
+// One rank's page on the board, followed by its position lines. Written by its owner, read by the
+// ranks of the node.
 struct World::Board {
-  static constexpr uint32_t kLayout = 1;
+  static constexpr uint32_t kLayout = 2;
   static constexpr size_t kTextBytes = 2048;
 
   uint32_t layout;  // kLayout; a peer built from other sources says something else
@@ -32,6 +45,7 @@ struct World::Board {
   std::atomic<uint32_t> claimed;  // a failure is being written; the first one wins
   uint32_t code;                  // Code of the failure; published by `state`
   uint32_t text_bytes;
+  std::atomic<uint32_t> lines;  // position lines that have ever been claimed
   char text[kTextBytes];
 };
 
@@ -84,6 +98,11 @@ World::Board* World::board(int world_rank) const {
   return reinterpret_cast<Board*>(segment_->part(world_rank));
 }
 
+PositionLine* World::position_lines(int world_rank) const {
+  std::byte* part = segment_->part(world_rank);
+  return part ? reinterpret_cast<PositionLine*>(part + kPageBytes) : nullptr;
+}
+
 std::byte* World::shared_area(int world_rank) const {
   std::byte* part = segment_->part(world_rank);
   return part ? part + kBoardBytes : nullptr;
@@ -91,7 +110,7 @@ std::byte* World::shared_area(int world_rank) const {
 
 // Shares the board with the ranks of the node.
 Status World::Introduce() {
-  static_assert(sizeof(Board) <= kBoardBytes);
+  static_assert(sizeof(Board) <= kPageBytes);
   static_assert(std::atomic<uint32_t>::is_always_lock_free);
   NPUMESH_ASSIGN_OR_RETURN(segment_, transport_->Share("board", kBoardBytes + kSharedAreaBytes));
   Board* mine = board(rank());
@@ -180,6 +199,49 @@ Status World::CheckPeers(const std::vector<int>& world_ranks) const {
   return gone;
 }
 
+// Lines never used before come first: a closed line still tells where its rank left the group.
+PositionLine* World::ClaimPosition() {
+  PositionLine* lines = position_lines(rank());
+  std::atomic<uint32_t>& used = board(rank())->lines;
+  uint32_t next = used.load(std::memory_order_relaxed);
+  while (next < kPositionLines) {
+    if (!used.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
+    if (lines[next].Claim()) return &lines[next];
+  }
+  for (int i = 0; i < kPositionLines; ++i) {
+    if (lines[i].Claim()) return &lines[i];
+  }
+  return nullptr;
+}
+
+Sight World::Look(int world_rank) const {
+  Sight sight;
+  const Board* peer = board(world_rank);
+  if (peer == nullptr) return sight;
+  sight.visible = true;
+  sight.leaving = peer->state.load(std::memory_order_acquire) == kLeaving;
+  sight.lost = CheckPeer(world_rank);
+  sight.process = peer->process;
+  sight.process_state = ProcessState(peer->process);
+  const PositionLine* lines = position_lines(world_rank);
+  const uint32_t used = std::min<uint32_t>(peer->lines.load(std::memory_order_acquire),
+                                           static_cast<uint32_t>(kPositionLines));
+  for (uint32_t i = 0; i < used; ++i) {
+    if (std::optional<Position> position = lines[i].Read()) {
+      sight.positions.push_back(*std::move(position));
+    }
+  }
+  return sight;
+}
+
+WorldCompanion* World::Keep(const std::string& name,
+                            const std::function<std::unique_ptr<WorldCompanion>()>& make) {
+  std::lock_guard lock(companions_mutex_);
+  const auto [it, added] = companions_.try_emplace(name);
+  if (added) it->second = make();
+  return it->second.get();
+}
+
 uint32_t World::NextOrdinal(uint64_t key) {
   std::lock_guard lock(ordinals_mutex_);
   return ordinals_[key]++;
@@ -188,6 +250,9 @@ uint32_t World::NextOrdinal(uint64_t key) {
 Status World::Shutdown() {
   if (shut_down_) return Status();
   shut_down_ = true;
+  for (const auto& [name, companion] : companions_) {
+    if (companion) companion->OnShutdown();
+  }
   uint32_t running = kRunning;
   board(rank())->state.compare_exchange_strong(running, kLeaving, std::memory_order_acq_rel);
   return transport_->Shutdown(Deadline::After(kFarewell));

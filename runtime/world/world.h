@@ -1,9 +1,9 @@
 // World: this rank among all ranks. Started once, shut down once, asked by everybody.
 //
 // A World knows who is who (world rank, node, local rank), owns the Transport, and keeps the
-// *board*: a page of shared memory in which every rank of the node publishes its process and,
-// should it fail, the reason. A rank that leaves with an error says so on the board first, so that
-// nobody waits for it.
+// *board*: shared memory in which every rank of the node publishes its process, where it stands in
+// each of its groups and, should it fail, the reason. A rank that leaves with an error says so on
+// the board first, so that nobody waits for it.
 //
 // Thread-safety: const members may be called from any thread; the rest by the owning thread.
 #ifndef NPUMESH_RUNTIME_WORLD_WORLD_H_
@@ -20,10 +20,29 @@
 #include "runtime/base/env.h"
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
+#include "runtime/world/position.h"
 #include "runtime/world/topology.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {
+
+// What one rank can see of another on the board, without disturbing it.
+struct Sight {
+  bool visible = false;  // false: on another node, the rest means nothing
+  bool leaving = false;  // it has begun its orderly end
+  Status lost;           // as World::CheckPeer
+  int process = 0;
+  char process_state = 0;           // as in /proc/<process>/stat: 'R', 'S', 'T' stopped; 0: unknown
+  std::vector<Position> positions;  // one for each of its groups, closed ones too
+};
+
+// What a floor above keeps for the lifetime of a world.
+class WorldCompanion {
+ public:
+  virtual ~WorldCompanion() = default;
+  // The orderly end has begun.
+  virtual void OnShutdown() {}
+};
 
 class World {
  public:
@@ -66,6 +85,19 @@ class World {
   // that may be its consequence.
   Status CheckPeers(const std::vector<int>& world_ranks) const;
 
+  // A line of the board for one group of this rank, to be opened at once; null when all are taken.
+  // Closing gives it back. Any thread.
+  PositionLine* ClaimPosition();
+  static constexpr int kPositionLines = 512;
+
+  // Takes microseconds: for waits that have grown long. Any thread.
+  Sight Look(int world_rank) const;
+
+  // The companion called `name`; `make` runs when it is first asked for and may return null. Lives
+  // until this world is destroyed. Any thread.
+  WorldCompanion* Keep(const std::string& name,
+                       const std::function<std::unique_ptr<WorldCompanion>()>& make);
+
   // Memory of `world_rank` that the floor above lays out as it likes: zero at the start, shared
   // with the ranks of the node; null for a rank of another node. `kSharedAreaBytes` long.
   std::byte* shared_area(int world_rank) const;
@@ -84,6 +116,7 @@ class World {
   struct Board;
   World(const Env& env, std::unique_ptr<Transport> transport, Topology topology);
   Board* board(int world_rank) const;
+  PositionLine* position_lines(int world_rank) const;
   Status Introduce();
   Status CheckLauncher() const;
   Status AgreeOnStart(const Status& mine);
@@ -99,6 +132,8 @@ class World {
   std::unique_ptr<NodeSegment> segment_;
   std::mutex ordinals_mutex_;
   std::map<uint64_t, uint32_t> ordinals_;
+  std::mutex companions_mutex_;
+  std::map<std::string, std::unique_ptr<WorldCompanion>> companions_;
   bool shut_down_ = false;
 };
 

@@ -27,6 +27,7 @@ TEST(Env, NothingSetMeansTheDefaults) {
   EXPECT_EQ(env->topology, "");
   EXPECT_EQ(env->soft_timeout, std::chrono::seconds(10));
   EXPECT_FALSE(env->trace);
+  EXPECT_EQ(env->record, "");
   EXPECT_EQ(env->hccl_algo, "");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(120));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(1836));
@@ -46,6 +47,7 @@ TEST(Env, EveryVariableReachesItsField) {
                           {"NPUMESH_TRACE", "on"},
                           {"NPUMESH_DEVICE_COUNT", "256"},
                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                          {"NPUMESH_RECORD", "records/"},
                           {"HCCL_ALGO", "level0:NA;level1:ring"},
                           {"HCCL_CONNECT_TIMEOUT", "7200"},
                           {"HCCL_EXEC_TIMEOUT", "2147483647"},
@@ -62,6 +64,7 @@ TEST(Env, EveryVariableReachesItsField) {
   EXPECT_EQ(env->device_count, 256);
   EXPECT_EQ(env->launched_on_node, 4);
   EXPECT_EQ(Parse({{"MPI_LOCALNRANKS", "2"}})->launched_on_node, 2);
+  EXPECT_EQ(env->record, "records/");
   EXPECT_EQ(env->hccl_algo, "level0:NA;level1:ring");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(7200));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(2147483647));

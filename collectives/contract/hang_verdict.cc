@@ -1,0 +1,237 @@
+#include "collectives/contract/hang_verdict.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "collectives/contract/request.h"
+#include "collectives/contract/wait_graph.h"
+
+namespace npumesh {
+namespace {
+
+// Ranks described one by one; more would hide what matters.
+constexpr size_t kDescribed = 4;
+
+// "rank 3" or "ranks 1-2,5".
+std::string RanksText(const std::vector<int>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
+}
+
+std::string CallText(const Position& p) {
+  const std::string_view kind = Name(static_cast<CollectiveKind>(p.kind));
+  const std::string node = p.node.empty() ? "" : fmt::format(" \"{}\"", p.node);
+  return fmt::format("{}{} (group {}, call {})", kind, node, p.group_name, p.call);
+}
+
+// Draws one scene; short-lived.
+class Drawing {
+ public:
+  explicit Drawing(const WaitScene& scene) : scene_(scene), mine_(Mine()) {
+    std::vector<RankStands> ranks;
+    for (const auto& [rank, sight] : scene.sights) {
+      RankStands stands{rank, {}};
+      for (const Position& p : sight.positions) {
+        if (p.phase != Phase::kClosed) stands.stands.push_back({p.group, p.call, p.phase});
+      }
+      ranks.push_back(std::move(stands));
+    }
+    waits_ = WaitsAmong(ranks);
+  }
+
+  std::string Text() {
+    std::string text = fmt::format("rank {} has waited {} s in {} for {}", scene_.rank,
+                                   scene_.waited.count(), Where(), MissingText());
+    text += CircleText();
+    text += FurtherText();
+    const std::vector<int> company = Company();
+    if (!company.empty()) {
+      text += fmt::format("; {} {} here too", RanksText(company),
+                          company.size() == 1 ? "waits" : "wait");
+    }
+    return text;
+  }
+
+ private:
+  // Where the waiting rank stands; with several threads, the line of the group it names.
+  std::optional<Position> Mine() const {
+    const auto it = scene_.sights.find(scene_.rank);
+    if (it == scene_.sights.end()) return std::nullopt;
+    std::optional<Position> found;
+    for (const Position& p : it->second.positions) {
+      const bool named = scene_.group.substr(0, p.group_name.size()) == p.group_name;
+      if (p.active() && named && (!found || p.since_ns > found->since_ns)) found = p;
+    }
+    return found;
+  }
+
+  std::string Where() const {
+    if (mine_ && mine_->phase != Phase::kCreating) return CallText(*mine_);
+    return std::string(scene_.what);
+  }
+
+  std::string Since(const Position& p) const {
+    return fmt::format("{:.1f} s", static_cast<double>(scene_.now_ns - p.since_ns) / 1e9);
+  }
+
+  const Position* InMyGroup(const Sight& sight) const {
+    const Position* closed = nullptr;
+    for (const Position& p : sight.positions) {
+      if (!mine_ || p.group != mine_->group) continue;
+      if (p.phase != Phase::kClosed) return &p;
+      closed = &p;
+    }
+    return closed;
+  }
+
+  // The collective the rank is in now; the latest entered when there are several.
+  static const Position* Busy(const Sight& sight) {
+    const Position* busy = nullptr;
+    for (const Position& p : sight.positions) {
+      if (p.active() && (busy == nullptr || p.since_ns > busy->since_ns)) busy = &p;
+    }
+    return busy;
+  }
+
+  std::vector<int> WaitedForBy(int rank, uint64_t group) const {
+    std::vector<int> ranks;
+    for (const Wait& wait : waits_) {
+      if (wait.rank == rank && wait.group == group) ranks.push_back(wait.for_rank);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  }
+
+  // "is in allgather ...": what stands behind "which" or "rank 5".
+  std::string Predicate(int rank) const {
+    const auto it = scene_.sights.find(rank);
+    if (it == scene_.sights.end() || !it->second.visible) {
+      return "is on another node, where it cannot be seen from here";
+    }
+    const Sight& sight = it->second;
+    if (!sight.lost.ok()) return fmt::format("is lost ({})", sight.lost.message());
+    return Doing(rank, sight) + Stopped(sight);
+  }
+
+  std::string Doing(int rank, const Sight& sight) const {
+    const Position* here = InMyGroup(sight);
+    const std::string last =
+        here && here->call != 0 ? fmt::format(" after call {}", here->call) : "";
+    if (sight.leaving) return "has ended its work" + last;
+    if (const Position* busy = Busy(sight)) return InCall(rank, *busy);
+    if (here != nullptr && here->phase == Phase::kClosed) return "has left the group" + last;
+    const Position* latest = Latest(sight);
+    if (latest == nullptr) return "has not created any group yet";
+    if (here == nullptr) {
+      return fmt::format("has not created this group and is not in any collective since {}",
+                         Since(*latest));
+    }
+    return fmt::format("is not in any collective since {} ({})", Since(*latest),
+                       here->call == 0
+                           ? "it has not used this group yet"
+                           : fmt::format("its last call of this group is {}", here->call));
+  }
+
+  static const Position* Latest(const Sight& sight) {
+    const Position* latest = nullptr;
+    for (const Position& p : sight.positions) {
+      if (latest == nullptr || p.since_ns > latest->since_ns) latest = &p;
+    }
+    return latest;
+  }
+
+  std::string InCall(int rank, const Position& busy) const {
+    if (busy.phase == Phase::kCreating) {
+      return fmt::format("creates group {} since {}", busy.group_name, Since(busy));
+    }
+    const bool same = mine_ && busy.group == mine_->group && busy.call == mine_->call;
+    const std::string call = same ? "this call" : CallText(busy);
+    const std::vector<int> others = WaitedForBy(rank, busy.group);
+    if (!others.empty()) return fmt::format("is in {} and waits for {}", call, RanksText(others));
+    return fmt::format("is in {} since {} and waits for nobody", call, Since(busy));
+  }
+
+  static std::string Stopped(const Sight& sight) {
+    const bool stopped = sight.process_state == 'T' || sight.process_state == 't';
+    return stopped ? fmt::format("; its process {} is stopped", sight.process) : "";
+  }
+
+  std::string MissingText() {
+    std::string text;
+    const size_t described = scene_.missing.size() <= kDescribed ? scene_.missing.size() : 1;
+    for (size_t i = 0; i < described; ++i) {
+      const int rank = scene_.missing[i];
+      told_.insert(rank);
+      text += fmt::format("{}rank {}, which {}", i == 0 ? "" : ", and for ", rank, Predicate(rank));
+    }
+    const std::vector<int> rest(scene_.missing.begin() + static_cast<int64_t>(described),
+                                scene_.missing.end());
+    told_.insert(rest.begin(), rest.end());
+    return rest.empty() ? text : text + ", and for " + RanksText(rest);
+  }
+
+  // Waits of the waiting rank itself count as the waiter knows them, also while a group is made.
+  std::string CircleText() const {
+    std::vector<Wait> waits = waits_;
+    for (int rank : scene_.missing) waits.push_back({scene_.rank, rank, 0});
+    const std::vector<int> circle = CircleFrom(scene_.rank, waits);
+    if (circle.empty()) return "";
+    std::string text;
+    for (int rank : circle) text += fmt::format("{} -> ", rank);
+    return fmt::format(": the ranks wait for each other in a circle ({}{})", text, circle.front());
+  }
+
+  // Ranks further down the chain of waits.
+  std::string FurtherText() {
+    std::string text;
+    std::deque<int> chain(scene_.missing.begin(), scene_.missing.end());
+    size_t described = 0;
+    told_.insert(scene_.rank);
+    for (; !chain.empty() && described < kDescribed; chain.pop_front()) {
+      for (const Wait& wait : waits_) {
+        if (wait.rank != chain.front() || !told_.insert(wait.for_rank).second) continue;
+        if (described++ == kDescribed) break;
+        text += fmt::format("; rank {} {}", wait.for_rank, Predicate(wait.for_rank));
+        chain.push_back(wait.for_rank);
+      }
+    }
+    return text;
+  }
+
+  // Others that wait in the same call of the same group.
+  std::vector<int> Company() const {
+    std::vector<int> company;
+    if (!mine_) return company;
+    for (const auto& [rank, sight] : scene_.sights) {
+      if (told_.contains(rank)) continue;
+      for (const Position& p : sight.positions) {
+        const bool here = p.group == mine_->group && p.call == mine_->call && p.active();
+        if (here && !WaitedForBy(rank, p.group).empty()) company.push_back(rank);
+      }
+    }
+    return company;
+  }
+
+  const WaitScene& scene_;
+  const std::optional<Position> mine_;
+  std::vector<Wait> waits_;
+  std::set<int> told_;  // ranks the text has named
+};
+
+}  // namespace
+
+WaitScene Survey(const World& world, std::string_view group, std::string_view what,
+                 std::vector<int> missing, std::chrono::seconds waited) {
+  WaitScene scene{world.rank(), group, what, std::move(missing), waited};
+  std::sort(scene.missing.begin(), scene.missing.end());
+  scene.now_ns = SteadyClock::now().time_since_epoch().count();
+  for (int rank : world.local_ranks()) scene.sights[rank] = world.Look(rank);
+  return scene;
+}
+
+std::string Verdict(const WaitScene& scene) {
+  return Drawing(scene).Text();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,42 @@
+// The hang verdict: one paragraph that says who waits for whom, from what the ranks of the node
+// have published on the board.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_HANG_VERDICT_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_HANG_VERDICT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+// What the rank that waits knows. A plain value, so that every verdict can be tested.
+struct WaitScene {
+  int rank = 0;                   // the one that waits, in the world
+  std::string_view group;         // by name
+  std::string_view what;          // what it waits in, for a wait outside of collectives
+  std::vector<int> missing;       // world ranks, ascending
+  std::chrono::seconds waited{};  // so far
+  int64_t now_ns = 0;             // CLOCK_MONOTONIC
+  std::map<int, Sight> sights;    // of all ranks of the node, the waiting one too
+};
+
+// What the board shows now.
+WaitScene Survey(const World& world, std::string_view group, std::string_view what,
+                 std::vector<int> missing, std::chrono::seconds waited);
+
+// For example: rank 0 has waited 10 s in allreduce "attn/out" (group tp, call 412) for rank 3,
+// which is in allgather "x" (group dp, call 17) and waits for rank 0: the ranks wait for each other
+// in a circle (0 -> 3 -> 0); ranks 1-2 wait here too
+//
+// Ranks, not threads, are drawn: when a rank has threads in several groups at once, a circle is a
+// strong hint but no proof.
+std::string Verdict(const WaitScene& scene);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_HANG_VERDICT_H_

@@ -1,0 +1,42 @@
+// Logbook: what one communicator is doing now, on the board for its peers, and what it has done, in
+// the flight record. The communicator calls one function for each step of a call; without a record
+// that is a handful of stores.
+//
+// Thread-safety: as its communicator.
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/contract/flight_record.h"
+#include "runtime/base/wait.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+class Logbook {
+ public:
+  // Says that this rank waits for the members of a new group. `world` must outlive the logbook.
+  Logbook(World& world, const std::string& name, const std::vector<int>& world_ranks);
+  ~Logbook();
+  Logbook(const Logbook&) = delete;
+  Logbook& operator=(const Logbook&) = delete;
+
+  void Created();  // the members have met
+  void Enter(const CallFacts& facts, SteadyClock::time_point now);
+  void Arrived();    // all members have entered the call
+  void Departing();  // this rank has done its part
+  void Leave(const Status& status, SteadyClock::time_point now);
+
+ private:
+  const uint64_t group_;
+  PositionLine* position_;              // null when the board has no line left
+  FlightRecord* record_;                // null: not recorded
+  flight::CallEntry* entry_ = nullptr;  // of the call that is open
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
