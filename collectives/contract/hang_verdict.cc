@@ -30,14 +30,11 @@ class Drawing {
  public:
   explicit Drawing(const WaitScene& scene) : scene_(scene), mine_(Mine()) {
     std::vector<RankStands> ranks;
-    for (const auto& [rank, sight] : scene.sights) {
-      RankStands stands{rank, {}};
-      for (const Position& p : sight.positions) {
-        if (p.phase != Phase::kClosed) stands.stands.push_back({p.group, p.call, p.phase});
-      }
-      ranks.push_back(std::move(stands));
-    }
+    for (const auto& [rank, sight] : scene.sights) ranks.push_back(StandsOf(rank, sight));
     waits_ = WaitsAmong(ranks);
+    for (const auto& [rank, sight] : scene.sights) {
+      if (rank != scene.rank && WaitsHere(rank, sight)) company_.insert(rank);
+    }
   }
 
   std::string Text() {
@@ -45,7 +42,7 @@ class Drawing {
                                    scene_.waited.count(), Where(), MissingText());
     text += CircleText();
     text += FurtherText();
-    const std::vector<int> company = Company();
+    const std::vector<int> company(company_.begin(), company_.end());
     if (!company.empty()) {
       text += fmt::format("; {} {} here too", RanksText(company),
                           company.size() == 1 ? "waits" : "wait");
@@ -64,6 +61,31 @@ class Drawing {
       if (p.active() && named && (!found || p.since_ns > found->since_ns)) found = p;
     }
     return found;
+  }
+
+  // A broken group counts only while its rank does nothing else.
+  static RankStands StandsOf(int rank, const Sight& sight) {
+    RankStands stands{rank, {}};
+    const Position* latest = Latest(sight);
+    for (const Position& p : sight.positions) {
+      if (p.phase == Phase::kClosed) continue;
+      const bool past = p.phase == Phase::kBroken && &p != latest;
+      stands.stands.push_back({p.group, p.call, past ? Phase::kOutside : p.phase});
+    }
+    return stands;
+  }
+
+  bool WaitsHere(int rank, const Sight& sight) const {
+    for (const Position& p : sight.positions) {
+      const bool here = mine_ && p.group == mine_->group && p.call == mine_->call &&
+                        (p.active() || p.phase == Phase::kBroken);
+      if (here && !WaitedForBy(rank, p.group).empty()) return !Missing(rank);
+    }
+    return false;
+  }
+
+  bool Missing(int rank) const {
+    return std::binary_search(scene_.missing.begin(), scene_.missing.end(), rank);
   }
 
   std::string Where() const {
@@ -123,6 +145,10 @@ class Drawing {
     if (here != nullptr && here->phase == Phase::kClosed) return "has left the group" + last;
     const Position* latest = Latest(sight);
     if (latest == nullptr) return "has not created any group yet";
+    if (latest->phase == Phase::kBroken) return GivenUp(rank, *latest);
+    if (here == nullptr && !Missing(rank)) {
+      return fmt::format("is not in any collective since {}", Since(*latest));
+    }
     if (here == nullptr) {
       return fmt::format("has not created this group and is not in any collective since {}",
                          Since(*latest));
@@ -139,6 +165,12 @@ class Drawing {
       if (latest == nullptr || p.since_ns > latest->since_ns) latest = &p;
     }
     return latest;
+  }
+
+  std::string GivenUp(int rank, const Position& broken) const {
+    const std::vector<int> others = WaitedForBy(rank, broken.group);
+    return fmt::format("has given up {}{}", CallText(broken),
+                       others.empty() ? "" : ", where it waited for " + RanksText(others));
   }
 
   std::string InCall(int rank, const Position& busy) const {
@@ -188,6 +220,7 @@ class Drawing {
     std::deque<int> chain(scene_.missing.begin(), scene_.missing.end());
     size_t described = 0;
     told_.insert(scene_.rank);
+    told_.insert(company_.begin(), company_.end());
     for (; !chain.empty() && described < kDescribed; chain.pop_front()) {
       for (const Wait& wait : waits_) {
         if (wait.rank != chain.front() || !told_.insert(wait.for_rank).second) continue;
@@ -199,24 +232,11 @@ class Drawing {
     return text;
   }
 
-  // Others that wait in the same call of the same group.
-  std::vector<int> Company() const {
-    std::vector<int> company;
-    if (!mine_) return company;
-    for (const auto& [rank, sight] : scene_.sights) {
-      if (told_.contains(rank)) continue;
-      for (const Position& p : sight.positions) {
-        const bool here = p.group == mine_->group && p.call == mine_->call && p.active();
-        if (here && !WaitedForBy(rank, p.group).empty()) company.push_back(rank);
-      }
-    }
-    return company;
-  }
-
   const WaitScene& scene_;
   const std::optional<Position> mine_;
   std::vector<Wait> waits_;
-  std::set<int> told_;  // ranks the text has named
+  std::set<int> company_;  // others that wait in the same call of the same group
+  std::set<int> told_;     // ranks the text has named
 };
 
 }  // namespace

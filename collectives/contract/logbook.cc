@@ -62,7 +62,7 @@ void Logbook::Departing() {
 
 void Logbook::Leave(const Status& status, SteadyClock::time_point now) {
   const int64_t now_ns = Nanoseconds(now);
-  if (position_) position_->Leave(now_ns);
+  if (position_) position_->Leave(now_ns, status.ok() ? Phase::kOutside : Phase::kBroken);
   if (entry_) FlightRecord::Done(entry_, status.code(), now_ns);
   entry_ = nullptr;
 }

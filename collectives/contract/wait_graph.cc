@@ -1,6 +1,7 @@
 #include "collectives/contract/wait_graph.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,7 +11,9 @@ namespace {
 
 // True when a rank that stands at `waiting` cannot go on because a member stands at `other`.
 bool WaitsFor(const Stand& waiting, const Stand& other) {
-  if (waiting.phase == Phase::kArriving) return other.call < waiting.call;
+  if (waiting.phase == Phase::kArriving || waiting.phase == Phase::kBroken) {
+    return other.call < waiting.call;
+  }
   if (waiting.phase != Phase::kDeparting) return false;
   return other.call < waiting.call ||
          (other.call == waiting.call &&
@@ -18,6 +21,29 @@ bool WaitsFor(const Stand& waiting, const Stand& other) {
 }
 
 using Neighbours = std::map<int, std::set<int>>;
+
+// Breadth-first from `start` until it is met again.
+std::vector<int> CircleThrough(int start, const Neighbours& next) {
+  std::map<int, int> came_from;
+  std::deque<int> open = {start};
+  for (; !open.empty(); open.pop_front()) {
+    const int rank = open.front();
+    const auto it = next.find(rank);
+    if (it == next.end()) continue;
+    for (int other : it->second) {
+      if (!came_from.try_emplace(other, rank).second) continue;
+      if (other != start) {
+        open.push_back(other);
+        continue;
+      }
+      std::vector<int> circle = {start};
+      for (int step = rank; step != start; step = came_from[step]) circle.push_back(step);
+      std::reverse(circle.begin() + 1, circle.end());
+      return circle;
+    }
+  }
+  return {};
+}
 
 // Depth-first, without recursion: a circle may have as many ranks as the world.
 std::vector<int> FindCircle(int start, const Neighbours& next) {
@@ -61,7 +87,6 @@ std::vector<Wait> WaitsAmong(const std::vector<RankStands>& ranks) {
   std::vector<Wait> waits;
   for (const auto& [group, stands] : members) {
     for (const auto& [rank, stand] : stands) {
-      if (stand.phase != Phase::kArriving && stand.phase != Phase::kDeparting) continue;
       for (const auto& [other, there] : stands) {
         if (other != rank && WaitsFor(stand, there)) waits.push_back({rank, other, group});
       }
@@ -73,7 +98,8 @@ std::vector<Wait> WaitsAmong(const std::vector<RankStands>& ranks) {
 std::vector<int> CircleFrom(int rank, const std::vector<Wait>& waits) {
   Neighbours next;
   for (const Wait& wait : waits) next[wait.rank].insert(wait.for_rank);
-  return FindCircle(rank, next);
+  const std::vector<int> own = CircleThrough(rank, next);
+  return own.empty() ? FindCircle(rank, next) : own;
 }
 
 std::vector<int> Roots(const std::vector<Wait>& waits) {

@@ -30,12 +30,13 @@ struct Wait {
 };
 
 // Who waits for whom, over ranks that are known to be in the same groups. A rank that arrives at a
-// call waits for the members that have not entered it; one that departs waits for the members that
-// have not done their part.
+// call waits for the members that have not entered it, also when it has given up by now; one that
+// departs waits for the members that have not done their part.
 std::vector<Wait> WaitsAmong(const std::vector<RankStands>& ranks);
 
 // A circle of waits that can be reached from `rank`: its ranks in order, each waits for the next
-// and the last for the first. Empty when there is none.
+// and the last for the first. The shortest one through `rank` itself, if there is one. Empty when
+// there is none.
 std::vector<int> CircleFrom(int rank, const std::vector<Wait>& waits);
 
 // Ranks that somebody waits for and that wait for nobody, ascending: look there first.

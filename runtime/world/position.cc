@@ -73,10 +73,10 @@ void PositionLine::Enter(uint64_t call, uint32_t kind, std::string_view node, in
   End();
 }
 
-void PositionLine::Leave(int64_t now_ns) {
+void PositionLine::Leave(int64_t now_ns, Phase phase) {
   Begin();
   since_ns_.store(now_ns, std::memory_order_release);
-  Move(Phase::kOutside);
+  Move(phase);
   End();
 }
 

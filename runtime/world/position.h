@@ -23,7 +23,8 @@ enum class Phase : uint32_t {
   kArriving = 3,   // waits until all have entered the call
   kRunning = 4,    // all have entered
   kDeparting = 5,  // has done its part, waits until all have
-  kClosed = 6,     // has left the group; the line may be claimed again
+  kBroken = 6,     // has given the call up with an error; the group is of no use any more
+  kClosed = 7,     // has left the group; the line may be claimed again
 };
 
 // One line as a reader sees it.
@@ -56,7 +57,7 @@ class alignas(64) PositionLine {
   void Open(uint64_t group, std::string_view group_name, int64_t now_ns);
   void Enter(uint64_t call, uint32_t kind, std::string_view node, int64_t now_ns);
   void Move(Phase phase) { phase_.store(static_cast<uint32_t>(phase), std::memory_order_release); }
-  void Leave(int64_t now_ns);
+  void Leave(int64_t now_ns, Phase phase = Phase::kOutside);
   void Close(int64_t now_ns);
 
   // Empty for a line that nobody has opened, and for one that is written all the time.

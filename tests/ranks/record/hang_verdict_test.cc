@@ -1,0 +1,164 @@
+// Ranks that hang say why: the paragraph past the soft limit, and the same words at the hard one.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+
+#include "collectives/communicator.h"
+#include "tests/ranks/run_ranks.h"
+
+namespace npumesh {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+Env ShortLimits() {
+  Env env = TestEnv();
+  env.soft_timeout = std::chrono::seconds(1);
+  env.exec_timeout = std::chrono::seconds(2);
+  return env;
+}
+
+struct Told {
+  std::vector<Status> statuses;
+  std::string log;
+
+  std::string status(size_t rank) const { return std::string(statuses[rank].message()); }
+};
+
+Told Listen(int ranks, const Env& env, const std::function<Status(World&, DeviceMemory&)>& body) {
+  Told told;
+  ::testing::internal::CaptureStderr();
+  told.statuses = RunRanks(ranks, env, [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    const Status status = body(world, *memory);
+    const Status end = world.Shutdown();
+    return status.ok() ? end : status;
+  });
+  told.log = ::testing::internal::GetCapturedStderr();
+  return told;
+}
+
+// Two groups of the same ranks, called in different orders.
+TEST(HangVerdict, RanksThatWaitForEachOtherInACircle) {
+  std::atomic<int> over{0};
+  const Told told = Listen(3, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto tp, Communicator::Create(world, memory, "tp", {0, 1, 2}));
+    NPUMESH_ASSIGN_OR_RETURN(const auto dp, Communicator::Create(world, memory, "dp", {0, 1, 2}));
+    const bool other_way = world.rank() == 2;
+    const Status status = other_way ? dp->Barrier("layer7/x") : tp->Barrier("layer7/attn/out");
+    ++over;
+    while (over != 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  const std::string circle =
+      "rank 0 has waited 1 s in barrier \"layer7/attn/out\" (group tp, call 2) for rank 2, which "
+      "is "
+      "in barrier \"layer7/x\" (group dp, call 2) and waits for ranks 0-1: the ranks wait for each "
+      "other in a circle (0 -> 2 -> 0); rank 1 waits here too";
+  EXPECT_THAT(told.log, HasSubstr(circle));
+  EXPECT_THAT(told.log,
+              HasSubstr("rank 2 has waited 1 s in barrier \"layer7/x\" (group dp, call 2) "
+                        "for rank 0, which is in barrier \"layer7/attn/out\""));
+  EXPECT_EQ(std::count(told.log.begin(), told.log.end(), '\n'), 3) << told.log;
+  for (const size_t rank : {0u, 1u, 2u}) {
+    EXPECT_EQ(told.statuses[rank].code(), Code::kTimeout);
+    EXPECT_THAT(told.status(rank), HasSubstr("wait for each other in a circle")) << rank;
+  }
+}
+
+TEST(HangVerdict, RankThatIsBusyElsewhere) {
+  std::atomic<int> over{0};
+  const Told told = Listen(3, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, memory, "tp", {0, 1, 2}));
+    NPUMESH_RETURN_IF_ERROR(group->Barrier("step 1"));
+    const Status status = world.rank() == 1 ? Status() : group->Barrier("step 2");
+    if (world.rank() != 1) ++over;
+    while (over != 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  EXPECT_THAT(
+      told.log,
+      ContainsRegex("rank 0 has waited 1 s in barrier \"step 2\" \\(group tp, call 3\\) for "
+                    "rank 1, which is not in any collective since [12]\\.[0-9] s \\(its last "
+                    "call of this group is 2\\); rank 2 waits here too"));
+  EXPECT_THAT(told.status(0),
+              HasSubstr("rank(s) 1 did not come within 2 s; rank 0 has waited 2 s"));
+  EXPECT_THAT(told.status(2), HasSubstr("rank 0 waits here too"));
+}
+
+TEST(HangVerdict, RankThatHasLeftTheGroup) {
+  std::atomic<bool> over{false};
+  const Told told = Listen(2, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(auto group, Communicator::Create(world, memory, "tp", {0, 1}));
+    NPUMESH_RETURN_IF_ERROR(group->Barrier("step 1"));
+    Status status;
+    if (world.rank() == 1) {
+      group.reset();
+    } else {
+      status = group->Barrier("step 2");
+      over = true;
+    }
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  EXPECT_THAT(told.log, HasSubstr("for rank 1, which has left the group after call 2"));
+  EXPECT_THAT(told.status(0), HasSubstr("which has left the group after call 2"));
+}
+
+TEST(HangVerdict, RankThatHasEndedItsWork) {
+  const Told told = Listen(2, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(auto group, Communicator::Create(world, memory, "tp", {0, 1}));
+    return world.rank() == 0 ? group->Barrier("step 1") : Status();
+  });
+  EXPECT_THAT(told.log, HasSubstr("for rank 1, which has ended its work"));
+}
+
+TEST(HangVerdict, GroupThatARankDoesNotCreate) {
+  Env env = ShortLimits();
+  env.connect_timeout = std::chrono::seconds(2);
+  std::atomic<bool> over{false};
+  const Told told = Listen(2, env, [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(auto group, Communicator::Create(world, memory, "tp", {0, 1}));
+    Status status;
+    if (world.rank() == 0) {
+      status = Communicator::Create(world, memory, "dp", {0, 1}).status();
+      over = true;
+    }
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  EXPECT_THAT(told.log,
+              HasSubstr("rank 0 has waited 1 s in creating group \"dp\" for rank 1, which "
+                        "has not created this group and is not in any collective since"));
+}
+
+// A chain: 0 and 1 wait for 2, which waits for 3, which does something else.
+TEST(HangVerdict, FollowsTheChainToItsRoot) {
+  std::atomic<int> over{0};
+  const Told told = Listen(4, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    const bool right = world.rank() >= 2;
+    std::unique_ptr<Communicator> left_group;
+    if (world.rank() <= 2) {
+      NPUMESH_ASSIGN_OR_RETURN(left_group, Communicator::Create(world, memory, "left", {0, 1, 2}));
+    }
+    std::unique_ptr<Communicator> right_group;
+    if (right) {
+      NPUMESH_ASSIGN_OR_RETURN(right_group, Communicator::Create(world, memory, "right", {2, 3}));
+    }
+    Status status;
+    if (world.rank() < 2) status = left_group->Barrier("a");
+    if (world.rank() == 2) status = right_group->Barrier("b");
+    ++over;
+    while (over != 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  EXPECT_THAT(told.log,
+              HasSubstr("for rank 2, which is in barrier \"b\" (group right, call 2) and waits for "
+                        "rank 3; rank 3 is not in any collective since "));
+}
+
+}  // namespace
+}  // namespace npumesh
