@@ -31,6 +31,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddRun(app, action);
   AddLaunch(app, action);
   AddGraph(app, action);
+  AddRecord(app, action);
   AddOps(app, action);
   AddBench(app, action);
   AddVersion(app, action);

@@ -1,0 +1,379 @@
+#include "launch/record/joiner.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "collectives/contract/wait_graph.h"
+
+namespace npumesh {
+namespace {
+
+using flight::Stage;
+using flight::State;
+
+Request ToRequest(const RecordedCall& call) {
+  Request request;
+  request.kind = call.kind;
+  request.dtype = call.dtype;
+  request.op = call.op;
+  request.root = call.root;
+  request.count = call.count;
+  request.sequence = call.call;
+  request.set_node(call.node);
+  return request;
+}
+
+bool SameFields(const RecordedCall& a, const RecordedCall& b) {
+  return std::tie(a.kind, a.dtype, a.op, a.root, a.count, a.node) ==
+         std::tie(b.kind, b.dtype, b.op, b.root, b.count, b.node);
+}
+
+std::string RanksText(const std::vector<int>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
+}
+
+// Collects what `Join` returns; short-lived.
+class Joiner {
+ public:
+  explicit Joiner(const std::vector<RankRecord>& records) : records_(records) {}
+
+  Status CheckOneRun() const {
+    for (const RankRecord& record : records_) {
+      if (record.world_size == records_[0].world_size) continue;
+      return Error(Code::kCorrupt,
+                   "{} is of a run of {} ranks, {} of one of {}; empty the folder before a run",
+                   records_[0].path, records_[0].world_size, record.path, record.world_size);
+    }
+    return Status();
+  }
+
+  Joined Run() {
+    CheckFiles();
+    CollectGroups();
+    for (JoinedGroup& group : joined_.groups) {
+      FindCommon(group);
+      CheckFields(group);
+      CheckFailures(group);
+      CheckStandings(group);
+    }
+    CheckEnds();
+    CheckWaits();
+    MeasureArrivals();
+    return std::move(joined_);
+  }
+
+ private:
+  template <typename... Args>
+  void Say(fmt::format_string<Args...> format, Args&&... args) {
+    joined_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // Files that lack, are damaged or are left over.
+  void CheckFiles() {
+    std::set<int> present;
+    for (const RankRecord& record : records_) present.insert(record.rank);
+    std::vector<int> missing;
+    for (int rank = 0; rank < records_[0].world_size; ++rank) {
+      if (!present.contains(rank)) missing.push_back(rank);
+    }
+    if (!missing.empty()) {
+      Say("{} of {} left no record: no group was created there, or the file is on another host",
+          RanksText(missing), records_[0].world_size);
+      joined_.suspects = missing;
+    }
+    int64_t youngest = 0;
+    for (const RankRecord& record : records_) {
+      youngest = std::max(youngest, record.start_realtime_ns);
+    }
+    for (const RankRecord& record : records_) {
+      if (record.damaged != 0) {
+        Say("{}: {} damaged entries are left out", record.path, record.damaged);
+      }
+      const int64_t last = record.last_ns() - record.start_monotonic_ns + record.start_realtime_ns;
+      if (last < youngest) {
+        Say("{} ends {:.1f} s before another record begins: it is of an earlier run, or its rank "
+            "ended before the others began",
+            record.path, static_cast<double>(youngest - last) / 1e9);
+      }
+    }
+  }
+
+  void CollectGroups() {
+    std::map<uint64_t, JoinedGroup> groups;
+    const auto join = [&groups](uint64_t id, int rank) -> JoinedGroup& {
+      JoinedGroup& group = groups[id];
+      group.id = id;
+      group.last.try_emplace(rank, nullptr);
+      return group;
+    };
+    for (const RankRecord& record : records_) {
+      for (const RecordedGroup& row : record.groups) join(row.id, record.rank).name = row.name;
+      for (const RecordedCall& call : record.calls) {
+        JoinedGroup& group = join(call.group, record.rank);
+        group.calls[call.call][record.rank] = &call;
+        const RecordedCall*& last = group.last[record.rank];
+        if (last == nullptr || last->call < call.call) last = &call;
+      }
+    }
+    for (auto& [id, group] : groups) {
+      if (group.name.empty()) group.name = fmt::format("number {:016x}", id);
+      for (const auto& [rank, last] : group.last) group.members.push_back(rank);
+      joined_.groups.push_back(std::move(group));
+    }
+    std::sort(joined_.groups.begin(), joined_.groups.end(),
+              [](const JoinedGroup& a, const JoinedGroup& b) {
+                return std::tie(a.name, a.members, a.id) < std::tie(b.name, b.members, b.id);
+              });
+  }
+
+  // A rank whose ring has forgotten all calls of a group says nothing about it.
+  bool Unknown(const JoinedGroup& group, int rank) const {
+    return group.last.at(rank) == nullptr && RecordOf(rank).forgotten != 0;
+  }
+
+  const RankRecord& RecordOf(int rank) const {
+    return *std::find_if(records_.begin(), records_.end(),
+                         [&](const RankRecord& record) { return record.rank == rank; });
+  }
+
+  void FindCommon(JoinedGroup& group) const {
+    bool first = true;
+    for (const auto& [rank, last] : group.last) {
+      if (Unknown(group, rank)) continue;
+      uint64_t done = 0;
+      if (last != nullptr) {
+        const bool well = last->done() && last->status == Code::kOk;
+        done = well || last->call == 0 ? last->call : last->call - 1;
+      }
+      group.common = first ? done : std::min(group.common, done);
+      first = false;
+    }
+  }
+
+  // The first call that the members do not agree on.
+  void CheckFields(const JoinedGroup& group) {
+    for (const auto& [number, by_rank] : group.calls) {
+      const RecordedCall& first = *by_rank.begin()->second;
+      std::vector<Request> requests;
+      std::vector<int> ranks;
+      bool same = true;
+      for (const auto& [rank, call] : by_rank) same = same && SameFields(first, *call);
+      if (same) continue;
+      for (const auto& [rank, call] : by_rank) {
+        requests.push_back(ToRequest(*call));
+        ranks.push_back(rank);
+      }
+      const Status verdict = Compare(requests, ranks, group.name);
+      if (verdict.ok()) continue;
+      Say("{}", verdict.message());
+      return;
+    }
+  }
+
+  void CheckFailures(const JoinedGroup& group) {
+    for (const auto& [number, by_rank] : group.calls) {
+      std::map<Code, std::vector<int>> failed;
+      for (const auto& [rank, call] : by_rank) {
+        if (call->done() && call->status != Code::kOk) failed[call->status].push_back(rank);
+      }
+      for (const auto& [code, ranks] : failed) {
+        Say("{} (group {}, call {}) failed on {} with {}; see what they wrote",
+            CallText(*by_rank.at(ranks[0])), group.name, number, RanksText(ranks), CodeName(code));
+      }
+    }
+  }
+
+  // Members that are not at the same call.
+  void CheckStandings(const JoinedGroup& group) {
+    std::map<uint64_t, std::vector<int>> by_call;
+    for (const auto& [rank, last] : group.last) {
+      if (!Unknown(group, rank)) by_call[last == nullptr ? 0 : last->call].push_back(rank);
+    }
+    if (by_call.size() < 2) return;
+    const auto& [ahead, leaders] = *by_call.rbegin();
+    const std::string call = CallText(*group.last.at(leaders[0]));
+    for (const auto& [number, ranks] : by_call) {
+      if (number == ahead) continue;
+      Say("group {}: {} {} at call {}, {} behind {}, which entered call {}: {}", group.name,
+          RanksText(ranks), ranks.size() == 1 ? "is" : "are", number, ahead - number,
+          RanksText(leaders), ahead, call);
+    }
+  }
+
+  // Records without an end.
+  void CheckEnds() {
+    for (const RankRecord& record : records_) {
+      if (record.state != State::kRunning) continue;
+      Say("rank {} (process {} on {}) was killed, crashed or still runs: its record ends {}",
+          record.rank, record.process, record.host, WhereItEnds(record));
+    }
+  }
+
+  std::string WhereItEnds(const RankRecord& record) const {
+    const RecordedCall* latest = nullptr;
+    const RecordedCall* open = nullptr;
+    for (const RecordedCall& call : record.calls) {
+      latest = &call;
+      if (!call.done()) open = &call;
+    }
+    if (latest == nullptr) return "before its first call";
+    const RecordedCall& call = open ? *open : *latest;
+    const std::string text =
+        fmt::format("call {} of group {}, {}", call.call, NameOf(call.group), CallText(call));
+    if (open == nullptr) return "after " + text;
+    return fmt::format("in the middle of {} ({})", text, StageText(call.stage));
+  }
+
+  static std::string_view StageText(Stage stage) {
+    switch (stage) {
+      case Stage::kEntered:
+        return "it waited for the others to arrive";
+      case Stage::kRunning:
+        return "all had arrived, it was running";
+      case Stage::kDeparting:
+        return "it had done its part and waited for the others";
+      case Stage::kDone:
+        break;
+    }
+    return "done";
+  }
+
+  const std::string& NameOf(uint64_t id) const {
+    return std::find_if(joined_.groups.begin(), joined_.groups.end(),
+                        [&](const JoinedGroup& group) { return group.id == id; })
+        ->name;
+  }
+
+  // A call that failed was waited in, too: for arrival, or for departure.
+  static Phase PhaseOf(const RecordedCall& call) {
+    if (call.done() && call.status == Code::kOk) return Phase::kOutside;
+    if (call.done()) return call.arrived_ns == 0 ? Phase::kArriving : Phase::kDeparting;
+    switch (call.stage) {
+      case Stage::kEntered:
+        return Phase::kArriving;
+      case Stage::kRunning:
+        return Phase::kRunning;
+      default:
+        return Phase::kDeparting;
+    }
+  }
+
+  std::vector<Wait> Waits() const {
+    std::map<int, RankStands> stands;
+    for (const JoinedGroup& group : joined_.groups) {
+      for (const auto& [rank, last] : group.last) {
+        if (Unknown(group, rank)) continue;
+        stands[rank].rank = rank;
+        stands[rank].stands.push_back(last ? Stand{group.id, last->call, PhaseOf(*last)}
+                                           : Stand{group.id, 0, Phase::kOutside});
+      }
+    }
+    std::vector<RankStands> ranks;
+    for (auto& [rank, each] : stands) ranks.push_back(std::move(each));
+    return WaitsAmong(ranks);
+  }
+
+  void CheckWaits() {
+    const std::vector<Wait> waits = Waits();
+    for (const Wait& wait : waits) {
+      const std::vector<int> circle = CircleFrom(wait.rank, waits);
+      if (circle.empty()) continue;
+      std::string text;
+      for (int rank : circle) text += fmt::format("{} -> ", rank);
+      Say("the ranks wait for each other in a circle ({}{})", text, circle.front());
+      break;
+    }
+    std::map<int, std::set<int>> waiters;
+    for (const Wait& wait : waits) waiters[wait.for_rank].insert(wait.rank);
+    const std::vector<int> roots = Roots(waits);
+    for (int root : roots) {
+      const std::vector<int> ranks(waiters[root].begin(), waiters[root].end());
+      Say("{} {} for rank {}, which waits for nobody{}", RanksText(ranks),
+          ranks.size() == 1 ? "waits" : "wait", root, EndText(RecordOf(root)));
+    }
+    if (joined_.suspects.empty()) joined_.suspects = Suspects(roots);
+  }
+
+  static std::string EndText(const RankRecord& record) {
+    if (record.state == State::kShutDown) return " and has ended orderly";
+    return record.state == State::kAbandoned ? " and has ended by itself" : "";
+  }
+
+  // Ranks without an end, when others have one; else those that are waited for; else the one that
+  // was silent first.
+  std::vector<int> Suspects(const std::vector<int>& roots) const {
+    std::vector<int> endless;
+    for (const RankRecord& record : records_) {
+      if (record.state == State::kRunning) endless.push_back(record.rank);
+    }
+    if (!endless.empty() && endless.size() < records_.size()) return endless;
+    if (!roots.empty() || endless.empty()) return roots;
+    const std::vector<int64_t> offsets = ClockOffsets(records_);
+    size_t silent = 0;
+    for (size_t i = 1; i < records_.size(); ++i) {
+      const int64_t last = records_[i].last_ns() + offsets[i];
+      if (last < records_[silent].last_ns() + offsets[silent]) silent = i;
+    }
+    return {records_[silent].rank};
+  }
+
+  void MeasureArrivals() {
+    std::map<int, int64_t> offset;
+    const std::vector<int64_t> offsets = ClockOffsets(records_);
+    for (size_t i = 0; i < records_.size(); ++i) offset[records_[i].rank] = offsets[i];
+    std::map<int, Arrival> arrivals;
+    for (const JoinedGroup& group : joined_.groups) {
+      for (const auto& [number, by_rank] : group.calls) {
+        if (by_rank.size() < 2 || by_rank.size() != group.members.size()) continue;
+        MeasureCall(by_rank, offset, arrivals);
+      }
+    }
+    for (const auto& [rank, arrival] : arrivals) joined_.arrivals.push_back(arrival);
+    std::stable_sort(joined_.arrivals.begin(), joined_.arrivals.end(),
+                     [](const Arrival& a, const Arrival& b) { return a.late_ms > b.late_ms; });
+  }
+
+  static void MeasureCall(const std::map<int, const RecordedCall*>& by_rank,
+                          const std::map<int, int64_t>& offset, std::map<int, Arrival>& arrivals) {
+    std::map<int, int64_t> entered;
+    for (const auto& [rank, call] : by_rank) entered[rank] = call->entered_ns + offset.at(rank);
+    const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const int64_t first = std::min_element(entered.begin(), entered.end(), by_time)->second;
+    const auto last = std::max_element(entered.begin(), entered.end(), by_time);
+    for (const auto& [rank, time] : entered) {
+      Arrival& arrival = arrivals[rank];
+      const double late = static_cast<double>(time - first) / 1e6;
+      arrival.rank = rank;
+      arrival.calls += 1;
+      arrival.came_last += rank == last->first ? 1 : 0;
+      arrival.late_ms += late;
+      arrival.most_late_ms = std::max(arrival.most_late_ms, late);
+      arrival.waited_ms += static_cast<double>(last->second - time) / 1e6;
+    }
+  }
+
+  const std::vector<RankRecord>& records_;
+  Joined joined_;
+};
+
+}  // namespace
+
+std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records) {
+  std::vector<int64_t> offsets(records.size(), 0);
+  const bool one_boot = std::all_of(records.begin(), records.end(), [&](const RankRecord& record) {
+    return !record.boot_id.empty() && record.boot_id == records[0].boot_id;
+  });
+  for (size_t i = 0; i < records.size() && !one_boot; ++i) {
+    offsets[i] = records[i].start_realtime_ns - records[i].start_monotonic_ns;
+  }
+  return offsets;
+}
+
+Result<Joined> Join(const std::vector<RankRecord>& records) {
+  Joiner joiner(records);
+  NPUMESH_RETURN_IF_ERROR(joiner.CheckOneRun());
+  return joiner.Run();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,225 @@
+#include "launch/record/record_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "runtime/base/parse.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+using flight::CallEntry;
+using flight::GroupRow;
+using flight::RecordHeader;
+using flight::Stage;
+using flight::State;
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr uint32_t kMostGroups = 1 << 16;
+constexpr uint64_t kMostCalls = 1 << 22;
+constexpr int kMostRanks = 1 << 20;
+constexpr int64_t kLatestNs = int64_t{1} << 61;  // sums of two times stay in range
+
+// The text up to its zero, with whatever is not printable made visible.
+template <size_t N>
+std::string Text(const char (&source)[N]) {
+  std::string text(source, strnlen(source, N));
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f) c = '?';
+  }
+  return text;
+}
+
+template <typename T>
+T Take(std::string_view bytes, uint64_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
+uint64_t BytesOf(const RecordHeader& h) {
+  return sizeof(RecordHeader) + uint64_t{h.group_capacity} * sizeof(GroupRow) +
+         h.call_capacity * sizeof(CallEntry);
+}
+
+bool IsTime(int64_t ns) {
+  return ns >= 0 && ns <= kLatestNs;
+}
+
+// What is wrong with the header; OK when the rest can be read.
+Status CheckHeader(const RecordHeader& h, uint64_t file_bytes) {
+  if (std::memcmp(h.magic, flight::kMagic.data(), flight::kMagic.size()) != 0) {
+    return Error(Code::kCorrupt, "it does not begin as a flight record does");
+  }
+  if (h.byte_order != flight::kByteOrder) {
+    return Error(Code::kCorrupt,
+                 "it has the byte order of another machine; read it on one like the writer's");
+  }
+  if (h.version != flight::kVersion) {
+    return Error(Code::kCorrupt,
+                 "it has version {}, this npumesh reads {}; use the npumesh that wrote it",
+                 h.version, flight::kVersion);
+  }
+  if (h.header_bytes != sizeof(RecordHeader) || h.group_bytes != sizeof(GroupRow) ||
+      h.entry_bytes != sizeof(CallEntry)) {
+    return Error(Code::kCorrupt, "it states parts of {}, {} and {} bytes, expected {}, {} and {}",
+                 h.header_bytes, h.group_bytes, h.entry_bytes, sizeof(RecordHeader),
+                 sizeof(GroupRow), sizeof(CallEntry));
+  }
+  if (h.group_capacity > kMostGroups || h.call_capacity == 0 || h.call_capacity > kMostCalls) {
+    return Error(Code::kCorrupt, "it states room for {} groups and {} calls", h.group_capacity,
+                 h.call_capacity);
+  }
+  if (BytesOf(h) != file_bytes) {
+    return Error(Code::kCorrupt, "it has {} bytes, expected {}; was it copied whole?", file_bytes,
+                 BytesOf(h));
+  }
+  if (h.world_size < 1 || h.world_size > kMostRanks || h.rank < 0 || h.rank >= h.world_size) {
+    return Error(Code::kCorrupt, "it states rank {} of {}", h.rank, h.world_size);
+  }
+  if (h.state < static_cast<uint32_t>(State::kRunning) ||
+      h.state > static_cast<uint32_t>(State::kAbandoned)) {
+    return Error(Code::kCorrupt, "it states {} as its end", h.state);
+  }
+  for (const int64_t time : {h.start_monotonic_ns, h.start_realtime_ns, h.end_monotonic_ns}) {
+    if (!IsTime(time)) return Error(Code::kCorrupt, "it states {} ns as a time", time);
+  }
+  return Status();
+}
+
+// False for an entry that makes no sense.
+bool Sensible(const CallEntry& e, uint64_t index, const RecordHeader& h) {
+  return (e.sequence - 1) % h.call_capacity == index && e.sequence <= h.calls &&
+         e.stage >= static_cast<uint32_t>(Stage::kEntered) &&
+         e.stage <= static_cast<uint32_t>(Stage::kDone) &&
+         e.status <= static_cast<uint32_t>(Code::kInternal) && IsTime(e.entered_ns) &&
+         IsTime(e.arrived_ns) && IsTime(e.done_ns);
+}
+
+RecordedCall ToCall(const CallEntry& e) {
+  RecordedCall call;
+  call.sequence = e.sequence;
+  call.group = e.group;
+  call.call = e.call;
+  call.count = e.count;
+  call.fingerprint = e.fingerprint;
+  call.entered_ns = e.entered_ns;
+  call.arrived_ns = e.arrived_ns;
+  call.done_ns = e.done_ns;
+  call.kind = static_cast<CollectiveKind>(e.kind);
+  call.dtype = e.dtype;
+  call.op = e.op;
+  call.root = e.root;
+  call.stage = static_cast<Stage>(e.stage);
+  call.status = static_cast<Code>(e.status);
+  call.node = Text(e.node);
+  return call;
+}
+
+void ReadGroups(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
+  const uint32_t rows = std::min(h.groups, h.group_capacity);
+  for (uint32_t i = 0; i < rows; ++i) {
+    const auto row = Take<GroupRow>(bytes, sizeof(RecordHeader) + uint64_t{i} * sizeof(GroupRow));
+    if (row.id == 0) continue;
+    record.groups.push_back({row.id, row.size, row.group_rank, Text(row.name), Text(row.members)});
+  }
+}
+
+void ReadCalls(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
+  const uint64_t start = sizeof(RecordHeader) + uint64_t{h.group_capacity} * sizeof(GroupRow);
+  const uint64_t used = std::min(h.calls, h.call_capacity);
+  for (uint64_t i = 0; i < used; ++i) {
+    const auto entry = Take<CallEntry>(bytes, start + i * sizeof(CallEntry));
+    if (entry.sequence == 0) continue;  // its rank was stopped in the middle of writing it
+    if (Sensible(entry, i, h)) {
+      record.calls.push_back(ToCall(entry));
+    } else {
+      ++record.damaged;
+    }
+  }
+  std::sort(record.calls.begin(), record.calls.end(),
+            [](const RecordedCall& a, const RecordedCall& b) { return a.sequence < b.sequence; });
+  record.forgotten = h.calls - used;
+}
+
+// The R of "rank_<R>.npr"; an error for other names.
+Result<int64_t> RankOfName(std::string_view name) {
+  constexpr std::string_view kFront = "rank_";
+  constexpr std::string_view kBack = ".npr";
+  if (!name.starts_with(kFront) || !name.ends_with(kBack)) {
+    return Error(Code::kNotFound, "{} is no record", name);
+  }
+  name.remove_prefix(kFront.size());
+  name.remove_suffix(kBack.size());
+  return ParseInt(name, 0, kMostRanks, "rank");
+}
+
+}  // namespace
+
+int64_t RankRecord::last_ns() const {
+  int64_t last = std::max(start_monotonic_ns, end_monotonic_ns);
+  for (const RecordedCall& call : calls) {
+    last = std::max({last, call.entered_ns, call.arrived_ns, call.done_ns});
+  }
+  return last;
+}
+
+Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path) {
+  if (bytes.size() < sizeof(RecordHeader)) {
+    return Error(Code::kCorrupt, "{} is no flight record: it has {} bytes, expected at least {}",
+                 path, bytes.size(), sizeof(RecordHeader));
+  }
+  const auto header = Take<RecordHeader>(bytes, 0);
+  NPUMESH_RETURN_IF_ERROR(
+      CheckHeader(header, bytes.size()).WithContext(path + " cannot be read as a flight record"));
+  RankRecord record;
+  record.path = path;
+  record.rank = header.rank;
+  record.world_size = header.world_size;
+  record.node = header.node;
+  record.process = header.process;
+  record.start_monotonic_ns = header.start_monotonic_ns;
+  record.start_realtime_ns = header.start_realtime_ns;
+  record.end_monotonic_ns = header.end_monotonic_ns;
+  record.state = static_cast<State>(header.state);
+  record.host = Text(header.host);
+  record.boot_id = Text(header.boot_id);
+  ReadGroups(bytes, header, record);
+  ReadCalls(bytes, header, record);
+  return record;
+}
+
+Result<std::vector<RankRecord>> ReadRecords(const std::string& folder) {
+  std::error_code failed;
+  std::vector<std::pair<int64_t, std::string>> files;
+  for (auto it = std::filesystem::directory_iterator(folder, failed);
+       !failed && it != std::filesystem::directory_iterator(); it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    const Result<int64_t> rank = RankOfName(name);
+    if (rank.ok() && name == fmt::format("rank_{}.npr", *rank)) files.emplace_back(*rank, it->path().string());
+  }
+  if (failed) return Error(Code::kNotFound, "cannot read folder {}: {}", folder, failed.message());
+  if (files.empty()) {
+    return Error(Code::kNotFound,
+                 "{} has no rank_<R>.npr; start the ranks with NPUMESH_RECORD set to a folder",
+                 folder);
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<RankRecord> records;
+  for (const auto& [rank, path] : files) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMostBytes));
+    NPUMESH_ASSIGN_OR_RETURN(RankRecord record, ParseRecord(bytes, path));
+    if (record.rank != rank) {
+      return Error(Code::kCorrupt, "{} is the record of rank {}; was it renamed?", path,
+                   record.rank);
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace npumesh
