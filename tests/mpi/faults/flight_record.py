@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Does something to one rank of a running job and checks who is blamed for it.
+
+  flight_record.py NPUMESH PROGRAM kill|stop|early [TRIALS]
+
+kill:   SIGKILL at a random moment. The others must end and name the rank, and `npumesh record` must
+        say to look at it first.
+stop:   SIGSTOP at a random moment. With a soft limit of 1 s the others must say whom they wait for,
+        and that its process is stopped.
+early:  the rank ends its work before the others. They must say so, and `npumesh record` too.
+
+Each must happen within 2 s plus the soft limit. Prints how often it did and how long it took.
+"""
+
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+from kill_rank import MPIRUN, alive, processes_of, wait_until
+
+RANKS = 4
+SOFT_SECONDS = 1
+LIMIT_SECONDS = 2.0
+
+
+class Job:
+    """The program on RANKS ranks, with records in a folder and its words in a file."""
+
+    def __init__(self, program, folder, *words):
+        self.program = program
+        self.tag = uuid.uuid4().hex
+        self.records = f"{folder}/records"
+        self.log = f"{folder}/log"
+        environment = {"NPUMESH_TEST_TAG": self.tag, "NPUMESH_RECORD": self.records,
+                       "NPUMESH_SOFT_TIMEOUT": str(SOFT_SECONDS), "HCCL_EXEC_TIMEOUT": "4",
+                       "NPUMESH_HBM_SIZE": "4M"}
+        exports = [word for pair in environment.items() for word in ("-x", "=".join(pair))]
+        with open(self.log, "w") as log:
+            self.mpirun = subprocess.Popen(
+                MPIRUN + ["--enable-recovery", "-n", str(RANKS)] + exports + [program, *words],
+                stdout=log, stderr=subprocess.STDOUT)
+
+    def processes(self):
+        return processes_of(self.program, self.tag)
+
+    def wait_for_records(self):
+        wait_until(lambda: all(os.path.exists(f"{self.records}/rank_{rank}.npr")
+                               for rank in range(RANKS)), 30, "the start of all records")
+
+    def said(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def end(self):
+        for pid in self.processes().values():
+            for signal_number in (signal.SIGKILL, signal.SIGCONT):
+                try:
+                    os.kill(pid, signal_number)
+                except ProcessLookupError:
+                    pass
+        self.mpirun.wait(timeout=30)
+
+
+def first_suspect(npumesh, records):
+    """What `npumesh record` says to look at first."""
+    joined = subprocess.run([npumesh, "record", records], capture_output=True, text=True)
+    match = re.search(r"^look first at (ranks? [\d,-]+)$", joined.stdout, re.MULTILINE)
+    found = match.group(1) if joined.returncode == 1 and match else "nobody"
+    return found, joined.stdout + joined.stderr
+
+
+def until(condition, seconds):
+    """Seconds until the condition holds, or None."""
+    begin = time.monotonic()
+    while not condition():
+        if time.monotonic() - begin > seconds:
+            return None
+        time.sleep(0.02)
+    return time.monotonic() - begin
+
+
+def kill(npumesh, program, folder, victim):
+    job = Job(program, folder)
+    job.wait_for_records()
+    time.sleep(random.uniform(0.02, 0.5))
+    ranks = job.processes()
+    os.kill(ranks[victim], signal.SIGKILL)
+    others = [pid for rank, pid in ranks.items() if rank != victim]
+    took = until(lambda: not any(alive(pid) for pid in others), SOFT_SECONDS + LIMIT_SECONDS)
+    job.end()
+    suspect, text = first_suspect(npumesh, job.records)
+    named = re.search(rf"PEER_LOST: .*rank {victim}\b", job.said())
+    return took, suspect == f"rank {victim}" and named, job.said() + text
+
+
+def stop(npumesh, program, folder, victim):
+    job = Job(program, folder)
+    job.wait_for_records()
+    time.sleep(random.uniform(0.02, 0.5))
+    os.kill(job.processes()[victim], signal.SIGSTOP)
+    words = rf"has waited 1 s in .* for (rank \d, .*)?rank {victim}, which .*process \d+ is stopped"
+    words += rf"|has waited 1 s in .*; rank {victim} .*process \d+ is stopped"
+    took = until(lambda: re.search(words, job.said()), SOFT_SECONDS + LIMIT_SECONDS)
+    job.end()
+    return took, True, job.said()
+
+
+def early(npumesh, program, folder, victim):
+    job = Job(program, folder, "1000000", str(victim))
+    job.wait_for_records()
+    words = rf"has waited 1 s in .* for rank {victim}, which has ended its work after call \d+"
+    took = until(lambda: re.search(words, job.said()), SOFT_SECONDS + LIMIT_SECONDS)
+    others = [pid for rank, pid in job.processes().items() if rank != victim]
+    until(lambda: not any(alive(pid) for pid in others), 10)
+    job.end()
+    suspect, text = first_suspect(npumesh, job.records)
+    return took, suspect == f"rank {victim}", job.said() + text
+
+
+def main():
+    npumesh, program, what = sys.argv[1:4]
+    trials = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    trial = {"kill": kill, "stop": stop, "early": early}[what]
+    times = []
+    for number in range(trials):
+        victim = random.randrange(RANKS)
+        with tempfile.TemporaryDirectory() as folder:
+            took, right, text = trial(npumesh, program, folder, victim)
+        if took is not None and right:
+            times.append(took)
+        else:
+            print(f"flight_record: {what} {number}: rank {victim} was not named in time "
+                  f"(took {took}, right {bool(right)}):\n{text}")
+    summary = f"flight_record: {what}: the right rank in {len(times)} of {trials} trials"
+    if times:
+        summary += f", after {statistics.median(times):.2f} s (median), {max(times):.2f} s (most)"
+    print(summary)
+    sys.exit(0 if len(times) == trials else 1)
+
+
+if __name__ == "__main__":
+    main()
