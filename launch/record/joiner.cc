@@ -158,15 +158,22 @@ class Joiner {
       std::vector<Request> requests;
       std::vector<int> ranks;
       bool same = true;
-      for (const auto& [rank, call] : by_rank) same = same && SameFields(first, *call);
-      if (same) continue;
+      bool same_name = true;
+      for (const auto& [rank, call] : by_rank) {
+        same = same && SameFields(first, *call);
+        same_name = same_name && first.fingerprint == call->fingerprint;
+      }
+      if (same && same_name) continue;
       for (const auto& [rank, call] : by_rank) {
         requests.push_back(ToRequest(*call));
         ranks.push_back(rank);
       }
       const Status verdict = Compare(requests, ranks, group.name);
-      if (verdict.ok()) continue;
-      Say("{}", verdict.message());
+      if (verdict.ok() && (same_name || !same)) continue;
+      Say("{}", verdict.ok() ? fmt::format("{} (group {}, call {}): the operators' names differ "
+                                           "behind what fits into a record",
+                                           CallText(first), group.name, number)
+                             : std::string(verdict.message()));
       return;
     }
   }
@@ -276,11 +283,13 @@ class Joiner {
 
   void CheckWaits() {
     const std::vector<Wait> waits = Waits();
-    for (const Wait& wait : waits) {
-      const std::vector<int> circle = CircleFrom(wait.rank, waits);
+    std::set<int> waiting;
+    for (const Wait& wait : waits) waiting.insert(wait.rank);
+    for (int rank : waiting) {
+      const std::vector<int> circle = CircleFrom(rank, waits);
       if (circle.empty()) continue;
       std::string text;
-      for (int rank : circle) text += fmt::format("{} -> ", rank);
+      for (int step : circle) text += fmt::format("{} -> ", step);
       Say("the ranks wait for each other in a circle ({}{})", text, circle.front());
       break;
     }

@@ -200,7 +200,8 @@ Result<std::vector<RankRecord>> ReadRecords(const std::string& folder) {
        !failed && it != std::filesystem::directory_iterator(); it.increment(failed)) {
     const std::string name = it->path().filename().string();
     const Result<int64_t> rank = RankOfName(name);
-    if (rank.ok() && name == fmt::format("rank_{}.npr", *rank)) files.emplace_back(*rank, it->path().string());
+    if (rank.ok() && name == fmt::format("rank_{}.npr", *rank))
+      files.emplace_back(*rank, it->path().string());
   }
   if (failed) return Error(Code::kNotFound, "cannot read folder {}: {}", folder, failed.message());
   if (files.empty()) {

@@ -1,0 +1,87 @@
+// The words of the hang verdict for scenes made by hand.
+#include <gmock/gmock.h>
+
+#include "collectives/contract/hang_verdict.h"
+#include "collectives/contract/request.h"
+
+namespace npumesh {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kNow = 100'000'000'000;
+
+Sight At(uint64_t group, const char* name, uint64_t call, Phase phase, const char* node = "n") {
+  Sight sight;
+  sight.visible = true;
+  sight.process = 7;
+  sight.process_state = 'S';
+  sight.positions.push_back({group, call, static_cast<uint32_t>(CollectiveKind::kAllReduce), phase,
+                             kNow - 9'800'000'000, name, node});
+  return sight;
+}
+
+// Rank 0 waits in call 412 of "tp" for rank 3 alone; ranks 1 and 2 are not visible.
+WaitScene Scene(const Sight& third) {
+  WaitScene scene{0, "tp", "creating group \"tp\"", {3}, std::chrono::seconds(10), kNow};
+  scene.sights[0] = At(1, "tp", 412, Phase::kArriving, "layer7/attn/out");
+  scene.sights[3] = third;
+  return scene;
+}
+
+const char kFront[] =
+    "rank 0 has waited 10 s in allreduce \"layer7/attn/out\" (group tp, call 412) for rank 3, "
+    "which ";
+
+TEST(Verdict, SaysWhatTheMissingRankDoes) {
+  Sight elsewhere = At(1, "tp", 411, Phase::kOutside);
+  elsewhere.positions.push_back(At(2, "dp", 17, Phase::kRunning, "x").positions[0]);
+  Sight ended = At(1, "tp", 411, Phase::kOutside);
+  ended.leaving = true;
+  Sight lost = At(1, "tp", 411, Phase::kOutside);
+  lost.lost = Error(Code::kPeerLost, "rank 3 of 4 (process 7) has ended");
+  Sight stopped = At(1, "tp", 411, Phase::kOutside);
+  stopped.process_state = 'T';
+  Sight nothing;
+  nothing.visible = true;
+  const std::pair<Sight, std::string> cases[] = {
+      {At(1, "tp", 411, Phase::kOutside),
+       "is not in any collective since 9.8 s (its last call of this group is 411)"},
+      {At(1, "tp", 0, Phase::kOutside),
+       "is not in any collective since 9.8 s (it has not used this group yet)"},
+      {elsewhere, "is in allreduce \"x\" (group dp, call 17) since 9.8 s and waits for nobody"},
+      {At(1, "tp", 412, Phase::kRunning), "is in this call since 9.8 s and waits for nobody"},
+      {At(1, "tp", 411, Phase::kClosed), "has left the group after call 411"},
+      {At(1, "tp", 411, Phase::kBroken), "has given up allreduce \"n\" (group tp, call 411)"},
+      {At(2, "dp", 3, Phase::kOutside),
+       "has not created this group and is not in any collective since 9.8 s"},
+      {At(2, "dp", 0, Phase::kCreating), "creates group dp since 9.8 s"},
+      {ended, "has ended its work after call 411"},
+      {lost, "is lost (rank 3 of 4 (process 7) has ended)"},
+      {stopped,
+       "is not in any collective since 9.8 s (its last call of this group is 411); its process 7 "
+       "is "
+       "stopped"},
+      {nothing, "has not created any group yet"},
+      {Sight(), "is on another node, where it cannot be seen from here"},
+  };
+  for (const auto& [sight, words] : cases) EXPECT_EQ(Verdict(Scene(sight)), kFront + words);
+}
+
+TEST(Verdict, ManyMissingRanksAreARange) {
+  WaitScene scene = Scene(Sight());
+  scene.missing = {1, 2, 3, 4, 5, 6};
+  EXPECT_THAT(
+      Verdict(scene),
+      HasSubstr("for rank 1, which is on another node, where it cannot be seen from here, and "
+                "for ranks 2-6"));
+}
+
+TEST(Verdict, OutsideOfCollectivesTheWaiterSaysWhere) {
+  WaitScene scene = Scene(Sight());
+  scene.sights.erase(0);
+  EXPECT_THAT(Verdict(scene), HasSubstr("has waited 10 s in creating group \"tp\" for rank 3"));
+}
+
+}  // namespace
+}  // namespace npumesh

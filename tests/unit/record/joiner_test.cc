@@ -1,0 +1,220 @@
+// What the joiner says about records made by hand.
+#include "launch/record/joiner.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launch/record/timeline.h"
+#include "tests/unit/record/records.h"
+
+namespace npumesh::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// `calls` orderly calls of group tp on each rank; rank r enters each 100 * r ns after rank 0.
+std::vector<RankRecord> OrderlyRun(int ranks, uint64_t calls) {
+  std::vector<RankRecord> records;
+  for (int rank = 0; rank < ranks; ++rank) {
+    records.push_back(RecordOf(rank, ranks));
+    AddGroup(records.back(), kTp, "tp", fmt::format("0-{}", ranks - 1));
+    for (uint64_t call = 1; call <= calls; ++call) {
+      AddCall(records.back(), kTp, call, static_cast<int64_t>(call) * 10'000 + rank * 100);
+    }
+  }
+  return records;
+}
+
+Joined MustJoin(const std::vector<RankRecord>& records) {
+  Result<Joined> joined = Join(records);
+  EXPECT_TRUE(joined.ok()) << joined.status().ToString();
+  return *std::move(joined);
+}
+
+TEST(Joiner, AnOrderlyRunHasNoProblems) {
+  const std::vector<RankRecord> records = OrderlyRun(4, 3);
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems, IsEmpty());
+  EXPECT_THAT(joined.suspects, IsEmpty());
+  ASSERT_EQ(joined.groups.size(), 1u);
+  EXPECT_EQ(joined.groups[0].common, 3u);
+  EXPECT_THAT(joined.groups[0].members, ElementsAre(0, 1, 2, 3));
+  const std::string text = JoinedText(records, joined);
+  EXPECT_THAT(text, HasSubstr("4 of 4 ranks on 1 host, 1 group, 12 calls; begun 2023-11-14 "
+                              "22:13:20 UTC\nnothing is wrong\ngroup tp (ranks 0-3): all have done "
+                              "call 3, allreduce \"attn\" float32[64]\n"));
+}
+
+TEST(Joiner, MeasuresWhoComesLast) {
+  const std::vector<RankRecord> records = OrderlyRun(3, 5);
+  const Joined joined = MustJoin(records);
+  ASSERT_EQ(joined.arrivals.size(), 3u);
+  EXPECT_EQ(joined.arrivals[0].rank, 2);
+  EXPECT_EQ(joined.arrivals[0].calls, 5u);
+  EXPECT_EQ(joined.arrivals[0].came_last, 5u);
+  EXPECT_DOUBLE_EQ(joined.arrivals[0].late_ms, 5 * 200e-6);
+  EXPECT_DOUBLE_EQ(joined.arrivals[0].waited_ms, 0);
+  EXPECT_EQ(joined.arrivals[2].rank, 0);
+  EXPECT_DOUBLE_EQ(joined.arrivals[2].waited_ms, 5 * 200e-6);
+}
+
+TEST(Joiner, NamesTheRankWhoseRecordEndsInTheMiddle) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  for (RankRecord& record : records) AddCall(record, kTp, 3, 90'000);
+  CutAt(records[1], flight::Stage::kRunning);
+  for (int rank : {0, 2}) {
+    RecordedCall& last = records[static_cast<size_t>(rank)].calls.back();
+    last.status = Code::kPeerLost;
+    records[static_cast<size_t>(rank)].state = flight::State::kAbandoned;
+  }
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.suspects, ElementsAre(1));
+  EXPECT_THAT(
+      joined.problems,
+      Contains("rank 1 (process 101 on h) was killed, crashed or still runs: its record ends "
+               "in the middle of call 3 of group tp, allreduce \"attn\" float32[64] (all had "
+               "arrived, it was running)"));
+  EXPECT_THAT(joined.problems, Contains("ranks 0,2 wait for rank 1, which waits for nobody"));
+  EXPECT_THAT(joined.problems,
+              Contains("allreduce \"attn\" float32[64] (group tp, call 3) failed on "
+                       "ranks 0,2 with PEER_LOST; see what they wrote"));
+  EXPECT_EQ(joined.groups[0].common, 2u);
+}
+
+// Everybody was killed: the rank that the others waited for comes first.
+TEST(Joiner, BlamesTheRankThatWasBehindWhenNobodyHasAnEnd) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  for (int rank : {0, 1}) AddCall(records[static_cast<size_t>(rank)], kTp, 3, 90'000);
+  for (int rank : {0, 1}) CutAt(records[static_cast<size_t>(rank)], flight::Stage::kEntered);
+  records[2].state = flight::State::kRunning;
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.suspects, ElementsAre(2));
+  EXPECT_THAT(joined.problems,
+              Contains("group tp: rank 2 is at call 2, 1 behind ranks 0-1, which entered call 3: "
+                       "allreduce \"attn\" float32[64]"));
+  EXPECT_THAT(joined.problems, Contains(HasSubstr("ends after call 2 of group tp")));
+}
+
+TEST(Joiner, BlamesTheRankThatWasSilentFirstWhenAllStandAlike) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  for (RankRecord& record : records) {
+    record.state = flight::State::kRunning;
+    record.end_monotonic_ns = 0;
+  }
+  EXPECT_THAT(MustJoin(records).suspects, ElementsAre(0));
+}
+
+TEST(Joiner, NamesTheRankThatEndedEarly) {
+  std::vector<RankRecord> records = OrderlyRun(2, 2);
+  AddCall(records[0], kTp, 3, 90'000).status = Code::kTimeout;
+  records[0].calls.back().arrived_ns = 0;
+  records[0].state = flight::State::kAbandoned;
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.suspects, ElementsAre(1));
+  EXPECT_THAT(joined.problems,
+              Contains("rank 0 waits for rank 1, which waits for nobody and has ended orderly"));
+}
+
+TEST(Joiner, DrawsCircles) {
+  std::vector<RankRecord> records = OrderlyRun(2, 2);
+  for (RankRecord& record : records) AddGroup(record, kDp, "dp", "0-1");
+  AddCall(records[0], kTp, 3, 90'000);
+  AddCall(records[1], kDp, 1, 90'000);
+  for (RankRecord& record : records) CutAt(record, flight::Stage::kEntered);
+  EXPECT_THAT(MustJoin(records).problems,
+              Contains("the ranks wait for each other in a circle (0 -> 1 -> 0)"));
+}
+
+struct Change {
+  const char* field;
+  void (*apply)(RecordedCall&);
+};
+
+class Fields : public ::testing::TestWithParam<Change> {};
+
+TEST_P(Fields, ThatDifferAreNamed) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  GetParam().apply(records[1].calls[1]);
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems,
+              Contains(HasSubstr(
+                  fmt::format("(group tp, call 2): {} differs: rank 1 has", GetParam().field))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Joiner, Fields,
+    ::testing::Values(Change{"kind", [](RecordedCall& c) { c.kind = CollectiveKind::kAllGather; }},
+                      Change{"dtype",
+                             [](RecordedCall& c) { c.dtype = static_cast<int>(DataType::kInt8); }},
+                      Change{"count", [](RecordedCall& c) { c.count = 63; }},
+                      Change{"reduction", [](RecordedCall& c) { c.op = 2; }},
+                      Change{"root", [](RecordedCall& c) { c.root = 1; }},
+                      Change{"operator", [](RecordedCall& c) { c.node = "mlp"; }}),
+    [](const auto& info) { return info.param.field; });
+
+TEST(Joiner, NumbersOfOperatorsMayDiffer) {
+  std::vector<RankRecord> records = OrderlyRun(2, 1);
+  records[1].calls[0].node = "attn_7";
+  EXPECT_THAT(MustJoin(records).problems, IsEmpty());
+}
+
+TEST(Joiner, MissingRecordsAreAProblem) {
+  std::vector<RankRecord> records = OrderlyRun(4, 1);
+  records.erase(records.begin() + 2);
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems, Contains(HasSubstr("rank 2 of 4 left no record")));
+  EXPECT_THAT(joined.suspects, ElementsAre(2));
+}
+
+TEST(Joiner, RecordsOfAnEarlierRunAreNoticed) {
+  std::vector<RankRecord> records = OrderlyRun(2, 1);
+  records[1].start_realtime_ns -= 60'000'000'000;
+  EXPECT_THAT(MustJoin(records).problems, Contains(HasSubstr("it is of an earlier run")));
+  records[1].world_size = 3;
+  EXPECT_EQ(Join(records).status().code(), Code::kCorrupt);
+  EXPECT_THAT(std::string(Join(records).status().message()),
+              HasSubstr("rank_0.npr is of a run of 2 ranks, rank_1.npr of one of 3"));
+}
+
+// What a ring has forgotten is no reason to blame a rank.
+TEST(Joiner, AGroupThatTheRingForgotIsUnknown) {
+  std::vector<RankRecord> records = OrderlyRun(2, 2);
+  for (RankRecord& record : records) AddGroup(record, kDp, "dp", "0-1");
+  AddCall(records[0], kDp, 7, 90'000);
+  EXPECT_THAT(MustJoin(records).problems, ::testing::Not(IsEmpty()));
+  records[1].forgotten = 100;
+  EXPECT_THAT(MustJoin(records).problems, IsEmpty());
+}
+
+TEST(Joiner, ClocksOfDifferentHostsAreAlignedByTheTimeOfDay) {
+  std::vector<RankRecord> records = OrderlyRun(2, 1);
+  EXPECT_THAT(ClockOffsets(records), ElementsAre(0, 0));
+  records[1].boot_id = "other";
+  records[1].start_monotonic_ns += 500;
+  EXPECT_THAT(ClockOffsets(records),
+              ElementsAre(1'700'000'000'000'000'000 - 1000, 1'700'000'000'000'000'000 - 1500));
+}
+
+TEST(Timeline, IsATraceOfAllCalls) {
+  std::vector<RankRecord> records = OrderlyRun(2, 3);
+  CutAt(records[1], flight::Stage::kEntered);
+  const auto trace = nlohmann::json::parse(TimelineJson(records, MustJoin(records)));
+  const auto& events = trace.at("traceEvents");
+  ASSERT_EQ(events.size(), 2u * (1 + 1 + 3 * 2));
+  EXPECT_EQ(events[0].at("args").at("name"), "rank 0 (h)");
+  const auto& slice = events[2];
+  EXPECT_EQ(slice.at("name"), "attn");
+  EXPECT_EQ(slice.at("ph"), "X");
+  EXPECT_DOUBLE_EQ(slice.at("ts"), 9.0);
+  EXPECT_DOUBLE_EQ(slice.at("dur"), 0.02);
+  EXPECT_EQ(slice.at("args").at("kind"), "allreduce");
+  EXPECT_EQ(slice.at("args").at("call"), 1);
+  EXPECT_EQ(events[events.size() - 2].at("args").at("status"), "never left");
+}
+
+}  // namespace
+}  // namespace npumesh::testing
