@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
@@ -51,16 +52,20 @@ class Drawing {
   }
 
  private:
-  // Where the waiting rank stands; with several threads, the line of the group it names.
+  // Where the waiting rank stands. Lines carry cut names, and groups within a group add to its
+  // name, so the longest beginning counts.
   std::optional<Position> Mine() const {
     const auto it = scene_.sights.find(scene_.rank);
     if (it == scene_.sights.end()) return std::nullopt;
-    std::optional<Position> found;
+    const Position* found = nullptr;
     for (const Position& p : it->second.positions) {
-      const bool named = scene_.group.substr(0, p.group_name.size()) == p.group_name;
-      if (p.active() && named && (!found || p.since_ns > found->since_ns)) found = p;
+      if (!p.active() || !scene_.group.starts_with(p.group_name)) continue;
+      const auto rank = [](const Position& q) {
+        return std::pair(q.group_name.size(), q.since_ns);
+      };
+      if (found == nullptr || rank(p) > rank(*found)) found = &p;
     }
-    return found;
+    return found ? std::optional(*found) : std::nullopt;
   }
 
   // A broken group counts only while its rank does nothing else.
