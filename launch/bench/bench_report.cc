@@ -20,6 +20,11 @@ Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& 
   return facts;
 }
 
+std::string GroupText(const BenchPlace& place) {
+  return fmt::format("{} rank{} on {} host{}", place.ranks, place.ranks == 1 ? "" : "s",
+                     place.nodes, place.nodes == 1 ? "" : "s");
+}
+
 struct Ratios {
   std::vector<double> p50;
   std::vector<double> average;
@@ -53,8 +58,7 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
   if (op.sized) text += fmt::format(" {}", options.dtype_name);
   if (op.reduces) text += fmt::format(" {}", Name(options.reduce_op));
   text +=
-      fmt::format(", {} rank{} on {} host{}, {}\n", place.ranks, place.ranks == 1 ? "" : "s",
-                  place.nodes, place.nodes == 1 ? "" : "s",
+      fmt::format(", {}, {}\n", GroupText(place),
                   options.barrier ? "a barrier before each iteration" : "iterations back to back");
   text +=
       fmt::format("{:<15} | {:<12} | {:<18} | {:<13} | {:<18} | {:<10} | {:<10} | {:<10}",
@@ -135,8 +139,9 @@ std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const
         CountOf(op, adjusted, options.dtype, place.ranks) * *BytesOf(options.dtype, 1);
     const Facts facts = FactsOf(op, options, place, bytes);
     const std::string_view taken = Choose(facts, preferred, false).name;
-    text += fmt::format("# {} of {} bytes, {} a rank's block, {} ranks on {} hosts\n", op.name,
-                        adjusted, bytes, place.ranks, place.nodes);
+    text += fmt::format("# {} of {} bytes", op.name, adjusted);
+    if (op.split) text += fmt::format(" in blocks of {}", bytes);
+    text += fmt::format(", {}\n", GroupText(place));
     for (const Algorithm& row : AlgorithmsFor(op.kind)) {
       const std::string_view objection = row.why_not(facts);
       const std::string_view verdict = row.name == taken   ? "taken"
