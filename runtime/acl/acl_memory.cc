@@ -28,10 +28,10 @@ aclError AllocateDevice(const char* function, void** pointer, size_t size) {
 }
 
 struct Copy {
-  void* to;
-  const void* from;
-  size_t bytes;
-  bool pageable;  // one side is host memory that aclrtMallocHost did not return
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+  bool pageable = false;  // one side is host memory that aclrtMallocHost did not return
 };
 
 bool IsKind(aclrtMemcpyKind kind) {
