@@ -155,6 +155,7 @@ Status Communicator::Impl::MeetAndRun(const Algorithm& algorithm, const Call& ca
   Members members{rank,        size(),         world, memory,      *meeting,
                   world_ranks, ExecDeadline(), tag,   layers.get()};
   const auto who = [&](Status status) {
+    if (status.ok()) return status;  // the text is only made for errors
     return status.WithContext(fmt::format("{} \"{}\" (group {}, call {}, {})", Name(call.kind),
                                           request.node, name, meeting->sequence(), algorithm.name));
   };

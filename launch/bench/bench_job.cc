@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "collectives/algorithms/selection.h"
 #include "collectives/contract/meeting.h"
 #include "collectives/reduce/reduce.h"
 #include "launch/bench/pattern.h"
@@ -76,6 +77,7 @@ BenchPlace BenchJob::place() const {
 }
 
 Status BenchJob::CheckOptions() const {
+  NPUMESH_RETURN_IF_ERROR(Selection::Parse(world_.env().hccl_algo, "HCCL_ALGO").status());
   if (options_.root >= world_.size()) {
     return Error(Code::kInvalidArgument, "-r {}: expected a rank of 0 to {}", options_.root,
                  world_.size() - 1);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/selection.h"
 
 namespace npumesh {
 namespace {
@@ -15,9 +16,16 @@ Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& 
   facts.kind = op.kind;
   facts.size = place.ranks;
   facts.in_window = place.in_window;
+  facts.layered = place.nodes > 1;
   facts.bytes = bytes;
   facts.reduces = op.reduces && FindReduce(options.dtype, options.reduce_op) != nullptr;
   return facts;
+}
+
+// The row that HCCL_ALGO asks for; a text that does not parse has been refused before.
+std::string PreferredRow(const BenchOp& op, const BenchPlace& place, std::string_view hccl_algo) {
+  const Result<Selection> selection = Selection::Parse(hccl_algo, "HCCL_ALGO");
+  return selection.ok() ? std::string(selection->RowFor(op.kind, place.nodes > 1)) : "";
 }
 
 std::string GroupText(const BenchPlace& place) {
@@ -125,13 +133,14 @@ json ToJson(std::span<const BenchPoint> points) {
 }
 
 std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,
-                                const BenchPlace& place, std::string_view preferred,
+                                const BenchPlace& place, std::string_view hccl_algo,
                                 uint64_t bytes) {
-  return Choose(FactsOf(op, options, place, bytes), preferred, false).name;
+  return Choose(FactsOf(op, options, place, bytes), PreferredRow(op, place, hccl_algo), false).name;
 }
 
 std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
-                           std::string_view preferred) {
+                           std::string_view hccl_algo) {
+  const std::string preferred = PreferredRow(op, place, hccl_algo);
   std::string text;
   for (const uint64_t size : options.sizes) {
     const uint64_t adjusted = AdjustedBytes(op, size, place.ranks);

@@ -52,11 +52,11 @@ nlohmann::json ToJson(std::span<const BenchPoint> points);
 
 // The row of the collective's algorithm table that is taken. `bytes` as Call::bytes().
 std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,
-                                const BenchPlace& place, std::string_view preferred,
+                                const BenchPlace& place, std::string_view hccl_algo,
                                 uint64_t bytes);
 // Every row of the table and why it is taken or not.
 std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
-                           std::string_view preferred);
+                           std::string_view hccl_algo);
 
 }  // namespace npumesh
 
