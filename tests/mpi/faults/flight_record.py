@@ -45,7 +45,7 @@ class Job:
         with open(self.log, "w") as log:
             self.mpirun = subprocess.Popen(
                 MPIRUN + ["--enable-recovery", "-n", str(RANKS)] + exports + [program, *words],
-                stdout=log, stderr=subprocess.STDOUT)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def processes(self):
         return processes_of(self.program, self.tag)
