@@ -4,6 +4,7 @@
 #include <set>
 
 #include "collectives/communicator_impl.h"
+#include "collectives/contract/waiter.h"
 #include "collectives/extent.h"
 
 namespace npumesh {
@@ -15,10 +16,7 @@ constexpr int kFirstTag = 16;
 constexpr int kTagSets = 4000;
 
 int TagOf(const std::string& name, const std::vector<int>& world_ranks) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u; };
-  for (const char c : name) mix(static_cast<unsigned char>(c));
-  for (const int r : world_ranks) mix(static_cast<uint64_t>(r) + 0x101);
+  const uint64_t hash = GroupHash(name, world_ranks);
   return kFirstTag + kTagsOfGroup * static_cast<int>(hash % kTagSets);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "collectives/contract/waiter.h"
+
 namespace npumesh {
 namespace {
 
@@ -12,13 +14,8 @@ int64_t Nanoseconds(SteadyClock::time_point time) {
 // Equal on all members, who make groups of equal name and members in the same order. Not the number
 // under which they meet: that one they count separately.
 uint64_t GroupNumber(World& world, const std::string& name, const std::vector<int>& world_ranks) {
-  uint64_t number = 0x6c6f67626f6f6b00u;
-  const auto mix = [&number](uint64_t value) { number = (number ^ value) * 0x100000001b3u; };
-  for (const char c : name) mix(static_cast<unsigned char>(c));
-  mix(0x100);  // ends the name
-  for (int rank : world_ranks) mix(static_cast<uint64_t>(rank) + 1);
-  mix(world.NextOrdinal(number) + 1);
-  return number == 0 ? 1 : number;
+  constexpr uint64_t kLogbookPurpose = 0x6c6f67626f6f6b00u;
+  return NumberGroup(world, name, world_ranks, kLogbookPurpose);
 }
 
 }  // namespace

@@ -28,14 +28,31 @@ Status Waiter::Give(const std::vector<int>& missing, SteadyClock::time_point sin
   return Status();
 }
 
+namespace {
+
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x100000001b3u;
+}
+
+}  // namespace
+
+uint64_t GroupHash(const std::string& name, const std::vector<int>& world_ranks, uint64_t purpose) {
+  uint64_t hash = purpose;
+  for (const char c : name) hash = Mix(hash, static_cast<unsigned char>(c));
+  hash = Mix(hash, 0x100);  // ends the name
+  for (int r : world_ranks) hash = Mix(hash, static_cast<uint64_t>(r) + 1);
+  return hash;
+}
+
+uint64_t NumberGroup(World& world, const std::string& name, const std::vector<int>& world_ranks,
+                     uint64_t purpose) {
+  const uint64_t hash = GroupHash(name, world_ranks, purpose);
+  const uint64_t number = Mix(hash, world.NextOrdinal(hash) + 1);
+  return number == 0 ? 1 : number;
+}
+
 uint64_t MeetingKey(World& world, const std::string& name, const std::vector<int>& world_ranks) {
-  uint64_t key = 0xcbf29ce484222325u;
-  const auto mix = [&key](uint64_t value) { key = (key ^ value) * 0x100000001b3u; };
-  for (const char c : name) mix(static_cast<unsigned char>(c));
-  mix(0x100);  // ends the name
-  for (int r : world_ranks) mix(static_cast<uint64_t>(r) + 1);
-  mix(world.NextOrdinal(key) + 1);
-  return key == 0 ? 1 : key;
+  return NumberGroup(world, name, world_ranks, kMeetingPurpose);
 }
 
 }  // namespace npumesh

@@ -54,6 +54,18 @@ Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here) const {
   });
 }
 
+inline constexpr uint64_t kMeetingPurpose = 0xcbf29ce484222325u;
+
+// Equal on all members of a group; the same for groups of equal name and members. Numbers made for
+// different purposes have nothing to do with each other. Local.
+uint64_t GroupHash(const std::string& name, const std::vector<int>& world_ranks,
+                   uint64_t purpose = kMeetingPurpose);
+
+// The same, but counts groups of equal name and members: different for each, and equal on members
+// who make them in the same order. Never 0.
+uint64_t NumberGroup(World& world, const std::string& name, const std::vector<int>& world_ranks,
+                     uint64_t purpose);
+
 // The number under which the members of a group find each other; counts groups of equal name and
 // members. Never 0.
 uint64_t MeetingKey(World& world, const std::string& name, const std::vector<int>& world_ranks);
