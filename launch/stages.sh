@@ -52,6 +52,8 @@ prepare_environment() {
   # Ranks outnumber cores: a waiting rank gives its core away.
   export OMPI_MCA_mpi_yield_when_idle=${OMPI_MCA_mpi_yield_when_idle:-1}
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
+  # What ccache asks for before it caches files that use a precompiled header.
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 }
 
 # configure <preset> [cmake options...]
