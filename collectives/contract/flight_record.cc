@@ -27,8 +27,7 @@ using flight::State;
 
 template <size_t N>
 void CopyText(std::string_view text, char (&target)[N]) {
-  const size_t bytes = std::min(text.size(), N - 1);
-  std::memcpy(target, text.data(), bytes);
+  const size_t bytes = text.copy(target, N - 1);
   std::memset(target + bytes, 0, N - bytes);
 }
 

@@ -10,8 +10,7 @@ namespace {
 
 template <size_t N>
 void CopyText(std::string_view text, char (&target)[N]) {
-  const size_t bytes = std::min(text.size(), N - 1);
-  std::memcpy(target, text.data(), bytes);
+  const size_t bytes = text.copy(target, N - 1);
   std::memset(target + bytes, 0, N - bytes);
 }
 
@@ -37,7 +36,7 @@ uint64_t Mix(uint64_t hash, std::string_view bytes) {
     bytes.remove_prefix(8);
   }
   uint64_t rest = 0;
-  std::memcpy(&rest, bytes.data(), bytes.size());
+  bytes.copy(reinterpret_cast<char*>(&rest), sizeof(rest));
   return Mix(hash, rest);
 }
 

@@ -53,8 +53,9 @@ Measured Unpack(const std::string& text, size_t ours, size_t mpi) {
   measured.mpi.resize(mpi);
   const size_t ours_bytes = ours * sizeof(int64_t);
   const size_t mpi_bytes = mpi * sizeof(int64_t);
-  std::memcpy(measured.ours.data(), text.data(), ours_bytes);
-  std::memcpy(measured.mpi.data(), text.data() + ours_bytes, mpi_bytes);
+  // Without a baseline there are no times of MPI's, and no array to copy them to.
+  if (ours_bytes != 0) std::memcpy(measured.ours.data(), text.data(), ours_bytes);
+  if (mpi_bytes != 0) std::memcpy(measured.mpi.data(), text.data() + ours_bytes, mpi_bytes);
   measured.wrong = text.substr(ours_bytes + mpi_bytes);
   return measured;
 }

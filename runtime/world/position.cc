@@ -1,6 +1,5 @@
 #include "runtime/world/position.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace npumesh {
@@ -12,7 +11,7 @@ constexpr auto kClaimed = ~uint32_t{0};
 template <size_t N>
 void StoreText(std::string_view text, std::array<std::atomic<uint64_t>, N>& words) {
   char bytes[N * 8] = {};
-  std::memcpy(bytes, text.data(), std::min(text.size(), sizeof(bytes)));
+  text.copy(bytes, sizeof(bytes));
   for (size_t i = 0; i < N; ++i) {
     uint64_t word;
     std::memcpy(&word, bytes + i * 8, 8);

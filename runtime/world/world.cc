@@ -168,7 +168,7 @@ void World::PublishFailure(const Status& status) {
   const std::string_view text = status.message().substr(0, Board::kTextBytes);
   mine->code = static_cast<uint32_t>(status.code());
   mine->text_bytes = static_cast<uint32_t>(text.size());
-  std::memcpy(mine->text, text.data(), text.size());
+  text.copy(mine->text, text.size());
   mine->state.store(kFailed, std::memory_order_release);
 }
 

@@ -32,7 +32,8 @@ class MadeUpHouse : public testing::Test {
           "  DEPENDS npumesh_base  # npumesh_world is not needed here\n"
           "  LIBRARIES hwy::hwy)\n");
     Write("collectives/communicator.cc", "#include \"runtime/base/status.h\"\n");
-    Write("graph/io/CMakeLists.txt", "npumesh_library(npumesh_io DEPENDS npumesh_proto)\n");
+    Write("graph/io/CMakeLists.txt",
+          "npumesh_library(npumesh_io DEPENDS npumesh_proto PRECOMPILE <proto/ge_ir.pb.h>)\n");
     Write("graph/io/air.cc", "#include \"proto/ge_ir.pb.h\"\n");
     Write("launch/npumesh.cc", "#include \"graph/io/air.h\"\n#include \"runtime/base/log.h\"\n");
   }

@@ -179,7 +179,7 @@ class Array {
   Array(const Bytes& content, uint64_t offset) : size_(content.size()) {
     memory_ = hwy::AllocateAligned<uint8_t>(size_ + offset + kGuard);
     data_ = memory_.get() + offset;
-    std::memcpy(data_, content.data(), size_);
+    std::copy(content.begin(), content.end(), data_);
     std::memset(data_ + size_, 0xa5, kGuard);
   }
   uint8_t* data() const { return data_; }
