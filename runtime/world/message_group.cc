@@ -13,6 +13,11 @@ std::span<std::byte> Bytes(void* data, uint64_t size) {
   return {static_cast<std::byte*>(data), size};
 }
 
+// `std::memcpy` may not be given null, which is what an empty buffer has.
+void Copy(void* to, const void* from, uint64_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
 // Member 0 gathers, computes and hands out: the plainest way there is.
 class MessageGroup final : public PlainGroup {
  public:
@@ -27,7 +32,7 @@ class MessageGroup final : public PlainGroup {
     const uint64_t bytes = *BytesOf(dtype, count);
     std::vector<std::byte> sum;
     NPUMESH_RETURN_IF_ERROR(ReduceToFirst(send, bytes, count, combine, &sum, deadline));
-    if (rank_ == 0) std::memcpy(recv, sum.data(), bytes);
+    if (rank_ == 0) Copy(recv, sum.data(), bytes);
     return Broadcast(recv, bytes, 0, deadline);
   }
 
@@ -42,14 +47,14 @@ class MessageGroup final : public PlainGroup {
     for (size_t r = 1; r < ranks_.size(); ++r) {
       NPUMESH_RETURN_IF_ERROR(Send(r, Bytes(sum.data() + r * block, block), deadline));
     }
-    std::memcpy(recv, sum.data(), block);
+    Copy(recv, sum.data(), block);
     return Status();
   }
 
   Status AllGather(const void* send, void* recv, uint64_t bytes, Deadline deadline) override {
     auto* all = static_cast<std::byte*>(recv);
     const size_t me = static_cast<size_t>(rank_);
-    if (all + me * bytes != send) std::memcpy(all + me * bytes, send, bytes);
+    if (all + me * bytes != send) Copy(all + me * bytes, send, bytes);
     // Round k: to the k-th on the right, from the k-th on the left.
     for (size_t k = 1; k < ranks_.size(); ++k) {
       const size_t to = (me + k) % ranks_.size();
