@@ -24,7 +24,7 @@ int TagOf(const std::string& name, const std::vector<int>& world_ranks) {
 struct NearBlocks {
   std::vector<uint64_t> send_bytes, send_at, recv_bytes;
 
-  NearBlocks(const Buffers& all, const std::vector<int>& neighbours) {
+  NearBlocks(const Call& all, const std::vector<int>& neighbours) {
     if (all.send_bytes.empty()) return;
     for (const int peer : neighbours) {
       const auto r = static_cast<size_t>(peer);
@@ -93,83 +93,90 @@ Communicator::Totals Communicator::totals() const {
   return impl_->totals;
 }
 
-Deadline Communicator::Impl::ExecDeadline() const {
-  const std::chrono::seconds limit = world.env().exec_timeout;
-  return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
-}
-
 Status Communicator::Impl::Run(const Call& call, std::string_view node,
                                const std::string& complaint) {
   NPUMESH_RETURN_IF_ERROR(broken);
-  const auto start = SteadyClock::now();
+  const PreparedCall& prepared = Prepare(call, node, complaint);
   logbook->Enter({call.kind, call.dtype, call.op, call.root, call.count, node, meeting->sequence()},
-                 start);
-  broken = Perform(call, node, complaint);
-  const auto end = SteadyClock::now();
-  logbook->Leave(broken, end);
-  totals.seconds += std::chrono::duration<double>(end - start).count();
+                 prepared.announcement.serial);
+  broken = Perform(prepared);
+  logbook->Leave(broken);
   totals.calls += 1;
-  if (broken.ok()) totals.bytes += ExtentOf(call, rank, size()).send;
+  if (broken.ok()) totals.bytes += prepared.sent_bytes;
   return broken;
 }
 
-Status Communicator::Impl::Perform(const Call& call, std::string_view node,
-                                   const std::string& complaint) {
+const PreparedCall& Communicator::Impl::Prepare(const Call& call, std::string_view node,
+                                                const std::string& complaint) {
+  // A trace tells every call.
+  const PreparedCall* known = world.env().trace ? nullptr : calls.Find(call, node);
+  if (known != nullptr) return *known;
+  PreparedCall& place = calls.PlaceFor(call);
+  place = PreparedCall{call, std::string(node)};
+  place.algorithm = &AlgorithmFor(call);
   Request request;
   request.kind = call.kind;
   request.dtype = static_cast<int32_t>(call.dtype);
   request.op = static_cast<uint32_t>(call.op);
   request.root = call.root;
   request.count = call.count;
+  request.set_algorithm(place.algorithm->name);
   request.set_node(node);
-  const Facts facts{call.kind,          size(),           meeting->in_window(), call.bytes(),
-                    Reduces(call.kind), layers != nullptr};
-  const Algorithm& algorithm =
-      Choose(facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
-  const bool eager = algorithm.travel == Travel::kEager;
-  Buffers buffers;
-  std::span<const std::byte> data;
   const Status refusal = complaint.empty() ? Refuse(call, rank, size(), memory)
                                            : Error(Code::kInvalidArgument, "{}", complaint);
-  if (!refusal.ok()) {
-    request.set_refusal(refusal.message());
-  } else if (eager) {
-    data = EagerData(call, rank, size());
-  } else {
+  if (refusal.ok()) {
     const Extent extent = ExtentOf(call, rank, size());
-    if (extent.send != 0) buffers.send_offset = memory.OffsetOf(call.send);
-    if (extent.recv != 0) buffers.recv_offset = memory.OffsetOf(call.recv);
-    buffers.send_bytes = call.send_bytes;
-    buffers.send_at = call.send_at;
-    buffers.recv_bytes = call.recv_bytes;
+    place.sent_bytes = extent.send;
+    if (extent.send != 0) place.send_offset = memory.OffsetOf(call.send);
+    if (extent.recv != 0) place.recv_offset = memory.OffsetOf(call.recv);
+    if (place.algorithm->travel == Travel::kEager) place.eager = EagerData(call, rank, size());
+  } else {
+    request.set_refusal(refusal.message());
   }
-  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(request, buffers, data));
-  logbook->Arrived();
-  return MeetAndRun(algorithm, call, request, buffers);
+  place.announcement = Announcement(request, ++prepared);
+  return place;
 }
 
-Status Communicator::Impl::MeetAndRun(const Algorithm& algorithm, const Call& call,
-                                      const Request& request, const Buffers& buffers) {
-  Members members{rank,        size(),         world, memory,      *meeting,
-                  world_ranks, ExecDeadline(), tag,   layers.get()};
-  const auto who = [&](Status status) {
-    if (status.ok()) return status;  // the text is only made for errors
+const Algorithm& Communicator::Impl::AlgorithmFor(const Call& call) const {
+  const Facts facts{call.kind,
+                    size(),
+                    meeting->in_window(),
+                    call.bytes(),
+                    Reduces(call.kind),
+                    layers != nullptr,
+                    meeting->in_window() && world.crowded()};
+  return Choose(facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
+}
+
+Status Communicator::Impl::Perform(const PreparedCall& prepared) {
+  const Call& call = prepared.call;
+  const Algorithm& algorithm = *prepared.algorithm;
+  NPUMESH_RETURN_IF_ERROR(meeting->Arrive(
+      prepared.announcement,
+      {prepared.send_offset, prepared.recv_offset, call.send_bytes, call.send_at, call.recv_bytes},
+      prepared.eager));
+  logbook->Arrived();
+  if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(MeetInNode(prepared));
+  Members members{rank, size(), world, memory, *meeting, world_ranks, tag, layers.get()};
+  const Status status = algorithm.run(call, members);
+  if (!status.ok()) {
     return status.WithContext(fmt::format("{} \"{}\" (group {}, call {}, {})", Name(call.kind),
-                                          request.node, name, meeting->sequence(), algorithm.name));
-  };
-  if (algorithm.meets_in_nodes) {
-    const NearBlocks near(buffers, layers->neighbours());
-    NPUMESH_RETURN_IF_ERROR(layers->meeting->Arrive(
-        request,
-        {buffers.send_offset, buffers.recv_offset, near.send_bytes, near.send_at, near.recv_bytes},
-        {}));
+                                          prepared.node, name, meeting->sequence(),
+                                          algorithm.name));
   }
-  NPUMESH_RETURN_IF_ERROR(who(algorithm.run(call, members)));
   logbook->Departing();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(layers->meeting->Depart());
   if (algorithm.travel == Travel::kInBuffers) return meeting->Depart();
   meeting->Pass();
   return Status();
+}
+
+Status Communicator::Impl::MeetInNode(const PreparedCall& prepared) {
+  const NearBlocks near(prepared.call, layers->neighbours());
+  return layers->meeting->Arrive(
+      prepared.announcement,
+      {prepared.send_offset, prepared.recv_offset, near.send_bytes, near.send_at, near.recv_bytes},
+      {});
 }
 
 }  // namespace npumesh

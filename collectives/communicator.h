@@ -124,10 +124,9 @@ class Communicator {
   // most one send and one receive for each peer; to itself a rank sends what it receives.
   Status BatchSendRecv(std::span<const SendRecvItem> items, std::string_view node = {});
 
-  // Time this rank spent inside collectives of this communicator, and how many there were.
+  // What this rank has asked of this communicator so far.
   struct Totals {
     uint64_t calls = 0;
-    double seconds = 0;
     uint64_t bytes = 0;  // bytes sent by this rank's buffers
   };
   Totals totals() const;

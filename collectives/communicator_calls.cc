@@ -122,10 +122,7 @@ Status Communicator::Scatter(const void* send, void* recv, uint64_t recv_count, 
 
 Status Communicator::AllToAll(const void* send, void* recv, uint64_t count, DataType dtype,
                               std::string_view node) {
-  const Blocks blocks(std::vector<uint64_t>(static_cast<size_t>(size()), count), dtype);
-  Call call = MakeCall(CollectiveKind::kAllToAll, send, recv, count, dtype);
-  SetBlocks(blocks, blocks, &call);
-  return impl_->Run(call, node);
+  return impl_->Run(MakeCall(CollectiveKind::kAllToAll, send, recv, count, dtype), node);
 }
 
 Status Communicator::AllToAllV(const void* send, std::span<const uint64_t> send_counts,

@@ -14,6 +14,7 @@
 #include "collectives/algorithms/selection.h"
 #include "collectives/communicator.h"
 #include "collectives/contract/logbook.h"
+#include "collectives/prepared_call.h"
 
 namespace npumesh {
 
@@ -32,9 +33,10 @@ struct Communicator::Impl {
   std::map<std::pair<int, bool>, uint64_t> messages;  // so far, by peer and direction
   Status broken;  // the first error; everything after it fails with it
   Totals totals;
+  CallCache calls;
+  uint64_t prepared = 0;  // calls so far; numbers them
 
   int size() const { return static_cast<int>(world_ranks.size()); }
-  Deadline ExecDeadline() const;
 
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
   Status Run(const Call& call, std::string_view node, const std::string& complaint = {});
@@ -42,9 +44,11 @@ struct Communicator::Impl {
   Status RunMessages(std::span<const SendRecvItem> items, std::string_view node);
 
  private:
-  Status Perform(const Call& call, std::string_view node, const std::string& complaint);
-  Status MeetAndRun(const Algorithm& algorithm, const Call& call, const Request& request,
-                    const Buffers& buffers);
+  const PreparedCall& Prepare(const Call& call, std::string_view node,
+                              const std::string& complaint);
+  const Algorithm& AlgorithmFor(const Call& call) const;
+  Status Perform(const PreparedCall& prepared);
+  Status MeetInNode(const PreparedCall& prepared);
   Status PerformMessages(std::span<const SendRecvItem> items, std::string_view node);
   Status CheckItems(std::span<const SendRecvItem> items) const;
   Half HalfOf(const SendRecvItem& item);

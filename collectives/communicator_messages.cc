@@ -47,9 +47,7 @@ Status Communicator::BatchSendRecv(std::span<const SendRecvItem> items, std::str
 
 Status Communicator::Impl::RunMessages(std::span<const SendRecvItem> items, std::string_view node) {
   NPUMESH_RETURN_IF_ERROR(broken);
-  const auto start = SteadyClock::now();
   broken = PerformMessages(items, node);
-  totals.seconds += std::chrono::duration<double>(SteadyClock::now() - start).count();
   totals.calls += 1;
   for (const SendRecvItem& item : items) {
     if (broken.ok() && item.sends) totals.bytes += *BytesOf(item.dtype, item.count);
@@ -73,7 +71,7 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
       NPUMESH_RETURN_IF_ERROR(where(Keep(item, *Find(items, rank, false), memory)));
     }
   }
-  const Post post{world, memory, name, tag, ExecDeadline()};
+  const Post post{world, memory, name, tag, ExecDeadline(world)};
   std::vector<Status> statuses(halves.size());
   {
     std::vector<std::jthread> others;

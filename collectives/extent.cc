@@ -57,6 +57,7 @@ Extent ExtentOf(const Call& call, int rank, int size) {
     case CollectiveKind::kScatter:
       return {is_root ? all : 0, bytes};
     case CollectiveKind::kAllToAll:
+      return {all, all};
     case CollectiveKind::kAllToAllV:
     case CollectiveKind::kAllToAllVC:
     case CollectiveKind::kAllGatherV:

@@ -80,6 +80,17 @@ uint64_t EagerBytes(CollectiveKind kind, uint64_t bytes, int size) {
   return block_for_each ? bytes * static_cast<uint64_t>(size) : bytes;
 }
 
+// An eager row copies what the others read, and in an AllReduce everybody reduces everything; a row
+// in buffers meets twice. A meeting of ranks that have a core each takes as long as copying about
+// 1 KiB. One of ranks that share cores takes a switch from each to the next: far more.
+uint64_t EagerLimit(const Facts& facts) {
+  constexpr uint64_t kCheapMeeting = 1024;
+  if (!facts.crowded) return Reduces(facts.kind) ? kCheapMeeting / 2 : kCheapMeeting;
+  const bool all_reduce_all = facts.kind == CollectiveKind::kAllReduce;
+  const uint64_t ranks = all_reduce_all ? static_cast<uint64_t>(facts.size) : 1;
+  return Meeting::kEagerBytes / ranks;
+}
+
 }  // namespace
 
 std::string_view UnlessEager(const Facts& facts) {
@@ -87,9 +98,11 @@ std::string_view UnlessEager(const Facts& facts) {
   if (facts.kind == CollectiveKind::kAllToAllV || facts.kind == CollectiveKind::kAllToAllVC) {
     return "blocks of different sizes";
   }
-  const bool fits = facts.bytes <= Meeting::kEagerBytes &&
-                    EagerBytes(facts.kind, facts.bytes, facts.size) <= Meeting::kEagerBytes;
-  return fits ? "" : "more than 8 KiB";
+  const uint64_t limit = EagerLimit(facts);
+  // The first test keeps the second from overflowing.
+  const bool fits =
+      facts.bytes <= limit && EagerBytes(facts.kind, facts.bytes, facts.size) <= limit;
+  return fits ? "" : "too much to copy instead of meeting twice";
 }
 
 std::span<const std::byte> EagerData(const Call& call, int rank, int size) {

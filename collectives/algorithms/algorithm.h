@@ -18,6 +18,7 @@
 #include "collectives/algorithms/layers.h"
 #include "collectives/contract/meeting.h"
 #include "collectives/contract/request.h"
+#include "collectives/contract/waiter.h"
 #include "collectives/reduce/reduce.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
@@ -33,11 +34,36 @@ struct Call {
   uint64_t count = 0;  // elements, as in Communicator
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  // AllToAll family and the V variants: bytes and byte displacements by group rank. What is sent to
-  // oneself is received from oneself. Empty for the others.
+  // The V variants: bytes and byte displacements by group rank. What is sent to oneself is received
+  // from oneself. Empty for the others.
   std::span<const uint64_t> send_bytes, send_at, recv_bytes, recv_at;
 
   uint64_t bytes() const { return BytesOf(dtype, count).value_or(0); }
+
+  // Block r of a buffer that has one for each group rank: as listed, else packed blocks of bytes().
+  uint64_t send_block_bytes(int r) const { return Entry(send_bytes, r, bytes()); }
+  uint64_t send_block_at(int r) const { return Entry(send_at, r, bytes() * Unsigned(r)); }
+  uint64_t recv_block_bytes(int r) const { return Entry(recv_bytes, r, bytes()); }
+  uint64_t recv_block_at(int r) const { return Entry(recv_at, r, bytes() * Unsigned(r)); }
+
+ private:
+  static uint64_t Unsigned(int r) { return static_cast<uint64_t>(r); }
+  static uint64_t Entry(std::span<const uint64_t> list, int r, uint64_t otherwise) {
+    return list.empty() ? otherwise : list[static_cast<size_t>(r)];
+  }
+};
+
+// A value for each member of a group that shares memory, without an allocation.
+template <typename T>
+class PerMember {
+ public:
+  void push_back(T value) { values_[size_++] = value; }
+  T* data() { return values_; }
+  int size() const { return size_; }
+
+ private:
+  T values_[Meeting::kMaxSlotRanks];  // not initialised
+  int size_ = 0;
 };
 
 // What is equal on all ranks.
@@ -48,6 +74,7 @@ struct Facts {
   uint64_t bytes = 0;      // Call::bytes()
   bool reduces = false;    // FindReduce knows dtype and op, or nothing is reduced
   bool layered = false;    // the members are on several nodes and share memory in each
+  bool crowded = false;    // World::crowded()
 };
 
 // How the data of an algorithm travel. Eager data are copied into the meeting's slots, so the call
@@ -63,10 +90,11 @@ struct Members {
   DeviceMemory& memory;
   Meeting& meeting;
   const std::vector<int>& world_ranks;
-  Deadline deadline;
   int tag = 0;               // of this group's messages
   Layers* layers = nullptr;  // null unless Facts::layered
 
+  // For a wait that begins now: HCCL_EXEC_TIMEOUT.
+  Deadline deadline() const { return ExecDeadline(world); }
   int world_rank(int peer) const { return world_ranks[static_cast<size_t>(peer)]; }
 
   // In the window: buffers of a member as this process sees them. With layers, of a member of this
@@ -77,7 +105,7 @@ struct Members {
   std::byte* recv_of(int peer) const {
     return memory.PeerAddress(world_rank(peer), window().recv_offset(seat(peer)));
   }
-  // The block that a member has for this rank.
+  // The block that a member has for this rank, in a call with block lists.
   const std::byte* block_of(int peer) const {
     return send_of(peer) + window().block_at(seat(peer));
   }

@@ -1,8 +1,7 @@
 // AllGather and AllGatherV.
 //
 //   small         every rank copies its block into its slot, and all slots into its output. Reads
-//   n*N,
-//                 writes (n+1)*N a rank; one synchronisation.
+//                 n*N, writes (n+1)*N a rank; one synchronisation.
 //   direct        in the window every rank copies every block from its owner, starting with its
 //                 right neighbour's so that the ranks do not all read the same one. Reads and
 //                 writes all blocks a rank.
@@ -17,19 +16,10 @@
 namespace npumesh {
 namespace {
 
-uint64_t BytesOf(const Call& call, int owner) {
-  return call.recv_bytes.empty() ? call.bytes() : call.recv_bytes[static_cast<size_t>(owner)];
-}
-
-uint64_t PlaceOf(const Call& call, int owner) {
-  return call.recv_at.empty() ? static_cast<uint64_t>(owner) * call.bytes()
-                              : call.recv_at[static_cast<size_t>(owner)];
-}
-
 void Fetch(const Call& call, const Members& members, int owner) {
-  std::byte* block = call.recv + PlaceOf(call, owner);
+  std::byte* block = call.recv + call.recv_block_at(owner);
   const std::byte* source = members.send_of(owner);
-  const uint64_t bytes = BytesOf(call, owner);
+  const uint64_t bytes = call.recv_block_bytes(owner);
   if (source != block && bytes != 0) std::memmove(block, source, bytes);
 }
 
@@ -49,8 +39,8 @@ Status Direct(const Call& call, Members& members) {
 Status Hierarchical(const Call& call, Members& members) {
   for (const int peer : members.layers->neighbours()) Fetch(call, members, peer);
   return RelayBlocks(
-      call.send, members, [&](int r) { return BytesOf(call, r); },
-      [&](int r) { return PlaceOf(call, r); }, call.recv);
+      call.send, members, [&](int r) { return call.recv_block_bytes(r); },
+      [&](int r) { return call.recv_block_at(r); }, call.recv);
 }
 
 constexpr std::array<Algorithm, 8> kTable = {{

@@ -16,7 +16,7 @@ namespace npumesh {
 namespace {
 
 Status Small(const Call& call, Members& members) {
-  std::vector<const void*> inputs;
+  PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r));
   void* output = call.recv;
   FindReduce(call.dtype, call.op)(inputs.data(), members.size, &output, 1, call.count, false);
@@ -26,8 +26,8 @@ Status Small(const Call& call, Members& members) {
 Status Direct(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Slice slice = SliceOf(call.count, width, members.rank, members.size);
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
+  PerMember<const void*> inputs;
+  PerMember<void*> outputs;
   for (int r = 0; r < members.size; ++r) {
     inputs.push_back(members.send_of(r) + slice.begin * width);
     outputs.push_back(members.recv_of(r) + slice.begin * width);

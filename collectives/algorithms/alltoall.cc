@@ -1,8 +1,7 @@
 // AllToAll, AllToAllV and AllToAllVC.
 //
 //   small         AllToAll only: every rank copies its blocks into its slot and fetches its own
-//   from
-//                 all slots; one synchronisation.
+//                 from all slots; one synchronisation.
 //   direct        in the window every rank fetches its block from each member, whose meeting line
 //                 says where it lies. Reads and writes what it receives.
 //   hierarchical  the same in the node; blocks between nodes go straight from rank to rank.
@@ -15,9 +14,13 @@ namespace npumesh {
 namespace {
 
 void Fetch(const Call& call, const Members& members, int peer) {
-  const uint64_t bytes = call.recv_bytes[static_cast<size_t>(peer)];
+  const uint64_t bytes = call.recv_block_bytes(peer);
   if (bytes == 0) return;
-  std::memcpy(call.recv + call.recv_at[static_cast<size_t>(peer)], members.block_of(peer), bytes);
+  // Of equal blocks everybody knows where they lie; of others the meeting does.
+  const std::byte* block = call.send_at.empty()
+                               ? members.send_of(peer) + call.send_block_at(members.rank)
+                               : members.block_of(peer);
+  std::memcpy(call.recv + call.recv_block_at(peer), block, bytes);
 }
 
 Status Small(const Call& call, Members& members) {
@@ -38,10 +41,9 @@ Status Direct(const Call& call, Members& members) {
 Status Hierarchical(const Call& call, Members& members) {
   Mail mail(members);
   for (int r = 0; r < members.size; ++r) {
-    const auto i = static_cast<size_t>(r);
     if (members.layers->is_near(r)) continue;
-    mail.Send(r, call.send + call.send_at[i], call.send_bytes[i]);
-    mail.Receive(r, call.recv + call.recv_at[i], call.recv_bytes[i]);
+    mail.Send(r, call.send + call.send_block_at(r), call.send_block_bytes(r));
+    mail.Receive(r, call.recv + call.recv_block_at(r), call.recv_block_bytes(r));
   }
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
   for (const int peer : members.layers->neighbours()) Fetch(call, members, peer);

@@ -78,7 +78,7 @@ Status Mail::Deliver() {
           sends ? members_.world_ranks[right] : -1,
           sends ? out_[right][i] : std::span<const std::byte>(),
           receives ? members_.world_ranks[left] : -1,
-          receives ? in_[left][i] : std::span<std::byte>(), members_.tag, members_.deadline));
+          receives ? in_[left][i] : std::span<std::byte>(), members_.tag, members_.deadline()));
     }
   }
   return Status();

@@ -10,12 +10,12 @@ namespace npumesh {
 Status MpiAllReduce(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
   return group->AllReduce(call.send, call.recv, call.count, call.dtype, call.op,
-                          FindCombine(call.dtype, call.op), members.deadline);
+                          FindCombine(call.dtype, call.op), members.deadline());
 }
 
 Status MpiAllGather(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
-  return group->AllGather(call.send, call.recv, call.bytes(), members.deadline);
+  return group->AllGather(call.send, call.recv, call.bytes(), members.deadline());
 }
 
 Status MpiReduceScatter(const Call& call, Members& members) {
@@ -23,26 +23,33 @@ Status MpiReduceScatter(const Call& call, Members& members) {
   const std::byte* own = call.send + static_cast<uint64_t>(members.rank) * call.bytes();
   if (own != call.recv) {
     return group->ReduceScatter(call.send, call.recv, call.count, call.dtype, call.op,
-                                FindCombine(call.dtype, call.op), members.deadline);
+                                FindCombine(call.dtype, call.op), members.deadline());
   }
   // In place by the custom of this API, which MPI does not share: the result goes through a buffer.
   std::vector<std::byte> result(call.bytes());
   NPUMESH_RETURN_IF_ERROR(group->ReduceScatter(call.send, result.data(), call.count, call.dtype,
                                                call.op, FindCombine(call.dtype, call.op),
-                                               members.deadline));
+                                               members.deadline()));
   std::copy(result.begin(), result.end(), call.recv);
   return Status();
 }
 
 Status MpiBroadcast(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
-  return group->Broadcast(call.recv, call.bytes(), call.root, members.deadline);
+  return group->Broadcast(call.recv, call.bytes(), call.root, members.deadline());
 }
 
 Status MpiAllToAll(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
-  return group->AllToAllV(call.send, call.send_bytes, call.send_at, call.recv, call.recv_bytes,
-                          call.recv_at, members.deadline);
+  std::vector<uint64_t> send_bytes, send_at, recv_bytes, recv_at;
+  for (int r = 0; r < members.size; ++r) {
+    send_bytes.push_back(call.send_block_bytes(r));
+    send_at.push_back(call.send_block_at(r));
+    recv_bytes.push_back(call.recv_block_bytes(r));
+    recv_at.push_back(call.recv_block_at(r));
+  }
+  return group->AllToAllV(call.send, send_bytes, send_at, call.recv, recv_bytes, recv_at,
+                          members.deadline());
 }
 
 // Through a buffer on every rank: MPI libraries choose an algorithm by whether a call is in place,
@@ -68,7 +75,7 @@ Status MpiScatter(const Call& call, Members& members) {
     recv_bytes[root] = call.bytes();
     std::byte unused{};
     return group->AllToAllV(&unused, nothing, nothing, call.recv, recv_bytes, nothing,
-                            members.deadline);
+                            members.deadline());
   }
   std::vector<uint64_t> send_bytes(n, call.bytes());
   send_bytes[root] = 0;
@@ -79,7 +86,7 @@ Status MpiScatter(const Call& call, Members& members) {
   }
   std::byte unused{};
   return group->AllToAllV(call.send, send_bytes, send_at, &unused, nothing, nothing,
-                          members.deadline);
+                          members.deadline());
 }
 
 // MPI moves the operands; they are combined here, in rank order.
@@ -95,7 +102,8 @@ Status MpiReduceScatterV(const Call& call, Members& members) {
     inputs[r] = operands.data() + at[r];
   }
   NPUMESH_RETURN_IF_ERROR(group->AllToAllV(call.send, call.send_bytes, call.send_at,
-                                           operands.data(), call.recv_bytes, at, members.deadline));
+                                           operands.data(), call.recv_bytes, at,
+                                           members.deadline()));
   void* output = call.recv;
   FindReduce(call.dtype, call.op)(inputs.data(), members.size, &output, 1,
                                   bytes / *BytesOf(call.dtype, 1), false);
@@ -104,7 +112,7 @@ Status MpiReduceScatterV(const Call& call, Members& members) {
 
 Status MpiBarrier(const Call&, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());
-  return group->Barrier(members.deadline);
+  return group->Barrier(members.deadline());
 }
 
 }  // namespace npumesh

@@ -14,7 +14,7 @@ namespace {
 Status Direct(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Slice slice = SliceOf(call.count, width, members.rank, members.size);
-  std::vector<const void*> inputs;
+  PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) {
     inputs.push_back(members.send_of(r) + slice.begin * width);
   }

@@ -1,8 +1,7 @@
 // ReduceScatter and ReduceScatterV.
 //
 //   small         every rank copies its input into its slot and reduces its block of all slots.
-//   Reads
-//                 n*N, writes (n+1)*N a rank; one synchronisation.
+//                 Reads n*N, writes (n+1)*N a rank; one synchronisation.
 //   direct        in the window rank r reduces block r of all inputs in rank order. Reads n*N,
 //                 writes N a rank.
 //   hierarchical  the same; blocks of ranks on other nodes come as messages.
@@ -20,38 +19,32 @@ uint64_t CountOf(const Call& call, int owner) {
              : call.send_bytes[static_cast<size_t>(owner)] / *BytesOf(call.dtype, 1);
 }
 
-// The block of this rank's input that belongs to `owner`.
-const std::byte* BlockFor(const Call& call, int owner) {
-  return call.send + (call.send_at.empty() ? static_cast<uint64_t>(owner) * call.bytes()
-                                           : call.send_at[static_cast<size_t>(owner)]);
-}
-
 // This rank's block in the input of `peer`, whose displacements are its own.
 const std::byte* BlockIn(const Call& call, const Members& members, int peer) {
   if (!call.send_at.empty()) return members.block_of(peer);
-  return members.send_of(peer) + static_cast<uint64_t>(members.rank) * call.bytes();
+  return members.send_of(peer) + call.send_block_at(members.rank);
 }
 
-void Reduce(const Call& call, const std::vector<const void*>& inputs, std::byte* recv,
-            uint64_t count, bool stream) {
+void Reduce(const Call& call, const void* const* inputs, int size, std::byte* recv, uint64_t count,
+            bool stream) {
   void* output = recv;
-  FindReduce(call.dtype, call.op)(inputs.data(), static_cast<int>(inputs.size()), &output, 1, count,
-                                  stream);
+  FindReduce(call.dtype, call.op)(inputs, size, &output, 1, count, stream);
 }
 
 Status Small(const Call& call, Members& members) {
   const uint64_t at = static_cast<uint64_t>(members.rank) * call.bytes();
-  std::vector<const void*> inputs;
+  PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r) + at);
-  Reduce(call, inputs, call.recv, call.count, false);
+  Reduce(call, inputs.data(), inputs.size(), call.recv, call.count, false);
   return Status();
 }
 
 Status Direct(const Call& call, Members& members) {
-  std::vector<const void*> inputs;
+  PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(BlockIn(call, members, r));
   const uint64_t count = CountOf(call, members.rank);
-  Reduce(call, inputs, call.recv, count, count * *BytesOf(call.dtype, 1) > kStreamBytes);
+  Reduce(call, inputs.data(), inputs.size(), call.recv, count,
+         count * *BytesOf(call.dtype, 1) > kStreamBytes);
   return Status();
 }
 
@@ -59,13 +52,15 @@ Status Hierarchical(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Shares shares{
       [&](int owner) { return CountOf(call, owner); },
-      [&](int owner) { return BlockFor(call, owner); },
+      [&](int owner) { return call.send + call.send_block_at(owner); },
       [&](int peer) { return BlockIn(call, members, peer); },
   };
   return GatherOperands(call, members, shares,
                         [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
-                          if (count != 0)
-                            Reduce(call, inputs, call.recv + at * width, count, false);
+                          if (count != 0) {
+                            Reduce(call, inputs.data(), members.size, call.recv + at * width, count,
+                                   false);
+                          }
                           return Status();
                         });
 }

@@ -23,7 +23,7 @@ Result<std::vector<std::vector<std::byte>>> Swap(
     blocks[from].resize(expected[from]);
     NPUMESH_RETURN_IF_ERROR(members.world.transport().Exchange(
         members.world_ranks[to], mine[to], members.world_ranks[from], blocks[from], members.tag,
-        members.deadline));
+        members.deadline()));
   }
   return blocks;
 }
@@ -107,13 +107,17 @@ Status ReferenceReduceScatterV(const Call& call, Members& members) {
 }
 
 Status ReferenceAllToAll(const Call& call, Members& members) {
-  const auto n = static_cast<size_t>(members.size);
   std::vector<std::span<const std::byte>> mine;
-  for (size_t r = 0; r < n; ++r) mine.emplace_back(call.send + call.send_at[r], call.send_bytes[r]);
-  const std::vector<uint64_t> expected(call.recv_bytes.begin(), call.recv_bytes.end());
+  std::vector<uint64_t> expected;
+  for (int r = 0; r < members.size; ++r) {
+    mine.emplace_back(call.send + call.send_block_at(r), call.send_block_bytes(r));
+    expected.push_back(call.recv_block_bytes(r));
+  }
   NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
-  for (size_t r = 0; r < n; ++r) {
-    std::copy(blocks[r].begin(), blocks[r].end(), call.recv + call.recv_at[r]);
+  std::byte* out = call.recv;
+  for (int r = 0; r < members.size; ++r) {
+    const auto& block = blocks[static_cast<size_t>(r)];
+    std::copy(block.begin(), block.end(), out + call.recv_block_at(r));
   }
   return Status();
 }

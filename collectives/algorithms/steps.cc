@@ -83,7 +83,7 @@ int Circle::WorldRank(int position) const {
 Status Circle::Step(int to, std::span<const std::byte> out, int from,
                     std::span<std::byte> in) const {
   return members_.world.transport().Exchange(WorldRank(to), out, WorldRank(from), in, members_.tag,
-                                             members_.deadline);
+                                             members_.deadline());
 }
 
 Status RingAllReduce(const Call& call, Members& members) {

@@ -1,5 +1,7 @@
 #include "collectives/contract/logbook.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "collectives/contract/waiter.h"
@@ -7,8 +9,15 @@
 namespace npumesh {
 namespace {
 
-int64_t Nanoseconds(SteadyClock::time_point time) {
-  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+int64_t Now() {
+  return std::chrono::nanoseconds(SteadyClock::now().time_since_epoch()).count();
+}
+
+// The same clock to a few milliseconds, at a quarter of its price: positions are read by people.
+int64_t RoughlyNow() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 // Equal on all members, who make groups of equal name and members in the same order. Not the number
@@ -24,7 +33,7 @@ Logbook::Logbook(World& world, const std::string& name, const std::vector<int>& 
     : group_(GroupNumber(world, name, world_ranks)),
       position_(world.ClaimPosition()),
       record_(FlightRecord::Of(world)) {
-  if (position_) position_->Open(group_, name, Nanoseconds(SteadyClock::now()));
+  if (position_) position_->Open(group_, name, RoughlyNow());
   if (record_) {
     const auto me = std::find(world_ranks.begin(), world_ranks.end(), world.rank());
     record_->OpenGroup({group_, name, world_ranks, static_cast<int>(me - world_ranks.begin())});
@@ -32,24 +41,26 @@ Logbook::Logbook(World& world, const std::string& name, const std::vector<int>& 
 }
 
 Logbook::~Logbook() {
-  if (position_) position_->Close(Nanoseconds(SteadyClock::now()));
+  if (position_) position_->Close(RoughlyNow());
 }
 
 void Logbook::Created() {
-  if (position_) position_->Leave(Nanoseconds(SteadyClock::now()));
+  if (position_) position_->Leave(RoughlyNow());
 }
 
-void Logbook::Enter(const CallFacts& facts, SteadyClock::time_point now) {
-  const int64_t now_ns = Nanoseconds(now);
-  if (position_) {
-    position_->Enter(facts.call, static_cast<uint32_t>(facts.kind), facts.node, now_ns);
+void Logbook::Enter(const CallFacts& facts, uint64_t serial) {
+  if (position_ && serial != 0 && serial == entered_) {
+    position_->EnterAgain(facts.call, RoughlyNow());
+  } else if (position_) {
+    position_->Enter(facts.call, static_cast<uint32_t>(facts.kind), facts.node, RoughlyNow());
+    entered_ = serial;
   }
-  if (record_) entry_ = record_->Begin(group_, facts, now_ns);
+  if (record_) entry_ = record_->Begin(group_, facts, Now());
 }
 
 void Logbook::Arrived() {
   if (position_) position_->Move(Phase::kRunning);
-  if (entry_) FlightRecord::Arrived(entry_, Nanoseconds(SteadyClock::now()));
+  if (entry_) FlightRecord::Arrived(entry_, Now());
 }
 
 void Logbook::Departing() {
@@ -57,10 +68,9 @@ void Logbook::Departing() {
   if (entry_) FlightRecord::Departing(entry_);
 }
 
-void Logbook::Leave(const Status& status, SteadyClock::time_point now) {
-  const int64_t now_ns = Nanoseconds(now);
-  if (position_) position_->Leave(now_ns, status.ok() ? Phase::kOutside : Phase::kBroken);
-  if (entry_) FlightRecord::Done(entry_, status.code(), now_ns);
+void Logbook::Leave(const Status& status) {
+  if (position_) position_->Leave(RoughlyNow(), status.ok() ? Phase::kOutside : Phase::kBroken);
+  if (entry_) FlightRecord::Done(entry_, status.code(), Now());
   entry_ = nullptr;
 }
 

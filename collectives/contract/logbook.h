@@ -25,16 +25,19 @@ class Logbook {
   Logbook& operator=(const Logbook&) = delete;
 
   void Created();  // the members have met
-  void Enter(const CallFacts& facts, SteadyClock::time_point now);
+  // `serial`: equal numbers, other than 0, stand for calls that differ in nothing but their place
+  // in the sequence.
+  void Enter(const CallFacts& facts, uint64_t serial);
   void Arrived();    // all members have entered the call
   void Departing();  // this rank has done its part
-  void Leave(const Status& status, SteadyClock::time_point now);
+  void Leave(const Status& status);
 
  private:
   const uint64_t group_;
   PositionLine* position_;              // null when the board has no line left
   FlightRecord* record_;                // null: not recorded
   flight::CallEntry* entry_ = nullptr;  // of the call that is open
+  uint64_t entered_ = 0;                // serial of the call whose kind and node the position shows
 };
 
 }  // namespace npumesh

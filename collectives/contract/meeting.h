@@ -35,7 +35,7 @@ struct Buffers {
 class Meeting {
  public:
   // Data that fit into a slot.
-  static constexpr uint64_t kEagerBytes = 8192;
+  static constexpr uint64_t kEagerBytes = uint64_t{32} << 10;
   // Groups of more ranks than this do not fit a slot and meet by messages.
   static constexpr int kMaxSlotRanks = 512;
 
@@ -49,7 +49,7 @@ class Meeting {
   // sent. On disagreement every rank gets the same error, after which the meeting must not be used
   // again. `eager`, at most kEagerBytes and only in the window, is copied to where the others read
   // it.
-  virtual Status Arrive(const Request& request, const Buffers& buffers,
+  virtual Status Arrive(const Announcement& announcement, const Buffers& buffers,
                         std::span<const std::byte> eager) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.
   virtual Status Depart() = 0;

@@ -4,6 +4,8 @@
 #include <span>
 #include <type_traits>
 
+#include "collectives/contract/waiter.h"
+
 namespace npumesh {
 namespace {
 
@@ -23,14 +25,14 @@ class MessageMeeting final : public Meeting {
     return Status();
   }
 
-  Status Arrive(const Request& request, const Buffers& buffers,
+  Status Arrive(const Announcement& announcement, const Buffers& buffers,
                 std::span<const std::byte>) override {
-    Request mine = request;
+    Request mine = announcement.request;
     mine.sequence = sequence_;
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Request> requests,
                              Gather(mine, std::span(&mine, 1)));
     const uint64_t fingerprint = Fingerprint(mine);
-    const bool agree = request.refused == 0 &&
+    const bool agree = mine.refused == 0 &&
                        std::all_of(requests.begin(), requests.end(),
                                    [&](const Request& r) { return Fingerprint(r) == fingerprint; });
     if (!agree) return Compare(requests, world_ranks_, name_);
@@ -57,11 +59,6 @@ class MessageMeeting final : public Meeting {
   Result<PlainGroup*> Plain() override { return plain_.get(); }
 
  private:
-  Deadline ExecDeadline() const {
-    const std::chrono::seconds limit = world_.env().exec_timeout;
-    return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
-  }
-
   std::string Where(const Request& mine) const {
     return fmt::format("{} \"{}\" (group {}, call {})", Name(mine.kind), mine.node, name_,
                        sequence_);
@@ -73,7 +70,7 @@ class MessageMeeting final : public Meeting {
                                                      std::span<T, N> values) {
     std::vector<std::remove_const_t<T>> all(world_ranks_.size() * values.size());
     const Status status =
-        plain_->AllGather(values.data(), all.data(), values.size_bytes(), ExecDeadline());
+        plain_->AllGather(values.data(), all.data(), values.size_bytes(), ExecDeadline(world_));
     if (status.ok()) return all;
     // A peer of this node that failed has said why.
     const Status known = world_.CheckPeers(world_ranks_);

@@ -58,7 +58,7 @@ std::string TypeText(const Request& r) {
 }
 
 // In the order in which a difference explains most.
-constexpr std::array<Field, 7> kFields = {{
+constexpr std::array<Field, 8> kFields = {{
     {"place in the sequence", [](const Request& r) { return fmt::format("{}", r.sequence); }},
     {"kind", [](const Request& r) { return std::string(Name(r.kind)); }},
     {"dtype", TypeText},
@@ -69,6 +69,7 @@ constexpr std::array<Field, 7> kFields = {{
      }},
     {"root", [](const Request& r) { return fmt::format("{}", r.root); }},
     {"operator", [](const Request& r) { return std::string(WithoutNumber(Text(r.node))); }},
+    {"algorithm (HCCL_ALGO)", [](const Request& r) { return std::string(Text(r.algorithm)); }},
 }};
 
 // The value most ranks have; the lowest rank's among equals.
@@ -142,6 +143,10 @@ bool HasRoot(CollectiveKind kind) {
          kind == CollectiveKind::kScatter;
 }
 
+void Request::set_algorithm(std::string_view name) {
+  CopyText(name, algorithm);
+}
+
 void Request::set_node(std::string_view name) {
   CopyText(name, node);
 }
@@ -152,13 +157,22 @@ void Request::set_refusal(std::string_view reason) {
 }
 
 uint64_t Fingerprint(const Request& r) {
+  return AtCall(ContentFingerprint(r), r.sequence);
+}
+
+uint64_t AtCall(uint64_t content_fingerprint, uint64_t sequence) {
+  const uint64_t hash = Mix(content_fingerprint, sequence);
+  return hash == 0 ? 1 : hash;
+}
+
+uint64_t ContentFingerprint(const Request& r) {
   const auto pair = [](uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; };
   uint64_t hash = pair(static_cast<uint32_t>(r.kind), static_cast<uint32_t>(r.dtype));
   hash = Mix(hash, pair(r.op, static_cast<uint32_t>(r.root)));
   hash = Mix(hash, r.count);
-  hash = Mix(hash, r.sequence << 1 | r.refused);
-  hash = Mix(hash, WithoutNumber(Text(r.node)));
-  return hash == 0 ? 1 : hash;
+  hash = Mix(hash, r.refused);
+  hash = Mix(hash, Text(r.algorithm));
+  return Mix(hash, WithoutNumber(Text(r.node)));
 }
 
 Status Compare(const std::vector<Request>& requests, const std::vector<int>& world_ranks,

@@ -38,7 +38,8 @@ bool Reduces(CollectiveKind kind);
 bool HasRoot(CollectiveKind kind);
 
 struct Request {
-  static constexpr uint32_t kLayout = 1;
+  static constexpr uint32_t kLayout = 2;
+  static constexpr size_t kAlgorithmBytes = 16;
   static constexpr size_t kNodeBytes = 120;
   static constexpr size_t kRefusalBytes = 256;
 
@@ -50,18 +51,37 @@ struct Request {
   uint32_t refused = 0;  // 1: this rank cannot take part; `refusal` says why
   uint64_t count = 0;    // elements, as the caller named them
   uint64_t sequence = 0;
-  char node[kNodeBytes] = {};        // operator name, cut to fit, zero-terminated
-  char refusal[kRefusalBytes] = {};  // zero-terminated
+  char algorithm[kAlgorithmBytes] = {};  // the row of the table, zero-terminated
+  char node[kNodeBytes] = {};            // operator name, cut to fit, zero-terminated
+  char refusal[kRefusalBytes] = {};      // zero-terminated
 
+  void set_algorithm(std::string_view name);
   void set_node(std::string_view name);
   void set_refusal(std::string_view reason);
 };
-static_assert(sizeof(Request) == 416);
+static_assert(sizeof(Request) == 432);
 
-// Equal for two requests that may run together: kind, dtype, count, op, root, sequence and node
-// name. Names that only number operators of one type apart ("HcomAllReduce", "HcomAllReduce_3")
-// count as equal, because the ranks' graphs may number them differently. Never 0.
+// Equal for two requests that may run together: kind, dtype, count, op, root, sequence, node name
+// and algorithm. Names that only number operators of one type apart ("HcomAllReduce",
+// "HcomAllReduce_3") count as equal, because the ranks' graphs may number them differently. Never
+// 0.
 uint64_t Fingerprint(const Request& request);
+
+// The same without the sequence, which `AtCall` adds: what a program repeats is condensed once.
+uint64_t ContentFingerprint(const Request& request);
+uint64_t AtCall(uint64_t content_fingerprint, uint64_t sequence);
+
+// A request made ready to be published again and again.
+struct Announcement {
+  // `serial`: equal numbers stand for equal requests, among those that one communicator makes; 0:
+  // this request is not to be recognised again.
+  Announcement(const Request& request = {}, uint64_t serial = 0)  // NOLINT: a Request is one
+      : request(request), content_fingerprint(ContentFingerprint(request)), serial(serial) {}
+
+  Request request;  // `sequence` is the meeting's
+  uint64_t content_fingerprint;
+  uint64_t serial;
+};
 
 // One line that says which rank deviates and how: kMismatch; OK when all agree. A rank that refused
 // to take part is named first, with its reason (kPeerLost on the others). `requests` by group rank;

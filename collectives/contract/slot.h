@@ -36,8 +36,8 @@ struct alignas(kCacheLine) Departure {
 // reads call s, its peers may announce call s + 1 but, for want of its arrival, not s + 2.
 struct Round {
   Arrival arrival;
-  alignas(kCacheLine) Request request;
   alignas(kCacheLine) std::byte eager[Meeting::kEagerBytes];
+  alignas(kCacheLine) Request request;
 };
 
 struct Slot {

@@ -5,6 +5,11 @@
 
 namespace npumesh {
 
+Deadline ExecDeadline(const World& world) {
+  const std::chrono::seconds limit = world.env().exec_timeout;
+  return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
+}
+
 Waiter::Waiter(World& world, std::string group, const std::vector<int>& world_ranks)
     : world_(world), group_(std::move(group)), world_ranks_(world_ranks) {}
 

@@ -14,6 +14,9 @@
 
 namespace npumesh {
 
+// For a wait inside a collective that begins now: HCCL_EXEC_TIMEOUT from now, or never.
+Deadline ExecDeadline(const World& world);
+
 class Waiter {
  public:
   Waiter(World& world, std::string group, const std::vector<int>& world_ranks);

@@ -47,25 +47,23 @@ class WindowMeeting final : public Meeting {
     return Depart();
   }
 
-  Status Arrive(const Request& request, const Buffers& buffers,
+  Status Arrive(const Announcement& announcement, const Buffers& buffers,
                 std::span<const std::byte> eager) override {
     const uint64_t call = called_ = sequence_;
     Round& mine = slots_[rank_]->rounds[call % 2];
-    Publish(request, mine.request);
+    Publish(announcement, call % 2);
     mine.request.sequence = call;
-    const uint64_t fingerprint = Fingerprint(mine.request);
+    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
+    if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
+    // The line that others poll comes last and in one go.
+    const uint64_t fingerprint = AtCall(announcement.content_fingerprint, call);
     mine.arrival.fingerprint = fingerprint;
     mine.arrival.send_offset = buffers.send_offset;
     mine.arrival.recv_offset = buffers.recv_offset;
-    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
-    if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
     mine.arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
-    bool agree = request.refused == 0;
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
-        [this] { return Where(); }, world_.env().exec_timeout,
-        [this, call](size_t i) {
-          return RoundOf(i).arrival.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
-        }));
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
+                                           [this, call](size_t i) { return Arrived(i, call); }));
+    bool agree = announcement.request.refused == 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
       agree = agree && RoundOf(i).arrival.fingerprint == fingerprint;
     }
@@ -109,6 +107,14 @@ class WindowMeeting final : public Meeting {
   const Round& RoundOf(size_t i) const { return slots_[i]->rounds[sequence_ % 2]; }
   const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
 
+  bool Arrived(size_t i, uint64_t call) const {
+    const Round& round = RoundOf(i);
+    if (round.arrival.sequence.load(std::memory_order_acquire) < bases_[i] + call) return false;
+    // The first eager bytes are under way while the caller still compares.
+    __builtin_prefetch(round.eager);
+    return true;
+  }
+
   bool Departed(size_t i, uint64_t call) const {
     return slots_[i]->departure.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
   }
@@ -120,10 +126,14 @@ class WindowMeeting final : public Meeting {
   }
   Status GoneAny() const { return world_.CheckPeers(world_ranks_); }
 
-  // The refusal is long and seldom there.
-  static void Publish(const Request& request, Request& shared) {
+  // Most calls repeat what stands in the round already. The refusal is long and seldom there.
+  void Publish(const Announcement& announcement, size_t round) {
+    if (announcement.serial != 0 && announcement.serial == published_[round]) return;
     constexpr size_t kUsual = offsetof(Request, refusal);
-    std::memcpy(static_cast<void*>(&shared), &request, request.refused ? sizeof(Request) : kUsual);
+    const Request& request = announcement.request;
+    std::memcpy(static_cast<void*>(&slots_[rank_]->rounds[round].request), &request,
+                request.refused ? sizeof(Request) : kUsual);
+    published_[round] = announcement.serial;
   }
 
   void PublishBlocks(const Buffers& buffers) {
@@ -220,6 +230,7 @@ class WindowMeeting final : public Meeting {
   std::vector<uint64_t> bases_;  // of each member's slot
   uint64_t sequence_ = 1;        // of the call under way, or the next
   uint64_t called_ = 0;          // of the last call begun
+  uint64_t published_[2] = {};   // serials of the requests that stand in the rounds
   std::unique_ptr<PlainGroup> plain_;
 };
 

@@ -95,7 +95,6 @@ Communicator::Totals GroupSet::totals() const {
   for (const auto& [name, communicator] : communicators_) {
     const Communicator::Totals totals = communicator->totals();
     sum.calls += totals.calls;
-    sum.seconds += totals.seconds;
     sum.bytes += totals.bytes;
   }
   return sum;

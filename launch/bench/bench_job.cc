@@ -74,7 +74,7 @@ std::span<std::byte> SourceOf(const BenchOp& op, const BenchCall& call, const Se
 
 BenchPlace BenchJob::place() const {
   const bool in_window = world_.node_count() == 1 && world_.size() <= Meeting::kMaxSlotRanks;
-  return {world_.size(), world_.node_count(), in_window};
+  return {world_.size(), world_.node_count(), in_window, in_window && world_.crowded()};
 }
 
 Status BenchJob::CheckOptions() const {

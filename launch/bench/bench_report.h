@@ -39,6 +39,7 @@ struct BenchPlace {
   int ranks = 1;
   int nodes = 1;
   bool in_window = true;  // all ranks share memory
+  bool crowded = false;   // and there are more of them than processors
 };
 
 // "the minbytes is ...", as hccl_test opens.

@@ -59,11 +59,21 @@ constexpr std::array kRows = {
     Row{DataType::kHifloat4, 41, 4, "hifloat4", "DT_HIFLOAT4"},
 };
 
-const Row* Find(DataType dtype) {
-  for (const Row& row : kRows) {
-    if (row.dtype == dtype) return &row;
+// Index into kRows by the runtime number; -1: no such type. Asked for in every collective.
+constexpr auto kIndex = [] {
+  std::array<int8_t, 256> index{};
+  index.fill(-1);
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    index[static_cast<uint8_t>(kRows[i].dtype)] = static_cast<int8_t>(i);
   }
-  return nullptr;
+  return index;
+}();
+
+const Row* Find(DataType dtype) {
+  const auto number = static_cast<int64_t>(dtype);
+  if (number < 0 || number >= static_cast<int64_t>(kIndex.size())) return nullptr;
+  const int8_t index = kIndex[static_cast<size_t>(number)];
+  return index < 0 ? nullptr : &kRows[static_cast<size_t>(index)];
 }
 
 }  // namespace

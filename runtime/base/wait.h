@@ -27,7 +27,8 @@ struct Deadline {
   bool expired() const { return at != SteadyClock::time_point::max() && SteadyClock::now() >= at; }
 };
 
-// Written in assembler because <immintrin.h> would cost every includer a third of a second to build.
+// Written in assembler because <immintrin.h> would cost every includer a third of a second to
+// build.
 inline void CpuRelax() {
 #if defined(__x86_64__)
   asm volatile("pause");
@@ -45,10 +46,11 @@ struct WaitPolicy {
   std::chrono::milliseconds watch_every{50};
 
   // `ranks` waiters share `cores` cores: when everybody has a core, spinning longer is cheaper than
-  // a system call; otherwise the core is needed by the one that is waited for.
+  // a system call; otherwise the core is needed by the one that is waited for (one check instead of
+  // 32: 3.7 us instead of 5.2 us for an AllReduce of 64 bytes, 4 ranks on 2 cores).
   static WaitPolicy ForCores(int ranks, int cores) {
     WaitPolicy policy;
-    policy.spins = ranks <= cores ? 4096 : 32;
+    policy.spins = ranks <= cores ? 4096 : 1;
     return policy;
   }
 };

@@ -72,6 +72,14 @@ void PositionLine::Enter(uint64_t call, uint32_t kind, std::string_view node, in
   End();
 }
 
+void PositionLine::EnterAgain(uint64_t call, int64_t now_ns) {
+  Begin();
+  call_.store(call, std::memory_order_release);
+  since_ns_.store(now_ns, std::memory_order_release);
+  Move(Phase::kArriving);
+  End();
+}
+
 void PositionLine::Leave(int64_t now_ns, Phase phase) {
   Begin();
   since_ns_.store(now_ns, std::memory_order_release);

@@ -56,6 +56,8 @@ class alignas(64) PositionLine {
   bool Claim();
   void Open(uint64_t group, std::string_view group_name, int64_t now_ns);
   void Enter(uint64_t call, uint32_t kind, std::string_view node, int64_t now_ns);
+  // Another call that differs from the last one only in its number.
+  void EnterAgain(uint64_t call, int64_t now_ns);
   void Move(Phase phase) { phase_.store(static_cast<uint32_t>(phase), std::memory_order_release); }
   void Leave(int64_t now_ns, Phase phase = Phase::kOutside);
   void Close(int64_t now_ns);

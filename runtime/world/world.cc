@@ -78,6 +78,7 @@ Result<std::unique_ptr<World>> World::Start(const Env& env, std::unique_ptr<Tran
   NPUMESH_RETURN_IF_ERROR(world->AgreeOnStart(mine));
   world->placement_ = world->topology_.Place(world->local_rank_, world->local_size());
   world->wait_policy_ = WaitPolicy::ForCores(world->local_size(), world->topology_.cpu_count());
+  world->crowded_ = world->local_size() > world->topology_.cpu_count();
   return world;
 }
 

@@ -73,6 +73,9 @@ class World {
   const Placement& placement() const { return placement_; }
   Transport& transport() { return *transport_; }
   const WaitPolicy& wait_policy() const { return wait_policy_; }
+  // True when the node has more ranks than processors: waiting ranks stand in each other's way.
+  // Equal on all ranks of the node.
+  bool crowded() const { return crowded_; }
 
   // Says on the board that this rank leaves with an error. First call wins. Any thread.
   void PublishFailure(const Status& status);
@@ -101,7 +104,7 @@ class World {
   // Memory of `world_rank` that the floor above lays out as it likes: zero at the start, shared
   // with the ranks of the node; null for a rank of another node. `kSharedAreaBytes` long.
   std::byte* shared_area(int world_rank) const;
-  static constexpr uint64_t kSharedAreaBytes = uint64_t{64} << 20;
+  static constexpr uint64_t kSharedAreaBytes = uint64_t{96} << 20;
 
   // How often this was asked with `key` before. Ranks that make things in the same order number
   // them alike. Any thread.
@@ -126,6 +129,7 @@ class World {
   Topology topology_;
   Placement placement_;
   WaitPolicy wait_policy_;
+  bool crowded_ = false;
   int node_count_ = 1;
   int local_rank_ = 0;
   std::vector<int> local_ranks_;

@@ -104,6 +104,42 @@ TEST(Contract, NumbersOfOperatorsMayDiffer) {
   }));
 }
 
+// Ranks that run different algorithms would read what nobody wrote.
+TEST(Contract, AlgorithmsMustBeEqual) {
+  const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    CommunicatorOptions options;
+    options.algo = world.rank() == 1 ? "reference" : "direct";
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, *memory, "tp", {0, 1, 2}, options));
+    return Ask(*group, *memory, Asked());
+  });
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.message(), HasSubstr("algorithm (HCCL_ALGO) differs: rank 1 has reference"));
+  }
+}
+
+// What a rank has said often is not said anew; what it says differently is.
+TEST(Contract, DeviationAfterManyEqualCallsIsNamed) {
+  const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, *memory, "tp", {0, 1, 2}));
+    HbmArray<float> buffer(*memory, 256);
+    for (int i = 0; i < 20; ++i) {
+      const bool odd = i == 19 && world.rank() == 2;
+      NPUMESH_RETURN_IF_ERROR(
+          group->Broadcast(buffer.data(), odd ? 65 : 64, DataType::kFloat, 0, "step"));
+    }
+    return Status();
+  });
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.message(), HasSubstr("call 21): count differs: rank 2 has 65"));
+  }
+}
+
 TEST(Contract, PointerOutsideTheHbmIsRefusedOnAllRanks) {
   const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));

@@ -79,8 +79,10 @@ TEST(Selection, RefusesEverythingElse) {
 }
 
 TEST(Choose, TakesTheFirstRowWithoutObjection) {
-  const Facts near{CollectiveKind::kAllReduce, 4, true, 1024, true, false};
-  const Facts large{CollectiveKind::kAllReduce, 4, true, 8193, true, false};
+  const Facts near{CollectiveKind::kAllReduce, 4, true, 512, true, false};
+  const Facts large{CollectiveKind::kAllReduce, 4, true, 513, true, false};
+  const Facts shared_cores{CollectiveKind::kAllReduce, 4, true, 8192, true, false, true};
+  const Facts too_large{CollectiveKind::kAllReduce, 4, true, 8193, true, false, true};
   const Facts far{CollectiveKind::kAllReduce, 4, false, 1024, true, true};
   const Facts crowd{CollectiveKind::kAllReduce, 600, false, 1024, true, false};
   const struct {
@@ -91,6 +93,10 @@ TEST(Choose, TakesTheFirstRowWithoutObjection) {
   } choices[] = {
       {CollectiveKind::kAllReduce, near, "", "small"},
       {CollectiveKind::kAllReduce, large, "", "direct"},
+      {CollectiveKind::kAllReduce, shared_cores, "", "small"},
+      {CollectiveKind::kAllReduce, too_large, "", "direct"},
+      {CollectiveKind::kBroadcast, large, "", "small"},
+      {CollectiveKind::kBroadcast, too_large, "", "small"},
       {CollectiveKind::kAllReduce, near, "mpi", "mpi"},
       {CollectiveKind::kAllReduce, near, "hierarchical", "small"},
       {CollectiveKind::kAllReduce, far, "", "hierarchical"},
