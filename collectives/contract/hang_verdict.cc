@@ -38,6 +38,20 @@ class Drawing {
     }
   }
 
+  std::vector<int> LikelyMissing() const {
+    std::vector<int> near;
+    std::vector<int> far;
+    for (const int rank : scene_.missing) {
+      const auto it = scene_.sights.find(rank);
+      if (it == scene_.sights.end() || !it->second.visible) {
+        far.push_back(rank);
+      } else if (rank != scene_.rank && !InSameCall(it->second)) {
+        near.push_back(rank);
+      }
+    }
+    return near.empty() ? far : near;
+  }
+
   std::string Text() {
     std::string text = fmt::format("rank {} has waited {} s in {} for {}", scene_.rank,
                                    scene_.waited.count(), Where(), MissingText());
@@ -87,6 +101,12 @@ class Drawing {
       if (here && !WaitedForBy(rank, p.group).empty()) return !Missing(rank);
     }
     return false;
+  }
+
+  bool InSameCall(const Sight& sight) const {
+    return std::any_of(sight.positions.begin(), sight.positions.end(), [&](const Position& p) {
+      return mine_ && p.group == mine_->group && p.call == mine_->call && p.active();
+    });
   }
 
   bool Missing(int rank) const {
@@ -253,6 +273,10 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
   scene.now_ns = SteadyClock::now().time_since_epoch().count();
   for (int rank : world.local_ranks()) scene.sights[rank] = world.Look(rank);
   return scene;
+}
+
+std::vector<int> LikelyMissing(const WaitScene& scene) {
+  return Drawing(scene).LikelyMissing();
 }
 
 std::string Verdict(const WaitScene& scene) {

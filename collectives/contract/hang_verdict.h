@@ -29,6 +29,11 @@ struct WaitScene {
 WaitScene Survey(const World& world, std::string_view group, std::string_view what,
                  std::vector<int> missing, std::chrono::seconds waited);
 
+// Members of the group, `scene.missing`, of whom the waiting rank only knows that not all have
+// come: those of this node that are not in the same call, or, when all of them are, those of other
+// nodes. Ascending.
+std::vector<int> LikelyMissing(const WaitScene& scene);
+
 // For example: rank 0 has waited 10 s in allreduce "attn/out" (group tp, call 412) for rank 3,
 // which is in allgather "x" (group dp, call 17) and waits for rank 0: the ranks wait for each other
 // in a circle (0 -> 3 -> 0); ranks 1-2 wait here too

@@ -1,6 +1,7 @@
 #include "collectives/contract/message_meeting.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <type_traits>
 
@@ -12,7 +13,10 @@ namespace {
 class MessageMeeting final : public Meeting {
  public:
   MessageMeeting(World& world, std::string name, std::vector<int> world_ranks)
-      : world_(world), name_(std::move(name)), world_ranks_(std::move(world_ranks)) {}
+      : world_(world),
+        name_(std::move(name)),
+        world_ranks_(std::move(world_ranks)),
+        waiter_(world, name_, world_ranks_) {}
 
   Status Meet() {
     const auto key = static_cast<uint32_t>(MeetingKey(world_, name_, world_ranks_));
@@ -69,8 +73,14 @@ class MessageMeeting final : public Meeting {
   Result<std::vector<std::remove_const_t<T>>> Gather(const Request& request,
                                                      std::span<T, N> values) {
     std::vector<std::remove_const_t<T>> all(world_ranks_.size() * values.size());
+    bool said = false;
+    const std::function<void()> remark = [&, since = SteadyClock::now()] {
+      waiter_.Remark(since, Where(request), &said);
+    };
+    Deadline deadline = ExecDeadline(world_);
+    deadline.meanwhile = &remark;
     const Status status =
-        plain_->AllGather(values.data(), all.data(), values.size_bytes(), ExecDeadline(world_));
+        plain_->AllGather(values.data(), all.data(), values.size_bytes(), deadline);
     if (status.ok()) return all;
     // A peer of this node that failed has said why.
     const Status known = world_.CheckPeers(world_ranks_);
@@ -80,6 +90,7 @@ class MessageMeeting final : public Meeting {
   World& world_;
   const std::string name_;
   const std::vector<int> world_ranks_;
+  Waiter waiter_;
   std::unique_ptr<PlainGroup> plain_;
   uint64_t sequence_ = 1;
 };

@@ -33,6 +33,16 @@ Status Waiter::Give(const std::vector<int>& missing, SteadyClock::time_point sin
   return Status();
 }
 
+void Waiter::Remark(SteadyClock::time_point since, std::string_view what, bool* said) const {
+  const auto waited = SteadyClock::now() - since;
+  if (*said || waited < world_.env().soft_timeout) return;
+  *said = true;
+  WaitScene scene = Survey(world_, group_, what, world_ranks_,
+                           std::chrono::duration_cast<std::chrono::seconds>(waited));
+  scene.missing = LikelyMissing(scene);
+  WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, Verdict(scene));
+}
+
 namespace {
 
 uint64_t Mix(uint64_t hash, uint64_t value) {

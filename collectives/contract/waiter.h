@@ -26,6 +26,10 @@ class Waiter {
   template <typename What, typename Here>
   Status ForAll(What what, std::chrono::seconds limit, Here here) const;
 
+  // For a wait in which members cannot be seen coming, because they send messages; to be called now
+  // and then while it lasts. Says once, past the soft limit, who is likely to be missing.
+  void Remark(SteadyClock::time_point since, std::string_view what, bool* said) const;
+
  private:
   // Called while waiting; an error ends the wait.
   Status Give(const std::vector<int>& missing, SteadyClock::time_point since, std::string_view what,

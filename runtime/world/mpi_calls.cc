@@ -25,6 +25,7 @@ Status MpiCalls::Wait(Kind kind, std::vector<MPI_Request>& requests,
   };
   const auto watch = [&]() -> Status {
     NPUMESH_RETURN_IF_ERROR(check(world_ranks));
+    if (deadline.meanwhile) (*deadline.meanwhile)();
     if (deadline.expired())
       return Error(Code::kTimeout, "no answer in time from {}", suspects(world_ranks));
     return Status();

@@ -112,6 +112,10 @@ class ThreadFabric {
       }
       if (deadline.expired()) return Error(Code::kTimeout, "rank {} did not come in time", peer);
       changed_.wait_for(lock, std::chrono::milliseconds(20));
+      if (deadline.meanwhile == nullptr) continue;
+      lock.unlock();
+      (*deadline.meanwhile)();
+      lock.lock();
     }
     return Status();
   }

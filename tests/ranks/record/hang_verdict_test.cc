@@ -27,15 +27,18 @@ struct Told {
   std::string status(size_t rank) const { return std::string(statuses[rank].message()); }
 };
 
-Told Listen(int ranks, const Env& env, const std::function<Status(World&, DeviceMemory&)>& body) {
+// `nodes`: ranks of each node; empty: one node.
+Told Listen(int ranks, const Env& env, const std::function<Status(World&, DeviceMemory&)>& body,
+            const std::vector<int>& nodes = {}) {
   Told told;
   ::testing::internal::CaptureStderr();
-  told.statuses = RunRanks(ranks, env, [&](World& world) -> Status {
+  const auto rank_body = [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
     const Status status = body(world, *memory);
     const Status end = world.Shutdown();
     return status.ok() ? end : status;
-  });
+  };
+  told.statuses = RunRanks(ranks, env, rank_body, nodes);
   told.log = ::testing::internal::GetCapturedStderr();
   return told;
 }
@@ -66,6 +69,26 @@ TEST(HangVerdict, RanksThatWaitForEachOtherInACircle) {
     EXPECT_EQ(told.statuses[rank].code(), Code::kTimeout);
     EXPECT_THAT(told.status(rank), HasSubstr("wait for each other in a circle")) << rank;
   }
+}
+
+// Between nodes requests travel as messages: who sits beside the late rank names it, the others say
+// where it must be.
+TEST(HangVerdict, LateRankOfAnotherNode) {
+  Env env = ShortLimits();
+  env.exec_timeout = std::chrono::seconds(20);
+  const auto body = [](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto tp,
+                             Communicator::Create(world, memory, "tp", {0, 1, 2, 3}));
+    if (world.rank() == 3) std::this_thread::sleep_for(std::chrono::milliseconds(1800));
+    return tp->Barrier("layer7");
+  };
+  const Told told = Listen(4, env, body, {2, 2});
+  ExpectAllOk(told.statuses);
+  EXPECT_THAT(told.log, HasSubstr("rank 2 has waited 1 s in barrier \"layer7\" (group tp, call 1) "
+                                  "for rank 3, which is not in any collective since"));
+  EXPECT_THAT(told.log, HasSubstr("rank 0 has waited 1 s in barrier \"layer7\" (group tp, call 1) "
+                                  "for rank 2, which is on another node, where it cannot be seen "
+                                  "from here, and for rank 3, which is on another node"));
 }
 
 TEST(HangVerdict, RankThatIsBusyElsewhere) {
