@@ -63,6 +63,7 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   impl->selection = std::move(selection);
   impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
   NPUMESH_ASSIGN_OR_RETURN(impl->meeting, Meeting::Open(world, impl->name, impl->world_ranks));
+  if (!options.contract) impl->meeting->StopComparing();
   impl->several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
     return world.node_of()[static_cast<size_t>(r)] != world.node();
   });

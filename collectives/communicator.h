@@ -33,6 +33,9 @@ inline constexpr std::string_view kWorldGroup = "hccl_world_group";
 struct CommunicatorOptions {
   // In place of env.hccl_algo, in the same grammar (docs/algorithms.md).
   std::optional<std::string> algo;
+  // false: the members do not compare their requests, and a mismatch is undefined. For measuring
+  // what comparing costs (tests/bench/bench_contract); equal on all members.
+  bool contract = true;
 };
 
 // One half of a message in a BatchSendRecv.

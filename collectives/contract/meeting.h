@@ -56,6 +56,9 @@ class Meeting {
   // Ends a call in which nobody reads or writes anything but eager data. Does not wait.
   virtual void Pass() = 0;
 
+  // From here on requests are not compared where the members share memory; all members call it.
+  virtual void StopComparing() {}
+
   // True when the members share memory, and with it the next calls have a meaning.
   virtual bool in_window() const = 0;
   // Between Arrive and Depart: the offsets group rank `peer` has named.

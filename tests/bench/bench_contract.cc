@@ -2,6 +2,7 @@
 // two ranks as threads beside std::barrier.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <functional>
@@ -83,6 +84,52 @@ void TwoThreadsStdBarrier(benchmark::State& state) {
   }
 }
 BENCHMARK(TwoThreadsStdBarrier)->UseManualTime()->Iterations(5);
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+// An AllReduce of two ranks with and without the contract, in turns; the counter is the ratio of
+// the medians.
+void ContractOnAndOff(benchmark::State& state) {
+  constexpr int kTurns = 200;
+  constexpr int kCalls = 200;
+  const auto count = static_cast<uint64_t>(state.range(0)) / sizeof(float);
+  std::vector<double> on;
+  std::vector<double> off;
+  const auto run = [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    CommunicatorOptions without;
+    without.contract = false;
+    NPUMESH_ASSIGN_OR_RETURN(const auto checked,
+                             Communicator::Create(world, *memory, "on", {0, 1}));
+    NPUMESH_ASSIGN_OR_RETURN(const auto unchecked,
+                             Communicator::Create(world, *memory, "off", {0, 1}, without));
+    NPUMESH_ASSIGN_OR_RETURN(void* const buffer, memory->Allocate(2 * count * sizeof(float)));
+    const auto send = static_cast<float*>(buffer);
+    for (int turn = 0; turn < 2 * kTurns; ++turn) {
+      Communicator& group = turn % 2 == 0 ? *checked : *unchecked;
+      const auto start = SteadyClock::now();
+      for (int i = 0; i < kCalls; ++i) {
+        NPUMESH_RETURN_IF_ERROR(group.AllReduce(send, send + count, count, DataType::kFloat,
+                                                ReduceOp::kSum, "layer/HcomAllReduce"));
+      }
+      const std::chrono::duration<double> taken = SteadyClock::now() - start;
+      if (world.rank() == 0) (turn % 2 == 0 ? on : off).push_back(taken.count() / kCalls);
+    }
+    return Status();
+  };
+  for (auto _ : state) {
+    for (const Status& status : RunRanks(2, SmallEnv(), run)) {
+      if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+    }
+    state.SetIterationTime(Median(on));
+  }
+  state.counters["on/off"] = Median(on) / Median(off);
+}
+BENCHMARK(ContractOnAndOff)->Arg(64)->Arg(1024)->Arg(65536)->UseManualTime()->Iterations(3);
 
 }  // namespace
 }  // namespace npumesh
