@@ -8,12 +8,12 @@
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILED_MODEL_H_
 #define NPUMESH_GRAPH_ENGINE_COMPILED_MODEL_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "graph/engine/device_pool.h"
+#include "graph/engine/step_observer.h"
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
@@ -106,6 +106,8 @@ class CompiledModel {
       const Model& model, const OpRegistry& registry, const std::vector<TensorType>& input_types,
       const std::vector<Tensor>& values, GroupProvider* groups, const CompileOptions& options);
 
+  // What it was compiled from.
+  const Model& source() const { return *source_; }
   const std::vector<InputSpec>& inputs() const { return inputs_; }
   const std::vector<TensorType>& input_types() const { return input_types_; }
   const std::vector<TensorType>& output_types() const { return output_types_; }
@@ -124,6 +126,7 @@ class CompiledModel {
   friend class Compiler;
   CompiledModel() = default;
 
+  const Model* source_ = nullptr;
   std::vector<InputSpec> inputs_;
   std::vector<TensorType> input_types_;
   std::vector<TensorType> output_types_;
@@ -134,14 +137,6 @@ class CompiledModel {
   uint64_t arena_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
 };
-
-// Sees each step after it ran: dump, profiler, fault injection. Pointers are valid during the call.
-struct StepView {
-  const Step& step;
-  const KernelArgs& args;
-  double seconds;
-};
-using StepObserver = std::function<Status(const StepView&)>;
 
 // Time and memory of one run.
 struct RunStats {
@@ -165,21 +160,22 @@ class Executor {
   // their content from run to run.
   void* input_buffer(int position) const { return pool_.input(position); }
 
-  // Runs all steps. No allocation once the buffers stay where they are. Errors name the step's
-  // operator.
-  Result<RunStats> Run(const StepObserver& observer = {});
+  // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
+  // is told that this is run number `iteration`. Errors name the step's operator.
+  Result<RunStats> Run(StepObserver* observer = nullptr, uint64_t iteration = 0);
 
   // Device address of graph output `index`; valid until the next Run of an executor on the same
   // buffers.
   const void* output(int index) const;
 
  private:
-  struct Bound;  // a step with addresses
   Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool);
   Status Prepare();
   // Sets all addresses; again after another executor on the pool made an area move.
   Status Bind();
   void* Resolve(const Address& address) const;
+  // Between BeforeRun and AfterRun of the observer.
+  Status RunSteps(const RunView& run, StepObserver* observer, RunStats& stats);
 
   CompiledModel& model_;
   std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
@@ -187,7 +183,7 @@ class Executor {
   std::vector<std::shared_ptr<const DeviceConstant>> constants_;
   // Operand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
-  std::vector<Bound> bound_;
+  std::vector<KernelArgs> args_;  // by step
   uint64_t bound_generation_ = 0;
 };
 

@@ -47,7 +47,9 @@ Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider
       options_(options),
       bound_(model.graph, registry),
       inference_(bound_, {groups, options.threads}),
-      result_(new CompiledModel()) {}
+      result_(new CompiledModel()) {
+  result_->source_ = &model;
+}
 
 Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorType>& input_types,
                                                      const std::vector<Tensor>& values) {

@@ -14,11 +14,6 @@ double Seconds(Clock::time_point from, Clock::time_point to) {
 
 }  // namespace
 
-struct Executor::Bound {
-  Step* step;
-  KernelArgs args;
-};
-
 Executor::Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool)
     : model_(model), own_pool_(std::move(own_pool)), pool_(pool) {}
 
@@ -47,7 +42,7 @@ Status Executor::Prepare() {
   size_t operands = 0;
   for (const Step& step : model_.steps()) operands += step.inputs.size() + step.outputs.size();
   pointers_.resize(operands);
-  bound_.resize(model_.steps().size());
+  args_.resize(model_.steps().size());
   return Bind();
 }
 
@@ -59,13 +54,13 @@ Status Executor::Bind() {
   NPUMESH_RETURN_IF_ERROR(pool_.ReserveArena(model_.arena_bytes()));
   NPUMESH_RETURN_IF_ERROR(pool_.ReserveScratch(model_.scratch_bytes()));
   void** next = pointers_.data();
-  for (size_t i = 0; i < bound_.size(); ++i) {
-    Step& step = model_.steps()[i];
+  for (size_t i = 0; i < args_.size(); ++i) {
+    const Step& step = model_.steps()[i];
     void** const in = next;
     for (const Address& address : step.inputs) *next++ = Resolve(address);
     void** const out = next;
     for (const Address& address : step.outputs) *next++ = Resolve(address);
-    bound_[i] = {&step, {in, out, pool_.scratch()}};
+    args_[i] = {in, out, pool_.scratch()};
   }
   bound_generation_ = pool_.generation();
   return Status();
@@ -85,26 +80,40 @@ void* Executor::Resolve(const Address& address) const {
   return nullptr;
 }
 
-Result<RunStats> Executor::Run(const StepObserver& observer) {
+Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration) {
   if (bound_generation_ != pool_.generation()) NPUMESH_RETURN_IF_ERROR(Bind());
+  const RunView run{model_.source(), model_, args_, iteration};
   RunStats stats;
-  stats.steps = bound_.size();
-  Clock::time_point start = Clock::now();
-  for (Bound& bound : bound_) {
-    Step& step = *bound.step;
-    if (const Status status = step.kernel->Run(bound.args); !status.ok()) {
-      return AtNode(step.name, step.type, status);
-    }
-    const Clock::time_point end = Clock::now();
-    const double seconds = Seconds(start, end);
-    (step.collective ? stats.collective_seconds : stats.compute_seconds) += seconds;
-    if (step.collective) ++stats.collectives;
-    start = end;
-    if (!observer) continue;
-    NPUMESH_RETURN_IF_ERROR(observer({step, bound.args, seconds}));
-    start = Clock::now();  // what the observer takes is not the step's
-  }
+  stats.steps = args_.size();
+  if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));
+  NPUMESH_RETURN_IF_ERROR(RunSteps(run, observer, stats));
+  if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->AfterRun(run));
   return stats;
+}
+
+Status Executor::RunSteps(const RunView& run, StepObserver* observer, RunStats& stats) {
+  Clock::time_point start = Clock::now();
+  for (size_t i = 0; i < args_.size(); ++i) {
+    Step& step = model_.steps()[i];
+    StepView view{run, i, step, args_[i], 0};
+    if (observer != nullptr) {
+      NPUMESH_RETURN_IF_ERROR(observer->BeforeStep(view));
+      start = Clock::now();  // what the observer takes is not the step's
+    }
+    const Status status = step.kernel->Run(args_[i]);
+    const Clock::time_point end = Clock::now();
+    view.seconds = Seconds(start, end);
+    start = end;
+    if (!status.ok()) {
+      const Status error = AtNode(step.name, step.type, status);
+      if (observer != nullptr) observer->StepFailed(view, error);
+      return error;
+    }
+    (step.collective ? stats.collective_seconds : stats.compute_seconds) += view.seconds;
+    if (step.collective) ++stats.collectives;
+    if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->AfterStep(view));
+  }
+  return Status();
 }
 
 const void* Executor::output(int index) const {

@@ -75,7 +75,7 @@ Status Session::Check() {
 }
 
 Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
-                                         const StepObserver& observer) {
+                                         StepObserver* observer) {
   Result<std::vector<Tensor>> outputs = RunPlan(inputs, observer);
   if (!outputs.ok()) return Publish(outputs.status());
   return outputs;
@@ -88,10 +88,10 @@ Result<const CompiledModel*> Session::Prepare(const std::vector<Tensor>& inputs)
 }
 
 Result<std::vector<Tensor>> Session::RunPlan(const std::vector<Tensor>& inputs,
-                                             const StepObserver& observer) {
+                                             StepObserver* observer) {
   NPUMESH_ASSIGN_OR_RETURN(Plan* const plan, PlanFor(inputs));
   CopyIn(inputs, *plan);
-  NPUMESH_ASSIGN_OR_RETURN(const RunStats run, plan->executor->Run(observer));
+  NPUMESH_ASSIGN_OR_RETURN(const RunStats run, plan->executor->Run(observer, stats_.runs));
   ++stats_.runs;
   stats_.run.steps += run.steps;
   stats_.run.collectives += run.collectives;

@@ -99,12 +99,13 @@ class Session {
   const std::vector<InputSpec>& inputs() const { return inputs_; }
 
   // Collective over the ranks whose graphs communicate. Inputs by position in `inputs()`. A RefData
-  // input whose tensor is empty (default Tensor) keeps its content from the run before.
+  // input whose tensor is empty (default Tensor) keeps its content from the run before. `observer`,
+  // which may be null, looks on; its iterations count the runs of this session.
   // Errors: kInvalidArgument names the input, expected and seen; run-time errors name the operator.
   // If the graph communicates, an error is published (World::PublishFailure), so that no rank waits
   // for this one.
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
-                                  const StepObserver& observer = {});
+                                  StepObserver* observer = nullptr);
 
   // The content of a RefData input after the last run. kInvalidArgument: `position` is none, or was
   // never given.
@@ -120,8 +121,7 @@ class Session {
   struct Plan;
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
   Status Check();
-  Result<std::vector<Tensor>> RunPlan(const std::vector<Tensor>& inputs,
-                                      const StepObserver& observer);
+  Result<std::vector<Tensor>> RunPlan(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<std::vector<TensorType>> TypesOf(const std::vector<Tensor>& inputs) const;
   // What of the inputs a plan depends on: types, and values of those that decide shapes.
   std::string Signature(const std::vector<TensorType>& types,

@@ -93,6 +93,46 @@ TEST_F(ExecutorTest, RunTimeErrorsNameTheNode) {
   EXPECT_EQ(executor->Run().status().message(), "node \"unlucky\" (Fail): out of luck");
 }
 
+// Writes down what it sees; stops where it is told to.
+class Scribe final : public StepObserver {
+ public:
+  std::vector<std::string> lines;
+  std::string stop_at;  // "run", "before <step>", "after <step>", "end"
+
+  Status BeforeRun(const RunView& run) override {
+    return Write("run", fmt::format(" {} of {}", run.iteration, run.source.graph.name()));
+  }
+  Status BeforeStep(const StepView& view) override {
+    EXPECT_EQ(view.seconds, 0.0);
+    std::string operands;
+    for (size_t i = 0; i < view.step.input_types.size(); ++i) {
+      operands += fmt::format(" {}", *static_cast<const int64_t*>(view.args.in[i]));
+    }
+    return Write("before " + view.step.name, operands);
+  }
+  Status AfterStep(const StepView& view) override {
+    EXPECT_GE(view.seconds, 0.0);
+    EXPECT_EQ(&view.step, &view.run.model.steps()[view.index]);
+    EXPECT_EQ(&view.args, &view.run.args[view.index]);
+    std::string operands;
+    for (size_t i = 0; i < view.step.output_types.size(); ++i) {
+      operands += fmt::format(" {}", *static_cast<const int64_t*>(view.args.out[i]));
+    }
+    return Write("after " + view.step.name, operands);
+  }
+  void StepFailed(const StepView& view, const Status& error) override {
+    lines.push_back("failed " + view.step.name + ": " + std::string(error.message()));
+  }
+  Status AfterRun(const RunView&) override { return Write("end", ""); }
+
+ private:
+  Status Write(const std::string& what, const std::string& operands) {
+    if (what == stop_at) return Error(Code::kIo, "stop at {}", what);
+    lines.push_back(what + operands);
+    return Status();
+  }
+};
+
 TEST_F(ExecutorTest, ObserverSeesEveryStepAndMayStop) {
   const Value x = g_.Data("x", IntType({2}));
   const Value a = g_.Op("Negate", {{"x", x}}, {}, "a");
@@ -104,23 +144,53 @@ TEST_F(ExecutorTest, ObserverSeesEveryStepAndMayStop) {
   const std::unique_ptr<Executor> executor = Make(**model);
   ASSERT_NE(executor, nullptr);
   Write(*executor, 0, IntTensor({1, 2}));
-  std::vector<std::string> seen;
-  const Result<RunStats> stats = executor->Run([&](const StepView& view) {
-    std::string line = view.step.name;
-    for (size_t i = 0; i < view.step.output_types.size(); ++i) {
-      line += fmt::format(" {}", *static_cast<const int64_t*>(view.args.out[i]));
-    }
-    EXPECT_GE(view.seconds, 0.0);
-    seen.push_back(line);
-    return Status();
-  });
+  Scribe scribe;
+  const Result<RunStats> stats = executor->Run(&scribe, 7);
   ASSERT_TRUE(stats.ok()) << stats.status().ToString();
-  EXPECT_THAT(seen, ElementsAre("a -1", "b -3", "send"));
+  EXPECT_THAT(scribe.lines,
+              ElementsAre("run 7 of " + model_->graph.name(), "before a 1", "after a -1",
+                          "before b -1", "after b -3", "before send -3", "after send", "end"));
   EXPECT_EQ(stats->steps, 3u);
   EXPECT_EQ(stats->collectives, 1u);
-  const Status stopped =
-      executor->Run([](const StepView&) { return Error(Code::kIo, "stop"); }).status();
-  EXPECT_EQ(stopped.message(), "stop");
+  for (const char* where : {"run", "before b", "after b", "end"}) {
+    Scribe stopper;
+    stopper.stop_at = where;
+    EXPECT_EQ(executor->Run(&stopper).status().message(), fmt::format("stop at {}", where));
+  }
+}
+
+TEST_F(ExecutorTest, ObserverIsToldOfTheStepThatFailed) {
+  const Value x = g_.Data("x", IntType({2}));
+  g_.Output({g_.Op("Fail", {{"x", x}}, {}, "unlucky")});
+  const Compiled model = Compile({IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  Write(*executor, 0, IntTensor({1, 2}));
+  Scribe scribe;
+  EXPECT_FALSE(executor->Run(&scribe).ok());
+  ASSERT_EQ(scribe.lines.size(), 3u);
+  EXPECT_EQ(scribe.lines.back(), "failed unlucky: node \"unlucky\" (Fail): out of luck");
+}
+
+// What an observer writes into device memory is what the next operator reads.
+TEST_F(ExecutorTest, ObserverMayChangeTensors) {
+  class Tamper final : public StepObserver {
+    Status AfterStep(const StepView& view) override {
+      if (view.step.name == "a") *static_cast<int64_t*>(view.args.out[0]) = 100;
+      return Status();
+    }
+  };
+  const Value x = g_.Data("x", IntType({2}));
+  g_.Output({g_.Op("Total", {{"x", g_.Op("Negate", {{"x", x}}, {}, "a")}}, {}, "b")});
+  const Compiled model = Compile({IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  Write(*executor, 0, IntTensor({1, 2}));
+  Tamper tamper;
+  ASSERT_TRUE(executor->Run(&tamper).ok());
+  EXPECT_EQ(Read(**model, *executor, 0), (std::vector<int64_t>{98}));
 }
 
 TEST_F(ExecutorTest, PlansOfOnePoolShareBuffersAndConstants) {

@@ -1,0 +1,57 @@
+// StepObserver: who looks on while a compiled model runs: dump, fault injection, comparison.
+//
+// Thread-safety: called by the thread that runs the model; views are valid during the call.
+#ifndef NPUMESH_GRAPH_ENGINE_STEP_OBSERVER_H_
+#define NPUMESH_GRAPH_ENGINE_STEP_OBSERVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "graph/ops/operator.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+class CompiledModel;
+struct Model;
+struct Step;
+
+// One run of a compiled model, inputs in place, nothing executed yet.
+struct RunView {
+  const Model& source;  // its nodes carry names, descriptors and formats
+  const CompiledModel& model;
+  // Operand addresses, by step.
+  std::span<const KernelArgs> args;
+  uint64_t iteration;  // runs before this one, of any plan of the session
+};
+
+// One step of a run. `step` says node, name, type, and the types of its operands; formats are those
+// of the node's descriptors. The addresses are device memory, which an observer may also change.
+// Inputs by slot, absent ones null; an output may lie where an input lies (in-place operators, and
+// element-wise ones that take over a buffer nobody reads any more), so inputs are only sure to be
+// whole before the step.
+struct StepView {
+  const RunView& run;
+  size_t index;  // of the step in run.model.steps()
+  const Step& step;
+  const KernelArgs& args;
+  double seconds;  // what the kernel took; 0 before it ran
+};
+
+// An error from any of these ends the run with that error.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual Status BeforeRun(const RunView& /*run*/) { return Status(); }
+  virtual Status BeforeStep(const StepView& /*view*/) { return Status(); }
+  virtual Status AfterStep(const StepView& /*view*/) { return Status(); }
+  // The kernel returned `error`; the run ends with it.
+  virtual void StepFailed(const StepView& /*view*/, const Status& /*error*/) {}
+  // All steps ran without error; the outputs are in place.
+  virtual Status AfterRun(const RunView& /*run*/) { return Status(); }
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_STEP_OBSERVER_H_
