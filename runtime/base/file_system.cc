@@ -52,9 +52,11 @@ class PosixFile final : public WritableFile {
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) override {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0) return SystemError("create", path, errno);
-    return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(path, fd));
+    return Open(path, O_EXCL, mode);
+  }
+
+  Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) override {
+    return Open(path, O_APPEND, mode);
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -87,6 +89,14 @@ class PosixFileSystem final : public FileSystem {
     // EINVAL: a file system whose folders need no sync.
     if (reason != 0 && reason != EINVAL) return SystemError("sync folder", path, reason);
     return Status();
+  }
+
+ private:
+  static Result<std::unique_ptr<WritableFile>> Open(const std::string& path, int flag,
+                                                    mode_t mode) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flag, mode);
+    if (fd < 0) return SystemError("create", path, errno);
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(path, fd));
   }
 };
 

@@ -33,6 +33,8 @@ class FileSystem {
 
   // Creates `path`, which must not exist, with exactly `mode` & ~umask. Does not follow symlinks.
   virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) = 0;
+  // Opens `path` to write at its end, creating it as Create does. Does not follow symlinks.
+  virtual Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) = 0;
   // Atomically replaces `to`. On failure `to` is unchanged.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   // Removing what is not there is success.

@@ -173,20 +173,37 @@ Status SecureFile::Append(std::string_view text) {
 
 Status SecureFile::Commit() {
   NPUMESH_RETURN_IF_ERROR(file_->Sync().WithContext(path_));
+  NPUMESH_RETURN_IF_ERROR(Publish());
+  return fs_.SyncFolder(FolderOf(path_))
+      .WithContext(fmt::format("{} is written, but may not survive a power failure", path_));
+}
+
+Status SecureFile::CommitUnsynced() {
+  return Publish();
+}
+
+Status SecureFile::Publish() {
   NPUMESH_RETURN_IF_ERROR(file_->Close().WithContext(path_));
   // The target may have become a link since Create; rename would replace it, which the caller who
   // linked it does not expect.
   NPUMESH_RETURN_IF_ERROR(CheckTarget(path_));
   NPUMESH_RETURN_IF_ERROR(fs_.Rename(aside_, path_));
   committed_ = true;
-  return fs_.SyncFolder(FolderOf(path_))
-      .WithContext(fmt::format("{} is written, but may not survive a power failure", path_));
+  return Status();
 }
 
 Status WriteFile(const std::string& path, std::string_view content, FileKind kind, FileSystem& fs) {
   NPUMESH_ASSIGN_OR_RETURN(const auto file, SecureFile::Create(path, kind, fs));
   NPUMESH_RETURN_IF_ERROR(file->Append(content));
   return file->Commit();
+}
+
+Status AppendToFile(const std::string& path, std::string_view text, FileKind kind, FileSystem& fs) {
+  NPUMESH_RETURN_IF_ERROR(CheckTarget(path));
+  auto file = fs.OpenAtEnd(path, FileMode(kind));
+  if (!file.ok()) return file.status().WithContext(path);
+  NPUMESH_RETURN_IF_ERROR((*file)->Append(std::as_bytes(std::span(text))).WithContext(path));
+  return (*file)->Close().WithContext(path);
 }
 
 Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {

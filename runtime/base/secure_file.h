@@ -54,7 +54,14 @@ class SecureFile {
   // not called before.
   Status Commit();
 
+  // Close and rename, without sync: whole for everybody who looks, also when this process is
+  // killed, but not after a power failure. For files in great number whose loss costs a second run.
+  // After an error the target is what it was before. REQUIRES: neither Commit was called before.
+  Status CommitUnsynced();
+
  private:
+  Status Publish();
+
   SecureFile(std::string path, std::string aside, std::unique_ptr<WritableFile> file,
              FileSystem& fs);
   std::string path_;
@@ -67,6 +74,11 @@ class SecureFile {
 // Create, Append, Commit in one call.
 Status WriteFile(const std::string& path, std::string_view content, FileKind kind,
                  FileSystem& fs = RealFileSystem());
+
+// Adds `text` at the end of `path`, which is created when it is missing, with one write. For
+// journals only, whose readers pass over a line that is cut off. Errors as SecureFile::Create.
+Status AppendToFile(const std::string& path, std::string_view text, FileKind kind,
+                    FileSystem& fs = RealFileSystem());
 
 // The whole file. Errors: kNotFound, kIo; kCorrupt when it is longer than `max_bytes`.
 Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);

@@ -31,6 +31,11 @@ class FlakyFileSystem final : public FileSystem {
     NPUMESH_ASSIGN_OR_RETURN(auto file, base_.Create(path, mode));
     return std::unique_ptr<WritableFile>(std::make_unique<FlakyFile>(*this, path, std::move(file)));
   }
+  Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) override {
+    NPUMESH_RETURN_IF_ERROR(MayFail("open " + path));
+    NPUMESH_ASSIGN_OR_RETURN(auto file, base_.OpenAtEnd(path, mode));
+    return std::unique_ptr<WritableFile>(std::make_unique<FlakyFile>(*this, path, std::move(file)));
+  }
   Status Rename(const std::string& from, const std::string& to) override {
     NPUMESH_RETURN_IF_ERROR(MayFail("rename to " + to));
     return base_.Rename(from, to);

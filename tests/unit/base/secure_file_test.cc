@@ -51,6 +51,43 @@ TEST(SecureFile, AppearsOnlyAtCommit) {
   EXPECT_THAT(folder.List(), ElementsAre("out"));
 }
 
+TEST(SecureFile, CommitUnsyncedSyncsNothingAndIsWholeAllTheSame) {
+  for (int fail_at = 0;; ++fail_at) {
+    const TemporaryFolder folder;
+    FlakyFileSystem fs(fail_at);
+    Status status;
+    {
+      auto file = SecureFile::Create(folder.Path("out"), FileKind::kDataDump, fs);
+      status = file.status();
+      if (status.ok()) status = (*file)->Append("hello");
+      if (status.ok()) status = (*file)->CommitUnsynced();
+    }
+    if (fail_at == 0) {
+      EXPECT_EQ(fs.calls(), 4);  // create, append, close, rename
+    }
+    EXPECT_EQ(status.ok(), !fs.failed());
+    if (status.ok()) {
+      EXPECT_EQ(*ReadFile(folder.Path("out")), "hello");
+      EXPECT_THAT(folder.List(), ElementsAre("out"));
+      if (fail_at > 0) break;
+    } else {
+      EXPECT_THAT(folder.List(), IsEmpty());
+    }
+  }
+}
+
+TEST(AppendToFile, AddsToWhatIsThere) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(AppendToFile(folder.Path("log"), "a\n", FileKind::kDataDump).ok());
+  ASSERT_TRUE(AppendToFile(folder.Path("log"), "b\n", FileKind::kDataDump).ok());
+  EXPECT_EQ(*ReadFile(folder.Path("log")), "a\nb\n");
+  EXPECT_EQ(ModeOf(folder.Path("log")), 0600);
+  ASSERT_EQ(symlink("log", folder.Path("link").c_str()), 0);
+  EXPECT_EQ(AppendToFile(folder.Path("link"), "c", FileKind::kData).code(), Code::kInvalidArgument);
+  EXPECT_EQ(AppendToFile(folder.Path("no/log"), "c", FileKind::kData).code(), Code::kIo);
+  EXPECT_EQ(*ReadFile(folder.Path("log")), "a\nb\n");
+}
+
 TEST(SecureFile, WithoutCommitNothingIsLeft) {
   const TemporaryFolder folder;
   {
