@@ -1,0 +1,31 @@
+// Element types and formats in the numbering of dump files (dump-format reference 3), which is
+// neither that of attributes nor that of graph files.
+#ifndef NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
+#define NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/data_type.h"
+
+namespace npumesh {
+
+int DumpTypeNumber(DataType dtype);
+
+// kUndefined for a number that is not in the table: its bytes can be kept, not understood.
+DataType DataTypeFromDump(int number);
+
+// "DT_FLOAT", "DT_BF16": the name in dump tools and in statistics. "DT_UNDEFINED" when unknown.
+std::string_view DumpTypeName(DataType dtype);
+
+inline constexpr int kFormatNd = 2;
+
+// Number of a format name without prefix ("ND", "FRACTAL_NZ"); ND for a name that no table has.
+int DumpFormatNumber(std::string_view name);
+
+// Name without prefix; "-" for a number that no table has, as statistics files print it.
+std::string_view DumpFormatName(int number);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
