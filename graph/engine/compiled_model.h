@@ -56,6 +56,7 @@ struct Step {
   std::vector<Address> outputs;  // by port
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
+  std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed
   bool collective = false;
 };
 

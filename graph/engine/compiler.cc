@@ -136,7 +136,10 @@ Status Compiler::MakeKernel(NodeId id, Step& step) {
   step.node = id;
   step.name = context.node().name;
   step.type = context.node().type;
-  for (int slot = 0; slot < context.slots(); ++slot) step.input_types.push_back(context.in(slot));
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    step.input_types.push_back(context.in(slot));
+    step.input_ports.push_back(context.input_index(slot));
+  }
   for (int i = 0; i < context.outputs(); ++i) step.output_types.push_back(context.out(i));
   NPUMESH_ASSIGN_OR_RETURN(step.kernel, bound_.op(id)->make_kernel(context));
   result_->scratch_bytes_ = std::max(result_->scratch_bytes_, step.kernel->scratch_bytes());
@@ -177,6 +180,7 @@ void Compiler::CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots
     step.kernel = CopyKernel(value.bytes);
     step.input_types = {type};
     step.output_types = {type};
+    step.input_ports = {inference_.context(id).input_index(in_place.slot)};
     plan_steps_.push_back({{target}, {copy}, {}});
     step_slots_.push_back({target});
     target = copy;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "launch/commands/command.h"
+#include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
@@ -20,7 +21,8 @@ constexpr std::string_view kExamples =
     "Examples:\n"
     "  npumesh run export.air --dim x=4 --seed 7\n"
     "  mpirun -n 4 npumesh run mp/ --inputs in/ --outputs out/ --steps 10\n"
-    "  mpirun -n 2 npumesh run mp/ --inputs in/ --check golden/ --report report.json";
+    "  mpirun -n 2 npumesh run mp/ --inputs in/ --check golden/ --report report.json\n"
+    "  npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\"";
 
 json ToJson(const RunOptions& options) {
   json result = {{"path", options.path},
@@ -73,6 +75,9 @@ void PrintMeasured(const Measured& measured, const RunOptions& options) {
   std::string text;
   for (const OutputCheck& check : measured.checks) text += CheckLine(check) + "\n";
   text += ReportTable(measured.ranks, options.steps);
+  std::vector<RankDump> dumps;
+  for (const RankReport& rank : measured.ranks) dumps.push_back(rank.dump);
+  text += DumpLines(dumps);
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
@@ -122,8 +127,9 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   if (!circle.ok()) return Fail("run", circle.status());
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
-  const bool ran =
-      agreement.Reached(job.Prepare()) && RunSteps(world, job, options.steps, agreement);
+  const bool ran = agreement.Reached(job.Prepare()) && agreement.Reached(job.StartDump()) &&
+                   RunSteps(world, job, options.steps, agreement);
+  job.FinishDump();
   const int code = ran ? Finish(**circle, job, options, agreement) : agreement.exit_code();
   orderly = !agreement.broken();
   return code;
@@ -182,6 +188,7 @@ void AddRun(CLI::App& app, Action& action) {
                                                                          {"numa", Binding::kNuma},
                                                                          {"none", Binding::kNone}})
                       .description("{core,numa,none}"));
+  AddDumpOptions(*run, options->dump);
   run->callback([options, &action] { action = [options] { return RunModel(*options); }; });
 }
 

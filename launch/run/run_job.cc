@@ -24,6 +24,7 @@ std::string HostName() {
 }  // namespace
 
 Status RunJob::Prepare() {
+  NPUMESH_ASSIGN_OR_RETURN(dump_settings_, DumpSettingsOf(options_.dump));
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph());
@@ -86,6 +87,21 @@ Status RunJob::OpenFolders() {
   return Status();
 }
 
+// Ranks that dump nothing take part in the agreement: they cannot know what the others do.
+Status RunJob::StartDump() {
+  NPUMESH_ASSIGN_OR_RETURN(DumpPlace place, AgreeOnDumpPlace(world_));
+  if (!dump_settings_) return Status();
+  DumpLimits limits;
+  limits.max_bytes = options_.dump.max_bytes;
+  limits.stop_on_error = options_.dump.stop_on_error;
+  dumper_ = std::make_unique<Dumper>(*dump_settings_, std::move(place), limits);
+  return Status();
+}
+
+void RunJob::FinishDump() {
+  if (dumper_ != nullptr) dump_ = ToRankDump(dumper_->Finish());
+}
+
 Status RunJob::LoadStep(uint64_t step) {
   NPUMESH_ASSIGN_OR_RETURN(step_inputs_, source_->Step(step));
   if (!goldens_) return Status();
@@ -102,7 +118,8 @@ Status RunJob::LoadStep(uint64_t step) {
 Status RunJob::RunStep(uint64_t step) {
   const double compiled_before = session_->stats().compile_seconds;
   const auto start = std::chrono::steady_clock::now();
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session_->Run(step_inputs_));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                           session_->Run(step_inputs_, dumper_.get()));
   step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs_) {
@@ -150,6 +167,7 @@ RankReport RunJob::Report() const {
   report.peak_hbm_bytes = stats.peak_hbm_bytes;
   report.operators = stats.run.steps;
   report.collectives = stats.run.collectives;
+  report.dump = dump_;
   return report;
 }
 

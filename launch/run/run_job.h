@@ -26,12 +26,18 @@ class RunJob {
   // graph and checks everything that can be checked before anything runs.
   Status Prepare();
 
+  // Collective over all ranks, after Prepare: agrees on where the dump goes and gets it ready.
+  Status StartDump();
+
   // Inputs and goldens of a step, ready for RunStep. Local.
   Status LoadStep(uint64_t step);
 
   // Collective over the ranks whose graphs communicate. Runs the step that was loaded, writes and
   // checks its outputs.
   Status RunStep(uint64_t step);
+
+  // Waits until everything is dumped. Local; no step may follow.
+  void FinishDump();
 
   RankReport Report() const;
   const std::vector<OutputCheck>& checks() const { return checks_; }
@@ -48,6 +54,9 @@ class RunJob {
   std::string file_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
+  std::optional<DumpSettings> dump_settings_;
+  std::unique_ptr<Dumper> dumper_;  // null: nothing is dumped
+  RankDump dump_;
   std::unique_ptr<InputSource> source_;
   std::optional<TensorFolder> outputs_;
   std::optional<TensorFolder> goldens_;

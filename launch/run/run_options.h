@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/run/run_dump.h"
 #include "launch/run/tensor_check.h"
 
 namespace npumesh {
@@ -39,6 +40,8 @@ struct RunOptions {
   std::vector<std::string> dims;
 
   ToleranceOptions tolerance;
+
+  DumpArguments dump;
 
   // File of the machine-readable report; empty: none.
   std::string report;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/run/run_dump.h"
+
 namespace npumesh {
 
 // What every table and report says about its numbers.
@@ -28,10 +30,11 @@ struct RankReport {
   uint64_t peak_hbm_bytes = 0;
   uint64_t operators = 0;    // executed
   uint64_t collectives = 0;  // executed
+  RankDump dump;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, rank, node, host, file, compile_seconds,
                                    compute_seconds, collective_seconds, total_seconds,
-                                   peak_hbm_bytes, operators, collectives)
+                                   peak_hbm_bytes, operators, collectives, dump)
 
 // One output of one rank against its golden, over all steps.
 struct OutputCheck {

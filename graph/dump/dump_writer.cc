@@ -1,0 +1,172 @@
+#include "graph/dump/dump_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "graph/dump/format_mapping.h"
+#include "runtime/base/log.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+constexpr size_t kSpareBuffers = 16;
+
+uint64_t BytesOf(const DumpFileJob& job) {
+  return job.head.size() + job.payload.size();
+}
+
+}  // namespace
+
+void DumpBuffer::Reserve(uint64_t bytes) {
+  if (bytes <= capacity_) return;
+  std::unique_ptr<std::byte[]> memory(new std::byte[bytes]);  // not zeroed
+  if (size_ > 0) std::memcpy(memory.get(), memory_.get(), size_);
+  memory_ = std::move(memory);
+  capacity_ = bytes;
+}
+
+void DumpBuffer::Append(const void* data, uint64_t bytes) {
+  if (bytes == 0) return;
+  Reserve(size_ + bytes);
+  std::memcpy(memory_.get() + size_, data, bytes);
+  size_ += bytes;
+}
+
+DumpWriter::DumpWriter(uint64_t queue_bytes, int log_rank, FileSystem& fs)
+    : queue_bytes_(queue_bytes), log_rank_(log_rank), fs_(fs), thread_([this] { Work(); }) {}
+
+DumpWriter::~DumpWriter() {
+  if (const Status status = Finish(); !status.ok()) {
+    NPUMESH_DEBUG("the dump had stopped: {}", status.message());
+  }
+}
+
+DumpBuffer DumpWriter::Take(uint64_t bytes) {
+  DumpBuffer buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    // The smallest that is large enough, else the largest.
+    const auto better = [bytes](const DumpBuffer& a, const DumpBuffer& b) {
+      const bool a_fits = a.capacity() >= bytes;
+      const bool b_fits = b.capacity() >= bytes;
+      if (a_fits != b_fits) return a_fits;
+      return a_fits ? a.capacity() < b.capacity() : a.capacity() > b.capacity();
+    };
+    const auto best = std::min_element(spare_.begin(), spare_.end(), better);
+    if (best != spare_.end()) {
+      buffer = std::move(*best);
+      spare_bytes_ -= buffer.capacity();
+      spare_.erase(best);
+    }
+  }
+  buffer.Clear();
+  buffer.Reserve(bytes);
+  return buffer;
+}
+
+void DumpWriter::Return(DumpBuffer buffer) {
+  const std::lock_guard lock(mutex_);
+  Recycle(std::move(buffer));
+}
+
+void DumpWriter::Recycle(DumpBuffer buffer) {
+  if (buffer.capacity() == 0) return;
+  spare_bytes_ += buffer.capacity();
+  spare_.push_back(std::move(buffer));
+  while (spare_bytes_ > queue_bytes_ || spare_.size() > kSpareBuffers) {
+    spare_bytes_ -= spare_.front().capacity();
+    spare_.erase(spare_.begin());
+  }
+}
+
+void DumpWriter::Submit(DumpFileJob job) {
+  std::unique_lock lock(mutex_);
+  const uint64_t bytes = BytesOf(job);
+  changed_.wait(lock, [&] {
+    return !error_.ok() || waiting_bytes_ == 0 || waiting_bytes_ + bytes <= queue_bytes_;
+  });
+  if (!error_.ok()) {
+    ++counts_.lost_files;
+    counts_.lost_bytes += bytes;
+    Recycle(std::move(job.payload));
+    return;
+  }
+  waiting_bytes_ += bytes;
+  queue_.push_back(std::move(job));
+  changed_.notify_all();
+}
+
+Status DumpWriter::Finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  return error();
+}
+
+Status DumpWriter::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+DumpCounts DumpWriter::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void DumpWriter::Work() {
+  SetLogRank(log_rank_);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    DumpFileJob job = std::move(queue_.front());
+    queue_.pop_front();
+    Status written = error_;
+    if (written.ok()) {
+      lock.unlock();
+      written = Write(job);
+      lock.lock();
+    }
+    Account(job, written);
+    waiting_bytes_ -= BytesOf(job);
+    Recycle(std::move(job.payload));
+    changed_.notify_all();
+  }
+}
+
+void DumpWriter::Account(const DumpFileJob& job, const Status& written) {
+  if (written.ok()) {
+    ++(job.statistics ? counts_.statistics_files : counts_.files);
+    if (!job.statistics) counts_.bytes += BytesOf(job);
+    return;
+  }
+  ++counts_.lost_files;
+  counts_.lost_bytes += BytesOf(job);
+  if (!error_.ok()) return;
+  error_ = written;
+  NPUMESH_ERROR("the dump stops after {} files: {}", counts_.files + counts_.statistics_files,
+                written.message());
+}
+
+Status DumpWriter::Write(const DumpFileJob& job) {
+  if (job.folder != folder_) {
+    NPUMESH_RETURN_IF_ERROR(MakeFolders(job.folder, FileKind::kDataDump, fs_));
+    folder_ = job.folder;
+  }
+  const std::string& folder = job.folder;
+  const std::string stored = StorableName(folder, job.name);
+  // The line first: a file whose name nobody knows would be worth nothing.
+  if (stored != job.name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, job.name, fs_));
+  NPUMESH_ASSIGN_OR_RETURN(const auto file,
+                           SecureFile::Create(folder + "/" + stored, FileKind::kDataDump, fs_));
+  NPUMESH_RETURN_IF_ERROR(file->Append(job.head));
+  NPUMESH_RETURN_IF_ERROR(file->Append(std::span(job.payload.data(), job.payload.size())));
+  return file->CommitUnsynced();
+}
+
+}  // namespace npumesh

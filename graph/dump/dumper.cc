@@ -1,0 +1,265 @@
+#include "graph/dump/dumper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "graph/dump/exception_dump.h"
+#include "graph/dump/manifest.h"
+#include "graph/dump/overflow.h"
+#include "graph/engine/compiled_model.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// The simulator has one stream for a graph.
+constexpr uint32_t kStream = 0;
+
+uint64_t MicrosecondsNow() {
+  using std::chrono::microseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<microseconds>(now).count());
+}
+
+uint64_t BytesOf(const std::vector<Operand>& operands) {
+  uint64_t bytes = 0;
+  for (const Operand& operand : operands) bytes += operand.tensor.size;
+  return bytes;
+}
+
+}  // namespace
+
+Dumper::Dumper(DumpSettings settings, DumpPlace place, DumpLimits limits, FileSystem& fs)
+    : settings_(std::move(settings)),
+      place_(std::move(place)),
+      limits_(limits),
+      fs_(fs),
+      csv_(settings_.statistics),
+      writer_(limits.queue_bytes, place_.world_size > 1 ? place_.rank : -1, fs) {
+  report_.folder = TimeFolder(settings_, place_);
+}
+
+Dumper::~Dumper() {
+  if (!finished_) Finish();
+}
+
+Status Dumper::BeforeRun(const RunView& run) {
+  // With dump_step the index is the step's; without it every run is dumped, so it is the run's too.
+  const uint64_t data_index = runs_++;
+  dumping_ = settings_.dumps_steps() && settings_.steps.Contains(data_index);
+  pending_.reset();
+  if (!dumping_) return Status();
+  ++report_.steps;
+  selection_.emplace(settings_, run);
+  model_name_ = run.source.graph.name();
+  step_folder_ = fmt::format("{}/{}", ModelFolder(settings_, place_, model_name_), data_index);
+  return MayGoOn();
+}
+
+Status Dumper::BeforeStep(const StepView& view) {
+  if (!dumping_) return Status();
+  const StepChoice& choice = selection_->of(view.index);
+  if (choice.layout == StepChoice::Layout::kNone) return Status();
+  if (settings_.overflow) {
+    HoldInputs(view);
+  } else {
+    TakeInputs(view, choice);
+  }
+  return MayGoOn();
+}
+
+Status Dumper::AfterStep(const StepView& view) {
+  if (!dumping_) return Status();
+  const StepChoice& choice = selection_->of(view.index);
+  if (settings_.overflow) {
+    if (choice.layout != StepChoice::Layout::kNone) DumpOverflow(view);
+  } else if (pending_) {
+    if (settings_.mode != DumpMode::kInput) {
+      const std::vector<Operand> outputs = OutputOperands(view.run, view.index);
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!choice.Leaves(false, i)) Take(false, outputs[i], *pending_);
+      }
+    }
+    Submit(*std::move(pending_), choice.layout);
+    pending_.reset();
+  }
+  if (choice.layer) DumpWatched(view);
+  return MayGoOn();
+}
+
+Status Dumper::AfterRun(const RunView&) {
+  dumping_ = false;
+  return MayGoOn();
+}
+
+void Dumper::StepFailed(const StepView& view, const Status& error) {
+  if (pending_) writer_.Return(std::move(pending_->payload));
+  pending_.reset();
+  if (settings_.exception == ExceptionDump::kOff) return;
+  const Result<std::string> path = WriteException(settings_, place_, view, error, fs_);
+  if (path.ok()) {
+    NPUMESH_EVENT("exception dump: {}", *path);
+  } else {
+    NPUMESH_ERROR("no exception dump: {}", path.status().message());
+  }
+}
+
+Status Dumper::MayGoOn() const {
+  if (!limits_.stop_on_error) return Status();
+  return writer_.error().WithContext("dump");
+}
+
+Dumper::Pending Dumper::Begin(const std::string& type, const std::string& name, size_t task,
+                              uint64_t bytes) {
+  Pending pending;
+  pending.record.op_name = name;
+  pending.record.time_us = MicrosecondsNow();
+  pending.name = {type, name, static_cast<uint32_t>(task), kStream, pending.record.time_us};
+  const bool asked = settings_.content == DumpContent::kStatistics;
+  const bool over = limits_.max_bytes > 0 && admitted_bytes_ + bytes > limits_.max_bytes;
+  if (!asked && (degraded_ || over)) {
+    if (!degraded_) {
+      NPUMESH_WARNING("{} bytes are dumped, of at most {}: from operator \"{}\" on only statistics",
+                      admitted_bytes_, limits_.max_bytes, name);
+    }
+    degraded_ = true;
+    ++report_.degraded_files;
+    report_.degraded_bytes += bytes;
+  }
+  pending.statistics = asked || degraded_;
+  pending.name.stats = pending.statistics;
+  if (pending.statistics) return pending;
+  admitted_bytes_ += bytes;
+  pending.payload = writer_.Take(bytes);
+  return pending;
+}
+
+void Dumper::Take(bool input, const Operand& operand, Pending& pending) {
+  std::vector<DumpTensor>& tensors = input ? pending.record.inputs : pending.record.outputs;
+  const DumpTensor& tensor = operand.tensor;
+  if (pending.statistics) {
+    std::optional<TensorStatistics> statistics;
+    if (csv_.Shows(tensor.type.dtype) && tensor.size > 0) {
+      statistics = ComputeStatistics(tensor.type.dtype, operand.data,
+                                     static_cast<uint64_t>(tensor.type.shape.elements()));
+    }
+    pending.rows += csv_.Row(input ? "Input" : "Output", tensors.size(), tensor, statistics);
+  } else {
+    pending.payload.Append(operand.data, tensor.size);
+  }
+  tensors.push_back(tensor);
+}
+
+void Dumper::Submit(Pending pending, StepChoice::Layout layout) {
+  DumpFileJob job;
+  job.folder = FolderOf(layout);
+  job.name = pending.name.ToString();
+  job.statistics = pending.statistics;
+  job.head = pending.statistics ? csv_.Header() + pending.rows : EncodeDumpHeader(pending.record);
+  job.payload = std::move(pending.payload);
+  writer_.Submit(std::move(job));
+}
+
+std::string Dumper::FolderOf(StepChoice::Layout layout) const {
+  return layout == StepChoice::Layout::kSingleOperator ? DeviceFolder(settings_, place_)
+                                                       : step_folder_;
+}
+
+void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
+  const std::vector<Operand> inputs = InputOperands(view);
+  const bool with_inputs = settings_.mode != DumpMode::kOutput;
+  const bool with_outputs = settings_.mode != DumpMode::kInput;
+  if (with_outputs && !settings_.watch) DumpGraphInputs(view, inputs, choice.layout);
+  uint64_t bytes = with_inputs ? BytesOf(inputs) : 0;
+  if (with_outputs) bytes += BytesOf(OutputOperands(view.run, view.index));
+  // A watched collective is one record of task 0 (dump-format reference 8.1).
+  const size_t task = choice.watched && view.step.collective ? 0 : view.index;
+  pending_ = Begin(view.step.type, view.step.name, task, bytes);
+  if (!with_inputs) return;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!choice.Leaves(true, i)) Take(true, inputs[i], *pending_);
+  }
+}
+
+// Each graph input into a file of its own, with the task of the operator that reads it
+// (dump-format reference 6.4).
+void Dumper::DumpGraphInputs(const StepView& view, const std::vector<Operand>& inputs,
+                             StepChoice::Layout layout) {
+  std::vector<int> done;
+  for (const Operand& input : inputs) {
+    if (input.graph_input < 0) continue;
+    if (std::find(done.begin(), done.end(), input.graph_input) != done.end()) continue;
+    done.push_back(input.graph_input);
+    const Graph& graph = view.run.source.graph;
+    const Node& node = graph.node(graph.DataNodes()[static_cast<size_t>(input.graph_input)]);
+    Pending pending = Begin(node.type, node.name, view.index, input.tensor.size);
+    Take(false, input, pending);
+    Submit(std::move(pending), layout);
+  }
+}
+
+// The current content of every watched output, named after the operator that just ran.
+void Dumper::DumpWatched(const StepView& view) {
+  for (const size_t index : selection_->watched()) {
+    const Step& watched = view.run.model.steps()[index];
+    const std::vector<Operand> outputs = OutputOperands(view.run, index);
+    Pending pending = Begin(watched.type, JoinWatchedName(view.step.name, watched.name), view.index,
+                            BytesOf(outputs));
+    for (const Operand& output : outputs) Take(false, output, pending);
+    Submit(std::move(pending), StepChoice::Layout::kModel);
+  }
+}
+
+// Overflow mode: notes the inputs of an operator, and copies them if it will overwrite them.
+void Dumper::HoldInputs(const StepView& view) {
+  constexpr uint64_t kAlignment = 64;  // of the widest element, and then some
+  held_inputs_ = InputOperands(view);
+  if (!OverwritesAnInput(held_inputs_, OutputOperands(view.run, view.index))) return;
+  uint64_t bytes = 0;
+  for (const Operand& input : held_inputs_) bytes += input.tensor.size + kAlignment;
+  held_.resize(std::max<uint64_t>(held_.size(), bytes / sizeof(std::max_align_t) + 1));
+  auto* next = reinterpret_cast<std::byte*>(held_.data());
+  for (Operand& input : held_inputs_) {
+    if (input.tensor.size > 0) std::memcpy(next, input.data, input.tensor.size);
+    input.data = next;
+    next += (input.tensor.size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+}
+
+// An operator overflows when its outputs are out of range while its inputs are not.
+void Dumper::DumpOverflow(const StepView& view) {
+  const std::vector<Operand> outputs = OutputOperands(view.run, view.index);
+  if (!OutOfRange(outputs) || OutOfRange(held_inputs_)) return;
+  ++report_.overflows;
+  Pending pending =
+      Begin(view.step.type, view.step.name, view.index, BytesOf(held_inputs_) + BytesOf(outputs));
+  for (const Operand& input : held_inputs_) Take(true, input, pending);
+  for (const Operand& output : outputs) Take(false, output, pending);
+  Submit(std::move(pending), StepChoice::Layout::kModel);
+
+  const std::string bytes = OverflowRecord(place_.model_id, kStream,
+                                           static_cast<uint32_t>(view.index), view.step.collective);
+  Pending record;
+  record.record = DescribeOverflowRecord(MicrosecondsNow(), bytes.size());
+  record.name = {std::string(kOverflowType), std::string(kOverflowName),
+                 static_cast<uint32_t>(view.index), kStream, record.record.time_us};
+  record.payload.Append(bytes.data(), bytes.size());
+  Submit(std::move(record), StepChoice::Layout::kModel);
+}
+
+DumpReport Dumper::Finish() {
+  if (finished_) return report_;
+  finished_ = true;
+  report_.error = writer_.Finish();
+  report_.counts = writer_.counts();
+  if (!settings_.dumps_steps()) return report_;
+  const Status written = WriteManifest(settings_, place_, limits_, model_name_, report_, fs_);
+  if (!written.ok() && report_.error.ok()) {
+    report_.error = written.WithContext("manifest of the dump");
+    NPUMESH_ERROR("{}", report_.error.message());
+  }
+  return report_;
+}
+
+}  // namespace npumesh

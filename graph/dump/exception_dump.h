@@ -1,0 +1,21 @@
+// The dump of an operator that failed (dump-format reference 1.4, 4.2 and 10). Internal to
+// graph/dump.
+#ifndef NPUMESH_GRAPH_DUMP_EXCEPTION_DUMP_H_
+#define NPUMESH_GRAPH_DUMP_EXCEPTION_DUMP_H_
+
+#include "graph/dump/place.h"
+#include "graph/dump/settings.h"
+#include "graph/engine/step_observer.h"
+#include "runtime/base/file_system.h"
+
+namespace npumesh {
+
+// Writes {op_type}.{op_name}.{task}.{YYYYMMDDHHMMSSmmm} with inputs, outputs and workspace as they
+// lie, or with ExceptionDump::kBrief "exception_info.{stream}.{task}.{time}" without their bytes.
+// `error` becomes the file's dfx_message. Returns the path.
+Result<std::string> WriteException(const DumpSettings& settings, const DumpPlace& place,
+                                   const StepView& view, const Status& error, FileSystem& fs);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_EXCEPTION_DUMP_H_

@@ -1,0 +1,102 @@
+#include "graph/dump/operands.h"
+
+#include <array>
+#include <string_view>
+
+#include "graph/engine/compiled_model.h"
+
+namespace npumesh {
+namespace {
+
+// Formats in which the elements of a tensor stand as its own shape says.
+bool IsPlain(std::string_view format) {
+  constexpr std::array<std::string_view, 8> kPlain = {"ND",   "NCHW",  "NHWC",  "HWCN",
+                                                      "CHWN", "NCDHW", "NDHWC", "DHWCN"};
+  for (const std::string_view plain : kPlain) {
+    if (format == plain) return true;
+  }
+  return false;
+}
+
+// The engine keeps tensors in their original shape, so a private format of a descriptor is what
+// the file had, not what lies in memory; its origin_format is.
+std::string FormatOf(const TensorDesc& desc) {
+  if (IsPlain(desc.layout)) return desc.layout;
+  const auto origin = desc.attrs.find("origin_format");
+  if (origin != desc.attrs.end()) {
+    const auto* name = origin->second.get<std::string>();
+    if (name != nullptr && IsPlain(*name)) return *name;
+  }
+  return "ND";
+}
+
+DumpTensor Describe(const TensorType& type, const TensorDesc* desc, const void* data) {
+  DumpTensor tensor;
+  tensor.type = type;
+  tensor.original_shape = type.shape;
+  tensor.size = data == nullptr ? 0 : type.bytes();
+  tensor.address = reinterpret_cast<uint64_t>(data);
+  if (desc != nullptr) tensor.format = DumpFormatNumber(FormatOf(*desc));
+  return tensor;
+}
+
+// Collectives move bytes: one dimension, no format (dump-format reference 8.1).
+void Flatten(const Step& step, DumpTensor* tensor) {
+  if (!step.type.starts_with("Hcom")) return;
+  tensor->type.shape = Shape({tensor->type.shape.elements()});
+  tensor->format = kFormatNd;
+}
+
+const TensorDesc* At(const std::vector<TensorDesc>& descs, int index) {
+  const bool there = index >= 0 && static_cast<size_t>(index) < descs.size();
+  return there ? &descs[static_cast<size_t>(index)] : nullptr;
+}
+
+}  // namespace
+
+std::vector<Operand> InputOperands(const StepView& view) {
+  const Step& step = view.step;
+  const Node& node = view.run.source.graph.node(step.node);
+  std::vector<Operand> operands;
+  for (size_t slot = 0; slot < step.inputs.size(); ++slot) {
+    if (step.inputs[slot].kind == Address::Kind::kNone) continue;
+    Operand& operand = operands.emplace_back();
+    operand.data = view.args.in[slot];
+    operand.tensor = Describe(step.input_types[slot], At(node.input_descs, step.input_ports[slot]),
+                              operand.data);
+    Flatten(step, &operand.tensor);
+    if (step.inputs[slot].kind == Address::Kind::kInput) {
+      operand.graph_input = static_cast<int>(step.inputs[slot].offset);
+    }
+  }
+  return operands;
+}
+
+std::vector<Operand> OutputOperands(const RunView& run, size_t index) {
+  const Step& step = run.model.steps()[index];
+  const Node& node = run.source.graph.node(step.node);
+  std::vector<Operand> operands;
+  for (size_t port = 0; port < step.outputs.size(); ++port) {
+    Operand& operand = operands.emplace_back();
+    operand.data = run.args[index].out[port];
+    operand.tensor = Describe(step.output_types[port],
+                              At(node.output_descs, static_cast<int>(port)), operand.data);
+    Flatten(step, &operand.tensor);
+  }
+  return operands;
+}
+
+bool OverwritesAnInput(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs) {
+  for (const Operand& in : inputs) {
+    const auto* in_begin = static_cast<const std::byte*>(in.data);
+    for (const Operand& out : outputs) {
+      const auto* out_begin = static_cast<const std::byte*>(out.data);
+      if (in_begin < out_begin + out.tensor.size && out_begin < in_begin + in.tensor.size) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,29 @@
+// Operands of a step as dump records describe them. Internal to graph/dump.
+#ifndef NPUMESH_GRAPH_DUMP_OPERANDS_H_
+#define NPUMESH_GRAPH_DUMP_OPERANDS_H_
+
+#include <vector>
+
+#include "graph/dump/format_data.h"
+#include "graph/engine/step_observer.h"
+
+namespace npumesh {
+
+// A tensor of a step: how it is described, and where it lies.
+struct Operand {
+  DumpTensor tensor;  // its size is that of its bytes
+  const void* data = nullptr;
+  // Position of the graph input whose buffer this is, -1: none. Seen through views.
+  int graph_input = -1;
+};
+
+// Absent optional inputs are left out, so operand i is the i-th input that is fed.
+std::vector<Operand> InputOperands(const StepView& view);
+std::vector<Operand> OutputOperands(const RunView& run, size_t step);
+
+// Some output lies where an input lies: after the step that input is gone.
+bool OverwritesAnInput(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_OPERANDS_H_

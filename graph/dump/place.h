@@ -1,0 +1,44 @@
+// Where a rank's dump goes (dump-format reference 5).
+#ifndef NPUMESH_GRAPH_DUMP_PLACE_H_
+#define NPUMESH_GRAPH_DUMP_PLACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "graph/dump/settings.h"
+#include "runtime/base/status.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+
+struct DumpPlace {
+  int world_size = 1;
+  int rank = 0;
+  int device_id = 0;      // the logical device: the rank's place on its node
+  uint32_t model_id = 1;  // sub-graph number
+  std::string time;       // YYYYMMDDHHMMSS, the same on all ranks
+};
+
+// Collective over all ranks: rank 0 looks at its clock for everybody. Errors: kPeerLost, kTimeout.
+Result<DumpPlace> AgreeOnDumpPlace(World& world);
+
+// {path}[/worldsize{N}_global_rank{R}]: with settings.always_rank_folder, or several ranks.
+std::string RankRoot(const DumpSettings& settings, const DumpPlace& place);
+
+// {rank root}/{time}
+std::string TimeFolder(const DumpSettings& settings, const DumpPlace& place);
+
+// {time folder}/{device_id}: operators that run by themselves.
+std::string DeviceFolder(const DumpSettings& settings, const DumpPlace& place);
+
+// {device folder}/{model_name}/{model_id}; the step's data_index follows. A name of more than 255
+// bytes is replaced as that of a file is (format_mapping.h); the manifest has it in full.
+std::string ModelFolder(const DumpSettings& settings, const DumpPlace& place,
+                        const std::string& model_name);
+
+// {rank root}/extra-info/data-dump/{device_id}
+std::string ExceptionFolder(const DumpSettings& settings, const DumpPlace& place);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_PLACE_H_

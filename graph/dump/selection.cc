@@ -1,0 +1,138 @@
+#include "graph/dump/selection.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "graph/engine/compiled_model.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+using Names = std::unordered_set<std::string_view>;
+
+Names SetOf(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+// Collectives are named so (reference 8).
+bool IsCollective(const Step& step) {
+  return step.type.starts_with("Hcom");
+}
+
+// The engine's own copy of a constant: no operator of the graph.
+bool IsEngineCopy(const RunView& run, const Step& step) {
+  return step.name != run.source.graph.node(step.node).name;
+}
+
+// "resnet" of ".../resnet.air".
+std::string_view StemOf(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path.substr(0, path.rfind('.'));
+}
+
+bool IsModel(const Model& model, const std::string& name) {
+  return name.empty() || name == model.name || name == model.graph.name() ||
+         name == StemOf(model.path);
+}
+
+void WarnOfUnmatched(const RunView& run, const Names& names, std::string_view key) {
+  Names matched;
+  for (const Step& step : run.model.steps()) {
+    if (names.count(step.name) > 0) matched.insert(step.name);
+  }
+  for (const std::string_view name : names) {
+    if (matched.count(name) > 0) continue;
+    const bool node = run.source.graph.Find(name) != kNoNode;
+    NPUMESH_WARNING_ONCE("{} \"{}\" is not dumped: graph \"{}\" {}", key, name,
+                         run.source.graph.name(),
+                         node ? "runs nothing for it (an input, a view or a folded constant)"
+                              : "has no such operator");
+  }
+}
+
+// Steps between `begin` and `end`, both included, in the order of execution.
+void MarkRange(const OperatorRange& range, const RunView& run, std::vector<bool>* marks) {
+  bool inside = false;
+  for (size_t i = 0; i < marks->size(); ++i) {
+    const std::string& name = run.model.steps()[i].name;
+    inside = inside || name == range.begin;
+    if (inside) (*marks)[i] = true;
+    if (name == range.end) inside = false;
+  }
+}
+
+// False: the operator is black as a whole.
+bool ApplyBlacklist(const std::vector<BlackEntry>& entries, const std::string& name,
+                    StepChoice* choice) {
+  for (const BlackEntry& entry : entries) {
+    if (entry.name != name) continue;
+    if (entry.tensors.empty()) return false;
+    choice->black.insert(choice->black.end(), entry.tensors.begin(), entry.tensors.end());
+  }
+  return true;
+}
+
+}  // namespace
+
+bool StepChoice::Leaves(bool input, size_t index) const {
+  return std::find(black.begin(), black.end(), BlackTensor{input, static_cast<int>(index)}) !=
+         black.end();
+}
+
+Selection::Selection(const DumpSettings& settings, const RunView& run) {
+  using Layout = StepChoice::Layout;
+  choices_.resize(run.model.steps().size());
+  const bool all = settings.overflow || (settings.models && settings.choices.empty());
+  for (StepChoice& choice : choices_) {
+    if (all) choice.layout = Layout::kModel;
+  }
+  for (const OperatorChoice& choice : settings.choices) {
+    if (!IsModel(run.source, choice.model_name)) continue;
+    settings.watch ? Watch(choice, run) : Choose(choice, run);
+  }
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (settings.single_operators && choices_[i].layout == Layout::kNone) {
+      choices_[i].layout = Layout::kSingleOperator;
+    }
+    if (IsEngineCopy(run, run.model.steps()[i])) choices_[i] = StepChoice();
+    if (choices_[i].watched) watched_.push_back(i);
+  }
+}
+
+void Selection::Choose(const OperatorChoice& choice, const RunView& run) {
+  const Names layers = SetOf(choice.layers);
+  WarnOfUnmatched(run, layers, "dump layer");
+  std::vector<bool> marks(choices_.size(), layers.empty() && choice.ranges.empty());
+  for (const OperatorRange& range : choice.ranges) MarkRange(range, run, &marks);
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Step& step = run.model.steps()[i];
+    if (!marks[i] && layers.count(step.name) == 0) continue;
+    StepChoice chosen;
+    chosen.layout = StepChoice::Layout::kModel;
+    if (!ApplyBlacklist(choice.type_blacklist, step.type, &chosen)) continue;
+    if (!ApplyBlacklist(choice.name_blacklist, step.name, &chosen)) continue;
+    choices_[i] = std::move(chosen);
+  }
+}
+
+// A watched operator, and a collective, dump nothing but themselves (reference 8).
+void Selection::Watch(const OperatorChoice& choice, const RunView& run) {
+  const Names layers = SetOf(choice.layers);
+  const Names watched = SetOf(choice.watched);
+  WarnOfUnmatched(run, layers, "dump layer");
+  WarnOfUnmatched(run, watched, "watcher node");
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Step& step = run.model.steps()[i];
+    if (watched.count(step.name) > 0) {
+      choices_[i].watched = true;
+      choices_[i].layout = StepChoice::Layout::kModel;
+    } else if ((layers.empty() || layers.count(step.name) > 0) && !IsCollective(step)) {
+      choices_[i].layer = true;
+    }
+  }
+}
+
+}  // namespace npumesh

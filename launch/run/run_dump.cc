@@ -1,0 +1,49 @@
+#include "launch/run/run_dump.h"
+
+#include "graph/dump/options.h"
+
+namespace npumesh {
+
+Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& arguments) {
+  CompilerDumpOptions options;
+  options.enable_dump = !arguments.mode.empty();
+  options.dump_path = arguments.path;
+  if (options.enable_dump) options.dump_mode = arguments.mode;
+  options.dump_step = arguments.step;
+  options.dump_layer = arguments.layer;
+  options.dump_data = arguments.data;
+  if (!arguments.config.empty()) options.dump_config_path = arguments.config;
+  return SettingsOf(options);
+}
+
+RankDump ToRankDump(const DumpReport& report) {
+  RankDump dump;
+  dump.folder = report.folder;
+  dump.files = report.counts.files;
+  dump.bytes = report.counts.bytes;
+  dump.statistics_files = report.counts.statistics_files;
+  dump.degraded_files = report.degraded_files;
+  dump.lost_files = report.counts.lost_files;
+  dump.error = report.error.message();
+  return dump;
+}
+
+std::string DumpLines(const std::vector<RankDump>& ranks) {
+  std::string lines;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankDump& dump = ranks[rank];
+    if (dump.folder.empty()) continue;
+    lines += fmt::format("rank {} dump: {} tensor files, {} bytes, {} statistics files in {}", rank,
+                         dump.files, dump.bytes, dump.statistics_files, dump.folder);
+    if (dump.degraded_files > 0) {
+      lines += fmt::format("; {} statistics in place of tensors (--dump-max-bytes)",
+                           dump.degraded_files);
+    }
+    if (dump.lost_files > 0) lines += fmt::format("; {} files lost", dump.lost_files);
+    if (!dump.error.empty()) lines += "; stopped: " + dump.error;
+    lines += "\n";
+  }
+  return lines;
+}
+
+}  // namespace npumesh
