@@ -1,0 +1,183 @@
+// What a dump costs a step of the decoder, on one rank. Each round runs the plain step and the
+// other thing in turn, so that both see the same machine. Goals: a dump that skips the step costs
+// nothing measurable; statistics less than 10 % of the step; a full dump at least 70 % of the
+// bandwidth of a plain copy (dd) into the same folder.
+//
+// The folder is NPUMESH_BENCH_FOLDER, or one below the system's temporary folder.
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "examples/decoder_model.h"
+#include "graph/dump/dumper.h"
+#include "graph/session/session.h"
+#include "runtime/world/thread_transport.h"
+
+namespace npumesh {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsOf(const std::function<void()>& work) {
+  const Clock::time_point start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string Folder() {
+  const char* named = std::getenv("NPUMESH_BENCH_FOLDER");
+  const std::filesystem::path parent =
+      named != nullptr ? std::filesystem::path(named) : std::filesystem::temp_directory_path();
+  const std::filesystem::path folder = parent / fmt::format("npumesh_bench_dump_{}", getpid());
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+// As `dd if=/dev/zero bs=1M`: fills a block, writes it, without a sync.
+void CopyLikeDd(const std::string& path, uint64_t bytes) {
+  constexpr uint64_t kBlock = uint64_t{1} << 20;
+  static std::vector<std::byte> block(kBlock);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) std::abort();
+  for (uint64_t at = 0; at < bytes; at += kBlock) {
+    const uint64_t size = std::min(kBlock, bytes - at);
+    std::memset(block.data(), 0, size);
+    benchmark::DoNotOptimize(block.data());
+    if (write(fd, block.data(), size) != static_cast<ssize_t>(size)) std::abort();
+  }
+  close(fd);
+}
+
+// A decoder on a world of one rank.
+class Bench {
+ public:
+  Bench() {
+    DecoderConfig config;
+    config.hidden = 512;
+    config.ffn = 1024;
+    config.sequence = 128;
+    auto world = World::Start(Env(), MakeThreadTransport(MakeThreadFabric(1, {}, {}), 0));
+    if (!world.ok()) return Fail(world.status());
+    world_ = *std::move(world);
+    auto memory = DeviceMemory::Create(*world_);
+    if (!memory.ok()) return Fail(memory.status());
+    memory_ = *std::move(memory);
+    Result<Model> model = BuildDecoder(config, 0, 1);
+    if (!model.ok()) return Fail(model.status());
+    auto session = Session::Create(*world_, *memory_, *std::move(model));
+    if (!session.ok()) return Fail(session.status());
+    session_ = *std::move(session);
+    inputs_ = {DecoderInput(config)};
+    folder_ = Folder();
+    Step(nullptr);
+  }
+  ~Bench() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  void Step(StepObserver* observer) {
+    const auto outputs = session_->Run(inputs_, observer);
+    if (!outputs.ok()) Fail(outputs.status());
+  }
+
+  std::unique_ptr<Dumper> MakeDumper(DumpContent content, std::string_view steps) {
+    DumpSettings settings;
+    settings.path = folder_;
+    settings.models = true;
+    settings.mode = DumpMode::kAll;
+    settings.content = content;
+    settings.steps = StepSet::Parse(steps, false, "steps").value();
+    DumpPlace place;
+    place.time = fmt::format("{:014}", ++dumps_);
+    return std::make_unique<Dumper>(settings, place, DumpLimits{});
+  }
+
+  void RemoveDumps() {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      std::filesystem::remove_all(entry.path());
+    }
+  }
+
+  const std::string& folder() const { return folder_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  void Fail(const Status& status) { error_ = status.ToString(); }
+
+  std::unique_ptr<World> world_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Session> session_;
+  std::vector<Tensor> inputs_;
+  std::string folder_;
+  std::string error_;
+  int dumps_ = 0;
+};
+
+// The time of a step under `dumper` beside that of a plain one: "added" is a part of the latter.
+void CompareSteps(benchmark::State& state, Bench& bench, Dumper& dumper) {
+  double plain = 0;
+  double observed = 0;
+  for (auto _ : state) {
+    plain += SecondsOf([&] { bench.Step(nullptr); });
+    const double seconds = SecondsOf([&] { bench.Step(&dumper); });
+    observed += seconds;
+    state.SetIterationTime(seconds);
+  }
+  state.counters["added"] = (observed - plain) / plain;
+  state.counters["plain_ms"] = plain * 1e3 / static_cast<double>(state.iterations());
+}
+
+// A dumper that looks at no step, against none at all.
+void BM_Off(benchmark::State& state) {
+  Bench bench;
+  if (!bench.error().empty()) return state.SkipWithError(bench.error().c_str());
+  const auto dumper = bench.MakeDumper(DumpContent::kTensor, "1000000000");
+  CompareSteps(state, bench, *dumper);
+}
+BENCHMARK(BM_Off)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+void BM_Statistics(benchmark::State& state) {
+  Bench bench;
+  if (!bench.error().empty()) return state.SkipWithError(bench.error().c_str());
+  const auto dumper = bench.MakeDumper(DumpContent::kStatistics, "");
+  CompareSteps(state, bench, *dumper);
+}
+BENCHMARK(BM_Statistics)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+// Ten steps until the last byte is handed over, compute included, against dd of as many bytes.
+void BM_Full(benchmark::State& state) {
+  constexpr int kSteps = 10;
+  Bench bench;
+  if (!bench.error().empty()) return state.SkipWithError(bench.error().c_str());
+  double dumping = 0;
+  double copying = 0;
+  uint64_t bytes = 0;
+  for (auto _ : state) {
+    auto dumper = bench.MakeDumper(DumpContent::kTensor, "");
+    DumpReport report;
+    const double seconds = SecondsOf([&] {
+      for (int i = 0; i < kSteps; ++i) bench.Step(dumper.get());
+      report = dumper->Finish();
+    });
+    if (!report.error.ok()) return state.SkipWithError(report.error.ToString().c_str());
+    bench.RemoveDumps();
+    copying += SecondsOf([&] { CopyLikeDd(bench.folder() + "/dd", report.counts.bytes); });
+    bench.RemoveDumps();
+    dumping += seconds;
+    bytes += report.counts.bytes;
+    state.SetIterationTime(seconds);
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(bytes));
+  state.counters["of_dd"] = copying / dumping;
+  state.counters["dd_MB/s"] = static_cast<double>(bytes) / copying / 1e6;
+}
+BENCHMARK(BM_Full)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace npumesh
