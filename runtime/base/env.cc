@@ -44,13 +44,16 @@ Status ParseTrace(const EnvVariable& variable, std::string_view text, Env& env) 
   return Status();
 }
 
-Status ParseTopology(const EnvVariable&, std::string_view text, Env& env) {
-  env.topology = text;
+template <std::string Env::*field>
+Status ParseTextField(const EnvVariable&, std::string_view text, Env& env) {
+  env.*field = text;
   return Status();
 }
 
-Status ParseRecord(const EnvVariable&, std::string_view text, Env& env) {
-  env.record = text;
+// Values above 3 mean no dump (air-format reference 4.3).
+Status ParseDumpGraph(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t level, ParseInt(text, 0, kMaxInt, variable.name));
+  env.dump_ge_graph = level <= 3 ? static_cast<int>(level) : 0;
   return Status();
 }
 
@@ -98,7 +101,7 @@ constexpr std::array kEntries = {
           ParseIntField<&Env::num_threads, 0, 1024>},
     Entry{{"NPUMESH_TOPOLOGY", "hwloc synthetic text, for example \"numa:2 core:4 pu:1\"",
            "the real machine", "Machine to plan for instead of the real one; nothing is bound."},
-          ParseTopology},
+          ParseTextField<&Env::topology>},
     Entry{{"NPUMESH_SOFT_TIMEOUT", "seconds in [1, 86400]", "10",
            "How long a waiter stays silent before it says whom it waits for."},
           ParseSecondsField<&Env::soft_timeout, 1, 86400>},
@@ -111,7 +114,7 @@ constexpr std::array kEntries = {
           ParseOptionalField<&Env::device_count, 1, 256>},
     Entry{{"NPUMESH_RECORD", "a folder, made when it is missing", "no record",
            "Where each rank keeps the flight record that `npumesh record` reads."},
-          ParseRecord},
+          ParseTextField<&Env::record>},
     Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
            "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
           ParseHcclAlgo},
@@ -126,6 +129,29 @@ constexpr std::array kEntries = {
         {"TNG_LOG_LEVEL", "0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT; anything else only warns",
          "3", "What the log prints; 4 prints ERROR and EVENT only."},
         ParseLogLevel},
+    Entry{
+        {"DUMP_GE_GRAPH", "1, 2, 3; 0 or more than 3: none", "0",
+         "Writes the graph after each compile stage: 1 everything, 2 without weights, 3 nodes and "
+         "edges only."},
+        ParseDumpGraph},
+    Entry{
+        {"DUMP_GRAPH_LEVEL",
+         "1 all stages but those of parts, 2 the main stages, 3 Build, 4 PreRunBegin, or parts of "
+         "stage names joined by |",
+         "2", "Which stages DUMP_GE_GRAPH writes."},
+        ParseTextField<&Env::dump_graph_level>},
+    Entry{{"DUMP_GRAPH_FORMAT", "ge_proto, onnx, readable, joined by |", "ge_proto|onnx",
+           "In which forms DUMP_GE_GRAPH writes."},
+          ParseTextField<&Env::dump_graph_format>},
+    Entry{{"NPU_COLLECT_PATH", "a folder, made when it is missing", "DUMP_GRAPH_PATH",
+           "DUMP_GE_GRAPH writes into extra-info/graph/<pid>_<device> of it."},
+          ParseTextField<&Env::npu_collect_path>},
+    Entry{{"DUMP_GRAPH_PATH", "a folder, made when it is missing", "ASCEND_WORK_PATH",
+           "DUMP_GE_GRAPH writes into pid_<pid>_deviceid_<device> of it."},
+          ParseTextField<&Env::dump_graph_path>},
+    Entry{{"ASCEND_WORK_PATH", "a folder, made when it is missing", "the working folder",
+           "Where DUMP_GE_GRAPH writes."},
+          ParseTextField<&Env::ascend_work_path>},
     Entry{{"LOCAL_WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
            "Set by launchers: ranks of this node. A difference from the truth is an error."},
           ParseOptionalField<&Env::local_world_size, 1>},

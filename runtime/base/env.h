@@ -53,6 +53,17 @@ struct Env {
   std::optional<int> device_count;
   // NPUMESH_RECORD: folder for the flight record of each rank; empty: none is written.
   std::string record;
+  // DUMP_GE_GRAPH: 1 graphs with everything, 2 without weights, 3 nodes and edges only; 0: none.
+  int dump_ge_graph = 0;
+  // DUMP_GRAPH_LEVEL: which compile stages are dumped (air-format reference 4.3).
+  std::string dump_graph_level = "2";
+  // DUMP_GRAPH_FORMAT: forms joined by bars.
+  std::string dump_graph_format = "ge_proto|onnx";
+  // Folders for graph dumps, the first that is set: NPU_COLLECT_PATH, DUMP_GRAPH_PATH,
+  // ASCEND_WORK_PATH.
+  std::string npu_collect_path;
+  std::string dump_graph_path;
+  std::string ascend_work_path;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.

@@ -1,11 +1,13 @@
 #include "runtime/base/log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -130,6 +132,20 @@ std::unique_ptr<spdlog::formatter> MakeFormatter() {
   return formatter;
 }
 
+// PIPE_BUF less room for the prefix: what is written atomically into a pipe that ranks share.
+constexpr size_t kLongestLine = 3584;
+static_assert(kLongestLine + 512 <= PIPE_BUF);
+
+// How much of `text` goes into one line: up to its end, or to where it has to be broken, which is
+// never inside a UTF-8 character.
+size_t LineLength(std::string_view text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  if (end <= kLongestLine) return end;
+  size_t at = kLongestLine;
+  while (at > kLongestLine - 4 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  return at;
+}
+
 LogLevel StartLevel() {
   const char* text = std::getenv("TNG_LOG_LEVEL");
   if (text == nullptr) return LogLevel::kError;
@@ -181,14 +197,13 @@ void WriteLog(LogLevel level, LogSite site, std::string_view text) {
   const std::string file(site.file.substr(site.file.rfind('/') + 1));
   const spdlog::source_loc where{file.c_str(), site.line, ""};
   const auto now = spdlog::log_clock::now();
-  for (;;) {
-    const size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
+  do {
+    const std::string_view line = text.substr(0, LineLength(text));
     TheLog().logger.log(now, where, ToSpdlog(level),
                         spdlog::string_view_t(line.data(), line.size()));
-    if (end == std::string_view::npos || end + 1 == text.size()) return;
-    text.remove_prefix(end + 1);
-  }
+    text.remove_prefix(line.size());
+    if (text.starts_with('\n')) text.remove_prefix(1);
+  } while (!text.empty());
 }
 
 bool FirstTime(std::string_view text) {

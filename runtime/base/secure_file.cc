@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -16,7 +17,22 @@
 namespace npumesh {
 namespace {
 
-constexpr mode_t kFinishedLogMode = 0440;
+// Maxima of the seed's table 1 (session reference 9.1); dumped graphs and data are 600.
+constexpr std::array kPermissions = {
+    Permission{FileKind::kConfig, "model_relation_config.json, numa_config.json", 0640, 0640, 0750},
+    Permission{FileKind::kLog, "finished logs", 0640, 0440, 0750},
+    Permission{FileKind::kDebug, "flight records, summaries", 0640, 0640, 0750},
+    Permission{FileKind::kGraphDump, "dumped graphs", 0600, 0600, 0750},
+    Permission{FileKind::kDataDump, "dumped tensors and their statistics", 0600, 0600, 0750},
+    Permission{FileKind::kData, "exported graphs and weights, outputs, run reports, pictures", 0640,
+               0640, 0750},
+    Permission{FileKind::kTemporary, "intermediate files", 0640, 0640, 0750},
+};
+
+const Permission& PermissionOf(FileKind kind) {
+  return *std::find_if(kPermissions.begin(), kPermissions.end(),
+                       [kind](const Permission& row) { return row.kind == kind; });
+}
 
 // The folder part of `path`: "." for a bare name, "/" for a file of the root.
 std::string FolderOf(const std::string& path) {
@@ -108,23 +124,16 @@ Result<std::string> ReadAll(int fd, const std::string& path, uint64_t max_bytes)
 
 }  // namespace
 
-mode_t FileMode(FileKind kind) {
-  switch (kind) {
-    case FileKind::kConfig:
-    case FileKind::kLog:
-    case FileKind::kDebug:
-    case FileKind::kData:
-    case FileKind::kTemporary:
-      return 0640;
-    case FileKind::kGraphDump:
-    case FileKind::kDataDump:
-      return 0600;
-  }
-  return 0600;
+std::span<const Permission> PermissionTable() {
+  return kPermissions;
 }
 
-mode_t FolderMode(FileKind) {
-  return 0750;
+mode_t FileMode(FileKind kind) {
+  return PermissionOf(kind).file;
+}
+
+mode_t FolderMode(FileKind kind) {
+  return PermissionOf(kind).folder;
 }
 
 Status MakeFolders(const std::string& path, FileKind kind, FileSystem& fs) {
@@ -144,8 +153,7 @@ Result<std::unique_ptr<SecureFile>> SecureFile::Create(const std::string& path, 
                                                        FileSystem& fs) {
   NPUMESH_RETURN_IF_ERROR(CheckTarget(path));
   std::string aside = AsideOf(path);
-  const mode_t mode = kind == FileKind::kLog ? kFinishedLogMode : FileMode(kind);
-  auto file = fs.Create(aside, mode);
+  auto file = fs.Create(aside, PermissionOf(kind).finished);
   if (!file.ok()) return file.status().WithContext(path);
   return std::unique_ptr<SecureFile>(
       new SecureFile(path, std::move(aside), std::move(file).value(), fs));

@@ -17,16 +17,26 @@
 
 namespace npumesh {
 
-// What a file is for; decides its permission. Maxima of session reference 9.1.
+// What a file is for; decides its permission (PermissionTable).
 enum class FileKind {
-  kConfig,     // 640, folders 750
-  kLog,        // 640 while written, 440 when finished: what SecureFile commits is finished
-  kDebug,      // 640, folders 750
-  kGraphDump,  // 600, folders 750
-  kDataDump,   // 600, folders 750
-  kData,       // business data: 640, folders 750
-  kTemporary,  // 640, folders 750
+  kConfig,
+  kLog,  // what SecureFile commits is finished
+  kDebug,
+  kGraphDump,
+  kDataDump,
+  kData,  // business data
+  kTemporary,
 };
+
+// One row of the permission table, which docs/security.md prints.
+struct Permission {
+  FileKind kind;
+  std::string_view what;  // what of npumesh is of this kind
+  mode_t file;            // while written
+  mode_t finished;
+  mode_t folder;
+};
+std::span<const Permission> PermissionTable();
 
 mode_t FileMode(FileKind kind);  // while written
 mode_t FolderMode(FileKind kind);

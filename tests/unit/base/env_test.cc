@@ -28,6 +28,10 @@ TEST(Env, NothingSetMeansTheDefaults) {
   EXPECT_EQ(env->soft_timeout, std::chrono::seconds(10));
   EXPECT_FALSE(env->trace);
   EXPECT_EQ(env->record, "");
+  EXPECT_EQ(env->dump_ge_graph, 0);
+  EXPECT_EQ(env->dump_graph_level, "2");
+  EXPECT_EQ(env->dump_graph_format, "ge_proto|onnx");
+  EXPECT_EQ(env->npu_collect_path + env->dump_graph_path + env->ascend_work_path, "");
   EXPECT_EQ(env->hccl_algo, "");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(120));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(1836));
@@ -48,6 +52,12 @@ TEST(Env, EveryVariableReachesItsField) {
                           {"NPUMESH_DEVICE_COUNT", "256"},
                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                           {"NPUMESH_RECORD", "records/"},
+                          {"DUMP_GE_GRAPH", "3"},
+                          {"DUMP_GRAPH_LEVEL", "Build|Infer"},
+                          {"DUMP_GRAPH_FORMAT", "readable"},
+                          {"NPU_COLLECT_PATH", "collect"},
+                          {"DUMP_GRAPH_PATH", "graphs"},
+                          {"ASCEND_WORK_PATH", "work"},
                           {"HCCL_ALGO", "level0:NA;level1:ring"},
                           {"HCCL_CONNECT_TIMEOUT", "7200"},
                           {"HCCL_EXEC_TIMEOUT", "2147483647"},
@@ -65,6 +75,13 @@ TEST(Env, EveryVariableReachesItsField) {
   EXPECT_EQ(env->launched_on_node, 4);
   EXPECT_EQ(Parse({{"MPI_LOCALNRANKS", "2"}})->launched_on_node, 2);
   EXPECT_EQ(env->record, "records/");
+  EXPECT_EQ(env->dump_ge_graph, 3);
+  EXPECT_EQ(Parse({{"DUMP_GE_GRAPH", "4"}})->dump_ge_graph, 0);
+  EXPECT_EQ(env->dump_graph_level, "Build|Infer");
+  EXPECT_EQ(env->dump_graph_format, "readable");
+  EXPECT_EQ(env->npu_collect_path, "collect");
+  EXPECT_EQ(env->dump_graph_path, "graphs");
+  EXPECT_EQ(env->ascend_work_path, "work");
   EXPECT_EQ(env->hccl_algo, "level0:NA;level1:ring");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(7200));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(2147483647));
@@ -94,6 +111,8 @@ TEST(Env, TypingErrorsNameVariableAndText) {
       {"NPUMESH_DEVICE_COUNT", "0"},
       {"NPUMESH_DEVICE_COUNT", "257"},
       {"NPUMESH_TRACE", "maybe"},
+      {"DUMP_GE_GRAPH", "-1"},
+      {"DUMP_GE_GRAPH", "all"},
       {"NPUMESH_TRACE", ""},
       {"HCCL_CONNECT_TIMEOUT", "0"},
       {"HCCL_CONNECT_TIMEOUT", "7201"},

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/logger.h"
+
 namespace npumesh {
 namespace {
 
@@ -114,6 +116,60 @@ TEST_F(LogTest, OnceMeansOnceForEachText) {
     for (int i = 0; i < 4; ++i) NPUMESH_WARNING_ONCE("odd option {}", i % 2);
   });
   EXPECT_EQ(lines.size(), 2u);
+}
+
+// A longer write into a pipe that ranks share may be torn apart by another rank's.
+TEST_F(LogTest, ALongLineGoesOnBehindAnotherPrefix) {
+  const std::string umlauts = [] {
+    std::string text = "x";
+    while (text.size() < 9000) text += "\u00e4";
+    return text;
+  }();
+  const auto lines = LinesOf([&] { NPUMESH_ERROR("{}\nlast", umlauts); });
+  ASSERT_EQ(lines.size(), 4u);
+  const size_t prefix = lines[3].size() - std::string("last").size();
+  std::string joined;
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_LE(lines[i].size() + 1, 4096u);
+    EXPECT_EQ(lines[i].substr(0, prefix), lines[3].substr(0, prefix));
+    joined += lines[i].substr(prefix);
+    EXPECT_NE(static_cast<unsigned char>(lines[i][prefix]) & 0xC0, 0x80) << "inside a character";
+  }
+  EXPECT_EQ(joined, umlauts);
+}
+
+TEST_F(LogTest, TheLoggerObjectWritesTheSameLog) {
+  const Logger logger;
+  const auto lines = LinesOf([&] {
+    logger.Info("hidden");
+    logger.SetLevel(LogLevel::kInfo);
+    logger.Debug("hidden");
+    logger.Info("shown");
+    logger.Warning("shown");
+    logger.Error("shown");
+    for (int i = 0; i < 3; ++i) logger.WarningOnce("said once");
+    NPUMESH_INFO("shown");
+    logger.SetLevel(LogLevel::kEvent);
+    logger.Event("shown");
+    logger.Warning("hidden");
+  });
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_THAT(lines[0], testing::StartsWith("[INFO] "));
+  EXPECT_THAT(lines[0], testing::HasSubstr("[log_test.cc:"));
+  EXPECT_THAT(lines[3], testing::EndsWith(" said once"));
+  EXPECT_THAT(lines[5], testing::StartsWith("[EVENT] "));
+  for (const std::string& line : lines)
+    EXPECT_THAT(line, testing::Not(testing::HasSubstr("hidden")));
+}
+
+TEST_F(LogTest, AWarningThatWasHiddenIsStillToBeSaid) {
+  const Logger logger;
+  const auto lines = LinesOf([&] {
+    logger.WarningOnce("at first hidden");
+    logger.SetLevel(LogLevel::kWarning);
+    logger.WarningOnce("at first hidden");
+  });
+  EXPECT_EQ(lines.size(), 1u);
 }
 
 TEST_F(LogTest, ThreadsNeverMixTheirLines) {

@@ -112,6 +112,19 @@ TEST(SecureFile, PermissionsAreThoseOfTheTable) {
   EXPECT_EQ(FileMode(FileKind::kLog), 0640u);
 }
 
+// Seed README, table 1: what each kind may have at most.
+TEST(SecureFile, NoKindIsWiderThanTheSeedAllows) {
+  ASSERT_EQ(PermissionTable().size(), std::size(kKinds));
+  for (const Permission& row : PermissionTable()) {
+    EXPECT_EQ(row.file & ~0640u, 0u) << row.what;
+    EXPECT_EQ(row.finished & ~(row.kind == FileKind::kLog ? 0440u : 0640u), 0u) << row.what;
+    EXPECT_EQ(row.folder & ~0750u, 0u) << row.what;
+    EXPECT_EQ(FileMode(row.kind), row.file);
+    EXPECT_EQ(FolderMode(row.kind), row.folder);
+    EXPECT_FALSE(row.what.empty());
+  }
+}
+
 TEST(SecureFile, PermissionsAreNeverWiderThanTheUmask) {
   const TemporaryFolder folder;
   const Umask owner_only(0077);
