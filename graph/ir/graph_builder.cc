@@ -105,7 +105,40 @@ Value GraphBuilder::Op(std::string type, std::vector<Input> inputs, std::vector<
     node.output_descs.push_back(PortDesc(outputs == 1 ? "y" : fmt::format("y{}", i)));
   }
   for (Attr& attr : attrs) node.attrs.emplace(std::move(attr.first), std::move(attr.second));
+  if (!modules_.empty() && node.type != "NetOutput") {
+    node.attrs.emplace("nn_module_stack", AttrValue::String(ModuleStack()));
+  }
   return AddNode(std::move(node));
+}
+
+void GraphBuilder::EnterModule(std::string name, std::string type) {
+  modules_.push_back({std::move(name), std::move(type)});
+}
+
+void GraphBuilder::LeaveModule() {
+  if (!modules_.empty()) {
+    modules_.pop_back();
+  } else if (failure_.ok()) {
+    failure_ = Error(Code::kInvalidArgument, "graph \"{}\": LeaveModule without EnterModule",
+                     model_.graph.name());
+  }
+}
+
+// Python's str() of what FX records: {'L__self___layer_0': ("L['self'].layer[0]", <class 'T'>)}.
+std::string GraphBuilder::ModuleStack() const {
+  std::string text;
+  std::string key = "L__self__";
+  std::string path = "L['self']";
+  for (const Module& module : modules_) {
+    key += "_";
+    for (const char c : module.name) {
+      if (c != ']') key += c == '[' || c == '.' ? '_' : c;
+    }
+    path += "." + module.name;
+    text += fmt::format("{}'{}': (\"{}\", <class '{}'>)", text.empty() ? "" : ", ", key, path,
+                        module.type);
+  }
+  return "{" + text + "}";
 }
 
 void GraphBuilder::Order(Value before, Value after) {
@@ -144,6 +177,16 @@ Result<Model> GraphBuilder::Build() {
   Model built = std::move(model_);
   *this = GraphBuilder();
   return built;
+}
+
+void DropModuleStacks(Model& model) {
+  const auto drop = [](Graph& graph) {
+    for (size_t i = 0; i < graph.nodes().size(); ++i) {
+      graph.node(static_cast<NodeId>(i)).attrs.erase("nn_module_stack");
+    }
+  };
+  drop(model.graph);
+  for (Graph& graph : model.subgraphs) drop(graph);
 }
 
 }  // namespace npumesh

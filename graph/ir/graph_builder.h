@@ -48,6 +48,12 @@ class GraphBuilder {
   // `before` runs before `after` although no data flows.
   void Order(Value before, Value after);
 
+  // Nodes added from here to LeaveModule belong to this layer of the model, inside the layers that
+  // were entered before: they carry the attribute `nn_module_stack` (air-format reference 5.7).
+  // Layers that repeat are told apart by an index: EnterModule("layer[0]", "pkg.Layer").
+  void EnterModule(std::string name, std::string type);
+  void LeaveModule();
+
   // int64 vector or scalar constants, as shapes, axes and permutations are written.
   Value Ints(std::vector<int64_t> values, std::string name = {});
   Value Int(int64_t value, std::string name = {});
@@ -61,11 +67,21 @@ class GraphBuilder {
   std::string UniqueName(std::string_view base);
   Value AddNode(Node node);
 
+  struct Module {
+    std::string name;
+    std::string type;
+  };
+  std::string ModuleStack() const;
+
   Model model_;
+  std::vector<Module> modules_;  // entered and not left
   int next_index_ = 0;
   bool has_output_ = false;
   Status failure_;
 };
+
+// Takes `nn_module_stack` off all nodes, as an export without enable_record_nn_module_stack does.
+void DropModuleStacks(Model& model);
 
 }  // namespace npumesh
 

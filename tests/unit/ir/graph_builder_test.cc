@@ -95,5 +95,43 @@ TEST(GraphBuilder, IsEmptyAfterBuild) {
   EXPECT_FALSE(g.Build().ok());  // no Output yet
 }
 
+// Air-format reference 5.7.
+TEST(GraphBuilder, RecordsTheLayersOfNodes) {
+  GraphBuilder g;
+  const Value x = g.Data("x", {DataType::kFloat, {2}});
+  const Value top = g.Op("Abs", {{"x", x}}, {}, "top");
+  g.EnterModule("submodel", "pkg.Model2");
+  g.EnterModule("layer[1]", "pkg.Layer");
+  const Value inner = g.Op("Abs", {{"x", top}}, {}, "inner");
+  g.LeaveModule();
+  const Value outer = g.Op("Abs", {{"x", inner}}, {}, "outer");
+  g.LeaveModule();
+  g.Output({outer});
+  Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok());
+  Graph& graph = model->graph;
+  const auto stack = [&graph](const char* name) {
+    return graph.node(graph.Find(name)).StringAttr("nn_module_stack", "none");
+  };
+  EXPECT_EQ(stack("top"), "none");
+  EXPECT_EQ(stack("outer"),
+            "{'L__self___submodel': (\"L['self'].submodel\", <class 'pkg.Model2'>)}");
+  EXPECT_EQ(stack("inner"),
+            "{'L__self___submodel': (\"L['self'].submodel\", <class 'pkg.Model2'>), "
+            "'L__self___submodel_layer_1': (\"L['self'].submodel.layer[1]\", "
+            "<class 'pkg.Layer'>)}");
+  EXPECT_EQ(stack("NetOutput"), "none");
+  DropModuleStacks(*model);
+  EXPECT_EQ(stack("inner"), "none");
+}
+
+TEST(GraphBuilder, LeavingNoLayerIsAnError) {
+  GraphBuilder g;
+  g.LeaveModule();
+  g.Output({g.Data("x", {DataType::kFloat, {2}})});
+  EXPECT_THAT(std::string(g.Build().status().message()),
+              testing::HasSubstr("LeaveModule without EnterModule"));
+}
+
 }  // namespace
 }  // namespace npumesh
