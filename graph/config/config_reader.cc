@@ -1,0 +1,119 @@
+#include "graph/config/config_reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include "graph/config/option_tables.h"
+#include "graph/config/validation.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kLargestFile = uint64_t{1} << 20;
+
+// Foreign text in a message: short, and UTF-8 whatever it was.
+std::string Quote(const json& value) {
+  constexpr size_t kLongest = 60;
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  return text;
+}
+
+std::optional<std::vector<int64_t>> ToInts(const json& list) {
+  std::vector<int64_t> values;
+  for (const json& item : list) {
+    if (!item.is_number_integer()) return std::nullopt;
+    values.push_back(item.get<int64_t>());
+  }
+  return values;
+}
+
+std::optional<TextMap> ToMap(const json& object) {
+  TextMap values;
+  for (const auto& [key, item] : object.items()) {
+    if (!item.is_string()) return std::nullopt;
+    values.emplace(key, item.get<std::string>());
+  }
+  return values;
+}
+
+// nullopt: JSON that no option can hold.
+std::optional<OptionValue> ToValue(const json& value) {
+  if (value.is_null()) return OptionValue();
+  if (value.is_boolean()) return OptionValue(value.get<bool>());
+  if (value.is_string()) return OptionValue(value.get<std::string>());
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return std::nullopt;
+  }
+  if (value.is_number_integer()) return OptionValue(value.get<int64_t>());
+  if (value.is_array()) {
+    std::optional<std::vector<int64_t>> ints = ToInts(value);
+    if (ints) return OptionValue(std::move(*ints));
+  } else if (value.is_object()) {
+    std::optional<TextMap> map = ToMap(value);
+    if (map) return OptionValue(std::move(*map));
+  }
+  return std::nullopt;
+}
+
+Status ReadOption(const json& value, const Option& option) {
+  const std::optional<OptionValue> read = ToValue(value);
+  if (read) return Set(option, *read);
+  return Error(Code::kInvalidArgument, "{}: {} is refused: of another type; accepted: {}",
+               option.path, Quote(value), AcceptedText(option));
+}
+
+Status ReadSection(const json& object, const std::string& path, const OptionTable& table) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string inner = path.empty() ? key : path + "." + key;
+    if (value.is_object() && table.HasSection(inner)) {
+      NPUMESH_RETURN_IF_ERROR(ReadSection(value, inner, table));
+      continue;
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const Option* const option, table.Find(inner));
+    NPUMESH_RETURN_IF_ERROR(ReadOption(value, *option));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status ReadConfig(std::string_view text, std::string_view file, const OptionTable& table) {
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    return Error(Code::kInvalidArgument, "{}: expected a JSON object of options, found {}", file,
+                 parsed.is_discarded() ? "text that is no JSON" : Quote(parsed));
+  }
+  return ReadSection(parsed, "", table).WithContext(file);
+}
+
+Status ReadConfigFile(const std::string& path, const OptionTable& table) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestFile));
+  return ReadConfig(text, path, table);
+}
+
+Status ApplyAssignment(std::string_view assignment, const OptionTable& table) {
+  const size_t equals = assignment.find('=');
+  if (equals == assignment.npos || equals == 0) {
+    return Error(Code::kInvalidArgument, "\"{}\" is no option; write a.b.c=value", assignment);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Option* const option, table.Find(assignment.substr(0, equals)));
+  return SetFromText(*option, assignment.substr(equals + 1));
+}
+
+Result<Configuration> LoadConfiguration(const ConfigSource& source) {
+  Configuration configuration;
+  const OptionTable table = OptionsOf(configuration.compiler, configuration.session);
+  if (!source.file.empty()) NPUMESH_RETURN_IF_ERROR(ReadConfigFile(source.file, table));
+  for (const std::string& assignment : source.assignments) {
+    NPUMESH_RETURN_IF_ERROR(ApplyAssignment(assignment, table));
+  }
+  NPUMESH_RETURN_IF_ERROR(Validate(configuration.compiler));
+  NPUMESH_RETURN_IF_ERROR(Validate(configuration.session));
+  return configuration;
+}
+
+}  // namespace npumesh

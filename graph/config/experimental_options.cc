@@ -1,0 +1,157 @@
+// Rows of experimental_config and of captured graphs.
+#include "graph/config/option_tables.h"
+#include "graph/config/value_checks.h"
+
+namespace npumesh {
+namespace {
+
+constexpr auto kHere = OptionEffect::kHere;
+constexpr auto kNone = OptionEffect::kNone;
+constexpr auto kMax = OptionMode::kMaxAutotune;
+constexpr auto kCapture = OptionMode::kCapture;
+constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+
+constexpr std::string_view kNoFx = "It steers the Python front end; npumesh starts from its graph";
+constexpr std::string_view kCopies =
+    "A run copies its inputs in and its outputs out, so neither can be overwritten";
+constexpr std::string_view kNoSuperKernel =
+    "A super kernel saves launches on the NPU; steps of a simulated one are plain calls";
+constexpr std::string_view kNoStaticKernel =
+    "This version compiles no static kernels; the options are checked only";
+
+}  // namespace
+
+void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
+  ExperimentalConfig& options = config.experimental_config;
+  rows.insert(
+      rows.end(),
+      {{"experimental_config.cc_parallel_enable",
+        &options.cc_parallel_enable,
+        {},
+        kNone,
+        "Chunks of an AllReduce would overlap with computing on a second engine; a rank is one "
+        "here",
+        kMax},
+       {"experimental_config.keep_inference_input_mutation",
+        &options.keep_inference_input_mutation,
+        {},
+        kNone,
+        "In-place operators of a graph always write in place"},
+       {"experimental_config.memory_efficiency",
+        &options.memory_efficiency,
+        {},
+        kNone,
+        "Activations of all plans of a session always share one arena"},
+       {"experimental_config.separate_atomic_clean",
+        &options.separate_atomic_clean,
+        {},
+        kNone,
+        "No kernel of a simulated NPU needs cleared memory"},
+       {"experimental_config.frozen_parameter",
+        &options.frozen_parameter,
+        {},
+        kNone,
+        "Weights always keep their address"},
+       {"experimental_config.static_model_ops_lower_limit",
+        &options.static_model_ops_lower_limit,
+        {.min = -1,
+         .max = kMaxInt64 - 1,
+         .int_objection = ObjectionToOpsLimit,
+         .accepted = "-1, or an integer in [2, 9223372036854775806]"},
+        kNone,
+        "A graph is never split: it is compiled for the shapes it is given",
+        kMax},
+       {"experimental_config.jit_compile",
+        &options.jit_compile,
+        {.words = {"auto"}},
+        kNone,
+        "Kernels are part of npumesh"},
+       {"experimental_config.npu_fx_pass", &options.npu_fx_pass, {}, kNone, kNoFx},
+       {"experimental_config.aot_config_enable_joint_graph",
+        &options.aot_config_enable_joint_graph,
+        {},
+        kNone,
+        kNoFx},
+       {"experimental_config.aot_config_output_loss_index",
+        &options.aot_config_output_loss_index,
+        {.min = 0},
+        kNone,
+        kNoFx},
+       {"experimental_config.topology_sorting_strategy",
+        &options.topology_sorting_strategy,
+        {.words = {"BFS", "DFS", "RDFS", "StableRDFS"}},
+        kHere,
+        "In which order nodes run; collectives keep the order of the graph in each, so that ranks "
+        "cannot wait for each other",
+        kMax},
+       {"experimental_config.enable_ref_data",
+        &options.enable_ref_data,
+        {},
+        kHere,
+        "Inputs that an in-place operator writes become RefData, which keep what was written",
+        kMax},
+       {"experimental_config.enable_view_optimize",
+        &options.enable_view_optimize,
+        {},
+        kNone,
+        "Views never cost a copy here",
+        kMax},
+       {"experimental_config.remove_noop_ops", &options.remove_noop_ops, {}, kNone, kNoFx},
+       {"experimental_config.tiling_schedule_optimize",
+        &options.tiling_schedule_optimize,
+        {},
+        kNone,
+        "There is no tiling to move to the device",
+        kMax},
+       {"experimental_config.pattern_fusion_pass",
+        &options.pattern_fusion_pass,
+        {},
+        kNone,
+        kNoFx}});
+}
+
+void AddCaptureOptions(CompilerConfig& config, std::vector<Option>& rows) {
+  AclGraphConfig& graph = config.experimental_config.aclgraph;
+  AclGraphDebugConfig& debug = config.debug.aclgraph;
+  const auto idle = [](std::string_view path, OptionField field, OptionRule rule,
+                       std::string_view why) {
+    return Option{path, field, rule, kNone, why, kCapture};
+  };
+  rows.insert(rows.end(),
+              {idle("experimental_config.aclgraph._aclnn_static_shape_kernel",
+                    &graph.aclnn_static_shape_kernel, {}, kNoStaticKernel),
+               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_build_dir",
+                    &graph.aclnn_static_shape_kernel_build_dir,
+                    {.objection = ObjectionToFolder,
+                     .accepted = "an existing folder, readable and writable"},
+                    kNoStaticKernel),
+               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_sym_value_range",
+                    &graph.aclnn_static_shape_kernel_sym_value_range, {}, kNoStaticKernel),
+               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_sym_index",
+                    &graph.aclnn_static_shape_kernel_sym_index, {.min = 0, .max = kMaxInt64},
+                    kNoStaticKernel),
+               idle("experimental_config.aclgraph._super_kernel_optimize",
+                    &graph.super_kernel_optimize, {}, kNoSuperKernel),
+               idle("experimental_config.aclgraph._super_kernel_optimize_options",
+                    &graph.super_kernel_optimize_options, {}, kNoSuperKernel),
+               idle("experimental_config.aclgraph._super_kernel_debug_options",
+                    &graph.super_kernel_debug_options, {}, kNoSuperKernel),
+               idle("debug.aclgraph.disable_reinplace_inplaceable_ops_pass",
+                    &debug.disable_reinplace_inplaceable_ops_pass, {}, kNoFx),
+               idle("debug.aclgraph.disable_reinplace_input_mutated_ops_pass",
+                    &debug.disable_reinplace_input_mutated_ops_pass, {}, kNoFx),
+               idle("debug.aclgraph.disable_mempool_reuse_in_same_fx",
+                    &debug.disable_mempool_reuse_in_same_fx, {},
+                    "Activations of all plans of a session always share one arena"),
+               idle("debug.aclgraph.enable_output_clone", &debug.enable_output_clone, {}, kCopies),
+               {"debug.aclgraph.static_capture_size_limit",
+                &debug.static_capture_size_limit,
+                {.min = 1, .max = kMaxInt64},
+                kHere,
+                "How many compiled plans (sets of input shapes) a session keeps",
+                kCapture},
+               idle("debug.aclgraph.clone_input", &debug.clone_input, {}, kCopies),
+               idle("debug.aclgraph.remove_cat_ops", &debug.remove_cat_ops, {}, kNoFx)});
+}
+
+}  // namespace npumesh

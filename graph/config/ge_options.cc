@@ -1,0 +1,141 @@
+// Rows of export, fusion, inference, AOE and GE.
+#include "graph/config/option_tables.h"
+#include "graph/config/value_checks.h"
+
+namespace npumesh {
+namespace {
+
+constexpr auto kHere = OptionEffect::kHere;
+constexpr auto kNone = OptionEffect::kNone;
+constexpr auto kMax = OptionMode::kMaxAutotune;
+
+constexpr std::string_view kNoAoe =
+    "AOE tunes kernels of the NPU; kernels of a simulated one are chosen when they are built";
+
+const OptionRule& ExistingFile() {
+  static const OptionRule rule = {.objection = ObjectionToFile, .accepted = "an existing file"};
+  return rule;
+}
+
+void AddExport(CompilerConfig& config, std::vector<Option>& rows) {
+  ExportConfig& options = config.export_config;
+  ExportExperimentalConfig& experimental = options.experimental;
+  rows.insert(
+      rows.end(),
+      {{"export.export_mode",
+        &options.export_mode,
+        {},
+        kHere,
+        "Exports the graph instead of running it; an export sets it itself"},
+       {"export.export_path_dir",
+        &options.export_path_dir,
+        {.objection = ObjectionToPath, .accepted = "a folder, made when it is missing"},
+        kHere,
+        "Where an export is written"},
+       {"export.export_name",
+        &options.export_name,
+        {.objection = ObjectionToPath, .accepted = "a file name without its ending"},
+        kHere,
+        "Name of the exported file; several ranks append their number"},
+       {"export.experimental.enable_record_nn_module_stack",
+        &experimental.enable_record_nn_module_stack,
+        {},
+        kHere,
+        "Keeps the layers (`nn_module_stack`) that GraphBuilder::Module recorded on the nodes, for "
+        "models of at least two levels",
+        kMax},
+       {"export.experimental.auto_atc_config_generated",
+        &experimental.auto_atc_config_generated,
+        {},
+        kHere,
+        "Writes model_relation_config.json and numa_config.json beside the export",
+        kMax},
+       {"export.experimental.enable_lite_export",
+        &experimental.enable_lite_export,
+        {},
+        kNone,
+        "It is the export for a runtime on phones, which npumesh does not simulate",
+        kMax}});
+}
+
+void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
+  AoeConfig& aoe = config.aoe_config;
+  rows.insert(
+      rows.end(),
+      {{"aoe_config.aoe_mode", &aoe.aoe_mode, {.words = {"2"}}, kNone, kNoAoe, kMax},
+       {"aoe_config.work_path",
+        &aoe.work_path,
+        {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
+        kNone,
+        kNoAoe,
+        kMax},
+       {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kNone, kNoAoe, kMax},
+       {"fusion_config.fusion_switch_file", &config.fusion_config.fusion_switch_file,
+        ExistingFile(), kHere,
+        "Switches passes by name, or ALL of them: ConstantFoldingPass, DeadNodeEliminationPass; "
+        "passes of the vendor that npumesh does not have are ignored",
+        kMax},
+       {"inference_config.dynamic_gears_merge_policy",
+        &config.inference_config.dynamic_gears_merge_policy,
+        {.words = {"zip", "product"}},
+        kNone,
+        "Gears name the shapes to compile for in advance; npumesh compiles for any shape when it "
+        "first sees it",
+        kMax}});
+}
+
+}  // namespace
+
+void AddGeOptions(CompilerConfig& config, std::vector<Option>& rows) {
+  AddExport(config, rows);
+  AddAoeAndFusion(config, rows);
+  GeConfig& ge = config.ge_config;
+  rows.insert(
+      rows.end(),
+      {{"ge_config.enable_single_stream",
+        &ge.enable_single_stream,
+        {},
+        kNone,
+        "A graph always runs on one stream here",
+        kMax},
+       {"ge_config.oo_level",
+        &ge.oo_level,
+        {.words = {"O1", "O3"}},
+        kHere,
+        "O1 folds no constants and runs nodes in their order of the file, whatever "
+        "topology_sorting_strategy says",
+        kMax},
+       {"ge_config.oo_constant_folding",
+        &ge.oo_constant_folding,
+        {},
+        kHere,
+        "Whether operators with constant inputs are evaluated at compile time; null: as oo_level "
+        "says",
+        kMax},
+       {"ge_config.oo_dead_code_elimination",
+        &ge.oo_dead_code_elimination,
+        {},
+        kHere,
+        "Whether operators that nobody reads are left out; null: they are",
+        kMax},
+       {"ge_config.export_compile_stat",
+        &ge.export_compile_stat,
+        {.words = {"0", "1", "2"}},
+        kNone,
+        "fusion_result.json counts matches of the vendor's fusion passes, which do not run here",
+        kMax},
+       {"ge_config.aicore_num",
+        &ge.aicore_num,
+        {.objection = ObjectionToCores, .accepted = "counts of cube and vector cores, as 24|48"},
+        kNone,
+        "Kernels run on the host's cores; NPUMESH_NUM_THREADS says on how many",
+        kMax},
+       {"ge_config.optimization_switch",
+        &ge.optimization_switch,
+        {.objection = ObjectionToSwitches, .accepted = "PassA:on;PassB:off"},
+        kHere,
+        "Switches passes by name and beats fusion_switch_file and oo_level",
+        kMax}});
+}
+
+}  // namespace npumesh

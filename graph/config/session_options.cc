@@ -1,0 +1,99 @@
+// Rows of SystemOptions.
+#include "graph/config/option_tables.h"
+#include "graph/config/value_checks.h"
+
+namespace npumesh {
+namespace {
+
+constexpr auto kHere = OptionEffect::kHere;
+constexpr auto kNone = OptionEffect::kNone;
+
+constexpr std::string_view kNoProfiler =
+    "This version has no profiler; the options are checked only";
+constexpr std::string_view kNotSupported = "Not supported, as in the vendor's current version";
+
+}  // namespace
+
+OptionTable OptionsOf(SystemOptions& options) {
+  const OptionRule name = {.objection = ObjectionToNoText, .accepted = "the name of an operator"};
+  OptionTable table;
+  table.rows = {
+      {"session.profiling_mode", &options.profiling_mode, {}, kNone, kNoProfiler},
+      {"session.profiling_options",
+       &options.profiling_options,
+       {.objection = ObjectionToProfiling,
+        .accepted = "training_trace, task_trace or both joined by a colon; op_trace alone; or a "
+                    "JSON object"},
+       kNone,
+       kNoProfiler},
+      {"session.fp_point", &options.fp_point, name, kNone, kNoProfiler},
+      {"session.bp_point", &options.bp_point, name, kNone, kNoProfiler},
+      {"session.enable_dump",
+       &options.enable_dump,
+       {},
+       kHere,
+       "Dumps operators while graphs of the session run"},
+      {"session.dump_path",
+       &options.dump_path,
+       {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
+       kHere,
+       "Receives the dump"},
+      {"session.dump_step",
+       &options.dump_step,
+       {.objection = ObjectionToSteps,
+        .accepted = "steps and upward ranges joined by bars, at most 100, as 0|3-5|10"},
+       kHere,
+       "Which steps are dumped"},
+      {"session.dump_mode",
+       &options.dump_mode,
+       {.words = {"input", "output", "all"}},
+       kHere,
+       "What of an operator is dumped"},
+      {"session.enable_dump_debug", &options.enable_dump_debug, {}, kNone, kNotSupported},
+      {"session.dump_debug_mode",
+       &options.dump_debug_mode,
+       {.words = {"aicore_overflow", "atomic_overflow", "all"}},
+       kNone,
+       kNotSupported},
+      {"session.precision_mode",
+       &options.precision_mode,
+       {.words = {"allow_fp32_to_fp16", "force_fp16", "force_fp32", "cube_fp16in_fp32out",
+                  "must_keep_origin_dtype", "allow_mix_precision", "allow_mix_precision_fp16",
+                  "allow_mix_precision_bf16", "allow_fp32_to_bf16"}},
+       kNone,
+       "Kernels of a simulated NPU take every dtype of a graph, so it is always kept"},
+      {"session.auto_tune_mode",
+       &options.auto_tune_mode,
+       {.objection = ObjectionToTuneModes, .accepted = "RL, GA or RL,GA"},
+       kNone,
+       "Auto Tune tunes kernels of the NPU; kernels of a simulated one are fixed"},
+      {"session.graph_run_mode",
+       &options.graph_run_mode,
+       {.min = 0, .max = 1},
+       kNone,
+       "It chooses defaults of precision_mode, and the graph's dtypes are always kept"},
+      {"session.op_debug_level",
+       &options.op_debug_level,
+       {.min = 0, .max = 4},
+       kNone,
+       "There is no TBE compiler whose files kernel_meta would hold"},
+      {"session.enable_exception_dump",
+       &options.enable_exception_dump,
+       {.min = 0, .max = 1},
+       kHere,
+       "Dumps the inputs and outputs of an operator that fails"},
+      {"session.op_select_implmode",
+       &options.op_select_implmode,
+       {.words = {"high_precision", "high_performance"}},
+       kNone,
+       "A simulated NPU has one implementation, which computes float16 in float32"},
+      {"session.optypelist_for_implmode",
+       &options.optypelist_for_implmode,
+       {.objection = ObjectionToImplTypes, .accepted = "Pooling"},
+       kNone,
+       "A simulated NPU has one implementation, which computes float16 in float32"},
+  };
+  return table;
+}
+
+}  // namespace npumesh
