@@ -37,7 +37,7 @@ bool IsShapeQuery(const Node& node) {
          node.type == "Rank";
 }
 
-std::vector<bool> ShapeDecidingInputs(const BoundGraph& graph, const std::vector<bool>& needed) {
+std::vector<bool> NodesReadByValue(const BoundGraph& graph, const std::vector<bool>& needed) {
   std::vector<NodeId> pending;
   for (const Node& node : graph.graph().nodes()) {
     if (!needed[static_cast<size_t>(node.id)] || !graph.bound(node.id)) continue;
@@ -45,18 +45,24 @@ std::vector<bool> ShapeDecidingInputs(const BoundGraph& graph, const std::vector
     pending.insert(pending.end(), producers.begin(), producers.end());
   }
   std::vector<bool> visited(needed.size(), false);
-  std::vector<bool> deciding(needed.size(), false);
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
     if (visited[static_cast<size_t>(id)]) continue;
     visited[static_cast<size_t>(id)] = true;
-    const Node& node = graph.node(id);
-    deciding[static_cast<size_t>(id)] = MayDecideShapes(node);
     if (!PassesValues(graph, id)) continue;
-    for (const std::optional<Value>& input : node.inputs) {
+    for (const std::optional<Value>& input : graph.node(id).inputs) {
       if (input) pending.push_back(input->node);
     }
+  }
+  return visited;
+}
+
+std::vector<bool> ShapeDecidingInputs(const BoundGraph& graph, const std::vector<bool>& needed) {
+  std::vector<bool> deciding = NodesReadByValue(graph, needed);
+  for (const Node& node : graph.graph().nodes()) {
+    const auto id = static_cast<size_t>(node.id);
+    deciding[id] = deciding[id] && MayDecideShapes(node);
   }
   return deciding;
 }

@@ -8,6 +8,10 @@
 
 namespace npumesh {
 
+// By node id: true for nodes whose value inference reads (Operator::value_inputs), directly or
+// through pure operators.
+std::vector<bool> NodesReadByValue(const BoundGraph& graph, const std::vector<bool>& needed);
+
 // By node id: Data nodes whose value reaches an input that shape inference reads
 // (Operator::value_inputs), directly or through pure operators, and which are host scalars
 // (device_type CPU) or integers. Shape, Size and Rank stop the search: they need no values.

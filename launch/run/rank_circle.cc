@@ -1,8 +1,6 @@
 #include "launch/run/rank_circle.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 namespace npumesh {
 namespace {
@@ -68,35 +66,9 @@ std::string TellFailure(const std::vector<Outcome>& outcomes) {
 }
 
 Result<std::unique_ptr<RankCircle>> RankCircle::Create(World& world) {
-  std::unique_ptr<RankCircle> circle(new RankCircle(world));
-  if (world.size() == 1) return circle;
-  std::vector<int> everyone(static_cast<size_t>(world.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  NPUMESH_ASSIGN_OR_RETURN(circle->group_,
-                           world.transport().Group(everyone, kCircleKey, circle->Limit()));
-  return circle;
-}
-
-Deadline RankCircle::Limit() const {
-  const auto limit = world_.env().exec_timeout;
-  return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
-}
-
-Result<std::vector<std::string>> RankCircle::Share(std::string_view mine) {
-  if (!group_) return std::vector<std::string>{std::string(mine)};
-  const auto ranks = static_cast<size_t>(size());
-  const uint64_t my_bytes = mine.size();
-  std::vector<uint64_t> bytes(ranks);
-  NPUMESH_RETURN_IF_ERROR(group_->AllGather(&my_bytes, bytes.data(), sizeof(my_bytes), Limit()));
-  const uint64_t most = *std::max_element(bytes.begin(), bytes.end());
-  std::vector<std::string> texts(ranks);
-  if (most == 0) return texts;
-  std::string padded(mine);
-  padded.resize(most);
-  std::string all(most * ranks, '\0');
-  NPUMESH_RETURN_IF_ERROR(group_->AllGather(padded.data(), all.data(), most, Limit()));
-  for (size_t rank = 0; rank < ranks; ++rank) texts[rank] = all.substr(rank * most, bytes[rank]);
-  return texts;
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Gathering> gathering,
+                           Gathering::Create(world, kCircleKey));
+  return std::unique_ptr<RankCircle>(new RankCircle(std::move(gathering)));
 }
 
 Result<std::vector<Outcome>> RankCircle::Share(const Outcome& mine) {

@@ -11,9 +11,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "runtime/world/world.h"
+#include "runtime/world/gathering.h"
 
 namespace npumesh {
 
@@ -41,22 +42,20 @@ class RankCircle {
   // Collective over all ranks. `world` must outlive the circle.
   static Result<std::unique_ptr<RankCircle>> Create(World& world);
 
-  int rank() const { return world_.rank(); }
-  int size() const { return world_.size(); }
+  int rank() const { return gathering_->rank(); }
+  int size() const { return gathering_->size(); }
 
   // Collective over all ranks: every rank's text, by rank. Waits as long as a collective would
   // (HCCL_EXEC_TIMEOUT). Errors: kPeerLost, kTimeout.
-  Result<std::vector<std::string>> Share(std::string_view mine);
+  Result<std::vector<std::string>> Share(std::string_view mine) { return gathering_->Share(mine); }
 
   // Collective over all ranks: every rank's outcome, by rank.
   Result<std::vector<Outcome>> Share(const Outcome& mine);
 
  private:
-  explicit RankCircle(World& world) : world_(world) {}
-  Deadline Limit() const;
+  explicit RankCircle(std::unique_ptr<Gathering> gathering) : gathering_(std::move(gathering)) {}
 
-  World& world_;
-  std::unique_ptr<PlainGroup> group_;  // null for a single rank
+  std::unique_ptr<Gathering> gathering_;
 };
 
 }  // namespace npumesh

@@ -67,7 +67,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   Status Remove(const std::string& path) override {
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path, errno);
+    if (::remove(path.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path, errno);
     return Status();
   }
 

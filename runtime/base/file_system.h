@@ -35,9 +35,9 @@ class FileSystem {
   virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) = 0;
   // Opens `path` to write at its end, creating it as Create does. Does not follow symlinks.
   virtual Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) = 0;
-  // Atomically replaces `to`. On failure `to` is unchanged.
+  // Atomically replaces `to`, a file or, by a folder, an empty folder. On failure `to` is unchanged.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
-  // Removing what is not there is success.
+  // A file, or an empty folder. Removing what is not there is success.
   virtual Status Remove(const std::string& path) = 0;
   // Creates one folder; an existing folder is success, anything else there is an error.
   virtual Status MakeFolder(const std::string& path, mode_t mode) = 0;

@@ -1,0 +1,34 @@
+// Who the members of a graph's groups are, without ranks that could be asked.
+#ifndef NPUMESH_GRAPH_EXPORT_GROUP_MEMBERS_H_
+#define NPUMESH_GRAPH_EXPORT_GROUP_MEMBERS_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/ops/operator.h"
+#include "graph/session/session.h"
+
+namespace npumesh {
+
+// Groups as GroupSet understands them, for shape inference and for checks; no communication.
+// Errors of MembersOf: kNotFound, kCorrupt; they name the group.
+class GroupsOnPaper final : public GroupProvider {
+ public:
+  // As `rank` of `world_size` sees them. `table` must outlive it.
+  GroupsOnPaper(const GroupTable& table, int rank, int world_size)
+      : table_(table), rank_(rank), world_size_(world_size) {}
+
+  Result<Communicator*> Group(const std::string& group) override;
+  Result<Members> MembersOf(const std::string& group) override;
+
+ private:
+  Result<std::vector<int>> RanksOf(const std::string& group) const;
+
+  const GroupTable& table_;
+  int rank_;
+  int world_size_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_EXPORT_GROUP_MEMBERS_H_
