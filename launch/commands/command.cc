@@ -20,7 +20,8 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
   const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", error.what(), full));
   // Every rank was started with the same words: they say so together, once.
-  if (command == "run" || command == "bench") return FailTogether(command, usage);
+  if (command == "run" || command == "bench" || command == "export" || command == "topo")
+    return FailTogether(command, usage);
   PrintFailure(command, usage.message);
   return usage.exit_code;
 }
@@ -30,6 +31,9 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
 void AddCommands(CLI::App& app, Action& action) {
   AddRun(app, action);
   AddLaunch(app, action);
+  AddExport(app, action);
+  AddValidate(app, action);
+  AddTopo(app, action);
   AddGraph(app, action);
   AddRecord(app, action);
   AddOps(app, action);

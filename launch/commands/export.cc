@@ -1,0 +1,142 @@
+// `npumesh export`: graphs that exist become a package of all ranks.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "launch/commands/command.h"
+#include "launch/commands/fail_together.h"
+#include "launch/export/export_job.h"
+#include "runtime/base/parse.h"
+
+namespace npumesh {
+namespace {
+
+constexpr std::string_view kExamples =
+    "Under mpirun each rank exports its graph; without, all ranks of a folder are exported by one\n"
+    "process.\n"
+    "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
+    "Examples:\n"
+    "  npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config\n"
+    "  mpirun -n 2 npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config --weight-limit 0";
+
+// "arg0_1=p1".
+Status AddWeightNames(const std::vector<std::string>& texts, ExportOptions* options) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    if (equals == 0 || equals == text.npos || equals + 1 == text.size()) {
+      return Error(Code::kInvalidArgument, "--weight-name \"{}\": expected NODE=PARAMETER", text);
+    }
+    options->weight_names[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return Status();
+}
+
+void PrintSummary(const ExportSummary& summary, int ranks) {
+  fmt::print("{}: {} weights of {} bytes {}{}{}\n", summary.air, summary.weights,
+             summary.weight_bytes, summary.external ? "in files" : "inside",
+             summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
+             ranks == 1 ? "" : fmt::format("; {} ranks", ranks));
+}
+
+// One process, a thread for each rank.
+int ExportAllRanks(const Env& env, const ExportJobOptions& job, int ranks) {
+  ExportSummary summary;
+  const std::vector<Status> statuses = RunRanks(ranks, env, [&](World& world) {
+    const Result<ExportSummary> mine = RunExport(world, job);
+    if (mine.ok() && world.rank() == 0) summary = *mine;
+    return mine.status();
+  });
+  if (!statuses[0].ok()) return Fail("export", statuses[0]);
+  PrintSummary(summary, ranks);
+  return 0;
+}
+
+// Collective over all MPI ranks.
+int ExportOwnRank(World& world, const ExportJobOptions& job) {
+  const Result<ExportSummary> summary = RunExport(world, job);
+  // The ranks agree on every error, so one of them says it.
+  const Status end = world.Shutdown();
+  if (!summary.ok()) {
+    return world.rank() == 0 ? Fail("export", summary.status()) : ExitCode(summary.status());
+  }
+  if (world.rank() == 0) PrintSummary(*summary, world.size());
+  return end.ok() ? 0 : Fail("export", end);
+}
+
+int RunCommand(const ExportJobOptions& job) {
+  const Result<Env> env = Env::FromProcess();
+  if (!env.ok()) return FailTogether("export", Outcome::From(env.status()));
+  const Result<std::unique_ptr<World>> world = World::Start(*env);
+  if (!world.ok()) return FailTogether("export", Outcome::From(world.status()));
+  if ((*world)->size() > 1) return ExportOwnRank(**world, job);
+  const Result<int> ranks = RanksOfPaths(job.paths);
+  if (!ranks.ok()) return Fail("export", ranks.status());
+  return *ranks > 1 ? ExportAllRanks(*env, job, *ranks) : ExportOwnRank(**world, job);
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, Action& action) {
+  struct Words {
+    ExportJobOptions job;
+    std::vector<std::string> weight_names;
+    std::string weight_limit;
+    bool distributed = false;
+  };
+  auto words = std::make_shared<Words>();
+  ExportOptions& options = words->job.options;
+  CLI::App* command = app.add_subcommand("export", "Write graphs and their weights as one package");
+  command->footer(std::string(kExamples));
+  command
+      ->add_option(
+          "graphs", words->job.paths,
+          "An .air, .pbtxt or ge_proto*.txt file for each rank, in rank order, or a folder")
+      ->required();
+  command
+      ->add_option("--path", options.export_path,
+                   "export_path: folder of the package, relative or absolute")
+      ->capture_default_str();
+  command
+      ->add_option("--name", options.export_name,
+                   "export_name: base name of the .air files; ranks are appended")
+      ->capture_default_str();
+  command->add_flag("--dynamic", options.dynamic, "Open all input dimensions of 2 and more");
+  CLI::Option* configs = command->add_flag(
+      "--auto-atc-config", options.auto_atc_config_generated,
+      "Write model_relation_config.json and numa_config.json for the real cluster");
+  command
+      ->add_flag("--template", options.template_configs,
+                 "Write both as TorchAir does: all ranks in node 0")
+      ->needs(configs);
+  command->add_flag("--module-stack", options.enable_record_nn_module_stack,
+                    "Keep nn_module_stack of nodes two modules deep");
+  command->add_option(
+      "--weight-limit", words->weight_limit,
+      "Weights become files above this many bytes of graph and weights (0: always); "
+      "default 1848M");
+  command
+      ->add_option("--weight-name", words->weight_names,
+                   "NODE=PARAMETER: name of a weight, and of its file")
+      ->allow_extra_args(false);
+  command->add_flag("--distributed", words->distributed,
+                    "The layout of several ranks for a single one, too");
+  command->add_flag("--read-only", options.read_only, "Permission 0400 for the .air, as GE writes");
+  command->callback([words, &action] {
+    action = [words] {
+      ExportJobOptions job = words->job;
+      if (words->distributed) job.options.distributed = true;
+      job.show_progress = isatty(STDOUT_FILENO) == 1;
+      Status parsed = AddWeightNames(words->weight_names, &job.options);
+      if (parsed.ok() && !words->weight_limit.empty()) {
+        const Result<uint64_t> limit = ParseBytes(words->weight_limit, "--weight-limit");
+        parsed = limit.status();
+        if (limit.ok()) job.options.weight_limit = *limit;
+      }
+      if (!parsed.ok())
+        return FailTogether("export", Outcome::Usage(std::string(parsed.message())));
+      return RunCommand(job);
+    };
+  });
+}
+
+}  // namespace npumesh

@@ -1,0 +1,27 @@
+// Checks of one rank's graph: that it loads, that its weights are there, that its text agrees.
+#ifndef NPUMESH_LAUNCH_VALIDATE_GRAPH_CHECK_H_
+#define NPUMESH_LAUNCH_VALIDATE_GRAPH_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "graph/ir/graph.h"
+#include "launch/validate/package_files.h"
+
+namespace npumesh {
+
+struct WeightSum {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  std::set<std::string> files;  // of the package, relative
+};
+
+// The graph of `rank`, or nullopt when it cannot be loaded. Weights are added to `weights`.
+std::optional<Model> CheckGraph(const PackageFiles& files, int rank, WeightSum* weights,
+                                Findings* findings);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VALIDATE_GRAPH_CHECK_H_

@@ -1,0 +1,119 @@
+#include "launch/validate/package_check.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "graph/export/collective_match.h"
+#include "graph/export/package_layout.h"
+#include "launch/validate/config_check.h"
+#include "launch/validate/graph_check.h"
+#include "launch/validate/package_files.h"
+
+namespace npumesh {
+namespace {
+
+constexpr size_t kMostMismatches = 16;
+
+class PackageCheck {
+ public:
+  PackageCheck(PackageFiles files, PackageReport* report)
+      : files_(std::move(files)), report_(*report) {}
+
+  void Run() {
+    report_.ranks = files_.airs.size();
+    ReadTable();
+    for (size_t rank = 0; rank < files_.airs.size(); ++rank) CheckRank(static_cast<int>(rank));
+    CheckUnused();
+    MatchRanks();
+    CheckConfigs(files_, !used_.empty(), &report_.findings);
+    CheckGroups(files_, used_, table_, &report_.findings);
+  }
+
+ private:
+  void ReadTable() {
+    Result<GroupTable> table = ReadGroupTable(files_.folder);
+    if (table.ok()) {
+      table_ = *std::move(table);
+    } else {
+      report_.findings.Error(std::string(kRelationConfigName),
+                             std::string(table.status().message()));
+    }
+  }
+
+  // Loads, checks, traces; the graph itself is not kept.
+  void CheckRank(int rank) {
+    WeightSum weights;
+    const std::optional<Model> model = CheckGraph(files_, rank, &weights, &report_.findings);
+    complete_ = complete_ && model.has_value();
+    report_.weights += weights.count;
+    report_.weight_bytes += weights.bytes;
+    weights_.files.merge(weights.files);
+    if (!model) return;
+    for (const Node& node : model->graph.nodes()) report_.nodes += node.removed ? 0 : 1;
+    Result<CollectiveTrace> trace =
+        TraceCollectives(*model, BuiltinOps(), table_, rank, static_cast<int>(files_.airs.size()));
+    if (!trace.ok()) {
+      complete_ = false;
+      return report_.findings.Error(files_.airs[static_cast<size_t>(rank)],
+                                    std::string(trace.status().message()));
+    }
+    report_.collectives += trace->calls.size();
+    for (const auto& [group, ranks] : trace->groups) used_.emplace(group, ranks);
+    traces_.push_back(*std::move(trace));
+  }
+
+  // Weight files that no graph names: left over from an earlier export, or misnamed.
+  void CheckUnused() {
+    for (const std::string& name : files_.names) {
+      if (!complete_ || !name.starts_with("rank_") || weights_.files.contains(name)) continue;
+      if (name.ends_with(kPbtxtName)) continue;
+      report_.findings.Warning(name, "no graph uses this file");
+    }
+  }
+
+  void MatchRanks() {
+    if (!complete_) return;
+    report_.matched = true;
+    for (CollectiveMismatch& mismatch : MatchCollectives(traces_, kMostMismatches)) {
+      report_.findings.Error(files_.airs[static_cast<size_t>(mismatch.rank)],
+                             std::move(mismatch.text));
+    }
+  }
+
+  const PackageFiles files_;
+  PackageReport& report_;
+  GroupTable table_;
+  std::map<std::string, std::vector<int>> used_;
+  WeightSum weights_;
+  std::vector<CollectiveTrace> traces_;
+  bool complete_ = true;  // every rank has a graph and a trace
+};
+
+}  // namespace
+
+Result<PackageReport> CheckPackage(const std::string& folder) {
+  PackageReport report;
+  NPUMESH_ASSIGN_OR_RETURN(PackageFiles files, ListPackage(folder, &report.findings));
+  PackageCheck(std::move(files), &report).Run();
+  return report;
+}
+
+std::string ReportText(const PackageReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings.all()) {
+    text += fmt::format("{}: {}: {}\n", finding.error ? "error" : "warning", finding.file,
+                        finding.text);
+  }
+  const size_t errors = report.findings.errors();
+  text += fmt::format(
+      "{} rank{}, {} nodes, {} weights of {} bytes, {} collectives{}: {}\n", report.ranks,
+      report.ranks == 1 ? "" : "s", report.nodes, report.weights, report.weight_bytes,
+      report.collectives, report.matched ? "" : " (not compared)",
+      errors == 0 ? "valid" : fmt::format("{} error{}", errors, errors == 1 ? "" : "s"));
+  return text;
+}
+
+}  // namespace npumesh

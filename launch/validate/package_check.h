@@ -1,0 +1,33 @@
+// CheckPackage: is a package what its files say, before anything is run?
+#ifndef NPUMESH_LAUNCH_VALIDATE_PACKAGE_CHECK_H_
+#define NPUMESH_LAUNCH_VALIDATE_PACKAGE_CHECK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "launch/validate/finding.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+struct PackageReport {
+  Findings findings;
+  size_t ranks = 0;
+  uint64_t nodes = 0;  // of all graphs
+  uint64_t weights = 0;
+  uint64_t weight_bytes = 0;
+  uint64_t collectives = 0;
+  bool matched = false;  // the collectives of all ranks were compared
+};
+
+// Checks names, graphs, weights, both JSON files, groups, and the collectives of all ranks against
+// each other. Reads hostile bytes: every problem is a finding that names its file. Errors: `folder`
+// is no package.
+Result<PackageReport> CheckPackage(const std::string& folder);
+
+// A line for each finding, and a verdict.
+std::string ReportText(const PackageReport& report);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VALIDATE_PACKAGE_CHECK_H_

@@ -1,0 +1,119 @@
+#include "launch/validate/package_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "graph/export/package_layout.h"
+#include "launch/run/model_choice.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// No package has more ranks; a file name with a larger number is something else.
+constexpr int kMostRanks = 65536;
+
+// The files of a folder and, one level deep, of its folders.
+Result<std::set<std::string>> NamesIn(const std::string& folder, Findings* findings) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().lexically_relative(folder).string();
+    std::error_code ignored;
+    if (it->is_directory(ignored) && it.depth() > 0) it.disable_recursion_pending();
+    if (name.starts_with(".npumesh-export") && it.depth() == 0) {
+      findings->Warning(name, "left behind by an export that was killed; remove it");
+      if (it->is_directory(ignored)) it.disable_recursion_pending();
+    } else if (it->is_regular_file(ignored)) {
+      names.insert(name);
+    }
+  }
+  if (error) return Error(Code::kIo, "cannot list {}: {}", folder, error.message());
+  return names;
+}
+
+// The numbered files that share a name, by number.
+using Series = std::map<int, std::string>;
+
+// Series of .air files, and those without a number.
+std::map<std::string, Series> SeriesOf(const std::set<std::string>& names,
+                                       std::vector<std::string>* single) {
+  std::map<std::string, Series> series;
+  for (const std::string& name : names) {
+    if (!name.ends_with(".air") || name.find('/') != name.npos) continue;
+    const NumberedName parts = SplitNumber(name);
+    if (parts.number && *parts.number < kMostRanks) {
+      series[parts.prefix][*parts.number] = name;
+    } else {
+      single->push_back(name);
+    }
+  }
+  return series;
+}
+
+bool HasRankFolder(const std::set<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with("rank_"); });
+}
+
+void TakeSeries(const Series& series, const std::string& prefix, PackageFiles* files,
+                Findings* findings) {
+  files->distributed = true;
+  files->airs.resize(static_cast<size_t>(series.rbegin()->first) + 1);
+  for (const auto& [number, name] : series) files->airs[static_cast<size_t>(number)] = name;
+  for (size_t rank = 0; rank < files->airs.size(); ++rank) {
+    if (!files->airs[rank].empty()) continue;
+    findings->Error(fmt::format("{}{}.air", prefix, rank),
+                    fmt::format("missing: the package has {}, so it is for {} ranks",
+                                series.rbegin()->second, files->airs.size()));
+  }
+}
+
+}  // namespace
+
+std::string PackageFiles::TextOf(int rank) const {
+  return (distributed ? fmt::format("rank_{}/", rank) : "").append(kPbtxtName);
+}
+
+Result<PackageFiles> ListPackage(const std::string& folder, Findings* findings) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return Error(Code::kNotFound, "{}: no such folder; name the folder of a package", folder);
+  }
+  PackageFiles files;
+  files.folder = folder;
+  while (files.folder.size() > 1 && files.folder.back() == '/') files.folder.pop_back();
+  NPUMESH_ASSIGN_OR_RETURN(files.names, NamesIn(folder, findings));
+  std::vector<std::string> single;
+  const std::map<std::string, Series> series = SeriesOf(files.names, &single);
+  // A lone file may end in a digit that is no rank.
+  const bool lone = series.size() == 1 && series.begin()->second.size() == 1 &&
+                    !HasRankFolder(files.names) && !files.Has(std::string(kRelationConfigName));
+  if (lone && single.empty()) {
+    files.airs = {series.begin()->second.begin()->second};
+  } else if (!series.empty()) {
+    TakeSeries(series.begin()->second, series.begin()->first, &files, findings);
+    for (auto it = std::next(series.begin()); it != series.end(); ++it) {
+      findings->Warning(it->second.begin()->second,
+                        fmt::format("belongs to another export than {}; it is not checked",
+                                    series.begin()->second.begin()->second));
+    }
+  } else if (!single.empty()) {
+    files.airs = {single.front()};
+    single.erase(single.begin());
+  }
+  for (const std::string& name : single) {
+    findings->Warning(
+        name, fmt::format("is one graph more beside {}; it is not checked", files.airs.front()));
+  }
+  if (!files.airs.empty()) return files;
+  return Error(Code::kInvalidArgument, "{}: no .air file; a package has one for each rank", folder);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,179 @@
+// What validate finds in packages of ours, in foreign ones, and in spoilt ones.
+#include "launch/validate/package_check.h"
+
+#include <gmock/gmock.h>
+
+#include "graph/io/model_file.h"
+#include "tests/unit/export/export_models.h"
+
+namespace npumesh {
+namespace {
+
+using namespace npumesh::testing;  // NOLINT: the models of these tests
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+// The package of seed 001 for two cards in `path`.
+void ExportSeed(const std::string& path, uint64_t limit = 0) {
+  ExportOptions options;
+  options.export_path = path;
+  options.export_name = "mp_rank";
+  options.auto_atc_config_generated = true;
+  options.weight_limit = limit;
+  for (const Status& status : ExportOn(
+           2, [](int) { return SeedAllReduce("tag=;rank_list=0,1"); }, options)) {
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+}
+
+std::string Check(const std::string& folder) {
+  const Result<PackageReport> report = CheckPackage(folder);
+  return report.ok() ? ReportText(*report) : std::string(report.status().message());
+}
+
+TEST(PackageCheck, FindsNothingInOurOwn) {
+  for (const uint64_t limit : {uint64_t{0}, kWeightLimit}) {
+    const ExportFolder folder;
+    ExportSeed(folder / "mp", limit);
+    EXPECT_EQ(Check(folder / "mp/"),
+              "2 ranks, 18 nodes, 4 weights of 64 bytes, 2 collectives: valid\n");
+  }
+  const ExportFolder folder;
+  ExportOptions options;
+  options.export_path = folder / "one2";
+  options.export_name = "net2";
+  ASSERT_TRUE(ExportAlone(SeedAdd(), options, SeedAddWeights()).ok());
+  EXPECT_EQ(Check(folder / "one2"),
+            "1 rank, 8 nodes, 2 weights of 64 bytes, 0 collectives: valid\n");
+}
+
+void Replace(const std::string& file, const std::string& from, const std::string& to) {
+  std::string text = Slurp(file);
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << file << ": " << from;
+  Spill(file, text.replace(at, from.size(), to));
+}
+
+struct Spoil {
+  std::string name;
+  std::function<void(const std::string& package)> spoil;
+  std::string words;  // of the report
+};
+
+class PackageCheckFinds : public ::testing::TestWithParam<Spoil> {};
+
+TEST_P(PackageCheckFinds, AndNamesTheFile) {
+  const ExportFolder folder;
+  const std::string package = folder / "mp";
+  ExportSeed(package);
+  GetParam().spoil(package);
+  EXPECT_THAT(Check(package), HasSubstr(GetParam().words));
+}
+
+constexpr const char* kRelation = "/model_relation_config.json";
+constexpr const char* kNuma = "/numa_config.json";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PackageCheckFinds,
+    ::testing::Values(
+        Spoil{"short_weight", [](const auto& p) { fs::resize_file(p + "/rank_1/p2", 15); },
+              "rank_1/p2: offset 0 and length 16; 16 bytes are needed and the file has 15"},
+        Spoil{"no_weight", [](const auto& p) { fs::remove(p + "/rank_0/p1"); },
+              "error: mp_rank0.air: node \"p1\" (FileConstant): attr \"file_path\""},
+        Spoil{"extra_weight", [](const auto& p) { Spill(p + "/rank_0/p9", "x"); },
+              "warning: rank_0/p9: no graph uses this file"},
+        Spoil{"no_text", [](const auto& p) { fs::remove(p + "/rank_0/dynamo.pbtxt"); },
+              "warning: rank_0/dynamo.pbtxt: missing"},
+        Spoil{
+            "other_text",
+            [](const auto& p) { Replace(p + "/rank_0/dynamo.pbtxt", "\"Cast\"", "\"Casd\""); },
+            "warning: rank_0/dynamo.pbtxt: node \"Cast\" is absent here and Cast in mp_rank0.air"},
+        Spoil{"no_graph", [](const auto& p) { fs::remove(p + "/mp_rank0.air"); },
+              "error: mp_rank0.air: missing: the package has mp_rank1.air, so it is for 2 ranks"},
+        Spoil{"empty_graph", [](const auto& p) { Spill(p + "/mp_rank1.air", ""); },
+              "error: mp_rank1.air: not a model: the file is empty"},
+        Spoil{"no_numa", [](const auto& p) { fs::remove(p + kNuma); },
+              "error: numa_config.json: missing beside its companion"},
+        Spoil{"no_json", [](const auto& p) { Spill(p + kNuma, "{"); },
+              "error: numa_config.json: is not JSON"},
+        Spoil{"no_item",
+              [](const auto& p) { Replace(p + kNuma, "\"item_id\": 1", "\"item_id\": 7"); },
+              "mp_rank1.air is deployed to 0:0:1, which numa_config.json does not have"},
+        Spoil{"item_twice",
+              [](const auto& p) { Replace(p + kNuma, "\"item_id\": 1", "\"item_id\": 0"); },
+              "cluster[0].cluster_nodes[0].item_list[1].item_id: 0 comes twice on node 0"},
+        Spoil{"text_for_number", [](const auto& p) { Replace(p + kNuma, "29500", "\"29500\""); },
+              "cluster[0].cluster_nodes[0].port: expected an integer from 0 on"},
+        Spoil{
+            "device_twice", [](const auto& p) { Replace(p + kRelation, "0:0:1", "0:0:0"); },
+            "deploy_config[1].deploy_device_id_list: 0:0:0 is the device of mp_rank0.air as well"},
+        Spoil{"no_device", [](const auto& p) { Replace(p + kRelation, "0:0:1", "0:1"); },
+              "deploy_config[1].deploy_device_id_list: \"0:1\"; expected cluster:node:item"},
+        Spoil{"no_such_graph",
+              [](const auto& p) { Replace(p + kRelation, "mp_rank1.air", "mp_rank7.air"); },
+              "deploy_config[0].submodel_name: \"mp_rank7.air\" is no file of the package"},
+        Spoil{"rank_twice",
+              [](const auto& p) { Replace(p + kRelation, "\"rank_id\": 1", "\"rank_id\": 0"); },
+              "rank_table[1].rank_id: 0; expected 0 to 1, each once"},
+        Spoil{"other_members", [](const auto& p) { Replace(p + kRelation, "[0, 1]", "[1, 0]"); },
+              "comm_group \"tag=;rank_list=0,1\" has the ranks 1,0, the graphs say 0,1"},
+        Spoil{"bad_members", [](const auto& p) { Replace(p + kRelation, "[0, 1]", "[0, 0]"); },
+              "rank 0 is listed twice"}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      return name;
+    });
+
+TEST(PackageCheck, ComparesTheCollectivesOfAllRanks) {
+  const ExportFolder folder;
+  ExportSeed(folder / "mp");
+  const Status saved =
+      SaveAir(SeedAllReduce("tag=;rank_list=0,1", "max"), folder / "mp/mp_rank1.air");
+  ASSERT_TRUE(saved.ok());
+  EXPECT_THAT(Check(folder / "mp"), HasSubstr("error: mp_rank1.air: node \"HcomAllReduce\" "
+                                              "(HcomAllReduce): reduction is max"));
+}
+
+TEST(PackageCheck, WhatIsNoPackageIsAnError) {
+  const ExportFolder folder;
+  EXPECT_EQ(CheckPackage(folder / "absent").status().code(), Code::kNotFound);
+  EXPECT_EQ(CheckPackage(folder.path()).status().code(), Code::kInvalidArgument);
+}
+
+TEST(PackageCheck, SaysThatARelativePathStaysWhereItIs) {
+  const ExportFolder folder;
+  ExportSeed(folder / "mp");
+  for (const int rank : {0, 1}) {
+    const std::string air = folder / fmt::format("mp/mp_rank{}.air", rank);
+    Result<Model> model = LoadModel(air);
+    ASSERT_TRUE(model.ok());
+    for (const char* name : {"p1", "p2"}) {
+      Node& node = model->graph.node(model->graph.Find(name));
+      node.attrs.insert_or_assign(
+          "file_path", AttrValue::String(fmt::format("./elsewhere/rank_{}/{}", rank, name)));
+    }
+    ASSERT_TRUE(SaveAir(*model, air).ok());
+  }
+  EXPECT_THAT(Check(folder / "mp"),
+              HasSubstr("is relative and not below this working folder; run from the folder"));
+}
+
+// Packages of other programs.
+TEST(PackageCheck, AcceptsForeignPackages) {
+  const fs::path samples = fs::path(NPUMESH_SHARED_DIR) / "samples";
+  if (!fs::exists(samples)) GTEST_SKIP() << samples << " is absent";
+  for (const char* package :
+       {"a_seed_add/const", "a_seed_add/fileconst", "b_allreduce_single_group/mp_dynamic",
+        "b_allreduce_single_group/mp_static", "b_allreduce_single_group/mp_dynamic_fileconst",
+        "c_llama_block/float32_tp2", "h_collectives_zoo/gloo_names",
+        "h_collectives_zoo/hccl_names"}) {
+    const Result<PackageReport> report = CheckPackage((samples / package).string());
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->findings.errors(), 0u) << package << ":\n" << ReportText(*report);
+    EXPECT_TRUE(report->matched) << package;
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
