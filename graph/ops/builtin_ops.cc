@@ -15,6 +15,7 @@ OpRegistry MakeBuiltinOps() {
   RegisterLayoutOps(registry);
   RegisterGatherOps(registry);
   RegisterCollectiveOps(registry);
+  RegisterAttentionOps(registry);
   return registry;
 }
 

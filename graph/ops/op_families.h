@@ -22,6 +22,13 @@ void RegisterTriangleOps(OpRegistry& registry);   // Triu, Tril
 // norm
 void RegisterSoftmaxOps(OpRegistry& registry);  // SoftmaxV2
 
+// attention
+void RegisterInferAttentionOps(OpRegistry& registry);  // FusedInferAttentionScore ...
+void RegisterTrainAttentionOps(OpRegistry& registry);  // FlashAttentionScore ...
+void RegisterRopeOps(OpRegistry& registry);            // RotaryPositionEmbedding ...
+void RegisterCacheScatterOps(OpRegistry& registry);    // ScatterPaKvCache
+void RegisterNormRopeCacheOps(OpRegistry& registry);   // KvRmsNormRopeCache
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_OP_FAMILIES_H_

@@ -3,12 +3,10 @@
 // Rows are computed in float32 (double for double) and rounded once. Axes that are not the last
 // ones are first brought to the end by a transposition into scratch.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
+#include "graph/ops/float_exp.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
@@ -16,53 +14,6 @@
 
 namespace npumesh {
 namespace {
-
-// e^x for x <= 0, good to 1 unit in the last place; NaN stays NaN, results below 2^-150 are 0.
-// Without branches, so that the loop around it becomes vector code, and without fused operations,
-// so that every processor gives the same bits.
-//
-// x = k ln 2 + r with |r| <= ln(2) / 2; e^r is its Taylor polynomial, whose first dropped term is
-// below 2^-27 of the result; 2^k is applied in two factors because k goes down to -150, past the
-// exponents of normal numbers.
-inline float ExpOfNonPositive(float x) {
-  constexpr float kRounder = 0x1.8p23f;    // adding it leaves the integer part in the low bits
-  constexpr float kLn2High = 0x1.62ep-1f;  // 12 bits: its product with k is exact
-  constexpr float kLn2Low = 0x1.0bfbe8p-15f;
-  x = x < -104.0f ? -104.0f : x;
-  const float shifted = x * 0x1.715476p+0f + kRounder;
-  const float k = shifted - kRounder;
-  const float r = (x - k * kLn2High) - k * kLn2Low;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r * r + r + 1.0f;
-  const auto exponent =
-      static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
-  const int32_t half = exponent >> 1;
-  const float first = std::bit_cast<float>((half + 127) << 23);
-  const float second = std::bit_cast<float>((exponent - half + 127) << 23);
-  return p * first * second;
-}
-
-// The largest element; lanes for the same reason as in BlockedSum. A NaN may be missed here: it
-// stays in the exponentials and spoils the sum, as it should.
-float MaxOf(const float* x, int64_t count) {
-  constexpr int64_t kLanes = 16;
-  std::array<float, kLanes> lanes;
-  lanes.fill(-std::numeric_limits<float>::infinity());
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      float& most = lanes[static_cast<size_t>(lane)];
-      most = most < x[i + lane] ? x[i + lane] : most;
-    }
-  }
-  for (; i < count; ++i) lanes[0] = std::max(lanes[0], x[i]);
-  return *std::max_element(lanes.begin(), lanes.end());
-}
 
 // A row of nothing but -inf gives NaN, since -inf - -inf is.
 void SoftmaxRow(const float* x, int64_t count, float* y) {

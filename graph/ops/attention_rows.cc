@@ -1,0 +1,282 @@
+// Where the rows of attention's tensors lie: layouts, sequences, caches.
+#include <algorithm>
+#include <array>
+
+#include "graph/ops/attention.h"
+
+namespace npumesh::attention {
+namespace {
+
+bool IsKnownLayout(std::string_view letters) {
+  constexpr std::array<std::string_view, 8> kKnown = {"BSH", "BSND", "BNSD", "SBH",
+                                                      "TND", "NTD",  "NSD",  "NBSD"};
+  return std::find(kKnown.begin(), kKnown.end(), letters) != kKnown.end();
+}
+
+// Entry `index` of lengths, of which one stands for all.
+int64_t LengthAt(const Lengths& lengths, const KernelArgs& args, int64_t index) {
+  return IntegerAt(lengths.dtype, args.in[lengths.slot], lengths.count == 1 ? 0 : index);
+}
+
+// Rows [begin, begin + rows) that a sequence has, in a tensor with room for `room` of them.
+Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths& lengths,
+                std::string_view what, int64_t index, int64_t room, int64_t* begin, int64_t* rows) {
+  *begin = 0;
+  *rows = room;
+  if (lengths.slot < 0) return Status();
+  const int64_t value = LengthAt(lengths, args, index);
+  if (lengths.sums) {
+    *begin = index == 0 ? 0 : LengthAt(lengths, args, index - 1);
+    *rows = value - *begin;
+  } else {
+    *rows = value;
+  }
+  if (*begin >= 0 && *rows >= 0 && *rows <= room && *begin <= room - *rows) return Status();
+  return Error(Code::kInvalidArgument,
+               "{}: the {} of sequence {} is {}{}, there is room for {} rows", plan.who, what,
+               index, lengths.sums ? "a prefix sum, " : "", value, room);
+}
+
+// Moves rows to where padding behind them leaves them: the tensor ends `padding` rows after them.
+Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& padding,
+             std::string_view what, int64_t room, int64_t rows, int64_t* begin) {
+  if (padding.slot < 0) return Status();
+  const int64_t pads = LengthAt(padding, args, 0);
+  *begin = room - pads - rows;
+  if (pads >= 0 && *begin >= 0) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} is {}, which leaves no place for {} of {} rows",
+               plan.who, what, pads, rows, room);
+}
+
+int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
+  const auto part = plan.k.parts.size() > 1 ? static_cast<size_t>(index) : 0;
+  const int64_t rows = plan.k.parts[part].rows;
+  return plan.block_table >= 0 ? plan.table_width * rows : rows;
+}
+
+// The place of one row of a cache.
+struct Place {
+  const void* data = nullptr;
+  int64_t element = 0;  // of the row's first chunk
+  int64_t position = 0;
+  int64_t block = 0;
+  int64_t row = 0;  // in the block
+};
+
+Result<Place> PlaceOf(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
+                      const Sequence& sequence, int64_t head, int64_t position) {
+  Place place;
+  place.position = position;
+  const bool listed = from.parts.size() > 1;
+  const KeyValue::Part& part = from.parts[listed ? static_cast<size_t>(sequence.index) : 0];
+  place.data = args.in[part.slot];
+  place.row = sequence.kv_begin + position;
+  place.block = listed || from.packed ? 0 : sequence.index;
+  if (plan.block_table >= 0) {
+    const int64_t page = part.rows;
+    const auto* table = static_cast<const int32_t*>(args.in[plan.block_table]);
+    place.block = table[sequence.index * plan.table_width + place.row / page];
+    if (place.block < 0 || place.block >= from.blocks) {
+      return Error(Code::kInvalidArgument,
+                   "{}: the block table names block {} for position {} of sequence {}, the cache "
+                   "has {} blocks",
+                   plan.who, place.block, place.row, sequence.index, from.blocks);
+    }
+    place.row %= page;
+  }
+  place.element =
+      place.block * part.block_stride + head * part.head_stride + place.row * part.row_stride;
+  return place;
+}
+
+// row = (row + offset) * scale for elements that share one factor, or have one each.
+void Scale(const Antiquant& antiquant, const KernelArgs& args, int64_t index, bool shared,
+           int64_t count, float* row) {
+  constexpr int64_t kChunk = 64;
+  std::array<float, kChunk> scale;
+  std::array<float, kChunk> offset{};
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    const int64_t chunk = std::min(kChunk, count - begin);
+    const int64_t first = shared ? index : index + begin;
+    const int64_t factors = shared ? 1 : chunk;
+    antiquant.scale.Load(args, first, factors, scale.data());
+    if (antiquant.offset.given()) antiquant.offset.Load(args, first, factors, offset.data());
+    for (int64_t i = 0; i < chunk; ++i) {
+      const auto at = static_cast<size_t>(shared ? 0 : i);
+      row[begin + i] = (row[begin + i] + offset[at]) * scale[at];
+    }
+  }
+}
+
+void Dequantise(const Antiquant& antiquant, const KernelArgs& args, int64_t batch, int64_t head,
+                const Place& place, int64_t width, float* row) {
+  if (!antiquant.scale.given()) return;
+  const int64_t index = antiquant.first + batch * antiquant.by_batch + head * antiquant.by_head +
+                        place.position * antiquant.by_position + place.block * antiquant.by_block +
+                        place.row * antiquant.by_row;
+  if (antiquant.group <= 1) {
+    Scale(antiquant, args, index, antiquant.group == 0, width, row);
+    return;
+  }
+  for (int64_t d = 0; d < width; d += antiquant.group) {
+    const int64_t count = std::min(antiquant.group, width - d);
+    Scale(antiquant, args, index + d / antiquant.group, true, count, row + d);
+  }
+}
+
+// `count` rows of one tensor, `stride` floats apart.
+Status LoadRows(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
+                const Sequence& sequence, int64_t head, int64_t first, int64_t count,
+                int64_t stride, float* to) {
+  for (int64_t i = 0; i < count; ++i, to += stride) {
+    NPUMESH_ASSIGN_OR_RETURN(const Place place,
+                             PlaceOf(plan, args, from, sequence, head, first + i));
+    for (int64_t d = 0, at = place.element; d < from.width; d += from.chunk) {
+      LoadNumbers(from.dtype, place.data, at, std::min(from.chunk, from.width - d), to + d);
+      at += from.chunk_stride;
+    }
+    Dequantise(from.antiquant, args, sequence.index, head, place, from.width, to);
+  }
+  return Status();
+}
+
+// Rows of the prefix, which all sequences share.
+void LoadPrefix(const KernelArgs& args, const KeyValue& from, int64_t head, int64_t first,
+                int64_t count, int64_t stride, float* to) {
+  const KeyValue::Part& part = from.parts[0];
+  for (int64_t i = 0; i < count; ++i, to += stride) {
+    const int64_t element = head * part.head_stride + (first + i) * part.row_stride;
+    LoadNumbers(from.dtype, args.in[part.slot], element, from.width, to);
+    Dequantise(from.antiquant, args, 0, head, {.position = first + i}, from.width, to);
+  }
+}
+
+}  // namespace
+
+Result<Layouts> LayoutsOf(const OpContext& op, std::string_view name) {
+  const size_t cut = name.find('_');
+  Layouts layouts;
+  layouts.in = name.substr(0, cut);
+  layouts.out = cut == std::string_view::npos ? layouts.in : name.substr(cut + 1);
+  if (IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out)) {
+    return layouts;
+  }
+  return Error(Code::kUnsupported,
+               "{}: input_layout \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs "
+               "of input and output like BNSD_BSND",
+               op.Who(), name);
+}
+
+Result<HeadTensor> HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads) {
+  const TensorType& type = op.in(slot);
+  bool fits = type.shape.rank() == static_cast<int>(letters.size());
+  HeadTensor result;
+  result.slot = slot;
+  result.dtype = type.dtype;
+  int64_t stride = 1;
+  for (int i = static_cast<int>(letters.size()) - 1; fits && i >= 0; --i) {
+    const int64_t extent = type.shape[i];
+    switch (letters[static_cast<size_t>(i)]) {
+      case 'B':
+        result.batches = extent;
+        result.batch_stride = stride;
+        break;
+      case 'T':
+        result.packed = true;
+        [[fallthrough]];
+      case 'S':
+        result.rows = extent;
+        result.row_stride = stride;
+        break;
+      case 'N':
+        result.heads = extent;
+        result.head_stride = stride;
+        fits = heads == 0 || extent == heads;
+        break;
+      case 'H':
+        fits = heads > 0 && extent % heads == 0;
+        result.heads = heads;
+        result.width = fits ? extent / heads : 0;
+        result.head_stride = result.width;
+        break;
+      default:
+        result.width = extent;
+    }
+    stride *= extent;
+  }
+  if (fits) return result;
+  return Error(Code::kInvalidArgument, "{}: input slot {} is {}, expected layout {} with {} heads",
+               op.Who(), slot, type.ToString(), letters, heads);
+}
+
+Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
+  std::vector<int64_t> dims(letters.size());
+  int64_t stride = 1;
+  for (size_t i = letters.size(); i-- > 0;) {
+    switch (letters[i]) {
+      case 'B':
+        dims[i] = heads.batches;
+        heads.batch_stride = stride;
+        break;
+      case 'T':
+      case 'S':
+        dims[i] = heads.rows;
+        heads.row_stride = stride;
+        break;
+      case 'N':
+        dims[i] = heads.heads;
+        heads.head_stride = stride;
+        break;
+      case 'H':
+        dims[i] = heads.heads * heads.width;
+        heads.head_stride = heads.width;
+        break;
+      default:
+        dims[i] = heads.width;
+    }
+    stride *= dims[i];
+  }
+  return Shape(std::move(dims));
+}
+
+Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index) {
+  Sequence sequence;
+  sequence.index = index;
+  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows,
+                                   &sequence.q_begin, &sequence.q_rows));
+  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.q_padding, "query_padding_size", plan.q.rows,
+                                sequence.q_rows, &sequence.q_begin));
+  const int64_t room = RoomForKeys(plan, index);
+  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.kv_lengths, "key length", index, room,
+                                   &sequence.kv_begin, &sequence.kv_rows));
+  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.kv_padding, "kv_padding_size", room,
+                                sequence.kv_rows, &sequence.kv_begin));
+  int64_t begin = 0;
+  if (plan.k_prefix.given()) {
+    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.prefix_length, "shared prefix length", 0,
+                                     plan.k_prefix.parts[0].rows, &begin, &sequence.prefix));
+  }
+  if (plan.band == Band::kPrefix) {
+    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.band_prefix, "prefix", index,
+                                     sequence.columns(), &begin, &sequence.band_prefix));
+  }
+  return sequence;
+}
+
+Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
+                   bool values, int64_t head, int64_t first, int64_t count, float* to) {
+  const KeyValue& from = values ? plan.v : plan.k;
+  const KeyValue& prefix = values ? plan.v_prefix : plan.k_prefix;
+  const bool extended = !values && plan.k_rope.given();
+  const int64_t stride = from.width + (extended ? plan.k_rope.width : 0);
+  const int64_t in_front = std::clamp(sequence.prefix - first, int64_t{0}, count);
+  if (in_front > 0) LoadPrefix(args, prefix, head, first, in_front, stride, to);
+  to += in_front * stride;
+  first += in_front - sequence.prefix;
+  count -= in_front;
+  NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, from, sequence, head, first, count, stride, to));
+  if (!extended) return Status();
+  return LoadRows(plan, args, plan.k_rope, sequence, head, first, count, stride, to + from.width);
+}
+
+}  // namespace npumesh::attention
