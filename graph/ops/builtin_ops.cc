@@ -1,3 +1,4 @@
+#include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
 
 namespace npumesh {
@@ -16,6 +17,11 @@ OpRegistry MakeBuiltinOps() {
   RegisterGatherOps(registry);
   RegisterCollectiveOps(registry);
   RegisterAttentionOps(registry);
+  RegisterPointwiseMathOps(registry);
+  RegisterPointwiseActivationOps(registry);
+  RegisterPointwiseGradientOps(registry);
+  RegisterBitwiseOps(registry);
+  RegisterOptimizerOps(registry);
   return registry;
 }
 

@@ -6,75 +6,14 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/ops/block_operand.h"
 #include "graph/ops/broadcast.h"
 #include "graph/ops/cast.h"
 
 namespace npumesh {
 namespace {
 
-constexpr size_t kWidestElement = 8;
 constexpr size_t kMostOperands = 3;
-
-struct alignas(64) BlockBuffer {
-  std::byte bytes[kBlockElements * kWidestElement];
-};
-
-size_t WidthOf(DataType dtype) {
-  return static_cast<size_t>(BitsOf(dtype)) / 8;
-}
-
-// One operand, delivered in blocks of the wanted type and order.
-class Operand {
- public:
-  Operand(const TensorType& stored, DataType wanted, const Shape& order)
-      : plan_(stored.shape.elements() == 1 ? Shape() : stored.shape, order, WidthOf(stored.dtype)),
-        stored_width_(WidthOf(stored.dtype)),
-        wanted_width_(WidthOf(wanted)),
-        convert_(stored.dtype == wanted ? nullptr : FindConvert(stored.dtype, wanted)) {}
-
-  // Prepares a run: a single element is converted and repeated once for all blocks.
-  void Start(const void* data, BlockBuffer& block) const {
-    if (!fills_once()) return;
-    BlockBuffer one;
-    std::memcpy(one.bytes, data, stored_width_);
-    if (convert_ != nullptr) convert_(one.bytes, block.bytes, 1);
-    const BroadcastPlan repeat(Shape(), Shape({kRepeat}), wanted_width_);
-    const std::byte* first = convert_ != nullptr ? block.bytes : one.bytes;
-    std::byte value[kWidestElement];
-    std::memcpy(value, first, wanted_width_);
-    repeat.Gather(value, 0, kBlockElements, block.bytes);
-  }
-
-  // Elements [begin, begin + count): in place, or in `block`.
-  const void* Block(const void* data, int64_t begin, size_t count, BlockBuffer& block) const {
-    if (fills_once()) return block.bytes;
-    const std::byte* from = static_cast<const std::byte*>(data);
-    if (plan_.direct()) {
-      from += static_cast<size_t>(begin) * stored_width_;
-      if (convert_ == nullptr) return from;
-      convert_(from, block.bytes, count);
-      return block.bytes;
-    }
-    if (convert_ == nullptr) {
-      plan_.Gather(from, begin, count, block.bytes);
-      return block.bytes;
-    }
-    BlockBuffer stored;
-    plan_.Gather(from, begin, count, stored.bytes);
-    convert_(stored.bytes, block.bytes, count);
-    return block.bytes;
-  }
-
- private:
-  static constexpr int64_t kRepeat = kBlockElements;
-
-  bool fills_once() const { return plan_.scalar() && !plan_.direct(); }
-
-  BroadcastPlan plan_;
-  size_t stored_width_;
-  size_t wanted_width_;
-  ConvertFn convert_;
-};
 
 // Index of the first integer zero in a block, or `count`.
 size_t FindZero(const void* block, size_t count) {

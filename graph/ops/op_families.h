@@ -7,6 +7,18 @@
 
 namespace npumesh {
 
+// element-wise, by the tables of pointwise.h
+void RegisterPointwiseMathOps(OpRegistry& registry);        // Tan, Asin, Round, ClipByValueV2 ...
+void RegisterPointwiseActivationOps(OpRegistry& registry);  // Elu, Mish, Softplus, PRelu ...
+void RegisterPointwiseGradientOps(OpRegistry& registry);    // ReluGrad, GeluGrad, MseLoss ...
+void RegisterBitwiseOps(OpRegistry& registry);              // BitwiseAnd, RightShift ...
+void RegisterOptimizerOps(OpRegistry& registry);            // ApplyAdam, ApplyMomentum, SGD ...
+
+// reductions and order
+void RegisterStatisticOps(OpRegistry& registry);  // ReduceStdV2, ReduceLogSumExp, LpNormV2 ...
+void RegisterOrderOps(OpRegistry& registry);      // Sort, TopKV2, ArgMaxV2, Cumsum ...
+void RegisterSearchOps(OpRegistry& registry);     // SearchSorted, Bucketize
+
 // structure
 void RegisterShapeQueryOps(OpRegistry& registry);  // Shape, ShapeN, Size, Rank
 
@@ -18,6 +30,20 @@ void RegisterConcatOps(OpRegistry& registry);     // ConcatV2, Pack, Unpack, Spl
 void RegisterSliceOps(OpRegistry& registry);      // StridedSliceV2, Slice
 void RegisterFillOps(OpRegistry& registry);       // Fill, Empty, ZerosLike, OnesLike, Range
 void RegisterTriangleOps(OpRegistry& registry);   // Triu, Tril
+
+void RegisterPadOps(OpRegistry& registry);        // Pad, PadV3, MirrorPad
+void RegisterRearrangeOps(OpRegistry& registry);  // ReverseV2, Roll, RepeatInterleave ...
+void RegisterStridedOps(OpRegistry& registry);    // AsStrided, ViewCopy
+void RegisterMakeOps(OpRegistry& registry);       // OneHot, Eye, LinSpace
+
+// gather
+void RegisterScatterOps(OpRegistry& registry);    // ScatterElements, ScatterNdUpdate ...
+void RegisterIndexOps(OpRegistry& registry);      // GatherNd, IndexByTensor, IndexPutV2
+void RegisterEmbeddingOps(OpRegistry& registry);  // EmbeddingBag, EmbeddingDenseGrad
+void RegisterSelectOps(OpRegistry& registry);     // Select, MaskedScatter
+
+// forms of operators that other families have registered before, see attr_forms.cc
+void RegisterAttrForms(OpRegistry& registry);
 
 // norm
 void RegisterSoftmaxOps(OpRegistry& registry);  // SoftmaxV2

@@ -135,7 +135,20 @@ int OpContext::count(std::string_view port) const {
   return 0;
 }
 
+namespace {
+
+// True when the schema has an attribute where other forms of the operator have an input.
+bool IsAttr(const OpSchema& schema, std::string_view port) {
+  for (const PortSpec& input : schema.inputs) {
+    if (input.name == port) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<std::vector<int64_t>> OpContext::Ints(std::string_view port) const {
+  if (IsAttr(*schema_, port)) return attr_ints(port);
   const int at = slot(port);
   const Tensor* tensor = has(at) ? value(at) : nullptr;
   if (tensor == nullptr) {
@@ -160,6 +173,7 @@ Result<std::vector<int64_t>> OpContext::Ints(std::string_view port) const {
 }
 
 Result<int64_t> OpContext::Int(std::string_view port) const {
+  if (IsAttr(*schema_, port)) return attr_int(port);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> values, Ints(port));
   if (values.size() != 1) {
     return Error(Code::kInvalidArgument, "{}: input \"{}\" has {} elements, expected one", Who(),

@@ -120,9 +120,10 @@ class OpContext {
   // The constant value of an input, or null when it is only known at run time.
   const Tensor* value(int slot) const { return slot_values_[static_cast<size_t>(slot)]; }
   // The integers of a constant input of dtype int32 or int64 (any shape). Error (kUnsupported)
-  // names the node and port when the value is not known at compile time.
+  // names the node and port when the value is not known at compile time. In forms of operators that
+  // have an attribute in place of the input, the integers of the attribute.
   Result<std::vector<int64_t>> Ints(std::string_view port) const;
-  // The single integer of a constant input.
+  // The single integer of a constant input, or of the attribute in its place.
   Result<int64_t> Int(std::string_view port) const;
 
   // ---- attributes, with the schema's defaults ----
@@ -173,7 +174,9 @@ class OpContext {
 using InferFn = std::function<Status(OpContext&)>;
 using MakeKernelFn = std::function<Result<std::unique_ptr<Kernel>>(const OpContext&)>;
 
-// Output `output` lives in the storage of input slot `slot` and the operator writes there.
+// Output `output` lives in the storage of input slot `slot` and the operator writes there. An
+// output past the last port of the schema: the input is updated and no port shows it (the slots of
+// an optimizer); the kernel then writes to KernelArgs::in.
 struct InPlace {
   int output = 0;
   int slot = 0;

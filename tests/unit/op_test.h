@@ -10,6 +10,9 @@
 // nothing behind them is touched, inputs are left alone (unless the operator works in place), an
 // operator marked `elementwise` gives the same bytes when its output lies over an input, and a
 // second run of the same kernel repeats the first.
+//
+// Inputs that an operator updates without an output port follow the outputs, in the order of
+// Operator::in_place.
 #ifndef NPUMESH_TESTS_UNIT_OP_TEST_H_
 #define NPUMESH_TESTS_UNIT_OP_TEST_H_
 
@@ -166,6 +169,13 @@ inline Result<std::vector<Tensor>> RunOnce(const Operator& op, const OpCall& cal
     }
   }
 
+  std::vector<int> hidden;  // slots that are updated without an output port
+  for (const InPlace& pair : op.in_place) {
+    if (pair.output < context.outputs() || !context.has(pair.slot)) continue;
+    updated[static_cast<size_t>(pair.slot)] = true;
+    hidden.push_back(pair.slot);
+  }
+
   if (op.view) {
     const uint64_t bytes = context.out(0).bytes();
     EXPECT_EQ(bytes, context.in(0).bytes()) << "a view keeps its bytes";
@@ -195,6 +205,13 @@ inline Result<std::vector<Tensor>> RunOnce(const Operator& op, const OpCall& cal
     Tensor result = Tensor::Allocate(context.out(port));
     if (result.bytes() > 0) {
       std::memcpy(result.mutable_data(), out[static_cast<size_t>(port)], result.bytes());
+    }
+    results.push_back(std::move(result));
+  }
+  for (const int slot : hidden) {
+    Tensor result = Tensor::Allocate(context.in(slot));
+    if (result.bytes() > 0) {
+      std::memcpy(result.mutable_data(), in[static_cast<size_t>(slot)], result.bytes());
     }
     results.push_back(std::move(result));
   }
