@@ -16,6 +16,10 @@ class UnsyncedFileSystem final : public FileSystem {
     NPUMESH_ASSIGN_OR_RETURN(auto file, RealFileSystem().Create(path, mode));
     return std::unique_ptr<WritableFile>(std::make_unique<File>(std::move(file)));
   }
+  Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) override {
+    NPUMESH_ASSIGN_OR_RETURN(auto file, RealFileSystem().OpenAtEnd(path, mode));
+    return std::unique_ptr<WritableFile>(std::make_unique<File>(std::move(file)));
+  }
   Status Rename(const std::string& from, const std::string& to) override {
     return RealFileSystem().Rename(from, to);
   }
