@@ -51,7 +51,12 @@ Status Dumper::BeforeRun(const RunView& run) {
   pending_.reset();
   if (!dumping_) return Status();
   ++report_.steps;
-  selection_.emplace(settings_, run);
+  statistics_.ForgetVariables();
+  if (model_ != run.model.identity()) {
+    model_ = run.model.identity();
+    selection_.emplace(settings_, run);
+    statistics_.ForgetAll();
+  }
   model_name_ = run.source.graph.name();
   step_folder_ = fmt::format("{}/{}", ModelFolder(settings_, place_, model_name_), data_index);
   return MayGoOn();
@@ -71,6 +76,7 @@ Status Dumper::BeforeStep(const StepView& view) {
 
 Status Dumper::AfterStep(const StepView& view) {
   if (!dumping_) return Status();
+  ForgetOutputs(view);
   const StepChoice& choice = selection_->of(view.index);
   if (settings_.overflow) {
     if (choice.layout != StepChoice::Layout::kNone) DumpOverflow(view);
@@ -78,7 +84,8 @@ Status Dumper::AfterStep(const StepView& view) {
     if (settings_.mode != DumpMode::kInput) {
       const std::vector<Operand> outputs = OutputOperands(view.run, view.index);
       for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!choice.Leaves(false, i)) Take(false, outputs[i], *pending_);
+        choice.Leaves(false, i) ? LeaveOut(false, outputs[i], *pending_)
+                                : Take(false, outputs[i], *pending_);
       }
     }
     Submit(*std::move(pending_), choice.layout);
@@ -86,6 +93,12 @@ Status Dumper::AfterStep(const StepView& view) {
   }
   if (choice.layer) DumpWatched(view);
   return MayGoOn();
+}
+
+void Dumper::ForgetOutputs(const StepView& view) {
+  for (size_t port = 0; port < view.step.outputs.size(); ++port) {
+    statistics_.Forget(view.args.out[port], view.step.output_types[port].bytes());
+  }
 }
 
 Status Dumper::AfterRun(const RunView&) {
@@ -140,15 +153,19 @@ void Dumper::Take(bool input, const Operand& operand, Pending& pending) {
   const DumpTensor& tensor = operand.tensor;
   if (pending.statistics) {
     std::optional<TensorStatistics> statistics;
-    if (csv_.Shows(tensor.type.dtype) && tensor.size > 0) {
-      statistics = ComputeStatistics(tensor.type.dtype, operand.data,
-                                     static_cast<uint64_t>(tensor.type.shape.elements()));
-    }
+    if (csv_.Shows(tensor.type.dtype)) statistics = statistics_.Of(operand);
     pending.rows += csv_.Row(input ? "Input" : "Output", tensors.size(), tensor, statistics);
   } else {
     pending.payload.Append(operand.data, tensor.size);
   }
   tensors.push_back(tensor);
+}
+
+// The others keep their numbers: it stays in the record, without bytes.
+void Dumper::LeaveOut(bool input, const Operand& operand, Pending& pending) {
+  DumpTensor tensor = operand.tensor;
+  tensor.size = 0;
+  (input ? pending.record.inputs : pending.record.outputs).push_back(std::move(tensor));
 }
 
 void Dumper::Submit(Pending pending, StepChoice::Layout layout) {
@@ -178,7 +195,8 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   pending_ = Begin(view.step.type, view.step.name, task, bytes);
   if (!with_inputs) return;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!choice.Leaves(true, i)) Take(true, inputs[i], *pending_);
+    choice.Leaves(true, i) ? LeaveOut(true, inputs[i], *pending_)
+                           : Take(true, inputs[i], *pending_);
   }
 }
 
@@ -219,6 +237,7 @@ void Dumper::HoldInputs(const StepView& view) {
   uint64_t bytes = 0;
   for (const Operand& input : held_inputs_) bytes += input.tensor.size + kAlignment;
   held_.resize(std::max<uint64_t>(held_.size(), bytes / sizeof(std::max_align_t) + 1));
+  statistics_.Forget(held_.data(), held_.size() * sizeof(std::max_align_t));
   auto* next = reinterpret_cast<std::byte*>(held_.data());
   for (Operand& input : held_inputs_) {
     if (input.tensor.size > 0) std::memcpy(next, input.data, input.tensor.size);

@@ -2,14 +2,16 @@
 //
 // Inputs are taken before a step, outputs after it, so that what an operator overwrites is seen as
 // it was. Tensors are copied into the writer's queue; statistics are computed where the tensor
-// lies. Views, folded constants and nodes nobody needs have no step and no file; a graph input is
-// dumped beside each operator that reads it, also through views.
+// lies; observers that change tensors come before this one. Views, folded constants and nodes
+// nobody needs have no step and no file; a graph input is dumped beside each operator that reads
+// it, also through views.
 //
 // Thread-safety: one run at a time.
 #ifndef NPUMESH_GRAPH_DUMP_DUMPER_H_
 #define NPUMESH_GRAPH_DUMP_DUMPER_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "graph/dump/place.h"
 #include "graph/dump/selection.h"
 #include "graph/dump/settings.h"
+#include "graph/dump/statistics_cache.h"
 #include "graph/dump/statistics_csv.h"
 #include "graph/engine/step_observer.h"
 
@@ -54,9 +57,11 @@ class Dumper final : public StepObserver {
   };
 
   Status MayGoOn() const;
+  void ForgetOutputs(const StepView& view);
   // Starts a record of a step that will take `bytes` of tensors.
   Pending Begin(const std::string& type, const std::string& name, size_t task, uint64_t bytes);
   void Take(bool input, const Operand& operand, Pending& pending);
+  void LeaveOut(bool input, const Operand& operand, Pending& pending);
   void Submit(Pending pending, StepChoice::Layout layout);
   void TakeInputs(const StepView& view, const StepChoice& choice);
   void DumpGraphInputs(const StepView& view, const std::vector<Operand>& inputs,
@@ -73,9 +78,11 @@ class Dumper final : public StepObserver {
   const StatisticsCsv csv_;
   DumpWriter writer_;
 
-  uint64_t runs_ = 0;     // seen so far
-  bool dumping_ = false;  // this run
+  uint64_t runs_ = 0;                  // seen so far
+  bool dumping_ = false;               // this run
+  std::shared_ptr<const void> model_;  // whose selection and constants are known
   std::optional<Selection> selection_;
+  StatisticsCache statistics_;
   std::string model_name_;
   std::string step_folder_;
   std::optional<Pending> pending_;

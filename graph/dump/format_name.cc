@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <span>
 #include <vector>
@@ -131,6 +132,17 @@ std::string TimeFolderName(std::time_t time) {
   localtime_r(&time, &local);
   return fmt::format("{:04}{:02}{:02}{:02}{:02}{:02}", local.tm_year + 1900, local.tm_mon + 1,
                      local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+std::string UtcTimestamp() {
+  using std::chrono::microseconds;
+  const auto now = std::chrono::system_clock::now();
+  const auto since = std::chrono::duration_cast<microseconds>(now.time_since_epoch());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}{:02}{:02}{:02}{:02}{:02}{:06}", utc.tm_year + 1900, utc.tm_mon + 1,
+                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, since.count() % 1000000);
 }
 
 }  // namespace npumesh

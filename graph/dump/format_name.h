@@ -57,6 +57,9 @@ std::optional<RankFolder> ParseRankFolderName(std::string_view name);
 // "YYYYMMDDHHMMSS", local time.
 std::string TimeFolderName(std::time_t time);
 
+// "YYYYMMDDHHMMSSffffff" of now, UTC: the files of eager execution (reference 15).
+std::string UtcTimestamp();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_DUMP_FORMAT_NAME_H_

@@ -65,6 +65,7 @@ std::vector<Operand> InputOperands(const StepView& view) {
     operand.tensor = Describe(step.input_types[slot], At(node.input_descs, step.input_ports[slot]),
                               operand.data);
     Flatten(step, &operand.tensor);
+    operand.constant = step.inputs[slot].kind == Address::Kind::kConstant;
     if (step.inputs[slot].kind == Address::Kind::kInput) {
       operand.graph_input = static_cast<int>(step.inputs[slot].offset);
     }

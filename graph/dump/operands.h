@@ -15,6 +15,7 @@ struct Operand {
   const void* data = nullptr;
   // Position of the graph input whose buffer this is, -1: none. Seen through views.
   int graph_input = -1;
+  bool constant = false;  // the same in every run of the model
 };
 
 // Absent optional inputs are left out, so operand i is the i-th input that is fed.

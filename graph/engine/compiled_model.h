@@ -107,6 +107,9 @@ class CompiledModel {
       const Model& model, const OpRegistry& registry, const std::vector<TensorType>& input_types,
       const std::vector<Tensor>& values, GroupProvider* groups, const CompileOptions& options);
 
+  // Equal for no two models as long as somebody holds it: tells an observer whether it has seen
+  // this one before.
+  const std::shared_ptr<const void>& identity() const { return identity_; }
   // What it was compiled from.
   const Model& source() const { return *source_; }
   const std::vector<InputSpec>& inputs() const { return inputs_; }
@@ -127,6 +130,7 @@ class CompiledModel {
   friend class Compiler;
   CompiledModel() = default;
 
+  std::shared_ptr<const void> identity_ = std::make_shared<char>();
   const Model* source_ = nullptr;
   std::vector<InputSpec> inputs_;
   std::vector<TensorType> input_types_;

@@ -80,6 +80,10 @@ Status WriteNpy(const std::string& path, const Tensor& tensor, FileKind kind, Fi
   return file->Commit();
 }
 
+Result<std::string> NpyHead(const TensorType& type) {
+  return FormatNpyHeader(type);
+}
+
 Result<Tensor> ReinterpretAs(const Tensor& tensor, DataType wanted) {
   if (tensor.dtype() == wanted) return tensor;
   if (!StoresAs(tensor.dtype(), wanted)) {

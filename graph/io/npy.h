@@ -20,6 +20,10 @@ Result<Tensor> ReadNpy(const std::string& path);
 Status WriteNpy(const std::string& path, const Tensor& tensor, FileKind kind = FileKind::kData,
                 FileSystem& fs = RealFileSystem());
 
+// What stands before the elements in a .npy file of this type; a writer of streams adds them. Error
+// (kUnsupported): NumPy cannot store the dtype in whole bytes.
+Result<std::string> NpyHead(const TensorType& type);
+
 // The tensor as `wanted` when only the storage type differs (uint16 as bfloat16, uint8 or int8 as
 // bool); otherwise kInvalidArgument with both dtypes.
 Result<Tensor> ReinterpretAs(const Tensor& tensor, DataType wanted);

@@ -129,8 +129,9 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   RunJob job(world, options);
   const bool ran = agreement.Reached(job.Prepare()) && agreement.Reached(job.StartDump()) &&
                    RunSteps(world, job, options.steps, agreement);
-  job.FinishDump();
-  const int code = ran ? Finish(**circle, job, options, agreement) : agreement.exit_code();
+  const Status dumped = job.FinishDump();
+  const int code = ran && agreement.Reached(dumped) ? Finish(**circle, job, options, agreement)
+                                                    : agreement.exit_code();
   orderly = !agreement.broken();
   return code;
 }

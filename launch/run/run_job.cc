@@ -98,8 +98,11 @@ Status RunJob::StartDump() {
   return Status();
 }
 
-void RunJob::FinishDump() {
-  if (dumper_ != nullptr) dump_ = ToRankDump(dumper_->Finish());
+Status RunJob::FinishDump() {
+  if (dumper_ == nullptr) return Status();
+  const DumpReport report = dumper_->Finish();
+  dump_ = ToRankDump(report);
+  return options_.dump.stop_on_error ? report.error.WithContext("dump") : Status();
 }
 
 Status RunJob::LoadStep(uint64_t step) {

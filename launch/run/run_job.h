@@ -36,8 +36,9 @@ class RunJob {
   // checks its outputs.
   Status RunStep(uint64_t step);
 
-  // Waits until everything is dumped. Local; no step may follow.
-  void FinishDump();
+  // Waits until everything is dumped. Local; no step may follow. An error of the dump is returned
+  // only if it is to stop the run.
+  Status FinishDump();
 
   RankReport Report() const;
   const std::vector<OutputCheck>& checks() const { return checks_; }

@@ -26,7 +26,7 @@ class DumperTest : public EngineTest {
   }
 
   // Runs the graph `times` times under `dumper`; the status of the last run.
-  Status RunUnder(Dumper& dumper, const std::vector<Tensor>& inputs, int times = 1) {
+  Status RunUnder(StepObserver& dumper, const std::vector<Tensor>& inputs, int times = 1) {
     const Compiled model = CompileFor(inputs);
     if (!model.ok()) return model.status();
     const auto executor = Executor::Create(**model, memory_);

@@ -96,7 +96,7 @@ TEST_F(ChainTest, LayersModelsAndBlacklists) {
   Dump(input_);
   EXPECT_THAT(Names(StepPath(0)),
               ElementsAre("Data.x.0", "Data.x.1", "Negate.blk_0_a.0", "Plus.b.1"));
-  EXPECT_EQ(Values(PathOf(StepPath(0), "Plus.b")), "in 5 7");
+  EXPECT_EQ(Values(PathOf(StepPath(0), "Plus.b")), "in | in 5 7 | out");
 }
 
 TEST_F(ChainTest, Ranges) {
@@ -184,6 +184,42 @@ TEST_F(DumperTest, InputsThatAreOverwrittenAreSeenAsTheyWere) {
   Dump({IntTensor({1, 2}), IntTensor({10, 20})});
   EXPECT_EQ(Values(PathOf(StepPath(0), "Accumulate.sum")), "in 1 2 | in 10 20 | out 11 22");
   EXPECT_EQ(Values(PathOf(StepPath(0), "RefData.state.0")), "out 1 2");
+}
+
+// Buffers are used again within a run and from run to run; statistics are those of what lies there.
+TEST_F(DumperTest, StatisticsFollowWhatIsWritten) {
+  settings_.content = DumpContent::kStatistics;
+  const Value ref = g_.RefData("state", IntType({1}));
+  Value x = g_.Op("Accumulate", {{"ref", ref}, {"value", g_.Data("x", IntType({1}))}}, {}, "sum");
+  for (int i = 0; i < 6; ++i) x = g_.Op("Negate", {{"x", x}}, {}, fmt::format("n{}", i));
+  g_.Output({x});
+  const std::vector<Tensor> inputs = {IntTensor({1}), IntTensor({10})};
+  const Compiled model = CompileFor(inputs);
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const auto executor = Executor::Create(**model, memory_);
+  ASSERT_TRUE(executor.ok());
+  Write(**executor, 0, inputs[0]);
+  Write(**executor, 1, inputs[1]);
+  Dumper dumper(settings_, place_, limits_);
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE((*executor)->Run(&dumper).ok());
+  EXPECT_TRUE(dumper.Finish().error.ok());
+  const auto rows = [&](int run, const std::string& name) {
+    const std::string text = *ReadFile(PathOf(StepPath(run), name));
+    return text.substr(text.find('\n') + 1);
+  };
+  const auto row = [](const char* side, int value, int index = 0) {
+    return fmt::format("{0},{1},8,DT_INT64,ND,1,{2},{2},{2},1,0,0,0\n", side, index, value);
+  };
+  for (int run = 0; run < 3; ++run) {
+    const int before = 1 + 10 * run;
+    EXPECT_EQ(rows(run, "Accumulate.sum"),
+              row("Input", before) + row("Input", 10, 1) + row("Output", before + 10));
+    for (int i = 0; i < 6; ++i) {
+      const int value = i % 2 == 0 ? before + 10 : -before - 10;
+      EXPECT_EQ(rows(run, fmt::format("Negate.n{}", i)),
+                row("Input", value) + row("Output", -value));
+    }
+  }
 }
 
 TEST_F(DumperTest, NamesThatNoFileCanHave) {

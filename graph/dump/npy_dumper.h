@@ -1,0 +1,59 @@
+// NpyDumper: `debug.data_dump` of type "npy": every tensor of every operator as a file that
+// numpy.load reads (dump-format reference 15.1).
+//
+//   {path}/worldsize{W}_global_rank{R}/{graph}/{step}/{node}-{type}.{INPUT|OUTPUT}.{i}.{time}.npy
+//
+// Time: UTC, YYYYMMDDHHMMSSffffff. bfloat16 is stored as float32. There is no fx graph here: nodes
+// and types are those of the Ascend graph, of which each operator runs by itself in any case.
+//
+// Thread-safety: one run at a time.
+#ifndef NPUMESH_GRAPH_DUMP_NPY_DUMPER_H_
+#define NPUMESH_GRAPH_DUMP_NPY_DUMPER_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "graph/dump/dump_writer.h"
+#include "graph/dump/operands.h"
+#include "graph/dump/place.h"
+#include "graph/engine/step_observer.h"
+#include "graph/ir/graph.h"
+
+namespace npumesh {
+
+struct NpyDumpOptions {
+  std::string path = ".";
+  // Nodes whose tensors are dumped; empty: all.
+  std::function<bool(const Node&)> filter;
+  // Bytes that may wait for the disk.
+  uint64_t queue_bytes = uint64_t{256} << 20;
+};
+
+class NpyDumper final : public StepObserver {
+ public:
+  // `fs` must outlive it.
+  NpyDumper(NpyDumpOptions options, const DumpPlace& place, FileSystem& fs = RealFileSystem());
+
+  Status BeforeRun(const RunView& run) override;
+  Status BeforeStep(const StepView& view) override;
+  Status AfterStep(const StepView& view) override;
+
+  // Waits for the disk; the first error of the dump. No run may follow.
+  Status Finish() { return writer_.Finish(); }
+  DumpCounts counts() const { return writer_.counts(); }
+
+ private:
+  bool Wants(const StepView& view) const;
+  void Dump(const Step& step, std::string_view side, const std::vector<Operand>& operands);
+
+  const NpyDumpOptions options_;
+  const std::string root_;
+  DumpWriter writer_;
+  uint64_t steps_ = 0;
+  std::string folder_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_NPY_DUMPER_H_

@@ -1,0 +1,42 @@
+// StatisticsCache: what is known of the tensors in device memory, until somebody writes there.
+//
+// An output is the input of the steps that follow, and weights are the same in every run; each is
+// looked at once. Internal to graph/dump.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_DUMP_STATISTICS_CACHE_H_
+#define NPUMESH_GRAPH_DUMP_STATISTICS_CACHE_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "graph/dump/operands.h"
+#include "graph/dump/statistics.h"
+
+namespace npumesh {
+
+class StatisticsCache {
+ public:
+  // Computes them unless they are known. nullopt: the type has none, or there are no elements.
+  std::optional<TensorStatistics> Of(const Operand& operand);
+
+  // These bytes are about to change, or have changed.
+  void Forget(const void* data, uint64_t bytes);
+  // Anything may have changed but constants.
+  void ForgetVariables();
+  void ForgetAll() { known_.clear(); }
+
+ private:
+  struct Known {
+    DataType dtype;
+    uint64_t bytes;
+    bool constant;
+    std::optional<TensorStatistics> statistics;
+  };
+  std::map<const std::byte*, Known> known_;  // by address; they do not overlap
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_DUMP_STATISTICS_CACHE_H_
