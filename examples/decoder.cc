@@ -3,7 +3,7 @@
 //   mpirun -n 4 build/release/examples/decoder
 //   mpirun -n 2 build/release/examples/decoder --dtype bfloat16 --out decoder/
 //
-// Each rank builds its part of the model, writes it as an .air file, loads it back and runs it.
+// Each rank builds its part of the model; together they export a package, load it back and run it.
 // Rank 0 also runs the whole model alone; every rank compares its output with that. Exit code 0
 // only if all match.
 #include <stdlib.h>
@@ -15,10 +15,11 @@
 #include <numeric>
 
 #include "examples/decoder_model.h"
+#include "graph/export/dynamo_export.h"
 #include "graph/io/model_file.h"
 #include "graph/session/session.h"
-#include "runtime/base/secure_file.h"
 #include "runtime/device/device_memory.h"
+#include "runtime/world/gathering.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -26,9 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint32_t kFolderKey = 0x64656364;  // tells the gathering from the groups of graphs
+
 struct Options {
   std::string dtype = "float32";
-  // Where the .air files go and stay; empty: a temporary folder of each rank.
+  // Folder of the package, which stays; empty: a temporary one.
   std::string out;
 };
 
@@ -87,12 +90,18 @@ Result<RunResult> RunModel(World& world, DeviceMemory& memory, Model model, cons
   return RunResult{outputs[0], session->stats()};
 }
 
-// Through a file, as a model would come from elsewhere.
-Result<Model> SaveAndLoad(const Model& model, const std::string& folder, int rank) {
-  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
-  const std::string file = (fs::path(folder) / fmt::format("decoder_rank{}.air", rank)).string();
-  NPUMESH_RETURN_IF_ERROR(SaveAir(model, file));
-  return LoadModel(file);
+// Collective over all ranks. Through a package, as a model would come from elsewhere.
+Result<Model> ExportAndLoad(World& world, Model model, const std::string& folder) {
+  ExportOptions options;
+  options.export_path = folder;
+  options.export_name = "decoder_rank";
+  options.distributed = true;
+  options.auto_atc_config_generated = true;
+  NPUMESH_ASSIGN_OR_RETURN(const ExportSummary package,
+                           DynamoExport(world, std::move(model), options));
+  NPUMESH_ASSIGN_OR_RETURN(Model loaded, LoadModel(package.air));
+  loaded.path = package.air;
+  return loaded;
 }
 
 // Collective over all ranks: the output of the unsplit model, which only rank 0 computes.
@@ -133,8 +142,8 @@ Result<std::vector<Row>> RunDecoder(World& world, const DecoderConfig& config,
   }
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory, DeviceMemory::Create(world));
 
-  NPUMESH_ASSIGN_OR_RETURN(const Model built, BuildDecoder(config, world.rank(), world.size()));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, SaveAndLoad(built, folder, world.rank()));
+  NPUMESH_ASSIGN_OR_RETURN(Model built, BuildDecoder(config, world.rank(), world.size()));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, ExportAndLoad(world, std::move(built), folder));
   NPUMESH_ASSIGN_OR_RETURN(const RunResult split,
                            RunModel(world, *memory, std::move(model), DecoderInput(config)));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<float> expected,
@@ -180,8 +189,15 @@ Result<bool> RunOn(World& world, const Options& options) {
   config.dtype = DataTypeFromName(options.dtype).value_or(DataType::kUndefined);
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> temporary,
                            TemporaryFolder::Create());
-  const std::string folder = options.out.empty() ? temporary->path() : options.out;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Row> rows, RunDecoder(world, config, folder));
+  // The ranks export into one folder: that of rank 0, unless the user names one.
+  NPUMESH_ASSIGN_OR_RETURN(const auto gathering, Gathering::Create(world, kFolderKey));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> folders,
+                           gathering->Share(options.out.empty() ? temporary->path() : options.out));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Row> rows, RunDecoder(world, config, folders[0]));
+  // Nobody removes the package while others may still read it.
+  NPUMESH_RETURN_IF_ERROR(gathering->AgreeOn(Status()));
+  std::error_code ignored;
+  if (options.out.empty()) fs::remove_all(folders[0], ignored);  // on hosts of their own disks, too
   if (world.rank() == 0) return PrintTable(config, rows);
   return std::all_of(rows.begin(), rows.end(),
                      [&](const Row& row) { return row.max_abs_diff <= ToleranceOf(config.dtype); });
@@ -218,7 +234,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "float32, float16 or bfloat16")
       ->check(CLI::IsMember({"float32", "float16", "bfloat16"}))
       ->capture_default_str();
-  app.add_option("--out", options.out, "Folder for decoder_rank<R>.air; default: temporary");
+  app.add_option("--out", options.out, "Folder of the package; default: temporary");
   app.footer("Example:\n  mpirun -n 4 decoder --dtype bfloat16");
   CLI11_PARSE(app, argc, argv);
   return npumesh::Run(options);

@@ -99,8 +99,7 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
   NPUMESH_RETURN_IF_ERROR(model_.graph.Verify());
   if (model_.graph.NetOutput() == kNoNode) {
     return Error(Code::kInvalidArgument,
-                 "graph \"{}\" has no NetOutput; a package is one graph "
-                 "with outputs",
+                 "graph \"{}\" has no NetOutput; a package is one graph with outputs",
                  model_.graph.name());
   }
   NPUMESH_ASSIGN_OR_RETURN(
@@ -108,8 +107,8 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
   NPUMESH_ASSIGN_OR_RETURN(plan_,
                            WeightPlan::Take(&model_, options_, layout_, rank, std::move(weights)));
   DeclareOutputs(trace_.outputs, &model_.graph);
-  NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
   NPUMESH_RETURN_IF_ERROR(MakeRefData(registry(), &model_.graph));
+  NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
   NumberInputs(&model_.graph);
   FilterModuleStacks(options_.enable_record_nn_module_stack, &model_.graph);
   NPUMESH_RETURN_IF_ERROR(StagedFolder(options_.export_path, "check", fs_).CheckTargets(Targets()));

@@ -37,7 +37,7 @@ std::vector<bool> BehindInputs(const Graph& graph, const std::vector<NodeId>& or
   std::vector<bool> behind(graph.nodes().size(), false);
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
-    bool reads = node.type == "Data";
+    bool reads = IsInputNode(node);
     for (const auto& input : node.inputs) {
       reads = reads || (input && behind[static_cast<size_t>(input->node)]);
     }
@@ -110,7 +110,6 @@ Status OpenDimensions(bool dynamic, Graph* graph) {
   if (!dynamic) return RefuseOpenInputs(*graph);
   for (const NodeId id : graph->DataNodes()) {
     Node& node = graph->node(id);
-    if (node.type != "Data") continue;
     for (TensorDesc& desc : node.input_descs) OpenDesc(desc);
     for (TensorDesc& desc : node.output_descs) OpenDesc(desc);
   }

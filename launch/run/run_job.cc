@@ -21,6 +21,21 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
+// Inputs that a damaged graph declares larger than the device would end the process on the host.
+Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorType>& types,
+                 uint64_t device_bytes) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorType& type = types[i];
+    const Status shape = type.shape.Check();
+    if (!shape.ok()) return shape.WithContext(fmt::format("input \"{}\"", inputs[i].name));
+    const auto bytes = BytesOf(type.dtype, static_cast<uint64_t>(type.shape.elements()));
+    if (BitsOf(type.dtype) == 0 || (bytes && *bytes <= device_bytes)) continue;
+    return Error(Code::kInvalidArgument, "input \"{}\" is {}; the device has {} bytes of memory",
+                 inputs[i].name, type.ToString(), device_bytes);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status RunJob::Prepare() {
@@ -60,18 +75,25 @@ Status RunJob::LoadGraph() {
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
   Result<std::unique_ptr<Session>> created =
       Session::Create(world_, *memory_, std::move(model), std::move(session));
-  if (!created.ok()) return created.status().WithContext(file_);
+  if (!created.ok()) return AtFile(created.status());
   session_ = *std::move(created);
   return Status();
+}
+
+Status RunJob::AtFile(const Status& status) const {
+  const bool named = status.message().find(file_) != std::string_view::npos;
+  return named ? status : status.WithContext(file_);
 }
 
 Status RunJob::OpenFolders() {
   const std::vector<InputSpec>& inputs = session_->inputs();
   if (options_.inputs.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options_.dims));
-    NPUMESH_ASSIGN_OR_RETURN(std::vector<TensorType> types, dims.Apply(inputs));
+    Result<std::vector<TensorType>> types = dims.Apply(inputs);
+    if (!types.ok()) return AtFile(types.status());
+    NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
     const int rank = options_.per_rank_inputs ? world_.rank() : 0;
-    source_ = RandomInputs(inputs, std::move(types), options_.seed, static_cast<uint64_t>(rank));
+    source_ = RandomInputs(inputs, *std::move(types), options_.seed, static_cast<uint64_t>(rank));
   } else {
     NPUMESH_ASSIGN_OR_RETURN(TensorFolder folder,
                              TensorFolder::ToRead(options_.inputs, world_.rank(), world_.size()));
@@ -121,14 +143,14 @@ Status RunJob::LoadStep(uint64_t step) {
 Status RunJob::RunStep(uint64_t step) {
   const double compiled_before = session_->stats().compile_seconds;
   const auto start = std::chrono::steady_clock::now();
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                           session_->Run(step_inputs_, dumper_.get()));
+  const Result<std::vector<Tensor>> outputs = session_->Run(step_inputs_, dumper_.get());
+  if (!outputs.ok()) return AtFile(outputs.status());
   step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < outputs->size(); ++i) {
     if (outputs_) {
-      NPUMESH_RETURN_IF_ERROR(outputs_->Write(step, static_cast<int64_t>(i), outputs[i]));
+      NPUMESH_RETURN_IF_ERROR(outputs_->Write(step, static_cast<int64_t>(i), (*outputs)[i]));
     }
-    if (i < step_goldens_.size()) Check(step, i, outputs[i]);
+    if (i < step_goldens_.size()) Check(step, i, (*outputs)[i]);
   }
   return Status();
 }

@@ -48,6 +48,8 @@ class RunJob {
   int Threads() const;
   Status LoadGraph();
   Status OpenFolders();
+  // An error of the graph, with the name of its file; success stays success.
+  Status AtFile(const Status& status) const;
   void Check(uint64_t step, size_t index, const Tensor& output);
 
   World& world_;

@@ -8,10 +8,12 @@ namespace npumesh {
 Result<std::unique_ptr<Gathering>> Gathering::Create(World& world, uint32_t key) {
   std::unique_ptr<Gathering> gathering(new Gathering(world));
   if (world.size() == 1) return gathering;
+  // Ranks that gather again with the same key count alike.
+  const uint32_t again = key + 0x9e3779b9u * world.NextOrdinal(key);
   std::vector<int> everyone(static_cast<size_t>(world.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   NPUMESH_ASSIGN_OR_RETURN(gathering->group_,
-                           world.transport().Group(everyone, key, gathering->Limit()));
+                           world.transport().Group(everyone, again, gathering->Limit()));
   return gathering;
 }
 

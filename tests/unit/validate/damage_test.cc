@@ -4,16 +4,15 @@
 
 #include <random>
 
-#include "graph/io/model_file.h"
-#include "graph/session/session.h"
+#include "launch/run/run_job.h"
 #include "launch/validate/package_check.h"
-#include "runtime/device/device_memory.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {
 namespace {
 
 using namespace npumesh::testing;  // NOLINT: the models of these tests
+using ::testing::HasSubstr;
 
 constexpr int kRounds = 200;
 
@@ -29,26 +28,17 @@ std::string Damage(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
-// The first error of loading and running a package of one rank, as `npumesh run` would.
-Status RunPackage(const std::string& folder, const std::string& air) {
+// What `npumesh run` does with a package of one rank.
+Status RunPackage(const std::string& folder) {
   Env env;
   env.hbm_bytes = uint64_t{4} << 20;
+  RunOptions options;
+  options.path = folder;
   return RunRanks(1, env, [&](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(folder + "/" + air));
-    model.path = folder + "/" + air;
-    SessionOptions options;
-    NPUMESH_ASSIGN_OR_RETURN(options.groups, ReadGroupTable(folder));
-    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
-    NPUMESH_ASSIGN_OR_RETURN(const auto session,
-                             Session::Create(world, *memory, std::move(model), options));
-    std::vector<Tensor> inputs;
-    for (const InputSpec& input : session->inputs()) {
-      const Shape& shape = input.declared.shape;
-      if (!shape.Check().ok() || !shape.is_static() || shape.elements() > 64) return Status();
-      if (BitsOf(input.declared.dtype) == 0) return Status();
-      inputs.push_back(Tensor::Allocate(input.declared));
-    }
-    return session->Run(inputs).status();
+    RunJob job(world, options);
+    NPUMESH_RETURN_IF_ERROR(job.Prepare());
+    NPUMESH_RETURN_IF_ERROR(job.LoadStep(0));
+    return job.RunStep(0);
   })[0];
 }
 
@@ -65,7 +55,6 @@ TEST_P(Damaged, PackagesAreFoundOutByName) {
   options.weight_limit = 0;
   const Model model = SeedAllReduce("tag=;rank_list=0");
   ASSERT_TRUE(ExportAlone(model, options).ok());
-  const std::string air = distributed ? "net_rank0.air" : "net_rank.air";
   std::mt19937_64 random(7);
   int found = 0;
   for (const auto& [name, content] : ContentOf(options.export_path)) {
@@ -74,15 +63,15 @@ TEST_P(Damaged, PackagesAreFoundOutByName) {
       Spill(path, Damage(content, random));
       const Result<PackageReport> report = CheckPackage(options.export_path);
       ASSERT_TRUE(report.ok()) << report.status().message();
-      const std::string text = ReportText(*report);
-      if (report->findings.all().empty()) continue;
-      ++found;
-      EXPECT_THAT(text, ::testing::HasSubstr(std::filesystem::path(name).filename().string()));
-      if (name.ends_with(".pbtxt") || round % 4 != 0) continue;
-      const Status ran = RunPackage(options.export_path, air);
-      if (ran.code() == Code::kCorrupt) {
-        EXPECT_NE(std::string(ran.message()), "");
+      const std::string file = std::filesystem::path(name).filename().string();
+      if (!report->findings.all().empty()) {
+        ++found;
+        EXPECT_THAT(ReportText(*report), HasSubstr(file));
       }
+      if (name.ends_with(".pbtxt")) continue;  // nothing that runs reads it
+      const Status ran = RunPackage(options.export_path);
+      if (ran.ok()) continue;
+      EXPECT_THAT(std::string(ran.message()), HasSubstr(file));
     }
     Spill(path, content);
   }
