@@ -54,7 +54,7 @@ void MakeHollow(const TensorType& type, Node* node) {
   node->attrs.insert_or_assign("value", AttrValue(std::move(value)));
 }
 
-// A constant that stands in the graph. Its descriptors stay as they are.
+// A constant that stands in the graph.
 Result<PlannedWeight> TakeConstant(const Model& model, const ExportOptions& options, Node* node) {
   PlannedWeight weight;
   weight.node = node->id;
@@ -74,6 +74,8 @@ Result<PlannedWeight> TakeConstant(const Model& model, const ExportOptions& opti
   AttrValue hollow(std::move(value));
   hollow.set_opaque(node->FindAttr("value")->opaque());
   node->attrs.insert_or_assign("value", std::move(hollow));
+  // As TorchAir writes weights (air-format reference 3.5).
+  for (TensorDesc& output : node->output_descs) output.name.clear();
   return weight;
 }
 

@@ -82,6 +82,7 @@ void AddExport(CLI::App& app, Action& action) {
     std::vector<std::string> weight_names;
     std::string weight_limit;
     bool distributed = false;
+    bool quiet = false;
   };
   auto words = std::make_shared<Words>();
   ExportOptions& options = words->job.options;
@@ -121,11 +122,14 @@ void AddExport(CLI::App& app, Action& action) {
   command->add_flag("--distributed", words->distributed,
                     "The layout of several ranks for a single one, too");
   command->add_flag("--read-only", options.read_only, "Permission 0400 for the .air, as GE writes");
+  command->add_flag("--no-progress", words->quiet,
+                    "No progress line; otherwise there is one where standard output is a terminal, "
+                    "which it always seems to be under mpirun");
   command->callback([words, &action] {
     action = [words] {
       ExportJobOptions job = words->job;
       if (words->distributed) job.options.distributed = true;
-      job.show_progress = isatty(STDOUT_FILENO) == 1;
+      job.show_progress = !words->quiet && isatty(STDOUT_FILENO) == 1;
       Status parsed = AddWeightNames(words->weight_names, &job.options);
       if (parsed.ok() && !words->weight_limit.empty()) {
         const Result<uint64_t> limit = ParseBytes(words->weight_limit, "--weight-limit");
