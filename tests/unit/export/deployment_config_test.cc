@@ -226,6 +226,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Machine{"crowded", "core:1 pu:1", 3, "000", "0", 1}),
     [](const auto& info) { return info.param.name; });
 
+// One node with NUMA and threads, one without; as many ranks as each has cores.
+TEST(DeploymentConfig, NodesMayBeDifferentMachines) {
+  const Result<Topology> large = Topology::FromSynthetic("numa:2 core:2 pu:2");
+  const Result<Topology> small = Topology::FromSynthetic("core:3 pu:1");
+  ASSERT_TRUE(large.ok() && small.ok());
+  const auto numa = ordered_json::parse(
+      NumaConfig(PlanCluster({{"a", "10.0.0.1", 4, *large}, {"b", "10.0.0.2", 3, *small}}),
+                 ConfigForm::kTrue));
+  const auto& nodes = numa["npumesh_topology"];
+  EXPECT_EQ(nodes[0]["numa_nodes"].size(), 2u);
+  EXPECT_EQ(nodes[0]["ranks"][3]["cpus"], "6-7");
+  EXPECT_EQ(nodes[1]["numa_nodes"][0]["cores"], 3);
+  EXPECT_EQ(nodes[1]["ranks"][0]["rank_id"], 4);
+  EXPECT_EQ(nodes[1]["ranks"][0]["item_id"], 0);
+  EXPECT_EQ(nodes[1]["ranks"][2]["cpus"], "2");
+}
+
 TEST(ClusterMap, WritesProcessorsAsLinuxDoes) {
   EXPECT_EQ(CpuListText({}), "");
   EXPECT_EQ(CpuListText({4}), "4");
