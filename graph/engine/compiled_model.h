@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/engine/device_pool.h"
@@ -19,9 +20,15 @@
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
+#include "graph/passes/execution_order.h"
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
+
+// Stages have the names of GE (air-format reference 4.3): PreRunBegin, the graph as given;
+// AfterInfershape, with all types; PreRunAfterOptimizeOriginalGraph, folded and without dead nodes;
+// PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets.
+using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
 
 struct CompileOptions {
   int threads = 1;
@@ -29,6 +36,15 @@ struct CompileOptions {
   bool trace = false;
   // Keeps weights for the next compilation of the same model; null: loads them anew. Not owned.
   WeightCache* weights = nullptr;
+  // Evaluates operators with constant inputs now instead of at each run. Shape queries and values
+  // that decide shapes are answered either way.
+  bool fold_constants = true;
+  // Leaves out operators whose results nobody reads.
+  bool drop_dead_nodes = true;
+  NodeOrder order = NodeOrder::kStable;
+  // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
+  // observer costs a copy for each stage.
+  StageObserver observer;
 };
 
 // Where a tensor of a step lives.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/engine/stage_graph.h"
 #include "graph/passes/execution_order.h"
 #include "graph/passes/node_error.h"
 #include "graph/passes/operator_check.h"
@@ -53,16 +54,81 @@ Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider
 
 Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorType>& input_types,
                                                      const std::vector<Tensor>& values) {
-  const std::vector<bool> needed = NeededNodes(bound_);
-  NPUMESH_RETURN_IF_ERROR(CheckOperators(bound_, needed));
-  NPUMESH_RETURN_IF_ERROR(TakeInputs(input_types, values, needed));
-  NPUMESH_ASSIGN_OR_RETURN(order_, ExecutionOrder(bound_, needed));
+  if (options_.observer) options_.observer("PreRunBegin", model_);
+  needed_ = Needed(nullptr);
+  NPUMESH_RETURN_IF_ERROR(CheckOperators(bound_, needed_));
+  NPUMESH_RETURN_IF_ERROR(TakeInputs(input_types, values, needed_));
+  NPUMESH_ASSIGN_OR_RETURN(order_, ExecutionOrder(bound_, needed_, options_.order));
   WeightCache& weights = options_.weights != nullptr ? *options_.weights : own_weights_;
   NPUMESH_RETURN_IF_ERROR(inference_.Run(order_, inputs_, weights, model_.path));
+  if (options_.observer) {
+    options_.observer("AfterInfershape", TypedGraph(model_, inference_, order_));
+  }
+  needed_ = Needed([this](Value value) { return Replaced(value); });
+  NPUMESH_RETURN_IF_ERROR(ObserveOptimized());
   NPUMESH_RETURN_IF_ERROR(MakeSteps());
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());
   AssignAddresses();
+  if (options_.observer) options_.observer("Build", BuiltGraph());
   return std::move(result_);
+}
+
+std::vector<bool> Compiler::Needed(const std::function<bool(Value)>& known) const {
+  std::vector<bool> needed = NeededNodes(bound_, known);
+  if (options_.drop_dead_nodes) return needed;
+  const std::vector<bool> wanted = NeededNodes(bound_);
+  for (const Node& node : graph_.nodes()) {
+    const auto id = static_cast<size_t>(node.id);
+    if (!node.removed && !wanted[id]) needed[id] = true;  // dead, but not by folding
+  }
+  return needed;
+}
+
+bool Compiler::Folded(Value value) const {
+  if (inference_.constant(value) == nullptr) return false;
+  const Node& node = graph_.node(value.node);
+  return options_.fold_constants || IsWeightNode(node) || IsShapeQuery(node);
+}
+
+bool Compiler::Replaced(Value value) const {
+  return bound_.op(value.node) != nullptr && Folded(value);
+}
+
+std::vector<NodeId> Compiler::Kept(const std::vector<NodeId>& order) const {
+  std::vector<NodeId> kept;
+  for (const NodeId id : order) {
+    if (needed_[static_cast<size_t>(id)]) kept.push_back(id);
+  }
+  return kept;
+}
+
+Status Compiler::ObserveOptimized() const {
+  if (!options_.observer) return Status();
+  const Model typed = TypedGraph(model_, inference_, order_);
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> file_order, graph_.StableOrder());
+  options_.observer("PreRunAfterOptimizeOriginalGraph", OptimizedGraph(typed, file_order));
+  options_.observer("PreRunAfterOptimizeGraphBeforeBuild", OptimizedGraph(typed, order_));
+  return Status();
+}
+
+Model Compiler::OptimizedGraph(const Model& typed, const std::vector<NodeId>& order) const {
+  return KeptGraph(typed, Kept(order), [this](Value value) {
+    return Replaced(value) ? inference_.constant(value) : nullptr;
+  });
+}
+
+Model Compiler::BuiltGraph() const {
+  Model built = OptimizedGraph(TypedGraph(model_, inference_, order_), order_);
+  for (const Step& step : result_->steps_) {
+    const NodeId id = built.graph.Find(step.name);
+    if (id == kNoNode) continue;
+    std::vector<int64_t> offsets;
+    for (const Address& output : step.outputs) {
+      offsets.push_back(static_cast<int64_t>(output.offset));
+    }
+    built.graph.node(id).attrs.insert_or_assign("output_i", AttrValue::Ints(std::move(offsets)));
+  }
+  return built;
 }
 
 Status Compiler::TakeInputs(const std::vector<TensorType>& input_types,
@@ -91,14 +157,10 @@ Status Compiler::TakeInputs(const std::vector<TensorType>& input_types,
 }
 
 Status Compiler::MakeSteps() {
-  const auto known = [this](Value value) { return inference_.constant(value) != nullptr; };
-  const std::vector<bool> needed = NeededNodes(bound_, known);
   ErrorList errors;
-  for (const NodeId id : order_) {
+  for (const NodeId id : Kept(order_)) {
     const Operator* op = bound_.op(id);
-    const bool runs =
-        needed[static_cast<size_t>(id)] && op != nullptr && !op->view && !inference_.folded(id);
-    if (!runs) continue;
+    if (op == nullptr || op->view || (inference_.folded(id) && Replaced({id, 0}))) continue;
     if (const Status status = MakeStep(id); !status.ok()) {
       errors.Add(AtNode(graph_.node(id), status));
     }
@@ -275,9 +337,7 @@ Compiler::PlanIndex Compiler::IndexOf(Value value) {
 Compiler::PlanIndex Compiler::FindOrAddSource(Value value) {
   const auto known = index_.find(value);
   if (known != index_.end()) return known->second;
-  if (const Tensor* constant = inference_.constant(value)) {
-    return index_[value] = AddConstant(*constant);
-  }
+  if (Folded(value)) return index_[value] = AddConstant(*inference_.constant(value));
   if (IsInputNode(graph_.node(value.node))) return index_[value] = AddInput(value.node);
   return -1;
 }

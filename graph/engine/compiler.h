@@ -7,6 +7,7 @@
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILER_H_
 #define NPUMESH_GRAPH_ENGINE_COMPILER_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,19 @@ class Compiler {
                                              const std::vector<Tensor>& values);
 
  private:
+  // Nodes that run, or that a node that runs reads; without folding and dropping, all.
+  std::vector<bool> Needed(const std::function<bool(Value)>& known) const;
+  // Known before the graph runs, and taken from there: weights, answers of shape queries and,
+  // unless folding is off, whatever is computed from them.
+  bool Folded(Value value) const;
+  // Folded, and the output of an operator, which has no step then.
+  bool Replaced(Value value) const;
+  // Those of `order` that are needed.
+  std::vector<NodeId> Kept(const std::vector<NodeId>& order) const;
+  Status ObserveOptimized() const;
+  Model OptimizedGraph(const Model& typed, const std::vector<NodeId>& order) const;
+  Model BuiltGraph() const;
+
   // Number of a value in the memory plan; the numbers are the Compiler's own.
   using PlanIndex = int;
 
@@ -65,6 +79,7 @@ class Compiler {
 
   std::map<NodeId, int> positions_;  // of Data and RefData
   std::map<NodeId, Inference::Input> inputs_;
+  std::vector<bool> needed_;  // by node id
   std::vector<NodeId> order_;
   std::map<Value, PlanIndex> index_;
   std::map<std::pair<const void*, uint64_t>, PlanIndex> constant_index_;  // host address and bytes

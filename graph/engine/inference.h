@@ -54,6 +54,8 @@ class Inference {
   // The rest REQUIRES: Run was OK and the node was in `order`.
 
   const TensorType& type(Value value) const;
+  // By port; empty for nodes without a value (NetOutput, NoOp).
+  const std::vector<TensorType>& types(NodeId id) const { return result(id).types; }
   // The value when it is known before the graph runs, else null.
   const Tensor* constant(Value value) const;
   // True when all outputs are known: nothing is left to run.

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <queue>
 #include <set>
+
+#include "graph/passes/node_order.h"
 
 namespace npumesh {
 namespace {
@@ -19,14 +20,17 @@ struct WriteEdge {
 class Orderer {
  public:
   Orderer(const BoundGraph& graph, const std::vector<bool>& needed)
-      : graph_(graph), needed_(needed), successors_(needed.size()), predecessors_(needed.size()) {}
+      : graph_(graph), needed_(needed) {
+    edges_.successors.resize(needed.size());
+    edges_.predecessors.resize(needed.size());
+  }
 
-  Result<std::vector<NodeId>> Run() {
+  Result<std::vector<NodeId>> Run(NodeOrder choice) {
     AddGraphEdges();
     CollectStorageReaders();
     AddWriteEdges();
     ChainEffects();
-    std::vector<NodeId> order = Sort();
+    std::vector<NodeId> order = SortNodes(graph_.graph(), needed_, edges_, choice);
     if (order.size() == static_cast<size_t>(std::count(needed_.begin(), needed_.end(), true))) {
       return order;
     }
@@ -37,8 +41,8 @@ class Orderer {
   bool needed(NodeId id) const { return needed_[static_cast<size_t>(id)]; }
 
   void AddEdge(NodeId from, NodeId to) {
-    successors_[static_cast<size_t>(from)].push_back(to);
-    predecessors_[static_cast<size_t>(to)].push_back(from);
+    edges_.successors[static_cast<size_t>(from)].push_back(to);
+    edges_.predecessors[static_cast<size_t>(to)].push_back(from);
   }
 
   void AddGraphEdges() {
@@ -118,7 +122,7 @@ class Orderer {
     const auto enter = [&](NodeId id) {
       if (visited[static_cast<size_t>(id)]) return;
       visited[static_cast<size_t>(id)] = true;
-      std::vector<NodeId> before = predecessors_[static_cast<size_t>(id)];
+      std::vector<NodeId> before = edges_.predecessors[static_cast<size_t>(id)];
       std::sort(before.begin(), before.end(), std::greater<>());
       stack.push_back({id, std::move(before)});
     };
@@ -136,25 +140,6 @@ class Orderer {
     }
   }
 
-  std::vector<NodeId> Sort() const {
-    std::vector<size_t> waiting(needed_.size());
-    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-    for (const Node& node : graph_.graph().nodes()) {
-      waiting[static_cast<size_t>(node.id)] = predecessors_[static_cast<size_t>(node.id)].size();
-      if (needed(node.id) && waiting[static_cast<size_t>(node.id)] == 0) ready.push(node.id);
-    }
-    std::vector<NodeId> order;
-    while (!ready.empty()) {
-      const NodeId id = ready.top();
-      ready.pop();
-      order.push_back(id);
-      for (const NodeId next : successors_[static_cast<size_t>(id)]) {
-        if (--waiting[static_cast<size_t>(next)] == 0) ready.push(next);
-      }
-    }
-    return order;
-  }
-
   // By node id: reached from `start` over edges.
   std::vector<bool> Reachable(NodeId start) const {
     std::vector<bool> reached(needed_.size(), false);
@@ -162,7 +147,7 @@ class Orderer {
     while (!pending.empty()) {
       const NodeId id = pending.back();
       pending.pop_back();
-      for (const NodeId next : successors_[static_cast<size_t>(id)]) {
+      for (const NodeId next : edges_.successors[static_cast<size_t>(id)]) {
         if (reached[static_cast<size_t>(next)]) continue;
         reached[static_cast<size_t>(next)] = true;
         pending.push_back(next);
@@ -191,17 +176,16 @@ class Orderer {
 
   const BoundGraph& graph_;
   const std::vector<bool>& needed_;
-  std::vector<std::vector<NodeId>> successors_;
-  std::vector<std::vector<NodeId>> predecessors_;
+  OrderEdges edges_;
   std::map<Value, std::vector<Read>> reads_;  // by storage root
   std::vector<WriteEdge> write_edges_;
 };
 
 }  // namespace
 
-Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph,
-                                           const std::vector<bool>& needed) {
-  return Orderer(graph, needed).Run();
+Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph, const std::vector<bool>& needed,
+                                           NodeOrder choice) {
+  return Orderer(graph, needed).Run(choice);
 }
 
 }  // namespace npumesh

@@ -8,7 +8,17 @@
 
 namespace npumesh {
 
-// The needed nodes, producers before readers, otherwise in node order (Graph::StableOrder), and
+// What decides between nodes that could both run next; the names of topology_sorting_strategy
+// (air-format reference 6.2).
+enum class NodeOrder {
+  kStable,      // node order
+  kBreadth,     // BFS: in the order they became ready, by name among those of one producer
+  kDepth,       // DFS: what a node made ready comes directly behind it
+  kReverse,     // RDFS: what an output needs directly before it, smaller results first
+  kStableDepth  // StableRDFS: what a node needs directly before it, in node order
+};
+
+// The needed nodes, producers before readers, otherwise as `choice` says, and
 //   - nodes with an effect (collectives, prints, sends) in program order: node order, except that
 //     what one of them needs comes before it. Ranks with equal programs so issue their collectives
 //     in equal order, even where no edge orders them;
@@ -16,8 +26,8 @@ namespace npumesh {
 //     depend on that node (ops reference 2.6 rule c); NetOutput reads last;
 //   - writers of one RefData in node order, unless they depend on each other.
 // Error (kInvalidArgument): two nodes must each run before the other; names both and the value.
-Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph,
-                                           const std::vector<bool>& needed);
+Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph, const std::vector<bool>& needed,
+                                           NodeOrder choice = NodeOrder::kStable);
 
 }  // namespace npumesh
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/passes/reachability.h"
 #include "tests/unit/engine/tiny_ops.h"
 
@@ -15,15 +17,15 @@ using testing::HasSubstr;
 class ExecutionOrderTest : public testing::Test {
  protected:
   // Names of the nodes in execution order, or the message of the error.
-  std::vector<std::string> Order(GraphBuilder& builder) {
+  std::vector<std::string> Order(GraphBuilder& builder, NodeOrder choice = NodeOrder::kStable) {
     Result<Model> model = builder.Build();
     if (!model.ok()) return {std::string(model.status().message())};
-    return Order(model->graph);
+    return Order(model->graph, choice);
   }
 
-  std::vector<std::string> Order(const Graph& graph) {
+  std::vector<std::string> Order(const Graph& graph, NodeOrder choice = NodeOrder::kStable) {
     const BoundGraph bound(graph, registry_);
-    const Result<std::vector<NodeId>> order = ExecutionOrder(bound, NeededNodes(bound));
+    const Result<std::vector<NodeId>> order = ExecutionOrder(bound, NeededNodes(bound), choice);
     if (!order.ok()) return {std::string(order.status().message())};
     std::vector<std::string> names;
     for (const NodeId id : *order) names.push_back(graph.node(id).name);
@@ -147,6 +149,58 @@ TEST_F(ExecutionOrderTest, ContradictionNamesReaderWriterAndValue) {
                                                    "\"y\" in place"),
                                          HasSubstr("node \"two\" (Accumulate) must read first"),
                                          HasSubstr("put a TensorMove before"))));
+}
+
+// x feeds two chains, a1 a2 and b1 b2, which meet in `sum`; w is needed last.
+GraphBuilder TwoChains() {
+  GraphBuilder g;
+  const Value w = g.Const("w", IntTensor({1, 2}));
+  const Value x = g.Data("x", IntType({2}));
+  const Value b1 = g.Op("Negate", {{"x", x}}, {}, "b1");
+  const Value a1 = g.Op("Negate", {{"x", x}}, {}, "a1");
+  const Value a2 = g.Op("Negate", {{"x", a1}}, {}, "a2");
+  const Value b2 = g.Op("Negate", {{"x", b1}}, {}, "b2");
+  const Value sum = g.Op("Plus", {{"x1", b2}, {"x2", a2}}, {}, "sum");
+  g.Output({g.Op("Plus", {{"x1", sum}, {"x2", w}}, {}, "last")});
+  return g;
+}
+
+// Air-format reference 6.2.
+TEST_F(ExecutionOrderTest, TheStrategiesDecideBetweenReadyNodes) {
+  const struct {
+    NodeOrder choice;
+    std::vector<std::string> order;
+  } cases[] = {
+      {NodeOrder::kStable, {"w", "x", "b1", "a1", "a2", "b2", "sum", "last", "NetOutput"}},
+      // Inputs before other sources; what one node frees is sorted by name.
+      {NodeOrder::kBreadth, {"x", "a1", "b1", "a2", "b2", "sum", "w", "last", "NetOutput"}},
+      // The last that became ready comes next.
+      {NodeOrder::kDepth, {"x", "a1", "a2", "b1", "b2", "sum", "w", "last", "NetOutput"}},
+      // From the end; of equal results the first name first.
+      {NodeOrder::kReverse, {"x", "a1", "a2", "b1", "b2", "sum", "w", "last", "NetOutput"}},
+      {NodeOrder::kStableDepth, {"w", "x", "b1", "a1", "a2", "b2", "sum", "last", "NetOutput"}},
+  };
+  for (const auto& [choice, order] : cases) {
+    GraphBuilder g = TwoChains();
+    EXPECT_EQ(Order(g, choice), order) << static_cast<int>(choice);
+  }
+}
+
+// Otherwise two ranks that sort by names or sizes could wait for each other.
+TEST_F(ExecutionOrderTest, EffectsKeepTheirOrderInEveryStrategy) {
+  for (const NodeOrder choice : {NodeOrder::kStable, NodeOrder::kBreadth, NodeOrder::kDepth,
+                                 NodeOrder::kReverse, NodeOrder::kStableDepth}) {
+    GraphBuilder g;
+    const Value x = g.Data("x", IntType({2}));
+    const Value late = g.Op("Negate", {{"x", g.Op("Negate", {{"x", x}}, {}, "n1")}}, {}, "n2");
+    g.Op("Send", {{"x", late}}, {}, "z_first", 0);
+    g.Op("Send", {{"x", x}}, {}, "a_second", 0);
+    g.Output({x});
+    const std::vector<std::string> order = Order(g, choice);
+    const auto first = std::find(order.begin(), order.end(), "z_first");
+    const auto second = std::find(order.begin(), order.end(), "a_second");
+    EXPECT_LT(first - order.begin(), second - order.begin()) << static_cast<int>(choice);
+  }
 }
 
 }  // namespace
