@@ -1,8 +1,9 @@
-// ge_proto text, the dump of GE (air-format reference 4.3 and 4.5).
+// ge_proto text, the dump of GE (air-format reference 4.3 and 4.5), and TorchAir's text GraphDef.
 #include <array>
 #include <map>
 #include <utility>
 
+#include "graph/io/graph_text.h"
 #include "graph/io/model_codec.h"
 #include "graph/io/model_file.h"
 #include "graph/io/wire.h"
@@ -44,6 +45,12 @@ std::string ToGeProtoText(const Model& model, int level) {
     AddReaderOrder(&graph);
   }
   return PrintText(def);
+}
+
+std::string ToGraphDefText(const Model& model) {
+  pb::GraphDef graph;
+  EncodeGraph(model.graph, Form::kTorchAir, &graph);
+  return PrintText(graph);
 }
 
 }  // namespace npumesh
