@@ -22,6 +22,7 @@ OpRegistry MakeBuiltinOps() {
   RegisterPointwiseGradientOps(registry);
   RegisterBitwiseOps(registry);
   RegisterOptimizerOps(registry);
+  RegisterQuantOps(registry);
   return registry;
 }
 

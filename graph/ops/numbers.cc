@@ -179,6 +179,7 @@ Result<Factors> Factors::OfSlot(const OpContext& op, int slot) {
 
 Factors Factors::Part(int64_t index, int64_t parts) const {
   Factors part = *this;
+  if (count_ == 1) return part;
   part.count_ = count_ / parts;
   part.first_ = first_ + index * part.count_;
   return part;

@@ -57,7 +57,7 @@ class Factors {
   int64_t first() const { return first_; }  // element of the input
   DataType dtype() const { return dtype_; }
   int64_t count() const { return count_; }
-  // Part `index` of `parts` equal ones; absent stays absent.
+  // Part `index` of `parts` equal ones; absent stays absent, and one for all stays.
   Factors Part(int64_t index, int64_t parts) const;
   // Elements [first, first + count).
   void Load(const KernelArgs& args, int64_t first, int64_t count, float* to) const;

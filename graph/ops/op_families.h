@@ -55,6 +55,13 @@ void RegisterRopeOps(OpRegistry& registry);            // RotaryPositionEmbeddin
 void RegisterCacheScatterOps(OpRegistry& registry);    // ScatterPaKvCache
 void RegisterNormRopeCacheOps(OpRegistry& registry);   // KvRmsNormRopeCache
 
+// quantisation
+void RegisterQuantiseOps(OpRegistry& registry);       // DynamicQuant, AscendQuantV2 ...
+void RegisterDequantiseOps(OpRegistry& registry);     // AscendDequant, AscendAntiQuantV2 ...
+void RegisterDequantSwigluOps(OpRegistry& registry);  // DequantSwigluQuant
+void RegisterQuantMatmulOps(OpRegistry& registry);    // QuantBatchMatmulV3 ...
+void RegisterGroupedMatmulOps(OpRegistry& registry);  // GroupedMatmul
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_OP_FAMILIES_H_

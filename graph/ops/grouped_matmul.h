@@ -1,0 +1,47 @@
+// GroupedMatmul as it is read from a node. Ops reference 5.6.
+#ifndef NPUMESH_GRAPH_OPS_GROUPED_MATMUL_H_
+#define NPUMESH_GRAPH_OPS_GROUPED_MATMUL_H_
+
+#include <vector>
+
+#include "graph/ops/blocked_product.h"
+
+namespace npumesh {
+
+enum class Split : uint8_t { kTensors, kRows, kInner };  // group_type -1, 0, 2
+
+// What one group multiplies: x[m, k] w[k, n], and what follows. m of kRows and k of kInner are
+// those of all groups together.
+struct Group {
+  int x_slot = -1;
+  int w_slot = -1;
+  int64_t w_first = 0;  // element where its weights begin
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  WeightScale weight_scale;
+  Dequant dequant;
+};
+
+struct Grouped {
+  Split split = Split::kTensors;
+  std::vector<Group> groups;
+  bool joined = false;  // one output for all groups
+  bool transposed_x = false;
+  bool transposed_w = false;
+  bool integers = false;
+  DataType x_dtype = DataType::kUndefined;
+  DataType w_dtype = DataType::kUndefined;
+  DataType y_dtype = DataType::kUndefined;
+  int list_slot = -1;
+  DataType list_dtype = DataType::kInt64;
+  int64_t list_type = 0;
+  int64_t activation = 0;
+};
+
+// Reads and checks everything but the values of group_list. At least one group.
+Result<Grouped> PlanGrouped(const OpContext& op);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_GROUPED_MATMUL_H_
