@@ -8,10 +8,8 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
-namespace npumesh {
+namespace npumesh::attention {
 namespace {
-
-using namespace attention;  // NOLINT: this file is that room's door
 
 bool HasPort(const OpContext& op, std::string_view port) {
   const std::vector<PortSpec>& inputs = op.schema().inputs;
@@ -367,17 +365,7 @@ void RegisterFused(OpRegistry& registry) {
        .make_kernel = MakeAttention});
 }
 
-}  // namespace
-
-void RegisterAttentionOps(OpRegistry& registry) {
-  RegisterInferAttentionOps(registry);
-  RegisterTrainAttentionOps(registry);
-  RegisterRopeOps(registry);
-  RegisterCacheScatterOps(registry);
-  RegisterNormRopeCacheOps(registry);
-}
-
-void RegisterInferAttentionOps(OpRegistry& registry) {
+void RegisterAll(OpRegistry& registry) {
   const AttrSpec heads = {"num_heads", std::nullopt};
   const AttrSpec scale = {"scale_value", AttrValue::Float(1.0f)};
   const AttrSpec layout = {"input_layout", AttrValue::String("BSH")};
@@ -410,6 +398,24 @@ void RegisterInferAttentionOps(OpRegistry& registry) {
                   {heads, scale, layout, key_heads, {"block_size", AttrValue::Int(0)}, precise}},
        .infer = InferAttention,
        .make_kernel = MakeAttention});
+}
+
+}  // namespace
+}  // namespace npumesh::attention
+
+namespace npumesh {
+
+void RegisterAttentionOps(OpRegistry& registry) {
+  RegisterInferAttentionOps(registry);
+  RegisterTrainAttentionOps(registry);
+  RegisterAttentionUpdateOps(registry);
+  RegisterRopeOps(registry);
+  RegisterCacheScatterOps(registry);
+  RegisterNormRopeCacheOps(registry);
+}
+
+void RegisterInferAttentionOps(OpRegistry& registry) {
+  attention::RegisterAll(registry);
 }
 
 }  // namespace npumesh

@@ -6,10 +6,8 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
-namespace npumesh {
+namespace npumesh::attention {
 namespace {
-
-using namespace attention;  // NOLINT: this file is that room's door
 
 struct Planned {
   AttentionPlan plan;
@@ -135,9 +133,7 @@ Result<std::unique_ptr<Kernel>> MakeTraining(const OpContext& op) {
   return MakeAttentionKernel(planned.plan);
 }
 
-}  // namespace
-
-void RegisterTrainAttentionOps(OpRegistry& registry) {
+void RegisterAll(OpRegistry& registry) {
   std::vector<PortSpec> inputs = {{"query"}, {"key"}, {"value"}};
   for (const std::string_view port :
        {"real_shift", "drop_mask", "padding_mask", "atten_mask", "prefix", "actual_seq_qlen",
@@ -159,6 +155,15 @@ void RegisterTrainAttentionOps(OpRegistry& registry) {
                             {"pse_type", AttrValue::Int(0)}}},
                 .infer = InferTraining,
                 .make_kernel = MakeTraining});
+}
+
+}  // namespace
+}  // namespace npumesh::attention
+
+namespace npumesh {
+
+void RegisterTrainAttentionOps(OpRegistry& registry) {
+  attention::RegisterAll(registry);
 }
 
 }  // namespace npumesh

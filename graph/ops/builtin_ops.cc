@@ -23,6 +23,8 @@ OpRegistry MakeBuiltinOps() {
   RegisterBitwiseOps(registry);
   RegisterOptimizerOps(registry);
   RegisterQuantOps(registry);
+  RegisterMoeOps(registry);
+  RegisterFusedMatmulOps(registry);
   return registry;
 }
 

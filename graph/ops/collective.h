@@ -16,12 +16,12 @@
 
 namespace npumesh::hcom {
 
-// The communicator of the node's group. Errors: kUnsupported in a graph without other ranks.
-// Collective over the group when it is first asked for.
-Result<Communicator*> GroupOf(const OpContext& op);
+// The communicator of the node's group, which `attribute` names. Errors: kUnsupported in a graph
+// without other ranks. Collective over the group when it is first asked for.
+Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute = "group");
 
 // Members of the node's group, of whom this rank must be one. Not collective.
-Result<GroupProvider::Members> MembersOf(const OpContext& op);
+Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view attribute = "group");
 
 // A rank of the group in an attribute. Error: kInvalidArgument when the group has no such member.
 Result<int> RankIn(const OpContext& op, std::string_view attribute);

@@ -2,8 +2,8 @@
 
 namespace npumesh::hcom {
 
-Result<Communicator*> GroupOf(const OpContext& op) {
-  const std::string group = op.attr_string("group");
+Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute) {
+  const std::string group = op.attr_string(attribute);
   if (op.groups() == nullptr) {
     return Error(Code::kUnsupported,
                  "{}: group \"{}\" cannot be opened, this graph runs without "
@@ -15,8 +15,8 @@ Result<Communicator*> GroupOf(const OpContext& op) {
   return communicator;
 }
 
-Result<GroupProvider::Members> MembersOf(const OpContext& op) {
-  const std::string group = op.attr_string("group");
+Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view attribute) {
+  const std::string group = op.attr_string(attribute);
   if (op.groups() == nullptr) {
     return Error(Code::kUnsupported,
                  "{}: the members of group \"{}\" are unknown, this graph runs "

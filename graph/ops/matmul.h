@@ -43,7 +43,8 @@ struct Matmul {
 };
 
 // Products of float32, bfloat16 and float16, accumulated in float32 and rounded once, by oneDNN.
-// Constant weights are packed here. Errors: kUnsupported, kOutOfMemory as oneDNN reports them.
+// The result has the type of the operands or is float32. Constant weights are packed here. Errors:
+// kUnsupported, kOutOfMemory as oneDNN reports them.
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 
 // Products of int32 and int8, accumulated modulo 2^32.

@@ -102,7 +102,8 @@ class FloatMatmul final : public Kernel {
   // Chooses the implementation and packs constant weights. Throws what oneDNN throws.
   Status Prepare() {
     const ThreadCount threads(plan_.threads);
-    const bool native = plan_.k > 0 && plan_.y_dtype != DataType::kFloat16;
+    const bool native =
+        plan_.k > 0 && plan_.y_dtype != DataType::kFloat16 && plan_.x1.dtype != DataType::kFloat16;
     if (!native || !Choose(false)) Choose(true);
     PackWeights();
     PlanScratch();
@@ -166,7 +167,7 @@ class FloatMatmul final : public Kernel {
     chosen_ = dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
     if (!chosen_) return false;
     const std::string_view name = chosen_.impl_info_str();
-    if (!widened && plan_.y_dtype == DataType::kBfloat16 && name.substr(0, 3) == "ref")
+    if (!widened && plan_.x1.dtype == DataType::kBfloat16 && name.substr(0, 3) == "ref")
       return false;
     primitive_ = dnnl::matmul(chosen_);
     return true;

@@ -145,5 +145,43 @@ TEST(FlashAttentionScore, RefusesWhatItDoesNotKnow) {
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"key_rope"});
 }
 
+// Two halves of the keys, joined, are the attention over all of them.
+TEST(AttentionUpdate, JoinsPartsOfASequence) {
+  const Heads q = Noise(kType, 1, 2, 3, 8, 1);
+  const Heads k = Noise(kType, 1, 2, 7, 8, 2);
+  Plain whole{.scale = 0.5};
+  const PlainResult expected = PlainAttention(q, k, k, whole);
+  OpCall call{.type = "AttentionUpdate",
+              .attrs = {{"update_type", AttrValue::Int(1)}, {"sp", AttrValue::Int(3)}}};
+  std::vector<OpInput> outputs;
+  for (int part = 0; part < 3; ++part) {
+    Plain plain{.scale = 0.5};
+    // The third part has no key at all.
+    plain.sees = [part](int64_t, int64_t, int64_t, int64_t j) {
+      return part < 2 && (j < 4) == (part == 0);
+    };
+    const PlainResult result = PlainAttention(q, k, k, plain);
+    std::vector<double> lse;
+    for (size_t i = 0; i < result.sum.values.size(); ++i) {
+      lse.push_back(result.most.values[i] + std::log(result.sum.values[i]));
+    }
+    call.inputs.push_back({fmt::format("lse{}", part), FromDoubles(DataType::kFloat, {6}, lse)});
+    outputs.push_back(
+        {fmt::format("go{}", part), FromDoubles(DataType::kFloat, {6, 8}, result.out.values)});
+  }
+  call.inputs.insert(call.inputs.end(), outputs.begin(), outputs.end());
+  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  for (size_t i = 0; i < 48; ++i) {
+    EXPECT_NEAR(ToDoubles((*out)[0])[i], expected.out.values[i], 1e-5);
+  }
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(ToDoubles((*out)[1])[i], expected.most.values[i] + std::log(expected.sum.values[i]),
+                1e-5);
+  }
+  call.attrs[1] = {"sp", AttrValue::Int(2)};
+  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"3 tensors lse", "sp 2"});
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -1,0 +1,225 @@
+// MatmulAllReduce: the sum over the ranks of their products. Ops reference 5.17.
+//
+// Products stay float32 on their way and are rounded once, at the end. Bias and x3 are added on
+// every rank, as the operator says.
+#include <algorithm>
+
+#include "graph/ops/blocked_product.h"
+#include "graph/ops/float_rows.h"
+#include "graph/ops/fused_matmul.h"
+#include "graph/ops/infer_checks.h"
+
+namespace npumesh::fused {
+namespace {
+
+struct AllReducePlan {
+  Local local;
+  bool quantised = false;  // x1 and x2 are integers
+  bool weights = false;    // only x2 is
+  Dequant dequant;
+  WeightScale weight_scale;
+  Factors x3;  // [m, n] or [n], added on every rank
+  DataType y_dtype = DataType::kUndefined;
+};
+
+bool IsSmallInteger(DataType dtype) {
+  return dtype == DataType::kInt8 || dtype == DataType::kInt4;
+}
+
+Status ReadScales(const OpContext& op, AllReducePlan& plan) {
+  const int64_t n = plan.local.n;
+  const int64_t k = plan.local.k;
+  NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
+  if (plan.quantised) {
+    NPUMESH_ASSIGN_OR_RETURN(plan.dequant.scale, Factors::Of(op, "dequant_scale"));
+    NPUMESH_ASSIGN_OR_RETURN(plan.dequant.row_scale, Factors::Of(op, "pertoken_scale"));
+    NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.scale, "dequant_scale", n));
+    return CheckFactors(op, plan.dequant.row_scale, "pertoken_scale", plan.local.m);
+  }
+  WeightScale& scale = plan.weight_scale;
+  NPUMESH_ASSIGN_OR_RETURN(scale.scale, Factors::Of(op, "antiquant_scale"));
+  NPUMESH_ASSIGN_OR_RETURN(scale.offset, Factors::Of(op, "antiquant_offset"));
+  const int64_t group = op.attr_int("antiquant_group_size");
+  const int64_t groups = group > 0 ? (k + group - 1) / group : 1;
+  scale.rows = std::max<int64_t>(group, 0);
+  if (scale.scale.count() != 1) {
+    scale.by_column = plan.local.transposed2 ? groups : 1;
+    scale.by_rows = plan.local.transposed2 ? 1 : n;
+  }
+  const bool fits = scale.scale.given() &&
+                    (scale.scale.count() == 1 || scale.scale.count() == groups * n) &&
+                    (!scale.offset.given() || scale.offset.count() == scale.scale.count());
+  if (fits) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} antiquant scales and {} offsets for weights {} x {}",
+               op.Who(), scale.scale.count(), scale.offset.count(), k, n);
+}
+
+Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
+  AllReducePlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.local, PlanLocal(op));
+  NPUMESH_RETURN_IF_ERROR(ExpectSum(op));
+  const DataType w = op.in("x2").dtype;
+  plan.quantised = IsSmallInteger(plan.local.dtype) && IsSmallInteger(w);
+  plan.weights = IsRowType(plan.local.dtype) && IsSmallInteger(w);
+  if (plan.quantised || plan.weights) {
+    NPUMESH_RETURN_IF_ERROR(ReadScales(op, plan));
+  } else {
+    NPUMESH_RETURN_IF_ERROR(ExpectFloats(op));
+  }
+  for (const std::string_view port : {"comm_quant_scale_1", "comm_quant_scale_2"}) {
+    if (SlotIfFed(op, port) >= 0) {
+      return Error(Code::kUnsupported, "{}: the input \"{}\" is not supported", op.Who(), port);
+    }
+  }
+  NPUMESH_ASSIGN_OR_RETURN(plan.x3, Factors::Of(op, "x3"));
+  const int64_t x3 = plan.x3.count();
+  if (plan.x3.given() && x3 != plan.local.n && x3 != plan.local.m * plan.local.n) {
+    return Error(Code::kInvalidArgument, "{}: x3 is {} for a product of {} x {}", op.Who(),
+                 op.in("x3").ToString(), plan.local.m, plan.local.n);
+  }
+  // 28: as x1; the result of integers is float16 unless the scale or the attribute says otherwise.
+  const bool as_scale = plan.dequant.scale.dtype() == DataType::kBfloat16;
+  plan.y_dtype = !plan.quantised ? plan.local.dtype
+                 : as_scale      ? DataType::kBfloat16
+                                 : DataType::kFloat16;
+  if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
+    NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("y_dtype"));
+  }
+  if (IsRowType(plan.y_dtype)) return plan;
+  return Error(Code::kUnsupported, "{}: y_dtype is {}, expected a float type", op.Who(),
+               Name(plan.y_dtype));
+}
+
+Status InferAllReduce(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const AllReducePlan plan, PlanAllReduce(op));
+  NPUMESH_RETURN_IF_ERROR(hcom::MembersOf(op).status());
+  std::vector<int64_t> y = plan.local.front;
+  y.push_back(plan.local.n);
+  return SetOutput(op, 0, plan.y_dtype, Shape(std::move(y)));
+}
+
+// Scratch: the product as float32, a segment for factors and one for results, and the product's
+// own.
+class AllReduceKernel final : public Kernel {
+ public:
+  AllReduceKernel(const OpContext& op, AllReducePlan plan, Communicator* group,
+                  std::unique_ptr<Kernel> floats)
+      : node_(op.node().name),
+        plan_(std::move(plan)),
+        group_(group),
+        floats_(std::move(floats)),
+        blocked_(plan_.local.k, plan_.quantised),
+        x1_(op.slot("x1")),
+        x2_(op.slot("x2")),
+        x1_dtype_(op.in("x1").dtype),
+        x2_dtype_(op.in("x2").dtype),
+        threads_(op.threads()) {}
+
+  uint64_t scratch_bytes() const override {
+    const uint64_t product =
+        floats_ != nullptr ? floats_->scratch_bytes() : blocked_.scratch_bytes();
+    return own_bytes() + product;
+  }
+
+  // Collective over the group.
+  Status Run(const KernelArgs& args) override {
+    auto* sums = static_cast<float*>(args.scratch);
+    const int64_t m = plan_.local.m;
+    const int64_t n = plan_.local.n;
+    NPUMESH_RETURN_IF_ERROR(Product(args, sums));
+    if (plan_.x3.given()) {
+      float* row = sums + m * n;
+      for (int64_t r = 0; r < m; ++r) {
+        for (int64_t first = 0; first < n; first += kBlockColumns) {
+          const int64_t count = std::min(kBlockColumns, n - first);
+          plan_.x3.Load(args, (plan_.x3.count() == n ? 0 : r * n) + first, count, row);
+          for (int64_t i = 0; i < count; ++i) sums[r * n + first + i] += row[i];
+        }
+      }
+    }
+    NPUMESH_RETURN_IF_ERROR(group_->AllReduce(sums, sums, static_cast<uint64_t>(m * n),
+                                              DataType::kFloat, ReduceOp::kSum, node_));
+    StoreRow(plan_.y_dtype, sums, args.out[0], 0, m * n);
+    return Status();
+  }
+
+ private:
+  uint64_t own_bytes() const {
+    return RoundedUp(static_cast<uint64_t>(plan_.local.m * plan_.local.n + 2 * kBlockColumns) *
+                     sizeof(float));
+  }
+
+  Status Product(const KernelArgs& args, float* sums) {
+    void* out[] = {sums};
+    const KernelArgs inner = {args.in, out, static_cast<std::byte*>(args.scratch) + own_bytes()};
+    if (floats_ != nullptr) return floats_->Run(inner);
+    const ProductThreads threads(threads_);
+    const int64_t n = plan_.local.n;
+    float* room = sums + plan_.local.m * n;
+    const auto take = [&](const SumSegment& segment) {
+      plan_.dequant.Apply(inner, segment, room, sums + segment.row * n + segment.first);
+    };
+    return blocked_.Run(
+        inner, plan_.local.m, n, {x1_dtype_, args.in[x1_], 0, plan_.local.transposed1},
+        {x2_dtype_, args.in[x2_], 0, plan_.local.transposed2}, plan_.weight_scale, take);
+  }
+
+  std::string node_;
+  AllReducePlan plan_;
+  Communicator* group_;
+  std::unique_ptr<Kernel> floats_;  // null: the product is quantised
+  BlockedProduct blocked_;
+  int x1_;
+  int x2_;
+  DataType x1_dtype_;
+  DataType x2_dtype_;
+  int threads_;
+};
+
+Result<std::unique_ptr<Kernel>> MakeAllReduce(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(AllReducePlan plan, PlanAllReduce(op));
+  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
+  std::unique_ptr<Kernel> floats;
+  if (!plan.quantised && !plan.weights && plan.local.m * plan.local.n > 0) {
+    NPUMESH_ASSIGN_OR_RETURN(floats, MakeProduct(op, plan.local, plan.local.m, DataType::kFloat));
+  }
+  return std::unique_ptr<Kernel>(
+      std::make_unique<AllReduceKernel>(op, std::move(plan), group, std::move(floats)));
+}
+
+}  // namespace
+
+void RegisterAllReduceMatmul(OpRegistry& registry) {
+  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
+  const AttrSpec group = {"group", std::nullopt};
+  const AttrSpec reduce = {"reduce_op", AttrValue::String("sum")};
+  const AttrSpec trans_a = {"is_trans_a", AttrValue::Bool(false)};
+  const AttrSpec trans_b = {"is_trans_b", AttrValue::Bool(false)};
+  const AttrSpec turn = {"comm_turn", AttrValue::Int(0)};
+  hcom::Add(registry,
+            {"MatmulAllReduce",
+             {{"x1"},
+              {"x2"},
+              optional("bias"),
+              optional("x3"),
+              optional("antiquant_scale"),
+              optional("antiquant_offset"),
+              optional("dequant_scale"),
+              optional("pertoken_scale"),
+              optional("comm_quant_scale_1"),
+              optional("comm_quant_scale_2")},
+             {{"y"}},
+             {group,
+              reduce,
+              trans_a,
+              trans_b,
+              turn,
+              {"antiquant_group_size", AttrValue::Int(0)},
+              {"group_size", AttrValue::Int(0)},
+              {"y_dtype", AttrValue::Int(28)},
+              {"comm_quant_mode", AttrValue::Int(0)},
+              {"comm_mode", AttrValue::String("ai_cpu")}}},
+            InferAllReduce, MakeAllReduce);
+}
+
+}  // namespace npumesh::fused
