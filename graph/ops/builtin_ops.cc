@@ -25,6 +25,9 @@ OpRegistry MakeBuiltinOps() {
   RegisterQuantOps(registry);
   RegisterMoeOps(registry);
   RegisterFusedMatmulOps(registry);
+  RegisterStatisticOps(registry);
+  RegisterOrderOps(registry);
+  RegisterSearchOps(registry);
   return registry;
 }
 

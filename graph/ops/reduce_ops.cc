@@ -169,7 +169,11 @@ class ReduceKernel final : public Kernel {
 struct ReduceSpec {
   std::string_view type;
   FoldKind kind;
+  bool by_attr = false;  // the axes are an attribute
+  bool casts = false;    // attribute "dtype" names the type of the result; 28: that of x
 };
+
+constexpr int64_t kSameType = 28;
 
 bool GivesBool(FoldKind kind) {
   return kind == FoldKind::kAny || kind == FoldKind::kAll;
@@ -193,16 +197,24 @@ Result<Axes> AxesOf(const OpContext& context) {
     const Result<int> normal = NormalizeAxis(axis, std::max(rank, 1));
     if (!normal.ok()) {
       return normal.status().WithContext(
-          fmt::format("{}: input \"axes\" for x {}", context.Who(), x.ToString()));
+          fmt::format("{}: \"axes\" for x {}", context.Who(), x.ToString()));
     }
     if (rank > 0) result.reduced[static_cast<size_t>(*normal)] = true;
   }
   return result;
 }
 
-Status InferReduce(OpContext& context, FoldKind kind) {
+// Type that is folded, which the elements of x are converted to.
+Result<DataType> FoldedType(const OpContext& context, const ReduceSpec& spec) {
+  const DataType x = context.in("x").dtype;
+  if (!spec.casts || context.attr_int("dtype") == kSameType) return x;
+  return context.attr_dtype("dtype");
+}
+
+Status InferReduce(OpContext& context, const ReduceSpec& spec) {
   const TensorType& x = context.in("x");
-  if (!FindFold(kind, x.dtype)) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType folded, FoldedType(context, spec));
+  if (!FindFold(spec.kind, folded) || FindConvert(x.dtype, folded) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for x {}", context.Who(), x.ToString());
   }
   NPUMESH_ASSIGN_OR_RETURN(const Axes axes, AxesOf(context));
@@ -215,12 +227,13 @@ Status InferReduce(OpContext& context, FoldKind kind) {
       dims.push_back(1);
     }
   }
-  context.set_out(0, {GivesBool(kind) ? DataType::kBool : x.dtype, Shape(std::move(dims))});
+  context.set_out(0, {GivesBool(spec.kind) ? DataType::kBool : folded, Shape(std::move(dims))});
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& context, FoldKind kind) {
+Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& context, const ReduceSpec& spec) {
   NPUMESH_ASSIGN_OR_RETURN(const Axes axes, AxesOf(context));
+  NPUMESH_ASSIGN_OR_RETURN(const DataType folded_type, FoldedType(context, spec));
   const TensorType& x = context.in("x");
   const DataType out = context.out(0).dtype;
   if (axes.noop) {
@@ -236,28 +249,46 @@ Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& context, FoldKind ki
     if (axes.reduced[static_cast<size_t>(i)]) folded *= x.shape[i];
   }
   return std::unique_ptr<Kernel>(std::make_unique<ReduceKernel>(
-      *FindFold(kind, x.dtype), PassesOf(x.shape, axes.reduced), x.dtype, out, folded));
+      *FindFold(spec.kind, folded_type), PassesOf(x.shape, axes.reduced), x.dtype, out, folded));
 }
+
+constexpr ReduceSpec kSpecs[] = {
+    {"ReduceSum", FoldKind::kSum},
+    {"ReduceMean", FoldKind::kMean},
+    {"ReduceMax", FoldKind::kMax},
+    {"ReduceMin", FoldKind::kMin},
+    {"ReduceProd", FoldKind::kProd},
+    {"ReduceAny", FoldKind::kAny},
+    {"ReduceAll", FoldKind::kAll},
+    {"ReduceSumD", FoldKind::kSum, true},
+    {"ReduceMeanD", FoldKind::kMean, true},
+    {"ReduceMaxD", FoldKind::kMax, true},
+    {"ReduceMinD", FoldKind::kMin, true},
+    {"ReduceProdD", FoldKind::kProd, true},
+    {"ReduceAnyD", FoldKind::kAny, true},
+    {"ReduceAllD", FoldKind::kAll, true},
+    {"ReduceMeanWithCast", FoldKind::kMean, false, true},
+};
 
 }  // namespace
 
 void RegisterReduceOps(OpRegistry& registry) {
-  constexpr ReduceSpec kSpecs[] = {
-      {"ReduceSum", FoldKind::kSum}, {"ReduceMean", FoldKind::kMean}, {"ReduceMax", FoldKind::kMax},
-      {"ReduceMin", FoldKind::kMin}, {"ReduceProd", FoldKind::kProd}, {"ReduceAny", FoldKind::kAny},
-      {"ReduceAll", FoldKind::kAll},
-  };
   for (const ReduceSpec& spec : kSpecs) {
     Operator op;
-    op.schema = {
-        spec.type,
-        {{"x"}, {"axes"}},
-        {{"y"}},
-        {{"keep_dims", AttrValue::Bool(false)}, {"noop_with_empty_axes", AttrValue::Bool(true)}}};
-    const FoldKind kind = spec.kind;
-    op.infer = [kind](OpContext& context) { return InferReduce(context, kind); };
-    op.make_kernel = [kind](const OpContext& context) { return MakeReduce(context, kind); };
-    op.value_inputs = {"axes"};
+    op.schema = {spec.type,
+                 {{"x"}},
+                 {{"y"}},
+                 {{"keep_dims", AttrValue::Bool(false)},
+                  {"noop_with_empty_axes", AttrValue::Bool(!spec.by_attr)}}};
+    if (spec.by_attr) {
+      op.schema.attrs.push_back({"axes", std::nullopt});
+    } else {
+      op.schema.inputs.push_back({"axes"});
+      op.value_inputs = {"axes"};
+    }
+    if (spec.casts) op.schema.attrs.push_back({"dtype", AttrValue::Int(kSameType)});
+    op.infer = [&spec](OpContext& context) { return InferReduce(context, spec); };
+    op.make_kernel = [&spec](const OpContext& context) { return MakeReduce(context, spec); };
     registry.Add(std::move(op));
   }
 }

@@ -1,0 +1,100 @@
+#include "graph/ops/row_kernel.h"
+
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer_checks.h"
+
+namespace npumesh {
+namespace {
+
+// Element numbers of all positions of the marked dimensions, in C order.
+std::vector<int64_t> ElementsOf(const Shape& shape, const std::vector<bool>& marked) {
+  const std::vector<int64_t> strides = ByteStrides(shape, 1);
+  std::vector<int64_t> elements = {0};
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (!marked[static_cast<size_t>(d)]) continue;
+    std::vector<int64_t> next;
+    next.reserve(elements.size() * static_cast<size_t>(shape[d]));
+    for (const int64_t element : elements) {
+      for (int64_t i = 0; i < shape[d]; ++i) {
+        next.push_back(element + i * strides[static_cast<size_t>(d)]);
+      }
+    }
+    elements = std::move(next);
+  }
+  return elements;
+}
+
+}  // namespace
+
+AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
+    : steps_(ElementsOf(shape, chosen)) {
+  std::vector<bool> others = chosen;
+  others.flip();
+  starts_ = ElementsOf(shape, others);
+  contiguous_ = true;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    contiguous_ = contiguous_ && steps_[i] == static_cast<int64_t>(i);
+  }
+}
+
+void AxisRows::Load(ConvertFn convert, const void* data, size_t width, int64_t row, void* to,
+                    size_t to_width) const {
+  const auto* from = static_cast<const std::byte*>(data) +
+                     static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
+  if (contiguous_) return convert(from, to, steps_.size());
+  auto* place = static_cast<std::byte*>(to);
+  for (const int64_t step : steps_) {
+    convert(from + static_cast<size_t>(step) * width, place, 1);
+    place += to_width;
+  }
+}
+
+void AxisRows::Store(ConvertFn convert, const void* from, size_t from_width, void* data,
+                     size_t width, int64_t row) const {
+  auto* to = static_cast<std::byte*>(data) +
+             static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
+  if (contiguous_) return convert(from, to, steps_.size());
+  const auto* place = static_cast<const std::byte*>(from);
+  for (const int64_t step : steps_) {
+    convert(place, to + static_cast<size_t>(step) * width, 1);
+    place += from_width;
+  }
+}
+
+std::vector<bool> ChooseAxis(int rank, int axis) {
+  std::vector<bool> chosen(static_cast<size_t>(rank), false);
+  if (rank > 0) chosen[static_cast<size_t>(axis)] = true;
+  return chosen;
+}
+
+Result<std::vector<bool>> ChooseAxes(const OpContext& op, const std::vector<int64_t>& axes,
+                                     int rank, std::string_view what) {
+  std::vector<bool> chosen(static_cast<size_t>(rank), axes.empty());
+  for (const int64_t axis : axes) {
+    // A scalar lets itself be reduced over its only element.
+    NPUMESH_ASSIGN_OR_RETURN(const int normal, AxisOf(op, axis, rank == 0 ? 1 : rank, what));
+    if (rank > 0) chosen[static_cast<size_t>(normal)] = true;
+  }
+  return chosen;
+}
+
+Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep) {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!chosen[static_cast<size_t>(i)]) {
+      dims.push_back(shape[i]);
+    } else if (keep) {
+      dims.push_back(1);
+    }
+  }
+  return Shape(std::move(dims));
+}
+
+DataType WideTypeOf(DataType dtype) {
+  if (IsFloating(dtype))
+    return FindConvert(dtype, DataType::kDouble) ? DataType::kDouble : DataType::kUndefined;
+  if (dtype == DataType::kUint64) return dtype;
+  return IsInteger(dtype) || dtype == DataType::kBool ? DataType::kInt64 : DataType::kUndefined;
+}
+
+}  // namespace npumesh
