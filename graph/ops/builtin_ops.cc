@@ -28,6 +28,10 @@ OpRegistry MakeBuiltinOps() {
   RegisterStatisticOps(registry);
   RegisterOrderOps(registry);
   RegisterSearchOps(registry);
+  RegisterScatterOps(registry);
+  RegisterIndexOps(registry);
+  RegisterEmbeddingOps(registry);
+  RegisterSelectOps(registry);
   return registry;
 }
 
