@@ -1,0 +1,75 @@
+#include "graph/inject/fault_injector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "graph/engine/compiled_model.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+
+FaultInjector::FaultInjector(const std::vector<Fault>& faults, int rank, uint64_t seed)
+    : seed_(seed) {
+  std::copy_if(faults.begin(), faults.end(), std::back_inserter(faults_),
+               [rank](const Fault& fault) { return fault.rank == rank; });
+}
+
+Status FaultInjector::BeforeRun(const RunView& run) {
+  const std::vector<Step>& steps = run.model.steps();
+  for (const Fault& fault : faults_) {
+    const bool known =
+        fault.op.empty() || std::any_of(steps.begin(), steps.end(),
+                                        [&](const Step& step) { return step.name == fault.op; });
+    if (known) continue;
+    return Error(Code::kNotFound,
+                 "--inject: rank {} runs no operator \"{}\"; views, folded constants and dead "
+                 "nodes do not run, `npumesh graph` lists the names",
+                 fault.rank, fault.op);
+  }
+  return Status();
+}
+
+bool FaultInjector::Strikes(const Fault& fault, const StepView& view) const {
+  if (fault.step && *fault.step != view.run.iteration) return false;
+  return fault.op.empty() ? view.index == 0 : view.step.name == fault.op;
+}
+
+Status FaultInjector::BeforeStep(const StepView& view) {
+  for (const Fault& fault : faults_) {
+    if (fault.kind == Fault::Kind::kCorrupt || !Strikes(fault, view)) continue;
+    NPUMESH_INFO("--inject strikes rank {} at \"{}\"", fault.rank, view.step.name);
+    if (fault.kind == Fault::Kind::kDelay) std::this_thread::sleep_for(fault.delay);
+    if (fault.kind == Fault::Kind::kKill) ::kill(::getpid(), SIGKILL);
+    if (fault.kind == Fault::Kind::kExit) ::_exit(fault.exit_code);
+  }
+  return Status();
+}
+
+Status FaultInjector::AfterStep(const StepView& view) {
+  for (const Fault& fault : faults_) {
+    if (fault.kind == Fault::Kind::kCorrupt && Strikes(fault, view)) {
+      NPUMESH_RETURN_IF_ERROR(Corrupt(fault, view).WithContext("--inject"));
+    }
+  }
+  return Status();
+}
+
+Status FaultInjector::Corrupt(const Fault& fault, const StepView& view) const {
+  const std::vector<TensorType>& outputs = view.step.output_types;
+  const auto output = static_cast<size_t>(fault.output);
+  if (output >= outputs.size() || outputs[output].bytes() == 0) {
+    return Error(Code::kInvalidArgument,
+                 "output={}: \"{}\" has {} outputs, and it must not be empty", fault.output,
+                 fault.op, outputs.size());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t element,
+                           ElementToHit(fault, outputs[output].shape.elements(), seed_));
+  NPUMESH_INFO("--inject corrupts element {} of output {} of \"{}\" on rank {}", element,
+               fault.output, fault.op, fault.rank);
+  return CorruptElement(outputs[output], view.args.out[output], element);
+}
+
+}  // namespace npumesh
