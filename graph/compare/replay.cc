@@ -1,0 +1,211 @@
+#include "graph/compare/replay.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "graph/session/session.h"
+
+namespace npumesh {
+namespace {
+
+// One operator of one rank with everything its replay needs.
+struct Task {
+  const Node* node = nullptr;
+  bool collective = false;
+};
+
+// The inputs a source has for a node; an error names the one that is missing.
+Result<std::vector<Tensor>> DumpedInputs(const TensorSource& source, const Node& node) {
+  std::vector<Tensor> inputs(node.inputs.size());
+  const std::string key = OperatorKey(node.name);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i]) continue;
+    NPUMESH_ASSIGN_OR_RETURN(inputs[i], source.Load(key, Side::kInput, static_cast<int>(i)));
+  }
+  return inputs;
+}
+
+bool HasInputs(const TensorSource& source, const Node& node) {
+  const SourceOperator* const op = source.Find(OperatorKey(node.name));
+  if (op == nullptr || op->outputs.empty()) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    if (!node.inputs[i] || std::binary_search(op->inputs.begin(), op->inputs.end(), index)) {
+      continue;
+    }
+    return false;
+  }
+  return true;
+}
+
+// What one rank replays, in the order of its graph; the same on all members for collectives.
+class Planner {
+ public:
+  Planner(const RankGraphs& graphs, const RankSources& sources, const OpRegistry& registry,
+          const ReplayOptions& options)
+      : graphs_(graphs), sources_(sources), registry_(registry), options_(options) {}
+
+  Result<std::vector<std::vector<Task>>> Run(std::vector<std::string>& left_out) {
+    std::vector<std::vector<Task>> plan(graphs_.models.size());
+    for (size_t rank = 0; rank < plan.size(); ++rank) {
+      if (sources_[rank] == nullptr) continue;
+      const Graph& graph = graphs_.models[rank]->graph;
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
+      for (const NodeId id : order) {
+        const Node& node = graph.node(id);
+        if (!Wanted(node, *sources_[rank])) continue;
+        const std::string why_not = WhyNot(node, static_cast<int>(rank));
+        if (!why_not.empty()) {
+          left_out.push_back(fmt::format("rank {}: {}: {}", rank, node.name, why_not));
+          continue;
+        }
+        plan[rank].push_back({&node, IsCollective(node)});
+      }
+    }
+    return plan;
+  }
+
+ private:
+  bool IsCollective(const Node& node) const {
+    const Operator* const op = registry_.Find(node.type);
+    return op != nullptr ? op->collective : node.type.starts_with("Hcom");
+  }
+
+  bool Wanted(const Node& node, const TensorSource& source) const {
+    const std::string key = OperatorKey(node.name);
+    const bool asked = options_.only.empty() || options_.only.count(key) > 0;
+    const bool data = node.type == "Data" || node.type == "RefData" || node.type == "NetOutput";
+    return asked && !data && !node.removed && source.Find(key) != nullptr &&
+           (options_.collectives || !IsCollective(node));
+  }
+
+  std::string WhyNot(const Node& node, int rank) const {
+    const Operator* const op = registry_.Find(node.type);
+    if (op == nullptr) return fmt::format("npumesh has no operator {}", node.type);
+    if (!op->pure) return "its outputs are random";
+    if (!HasInputs(*sources_[static_cast<size_t>(rank)], node)) {
+      return "the dump lacks its inputs or outputs; dump with mode all";
+    }
+    return op->collective ? WhyNotTogether(node) : std::string();
+  }
+
+  std::string WhyNotTogether(const Node& node) const {
+    if (node.type == "HcomSend" || node.type == "HcomReceive") {
+      return "a message has no counterpart of the same name";
+    }
+    const Result<std::vector<int>> members = MembersOfGroup(node.StringAttr("group", ""), graphs_);
+    if (!members.ok()) return std::string(members.status().message());
+    for (const int member : *members) {
+      const TensorSource* const source = sources_[static_cast<size_t>(member)];
+      const Graph& graph = graphs_.models[static_cast<size_t>(member)]->graph;
+      const NodeId theirs = graph.Find(node.name);
+      if (source == nullptr || theirs == kNoNode || !HasInputs(*source, graph.node(theirs))) {
+        return fmt::format("rank {} has no dump of it with its inputs", member);
+      }
+    }
+    return {};
+  }
+
+  const RankGraphs& graphs_;
+  const RankSources& sources_;
+  const OpRegistry& registry_;
+  const ReplayOptions& options_;
+};
+
+// One rank's part, on a thread of its own.
+class Player {
+ public:
+  Player(World& world, DeviceMemory& memory, const RankGraphs& graphs, const TensorSource& source,
+         const OpRegistry& registry, const CompareOptions& compare)
+      : world_(world),
+        memory_(memory),
+        graphs_(graphs),
+        source_(source),
+        registry_(registry),
+        compare_(compare),
+        graph_(graphs.models[static_cast<size_t>(world.rank())]->graph),
+        constant_(ConstantNodes(graph_, registry)) {
+    comparison_.mine = source.title();
+    comparison_.golden = "replay";
+  }
+
+  // Errors of local operators are remembered; one of a collective ends the replay, because the
+  // other members may wait.
+  Status Run(const std::vector<Task>& tasks) {
+    for (const Task& task : tasks) {
+      const Status status = Play(*task.node);
+      if (status.ok()) continue;
+      if (task.collective) return status;
+      left_out_.push_back(
+          fmt::format("rank {}: {}: {}", world_.rank(), task.node->name, status.message()));
+    }
+    return Status();
+  }
+
+  Comparison& comparison() { return comparison_; }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  Status Play(const Node& node) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, DumpedInputs(source_, node));
+    NPUMESH_ASSIGN_OR_RETURN(LoneOperator lone, Isolate(graph_, node, inputs, constant_));
+    SessionOptions options;
+    options.groups = graphs_.groups;
+    options.registry = &registry_;
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                             Session::Create(world_, memory_, std::move(lone.model), options));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(lone.data));
+    MemorySource computed(comparison_.golden);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      computed.Add(node.name, node.type, Side::kOutput, static_cast<int>(i), outputs[i]);
+    }
+    NPUMESH_ASSIGN_OR_RETURN(OperatorRow row,
+                             CompareOperator(source_, computed, OperatorKey(node.name), compare_));
+    if (row.differs() && comparison_.first < 0) {
+      comparison_.first = static_cast<int>(comparison_.rows.size());
+    }
+    comparison_.rows.push_back(std::move(row));
+    return Status();
+  }
+
+  World& world_;
+  DeviceMemory& memory_;
+  const RankGraphs& graphs_;
+  const TensorSource& source_;
+  const OpRegistry& registry_;
+  const CompareOptions& compare_;
+  const Graph& graph_;
+  std::vector<bool> constant_;
+  Comparison comparison_;
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace
+
+Result<Replayed> Replay(const RankGraphs& graphs, const RankSources& sources, const Env& env,
+                        const ReplayOptions& options) {
+  const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
+  Replayed replayed;
+  replayed.ranks.resize(sources.size());
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::vector<Task>> plan,
+                           Planner(graphs, sources, registry, options).Run(replayed.left_out));
+  std::mutex mutex;  // of `replayed`
+  const auto play = [&](World& world) -> Status {
+    const auto rank = static_cast<size_t>(world.rank());
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
+                             DeviceMemory::Create(world));
+    if (sources[rank] == nullptr) return Status();
+    Player player(world, *memory, graphs, *sources[rank], registry, options.compare);
+    NPUMESH_RETURN_IF_ERROR(player.Run(plan[rank]));
+    const std::lock_guard lock(mutex);
+    replayed.ranks[rank] = std::move(player.comparison());
+    replayed.left_out.insert(replayed.left_out.end(), player.left_out().begin(),
+                             player.left_out().end());
+    return Status();
+  };
+  for (const Status& status : RunRanks(graphs.size(), env, play)) NPUMESH_RETURN_IF_ERROR(status);
+  std::sort(replayed.left_out.begin(), replayed.left_out.end());
+  return replayed;
+}
+
+}  // namespace npumesh
