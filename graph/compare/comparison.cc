@@ -1,6 +1,7 @@
 #include "graph/compare/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -20,6 +21,9 @@ void MeasureRow(const Tensor& mine, const Tensor& golden, const CompareOptions& 
   const Result<std::vector<double>> x = ElementsOf(mine);
   const Result<std::vector<double>> y = ElementsOf(golden);
   if (!x.ok() || !y.ok()) return;
+  for (const double value : *x) {
+    if (std::isfinite(value)) row.my_peak = std::max(row.my_peak, std::abs(value));
+  }
   const std::vector<float> my_floats = AsFloats(*x);
   const std::vector<float> golden_floats = AsFloats(*y);
   for (const Algorithm algorithm : options.algorithms) {
@@ -34,6 +38,8 @@ Status AddTensor(const TensorSource& my_source, const TensorSource& golden_sourc
   TensorRow tensor{side, index, mine.type(), golden.type()};
   tensor.my_file = my_source.FileOf(row.key, side, index);
   tensor.golden_file = golden_source.FileOf(row.key, side, index);
+  tensor.my_address = my_source.AddressOf(row.key, side, index);
+  tensor.golden_address = golden_source.AddressOf(row.key, side, index);
   MeasureRow(mine, golden, options, tensor);
   if (Differs(tensor)) {
     row.standing = Standing::kOrigin;

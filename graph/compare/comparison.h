@@ -34,6 +34,9 @@ struct TensorRow {
   TensorType golden;
   std::string my_file;
   std::string golden_file;
+  uint64_t my_address = 0;
+  uint64_t golden_address = 0;
+  double my_peak = 0;  // largest finite magnitude
   TensorDistance distance;
   std::vector<Measurement> measurements;  // as CompareOptions::algorithms
 };

@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "graph/compare/input_numbers.h"
+
 namespace npumesh {
 namespace {
 
@@ -78,9 +80,9 @@ std::map<int, std::vector<int>> RanksByClass(const Law& law, const Held& held) {
   return ranks;
 }
 
-// The tensor that `rank` got for the input `key`; nullopt: not in its dump.
-Result<std::optional<Tensor>> DumpedInput(const Graph& graph, const TensorSource& source,
-                                          const std::string& key) {
+// The tensor that a rank got for the input `key`; nullopt: not in its dump.
+Result<std::optional<Tensor>> DumpedInput(const Graph& graph, const OpRegistry& registry,
+                                          const TensorSource& source, const std::string& key) {
   std::optional<Tensor> found;
   if (Has(source, key, Side::kOutput, 0)) {
     NPUMESH_ASSIGN_OR_RETURN(found, source.Load(key, Side::kOutput, 0));
@@ -89,12 +91,12 @@ Result<std::optional<Tensor>> DumpedInput(const Graph& graph, const TensorSource
   for (const Node& node : graph.nodes()) {
     if (node.removed) continue;
     const std::string reader = OperatorKey(node.name);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto& input = node.inputs[i];
-      const auto index = static_cast<int>(i);
-      if (!input || OperatorKey(graph.node(input->node).name) != key) continue;
-      if (!Has(source, reader, Side::kInput, index)) continue;
-      NPUMESH_ASSIGN_OR_RETURN(found, source.Load(reader, Side::kInput, index));
+    const std::vector<size_t> fed = DumpedInputs(node, registry);
+    for (size_t i = 0; i < fed.size(); ++i) {
+      const Node& producer = graph.node(node.inputs[fed[i]]->node);
+      const auto number = static_cast<int>(i);
+      if (OperatorKey(producer.name) != key || !Has(source, reader, Side::kInput, number)) continue;
+      NPUMESH_ASSIGN_OR_RETURN(found, source.Load(reader, Side::kInput, number));
       return found;
     }
   }
@@ -129,9 +131,9 @@ Result<LawReport> CheckLaws(const LawTable& table, const RankSources& sources,
   return report;
 }
 
-InputClasses InputsAsDumped(const RankGraphs& graphs, const RankSources& sources,
-                            bool assume_equal) {
-  return [&graphs, sources, assume_equal](const std::string& key) {
+InputClasses InputsAsDumped(const RankGraphs& graphs, const OpRegistry& registry,
+                            const RankSources& sources, bool assume_equal) {
+  return [&graphs, &registry, sources, assume_equal](const std::string& key) {
     RankClasses classes;
     Held held(sources.size());
     for (size_t rank = 0; rank < sources.size(); ++rank) {
@@ -139,7 +141,7 @@ InputClasses InputsAsDumped(const RankGraphs& graphs, const RankSources& sources
       classes.push_back(assume_equal ? 0 : mine);
       if (sources[rank] == nullptr) continue;
       Result<std::optional<Tensor>> dumped =
-          DumpedInput(graphs.models[rank]->graph, *sources[rank], key);
+          DumpedInput(graphs.models[rank]->graph, registry, *sources[rank], key);
       if (!dumped.ok() || !*dumped) continue;
       held[rank] = **std::move(dumped);
       classes[rank] = mine;

@@ -45,9 +45,10 @@ Result<LawReport> CheckLaws(const LawTable& table, const RankSources& sources,
 
 // Which ranks dumped equal tensors for an input of the graph: what DeriveLaws asks for. Looks for
 // the dump of the Data node itself, then for the inputs of its readers. Not in the dump: nothing is
-// known, or, when `assume_equal`, all ranks are taken to be equal.
-InputClasses InputsAsDumped(const RankGraphs& graphs, const RankSources& sources,
-                            bool assume_equal);
+// known, or, when `assume_equal`, all ranks are taken to be equal. The references must outlive the
+// result.
+InputClasses InputsAsDumped(const RankGraphs& graphs, const OpRegistry& registry,
+                            const RankSources& sources, bool assume_equal);
 
 }  // namespace npumesh
 

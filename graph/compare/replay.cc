@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "graph/compare/input_numbers.h"
 #include "graph/session/session.h"
 
 namespace npumesh {
@@ -14,28 +15,22 @@ struct Task {
   bool collective = false;
 };
 
-// The inputs a source has for a node; an error names the one that is missing.
-Result<std::vector<Tensor>> DumpedInputs(const TensorSource& source, const Node& node) {
+// The inputs a source has for a node, by their place in it.
+Result<std::vector<Tensor>> LoadInputs(const TensorSource& source, const Node& node,
+                                       const OpRegistry& registry) {
   std::vector<Tensor> inputs(node.inputs.size());
-  const std::string key = OperatorKey(node.name);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!node.inputs[i]) continue;
-    NPUMESH_ASSIGN_OR_RETURN(inputs[i], source.Load(key, Side::kInput, static_cast<int>(i)));
+  const std::vector<size_t> fed = DumpedInputs(node, registry);
+  for (size_t i = 0; i < fed.size(); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(
+        inputs[fed[i]], source.Load(OperatorKey(node.name), Side::kInput, static_cast<int>(i)));
   }
   return inputs;
 }
 
-bool HasInputs(const TensorSource& source, const Node& node) {
+bool HasInputs(const TensorSource& source, const Node& node, const OpRegistry& registry) {
   const SourceOperator* const op = source.Find(OperatorKey(node.name));
-  if (op == nullptr || op->outputs.empty()) return false;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const auto index = static_cast<int>(i);
-    if (!node.inputs[i] || std::binary_search(op->inputs.begin(), op->inputs.end(), index)) {
-      continue;
-    }
-    return false;
-  }
-  return true;
+  return op != nullptr && !op->outputs.empty() &&
+         op->inputs.size() == DumpedInputs(node, registry).size();
 }
 
 // What one rank replays, in the order of its graph; the same on all members for collectives.
@@ -83,7 +78,7 @@ class Planner {
     const Operator* const op = registry_.Find(node.type);
     if (op == nullptr) return fmt::format("npumesh has no operator {}", node.type);
     if (!op->pure) return "its outputs are random";
-    if (!HasInputs(*sources_[static_cast<size_t>(rank)], node)) {
+    if (!HasInputs(*sources_[static_cast<size_t>(rank)], node, registry_)) {
       return "the dump lacks its inputs or outputs; dump with mode all";
     }
     return op->collective ? WhyNotTogether(node) : std::string();
@@ -99,7 +94,8 @@ class Planner {
       const TensorSource* const source = sources_[static_cast<size_t>(member)];
       const Graph& graph = graphs_.models[static_cast<size_t>(member)]->graph;
       const NodeId theirs = graph.Find(node.name);
-      if (source == nullptr || theirs == kNoNode || !HasInputs(*source, graph.node(theirs))) {
+      if (source == nullptr || theirs == kNoNode ||
+          !HasInputs(*source, graph.node(theirs), registry_)) {
         return fmt::format("rank {} has no dump of it with its inputs", member);
       }
     }
@@ -147,7 +143,8 @@ class Player {
 
  private:
   Status Play(const Node& node) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, DumpedInputs(source_, node));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                             LoadInputs(source_, node, registry_));
     NPUMESH_ASSIGN_OR_RETURN(LoneOperator lone, Isolate(graph_, node, inputs, constant_));
     SessionOptions options;
     options.groups = graphs_.groups;

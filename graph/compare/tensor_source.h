@@ -53,6 +53,11 @@ class TensorSource {
     return {};
   }
 
+  // Device address while it was dumped; 0: unknown.
+  virtual uint64_t AddressOf(const std::string& /*key*/, Side /*side*/, int /*index*/) const {
+    return 0;
+  }
+
   // The operator of this key, or null.
   const SourceOperator* Find(std::string_view key) const;
 };

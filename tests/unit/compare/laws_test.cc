@@ -142,7 +142,7 @@ std::unique_ptr<Checked> Check(const std::vector<MemorySource>& dumps) {
   }
   const Job job(std::move(models));
   auto checked = std::make_unique<Checked>();
-  checked->table = Derive(job, InputsAsDumped(job.graphs, sources, false));
+  checked->table = Derive(job, InputsAsDumped(job.graphs, BuiltinOps(), sources, false));
   const OperatorOrder order = *OperatorOrder::FromGraph(job.models[0].graph, BuiltinOps());
   Result<LawReport> report = CheckLaws(checked->table, sources, order);
   EXPECT_TRUE(report.ok()) << report.status().ToString();

@@ -1,0 +1,179 @@
+#include "graph/compare/golden.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/passes/bound_graph.h"
+
+namespace npumesh {
+namespace {
+
+bool IsCollective(const Node& node, const OpRegistry& registry) {
+  const Operator* const op = registry.Find(node.type);
+  return op != nullptr ? op->collective : node.type.starts_with("Hcom");
+}
+
+// What both graphs have in common: no constants, no collectives, no Identity behind them.
+Result<std::vector<const Node*>> ComputingNodes(const Graph& graph, const OpRegistry& registry) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
+  std::vector<const Node*> nodes;
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    const bool skipped = node.removed || node.type == "Identity" || node.type == "NetOutput" ||
+                         IsWeightNode(node) || IsCollective(node, registry);
+    if (!skipped) nodes.push_back(&node);
+  }
+  return nodes;
+}
+
+bool SameTypes(const std::vector<const Node*>& a, const std::vector<const Node*>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Node* x, const Node* y) { return x->type == y->type; });
+}
+
+Counterparts ByName(const std::vector<const Node*>& sharded,
+                    const std::vector<const Node*>& whole) {
+  std::map<std::string, std::string> types;
+  for (const Node* node : whole) types[OperatorKey(node->name)] = node->type;
+  Counterparts counterparts;
+  for (const Node* node : sharded) {
+    const std::string key = OperatorKey(node->name);
+    const auto same = types.find(key);
+    if (same != types.end() && same->second == node->type) counterparts[key] = key;
+  }
+  return counterparts;
+}
+
+// A sum over ranks is what one rank has before the sum.
+void AddSums(const Graph& sharded, Counterparts& counterparts) {
+  for (const Node& node : sharded.nodes()) {
+    if (node.removed || node.type != "HcomAllReduce" || node.inputs.empty()) continue;
+    std::optional<Value> source = node.inputs[0];
+    while (source && source->port == 0) {
+      const Node& producer = sharded.node(source->node);
+      const auto known = counterparts.find(OperatorKey(producer.name));
+      if (known != counterparts.end()) {
+        counterparts[OperatorKey(node.name)] = known->second;
+        break;
+      }
+      source = producer.type == "Identity" ? producer.inputs[0] : std::nullopt;
+    }
+  }
+}
+
+bool HasOutput(const TensorSource& source, const std::string& key, int output) {
+  const SourceOperator* const op = source.Find(key);
+  return op != nullptr && std::binary_search(op->outputs.begin(), op->outputs.end(), output);
+}
+
+Result<std::vector<Tensor>> LoadAll(const RankSources& ranks, const std::string& key, int output) {
+  std::vector<Tensor> tensors;
+  for (const TensorSource* source : ranks) {
+    if (source == nullptr || !HasOutput(*source, key, output)) return std::vector<Tensor>();
+    NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, source->Load(key, Side::kOutput, output));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+class WholeComparer {
+ public:
+  WholeComparer(const RankSources& ranks, const TensorSource& whole,
+                const Counterparts& counterparts, const OperatorOrder& order,
+                const CompareOptions& options)
+      : ranks_(ranks),
+        whole_(whole),
+        counterparts_(counterparts),
+        order_(order),
+        options_(options) {}
+
+  Result<GoldenReport> Run() {
+    std::vector<std::string> keys;
+    for (const auto& [key, counterpart] : counterparts_) keys.push_back(key);
+    for (const std::string& key : order_.Sorted(std::move(keys))) {
+      const SourceOperator* const golden = whole_.Find(counterparts_.at(key));
+      if (golden == nullptr) continue;
+      for (const int output : golden->outputs) {
+        NPUMESH_RETURN_IF_ERROR(CompareOutput(key, *golden, output));
+      }
+    }
+    if (!report_.rows.empty()) return std::move(report_);
+    return Error(Code::kInvalidArgument,
+                 "the graphs have no operator in common whose outputs can be compared; is {} the "
+                 "unsharded graph of the same model?",
+                 whole_.title());
+  }
+
+ private:
+  Status CompareOutput(const std::string& key, const SourceOperator& golden, int output) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, LoadAll(ranks_, key, output));
+    if (tensors.empty()) return Status();
+    NPUMESH_ASSIGN_OR_RETURN(const Tensor expected, whole_.Load(golden.key, Side::kOutput, output));
+    GoldenRow row = CompareWithWhole(tensors, expected, options_);
+    const SourceOperator& mine = *ranks_.front()->Find(key);
+    row.key = key;
+    row.name = mine.name;
+    row.type = mine.type;
+    row.whole_key = golden.key;
+    row.output = output;
+    if (row.fit.sharding.kind == Sharding::Kind::kNone) {
+      report_.not_comparable.push_back(row.name);
+      return Status();
+    }
+    if (row.standing != Standing::kSame) NoteDifference(row);
+    report_.rows.push_back(std::move(row));
+    return Status();
+  }
+
+  void NoteDifference(GoldenRow& row) {
+    if (order_.Sees(row.key, differing_)) row.standing = Standing::kConsequence;
+    differing_.insert(row.key);
+    if (report_.first < 0) report_.first = static_cast<int>(report_.rows.size());
+  }
+
+  const RankSources& ranks_;
+  const TensorSource& whole_;
+  const Counterparts& counterparts_;
+  const OperatorOrder& order_;
+  const CompareOptions& options_;
+  GoldenReport report_;
+  std::set<std::string> differing_;
+};
+
+}  // namespace
+
+Result<Counterparts> FindCounterparts(const Graph& sharded, const Graph& whole,
+                                      const OpRegistry& registry) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Node*> mine, ComputingNodes(sharded, registry));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Node*> theirs, ComputingNodes(whole, registry));
+  Counterparts counterparts;
+  if (SameTypes(mine, theirs)) {
+    for (size_t i = 0; i < mine.size(); ++i) {
+      counterparts[OperatorKey(mine[i]->name)] = OperatorKey(theirs[i]->name);
+    }
+  } else {
+    counterparts = ByName(mine, theirs);
+  }
+  AddSums(sharded, counterparts);
+  return counterparts;
+}
+
+GoldenRow CompareWithWhole(const std::vector<Tensor>& ranks, const Tensor& whole,
+                           const CompareOptions& options) {
+  GoldenRow row;
+  row.whole = whole.type();
+  row.fit = FitShards(ranks, whole, options.For(whole.dtype()));
+  if (row.fit.sharding.kind != Sharding::Kind::kNone && !row.fit.same()) {
+    row.standing = Standing::kOrigin;
+  }
+  return row;
+}
+
+Result<GoldenReport> CompareRanksWithWhole(const RankSources& ranks, const TensorSource& whole,
+                                           const Counterparts& counterparts,
+                                           const OperatorOrder& order,
+                                           const CompareOptions& options) {
+  return WholeComparer(ranks, whole, counterparts, order, options).Run();
+}
+
+}  // namespace npumesh

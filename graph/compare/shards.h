@@ -1,0 +1,58 @@
+// How the tensors of N ranks make up the tensor of one rank that computes alone.
+#ifndef NPUMESH_GRAPH_COMPARE_SHARDS_H_
+#define NPUMESH_GRAPH_COMPARE_SHARDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/compare/distance.h"
+#include "graph/ir/tensor.h"
+
+namespace npumesh {
+
+struct Sharding {
+  enum class Kind : uint8_t {
+    kNone,    // the shapes have nothing to do with each other
+    kEqual,   // every rank has the whole
+    kPieces,  // along `axis`; with `blocks` > 1 the whole is made of that many blocks there, of
+              // which each rank has its piece (gate and up side by side: 2)
+    kSum,     // partial results
+    kMax,
+    kMin,
+  };
+  Kind kind = Kind::kNone;
+  int axis = 0;
+  int blocks = 1;
+  bool operator==(const Sharding&) const = default;
+};
+
+// "equal", "pieces along axis 1 in 2 blocks", "partial sums", ...
+std::string ToText(const Sharding& sharding);
+
+// How far ranks are from the whole.
+struct ShardFit {
+  Sharding sharding;
+  // By rank: elements outside the allowance. Partial results: all in the first.
+  std::vector<int64_t> differing;
+  // Of the lowest rank that differs from its part of the whole, else of rank 0.
+  TensorDistance distance;
+
+  bool same() const;
+  // The lowest rank that differs; -1: none, or partial results, which do not tell.
+  int RankToBlame() const;
+};
+
+// The sharding with the fewest elements outside the allowance, so that one wrong rank does not
+// hide how the others fit. kNone when no sharding has the right shapes. REQUIRES: at least one
+// rank.
+ShardFit FitShards(const std::vector<Tensor>& ranks, const Tensor& whole,
+                   const Allowance& allowance);
+
+// The part of `whole` that rank `rank` of `ranks` holds. REQUIRES: kEqual or kPieces, dimension
+// `axis` divisible by blocks * ranks, and a dtype of whole bytes.
+Tensor PartOf(const Tensor& whole, const Sharding& sharding, int rank, int ranks);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_COMPARE_SHARDS_H_

@@ -1,0 +1,29 @@
+#include "graph/engine/observer_chain.h"
+
+namespace npumesh {
+
+Status ObserverChain::BeforeRun(const RunView& run) {
+  for (StepObserver* observer : observers_) NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));
+  return Status();
+}
+
+Status ObserverChain::BeforeStep(const StepView& view) {
+  for (StepObserver* observer : observers_) NPUMESH_RETURN_IF_ERROR(observer->BeforeStep(view));
+  return Status();
+}
+
+Status ObserverChain::AfterStep(const StepView& view) {
+  for (StepObserver* observer : observers_) NPUMESH_RETURN_IF_ERROR(observer->AfterStep(view));
+  return Status();
+}
+
+void ObserverChain::StepFailed(const StepView& view, const Status& error) {
+  for (StepObserver* observer : observers_) observer->StepFailed(view, error);
+}
+
+Status ObserverChain::AfterRun(const RunView& run) {
+  for (StepObserver* observer : observers_) NPUMESH_RETURN_IF_ERROR(observer->AfterRun(run));
+  return Status();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,119 @@
+#include "graph/compare/shards.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "runtime/base/float16.h"
+
+namespace npumesh {
+namespace {
+
+using Kind = Sharding::Kind;
+
+Tensor Whole(Shape shape) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  std::iota(values.begin(), values.end(), 1.0f);
+  return Tensor::FromVector(TensorType{DataType::kFloat, std::move(shape)}, values);
+}
+
+std::vector<Tensor> Split(const Tensor& whole, const Sharding& sharding, int ranks) {
+  std::vector<Tensor> parts;
+  for (int rank = 0; rank < ranks; ++rank) parts.push_back(PartOf(whole, sharding, rank, ranks));
+  return parts;
+}
+
+Tensor Changed(const Tensor& tensor, size_t element, float value) {
+  std::vector<float> values(tensor.as<float>().begin(), tensor.as<float>().end());
+  values[element] = value;
+  return Tensor::FromVector(tensor.type(), values);
+}
+
+TEST(PartOf, CutsAlongTheAxisInBlocks) {
+  const Tensor whole = Whole({2, 8});
+  EXPECT_THAT(PartOf(whole, {Kind::kPieces, 1, 1}, 1, 4).as<float>(),
+              testing::ElementsAre(3, 4, 11, 12));
+  EXPECT_THAT(PartOf(whole, {Kind::kPieces, 1, 2}, 1, 4).as<float>(),
+              testing::ElementsAre(2, 6, 10, 14));
+  EXPECT_THAT(PartOf(whole, {Kind::kPieces, 0, 1}, 1, 2).as<float>(),
+              testing::ElementsAre(9, 10, 11, 12, 13, 14, 15, 16));
+}
+
+TEST(FitShards, FindsEverySharding) {
+  const Tensor whole = Whole({4, 16});
+  const std::vector<Sharding> shardings = {{Kind::kEqual},
+                                           {Kind::kPieces, 0, 1},
+                                           {Kind::kPieces, 1, 1},
+                                           {Kind::kPieces, 1, 2},
+                                           {Kind::kPieces, 1, 4}};
+  for (const Sharding& sharding : shardings) {
+    const ShardFit fit = FitShards(Split(whole, sharding, 4), whole, {});
+    EXPECT_EQ(fit.sharding, sharding) << ToText(fit.sharding);
+    EXPECT_TRUE(fit.same());
+    EXPECT_EQ(fit.RankToBlame(), -1);
+  }
+}
+
+TEST(FitShards, NamesTheRankThatDiffers) {
+  const Tensor whole = Whole({4, 16});
+  for (const Sharding& sharding : {Sharding{Kind::kEqual}, Sharding{Kind::kPieces, 1, 2}}) {
+    for (size_t rank = 0; rank < 4; ++rank) {
+      std::vector<Tensor> parts = Split(whole, sharding, 4);
+      parts[rank] = Changed(parts[rank], 3, -64);
+      const ShardFit fit = FitShards(parts, whole, {});
+      EXPECT_EQ(fit.sharding, sharding);
+      EXPECT_EQ(fit.RankToBlame(), static_cast<int>(rank));
+      EXPECT_EQ(fit.distance.differing, 1);
+    }
+  }
+}
+
+TEST(FitShards, PartialSums) {
+  const Tensor whole = Whole({8});
+  std::vector<Tensor> parts;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<float> part(whole.as<float>().begin(), whole.as<float>().end());
+    for (float& value : part) value = value / 2 + (rank == 0 ? -value : 0);
+    parts.push_back(Tensor::FromVector(whole.type(), part));
+  }
+  EXPECT_EQ(FitShards(parts, whole, {}).sharding.kind, Kind::kSum);
+  parts[2] = Changed(parts[2], 5, 100);
+  const ShardFit fit = FitShards(parts, whole, {});
+  EXPECT_EQ(fit.sharding.kind, Kind::kSum);
+  EXPECT_FALSE(fit.same());
+  EXPECT_EQ(fit.RankToBlame(), -1);
+}
+
+TEST(FitShards, PartialMaximaAndMinima) {
+  const Tensor whole = Whole({4});
+  const std::vector<Tensor> low = {Changed(Changed(whole, 0, -9), 1, -9),
+                                   Changed(Changed(whole, 2, -9), 3, -9)};
+  EXPECT_EQ(FitShards(low, whole, {}).sharding.kind, Kind::kMax);
+  const std::vector<Tensor> high = {Changed(whole, 0, 99), Changed(whole, 3, 99)};
+  EXPECT_EQ(FitShards(high, whole, {}).sharding.kind, Kind::kMin);
+}
+
+// Regression: one wrong element, lower than all others, was taken for a partial maximum.
+TEST(FitShards, AWrongElementIsNoPartialMaximum) {
+  const Tensor whole = Whole({4});
+  const ShardFit fit = FitShards({whole, Changed(whole, 1, -50), whole}, whole, {});
+  EXPECT_EQ(fit.sharding.kind, Kind::kEqual);
+  EXPECT_EQ(fit.RankToBlame(), 1);
+}
+
+TEST(FitShards, WithinAnAllowance) {
+  const Tensor whole = Whole({4});
+  const std::vector<Tensor> parts(2, Changed(whole, 1, 2.0001f));
+  EXPECT_FALSE(FitShards(parts, whole, {}).same());
+  EXPECT_TRUE(FitShards(parts, whole, ReorderAllowance(DataType::kFloat)).same());
+}
+
+TEST(FitShards, ShapesThatHaveNothingToDoWithEachOther) {
+  EXPECT_EQ(FitShards({Whole({3, 5})}, Whole({4, 4}), {}).sharding.kind, Kind::kNone);
+  EXPECT_EQ(FitShards({Whole({2, 2}), Whole({2, 2})}, Whole({4, 4}), {}).sharding.kind,
+            Kind::kNone);
+  EXPECT_EQ(FitShards({Whole({2}), Whole({3})}, Whole({5}), {}).sharding.kind, Kind::kNone);
+}
+
+}  // namespace
+}  // namespace npumesh
