@@ -35,6 +35,8 @@ void AddCommands(CLI::App& app, Action& action) {
   AddValidate(app, action);
   AddTopo(app, action);
   AddGraph(app, action);
+  AddDump(app, action);
+  AddReplay(app, action);
   AddRecord(app, action);
   AddOps(app, action);
   AddBench(app, action);

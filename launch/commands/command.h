@@ -10,8 +10,9 @@
 
 namespace npumesh {
 
-// Runs the sub-command that was parsed; returns the exit code: 0 success, 1 `--check` differs, or
-// `record` or `validate` found a problem, 2 usage, 3 input, 4 run-time, 5 peer.
+// Runs the sub-command that was parsed; returns the exit code: 0 success, 1 `--check` or another
+// comparison differs, or `record` or `validate` found a problem, 2 usage, 3 input, 4 run-time,
+// 5 peer.
 using Action = std::function<int()>;
 
 // Each adds its sub-command to `app`; parsing it sets `action`.
@@ -21,6 +22,8 @@ void AddExport(CLI::App& app, Action& action);
 void AddValidate(CLI::App& app, Action& action);
 void AddTopo(CLI::App& app, Action& action);
 void AddGraph(CLI::App& app, Action& action);
+void AddDump(CLI::App& app, Action& action);
+void AddReplay(CLI::App& app, Action& action);
 void AddRecord(CLI::App& app, Action& action);
 void AddOps(CLI::App& app, Action& action);
 void AddBench(CLI::App& app, Action& action);

@@ -72,12 +72,13 @@ std::string SvgEdge(const Drawing& drawing, const Edge& edge) {
 std::string SvgBox(const Box& box) {
   const double middle = box.x + box.width / 2;
   return fmt::format(
-      "<g class=\"{}\"><title>{} {}</title>"
+      "<g class=\"{}{}\"><title>{} {}{}</title>"
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\"/>"
       "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"type\">{}</text>"
       "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
-      StyleOf(box.kind).name, XmlText(box.title), XmlText(box.subtitle), box.x, box.y, box.width,
-      box.height, middle, box.y + 16, XmlText(box.title), middle, box.y + 31,
+      StyleOf(box.kind).name, box.mark.empty() ? "" : " " + box.mark, XmlText(box.title),
+      XmlText(box.subtitle), box.note.empty() ? "" : "&#10;" + XmlText(box.note), box.x, box.y,
+      box.width, box.height, middle, box.y + 16, XmlText(box.title), middle, box.y + 31,
       XmlText(box.subtitle));
 }
 

@@ -19,6 +19,8 @@ struct Box {
   BoxKind kind = BoxKind::kOperator;
   std::string title;     // operator type
   std::string subtitle;  // node name, and how many parameters feed it
+  std::string mark;      // a style class more, for pages that point something out
+  std::string note;      // another line of the tooltip
   double x = 0;
   double y = 0;
   double width = 0;

@@ -1,0 +1,165 @@
+// `npumesh dump`: looks into dumps, converts and compares them.
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "launch/commands/command.h"
+#include "launch/commands/dump_compare.h"
+#include "launch/dump/convert.h"
+#include "launch/dump/listing.h"
+#include "launch/dump/overflow_report.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+void Print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+struct FolderOptions {
+  std::string path;
+  std::string out = ".";
+  std::string op;
+  bool operators = false;
+  bool to_nd = false;
+  size_t most = 1;
+};
+
+Status List(const FolderOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  NPUMESH_ASSIGN_OR_RETURN(const std::string text, ListingText(steps, options.operators));
+  Print(text);
+  return Status();
+}
+
+// Each folder of dump files into a folder of the same name below `out`; a single one into `out`.
+Status Convert(const FolderOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  size_t files = 0;
+  std::vector<std::string> failed;
+  for (const DumpStep& step : steps) {
+    std::filesystem::path out = options.out;
+    if (steps.size() > 1) {
+      out /= std::filesystem::path(step.path).lexically_relative(options.path);
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const Converted converted,
+                             ConvertFolder(step.path, out.string(), {.to_nd = options.to_nd}));
+    files += converted.files;
+    failed.insert(failed.end(), converted.failed.begin(), converted.failed.end());
+  }
+  Print(fmt::format("{} files written to {}\n", files, options.out));
+  for (const std::string& line : failed) Print("failed: " + line + "\n");
+  if (failed.empty()) return Status();
+  return Error(Code::kUnsupported, "{} dump files could not be converted, the first: {}",
+               failed.size(), failed.front());
+}
+
+Status Stat(const FolderOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  for (const DumpStep& step : steps) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::string text, StatText(step.path, options.op));
+    Print(step.path + "\n" + text);
+  }
+  return Status();
+}
+
+// 1: there are overflows. Writes the summary and the JSON of every record.
+Result<int> ShowOverflows(const FolderOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Overflow> overflows, FindOverflows(steps));
+  NPUMESH_ASSIGN_OR_RETURN(const std::string text, OverflowText(overflows, options.most));
+  Print(text);
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
+  NPUMESH_RETURN_IF_ERROR(WriteFile(
+      fmt::format("{}/overflow_summary_{}.txt", options.out, TimeFolderName(std::time(nullptr))),
+      text, FileKind::kDataDump));
+  std::map<std::string, nlohmann::json> records;
+  for (const Overflow& overflow : overflows) {
+    nlohmann::json fields = overflow.entry.fields;
+    fields["accelerator"] = overflow.entry.accelerator;
+    records[overflow.record_file].push_back(std::move(fields));
+  }
+  for (const auto& [file, entries] : records) {
+    const std::string name = file.substr(file.rfind('/') + 1) + ".output.0.json";
+    NPUMESH_RETURN_IF_ERROR(
+        WriteFile(options.out + "/" + name, entries.dump(2) + "\n", FileKind::kDataDump));
+  }
+  return overflows.empty() ? 0 : 1;
+}
+
+// A command that only fails or succeeds.
+template <typename Command>
+Action ActionOf(std::shared_ptr<FolderOptions> options, Command command) {
+  return [options, command] {
+    const Status status = command(*options);
+    return status.ok() ? 0 : Fail("dump", status);
+  };
+}
+
+void AddList(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<FolderOptions>();
+  CLI::App* list = dump.add_subcommand("ls", "What was dumped, by rank and step");
+  list->add_option("path", options->path, "A dump folder, of any level")->required();
+  list->add_flag("-l,--operators", options->operators, "One line for each operator, with types");
+  list->callback([options, &action] { action = ActionOf(options, List); });
+}
+
+void AddConvert(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<FolderOptions>();
+  CLI::App* convert =
+      dump.add_subcommand("convert", "Dump files to .npy, under the names of msaccucmp");
+  convert->add_option("path", options->path, "A dump folder, of any level")->required();
+  convert->add_option("-o,--out", options->out, "Folder for the files")->capture_default_str();
+  convert->add_flag("--nd", options->to_nd, "FRACTAL_NZ tensors become ND, without padding");
+  convert->callback([options, &action] { action = ActionOf(options, Convert); });
+}
+
+void AddStat(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<FolderOptions>();
+  CLI::App* stat = dump.add_subcommand("stat", "Minimum, maximum, mean, NaN and Inf of tensors");
+  stat->add_option("path", options->path, "A dump folder, of any level")->required();
+  stat->add_option("--op", options->op, "Only operators whose name contains this");
+  stat->callback([options, &action] { action = ActionOf(options, Stat); });
+}
+
+void AddOverflow(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<FolderOptions>();
+  CLI::App* overflow =
+      dump.add_subcommand("overflow", "Operators that overflowed, from the debug records");
+  overflow->footer("Exit codes: 0 no overflow, 1 overflows, 2 usage, 3 unreadable input.");
+  overflow->add_option("path", options->path, "A dump folder, of any level")->required();
+  overflow->add_option("-o,--out", options->out, "Folder for summary and JSON files")
+      ->capture_default_str();
+  overflow->add_option("-n", options->most, "How many cases to show")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  overflow->callback([options, &action] {
+    action = [options] {
+      const Result<int> code = ShowOverflows(*options);
+      return code.ok() ? *code : Fail("dump", code.status());
+    };
+  });
+}
+
+}  // namespace
+
+void AddDump(CLI::App& app, Action& action) {
+  CLI::App* dump = app.add_subcommand("dump", "Look into dumps, convert and compare them");
+  dump->require_subcommand(1);
+  dump->footer(
+      "Examples:\n"
+      "  npumesh dump ls dump/\n"
+      "  npumesh dump convert dump/worldsize4_global_rank0 -o npy/\n"
+      "  npumesh dump compare good/ bad/ --model mp/ -o report/\n"
+      "  npumesh dump compare bad/ --ranks 0,2 --model mp/\n"
+      "  npumesh dump laws bad/ --model mp/");
+  AddList(*dump, action);
+  AddConvert(*dump, action);
+  AddStat(*dump, action);
+  AddCompare(*dump, action);
+  AddLaws(*dump, action);
+  AddOverflow(*dump, action);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,220 @@
+#include "launch/commands/dump_compare.h"
+
+#include <cstdio>
+#include <ctime>
+
+#include "launch/dump/compare_page.h"
+#include "launch/dump/job_dump.h"
+#include "launch/dump/result_csv.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+struct DumpCompareOptions {
+  std::string mine;
+  std::string golden;  // empty: the same folder
+  std::string model;   // empty: the order of the dump
+  std::string out = ".";
+  std::vector<int> ranks;  // two, or none
+  std::optional<uint64_t> step;
+  bool overflow = false;
+  CompareOptions compare;
+};
+
+// Everything that was compared, and what it says.
+struct Compared {
+  std::vector<RankComparison> comparisons;
+  int blamed = -1;  // of `comparisons`
+};
+
+Result<RankComparison> ComparePair(const StepPair& pair, const OperatorOrder* order,
+                                   const CompareOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> mine,
+                           OpenTensorFolder(pair.mine.path));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> golden,
+                           OpenTensorFolder(pair.golden.path));
+  RankComparison result;
+  result.rank = pair.mine.rank;
+  if (pair.mine.index) result.step = fmt::format("{}", *pair.mine.index);
+  NPUMESH_ASSIGN_OR_RETURN(result.comparison, CompareSources(*mine, *golden, order, options));
+  return result;
+}
+
+// The first step with a difference decides; in it, the rank to blame.
+int Blame(const std::vector<RankComparison>& comparisons, const OperatorOrder* order) {
+  for (size_t begin = 0; begin < comparisons.size();) {
+    std::vector<Comparison> step;
+    size_t end = begin;
+    for (; end < comparisons.size() && comparisons[end].step == comparisons[begin].step; ++end) {
+      step.push_back(comparisons[end].comparison);
+    }
+    if (const int blamed = RankToBlame(step, order); blamed >= 0) {
+      return static_cast<int>(begin) + blamed;
+    }
+    begin = end;
+  }
+  return -1;
+}
+
+Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
+                    const Graph* graph) {
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
+  const std::string time = TimeFolderName(std::time(nullptr));
+  const bool several = compared.comparisons.size() > 1;
+  for (const RankComparison& one : compared.comparisons) {
+    const std::string prefix = several ? fmt::format("{}/rank{}_{}_", options.out, one.rank,
+                                                     one.step.empty() ? "0" : one.step)
+                                       : options.out + "/";
+    for (const auto& [name, text] :
+         {std::pair("result", ResultCsv(one.comparison, options.overflow)),
+          std::pair("mapping", MappingCsv(one.comparison)),
+          std::pair("divergence", DivergenceCsv(one.comparison))}) {
+      NPUMESH_RETURN_IF_ERROR(
+          WriteFile(fmt::format("{}{}_{}.csv", prefix, name, time), text, FileKind::kDataDump));
+    }
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const std::string page,
+                           ComparePage(compared.comparisons, compared.blamed, graph, BuiltinOps()));
+  return WriteFile(fmt::format("{}/compare_{}.html", options.out, time), page, FileKind::kDataDump);
+}
+
+// The graph that orders and pictures the comparison, of the rank that is asked for.
+Result<std::unique_ptr<JobModels>> ModelsFor(const std::string& path,
+                                             const std::vector<DumpStep>& steps) {
+  if (path.empty()) return std::unique_ptr<JobModels>();
+  return LoadJobModels(path, RanksOf(steps));
+}
+
+// 0: the same, 1: an operator differs.
+Result<int> CompareDumps(const DumpCompareOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> my_steps, FindDumpSteps(options.mine));
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> golden_steps,
+                           FindDumpSteps(options.golden.empty() ? options.mine : options.golden));
+  PairingOptions pairing;
+  pairing.step = options.step;
+  if (options.ranks.size() == 2) pairing.ranks = {options.ranks[0], options.ranks[1]};
+  my_steps = LatestSteps(std::move(my_steps));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> models,
+                           ModelsFor(options.model, my_steps));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<StepPair> pairs,
+                           PairSteps(my_steps, LatestSteps(std::move(golden_steps)), pairing));
+  std::optional<OperatorOrder> order;
+  if (models != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(order,
+                             OperatorOrder::FromGraph(models->models[0].graph, BuiltinOps()));
+  }
+  const OperatorOrder* const known_order = order ? &*order : nullptr;
+  Compared compared;
+  for (const StepPair& pair : pairs) {
+    NPUMESH_ASSIGN_OR_RETURN(RankComparison one, ComparePair(pair, known_order, options.compare));
+    compared.comparisons.push_back(std::move(one));
+  }
+  compared.blamed = Blame(compared.comparisons, known_order);
+  const std::string text = VerdictText(compared.comparisons, compared.blamed);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  const Graph* graph = nullptr;
+  if (models != nullptr) {
+    const auto shown = static_cast<size_t>(std::max(compared.blamed, 0));
+    graph = &models->models[static_cast<size_t>(compared.comparisons[shown].rank)].graph;
+  }
+  NPUMESH_RETURN_IF_ERROR(WriteResults(options, compared, graph));
+  return compared.blamed < 0 ? 0 : 1;
+}
+
+struct LawOptions {
+  std::string folder;
+  std::string model;
+  std::optional<uint64_t> step;
+  bool list = false;
+  bool equal_inputs = false;
+};
+
+// 0: all hold, 1: one is broken.
+Result<int> CheckJobLaws(const LawOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
+  steps = LatestSteps(std::move(steps));
+  const int ranks = RanksOf(steps);
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> job,
+                           LoadJobModels(options.model, ranks));
+  NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order,
+                           OperatorOrder::FromGraph(job->models[0].graph, BuiltinOps()));
+  for (const uint64_t step : StepNumbers(steps)) {
+    if (options.step && *options.step != step) continue;
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobSources> dumps, OpenStep(steps, step, ranks));
+    const InputClasses inputs =
+        InputsAsDumped(job->graphs, BuiltinOps(), dumps->sources, options.equal_inputs);
+    NPUMESH_ASSIGN_OR_RETURN(const LawTable table, DeriveLaws(job->graphs, BuiltinOps(), inputs));
+    NPUMESH_ASSIGN_OR_RETURN(const LawReport report, CheckLaws(table, dumps->sources, order));
+    const std::string text = (options.list ? LawTableText(table) : "") +
+                             fmt::format("step {}: ", step) + LawsText(report);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (report.First() != nullptr) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddAllowance(CLI::App& command, CompareOptions& options) {
+  command
+      .add_option("--atol", options.allowance.absolute,
+                  "Allowed absolute difference of floating-point elements")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--rtol", options.allowance.relative, "Allowed relative difference")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--reorder", options.reorder,
+                   "Allow what sums in another order may differ by, by dtype");
+}
+
+void AddCompare(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<DumpCompareOptions>();
+  options->compare.algorithms.assign(kAlgorithms.begin(), kAlgorithms.end());
+  CLI::App* compare = dump.add_subcommand("compare", "The first operator at which two dumps part");
+  compare->footer("Exit codes: 0 the same, 1 an operator differs, 2 usage, 3 unreadable input.");
+  compare->add_option("mine", options->mine, "A dump folder, of any level")->required();
+  compare->add_option("golden", options->golden,
+                      "Another one, or a folder of .npy files; default: the same, with --ranks");
+  compare->add_option("--ranks", options->ranks, "A,B: rank A of mine against rank B of golden")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::NonNegativeNumber);
+  compare->add_option("--step", options->step, "Only this step");
+  compare->add_option(
+      "--model", options->model,
+      "The graph that ran, file or export folder: topological order, and a picture");
+  compare->add_option("-o,--out", options->out, "Folder for the CSV files and the page")
+      ->capture_default_str();
+  compare->add_flag("--overflow", options->overflow, "Adds the column OverFlow (float16)");
+  AddAllowance(*compare, options->compare);
+  compare->callback([options, &action] {
+    if (options->golden.empty() && options->ranks.empty()) {
+      throw CLI::RequiredError("golden, or --ranks A,B");
+    }
+    action = [options] {
+      const Result<int> code = CompareDumps(*options);
+      return code.ok() ? *code : Fail("dump", code.status());
+    };
+  });
+}
+
+void AddLaws(CLI::App& dump, Action& action) {
+  auto options = std::make_shared<LawOptions>();
+  CLI::App* laws = dump.add_subcommand(
+      "laws", "Checks what the graphs say must be equal on several ranks, and names who breaks it");
+  laws->footer("Exit codes: 0 no law is broken, 1 one is, 2 usage, 3 unreadable input.");
+  laws->add_option("folder", options->folder, "The dump of all ranks")->required();
+  laws->add_option("--model", options->model, "The graphs that ran, an export folder")->required();
+  laws->add_option("--step", options->step, "Only this step");
+  laws->add_flag("--list", options->list, "Prints every law");
+  laws->add_flag("--equal-inputs", options->equal_inputs,
+                 "Graph inputs that are not in the dump were equal on all ranks");
+  laws->callback([options, &action] {
+    action = [options] {
+      const Result<int> code = CheckJobLaws(*options);
+      return code.ok() ? *code : Fail("dump", code.status());
+    };
+  });
+}
+
+}  // namespace npumesh

@@ -1,0 +1,18 @@
+// `npumesh dump compare` and `npumesh dump laws`.
+#ifndef NPUMESH_LAUNCH_COMMANDS_DUMP_COMPARE_H_
+#define NPUMESH_LAUNCH_COMMANDS_DUMP_COMPARE_H_
+
+#include "graph/compare/comparison.h"
+#include "launch/commands/command.h"
+
+namespace npumesh {
+
+void AddCompare(CLI::App& dump, Action& action);
+void AddLaws(CLI::App& dump, Action& action);
+
+// --atol, --rtol and --reorder, for whatever compares tensors.
+void AddAllowance(CLI::App& command, CompareOptions& options);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_COMMANDS_DUMP_COMPARE_H_

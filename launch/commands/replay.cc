@@ -1,0 +1,101 @@
+// `npumesh replay`: every operator of a dump again, alone, on the inputs that were dumped.
+#include "graph/compare/replay.h"
+
+#include <cstdio>
+
+#include "launch/commands/command.h"
+#include "launch/commands/dump_compare.h"
+#include "launch/dump/job_dump.h"
+#include "launch/dump/verdict_text.h"
+
+namespace npumesh {
+namespace {
+
+struct ReplayCommandOptions {
+  std::string folder;
+  std::string model;
+  std::optional<uint64_t> step;
+  std::vector<std::string> operators;
+  bool verbose = false;
+  ReplayOptions replay;
+};
+
+std::string RankText(const Comparison& comparison, size_t rank, uint64_t step, bool verbose) {
+  std::string text;
+  size_t differing = 0;
+  for (const OperatorRow& row : comparison.rows) {
+    differing += row.differs();
+    if (row.differs() || verbose) {
+      text += fmt::format("rank {} step {}: {}\n", rank, step, DistanceText(row));
+    }
+  }
+  return text + fmt::format("rank {} step {}: {} operators replayed, {} differ\n", rank, step,
+                            comparison.rows.size(), differing);
+}
+
+// True when an operator differs.
+Result<bool> ReplayStep(const ReplayCommandOptions& options, const std::vector<DumpStep>& steps,
+                        uint64_t step, const JobModels& job, const Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobSources> dumps,
+                           OpenStep(steps, step, job.graphs.size()));
+  NPUMESH_ASSIGN_OR_RETURN(const Replayed replayed,
+                           Replay(job.graphs, dumps->sources, env, options.replay));
+  std::string text;
+  bool differs = false;
+  for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
+    if (dumps->sources[rank] == nullptr) continue;
+    differs = differs || replayed.ranks[rank].First() != nullptr;
+    text += RankText(replayed.ranks[rank], rank, step, options.verbose);
+  }
+  for (const std::string& line : replayed.left_out) text += "not replayed: " + line + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return differs;
+}
+
+// 0: all the same, 1: an operator differs.
+Result<int> ReplayDump(ReplayCommandOptions options) {
+  NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
+  steps = LatestSteps(std::move(steps));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> job,
+                           LoadJobModels(options.model, RanksOf(steps)));
+  for (const std::string& name : options.operators) {
+    options.replay.only.insert(OperatorKey(name));
+  }
+  bool differs = false;
+  for (const uint64_t step : StepNumbers(steps)) {
+    if (options.step && *options.step != step) continue;
+    NPUMESH_ASSIGN_OR_RETURN(const bool step_differs, ReplayStep(options, steps, step, *job, env));
+    differs = differs || step_differs;
+  }
+  return differs ? 1 : 0;
+}
+
+}  // namespace
+
+void AddReplay(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ReplayCommandOptions>();
+  CLI::App* replay = app.add_subcommand(
+      "replay", "Run every operator of a dump of mode all again, alone, and compare its outputs");
+  replay->footer(
+      "Exit codes: 0 all the same, 1 an operator differs, 2 usage, 3 unreadable input.\n"
+      "Example:\n"
+      "  npumesh replay dump/ --model mp/\n"
+      "  npumesh replay from_npu/ --model export.air --reorder");
+  replay->add_option("folder", options->folder, "A dump folder, of any level")->required();
+  replay->add_option("--model", options->model, "The graph that ran, file or export folder")
+      ->required();
+  replay->add_option("--step", options->step, "Only this step");
+  replay->add_option("--op", options->operators, "Only this operator; may be given several times")
+      ->allow_extra_args(false);
+  replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
+  AddAllowance(*replay, options->replay.compare);
+  replay->callback([options, &action] {
+    action = [options] {
+      const Result<int> code = ReplayDump(*options);
+      return code.ok() ? *code : Fail("replay", code.status());
+    };
+  });
+}
+
+}  // namespace npumesh

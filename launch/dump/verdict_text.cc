@@ -1,0 +1,131 @@
+#include "launch/dump/verdict_text.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace npumesh {
+namespace {
+
+std::string Position(int64_t flat, const Shape& shape) {
+  std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    const int64_t dim = std::max<int64_t>(shape[axis], 1);
+    position[static_cast<size_t>(axis)] = flat % dim;
+    flat /= dim;
+  }
+  return fmt::format("[{}]", fmt::join(position, ","));
+}
+
+std::string Numbers(const TensorDistance& d, const TensorType& type) {
+  if (!d.reason.empty()) return d.reason;
+  return fmt::format(
+      "{} of {} elements differ, first at {}, max abs {:.6g} at {}, {} ULP, NaN {} against {}, "
+      "Inf {} against {}",
+      d.differing, type.shape.elements(), Position(std::max<int64_t>(d.first, 0), type.shape),
+      d.max_abs, Position(d.where, type.shape), d.max_ulp, d.nan_x, d.nan_y, d.inf_x, d.inf_y);
+}
+
+size_t Count(const Comparison& comparison, Standing standing) {
+  return static_cast<size_t>(
+      std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                    [&](const OperatorRow& row) { return row.standing == standing; }));
+}
+
+std::string Where(const RankComparison& one) {
+  return one.step.empty() ? fmt::format("rank {}", one.rank)
+                          : fmt::format("rank {} step {}", one.rank, one.step);
+}
+
+std::string Line(const RankComparison& one) {
+  const Comparison& comparison = one.comparison;
+  const OperatorRow* const first = comparison.First();
+  std::string line = fmt::format("{}: {} operators compared", Where(one), comparison.rows.size());
+  if (const size_t missing = comparison.only_mine.size() + comparison.only_golden.size()) {
+    line += fmt::format(", {} on one side only", missing);
+  }
+  if (first == nullptr) return line + ", all the same\n";
+  return line +
+         fmt::format(
+             ", first difference at {} ({}), {} differ after it\n", first->name, first->type,
+             Count(comparison, Standing::kConsequence) + Count(comparison, Standing::kOrigin) - 1);
+}
+
+}  // namespace
+
+std::string DistanceText(const OperatorRow& row) {
+  const TensorRow* const worst = row.Worst();
+  if (worst == nullptr) return fmt::format("{} ({}): the same", row.name, row.type);
+  return fmt::format("{} ({}) {} {} {}: {}", row.name, row.type, Name(worst->side), worst->index,
+                     worst->mine.ToString(), Numbers(worst->distance, worst->mine));
+}
+
+std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed) {
+  std::string text;
+  for (const RankComparison& one : comparisons) text += Line(one);
+  if (blamed < 0) return text + "verdict: no operator differs\n";
+  const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
+  const OperatorRow& first = *one.comparison.First();
+  text += fmt::format("verdict: {}: {}\n", Where(one), DistanceText(first));
+  if (first.inputs_differ) {
+    text +=
+        "  its inputs differ already, although no dumped operator before it does: memory was "
+        "overwritten, or the producer was not dumped\n";
+  }
+  return text;
+}
+
+std::string LawsText(const LawReport& report) {
+  std::string text = fmt::format("{} laws checked, {} not for want of tensors, {} outputs free\n",
+                                 report.checked, report.missing, report.free);
+  const BrokenLaw* const first = report.First();
+  if (first == nullptr) return text + "verdict: no law is broken\n";
+  text += fmt::format("verdict: rank {}{} breaks \"{}\" at {} ({}) output {}: {}\n", first->rank,
+                      first->undecided ? fmt::format(" or rank {}", first->witness) : "",
+                      ToText(*first->law), first->law->key, first->law->type, first->law->output,
+                      first->distance.reason.empty()
+                          ? fmt::format("{} elements differ from rank {}, max abs {:.6g}, {} ULP",
+                                        first->distance.differing, first->witness,
+                                        first->distance.max_abs, first->distance.max_ulp)
+                          : first->distance.reason);
+  if (first->undecided) {
+    text +=
+        "  as many ranks hold one value as the other; a replay of the operator decides: "
+        "dump with mode all, then npumesh replay\n";
+  }
+  if (report.broken.size() > 1) {
+    text += fmt::format("  {} laws are broken after it\n", report.broken.size() - 1);
+  }
+  return text;
+}
+
+std::string LawTableText(const LawTable& table) {
+  std::string text;
+  for (const Law& law : table) {
+    text += fmt::format("{:<40} {}\n", fmt::format("{}:{} ({})", law.key, law.output, law.type),
+                        ToText(law));
+  }
+  return text;
+}
+
+std::string GoldenText(const GoldenReport& report, int rank) {
+  std::string text =
+      fmt::format("golden: {} outputs compared with the unsharded graph", report.rows.size());
+  if (!report.not_comparable.empty()) {
+    text += fmt::format(", {} not comparable by shape", report.not_comparable.size());
+  }
+  text += "\n";
+  const GoldenRow* const first = report.First();
+  if (first == nullptr) return text + "golden: no operator differs\n";
+  const int blamed = first->fit.RankToBlame() >= 0 ? first->fit.RankToBlame() : rank;
+  return text +
+         fmt::format("golden: {} differs first: {} ({}) output {}, {}: {}\n",
+                     blamed >= 0 ? fmt::format("rank {}", blamed) : "a rank", first->name,
+                     first->type, first->output, ToText(first->fit.sharding),
+                     first->fit.distance.reason.empty()
+                         ? fmt::format("{} elements differ, max abs {:.6g}",
+                                       first->fit.distance.differing, first->fit.distance.max_abs)
+                         : first->fit.distance.reason);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,41 @@
+// What comparisons found, in lines for a terminal.
+#ifndef NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
+#define NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/compare/comparison.h"
+#include "graph/compare/golden.h"
+#include "graph/compare/law_check.h"
+
+namespace npumesh {
+
+// A comparison and which rank and step of "mine" it is about.
+struct RankComparison {
+  int rank = 0;
+  std::string step;  // as the path says; empty: one step only
+  Comparison comparison;
+};
+
+// One line for each comparison, and a last one with the verdict: the first operator that differs,
+// where, by how much, and that what follows is its consequence. `blamed`: index of the comparison
+// to blame, -1: none differs.
+std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed);
+
+// "MatMul_3 (MatMul) output 0 float32[2,4]: 3 of 8 elements differ, max abs 2 at [1,1], 12 ULP,
+// NaN 0 against 0, Inf 0 against 0"
+std::string DistanceText(const OperatorRow& row);
+
+// The laws that hold and the first that does not, with the rank that breaks it.
+std::string LawsText(const LawReport& report);
+
+// One line for each law: "norm:0 (RmsNorm)  equal on ranks 0-3".
+std::string LawTableText(const LawTable& table);
+
+// N ranks against one. `rank`: whom a replay of the operator blames, -1: not known.
+std::string GoldenText(const GoldenReport& report, int rank);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_

@@ -1,0 +1,107 @@
+#include "launch/dump/overflow_report.h"
+
+#include "runtime/base/float16.h"
+#include "tests/unit/dump_tools/dump_fixture.h"
+
+namespace npumesh {
+namespace {
+
+using testing::HasSubstr;
+
+template <typename T>
+void Put(std::string& bytes, size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+// Magic, version 0, one AI core entry of 11 fields: model 1, stream 7, task 3, ..., status 64.
+std::string NewRecord() {
+  std::string bytes(2048, '\0');
+  Put<uint32_t>(bytes, 0, 0x5A5A5A5A);
+  Put<uint32_t>(bytes, 8, 1);
+  Put<uint32_t>(bytes, 12, 0);
+  Put<uint32_t>(bytes, 20, 88);
+  const std::vector<uint64_t> fields = {1, 7, 3, 0, 65535, 65535, 0, 0, 0, 0, 64};
+  for (size_t i = 0; i < fields.size(); ++i) Put(bytes, 24 + 8 * i, fields[i]);
+  return bytes;
+}
+
+std::span<const std::byte> Bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+TEST(OverflowRecord, NewForm) {
+  const std::string record = NewRecord();
+  const auto entries = ParseOverflowRecord(Bytes(record), "file");
+  ASSERT_TRUE(entries.ok()) << entries.status().ToString();
+  ASSERT_EQ(entries->size(), 1u);
+  EXPECT_EQ((*entries)[0].accelerator, "AI Core");
+  EXPECT_EQ((*entries)[0].stream_id, 7u);
+  EXPECT_EQ((*entries)[0].task_id, 3u);
+  EXPECT_EQ((*entries)[0].status, 64u);
+  EXPECT_EQ((*entries)[0].fields["context_id"], 65535u);
+}
+
+TEST(OverflowRecord, OldForm) {
+  std::string record(2048, '\0');
+  for (size_t i = 0; i < 6; ++i) Put<uint64_t>(record, 256 + 8 * i, 10 + i);
+  const auto entries = ParseOverflowRecord(Bytes(record), "file");
+  ASSERT_TRUE(entries.ok());
+  ASSERT_EQ(entries->size(), 1u);
+  EXPECT_EQ((*entries)[0].accelerator, "AI Core");
+  EXPECT_EQ((*entries)[0].task_id, 12u);
+}
+
+TEST(OverflowRecord, HostileBytesGiveAnErrorOrEntries) {
+  const std::string record = NewRecord();
+  for (size_t length = 0; length < 200; ++length) {
+    (void)ParseOverflowRecord(Bytes(record.substr(0, length)), "file").ok();
+  }
+  for (size_t byte = 0; byte < 32; ++byte) {
+    for (const char value : {'\xff', '\x7f', '\x01'}) {
+      std::string changed = record;
+      changed[byte] = value;
+      (void)ParseOverflowRecord(Bytes(changed), "file").ok();
+    }
+  }
+  std::string long_field = record;
+  Put<uint32_t>(long_field, 20, 0xffffffff);
+  EXPECT_THAT(ParseOverflowRecord(Bytes(long_field), "file").status().message(),
+              HasSubstr("end behind the record"));
+  std::string unknown = record;
+  Put<uint32_t>(unknown, 12, 9);
+  EXPECT_THAT(ParseOverflowRecord(Bytes(unknown), "file").status().message(),
+              HasSubstr("accelerator 9"));
+  EXPECT_THAT(ParseOverflowRecord(Bytes("short"), "file").status().message(),
+              HasSubstr("no overflow record"));
+}
+
+class Overflows : public DumpFixture {};
+
+TEST_F(Overflows, AreTracedToTheirOperator) {
+  const Tensor half = Tensor::FromVector<Float16>({DataType::kFloat16, {2}},
+                                                  {Float16(2), Float16::FromBits(0x7c00)});
+  WriteOperator("0", "Exp", "wrong", 3, {Floats({12, 1})}, {half});
+  WriteOperator("0", "Add", "right", 4, {}, {Floats({1})});
+  const std::string payload = NewRecord();
+  DumpRecord record;
+  record.op_name = "Node_OpDebug";
+  record.outputs.push_back(Describe(Tensor::Allocate({DataType::kUint8, {2048}})));
+  DumpFileName name;
+  name.op_type = "Opdebug";
+  name.op_name = "Node_OpDebug";
+  name.task = 3;
+  name.stream = 7;
+  name.time = 1700000000000009;
+  Write("0", name, record, payload);
+  const auto overflows = FindOverflows(*FindDumpSteps(Path()));
+  ASSERT_TRUE(overflows.ok()) << overflows.status().ToString();
+  ASSERT_EQ(overflows->size(), 1u);
+  EXPECT_EQ((*overflows)[0].op_name, "wrong");
+  const auto text = OverflowText(*overflows, 5);
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT(*text, HasSubstr("wrong (Exp) on AI Core: model 1, stream 7, task 3"));
+  EXPECT_THAT(*text, HasSubstr("output 0 float16[2]: largest finite magnitude 2, NaN 0, Inf 1"));
+}
+
+}  // namespace
+}  // namespace npumesh
