@@ -1,11 +1,13 @@
 // `npumesh run`: runs a graph, or each rank its graph of an export.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
+#include "launch/commands/run_faults.h"
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
 #include "launch/run/run_job.h"
@@ -17,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kExamples =
-    "Exit codes: 0 success, 1 --check differs, 2 usage, 3 input, 4 run-time, 5 peer.\n"
+    "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time, 5 peer.\n"
     "Examples:\n"
     "  npumesh run export.air --dim x=4 --seed 7\n"
     "  mpirun -n 4 npumesh run mp/ --inputs in/ --outputs out/ --steps 10\n"
@@ -130,8 +132,15 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   const bool ran = agreement.Reached(job.Prepare()) && agreement.Reached(job.StartDump()) &&
                    RunSteps(world, job, options.steps, agreement);
   const Status dumped = job.FinishDump();
-  const int code = ran && agreement.Reached(dumped) ? Finish(**circle, job, options, agreement)
-                                                    : agreement.exit_code();
+  if (!ran || !agreement.Reached(dumped)) {
+    orderly = !agreement.broken();
+    return agreement.exit_code();
+  }
+  int code = Finish(**circle, job, options, agreement);
+  if (!agreement.broken()) {
+    const Result<int> golden = TellGolden(world, **circle, options, job);
+    code = agreement.Reached(golden.status()) ? std::max(code, *golden) : agreement.exit_code();
+  }
   orderly = !agreement.broken();
   return code;
 }
@@ -179,6 +188,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->check(CLI::NonNegativeNumber);
   run->add_option("--atol", options->tolerance.atol, "Absolute tolerance of --check")
       ->check(CLI::NonNegativeNumber);
+  AddFaultOptions(*run, *options);
   run->add_option("--report", options->report, "JSON file for everything the table shows");
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));

@@ -43,7 +43,28 @@ Status RunJob::Prepare() {
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph());
-  return OpenFolders();
+  NPUMESH_RETURN_IF_ERROR(OpenFolders());
+  return AddObservers();
+}
+
+Status RunJob::AddObservers() {
+  std::vector<Fault> faults;
+  for (const std::string& text : options_.inject) {
+    NPUMESH_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
+    if (fault.rank >= world_.size()) {
+      return Error(Code::kInvalidArgument, "--inject {}: there are {} ranks", text, world_.size());
+    }
+    faults.push_back(std::move(fault));
+  }
+  if (!faults.empty()) {
+    injector_ = std::make_unique<FaultInjector>(faults, world_.rank(), options_.seed);
+    observers_.Add(injector_.get());
+  }
+  if (!options_.golden.empty()) {
+    recorder_ = std::make_unique<Recorder>(fmt::format("rank {}", world_.rank()), 0, true);
+    observers_.Add(recorder_.get());
+  }
+  return Status();
 }
 
 // The world has bound this rank as kAuto says.
@@ -117,6 +138,7 @@ Status RunJob::StartDump() {
   limits.max_bytes = options_.dump.max_bytes;
   limits.stop_on_error = options_.dump.stop_on_error;
   dumper_ = std::make_unique<Dumper>(*dump_settings_, std::move(place), limits);
+  observers_.Add(dumper_.get());
   return Status();
 }
 
@@ -143,8 +165,10 @@ Status RunJob::LoadStep(uint64_t step) {
 Status RunJob::RunStep(uint64_t step) {
   const double compiled_before = session_->stats().compile_seconds;
   const auto start = std::chrono::steady_clock::now();
-  const Result<std::vector<Tensor>> outputs = session_->Run(step_inputs_, dumper_.get());
+  const Result<std::vector<Tensor>> outputs =
+      session_->Run(step_inputs_, observers_.empty() ? nullptr : &observers_);
   if (!outputs.ok()) return AtFile(outputs.status());
+  if (recorder_ != nullptr && step == 0) recorded_inputs_ = step_inputs_;
   step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
   for (size_t i = 0; i < outputs->size(); ++i) {
     if (outputs_) {

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/compare/recorder.h"
+#include "graph/engine/observer_chain.h"
+#include "graph/inject/fault_injector.h"
 #include "graph/session/session.h"
 #include "launch/run/input_source.h"
 #include "launch/run/run_options.h"
@@ -43,6 +46,12 @@ class RunJob {
   RankReport Report() const;
   const std::vector<OutputCheck>& checks() const { return checks_; }
 
+  // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
+  const Recorder* recorder() const { return recorder_.get(); }
+  const std::vector<Tensor>& recorded_inputs() const { return recorded_inputs_; }
+  DeviceMemory& memory() { return *memory_; }
+  const Session& session() const { return *session_; }
+
  private:
   Status Bind() const;
   int Threads() const;
@@ -50,6 +59,7 @@ class RunJob {
   Status OpenFolders();
   // An error of the graph, with the name of its file; success stays success.
   Status AtFile(const Status& status) const;
+  Status AddObservers();
   void Check(uint64_t step, size_t index, const Tensor& output);
 
   World& world_;
@@ -67,6 +77,10 @@ class RunJob {
   std::vector<Tensor> step_inputs_;
   std::vector<Tensor> step_goldens_;
   std::vector<OutputCheck> checks_;
+  std::unique_ptr<FaultInjector> injector_;  // null: no faults
+  std::unique_ptr<Recorder> recorder_;       // null: no golden
+  std::vector<Tensor> recorded_inputs_;
+  ObserverChain observers_;  // the injector first, so that the others see what it did
   double step_seconds_ = 0;
 };
 

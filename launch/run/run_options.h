@@ -43,6 +43,13 @@ struct RunOptions {
 
   DumpArguments dump;
 
+  // What shall go wrong, in the form of graph/inject/fault.h; each fault names its rank.
+  std::vector<std::string> inject;
+
+  // The unsharded graph to compare all operators with (launch/run/golden_check.h), or "float64"
+  // (launch/run/double_check.h); empty: none.
+  std::string golden;
+
   // File of the machine-readable report; empty: none.
   std::string report;
 
