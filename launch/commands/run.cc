@@ -24,17 +24,17 @@ constexpr std::string_view kExamples =
     "  npumesh run export.air --dim x=4 --seed 7\n"
     "  mpirun -n 4 npumesh run mp/ --inputs in/ --outputs out/ --steps 10\n"
     "  mpirun -n 2 npumesh run mp/ --inputs in/ --check golden/ --report report.json\n"
+    "  mpirun -n 4 npumesh run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3\n"
     "  npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\"";
 
 json ToJson(const RunOptions& options) {
-  json result = {{"path", options.path},
-                 {"steps", options.steps},
-                 {"seed", options.seed},
-                 {"per_rank_inputs", options.per_rank_inputs},
-                 {"dims", options.dims}};
+  json result = {{"path", options.path}, {"steps", options.steps},
+                 {"seed", options.seed}, {"per_rank_inputs", options.per_rank_inputs},
+                 {"dims", options.dims}, {"inject", options.inject}};
   for (const auto& [name, folder] : {std::pair("inputs", options.inputs),
                                      {"outputs", options.outputs},
-                                     {"check", options.check}}) {
+                                     {"check", options.check},
+                                     {"golden", options.golden}}) {
     result[name] = folder.empty() ? json() : json(folder);
   }
   if (options.tolerance.rtol) result["rtol"] = *options.tolerance.rtol;
