@@ -39,7 +39,17 @@ TEST(RealFileSystem, RenamesAndRemoves) {
   EXPECT_EQ(fs.Rename(folder.Path("a"), folder.Path("b")).code(), Code::kIo);
   ASSERT_TRUE(fs.Remove(folder.Path("b")).ok());
   EXPECT_TRUE(fs.Remove(folder.Path("b")).ok());
-  EXPECT_EQ(fs.Remove(folder.path()).code(), Code::kIo);
+}
+
+TEST(RealFileSystem, RemovesOnlyEmptyFolders) {
+  const TemporaryFolder folder;
+  FileSystem& fs = RealFileSystem();
+  ASSERT_TRUE(fs.MakeFolder(folder.Path("f"), 0750).ok());
+  ASSERT_TRUE(WriteFile(folder.Path("f/a"), "a", FileKind::kData).ok());
+  EXPECT_EQ(fs.Remove(folder.Path("f")).code(), Code::kIo);
+  EXPECT_EQ(*ReadFile(folder.Path("f/a")), "a");
+  ASSERT_TRUE(fs.Remove(folder.Path("f/a")).ok());
+  EXPECT_TRUE(fs.Remove(folder.Path("f")).ok());
 }
 
 TEST(RealFileSystem, MakesFolders) {
