@@ -90,7 +90,8 @@ OnnxAttr List(const ListAttr& list) {
 
 std::string DimsText(const TensorDesc& desc) {
   std::string text;
-  for (const int64_t dim : desc.shape.value_or(Shape()).dims()) {
+  const Shape shape = desc.shape.value_or(Shape());
+  for (const int64_t dim : shape.dims()) {
     text += fmt::format("            dim {{\n              dim_value: {}\n            }}\n", dim);
   }
   return text;
