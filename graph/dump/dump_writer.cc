@@ -12,6 +12,8 @@ namespace npumesh {
 namespace {
 
 constexpr size_t kSpareBuffers = 16;
+// Below it a copy costs less than a second call to the system.
+constexpr uint64_t kOneWriteBytes = uint64_t{64} << 10;
 
 uint64_t BytesOf(const DumpFileJob& job) {
   return job.head.size() + job.payload.size();
@@ -164,8 +166,14 @@ Status DumpWriter::Write(const DumpFileJob& job) {
   if (stored != job.name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, job.name, fs_));
   NPUMESH_ASSIGN_OR_RETURN(const auto file,
                            SecureFile::Create(folder + "/" + stored, FileKind::kDataDump, fs_));
-  NPUMESH_RETURN_IF_ERROR(file->Append(job.head));
-  NPUMESH_RETURN_IF_ERROR(file->Append(std::span(job.payload.data(), job.payload.size())));
+  const std::span payload(job.payload.data(), job.payload.size());
+  if (payload.size() <= kOneWriteBytes) {
+    const std::string_view bytes(reinterpret_cast<const char*>(payload.data()), payload.size());
+    NPUMESH_RETURN_IF_ERROR(file->Append(job.head + std::string(bytes)));
+  } else {
+    NPUMESH_RETURN_IF_ERROR(file->Append(job.head));
+    NPUMESH_RETURN_IF_ERROR(file->Append(payload));
+  }
   return file->CommitUnsynced();
 }
 

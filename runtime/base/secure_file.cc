@@ -52,11 +52,14 @@ std::optional<mode_t> TypeAt(const std::string& path) {
   return info.st_mode & S_IFMT;
 }
 
-Status RefuseLink(const std::string& path, std::string_view what) {
-  if (TypeAt(path) != S_IFLNK) return Status();
+Status LinkRefused(const std::string& path, std::string_view what) {
   return Error(Code::kInvalidArgument,
                "refusing to write through {} {}: it is a symbolic link; name its target instead",
                what, path);
+}
+
+Status RefuseLink(const std::string& path, std::string_view what) {
+  return TypeAt(path) == S_IFLNK ? LinkRefused(path, what) : Status();
 }
 
 Status CheckTarget(const std::string& path) {
@@ -64,8 +67,9 @@ Status CheckTarget(const std::string& path) {
     return Error(Code::kInvalidArgument, "cannot write \"{}\": it names no file", path);
   }
   NPUMESH_RETURN_IF_ERROR(RefuseLink(FolderOf(path), "folder"));
-  NPUMESH_RETURN_IF_ERROR(RefuseLink(path, "file"));
-  if (const auto type = TypeAt(path); type && *type != S_IFREG) {
+  const auto type = TypeAt(path);
+  if (type == S_IFLNK) return LinkRefused(path, "file");
+  if (type && *type != S_IFREG) {
     return Error(Code::kInvalidArgument, "cannot write {}: it exists and is not a regular file",
                  path);
   }

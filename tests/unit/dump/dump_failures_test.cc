@@ -1,7 +1,9 @@
 // What a dump does when the disk does not: one error, a run that goes on, whole files only.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <nlohmann/json.hpp>
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "runtime/base/secure_file.h"
