@@ -10,6 +10,11 @@ void RegisterLayoutOps(OpRegistry& registry) {
   RegisterSliceOps(registry);
   RegisterFillOps(registry);
   RegisterTriangleOps(registry);
+  RegisterPadOps(registry);
+  RegisterRearrangeOps(registry);
+  RegisterStridedOps(registry);
+  RegisterMakeOps(registry);
+  RegisterAttrForms(registry);
 }
 
 }  // namespace npumesh

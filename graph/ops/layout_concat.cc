@@ -198,7 +198,7 @@ Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent) {
                  op.Who(), pieces, op.outputs());
   }
   std::vector<int64_t> sizes;
-  if (op.schema().type == "SplitV") {
+  if (op.schema().type.starts_with("SplitV")) {
     NPUMESH_ASSIGN_OR_RETURN(sizes, op.Ints("size_splits"));
   } else if (pieces > 0 && extent % pieces == 0) {
     sizes.assign(static_cast<size_t>(pieces), extent / pieces);

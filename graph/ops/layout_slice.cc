@@ -1,4 +1,4 @@
-// StridedSliceV2 and Slice: a box of x, possibly with steps. Ops reference 5.9.
+// StridedSlice, StridedSliceV2 and Slice: a box of x, possibly with steps. Ops reference 5.9.
 #include <algorithm>
 #include <optional>
 
@@ -57,7 +57,9 @@ Result<SliceSpec> ReadSpec(const OpContext& op) {
   SliceSpec spec;
   NPUMESH_ASSIGN_OR_RETURN(spec.begin, op.Ints("begin"));
   NPUMESH_ASSIGN_OR_RETURN(spec.end, op.Ints("end"));
-  NPUMESH_ASSIGN_OR_RETURN(spec.axes, OptionalInts(op, "axes"));
+  if (op.schema().type == "StridedSliceV2") {
+    NPUMESH_ASSIGN_OR_RETURN(spec.axes, OptionalInts(op, "axes"));
+  }
   NPUMESH_ASSIGN_OR_RETURN(const auto steps, OptionalInts(op, "strides"));
   spec.steps = steps.value_or(std::vector<int64_t>(spec.entries(), 1));
   spec.begin_mask = op.attr_int("begin_mask");
@@ -211,7 +213,7 @@ Result<SlicePlan> PlanSlice(const OpContext& op) {
 // ---- both ----
 
 Result<SlicePlan> Plan(const OpContext& op) {
-  return op.schema().type == "Slice" ? PlanSlice(op) : PlanStridedSlice(op);
+  return op.schema().type.starts_with("Slice") ? PlanSlice(op) : PlanStridedSlice(op);
 }
 
 Status InferSlice(OpContext& op) {
@@ -244,6 +246,11 @@ Result<std::unique_ptr<Kernel>> MakeSlice(const OpContext& op) {
 }  // namespace
 
 void RegisterSliceOps(OpRegistry& registry) {
+  const std::vector<AttrSpec> masks = {{"begin_mask", AttrValue::Int(0)},
+                                       {"end_mask", AttrValue::Int(0)},
+                                       {"ellipsis_mask", AttrValue::Int(0)},
+                                       {"new_axis_mask", AttrValue::Int(0)},
+                                       {"shrink_axis_mask", AttrValue::Int(0)}};
   registry.Add({.schema = {"StridedSliceV2",
                            {{"x"},
                             {"begin"},
@@ -251,14 +258,15 @@ void RegisterSliceOps(OpRegistry& registry) {
                             {"axes", PortKind::kOptional},
                             {"strides", PortKind::kOptional}},
                            {{"y"}},
-                           {{"begin_mask", AttrValue::Int(0)},
-                            {"end_mask", AttrValue::Int(0)},
-                            {"ellipsis_mask", AttrValue::Int(0)},
-                            {"new_axis_mask", AttrValue::Int(0)},
-                            {"shrink_axis_mask", AttrValue::Int(0)}}},
+                           masks},
                 .infer = InferSlice,
                 .make_kernel = MakeSlice,
                 .value_inputs = {"begin", "end", "axes", "strides"}});
+  registry.Add(
+      {.schema = {"StridedSlice", {{"x"}, {"begin"}, {"end"}, {"strides"}}, {{"y"}}, masks},
+       .infer = InferSlice,
+       .make_kernel = MakeSlice,
+       .value_inputs = {"begin", "end", "strides"}});
   registry.Add({.schema = {"Slice", {{"x"}, {"offsets"}, {"size"}}, {{"y"}}, {}},
                 .infer = InferSlice,
                 .make_kernel = MakeSlice,

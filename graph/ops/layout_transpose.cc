@@ -9,7 +9,7 @@ namespace {
 // perm with every axis of x exactly once, in [0, rank).
 Result<std::vector<int>> Permutation(const OpContext& op) {
   std::vector<int64_t> listed;
-  const bool by_input = op.schema().type == "Transpose";
+  const bool by_input = op.schema().type.starts_with("Transpose");
   if (by_input) {
     NPUMESH_ASSIGN_OR_RETURN(listed, op.Ints("perm"));
   } else {

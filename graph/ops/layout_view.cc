@@ -84,12 +84,12 @@ Status InferReshape(OpContext& op) {
   return SetOutput(op, 0, x.dtype, std::move(shape));
 }
 
-Status InferSqueeze(OpContext& op) {
+// x without the 1s that `axes` name; without any 1 when there are no axes.
+Status SetSqueezed(OpContext& op, const std::vector<int64_t>& axes, std::string_view what) {
   const TensorType& x = op.in("x");
   std::vector<bool> drop(static_cast<size_t>(x.shape.rank()), false);
-  const std::vector<int64_t> axes = op.attr_ints("axis");
   for (const int64_t listed : axes) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.shape.rank(), "axis"));
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.shape.rank(), what));
     if (x.shape[axis] != 1) {
       return Error(Code::kInvalidArgument, "{}: dimension {} of {} is {}, only a 1 can be squeezed",
                    op.Who(), axis, x.shape.ToString(), x.shape[axis]);
@@ -102,6 +102,16 @@ Status InferSqueeze(OpContext& op) {
     if (!dropped) dims.push_back(x.shape[i]);
   }
   return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+}
+
+Status InferSqueeze(OpContext& op) {
+  return SetSqueezed(op, op.attr_ints("axis"), "axis");
+}
+
+Status InferSqueezeV3(OpContext& op) {
+  if (!op.has("axes")) return SetSqueezed(op, {}, "axes");
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axes"));
+  return SetSqueezed(op, axes, "axes");
 }
 
 // x with a 1 at each of `positions`, which count in the result.
@@ -128,6 +138,46 @@ Status InferUnsqueeze(OpContext& op) {
   return SetUnsqueezed(op, op.attr_ints("axes"), "axes");
 }
 
+Status InferUnsqueezeV2(OpContext& op) {
+  return SetUnsqueezed(op, op.attr_ints("axis"), "axis");
+}
+
+Status InferUnsqueezeV3(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axes"));
+  return SetUnsqueezed(op, axes, "axes");
+}
+
+// ---- Flatten, FlattenV2 ----
+
+// [product before the axis, product from it on]; an axis past the last dimension leaves a 1.
+Status InferFlatten(OpContext& op) {
+  const Shape& x = op.in("x").shape;
+  const int64_t axis = op.attr_int("axis");
+  const int64_t split = axis < 0 ? axis + x.rank() : axis;
+  if (split < 0 || split > x.rank()) {
+    return Error(Code::kInvalidArgument, "{}: \"axis\" is {}, but x is {}", op.Who(), axis,
+                 x.ToString());
+  }
+  const int at = static_cast<int>(split);
+  return SetOutput(op, 0, op.in("x").dtype,
+                   {ElementsBetween(x, 0, at), ElementsBetween(x, at, x.rank())});
+}
+
+Status InferFlattenV2(OpContext& op) {
+  const Shape& x = op.in("x").shape;
+  const int rank = std::max(x.rank(), 1);  // a scalar becomes a vector of one element
+  NPUMESH_ASSIGN_OR_RETURN(const int first, AxisOf(op, op.attr_int("axis"), rank, "axis"));
+  NPUMESH_ASSIGN_OR_RETURN(const int last, AxisOf(op, op.attr_int("end_axis"), rank, "end_axis"));
+  if (first > last) {
+    return Error(Code::kInvalidArgument, "{}: \"axis\" {} lies behind \"end_axis\" {}", op.Who(),
+                 first, last);
+  }
+  std::vector<int64_t> dims(x.dims().begin(), x.dims().begin() + (x.rank() == 0 ? 0 : first));
+  dims.push_back(x.rank() == 0 ? 1 : ElementsBetween(x, first, last + 1));
+  if (x.rank() > 0) dims.insert(dims.end(), x.dims().begin() + last + 1, x.dims().end());
+  return SetOutput(op, 0, op.in("x").dtype, Shape(std::move(dims)));
+}
+
 Status InferExpandDims(OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const int64_t axis, op.Int("axis"));
   return SetUnsqueezed(op, {axis}, "axis");
@@ -148,6 +198,29 @@ void RegisterViewOps(OpRegistry& registry) {
                 .view = true});
   registry.Add({.schema = {"Unsqueeze", {{"x"}}, {{"y"}}, {{"axes", AttrValue::Ints({})}}},
                 .infer = InferUnsqueeze,
+                .view = true});
+  registry.Add({.schema = {"SqueezeV2", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
+                .infer = InferSqueeze,
+                .view = true});
+  registry.Add({.schema = {"UnsqueezeV2", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
+                .infer = InferUnsqueezeV2,
+                .view = true});
+  registry.Add({.schema = {"SqueezeV3", {{"x"}, {"axes", PortKind::kOptional}}, {{"y"}}, {}},
+                .infer = InferSqueezeV3,
+                .view = true,
+                .value_inputs = {"axes"}});
+  registry.Add({.schema = {"UnsqueezeV3", {{"x"}, {"axes"}}, {{"y"}}, {}},
+                .infer = InferUnsqueezeV3,
+                .view = true,
+                .value_inputs = {"axes"}});
+  registry.Add({.schema = {"Flatten", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Int(1)}}},
+                .infer = InferFlatten,
+                .view = true});
+  registry.Add({.schema = {"FlattenV2",
+                           {{"x"}},
+                           {{"y"}},
+                           {{"axis", AttrValue::Int(1)}, {"end_axis", AttrValue::Int(-1)}}},
+                .infer = InferFlattenV2,
                 .view = true});
   registry.Add({.schema = {"ExpandDims", {{"x"}, {"axis"}}, {{"y"}}, {}},
                 .infer = InferExpandDims,
