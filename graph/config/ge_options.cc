@@ -26,7 +26,7 @@ void AddExport(CompilerConfig& config, std::vector<Option>& rows) {
         &options.export_mode,
         {},
         kHere,
-        "Exports the graph instead of running it; an export sets it itself"},
+        "An export sets it; a session refuses it, because an exported graph does not run"},
        {"export.export_path_dir",
         &options.export_path_dir,
         {.objection = ObjectionToPath, .accepted = "a folder, made when it is missing"},

@@ -3,6 +3,14 @@
 #include "graph/config/value_checks.h"
 
 namespace npumesh {
+namespace {
+
+constexpr std::string_view kNoDataDump =
+    "This version does not dump eager runs; dump_config dumps what a graph computes";
+constexpr std::string_view kNoSummary =
+    "This version writes no summary; `npumesh graph` shows the operators of a model";
+
+}  // namespace
 
 OptionTable OptionsOf(CompilerConfig& config) {
   OptionTable table;
@@ -49,23 +57,21 @@ void AddDebugOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"debug.data_dump.type",
         &debug.data_dump.type,
         {.words = {"npy"}},
-        kHere,
-        "Runs eagerly and writes the output of every operator as a .npy file",
+        kNone,
+        kNoDataDump,
         kMax},
-       {"debug.data_dump.path", &debug.data_dump.path, folder, kHere, "Where data_dump writes",
-        kMax},
+       {"debug.data_dump.path", &debug.data_dump.path, folder, kNone, kNoDataDump, kMax},
        {"debug.fx_summary.type",
         &debug.fx_summary.type,
         {.words = {"csv"}},
-        kHere,
-        "Writes a table of the operators of the graph: how often, with which inputs and outputs, "
-        "and whether npumesh has them",
+        kNone,
+        kNoSummary,
         kMax},
        {"debug.fx_summary.skip_compile",
         &debug.fx_summary.skip_compile,
         {},
-        kHere,
-        "With fx_summary: runs eagerly, as run_eagerly does",
+        kNone,
+        kNoSummary,
         kMax},
        {"debug.run_eagerly",
         &debug.run_eagerly,
@@ -95,7 +101,7 @@ void AddDumpOptions(CompilerConfig& config, std::vector<Option>& rows) {
         "Dumps operators while the graph runs",
         kMax},
        {"dump_config.dump_path", &dump.dump_path, folder, kHere,
-        "Receives the folders worldsize<N>_global_rank<R>", kMax},
+        "Receives the folders `worldsize<N>_global_rank<R>`", kMax},
        {"dump_config.dump_mode",
         &dump.dump_mode,
         {.words = {"input", "output", "all"}},

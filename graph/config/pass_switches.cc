@@ -82,10 +82,14 @@ Status AddJson(const json& root, Switches& switches, std::set<std::string, std::
 
 Result<PassSwitches> PassSwitches::Parse(std::string_view text, std::string_view file) {
   PassSwitches switches;
-  if (text.find_first_not_of(" \t\r\n") == text.npos) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) {
     return Error(Code::kInvalidArgument, "{}: the switch file is empty", file);
   }
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (text[first] == '{' && !root.is_object()) {
+    return Error(Code::kInvalidArgument, "{}: begins like JSON, but is none", file);
+  }
   const Status read = root.is_object() ? AddJson(root, switches.file_, switches.kept_by_o1_)
                                        : AddParts(text, '\n', switches.file_);
   NPUMESH_RETURN_IF_ERROR(read.WithContext(file));
