@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "graph/session/ref_data.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -48,6 +49,7 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       options_(std::move(options)),
       registry_(options_.registry != nullptr ? options_.registry : &BuiltinOps()),
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
+      dump_(options_.graph_dump, world.env(), {world.rank(), world.size(), world.local_rank()}),
       pool_(memory) {
   options_.compile.weights = &weights_;
 }
@@ -59,6 +61,8 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   std::unique_ptr<Session> session(
       new Session(world, memory, std::move(model), std::move(options)));
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
+  session->dump_.WriteOriginal(session->model_);
+  if (session->options_.ref_data) MarkRefData(session->model_, *session->registry_);
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   return session;
@@ -171,7 +175,7 @@ Status Session::Compile(const std::vector<TensorType>& types, const std::vector<
   // On every rank in the same order, and before anything that could fail on one rank only.
   NPUMESH_RETURN_IF_ERROR(groups_->Prepare(group_names_));
   NPUMESH_ASSIGN_OR_RETURN(plan.model, CompiledModel::Compile(model_, *registry_, types, values,
-                                                              groups_.get(), options_.compile));
+                                                              groups_.get(), Observed()));
   NPUMESH_ASSIGN_OR_RETURN(plan.executor, Executor::Create(*plan.model, pool_));
   ++stats_.plans;
   stats_.compile_seconds += SecondsSince(start);
@@ -179,6 +183,16 @@ Status Session::Compile(const std::vector<TensorType>& types, const std::vector<
   stats_.constant_bytes = pool_.constant_bytes();
   stats_.peak_hbm_bytes = memory_.peak_bytes();
   return Status();
+}
+
+CompileOptions Session::Observed() {
+  CompileOptions options = options_.compile;
+  if (!dump_.wanted()) return options;
+  options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
+    dump_.WriteStage(stage, model, stats_.plans);
+    if (inner) inner(stage, model);
+  };
+  return options;
 }
 
 void Session::ForgetOldestPlan() {

@@ -14,12 +14,14 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/config/compiler_config.h"
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/device_pool.h"
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
+#include "graph/session/graph_dump.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -72,6 +74,10 @@ struct SessionOptions {
   const OpRegistry* registry = nullptr;
   // Compiled plans that are kept; the one that was not used for longest makes room.
   size_t max_plans = 32;
+  // debug.graph_dump.
+  GraphDumpConfig graph_dump;
+  // Makes inputs that in-place operators write RefData (ref_data.h).
+  bool ref_data = false;
 };
 
 struct SessionStats {
@@ -130,6 +136,8 @@ class Session {
   Result<Plan*> PlanFor(const std::vector<Tensor>& inputs);
   Status Compile(const std::vector<TensorType>& types, const std::vector<Tensor>& values,
                  Plan& plan);
+  // The compile options, with the graph dump looking on.
+  CompileOptions Observed();
   void ForgetOldestPlan();
   void CopyIn(const std::vector<Tensor>& inputs, Plan& plan);
   // Says on the board that this rank fails, if others may wait for it.
@@ -144,6 +152,7 @@ class Session {
   std::vector<bool> shape_deciding_;      // by position
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
+  GraphDump dump_;
   WeightCache weights_;
   DevicePool pool_;
   std::map<int, TensorType> refs_;                      // RefData that have content, by position

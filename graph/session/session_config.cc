@@ -1,0 +1,53 @@
+#include "graph/session/session_config.h"
+
+#include "graph/config/pass_switches.h"
+#include "graph/config/validation.h"
+
+namespace npumesh {
+namespace {
+
+NodeOrder OrderOf(const CompilerConfig& config) {
+  const std::string& strategy = config.experimental_config.topology_sorting_strategy;
+  if (config.captures()) return NodeOrder::kStable;
+  if (config.ge_config.oo_level == "O1" || strategy == "StableRDFS") return NodeOrder::kStableDepth;
+  if (strategy == "BFS") return NodeOrder::kBreadth;
+  return strategy == "RDFS" ? NodeOrder::kReverse : NodeOrder::kDepth;
+}
+
+Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
+  if (config.debug.run_eagerly) {
+    options.fold_constants = false;
+    options.drop_dead_nodes = false;
+    return Status();
+  }
+  if (config.captures()) return Status();
+  NPUMESH_ASSIGN_OR_RETURN(const PassSwitches passes, PassSwitches::From(config));
+  const GeConfig& ge = config.ge_config;
+  options.fold_constants = ge.oo_constant_folding.value_or(passes.On(kConstantFoldingPass));
+  // O1 drops dead nodes as well: a pass that may not be closed.
+  const bool dropped = ge.oo_level == "O1" || passes.On(kDeadNodeEliminationPass);
+  options.drop_dead_nodes = ge.oo_dead_code_elimination.value_or(dropped);
+  return Status();
+}
+
+}  // namespace
+
+Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
+  NPUMESH_RETURN_IF_ERROR(Validate(config));
+  if (config.export_config.export_mode) {
+    return Error(Code::kInvalidArgument,
+                 "export.export_mode: true is for exports, not for sessions, which run a graph");
+  }
+  SayOnce(NoticesOf(config));
+  SessionOptions options;
+  NPUMESH_RETURN_IF_ERROR(ApplyPasses(config, options.compile));
+  options.compile.order = OrderOf(config);
+  options.graph_dump = config.debug.graph_dump;
+  options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
+  if (config.captures()) {
+    options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);
+  }
+  return options;
+}
+
+}  // namespace npumesh

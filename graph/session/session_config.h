@@ -1,0 +1,17 @@
+// From a CompilerConfig to what a session and its compiler do.
+#ifndef NPUMESH_GRAPH_SESSION_SESSION_CONFIG_H_
+#define NPUMESH_GRAPH_SESSION_SESSION_CONFIG_H_
+
+#include "graph/config/compiler_config.h"
+#include "graph/session/session.h"
+
+namespace npumesh {
+
+// Validates the config and applies it; the rest of the result is the default. Says once, as
+// warnings, which options have no effect. Errors as Validate and PassSwitches::From,
+// and for export_mode.
+Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_SESSION_SESSION_CONFIG_H_
