@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "launch/commands/fail_together.h"
 
@@ -20,8 +23,9 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
   const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", error.what(), full));
   // Every rank was started with the same words: they say so together, once.
-  if (command == "run" || command == "bench" || command == "export" || command == "topo")
-    return FailTogether(command, usage);
+  constexpr std::string_view kOfManyRanks[] = {"run", "bench", "export", "topo", "doctor"};
+  const auto end = std::end(kOfManyRanks);
+  if (std::find(kOfManyRanks, end, command) != end) return FailTogether(command, usage);
   PrintFailure(command, usage.message);
   return usage.exit_code;
 }
@@ -40,6 +44,9 @@ void AddCommands(CLI::App& app, Action& action) {
   AddRecord(app, action);
   AddOps(app, action);
   AddBench(app, action);
+  AddConfig(app, action);
+  AddEnv(app, action);
+  AddDoctor(app, action);
   AddVersion(app, action);
 }
 

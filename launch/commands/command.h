@@ -6,13 +6,14 @@
 #include <functional>
 #include <string_view>
 
+#include "graph/config/config_reader.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
 
 // Runs the sub-command that was parsed; returns the exit code: 0 success, 1 `--check` or another
-// comparison differs, or `record` or `validate` found a problem, 2 usage, 3 input, 4 run-time,
-// 5 peer.
+// comparison differs, or `record`, `validate` or `doctor` found a problem, 2 usage, 3 input,
+// 4 run-time, 5 peer.
 using Action = std::function<int()>;
 
 // Each adds its sub-command to `app`; parsing it sets `action`.
@@ -27,7 +28,13 @@ void AddReplay(CLI::App& app, Action& action);
 void AddRecord(CLI::App& app, Action& action);
 void AddOps(CLI::App& app, Action& action);
 void AddBench(CLI::App& app, Action& action);
+void AddConfig(CLI::App& app, Action& action);
+void AddEnv(CLI::App& app, Action& action);
+void AddDoctor(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
+
+// Adds --config and -o, which fill `source`.
+void AddConfigOptions(CLI::App& app, ConfigSource& source);
 
 // All of them, as `npumesh` offers them.
 void AddCommands(CLI::App& app, Action& action);

@@ -11,6 +11,7 @@
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
 #include "launch/run/run_job.h"
+#include "runtime/base/process_safety.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -37,6 +38,8 @@ json ToJson(const RunOptions& options) {
                                      {"golden", options.golden}}) {
     result[name] = folder.empty() ? json() : json(folder);
   }
+  result["config"] = options.config.file.empty() ? json() : json(options.config.file);
+  result["assignments"] = options.config.assignments;
   if (options.tolerance.rtol) result["rtol"] = *options.tolerance.rtol;
   if (options.tolerance.atol) result["atol"] = *options.tolerance.atol;
   return result;
@@ -127,6 +130,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   orderly = false;
   const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(world);
   if (!circle.ok()) return Fail("run", circle.status());
+  if (world.rank() == 0) WarnAboutProcess();
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
   const bool ran = agreement.Reached(job.Prepare()) && agreement.Reached(job.StartDump()) &&
@@ -190,6 +194,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->check(CLI::NonNegativeNumber);
   AddFaultOptions(*run, *options);
   run->add_option("--report", options->report, "JSON file for everything the table shows");
+  AddConfigOptions(*run, options->config);
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));
   run->add_option("--bind", options->binding,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/config/config_reader.h"
 #include "graph/dump/dumper.h"
 
 namespace npumesh {
@@ -24,8 +25,10 @@ struct DumpArguments {
   bool stop_on_error = false;
 };
 
-// nullopt: nothing is dumped. Errors (kInvalidArgument) name option, value and what is accepted.
-Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& arguments);
+// nullopt: nothing is dumped. The arguments win over `config`, and there dump_config over the
+// session's options. Errors (kInvalidArgument) name option, value and what is accepted.
+Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& arguments,
+                                                   const std::optional<Configuration>& config);
 
 // One rank's dump in the report.
 struct RankDump {

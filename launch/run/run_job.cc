@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "graph/config/validation.h"
 #include "graph/io/model_file.h"
+#include "graph/session/session_config.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/model_choice.h"
 
@@ -39,7 +41,10 @@ Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorT
 }  // namespace
 
 Status RunJob::Prepare() {
-  NPUMESH_ASSIGN_OR_RETURN(dump_settings_, DumpSettingsOf(options_.dump));
+  if (!options_.config.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(config_, LoadConfiguration(options_.config));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(dump_settings_, DumpSettingsOf(options_.dump, config_));
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph());
@@ -86,12 +91,18 @@ int RunJob::Threads() const {
   return std::max(1, static_cast<int>(world_.placement().cpus.size()));
 }
 
+Result<SessionOptions> RunJob::ConfiguredSession() const {
+  if (!config_) return SessionOptions();
+  SayOnce(NoticesOf(config_->session));
+  return SessionOptionsFor(config_->compiler);
+}
+
 Status RunJob::LoadGraph() {
   NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
-  SessionOptions session;
+  NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
   session.compile.threads = Threads();
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
   Result<std::unique_ptr<Session>> created =

@@ -55,6 +55,7 @@ class RunJob {
  private:
   Status Bind() const;
   int Threads() const;
+  Result<SessionOptions> ConfiguredSession() const;
   Status LoadGraph();
   Status OpenFolders();
   // An error of the graph, with the name of its file; success stays success.
@@ -67,6 +68,7 @@ class RunJob {
   std::string file_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
+  std::optional<Configuration> config_;  // of --config and -o
   std::optional<DumpSettings> dump_settings_;
   std::unique_ptr<Dumper> dumper_;  // null: nothing is dumped
   RankDump dump_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/run/run_dump.h"
+#include "graph/config/config_reader.h"
 #include "launch/run/tensor_check.h"
 
 namespace npumesh {
@@ -52,6 +53,9 @@ struct RunOptions {
 
   // File of the machine-readable report; empty: none.
   std::string report;
+
+  // Options of the graph compiler and of the session; neither: the engine's own defaults.
+  ConfigSource config;
 
   // Threads of one rank's kernels; 0: NPUMESH_NUM_THREADS, or the cores the rank is bound to.
   int threads = 0;

@@ -1,0 +1,74 @@
+// `npumesh config` and `npumesh env`: what can be set, and what is.
+#include <cstdio>
+#include <cstdlib>
+
+#include "graph/config/config_reader.h"
+#include "graph/config/validation.h"
+#include "launch/commands/command.h"
+#include "launch/view/option_page.h"
+
+namespace npumesh {
+namespace {
+
+void Print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+const char* Variable(const char* name) {
+  return std::getenv(name);
+}
+
+int PrintEnv(bool markdown) {
+  Print(markdown ? EnvAsMarkdown() : EnvAsText(Variable));
+  return 0;
+}
+
+// Reads and validates; prints what has no effect.
+int CheckSource(const ConfigSource& source) {
+  const Result<Configuration> read = LoadConfiguration(source);
+  if (!read.ok()) return Fail("config", read.status());
+  for (const auto& notices : {NoticesOf(read->compiler), NoticesOf(read->session)}) {
+    for (const std::string& notice : notices) Print(notice + "\n");
+  }
+  Print("valid\n");
+  return 0;
+}
+
+}  // namespace
+
+void AddConfig(CLI::App& app, Action& action) {
+  struct Options {
+    bool markdown = false;
+    ConfigSource source;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* config = app.add_subcommand("config", "Check options of `run`, or list all of them");
+  config->footer(
+      "Examples:\n  npumesh config --config config.json -o ge_config.oo_level=O1\n"
+      "  npumesh config --markdown > docs/config.md");
+  AddConfigOptions(*config, options->source);
+  config->add_flag("--markdown", options->markdown, "List all options, as docs/config.md");
+  config->callback([options, &action] {
+    action = [options] {
+      if (!options->markdown) return CheckSource(options->source);
+      Print(ConfigAsMarkdown());
+      return 0;
+    };
+  });
+}
+
+void AddEnv(CLI::App& app, Action& action) {
+  auto markdown = std::make_shared<bool>(false);
+  CLI::App* env = app.add_subcommand("env", "Show the variables npumesh reads");
+  env->footer("Example:\n  npumesh env --markdown > docs/env.md");
+  env->add_flag("--markdown", *markdown, "As docs/env.md");
+  env->callback([markdown, &action] { action = [markdown] { return PrintEnv(*markdown); }; });
+}
+
+void AddConfigOptions(CLI::App& app, ConfigSource& source) {
+  app.add_option("--config", source.file, "JSON file of options (docs/config.md)");
+  app.add_option("-o", source.assignments, "A.B.C=VALUE: one option; beats --config")
+      ->allow_extra_args(false);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,53 @@
+// What the doctor looks at on one host. Taking the facts and judging them are apart, so that every
+// verdict can be tested.
+#ifndef NPUMESH_LAUNCH_DOCTOR_MACHINE_FACTS_H_
+#define NPUMESH_LAUNCH_DOCTOR_MACHINE_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/doctor/finding.h"
+#include "runtime/base/process_safety.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+struct MachineFacts {
+  ProcessFacts process;
+  int ranks = 1;  // of this job on this host
+
+  // MPI: the library that the program was built with, and what runs.
+  std::string mpi_built;
+  std::string mpi_running;
+  Status mpirun;  // whether mpirun is in PATH
+
+  // Bytes: what a rank's HBM can be, room of /dev/shm (Open MPI's own transport), memory.
+  Status anonymous_memory;  // whether memfd_create and mapping it work
+  std::optional<uint64_t> shm_room;
+  std::optional<uint64_t> memory_free;
+
+  // Limits of this process; the greatest number stands for none.
+  uint64_t open_files = 0;
+  uint64_t processes = 0;
+  uint64_t locked_memory = 0;
+  uint64_t core_file = 0;
+
+  Status topology;  // whether hwloc could read the machine
+  int cores = 0;
+  int numa_nodes = 0;
+  Status binding;  // whether a thread may be bound
+
+  // kernel.yama.ptrace_scope; none: no such switch.
+  std::optional<int> ptrace_scope;
+};
+
+// Looks at this host. Blocks for milliseconds.
+MachineFacts LookAtMachine(int ranks, std::string mpi_built, std::string mpi_running);
+
+std::vector<Finding> Judge(const MachineFacts& facts);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_DOCTOR_MACHINE_FACTS_H_

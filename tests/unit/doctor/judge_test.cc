@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+
+#include "launch/doctor/machine_facts.h"
+
+namespace npumesh {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+MachineFacts Healthy() {
+  MachineFacts facts;
+  facts.process = {0027, false, 2};
+  facts.ranks = 4;
+  facts.mpi_built = "4.1.4";
+  facts.mpi_running = "Open MPI v4.1.4";
+  facts.shm_room = kGiB;
+  facts.memory_free = 64 * kGiB;
+  facts.open_files = 1024;
+  facts.processes = 4096;
+  facts.cores = 8;
+  facts.numa_nodes = 2;
+  facts.ptrace_scope = 0;
+  return facts;
+}
+
+Finding About(const MachineFacts& facts, const std::string& subject) {
+  for (const Finding& finding : Judge(facts)) {
+    if (finding.subject == subject) return finding;
+  }
+  return {"nothing about " + subject, Verdict::kWrong, "", ""};
+}
+
+TEST(Judge, AHealthyMachineHasNothingToMend) {
+  for (const Finding& finding : Judge(Healthy())) {
+    EXPECT_EQ(finding.verdict, Verdict::kGood) << finding.subject << ": " << finding.seen;
+    EXPECT_EQ(finding.mend, "") << finding.subject;
+  }
+}
+
+TEST(Judge, EachTroubleHasItsVerdictAndRemedy) {
+  const struct {
+    const char* subject;
+    void (*spoil)(MachineFacts& facts);
+    Verdict verdict;
+    const char* seen;
+    const char* mend;
+  } cases[] = {
+      {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Verdict::kWrong,
+       "no mpirun in PATH", "apt-get install openmpi-bin"},
+      {"MPI", [](MachineFacts& f) { f.mpi_running = "Open MPI v5.0.1"; }, Verdict::kAdvice,
+       "built with 4.1.4", "build again"},
+      {"device memory", [](MachineFacts& f) { f.anonymous_memory = Error(Code::kIo, "refused"); },
+       Verdict::kWrong, "refused", "seccomp"},
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room.reset(); }, Verdict::kAdvice, "not there",
+       "--shm-size=1g"},
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room = 1 << 20; }, Verdict::kAdvice,
+       "1 MiB free, Open MPI may want 64 MiB for 4 ranks", "--shm-size=1g"},
+      {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Verdict::kAdvice,
+       "1.0 GiB available for 4 ranks", "NPUMESH_HBM_SIZE"},
+      {"limits", [](MachineFacts& f) { f.open_files = 100; }, Verdict::kWrong,
+       "100 open files, 4 ranks want 256", "ulimit -n 256"},
+      {"limits", [](MachineFacts& f) { f.processes = 100; }, Verdict::kWrong,
+       "100 processes and threads", "ulimit -u 128"},
+      {"hwloc", [](MachineFacts& f) { f.topology = Error(Code::kIo, "no /sys"); }, Verdict::kWrong,
+       "no /sys", "NPUMESH_TOPOLOGY"},
+      {"hwloc", [](MachineFacts& f) { f.binding = Error(Code::kIo, "not allowed"); },
+       Verdict::kAdvice, "binding is refused: not allowed", "--bind none"},
+      {"hwloc", [](MachineFacts& f) { f.cores = 2; }, Verdict::kAdvice,
+       "2 cores, 2 NUMA nodes for 4", "mpi_yield_when_idle"},
+      {"umask", [](MachineFacts& f) { f.process.umask = 0022; }, Verdict::kAdvice,
+       "0022, looser than 0027", "umask 0027"},
+      {"ASLR", [](MachineFacts& f) { f.process.aslr = 0; }, Verdict::kAdvice, "level 0",
+       "randomize_va_space"},
+      {"account", [](MachineFacts& f) { f.process.root = true; }, Verdict::kAdvice, "root",
+       "ordinary user"},
+      {"debugger", [](MachineFacts& f) { f.ptrace_scope = 1; }, Verdict::kAdvice,
+       "ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0"},
+  };
+  for (const auto& expected : cases) {
+    MachineFacts facts = Healthy();
+    expected.spoil(facts);
+    const Finding finding = About(facts, expected.subject);
+    EXPECT_EQ(finding.verdict, expected.verdict) << finding.subject << ": " << finding.seen;
+    EXPECT_THAT(finding.seen, HasSubstr(expected.seen));
+    EXPECT_THAT(finding.mend, HasSubstr(expected.mend)) << finding.subject;
+  }
+}
+
+TEST(LookAtMachine, SeesThisOne) {
+  const MachineFacts facts = LookAtMachine(1, "4.1.4", "Open MPI v4.1.4");
+  EXPECT_TRUE(facts.anonymous_memory.ok()) << facts.anonymous_memory.message();
+  EXPECT_TRUE(facts.topology.ok()) << facts.topology.message();
+  EXPECT_GT(facts.cores, 0);
+  EXPECT_GT(facts.open_files, 0u);
+  ASSERT_TRUE(facts.memory_free.has_value());
+  EXPECT_GT(*facts.memory_free, uint64_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace npumesh
