@@ -11,7 +11,7 @@
 namespace npumesh {
 namespace {
 
-constexpr size_t kSpareBuffers = 16;
+constexpr size_t kSpareBuffers = 1024;
 // Below it a copy costs less than a second call to the system.
 constexpr uint64_t kOneWriteBytes = uint64_t{64} << 10;
 
