@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(RunDump, WithoutOptionsNothingIsDumped) {
-  const auto settings = DumpSettingsOf({});
+  const auto settings = DumpSettingsOf({}, {});
   ASSERT_TRUE(settings.ok());
   EXPECT_FALSE(settings->has_value());
 }
@@ -23,14 +23,34 @@ TEST(RunDump, OptionsAreThoseOfDumpConfig) {
   arguments.step = "1|3-4";
   arguments.layer = "a b";
   arguments.data = "stats";
-  const auto settings = DumpSettingsOf(arguments);
+  const auto settings = DumpSettingsOf(arguments, {});
   ASSERT_TRUE(settings.ok()) << settings.status().ToString();
   EXPECT_EQ((*settings)->mode, DumpMode::kInput);
   EXPECT_EQ((*settings)->content, DumpContent::kStatistics);
   EXPECT_TRUE((*settings)->steps.Contains(4));
   EXPECT_EQ((*settings)->choices.at(0).layers.size(), 2u);
   arguments.step = "4-3";
-  EXPECT_THAT(std::string(DumpSettingsOf(arguments).status().message()), HasSubstr("dump_step"));
+  EXPECT_THAT(std::string(DumpSettingsOf(arguments, {}).status().message()), HasSubstr("dump_step"));
+}
+
+TEST(RunDump, ConfigIsAskedWhenTheCommandLineSaysNothing) {
+  TemporaryFolder folder;
+  Configuration config;
+  config.compiler.dump_config.enable_dump = true;
+  config.compiler.dump_config.dump_path = folder.path();
+  config.compiler.dump_config.dump_mode = "input";
+  auto settings = DumpSettingsOf({}, config);
+  ASSERT_TRUE(settings.ok()) << settings.status().ToString();
+  EXPECT_EQ((*settings)->mode, DumpMode::kInput);
+  DumpArguments arguments;
+  arguments.mode = "output";
+  arguments.path = folder.path();
+  EXPECT_EQ((*DumpSettingsOf(arguments, config))->mode, DumpMode::kOutput);
+  config.compiler.dump_config.enable_dump = false;
+  config.session.enable_dump = true;
+  config.session.dump_path = folder.path();
+  config.session.dump_mode = "all";
+  EXPECT_EQ((*DumpSettingsOf({}, config))->mode, DumpMode::kAll);
 }
 
 TEST(RunDump, LinesSayWhatWasWrittenAndWhatWasNot) {
