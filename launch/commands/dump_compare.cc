@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "graph/compare/law_replay.h"
 #include "launch/dump/compare_page.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
@@ -145,7 +146,12 @@ Result<int> CheckJobLaws(const LawOptions& options) {
     const InputClasses inputs =
         InputsAsDumped(job->graphs, BuiltinOps(), dumps->sources, options.equal_inputs);
     NPUMESH_ASSIGN_OR_RETURN(const LawTable table, DeriveLaws(job->graphs, BuiltinOps(), inputs));
-    NPUMESH_ASSIGN_OR_RETURN(const LawReport report, CheckLaws(table, dumps->sources, order));
+    NPUMESH_ASSIGN_OR_RETURN(LawReport report, CheckLaws(table, dumps->sources, order));
+    if (report.First() != nullptr) {
+      NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+      NPUMESH_RETURN_IF_ERROR(
+          DecideByReplay(job->graphs, dumps->sources, env, report.broken.front()));
+    }
     const std::string text = (options.list ? LawTableText(table) : "") +
                              fmt::format("step {}: ", step) + LawsText(report);
     std::fwrite(text.data(), 1, text.size(), stdout);

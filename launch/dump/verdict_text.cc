@@ -90,8 +90,8 @@ std::string LawsText(const LawReport& report) {
                           : first->distance.reason);
   if (first->undecided) {
     text +=
-        "  as many ranks hold one value as the other; a replay of the operator decides: "
-        "dump with mode all, then npumesh replay\n";
+        "  as many ranks hold one value as the other; a dump of mode all would tell which of them "
+        "did not compute what it was given\n";
   }
   if (report.broken.size() > 1) {
     text += fmt::format("  {} laws are broken after it\n", report.broken.size() - 1);

@@ -10,6 +10,7 @@
 #include "graph/compare/comparison.h"
 #include "graph/compare/golden.h"
 #include "graph/compare/law_check.h"
+#include "graph/compare/law_replay.h"
 #include "graph/compare/recorder.h"
 #include "graph/compare/replay.h"
 #include "graph/engine/observer_chain.h"
@@ -181,6 +182,27 @@ TEST_F(Plants, LawsNameOperatorAndRankWhereverOneBinds) {
     for (size_t i = 1; i < report.broken.size(); ++i) {
       EXPECT_EQ(report.broken[i].standing, Standing::kConsequence) << report.broken[i].law->key;
     }
+  }
+}
+
+TEST_F(Plants, TwoRanksAreToldApartByReplay) {
+  for (int culprit = 0; culprit < 2; ++culprit) {
+    Fault fault;
+    fault.rank = culprit;
+    fault.op = "RmsNorm_1";
+    const Recorders run = Record(kRanks, {fault}, 5);
+    RankSources sources = SourcesOf(run);
+    sources[2] = sources[3] = nullptr;
+    const LawTable table = Laws(sources);
+    LawReport report = *CheckLaws(table, sources, order_);
+    ASSERT_NE(report.First(), nullptr);
+    BrokenLaw& broken = report.broken.front();
+    EXPECT_TRUE(broken.undecided);
+    const Status decided = DecideByReplay(graphs_, sources, TestEnv(), broken);
+    ASSERT_TRUE(decided.ok()) << decided.ToString();
+    EXPECT_FALSE(broken.undecided);
+    EXPECT_EQ(broken.law->key, fault.op);
+    EXPECT_EQ(broken.rank, culprit);
   }
 }
 
