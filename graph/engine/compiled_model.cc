@@ -121,7 +121,10 @@ std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry
   std::set<std::string> groups;
   for (const Node& node : model.graph.nodes()) {
     const Operator* op = bound.op(node.id);
-    if (op != nullptr && op->collective) groups.insert(node.StringAttr("group", kWorldGroup));
+    if (op == nullptr || !op->collective) continue;
+    // The operators of expert parallelism have their group under a name of its own.
+    const bool experts = node.FindAttr("group_ep") != nullptr;
+    groups.insert(node.StringAttr(experts ? "group_ep" : "group", kWorldGroup));
   }
   return {groups.begin(), groups.end()};
 }
