@@ -1,3 +1,4 @@
+#include "graph/ops/layer_families.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
 
@@ -32,6 +33,13 @@ OpRegistry MakeBuiltinOps() {
   RegisterIndexOps(registry);
   RegisterEmbeddingOps(registry);
   RegisterSelectOps(registry);
+  RegisterChannelOps(registry);
+  RegisterSoftmaxRowOps(registry);
+  RegisterHalvesOps(registry);
+  RegisterPoolOps(registry);
+  RegisterResizeOps(registry);
+  RegisterConvolutionOps(registry);
+  RegisterRandomOps(registry);
   return registry;
 }
 

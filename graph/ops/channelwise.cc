@@ -1,0 +1,103 @@
+// Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
+// BiasAdd. Ops reference 5.7, 5.8 and 5.19.
+#include <cmath>
+
+#include "graph/ops/image_layout.h"
+#include "graph/ops/layer_families.h"
+#include "graph/ops/pointwise.h"
+
+namespace npumesh {
+namespace {
+
+using C = PointwiseConstants;
+
+// Slot 0 is the image, as is another input of its shape; anything else is a vector along the
+// channels. `fallback` is the layout where the graph says none.
+Result<Shape> AlongChannels(const OpContext& op, int slot, std::string_view fallback) {
+  const Shape& x = op.in(0).shape;
+  const Shape& own = op.in(slot).shape;
+  if (slot == 0 || (own == x && own.rank() > 1)) return own;
+  // Vectors and matrices have no layout: their last dimension, [N, C], is the channel.
+  bool last = true;
+  if (x.rank() > 2) {
+    NPUMESH_ASSIGN_OR_RETURN(last, ChannelsLast(op, 0, fallback));
+  }
+  const int channel = last ? x.rank() - 1 : 1;
+  if (x.rank() == 0 || own.elements() != x[channel]) {
+    return Error(Code::kInvalidArgument,
+                 "{}: input {} is {}, expected one number for each channel of {}", op.Who(), slot,
+                 own.ToString(), x.ToString());
+  }
+  std::vector<int64_t> dims(static_cast<size_t>(x.rank() - channel), 1);
+  dims[0] = x[channel];
+  return Shape(std::move(dims));
+}
+
+Result<Shape> AlongChannelsOfNchw(const OpContext& op, int slot) {
+  return AlongChannels(op, slot, "NCHW");
+}
+
+Result<Shape> AlongChannelsByFormat(const OpContext& op, int slot) {
+  return AlongChannels(op, slot, op.attr_string("data_format"));
+}
+
+const PointwiseSpec kRows[] = {
+    {.type = "BNInfer",
+     .inputs = {{"x"}, {"scale"}, {"offset"}, {"mean"}, {"variance"}},
+     .real =
+         [](const double* in, const C& c, double* out) {
+           out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
+         },
+     .attrs = {{"epsilon", std::nullopt}},
+     .data = 1,
+     .seen_as = AlongChannelsOfNchw},
+    {.type = "BNInferGrad",
+     .inputs = {{"grads"}, {"scale"}, {"batch_variance"}},
+     .real = [](const double* in, const C& c,
+                double* out) { out[0] = in[0] * in[1] / std::sqrt(in[2] + c.attr[0]); },
+     .attrs = {{"epsilon", AttrValue::Float(1e-4f)}},
+     .outputs = {{"x_backprop"}},
+     .data = 1,
+     .seen_as = AlongChannelsOfNchw},
+    {.type = "SyncBatchNormBackwardElemt",
+     .inputs = {{"grad_output"},
+                {"save_input"},
+                {"mean"},
+                {"invstd"},
+                {"weight"},
+                {"mean_dy"},
+                {"mean_dy_xmu"}},
+     .real =
+         [](const double* in, const C&, double* out) {
+           const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
+           out[0] = (in[0] - in[5] - centered) * in[3] * in[4];
+         },
+     .outputs = {{"grad_input"}},
+     .data = 1,
+     .seen_as = AlongChannelsOfNchw},
+    {.type = "SyncBatchNormBackwardReduce",
+     .inputs = {{"sum_dy"}, {"sum_dy_dx_pad"}, {"mean"}, {"invert_std"}},
+     .real =
+         [](const double* in, const C&, double* out) {
+           out[0] = in[1] - in[0] * in[2];
+           out[1] = out[0] * in[3];
+         },
+     .outputs = {{"sum_dy_xmu"}, {"y"}}},
+    {.type = "BiasAdd",
+     .inputs = {{"x"}, {"bias"}},
+     .real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[1]; },
+     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] + in[1]; },
+     .attrs = {{"data_format", AttrValue::String("NHWC")}},
+     .data = 1,
+     .seen_as = AlongChannelsByFormat,
+     .text = "data_format",
+     .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}},
+};
+
+}  // namespace
+
+void RegisterChannelOps(OpRegistry& registry) {
+  for (const PointwiseSpec& spec : kRows) RegisterPointwise(registry, spec);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,215 @@
+// Pooling: MaxPool, MaxPoolV3, MaxPoolWithArgmaxV1, AvgPool, AvgPoolV2, AdaptiveAvgPool2d,
+// GlobalAveragePool. Ops reference 5.8.
+//
+// Averages are computed in double and rounded once. A NaN in a window is its maximum.
+#include <algorithm>
+#include <limits>
+
+#include "graph/ops/cast.h"
+#include "graph/ops/infer_checks.h"
+#include "graph/ops/layer_families.h"
+#include "graph/ops/pool.h"
+
+namespace npumesh {
+namespace {
+
+// Element of the image in [outer, height, width, inner].
+int64_t ElementAt(const PoolPlan& plan, int64_t outer, int64_t row, int64_t column, int64_t inner) {
+  return ((outer * plan.height + row) * plan.width + column) * plan.inner + inner;
+}
+
+// Calls visit(row, column) for the positions of a window.
+template <typename Visit>
+void ForWindow(const PoolPlan& plan, const Window& rows, const Window& columns, Visit visit) {
+  for (int64_t r = rows.begin; r < rows.end; r += plan.row_step) {
+    for (int64_t c = columns.begin; c < columns.end; c += plan.column_step) visit(r, c);
+  }
+}
+
+// Calls visit(outer, rows, columns, inner) for the output in C order.
+template <typename Visit>
+void ForOutputs(const PoolPlan& plan, Visit visit) {
+  for (int64_t outer = 0; outer < plan.outer; ++outer) {
+    for (const Window& rows : plan.rows) {
+      for (const Window& columns : plan.columns) {
+        for (int64_t inner = 0; inner < plan.inner; ++inner) visit(outer, rows, columns, inner);
+      }
+    }
+  }
+}
+
+// ---- maximum ----
+
+// Elements are compared as doubles, which is exact but for integers past 53 bits, and copied as
+// they are.
+class MaxPoolKernel final : public Kernel {
+ public:
+  MaxPoolKernel(const OpContext& op, PoolPlan plan)
+      : plan_(std::move(plan)),
+        load_(FindConvert(op.in(0).dtype, DataType::kDouble)),
+        width_(static_cast<size_t>(BitsOf(op.in(0).dtype)) / 8),
+        x_(static_cast<size_t>(op.in(0).shape.elements())) {
+    if (op.outputs() > 1 && op.schema().outputs.size() > 1) {
+      store_index_ = FindConvert(DataType::kInt64, op.out(1).dtype);
+      places_.resize(static_cast<size_t>(op.out(1).shape.elements()));
+    }
+  }
+
+  Status Run(const KernelArgs& args) override {
+    load_(args.in[0], x_.data(), x_.size());
+    const auto* from = static_cast<const std::byte*>(args.in[0]);
+    auto* to = static_cast<std::byte*>(args.out[0]);
+    size_t next = 0;
+    ForOutputs(plan_, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
+      int64_t best = -1, best_place = 0;
+      double most = 0;
+      ForWindow(plan_, rows, columns, [&](int64_t r, int64_t c) {
+        const int64_t element = ElementAt(plan_, outer, r, c, inner);
+        const double value = x_[static_cast<size_t>(element)];
+        if (best >= 0 && !(value > most) && !(value != value && most == most)) return;
+        best = element;
+        best_place = r * plan_.width + c;
+        most = value;
+      });
+      std::copy_n(from + static_cast<size_t>(best) * width_, width_, to + next * width_);
+      if (store_index_ != nullptr) places_[next] = best_place;
+      ++next;
+    });
+    if (store_index_ != nullptr) store_index_(places_.data(), args.out[1], places_.size());
+    return Status();
+  }
+
+ private:
+  PoolPlan plan_;
+  ConvertFn load_;
+  size_t width_;
+  std::vector<double> x_;
+  ConvertFn store_index_ = nullptr;  // null: no second output
+  std::vector<int64_t> places_;
+};
+
+// Every window touches the image; with pads as wide as the kernel one might not.
+Status CheckTouched(const OpContext& op, const PoolPlan& plan) {
+  for (const std::vector<Window>* windows : {&plan.rows, &plan.columns}) {
+    for (const Window& window : *windows) {
+      if (window.begin >= window.end) {
+        return Error(Code::kInvalidArgument,
+                     "{}: a window lies on the padding alone; pads must be smaller than ksize",
+                     op.Who());
+      }
+    }
+  }
+  return Status();
+}
+
+Status InferMaxPool(OpContext& op) {
+  const DataType dtype = op.in(0).dtype;
+  if (dtype == DataType::kBool || FindConvert(dtype, DataType::kDouble) == nullptr) {
+    return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), op.in(0).ToString());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op));
+  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan));
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, plan.y));
+  if (op.schema().outputs.size() == 1) return Status();
+  NPUMESH_ASSIGN_OR_RETURN(const DataType index, op.attr_dtype("dtype"));
+  if (FindConvert(DataType::kInt64, index) == nullptr || !IsInteger(index)) {
+    return Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected integers",
+                 op.Who(), Name(index));
+  }
+  return SetOutput(op, 1, index, plan.y);
+}
+
+Result<std::unique_ptr<Kernel>> MakeMaxPool(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op));
+  return std::unique_ptr<Kernel>(std::make_unique<MaxPoolKernel>(op, std::move(plan)));
+}
+
+// ---- average ----
+
+struct AverageRule {
+  bool exclusive = true;  // divide by the positions inside of the image, not by the window
+  int64_t divisor = 0;    // more than 0: divide by this
+};
+
+AverageRule RuleOf(const OpContext& op) {
+  if (op.schema().type != "AvgPoolV2") return {};
+  return {op.attr_bool("exclusive"), op.attr_int("divisor_override")};
+}
+
+Status InferAvgPool(OpContext& op) {
+  const DataType dtype = op.in(0).dtype;
+  if (!IsFloating(dtype) || FindConvert(dtype, DataType::kDouble) == nullptr) {
+    return Error(Code::kUnsupported, "{}: x is {}, expected a floating type", op.Who(),
+                 op.in(0).ToString());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op));
+  return SetOutput(op, 0, dtype, plan.y);
+}
+
+Result<std::unique_ptr<Kernel>> MakeAvgPool(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op));
+  const DataType dtype = op.in(0).dtype;
+  return MakeKernel([plan = std::move(plan), rule = RuleOf(op),
+                     load = FindConvert(dtype, DataType::kDouble),
+                     store = FindConvert(DataType::kDouble, dtype),
+                     x = std::vector<double>(static_cast<size_t>(op.in(0).shape.elements())),
+                     y = std::vector<double>(static_cast<size_t>(op.out(0).shape.elements()))](
+                        const KernelArgs& args) mutable {
+    load(args.in[0], x.data(), x.size());
+    size_t next = 0;
+    ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
+      double sum = 0;
+      int64_t inside = 0;
+      ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
+        sum += x[static_cast<size_t>(ElementAt(plan, outer, r, c, inner))];
+        ++inside;
+      });
+      const int64_t divisor = rule.divisor > 0 ? rule.divisor
+                              : rule.exclusive ? inside
+                                               : rows.span * columns.span;
+      y[next++] = sum / static_cast<double>(divisor);
+    });
+    store(y.data(), args.out[0], y.size());
+    return Status();
+  });
+}
+
+}  // namespace
+
+void RegisterPoolOps(OpRegistry& registry) {
+  const AttrSpec ksize = {"ksize", std::nullopt}, strides = {"strides", std::nullopt};
+  const std::vector<AttrSpec> short_attrs = {
+      ksize, strides, {"padding", std::nullopt}, {"data_format", AttrValue::String("NHWC")}};
+  const std::vector<AttrSpec> max_attrs = {ksize,
+                                           strides,
+                                           {"padding_mode", AttrValue::String("CALCULATED")},
+                                           {"pads", AttrValue::Ints({0, 0, 0, 0})},
+                                           {"data_format", AttrValue::String("NCHW")},
+                                           {"global_pooling", AttrValue::Bool(false)},
+                                           {"ceil_mode", AttrValue::Bool(false)}};
+  std::vector<AttrSpec> average_attrs = max_attrs;
+  average_attrs.push_back({"exclusive", AttrValue::Bool(true)});
+  average_attrs.push_back({"divisor_override", AttrValue::Int(0)});
+  const auto add = [&](std::string_view type, const std::vector<AttrSpec>& attrs, bool largest,
+                       const std::vector<PortSpec>& outputs) {
+    registry.Add({.schema = {type, {{"x"}}, outputs, attrs},
+                  .infer = largest ? InferMaxPool : InferAvgPool,
+                  .make_kernel = largest ? MakeMaxPool : MakeAvgPool});
+  };
+  add("MaxPool", short_attrs, true, {{"y"}});
+  add("MaxPoolV3", max_attrs, true, {{"y"}});
+  add("MaxPoolWithArgmaxV1",
+      {ksize,
+       strides,
+       {"pads", std::nullopt},
+       {"dtype", AttrValue::Int(3)},
+       {"dilation", AttrValue::Ints({1, 1, 1, 1})},
+       {"ceil_mode", AttrValue::Bool(false)}},
+      true, {{"y"}, {"argmax"}});
+  add("AvgPool", short_attrs, false, {{"y"}});
+  add("AvgPoolV2", average_attrs, false, {{"y"}});
+  add("AdaptiveAvgPool2d", {{"output_size", std::nullopt}}, false, {{"y"}});
+  add("GlobalAveragePool", {}, false, {{"y"}});
+}
+
+}  // namespace npumesh
