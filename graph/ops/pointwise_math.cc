@@ -41,9 +41,9 @@ double HalfToEven(double x) {
   return std::nearbyint(x);
 }
 
-// The inverse of erf by Newton's method, in the tails on erfc, which does not cancel there. The start
-// is good to 2e-3 (S. Winitzki, "A handy approximation for the error function and its inverse"), and
-// the number of digits doubles with every step.
+// The inverse of erf by Newton's method, in the tails on erfc, which does not cancel there. The
+// start is good to 2e-3 (S. Winitzki, "A handy approximation for the error function and its
+// inverse"), and the number of digits doubles with every step.
 double Erfinv(double y) {
   if (std::isnan(y) || std::fabs(y) > 1) return kNan;
   if (std::fabs(y) == 1) return std::copysign(std::numeric_limits<double>::infinity(), y);
@@ -54,8 +54,7 @@ double Erfinv(double y) {
   double x = std::sqrt(std::sqrt(half * half - logarithm / kFit) - half);
   for (int step = 0; step < 4; ++step) {
     const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-x * x);
-    const double error =
-        magnitude < 0.5 ? magnitude - std::erf(x) : std::erfc(x) - (1 - magnitude);
+    const double error = magnitude < 0.5 ? magnitude - std::erf(x) : std::erfc(x) - (1 - magnitude);
     x += error / slope;
   }
   return std::copysign(x, y);
