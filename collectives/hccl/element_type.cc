@@ -34,4 +34,11 @@ const ElementType* FindElementType(HcclDataType number) {
   return found == kTypes.end() ? nullptr : found;
 }
 
+const ElementType* FindElementType(DataType dtype) {
+  const auto* found = std::find_if(kTypes.begin(), kTypes.end(), [&](const ElementType& type) {
+    return type.dtype == dtype && type.moves;
+  });
+  return found == kTypes.end() ? nullptr : found;
+}
+
 }  // namespace npumesh

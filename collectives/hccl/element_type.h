@@ -23,6 +23,8 @@ struct ElementType {
 
 // Null for a number outside the table.
 const ElementType* FindElementType(HcclDataType number);
+// The element type that is `dtype` here; null when HCCL has none.
+const ElementType* FindElementType(DataType dtype);
 
 }  // namespace npumesh
 

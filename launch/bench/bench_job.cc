@@ -8,6 +8,7 @@
 #include "collectives/contract/meeting.h"
 #include "collectives/reduce/reduce.h"
 #include "launch/bench/pattern.h"
+#include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -77,7 +78,10 @@ BenchPlace BenchJob::place() const {
   return {world_.size(), world_.node_count(), in_window, in_window && world_.crowded()};
 }
 
-Status BenchJob::CheckOptions() const {
+Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) const {
+  for (const BenchOp* op : ops) {
+    if (options_.api == BenchApi::kHccl) NPUMESH_RETURN_IF_ERROR(CheckHccl(*op, options_));
+  }
   NPUMESH_RETURN_IF_ERROR(Selection::Parse(world_.env().hccl_algo, "HCCL_ALGO").status());
   if (options_.root >= world_.size()) {
     return Error(Code::kInvalidArgument, "-r {}: expected a rank of 0 to {}", options_.root,
@@ -92,18 +96,38 @@ Status BenchJob::CheckOptions() const {
 }
 
 Status BenchJob::Prepare() {
-  NPUMESH_RETURN_IF_ERROR(CheckOptions());
-  NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
-  std::vector<int> everyone(static_cast<size_t>(world_.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  NPUMESH_ASSIGN_OR_RETURN(
-      group_, Communicator::Create(world_, *memory_, std::string(kWorldGroup), everyone));
+  NPUMESH_RETURN_IF_ERROR(options_.api == BenchApi::kHccl ? JoinHccl() : JoinCommunicator());
   if (!options_.baseline || world_.size() == 1) return Status();
   NPUMESH_ASSIGN_OR_RETURN(mpi_, MpiBaseline::Create());
   if (const CombineFn combine = FindCombine(options_.dtype, options_.reduce_op)) {
     mpi_->SetReduction(options_.dtype, options_.reduce_op, combine);
   }
   return Status();
+}
+
+Status BenchJob::JoinHccl() {
+  NPUMESH_ASSIGN_OR_RETURN(AclDevice* const device, CurrentDevice());
+  memory_ = &device->memory;
+  NPUMESH_ASSIGN_OR_RETURN(hccl_, HcclGroup::Create(circle_, options_.dtype));
+  return Status();
+}
+
+Status BenchJob::JoinCommunicator() {
+  NPUMESH_ASSIGN_OR_RETURN(own_memory_, DeviceMemory::Create(world_));
+  memory_ = own_memory_.get();
+  std::vector<int> everyone(static_cast<size_t>(world_.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  NPUMESH_ASSIGN_OR_RETURN(
+      group_, Communicator::Create(world_, *memory_, std::string(kWorldGroup), everyone));
+  return Status();
+}
+
+Status BenchJob::Ours(const BenchOp& op, const BenchCall& call) {
+  return hccl_ ? hccl_->Run(op, call) : op.ours(*group_, call);
+}
+
+Status BenchJob::Meet() {
+  return hccl_ ? hccl_->Barrier() : group_->Barrier("bench");
 }
 
 Result<BenchPoint> BenchJob::Run(const BenchOp& op, uint64_t size) {
@@ -138,13 +162,13 @@ Result<Measured> BenchJob::Measure(const BenchOp& op, const Seat& seat) {
 
 Status BenchJob::Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured) {
   Pace pace{options_.iterations, options_.warm_ups, {}};
-  if (options_.barrier) pace.meet = [this] { return group_->Barrier("bench"); };
+  if (options_.barrier) pace.meet = [this] { return Meet(); };
   const auto call_of = [&](int i) -> const BenchCall& {
     return calls[static_cast<size_t>(i) % calls.size()];
   };
   for (int round = 0; round < options_.rounds; ++round) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> ours,
-                             TimeRound(pace, [&](int i) { return op.ours(*group_, call_of(i)); }));
+                             TimeRound(pace, [&](int i) { return Ours(op, call_of(i)); }));
     Append(measured.ours, ours);
     if (!mpi_) continue;
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> theirs,
@@ -168,7 +192,7 @@ Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const 
     if (!difference.empty() && wrong.empty()) wrong = fmt::format("{}: {}", whose, difference);
     return Status();
   };
-  NPUMESH_RETURN_IF_ERROR(judge("ours", [&] { return op.ours(*group_, call); }));
+  NPUMESH_RETURN_IF_ERROR(judge("ours", [&] { return Ours(op, call); }));
   if (mpi_) NPUMESH_RETURN_IF_ERROR(judge("MPI's", [&] { return op.mpi(*mpi_, call); }));
   return wrong;
 }

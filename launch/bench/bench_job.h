@@ -12,6 +12,7 @@
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/bench_report.h"
+#include "launch/bench/hccl_group.h"
 #include "launch/run/rank_circle.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/mpi_baseline.h"
@@ -28,16 +29,16 @@ struct Measured {
 
 class BenchJob {
  public:
-  // `world`, `options` and `circle` must outlive the job.
+  // `world`, `options` and `circle` must outlive the job. With BenchApi::kHccl the world is that of
+  // the device which this thread has selected.
   BenchJob(World& world, const BenchOptions& options, RankCircle& circle)
       : world_(world), options_(options), circle_(circle) {}
 
-  // Collective over all ranks: memory, group, baseline. Errors: kInvalidArgument for options that
-  // do not fit these ranks.
-  Status Prepare();
+  // Local: kInvalidArgument for options that do not fit these ranks, or `ops`.
+  Status CheckOptions(std::span<const BenchOp* const> ops) const;
 
-  // What Prepare checks besides memory; local. For `--algorithms`, which needs nothing else.
-  Status CheckOptions() const;
+  // Collective over all ranks: memory, group, baseline. REQUIRES: CheckOptions was asked.
+  Status Prepare();
 
   // Collective over all ranks. The point is complete on all of them.
   Result<BenchPoint> Run(const BenchOp& op, uint64_t size);
@@ -45,7 +46,12 @@ class BenchJob {
   BenchPlace place() const;
 
  private:
+  Status JoinHccl();
+  Status JoinCommunicator();
   Result<Measured> Measure(const BenchOp& op, const Seat& seat);
+  // Collective over all ranks: one call of ours, done when it returns.
+  Status Ours(const BenchOp& op, const BenchCall& call);
+  Status Meet();
   Status Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured);
   // One more call of ours and of MPI's, every element compared; what is wrong, or nothing.
   Result<std::string> Verify(const BenchOp& op, const Seat& seat, const BenchCall& call);
@@ -55,8 +61,10 @@ class BenchJob {
   World& world_;
   const BenchOptions& options_;
   RankCircle& circle_;
-  std::unique_ptr<DeviceMemory> memory_;
-  std::unique_ptr<Communicator> group_;
+  std::unique_ptr<DeviceMemory> own_memory_;  // null with the device's
+  DeviceMemory* memory_ = nullptr;
+  std::unique_ptr<Communicator> group_;  // one of the two
+  std::unique_ptr<HcclGroup> hccl_;
   std::unique_ptr<MpiBaseline> mpi_;  // null without a baseline
 };
 

@@ -60,8 +60,16 @@ std::vector<Piece> NoData(const Seat&) {
 
 constexpr std::string_view kNode = "bench";
 
+// The numbers of the two enumerations are the same.
+HcclReduceOp OpOf(const BenchCall& call) {
+  return static_cast<HcclReduceOp>(call.op);
+}
+
 Status OursAllReduce(Communicator& group, const BenchCall& c) {
   return group.AllReduce(c.send, c.recv, c.count, c.dtype, c.op, kNode);
+}
+HcclResult ViaHcclAllReduce(const HcclSeat& seat, const BenchCall& c) {
+  return HcclAllReduce(c.send, c.recv, c.count, seat.dtype, OpOf(c), seat.comm, seat.stream);
 }
 Status MpiAllReduce(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.AllReduce(c.send, c.recv, c.count);
@@ -69,11 +77,17 @@ Status MpiAllReduce(MpiBaseline& mpi, const BenchCall& c) {
 Status OursReduceScatter(Communicator& group, const BenchCall& c) {
   return group.ReduceScatter(c.send, c.recv, c.count, c.dtype, c.op, kNode);
 }
+HcclResult ViaHcclReduceScatter(const HcclSeat& seat, const BenchCall& c) {
+  return HcclReduceScatter(c.send, c.recv, c.count, seat.dtype, OpOf(c), seat.comm, seat.stream);
+}
 Status MpiReduceScatter(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.ReduceScatter(c.send, c.recv, c.count);
 }
 Status OursAllGather(Communicator& group, const BenchCall& c) {
   return group.AllGather(c.send, c.recv, c.count, c.dtype, kNode);
+}
+HcclResult ViaHcclAllGather(const HcclSeat& seat, const BenchCall& c) {
+  return HcclAllGather(c.send, c.recv, c.count, seat.dtype, seat.comm, seat.stream);
 }
 Status MpiAllGather(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.AllGather(c.send, c.recv, c.count, c.dtype);
@@ -81,17 +95,28 @@ Status MpiAllGather(MpiBaseline& mpi, const BenchCall& c) {
 Status OursBroadcast(Communicator& group, const BenchCall& c) {
   return group.Broadcast(c.recv, c.count, c.dtype, c.root, kNode);
 }
+HcclResult ViaHcclBroadcast(const HcclSeat& seat, const BenchCall& c) {
+  return HcclBroadcast(c.recv, c.count, seat.dtype, static_cast<uint32_t>(c.root), seat.comm,
+                       seat.stream);
+}
 Status MpiBroadcast(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.Broadcast(c.recv, c.count, c.dtype, c.root);
 }
 Status OursAllToAll(Communicator& group, const BenchCall& c) {
   return group.AllToAll(c.send, c.recv, c.count, c.dtype, kNode);
 }
+HcclResult ViaHcclAllToAll(const HcclSeat& seat, const BenchCall& c) {
+  return HcclAlltoAll(c.send, c.count, seat.dtype, c.recv, c.count, seat.dtype, seat.comm,
+                      seat.stream);
+}
 Status MpiAllToAll(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.AllToAll(c.send, c.recv, c.count, c.dtype);
 }
 Status OursBarrier(Communicator& group, const BenchCall&) {
   return group.Barrier(kNode);
+}
+HcclResult ViaHcclBarrier(const HcclSeat& seat, const BenchCall&) {
+  return HcclBarrier(seat.comm, seat.stream);
 }
 Status MpiBarrier(MpiBaseline& mpi, const BenchCall&) {
   return mpi.Barrier();
@@ -111,6 +136,11 @@ Status OursAllToAllV(Communicator& group, const BenchCall& c) {
   return group.AllToAllV(c.send, blocks.counts, blocks.at, c.recv, blocks.counts, blocks.at,
                          c.dtype, kNode);
 }
+HcclResult ViaHcclAllToAllV(const HcclSeat& seat, const BenchCall& c) {
+  const EqualBlocks<uint64_t> blocks(seat.ranks, c.count);
+  return HcclAlltoAllV(c.send, blocks.counts.data(), blocks.at.data(), seat.dtype, c.recv,
+                       blocks.counts.data(), blocks.at.data(), seat.dtype, seat.comm, seat.stream);
+}
 Status MpiAllToAllV(MpiBaseline& mpi, const BenchCall& c) {
   const uint64_t all = c.count * static_cast<uint64_t>(mpi.size());
   if (all > std::numeric_limits<int>::max()) {
@@ -124,19 +154,19 @@ using Kind = CollectiveKind;
 // name, kind, sized, reduces, split, one_buffer, in_all, ...
 constexpr std::array<BenchOp, 7> kOps = {{
     {"allreduce", Kind::kAllReduce, true, true, false, false, true, Twice, One, One, AllReduced,
-     OursAllReduce, MpiAllReduce},
+     OursAllReduce, ViaHcclAllReduce, MpiAllReduce},
     {"reducescatter", Kind::kReduceScatter, true, true, true, false, true, Others, ForAll, One,
-     BlockReduced, OursReduceScatter, MpiReduceScatter},
+     BlockReduced, OursReduceScatter, ViaHcclReduceScatter, MpiReduceScatter},
     {"allgather", Kind::kAllGather, true, false, true, false, true, Others, One, ForAll,
-     AllGathered, OursAllGather, MpiAllGather},
+     AllGathered, OursAllGather, ViaHcclAllGather, MpiAllGather},
     {"alltoall", Kind::kAllToAll, true, false, true, false, true, Others, ForAll, ForAll, Exchanged,
-     OursAllToAll, MpiAllToAll},
+     OursAllToAll, ViaHcclAllToAll, MpiAllToAll},
     {"broadcast", Kind::kBroadcast, true, false, false, true, true, Once, One, One, FromRoot,
-     OursBroadcast, MpiBroadcast},
+     OursBroadcast, ViaHcclBroadcast, MpiBroadcast},
     {"alltoallv", Kind::kAllToAllV, true, false, true, false, false, Others, ForAll, ForAll,
-     Exchanged, OursAllToAllV, MpiAllToAllV},
+     Exchanged, OursAllToAllV, ViaHcclAllToAllV, MpiAllToAllV},
     {"barrier", Kind::kBarrier, false, false, false, false, false, Once, Nothing, Nothing, NoData,
-     OursBarrier, MpiBarrier},
+     OursBarrier, ViaHcclBarrier, MpiBarrier},
 }};
 
 uint64_t DivideUp(uint64_t value, uint64_t unit) {

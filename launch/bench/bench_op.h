@@ -10,6 +10,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/contract/request.h"
+#include "hccl/hccl.h"
 #include "runtime/world/mpi_baseline.h"
 
 namespace npumesh {
@@ -22,6 +23,14 @@ struct BenchCall {
   DataType dtype = DataType::kFloat;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
+};
+
+// How calls of the C interface are made on this rank.
+struct HcclSeat {
+  HcclComm comm = nullptr;  // of all ranks
+  aclrtStream stream = nullptr;
+  int ranks = 1;
+  HcclDataType dtype = HCCL_DATA_TYPE_FP32;  // of every call
 };
 
 // A stretch of a rank's result: elements [to, to + count) are elements [from, ...) of the send
@@ -59,6 +68,8 @@ struct BenchOp {
   std::vector<Piece> (*result)(const Seat&);
   // Collective over all ranks.
   Status (*ours)(Communicator&, const BenchCall&);
+  // Only issues the call; the stream does it.
+  HcclResult (*hccl)(const HcclSeat&, const BenchCall&);
   Status (*mpi)(MpiBaseline&, const BenchCall&);
 };
 

@@ -39,6 +39,11 @@ constexpr std::array<std::pair<std::string_view, ReduceOp>, 4> kReduceOps = {{
     {"min", ReduceOp::kMin},
 }};
 
+constexpr std::array<std::pair<std::string_view, BenchApi>, 2> kApis = {{
+    {"hccl", BenchApi::kHccl},
+    {"communicator", BenchApi::kCommunicator},
+}};
+
 template <typename Table>
 auto Find(const Table& table, std::string_view name, std::string_view option)
     -> Result<decltype(table[0].second)> {
@@ -87,6 +92,10 @@ Result<std::vector<uint64_t>> ParseSizes(const BenchWords& words) {
 
 }  // namespace
 
+std::string_view Name(BenchApi api) {
+  return kApis[static_cast<size_t>(api)].first;
+}
+
 Result<BenchOptions> ParseBench(const BenchWords& words) {
   BenchOptions options;
   options.operation = words.operation;
@@ -108,6 +117,7 @@ Result<BenchOptions> ParseBench(const BenchWords& words) {
   NPUMESH_RETURN_IF_ERROR(ParseCount(words.rounds, 1, 1000, "--rounds", options.rounds));
   NPUMESH_RETURN_IF_ERROR(ParseCount(words.rotate, 1, 1024, "--rotate", options.rotate));
   NPUMESH_ASSIGN_OR_RETURN(options.baseline, ParseBool(words.baseline, "--baseline"));
+  NPUMESH_ASSIGN_OR_RETURN(options.api, Find(kApis, words.api, "--api"));
   options.barrier = words.barrier;
   options.algorithms = words.algorithms;
   options.json = words.json;

@@ -32,10 +32,15 @@ struct BenchWords {
   std::string rounds = "3";
   std::string rotate = "1";
   std::string baseline = "on";
+  std::string api = "hccl";
   bool barrier = false;
   bool algorithms = false;
   std::string json;
 };
+
+// Where ours is called: at the C interface, each call with a stream synchronisation, or below it.
+enum class BenchApi { kHccl, kCommunicator };
+std::string_view Name(BenchApi api);
 
 enum class CheckMode { kNone = 0, kQuiet = 1, kVerbose = 2 };
 
@@ -54,6 +59,7 @@ struct BenchOptions {
   int rounds = 3;           // how often ours and MPI's take turns
   int rotate = 1;           // buffers in turn, so that a large message is not in the cache
   bool baseline = true;
+  BenchApi api = BenchApi::kHccl;
   bool barrier = false;  // ranks meet before each iteration
   bool algorithms = false;
   std::string json;

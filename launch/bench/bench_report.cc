@@ -67,8 +67,10 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
   if (op.sized) text += fmt::format(" {}", options.dtype_name);
   if (op.reduces) text += fmt::format(" {}", Name(options.reduce_op));
   text +=
-      fmt::format(", {}, {}\n", GroupText(place),
-                  options.barrier ? "a barrier before each iteration" : "iterations back to back");
+      fmt::format(", {}, {}, {}\n", GroupText(place),
+                  options.barrier ? "a barrier before each iteration" : "iterations back to back",
+                  options.api == BenchApi::kHccl ? "C interface with a stream synchronisation"
+                                                 : "communicator");
   text +=
       fmt::format("{:<15} | {:<12} | {:<18} | {:<13} | {:<18} | {:<10} | {:<10} | {:<10}",
                   "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:",

@@ -1,5 +1,6 @@
 // `npumesh bench`: measures collectives, with MPI's own beside them.
 #include <cstdio>
+#include <functional>
 
 #include "launch/bench/bench_job.h"
 #include "launch/commands/command.h"
@@ -29,17 +30,12 @@ void Print(std::string_view text) {
 
 Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& options,
                  const BenchPlace& place) {
-  const json report = {{"npumesh", VersionsAsJson()},
-                       {"note", kTimeNote},
-                       {"ranks", place.ranks},
-                       {"hosts", place.nodes},
-                       {"dtype", options.dtype_name},
-                       {"op", Name(options.reduce_op)},
-                       {"iterations", options.iterations},
-                       {"warm_ups", options.warm_ups},
-                       {"rounds", options.rounds},
-                       {"rotate", options.rotate},
-                       {"barrier", options.barrier},
+  const json report = {{"npumesh", VersionsAsJson()},   {"note", kTimeNote},
+                       {"api", Name(options.api)},      {"ranks", place.ranks},
+                       {"hosts", place.nodes},          {"dtype", options.dtype_name},
+                       {"op", Name(options.reduce_op)}, {"iterations", options.iterations},
+                       {"warm_ups", options.warm_ups},  {"rounds", options.rounds},
+                       {"rotate", options.rotate},      {"barrier", options.barrier},
                        {"points", ToJson(points)}};
   return WriteFile(options.json, report.dump(2) + "\n", FileKind::kData);
 }
@@ -56,8 +52,9 @@ class BenchRun {
   // Collective over all ranks.
   int Run() {
     Result<std::vector<const BenchOp*>> ops = FindBenchOps(options_.operation);
-    const Status usable = ops.ok() ? job_.CheckOptions() : ops.status();
-    if (!agreement_.Reached(usable)) return agreement_.exit_code();
+    const Status usable = ops.ok() ? job_.CheckOptions(*ops) : ops.status();
+    const Outcome outcome = usable.ok() ? Outcome() : Outcome::Usage(std::string(usable.message()));
+    if (!agreement_.Reached(outcome)) return agreement_.exit_code();
     if (options_.algorithms) return PrintAlgorithms(*ops);
     if (!agreement_.Reached(job_.Prepare())) return agreement_.exit_code();
     Say(OpeningLine(options_));
@@ -130,6 +127,36 @@ int RunInWorld(World& world, const BenchOptions& options, bool& orderly) {
   return code;
 }
 
+// Collective over all ranks: the whole command in a world, and the world's end.
+int RunAndEnd(World& world, const BenchOptions& options, const std::function<Status()>& end) {
+  bool orderly = false;
+  const int code = RunInWorld(world, options, orderly);
+  if (!orderly) return code;
+  const Status ended = end();
+  return ended.ok() || code != 0 ? code : Fail("bench", ended);
+}
+
+// Collective over all MPI ranks.
+int RunAtHccl(const Env& env, const BenchOptions& options) {
+  if (env.device_count) {
+    return FailTogether("bench", Outcome::Usage(fmt::format(
+                                     "--api hccl: NPUMESH_DEVICE_COUNT is {}, but devices that "
+                                     "share a process are not measured; unset it, or choose "
+                                     "--api communicator",
+                                     *env.device_count)));
+  }
+  const Result<World*> world = StartHcclWorld();
+  if (!world.ok()) return FailTogether("bench", Outcome::From(world.status()));
+  return RunAndEnd(**world, options, EndHcclWorld);
+}
+
+// Collective over all MPI ranks.
+int RunAtCommunicator(const Env& env, const BenchOptions& options) {
+  const Result<std::unique_ptr<World>> world = World::Start(env);
+  if (!world.ok()) return FailTogether("bench", Outcome::From(world.status()));
+  return RunAndEnd(**world, options, [&] { return (*world)->Shutdown(); });
+}
+
 // Collective over all MPI ranks.
 int RunBench(const BenchWords& words) {
   const Result<BenchOptions> options = ParseBench(words);
@@ -138,13 +165,8 @@ int RunBench(const BenchWords& words) {
   }
   const Result<Env> env = Env::FromProcess();
   if (!env.ok()) return FailTogether("bench", Outcome::From(env.status()));
-  const Result<std::unique_ptr<World>> world = World::Start(*env);
-  if (!world.ok()) return FailTogether("bench", Outcome::From(world.status()));
-  bool orderly = false;
-  const int code = RunInWorld(**world, *options, orderly);
-  if (!orderly) return code;
-  const Status end = (*world)->Shutdown();
-  return end.ok() || code != 0 ? code : Fail("bench", end);
+  return options->api == BenchApi::kHccl ? RunAtHccl(*env, *options)
+                                         : RunAtCommunicator(*env, *options);
 }
 
 }  // namespace
@@ -187,6 +209,10 @@ void AddBench(CLI::App& app, Action& action) {
   bench->add_option("--rotate", words->rotate, "Buffers used in turn, to measure cold caches")
       ->capture_default_str();
   bench->add_option("--baseline", words->baseline, "on: MPI's blocking collective beside ours")
+      ->capture_default_str();
+  bench
+      ->add_option("--api", words->api,
+                   "hccl: HcclXxx and aclrtSynchronizeStream; communicator: what is below them")
       ->capture_default_str();
   bench->add_flag("--barrier", words->barrier,
                   "The ranks meet before each iteration, outside of the time");

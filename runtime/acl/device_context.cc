@@ -15,6 +15,15 @@ Result<AclDevice*> CurrentDevice() {
   return context->device;
 }
 
+Result<AclDevice*> SelectDevice(int32_t device_id) {
+  AclProcess& process = AclProcess::Get();
+  NPUMESH_RETURN_IF_ERROR(process.StartMachine());
+  if (process.SetDevice(__func__, device_id) != ACL_SUCCESS) {
+    return Error(Code::kInvalidArgument, "device {} is not one of this process", device_id);
+  }
+  return CurrentDevice();
+}
+
 Result<Stream*> StreamOf(aclrtStream stream) {
   if (stream == nullptr) {
     const auto context = AclProcess::CurrentContext();

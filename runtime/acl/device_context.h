@@ -34,6 +34,11 @@ struct AclDevice {
 // kNotFound when there is none.
 Result<AclDevice*> CurrentDevice();
 
+// aclrtSetDevice for callers in C++: says why when it fails. Collective over all ranks of the
+// launcher when it is the first call of the process that needs a device. Errors: those of
+// World::Start and DeviceMemory::Create; kInvalidArgument for a device of another process.
+Result<AclDevice*> SelectDevice(int32_t device_id);
+
 // The stream behind a handle; null means the default stream of the current context. Valid until
 // the client destroys the stream. kInvalidArgument for a handle that is no live stream, kNotFound
 // for null without a current context.

@@ -129,6 +129,11 @@ Result<int> AclProcess::DeviceCount() {
   return machine->device_count();
 }
 
+Status AclProcess::StartMachine() {
+  const std::lock_guard lock(mutex_);
+  return NeedMachine().status();
+}
+
 aclError AclProcess::FindDevice(std::string_view function, int32_t device_id, int* index) {
   const Result<Machine*> machine = NeedMachine();
   if (!machine.ok()) {

@@ -39,6 +39,8 @@ class AclProcess {
 
   // Devices of the node. Starts the machine only when the environment does not tell.
   Result<int> DeviceCount();
+  // Starts the machine unless it runs. Collective like Machine::Start, and its errors.
+  Status StartMachine();
   // Errors: ACL_ERROR_RT_INVALID_DEVICEID, ACL_ERROR_RT_NO_DEVICE. Collective like Machine::Start
   // when it is the first call of the process that needs a device.
   aclError CheckDevice(std::string_view function, int32_t device_id);

@@ -59,6 +59,7 @@ TEST(ParseBench, NamesTheWrongOption) {
   add(&BenchWords::warm_ups, "ten", "-w: expected an integer");
   add(&BenchWords::reduce_op, "avg", "-o: expected one of sum prod max min; got \"avg\"");
   add(&BenchWords::dtype, "int128", "-d: expected one of int8 int16");
+  add(&BenchWords::api, "acl", "--api: expected one of hccl communicator; got \"acl\"");
   add(&BenchWords::check, "3", "-c: expected an integer in [0, 2]");
   add(&BenchWords::npus, "0", "-p: expected an integer in [1,");
   add(&BenchWords::baseline, "maybe", "--baseline: expected true or false");
