@@ -37,6 +37,9 @@ std::vector<Piece> AllReduced(const Seat& seat) {
 std::vector<Piece> BlockReduced(const Seat& seat) {
   return {{0, seat.count, Piece::kAllRanks, BlockOf(seat)}};
 }
+std::vector<Piece> ReducedAtRoot(const Seat& seat) {
+  return seat.rank == seat.root ? AllReduced(seat) : std::vector<Piece>();
+}
 std::vector<Piece> AllGathered(const Seat& seat) {
   std::vector<Piece> pieces;
   for (int r = 0; r < seat.ranks; ++r) {
@@ -46,6 +49,9 @@ std::vector<Piece> AllGathered(const Seat& seat) {
 }
 std::vector<Piece> FromRoot(const Seat& seat) {
   return {{0, seat.count, seat.root, 0}};
+}
+std::vector<Piece> BlockFromRoot(const Seat& seat) {
+  return {{0, seat.count, seat.root, BlockOf(seat)}};
 }
 std::vector<Piece> Exchanged(const Seat& seat) {
   std::vector<Piece> pieces;
@@ -64,6 +70,9 @@ constexpr std::string_view kNode = "bench";
 HcclReduceOp OpOf(const BenchCall& call) {
   return static_cast<HcclReduceOp>(call.op);
 }
+uint32_t RootOf(const BenchCall& call) {
+  return static_cast<uint32_t>(call.root);
+}
 
 Status OursAllReduce(Communicator& group, const BenchCall& c) {
   return group.AllReduce(c.send, c.recv, c.count, c.dtype, c.op, kNode);
@@ -73,6 +82,16 @@ HcclResult ViaHcclAllReduce(const HcclSeat& seat, const BenchCall& c) {
 }
 Status MpiAllReduce(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.AllReduce(c.send, c.recv, c.count);
+}
+Status OursReduce(Communicator& group, const BenchCall& c) {
+  return group.Reduce(c.send, c.recv, c.count, c.dtype, c.op, c.root, kNode);
+}
+HcclResult ViaHcclReduce(const HcclSeat& seat, const BenchCall& c) {
+  return HcclReduce(c.send, c.recv, c.count, seat.dtype, OpOf(c), RootOf(c), seat.comm,
+                    seat.stream);
+}
+Status MpiReduce(MpiBaseline& mpi, const BenchCall& c) {
+  return mpi.Reduce(c.send, c.recv, c.count, c.root);
 }
 Status OursReduceScatter(Communicator& group, const BenchCall& c) {
   return group.ReduceScatter(c.send, c.recv, c.count, c.dtype, c.op, kNode);
@@ -96,11 +115,19 @@ Status OursBroadcast(Communicator& group, const BenchCall& c) {
   return group.Broadcast(c.recv, c.count, c.dtype, c.root, kNode);
 }
 HcclResult ViaHcclBroadcast(const HcclSeat& seat, const BenchCall& c) {
-  return HcclBroadcast(c.recv, c.count, seat.dtype, static_cast<uint32_t>(c.root), seat.comm,
-                       seat.stream);
+  return HcclBroadcast(c.recv, c.count, seat.dtype, RootOf(c), seat.comm, seat.stream);
 }
 Status MpiBroadcast(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.Broadcast(c.recv, c.count, c.dtype, c.root);
+}
+Status OursScatter(Communicator& group, const BenchCall& c) {
+  return group.Scatter(c.send, c.recv, c.count, c.dtype, c.root, kNode);
+}
+HcclResult ViaHcclScatter(const HcclSeat& seat, const BenchCall& c) {
+  return HcclScatter(c.send, c.recv, c.count, seat.dtype, RootOf(c), seat.comm, seat.stream);
+}
+Status MpiScatter(MpiBaseline& mpi, const BenchCall& c) {
+  return mpi.Scatter(c.send, c.recv, c.count, c.dtype, c.root);
 }
 Status OursAllToAll(Communicator& group, const BenchCall& c) {
   return group.AllToAll(c.send, c.recv, c.count, c.dtype, kNode);
@@ -152,7 +179,7 @@ Status MpiAllToAllV(MpiBaseline& mpi, const BenchCall& c) {
 
 using Kind = CollectiveKind;
 // name, kind, sized, reduces, split, one_buffer, in_all, ...
-constexpr std::array<BenchOp, 7> kOps = {{
+constexpr std::array<BenchOp, 9> kOps = {{
     {"allreduce", Kind::kAllReduce, true, true, false, false, true, Twice, One, One, AllReduced,
      OursAllReduce, ViaHcclAllReduce, MpiAllReduce},
     {"reducescatter", Kind::kReduceScatter, true, true, true, false, true, Others, ForAll, One,
@@ -163,6 +190,10 @@ constexpr std::array<BenchOp, 7> kOps = {{
      OursAllToAll, ViaHcclAllToAll, MpiAllToAll},
     {"broadcast", Kind::kBroadcast, true, false, false, true, true, Once, One, One, FromRoot,
      OursBroadcast, ViaHcclBroadcast, MpiBroadcast},
+    {"reduce", Kind::kReduce, true, true, false, false, false, Once, One, One, ReducedAtRoot,
+     OursReduce, ViaHcclReduce, MpiReduce},
+    {"scatter", Kind::kScatter, true, false, true, false, false, Others, ForAll, One, BlockFromRoot,
+     OursScatter, ViaHcclScatter, MpiScatter},
     {"alltoallv", Kind::kAllToAllV, true, false, true, false, false, Others, ForAll, ForAll,
      Exchanged, OursAllToAllV, ViaHcclAllToAllV, MpiAllToAllV},
     {"barrier", Kind::kBarrier, false, false, false, false, false, Once, Nothing, Nothing, NoData,

@@ -177,8 +177,8 @@ void AddBench(CLI::App& app, Action& action) {
   bench->footer(std::string(kExamples));
   bench
       ->add_option("operation", words->operation,
-                   "all, or allreduce, reducescatter, allgather, alltoall, broadcast, alltoallv, "
-                   "barrier")
+                   "all, or allreduce, reducescatter, allgather, alltoall, broadcast, reduce, "
+                   "scatter, alltoallv, barrier")
       ->capture_default_str();
   bench->add_option("-b,--minbytes", words->min_bytes, "First size: bytes, with K, M or G")
       ->capture_default_str();

@@ -86,6 +86,12 @@ Status MpiBaseline::AllReduce(const void* send, void* recv, uint64_t count) {
   });
 }
 
+Status MpiBaseline::Reduce(const void* send, void* recv, uint64_t count, int root) {
+  return Impl::Run("MPI_Reduce", count, [&](int n) {
+    return MPI_Reduce(send, recv, n, impl_->type, impl_->op, root, impl_->comm);
+  });
+}
+
 Status MpiBaseline::ReduceScatter(const void* send, void* recv, uint64_t recv_count) {
   return Impl::Run("MPI_Reduce_scatter_block", recv_count, [&](int n) {
     return MPI_Reduce_scatter_block(send, recv, n, impl_->type, impl_->op, impl_->comm);
@@ -102,6 +108,14 @@ Status MpiBaseline::Broadcast(void* buffer, uint64_t count, DataType dtype, int 
   MPI_Datatype type = Moved(dtype);
   return Impl::Run("MPI_Bcast", count,
                    [&](int n) { return MPI_Bcast(buffer, n, type, root, impl_->comm); });
+}
+
+Status MpiBaseline::Scatter(const void* send, void* recv, uint64_t recv_count, DataType dtype,
+                            int root) {
+  MPI_Datatype type = Moved(dtype);
+  return Impl::Run("MPI_Scatter", recv_count, [&](int n) {
+    return MPI_Scatter(send, n, type, recv, n, type, root, impl_->comm);
+  });
 }
 
 Status MpiBaseline::AllToAll(const void* send, void* recv, uint64_t count, DataType dtype) {

@@ -37,11 +37,13 @@ class MpiBaseline {
   // (16-bit floats; max and min with NaN). Local.
   void SetReduction(DataType dtype, ReduceOp op, CombineFn combine);
 
-  // Collective over all ranks of the world, each of them. The first two as SetReduction says.
+  // Collective over all ranks of the world, each of them. The first three as SetReduction says.
   Status AllReduce(const void* send, void* recv, uint64_t count);
+  Status Reduce(const void* send, void* recv, uint64_t count, int root);
   Status ReduceScatter(const void* send, void* recv, uint64_t recv_count);
   Status AllGather(const void* send, void* recv, uint64_t send_count, DataType dtype);
   Status Broadcast(void* buffer, uint64_t count, DataType dtype, int root);
+  Status Scatter(const void* send, void* recv, uint64_t recv_count, DataType dtype, int root);
   Status AllToAll(const void* send, void* recv, uint64_t count, DataType dtype);
   // The same counts and displacements in both directions.
   Status AllToAllV(const void* send, void* recv, std::span<const int> counts,

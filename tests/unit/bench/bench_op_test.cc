@@ -25,9 +25,26 @@ TEST(BenchOps, ResultsCoverTheReceiveBufferOnce) {
     for (const Piece& piece : op.result(seat)) {
       for (uint64_t i = 0; i < piece.count; ++i) covered.insert(piece.to + i);
     }
-    EXPECT_EQ(covered.size(), op.recv_count(seat)) << op.name;
+    // A reduction leaves nothing where its root is not.
+    const uint64_t left = op.kind == CollectiveKind::kReduce ? 0 : op.recv_count(seat);
+    EXPECT_EQ(covered.size(), left) << op.name;
     EXPECT_EQ(std::set<uint64_t>(covered.begin(), covered.end()).size(), covered.size()) << op.name;
   }
+}
+
+TEST(BenchOps, OnlyTheRootHasTheReduction) {
+  EXPECT_TRUE(Op("reduce").result({1, 3, 2, 5}).empty());
+  const std::vector<Piece> pieces = Op("reduce").result({2, 3, 2, 5});
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].count, 5u);
+  EXPECT_EQ(pieces[0].source, Piece::kAllRanks);
+}
+
+TEST(BenchOps, ScatterGivesEachRankItsBlockOfTheRoot) {
+  const std::vector<Piece> pieces = Op("scatter").result({1, 3, 2, 5});
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].source, 2);
+  EXPECT_EQ(pieces[0].from, 5u);
 }
 
 TEST(BenchOps, BusFactors) {
@@ -36,6 +53,8 @@ TEST(BenchOps, BusFactors) {
   EXPECT_DOUBLE_EQ(Op("allgather").bus_factor(4), 0.75);
   EXPECT_DOUBLE_EQ(Op("alltoall").bus_factor(4), 0.75);
   EXPECT_DOUBLE_EQ(Op("broadcast").bus_factor(4), 1);
+  EXPECT_DOUBLE_EQ(Op("reduce").bus_factor(4), 1);
+  EXPECT_DOUBLE_EQ(Op("scatter").bus_factor(4), 0.75);
 }
 
 TEST(BenchOps, SizesAreAdjustedAsHcclTestDoes) {
