@@ -27,13 +27,13 @@ std::string_view OpText(HcclReduceOp op) {
 
 }  // namespace
 
-ArgumentCheck& ArgumentCheck::NotNull(std::string_view name, const void* pointer) {
-  if (ok() && pointer == nullptr) verdict_ = Refuse(HCCL_E_PTR, "EI0003: {} is null", name);
+ArgumentCheck& ArgumentCheck::IsNull(std::string_view name) {
+  if (ok()) verdict_ = Refuse(HCCL_E_PTR, "EI0003: {} is null", name);
   return *this;
 }
 
-ArgumentCheck& ArgumentCheck::Count(std::string_view name, uint64_t count) {
-  if (ok() && count > kMaxCount) {
+ArgumentCheck& ArgumentCheck::IsTooMany(std::string_view name, uint64_t count) {
+  if (ok()) {
     verdict_ = Refuse(HCCL_E_PARA, "EI0003: {} is {}; expected at most {}", name, count, kMaxCount);
   }
   return *this;
@@ -83,12 +83,15 @@ ArgumentCheck& ArgumentCheck::RankInComm(std::string_view name, uint32_t rank) {
 
 ArgumentCheck& ArgumentCheck::Differ(std::string_view left, const void* a, std::string_view right,
                                      const void* b) {
-  return Holds(a != b, HCCL_E_PARA,
-               fmt::format("EI0003: {} equals {}; this operator is not in place", left, right));
+  if (ok() && a == b) {
+    verdict_ =
+        Refuse(HCCL_E_PARA, "EI0003: {} equals {}; this operator is not in place", left, right);
+  }
+  return *this;
 }
 
-ArgumentCheck& ArgumentCheck::InHbm(std::string_view name, const void* pointer, uint64_t bytes) {
-  if (!ok() || bytes == 0 || comm_->in_hbm(pointer, bytes)) return *this;
+ArgumentCheck& ArgumentCheck::IsOutside(std::string_view name, const void* pointer,
+                                        uint64_t bytes) {
   outside_hbm_ = true;
   return Holds(false, HCCL_E_PARA,
                fmt::format("EI0003: {}: {} bytes at {} are not in the memory of this device; take "

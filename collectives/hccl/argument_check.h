@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "collectives/hccl/comm.h"
 #include "collectives/hccl/element_type.h"
@@ -24,8 +25,12 @@ class ArgumentCheck {
   // `call` is the name of the interface function.
   explicit ArgumentCheck(std::string_view call) : call_(call) {}
 
-  ArgumentCheck& NotNull(std::string_view name, const void* pointer);
-  ArgumentCheck& Count(std::string_view name, uint64_t count);
+  ArgumentCheck& NotNull(std::string_view name, const void* pointer) {
+    return pointer != nullptr ? *this : IsNull(name);
+  }
+  ArgumentCheck& Count(std::string_view name, uint64_t count) {
+    return count <= kMaxCount ? *this : IsTooMany(name, count);
+  }
   // The type may be moved; may be reduced by `op`.
   ArgumentCheck& Moves(HcclDataType dtype);
   ArgumentCheck& Reduces(HcclDataType dtype, HcclReduceOp op);
@@ -36,7 +41,10 @@ class ArgumentCheck {
   ArgumentCheck& Differ(std::string_view left, const void* a, std::string_view right,
                         const void* b);
   // `bytes` from `pointer` lie in the HBM of the communicator's device. REQUIRES: Live was called.
-  ArgumentCheck& InHbm(std::string_view name, const void* pointer, uint64_t bytes);
+  ArgumentCheck& InHbm(std::string_view name, const void* pointer, uint64_t bytes) {
+    const bool inside = !ok() || bytes == 0 || comm_->in_hbm(pointer, bytes);
+    return inside ? *this : IsOutside(name, pointer, bytes);
+  }
   // Any other rule; `why` is said when it does not hold.
   ArgumentCheck& Holds(bool rule, HcclResult result, std::string_view why);
 
@@ -47,11 +55,17 @@ class ArgumentCheck {
   std::string_view call() const { return call_; }
   // Null unless Live has found it.
   const std::shared_ptr<Comm>& comm() const { return comm_; }
+  // The same, for the operator that is issued; the check has it no longer.
+  std::shared_ptr<Comm> TakeComm() { return std::move(comm_); }
   // Ranks of the communicator; 0 without one.
   uint32_t size() const { return comm_ ? comm_->size() : 0; }
   uint32_t rank() const { return comm_ ? comm_->rank() : 0; }
 
  private:
+  ArgumentCheck& IsNull(std::string_view name);
+  ArgumentCheck& IsTooMany(std::string_view name, uint64_t count);
+  ArgumentCheck& IsOutside(std::string_view name, const void* pointer, uint64_t bytes);
+
   const std::string_view call_;
   Verdict verdict_;
   std::shared_ptr<Comm> comm_;

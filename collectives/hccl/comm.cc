@@ -1,17 +1,14 @@
 #include "collectives/hccl/comm.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace npumesh {
 
-Status Comm::Run(std::string_view call, const Work& work) {
-  std::lock_guard lock(running_);
-  const Status status = work(*communicator_).WithContext(call);
-  if (!status.ok()) {
-    HcclResult none = HCCL_SUCCESS;
-    async_error_.compare_exchange_strong(none, ResultOf(status.code()));
-  }
-  return status;
+Status Comm::Failed(std::string_view call, const Status& status) {
+  HcclResult none = HCCL_SUCCESS;
+  async_error_.compare_exchange_strong(none, ResultOf(status.code()));
+  return status.WithContext(call);
 }
 
 CommTable& CommTable::OfProcess() {
@@ -20,32 +17,35 @@ CommTable& CommTable::OfProcess() {
 }
 
 Verdict CommTable::CheckName(const AclDevice* device, const std::string& name) const {
-  std::lock_guard lock(mutex_);
-  for (const auto& [handle, comm] : comms_) {
-    if (comm->device() == device && comm->name() == name) {
-      return Refuse(HCCL_E_PARA,
-                    "EI0003: a communicator named \"{}\" exists already on this device; destroy "
-                    "it or choose another hcclCommName",
-                    name);
-    }
-  }
-  return {};
+  const auto taken = [&] {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(comms_.begin(), comms_.end(), [&](const auto& entry) {
+      return entry.second->device() == device && entry.second->name() == name;
+    });
+  };
+  if (!taken()) return {};
+  return Refuse(HCCL_E_PARA,
+                "EI0003: a communicator named \"{}\" exists already on this device; destroy it or "
+                "choose another hcclCommName",
+                name);
 }
 
 void CommTable::Add(std::shared_ptr<Comm> comm) {
-  std::lock_guard lock(mutex_);
-  comms_[comm->handle()] = std::move(comm);
-  if (ends_with_acl_) return;
-  ends_with_acl_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    comms_[comm->handle()] = std::move(comm);
+    if (std::exchange(ends_with_acl_, true)) return;
+  }
   AtFinalize([this] {
-    std::lock_guard lock(mutex_);
-    comms_.clear();
+    std::map<HcclComm, std::shared_ptr<Comm>> ending;  // die outside of the lock
+    const std::lock_guard lock(mutex_);
+    ending.swap(comms_);
     ends_with_acl_ = false;
   });
 }
 
 std::shared_ptr<Comm> CommTable::Find(HcclComm handle) const {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto found = comms_.find(handle);
   return found == comms_.end() ? nullptr : found->second;
 }
@@ -53,7 +53,7 @@ std::shared_ptr<Comm> CommTable::Find(HcclComm handle) const {
 std::shared_ptr<Comm> CommTable::FindByName(const std::string& name) const {
   const Result<AclDevice*> device = CurrentDevice();
   std::shared_ptr<Comm> elsewhere;
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (const auto& [handle, comm] : comms_) {
     if (comm->name() != name) continue;
     if (device.ok() && comm->device() == *device) return comm;
@@ -63,7 +63,7 @@ std::shared_ptr<Comm> CommTable::FindByName(const std::string& name) const {
 }
 
 std::shared_ptr<Comm> CommTable::FindClusterComm(const AclDevice* device) const {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto found = std::find_if(comms_.begin(), comms_.end(), [&](const auto& entry) {
     return entry.second->device() == device && entry.second->origin() == Comm::Origin::kClusterInfo;
   });
@@ -72,7 +72,7 @@ std::shared_ptr<Comm> CommTable::FindClusterComm(const AclDevice* device) const 
 
 void CommTable::Remove(HcclComm handle) {
   std::shared_ptr<Comm> last;  // dies outside of the lock
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (const auto found = comms_.find(handle); found != comms_.end()) {
     last = std::move(found->second);
     comms_.erase(found);

@@ -6,7 +6,6 @@
 #define NPUMESH_COLLECTIVES_HCCL_COMM_H_
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,12 +18,12 @@
 #include "collectives/hccl/verdict.h"
 #include "hccl/hccl_comm.h"
 #include "runtime/acl/device_context.h"
+#include "runtime/base/short_lock.h"
 
 namespace npumesh {
 
 class Comm {
  public:
-  using Work = std::function<Status(Communicator&)>;
   enum class Origin { kRootInfo, kClusterInfo, kSubGroup };
 
   Comm(AclDevice* device, std::unique_ptr<Communicator> communicator, CommConfig config,
@@ -46,9 +45,14 @@ class Comm {
     return device_->memory.Contains(pointer, bytes);
   }
 
-  // Runs `work` now. What goes wrong is kept for HcclGetCommAsyncError. `call` is the operator's
-  // name for messages.
-  Status Run(std::string_view call, const Work& work);
+  // Runs `work`, which takes the Communicator, now. What goes wrong is kept for
+  // HcclGetCommAsyncError. `call` is the operator's name for messages.
+  template <typename Work>
+  Status Run(std::string_view call, const Work& work) {
+    const std::lock_guard lock(running_);
+    Status status = work(*communicator_);
+    return status.ok() ? status : Failed(call, status);
+  }
 
   // The first error of an operator that ran; HCCL_SUCCESS when there was none.
   HcclResult async_error() const { return async_error_.load(); }
@@ -57,8 +61,13 @@ class Comm {
   void set_suspended(bool suspended) { suspended_.store(suspended); }
 
  private:
+  // Keeps the first of all failures; returns `status` with the operator's name.
+  Status Failed(std::string_view call, const Status& status);
+
   AclDevice* const device_;
-  std::mutex running_;
+  // Contended only when a program uses one communicator from several streams at once, which HCCL
+  // does not allow.
+  ShortLock running_;
   std::unique_ptr<Communicator> communicator_;  // collectives under `running_`
   const CommConfig config_;
   const Origin origin_;
@@ -83,7 +92,7 @@ class CommTable {
   void Remove(HcclComm handle);
 
  private:
-  mutable std::mutex mutex_;
+  mutable ShortLock mutex_;
   std::map<HcclComm, std::shared_ptr<Comm>> comms_;
   bool ends_with_acl_ = false;  // AtFinalize has been told
 };

@@ -26,12 +26,19 @@ constexpr std::array kTypes = {
     ElementType{HCCL_DATA_TYPE_FP8E8M0, "fp8e8m0", DataType::kFloat8E8M0, 1, true, false, false},
 };
 
+// The types by number: every operator call asks, some more than once.
+constexpr size_t kNumbers = HCCL_DATA_TYPE_FP8E8M0 + 1;
+constexpr auto kPlaces = [] {
+  std::array<const ElementType*, kNumbers> places{};
+  for (const ElementType& type : kTypes) places[type.number] = &type;
+  return places;
+}();
+
 }  // namespace
 
 const ElementType* FindElementType(HcclDataType number) {
-  const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
-                                   [&](const ElementType& type) { return type.number == number; });
-  return found == kTypes.end() ? nullptr : found;
+  const auto place = static_cast<size_t>(number);
+  return place < kPlaces.size() ? kPlaces[place] : nullptr;
 }
 
 const ElementType* FindElementType(DataType dtype) {

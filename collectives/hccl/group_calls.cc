@@ -46,9 +46,9 @@ Verdict GroupCalls::AddManagement(int32_t device, std::function<Verdict()> call)
   return {};
 }
 
-Verdict GroupCalls::AddCollective(std::function<Verdict()> call) {
+Verdict GroupCalls::AddCollective(aclrtStream stream, Task task) {
   NPUMESH_RETURN_IF_REFUSED(Become(Kind::kCollective));
-  collectives_.push_back(std::move(call));
+  collectives_.push_back({stream, std::move(task)});
   return {};
 }
 
@@ -81,8 +81,8 @@ Verdict GroupCalls::End() {
   if (depth_ == 0) return Refuse(HCCL_E_PARA, "there is no HcclGroupStart to end");
   if (--depth_ > 0) return {};
   Verdict verdict = RunManagement();
-  for (const auto& call : collectives_) {
-    if (verdict.ok()) verdict = call();
+  for (Collective& call : collectives_) {
+    if (verdict.ok()) verdict = Enqueue(call.stream, std::move(call.task));
   }
   for (Batch& batch : batches_) {
     if (verdict.ok()) verdict = EnqueueBatch(batch.comm, batch.stream, std::move(batch.items));

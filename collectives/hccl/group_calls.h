@@ -35,13 +35,17 @@ class GroupCalls {
   // Collect; REQUIRES: open(). E_PARA when the group is of another kind.
   // Management is done on a thread that has `device` selected.
   Verdict AddManagement(int32_t device, std::function<Verdict()> call);
-  Verdict AddCollective(std::function<Verdict()> call);
+  Verdict AddCollective(aclrtStream stream, Task task);
   Verdict AddPointToPoint(std::shared_ptr<Comm> comm, aclrtStream stream, HcclSendRecvItem item);
 
  private:
   struct Management {
     int32_t device;
     std::function<Verdict()> call;
+  };
+  struct Collective {
+    aclrtStream stream;
+    Task task;
   };
   struct Batch {
     std::shared_ptr<Comm> comm;
@@ -55,7 +59,7 @@ class GroupCalls {
   int depth_ = 0;
   Kind kind_ = Kind::kNone;
   std::vector<Management> management_;
-  std::vector<std::function<Verdict()>> collectives_;
+  std::vector<Collective> collectives_;
   std::vector<Batch> batches_;
 };
 

@@ -5,22 +5,38 @@
 #define NPUMESH_COLLECTIVES_HCCL_ISSUE_H_
 
 #include <memory>
-#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collectives/hccl/argument_check.h"
 #include "collectives/hccl/comm.h"
+#include "runtime/device/task.h"
 
 namespace npumesh {
 
-// Ends an operator call: refuses what `check` refuses and what a suspended communicator gets, else
-// appends `work` to the stream (or to the thread's open group). A rank whose only fault is a buffer
-// outside of its HBM still comes, so that its peers read the reason instead of waiting.
-HcclResult Issue(const ArgumentCheck& check, aclrtStream stream, Comm::Work work);
+// `work`, which takes the Communicator, as a stream does it. `call`: the operator's name, a
+// literal.
+template <typename Work>
+Task OnComm(std::shared_ptr<Comm> comm, std::string_view call, Work work) {
+  return [comm = std::move(comm), call, work = std::move(work)] { return comm->Run(call, work); };
+}
 
-// Appends `work` to the stream; E_PARA for a handle that is no stream.
-Verdict Enqueue(std::shared_ptr<Comm> comm, aclrtStream stream, std::string_view call,
-                Comm::Work work);
+// Ends an operator call: refuses what `check` refuses and what a suspended communicator gets, else
+// appends `task` to the stream (or to the thread's open group). A rank whose only fault is a buffer
+// outside of its HBM still comes, so that its peers read the reason instead of waiting.
+// `comm` is the task's; null when the check has found none.
+HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream, Task task);
+
+// The same for work on the communicator that was checked.
+template <typename Work>
+HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
+  const Comm* const comm = check.comm().get();
+  return IssueTask(check, comm, stream, OnComm(check.TakeComm(), check.call(), std::move(work)));
+}
+
+// Appends `task` to the stream; E_PARA for a handle that is no stream.
+Verdict Enqueue(aclrtStream stream, Task task);
 
 // Appends checked sends and receives that do not block each other.
 Verdict EnqueueBatch(std::shared_ptr<Comm> comm, aclrtStream stream,

@@ -8,9 +8,10 @@ namespace npumesh {
 
 Verdict EnqueueBatch(std::shared_ptr<Comm> comm, aclrtStream stream,
                      std::vector<HcclSendRecvItem> items) {
-  return Enqueue(
-      std::move(comm), stream, "HcclBatchSendRecv",
-      [items = std::move(items)](Communicator& group) { return RunBatch(group, items); });
+  return Enqueue(stream, OnComm(std::move(comm), "HcclBatchSendRecv",
+                                [items = std::move(items)](Communicator& group) {
+                                  return RunBatch(group, items);
+                                }));
 }
 
 namespace {
@@ -26,8 +27,9 @@ HcclResult SendOrReceive(std::string_view call, HcclSendRecvItem item, std::stri
   check.Count("count", item.count).Moves(item.dataType).Live(comm);
   check.RankInComm(peer, item.remoteRank);
   if (check.ok() && check.size() == 1) return HCCL_SUCCESS;
-  check.Holds(!check.ok() || item.remoteRank != check.rank(), HCCL_E_NOT_SUPPORT,
-              fmt::format("EI0003: {} is this rank itself", peer));
+  if (check.ok() && item.remoteRank == check.rank()) {
+    check.Holds(false, HCCL_E_NOT_SUPPORT, fmt::format("EI0003: {} is this rank itself", peer));
+  }
   const ElementType* type = FindElementType(item.dataType);
   check.InHbm(buffer, item.buf, type ? type->bytes * item.count : 0);
   GroupCalls& group = GroupCalls::OfThread();

@@ -54,6 +54,12 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
+  if (stream != nullptr) {
+    const npumesh::StreamUse use(stream);
+    if (use.stream() != nullptr) {
+      return npumesh::Report(__func__, use.stream()->stream.Synchronize());
+    }
+  }
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   return npumesh::Report(__func__, found->stream.Synchronize());

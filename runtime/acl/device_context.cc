@@ -31,8 +31,8 @@ Result<Stream*> StreamOf(aclrtStream stream) {
     return Error(Code::kNotFound,
                  "this thread has no default stream; call aclrtSetDevice in it first");
   }
-  const auto found = AclProcess::Get().streams.Find(stream);
-  if (found != nullptr) return &found->stream;
+  const StreamUse use(stream);
+  if (use.stream() != nullptr) return &use.stream()->stream;
   return Error(Code::kInvalidArgument, "{} is not a stream", fmt::ptr(stream));
 }
 

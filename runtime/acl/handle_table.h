@@ -5,6 +5,8 @@
 #ifndef NPUMESH_RUNTIME_ACL_HANDLE_TABLE_H_
 #define NPUMESH_RUNTIME_ACL_HANDLE_TABLE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -37,17 +39,23 @@ class HandleTable {
     if (found == objects_.end()) return nullptr;
     std::shared_ptr<T> object = std::move(found->second);
     objects_.erase(found);
+    version_.fetch_add(1, std::memory_order_release);
     return object;
   }
+
+  // Changes whenever a handle dies: what was found before is live as long as it is the same.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
   void Clear() {
     std::unordered_map<const void*, std::shared_ptr<T>> dying;
     const std::lock_guard lock(mutex_);
     dying.swap(objects_);
+    version_.fetch_add(1, std::memory_order_release);
   }
 
  private:
   mutable std::shared_mutex mutex_;
+  std::atomic<uint64_t> version_{0};
   std::unordered_map<const void*, std::shared_ptr<T>> objects_;
 };
 

@@ -263,6 +263,7 @@ std::shared_ptr<AclStream> AclProcess::MakeStream(const std::shared_ptr<AclConte
 
 void AclProcess::EndStream(const std::shared_ptr<AclStream>& stream, bool force) {
   static_cast<void>(streams.Take(stream.get()));
+  StreamUse::ForgetLast();
   if (force) {
     reports.Forget(stream.get());  // the stream may be waiting for its subscriber
     stream->stream.Abort();
@@ -287,6 +288,30 @@ aclError AclProcess::NeedStream(std::string_view function, aclrtStream handle,
   *stream = streams.Find(handle);
   if (*stream != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
+}
+
+StreamUse::Last& StreamUse::OfThisThread() {
+  thread_local Last last;
+  return last;
+}
+
+StreamUse::StreamUse(aclrtStream handle) {
+  HandleTable<AclStream>& streams = AclProcess::Get().streams;
+  Last& last = OfThisThread();
+  const uint64_t version = streams.version();  // before the look-up: a later death is noticed
+  if (last.stream.get() == handle && last.version == version) {
+    last_ = std::move(last);
+  } else {
+    last_ = {streams.Find(handle), version};
+  }
+}
+
+StreamUse::~StreamUse() {
+  if (last_.stream != nullptr) OfThisThread() = std::move(last_);
+}
+
+void StreamUse::ForgetLast() {
+  OfThisThread() = {};
 }
 
 }  // namespace npumesh

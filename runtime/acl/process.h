@@ -97,6 +97,35 @@ class AclProcess {
   std::atomic<int32_t> next_stream_id_{0};
 };
 
+// A stream that the calling thread uses now. The last one stays with the thread, so that finding it
+// again costs neither a lock nor a count; it goes when the thread uses or destroys another, or
+// ends.
+//
+// Thread-safety: one thread; a local variable.
+class StreamUse {
+ public:
+  // REQUIRES: `handle` is not null.
+  explicit StreamUse(aclrtStream handle);
+  ~StreamUse();
+  StreamUse(const StreamUse&) = delete;
+  StreamUse& operator=(const StreamUse&) = delete;
+
+  // Null for a handle that is no live stream.
+  AclStream* stream() const { return last_.stream.get(); }
+
+  // The thread keeps none.
+  static void ForgetLast();
+
+ private:
+  struct Last {
+    std::shared_ptr<AclStream> stream;
+    uint64_t version = 0;  // of the table when it was found
+  };
+  static Last& OfThisThread();
+
+  Last last_;
+};
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_RUNTIME_ACL_PROCESS_H_

@@ -41,8 +41,7 @@ void Stream::Reset(const Event& event) {
 }
 
 Status Stream::Synchronize() {
-  queue_->RunUntil(queue_->last());
-  return queue_->failure();
+  return queue_->RunAll();
 }
 
 bool Stream::SynchronizeUntil(Deadline deadline) {

@@ -16,11 +16,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
+#include "runtime/device/task.h"
 
 namespace npumesh {
 
@@ -61,8 +61,6 @@ class Event {
 
 class Stream {
  public:
-  using Task = std::function<Status()>;
-
   Stream();
   ~Stream();  // finishes what was enqueued
   Stream(const Stream&) = delete;

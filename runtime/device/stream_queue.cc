@@ -34,6 +34,25 @@ void LeaveWait(const StreamItem& item) {
 
 }  // namespace
 
+StreamItem StreamItems::Pop() {
+  StreamItem item = std::move(items_[first_]);
+  ++first_;
+  if (first_ == items_.size()) {
+    items_.clear();
+    first_ = 0;
+  } else if (first_ >= 64 && 2 * first_ >= items_.size()) {
+    items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  return item;
+}
+
+std::vector<StreamItem> StreamItems::TakeAll() {
+  items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
+  first_ = 0;
+  return std::exchange(items_, {});
+}
+
 StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {}
 
 StreamQueue::~StreamQueue() {
@@ -51,7 +70,7 @@ void StreamQueue::Close() {
 
 uint64_t StreamQueue::Push(StreamItem item) {
   Lock lock(mutex_);
-  items_.push_back(std::move(item));
+  items_.Push(std::move(item));
   const uint64_t index = ++pushed_;
   if (!worker_started_) StartWorker();
   if (std::exchange(asleep_, false)) {
@@ -81,8 +100,18 @@ void StreamQueue::stop_on_failure(bool stop) {
   stop_on_failure_ = stop;
 }
 
+Status StreamQueue::RunAll() {
+  Lock lock(mutex_);
+  RunUntil(lock, pushed_);
+  return failure_;
+}
+
 void StreamQueue::RunUntil(uint64_t index) {
   Lock lock(mutex_);
+  RunUntil(lock, index);
+}
+
+void StreamQueue::RunUntil(Lock& lock, uint64_t index) {
   while (done_ < index) {
     if (running_) {
       AwaitProgress(lock, index);
@@ -131,8 +160,7 @@ void StreamQueue::RunItems(Lock& lock, uint64_t index) {
 void StreamQueue::RunFront(Lock& lock) {
   Status status;
   {
-    StreamItem item = std::move(items_.front());
-    items_.pop_front();
+    StreamItem item = items_.Pop();
     const Status failure = failure_;
     const bool dropped = stop_on_failure_ && !failure.ok();
     const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
@@ -144,8 +172,7 @@ void StreamQueue::RunFront(Lock& lock) {
   ++done_;
 }
 
-Status StreamQueue::Run(const StreamItem& item, const Status& failure, bool dropped,
-                        uint64_t aborts) {
+Status StreamQueue::Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts) {
   switch (item.kind) {
     case StreamItem::Kind::kTask:
       return dropped ? Status() : item.task();
@@ -183,12 +210,12 @@ Status StreamQueue::PassEvent(const StreamItem& item, uint64_t aborts) {
 }
 
 void StreamQueue::Abort() {
-  std::deque<StreamItem> dropped;
+  std::vector<StreamItem> dropped;
   std::shared_ptr<EventState> held_by;
   {
     Lock lock(mutex_);
     aborts_.fetch_add(1, std::memory_order_acq_rel);
-    dropped.swap(items_);
+    dropped = items_.TakeAll();
     held_by = held_by_;
   }
   if (held_by) held_by->Wake();

@@ -13,12 +13,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
+#include "runtime/base/short_lock.h"
 #include "runtime/device/event_state.h"
 #include "runtime/device/stream.h"
 
@@ -27,11 +28,27 @@ namespace npumesh {
 struct StreamItem {
   enum class Kind : uint8_t { kTask, kRecord, kWait, kReset };
   Kind kind = Kind::kTask;
-  Stream::Task task;
+  Task task;
   std::shared_ptr<EventState> event;  // of the other kinds
   uint64_t ticket = 0;
   QueuePosition recorder;         // kWait: where the record stands that is waited for
   std::chrono::seconds limit{0};  // kWait
+};
+
+// Items in order. What once was long enough stays allocated: a stream is mostly short, and used
+// again and again.
+class StreamItems {
+ public:
+  bool empty() const { return first_ == items_.size(); }
+  void Push(StreamItem item) { items_.push_back(std::move(item)); }
+  // The first one. REQUIRES: not empty.
+  StreamItem Pop();
+  // All that are left.
+  std::vector<StreamItem> TakeAll();
+
+ private:
+  std::vector<StreamItem> items_;
+  size_t first_ = 0;  // those before it have been popped
 };
 
 class StreamQueue {
@@ -45,7 +62,10 @@ class StreamQueue {
   uint64_t Push(StreamItem item);
   // The index of the last item.
   uint64_t last() const;
-  // Blocks until item `index` is done; runs the queue up to it unless another thread runs.
+  // Blocks until everything is done that was pushed before; runs it unless another thread runs.
+  // Returns the first failure so far.
+  Status RunAll();
+  // The same up to item `index`.
   void RunUntil(uint64_t index);
   // Blocks until item `index` is done or the deadline; runs nothing. True when it is done.
   bool AwaitUntil(uint64_t index, Deadline deadline);
@@ -60,14 +80,15 @@ class StreamQueue {
   void stop_on_failure(bool stop);
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<ShortLock>;
   static constexpr uint64_t kNoIndex = std::numeric_limits<uint64_t>::max();
 
   // Runs items until the queue is empty or `index` is done. REQUIRES: !running_.
+  void RunUntil(Lock& lock, uint64_t index);
   void RunItems(Lock& lock, uint64_t index);
   void RunFront(Lock& lock);
   // `failure`: of the stream so far; `dropped`: it stops the item; `aborts`: how many came before.
-  Status Run(const StreamItem& item, const Status& failure, bool dropped, uint64_t aborts);
+  Status Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts);
   Status PassEvent(const StreamItem& item, uint64_t aborts);
   void AwaitProgress(Lock& lock, uint64_t index);
   void TellWaiters();
@@ -77,18 +98,18 @@ class StreamQueue {
   bool Doze(Lock& lock);
 
   const int log_rank_;
-  mutable std::mutex mutex_;
-  std::deque<StreamItem> items_;
+  mutable ShortLock mutex_;
+  StreamItems items_;
   uint64_t pushed_ = 0;
   uint64_t done_ = 0;  // items done, dropped ones included
   bool running_ = false;
   bool stop_on_failure_ = true;
   Status failure_;
 
-  std::condition_variable progress_;
+  std::condition_variable_any progress_;
   uint64_t awaited_ = kNoIndex;  // the least index that a thread is waiting for
 
-  std::condition_variable worker_wakes_;
+  std::condition_variable_any worker_wakes_;
   std::thread worker_;
   bool worker_started_ = false;
   bool asleep_ = false;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <thread>
 #include <vector>
 
 #include "runtime/acl/device_context.h"
@@ -26,6 +27,33 @@ TEST_F(AclStreamTest, RunsInOrder) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
   EXPECT_EQ(StreamOf(stream).status().code(), Code::kInvalidArgument);
+}
+
+// A thread keeps what it looked up last; a stream that another thread has destroyed is dead all the
+// same, and one that comes back at its address is another one.
+TEST_F(AclStreamTest, AnotherThreadMayDestroyWhatThisOneUsed) {
+  const aclrtStream stream = NewStream();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  std::thread([&] { EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS); }).join();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(StreamOf(stream).status().code(), Code::kInvalidArgument);
+  const aclrtStream next = NewStream();
+  EXPECT_EQ(aclrtSynchronizeStream(next), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(next), ACL_SUCCESS);
+}
+
+// The task of a stream may use another one while its own is being synchronised.
+TEST_F(AclStreamTest, ATaskMayUseAnotherStream) {
+  const aclrtStream outer = NewStream();
+  aclrtStream inner = NewStream();
+  const auto work = [](void* stream) {
+    EXPECT_EQ(aclrtSynchronizeStream(*static_cast<aclrtStream*>(stream)), ACL_SUCCESS);
+  };
+  EXPECT_EQ(aclrtLaunchHostFunc(outer, work, &inner), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(outer), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(outer), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(inner), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(outer), ACL_SUCCESS);
 }
 
 TEST_F(AclStreamTest, NullIsTheDefaultStream) {

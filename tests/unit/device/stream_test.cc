@@ -20,7 +20,7 @@ using testing::ElementsAre;
 // A task that waits for the test to open it.
 class Gate {
  public:
-  Stream::Task Task() {
+  npumesh::Task Task() {
     return [opened = opened_] {
       opened.wait();
       return Status();
