@@ -71,8 +71,14 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
     NPUMESH_ASSIGN_OR_RETURN(impl->layers,
                              Layers::Open(world, impl->name, impl->world_ranks, impl->rank));
   }
+  if (options.exec_timeout) impl->LimitWaits(*options.exec_timeout);
   impl->logbook->Created();
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
+}
+
+void Communicator::Impl::LimitWaits(std::chrono::seconds limit) const {
+  meeting->set_exec_timeout(limit);
+  if (layers) layers->meeting->set_exec_timeout(limit);
 }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -38,6 +38,8 @@ struct Communicator::Impl {
 
   int size() const { return static_cast<int>(world_ranks.size()); }
 
+  // For every call from now on; local.
+  void LimitWaits(std::chrono::seconds limit) const;
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
   Status Run(const Call& call, std::string_view node, const std::string& complaint = {});
   // Messages with peers, all at the same time.

@@ -71,7 +71,7 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
       NPUMESH_RETURN_IF_ERROR(where(Keep(item, *Find(items, rank, false), memory)));
     }
   }
-  const Post post{world, memory, name, tag, ExecDeadline(world)};
+  const Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
   std::vector<Status> statuses(halves.size());
   {
     std::vector<std::jthread> others;

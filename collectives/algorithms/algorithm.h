@@ -94,7 +94,7 @@ struct Members {
   Layers* layers = nullptr;  // null unless Facts::layered
 
   // For a wait that begins now: HCCL_EXEC_TIMEOUT.
-  Deadline deadline() const { return ExecDeadline(world); }
+  Deadline deadline() const { return ExecDeadline(meeting.exec_timeout()); }
   int world_rank(int peer) const { return world_ranks[static_cast<size_t>(peer)]; }
 
   // In the window: buffers of a member as this process sees them. With layers, of a member of this

@@ -12,6 +12,7 @@
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_MEETING_H_
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -75,6 +76,17 @@ class Meeting {
 
   // Number of the next call.
   virtual uint64_t sequence() const = 0;
+
+  // How long a call waits for its members, here and in the algorithm; kNoTimeout: for ever. At
+  // first env.exec_timeout. Local.
+  std::chrono::seconds exec_timeout() const { return exec_timeout_; }
+  void set_exec_timeout(std::chrono::seconds limit) { exec_timeout_ = limit; }
+
+ protected:
+  explicit Meeting(const World& world) : exec_timeout_(world.env().exec_timeout) {}
+
+ private:
+  std::chrono::seconds exec_timeout_;
 };
 
 }  // namespace npumesh

@@ -13,7 +13,8 @@ namespace {
 class MessageMeeting final : public Meeting {
  public:
   MessageMeeting(World& world, std::string name, std::vector<int> world_ranks)
-      : world_(world),
+      : Meeting(world),
+        world_(world),
         name_(std::move(name)),
         world_ranks_(std::move(world_ranks)),
         waiter_(world, name_, world_ranks_) {}
@@ -77,7 +78,7 @@ class MessageMeeting final : public Meeting {
     const std::function<void()> remark = [&, since = SteadyClock::now()] {
       waiter_.Remark(since, Where(request), &said);
     };
-    Deadline deadline = ExecDeadline(world_);
+    Deadline deadline = ExecDeadline(exec_timeout());
     deadline.meanwhile = &remark;
     const Status status =
         plain_->AllGather(values.data(), all.data(), values.size_bytes(), deadline);

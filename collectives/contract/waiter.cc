@@ -5,8 +5,7 @@
 
 namespace npumesh {
 
-Deadline ExecDeadline(const World& world) {
-  const std::chrono::seconds limit = world.env().exec_timeout;
+Deadline ExecDeadline(std::chrono::seconds limit) {
   return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
 }
 

@@ -14,8 +14,8 @@
 
 namespace npumesh {
 
-// For a wait inside a collective that begins now: HCCL_EXEC_TIMEOUT from now, or never.
-Deadline ExecDeadline(const World& world);
+// For a wait inside a collective that begins now: `limit` from now; never for kNoTimeout.
+Deadline ExecDeadline(std::chrono::seconds limit);
 
 class Waiter {
  public:

@@ -12,7 +12,8 @@ namespace {
 class WindowMeeting final : public Meeting {
  public:
   WindowMeeting(World& world, std::string name, std::vector<int> world_ranks)
-      : world_(world),
+      : Meeting(world),
+        world_(world),
         name_(std::move(name)),
         world_ranks_(std::move(world_ranks)),
         waiter_(world, name_, world_ranks_) {
@@ -60,7 +61,7 @@ class WindowMeeting final : public Meeting {
     mine.arrival.send_offset = buffers.send_offset;
     mine.arrival.recv_offset = buffers.recv_offset;
     mine.arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, exec_timeout(),
                                            [this, call](size_t i) { return Arrived(i, call); }));
     bool agree = announcement.request.refused == 0;
     for (size_t i = 0; compare_ && i < slots_.size(); ++i) {
@@ -75,7 +76,7 @@ class WindowMeeting final : public Meeting {
   Status Depart() override {
     const uint64_t call = sequence_;
     Pass();
-    return waiter_.ForAll([this] { return Where(); }, world_.env().exec_timeout,
+    return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
                           [this, call](size_t i) { return Departed(i, call); });
   }
 

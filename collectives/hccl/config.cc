@@ -161,8 +161,7 @@ Verdict LoadCommConfig(const HcclCommConfig* config, CommConfig* loaded) {
   NPUMESH_RETURN_IF_REFUSED(CheckRanges(complete));
   NPUMESH_RETURN_IF_REFUSED(ReadTexts(complete, loaded));
   if (complete.hcclExecTimeOut != HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {
-    NPUMESH_WARNING_ONCE(
-        "HcclCommConfig.hcclExecTimeOut is ignored: HCCL_EXEC_TIMEOUT holds for all communicators");
+    loaded->exec_timeout = std::chrono::seconds(complete.hcclExecTimeOut);
   }
   loaded->op_expansion_mode = complete.hcclOpExpansionMode;
   constexpr uint64_t kMostGigabytes = uint64_t{1} << 20;

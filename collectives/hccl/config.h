@@ -2,6 +2,7 @@
 #ifndef NPUMESH_COLLECTIVES_HCCL_CONFIG_H_
 #define NPUMESH_COLLECTIVES_HCCL_CONFIG_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,11 +13,11 @@
 namespace npumesh {
 
 // The settings that mean something here. The rest of the structure is checked and has no effect:
-// there are no RDMA queues and no staging buffers, and HCCL_EXEC_TIMEOUT holds for all
-// communicators (a program that sets hcclExecTimeOut is warned once).
+// there are no RDMA queues and no staging buffers.
 struct CommConfig {
-  std::string name;  // empty: the default
-  std::string algo;  // empty: HCCL_ALGO
+  std::string name;                                  // empty: the default
+  std::string algo;                                  // empty: HCCL_ALGO
+  std::optional<std::chrono::seconds> exec_timeout;  // empty: HCCL_EXEC_TIMEOUT
   uint32_t op_expansion_mode = HCCL_COMM_DEFAULT_OP_EXPANSION_MODE;
   uint64_t symmetric_bytes = HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE << 30;  // of windows, per rank
 };

@@ -64,6 +64,7 @@ Verdict Create(AclDevice* device, const std::string& name, std::vector<int> worl
                const CommConfig& config, Comm::Origin origin, HcclComm* comm) {
   CommunicatorOptions options;
   if (!config.algo.empty()) options.algo = config.algo;
+  options.exec_timeout = config.exec_timeout;
   Result<std::unique_ptr<Communicator>> made =
       Communicator::Create(device->world, device->memory, name, std::move(world_ranks), options);
   if (!made.ok()) return VerdictOf(made.status());
