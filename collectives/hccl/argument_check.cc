@@ -1,5 +1,7 @@
 #include "collectives/hccl/argument_check.h"
 
+#include "collectives/hccl/settings.h"
+
 namespace npumesh {
 namespace {
 
@@ -27,6 +29,22 @@ std::string_view OpText(HcclReduceOp op) {
 
 }  // namespace
 
+ArgumentCheck::ArgumentCheck(std::string_view call) : call_(call) {
+  if (Settings::OfProcess().entry_log()) entry_ = std::make_unique<std::string>();
+}
+
+void ArgumentCheck::Note(std::string_view name, std::string_view text) {
+  *entry_ += fmt::format("{}{}[{}]", entry_->empty() ? "" : ", ", name, text);
+}
+
+void ArgumentCheck::Note(std::string_view name, uint64_t value) {
+  Note(name, fmt::format("{}", value));
+}
+
+void ArgumentCheck::Note(std::string_view name, const void* pointer) {
+  Note(name, fmt::format("{}", pointer));
+}
+
 ArgumentCheck& ArgumentCheck::IsNull(std::string_view name) {
   if (ok()) verdict_ = Refuse(HCCL_E_PTR, "EI0003: {} is null", name);
   return *this;
@@ -40,6 +58,7 @@ ArgumentCheck& ArgumentCheck::IsTooMany(std::string_view name, uint64_t count) {
 }
 
 ArgumentCheck& ArgumentCheck::Moves(HcclDataType dtype) {
+  if (entry_) Note("dataType", TypeText(dtype));
   const ElementType* type = FindElementType(dtype);
   if (ok() && (type == nullptr || !type->moves)) {
     verdict_ = Refuse(HCCL_E_NOT_SUPPORT, "EI0003: dataType {} cannot be moved", TypeText(dtype));
@@ -48,6 +67,8 @@ ArgumentCheck& ArgumentCheck::Moves(HcclDataType dtype) {
 }
 
 ArgumentCheck& ArgumentCheck::Reduces(HcclDataType dtype, HcclReduceOp op) {
+  if (entry_) Note("dataType", TypeText(dtype));
+  if (entry_) Note("op", OpText(op));
   if (!ok()) return *this;
   const ElementType* type = FindElementType(dtype);
   const std::string_view name = OpText(op);
@@ -74,6 +95,7 @@ ArgumentCheck& ArgumentCheck::Live(HcclComm handle) {
 }
 
 ArgumentCheck& ArgumentCheck::RankInComm(std::string_view name, uint32_t rank) {
+  if (entry_) Note(name, rank);
   if (ok() && rank >= size()) {
     verdict_ = Refuse(HCCL_E_PARA, "EI0003: {} is {}; communicator \"{}\" has ranks 0 to {}", name,
                       rank, comm_->name(), size() - 1);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -23,12 +24,13 @@ inline constexpr uint64_t kMaxCount = 0x7FFFFFFFF;
 class ArgumentCheck {
  public:
   // `call` is the name of the interface function.
-  explicit ArgumentCheck(std::string_view call) : call_(call) {}
+  explicit ArgumentCheck(std::string_view call);
 
   ArgumentCheck& NotNull(std::string_view name, const void* pointer) {
     return pointer != nullptr ? *this : IsNull(name);
   }
   ArgumentCheck& Count(std::string_view name, uint64_t count) {
+    if (entry_) Note(name, count);
     return count <= kMaxCount ? *this : IsTooMany(name, count);
   }
   // The type may be moved; may be reduced by `op`.
@@ -42,6 +44,7 @@ class ArgumentCheck {
                         const void* b);
   // `bytes` from `pointer` lie in the HBM of the communicator's device. REQUIRES: Live was called.
   ArgumentCheck& InHbm(std::string_view name, const void* pointer, uint64_t bytes) {
+    if (entry_) Note(name, pointer);
     const bool inside = !ok() || bytes == 0 || comm_->in_hbm(pointer, bytes);
     return inside ? *this : IsOutside(name, pointer, bytes);
   }
@@ -53,6 +56,9 @@ class ArgumentCheck {
   bool outside_hbm() const { return outside_hbm_; }
   const Verdict& verdict() const { return verdict_; }
   std::string_view call() const { return call_; }
+  // The arguments as HCCL_ENTRY_LOG_ENABLE shows them, "count[16], sendBuf[0x7f...]"; null when it
+  // is off.
+  const std::string* entry() const { return entry_.get(); }
   // Null unless Live has found it.
   const std::shared_ptr<Comm>& comm() const { return comm_; }
   // The same, for the operator that is issued; the check has it no longer.
@@ -66,10 +72,15 @@ class ArgumentCheck {
   ArgumentCheck& IsTooMany(std::string_view name, uint64_t count);
   ArgumentCheck& IsOutside(std::string_view name, const void* pointer, uint64_t bytes);
 
+  void Note(std::string_view name, uint64_t value);
+  void Note(std::string_view name, const void* pointer);
+  void Note(std::string_view name, std::string_view text);
+
   const std::string_view call_;
   Verdict verdict_;
   std::shared_ptr<Comm> comm_;
   bool outside_hbm_ = false;
+  std::unique_ptr<std::string> entry_;
 };
 
 }  // namespace npumesh

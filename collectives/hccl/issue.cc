@@ -1,6 +1,7 @@
 #include "collectives/hccl/issue.h"
 
 #include "collectives/hccl/group_calls.h"
+#include "runtime/base/log.h"
 
 namespace npumesh {
 
@@ -13,7 +14,21 @@ Verdict Enqueue(aclrtStream stream, Task task) {
   return {};
 }
 
+void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) {
+  if (check.entry() == nullptr) return;
+  constexpr std::string_view kPrefix = "Hccl";
+  const std::string name = comm ? comm->name() : "";
+  int32_t id = -1;  // of no stream
+  if (StreamOf(stream).ok()) aclrtStreamGetId(stream, &id);
+  // Written whatever the level is: the program has asked for it.
+  WriteLog(LogLevel::kInfo, {__FILE__, __LINE__},
+           fmt::format("Entry-{}: tag[{}_{}], {}{}localRank[{}], streamId[{}], comm[{}]",
+                       check.call(), check.call().substr(kPrefix.size()), name, *check.entry(),
+                       check.entry()->empty() ? "" : ", ", comm ? comm->rank() : 0, id, name));
+}
+
 HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream, Task task) {
+  LogEntry(check, comm, stream);
   if (!check.ok()) {
     const bool told = check.outside_hbm() && comm->size() > 1;
     const Verdict told_peers = told ? Enqueue(stream, std::move(task)) : Verdict();

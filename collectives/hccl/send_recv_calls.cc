@@ -34,6 +34,7 @@ HcclResult SendOrReceive(std::string_view call, HcclSendRecvItem item, std::stri
   check.InHbm(buffer, item.buf, type ? type->bytes * item.count : 0);
   GroupCalls& group = GroupCalls::OfThread();
   if (check.ok() && !check.comm()->suspended() && group.open()) {
+    LogEntry(check, check.comm().get(), stream);
     return Answer(call, group.AddPointToPoint(check.comm(), stream, item));
   }
   return Issue(check, stream, [=](Communicator& members) {

@@ -22,6 +22,9 @@ class Settings {
   // The environment as it was at the first call. E_PARA for an invalid variable (EI0001).
   Verdict Environment(const HcclEnv** env) const;
 
+  // HCCL_ENTRY_LOG_ENABLE: every operator call leaves a line in the log.
+  bool entry_log() const { return env_.ok() && env_.value().entry_log; }
+
   // HCCL_DETERMINISTIC, then HcclSetConfig, then 0.
   int32_t deterministic() const;
   // E_PARA outside of 0 to 2. Without effect when the environment has decided.

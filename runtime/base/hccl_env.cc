@@ -197,7 +197,9 @@ constexpr std::array kRows = {
     Row{{"HCCL_NPU_SOCKET_PORT_RANGE", "\"a-b[,c-d]\" or auto", "16666", kChecked}, IsPortRange},
     Row{{"HCCL_WHITELIST_DISABLE", "0 or 1", "1", kChecked}, IsFlag},
     Row{{"HCCL_WHITELIST_FILE", "a file", "unset", kChecked}, IsAny},
-    Row{{"HCCL_ENTRY_LOG_ENABLE", "0 or 1", "0", kChecked}, IsFlag},
+    Row{{"HCCL_ENTRY_LOG_ENABLE", "0 or 1", "0",
+         "1: a line in the log for every call of an operator of the C interface."},
+        IsFlag},
     Row{{"HCCL_OP_RETRY_ENABLE", "\"L1:<0 or 1>,L2:<0 or 1>\", also with L0", "off", kChecked},
         IsRetryEnable},
     Row{{"HCCL_OP_RETRY_PARAMS", "\"MaxCnt:[1,10],HoldTime:[0,60000],IntervalTime:[0,60000]\" (ms)",
@@ -265,6 +267,7 @@ Result<HcclEnv> HcclEnv::From(const Getter& get) {
   if (!deterministic.empty()) {
     env.deterministic = deterministic == "false" ? 0 : deterministic == "true" ? 1 : 2;
   }
+  env.entry_log = TextOf(get, "HCCL_ENTRY_LOG_ENABLE") == "1";
   const Text range = TextOf(get, "HCCL_HOST_SOCKET_PORT_RANGE");
   const Text base = TextOf(get, "HCCL_IF_BASE_PORT");
   if (!range.empty() && range != "auto") {

@@ -27,6 +27,8 @@ struct HcclEnv {
   std::vector<uint16_t> ports;
   // HCCL_DETERMINISTIC: 0 false, 1 true, 2 strict.
   std::optional<int> deterministic;
+  // HCCL_ENTRY_LOG_ENABLE.
+  bool entry_log = false;
 
   // Errors: kInvalidArgument in the words of EI0001, with variable, text and what is accepted.
   static Result<HcclEnv> FromProcess();
