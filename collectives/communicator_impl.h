@@ -14,9 +14,23 @@
 #include "collectives/algorithms/selection.h"
 #include "collectives/communicator.h"
 #include "collectives/contract/logbook.h"
+#include "collectives/contract/waiter.h"
 #include "collectives/prepared_call.h"
 
 namespace npumesh {
+
+// The messages between two members in one direction. To those who look on it is a group of two, in
+// which every message is a call: who waits in it is seen, and recorded, as in any collective.
+struct Lane {
+  Lane(World& world, const std::string& name, const std::vector<int>& sender_and_receiver)
+      : logbook(world, name, sender_and_receiver), waiter(world, name, sender_and_receiver) {
+    logbook.Created();
+  }
+
+  Logbook logbook;
+  Waiter waiter;
+  uint64_t messages = 0;  // so far
+};
 
 struct Communicator::Impl {
   World& world;
@@ -29,8 +43,8 @@ struct Communicator::Impl {
   std::unique_ptr<Logbook> logbook;
   std::unique_ptr<Meeting> meeting;
   bool several_nodes = false;
-  std::unique_ptr<Layers> layers;                     // null in one node
-  std::map<std::pair<int, bool>, uint64_t> messages;  // so far, by peer and direction
+  std::unique_ptr<Layers> layers;                               // null in one node
+  std::map<std::pair<int, bool>, std::unique_ptr<Lane>> lanes;  // by peer and "sends"
   Status broken;  // the first error; everything after it fails with it
   Totals totals;
   CallCache calls;
@@ -53,7 +67,10 @@ struct Communicator::Impl {
   Status MeetInNode(const PreparedCall& prepared);
   Status PerformMessages(std::span<const SendRecvItem> items, std::string_view node);
   Status CheckItems(std::span<const SendRecvItem> items) const;
+  Lane& LaneOf(const SendRecvItem& item);
   Half HalfOf(const SendRecvItem& item);
+  // One message, under watch.
+  Status Carry(const Half& half, Lane& lane, std::string_view node) const;
 };
 
 }  // namespace npumesh

@@ -1,5 +1,6 @@
 // Send, Recv and BatchSendRecv of Communicator.
 #include <cstring>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -64,21 +65,22 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
   };
   NPUMESH_RETURN_IF_ERROR(where(CheckItems(items)));
   std::vector<Half> halves;
+  std::vector<Lane*> under_way;
   for (const SendRecvItem& item : items) {
     if (item.peer != rank) {
       halves.push_back(HalfOf(item));
+      under_way.push_back(&LaneOf(item));
     } else if (item.sends) {
       NPUMESH_RETURN_IF_ERROR(where(Keep(item, *Find(items, rank, false), memory)));
     }
   }
-  const Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
   std::vector<Status> statuses(halves.size());
   {
     std::vector<std::jthread> others;
     for (size_t i = 1; i < halves.size(); ++i) {
-      others.emplace_back([&, i] { statuses[i] = CarryOut(halves[i], post); });
+      others.emplace_back([&, i] { statuses[i] = Carry(halves[i], *under_way[i], node); });
     }
-    if (!halves.empty()) statuses[0] = CarryOut(halves[0], post);
+    if (!halves.empty()) statuses[0] = Carry(halves[0], *under_way[0], node);
   }
   for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(where(status));
   return Status();
@@ -105,6 +107,36 @@ Status Communicator::Impl::CheckItems(std::span<const SendRecvItem> items) const
   return Status();
 }
 
+Lane& Communicator::Impl::LaneOf(const SendRecvItem& item) {
+  std::unique_ptr<Lane>& lane = lanes[{item.peer, item.sends}];
+  if (lane == nullptr) {
+    const int peer = world_ranks[static_cast<size_t>(item.peer)];
+    const int sender = item.sends ? world.rank() : peer;
+    const int receiver = item.sends ? peer : world.rank();
+    lane = std::make_unique<Lane>(world, fmt::format("{} -> {} of {}", sender, receiver, name),
+                                  std::vector<int>{sender, receiver});
+  }
+  return *lane;
+}
+
+Status Communicator::Impl::Carry(const Half& half, Lane& lane, std::string_view node) const {
+  const Request& request = half.request;
+  lane.logbook.Enter({request.kind, static_cast<DataType>(request.dtype), ReduceOp::kSum,
+                      request.root, request.count, node, request.sequence, half.peer},
+                     0);
+  bool said = false;
+  const std::function<void()> remark = [&, since = SteadyClock::now()] {
+    lane.waiter.Remark(
+        since, fmt::format("{} \"{}\", call {}", Name(request.kind), node, request.sequence),
+        &said);
+  };
+  Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
+  post.deadline.meanwhile = &remark;
+  const Status status = CarryOut(half, post);
+  lane.logbook.Leave(status);
+  return status;
+}
+
 // Numbers the message; both sides count alike.
 Half Communicator::Impl::HalfOf(const SendRecvItem& item) {
   Half half;
@@ -116,7 +148,7 @@ Half Communicator::Impl::HalfOf(const SendRecvItem& item) {
   half.request.dtype = static_cast<int32_t>(item.dtype);
   half.request.root = 0;
   half.request.count = item.count;
-  half.request.sequence = ++messages[{item.peer, item.sends}];
+  half.request.sequence = ++LaneOf(item).messages;
   if (BitsOf(item.dtype) % 8 != 0 || BitsOf(item.dtype) == 0) {
     half.request.set_refusal(fmt::format("dtype {} cannot travel", Name(item.dtype)));
   } else if (half.bytes != 0 && !memory.Contains(half.data, half.bytes)) {

@@ -31,6 +31,7 @@ struct CallFacts {
   uint64_t count = 0;
   std::string_view node;
   uint64_t call = 0;
+  int peer = -1;  // world rank at the other end of a message; not in the file, the group tells
 };
 
 // A group as it is recorded. `world_ranks` by group rank.

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "collectives/contract/logbook.h"
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
 
@@ -21,7 +22,7 @@ std::string RanksText(const std::vector<int>& ranks) {
 }
 
 std::string CallText(const Position& p) {
-  const std::string_view kind = Name(static_cast<CollectiveKind>(p.kind));
+  const std::string_view kind = Name(KindOf(p));
   const std::string node = p.node.empty() ? "" : fmt::format(" \"{}\"", p.node);
   return fmt::format("{}{} (group {}, call {})", kind, node, p.group_name, p.call);
 }
@@ -33,6 +34,7 @@ class Drawing {
     std::vector<RankStands> ranks;
     for (const auto& [rank, sight] : scene.sights) ranks.push_back(StandsOf(rank, sight));
     waits_ = WaitsAmong(ranks);
+    for (const auto& [rank, sight] : scene.sights) AddMessageWaits(rank, sight);
     for (const auto& [rank, sight] : scene.sights) {
       if (rank != scene.rank && WaitsHere(rank, sight)) company_.insert(rank);
     }
@@ -92,6 +94,21 @@ class Drawing {
       stands.stands.push_back({p.group, p.call, past ? Phase::kOutside : p.phase});
     }
     return stands;
+  }
+
+  // A message whose other end has no line for it yet, which WaitsAmong cannot know.
+  void AddMessageWaits(int rank, const Sight& sight) {
+    for (const Position& p : sight.positions) {
+      const std::optional<int> peer = PeerOf(p);
+      if (!peer || !p.active()) continue;
+      const auto it = scene_.sights.find(*peer);
+      const bool seen = it != scene_.sights.end() && it->second.visible;
+      const auto same = [&](const Position& other) { return other.group == p.group; };
+      if (seen && std::any_of(it->second.positions.begin(), it->second.positions.end(), same)) {
+        continue;
+      }
+      waits_.push_back({rank, *peer, p.group});
+    }
   }
 
   bool WaitsHere(int rank, const Sight& sight) const {

@@ -9,6 +9,9 @@
 namespace npumesh {
 namespace {
 
+// Low bits of Position::kind.
+constexpr int kKindBits = 8;
+
 int64_t Now() {
   return std::chrono::nanoseconds(SteadyClock::now().time_since_epoch()).count();
 }
@@ -28,6 +31,19 @@ uint64_t GroupNumber(World& world, const std::string& name, const std::vector<in
 }
 
 }  // namespace
+
+uint32_t PositionKind(CollectiveKind kind, int peer) {
+  return static_cast<uint32_t>(kind) | static_cast<uint32_t>(peer + 1) << kKindBits;
+}
+
+CollectiveKind KindOf(const Position& position) {
+  return static_cast<CollectiveKind>(position.kind & ((1u << kKindBits) - 1));
+}
+
+std::optional<int> PeerOf(const Position& position) {
+  const uint32_t next = position.kind >> kKindBits;
+  return next == 0 ? std::nullopt : std::optional(static_cast<int>(next) - 1);
+}
 
 Logbook::Logbook(World& world, const std::string& name, const std::vector<int>& world_ranks)
     : group_(GroupNumber(world, name, world_ranks)),
@@ -52,7 +68,7 @@ void Logbook::Enter(const CallFacts& facts, uint64_t serial) {
   if (position_ && serial != 0 && serial == entered_) {
     position_->EnterAgain(facts.call, RoughlyNow());
   } else if (position_) {
-    position_->Enter(facts.call, static_cast<uint32_t>(facts.kind), facts.node, RoughlyNow());
+    position_->Enter(facts.call, PositionKind(facts.kind, facts.peer), facts.node, RoughlyNow());
     entered_ = serial;
   }
   if (record_) entry_ = record_->Begin(group_, facts, Now());

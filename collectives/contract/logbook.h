@@ -7,6 +7,7 @@
 #define NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,13 @@
 #include "runtime/world/world.h"
 
 namespace npumesh {
+
+// Position::kind of a call: its kind, and for a message the rank at the other end, which may have
+// no line for the two yet.
+uint32_t PositionKind(CollectiveKind kind, int peer);
+CollectiveKind KindOf(const Position& position);
+// World rank; empty for a collective.
+std::optional<int> PeerOf(const Position& position);
 
 class Logbook {
  public:

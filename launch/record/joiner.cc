@@ -116,6 +116,7 @@ class Joiner {
         if (last == nullptr || last->call < call.call) last = &call;
       }
     }
+    JoinSilentEnds(groups);
     for (auto& [id, group] : groups) {
       if (group.name.empty()) group.name = fmt::format("number {:016x}", id);
       for (const auto& [rank, last] : group.last) group.members.push_back(rank);
@@ -125,6 +126,35 @@ class Joiner {
               [](const JoinedGroup& a, const JoinedGroup& b) {
                 return std::tie(a.name, a.members, a.id) < std::tie(b.name, b.members, b.id);
               });
+  }
+
+  // Messages from one rank to another are calls of a group of these two, which each of them records
+  // with its first message: the other end of a message may not have got so far.
+  void JoinSilentEnds(std::map<uint64_t, JoinedGroup>& groups) const {
+    for (const RankRecord& record : records_) {
+      for (const RecordedGroup& row : record.groups) {
+        JoinedGroup& group = groups[row.id];
+        if (!HoldsMessages(group)) continue;
+        for (const RankRecord& other : records_) {
+          if (IsMember(row, other.rank)) group.last.try_emplace(other.rank, nullptr);
+        }
+      }
+    }
+  }
+
+  static bool HoldsMessages(const JoinedGroup& group) {
+    return std::any_of(group.last.begin(), group.last.end(), [](const auto& entry) {
+      return entry.second != nullptr && entry.second->kind == CollectiveKind::kSendRecv;
+    });
+  }
+
+  // Of a group of two, whose members are written "3-4" or "3,7".
+  static bool IsMember(const RecordedGroup& row, int rank) {
+    const std::string& text = row.members;
+    const std::string number = fmt::format("{}", rank);
+    const size_t middle = text.find_first_of("-,");
+    if (row.size != 2 || middle == std::string::npos) return false;
+    return text.substr(0, middle) == number || text.substr(middle + 1) == number;
   }
 
   // A rank whose ring has forgotten all calls of a group says nothing about it.

@@ -91,6 +91,68 @@ TEST(HangVerdict, LateRankOfAnotherNode) {
                                   "from here, and for rank 3, which is on another node"));
 }
 
+// Every rank receives before it sends. The other end of each message has not touched it.
+TEST(HangVerdict, ReceivesThatWaitForEachOtherInACircle) {
+  std::atomic<int> over{0};
+  const Told told = Listen(3, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, memory, "pp", {0, 1, 2}));
+    HbmArray<float> data(memory, 8);
+    const int before = (world.rank() + 2) % 3;
+    const Status status = group->Recv(data.data(), 8, DataType::kFloat, before, "act");
+    ++over;
+    while (over != 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return status;
+  });
+  EXPECT_THAT(
+      told.log,
+      HasSubstr("rank 0 has waited 1 s in send/recv \"act\" (group 2 -> 0 of pp, call 1) for "
+                "rank 2, which is in send/recv \"act\" (group 1 -> 2 of pp, call 1) and waits "
+                "for rank 1: the ranks wait for each other in a circle (0 -> 2 -> 1 -> 0)"));
+  for (const Status& status : told.statuses) EXPECT_EQ(status.code(), Code::kTimeout);
+}
+
+// The peer has sent once and then does something else.
+TEST(HangVerdict, AMessageThatDoesNotCome) {
+  const Env env = ShortLimits();
+  std::atomic<bool> over{false};
+  const Told told = Listen(2, env, [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto group, Communicator::Create(world, memory, "pp", {0, 1}));
+    HbmArray<float> data(memory, 8);
+    if (world.rank() == 0) {
+      const Status sent = group->Send(data.data(), 8, DataType::kFloat, 1);
+      while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return sent;
+    }
+    NPUMESH_RETURN_IF_ERROR(group->Recv(data.data(), 8, DataType::kFloat, 0));
+    const Status status = group->Recv(data.data(), 8, DataType::kFloat, 0);
+    over = true;
+    return status;
+  });
+  EXPECT_THAT(told.log,
+              ContainsRegex("rank 1 has waited 1 s in send/recv \\(group 0 -> 1 of pp, call "
+                            "2\\) for rank 0, which is not in any collective since .* "
+                            "\\(its last call of this group is 1\\)"));
+  EXPECT_EQ(told.statuses[1].code(), Code::kTimeout);
+}
+
+// The communicator's own limit, not the environment's.
+TEST(HangVerdict, AGroupMayHaveAShorterLimit) {
+  const Told told = Listen(2, TestEnv(), [](World& world, DeviceMemory& memory) -> Status {
+    CommunicatorOptions options;
+    options.exec_timeout = std::chrono::seconds(1);
+    NPUMESH_ASSIGN_OR_RETURN(const auto group,
+                             Communicator::Create(world, memory, "tp", {0, 1}, options));
+    if (world.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      return Status();
+    }
+    return group->Barrier("step");
+  });
+  EXPECT_EQ(told.statuses[0].code(), Code::kTimeout);
+  EXPECT_THAT(told.status(0), HasSubstr("rank(s) 1 did not come within 1 s"));
+}
+
 TEST(HangVerdict, RankThatIsBusyElsewhere) {
   std::atomic<int> over{0};
   const Told told = Listen(3, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {

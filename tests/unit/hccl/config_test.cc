@@ -46,11 +46,14 @@ TEST(CommConfig, TakesWhatTheProgramSet) {
   std::strcpy(config.hcclCommName, "tp");
   std::strcpy(config.hcclAlgo, "level0:NA;level1:ring");
   config.hcclOpExpansionMode = 3;
+  config.hcclExecTimeOut = 60;
   CommConfig loaded;
+  EXPECT_EQ(loaded.exec_timeout, std::nullopt);
   ASSERT_TRUE(LoadCommConfig(&config, &loaded).ok());
   EXPECT_EQ(loaded.name, "tp");
   EXPECT_EQ(loaded.algo, "level0:NA;level1:ring");
   EXPECT_EQ(loaded.op_expansion_mode, 3u);
+  EXPECT_EQ(loaded.exec_timeout, std::chrono::seconds(60));
   EXPECT_EQ(loaded.symmetric_bytes, uint64_t{16} << 30);
 }
 

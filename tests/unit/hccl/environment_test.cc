@@ -32,10 +32,13 @@ TEST(HcclEnv, AcceptsWhatTheManualAccepts) {
                                      {"HCCL_HOST_SOCKET_PORT_RANGE", "60000-60001,61000"},
                                      {"HCCL_OP_RETRY_ENABLE", "L0:0, L1:0, L2:0"},
                                      {"HCCL_OP_RETRY_PARAMS", "MaxCnt:1,HoldTime:0"},
+                                     {"HCCL_ENTRY_LOG_ENABLE", "1"},
                                      {"HCCL_DFS_CONFIG", "inconsistent_check:first"},
                                      {"HCCL_DEBUG_CONFIG", "^ALG,TASK"}});
   ASSERT_TRUE(env.ok()) << env.status().ToString();
   EXPECT_EQ(env.value().deterministic, 2);
+  EXPECT_TRUE(env.value().entry_log);
+  EXPECT_FALSE(Parse({{"HCCL_ENTRY_LOG_ENABLE", "0"}}).value().entry_log);
   EXPECT_EQ(env.value().if_ip, "10.1.0.1");
   EXPECT_THAT(env.value().ports, ElementsAre(60000, 60001, 61000));
 }

@@ -181,6 +181,23 @@ TEST(Joiner, RecordsOfAnEarlierRunAreNoticed) {
 }
 
 // What a ring has forgotten is no reason to blame a rank.
+// Rank 1 receives from rank 0, which waits elsewhere and has never sent.
+TEST(Joiner, AMessageNamesTheEndThatDoesNotCome) {
+  constexpr uint64_t kLane = 0x3031;
+  std::vector<RankRecord> records = OrderlyRun(2, 1);
+  AddGroup(records[1], kLane, "0 -> 1 of tp", "0-1");
+  AddCall(records[1], kLane, 1, 20'000).kind = CollectiveKind::kSendRecv;
+  CutAt(records[1], flight::Stage::kEntered);
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems, Contains(HasSubstr("in the middle of call 1 of group 0 -> 1 of tp, "
+                                                  "send/recv \"attn\" float32[64]")));
+  EXPECT_THAT(joined.problems,
+              Contains(HasSubstr("group 0 -> 1 of tp: rank 0 is at call 0, 1 behind "
+                                 "rank 1")));
+  EXPECT_THAT(joined.problems,
+              Contains(HasSubstr("rank 1 waits for rank 0, which waits for nobody")));
+}
+
 TEST(Joiner, AGroupThatTheRingForgotIsUnknown) {
   std::vector<RankRecord> records = OrderlyRun(2, 2);
   for (RankRecord& record : records) AddGroup(record, kDp, "dp", "0-1");
