@@ -1,6 +1,7 @@
 #include "collectives/algorithms/algorithm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/base/log.h"
 
@@ -119,6 +120,24 @@ Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {
   const uint64_t next =
       std::min(count, lines / n * (r + 1) * line + std::min(r + 1, lines % n) * line);
   return {begin, next - begin};
+}
+
+uint64_t OutputBytes(const Call& call, int size) {
+  uint64_t bytes = 0;
+  for (int r = 0; r < size; ++r) bytes += call.recv_block_bytes(r);
+  return bytes;
+}
+
+void CopyBlock(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t output_bytes) {
+  if (bytes == 0 || to == from) return;
+  if (output_bytes < kCopyStreamBytes) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  // A reduction of one input is a copy.
+  const void* in = from;
+  void* out = to;
+  FindReduce(DataType::kUint8, ReduceOp::kSum)(&in, 1, &out, 1, bytes, true);
 }
 
 }  // namespace npumesh

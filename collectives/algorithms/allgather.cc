@@ -16,11 +16,10 @@
 namespace npumesh {
 namespace {
 
-void Fetch(const Call& call, const Members& members, int owner) {
-  std::byte* block = call.recv + call.recv_block_at(owner);
-  const std::byte* source = members.send_of(owner);
-  const uint64_t bytes = call.recv_block_bytes(owner);
-  if (source != block && bytes != 0) std::memmove(block, source, bytes);
+// `output`: bytes of all blocks.
+void Fetch(const Call& call, const Members& members, int owner, uint64_t output) {
+  CopyBlock(call.recv + call.recv_block_at(owner), members.send_of(owner),
+            call.recv_block_bytes(owner), output);
 }
 
 Status Small(const Call& call, Members& members) {
@@ -32,12 +31,16 @@ Status Small(const Call& call, Members& members) {
 }
 
 Status Direct(const Call& call, Members& members) {
-  for (int k = 0; k < members.size; ++k) Fetch(call, members, (members.rank + k) % members.size);
+  const uint64_t output = OutputBytes(call, members.size);
+  for (int k = 0; k < members.size; ++k) {
+    Fetch(call, members, (members.rank + k) % members.size, output);
+  }
   return Status();
 }
 
 Status Hierarchical(const Call& call, Members& members) {
-  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer);
+  const uint64_t output = OutputBytes(call, members.size);
+  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer, output);
   return RelayBlocks(
       call.send, members, [&](int r) { return call.recv_block_bytes(r); },
       [&](int r) { return call.recv_block_at(r); }, call.recv);

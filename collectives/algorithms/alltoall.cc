@@ -13,14 +13,15 @@
 namespace npumesh {
 namespace {
 
-void Fetch(const Call& call, const Members& members, int peer) {
+// `output`: bytes of all blocks.
+void Fetch(const Call& call, const Members& members, int peer, uint64_t output) {
   const uint64_t bytes = call.recv_block_bytes(peer);
   if (bytes == 0) return;
   // Of equal blocks everybody knows where they lie; of others the meeting does.
   const std::byte* block = call.send_at.empty()
                                ? members.send_of(peer) + call.send_block_at(members.rank)
                                : members.block_of(peer);
-  std::memcpy(call.recv + call.recv_block_at(peer), block, bytes);
+  CopyBlock(call.recv + call.recv_block_at(peer), block, bytes, output);
 }
 
 Status Small(const Call& call, Members& members) {
@@ -34,7 +35,10 @@ Status Small(const Call& call, Members& members) {
 }
 
 Status Direct(const Call& call, Members& members) {
-  for (int k = 0; k < members.size; ++k) Fetch(call, members, (members.rank + k) % members.size);
+  const uint64_t output = OutputBytes(call, members.size);
+  for (int k = 0; k < members.size; ++k) {
+    Fetch(call, members, (members.rank + k) % members.size, output);
+  }
   return Status();
 }
 
@@ -46,7 +50,8 @@ Status Hierarchical(const Call& call, Members& members) {
     mail.Receive(r, call.recv + call.recv_block_at(r), call.recv_block_bytes(r));
   }
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
-  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer);
+  const uint64_t output = OutputBytes(call, members.size);
+  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer, output);
   return Status();
 }
 

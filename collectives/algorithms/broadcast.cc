@@ -25,7 +25,7 @@ Status Small(const Call& call, Members& members) {
 
 Status Direct(const Call& call, Members& members) {
   if (members.rank != call.root && call.count != 0) {
-    std::memcpy(call.recv, members.send_of(call.root), call.bytes());
+    CopyBlock(call.recv, members.send_of(call.root), call.bytes(), call.bytes());
   }
   return Status();
 }

@@ -4,7 +4,6 @@
 //   hierarchical  direct on the root's node, whose ranks also send the blocks of the others,
 //                 straight from the root's memory.
 #include <array>
-#include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
 
@@ -17,7 +16,7 @@ const std::byte* BlockAtRoot(const Call& call, const Members& members, int owner
 
 Status Direct(const Call& call, Members& members) {
   const std::byte* block = BlockAtRoot(call, members, members.rank);
-  if (block != call.recv && call.count != 0) std::memmove(call.recv, block, call.bytes());
+  if (call.count != 0) CopyBlock(call.recv, block, call.bytes(), call.bytes());
   return Status();
 }
 
