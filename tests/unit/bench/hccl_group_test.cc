@@ -30,7 +30,8 @@ TEST(CheckHccl, KnowsWhatHcclReduces) {
     words.reduce_op = one.reduce_op;
     const Status checked = CheckHccl(*FindBenchOps(one.op)->front(), *ParseBench(words));
     EXPECT_EQ(checked.ok(), one.accepted) << one.op << " " << one.dtype << " " << one.reduce_op;
-    if (!one.accepted) EXPECT_THAT(checked.message(), HasSubstr("--api communicator"));
+    if (one.accepted) continue;
+    EXPECT_THAT(checked.message(), HasSubstr("--api communicator"));
   }
 }
 
@@ -51,7 +52,8 @@ TEST(HcclGroup, RunsEveryCollectiveUntilItIsDone) {
       call.recv = static_cast<std::byte*>(*memory.Allocate(64));
       pattern.Fill(0, {op.one_buffer ? call.recv : call.send, 24});
       EXPECT_TRUE(group->Run(op, call).ok()) << op.name;
-      if (op.sized) EXPECT_EQ(pattern.FirstDifference(op.result(seat), call.recv), "") << op.name;
+      if (!op.sized) continue;
+      EXPECT_EQ(pattern.FirstDifference(op.result(seat), call.recv), "") << op.name;
     }
   }
   EXPECT_TRUE(EndHcclWorld().ok());
