@@ -36,7 +36,7 @@ Status ReceiveAndCombine(const Circle& circle, int to, std::span<const std::byte
 }
 
 // The players halve what they work on, with a partner at half the distance each time.
-Status Halve(const Circle& circle, const Table& table, const Blocks& blocks,
+Status Halve(const Circle& circle, const Table& table, const PositionBlocks& blocks,
              const Combiner& combiner) {
   const int player = table.PlayerAt(circle.me());
   int begin = 0;
@@ -52,7 +52,7 @@ Status Halve(const Circle& circle, const Table& table, const Blocks& blocks,
   return Status();
 }
 
-Status Reduce(const Circle& circle, const Blocks& blocks, const Combiner& combiner) {
+Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner& combiner) {
   const Table table(circle.size());
   const int me = circle.me();
   const auto all = blocks.Range(0, circle.size());
@@ -69,7 +69,7 @@ Status Reduce(const Circle& circle, const Blocks& blocks, const Combiner& combin
 }
 
 // The players double what they have, with a partner at twice the distance each time.
-Status Double(const Circle& circle, const Table& table, const Blocks& blocks) {
+Status Double(const Circle& circle, const Table& table, const PositionBlocks& blocks) {
   const int player = table.PlayerAt(circle.me());
   for (int half = 1; half < table.players; half *= 2) {
     const int begin = player / half * half;
@@ -82,7 +82,7 @@ Status Double(const Circle& circle, const Table& table, const Blocks& blocks) {
   return Status();
 }
 
-Status Gather(const Circle& circle, const Blocks& blocks) {
+Status Gather(const Circle& circle, const PositionBlocks& blocks) {
   const Table table(circle.size());
   const int me = circle.me();
   const auto all = blocks.Range(0, circle.size());

@@ -19,7 +19,7 @@ std::vector<int> Travelling(const Circle& circle, int upper, int d) {
   return blocks;
 }
 
-std::vector<std::byte> Pack(const Blocks& blocks, const std::vector<int>& which) {
+std::vector<std::byte> Pack(const PositionBlocks& blocks, const std::vector<int>& which) {
   std::vector<std::byte> message;
   for (const int b : which) {
     message.insert(message.end(), blocks.Of(b).begin(), blocks.Of(b).end());
@@ -30,7 +30,7 @@ std::vector<std::byte> Pack(const Blocks& blocks, const std::vector<int>& which)
 // One step: the blocks of `out` to a position, those of `in` from another; `take` gets each of them
 // as it came and its place here.
 template <typename Take>
-Status Swap(const Circle& circle, const Blocks& blocks, int to, const std::vector<int>& out,
+Status Swap(const Circle& circle, const PositionBlocks& blocks, int to, const std::vector<int>& out,
             int from, const std::vector<int>& in, Take take) {
   uint64_t bytes = 0;
   for (const int b : in) bytes += blocks.Of(b).size();
@@ -45,7 +45,7 @@ Status Swap(const Circle& circle, const Blocks& blocks, int to, const std::vecto
   return Status();
 }
 
-Status Reduce(const Circle& circle, const Blocks& blocks, const Combiner& combiner) {
+Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner& combiner) {
   const int me = circle.me();
   for (int d = 1; d < circle.size(); d *= 2) {
     NPUMESH_RETURN_IF_ERROR(Swap(circle, blocks, circle.Wrap(me - d), Travelling(circle, me, d),
@@ -54,7 +54,7 @@ Status Reduce(const Circle& circle, const Blocks& blocks, const Combiner& combin
   return Status();
 }
 
-Status Gather(const Circle& circle, const Blocks& blocks) {
+Status Gather(const Circle& circle, const PositionBlocks& blocks) {
   const int me = circle.me();
   const auto copy = [](std::span<const std::byte> from, std::span<std::byte> to) {
     std::copy(from.begin(), from.end(), to.begin());

@@ -8,8 +8,8 @@ namespace npumesh {
 namespace {
 
 // The blocks of `count` elements shared out in whole cache lines.
-Blocks Shared(std::byte* data, uint64_t count, uint64_t width, int size) {
-  Blocks blocks{data, {0}};
+PositionBlocks Shared(std::byte* data, uint64_t count, uint64_t width, int size) {
+  PositionBlocks blocks{data, {0}};
   for (int r = 0; r < size; ++r) {
     const Slice slice = SliceOf(count, width, r, size);
     blocks.at.push_back((slice.begin + slice.count) * width);
@@ -17,9 +17,9 @@ Blocks Shared(std::byte* data, uint64_t count, uint64_t width, int size) {
   return blocks;
 }
 
-// Blocks of equal size.
-Blocks Equal(std::byte* data, uint64_t bytes, int size) {
-  Blocks blocks{data, {0}};
+// PositionBlocks of equal size.
+PositionBlocks Equal(std::byte* data, uint64_t bytes, int size) {
+  PositionBlocks blocks{data, {0}};
   for (int r = 0; r < size; ++r) blocks.at.push_back(blocks.at.back() + bytes);
   return blocks;
 }
@@ -32,7 +32,8 @@ Status AllReduce(const StepAlgorithm& algorithm, const Call& call, Members& memb
   if (call.count == 0) return Status();
   if (call.recv != call.send) std::memmove(call.recv, call.send, call.bytes());
   const Circle circle(members);
-  const Blocks blocks = Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
+  const PositionBlocks blocks =
+      Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
   NPUMESH_RETURN_IF_ERROR(algorithm.reduce(circle, blocks, CombinerOf(call)));
   return algorithm.gather(circle, blocks);
 }
@@ -42,7 +43,7 @@ Status ReduceScatter(const StepAlgorithm& algorithm, const Call& call, Members& 
   if (call.count == 0) return Status();
   std::vector<std::byte> partial(call.send,
                                  call.send + call.bytes() * static_cast<uint64_t>(members.size));
-  const Blocks blocks = Equal(partial.data(), call.bytes(), members.size);
+  const PositionBlocks blocks = Equal(partial.data(), call.bytes(), members.size);
   NPUMESH_RETURN_IF_ERROR(algorithm.reduce(Circle(members), blocks, CombinerOf(call)));
   std::memcpy(call.recv, blocks.Of(members.rank).data(), call.bytes());
   return Status();
@@ -50,7 +51,7 @@ Status ReduceScatter(const StepAlgorithm& algorithm, const Call& call, Members& 
 
 Status AllGather(const StepAlgorithm& algorithm, const Call& call, Members& members) {
   if (call.count == 0) return Status();
-  const Blocks blocks = Equal(call.recv, call.bytes(), members.size);
+  const PositionBlocks blocks = Equal(call.recv, call.bytes(), members.size);
   std::byte* own = blocks.Of(members.rank).data();
   if (own != call.send) std::memmove(own, call.send, call.bytes());
   return algorithm.gather(Circle(members), blocks);
@@ -122,7 +123,8 @@ Status TreeBroadcast(const Call& call, Members& members) {
 Status NonuniformRingBroadcast(const Call& call, Members& members) {
   if (call.count == 0) return Status();
   const Circle circle(members, call.root);
-  const Blocks blocks = Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
+  const PositionBlocks blocks =
+      Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
   NPUMESH_RETURN_IF_ERROR(
       DownTheTree(circle, [&](int begin, int end) { return blocks.Range(begin, end); }));
   return kNonuniformRing.gather(circle, blocks);

@@ -37,7 +37,7 @@ class Circle {
 };
 
 // A buffer as one block for each position; block p is owned by position p.
-struct Blocks {
+struct PositionBlocks {
   std::byte* data = nullptr;
   std::vector<uint64_t> at;  // size + 1 byte offsets, ascending
 
@@ -62,9 +62,9 @@ struct Combiner {
 struct StepAlgorithm {
   // Every position holds operands of all blocks; afterwards its own block is complete, the others
   // are scratch.
-  Status (*reduce)(const Circle&, const Blocks&, const Combiner&);
+  Status (*reduce)(const Circle&, const PositionBlocks&, const Combiner&);
   // Every position holds its own block; afterwards all of them.
-  Status (*gather)(const Circle&, const Blocks&);
+  Status (*gather)(const Circle&, const PositionBlocks&);
 };
 
 extern const StepAlgorithm kRing;

@@ -136,7 +136,7 @@ Measurement Deviation(Floats x, Floats y) {
 
 }  // namespace
 
-std::string_view Name(Algorithm algorithm) {
+std::string_view Name(CompareAlgorithm algorithm) {
   constexpr std::array<std::string_view, 10> kNames = {
       "CosineSimilarity",          "MaxAbsoluteError",          "AccumulatedRelativeError",
       "RelativeEuclideanDistance", "KullbackLeiblerDivergence", "StandardDeviation",
@@ -145,29 +145,29 @@ std::string_view Name(Algorithm algorithm) {
   return kNames[static_cast<size_t>(algorithm)];
 }
 
-Measurement Measure(Algorithm algorithm, Floats x, Floats y, const Shape& shape) {
-  if (x.empty()) return Number(algorithm == Algorithm::kCosineSimilarity ? 1 : kNan, kEmpty);
+Measurement Measure(CompareAlgorithm algorithm, Floats x, Floats y, const Shape& shape) {
+  if (x.empty()) return Number(algorithm == CompareAlgorithm::kCosineSimilarity ? 1 : kNan, kEmpty);
   const auto count = static_cast<double>(x.size());
   switch (algorithm) {
-    case Algorithm::kCosineSimilarity:
+    case CompareAlgorithm::kCosineSimilarity:
       return Cosine(x, y, shape);
-    case Algorithm::kMaxAbsoluteError:
+    case CompareAlgorithm::kMaxAbsoluteError:
       return Number(Absolute(x, y).largest);
-    case Algorithm::kAccumulatedRelativeError:
+    case CompareAlgorithm::kAccumulatedRelativeError:
       return Number(Relative(x, y).sum);
-    case Algorithm::kRelativeEuclideanDistance:
+    case CompareAlgorithm::kRelativeEuclideanDistance:
       return Number(Euclidean(x, y));
-    case Algorithm::kKullbackLeiblerDivergence:
+    case CompareAlgorithm::kKullbackLeiblerDivergence:
       return Number(KullbackLeibler(x, y));
-    case Algorithm::kStandardDeviation:
+    case CompareAlgorithm::kStandardDeviation:
       return Deviation(x, y);
-    case Algorithm::kMeanAbsoluteError:
+    case CompareAlgorithm::kMeanAbsoluteError:
       return Number(Absolute(x, y).sum / count);
-    case Algorithm::kRootMeanSquareError:
+    case CompareAlgorithm::kRootMeanSquareError:
       return Number(std::sqrt(Absolute(x, y).squares / count));
-    case Algorithm::kMaxRelativeError:
+    case CompareAlgorithm::kMaxRelativeError:
       return Number(Relative(x, y).largest);
-    case Algorithm::kMeanRelativeError:
+    case CompareAlgorithm::kMeanRelativeError:
       return Number(Relative(x, y).sum / count);
   }
   return {};

@@ -15,7 +15,7 @@
 
 namespace npumesh {
 
-enum class Algorithm : uint8_t {
+enum class CompareAlgorithm : uint8_t {
   kCosineSimilarity,
   kMaxAbsoluteError,
   kAccumulatedRelativeError,
@@ -29,15 +29,15 @@ enum class Algorithm : uint8_t {
 };
 
 // In the order of the columns of result_*.csv.
-inline constexpr std::array<Algorithm, 10> kAlgorithms = {
-    Algorithm::kCosineSimilarity,          Algorithm::kMaxAbsoluteError,
-    Algorithm::kAccumulatedRelativeError,  Algorithm::kRelativeEuclideanDistance,
-    Algorithm::kKullbackLeiblerDivergence, Algorithm::kStandardDeviation,
-    Algorithm::kMeanAbsoluteError,         Algorithm::kRootMeanSquareError,
-    Algorithm::kMaxRelativeError,          Algorithm::kMeanRelativeError};
+inline constexpr std::array<CompareAlgorithm, 10> kAlgorithms = {
+    CompareAlgorithm::kCosineSimilarity,          CompareAlgorithm::kMaxAbsoluteError,
+    CompareAlgorithm::kAccumulatedRelativeError,  CompareAlgorithm::kRelativeEuclideanDistance,
+    CompareAlgorithm::kKullbackLeiblerDivergence, CompareAlgorithm::kStandardDeviation,
+    CompareAlgorithm::kMeanAbsoluteError,         CompareAlgorithm::kRootMeanSquareError,
+    CompareAlgorithm::kMaxRelativeError,          CompareAlgorithm::kMeanRelativeError};
 
 // "CosineSimilarity", ...
-std::string_view Name(Algorithm algorithm);
+std::string_view Name(CompareAlgorithm algorithm);
 
 struct Measurement {
   // A cell of result_*.csv: six decimals, "NaN", or "(mean;std),(mean;std)" with three.
@@ -49,7 +49,7 @@ struct Measurement {
 };
 
 // REQUIRES: x.size() == y.size(), the number of elements of `shape`.
-Measurement Measure(Algorithm algorithm, std::span<const float> x, std::span<const float> y,
+Measurement Measure(CompareAlgorithm algorithm, std::span<const float> x, std::span<const float> y,
                     const Shape& shape);
 
 }  // namespace npumesh

@@ -26,7 +26,7 @@ void MeasureRow(const Tensor& mine, const Tensor& golden, const CompareOptions& 
   }
   const std::vector<float> my_floats = AsFloats(*x);
   const std::vector<float> golden_floats = AsFloats(*y);
-  for (const Algorithm algorithm : options.algorithms) {
+  for (const CompareAlgorithm algorithm : options.algorithms) {
     row.measurements.push_back(Measure(algorithm, my_floats, golden_floats, mine.shape()));
   }
 }

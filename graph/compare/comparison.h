@@ -21,7 +21,7 @@ struct CompareOptions {
   // True: floating-point tensors get ReorderAllowance of their dtype instead.
   bool reorder = false;
   // Empty: no columns of msaccucmp are measured.
-  std::vector<Algorithm> algorithms;
+  std::vector<CompareAlgorithm> algorithms;
 
   Allowance For(DataType dtype) const { return reorder ? ReorderAllowance(dtype) : allowance; }
 };

@@ -22,9 +22,9 @@ uint64_t MicrosecondsNow() {
   return static_cast<uint64_t>(std::chrono::duration_cast<microseconds>(now).count());
 }
 
-uint64_t BytesOf(const std::vector<Operand>& operands) {
+uint64_t BytesOf(const std::vector<DumpOperand>& operands) {
   uint64_t bytes = 0;
-  for (const Operand& operand : operands) bytes += operand.tensor.size;
+  for (const DumpOperand& operand : operands) bytes += operand.tensor.size;
   return bytes;
 }
 
@@ -82,7 +82,7 @@ Status Dumper::AfterStep(const StepView& view) {
     if (choice.layout != StepChoice::Layout::kNone) DumpOverflow(view);
   } else if (pending_) {
     if (settings_.mode != DumpMode::kInput) {
-      const std::vector<Operand> outputs = OutputOperands(view.run, view.index);
+      const std::vector<DumpOperand> outputs = OutputOperands(view.run, view.index);
       for (size_t i = 0; i < outputs.size(); ++i) {
         choice.Leaves(false, i) ? LeaveOut(false, outputs[i], *pending_)
                                 : Take(false, outputs[i], *pending_);
@@ -148,7 +148,7 @@ Dumper::Pending Dumper::Begin(const std::string& type, const std::string& name, 
   return pending;
 }
 
-void Dumper::Take(bool input, const Operand& operand, Pending& pending) {
+void Dumper::Take(bool input, const DumpOperand& operand, Pending& pending) {
   std::vector<DumpTensor>& tensors = input ? pending.record.inputs : pending.record.outputs;
   const DumpTensor& tensor = operand.tensor;
   if (pending.statistics) {
@@ -162,7 +162,7 @@ void Dumper::Take(bool input, const Operand& operand, Pending& pending) {
 }
 
 // The others keep their numbers: it stays in the record, without bytes.
-void Dumper::LeaveOut(bool input, const Operand& operand, Pending& pending) {
+void Dumper::LeaveOut(bool input, const DumpOperand& operand, Pending& pending) {
   DumpTensor tensor = operand.tensor;
   tensor.size = 0;
   (input ? pending.record.inputs : pending.record.outputs).push_back(std::move(tensor));
@@ -184,7 +184,7 @@ std::string Dumper::FolderOf(StepChoice::Layout layout) const {
 }
 
 void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
-  const std::vector<Operand> inputs = InputOperands(view);
+  const std::vector<DumpOperand> inputs = InputOperands(view);
   const bool with_inputs = settings_.mode != DumpMode::kOutput;
   const bool with_outputs = settings_.mode != DumpMode::kInput;
   if (with_outputs && !settings_.watch) DumpGraphInputs(view, inputs, choice.layout);
@@ -202,10 +202,10 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
 
 // Each graph input into a file of its own, with the task of the operator that reads it
 // (dump-format reference 6.4).
-void Dumper::DumpGraphInputs(const StepView& view, const std::vector<Operand>& inputs,
+void Dumper::DumpGraphInputs(const StepView& view, const std::vector<DumpOperand>& inputs,
                              StepChoice::Layout layout) {
   std::vector<int> done;
-  for (const Operand& input : inputs) {
+  for (const DumpOperand& input : inputs) {
     if (input.graph_input < 0) continue;
     if (std::find(done.begin(), done.end(), input.graph_input) != done.end()) continue;
     done.push_back(input.graph_input);
@@ -221,10 +221,10 @@ void Dumper::DumpGraphInputs(const StepView& view, const std::vector<Operand>& i
 void Dumper::DumpWatched(const StepView& view) {
   for (const size_t index : selection_->watched()) {
     const Step& watched = view.run.model.steps()[index];
-    const std::vector<Operand> outputs = OutputOperands(view.run, index);
+    const std::vector<DumpOperand> outputs = OutputOperands(view.run, index);
     Pending pending = Begin(watched.type, JoinWatchedName(view.step.name, watched.name), view.index,
                             BytesOf(outputs));
-    for (const Operand& output : outputs) Take(false, output, pending);
+    for (const DumpOperand& output : outputs) Take(false, output, pending);
     Submit(std::move(pending), StepChoice::Layout::kModel);
   }
 }
@@ -235,11 +235,11 @@ void Dumper::HoldInputs(const StepView& view) {
   held_inputs_ = InputOperands(view);
   if (!OverwritesAnInput(held_inputs_, OutputOperands(view.run, view.index))) return;
   uint64_t bytes = 0;
-  for (const Operand& input : held_inputs_) bytes += input.tensor.size + kAlignment;
+  for (const DumpOperand& input : held_inputs_) bytes += input.tensor.size + kAlignment;
   held_.resize(std::max<uint64_t>(held_.size(), bytes / sizeof(std::max_align_t) + 1));
   statistics_.Forget(held_.data(), held_.size() * sizeof(std::max_align_t));
   auto* next = reinterpret_cast<std::byte*>(held_.data());
-  for (Operand& input : held_inputs_) {
+  for (DumpOperand& input : held_inputs_) {
     if (input.tensor.size > 0) std::memcpy(next, input.data, input.tensor.size);
     input.data = next;
     next += (input.tensor.size + kAlignment - 1) / kAlignment * kAlignment;
@@ -248,13 +248,13 @@ void Dumper::HoldInputs(const StepView& view) {
 
 // An operator overflows when its outputs are out of range while its inputs are not.
 void Dumper::DumpOverflow(const StepView& view) {
-  const std::vector<Operand> outputs = OutputOperands(view.run, view.index);
+  const std::vector<DumpOperand> outputs = OutputOperands(view.run, view.index);
   if (!OutOfRange(outputs) || OutOfRange(held_inputs_)) return;
   ++report_.overflows;
   Pending pending =
       Begin(view.step.type, view.step.name, view.index, BytesOf(held_inputs_) + BytesOf(outputs));
-  for (const Operand& input : held_inputs_) Take(true, input, pending);
-  for (const Operand& output : outputs) Take(false, output, pending);
+  for (const DumpOperand& input : held_inputs_) Take(true, input, pending);
+  for (const DumpOperand& output : outputs) Take(false, output, pending);
   Submit(std::move(pending), StepChoice::Layout::kModel);
 
   const std::string bytes = OverflowRecord(place_.model_id, kStream,

@@ -60,11 +60,11 @@ class Dumper final : public StepObserver {
   void ForgetOutputs(const StepView& view);
   // Starts a record of a step that will take `bytes` of tensors.
   Pending Begin(const std::string& type, const std::string& name, size_t task, uint64_t bytes);
-  void Take(bool input, const Operand& operand, Pending& pending);
-  void LeaveOut(bool input, const Operand& operand, Pending& pending);
+  void Take(bool input, const DumpOperand& operand, Pending& pending);
+  void LeaveOut(bool input, const DumpOperand& operand, Pending& pending);
   void Submit(Pending pending, StepChoice::Layout layout);
   void TakeInputs(const StepView& view, const StepChoice& choice);
-  void DumpGraphInputs(const StepView& view, const std::vector<Operand>& inputs,
+  void DumpGraphInputs(const StepView& view, const std::vector<DumpOperand>& inputs,
                        StepChoice::Layout layout);
   void DumpWatched(const StepView& view);
   void HoldInputs(const StepView& view);
@@ -81,13 +81,13 @@ class Dumper final : public StepObserver {
   uint64_t runs_ = 0;                  // seen so far
   bool dumping_ = false;               // this run
   std::shared_ptr<const void> model_;  // whose selection and constants are known
-  std::optional<Selection> selection_;
+  std::optional<DumpSelection> selection_;
   StatisticsCache statistics_;
   std::string model_name_;
   std::string step_folder_;
   std::optional<Pending> pending_;
   // Overflow mode: the inputs of the current step, and the memory of those that are copied.
-  std::vector<Operand> held_inputs_;
+  std::vector<DumpOperand> held_inputs_;
   std::vector<std::max_align_t> held_;
 
   uint64_t admitted_bytes_ = 0;  // of tensors, given to the writer

@@ -28,11 +28,11 @@ std::string NameOf(const StepView& view, bool brief, const std::string& time) {
 }
 
 std::string Explain(const StepView& view, const Status& error,
-                    const std::vector<Operand>& operands) {
+                    const std::vector<DumpOperand>& operands) {
   std::string text =
       fmt::format("[Exception] {}\nnode: {}\ntype: {}\niteration: {}\n", error.message(),
                   view.step.name, view.step.type, view.run.iteration);
-  for (const Operand& operand : operands) {
+  for (const DumpOperand& operand : operands) {
     text += fmt::format("arg {}: {} at {:#x}\n", operand.tensor.arg_index,
                         operand.tensor.type.ToString(), operand.tensor.address);
   }
@@ -45,9 +45,9 @@ Result<std::string> WriteException(const DumpSettings& settings, const DumpPlace
                                    const StepView& view, const Status& error, FileSystem& fs) {
   const bool brief = settings.exception == ExceptionDump::kBrief;
   const auto now = std::chrono::system_clock::now();
-  std::vector<Operand> operands = InputOperands(view);
+  std::vector<DumpOperand> operands = InputOperands(view);
   const size_t inputs = operands.size();
-  for (Operand& output : OutputOperands(view.run, view.index))
+  for (DumpOperand& output : OutputOperands(view.run, view.index))
     operands.push_back(std::move(output));
   DumpRecord record;
   record.op_name = view.step.name;
@@ -70,7 +70,7 @@ Result<std::string> WriteException(const DumpSettings& settings, const DumpPlace
   const std::string path = folder + "/" + stored;
   NPUMESH_ASSIGN_OR_RETURN(const auto file, SecureFile::Create(path, FileKind::kDataDump, fs));
   NPUMESH_RETURN_IF_ERROR(file->Append(EncodeDumpHeader(record)));
-  for (const Operand& operand : operands) {
+  for (const DumpOperand& operand : operands) {
     NPUMESH_RETURN_IF_ERROR(
         file->Append(std::span(static_cast<const std::byte*>(operand.data), operand.tensor.size)));
   }

@@ -37,7 +37,7 @@ bool NpyDumper::Wants(const StepView& view) const {
 }
 
 void NpyDumper::Dump(const Step& step, std::string_view side,
-                     const std::vector<Operand>& operands) {
+                     const std::vector<DumpOperand>& operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     TensorType type = operands[i].tensor.type;
     type.shape = operands[i].tensor.original_shape;

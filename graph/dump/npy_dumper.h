@@ -45,7 +45,7 @@ class NpyDumper final : public StepObserver {
 
  private:
   bool Wants(const StepView& view) const;
-  void Dump(const Step& step, std::string_view side, const std::vector<Operand>& operands);
+  void Dump(const Step& step, std::string_view side, const std::vector<DumpOperand>& operands);
 
   const NpyDumpOptions options_;
   const std::string root_;

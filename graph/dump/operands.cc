@@ -54,13 +54,13 @@ const TensorDesc* At(const std::vector<TensorDesc>& descs, int index) {
 
 }  // namespace
 
-std::vector<Operand> InputOperands(const StepView& view) {
+std::vector<DumpOperand> InputOperands(const StepView& view) {
   const Step& step = view.step;
   const Node& node = view.run.source.graph.node(step.node);
-  std::vector<Operand> operands;
+  std::vector<DumpOperand> operands;
   for (size_t slot = 0; slot < step.inputs.size(); ++slot) {
     if (step.inputs[slot].kind == Address::Kind::kNone) continue;
-    Operand& operand = operands.emplace_back();
+    DumpOperand& operand = operands.emplace_back();
     operand.data = view.args.in[slot];
     operand.tensor = Describe(step.input_types[slot], At(node.input_descs, step.input_ports[slot]),
                               operand.data);
@@ -73,12 +73,12 @@ std::vector<Operand> InputOperands(const StepView& view) {
   return operands;
 }
 
-std::vector<Operand> OutputOperands(const RunView& run, size_t index) {
+std::vector<DumpOperand> OutputOperands(const RunView& run, size_t index) {
   const Step& step = run.model.steps()[index];
   const Node& node = run.source.graph.node(step.node);
-  std::vector<Operand> operands;
+  std::vector<DumpOperand> operands;
   for (size_t port = 0; port < step.outputs.size(); ++port) {
-    Operand& operand = operands.emplace_back();
+    DumpOperand& operand = operands.emplace_back();
     operand.data = run.args[index].out[port];
     operand.tensor = Describe(step.output_types[port],
                               At(node.output_descs, static_cast<int>(port)), operand.data);
@@ -87,10 +87,11 @@ std::vector<Operand> OutputOperands(const RunView& run, size_t index) {
   return operands;
 }
 
-bool OverwritesAnInput(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs) {
-  for (const Operand& in : inputs) {
+bool OverwritesAnInput(const std::vector<DumpOperand>& inputs,
+                       const std::vector<DumpOperand>& outputs) {
+  for (const DumpOperand& in : inputs) {
     const auto* in_begin = static_cast<const std::byte*>(in.data);
-    for (const Operand& out : outputs) {
+    for (const DumpOperand& out : outputs) {
       const auto* out_begin = static_cast<const std::byte*>(out.data);
       if (in_begin < out_begin + out.tensor.size && out_begin < in_begin + in.tensor.size) {
         return true;

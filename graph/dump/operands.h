@@ -10,7 +10,7 @@
 namespace npumesh {
 
 // A tensor of a step: how it is described, and where it lies.
-struct Operand {
+struct DumpOperand {
   DumpTensor tensor;  // its size is that of its bytes
   const void* data = nullptr;
   // Position of the graph input whose buffer this is, -1: none. Seen through views.
@@ -19,11 +19,12 @@ struct Operand {
 };
 
 // Absent optional inputs are left out, so operand i is the i-th input that is fed.
-std::vector<Operand> InputOperands(const StepView& view);
-std::vector<Operand> OutputOperands(const RunView& run, size_t step);
+std::vector<DumpOperand> InputOperands(const StepView& view);
+std::vector<DumpOperand> OutputOperands(const RunView& run, size_t step);
 
 // Some output lies where an input lies: after the step that input is gone.
-bool OverwritesAnInput(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs);
+bool OverwritesAnInput(const std::vector<DumpOperand>& inputs,
+                       const std::vector<DumpOperand>& outputs);
 
 }  // namespace npumesh
 

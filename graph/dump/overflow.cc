@@ -20,7 +20,7 @@ constexpr uint64_t kTaskHccl = 3;
 constexpr uint64_t kNoId = 65535;
 constexpr uint64_t kOverflowed = 1;
 
-bool OutOfRange(const Operand& operand) {
+bool OutOfRange(const DumpOperand& operand) {
   const TensorType& type = operand.tensor.type;
   if (!IsFloating(type.dtype) || operand.tensor.size == 0) return false;
   const auto elements = static_cast<uint64_t>(type.shape.elements());
@@ -41,9 +41,9 @@ void Put(T value, std::string* bytes) {
 
 }  // namespace
 
-bool OutOfRange(const std::vector<Operand>& operands) {
+bool OutOfRange(const std::vector<DumpOperand>& operands) {
   return std::any_of(operands.begin(), operands.end(),
-                     [](const Operand& operand) { return OutOfRange(operand); });
+                     [](const DumpOperand& operand) { return OutOfRange(operand); });
 }
 
 std::string OverflowRecord(uint32_t model_id, uint32_t stream, uint32_t task, bool collective) {

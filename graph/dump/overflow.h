@@ -16,7 +16,7 @@ inline constexpr std::string_view kOverflowType = "Opdebug";
 inline constexpr std::string_view kOverflowName = "Node_OpDebug";
 
 // One of them holds a NaN, an infinity or, as float16, a number of magnitude 65504 or more.
-bool OutOfRange(const std::vector<Operand>& operands);
+bool OutOfRange(const std::vector<DumpOperand>& operands);
 
 // The 2048 bytes of a debug record: magic, version 0 and one accelerator's entry: the AI core, or
 // SDMA for a collective. There is no program counter and no core; the status is 1.

@@ -82,7 +82,7 @@ bool StepChoice::Leaves(bool input, size_t index) const {
          black.end();
 }
 
-Selection::Selection(const DumpSettings& settings, const RunView& run) {
+DumpSelection::DumpSelection(const DumpSettings& settings, const RunView& run) {
   using Layout = StepChoice::Layout;
   choices_.resize(run.model.steps().size());
   const bool all = settings.overflow || (settings.models && settings.choices.empty());
@@ -102,7 +102,7 @@ Selection::Selection(const DumpSettings& settings, const RunView& run) {
   }
 }
 
-void Selection::Choose(const OperatorChoice& choice, const RunView& run) {
+void DumpSelection::Choose(const OperatorChoice& choice, const RunView& run) {
   const Names layers = SetOf(choice.layers);
   WarnOfUnmatched(run, layers, "dump layer");
   std::vector<bool> marks(choices_.size(), layers.empty() && choice.ranges.empty());
@@ -119,7 +119,7 @@ void Selection::Choose(const OperatorChoice& choice, const RunView& run) {
 }
 
 // A watched operator, and a collective, dump nothing but themselves (reference 8).
-void Selection::Watch(const OperatorChoice& choice, const RunView& run) {
+void DumpSelection::Watch(const OperatorChoice& choice, const RunView& run) {
   const Names layers = SetOf(choice.layers);
   const Names watched = SetOf(choice.watched);
   WarnOfUnmatched(run, layers, "dump layer");

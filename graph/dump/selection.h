@@ -24,11 +24,11 @@ struct StepChoice {
   bool Leaves(bool input, size_t index) const;
 };
 
-class Selection {
+class DumpSelection {
  public:
   // Warns, once for each name, of operators that are asked for but have no step: no such node, or
   // one that moves no data (a view, a folded constant). Names are those of graph nodes.
-  Selection(const DumpSettings& settings, const RunView& run);
+  DumpSelection(const DumpSettings& settings, const RunView& run);
 
   const StepChoice& of(size_t step) const { return choices_[step]; }
   // Watch mode: watched steps, by index.

@@ -4,7 +4,7 @@
 
 namespace npumesh {
 
-std::optional<TensorStatistics> StatisticsCache::Of(const Operand& operand) {
+std::optional<TensorStatistics> StatisticsCache::Of(const DumpOperand& operand) {
   const DumpTensor& tensor = operand.tensor;
   if (tensor.size == 0 || !HasStatistics(tensor.type.dtype)) return std::nullopt;
   const auto* data = static_cast<const std::byte*>(operand.data);

@@ -19,7 +19,7 @@ namespace npumesh {
 class StatisticsCache {
  public:
   // Computes them unless they are known. nullopt: the type has none, or there are no elements.
-  std::optional<TensorStatistics> Of(const Operand& operand);
+  std::optional<TensorStatistics> Of(const DumpOperand& operand);
 
   // These bytes are about to change, or have changed.
   void Forget(const void* data, uint64_t bytes);

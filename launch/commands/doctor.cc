@@ -41,7 +41,7 @@ void PrintReports(const std::vector<HostReport>& reports) {
 // The ranks could not meet: what this machine alone can say, and why they could not.
 int ExamineAlone(const Status& start) {
   HostReport report{"this host", Judge(LookAtMachine(1, NPUMESH_MPI_VERSION, RunningMpi()))};
-  report.findings.push_back({"start", Verdict::kWrong, std::string(start.message()),
+  report.findings.push_back({"start", Health::kWrong, std::string(start.message()),
                              "unset or correct the variable that is named, or see "
                              "docs/architecture.md"});
   PrintReports({report});

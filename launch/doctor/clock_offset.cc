@@ -20,7 +20,8 @@ int64_t SurelyApart(const OffsetBounds& bounds) {
 
 }  // namespace
 
-OffsetBounds BoundOffset(const std::vector<Meeting>& mine, const std::vector<Meeting>& theirs) {
+OffsetBounds BoundOffset(const std::vector<ClockMeeting>& mine,
+                         const std::vector<ClockMeeting>& theirs) {
   using Limits = std::numeric_limits<int64_t>;
   OffsetBounds bounds{Limits::min(), Limits::max()};
   for (size_t i = 0; i < mine.size(); ++i) {
@@ -36,9 +37,9 @@ Finding JudgeOffset(const OffsetBounds& bounds, const std::string& reference) {
     return static_cast<double>(value) / static_cast<double>(kMillisecond);
   };
   if (apart <= kAdviceAbove) {
-    return {"clock", Verdict::kGood, fmt::format("agrees with {}", reference), ""};
+    return {"clock", Health::kGood, fmt::format("agrees with {}", reference), ""};
   }
-  return {"clock", apart > kWrongAbove ? Verdict::kWrong : Verdict::kAdvice,
+  return {"clock", apart > kWrongAbove ? Health::kWrong : Health::kAdvice,
           fmt::format("{:.1f} to {:.1f} ms ahead of {}: times of their logs and timelines do not "
                       "fit together",
                       milliseconds(bounds.low), milliseconds(bounds.high), reference),

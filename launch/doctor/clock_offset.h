@@ -15,7 +15,7 @@
 namespace npumesh {
 
 // Nanoseconds of the wall clock around one meeting.
-struct Meeting {
+struct ClockMeeting {
   int64_t entry = 0;
   int64_t exit = 0;
 };
@@ -27,7 +27,8 @@ struct OffsetBounds {
 };
 
 // REQUIRES: as many meetings of both, at least one.
-OffsetBounds BoundOffset(const std::vector<Meeting>& mine, const std::vector<Meeting>& theirs);
+OffsetBounds BoundOffset(const std::vector<ClockMeeting>& mine,
+                         const std::vector<ClockMeeting>& theirs);
 
 // kWrong when the clocks are surely more than a second apart, advice above 10 ms: then the lines of
 // their logs cannot be ordered.

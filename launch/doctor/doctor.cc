@@ -28,8 +28,8 @@ int64_t WallClock() {
 }
 
 // Collective over all ranks. What this rank's clock said around each meeting.
-Result<std::vector<Meeting>> Meet(RankCircle& circle) {
-  std::vector<Meeting> meetings;
+Result<std::vector<ClockMeeting>> Meet(RankCircle& circle) {
+  std::vector<ClockMeeting> meetings;
   for (int round = 0; round < kRounds; ++round) {
     const int64_t entry = WallClock();
     NPUMESH_RETURN_IF_ERROR(circle.Share(std::string_view()).status());
@@ -38,13 +38,13 @@ Result<std::vector<Meeting>> Meet(RankCircle& circle) {
   return meetings;
 }
 
-std::string ToText(const std::vector<Meeting>& meetings) {
+std::string ToText(const std::vector<ClockMeeting>& meetings) {
   std::string text;
-  for (const Meeting& each : meetings) text += fmt::format("{} {} ", each.entry, each.exit);
+  for (const ClockMeeting& each : meetings) text += fmt::format("{} {} ", each.entry, each.exit);
   return text;
 }
 
-Result<std::vector<Meeting>> MeetingsFrom(std::string_view text) {
+Result<std::vector<ClockMeeting>> MeetingsFrom(std::string_view text) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> numbers;
   while (!text.empty()) {
@@ -58,7 +58,7 @@ Result<std::vector<Meeting>> MeetingsFrom(std::string_view text) {
     return Error(Code::kCorrupt, "a rank sent {} readings of its clock, expected {}",
                  numbers.size(), 2 * kRounds);
   }
-  std::vector<Meeting> meetings;
+  std::vector<ClockMeeting> meetings;
   for (size_t i = 0; i < numbers.size(); i += 2) meetings.push_back({numbers[i], numbers[i + 1]});
   return meetings;
 }
@@ -74,9 +74,8 @@ std::vector<int> FirstRanks(const World& world) {
 }
 
 Finding CompareVersions(const std::string& mine, const std::string& reference) {
-  if (mine == reference) return {"versions", Verdict::kGood, mine, ""};
-  return {"versions", Verdict::kWrong,
-          fmt::format("{}, but the first host has {}", mine, reference),
+  if (mine == reference) return {"versions", Health::kGood, mine, ""};
+  return {"versions", Health::kWrong, fmt::format("{}, but the first host has {}", mine, reference),
           "install the same build of npumesh on all hosts"};
 }
 
@@ -89,18 +88,18 @@ Result<std::vector<HostReport>> ExamineHosts(World& world, RankCircle& circle,
   if (world.local_rank() == 0) {
     mine.findings = Judge(LookAtMachine(world.local_size(), build.mpi, mpi_running));
   }
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Meeting> meetings, Meet(circle));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<ClockMeeting> meetings, Meet(circle));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> clocks, circle.Share(ToText(meetings)));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> versions, circle.Share(build.versions));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(ToJson(mine)));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Meeting> reference, MeetingsFrom(clocks[0]));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<ClockMeeting> reference, MeetingsFrom(clocks[0]));
   std::vector<HostReport> reports;
   for (const int rank : FirstRanks(world)) {
     const auto index = static_cast<size_t>(rank);
     HostReport& report = reports.emplace_back(ReportFromJson(texts[index]));
     report.findings.push_back(CompareVersions(versions[index], versions[0]));
     if (rank == 0) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Meeting> theirs, MeetingsFrom(clocks[index]));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<ClockMeeting> theirs, MeetingsFrom(clocks[index]));
     report.findings.push_back(JudgeOffset(BoundOffset(reference, theirs), reports[0].host));
   }
   return reports;

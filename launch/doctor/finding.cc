@@ -10,13 +10,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string_view Word(Verdict verdict) {
+std::string_view Word(Health verdict) {
   switch (verdict) {
-    case Verdict::kGood:
+    case Health::kGood:
       return "ok";
-    case Verdict::kAdvice:
+    case Health::kAdvice:
       return "advice";
-    case Verdict::kWrong:
+    case Health::kWrong:
       break;
   }
   return "wrong";
@@ -61,7 +61,7 @@ std::string Line(const Shared& shared, size_t hosts) {
 std::string ToText(const std::vector<HostReport>& reports) {
   const std::vector<Shared> shared = Share(reports);
   std::string text;
-  for (const Verdict verdict : {Verdict::kWrong, Verdict::kAdvice, Verdict::kGood}) {
+  for (const Health verdict : {Health::kWrong, Health::kAdvice, Health::kGood}) {
     for (const Shared& each : shared) {
       if (each.finding.verdict == verdict) text += Line(each, reports.size());
     }
@@ -72,7 +72,7 @@ std::string ToText(const std::vector<HostReport>& reports) {
 bool AnyWrong(const std::vector<HostReport>& reports) {
   return std::any_of(reports.begin(), reports.end(), [](const HostReport& report) {
     return std::any_of(report.findings.begin(), report.findings.end(),
-                       [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });
+                       [](const Finding& finding) { return finding.verdict == Health::kWrong; });
   });
 }
 
@@ -90,7 +90,7 @@ std::string ToJson(const HostReport& report) {
 
 HostReport ReportFromJson(const std::string& text) {
   const HostReport unreadable = {
-      "?", {{"report", Verdict::kWrong, "a rank sent a report that cannot be read", ""}}};
+      "?", {{"report", Health::kWrong, "a rank sent a report that cannot be read", ""}}};
   const json all = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!all.is_object()) return unreadable;
   HostReport report;
@@ -106,9 +106,9 @@ HostReport ReportFromJson(const std::string& text) {
     if (!whole) return unreadable;
     const int verdict = each["verdict"].get<int>();
     report.findings.push_back({each["subject"].get<std::string>(),
-                               verdict == 0   ? Verdict::kGood
-                               : verdict == 1 ? Verdict::kAdvice
-                                              : Verdict::kWrong,
+                               verdict == 0   ? Health::kGood
+                               : verdict == 1 ? Health::kAdvice
+                                              : Health::kWrong,
                                each["seen"].get<std::string>(), each["mend"].get<std::string>()});
   }
   return report;

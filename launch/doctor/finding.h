@@ -7,7 +7,7 @@
 
 namespace npumesh {
 
-enum class Verdict {
+enum class Health {
   kGood,
   kAdvice,  // works, but could be better or safer
   kWrong,   // something will fail
@@ -15,7 +15,7 @@ enum class Verdict {
 
 struct Finding {
   std::string subject;  // "umask"
-  Verdict verdict = Verdict::kGood;
+  Health verdict = Health::kGood;
   std::string seen;  // "0022: new files may be read by everybody"
   std::string mend;  // a command, or what to change; empty when there is nothing to do
 };

@@ -31,36 +31,36 @@ std::string Ranks(const MachineFacts& facts) {
 Finding JudgeMpi(const MachineFacts& facts) {
   const std::string seen = fmt::format("{}", facts.mpi_running);
   if (!facts.mpirun.ok()) {
-    return {"MPI", Verdict::kWrong, fmt::format("{}, but no mpirun in PATH", seen),
+    return {"MPI", Health::kWrong, fmt::format("{}, but no mpirun in PATH", seen),
             "apt-get install openmpi-bin (launch/install_deps does)"};
   }
   // "Open MPI 4.1.4" was built with "Open MPI 4.1.4".
   if (facts.mpi_running.find(facts.mpi_built) == std::string::npos) {
-    return {"MPI", Verdict::kAdvice,
+    return {"MPI", Health::kAdvice,
             fmt::format("{} runs, but npumesh was built with {}", seen, facts.mpi_built),
             "build again: cmake --preset release && cmake --build --preset release"};
   }
-  return {"MPI", Verdict::kGood, seen, ""};
+  return {"MPI", Health::kGood, seen, ""};
 }
 
 Finding JudgeAnonymousMemory(const MachineFacts& facts) {
   if (facts.anonymous_memory.ok()) {
-    return {"device memory", Verdict::kGood, "anonymous memory can be made and mapped", ""};
+    return {"device memory", Health::kGood, "anonymous memory can be made and mapped", ""};
   }
-  return {"device memory", Verdict::kWrong, std::string(facts.anonymous_memory.message()),
+  return {"device memory", Health::kWrong, std::string(facts.anonymous_memory.message()),
           "allow memfd_create in the container's seccomp profile, or raise its memory limit"};
 }
 
 Finding JudgeShm(const MachineFacts& facts) {
   if (!facts.shm_room) {
-    return {"/dev/shm", Verdict::kAdvice, "not there: Open MPI falls back to slower ways",
+    return {"/dev/shm", Health::kAdvice, "not there: Open MPI falls back to slower ways",
             "mount -t tmpfs -o size=1g tmpfs /dev/shm, or docker run --shm-size=1g"};
   }
   const uint64_t wanted = kShmForRank * static_cast<uint64_t>(facts.ranks);
   if (*facts.shm_room >= wanted) {
-    return {"/dev/shm", Verdict::kGood, Size(*facts.shm_room) + " free", ""};
+    return {"/dev/shm", Health::kGood, Size(*facts.shm_room) + " free", ""};
   }
-  return {"/dev/shm", Verdict::kAdvice,
+  return {"/dev/shm", Health::kAdvice,
           fmt::format("{} free, Open MPI may want {} for {}; npumesh itself needs none",
                       Size(*facts.shm_room), Size(wanted), Ranks(facts)),
           "docker run --shm-size=1g, or export OMPI_MCA_btl=self,tcp"};
@@ -68,13 +68,13 @@ Finding JudgeShm(const MachineFacts& facts) {
 
 Finding JudgeMemory(const MachineFacts& facts) {
   if (!facts.memory_free) {
-    return {"memory", Verdict::kAdvice, "the system does not say how much is free", ""};
+    return {"memory", Health::kAdvice, "the system does not say how much is free", ""};
   }
   const uint64_t wanted = kMemoryForRank * static_cast<uint64_t>(facts.ranks);
   if (*facts.memory_free >= wanted) {
-    return {"memory", Verdict::kGood, Size(*facts.memory_free) + " available", ""};
+    return {"memory", Health::kGood, Size(*facts.memory_free) + " available", ""};
   }
-  return {"memory", Verdict::kAdvice,
+  return {"memory", Health::kAdvice,
           fmt::format("{} available for {}", Size(*facts.memory_free), Ranks(facts)),
           "start fewer ranks, or give each less: export NPUMESH_HBM_SIZE=256M"};
 }
@@ -86,69 +86,67 @@ Finding JudgeLimits(const MachineFacts& facts) {
       "open files {}, processes {}, locked memory {}, core file {}", Count(facts.open_files),
       Count(facts.processes), Count(facts.locked_memory), Count(facts.core_file));
   if (facts.open_files < files) {
-    return {"limits", Verdict::kWrong,
+    return {"limits", Health::kWrong,
             fmt::format("{} open files, {} want {}", facts.open_files, Ranks(facts), files),
             fmt::format("ulimit -n {}", files)};
   }
   if (facts.processes < kProcessesForRank * ranks) {
-    return {"limits", Verdict::kWrong,
+    return {"limits", Health::kWrong,
             fmt::format("{} processes and threads, {} want {}", facts.processes, Ranks(facts),
                         kProcessesForRank * ranks),
             fmt::format("ulimit -u {}", kProcessesForRank * ranks)};
   }
-  return {"limits", Verdict::kGood, seen, ""};
+  return {"limits", Health::kGood, seen, ""};
 }
 
 Finding JudgeTopology(const MachineFacts& facts) {
   if (!facts.topology.ok()) {
-    return {"hwloc", Verdict::kWrong, std::string(facts.topology.message()),
+    return {"hwloc", Health::kWrong, std::string(facts.topology.message()),
             "mount /sys into the container, or export NPUMESH_TOPOLOGY=\"numa:1 core:2 pu:1\""};
   }
   const std::string seen =
       fmt::format("{} core{}, {} NUMA node{}", facts.cores, facts.cores == 1 ? "" : "s",
                   facts.numa_nodes, facts.numa_nodes == 1 ? "" : "s");
   if (!facts.binding.ok()) {
-    return {"hwloc", Verdict::kAdvice,
+    return {"hwloc", Health::kAdvice,
             fmt::format("{}; binding is refused: {}", seen, facts.binding.message()),
             "npumesh run --bind none"};
   }
   if (facts.ranks > facts.cores) {
-    return {"hwloc", Verdict::kAdvice,
-            fmt::format("{} for {}: they take turns", seen, Ranks(facts)),
+    return {"hwloc", Health::kAdvice, fmt::format("{} for {}: they take turns", seen, Ranks(facts)),
             "export OMPI_MCA_mpi_yield_when_idle=1 (npumesh launch does)"};
   }
-  return {"hwloc", Verdict::kGood, seen, ""};
+  return {"hwloc", Health::kGood, seen, ""};
 }
 
 Finding JudgeUmask(const ProcessFacts& facts) {
-  if (!facts.umask) return {"umask", Verdict::kAdvice, "the system does not say", ""};
+  if (!facts.umask) return {"umask", Health::kAdvice, "the system does not say", ""};
   const std::string seen = fmt::format("{:04o}", *facts.umask);
-  if ((*facts.umask & kStrictUmask) == kStrictUmask) return {"umask", Verdict::kGood, seen, ""};
-  return {"umask", Verdict::kAdvice, fmt::format("{}, looser than {:04o}", seen, kStrictUmask),
+  if ((*facts.umask & kStrictUmask) == kStrictUmask) return {"umask", Health::kGood, seen, ""};
+  return {"umask", Health::kAdvice, fmt::format("{}, looser than {:04o}", seen, kStrictUmask),
           fmt::format("umask {:04o}", kStrictUmask)};
 }
 
 Finding JudgeAslr(const ProcessFacts& facts) {
-  if (!facts.aslr) return {"ASLR", Verdict::kAdvice, "the system does not say", ""};
+  if (!facts.aslr) return {"ASLR", Health::kAdvice, "the system does not say", ""};
   const std::string seen = fmt::format("level {}", *facts.aslr);
-  if (*facts.aslr == kFullAslr) return {"ASLR", Verdict::kGood, seen, ""};
-  return {"ASLR", Verdict::kAdvice,
-          fmt::format("{}: addresses of the process can be guessed", seen),
+  if (*facts.aslr == kFullAslr) return {"ASLR", Health::kGood, seen, ""};
+  return {"ASLR", Health::kAdvice, fmt::format("{}: addresses of the process can be guessed", seen),
           "echo 2 > /proc/sys/kernel/randomize_va_space"};
 }
 
 Finding JudgeRoot(const ProcessFacts& facts) {
-  if (!facts.root) return {"account", Verdict::kGood, "not root", ""};
-  return {"account", Verdict::kAdvice, "root: a mistake can reach everything on this machine",
+  if (!facts.root) return {"account", Health::kGood, "not root", ""};
+  return {"account", Health::kAdvice, "root: a mistake can reach everything on this machine",
           "run as an ordinary user, in a container with --user"};
 }
 
 Finding JudgePtrace(const MachineFacts& facts) {
   if (!facts.ptrace_scope || *facts.ptrace_scope == 0 || facts.process.root) {
-    return {"debugger", Verdict::kGood, "may attach to ranks", ""};
+    return {"debugger", Health::kGood, "may attach to ranks", ""};
   }
   return {
-      "debugger", Verdict::kAdvice,
+      "debugger", Health::kAdvice,
       fmt::format("cannot attach to ranks: kernel.yama.ptrace_scope is {}", *facts.ptrace_scope),
       "sysctl kernel.yama.ptrace_scope=0, while a hang is looked into"};
 }

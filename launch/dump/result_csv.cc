@@ -101,7 +101,7 @@ std::string ResultCsv(const Comparison& comparison, bool overflow) {
   if (golden_address) header += "Address,";
   header += "TensorIndex,Shape,";
   if (overflow) header += "OverFlow,";
-  for (const Algorithm algorithm : kAlgorithms) header += std::string(Name(algorithm)) + ",";
+  for (const CompareAlgorithm algorithm : kAlgorithms) header += std::string(Name(algorithm)) + ",";
   header += "CompareFailReason\n";
   return header +
          Lines(comparison, [&](size_t number, const OperatorRow& op, const TensorRow& tensor) {

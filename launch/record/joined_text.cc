@@ -51,12 +51,12 @@ std::string GroupText(const JoinedGroup& group) {
   return text + "\n";
 }
 
-std::string ArrivalTable(const std::vector<Arrival>& arrivals) {
+std::string ArrivalTable(const std::vector<LateRank>& arrivals) {
   if (arrivals.empty()) return "";
   std::string text = "arrival at the calls that all members recorded, the latest ranks first:\n";
   text += fmt::format("{:>6} {:>9} {:>10} {:>13} {:>12} {:>15}\n", "rank", "calls", "came last",
                       "mean late ms", "most late ms", "waited in all ms");
-  for (const Arrival& a : arrivals) {
+  for (const LateRank& a : arrivals) {
     text += fmt::format("{:>6} {:>9} {:>10} {:>13.3f} {:>12.3f} {:>16.3f}\n", a.rank, a.calls,
                         a.came_last, a.late_ms / static_cast<double>(a.calls), a.most_late_ms,
                         a.waited_ms);

@@ -361,7 +361,7 @@ class Joiner {
     std::map<int, int64_t> offset;
     const std::vector<int64_t> offsets = ClockOffsets(records_);
     for (size_t i = 0; i < records_.size(); ++i) offset[records_[i].rank] = offsets[i];
-    std::map<int, Arrival> arrivals;
+    std::map<int, LateRank> arrivals;
     for (const JoinedGroup& group : joined_.groups) {
       for (const auto& [number, by_rank] : group.calls) {
         if (by_rank.size() < 2 || by_rank.size() != group.members.size()) continue;
@@ -370,18 +370,18 @@ class Joiner {
     }
     for (const auto& [rank, arrival] : arrivals) joined_.arrivals.push_back(arrival);
     std::stable_sort(joined_.arrivals.begin(), joined_.arrivals.end(),
-                     [](const Arrival& a, const Arrival& b) { return a.late_ms > b.late_ms; });
+                     [](const LateRank& a, const LateRank& b) { return a.late_ms > b.late_ms; });
   }
 
   static void MeasureCall(const std::map<int, const RecordedCall*>& by_rank,
-                          const std::map<int, int64_t>& offset, std::map<int, Arrival>& arrivals) {
+                          const std::map<int, int64_t>& offset, std::map<int, LateRank>& arrivals) {
     std::map<int, int64_t> entered;
     for (const auto& [rank, call] : by_rank) entered[rank] = call->entered_ns + offset.at(rank);
     const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
     const int64_t first = std::min_element(entered.begin(), entered.end(), by_time)->second;
     const auto last = std::max_element(entered.begin(), entered.end(), by_time);
     for (const auto& [rank, time] : entered) {
-      Arrival& arrival = arrivals[rank];
+      LateRank& arrival = arrivals[rank];
       const double late = static_cast<double>(time - first) / 1e6;
       arrival.rank = rank;
       arrival.calls += 1;

@@ -22,7 +22,7 @@ struct JoinedGroup {
 };
 
 // How a rank came to the calls that all members of their groups recorded.
-struct Arrival {
+struct LateRank {
   int rank = 0;
   uint64_t calls = 0;
   uint64_t came_last = 0;
@@ -33,7 +33,7 @@ struct Arrival {
 
 struct Joined {
   std::vector<JoinedGroup> groups;
-  std::vector<Arrival> arrivals;      // ranks that were late most first
+  std::vector<LateRank> arrivals;     // ranks that were late most first
   std::vector<std::string> problems;  // one sentence each; empty: nothing is wrong
   std::vector<int> suspects;          // world ranks to look at first, ascending
 };

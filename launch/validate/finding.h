@@ -1,4 +1,4 @@
-// Finding: one thing that a check of a package has to say.
+// PackageFinding: one thing that a check of a package has to say.
 #ifndef NPUMESH_LAUNCH_VALIDATE_FINDING_H_
 #define NPUMESH_LAUNCH_VALIDATE_FINDING_H_
 
@@ -8,7 +8,7 @@
 
 namespace npumesh {
 
-struct Finding {
+struct PackageFinding {
   bool error = true;  // else a warning: the package works, perhaps not as it is meant
   std::string file;   // relative to the package
   std::string text;   // field or node, expected and seen
@@ -23,15 +23,15 @@ class Findings {
   void Warning(std::string file, std::string text) {
     all_.push_back({false, std::move(file), std::move(text)});
   }
-  const std::vector<Finding>& all() const { return all_; }
+  const std::vector<PackageFinding>& all() const { return all_; }
   size_t errors() const {
     size_t count = 0;
-    for (const Finding& finding : all_) count += finding.error ? 1 : 0;
+    for (const PackageFinding& finding : all_) count += finding.error ? 1 : 0;
     return count;
   }
 
  private:
-  std::vector<Finding> all_;
+  std::vector<PackageFinding> all_;
 };
 
 }  // namespace npumesh

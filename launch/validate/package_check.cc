@@ -103,7 +103,7 @@ Result<PackageReport> CheckPackage(const std::string& folder) {
 
 std::string ReportText(const PackageReport& report) {
   std::string text;
-  for (const Finding& finding : report.findings.all()) {
+  for (const PackageFinding& finding : report.findings.all()) {
     text += fmt::format("{}: {}: {}\n", finding.error ? "error" : "warning", finding.file,
                         finding.text);
   }

@@ -85,8 +85,12 @@ TEST(World, WrongRankIsAnErrorOnAllRanks) {
 }
 
 TEST(World, PublishedFailureReachesPeers) {
+  std::atomic<int> started{0};
   std::atomic<bool> published{false};
   ExpectAllOk(RunRanks(3, TestEnv(), [&](World& world) {
+    // Who hears of it while it still starts does not start.
+    ++started;
+    while (started != 3) std::this_thread::yield();
     if (world.rank() == 1) {
       world.PublishFailure(Error(Code::kIo, "disk is full"));
       world.PublishFailure(Error(Code::kIo, "only the first counts"));

@@ -5,9 +5,9 @@
 namespace npumesh {
 namespace {
 
-const Finding kGood = {"umask", Verdict::kGood, "0027", ""};
-const Finding kAdvice = {"account", Verdict::kAdvice, "root", "use another"};
-const Finding kWrong = {"limits", Verdict::kWrong, "3 open files", "ulimit -n 256"};
+const Finding kGood = {"umask", Health::kGood, "0027", ""};
+const Finding kAdvice = {"account", Health::kAdvice, "root", "use another"};
+const Finding kWrong = {"limits", Health::kWrong, "3 open files", "ulimit -n 256"};
 
 TEST(Finding, WhatIsWrongComesFirstWithItsRemedy) {
   EXPECT_EQ(ToText({{"a", {kGood, kAdvice, kWrong}}}),
@@ -28,12 +28,12 @@ TEST(Finding, HostsShareALineWhenTheyAgree) {
 }
 
 TEST(Finding, ReportsTravelAsJson) {
-  const HostReport report{"host \"1\"", {kGood, kAdvice, {"x", Verdict::kWrong, "\xff", "y"}}};
+  const HostReport report{"host \"1\"", {kGood, kAdvice, {"x", Health::kWrong, "\xff", "y"}}};
   const HostReport back = ReportFromJson(ToJson(report));
   ASSERT_EQ(back.findings.size(), 3u);
   EXPECT_EQ(back.host, report.host);
   EXPECT_EQ(back.findings[1].mend, "use another");
-  EXPECT_EQ(back.findings[2].verdict, Verdict::kWrong);
+  EXPECT_EQ(back.findings[2].verdict, Health::kWrong);
 }
 
 TEST(Finding, DamagedReportsAreOneFinding) {

@@ -29,12 +29,12 @@ Finding About(const MachineFacts& facts, const std::string& subject) {
   for (const Finding& finding : Judge(facts)) {
     if (finding.subject == subject) return finding;
   }
-  return {"nothing about " + subject, Verdict::kWrong, "", ""};
+  return {"nothing about " + subject, Health::kWrong, "", ""};
 }
 
 TEST(Judge, AHealthyMachineHasNothingToMend) {
   for (const Finding& finding : Judge(Healthy())) {
-    EXPECT_EQ(finding.verdict, Verdict::kGood) << finding.subject << ": " << finding.seen;
+    EXPECT_EQ(finding.verdict, Health::kGood) << finding.subject << ": " << finding.seen;
     EXPECT_EQ(finding.mend, "") << finding.subject;
   }
 }
@@ -43,39 +43,39 @@ TEST(Judge, EachTroubleHasItsVerdictAndRemedy) {
   const struct {
     const char* subject;
     void (*spoil)(MachineFacts& facts);
-    Verdict verdict;
+    Health verdict;
     const char* seen;
     const char* mend;
   } cases[] = {
-      {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Verdict::kWrong,
+      {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Health::kWrong,
        "no mpirun in PATH", "apt-get install openmpi-bin"},
-      {"MPI", [](MachineFacts& f) { f.mpi_running = "Open MPI v5.0.1"; }, Verdict::kAdvice,
+      {"MPI", [](MachineFacts& f) { f.mpi_running = "Open MPI v5.0.1"; }, Health::kAdvice,
        "built with 4.1.4", "build again"},
       {"device memory", [](MachineFacts& f) { f.anonymous_memory = Error(Code::kIo, "refused"); },
-       Verdict::kWrong, "refused", "seccomp"},
-      {"/dev/shm", [](MachineFacts& f) { f.shm_room.reset(); }, Verdict::kAdvice, "not there",
+       Health::kWrong, "refused", "seccomp"},
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room.reset(); }, Health::kAdvice, "not there",
        "--shm-size=1g"},
-      {"/dev/shm", [](MachineFacts& f) { f.shm_room = 1 << 20; }, Verdict::kAdvice,
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room = 1 << 20; }, Health::kAdvice,
        "1 MiB free, Open MPI may want 64 MiB for 4 ranks", "--shm-size=1g"},
-      {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Verdict::kAdvice,
+      {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Health::kAdvice,
        "1.0 GiB available for 4 ranks", "NPUMESH_HBM_SIZE"},
-      {"limits", [](MachineFacts& f) { f.open_files = 100; }, Verdict::kWrong,
+      {"limits", [](MachineFacts& f) { f.open_files = 100; }, Health::kWrong,
        "100 open files, 4 ranks want 256", "ulimit -n 256"},
-      {"limits", [](MachineFacts& f) { f.processes = 100; }, Verdict::kWrong,
+      {"limits", [](MachineFacts& f) { f.processes = 100; }, Health::kWrong,
        "100 processes and threads", "ulimit -u 128"},
-      {"hwloc", [](MachineFacts& f) { f.topology = Error(Code::kIo, "no /sys"); }, Verdict::kWrong,
+      {"hwloc", [](MachineFacts& f) { f.topology = Error(Code::kIo, "no /sys"); }, Health::kWrong,
        "no /sys", "NPUMESH_TOPOLOGY"},
       {"hwloc", [](MachineFacts& f) { f.binding = Error(Code::kIo, "not allowed"); },
-       Verdict::kAdvice, "binding is refused: not allowed", "--bind none"},
-      {"hwloc", [](MachineFacts& f) { f.cores = 2; }, Verdict::kAdvice,
+       Health::kAdvice, "binding is refused: not allowed", "--bind none"},
+      {"hwloc", [](MachineFacts& f) { f.cores = 2; }, Health::kAdvice,
        "2 cores, 2 NUMA nodes for 4", "mpi_yield_when_idle"},
-      {"umask", [](MachineFacts& f) { f.process.umask = 0022; }, Verdict::kAdvice,
+      {"umask", [](MachineFacts& f) { f.process.umask = 0022; }, Health::kAdvice,
        "0022, looser than 0027", "umask 0027"},
-      {"ASLR", [](MachineFacts& f) { f.process.aslr = 0; }, Verdict::kAdvice, "level 0",
+      {"ASLR", [](MachineFacts& f) { f.process.aslr = 0; }, Health::kAdvice, "level 0",
        "randomize_va_space"},
-      {"account", [](MachineFacts& f) { f.process.root = true; }, Verdict::kAdvice, "root",
+      {"account", [](MachineFacts& f) { f.process.root = true; }, Health::kAdvice, "root",
        "ordinary user"},
-      {"debugger", [](MachineFacts& f) { f.ptrace_scope = 1; }, Verdict::kAdvice,
+      {"debugger", [](MachineFacts& f) { f.ptrace_scope = 1; }, Health::kAdvice,
        "ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0"},
   };
   for (const auto& expected : cases) {

@@ -13,8 +13,8 @@ namespace {
 
 using testing::ElementsAre;
 
-Operand OperandOf(DataType dtype, int64_t elements, const void* data) {
-  Operand operand;
+DumpOperand OperandOf(DataType dtype, int64_t elements, const void* data) {
+  DumpOperand operand;
   operand.tensor.type = {dtype, Shape({elements})};
   operand.tensor.size = operand.tensor.type.bytes();
   operand.data = data;

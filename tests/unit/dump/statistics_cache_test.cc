@@ -10,15 +10,15 @@ namespace {
 class StatisticsCacheTest : public testing::Test {
  protected:
   // `count` floats from element `at` on.
-  Operand Floats(size_t at, int64_t count, bool constant = false) const {
-    Operand operand;
+  DumpOperand Floats(size_t at, int64_t count, bool constant = false) const {
+    DumpOperand operand;
     operand.tensor.type = {DataType::kFloat, Shape({count})};
     operand.tensor.size = operand.tensor.type.bytes();
     operand.data = values_.data() + at;
     operand.constant = constant;
     return operand;
   }
-  double MaxOf(const Operand& operand) { return std::get<double>(cache_.Of(operand)->max); }
+  double MaxOf(const DumpOperand& operand) { return std::get<double>(cache_.Of(operand)->max); }
 
   std::vector<float> values_ = std::vector<float>(16, 1.0f);
   StatisticsCache cache_;
@@ -44,7 +44,7 @@ TEST_F(StatisticsCacheTest, AnotherTypeOrSizeIsAnotherTensor) {
   values_[5] = 2;
   EXPECT_EQ(MaxOf(Floats(4, 4)), 2);
   EXPECT_EQ(MaxOf(Floats(4, 1)), 1);
-  Operand integers = Floats(4, 4);
+  DumpOperand integers = Floats(4, 4);
   integers.tensor.type.dtype = DataType::kInt32;
   EXPECT_EQ(std::get<int64_t>(cache_.Of(integers)->max), 0x40000000);
 }
@@ -62,7 +62,7 @@ TEST_F(StatisticsCacheTest, ConstantsStayFromRunToRun) {
 
 TEST_F(StatisticsCacheTest, WhatHasNone) {
   EXPECT_FALSE(cache_.Of(Floats(0, 0)).has_value());
-  Operand complex = Floats(0, 2);
+  DumpOperand complex = Floats(0, 2);
   complex.tensor.type.dtype = DataType::kComplex64;
   EXPECT_FALSE(cache_.Of(complex).has_value());
 }

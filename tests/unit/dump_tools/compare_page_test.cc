@@ -29,7 +29,7 @@ RankComparison Compared(const Model& model) {
   }
   const OperatorOrder order = *OperatorOrder::FromGraph(model.graph, BuiltinOps());
   CompareOptions options;
-  options.algorithms = {Algorithm::kCosineSimilarity};
+  options.algorithms = {CompareAlgorithm::kCosineSimilarity};
   return {3, "", *CompareSources(mine, golden, &order, options)};
 }
 
