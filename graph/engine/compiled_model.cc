@@ -3,8 +3,11 @@
 #include <set>
 
 #include "graph/engine/compiler.h"
+#include "graph/engine/inference.h"
+#include "graph/passes/node_error.h"
 #include "graph/passes/operator_check.h"
 #include "graph/passes/reachability.h"
+#include "graph/passes/subgraphs.h"
 #include "graph/passes/value_flow.h"
 
 namespace npumesh {
@@ -67,6 +70,20 @@ Status CheckConcrete(const TensorType& type) {
   return Status();
 }
 
+// A branch or body gets copies of its inputs, so writing to them would be lost.
+Status CheckWritesInside(const BoundGraph& bound) {
+  for (const InPlaceWrite& write : bound.writes()) {
+    const Node& root = bound.node(bound.StorageRoot(write.target).node);
+    if (root.type != "Data") continue;
+    return AtNode(bound.node(write.node),
+                  Error(Code::kUnsupported,
+                        "it overwrites \"{}\", an input of subgraph \"{}\", in place; put a "
+                        "TensorMove before it",
+                        root.name, bound.graph().name()));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<std::vector<InputSpec>> InputsOf(const Model& model) {
@@ -112,19 +129,28 @@ std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& regi
 }
 
 Status CheckModel(const Model& model, const OpRegistry& registry) {
-  const BoundGraph bound(model.graph, registry);
-  return CheckOperators(bound, NeededNodes(bound));
+  ErrorList errors;
+  for (const Graph* graph : ReachableGraphs(model)) {
+    const BoundGraph bound(*graph, registry);
+    const bool main = graph == &model.graph;
+    Status status = CheckOperators(bound, NeededNodes(bound));
+    if (status.ok() && !main) status = CheckWritesInside(bound);
+    if (!status.ok()) errors.Add(status);
+  }
+  return errors.Join(fmt::format("model \"{}\"", model.name));
 }
 
 std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry) {
-  const BoundGraph bound(model.graph, registry);
   std::set<std::string> groups;
-  for (const Node& node : model.graph.nodes()) {
-    const Operator* op = bound.op(node.id);
-    if (op == nullptr || !op->collective) continue;
-    // The operators of expert parallelism have their group under a name of its own.
-    const bool experts = node.FindAttr("group_ep") != nullptr;
-    groups.insert(node.StringAttr(experts ? "group_ep" : "group", kWorldGroup));
+  for (const Graph* graph : ReachableGraphs(model)) {
+    const BoundGraph bound(*graph, registry);
+    for (const Node& node : graph->nodes()) {
+      const Operator* op = bound.op(node.id);
+      if (op == nullptr || !op->collective) continue;
+      // The operators of expert parallelism have their group under a name of its own.
+      const bool experts = node.FindAttr("group_ep") != nullptr;
+      groups.insert(node.StringAttr(experts ? "group_ep" : "group", kWorldGroup));
+    }
   }
   return {groups.begin(), groups.end()};
 }

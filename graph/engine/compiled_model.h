@@ -102,11 +102,13 @@ inline constexpr uint64_t kMaxShapeValueBytes = uint64_t{64} << 10;
 // most kMaxShapeValueBytes.
 std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry);
 
-// Everything that can be said about a model without input types: its operators are known and fit
-// their interfaces. Errors as CheckOperators: one with the complete list.
+// Everything that can be said about a model and its subgraphs without input types: its operators
+// are known and fit their interfaces, and what runs as a branch or body overwrites none of its
+// inputs. Errors as CheckOperators: one with the complete list.
 Status CheckModel(const Model& model, const OpRegistry& registry);
 
-// The `group` attributes of all operators that will meet other ranks, sorted, each once.
+// The `group` attributes of all operators that will meet other ranks, subgraphs
+// included, sorted, each once.
 std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry);
 
 class CompiledModel {
@@ -173,13 +175,15 @@ class Executor {
   // Allocates arena, scratch, inputs and constants in HBM. `model` and `memory` must outlive it.
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DeviceMemory& memory);
   // The same in buffers that several executors share, of which one runs at a time. `pool` must
-  // outlive it.
-  static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DevicePool& pool);
+  // outlive it. `slots` gives, by input position, the input buffer of the pool that is meant;
+  // empty: the position itself.
+  static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DevicePool& pool,
+                                                  std::vector<int> slots = {});
   ~Executor();
 
   // Device buffer of input `position`; the caller writes its bytes before Run. RefData buffers keep
   // their content from run to run.
-  void* input_buffer(int position) const { return pool_.input(position); }
+  void* input_buffer(int position) const { return pool_.input(SlotOf(position)); }
 
   // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
   // is told that this is run number `iteration`. Errors name the step's operator.
@@ -191,6 +195,9 @@ class Executor {
 
  private:
   Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool);
+  int SlotOf(int position) const {
+    return slots_.empty() ? position : slots_[static_cast<size_t>(position)];
+  }
   Status Prepare();
   // Sets all addresses; again after another executor on the pool made an area move.
   Status Bind();
@@ -201,8 +208,9 @@ class Executor {
   CompiledModel& model_;
   std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
   DevicePool& pool_;
+  std::vector<int> slots_;
   std::vector<std::shared_ptr<const DeviceConstant>> constants_;
-  // Operand addresses of all steps, inputs before outputs, step by step.
+  // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
   std::vector<KernelArgs> args_;  // by step
   uint64_t bound_generation_ = 0;

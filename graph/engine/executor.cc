@@ -27,8 +27,10 @@ Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DeviceM
   return executor;
 }
 
-Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DevicePool& pool) {
+Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DevicePool& pool,
+                                                   std::vector<int> slots) {
   std::unique_ptr<Executor> executor(new Executor(model, pool, nullptr));
+  executor->slots_ = std::move(slots);
   NPUMESH_RETURN_IF_ERROR(executor->Prepare());
   return executor;
 }
@@ -49,7 +51,7 @@ Status Executor::Prepare() {
 Status Executor::Bind() {
   for (size_t i = 0; i < model_.input_types().size(); ++i) {
     const uint64_t bytes = model_.input_types()[i].bytes();
-    NPUMESH_RETURN_IF_ERROR(pool_.ReserveInput(static_cast<int>(i), bytes));
+    NPUMESH_RETURN_IF_ERROR(pool_.ReserveInput(SlotOf(static_cast<int>(i)), bytes));
   }
   NPUMESH_RETURN_IF_ERROR(pool_.ReserveArena(model_.arena_bytes()));
   NPUMESH_RETURN_IF_ERROR(pool_.ReserveScratch(model_.scratch_bytes()));
@@ -75,7 +77,7 @@ void* Executor::Resolve(const Address& address) const {
     case Address::Kind::kConstant:
       return const_cast<void*>(constants_[address.offset]->address());
     case Address::Kind::kInput:
-      return pool_.input(static_cast<int>(address.offset));
+      return pool_.input(SlotOf(static_cast<int>(address.offset)));
   }
   return nullptr;
 }

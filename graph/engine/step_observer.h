@@ -21,7 +21,7 @@ struct Step;
 struct RunView {
   const Model& source;  // its nodes carry names, descriptors and formats
   const CompiledModel& model;
-  // Operand addresses, by step.
+  // PlanOperand addresses, by step.
   std::span<const KernelArgs> args;
   uint64_t iteration;  // runs before this one, of any plan of the session
 };

@@ -14,12 +14,12 @@ namespace npumesh {
 
 class WeightCache {
  public:
-  // The value of a Const, Constant or FileConstant node of the main graph; errors as LoadWeight.
-  // The same bytes each time, so that they are uploaded to HBM only once.
+  // The value of a Const, Constant or FileConstant node of one graph or of its stages;
+  // errors as LoadWeight. The same bytes each time, so that they are uploaded to HBM only once.
   Result<Tensor> Load(const Node& node, const std::string& model_path);
 
  private:
-  std::map<NodeId, Tensor> weights_;
+  std::map<std::string, Tensor> weights_;  // by node name
 };
 
 }  // namespace npumesh

@@ -8,6 +8,8 @@ namespace {
 OpRegistry MakeBuiltinOps() {
   OpRegistry registry;
   RegisterStructureOps(registry);
+  RegisterControlFlowOps(registry);
+  RegisterSelectionOps(registry);
   RegisterElementwiseOps(registry);
   RegisterActivationOps(registry);
   RegisterCompareOps(registry);

@@ -22,6 +22,9 @@ void RegisterSearchOps(OpRegistry& registry);     // SearchSorted, Bucketize
 // structure
 void RegisterShapeQueryOps(OpRegistry& registry);  // Shape, ShapeN, Size, Rank
 
+void RegisterControlFlowOps(OpRegistry& registry);  // If, Case, While, PartitionedCall
+void RegisterSelectionOps(OpRegistry& registry);    // NonZero, Where, MaskedSelect, Unique ...
+
 // layout
 void RegisterViewOps(OpRegistry& registry);       // Reshape, Squeeze, Unsqueeze, ExpandDims
 void RegisterTransposeOps(OpRegistry& registry);  // Transpose, Permute

@@ -173,6 +173,10 @@ class OpContext {
 
 using InferFn = std::function<Status(OpContext&)>;
 using MakeKernelFn = std::function<Result<std::unique_ptr<Kernel>>(const OpContext&)>;
+// Computes outputs whose shapes the values of the inputs decide. The context has the input types;
+// `in` gives the addresses by slot, absent optional inputs null. One tensor for each output port.
+using EvaluateFn =
+    std::function<Result<std::vector<Tensor>>(const OpContext&, std::span<const void* const> in)>;
 
 // Output `output` lives in the storage of input slot `slot` and the operator writes there. An
 // output past the last port of the schema: the input is updated and no port shows it (the slots of
@@ -202,6 +206,14 @@ struct Operator {
   bool side_effect = false;
   // Gives the same outputs for the same inputs; false for random numbers.
   bool pure = true;
+  // In place of make_kernel when the output shapes are only known after the operator ran; `infer`
+  // then leaves dimensions unknown.
+  EvaluateFn evaluate = nullptr;
+  // Runs subgraphs of its node (If, Case, While, calls); the engine knows how, by type.
+  bool control_flow = false;
+
+  // Its output types are not known before it ran: plans end here (passes/stages.h).
+  bool late() const { return evaluate != nullptr || control_flow; }
 };
 
 }  // namespace npumesh

@@ -74,8 +74,8 @@ Result<std::optional<std::vector<Tensor>>> FoldConstants(const Operator& op,
     std::optional<std::vector<Tensor>> answer = FoldShapeQuery(context);
     if (answer) return answer;
   }
-  const bool repeatable =
-      op.pure && !op.collective && !op.side_effect && op.in_place.empty() && context.outputs() > 0;
+  const bool repeatable = op.pure && !op.late() && !op.collective && !op.side_effect &&
+                          op.in_place.empty() && context.outputs() > 0;
   if (!repeatable || !AllInputsConstant(context)) return std::optional<std::vector<Tensor>>();
   if (op.view) {
     return std::optional(std::vector<Tensor>{context.value(0)->WithType(context.out(0))});

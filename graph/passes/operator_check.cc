@@ -14,7 +14,7 @@ struct MissingType {
 };
 
 bool CanRun(const Operator* op) {
-  return op != nullptr && (op->view || op->make_kernel != nullptr);
+  return op != nullptr && (op->view || op->make_kernel != nullptr || op->late());
 }
 
 std::string Describe(const OpRegistry& registry, const std::string& type,

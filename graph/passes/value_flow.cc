@@ -12,8 +12,8 @@ bool MayDecideShapes(const Node& node) {
 // True when the values of the node's outputs can be computed from the values of its inputs.
 bool PassesValues(const BoundGraph& graph, NodeId id) {
   const Operator* op = graph.op(id);
-  return op != nullptr && graph.bound(id) && op->pure && !op->collective && !op->side_effect &&
-         op->in_place.empty() && !IsShapeQuery(graph.node(id));
+  return op != nullptr && graph.bound(id) && op->pure && !op->late() && !op->collective &&
+         !op->side_effect && op->in_place.empty() && !IsShapeQuery(graph.node(id));
 }
 
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {

@@ -1,46 +1,18 @@
 #include "graph/session/session.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 
+#include "graph/passes/subgraphs.h"
 #include "graph/session/ref_data.h"
-#include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool IsEmpty(const Tensor& tensor) {
   return tensor.dtype() == DataType::kUndefined;
 }
 
-void Append(std::string& text, const void* data, size_t bytes) {
-  text.append(static_cast<const char*>(data), bytes);
-}
-
-std::vector<Tensor> CopyOutputs(const CompiledModel& model, const Executor& executor) {
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < model.output_types().size(); ++i) {
-    Tensor& output = outputs.emplace_back(Tensor::Allocate(model.output_types()[i]));
-    if (output.bytes() == 0) continue;
-    std::memcpy(output.mutable_data(), executor.output(static_cast<int>(i)), output.bytes());
-  }
-  return outputs;
-}
-
 }  // namespace
-
-struct Session::Plan {
-  std::unique_ptr<CompiledModel> model;
-  std::unique_ptr<Executor> executor;
-  uint64_t last_use = 0;
-};
 
 Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions options)
     : world_(world),
@@ -49,10 +21,7 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       options_(std::move(options)),
       registry_(options_.registry != nullptr ? options_.registry : &BuiltinOps()),
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
-      dump_(options_.graph_dump, world.env(), {world.rank(), world.size(), world.local_rank()}),
-      pool_(memory) {
-  options_.compile.weights = &weights_;
-}
+      dump_(options_.graph_dump, world.env(), {world.rank(), world.size(), world.local_rank()}) {}
 
 Session::~Session() = default;
 
@@ -62,6 +31,8 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
       new Session(world, memory, std::move(model), std::move(options)));
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
   session->dump_.WriteOriginal(session->model_);
+  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(session->model_));
+  NPUMESH_RETURN_IF_ERROR(InlineCalls(session->model_));
   if (session->options_.ref_data) MarkRefData(session->model_, *session->registry_);
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
@@ -71,158 +42,112 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
 Status Session::Check() {
   NPUMESH_RETURN_IF_ERROR(CheckModel(model_, *registry_));
   NPUMESH_ASSIGN_OR_RETURN(inputs_, InputsOf(model_));
-  shape_deciding_ = ShapeDecidingInputs(model_, *registry_);
   for (const std::string& group : group_names_) {
     NPUMESH_RETURN_IF_ERROR(groups_->MembersOf(group).status());
   }
+  const PlanSettings settings{registry_, groups_.get(), Observed(), options_.max_plans};
+  NPUMESH_ASSIGN_OR_RETURN(program_,
+                           Program::Create(model_, model_, settings, memory_, program_stats_));
   return Status();
 }
 
 Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
                                          StepObserver* observer) {
-  Result<std::vector<Tensor>> outputs = RunPlan(inputs, observer);
+  Result<std::vector<Tensor>> outputs = RunProgram(inputs, observer);
+  TakeStats();
   if (!outputs.ok()) return Publish(outputs.status());
   return outputs;
 }
 
 Result<const CompiledModel*> Session::Prepare(const std::vector<Tensor>& inputs) {
-  Result<Plan*> plan = PlanFor(inputs);
-  if (!plan.ok()) return Publish(plan.status());
-  return (*plan)->model.get();
+  Result<const CompiledModel*> model = PrepareProgram(inputs);
+  TakeStats();
+  if (!model.ok()) return Publish(model.status());
+  return model;
 }
 
-Result<std::vector<Tensor>> Session::RunPlan(const std::vector<Tensor>& inputs,
-                                             StepObserver* observer) {
-  NPUMESH_ASSIGN_OR_RETURN(Plan* const plan, PlanFor(inputs));
-  CopyIn(inputs, *plan);
-  NPUMESH_ASSIGN_OR_RETURN(const RunStats run, plan->executor->Run(observer, stats_.runs));
+Result<std::vector<Tensor>> Session::RunProgram(const std::vector<Tensor>& inputs,
+                                                StepObserver* observer) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
+  NPUMESH_RETURN_IF_ERROR(MakeGroups());
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                           program_->Run(operands, observer, stats_.runs));
   ++stats_.runs;
-  stats_.run.steps += run.steps;
-  stats_.run.collectives += run.collectives;
-  stats_.run.compute_seconds += run.compute_seconds;
-  stats_.run.collective_seconds += run.collective_seconds;
+  return outputs;
+}
+
+Result<const CompiledModel*> Session::PrepareProgram(const std::vector<Tensor>& inputs) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
+  NPUMESH_RETURN_IF_ERROR(MakeGroups());
+  return program_->Prepare(operands);
+}
+
+Status Session::MakeGroups() {
+  if (groups_made_) return Status();
+  // On every rank in the same order, and before anything that could fail on one rank only.
+  NPUMESH_RETURN_IF_ERROR(groups_->Prepare(group_names_));
+  groups_made_ = true;
+  return Status();
+}
+
+void Session::TakeStats() {
+  stats_.run = program_stats_.run;
+  stats_.compile_seconds = program_stats_.compile_seconds;
+  stats_.plans = program_stats_.plans;
+  stats_.arena_bytes = program_->arena_bytes();
+  stats_.constant_bytes = program_->constant_bytes();
   stats_.peak_hbm_bytes = memory_.peak_bytes();
-  return CopyOutputs(*plan->model, *plan->executor);
 }
 
-Result<Session::Plan*> Session::PlanFor(const std::vector<Tensor>& inputs) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<TensorType> types, TypesOf(inputs));
-  const std::vector<Tensor> values = ShapeValues(inputs);
-  const std::string signature = Signature(types, values);
-  auto known = plans_.find(signature);
-  if (known == plans_.end()) {
-    auto plan = std::make_unique<Plan>();
-    NPUMESH_RETURN_IF_ERROR(Compile(types, values, *plan));
-    if (plans_.size() >= std::max<size_t>(options_.max_plans, 1)) ForgetOldestPlan();
-    known = plans_.emplace(signature, std::move(plan)).first;
-  }
-  known->second->last_use = ++clock_;
-  return known->second.get();
-}
-
-Result<std::vector<TensorType>> Session::TypesOf(const std::vector<Tensor>& inputs) const {
+Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& inputs) const {
   if (inputs.size() != inputs_.size()) {
     return Error(Code::kInvalidArgument, "the graph has {} inputs, {} were given", inputs_.size(),
                  inputs.size());
   }
+  std::vector<PlanOperand> operands;
   std::vector<TensorType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto position = static_cast<int>(i);
-    const auto kept = refs_.find(position);
+    const std::optional<PlanOperand> kept = HeldRef(static_cast<int>(i));
     if (!IsEmpty(inputs[i])) {
-      types.push_back(inputs[i].type());
-    } else if (kept != refs_.end() && pool_.input(position) != nullptr) {
-      types.push_back(kept->second);
+      operands.push_back({inputs[i].type(), inputs[i].data()});
+    } else if (kept) {
+      operands.push_back({kept->type, nullptr});
     } else {
       return Error(
           Code::kInvalidArgument, "input {} \"{}\": expected {}, seen none{}", inputs_[i].index,
           inputs_[i].name, inputs_[i].declared.ToString(),
           inputs_[i].ref ? "; a RefData keeps its content only after it was given once" : "");
     }
+    types.push_back(operands.back().type);
   }
   NPUMESH_RETURN_IF_ERROR(CheckInputTypes(inputs_, types));
-  return types;
-}
-
-std::vector<Tensor> Session::ShapeValues(const std::vector<Tensor>& inputs) const {
-  std::vector<Tensor> values(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!shape_deciding_[i] || inputs[i].bytes() > kMaxShapeValueBytes) continue;
-    values[i] = Tensor::Allocate(inputs[i].type());  // the plan must not share the caller's bytes
-    std::memcpy(values[i].mutable_data(), inputs[i].data(), inputs[i].bytes());
-  }
-  return values;
-}
-
-std::string Session::Signature(const std::vector<TensorType>& types,
-                               const std::vector<Tensor>& values) const {
-  std::string signature;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const std::vector<int64_t>& dims = types[i].shape.dims();
-    const auto head = static_cast<int64_t>(types[i].dtype);
-    const auto rank = static_cast<int64_t>(dims.size());
-    Append(signature, &head, sizeof head);
-    Append(signature, &rank, sizeof rank);
-    Append(signature, dims.data(), dims.size() * sizeof(int64_t));
-    if (!IsEmpty(values[i])) Append(signature, values[i].data(), values[i].bytes());
-  }
-  return signature;
-}
-
-Status Session::Compile(const std::vector<TensorType>& types, const std::vector<Tensor>& values,
-                        Plan& plan) {
-  const Clock::time_point start = Clock::now();
-  // On every rank in the same order, and before anything that could fail on one rank only.
-  NPUMESH_RETURN_IF_ERROR(groups_->Prepare(group_names_));
-  NPUMESH_ASSIGN_OR_RETURN(plan.model, CompiledModel::Compile(model_, *registry_, types, values,
-                                                              groups_.get(), Observed()));
-  NPUMESH_ASSIGN_OR_RETURN(plan.executor, Executor::Create(*plan.model, pool_));
-  ++stats_.plans;
-  stats_.compile_seconds += SecondsSince(start);
-  stats_.arena_bytes = pool_.arena_bytes();
-  stats_.constant_bytes = pool_.constant_bytes();
-  stats_.peak_hbm_bytes = memory_.peak_bytes();
-  return Status();
+  return operands;
 }
 
 CompileOptions Session::Observed() {
   CompileOptions options = options_.compile;
   if (!dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
-    dump_.WriteStage(stage, model, stats_.plans);
+    dump_.WriteStage(stage, model, program_stats_.plans);
     if (inner) inner(stage, model);
   };
   return options;
 }
 
-void Session::ForgetOldestPlan() {
-  const auto oldest = std::min_element(
-      plans_.begin(), plans_.end(),
-      [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
-  plans_.erase(oldest);
-  pool_.ForgetUnusedConstants();
-}
-
-void Session::CopyIn(const std::vector<Tensor>& inputs, Plan& plan) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (IsEmpty(inputs[i])) continue;
-    const auto position = static_cast<int>(i);
-    if (inputs_[i].ref) refs_[position] = inputs[i].type();
-    if (inputs[i].bytes() == 0) continue;
-    std::memcpy(plan.executor->input_buffer(position), inputs[i].data(), inputs[i].bytes());
-  }
+std::optional<PlanOperand> Session::HeldRef(int position) const {
+  if (position < 0 || static_cast<size_t>(position) >= inputs_.size()) return std::nullopt;
+  if (!inputs_[static_cast<size_t>(position)].ref) return std::nullopt;
+  return program_->held(position);
 }
 
 Result<Tensor> Session::ReadRef(int position) const {
-  const auto kept = refs_.find(position);
-  if (kept == refs_.end()) {
+  const std::optional<PlanOperand> kept = HeldRef(position);
+  if (!kept) {
     return Error(Code::kInvalidArgument, "input at position {} is no RefData that was given",
                  position);
   }
-  Tensor tensor = Tensor::Allocate(kept->second);
-  if (tensor.bytes() > 0) {
-    std::memcpy(tensor.mutable_data(), pool_.input(position), tensor.bytes());
-  }
+  Tensor tensor = Tensor::Allocate(kept->type);
+  if (tensor.bytes() > 0) std::memcpy(tensor.mutable_data(), kept->data, tensor.bytes());
   return tensor;
 }
 

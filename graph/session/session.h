@@ -16,8 +16,7 @@
 
 #include "graph/config/compiler_config.h"
 #include "graph/engine/compiled_model.h"
-#include "graph/engine/device_pool.h"
-#include "graph/engine/weight_cache.h"
+#include "graph/engine/program.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
@@ -72,7 +71,8 @@ struct SessionOptions {
   GroupTable groups;
   // The operators; null: BuiltinOps(). Must outlive the session.
   const OpRegistry* registry = nullptr;
-  // Compiled plans that are kept; the one that was not used for longest makes room.
+  // Compiled plans that are kept of each stage and subgraph; the one that was not used for longest
+  // makes room.
   size_t max_plans = 32;
   // debug.graph_dump.
   GraphDumpConfig graph_dump;
@@ -95,8 +95,9 @@ struct SessionStats {
 class Session {
  public:
   // `world` and `memory` must outlive the session. Not collective. Checks the structure of
-  // the graph (Graph::Verify), and that every operator is known before anything runs (kUnsupported
-  // with the complete list).
+  // the graph and its subgraphs (Graph::Verify, CheckSubgraphs), puts called graphs in the place of
+  // their calls (InlineCalls), and checks that every operator is known before anything runs
+  // (kUnsupported with the complete list).
   static Result<std::unique_ptr<Session>> Create(World& world, DeviceMemory& memory, Model model,
                                                  SessionOptions options = {});
   ~Session();
@@ -117,29 +118,26 @@ class Session {
   // never given.
   Result<Tensor> ReadRef(int position) const;
 
-  // Compiles for these inputs without running. Collective as Run; errors as Run.
+  // Compiles for these inputs without running, up to the first operator whose output shapes are
+  // only known after it ran. Collective as Run; errors as Run.
   Result<const CompiledModel*> Prepare(const std::vector<Tensor>& inputs);
 
   const SessionStats& stats() const { return stats_; }
   Communicator::Totals communication() const { return groups_->totals(); }
 
  private:
-  struct Plan;
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
   Status Check();
-  Result<std::vector<Tensor>> RunPlan(const std::vector<Tensor>& inputs, StepObserver* observer);
-  Result<std::vector<TensorType>> TypesOf(const std::vector<Tensor>& inputs) const;
-  // What of the inputs a plan depends on: types, and values of those that decide shapes.
-  std::string Signature(const std::vector<TensorType>& types,
-                        const std::vector<Tensor>& values) const;
-  std::vector<Tensor> ShapeValues(const std::vector<Tensor>& inputs) const;
-  Result<Plan*> PlanFor(const std::vector<Tensor>& inputs);
-  Status Compile(const std::vector<TensorType>& types, const std::vector<Tensor>& values,
-                 Plan& plan);
+  Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
+  Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
+  Result<std::vector<PlanOperand>> OperandsOf(const std::vector<Tensor>& inputs) const;
+  // What a RefData holds; nullopt when it was never given, or is none.
+  std::optional<PlanOperand> HeldRef(int position) const;
+  // Makes all communicators at the first compilation. Collective over them.
+  Status MakeGroups();
   // The compile options, with the graph dump looking on.
   CompileOptions Observed();
-  void ForgetOldestPlan();
-  void CopyIn(const std::vector<Tensor>& inputs, Plan& plan);
+  void TakeStats();
   // Says on the board that this rank fails, if others may wait for it.
   Status Publish(const Status& status);
 
@@ -149,15 +147,12 @@ class Session {
   SessionOptions options_;
   const OpRegistry* registry_;
   std::vector<InputSpec> inputs_;
-  std::vector<bool> shape_deciding_;      // by position
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
   GraphDump dump_;
-  WeightCache weights_;
-  DevicePool pool_;
-  std::map<int, TensorType> refs_;                      // RefData that have content, by position
-  std::map<std::string, std::unique_ptr<Plan>> plans_;  // by input signature
-  uint64_t clock_ = 0;                                  // counts uses of plans
+  bool groups_made_ = false;
+  ProgramStats program_stats_;
+  std::unique_ptr<Program> program_;
   SessionStats stats_;
 };
 

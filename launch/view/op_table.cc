@@ -63,6 +63,8 @@ std::string TraitsText(const Operator& op) {
   if (op.elementwise) traits.emplace_back("elementwise");
   if (op.collective) traits.emplace_back("collective");
   if (!op.in_place.empty()) traits.emplace_back("in place");
+  if (op.evaluate) traits.emplace_back("late");
+  if (op.control_flow) traits.emplace_back("subgraphs");
   if (op.side_effect) traits.emplace_back("side effect");
   if (!op.pure) traits.emplace_back("random");
   for (const std::string_view port : op.value_inputs) {
@@ -95,8 +97,9 @@ std::string OpsAsMarkdown(const OpRegistry& registry) {
       "`npumesh ops --markdown > docs/operators.md`.\n\n"
       "`name?` is an optional input, `name...` takes any number of tensors. Traits: *view*: the\n"
       "output is the input's bytes under another shape; *elementwise*: may work in its input's\n"
-      "storage; *in place*: updates an input; *collective*: meets other ranks; *needs x*: the "
-      "shape of\nthe output depends on the value of x.\n\n"
+      "storage; *in place*: updates an input; *collective*: meets other ranks; *late*: the shape\n"
+      "of the output is only known after it ran; *subgraphs*: runs other graphs of the model;\n"
+      "*needs x*: the shape of the output depends on the value of x.\n\n"
       "| operator | inputs | outputs | attributes | traits |\n|---|---|---|---|---|\n",
       types.size());
   for (const std::string_view type : types) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "graph/ops/op_families.h"
 #include "graph/session/session.h"
 #include "runtime/world/world.h"
 #include "tests/unit/engine/tiny_ops.h"
@@ -33,6 +34,19 @@ inline std::vector<Status> OnRanks(int ranks,
 
 inline SessionOptions TinySession() {
   static const OpRegistry registry = TinyOps();
+  SessionOptions options;
+  options.registry = &registry;
+  return options;
+}
+
+// The same with NonZero, MaskedSelect, Unique ..., and with If, Case, While and calls.
+inline SessionOptions LateSession() {
+  static const OpRegistry registry = [] {
+    OpRegistry made = TinyOps();
+    RegisterSelectionOps(made);
+    RegisterControlFlowOps(made);
+    return made;
+  }();
   SessionOptions options;
   options.registry = &registry;
   return options;

@@ -1,0 +1,168 @@
+#include "graph/engine/control_flow.h"
+
+#include <cstring>
+
+#include "graph/engine/program.h"
+#include "graph/ops/truth.h"
+#include "graph/passes/subgraphs.h"
+
+namespace npumesh {
+namespace {
+
+// What an If or While takes for true: a scalar that is not zero, or a tensor with elements (ops
+// reference 5.1). NaN counts as true.
+Result<bool> IsTrue(const PlanOperand& condition) {
+  const TensorType& type = condition.type;
+  if (type.dtype == DataType::kUndefined) {
+    return Error(Code::kInvalidArgument, "its condition is not connected");
+  }
+  if (type.shape.rank() > 0) return type.shape.elements() > 0;
+  if (HasZero(type.dtype)) return IsNonZero(type.dtype, condition.data);
+  return Error(Code::kUnsupported, "its condition is {}", type.ToString());
+}
+
+// The branch of a Case: an index out of range is the last one.
+Result<size_t> BranchIndex(const PlanOperand& index, size_t branches) {
+  if (index.type.dtype != DataType::kInt32 || index.type.shape.elements() != 1) {
+    return Error(Code::kInvalidArgument, "its branch_index is {}, expected one int32",
+                 index.type.ToString());
+  }
+  int32_t value = 0;
+  std::memcpy(&value, index.data, sizeof value);
+  if (value < 0 || static_cast<size_t>(value) >= branches) return branches - 1;
+  return static_cast<size_t>(value);
+}
+
+std::vector<PlanOperand> OperandsOf(const std::vector<Tensor>& tensors) {
+  std::vector<PlanOperand> operands;
+  for (const Tensor& tensor : tensors) operands.push_back({tensor.type(), tensor.data()});
+  return operands;
+}
+
+}  // namespace
+
+// One subgraph and how it is connected to the node.
+struct ControlFlow::Branch {
+  Model model;
+  std::unique_ptr<Program> program;
+  std::vector<int> inputs;   // by Data node: input of the node
+  std::vector<int> outputs;  // by graph output: output of the node
+};
+
+ControlFlow::ControlFlow(const Node& node, const Model& library, const PlanSettings& settings,
+                         DeviceMemory& memory, ProgramStats& stats)
+    : node_(node),
+      library_(library),
+      settings_(settings),
+      memory_(memory),
+      stats_(stats),
+      branches_(node.subgraphs.size()) {}
+
+ControlFlow::~ControlFlow() = default;
+
+Result<std::vector<Tensor>> ControlFlow::Run(const std::vector<PlanOperand>& inputs,
+                                             StepObserver* observer, uint64_t iteration) {
+  switch (SubgraphUseOf(node_.type)) {
+    case SubgraphUse::kIf: {
+      NPUMESH_ASSIGN_OR_RETURN(const bool taken, IsTrue(inputs[0]));
+      return RunBranch(taken ? 0 : 1, inputs, observer, iteration);
+    }
+    case SubgraphUse::kCase: {
+      NPUMESH_ASSIGN_OR_RETURN(const size_t index, BranchIndex(inputs[0], branches_.size()));
+      return RunBranch(index, inputs, observer, iteration);
+    }
+    case SubgraphUse::kWhile:
+      return RunWhile(inputs, observer, iteration);
+    case SubgraphUse::kCall:
+      return RunBranch(0, inputs, observer, iteration);
+    case SubgraphUse::kNone:
+      break;
+  }
+  return Error(Code::kUnsupported, "it has subgraphs in a way that is not known");
+}
+
+Result<std::vector<Tensor>> ControlFlow::RunWhile(const std::vector<PlanOperand>& inputs,
+                                                  StepObserver* observer, uint64_t iteration) {
+  std::vector<Tensor> variables;
+  for (const PlanOperand& input : inputs) {
+    if (input.type.dtype == DataType::kUndefined) {
+      return Error(Code::kInvalidArgument, "input {} is not connected", variables.size());
+    }
+    Tensor& variable = variables.emplace_back(Tensor::Allocate(input.type));
+    if (variable.bytes() > 0) std::memcpy(variable.mutable_data(), input.data, variable.bytes());
+  }
+  if (variables.size() != node_.output_descs.size()) {
+    return Error(Code::kCorrupt, "{} inputs but {} outputs", variables.size(),
+                 node_.output_descs.size());
+  }
+  for (;;) {
+    const std::vector<PlanOperand> now = OperandsOf(variables);
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> condition,
+                             RunBranch(0, now, observer, iteration));
+    NPUMESH_ASSIGN_OR_RETURN(const bool more, IsTrue(OperandsOf(condition)[0]));
+    if (!more) return variables;
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> next, RunBranch(1, now, observer, iteration));
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (next[i].dtype() == variables[i].dtype()) continue;
+      return Error(Code::kInvalidArgument, "the body makes variable {} a {}, expected {}", i,
+                   next[i].type().ToString(), Name(variables[i].dtype()));
+    }
+    variables = std::move(next);
+  }
+}
+
+Result<std::vector<Tensor>> ControlFlow::RunBranch(size_t index,
+                                                   const std::vector<PlanOperand>& inputs,
+                                                   StepObserver* observer, uint64_t iteration) {
+  NPUMESH_ASSIGN_OR_RETURN(Branch* const branch, Enter(index));
+  const std::string who = fmt::format("subgraph \"{}\"", branch->model.graph.name());
+  std::vector<PlanOperand> operands;
+  for (const int input : branch->inputs) {
+    operands.push_back(inputs[static_cast<size_t>(input)]);
+    if (operands.back().type.dtype != DataType::kUndefined) continue;
+    return Error(Code::kInvalidArgument, "{} reads input {}, which is not connected", who, input);
+  }
+  Result<std::vector<Tensor>> results = branch->program->Run(operands, observer, iteration);
+  if (!results.ok()) return results.status().WithContext(who);
+  std::vector<Tensor> outputs(results->size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[static_cast<size_t>(branch->outputs[i])] = std::move((*results)[i]);
+  }
+  return outputs;
+}
+
+Result<ControlFlow::Branch*> ControlFlow::Enter(size_t index) {
+  if (branches_[index] != nullptr) return branches_[index].get();
+  auto branch = std::make_unique<Branch>();
+  branch->model.name = library_.name;
+  branch->model.path = library_.path;
+  branch->model.graph = *library_.FindSubgraph(node_.subgraphs[index]);
+  const Graph& graph = branch->model.graph;
+  for (const NodeId id : graph.DataNodes()) {
+    branch->inputs.push_back(ParentInput(node_, graph.node(id)));
+  }
+  const bool condition = SubgraphUseOf(node_.type) == SubgraphUse::kWhile && index == 0;
+  branch->outputs = condition ? std::vector<int>{0} : ParentOutputs(graph);
+  NPUMESH_ASSIGN_OR_RETURN(branch->program,
+                           Program::Create(branch->model, library_, settings_, memory_, stats_));
+  branches_[index] = std::move(branch);
+  return branches_[index].get();
+}
+
+uint64_t ControlFlow::arena_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& branch : branches_) {
+    if (branch != nullptr) bytes += branch->program->arena_bytes();
+  }
+  return bytes;
+}
+
+uint64_t ControlFlow::constant_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& branch : branches_) {
+    if (branch != nullptr) bytes += branch->program->constant_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace npumesh

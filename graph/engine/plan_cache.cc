@@ -1,0 +1,88 @@
+#include "graph/engine/plan_cache.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace npumesh {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void Append(std::string& text, const void* data, size_t bytes) {
+  text.append(static_cast<const char*>(data), bytes);
+}
+
+}  // namespace
+
+PlanCache::PlanCache(const Model& model, const PlanSettings& settings, DevicePool& pool,
+                     std::vector<int> slots, ProgramStats& stats)
+    : model_(model),
+      settings_(settings),
+      pool_(pool),
+      slots_(std::move(slots)),
+      stats_(stats),
+      shape_deciding_(ShapeDecidingInputs(model, *settings.registry)) {}
+
+Result<PlanCache::Plan*> PlanCache::For(const std::vector<PlanOperand>& inputs) {
+  const std::string signature = Signature(inputs);
+  auto known = plans_.find(signature);
+  if (known == plans_.end()) {
+    NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, Compile(inputs));
+    if (plans_.size() >= std::max<size_t>(settings_.max_plans, 1)) ForgetOldest();
+    known = plans_.emplace(signature, std::move(plan)).first;
+  }
+  known->second->last_use = ++clock_;
+  return known->second.get();
+}
+
+bool PlanCache::TakesValue(const std::vector<PlanOperand>& inputs, size_t position) const {
+  const PlanOperand& input = inputs[position];
+  return shape_deciding_[position] && input.data != nullptr &&
+         input.type.bytes() <= kMaxShapeValueBytes;
+}
+
+std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs) const {
+  std::string signature;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::vector<int64_t>& dims = inputs[i].type.shape.dims();
+    const auto head = static_cast<int64_t>(inputs[i].type.dtype);
+    const auto rank = static_cast<int64_t>(dims.size());
+    Append(signature, &head, sizeof head);
+    Append(signature, &rank, sizeof rank);
+    Append(signature, dims.data(), dims.size() * sizeof(int64_t));
+    if (TakesValue(inputs, i)) Append(signature, inputs[i].data, inputs[i].type.bytes());
+  }
+  return signature;
+}
+
+Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(
+    const std::vector<PlanOperand>& inputs) {
+  const Clock::time_point start = Clock::now();
+  std::vector<TensorType> types;
+  std::vector<Tensor> values(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    types.push_back(inputs[i].type);
+    if (!TakesValue(inputs, i)) continue;
+    values[i] = Tensor::Allocate(inputs[i].type);  // the plan must not share the caller's bytes
+    std::memcpy(values[i].mutable_data(), inputs[i].data, values[i].bytes());
+  }
+  auto plan = std::make_unique<Plan>();
+  NPUMESH_ASSIGN_OR_RETURN(plan->model,
+                           CompiledModel::Compile(model_, *settings_.registry, types, values,
+                                                  settings_.groups, settings_.compile));
+  NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
+  ++stats_.plans;
+  stats_.compile_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  return plan;
+}
+
+void PlanCache::ForgetOldest() {
+  const auto oldest = std::min_element(
+      plans_.begin(), plans_.end(),
+      [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
+  plans_.erase(oldest);
+  pool_.ForgetUnusedConstants();
+}
+
+}  // namespace npumesh

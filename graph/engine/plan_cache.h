@@ -1,0 +1,74 @@
+// PlanCache: the plans of one graph, one for each signature of its inputs.
+//
+// Thread-safety: none; one rank, one thread.
+#ifndef NPUMESH_GRAPH_ENGINE_PLAN_CACHE_H_
+#define NPUMESH_GRAPH_ENGINE_PLAN_CACHE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/engine/compiled_model.h"
+
+namespace npumesh {
+
+// A tensor somewhere in memory that somebody else keeps.
+struct PlanOperand {
+  TensorType type;
+  const void* data = nullptr;  // null: the input buffer holds the content already
+};
+
+// What plans of a model have in common.
+struct PlanSettings {
+  const OpRegistry* registry = nullptr;
+  GroupProvider* groups = nullptr;
+  CompileOptions compile;
+  // Plans that are kept of one graph; the one that was not used for longest makes room.
+  size_t max_plans = 32;
+};
+
+// Sums over all plans and runs of a program and its subgraphs.
+struct ProgramStats {
+  RunStats run;
+  double compile_seconds = 0;
+  uint64_t plans = 0;  // compilations so far
+};
+
+class PlanCache {
+ public:
+  struct Plan {
+    std::unique_ptr<CompiledModel> model;
+    std::unique_ptr<Executor> executor;
+    uint64_t last_use = 0;
+  };
+
+  // All must outlive it. `slots` as for Executor::Create.
+  PlanCache(const Model& model, const PlanSettings& settings, DevicePool& pool,
+            std::vector<int> slots, ProgramStats& stats);
+
+  // The plan for inputs of these types and, of inputs that decide shapes, these values; compiled
+  // when it is not there. By position in InputsOf(model). Valid until the next call. Errors as
+  // CompiledModel::Compile.
+  Result<Plan*> For(const std::vector<PlanOperand>& inputs);
+
+ private:
+  // What of the inputs a plan depends on.
+  std::string Signature(const std::vector<PlanOperand>& inputs) const;
+  bool TakesValue(const std::vector<PlanOperand>& inputs, size_t position) const;
+  Result<std::unique_ptr<Plan>> Compile(const std::vector<PlanOperand>& inputs);
+  void ForgetOldest();
+
+  const Model& model_;
+  const PlanSettings& settings_;
+  DevicePool& pool_;
+  std::vector<int> slots_;
+  ProgramStats& stats_;
+  std::vector<bool> shape_deciding_;                    // by position
+  std::map<std::string, std::unique_ptr<Plan>> plans_;  // by signature
+  uint64_t clock_ = 0;                                  // counts uses of plans
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_PLAN_CACHE_H_

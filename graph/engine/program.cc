@@ -1,0 +1,247 @@
+#include "graph/engine/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/passes/node_error.h"
+
+namespace npumesh {
+namespace {
+
+std::vector<Tensor> CopyOutputs(const PlanCache::Plan& plan) {
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < plan.model->output_types().size(); ++i) {
+    Tensor& output = outputs.emplace_back(Tensor::Allocate(plan.model->output_types()[i]));
+    if (output.bytes() == 0) continue;
+    std::memcpy(output.mutable_data(), plan.executor->output(static_cast<int>(i)), output.bytes());
+  }
+  return outputs;
+}
+
+// The graph outputs of the plan that feed a late node, by its inputs.
+std::vector<PlanOperand> InputsOf(const LateNode& late, const PlanCache::Plan& plan) {
+  std::vector<PlanOperand> inputs;
+  for (const int output : late.inputs) {
+    PlanOperand& input = inputs.emplace_back();
+    if (output < 0) continue;
+    input = {plan.model->output_types()[static_cast<size_t>(output)],
+             plan.executor->output(output)};
+  }
+  return inputs;
+}
+
+void Add(const RunStats& run, RunStats& sum) {
+  sum.steps += run.steps;
+  sum.collectives += run.collectives;
+  sum.compute_seconds += run.compute_seconds;
+  sum.collective_seconds += run.collective_seconds;
+}
+
+}  // namespace
+
+struct Program::LateRunner {
+  const LateNode* node = nullptr;
+  const Operator* op = nullptr;
+  std::optional<OpContext> context;           // of an operator that is evaluated
+  std::unique_ptr<ControlFlow> control_flow;  // of one that runs subgraphs
+};
+
+struct Program::StageRunner {
+  const Stage* stage = nullptr;  // null: the whole graph
+  std::unique_ptr<PlanCache> plans;
+  std::vector<LateRunner> late;
+};
+
+Program::Program(const Model& model, const Model& library, const PlanSettings& settings,
+                 DeviceMemory& memory, ProgramStats& stats)
+    : model_(model),
+      library_(library),
+      settings_(settings),
+      memory_(memory),
+      stats_(stats),
+      pool_(memory) {
+  settings_.compile.weights = &weights_;
+}
+
+Program::~Program() = default;
+
+Result<std::unique_ptr<Program>> Program::Create(const Model& model, const Model& library,
+                                                 const PlanSettings& settings, DeviceMemory& memory,
+                                                 ProgramStats& stats) {
+  std::unique_ptr<Program> program(new Program(model, library, settings, memory, stats));
+  NPUMESH_RETURN_IF_ERROR(program->AddStages());
+  return program;
+}
+
+Status Program::AddStages() {
+  const size_t inputs = model_.graph.DataNodes().size();
+  held_.resize(inputs);
+  if (!HasLateNodes(BoundGraph(model_.graph, *settings_.registry))) {
+    slots_.resize(inputs);
+    auto runner = std::make_unique<StageRunner>();
+    runner->plans =
+        std::make_unique<PlanCache>(model_, settings_, pool_, std::vector<int>(), stats_);
+    stages_.push_back(std::move(runner));
+    return Status();
+  }
+  NPUMESH_ASSIGN_OR_RETURN(staged_, SplitStages(model_, *settings_.registry));
+  slots_.resize(static_cast<size_t>(staged_.slots));
+  for (const Stage& stage : staged_.stages) {
+    auto runner = std::make_unique<StageRunner>();
+    runner->stage = &stage;
+    runner->plans =
+        std::make_unique<PlanCache>(stage.model, settings_, pool_, stage.input_slots, stats_);
+    for (const LateNode& late : stage.late) NPUMESH_RETURN_IF_ERROR(AddLate(late, *runner));
+    stages_.push_back(std::move(runner));
+  }
+  return Status();
+}
+
+Status Program::AddLate(const LateNode& node, StageRunner& runner) {
+  LateRunner& late = runner.late.emplace_back();
+  late.node = &node;
+  late.op = settings_.registry->Find(node.node.type);
+  if (late.op->control_flow) {
+    late.control_flow =
+        std::make_unique<ControlFlow>(node.node, library_, settings_, memory_, stats_);
+    return Status();
+  }
+  NPUMESH_ASSIGN_OR_RETURN(late.context, OpContext::Bind(node.node, late.op->schema));
+  late.context->set_threads(settings_.compile.threads);
+  late.context->set_groups(settings_.groups);
+  return Status();
+}
+
+Result<const CompiledModel*> Program::Prepare(const std::vector<PlanOperand>& inputs) {
+  NPUMESH_ASSIGN_OR_RETURN(const PlanCache::Plan* const plan, FirstPlan(inputs));
+  return plan->model.get();
+}
+
+Result<PlanCache::Plan*> Program::FirstPlan(const std::vector<PlanOperand>& inputs) {
+  std::copy(inputs.begin(), inputs.end(), slots_.begin());
+  return stages_[0]->plans->For(StageInputs(*stages_[0]));
+}
+
+Result<std::vector<Tensor>> Program::Run(const std::vector<PlanOperand>& inputs,
+                                         StepObserver* observer, uint64_t iteration) {
+  NPUMESH_ASSIGN_OR_RETURN(PlanCache::Plan * plan, FirstPlan(inputs));  // or no buffer changes
+  NPUMESH_RETURN_IF_ERROR(TakeInputs(inputs));
+  for (const auto& stage : stages_) {
+    if (stage != stages_[0]) {
+      NPUMESH_ASSIGN_OR_RETURN(plan, stage->plans->For(StageInputs(*stage)));
+    }
+    NPUMESH_RETURN_IF_ERROR(RunPlan(*stage, *plan, observer, iteration));
+    for (LateRunner& late : stage->late) {
+      NPUMESH_RETURN_IF_ERROR(AtNode(late.node->node, RunLate(late, *plan, observer, iteration)));
+    }
+  }
+  return CopyOutputs(*plan);
+}
+
+std::vector<PlanOperand> Program::StageInputs(const StageRunner& stage) const {
+  if (stage.stage == nullptr) return slots_;
+  std::vector<PlanOperand> inputs;
+  for (const SlotNumber slot : stage.stage->input_slots) {
+    inputs.push_back(slots_[static_cast<size_t>(slot)]);
+  }
+  return inputs;
+}
+
+Status Program::TakeInputs(const std::vector<PlanOperand>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].data == nullptr && inputs[i].type.bytes() > 0) {
+      slots_[i].data = pool_.input(static_cast<int>(i));
+      continue;
+    }
+    NPUMESH_RETURN_IF_ERROR(Keep(static_cast<int>(i), inputs[i].type, inputs[i].data));
+    held_[i] = inputs[i].type;
+  }
+  return Status();
+}
+
+Status Program::Keep(SlotNumber slot, const TensorType& type, const void* data) {
+  const uint64_t bytes = type.bytes();
+  NPUMESH_RETURN_IF_ERROR(pool_.ReserveInput(slot, bytes));
+  if (bytes > 0) std::memcpy(pool_.input(slot), data, bytes);
+  slots_[static_cast<size_t>(slot)] = {type, pool_.input(slot)};
+  return Status();
+}
+
+Status Program::RunPlan(const StageRunner& stage, PlanCache::Plan& plan, StepObserver* observer,
+                        uint64_t iteration) {
+  NPUMESH_ASSIGN_OR_RETURN(const RunStats run, plan.executor->Run(observer, iteration));
+  Add(run, stats_.run);
+  if (stage.stage == nullptr) return Status();
+  const std::vector<SlotNumber>& kept = stage.stage->output_slots;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] == kNoSlot) continue;
+    NPUMESH_RETURN_IF_ERROR(
+        Keep(kept[i], plan.model->output_types()[i], plan.executor->output(static_cast<int>(i))));
+  }
+  return Status();
+}
+
+Status Program::RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObserver* observer,
+                        uint64_t iteration) {
+  const std::vector<PlanOperand> inputs = InputsOf(*late.node, plan);
+  std::vector<Tensor> outputs;
+  if (late.control_flow != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(outputs, late.control_flow->Run(inputs, observer, iteration));
+  } else {
+    NPUMESH_ASSIGN_OR_RETURN(outputs, Evaluate(late, inputs));
+  }
+  const std::vector<SlotNumber>& slots = late.node->output_slots;
+  if (outputs.size() != slots.size()) {
+    return Error(Code::kCorrupt, "it has {} outputs, {} were computed", slots.size(),
+                 outputs.size());
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] == kNoSlot) continue;
+    NPUMESH_RETURN_IF_ERROR(Keep(slots[i], outputs[i].type(), outputs[i].data()));
+  }
+  return Status();
+}
+
+Result<std::vector<Tensor>> Program::Evaluate(const LateRunner& late,
+                                              const std::vector<PlanOperand>& inputs) {
+  OpContext context = *late.context;
+  std::vector<const void*> addresses;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    const void*& address = addresses.emplace_back(nullptr);
+    if (!context.has(slot)) continue;
+    const PlanOperand& input = inputs[static_cast<size_t>(context.input_index(slot))];
+    context.set_in(slot, input.type);
+    address = input.data;
+  }
+  NPUMESH_RETURN_IF_ERROR(late.op->infer(context));
+  ++stats_.run.steps;
+  return late.op->evaluate(context, addresses);
+}
+
+std::optional<PlanOperand> Program::held(int position) const {
+  const auto at = static_cast<size_t>(position);
+  if (position < 0 || at >= held_.size() || !held_[at]) return std::nullopt;
+  return PlanOperand{*held_[at], pool_.input(position)};
+}
+
+uint64_t Program::arena_bytes() const {
+  uint64_t bytes = pool_.arena_bytes();
+  for (const auto& stage : stages_) {
+    for (const LateRunner& late : stage->late) {
+      if (late.control_flow != nullptr) bytes += late.control_flow->arena_bytes();
+    }
+  }
+  return bytes;
+}
+
+uint64_t Program::constant_bytes() const {
+  uint64_t bytes = pool_.constant_bytes();
+  for (const auto& stage : stages_) {
+    for (const LateRunner& late : stage->late) {
+      if (late.control_flow != nullptr) bytes += late.control_flow->constant_bytes();
+    }
+  }
+  return bytes;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,84 @@
+// Program: a graph that can be run, whatever it takes: plans for the stages of the graph, the late
+// operators between them, programs for its subgraphs.
+//
+// A graph without late operators is one stage, and a run of a known signature is one plan: no
+// allocation but for the outputs. See docs/engine.md.
+//
+// Thread-safety: none; one rank, one thread.
+#ifndef NPUMESH_GRAPH_ENGINE_PROGRAM_H_
+#define NPUMESH_GRAPH_ENGINE_PROGRAM_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/engine/control_flow.h"
+#include "graph/engine/plan_cache.h"
+#include "graph/passes/stages.h"
+
+namespace npumesh {
+
+class Program {
+ public:
+  // The main graph of `model`; its nodes find their subgraphs in `library`. All must outlive it,
+  // the registry included. REQUIRES: CheckModel is OK. Errors as SplitStages.
+  static Result<std::unique_ptr<Program>> Create(const Model& model, const Model& library,
+                                                 const PlanSettings& settings, DeviceMemory& memory,
+                                                 ProgramStats& stats);
+  ~Program();
+
+  // Collective over the ranks whose graphs communicate. Inputs by position in InputsOf(model); one
+  // without data keeps the content of its buffer, which a run has filled before (`held`). Errors
+  // name the operator. `observer` may be null; it sees each plan as a run of its own.
+  Result<std::vector<Tensor>> Run(const std::vector<PlanOperand>& inputs, StepObserver* observer,
+                                  uint64_t iteration);
+
+  // The plan of the first stage, compiled and not run.
+  Result<const CompiledModel*> Prepare(const std::vector<PlanOperand>& inputs);
+
+  // Type and bytes of what the buffer of an input holds; nullopt before its first run.
+  std::optional<PlanOperand> held(int position) const;
+
+  // Of this graph and its subgraphs: largest arenas, and constants in use.
+  uint64_t arena_bytes() const;
+  uint64_t constant_bytes() const;
+
+ private:
+  struct LateRunner;
+  struct StageRunner;
+  Program(const Model& model, const Model& library, const PlanSettings& settings,
+          DeviceMemory& memory, ProgramStats& stats);
+  Status AddStages();
+  Status AddLate(const LateNode& node, StageRunner& runner);
+  std::vector<PlanOperand> StageInputs(const StageRunner& stage) const;
+  Status TakeInputs(const std::vector<PlanOperand>& inputs);
+  // Copies a tensor into the buffer of a slot.
+  Status Keep(SlotNumber slot, const TensorType& type, const void* data);
+  // The plan of the first stage for these inputs.
+  Result<PlanCache::Plan*> FirstPlan(const std::vector<PlanOperand>& inputs);
+  // Runs it and keeps what later stages read.
+  Status RunPlan(const StageRunner& stage, PlanCache::Plan& plan, StepObserver* observer,
+                 uint64_t iteration);
+  Status RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObserver* observer,
+                 uint64_t iteration);
+  Result<std::vector<Tensor>> Evaluate(const LateRunner& late,
+                                       const std::vector<PlanOperand>& inputs);
+
+  const Model& model_;
+  const Model& library_;
+  PlanSettings settings_;
+  DeviceMemory& memory_;
+  ProgramStats& stats_;
+  WeightCache weights_;
+  DevicePool pool_;
+  StagedModel staged_;  // no stages: the whole graph is one
+  std::vector<std::unique_ptr<StageRunner>> stages_;
+  std::vector<PlanOperand> slots_;               // by slot: what it holds in this run
+  std::vector<std::optional<TensorType>> held_;  // by position: what was given last
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_PROGRAM_H_

@@ -1,0 +1,56 @@
+// Stages: a graph cut where shapes become known only after something ran.
+//
+// A late node (Operator::late: NonZero, If, While ...) ends a stage. The nodes that depend on it
+// are a stage of their own, a graph whose inputs are the values that cross the cut. Each stage can
+// be compiled by itself when the types of these values are known.
+#ifndef NPUMESH_GRAPH_PASSES_STAGES_H_
+#define NPUMESH_GRAPH_PASSES_STAGES_H_
+
+#include <vector>
+
+#include "graph/ops/op_registry.h"
+#include "graph/passes/bound_graph.h"
+
+namespace npumesh {
+
+// Numbers the values that stages share. The inputs of the whole graph come first, by position in
+// Graph::DataNodes; then the values that cross a cut.
+using SlotNumber = int;
+inline constexpr SlotNumber kNoSlot = -1;
+
+// A node that runs after the other nodes of its stage.
+struct LateNode {
+  Node node;
+  // By input of the node: the output of the stage that feeds it; -1: not connected.
+  std::vector<int> inputs;
+  // By output of the node; kNoSlot: nobody reads it.
+  std::vector<SlotNumber> output_slots;
+};
+
+struct Stage {
+  // No subgraphs. Its nodes have the names of the whole graph; a value from an earlier stage is a
+  // Data "<node>:<port>" on the host, so that it may decide shapes.
+  Model model;
+  std::vector<SlotNumber> input_slots;   // by position in Graph::DataNodes of the stage
+  std::vector<SlotNumber> output_slots;  // by graph output; kNoSlot: only for a late node
+  std::vector<LateNode> late;            // in execution order
+};
+
+struct StagedModel {
+  std::vector<Stage> stages;
+  int slots = 0;
+};
+
+// True when a node that has to run is late.
+bool HasLateNodes(const BoundGraph& graph);
+
+// The main graph in stages, in the order in which they run; the outputs of the last one are those
+// of the graph. Stage after stage, nodes with an effect run in the order of ExecutionOrder, so the
+// cut, which depends on no value, changes the order of collectives on no rank. A RefData is the
+// same slot in all stages; what reads it and what overwrites it keep their order too. Errors as
+// ExecutionOrder. REQUIRES: CheckOperators is OK for the needed nodes.
+Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_STAGES_H_
