@@ -161,6 +161,28 @@ Library ParseLibrary(const std::string& arguments) {
   return library;
 }
 
+// The type that a line at the left edge begins to define, or nothing.
+std::string DefinedType(const std::string& line) {
+  if (line.find('{') == std::string::npos) return {};
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  if (line.starts_with(' ') || (word != "struct" && word != "class" && word != "enum")) return {};
+  while (words >> word) {
+    if (word == "class" || word.starts_with("alignas") || word.starts_with("[[")) continue;
+    const bool member = word.find("::") != std::string::npos;
+    return member ? std::string() : word.substr(0, word.find_first_of(":{"));
+  }
+  return {};
+}
+
+// Headers whose types are in namespace npumesh: not those for C, nor those that Highway compiles
+// once for each target.
+bool DefinesTypes(const std::string& file) {
+  return file.ends_with(".h") && !file.ends_with("-inl.h") &&
+         file.find("/include/") == std::string::npos;
+}
+
 class Checker {
  public:
   explicit Checker(fs::path root) : root_(std::move(root)) {}
@@ -226,14 +248,24 @@ class Checker {
   void CheckSource(const std::string& file) {
     std::istringstream code(CodeOnly(ReadAll(root_ / file)));
     int line = 0;
+    bool outer = false;  // the namespace that was opened last is npumesh
     for (std::string text; std::getline(code, text);) {
       ++line;
+      if (text.starts_with("namespace ")) outer = text == "namespace npumesh {";
+      if (outer && DefinesTypes(file)) CheckName(file, line, DefinedType(text));
       if (const std::string_view header = IncludedName(text); !header.empty()) {
         CheckInclude(file, line, std::string(header));
       } else {
         CheckCode(file, line, text);
       }
     }
+  }
+
+  void CheckName(const std::string& file, int line, const std::string& type) {
+    if (type.empty()) return;
+    const auto [first, is_new] = home_of_type_.emplace(type, file);
+    if (is_new || first->second == file) return;
+    Report("names", file, line, "defines " + type + ", as " + first->second + " does; rename one");
   }
 
   void CheckInclude(const std::string& file, int line, const std::string& header) {
@@ -316,6 +348,7 @@ class Checker {
   std::set<std::string> cmake_files_;
   std::map<std::string, Library> libraries_;  // by folder
   std::map<std::string, std::string> folder_of_library_;
+  std::map<std::string, std::string> home_of_type_;  // by name: the header that defines it
   std::vector<Violation> found_;
 };
 

@@ -5,6 +5,8 @@
 //   depends   a folder includes, or a DEPENDS list names, what it may not
 //   seal      a third-party type leaves the folder that hides it (MPI, hwloc, protobuf)
 //   banned    a call that the house does not use (atoi and its family, system, popen)
+//   names     two headers define a type of one name in namespace npumesh: the linker would take one
+//             for the other
 //
 // Comments and literals are not code and break no rule.
 //
@@ -20,7 +22,7 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal" or "banned"
+  std::string rule;  // "floor", "depends", "seal", "banned" or "names"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do

@@ -21,6 +21,11 @@ class MadeUpHouse : public testing::Test {
     ASSERT_NE(mkdtemp(folder.data()), nullptr);
     root_ = folder;
     Write("proto/CMakeLists.txt", "add_library(npumesh_proto INTERFACE)\n");
+    Write("runtime/base/names.h",
+          "namespace npumesh {\nclass Apple;\nclass alignas(64) Apple final : public Fruit {\n");
+    // Not the same types: members, and other namespaces.
+    Write("runtime/base/other.h",
+          "namespace npumesh {\nstruct Pear::Apple {\n};\nnamespace fruit {\nclass Apple {\n");
     Write("runtime/base/CMakeLists.txt", "npumesh_library(npumesh_base LIBRARIES fmt::fmt)\n");
     Write("runtime/base/status.h", "#include <string>\n");
     Write("runtime/world/CMakeLists.txt",
@@ -114,6 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"DependsOnThirdParty", "graph/io/CMakeLists.txt",
                "npumesh_library(npumesh_io DEPENDS npumesh_proto hwy::hwy)\n", 1, "depends",
                "third-party targets go to LIBRARIES"},
+        Breach{"TwoTypesOfOneName", "runtime/world/names.h",
+               "namespace npumesh {\nstruct Apple {\n};\n}\n", 2, "names",
+               "defines Apple, as runtime/base/names.h does"},
         Breach{"MpiHeader", "runtime/base/log.cc", "#include <mpi.h>\n", 1, "seal",
                "MPI (mpi.h) may appear only in runtime/world"},
         Breach{"MpiType", "collectives/communicator.cc", "void Send(MPI_Comm comm);\n", 1, "seal",
