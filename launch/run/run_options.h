@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/run/run_dump.h"
 #include "graph/config/config_reader.h"
+#include "launch/run/run_dump.h"
 #include "launch/run/tensor_check.h"
 
 namespace npumesh {

@@ -15,7 +15,8 @@ std::string PermissionsAsMarkdown();
 
 // Every variable of the environment, ours and HCCL's.
 std::string EnvAsMarkdown();
-// One line each: name and what it is set to, or what holds when it is not. `get` returns null for an unset variable.
+// One line each: name and what it is set to, or what holds when it is not. `get` returns null for
+// an unset variable.
 std::string EnvAsText(const std::function<const char*(const char*)>& get);
 
 }  // namespace npumesh

@@ -35,7 +35,8 @@ class FileSystem {
   virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) = 0;
   // Opens `path` to write at its end, creating it as Create does. Does not follow symlinks.
   virtual Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) = 0;
-  // Atomically replaces `to`, a file or, by a folder, an empty folder. On failure `to` is unchanged.
+  // Atomically replaces `to`, a file or, by a folder, an empty folder. On failure `to` is
+  // unchanged.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   // A file, or an empty folder. Removing what is not there is success.
   virtual Status Remove(const std::string& path) = 0;

@@ -30,7 +30,8 @@ TEST(RunDump, OptionsAreThoseOfDumpConfig) {
   EXPECT_TRUE((*settings)->steps.Contains(4));
   EXPECT_EQ((*settings)->choices.at(0).layers.size(), 2u);
   arguments.step = "4-3";
-  EXPECT_THAT(std::string(DumpSettingsOf(arguments, {}).status().message()), HasSubstr("dump_step"));
+  EXPECT_THAT(std::string(DumpSettingsOf(arguments, {}).status().message()),
+              HasSubstr("dump_step"));
 }
 
 TEST(RunDump, ConfigIsAskedWhenTheCommandLineSaysNothing) {
