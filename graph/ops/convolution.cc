@@ -1,49 +1,17 @@
 #include "graph/ops/convolution.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
-
-#include <omp.h>
-
-#include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/onednn_call.h"
 
 namespace npumesh {
 namespace {
 
 using dnnl::memory;
 
-// oneDNN takes its thread count from OpenMP's setting for the calling thread.
-class ThreadCount {
- public:
-  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~ThreadCount() { omp_set_num_threads(before_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
-
-// Runs `body`, which calls oneDNN, and turns what it throws into a Status.
-template <typename Body>
-Status Guarded(const std::string& who, Body body) {
-  try {
-    body();
-    return Status();
-  } catch (const dnnl::error& error) {
-    const Code code = error.status == dnnl_out_of_memory   ? Code::kOutOfMemory
-                      : error.status == dnnl_unimplemented ? Code::kUnsupported
-                                                           : Code::kInternal;
-    return Error(code, "{}: oneDNN refuses the convolution: {}", who, error.what());
-  } catch (const std::bad_alloc&) {
-    return Error(Code::kOutOfMemory, "{}: no memory to prepare the convolution", who);
-  }
-}
+constexpr std::string_view kWhat = "the convolution";
 
 // A tensor as the primitive sees it: where it is, or widened beside it.
 struct Side {
@@ -67,7 +35,10 @@ class ConvolutionKernel final : public Kernel {
     if (plan_.bias.slot >= 0) bias_ = Describe(plan_.bias, true);
     memory::dims dilates = plan_.dilations;
     for (memory::dim& dilate : dilates) --dilate;  // oneDNN counts the gaps
-    primitive_ = plan_.transposed ? Spread(dilates) : Gather(dilates);
+    primitive_ =
+        plan_.transposed
+            ? Make<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, dilates)
+            : Make<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, dilates);
     arguments_ = {
         {DNNL_ARG_SRC, x_.bound}, {DNNL_ARG_WEIGHTS, filter_.bound}, {DNNL_ARG_DST, y_.bound}};
     if (plan_.bias.slot >= 0) arguments_.emplace(DNNL_ARG_BIAS, bias_.bound);
@@ -80,9 +51,10 @@ class ConvolutionKernel final : public Kernel {
     Bind(filter_, args);
     if (plan_.bias.slot >= 0) Bind(bias_, args);
     y_.bound.set_data_handle(y_.wide.empty() ? args.out[0] : y_.wide.data());
-    NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, [&] {
+    NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, kWhat, [&] {
       primitive_.execute(stream_, arguments_);
       stream_.wait();
+      return Status();
     }));
     if (!y_.wide.empty()) y_.convert(y_.wide.data(), args.out[0], y_.wide.size());
     return Status();
@@ -100,32 +72,19 @@ class ConvolutionKernel final : public Kernel {
     return side;
   }
 
-  dnnl::primitive Gather(const memory::dims& dilates) const {
-    using Forward = dnnl::convolution_forward;
+  // `Forward` is oneDNN's convolution or deconvolution, which take the same arguments.
+  template <typename Forward>
+  dnnl::primitive Make(dnnl::algorithm direct, const memory::dims& dilates) const {
     constexpr auto kKind = dnnl::prop_kind::forward_inference;
-    constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
-    const auto desc = plan_.bias.slot >= 0
-                          ? Forward::desc(kKind, kDirect, x, w, bias_.bound.get_desc(), y,
-                                          plan_.strides, dilates, plan_.before, plan_.behind)
-                          : Forward::desc(kKind, kDirect, x, w, y, plan_.strides, dilates,
-                                          plan_.before, plan_.behind);
-    return Forward(Forward::primitive_desc(desc, Strict(), engine_));
-  }
-
-  dnnl::primitive Spread(const memory::dims& dilates) const {
-    using Forward = dnnl::deconvolution_forward;
-    constexpr auto kKind = dnnl::prop_kind::forward_inference;
-    constexpr auto kDirect = dnnl::algorithm::deconvolution_direct;
-    const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
-                       y = y_.bound.get_desc();
-    const auto desc = plan_.bias.slot >= 0
-                          ? Forward::desc(kKind, kDirect, x, w, bias_.bound.get_desc(), y,
-                                          plan_.strides, dilates, plan_.before, plan_.behind)
-                          : Forward::desc(kKind, kDirect, x, w, y, plan_.strides, dilates,
-                                          plan_.before, plan_.behind);
-    return Forward(Forward::primitive_desc(desc, Strict(), engine_));
+    const auto desc =
+        plan_.bias.slot >= 0
+            ? typename Forward::desc(kKind, direct, x, w, bias_.bound.get_desc(), y, plan_.strides,
+                                     dilates, plan_.before, plan_.behind)
+            : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, dilates, plan_.before,
+                                     plan_.behind);
+    return Forward(typename Forward::primitive_desc(desc, Strict(), engine_));
   }
 
   static dnnl::primitive_attr Strict() {
@@ -163,9 +122,10 @@ Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan) {
   }
   const std::string who = plan.who;
   std::unique_ptr<ConvolutionKernel> kernel;
-  NPUMESH_RETURN_IF_ERROR(Guarded(who, [&] {
+  NPUMESH_RETURN_IF_ERROR(Guarded(who, kWhat, [&] {
     kernel = std::make_unique<ConvolutionKernel>(std::move(plan));
     kernel->Prepare();
+    return Status();
   }));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

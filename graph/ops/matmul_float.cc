@@ -4,55 +4,23 @@
 // float16 (and bfloat16 elsewhere) is widened to float32, multiplied and rounded once; constant
 // weights are widened when the kernel is made. Everything that can be decided without addresses is
 // decided then: Run sets addresses and executes.
-#include <oneapi/dnnl/dnnl.hpp>
-
-#include <omp.h>
-
 #include <array>
 #include <cstring>
-#include <new>
 
 #include "graph/ops/cast.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/onednn_call.h"
 
 namespace npumesh {
 namespace {
 
 using dnnl::memory;
 
+constexpr std::string_view kWhat = "the product";
 constexpr uint64_t kLine = 64;
 
 uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
-}
-
-// oneDNN takes its thread count from OpenMP's setting for the calling thread.
-class ThreadCount {
- public:
-  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~ThreadCount() { omp_set_num_threads(before_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
-
-// Runs `body`, which calls oneDNN, and turns what it throws into a Status.
-template <typename Body>
-Status Guarded(const std::string& who, Body body) {
-  try {
-    return body();
-  } catch (const dnnl::error& error) {
-    const Code code = error.status == dnnl_out_of_memory   ? Code::kOutOfMemory
-                      : error.status == dnnl_unimplemented ? Code::kUnsupported
-                                                           : Code::kInternal;
-    return Error(code, "{}: oneDNN refuses the product: {}", who, error.what());
-  } catch (const std::bad_alloc&) {
-    return Error(Code::kOutOfMemory, "{}: no memory to prepare the product", who);
-  }
 }
 
 void Widen(DataType from, const void* data, void* to, uint64_t count) {
@@ -113,7 +81,7 @@ class FloatMatmul final : public Kernel {
   uint64_t scratch_bytes() const override { return scratch_bytes_; }
 
   Status Run(const KernelArgs& args) override {
-    return Guarded(plan_.who, [&] { return Execute(args); });
+    return Guarded(plan_.who, kWhat, [&] { return Execute(args); });
   }
 
  private:
@@ -270,7 +238,7 @@ class FloatMatmul final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   std::unique_ptr<FloatMatmul> kernel;
-  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, [&] {
+  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
     return kernel->Prepare();
   }));
