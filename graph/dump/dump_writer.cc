@@ -1,7 +1,10 @@
 #include "graph/dump/dump_writer.h"
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstring>
+#include <iterator>
 #include <span>
 
 #include "graph/dump/format_mapping.h"
@@ -12,6 +15,14 @@ namespace npumesh {
 namespace {
 
 constexpr size_t kSpareBuffers = 1024;
+// Capacities are powers of two, so that few sizes serve all records.
+constexpr uint64_t kSmallestBuffer = 4096;
+constexpr uint64_t kLargestWaste = 4;
+// To wake the writer costs the run as much as to compute the statistics of a small tensor, so it
+// sleeps until there is enough to do, or for a moment.
+constexpr uint64_t kRipeBytes = uint64_t{256} << 10;
+constexpr size_t kRipeFiles = 64;
+constexpr std::chrono::milliseconds kLongestRest(20);
 // Below it a copy costs less than a second call to the system.
 constexpr uint64_t kOneWriteBytes = uint64_t{64} << 10;
 
@@ -46,25 +57,22 @@ DumpWriter::~DumpWriter() {
 }
 
 DumpBuffer DumpWriter::Take(uint64_t bytes) {
+  const uint64_t capacity = std::bit_ceil(std::max(bytes, kSmallestBuffer));
   DumpBuffer buffer;
   {
     const std::lock_guard lock(mutex_);
-    // The smallest that is large enough, else the largest.
-    const auto better = [bytes](const DumpBuffer& a, const DumpBuffer& b) {
-      const bool a_fits = a.capacity() >= bytes;
-      const bool b_fits = b.capacity() >= bytes;
-      if (a_fits != b_fits) return a_fits;
-      return a_fits ? a.capacity() < b.capacity() : a.capacity() > b.capacity();
+    const auto fits = [capacity](const DumpBuffer& spare) {
+      return spare.capacity() >= capacity && spare.capacity() <= kLargestWaste * capacity;
     };
-    const auto best = std::min_element(spare_.begin(), spare_.end(), better);
-    if (best != spare_.end()) {
-      buffer = std::move(*best);
+    const auto last = std::find_if(spare_.rbegin(), spare_.rend(), fits);
+    if (last != spare_.rend()) {
+      buffer = std::move(*last);
       spare_bytes_ -= buffer.capacity();
-      spare_.erase(best);
+      spare_.erase(std::next(last).base());
     }
   }
   buffer.Clear();
-  buffer.Reserve(bytes);
+  buffer.Reserve(capacity);
   return buffer;
 }
 
@@ -86,25 +94,21 @@ void DumpWriter::Recycle(DumpBuffer buffer) {
 void DumpWriter::Submit(DumpFileJob job) {
   std::unique_lock lock(mutex_);
   const uint64_t bytes = BytesOf(job);
-  changed_.wait(lock, [&] {
-    return !error_.ok() || waiting_bytes_ == 0 || waiting_bytes_ + bytes <= queue_bytes_;
-  });
-  if (!error_.ok()) {
-    ++counts_.lost_files;
-    counts_.lost_bytes += bytes;
-    Recycle(std::move(job.payload));
+  const bool room = waiting_bytes_ == 0 || waiting_bytes_ + bytes <= queue_bytes_;
+  if (!error_.ok() || !room) {
+    Serve(std::move(job), submitters_folder_, lock);
     return;
   }
   waiting_bytes_ += bytes;
   queue_.push_back(std::move(job));
-  changed_.notify_all();
+  if (IsRipe()) ripe_.notify_one();
 }
 
 Status DumpWriter::Finish() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
-    changed_.notify_all();
+    ripe_.notify_one();
   }
   if (thread_.joinable()) thread_.join();
   return error();
@@ -122,23 +126,34 @@ DumpCounts DumpWriter::counts() const {
 
 void DumpWriter::Work() {
   SetLogRank(log_rank_);
+  std::string folder;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    DumpFileJob job = std::move(queue_.front());
-    queue_.pop_front();
-    Status written = error_;
-    if (written.ok()) {
-      lock.unlock();
-      written = Write(job);
-      lock.lock();
+    ripe_.wait_for(lock, kLongestRest, [this] { return closing_ || IsRipe(); });
+    while (!queue_.empty()) {
+      DumpFileJob job = std::move(queue_.front());
+      queue_.pop_front();
+      const uint64_t bytes = BytesOf(job);
+      Serve(std::move(job), folder, lock);
+      waiting_bytes_ -= bytes;
     }
-    Account(job, written);
-    waiting_bytes_ -= BytesOf(job);
-    Recycle(std::move(job.payload));
-    changed_.notify_all();
+    if (closing_) return;
   }
+}
+
+bool DumpWriter::IsRipe() const {
+  return waiting_bytes_ >= kRipeBytes || queue_.size() >= kRipeFiles;
+}
+
+void DumpWriter::Serve(DumpFileJob job, std::string& folder, std::unique_lock<std::mutex>& lock) {
+  Status written = error_;
+  if (written.ok()) {
+    lock.unlock();
+    written = Write(job, folder);
+    lock.lock();
+  }
+  Account(job, written);
+  Recycle(std::move(job.payload));
 }
 
 void DumpWriter::Account(const DumpFileJob& job, const Status& written) {
@@ -155,12 +170,11 @@ void DumpWriter::Account(const DumpFileJob& job, const Status& written) {
                 written.message());
 }
 
-Status DumpWriter::Write(const DumpFileJob& job) {
-  if (job.folder != folder_) {
+Status DumpWriter::Write(const DumpFileJob& job, std::string& folder) {
+  if (job.folder != folder) {
     NPUMESH_RETURN_IF_ERROR(MakeFolders(job.folder, FileKind::kDataDump, fs_));
-    folder_ = job.folder;
+    folder = job.folder;
   }
-  const std::string& folder = job.folder;
   const std::string stored = StorableName(folder, job.name);
   // The line first: a file whose name nobody knows would be worth nothing.
   if (stored != job.name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, job.name, fs_));

@@ -1,8 +1,8 @@
 // DumpWriter: one thread that turns finished records into files, behind a bounded queue.
 //
-// The run hands over bytes and goes on. When the queue is full it waits for the disk, so memory
-// stays bounded. The first error stops the dump, not the run: it is logged once, and what comes
-// later is counted instead of written.
+// The run hands over bytes and goes on. When the queue is full it writes its record itself in place
+// of waiting, so memory stays bounded. The first error stops the dump, not
+// the run: it is logged once, and what comes later is counted instead of written.
 //
 // Thread-safety: one thread submits; the writer's own thread is behind the queue.
 #ifndef NPUMESH_GRAPH_DUMP_DUMP_WRITER_H_
@@ -59,19 +59,19 @@ struct DumpCounts {
 class DumpWriter {
  public:
   // At most `queue_bytes` wait to be written, and as many are kept to be used again; one larger
-  // record waits alone. `log_rank` is what
-  // the thread's log lines carry.
+  // record waits alone. `log_rank` is what the thread's log lines carry.
   DumpWriter(uint64_t queue_bytes, int log_rank, FileSystem& fs);
   // Drains the queue.
   ~DumpWriter();
   DumpWriter(const DumpWriter&) = delete;
   DumpWriter& operator=(const DumpWriter&) = delete;
 
-  // An empty buffer with room for `bytes`, if possible one that was used before.
+  // An empty buffer with room for `bytes`: of those that fit, the one that was used last.
   DumpBuffer Take(uint64_t bytes);
   // Gives a buffer back unused.
   void Return(DumpBuffer buffer);
-  // Waits while the queue is full. The disk decides how long; after an error, never.
+  // Writes the file itself when the queue is full. The disk decides how long that takes; after an
+  // error, nothing does.
   void Submit(DumpFileJob job);
   // Waits until everything is written or lost, and ends the thread. Returns the first error.
   Status Finish();
@@ -82,7 +82,12 @@ class DumpWriter {
 
  private:
   void Work();
-  Status Write(const DumpFileJob& job);
+  // Enough waits that the writer is worth waking.
+  bool IsRipe() const;
+  // Writes a record or counts it as lost. `lock` is released meanwhile. `folder` is the last one
+  // that this thread made.
+  void Serve(DumpFileJob job, std::string& folder, std::unique_lock<std::mutex>& lock);
+  Status Write(const DumpFileJob& job, std::string& folder);
   void Account(const DumpFileJob& job, const Status& written);
   void Recycle(DumpBuffer buffer);
 
@@ -91,16 +96,16 @@ class DumpWriter {
   FileSystem& fs_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable ripe_;
   std::deque<DumpFileJob> queue_;
-  uint64_t waiting_bytes_ = 0;  // of the queue and of the job that is being written
-  std::vector<DumpBuffer> spare_;
+  uint64_t waiting_bytes_ = 0;     // of the queue and of the job that is being written
+  std::vector<DumpBuffer> spare_;  // the last one was used last
   uint64_t spare_bytes_ = 0;
   bool closing_ = false;
   Status error_;
   DumpCounts counts_;
 
-  std::string folder_;  // the last one that was made; the writer thread's
+  std::string submitters_folder_;
   std::thread thread_;
 };
 

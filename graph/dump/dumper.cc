@@ -36,7 +36,8 @@ Dumper::Dumper(DumpSettings settings, DumpPlace place, DumpLimits limits, FileSy
       limits_(limits),
       fs_(fs),
       csv_(settings_.statistics),
-      writer_(limits.queue_bytes, place_.world_size > 1 ? place_.rank : -1, fs) {
+      writer_(limits.queue_bytes, place_.world_size > 1 ? place_.rank : -1, fs),
+      statistics_(csv_.l2norm()) {
   report_.folder = TimeFolder(settings_, place_);
 }
 

@@ -16,83 +16,114 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Doubles = hn::ScalableTag<double>;
 
-// Sums of values and of their squares, in double.
+// Sums of values, and of their squares if `kSquares`, in double.
+template <bool kSquares>
 struct Sums {
-  hn::Vec<Doubles> values;
-  hn::Vec<Doubles> squares;
+  hn::Vec<Doubles> values = hn::Zero(Doubles());
+  hn::Vec<Doubles> squares = hn::Zero(Doubles());
 
   HWY_INLINE void Add(hn::Vec<Doubles> v) {
     values = hn::Add(values, v);
-    squares = hn::Add(squares, hn::Mul(v, v));
+    if constexpr (kSquares) squares = hn::MulAdd(v, v, squares);
   }
 };
 
-// A vector of floats is two of doubles, which are summed apart.
-HWY_INLINE void AddTo(Sums (&sums)[2], hn::Vec<hn::ScalableTag<float>> v) {
-#if HWY_TARGET == HWY_SCALAR  // a vector is one element there
-  sums[0].Add(hn::PromoteTo(Doubles(), v));
-#else
-  const hn::Half<hn::ScalableTag<float>> half;
-  sums[0].Add(hn::PromoteTo(Doubles(), hn::LowerHalf(half, v)));
-  sums[1].Add(hn::PromoteTo(Doubles(), hn::UpperHalf(half, v)));
-#endif
-}
+// What one of several interleaved streams of vectors has found: one alone would wait for itself,
+// four cycles an addition.
+template <typename T, bool kSquares>
+struct Stream {
+  hn::Vec<hn::ScalableTag<T>> max;
+  hn::Vec<hn::ScalableTag<T>> min;
+  Sums<kSquares> low;  // a vector of floats is two of doubles
+  Sums<kSquares> high;
 
-HWY_INLINE void AddTo(Sums (&sums)[2], hn::Vec<Doubles> v) {
-  sums[0].Add(v);
-}
+  HWY_INLINE void Add(hn::Vec<hn::ScalableTag<T>> v) {
+    // Comparisons with a NaN are false, so it replaces nothing.
+    max = hn::IfThenElse(hn::Gt(v, max), v, max);
+    min = hn::IfThenElse(hn::Lt(v, min), v, min);
+    if constexpr (sizeof(T) == sizeof(double)) {
+      low.Add(v);
+    } else {
+#if HWY_TARGET == HWY_SCALAR  // a vector is one element there
+      low.Add(hn::PromoteTo(Doubles(), v));
+#else
+      const hn::Half<hn::ScalableTag<T>> half;
+      low.Add(hn::PromoteTo(Doubles(), hn::LowerHalf(half, v)));
+      high.Add(hn::PromoteTo(Doubles(), hn::UpperHalf(half, v)));
+#endif
+    }
+  }
+};
 
 template <typename T>
+HWY_INLINE void CountSpecials(hn::Vec<hn::ScalableTag<T>> v, FloatFindings<T>* findings) {
+  const hn::ScalableTag<T> d;
+  const auto infinity = hn::Inf(d);
+  findings->nans += hn::CountTrue(d, hn::IsNaN(v));
+  findings->positive_infinities += hn::CountTrue(d, hn::Eq(v, infinity));
+  findings->negative_infinities += hn::CountTrue(d, hn::Eq(v, hn::Neg(infinity)));
+}
+
+template <bool kSquares, typename T>
 void PassOverOne(T value, FloatFindings<T>* findings) {
   if (value > findings->max) findings->max = value;
   if (value < findings->min) findings->min = value;
   findings->sum += static_cast<double>(value);
-  findings->squares += static_cast<double>(value) * static_cast<double>(value);
+  if (kSquares) findings->squares += static_cast<double>(value) * static_cast<double>(value);
   if (std::isnan(value)) ++findings->nans;
   if (std::isinf(value))
     ++(value < 0 ? findings->negative_infinities : findings->positive_infinities);
 }
 
-template <typename T>
+template <typename T, bool kSquares>
+void Join(const Stream<T, kSquares>& stream, FloatFindings<T>* findings) {
+  const hn::ScalableTag<T> d;
+  const Doubles dd;
+  findings->sum += hn::GetLane(hn::SumOfLanes(dd, hn::Add(stream.low.values, stream.high.values)));
+  findings->squares +=
+      hn::GetLane(hn::SumOfLanes(dd, hn::Add(stream.low.squares, stream.high.squares)));
+  HWY_ALIGN T high[HWY_MAX_BYTES / sizeof(T)];
+  HWY_ALIGN T low[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(stream.max, d, high);
+  hn::Store(stream.min, d, low);
+  for (size_t lane = 0; lane < hn::Lanes(d); ++lane) {
+    if (high[lane] > findings->max) findings->max = high[lane];
+    if (low[lane] < findings->min) findings->min = low[lane];
+  }
+}
+
+template <typename T, bool kSquares>
 void Pass(const T* values, size_t count, FloatFindings<T>* findings) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
   const auto infinity = hn::Inf(d);
-  auto max = hn::Set(d, findings->max);
-  auto min = hn::Set(d, findings->min);
-  const auto zero = hn::Zero(Doubles());
-  Sums sums[2] = {{zero, zero}, {zero, zero}};
+  Stream<T, kSquares> even{hn::Set(d, findings->max), hn::Set(d, findings->min), {}, {}};
+  Stream<T, kSquares> odd = even;
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto v = hn::LoadU(d, values + i);
-    // Comparisons with a NaN are false, so it replaces nothing.
-    max = hn::IfThenElse(hn::Gt(v, max), v, max);
-    min = hn::IfThenElse(hn::Lt(v, min), v, min);
-    AddTo(sums, v);
-    if (hn::AllTrue(d, hn::Lt(hn::Abs(v), infinity))) continue;
-    findings->nans += hn::CountTrue(d, hn::IsNaN(v));
-    findings->positive_infinities += hn::CountTrue(d, hn::Eq(v, infinity));
-    findings->negative_infinities += hn::CountTrue(d, hn::Eq(v, hn::Neg(infinity)));
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto a = hn::LoadU(d, values + i);
+    const auto b = hn::LoadU(d, values + i + lanes);
+    even.Add(a);
+    odd.Add(b);
+    const auto finite = hn::And(hn::Lt(hn::Abs(a), infinity), hn::Lt(hn::Abs(b), infinity));
+    if (HWY_LIKELY(hn::AllTrue(d, finite))) continue;
+    CountSpecials(a, findings);
+    CountSpecials(b, findings);
   }
-  const Doubles dd;
-  findings->sum += hn::GetLane(hn::SumOfLanes(dd, hn::Add(sums[0].values, sums[1].values)));
-  findings->squares += hn::GetLane(hn::SumOfLanes(dd, hn::Add(sums[0].squares, sums[1].squares)));
-  HWY_ALIGN T high[HWY_MAX_BYTES / sizeof(T)];
-  HWY_ALIGN T low[HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(max, d, high);
-  hn::Store(min, d, low);
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    if (high[lane] > findings->max) findings->max = high[lane];
-    if (low[lane] < findings->min) findings->min = low[lane];
-  }
-  for (; i < count; ++i) PassOverOne(values[i], findings);
+  Join(even, findings);
+  Join(odd, findings);
+  for (; i < count; ++i) PassOverOne<kSquares>(values[i], findings);
 }
 
-void FloatPass(const float* values, size_t count, FloatFindings<float>* findings) {
-  Pass(values, count, findings);
+void FloatPass(const float* values, size_t count, bool with_squares,
+               FloatFindings<float>* findings) {
+  with_squares ? Pass<float, true>(values, count, findings)
+               : Pass<float, false>(values, count, findings);
 }
-void DoublePass(const double* values, size_t count, FloatFindings<double>* findings) {
-  Pass(values, count, findings);
+void DoublePass(const double* values, size_t count, bool with_squares,
+                FloatFindings<double>* findings) {
+  with_squares ? Pass<double, true>(values, count, findings)
+               : Pass<double, false>(values, count, findings);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -105,11 +136,13 @@ namespace npumesh {
 HWY_EXPORT(FloatPass);
 HWY_EXPORT(DoublePass);
 
-void PassOverFloats(const float* values, size_t count, FloatFindings<float>* findings) {
-  HWY_DYNAMIC_DISPATCH(FloatPass)(values, count, findings);
+void PassOverFloats(const float* values, size_t count, bool with_squares,
+                    FloatFindings<float>* findings) {
+  HWY_DYNAMIC_DISPATCH(FloatPass)(values, count, with_squares, findings);
 }
-void PassOverDoubles(const double* values, size_t count, FloatFindings<double>* findings) {
-  HWY_DYNAMIC_DISPATCH(DoublePass)(values, count, findings);
+void PassOverDoubles(const double* values, size_t count, bool with_squares,
+                     FloatFindings<double>* findings) {
+  HWY_DYNAMIC_DISPATCH(DoublePass)(values, count, with_squares, findings);
 }
 
 }  // namespace npumesh

@@ -13,15 +13,17 @@ struct FloatFindings {
   T max;
   T min;
   double sum = 0;
-  double squares = 0;
+  double squares = 0;  // stays 0 when nobody asked for it
   uint64_t nans = 0;
   uint64_t negative_infinities = 0;
   uint64_t positive_infinities = 0;
 };
 
-// Adds `count` more elements; `values` need not be aligned.
-void PassOverFloats(const float* values, size_t count, FloatFindings<float>* findings);
-void PassOverDoubles(const double* values, size_t count, FloatFindings<double>* findings);
+// Adds `count` more elements; `values` need not be aligned. Squares cost a third of the pass.
+void PassOverFloats(const float* values, size_t count, bool with_squares,
+                    FloatFindings<float>* findings);
+void PassOverDoubles(const double* values, size_t count, bool with_squares,
+                     FloatFindings<double>* findings);
 
 }  // namespace npumesh
 

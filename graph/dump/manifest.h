@@ -17,7 +17,7 @@ struct DumpLimits {
   // Bytes of tensor files this rank may write; behind it only statistics are. 0: no bound.
   uint64_t max_bytes = 0;
   // Bytes that may wait for the disk.
-  uint64_t queue_bytes = uint64_t{64} << 20;
+  uint64_t queue_bytes = uint64_t{8} << 20;
   // An error of the dump ends the run.
   bool stop_on_error = false;
 };

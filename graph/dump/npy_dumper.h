@@ -27,7 +27,7 @@ struct NpyDumpOptions {
   // Nodes whose tensors are dumped; empty: all.
   std::function<bool(const Node&)> filter;
   // Bytes that may wait for the disk.
-  uint64_t queue_bytes = uint64_t{64} << 20;
+  uint64_t queue_bytes = uint64_t{8} << 20;
 };
 
 class NpyDumper final : public StepObserver {

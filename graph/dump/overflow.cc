@@ -24,7 +24,7 @@ bool OutOfRange(const DumpOperand& operand) {
   const TensorType& type = operand.tensor.type;
   if (!IsFloating(type.dtype) || operand.tensor.size == 0) return false;
   const auto elements = static_cast<uint64_t>(type.shape.elements());
-  const auto statistics = ComputeStatistics(type.dtype, operand.data, elements);
+  const auto statistics = ComputeStatistics(type.dtype, operand.data, elements, L2Norm::kSkip);
   if (!statistics) return false;
   if (!statistics->finite()) return true;
   if (type.dtype != DataType::kFloat16) return false;

@@ -41,18 +41,18 @@ TensorStatistics FromFindings(const FloatFindings<T>& findings, uint64_t count) 
   return result;
 }
 
-TensorStatistics OfFloats(const float* values, uint64_t count) {
+TensorStatistics OfFloats(const float* values, uint64_t count, bool squares) {
   FloatFindings<float> findings{values[0], values[0]};
-  PassOverFloats(values, count, &findings);
+  PassOverFloats(values, count, squares, &findings);
   TensorStatistics result = FromFindings(findings, count);
   result.max = WithSignOf(findings.max, values, count);
   result.min = WithSignOf(findings.min, values, count);
   return result;
 }
 
-TensorStatistics OfDoubles(const double* values, uint64_t count) {
+TensorStatistics OfDoubles(const double* values, uint64_t count, bool squares) {
   FloatFindings<double> findings{values[0], values[0]};
-  PassOverDoubles(values, count, &findings);
+  PassOverDoubles(values, count, squares, &findings);
   TensorStatistics result = FromFindings(findings, count);
   if (result.finite() && !std::isfinite(findings.sum)) result.mean = RunningMean(values, count);
   result.max = WithSignOf(findings.max, values, count);
@@ -61,7 +61,7 @@ TensorStatistics OfDoubles(const double* values, uint64_t count) {
 }
 
 // Widens pieces that stay in the first-level cache.
-TensorStatistics OfHalves(const uint16_t* values, uint64_t count,
+TensorStatistics OfHalves(const uint16_t* values, uint64_t count, bool squares,
                           void (*widen)(const void*, void*, size_t)) {
   constexpr size_t kPiece = 2048;
   float wide[kPiece];
@@ -70,7 +70,7 @@ TensorStatistics OfHalves(const uint16_t* values, uint64_t count,
   for (uint64_t i = 0; i < count; i += kPiece) {
     const auto piece = static_cast<size_t>(std::min<uint64_t>(kPiece, count - i));
     widen(values + i, wide, piece);
-    PassOverFloats(wide, piece, &findings);
+    PassOverFloats(wide, piece, squares, &findings);
   }
   const auto with_sign = [&](float extreme) {
     const auto is_zero = [](uint16_t bits) { return (bits & 0x7fff) == 0; };
@@ -113,18 +113,19 @@ bool HasStatistics(DataType dtype) {
   return IsFloating(dtype) || IsInteger(dtype) || dtype == DataType::kBool;
 }
 
-std::optional<TensorStatistics> ComputeStatistics(DataType dtype, const void* data,
-                                                  uint64_t count) {
+std::optional<TensorStatistics> ComputeStatistics(DataType dtype, const void* data, uint64_t count,
+                                                  L2Norm l2norm) {
   if (count == 0) return std::nullopt;
+  const bool squares = l2norm == L2Norm::kCompute;
   switch (dtype) {
     case DataType::kFloat:
-      return OfFloats(static_cast<const float*>(data), count);
+      return OfFloats(static_cast<const float*>(data), count, squares);
     case DataType::kFloat16:
-      return OfHalves(static_cast<const uint16_t*>(data), count, HalfToFloat);
+      return OfHalves(static_cast<const uint16_t*>(data), count, squares, HalfToFloat);
     case DataType::kBfloat16:
-      return OfHalves(static_cast<const uint16_t*>(data), count, BfloatToFloat);
+      return OfHalves(static_cast<const uint16_t*>(data), count, squares, BfloatToFloat);
     case DataType::kDouble:
-      return OfDoubles(static_cast<const double*>(data), count);
+      return OfDoubles(static_cast<const double*>(data), count, squares);
     case DataType::kInt8:
       return OfIntegers(static_cast<const int8_t*>(data), count);
     case DataType::kUint8:

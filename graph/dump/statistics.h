@@ -26,7 +26,7 @@ struct TensorStatistics {
   uint64_t nans = 0;
   uint64_t negative_infinities = 0;
   uint64_t positive_infinities = 0;
-  // sqrt of the sum of squares, in double.
+  // sqrt of the sum of squares, in double; 0 when it was not asked for.
   double l2norm = 0;
 
   bool finite() const { return nans + negative_infinities + positive_infinities == 0; }
@@ -35,8 +35,11 @@ struct TensorStatistics {
 // float32, float16, bfloat16, float64, bool and the integers of 8 to 64 bits.
 bool HasStatistics(DataType dtype);
 
+enum class L2Norm { kSkip, kCompute };
+
 // nullopt: the type has none, or the tensor has no elements.
-std::optional<TensorStatistics> ComputeStatistics(DataType dtype, const void* data, uint64_t count);
+std::optional<TensorStatistics> ComputeStatistics(DataType dtype, const void* data, uint64_t count,
+                                                  L2Norm l2norm = L2Norm::kCompute);
 
 }  // namespace npumesh
 

@@ -15,7 +15,7 @@ std::optional<TensorStatistics> StatisticsCache::Of(const DumpOperand& operand) 
   }
   Forget(data, tensor.size);
   const auto elements = static_cast<uint64_t>(tensor.type.shape.elements());
-  const auto statistics = ComputeStatistics(tensor.type.dtype, data, elements);
+  const auto statistics = ComputeStatistics(tensor.type.dtype, data, elements, l2norm_);
   known_[data] = {tensor.type.dtype, tensor.size, operand.constant, statistics};
   return statistics;
 }

@@ -18,6 +18,8 @@ namespace npumesh {
 
 class StatisticsCache {
  public:
+  explicit StatisticsCache(L2Norm l2norm = L2Norm::kCompute) : l2norm_(l2norm) {}
+
   // Computes them unless they are known. nullopt: the type has none, or there are no elements.
   std::optional<TensorStatistics> Of(const DumpOperand& operand);
 
@@ -34,6 +36,7 @@ class StatisticsCache {
     bool constant;
     std::optional<TensorStatistics> statistics;
   };
+  const L2Norm l2norm_;
   std::map<const std::byte*, Known> known_;  // by address; they do not overlap
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace npumesh {
@@ -71,6 +72,11 @@ StatisticsCsv::StatisticsCsv(std::vector<Statistic> chosen)
 
 bool StatisticsCsv::Shows(DataType dtype) const {
   return HasStatistics(dtype) && !(default_choice_ && dtype == DataType::kBfloat16);
+}
+
+L2Norm StatisticsCsv::l2norm() const {
+  const bool shown = std::find(chosen_.begin(), chosen_.end(), Statistic::kL2norm) != chosen_.end();
+  return shown ? L2Norm::kCompute : L2Norm::kSkip;
 }
 
 std::string StatisticsCsv::Header() const {

@@ -24,6 +24,8 @@ class StatisticsCsv {
 
   // Whether the cells of such a tensor show numbers.
   bool Shows(DataType dtype) const;
+  // What its cells need.
+  L2Norm l2norm() const;
   std::string Header() const;
   // `direction`: "Input" or "Output". `statistics`: nullopt when none were computed.
   std::string Row(std::string_view direction, size_t index, const DumpTensor& tensor,
