@@ -1,5 +1,3 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/rendezvous_wire.h"
+#include "collectives/hccl/socket_address.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/wait.h"
 
@@ -24,19 +23,16 @@ constexpr std::chrono::seconds kRootSlack{5};
 class RootConnection {
  public:
   RootConnection(const RootInfo& root, Deadline deadline, const std::function<Status()>& watch)
-      : place_(fmt::format("{}:{}", root.ip, root.port)),
+      : place_(PlaceText(root.ip, root.port)),
         world_rank_(root.world_rank),
         deadline_(deadline),
         watch_(watch) {}
 
   Status Open(const RootInfo& root) {
-    socket_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    NPUMESH_ASSIGN_OR_RETURN(const SocketAddress address, SocketAddress::Parse(root.ip, root.port));
+    socket_ = UniqueFd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_) return SystemError("open", "a socket", errno);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(root.port);
-    inet_pton(AF_INET, root.ip.c_str(), &address.sin_addr);
-    const int rc = connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
+    const int rc = connect(socket_.get(), address.raw(), address.size());
     if (rc != 0 && errno != EINPROGRESS) return Lost(errno);
     NPUMESH_RETURN_IF_ERROR(WaitFor(POLLOUT));
     int error = 0;

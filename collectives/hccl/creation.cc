@@ -57,7 +57,7 @@ Verdict FindPlace(Place* place) {
 Result<std::string> AddressOf(World& world, const HcclEnv& env) {
   if (world.node_count() == 1) return std::string("127.0.0.1");
   NPUMESH_ASSIGN_OR_RETURN(std::vector<NetworkInterface> interfaces, ListInterfaces());
-  return ChooseAddress(std::move(interfaces), env.if_ip, env.socket_ifname);
+  return ChooseAddress(std::move(interfaces), env);
 }
 
 Verdict Create(AclDevice* device, const std::string& name, std::vector<int> world_ranks,

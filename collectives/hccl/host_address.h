@@ -1,29 +1,32 @@
 // Which address of this host the ranks of other hosts are told (hccl-acl reference 3.1, "Host NIC
 // selection order").
+//
+// Thread-safety: no state.
 #ifndef NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_
 #define NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "runtime/base/hccl_env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
 
 struct NetworkInterface {
   std::string name;
-  std::string ip;  // IPv4 in dots
+  std::string ip;  // IPv4 in dots, or IPv6
 };
 
-// The IPv4 interfaces of this host that are up.
+// The addresses of this host's interfaces that are up. IPv6 addresses of one link only are left
+// out: on another host they mean nothing.
 Result<std::vector<NetworkInterface>> ListInterfaces();
 
-// `if_ip` (HCCL_IF_IP) when not empty; else the first interface that `rule` (HCCL_SOCKET_IFNAME)
-// admits: by name, docker and lo last. Rules: "p,q" prefixes, "=n,m" names, "^..." all but these.
-// kNotFound with the interfaces there are when none fits.
-Result<std::string> ChooseAddress(std::vector<NetworkInterface> interfaces, std::string_view if_ip,
-                                  std::string_view rule);
+// HCCL_IF_IP when it is set; else the first interface that HCCL_SOCKET_IFNAME admits: by name,
+// docker and lo last. Rules: "p,q" prefixes, "=n,m" names, "^..." all but these. An address of the
+// family of HCCL_SOCKET_FAMILY; without it IPv6 only where there is no IPv4. kNotFound with the
+// interfaces there are when none fits.
+Result<std::string> ChooseAddress(std::vector<NetworkInterface> interfaces, const HcclEnv& env);
 
 }  // namespace npumesh
 

@@ -1,9 +1,9 @@
 #include "collectives/hccl/root_info.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "collectives/hccl/socket_address.h"
 
 namespace npumesh {
 namespace {
@@ -49,10 +49,9 @@ HcclRootInfo Encode(const RootInfo& info) {
 Verdict Decode(const HcclRootInfo& blob, RootInfo* info) {
   Fields fields;
   std::memcpy(&fields, blob.internal, sizeof(fields));
-  in_addr address{};
   const std::string ip = TakeText(fields.ip);
   if (fields.layout != kLayout || fields.port == 0 || fields.port > 65535 ||
-      inet_pton(AF_INET, ip.c_str(), &address) != 1) {
+      !SocketAddress::Parse(ip, static_cast<uint16_t>(fields.port)).ok()) {
     return Refuse(HCCL_E_PARA,
                   "EI0003: the root info was not made by HcclGetRootInfo of this version; carry "
                   "all {} bytes of it from the rank that made it",

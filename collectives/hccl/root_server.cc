@@ -1,5 +1,3 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,26 +13,23 @@
 #include "collectives/contract/request.h"
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/rendezvous_wire.h"
+#include "collectives/hccl/socket_address.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/wait.h"
 
 namespace npumesh {
 namespace {
 
-Result<uint16_t> Listen(const UniqueFd& listener, const std::string& ip, uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  const std::string place = fmt::format("{}:{}", ip, port);
-  if (inet_pton(AF_INET, ip.c_str(), &address.sin_addr) != 1) {
-    return Error(Code::kInvalidArgument, "\"{}\" is no IPv4 address", ip);
+Result<UniqueFd> Listen(const std::string& ip, uint16_t port) {
+  NPUMESH_ASSIGN_OR_RETURN(const SocketAddress address, SocketAddress::Parse(ip, port));
+  UniqueFd listener(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return SystemError("open", "a socket", errno);
+  const std::string place = PlaceText(ip, port);
+  if (bind(listener.get(), address.raw(), address.size()) != 0) {
+    return SystemError("bind", place, errno);
   }
-  socklen_t size = sizeof(address);
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  if (bind(listener.get(), raw, size) != 0) return SystemError("bind", place, errno);
   if (listen(listener.get(), SOMAXCONN) != 0) return SystemError("listen at", place, errno);
-  if (getsockname(listener.get(), raw, &size) != 0) return SystemError("ask", place, errno);
-  return ntohs(address.sin_port);
+  return listener;
 }
 
 // The book in which ranks sign: who has come, and what is wrong.
@@ -201,15 +196,14 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
   if (!stop) return SystemError("open", "an eventfd", errno);
   Status refused;
   for (const uint16_t port : options.ports) {
-    UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!listener) return SystemError("open", "a socket", errno);
-    const Result<uint16_t> taken = Listen(listener, options.ip, port);
-    if (!taken.ok()) {
-      refused = taken.status();
+    Result<UniqueFd> listener = Listen(options.ip, port);
+    if (!listener.ok()) {
+      refused = listener.status();
       continue;
     }
+    NPUMESH_ASSIGN_OR_RETURN(const uint16_t taken, BoundPort(listener->get()));
     std::unique_ptr<RootServer> server(
-        new RootServer(std::move(listener), std::move(stop), *taken));
+        new RootServer(*std::move(listener), std::move(stop), taken));
     server->thread_ = std::thread([self = server.get(), options] { self->Serve(options); });
     return server;
   }

@@ -24,7 +24,7 @@ Result<std::string> OwnAddress() {
   NPUMESH_ASSIGN_OR_RETURN(const HcclEnv env, HcclEnv::FromProcess());
   NPUMESH_ASSIGN_OR_RETURN(std::vector<NetworkInterface> interfaces, ListInterfaces());
   if (interfaces.empty() && env.if_ip.empty()) return std::string("127.0.0.1");
-  return ChooseAddress(std::move(interfaces), env.if_ip, env.socket_ifname);
+  return ChooseAddress(std::move(interfaces), env);
 }
 
 RankPlace PlaceOn(const Topology& topology, const Placement& placement) {

@@ -182,12 +182,14 @@ constexpr std::array kRows = {
     Row{{"HCCL_RDMA_QP_PORT_CONFIG_PATH", "a folder", "unset", kChecked}, IsAny},
     Row{{"HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", "TRUE or FALSE", "FALSE", kChecked}, IsTrueFalse},
     Row{{"HCCL_IF_IP", "an IPv4 or IPv6 address", "chosen by HCCL_SOCKET_IFNAME",
-         "Address of this host for the ranks of other hosts; npumesh uses IPv4."},
+         "Address of this host for the ranks of other hosts."},
         IsAddress},
     Row{{"HCCL_SOCKET_IFNAME", "\"p,q\" prefixes, \"=n,m\" names, \"^...\" all but these",
          "any; docker and lo last", "Interface for the ranks of other hosts."},
         IsInterfaceRule},
-    Row{{"HCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "AF_INET", kChecked}, IsFamily},
+    Row{{"HCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "AF_INET, AF_INET6 where there is no other",
+         "Kind of the address that HCCL_SOCKET_IFNAME chooses."},
+        IsFamily},
     Row{{"HCCL_IF_BASE_PORT", "integer in [1024, 65520]", "any free port",
          "The first of 32 ports at which a root info listens."},
         IsInteger<1024, 65520>},
@@ -263,6 +265,8 @@ Result<HcclEnv> HcclEnv::From(const Getter& get) {
   HcclEnv env;
   env.if_ip = TextOf(get, "HCCL_IF_IP");
   env.socket_ifname = TextOf(get, "HCCL_SOCKET_IFNAME");
+  const Text family = TextOf(get, "HCCL_SOCKET_FAMILY");
+  if (!family.empty()) env.socket_family = family == "AF_INET6" ? 6 : 4;
   const Text deterministic = TextOf(get, "HCCL_DETERMINISTIC");
   if (!deterministic.empty()) {
     env.deterministic = deterministic == "false" ? 0 : deterministic == "true" ? 1 : 2;

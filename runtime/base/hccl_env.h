@@ -23,6 +23,8 @@ struct HcclEnv {
   // HCCL_IF_IP, HCCL_SOCKET_IFNAME: how ranks of other hosts reach this one; empty: unset.
   std::string if_ip;
   std::string socket_ifname;
+  // HCCL_SOCKET_FAMILY: 4 or 6; IPv4 first when unset.
+  std::optional<int> socket_family;
   // HCCL_HOST_SOCKET_PORT_RANGE or HCCL_IF_BASE_PORT: ports to listen at; empty: any.
   std::vector<uint16_t> ports;
   // HCCL_DETERMINISTIC: 0 false, 1 true, 2 strict.

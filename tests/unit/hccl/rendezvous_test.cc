@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <cstring>
 #include <thread>
@@ -16,11 +18,11 @@ constexpr RendezvousToken kToken{std::byte{1}, std::byte{2}};
 
 class Rendezvous : public testing::Test {
  protected:
-  void Listen(std::chrono::seconds patience) {
-    auto server = RootServer::Start({"127.0.0.1", {0}, kToken, patience});
+  void Listen(std::chrono::seconds patience, const std::string& ip = "127.0.0.1") {
+    auto server = RootServer::Start({ip, {0}, kToken, patience});
     ASSERT_TRUE(server.ok()) << server.status().ToString();
     server_ = *std::move(server);
-    root_ = {"127.0.0.1", server_->port(), "id", 0, kToken};
+    root_ = {ip, server_->port(), "id", 0, kToken};
   }
 
   // Everybody attends at once; results in the order of `ranks`.
@@ -54,6 +56,28 @@ TEST_F(Rendezvous, TellsEverybodyWhoIsWho) {
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     EXPECT_THAT(result.value(), ElementsAre(7, 4, 1));
   }
+}
+
+TEST_F(Rendezvous, WorksOverIpv6) {
+  const UniqueFd probe(socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+  if (!probe || bind(probe.get(), reinterpret_cast<sockaddr*>(&loopback), sizeof(loopback)) != 0) {
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  Listen(std::chrono::seconds(10), "::1");
+  for (const auto& result : AttendAll({{2, 0, 1}, {2, 1, 0}})) {
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_THAT(result.value(), ElementsAre(1, 0));
+  }
+}
+
+TEST_F(Rendezvous, ARootThatIsNoAddressIsRefused) {
+  const auto server = RootServer::Start({"host0", {0}, kToken, std::chrono::seconds(1)});
+  ASSERT_FALSE(server.ok());
+  EXPECT_THAT(std::string(server.status().message()),
+              HasSubstr("\"host0\" is no IPv4 or IPv6 address"));
 }
 
 TEST_F(Rendezvous, NamesWhoIsMissing) {
