@@ -1,5 +1,5 @@
-// Ring 3: collectives by processes under mpirun. Brings its own main because every rank must agree on
-// the outcome.
+// Ring 3: collectives by processes under mpirun. Brings its own main because every rank must agree
+// on the outcome.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A program that has called plain MPI_Init (no thread support asked for) before npumesh starts: npumesh
-// must work beside it, must not finish MPI, and must refuse to start after MPI has ended.
+// A program that has called plain MPI_Init (no thread support asked for) before npumesh starts:
+// npumesh must work beside it, must not finish MPI, and must refuse to start after MPI has ended.
 #include <mpi.h>
 
 #include <cstdio>
