@@ -5,6 +5,7 @@
 #include <map>
 
 #include "graph/io/model_file.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -281,6 +282,49 @@ TEST_F(SubgraphTest, CollectivesInBranchesMeet) {
         return Status();
       });
   for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+// ---- damage ----
+
+// A model of a call, a branch and a loop, with bytes flipped: it runs, or one line says why not.
+// The loop's condition is a constant, so that no flip makes it run for ever.
+TEST_F(SubgraphTest, DamagedBytesEndInAnErrorOrARun) {
+  const Value x = g_.Data("x", IntType({-1}));
+  const Value cond = g_.Data("cond", IntType({}));
+  const Value call = g_.Op("PartitionedCall", {{"args0", x}}, {}, "call");
+  const Value choice = g_.Op("If", {{"cond", cond}, {"input0", call}}, {}, "choice");
+  g_.Output({g_.Op("While", {{"input0", choice}}, {}, "loop")});
+  GraphBuilder never("never");
+  never.Data("x", IntType({-1}));
+  never.Output({never.Const("no", Tensor::FromVector<uint8_t>({DataType::kBool, {}}, {0}))});
+  Build({{"call", {"double"}}, {"choice", {"double", "negate"}}, {"loop", {"never", "negate"}}},
+        {Unary("double", Double), Unary("negate", Negate), Finish(never)});
+  const Result<std::string> whole = SerializeAir(model_);
+  ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+  fuzz::Mutator mutator(13);
+  int refused = 0;
+  int ran = 0;
+  constexpr int kDamages = 3000;
+  for (int i = 0; i < kDamages; ++i) {
+    Result<Model> read = ParseModel(mutator.Mutate(*whole, {*whole}), "model.air");
+    if (!read.ok()) {
+      EXPECT_FALSE(read.status().message().empty()) << i;
+      ++refused;
+      continue;
+    }
+    model_ = std::move(*read);
+    Status outcome;
+    const Status status = WithSession([&](Session& session) {
+      outcome = session.Run({IntTensor({1, 2}), Scalar(1)}).status();
+    });
+    if (status.ok() && outcome.ok()) ++ran;
+    EXPECT_TRUE(status.ok() || !status.message().empty()) << i;
+    EXPECT_TRUE(outcome.ok() || !outcome.message().empty()) << i;
+  }
+  // Not all damage is of one kind.
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(ran, 0);
+  EXPECT_LT(refused + ran, kDamages);
 }
 
 // ---- what is refused before anything runs ----
