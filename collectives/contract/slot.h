@@ -25,6 +25,7 @@ struct alignas(kCacheLine) Arrival {
   uint64_t fingerprint;
   uint64_t send_offset;
   uint64_t recv_offset;
+  std::atomic<int32_t> cpu;  // on which the rank ran when it wrote this
 };
 
 struct alignas(kCacheLine) Departure {

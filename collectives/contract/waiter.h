@@ -23,8 +23,9 @@ class Waiter {
 
   // Waits until `here(i)` is true for every group rank i. `what()` says what is waited in, for
   // people; it is only asked when the wait grows long.
-  template <typename What, typename Here>
-  Status ForAll(What what, std::chrono::seconds limit, Here here) const;
+  // `cpu(i)`: the processor on which group rank i was seen last; -1: not known.
+  template <typename What, typename Here, typename Cpu>
+  Status ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu) const;
 
   // For a wait in which members cannot be seen coming, because they send messages; to be called now
   // and then while it lasts. Says once, past the soft limit, who is likely to be missing.
@@ -40,8 +41,8 @@ class Waiter {
   std::vector<int> world_ranks_;
 };
 
-template <typename What, typename Here>
-Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here) const {
+template <typename What, typename Here, typename Cpu>
+Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu) const {
   const size_t count = world_ranks_.size();
   size_t next = 0;  // everybody before it is here
   const auto ready = [&] {
@@ -51,14 +52,22 @@ Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here) const {
   if (ready()) return Status();
   const auto since = SteadyClock::now();
   bool said = false;
-  return WaitUntil(world_.wait_policy(), ready, [&]() -> Status {
+  const auto watch = [&]() -> Status {
     std::vector<int> missing;
     for (size_t i = next; i < count; ++i) {
       if (!here(i)) missing.push_back(world_ranks_[i]);
     }
     if (missing.empty()) return Status();
     return Give(missing, since, what(), limit, &said);
-  });
+  };
+  const auto elsewhere = [&] {
+    const int own = sched_getcpu();
+    for (size_t i = next; i < count; ++i) {
+      if (cpu(i) == own && !here(i)) return false;
+    }
+    return true;
+  };
+  return WaitUntil(world_.wait_policy(), ready, watch, elsewhere);
 }
 
 inline constexpr uint64_t kMeetingPurpose = 0xcbf29ce484222325u;

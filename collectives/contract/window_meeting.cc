@@ -41,8 +41,9 @@ class WindowMeeting final : public Meeting {
     slots_.assign(world_ranks_.size(), nullptr);
     bases_.assign(world_ranks_.size(), 0);
     const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(what, world_.env().connect_timeout,
-                                           [this](size_t i) { return FindSlot(i); }));
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
+        what, world_.env().connect_timeout, [this](size_t i) { return FindSlot(i); },
+        [](size_t) { return -1; }));
     // Nobody uses a slot before everybody has found all of them.
     NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), {}));
     return Depart();
@@ -60,9 +61,11 @@ class WindowMeeting final : public Meeting {
     mine.arrival.fingerprint = fingerprint;
     mine.arrival.send_offset = buffers.send_offset;
     mine.arrival.recv_offset = buffers.recv_offset;
+    mine.arrival.cpu.store(sched_getcpu(), std::memory_order_relaxed);
     mine.arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                                           [this, call](size_t i) { return Arrived(i, call); }));
+                                           [this, call](size_t i) { return Arrived(i, call); },
+                                           [this, call](size_t i) { return CpuOf(i, call - 1); }));
     bool agree = announcement.request.refused == 0;
     for (size_t i = 0; compare_ && i < slots_.size(); ++i) {
       agree = agree && RoundOf(i).arrival.fingerprint == fingerprint;
@@ -77,7 +80,8 @@ class WindowMeeting final : public Meeting {
     const uint64_t call = sequence_;
     Pass();
     return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                          [this, call](size_t i) { return Departed(i, call); });
+                          [this, call](size_t i) { return Departed(i, call); },
+                          [this, call](size_t i) { return CpuOf(i, call); });
   }
 
   void Pass() override {
@@ -116,6 +120,10 @@ class WindowMeeting final : public Meeting {
     return true;
   }
 
+  // Where rank i was in call `call`, which it has announced.
+  int CpuOf(size_t i, uint64_t call) const {
+    return slots_[i]->rounds[call % 2].arrival.cpu.load(std::memory_order_relaxed);
+  }
   bool Departed(size_t i, uint64_t call) const {
     return slots_[i]->departure.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
   }
