@@ -91,6 +91,18 @@ Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& en
   return Status();
 }
 
+// The exception scenes of a dump configuration (dump-format reference 7.1 and 7.5).
+Status ParseDumpScene(const EnvVariable& variable, std::string_view text, Env& env) {
+  for (const std::string_view scene :
+       {"", "lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump"}) {
+    if (text != scene) continue;
+    env.ascend_dump_scene = text;
+    return Status();
+  }
+  return Error(Code::kInvalidArgument, "{}: expected {}, got \"{}\"", variable.name,
+               variable.accepted, text);
+}
+
 constexpr std::array kEntries = {
     Entry{{"NPUMESH_HBM_SIZE", "bytes, at least 1M; units K, M, G, T",
            "64G, cut to this rank's share of the memory that is available",
@@ -143,15 +155,28 @@ constexpr std::array kEntries = {
     Entry{{"DUMP_GRAPH_FORMAT", "ge_proto, onnx, readable, joined by |", "ge_proto|onnx",
            "In which forms DUMP_GE_GRAPH writes."},
           ParseTextField<&Env::dump_graph_format>},
-    Entry{{"NPU_COLLECT_PATH", "a folder, made when it is missing", "DUMP_GRAPH_PATH",
-           "DUMP_GE_GRAPH writes into extra-info/graph/<pid>_<device> of it."},
+    Entry{{"NPU_COLLECT_PATH", "a folder, made when it is missing",
+           "DUMP_GRAPH_PATH for graphs, ASCEND_DUMP_PATH for exception dumps",
+           "DUMP_GE_GRAPH writes into extra-info/graph/<pid>_<device> of it, an operator that "
+           "fails into extra-info/data-dump/<device>. When it is set, there is an exception dump "
+           "whatever else is configured."},
           ParseTextField<&Env::npu_collect_path>},
     Entry{{"DUMP_GRAPH_PATH", "a folder, made when it is missing", "ASCEND_WORK_PATH",
            "DUMP_GE_GRAPH writes into pid_<pid>_deviceid_<device> of it."},
           ParseTextField<&Env::dump_graph_path>},
-    Entry{{"ASCEND_WORK_PATH", "a folder, made when it is missing", "the working folder",
-           "Where DUMP_GE_GRAPH writes."},
+    Entry{{"ASCEND_DUMP_PATH", "a folder, made when it is missing", "ASCEND_WORK_PATH",
+           "Where exception dumps are written."},
+          ParseTextField<&Env::ascend_dump_path>},
+    Entry{{"ASCEND_WORK_PATH", "a folder, made when it is missing",
+           "the working folder for graphs, dump_path for exception dumps",
+           "Where DUMP_GE_GRAPH and exception dumps write."},
           ParseTextField<&Env::ascend_work_path>},
+    Entry{{"ASCEND_DUMP_SCENE",
+           "lite_exception, aic_err_brief_dump, aic_err_norm_dump or aic_err_detail_dump",
+           "no exception dump",
+           "Dumps an operator that fails, without a dump configuration; dump_scene and "
+           "enable_exception_dump win over it."},
+          ParseDumpScene},
     Entry{{"LOCAL_WORLD_SIZE", "integer in [1, 2147483647]", "not compared",
            "Set by launchers: ranks of this node. A difference from the truth is an error."},
           ParseOptionalField<&Env::local_world_size, 1>},

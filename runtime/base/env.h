@@ -60,10 +60,13 @@ struct Env {
   // DUMP_GRAPH_FORMAT: forms joined by bars.
   std::string dump_graph_format = "ge_proto|onnx";
   // Folders for graph dumps, the first that is set: NPU_COLLECT_PATH, DUMP_GRAPH_PATH,
-  // ASCEND_WORK_PATH.
+  // ASCEND_WORK_PATH; for exception dumps: NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH.
   std::string npu_collect_path;
   std::string dump_graph_path;
+  std::string ascend_dump_path;
   std::string ascend_work_path;
+  // ASCEND_DUMP_SCENE: an exception scene of the dump configuration; empty: none.
+  std::string ascend_dump_scene;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.

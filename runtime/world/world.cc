@@ -22,6 +22,12 @@ constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kBoardBytes = kPageBytes + World::kPositionLines * sizeof(PositionLine);
 static_assert(kBoardBytes % kPageBytes == 0);
 
+// What a rank says of itself at the start.
+struct StartWord {
+  int64_t clock;  // seconds since the epoch
+  int64_t code;   // of the Status with which it starts
+};
+
 // The state letter of a process (proc(5), field 3), or 0. The name before it may hold anything but
 // ends with the last parenthesis.
 char ProcessState(int process) {
@@ -140,23 +146,25 @@ Status World::CheckLauncher() const {
   return Status();
 }
 
-// Every rank starts, or none does.
+// Every rank starts, or none does; they take rank 0's clock.
 Status World::AgreeOnStart(const Status& mine) {
   if (!mine.ok()) PublishFailure(mine);
   if (mine.ok()) board(rank())->state.store(kRunning, std::memory_order_release);
+  start_time_ = std::time(nullptr);
   if (size() == 1) return mine;
   std::vector<int> everyone(static_cast<size_t>(size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   const Deadline deadline = Deadline::After(env_.connect_timeout);
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<PlainGroup> group,
                            transport_->Group(everyone, 0, deadline));
-  const auto code = static_cast<uint8_t>(mine.code());
-  std::vector<uint8_t> codes(everyone.size());
-  NPUMESH_RETURN_IF_ERROR(group->AllGather(&code, codes.data(), 1, deadline));
+  const StartWord word{static_cast<int64_t>(start_time_), static_cast<int64_t>(mine.code())};
+  std::vector<StartWord> words(everyone.size());
+  NPUMESH_RETURN_IF_ERROR(group->AllGather(&word, words.data(), sizeof(word), deadline));
+  start_time_ = static_cast<std::time_t>(words[0].clock);
   if (!mine.ok()) return mine;
   NPUMESH_RETURN_IF_ERROR(CheckPeers(local_ranks_));
   for (int r : everyone) {
-    if (codes[static_cast<size_t>(r)] != 0) {
+    if (words[static_cast<size_t>(r)].code != 0) {
       return Error(Code::kPeerLost, "rank {} could not start; see its message", r);
     }
   }

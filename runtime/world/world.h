@@ -9,6 +9,7 @@
 #ifndef NPUMESH_RUNTIME_WORLD_WORLD_H_
 #define NPUMESH_RUNTIME_WORLD_WORLD_H_
 
+#include <ctime>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,6 +70,8 @@ class World {
   int local_size() const { return static_cast<int>(local_ranks_.size()); }
 
   const Env& env() const { return env_; }
+  // Rank 0's clock when the world started: the same on all ranks.
+  std::time_t start_time() const { return start_time_; }
   const Topology& topology() const { return topology_; }
   const Placement& placement() const { return placement_; }
   Transport& transport() { return *transport_; }
@@ -129,6 +132,7 @@ class World {
   Topology topology_;
   Placement placement_;
   WaitPolicy wait_policy_;
+  std::time_t start_time_ = 0;
   bool crowded_ = false;
   int node_count_ = 1;
   int local_rank_ = 0;

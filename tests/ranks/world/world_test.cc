@@ -35,6 +35,19 @@ TEST(World, UnevenNodes) {
                        {3, 1}));
 }
 
+TEST(World, StartsAtOneTime) {
+  const std::time_t before = std::time(nullptr);
+  std::array<std::time_t, 3> starts{};
+  ExpectAllOk(RunRanks(3, TestEnv(), [&](World& world) {
+    starts[static_cast<size_t>(world.rank())] = world.start_time();
+    return world.Shutdown();
+  }));
+  EXPECT_EQ(starts[0], starts[1]);
+  EXPECT_EQ(starts[0], starts[2]);
+  EXPECT_GE(starts[0], before);
+  EXPECT_LE(starts[0], std::time(nullptr));
+}
+
 TEST(World, SharedAreaIsShared) {
   ExpectAllOk(RunRanks(3, TestEnv(), [](World& world) {
     auto* mine = reinterpret_cast<std::atomic<int>*>(world.shared_area(world.rank()));

@@ -32,6 +32,7 @@ TEST(Env, NothingSetMeansTheDefaults) {
   EXPECT_EQ(env->dump_graph_level, "2");
   EXPECT_EQ(env->dump_graph_format, "ge_proto|onnx");
   EXPECT_EQ(env->npu_collect_path + env->dump_graph_path + env->ascend_work_path, "");
+  EXPECT_EQ(env->ascend_dump_path + env->ascend_dump_scene, "");
   EXPECT_EQ(env->hccl_algo, "");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(120));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(1836));
@@ -57,7 +58,9 @@ TEST(Env, EveryVariableReachesItsField) {
                           {"DUMP_GRAPH_FORMAT", "readable"},
                           {"NPU_COLLECT_PATH", "collect"},
                           {"DUMP_GRAPH_PATH", "graphs"},
+                          {"ASCEND_DUMP_PATH", "dumps"},
                           {"ASCEND_WORK_PATH", "work"},
+                          {"ASCEND_DUMP_SCENE", "aic_err_norm_dump"},
                           {"HCCL_ALGO", "level0:NA;level1:ring"},
                           {"HCCL_CONNECT_TIMEOUT", "7200"},
                           {"HCCL_EXEC_TIMEOUT", "2147483647"},
@@ -81,7 +84,9 @@ TEST(Env, EveryVariableReachesItsField) {
   EXPECT_EQ(env->dump_graph_format, "readable");
   EXPECT_EQ(env->npu_collect_path, "collect");
   EXPECT_EQ(env->dump_graph_path, "graphs");
+  EXPECT_EQ(env->ascend_dump_path, "dumps");
   EXPECT_EQ(env->ascend_work_path, "work");
+  EXPECT_EQ(env->ascend_dump_scene, "aic_err_norm_dump");
   EXPECT_EQ(env->hccl_algo, "level0:NA;level1:ring");
   EXPECT_EQ(env->connect_timeout, std::chrono::seconds(7200));
   EXPECT_EQ(env->exec_timeout, std::chrono::seconds(2147483647));
@@ -114,6 +119,7 @@ TEST(Env, TypingErrorsNameVariableAndText) {
       {"DUMP_GE_GRAPH", "-1"},
       {"DUMP_GE_GRAPH", "all"},
       {"NPUMESH_TRACE", ""},
+      {"ASCEND_DUMP_SCENE", "watcher"},
       {"HCCL_CONNECT_TIMEOUT", "0"},
       {"HCCL_CONNECT_TIMEOUT", "7201"},
       {"HCCL_CONNECT_TIMEOUT", "120s"},
