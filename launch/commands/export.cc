@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
+#include "graph/config/config_reader.h"
+#include "graph/export/export_config.h"
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
 #include "launch/export/export_job.h"
@@ -63,6 +66,44 @@ int ExportOwnRank(World& world, const ExportJobOptions& job) {
   return end.ok() ? 0 : Fail("export", end);
 }
 
+// The command line, as it was typed.
+struct ExportWords {
+  ExportJobOptions job;
+  std::optional<std::string> path;
+  std::optional<std::string> name;
+  ConfigSource config;
+  std::vector<std::string> weight_names;
+  std::string weight_limit;
+  bool distributed = false;
+  bool quiet = false;
+};
+
+// What --config and -o say.
+Result<ExportOptions> ConfiguredOptions(const ConfigSource& source) {
+  if (source.empty()) return ExportOptions();
+  NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(source));
+  return ExportOptionsFor(config.compiler);
+}
+
+// What was typed wins over what was configured.
+Result<ExportJobOptions> JobOf(const ExportWords& words, const ExportOptions& configured) {
+  ExportJobOptions job = words.job;
+  job.options.enable_record_nn_module_stack |= configured.enable_record_nn_module_stack;
+  job.options.auto_atc_config_generated |= configured.auto_atc_config_generated;
+  job.options.export_path = configured.export_path;
+  job.options.export_name = configured.export_name;
+  if (words.path) job.options.export_path = *words.path;
+  if (words.name) job.options.export_name = *words.name;
+  if (words.distributed) job.options.distributed = true;
+  job.show_progress = !words.quiet && isatty(STDOUT_FILENO) == 1;
+  NPUMESH_RETURN_IF_ERROR(AddWeightNames(words.weight_names, &job.options));
+  if (!words.weight_limit.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(job.options.weight_limit,
+                             ParseBytes(words.weight_limit, "--weight-limit"));
+  }
+  return job;
+}
+
 int RunCommand(const ExportJobOptions& job) {
   const Result<Env> env = Env::FromProcess();
   if (!env.ok()) return FailTogether("export", Outcome::From(env.status()));
@@ -77,14 +118,7 @@ int RunCommand(const ExportJobOptions& job) {
 }  // namespace
 
 void AddExport(CLI::App& app, Action& action) {
-  struct Words {
-    ExportJobOptions job;
-    std::vector<std::string> weight_names;
-    std::string weight_limit;
-    bool distributed = false;
-    bool quiet = false;
-  };
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<ExportWords>();
   ExportOptions& options = words->job.options;
   CLI::App* command = app.add_subcommand("export", "Write graphs and their weights as one package");
   command->footer(std::string(kExamples));
@@ -93,14 +127,12 @@ void AddExport(CLI::App& app, Action& action) {
           "graphs", words->job.paths,
           "An .air, .pbtxt or ge_proto*.txt file for each rank, in rank order, or a folder")
       ->required();
-  command
-      ->add_option("--path", options.export_path,
-                   "export_path: folder of the package, relative or absolute")
-      ->capture_default_str();
-  command
-      ->add_option("--name", options.export_name,
-                   "export_name: base name of the .air files; ranks are appended")
-      ->capture_default_str();
+  command->add_option("--path", words->path,
+                      "export_path: folder of the package, relative or absolute; default "
+                      "export_file");
+  command->add_option("--name", words->name,
+                      "export_name: base name of the .air files, ranks are appended; default "
+                      "export");
   command->add_flag("--dynamic", options.dynamic, "Open all input dimensions of 2 and more");
   CLI::Option* configs = command->add_flag(
       "--auto-atc-config", options.auto_atc_config_generated,
@@ -125,20 +157,14 @@ void AddExport(CLI::App& app, Action& action) {
   command->add_flag("--no-progress", words->quiet,
                     "No progress line; otherwise there is one where standard output is a terminal, "
                     "which it always seems to be under mpirun");
+  AddConfigOptions(*command, words->config);
   command->callback([words, &action] {
     action = [words] {
-      ExportJobOptions job = words->job;
-      if (words->distributed) job.options.distributed = true;
-      job.show_progress = !words->quiet && isatty(STDOUT_FILENO) == 1;
-      Status parsed = AddWeightNames(words->weight_names, &job.options);
-      if (parsed.ok() && !words->weight_limit.empty()) {
-        const Result<uint64_t> limit = ParseBytes(words->weight_limit, "--weight-limit");
-        parsed = limit.status();
-        if (limit.ok()) job.options.weight_limit = *limit;
-      }
-      if (!parsed.ok())
-        return FailTogether("export", Outcome::Usage(std::string(parsed.message())));
-      return RunCommand(job);
+      const Result<ExportOptions> configured = ConfiguredOptions(words->config);
+      if (!configured.ok()) return FailTogether("export", Outcome::From(configured.status()));
+      const Result<ExportJobOptions> job = JobOf(*words, *configured);
+      if (job.ok()) return RunCommand(*job);
+      return FailTogether("export", Outcome::Usage(std::string(job.status().message())));
     };
   });
 }

@@ -91,11 +91,38 @@ def main():
             with open(f"{inside}/decoder_rank{rank}.air", "rb") as one:
                 with open(f"{again}/decoder_rank{rank}.air", "rb") as two:
                     expect(one.read() == two.read(), "inside -> outside -> inside changes bytes")
+        configured(npumesh, mpirun, folder, outside, ranks)
         # Absolute paths hold from any working folder; both forms give the same numbers.
         run(mpirun + [npumesh, "run", inside, "--seed", "3", "--outputs", f"{folder}/out"])
         compare = ["--seed", "3", "--check", f"{folder}/out", "--rtol", "0", "--atol", "0"]
         run(mpirun + [npumesh, "run", outside] + compare, cwd="/")
         refusals(npumesh, mpirun, folder, outside)
+
+
+def configured(npumesh, mpirun, folder, package, ranks):
+    """`export.*` of a config says what options of the command say, which win over it."""
+    config = {
+        "export": {
+            "export_path_dir": f"{folder}/configured",
+            "export_name": "other",
+            "experimental": {"auto_atc_config_generated": True},
+        },
+        "debug": {"run_eagerly": True},
+    }
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    words = mpirun + ["-x", "TNG_LOG_LEVEL=2", npumesh, "export", package]
+    words += ["--config", f"{folder}/config.json"]
+    said = run(words + ["--name", "typed"])
+    line = "debug.run_eagerly has no effect on an export"
+    expect(said.count(line) == ranks, f"one warning a rank:\n{said}")
+    check_json(f"{folder}/configured")
+    for rank in range(ranks):
+        with open(f"{folder}/inside/decoder_rank{rank}.air", "rb") as one:
+            with open(f"{folder}/configured/typed{rank}.air", "rb") as two:
+                expect(one.read() == two.read(), "the name changes the graph")
+    said = run(words + ["-o", "export.export_name=a/"], code=3)
+    expect("export_name \"\" is no file name" in said, said)
 
 
 def refusals(npumesh, mpirun, folder, package):
