@@ -14,6 +14,7 @@
 #define NPUMESH_GRAPH_CONFIG_COMPILER_CONFIG_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,20 +22,24 @@
 
 namespace npumesh {
 
+struct Node;  // graph/ir/graph.h
+
 struct GraphDumpConfig {
   std::optional<std::string> type;  // "txt", "pbtxt", "py"; none: no dump
   std::string path = "./";          // folder, made when it is missing
 };
 
-// Outputs of every operator of an eager run.
+// Inputs and outputs of every operator; the graph runs eagerly then.
 struct DataDumpConfig {
   std::optional<std::string> type;  // "npy"; none: no dump
   std::string path = "./";          // folder, made when it is missing
+  // Nodes whose tensors are dumped; empty: all. A program's, no text can name it.
+  std::function<bool(const Node& node)> filter;
 };
 
 struct FxSummaryConfig {
   std::optional<std::string> type;  // "csv"; none: no summary
-  bool skip_compile = true;         // run eagerly instead of compiling
+  bool skip_compile = true;         // with a summary: run eagerly instead of compiling
 };
 
 struct AclGraphDebugConfig {
@@ -150,6 +155,12 @@ struct CompilerConfig {
 
   // "reduce-overhead" or "npugraph_ex": a graph is captured once and replayed.
   bool captures() const { return mode != "max-autotune"; }
+  // Operator by operator as written, without the compiler's optimisations: asked for, or implied by
+  // an eager dump or summary, which exist in max-autotune only.
+  bool eager() const {
+    const bool summary = debug.fx_summary.type && debug.fx_summary.skip_compile;
+    return debug.run_eagerly || (!captures() && (debug.data_dump.type || summary));
+  }
 };
 
 }  // namespace npumesh

@@ -5,10 +5,8 @@
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kNoDataDump =
-    "This version does not dump eager runs; dump_config dumps what a graph computes";
-constexpr std::string_view kNoSummary =
-    "This version writes no summary; `npumesh graph` shows the operators of a model";
+constexpr std::string_view kNoQuantDump =
+    "No pass here fuses quantisation away, so what lies before it is dumped in any case";
 
 }  // namespace
 
@@ -57,21 +55,24 @@ void AddDebugOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"debug.data_dump.type",
         &debug.data_dump.type,
         {.words = {"npy"}},
-        kNone,
-        kNoDataDump,
+        kHere,
+        "Runs as run_eagerly does and writes each tensor of each operator for numpy; in C++ "
+        "`filter` chooses nodes",
         kMax},
-       {"debug.data_dump.path", &debug.data_dump.path, folder, kNone, kNoDataDump, kMax},
+       {"debug.data_dump.path", &debug.data_dump.path, folder, kHere, "Where data_dump writes",
+        kMax},
        {"debug.fx_summary.type",
         &debug.fx_summary.type,
         {.words = {"csv"}},
-        kNone,
-        kNoSummary,
+        kHere,
+        "Writes `summary_rank_...csv` into the working folder: types, support and calls of the "
+        "graph's operators",
         kMax},
        {"debug.fx_summary.skip_compile",
         &debug.fx_summary.skip_compile,
         {},
-        kNone,
-        kNoSummary,
+        kHere,
+        "With a summary: runs as run_eagerly does instead of compiling",
         kMax},
        {"debug.run_eagerly",
         &debug.run_eagerly,
@@ -111,8 +112,8 @@ void AddDumpOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"dump_config.quant_dumpable",
         &dump.quant_dumpable,
         {},
-        kHere,
-        "Also dumps what quantising operators got",
+        OptionEffect::kNone,
+        kNoQuantDump,
         kMax},
        {"dump_config.dump_step",
         &dump.dump_step,

@@ -139,6 +139,12 @@ std::vector<std::string> NoticesOf(const CompilerConfig& config) {
         "dump_config.dump_config_path has no effect beside dump_config.enable_dump=true: the "
         "single options hold");
   }
+  const bool dumps = config.dump_config.enable_dump || config.dump_config.dump_config_path;
+  if (config.debug.data_dump.type && dumps) {
+    notices.emplace_back(
+        "dump_config has no effect beside debug.data_dump.type=\"npy\", which writes the tensors "
+        "of an eager run");
+  }
   const std::string& order = config.experimental_config.topology_sorting_strategy;
   if (config.ge_config.oo_level == "O1" && order != "StableRDFS" && order != "DFS") {
     notices.push_back(

@@ -55,7 +55,9 @@ Status WriteManifest(const DumpSettings& settings, const DumpPlace& place, const
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDataDump, fs));
   // Names of a graph may hold any bytes; JSON is UTF-8.
   const std::string text = manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  return WriteFile(folder + "/manifest.json", text, FileKind::kDataDump, fs);
+  const std::string name =
+      place.model_id == 1 ? "manifest.json" : fmt::format("manifest_{}.json", place.model_id);
+  return WriteFile(folder + "/" + name, text, FileKind::kDataDump, fs);
 }
 
 }  // namespace npumesh

@@ -24,7 +24,7 @@ struct DumpLimits {
 
 // What came of a dump. `counts` are final after Finish.
 struct DumpReport {
-  std::string folder;  // the time folder
+  std::string folder;  // the time folder; empty: no steps are dumped
   DumpCounts counts;
   uint64_t degraded_files = 0;  // statistics in place of tensors, because of max_bytes
   uint64_t degraded_bytes = 0;  // that their tensors have
@@ -33,7 +33,8 @@ struct DumpReport {
   Status error;                 // the first
 };
 
-// Writes "{time folder}/manifest.json" (docs/dump.md lists its fields).
+// Writes "{time folder}/manifest.json", or "manifest_{model_id}.json" for other sessions of the job
+// than the first (docs/dump.md lists its fields).
 Status WriteManifest(const DumpSettings& settings, const DumpPlace& place, const DumpLimits& limits,
                      const std::string& model_name, const DumpReport& report, FileSystem& fs);
 

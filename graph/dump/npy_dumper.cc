@@ -16,8 +16,19 @@ NpyDumper::NpyDumper(NpyDumpOptions options, const DumpPlace& place, FileSystem&
       writer_(options_.queue_bytes, place.world_size > 1 ? place.rank : -1, fs) {}
 
 Status NpyDumper::BeforeRun(const RunView& run) {
-  folder_ = fmt::format("{}/{}/{}", root_, SanitizedName(run.source.graph.name()), steps_++);
+  if (iteration_ != run.iteration) ++steps_;
+  iteration_ = run.iteration;
+  folder_ = fmt::format("{}/{}/{}", root_, SanitizedName(run.source.graph.name()), steps_ - 1);
   return Status();
+}
+
+DumpReport NpyDumper::Finish() {
+  DumpReport report;
+  report.folder = root_;
+  report.steps = steps_;
+  report.error = writer_.Finish();
+  report.counts = writer_.counts();
+  return report;
 }
 
 Status NpyDumper::BeforeStep(const StepView& view) {

@@ -4,17 +4,20 @@
 //   {path}/worldsize{W}_global_rank{R}/{graph}/{step}/{node}-{type}.{INPUT|OUTPUT}.{i}.{time}.npy
 //
 // Time: UTC, YYYYMMDDHHMMSSffffff. bfloat16 is stored as float32. There is no fx graph here: nodes
-// and types are those of the Ascend graph, of which each operator runs by itself in any case.
+// and types are those of the Ascend graph, of which each operator runs by itself in any case. A
+// step is one run of the session, of however many plans.
 //
 // Thread-safety: one run at a time.
 #ifndef NPUMESH_GRAPH_DUMP_NPY_DUMPER_H_
 #define NPUMESH_GRAPH_DUMP_NPY_DUMPER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "graph/dump/dump_writer.h"
+#include "graph/dump/manifest.h"
 #include "graph/dump/operands.h"
 #include "graph/dump/place.h"
 #include "graph/engine/step_observer.h"
@@ -39,9 +42,8 @@ class NpyDumper final : public StepObserver {
   Status BeforeStep(const StepView& view) override;
   Status AfterStep(const StepView& view) override;
 
-  // Waits for the disk; the first error of the dump. No run may follow.
-  Status Finish() { return writer_.Finish(); }
-  DumpCounts counts() const { return writer_.counts(); }
+  // Waits for the disk; the first error of the dump is in the report. No run may follow.
+  DumpReport Finish();
 
  private:
   bool Wants(const StepView& view) const;
@@ -50,7 +52,8 @@ class NpyDumper final : public StepObserver {
   const NpyDumpOptions options_;
   const std::string root_;
   DumpWriter writer_;
-  uint64_t steps_ = 0;
+  std::optional<uint64_t> iteration_;  // of the last run
+  uint64_t steps_ = 0;                 // dumped so far
   std::string folder_;
 };
 

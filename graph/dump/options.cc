@@ -45,6 +45,13 @@ Result<std::vector<std::string>> ParseLayers(const std::string& text) {
   return SplitAtBlanks(text);
 }
 
+// By a dump_scene of the exception kind. A simulated core has nothing that a detail dump would add.
+ExceptionDump ExceptionDumpOf(std::string_view scene) {
+  if (scene.empty()) return ExceptionDump::kOff;
+  const bool brief = scene == "lite_exception" || scene == "aic_err_brief_dump";
+  return brief ? ExceptionDump::kBrief : ExceptionDump::kNormal;
+}
+
 Result<DumpSettings> FromFields(const CompilerDumpOptions& options) {
   DumpSettings settings;
   settings.models = true;
@@ -84,8 +91,6 @@ Result<std::optional<DumpSettings>> SettingsOf(const CompilerDumpOptions& option
 }
 
 Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options) {
-  if (options.enable_dump_debug) NPUMESH_WARNING("enable_dump_debug is not supported");
-  if (options.dump_debug_mode) NPUMESH_WARNING("dump_debug_mode is not supported");
   if (options.enable_exception_dump != 0 && options.enable_exception_dump != 1) {
     return Error(Code::kInvalidArgument, "enable_exception_dump is {}; accepted are 0, 1",
                  options.enable_exception_dump);
@@ -108,6 +113,22 @@ Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options
   }
   NPUMESH_RETURN_IF_ERROR(CheckDumpFolder(settings.path, "dump_path"));
   return std::optional<DumpSettings>(std::move(settings));
+}
+
+std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings, const Env& env) {
+  ExceptionDump exception = settings ? settings->exception : ExceptionDump::kOff;
+  if (exception == ExceptionDump::kOff) exception = ExceptionDumpOf(env.ascend_dump_scene);
+  if (!env.npu_collect_path.empty()) exception = ExceptionDump::kNormal;
+  if (exception == ExceptionDump::kOff) return settings;
+  if (!settings) settings.emplace().path = ".";
+  settings->exception = exception;
+  for (const std::string* root :
+       {&env.npu_collect_path, &env.ascend_dump_path, &env.ascend_work_path}) {
+    if (root->empty()) continue;
+    settings->exception_path = *root;
+    break;
+  }
+  return settings;
 }
 
 }  // namespace npumesh

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "graph/dump/settings.h"
+#include "runtime/base/env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -37,12 +38,15 @@ struct SessionDumpOptions {
   std::optional<std::string> dump_step;
   std::string dump_mode = "output";
   int enable_exception_dump = 0;  // 0, 1
-  // Accepted and, as the original says, not supported: one warning.
-  bool enable_dump_debug = false;
-  std::optional<std::string> dump_debug_mode;
 };
 
 Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options);
+
+// What the environment makes of it (dump-format reference 7.5): ASCEND_DUMP_SCENE switches
+// exception dumps on where nothing else does, NPU_COLLECT_PATH always and as aic_err_norm_dump;
+// they go below the first that is set of NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH, then
+// below the path of the settings, then below the working folder. nullopt: nothing is dumped.
+std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings, const Env& env);
 
 }  // namespace npumesh
 

@@ -1,38 +1,23 @@
 #include "graph/dump/place.h"
 
-#include <ctime>
-#include <numeric>
-#include <vector>
-
 #include "graph/dump/format_mapping.h"
 #include "graph/dump/format_name.h"
 
 namespace npumesh {
 namespace {
 
-// Tells this group of all ranks from others.
-constexpr uint32_t kDumpGroupKey = 0x64756d70;
-
-Deadline Limit(const World& world) {
-  const auto limit = world.env().exec_timeout;
-  return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
-}
+// Tells the numbers of dumps from others that a world counts.
+constexpr uint64_t kDumpOrdinals = 0x64756d70;
 
 }  // namespace
 
-Result<DumpPlace> AgreeOnDumpPlace(World& world) {
+DumpPlace NextDumpPlace(World& world) {
   DumpPlace place;
   place.world_size = world.size();
   place.rank = world.rank();
   place.device_id = world.local_rank();
-  place.time = TimeFolderName(std::time(nullptr));
-  if (world.size() == 1) return place;
-  std::vector<int> everyone(static_cast<size_t>(world.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<PlainGroup> group,
-                           world.transport().Group(everyone, kDumpGroupKey, Limit(world)));
-  NPUMESH_RETURN_IF_ERROR(
-      group->Broadcast(place.time.data(), place.time.size(), /*root=*/0, Limit(world)));
+  place.model_id = world.NextOrdinal(kDumpOrdinals) + 1;
+  place.time = TimeFolderName(world.start_time());
   return place;
 }
 
@@ -57,7 +42,12 @@ std::string ModelFolder(const DumpSettings& settings, const DumpPlace& place,
 }
 
 std::string ExceptionFolder(const DumpSettings& settings, const DumpPlace& place) {
-  return fmt::format("{}/extra-info/data-dump/{}", RankRoot(settings, place), place.device_id);
+  DumpSettings root = settings;
+  if (!settings.exception_path.empty()) {
+    root.path = settings.exception_path;
+    root.always_rank_folder = false;
+  }
+  return fmt::format("{}/extra-info/data-dump/{}", RankRoot(root, place), place.device_id);
 }
 
 }  // namespace npumesh

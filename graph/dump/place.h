@@ -15,12 +15,14 @@ struct DumpPlace {
   int world_size = 1;
   int rank = 0;
   int device_id = 0;      // the logical device: the rank's place on its node
-  uint32_t model_id = 1;  // sub-graph number
+  uint32_t model_id = 1;  // of the session, counted from 1
   std::string time;       // YYYYMMDDHHMMSS, the same on all ranks
 };
 
-// Collective over all ranks: rank 0 looks at its clock for everybody. Errors: kPeerLost, kTimeout.
-Result<DumpPlace> AgreeOnDumpPlace(World& world);
+// The place of the next dump of this world. Its time is that of the world's start, so it is the
+// same on all ranks and for all dumps; they are told apart by model_id, which counts them from 1.
+// Any thread.
+DumpPlace NextDumpPlace(World& world);
 
 // {path}[/worldsize{N}_global_rank{R}]: with settings.always_rank_folder, or several ranks.
 std::string RankRoot(const DumpSettings& settings, const DumpPlace& place);
@@ -36,7 +38,8 @@ std::string DeviceFolder(const DumpSettings& settings, const DumpPlace& place);
 std::string ModelFolder(const DumpSettings& settings, const DumpPlace& place,
                         const std::string& model_name);
 
-// {rank root}/extra-info/data-dump/{device_id}
+// {rank root}/extra-info/data-dump/{device_id}; below settings.exception_path when that is given,
+// with a folder for the rank only if there are several.
 std::string ExceptionFolder(const DumpSettings& settings, const DumpPlace& place);
 
 }  // namespace npumesh

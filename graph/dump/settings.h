@@ -89,6 +89,8 @@ struct DumpSettings {
   // After each chosen operator the outputs of the watched ones.
   bool watch = false;
   ExceptionDump exception = ExceptionDump::kOff;
+  // Where it is written, made when it is missing; empty: `path`.
+  std::string exception_path;
   bool quant_dumpable = false;
   // A folder "worldsize{N}_global_rank{R}" even for a single rank; with several there always is.
   bool always_rank_folder = true;

@@ -2,8 +2,11 @@
 
 #include <cstring>
 
+#include "graph/dump/fx_summary.h"
+#include "graph/engine/observer_chain.h"
 #include "graph/passes/subgraphs.h"
 #include "graph/session/ref_data.h"
+#include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
@@ -21,7 +24,8 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       options_(std::move(options)),
       registry_(options_.registry != nullptr ? options_.registry : &BuiltinOps()),
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
-      dump_(options_.graph_dump, world.env(), {world.rank(), world.size(), world.local_rank()}) {}
+      graph_dump_(options_.graph_dump, world.env(),
+                  {world.rank(), world.size(), world.local_rank()}) {}
 
 Session::~Session() = default;
 
@@ -30,12 +34,14 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   std::unique_ptr<Session> session(
       new Session(world, memory, std::move(model), std::move(options)));
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
-  session->dump_.WriteOriginal(session->model_);
+  session->graph_dump_.WriteOriginal(session->model_);
+  session->WriteSummary();
   NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(session->model_));
   NPUMESH_RETURN_IF_ERROR(InlineCalls(session->model_));
   if (session->options_.ref_data) MarkRefData(session->model_, *session->registry_);
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
+  session->tensor_dump_ = TensorDump::Start(world, session->options_.tensor_dump);
   return session;
 }
 
@@ -51,8 +57,15 @@ Status Session::Check() {
   return Status();
 }
 
+// The caller's observer first: the dump has what it may have changed.
 Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
                                          StepObserver* observer) {
+  ObserverChain observers;
+  if (tensor_dump_ != nullptr) {
+    observers.Add(observer);
+    observers.Add(&tensor_dump_->observer());
+    observer = &observers;
+  }
   Result<std::vector<Tensor>> outputs = RunProgram(inputs, observer);
   TakeStats();
   if (!outputs.ok()) return Publish(outputs.status());
@@ -126,12 +139,27 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
 
 CompileOptions Session::Observed() {
   CompileOptions options = options_.compile;
-  if (!dump_.wanted()) return options;
+  if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
-    dump_.WriteStage(stage, model, program_stats_.plans);
+    graph_dump_.WriteStage(stage, model, program_stats_.plans);
     if (inner) inner(stage, model);
   };
   return options;
+}
+
+// As the graph dump, it never bends the run.
+void Session::WriteSummary() {
+  if (!options_.fx_summary.type) return;
+  const Result<std::string> path = WriteFxSummary(model_.graph, *registry_, ".", world_.rank());
+  if (!path.ok()) NPUMESH_ERROR("no summary of the graph: {}", path.status().message());
+}
+
+void Session::DumpTensors(const TensorDumpOptions& options) {
+  if (!options_.tensor_dump.wanted()) tensor_dump_ = TensorDump::Start(world_, options);
+}
+
+DumpReport Session::FinishDump() {
+  return tensor_dump_ != nullptr ? tensor_dump_->Finish() : DumpReport();
 }
 
 std::optional<PlanOperand> Session::HeldRef(int position) const {

@@ -21,6 +21,7 @@
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
 #include "graph/session/graph_dump.h"
+#include "graph/session/tensor_dump.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -76,6 +77,10 @@ struct SessionOptions {
   size_t max_plans = 32;
   // debug.graph_dump.
   GraphDumpConfig graph_dump;
+  // debug.fx_summary.
+  FxSummaryConfig fx_summary;
+  // dump_config, debug.data_dump.
+  TensorDumpOptions tensor_dump;
   // Makes inputs that in-place operators write RefData (ref_data.h).
   bool ref_data = false;
 };
@@ -122,6 +127,13 @@ class Session {
   // only known after it ran. Collective as Run; errors as Run.
   Result<const CompiledModel*> Prepare(const std::vector<Tensor>& inputs);
 
+  // Dumps as `options` say, from the first run on, unless the session's own options ask for a dump:
+  // they win. REQUIRES: nothing ran yet.
+  void DumpTensors(const TensorDumpOptions& options);
+  // Waits until everything is dumped; no run may follow. An error of the dump is in the report,
+  // which is empty when nothing is dumped. The destructor does the same.
+  DumpReport FinishDump();
+
   const SessionStats& stats() const { return stats_; }
   Communicator::Totals communication() const { return groups_->totals(); }
 
@@ -137,6 +149,7 @@ class Session {
   Status MakeGroups();
   // The compile options, with the graph dump looking on.
   CompileOptions Observed();
+  void WriteSummary();
   void TakeStats();
   // Says on the board that this rank fails, if others may wait for it.
   Status Publish(const Status& status);
@@ -149,7 +162,8 @@ class Session {
   std::vector<InputSpec> inputs_;
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
-  GraphDump dump_;
+  GraphDump graph_dump_;
+  std::unique_ptr<TensorDump> tensor_dump_;  // null: nothing is dumped
   bool groups_made_ = false;
   ProgramStats program_stats_;
   std::unique_ptr<Program> program_;

@@ -8,14 +8,14 @@ namespace {
 
 NodeOrder OrderOf(const CompilerConfig& config) {
   const std::string& strategy = config.experimental_config.topology_sorting_strategy;
-  if (config.captures()) return NodeOrder::kStable;
+  if (config.captures() || config.eager()) return NodeOrder::kStable;
   if (config.ge_config.oo_level == "O1" || strategy == "StableRDFS") return NodeOrder::kStableDepth;
   if (strategy == "BFS") return NodeOrder::kBreadth;
   return strategy == "RDFS" ? NodeOrder::kReverse : NodeOrder::kDepth;
 }
 
 Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
-  if (config.debug.run_eagerly) {
+  if (config.eager()) {
     options.fold_constants = false;
     options.drop_dead_nodes = false;
     return Status();
@@ -43,6 +43,8 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   NPUMESH_RETURN_IF_ERROR(ApplyPasses(config, options.compile));
   options.compile.order = OrderOf(config);
   options.graph_dump = config.debug.graph_dump;
+  if (!config.captures()) options.fx_summary = config.debug.fx_summary;
+  NPUMESH_ASSIGN_OR_RETURN(options.tensor_dump, TensorDumpOf(config));
   options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
   if (config.captures()) {
     options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);

@@ -8,7 +8,7 @@
 namespace npumesh {
 
 // Validates the config and applies it; the rest of the result is the default. Says once, as
-// warnings, which options have no effect. Errors as Validate and PassSwitches::From,
+// warnings, which options have no effect. Errors as Validate, PassSwitches::From and TensorDumpOf,
 // and for export_mode.
 Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config);
 

@@ -43,10 +43,12 @@ Status System::Initialize(World& world, const SystemOptions& options) {
                  "the system is initialised already, with other options: {}; shut it down first",
                  *difference);
   }
+  NPUMESH_ASSIGN_OR_RETURN(TensorDumpOptions tensor_dump, TensorDumpOf(options));
   SayOnce(NoticesOf(options));
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world));
   world_ = &world;
   options_ = options;
+  tensor_dump_ = std::move(tensor_dump);
   groups_ = std::make_unique<GroupSet>(world, *memory_, GroupTable());
   return Status();
 }
@@ -144,7 +146,10 @@ Result<DeviceMemory*> System::Memory() {
 
 Result<std::unique_ptr<Session>> System::Compile(Model model, const NpuBackend& backend) {
   NPUMESH_RETURN_IF_ERROR(CheckInitialized("a session"));
-  return backend(*world_, *memory_, std::move(model));
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                           backend(*world_, *memory_, std::move(model)));
+  if (tensor_dump_.wanted()) session->DumpTensors(tensor_dump_);
+  return session;
 }
 
 }  // namespace npumesh

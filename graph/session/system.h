@@ -62,7 +62,8 @@ class System {
   Result<Communicator*> Group(const std::string& group = std::string(kWorldGroup));
   // Device memory of this rank.
   Result<DeviceMemory*> Memory();
-  // A session of the model by this backend.
+  // A session of the model by this backend. Dumps as the system's options say, unless the backend's
+  // config asks for a dump.
   Result<std::unique_ptr<Session>> Compile(Model model, const NpuBackend& backend);
 
  private:
@@ -72,6 +73,7 @@ class System {
   Result<std::vector<int>> LocalMembers(std::string_view what, const std::string& group);
 
   SystemOptions options_;
+  TensorDumpOptions tensor_dump_;
   std::unique_ptr<World> own_world_;  // null when the caller has started it
   World* world_ = nullptr;
   std::unique_ptr<DeviceMemory> memory_;

@@ -133,8 +133,8 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   if (world.rank() == 0) WarnAboutProcess();
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
-  const bool ran = agreement.Reached(job.Prepare()) && agreement.Reached(job.StartDump()) &&
-                   RunSteps(world, job, options.steps, agreement);
+  const bool ran =
+      agreement.Reached(job.Prepare()) && RunSteps(world, job, options.steps, agreement);
   const Status dumped = job.FinishDump();
   if (!ran || !agreement.Reached(dumped)) {
     orderly = !agreement.broken();

@@ -3,44 +3,9 @@
 #include "graph/dump/options.h"
 
 namespace npumesh {
-
 namespace {
 
-Result<std::optional<DumpSettings>> OfCompiler(const CompilerConfig& config) {
-  const DumpConfig& from = config.dump_config;
-  CompilerDumpOptions options;
-  options.enable_dump = from.enable_dump;
-  options.dump_path = from.dump_path;
-  options.dump_mode = from.dump_mode;
-  options.quant_dumpable = from.quant_dumpable;
-  options.dump_step = from.dump_step;
-  options.dump_layer = from.dump_layer;
-  options.dump_data = from.dump_data;
-  options.dump_config_path = from.dump_config_path;
-  return SettingsOf(options, config.mode);
-}
-
-Result<std::optional<DumpSettings>> OfSession(const SystemOptions& from) {
-  SessionDumpOptions options;
-  options.enable_dump = from.enable_dump;
-  options.dump_path = from.dump_path;
-  options.dump_step = from.dump_step;
-  options.dump_mode = from.dump_mode;
-  options.enable_exception_dump = static_cast<int>(from.enable_exception_dump);
-  options.enable_dump_debug = from.enable_dump_debug;
-  if (from.enable_dump_debug) options.dump_debug_mode = from.dump_debug_mode;
-  return SettingsOf(options);
-}
-
-}  // namespace
-
-Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& arguments,
-                                                   const std::optional<Configuration>& config) {
-  if (arguments.mode.empty() && arguments.config.empty() && config) {
-    NPUMESH_ASSIGN_OR_RETURN(std::optional<DumpSettings> settings, OfCompiler(config->compiler));
-    if (settings) return settings;
-    return OfSession(config->session);
-  }
+CompilerDumpOptions OptionsOf(const DumpArguments& arguments) {
   CompilerDumpOptions options;
   options.enable_dump = !arguments.mode.empty();
   options.dump_path = arguments.path;
@@ -49,7 +14,23 @@ Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& argument
   options.dump_layer = arguments.layer;
   options.dump_data = arguments.data;
   if (!arguments.config.empty()) options.dump_config_path = arguments.config;
-  return SettingsOf(options);
+  return options;
+}
+
+}  // namespace
+
+Result<TensorDumpOptions> ChooseDump(const DumpArguments& arguments, TensorDumpOptions compiler,
+                                     const SystemOptions& session) {
+  TensorDumpOptions dump = std::move(compiler);
+  if (!arguments.mode.empty() || !arguments.config.empty()) {
+    dump.npy.reset();
+    NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(OptionsOf(arguments)));
+  } else if (!dump.wanted()) {
+    NPUMESH_ASSIGN_OR_RETURN(dump, TensorDumpOf(session));
+  }
+  dump.limits.max_bytes = arguments.max_bytes;
+  dump.limits.stop_on_error = arguments.stop_on_error;
+  return dump;
 }
 
 RankDump ToRankDump(const DumpReport& report) {

@@ -4,12 +4,11 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "graph/config/config_reader.h"
-#include "graph/dump/dumper.h"
+#include "graph/config/system_options.h"
+#include "graph/session/tensor_dump.h"
 
 namespace npumesh {
 
@@ -25,10 +24,10 @@ struct DumpArguments {
   bool stop_on_error = false;
 };
 
-// nullopt: nothing is dumped. The arguments win over `config`, and there dump_config over the
-// session's options. Errors (kInvalidArgument) name option, value and what is accepted.
-Result<std::optional<DumpSettings>> DumpSettingsOf(const DumpArguments& arguments,
-                                                   const std::optional<Configuration>& config);
+// What a run dumps. The arguments win over the configuration, and there `compiler` over the options
+// of the session. Errors (kInvalidArgument) name option, value and what is accepted.
+Result<TensorDumpOptions> ChooseDump(const DumpArguments& arguments, TensorDumpOptions compiler,
+                                     const SystemOptions& session);
 
 // One rank's dump in the report.
 struct RankDump {

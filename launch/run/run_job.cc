@@ -41,13 +41,10 @@ Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorT
 }  // namespace
 
 Status RunJob::Prepare() {
-  if (!options_.config.empty()) {
-    NPUMESH_ASSIGN_OR_RETURN(config_, LoadConfiguration(options_.config));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(dump_settings_, DumpSettingsOf(options_.dump, config_));
+  NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
-  NPUMESH_RETURN_IF_ERROR(LoadGraph());
+  NPUMESH_RETURN_IF_ERROR(LoadGraph(std::move(session)));
   NPUMESH_RETURN_IF_ERROR(OpenFolders());
   return AddObservers();
 }
@@ -91,18 +88,26 @@ int RunJob::Threads() const {
   return std::max(1, static_cast<int>(world_.placement().cpus.size()));
 }
 
+// Without --config and -o the engine's own defaults hold.
 Result<SessionOptions> RunJob::ConfiguredSession() const {
-  if (!config_) return SessionOptions();
-  SayOnce(NoticesOf(config_->session));
-  return SessionOptionsFor(config_->compiler);
+  SessionOptions session;
+  Configuration config;
+  if (!options_.config.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(config, LoadConfiguration(options_.config));
+    SayOnce(NoticesOf(config.session));
+    NPUMESH_ASSIGN_OR_RETURN(session, SessionOptionsFor(config.compiler));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(
+      session.tensor_dump,
+      ChooseDump(options_.dump, std::move(session.tensor_dump), config.session));
+  return session;
 }
 
-Status RunJob::LoadGraph() {
+Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
-  NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
   session.compile.threads = Threads();
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
   Result<std::unique_ptr<Session>> created =
@@ -141,21 +146,9 @@ Status RunJob::OpenFolders() {
   return Status();
 }
 
-// Ranks that dump nothing take part in the agreement: they cannot know what the others do.
-Status RunJob::StartDump() {
-  NPUMESH_ASSIGN_OR_RETURN(DumpPlace place, AgreeOnDumpPlace(world_));
-  if (!dump_settings_) return Status();
-  DumpLimits limits;
-  limits.max_bytes = options_.dump.max_bytes;
-  limits.stop_on_error = options_.dump.stop_on_error;
-  dumper_ = std::make_unique<Dumper>(*dump_settings_, std::move(place), limits);
-  observers_.Add(dumper_.get());
-  return Status();
-}
-
 Status RunJob::FinishDump() {
-  if (dumper_ == nullptr) return Status();
-  const DumpReport report = dumper_->Finish();
+  if (session_ == nullptr) return Status();
+  const DumpReport report = session_->FinishDump();
   dump_ = ToRankDump(report);
   return options_.dump.stop_on_error ? report.error.WithContext("dump") : Status();
 }

@@ -29,9 +29,6 @@ class RunJob {
   // graph and checks everything that can be checked before anything runs.
   Status Prepare();
 
-  // Collective over all ranks, after Prepare: agrees on where the dump goes and gets it ready.
-  Status StartDump();
-
   // Inputs and goldens of a step, ready for RunStep. Local.
   Status LoadStep(uint64_t step);
 
@@ -56,7 +53,7 @@ class RunJob {
   Status Bind() const;
   int Threads() const;
   Result<SessionOptions> ConfiguredSession() const;
-  Status LoadGraph();
+  Status LoadGraph(SessionOptions session);
   Status OpenFolders();
   // An error of the graph, with the name of its file; success stays success.
   Status AtFile(const Status& status) const;
@@ -68,9 +65,6 @@ class RunJob {
   std::string file_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
-  std::optional<Configuration> config_;  // of --config and -o
-  std::optional<DumpSettings> dump_settings_;
-  std::unique_ptr<Dumper> dumper_;  // null: nothing is dumped
   RankDump dump_;
   std::unique_ptr<InputSource> source_;
   std::optional<TensorFolder> outputs_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Dumps the decoder example on several ranks and reads every file with an independent reader.
 
-  dump_run.py NPUMESH DECODER full|stats|bound|watch|config|kill|usage
+  dump_run.py NPUMESH DECODER full|stats|bound|watch|config|eager|kill|usage
 """
 
 import array
@@ -215,6 +215,33 @@ def config(bench):
     bad = config_file(bench, {"dump_debug": "on", "dump_op_switch": "on"})
     job = bench.run("--dump-config", bad, code=3)
     assert "dump_debug" in job.stderr and "dump_op_switch" in job.stderr, job.stderr
+
+
+def eager(bench):
+    """debug.data_dump and debug.fx_summary, by -o."""
+    job = bench.run("-o", "debug.data_dump.type=npy", "-o", f"debug.data_dump.path={bench.dump}")
+    assert job.stdout.count(" dump: ") == RANKS, job.stdout
+    sums = []
+    for rank in range(RANKS):
+        top = os.path.join(bench.dump, f"worldsize{RANKS}_global_rank{rank}")
+        (graph,) = os.listdir(top)
+        assert sorted(os.listdir(os.path.join(top, graph))) == ["0", "1"]
+        folder = os.path.join(top, graph, "1")
+        names = sorted(os.listdir(folder))
+        assert all(re.fullmatch(r".+-\w+\.(INPUT|OUTPUT)\.\d+\.\d{20}\.npy", name)
+                   for name in names), names
+        assert f" {2 * len(names)} tensor files" in job.stdout.splitlines()[-RANKS + rank]
+        reduced = [name for name in names if "-HcomAllReduce.OUTPUT.0." in name]
+        sums.append([pathlib.Path(folder, name).read_bytes() for name in reduced])
+    assert sums[0] and all(each == sums[0] for each in sums)
+    check_modes(bench)
+    before = os.getcwd()
+    os.chdir(bench.dump)
+    bench.run("-o", "debug.fx_summary.type=csv", "-o", "debug.fx_summary.skip_compile=false")
+    os.chdir(before)
+    found = [name for name in os.listdir(bench.dump) if name.startswith("summary_rank_")]
+    assert len(found) == RANKS, found
+    assert "HcomAllReduce" in pathlib.Path(bench.dump, found[0]).read_text(encoding="utf-8-sig")
 
 
 def kill(bench):

@@ -47,10 +47,12 @@ TEST_F(NpyDumperTest, EveryTensorOfEveryOperator) {
   const auto executor = Executor::Create(**model, memory_);
   ASSERT_TRUE(executor.ok());
   Write(**executor, 0, IntTensor({3, 4}));
-  ASSERT_TRUE((*executor)->Run(&dumper).ok());
-  ASSERT_TRUE((*executor)->Run(&dumper).ok());
-  ASSERT_TRUE(dumper.Finish().ok());
-  EXPECT_EQ(dumper.counts().files, 8u);
+  ASSERT_TRUE((*executor)->Run(&dumper, 0).ok());
+  ASSERT_TRUE((*executor)->Run(&dumper, 1).ok());
+  const DumpReport report = dumper.Finish();
+  ASSERT_TRUE(report.error.ok());
+  EXPECT_EQ(report.counts.files, 8u);
+  EXPECT_EQ(report.steps, 2u);
   for (const int step : {0, 1}) {
     EXPECT_THAT(Files(step), ElementsAre("blk_a-Negate.INPUT.0", "blk_a-Negate.OUTPUT.0",
                                          "t-Total.INPUT.0", "t-Total.OUTPUT.0"));
@@ -64,7 +66,7 @@ TEST_F(NpyDumperTest, EveryTensorOfEveryOperator) {
 TEST_F(NpyDumperTest, Filter) {
   NpyDumper dumper({folder_.path(), [](const Node& node) { return node.type == "Total"; }}, place_);
   ASSERT_TRUE(RunUnder(dumper, {IntTensor({3, 4})}).ok());
-  ASSERT_TRUE(dumper.Finish().ok());
+  ASSERT_TRUE(dumper.Finish().error.ok());
   EXPECT_THAT(Files(0), ElementsAre("t-Total.INPUT.0", "t-Total.OUTPUT.0"));
   EXPECT_THAT(Files(1), IsEmpty());
 }
@@ -89,7 +91,7 @@ TEST(NpyDumperTypes, BfloatIsWidened) {
   place.rank = 1;
   NpyDumper dumper({folder.path(), {}}, place);
   ASSERT_TRUE((*executor)->Run(&dumper).ok());
-  ASSERT_TRUE(dumper.Finish().ok());
+  ASSERT_TRUE(dumper.Finish().error.ok());
   for (const auto& entry :
        std::filesystem::directory_iterator(folder.path() + "/worldsize2_global_rank1/" +
                                            SanitizedName(model->graph.name()) + "/0")) {

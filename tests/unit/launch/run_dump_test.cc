@@ -10,9 +10,9 @@ namespace {
 using testing::HasSubstr;
 
 TEST(RunDump, WithoutOptionsNothingIsDumped) {
-  const auto settings = DumpSettingsOf({}, {});
-  ASSERT_TRUE(settings.ok());
-  EXPECT_FALSE(settings->has_value());
+  const auto dump = ChooseDump({}, {}, {});
+  ASSERT_TRUE(dump.ok());
+  EXPECT_FALSE(dump->wanted());
 }
 
 TEST(RunDump, OptionsAreThoseOfDumpConfig) {
@@ -23,35 +23,41 @@ TEST(RunDump, OptionsAreThoseOfDumpConfig) {
   arguments.step = "1|3-4";
   arguments.layer = "a b";
   arguments.data = "stats";
-  const auto settings = DumpSettingsOf(arguments, {});
-  ASSERT_TRUE(settings.ok()) << settings.status().ToString();
-  EXPECT_EQ((*settings)->mode, DumpMode::kInput);
-  EXPECT_EQ((*settings)->content, DumpContent::kStatistics);
-  EXPECT_TRUE((*settings)->steps.Contains(4));
-  EXPECT_EQ((*settings)->choices.at(0).layers.size(), 2u);
+  arguments.max_bytes = 7;
+  arguments.stop_on_error = true;
+  const auto dump = ChooseDump(arguments, {}, {});
+  ASSERT_TRUE(dump.ok()) << dump.status().ToString();
+  const DumpSettings& settings = dump->operators.value();
+  EXPECT_EQ(settings.mode, DumpMode::kInput);
+  EXPECT_EQ(settings.content, DumpContent::kStatistics);
+  EXPECT_TRUE(settings.steps.Contains(4));
+  EXPECT_EQ(settings.choices.at(0).layers.size(), 2u);
+  EXPECT_EQ(dump->limits.max_bytes, 7u);
+  EXPECT_TRUE(dump->limits.stop_on_error);
   arguments.step = "4-3";
-  EXPECT_THAT(std::string(DumpSettingsOf(arguments, {}).status().message()),
+  EXPECT_THAT(std::string(ChooseDump(arguments, {}, {}).status().message()),
               HasSubstr("dump_step"));
 }
 
-TEST(RunDump, ConfigIsAskedWhenTheCommandLineSaysNothing) {
+TEST(RunDump, ArgumentsBeatTheCompilersConfigAndThatTheSessions) {
   TemporaryFolder folder;
-  Configuration config;
-  config.compiler.dump_config.enable_dump = true;
-  config.compiler.dump_config.dump_path = folder.path();
-  config.compiler.dump_config.dump_mode = "input";
-  auto settings = DumpSettingsOf({}, config);
-  ASSERT_TRUE(settings.ok()) << settings.status().ToString();
-  EXPECT_EQ((*settings)->mode, DumpMode::kInput);
+  CompilerConfig config;
+  config.debug.data_dump.type = "npy";
+  SystemOptions session;
+  session.enable_dump = true;
+  session.dump_path = folder.path();
+  session.dump_mode = "all";
   DumpArguments arguments;
-  arguments.mode = "output";
+  arguments.mode = "input";
   arguments.path = folder.path();
-  EXPECT_EQ((*DumpSettingsOf(arguments, config))->mode, DumpMode::kOutput);
-  config.compiler.dump_config.enable_dump = false;
-  config.session.enable_dump = true;
-  config.session.dump_path = folder.path();
-  config.session.dump_mode = "all";
-  EXPECT_EQ((*DumpSettingsOf({}, config))->mode, DumpMode::kAll);
+
+  const auto of_arguments = ChooseDump(arguments, *TensorDumpOf(config), session);
+  EXPECT_EQ(of_arguments->operators->mode, DumpMode::kInput);
+  EXPECT_FALSE(of_arguments->npy);
+  const auto of_compiler = ChooseDump({}, *TensorDumpOf(config), session);
+  EXPECT_TRUE(of_compiler->npy);
+  EXPECT_FALSE(of_compiler->operators);
+  EXPECT_EQ(ChooseDump({}, {}, session)->operators->mode, DumpMode::kAll);
 }
 
 TEST(RunDump, LinesSayWhatWasWrittenAndWhatWasNot) {

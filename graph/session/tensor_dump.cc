@@ -1,0 +1,66 @@
+#include "graph/session/tensor_dump.h"
+
+#include "graph/dump/options.h"
+
+namespace npumesh {
+
+Result<TensorDumpOptions> TensorDumpOf(const CompilerConfig& config) {
+  TensorDumpOptions dump;
+  if (config.captures()) return dump;
+  if (config.debug.data_dump.type) {
+    dump.npy.emplace();
+    dump.npy->path = config.debug.data_dump.path;
+    dump.npy->filter = config.debug.data_dump.filter;
+    return dump;
+  }
+  const DumpConfig& from = config.dump_config;
+  CompilerDumpOptions options;
+  options.enable_dump = from.enable_dump;
+  options.dump_path = from.dump_path;
+  options.dump_mode = from.dump_mode;
+  options.quant_dumpable = from.quant_dumpable;
+  options.dump_step = from.dump_step;
+  options.dump_layer = from.dump_layer;
+  options.dump_data = from.dump_data;
+  // Beside enable_dump it has no effect, which NoticesOf says.
+  if (!from.enable_dump) options.dump_config_path = from.dump_config_path;
+  NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(options));
+  return dump;
+}
+
+Result<TensorDumpOptions> TensorDumpOf(const SystemOptions& from) {
+  SessionDumpOptions options;
+  options.enable_dump = from.enable_dump;
+  options.dump_path = from.dump_path;
+  options.dump_step = from.dump_step;
+  options.dump_mode = from.dump_mode;
+  options.enable_exception_dump = static_cast<int>(from.enable_exception_dump);
+  TensorDumpOptions dump;
+  NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(options));
+  return dump;
+}
+
+std::unique_ptr<TensorDump> TensorDump::Start(World& world, const TensorDumpOptions& options) {
+  std::optional<DumpSettings> operators;
+  if (!options.npy) operators = WithEnvironment(options.operators, world.env());
+  if (!options.npy && !operators) return nullptr;
+  std::unique_ptr<TensorDump> dump(new TensorDump);
+  const DumpPlace place = NextDumpPlace(world);
+  if (options.npy) {
+    dump->npy_ = std::make_unique<NpyDumper>(*options.npy, place);
+  } else {
+    dump->operators_ = std::make_unique<Dumper>(*std::move(operators), place, options.limits);
+  }
+  return dump;
+}
+
+StepObserver& TensorDump::observer() {
+  if (npy_ != nullptr) return *npy_;
+  return *operators_;
+}
+
+DumpReport TensorDump::Finish() {
+  return npy_ != nullptr ? npy_->Finish() : operators_->Finish();
+}
+
+}  // namespace npumesh
