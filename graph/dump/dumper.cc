@@ -45,22 +45,33 @@ Dumper::~Dumper() {
   if (!finished_) Finish();
 }
 
+// With dump_step the index is the step's; without it every step is dumped, so it is the step's too.
 Status Dumper::BeforeRun(const RunView& run) {
-  // With dump_step the index is the step's; without it every run is dumped, so it is the run's too.
-  const uint64_t data_index = runs_++;
-  dumping_ = settings_.dumps_steps() && settings_.steps.Contains(data_index);
+  if (iteration_ != run.iteration) BeginIteration(run.iteration);
   pending_.reset();
   if (!dumping_) return Status();
-  ++report_.steps;
   statistics_.ForgetVariables();
-  if (model_ != run.model.identity()) {
-    model_ = run.model.identity();
-    selection_.emplace(settings_, run);
-    statistics_.ForgetAll();
-  }
-  model_name_ = run.source.graph.name();
-  step_folder_ = fmt::format("{}/{}", ModelFolder(settings_, place_, model_name_), data_index);
+  if (model_ != run.model.identity()) Select(run);
+  if (model_name_.empty()) model_name_ = run.source.graph.name();
+  step_folder_ = fmt::format("{}/{}", ModelFolder(settings_, place_, run.source.graph.name()),
+                             iterations_ - 1);
   return MayGoOn();
+}
+
+void Dumper::BeginIteration(uint64_t iteration) {
+  iteration_ = iteration;
+  dumping_ = settings_.dumps_steps() && settings_.steps.Contains(iterations_++);
+  if (dumping_) ++report_.steps;
+  tasks_ = 0;
+  open_ranges_.clear();
+}
+
+void Dumper::Select(const RunView& run) {
+  model_ = run.model.identity();
+  selection_.emplace(settings_, run, &open_ranges_);
+  statistics_.ForgetAll();
+  missing_.Note(settings_, run);
+  if (!run.part) missing_.Warn();
 }
 
 Status Dumper::BeforeStep(const StepView& view) {
@@ -102,8 +113,8 @@ void Dumper::ForgetOutputs(const StepView& view) {
   }
 }
 
-Status Dumper::AfterRun(const RunView&) {
-  dumping_ = false;
+Status Dumper::AfterRun(const RunView& run) {
+  tasks_ += run.model.steps().size();
   return MayGoOn();
 }
 
@@ -192,7 +203,7 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   uint64_t bytes = with_inputs ? BytesOf(inputs) : 0;
   if (with_outputs) bytes += BytesOf(OutputOperands(view.run, view.index));
   // A watched collective is one record of task 0 (dump-format reference 8.1).
-  const size_t task = choice.watched && view.step.collective ? 0 : view.index;
+  const size_t task = choice.watched && view.step.collective ? 0 : TaskOf(view);
   pending_ = Begin(view.step.type, view.step.name, task, bytes);
   if (!with_inputs) return;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -212,7 +223,7 @@ void Dumper::DumpGraphInputs(const StepView& view, const std::vector<DumpOperand
     done.push_back(input.graph_input);
     const Graph& graph = view.run.source.graph;
     const Node& node = graph.node(graph.DataNodes()[static_cast<size_t>(input.graph_input)]);
-    Pending pending = Begin(node.type, node.name, view.index, input.tensor.size);
+    Pending pending = Begin(node.type, node.name, TaskOf(view), input.tensor.size);
     Take(false, input, pending);
     Submit(std::move(pending), layout);
   }
@@ -223,8 +234,8 @@ void Dumper::DumpWatched(const StepView& view) {
   for (const size_t index : selection_->watched()) {
     const Step& watched = view.run.model.steps()[index];
     const std::vector<DumpOperand> outputs = OutputOperands(view.run, index);
-    Pending pending = Begin(watched.type, JoinWatchedName(view.step.name, watched.name), view.index,
-                            BytesOf(outputs));
+    Pending pending = Begin(watched.type, JoinWatchedName(view.step.name, watched.name),
+                            TaskOf(view), BytesOf(outputs));
     for (const DumpOperand& output : outputs) Take(false, output, pending);
     Submit(std::move(pending), StepChoice::Layout::kModel);
   }
@@ -253,17 +264,17 @@ void Dumper::DumpOverflow(const StepView& view) {
   if (!OutOfRange(outputs) || OutOfRange(held_inputs_)) return;
   ++report_.overflows;
   Pending pending =
-      Begin(view.step.type, view.step.name, view.index, BytesOf(held_inputs_) + BytesOf(outputs));
+      Begin(view.step.type, view.step.name, TaskOf(view), BytesOf(held_inputs_) + BytesOf(outputs));
   for (const DumpOperand& input : held_inputs_) Take(true, input, pending);
   for (const DumpOperand& output : outputs) Take(false, output, pending);
   Submit(std::move(pending), StepChoice::Layout::kModel);
 
-  const std::string bytes = OverflowRecord(place_.model_id, kStream,
-                                           static_cast<uint32_t>(view.index), view.step.collective);
+  const std::string bytes = OverflowRecord(
+      place_.model_id, kStream, static_cast<uint32_t>(TaskOf(view)), view.step.collective);
   Pending record;
   record.record = DescribeOverflowRecord(MicrosecondsNow(), bytes.size());
   record.name = {std::string(kOverflowType), std::string(kOverflowName),
-                 static_cast<uint32_t>(view.index), kStream, record.record.time_us};
+                 static_cast<uint32_t>(TaskOf(view)), kStream, record.record.time_us};
   record.payload.Append(bytes.data(), bytes.size());
   Submit(std::move(record), StepChoice::Layout::kModel);
 }
@@ -271,6 +282,7 @@ void Dumper::DumpOverflow(const StepView& view) {
 DumpReport Dumper::Finish() {
   if (finished_) return report_;
   finished_ = true;
+  missing_.Warn();
   report_.error = writer_.Finish();
   report_.counts = writer_.counts();
   if (!settings_.dumps_steps()) return report_;

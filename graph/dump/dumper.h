@@ -57,6 +57,10 @@ class Dumper final : public StepObserver {
   };
 
   Status MayGoOn() const;
+  void BeginIteration(uint64_t iteration);
+  void Select(const RunView& run);
+  // Position of a step in the order of execution, over all plans of the iteration.
+  size_t TaskOf(const StepView& view) const { return tasks_ + view.index; }
   void ForgetOutputs(const StepView& view);
   // Starts a record of a step that will take `bytes` of tensors.
   Pending Begin(const std::string& type, const std::string& name, size_t task, uint64_t bytes);
@@ -78,12 +82,16 @@ class Dumper final : public StepObserver {
   const StatisticsCsv csv_;
   DumpWriter writer_;
 
-  uint64_t runs_ = 0;                  // seen so far
+  std::optional<uint64_t> iteration_;  // of the last run
+  uint64_t iterations_ = 0;            // seen so far
+  size_t tasks_ = 0;                   // steps of the plans before in this iteration
   bool dumping_ = false;               // this run
   std::shared_ptr<const void> model_;  // whose selection and constants are known
   std::optional<DumpSelection> selection_;
+  OpenRanges open_ranges_;
+  MissingOperators missing_;
   StatisticsCache statistics_;
-  std::string model_name_;
+  std::string model_name_;  // of the first plan
   std::string step_folder_;
   std::optional<Pending> pending_;
   // Overflow mode: the inputs of the current step, and the memory of those that are copied.

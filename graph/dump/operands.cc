@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/passes/stages.h"
 
 namespace npumesh {
 namespace {
@@ -47,6 +48,15 @@ void Flatten(const Step& step, DumpTensor* tensor) {
   tensor->format = kFormatNd;
 }
 
+// The position of the graph input at `address`; -1: it is none, or stands for the output of an
+// operator that ran in an earlier plan.
+int GraphInputAt(const Address& address, const Graph& graph) {
+  if (address.kind != Address::Kind::kInput) return -1;
+  const NodeId id = graph.DataNodes()[address.offset];
+  if (graph.node(id).FindAttr(kCrossedCut) != nullptr) return -1;
+  return static_cast<int>(address.offset);
+}
+
 const TensorDesc* At(const std::vector<TensorDesc>& descs, int index) {
   const bool there = index >= 0 && static_cast<size_t>(index) < descs.size();
   return there ? &descs[static_cast<size_t>(index)] : nullptr;
@@ -66,9 +76,7 @@ std::vector<DumpOperand> InputOperands(const StepView& view) {
                               operand.data);
     Flatten(step, &operand.tensor);
     operand.constant = step.inputs[slot].kind == Address::Kind::kConstant;
-    if (step.inputs[slot].kind == Address::Kind::kInput) {
-      operand.graph_input = static_cast<int>(step.inputs[slot].offset);
-    }
+    operand.graph_input = GraphInputAt(step.inputs[slot], view.run.source.graph);
   }
   return operands;
 }

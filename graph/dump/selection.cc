@@ -38,30 +38,17 @@ bool IsModel(const Model& model, const std::string& name) {
          name == StemOf(model.path);
 }
 
-void WarnOfUnmatched(const RunView& run, const Names& names, std::string_view key) {
-  Names matched;
-  for (const Step& step : run.model.steps()) {
-    if (names.count(step.name) > 0) matched.insert(step.name);
-  }
-  for (const std::string_view name : names) {
-    if (matched.count(name) > 0) continue;
-    const bool node = run.source.graph.Find(name) != kNoNode;
-    NPUMESH_WARNING_ONCE("{} \"{}\" is not dumped: graph \"{}\" {}", key, name,
-                         run.source.graph.name(),
-                         node ? "runs nothing for it (an input, a view or a folded constant)"
-                              : "has no such operator");
-  }
-}
-
 // Steps between `begin` and `end`, both included, in the order of execution.
-void MarkRange(const OperatorRange& range, const RunView& run, std::vector<bool>* marks) {
-  bool inside = false;
+void MarkRange(const OperatorRange& range, const RunView& run, OpenRanges* open,
+               std::vector<bool>* marks) {
+  bool inside = open->erase(&range) > 0;
   for (size_t i = 0; i < marks->size(); ++i) {
     const std::string& name = run.model.steps()[i].name;
     inside = inside || name == range.begin;
     if (inside) (*marks)[i] = true;
     if (name == range.end) inside = false;
   }
+  if (inside) open->insert(&range);
 }
 
 // False: the operator is black as a whole.
@@ -82,7 +69,7 @@ bool StepChoice::Leaves(bool input, size_t index) const {
          black.end();
 }
 
-DumpSelection::DumpSelection(const DumpSettings& settings, const RunView& run) {
+DumpSelection::DumpSelection(const DumpSettings& settings, const RunView& run, OpenRanges* open) {
   using Layout = StepChoice::Layout;
   choices_.resize(run.model.steps().size());
   const bool all = settings.overflow || (settings.models && settings.choices.empty());
@@ -91,7 +78,7 @@ DumpSelection::DumpSelection(const DumpSettings& settings, const RunView& run) {
   }
   for (const OperatorChoice& choice : settings.choices) {
     if (!IsModel(run.source, choice.model_name)) continue;
-    settings.watch ? Watch(choice, run) : Choose(choice, run);
+    settings.watch ? Watch(choice, run) : Choose(choice, run, open);
   }
   for (size_t i = 0; i < choices_.size(); ++i) {
     if (settings.single_operators && choices_[i].layout == Layout::kNone) {
@@ -102,11 +89,10 @@ DumpSelection::DumpSelection(const DumpSettings& settings, const RunView& run) {
   }
 }
 
-void DumpSelection::Choose(const OperatorChoice& choice, const RunView& run) {
+void DumpSelection::Choose(const OperatorChoice& choice, const RunView& run, OpenRanges* open) {
   const Names layers = SetOf(choice.layers);
-  WarnOfUnmatched(run, layers, "dump layer");
   std::vector<bool> marks(choices_.size(), layers.empty() && choice.ranges.empty());
-  for (const OperatorRange& range : choice.ranges) MarkRange(range, run, &marks);
+  for (const OperatorRange& range : choice.ranges) MarkRange(range, run, open, &marks);
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Step& step = run.model.steps()[i];
     if (!marks[i] && layers.count(step.name) == 0) continue;
@@ -122,8 +108,6 @@ void DumpSelection::Choose(const OperatorChoice& choice, const RunView& run) {
 void DumpSelection::Watch(const OperatorChoice& choice, const RunView& run) {
   const Names layers = SetOf(choice.layers);
   const Names watched = SetOf(choice.watched);
-  WarnOfUnmatched(run, layers, "dump layer");
-  WarnOfUnmatched(run, watched, "watcher node");
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Step& step = run.model.steps()[i];
     if (watched.count(step.name) > 0) {
@@ -132,6 +116,35 @@ void DumpSelection::Watch(const OperatorChoice& choice, const RunView& run) {
     } else if ((layers.empty() || layers.count(step.name) > 0) && !IsCollective(step)) {
       choices_[i].layer = true;
     }
+  }
+}
+
+void MissingOperators::Note(const DumpSettings& settings, const RunView& run) {
+  if (graph_.empty()) graph_ = run.source.graph.name();
+  for (const OperatorChoice& choice : settings.choices) {
+    if (!IsModel(run.source, choice.model_name)) continue;
+    Add("dump layer", choice.layers, run);
+    Add("watcher node", choice.watched, run);
+  }
+}
+
+void MissingOperators::Add(std::string_view key, const std::vector<std::string>& names,
+                           const RunView& run) {
+  const std::vector<Step>& steps = run.model.steps();
+  for (const std::string& name : names) {
+    Sight& sight = names_.try_emplace(name, Sight{key}).first->second;
+    sight.node = sight.node || run.source.graph.Find(name) != kNoNode;
+    sight.step = sight.step || std::any_of(steps.begin(), steps.end(),
+                                           [&](const Step& step) { return step.name == name; });
+  }
+}
+
+void MissingOperators::Warn() const {
+  for (const auto& [name, sight] : names_) {
+    if (sight.step) continue;
+    NPUMESH_WARNING_ONCE("{} \"{}\" is not dumped: graph \"{}\" {}", sight.key, name, graph_,
+                         sight.node ? "runs nothing for it (an input, a view or a folded constant)"
+                                    : "has no such operator");
   }
 }
 

@@ -155,6 +155,13 @@ std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry
   return {groups.begin(), groups.end()};
 }
 
+std::unique_ptr<CompiledModel> CompiledModel::OfStep(const Model& source, Step step) {
+  std::unique_ptr<CompiledModel> model(new CompiledModel);
+  model->source_ = &source;
+  model->steps_.push_back(std::move(step));
+  return model;
+}
+
 uint64_t CompiledModel::constant_bytes() const {
   uint64_t bytes = 0;
   for (const Tensor& constant : constants_) bytes += constant.bytes();

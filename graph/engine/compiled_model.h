@@ -125,6 +125,10 @@ class CompiledModel {
       const Model& model, const OpRegistry& registry, const std::vector<TensorType>& input_types,
       const std::vector<Tensor>& values, GroupProvider* groups, const CompileOptions& options);
 
+  // A model of a step that runs outside of any plan: `source` and the step are all it has. `source`
+  // must outlive it.
+  static std::unique_ptr<CompiledModel> OfStep(const Model& source, Step step);
+
   // Equal for no two models as long as somebody holds it: tells an observer whether it has seen
   // this one before.
   const std::shared_ptr<const void>& identity() const { return identity_; }
@@ -186,8 +190,8 @@ class Executor {
   void* input_buffer(int position) const { return pool_.input(SlotOf(position)); }
 
   // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
-  // is told that this is run number `iteration`. Errors name the step's operator.
-  Result<RunStats> Run(StepObserver* observer = nullptr, uint64_t iteration = 0);
+  // is told that this is run number `iteration`, or a part of it. Errors name the step's operator.
+  Result<RunStats> Run(StepObserver* observer = nullptr, uint64_t iteration = 0, bool part = false);
 
   // Device address of graph output `index`; valid until the next Run of an executor on the same
   // buffers.

@@ -82,9 +82,9 @@ void* Executor::Resolve(const Address& address) const {
   return nullptr;
 }
 
-Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration) {
+Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool part) {
   if (bound_generation_ != pool_.generation()) NPUMESH_RETURN_IF_ERROR(Bind());
-  const RunView run{model_.source(), model_, args_, iteration};
+  const RunView run{model_.source(), model_, args_, iteration, part};
   RunStats stats;
   stats.steps = args_.size();
   if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/engine/late_step.h"
 #include "graph/passes/node_error.h"
 
 namespace npumesh {
@@ -41,9 +42,9 @@ void Add(const RunStats& run, RunStats& sum) {
 
 struct Program::LateRunner {
   const LateNode* node = nullptr;
-  const Operator* op = nullptr;
-  std::optional<OpContext> context;           // of an operator that is evaluated
-  std::unique_ptr<ControlFlow> control_flow;  // of one that runs subgraphs
+  // One of the two.
+  std::unique_ptr<LateStep> step;
+  std::unique_ptr<ControlFlow> control_flow;  // of a node that runs subgraphs
 };
 
 struct Program::StageRunner {
@@ -100,15 +101,12 @@ Status Program::AddStages() {
 Status Program::AddLate(const LateNode& node, StageRunner& runner) {
   LateRunner& late = runner.late.emplace_back();
   late.node = &node;
-  late.op = settings_.registry->Find(node.node.type);
-  if (late.op->control_flow) {
+  if (settings_.registry->Find(node.node.type)->control_flow) {
     late.control_flow =
         std::make_unique<ControlFlow>(node.node, library_, settings_, memory_, stats_);
     return Status();
   }
-  NPUMESH_ASSIGN_OR_RETURN(late.context, OpContext::Bind(node.node, late.op->schema));
-  late.context->set_threads(settings_.compile.threads);
-  late.context->set_groups(settings_.groups);
+  NPUMESH_ASSIGN_OR_RETURN(late.step, LateStep::Create(model_, node.node, settings_));
   return Status();
 }
 
@@ -167,9 +165,14 @@ Status Program::Keep(SlotNumber slot, const TensorType& type, const void* data) 
   return Status();
 }
 
+bool Program::IsPart(const StageRunner& stage) const {
+  return stage.stage != nullptr || &model_ != &library_;
+}
+
 Status Program::RunPlan(const StageRunner& stage, PlanCache::Plan& plan, StepObserver* observer,
                         uint64_t iteration) {
-  NPUMESH_ASSIGN_OR_RETURN(const RunStats run, plan.executor->Run(observer, iteration));
+  NPUMESH_ASSIGN_OR_RETURN(const RunStats run,
+                           plan.executor->Run(observer, iteration, IsPart(stage)));
   Add(run, stats_.run);
   if (stage.stage == nullptr) return Status();
   const std::vector<SlotNumber>& kept = stage.stage->output_slots;
@@ -188,7 +191,8 @@ Status Program::RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObser
   if (late.control_flow != nullptr) {
     NPUMESH_ASSIGN_OR_RETURN(outputs, late.control_flow->Run(inputs, observer, iteration));
   } else {
-    NPUMESH_ASSIGN_OR_RETURN(outputs, Evaluate(late, inputs));
+    NPUMESH_ASSIGN_OR_RETURN(outputs, late.step->Run(inputs, observer, iteration));
+    ++stats_.run.steps;
   }
   const std::vector<SlotNumber>& slots = late.node->output_slots;
   if (outputs.size() != slots.size()) {
@@ -200,22 +204,6 @@ Status Program::RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObser
     NPUMESH_RETURN_IF_ERROR(Keep(slots[i], outputs[i].type(), outputs[i].data()));
   }
   return Status();
-}
-
-Result<std::vector<Tensor>> Program::Evaluate(const LateRunner& late,
-                                              const std::vector<PlanOperand>& inputs) {
-  OpContext context = *late.context;
-  std::vector<const void*> addresses;
-  for (int slot = 0; slot < context.slots(); ++slot) {
-    const void*& address = addresses.emplace_back(nullptr);
-    if (!context.has(slot)) continue;
-    const PlanOperand& input = inputs[static_cast<size_t>(context.input_index(slot))];
-    context.set_in(slot, input.type);
-    address = input.data;
-  }
-  NPUMESH_RETURN_IF_ERROR(late.op->infer(context));
-  ++stats_.run.steps;
-  return late.op->evaluate(context, addresses);
 }
 
 std::optional<PlanOperand> Program::held(int position) const {

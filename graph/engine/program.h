@@ -31,7 +31,8 @@ class Program {
 
   // Collective over the ranks whose graphs communicate. Inputs by position in InputsOf(model); one
   // without data keeps the content of its buffer, which a run has filled before (`held`). Errors
-  // name the operator. `observer` may be null; it sees each plan as a run of its own.
+  // name the operator. `observer` may be null; it sees each plan and each late operator as a run of
+  // its own, but If, Case and While, whose branches it sees.
   Result<std::vector<Tensor>> Run(const std::vector<PlanOperand>& inputs, StepObserver* observer,
                                   uint64_t iteration);
 
@@ -51,6 +52,8 @@ class Program {
   Program(const Model& model, const Model& library, const PlanSettings& settings,
           DeviceMemory& memory, ProgramStats& stats);
   Status AddStages();
+  // One of several plans that a run of the session takes.
+  bool IsPart(const StageRunner& stage) const;
   Status AddLate(const LateNode& node, StageRunner& runner);
   std::vector<PlanOperand> StageInputs(const StageRunner& stage) const;
   Status TakeInputs(const std::vector<PlanOperand>& inputs);
@@ -63,8 +66,6 @@ class Program {
                  uint64_t iteration);
   Status RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObserver* observer,
                  uint64_t iteration);
-  Result<std::vector<Tensor>> Evaluate(const LateRunner& late,
-                                       const std::vector<PlanOperand>& inputs);
 
   const Model& model_;
   const Model& library_;

@@ -17,13 +17,17 @@ class CompiledModel;
 struct Model;
 struct Step;
 
-// One run of a compiled model, inputs in place, nothing executed yet.
+// One run of a compiled model, inputs in place, nothing executed yet. Of a late operator (NonZero,
+// Unique ...) a run of one step, without outputs before it.
 struct RunView {
   const Model& source;  // its nodes carry names, descriptors and formats
   const CompiledModel& model;
   // PlanOperand addresses, by step.
   std::span<const KernelArgs> args;
-  uint64_t iteration;  // runs before this one, of any plan of the session
+  uint64_t iteration;  // runs of the session before this one
+  // The graph has several plans, or late operators between them: each is a run of its own in the
+  // same iteration, one after the other, and none has all operators.
+  bool part = false;
 };
 
 // One step of a run. `step` says node, name, type, and the types of its operands; formats are those

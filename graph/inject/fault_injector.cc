@@ -11,34 +11,50 @@
 
 namespace npumesh {
 
+namespace {
+
+Status NotFound(const Fault& fault) {
+  return Error(Code::kNotFound,
+               "--inject: rank {} runs no operator \"{}\"; views, folded constants and dead "
+               "nodes do not run, `npumesh graph` lists the names",
+               fault.rank, fault.op);
+}
+
+}  // namespace
+
 FaultInjector::FaultInjector(const std::vector<Fault>& faults, int rank, uint64_t seed)
     : seed_(seed) {
-  std::copy_if(faults.begin(), faults.end(), std::back_inserter(faults_),
-               [rank](const Fault& fault) { return fault.rank == rank; });
+  for (const Fault& fault : faults) {
+    if (fault.rank == rank) faults_.push_back({fault, fault.op.empty()});
+  }
 }
 
 Status FaultInjector::BeforeRun(const RunView& run) {
+  first_plan_ = iteration_ != run.iteration;
+  iteration_ = run.iteration;
   const std::vector<Step>& steps = run.model.steps();
-  for (const Fault& fault : faults_) {
-    const bool known =
-        fault.op.empty() || std::any_of(steps.begin(), steps.end(),
-                                        [&](const Step& step) { return step.name == fault.op; });
-    if (known) continue;
-    return Error(Code::kNotFound,
-                 "--inject: rank {} runs no operator \"{}\"; views, folded constants and dead "
-                 "nodes do not run, `npumesh graph` lists the names",
-                 fault.rank, fault.op);
+  for (Planted& planted : faults_) {
+    planted.found = planted.found || std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+                      return step.name == planted.fault.op;
+                    });
+  }
+  return run.part ? Status() : CheckFound();
+}
+
+Status FaultInjector::CheckFound() const {
+  for (const Planted& planted : faults_) {
+    if (!planted.found) return NotFound(planted.fault);
   }
   return Status();
 }
 
 bool FaultInjector::Strikes(const Fault& fault, const StepView& view) const {
   if (fault.step && *fault.step != view.run.iteration) return false;
-  return fault.op.empty() ? view.index == 0 : view.step.name == fault.op;
+  return fault.op.empty() ? first_plan_ && view.index == 0 : view.step.name == fault.op;
 }
 
 Status FaultInjector::BeforeStep(const StepView& view) {
-  for (const Fault& fault : faults_) {
+  for (const auto& [fault, found] : faults_) {
     if (fault.kind == Fault::Kind::kCorrupt || !Strikes(fault, view)) continue;
     NPUMESH_INFO("--inject strikes rank {} at \"{}\"", fault.rank, view.step.name);
     if (fault.kind == Fault::Kind::kDelay) std::this_thread::sleep_for(fault.delay);
@@ -49,7 +65,7 @@ Status FaultInjector::BeforeStep(const StepView& view) {
 }
 
 Status FaultInjector::AfterStep(const StepView& view) {
-  for (const Fault& fault : faults_) {
+  for (const auto& [fault, found] : faults_) {
     if (fault.kind == Fault::Kind::kCorrupt && Strikes(fault, view)) {
       NPUMESH_RETURN_IF_ERROR(Corrupt(fault, view).WithContext("--inject"));
     }

@@ -187,6 +187,7 @@ class Splitter {
     data.name = fmt::format("{}:{}", bound_.node(value.node).name, value.port);
     data.type = "Data";
     data.attrs["index"] = AttrValue::Int(next_index_ + slot);
+    data.attrs.emplace(kCrossedCut, AttrValue::Bool(true));
     TensorDesc& desc = data.output_descs.emplace_back();
     desc.name = "y";
     desc.device_type = "CPU";

@@ -6,6 +6,7 @@
 #ifndef NPUMESH_GRAPH_PASSES_STAGES_H_
 #define NPUMESH_GRAPH_PASSES_STAGES_H_
 
+#include <string_view>
 #include <vector>
 
 #include "graph/ops/op_registry.h"
@@ -17,6 +18,9 @@ namespace npumesh {
 // Graph::DataNodes; then the values that cross a cut.
 using SlotNumber = int;
 inline constexpr SlotNumber kNoSlot = -1;
+
+// Attribute of a Data that stands for a value of an earlier stage.
+inline constexpr std::string_view kCrossedCut = "_crossed_cut";
 
 // A node that runs after the other nodes of its stage.
 struct LateNode {

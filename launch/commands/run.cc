@@ -122,6 +122,7 @@ bool RunSteps(World& world, RunJob& job, uint64_t steps, Agreement& agreement) {
     status = job.RunStep(step);
     if (!status.ok()) world.PublishFailure(status);
   }
+  if (status.ok()) status = job.CheckFaults();
   return agreement.Reached(status);
 }
 

@@ -36,6 +36,9 @@ class RunJob {
   // checks its outputs.
   Status RunStep(uint64_t step);
 
+  // After all steps: kNotFound for a fault whose operator never ran. Local.
+  Status CheckFaults() const { return injector_ != nullptr ? injector_->CheckFound() : Status(); }
+
   // Waits until everything is dumped. Local; no step may follow. An error of the dump is returned
   // only if it is to stop the run.
   Status FinishDump();

@@ -201,7 +201,7 @@ TEST_F(DumperTest, StatisticsFollowWhatIsWritten) {
   Write(**executor, 0, inputs[0]);
   Write(**executor, 1, inputs[1]);
   Dumper dumper(settings_, place_, limits_);
-  for (int run = 0; run < 3; ++run) ASSERT_TRUE((*executor)->Run(&dumper).ok());
+  for (uint64_t run = 0; run < 3; ++run) ASSERT_TRUE((*executor)->Run(&dumper, run).ok());
   EXPECT_TRUE(dumper.Finish().error.ok());
   const auto rows = [&](int run, const std::string& name) {
     const std::string text = *ReadFile(PathOf(StepPath(run), name));
