@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Plants one wrong element on one rank of a running job and checks who names it.
 
-  compare_tools.py NPUMESH WRITE_DECODER PLANTS
+  compare_tools.py NPUMESH WRITE_DECODER PLANTS BOUND
 
-Each plant is one `npumesh run --inject corrupt:...` of four ranks with a dump of mode all. `--golden`,
-`dump compare`, `dump laws` (where a law binds) and `replay` must each name operator and rank, and a
-clean run must be blamed by nobody. The other kinds of faults are tried once.
+Each plant is one `npumesh run --inject corrupt:...` of four ranks with a dump of mode all; operator, rank
+and element are drawn. `--golden`, `dump compare`, `dump laws` and `replay` must each name operator and
+rank: PLANTS times for any operator, of which laws find those that a law binds, and BOUND times for one
+that a law binds, which all four find. A clean run must be blamed by nobody. The other kinds of faults are
+tried once.
 """
 
 import os
@@ -118,7 +120,8 @@ def other_faults(job):
 
 
 def main():
-    npumesh, write_decoder, plants = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    npumesh, write_decoder = sys.argv[1:3]
+    plants, by_all = int(sys.argv[3]), int(sys.argv[4])
     with tempfile.TemporaryDirectory() as folder:
         call([write_decoder, folder, str(RANKS)], 0)
         job = Job(npumesh, folder)
@@ -138,9 +141,11 @@ def main():
         chance = random.Random(11)
         for number in range(plants):
             plant(job, number, chance.choice(operators), chance.randrange(RANKS), bound, clean)
-        plant(job, plants, chance.choice(sorted(bound)), chance.randrange(RANKS), bound, clean)
+        for number in range(plants, plants + by_all):
+            plant(job, number, chance.choice(sorted(bound)), chance.randrange(RANKS), bound, clean)
         other_faults(job)
-    print(f"compare_tools: {plants + 1} plants found by all")
+    print(f"compare_tools: {by_all} of {by_all} plants named by compare, laws, golden and replay, "
+          f"{plants} of {plants} by those that can see them")
 
 
 if __name__ == "__main__":

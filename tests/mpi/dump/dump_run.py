@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Dumps the decoder example on several ranks and reads every file with an independent reader.
 
-  dump_run.py NPUMESH DECODER full|stats|bound|watch|config|eager|kill|usage
+  dump_run.py NPUMESH DECODER full|stats|bound|watch|config|eager|disk|kill|usage
 """
 
 import array
@@ -21,6 +21,7 @@ import dump_reader
 
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 RANKS = 4
+SKIPPED = 77
 
 
 def run(words, ranks=RANKS, code=0):
@@ -267,6 +268,38 @@ def kill(bench):
         os.mkdir(bench.dump)
 
 
+def disk(bench):
+    """A real file system of 2 MiB, in a mount namespace that only this test sees."""
+    words = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+    tried = subprocess.run(words + ["mount", "-t", "tmpfs", "none", bench.dump],
+                           capture_output=True, text=True)
+    if tried.returncode != 0:
+        print(f"skipped: no mount namespace here: {tried.stderr.strip()}")
+        sys.exit(SKIPPED)
+    for more, code in ([], 0), (["--dump-on-error", "stop"], 4):
+        inside = [sys.executable, __file__, bench.npumesh, bench.models, "full_disk", bench.dump,
+                  str(code), *more]
+        job = subprocess.run(words + inside, capture_output=True, text=True, timeout=150)
+        assert job.returncode == 0, job.stdout + job.stderr
+
+
+def full_disk(npumesh, models, folder, code, *more):
+    """Within the namespace of `disk`."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], check=True)
+    job = run([npumesh, "run", models, "--steps", "20", "--dump", "all", "--dump-path", folder,
+               *more], code=int(code))
+    said = job.stdout + job.stderr
+    assert "No space left on device" in said, said
+    if not more:
+        assert said.count("files lost") == RANKS and said.count("stopped: ") == RANKS, said
+    files = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    assert not [path for path in files if path.suffix == ".tmp"], files
+    tensors = [path for path in files if path.suffix != ".json"]
+    assert len(tensors) > 10, files
+    for path in tensors:
+        dump_reader.read(str(path))
+
+
 def wait_for_quiet(bench):
     """mpirun is dead; its ranks notice and end."""
     limit = time.monotonic() + 60
@@ -298,8 +331,11 @@ def usage(bench):
 
 
 def main():
-    npumesh, decoder, what = sys.argv[1:]
+    npumesh, decoder, what = sys.argv[1:4]
     os.umask(0o027)
+    if what == "full_disk":
+        full_disk(npumesh, decoder, *sys.argv[4:])
+        return
     with tempfile.TemporaryDirectory(prefix="npumesh_dump_") as folder:
         globals()[what](Bench(npumesh, decoder, folder))
     print(f"{what}: ok")

@@ -215,16 +215,32 @@ TEST(DumpWriterTest, BuffersAreUsedAgain) {
   EXPECT_TRUE(writer.Finish().ok());
 }
 
-TEST_F(DumperTest, TenThousandOperatorsFiveTimes) {
-  Value x = g_.Data("x", IntType({1}));
-  for (int i = 0; i < 10000; ++i) x = g_.Op("Negate", {{"x", x}}, {}, fmt::format("n{}", i));
-  g_.Output({x});
-  settings_.mode = DumpMode::kOutput;
-  const DumpReport report = Dump({IntTensor({3})}, 5);
-  EXPECT_TRUE(report.error.ok()) << report.error.message();
-  EXPECT_EQ(report.counts.files, 5u * 10001u);
-  for (int step = 0; step < 5; ++step) EXPECT_EQ(Names(StepPath(step)).size(), 10001u);
-  EXPECT_EQ(Values(PathOf(StepPath(4), "Negate.n9999")), "out 3");
+class LongChainTest : public DumperTest {
+ protected:
+  // Dumps the outputs of a chain of so many operators, an even number, so many times.
+  void DumpChain(size_t operators, int steps) {
+    Value x = g_.Data("x", IntType({1}));
+    for (size_t i = 0; i < operators; ++i) {
+      x = g_.Op("Negate", {{"x", x}}, {}, fmt::format("n{}", i));
+    }
+    g_.Output({x});
+    settings_.mode = DumpMode::kOutput;
+    const DumpReport report = Dump({IntTensor({3})}, steps);
+    EXPECT_TRUE(report.error.ok()) << report.error.message();
+    const size_t files = operators + 1;  // and the Data
+    EXPECT_EQ(report.counts.files, static_cast<size_t>(steps) * files);
+    for (int step = 0; step < steps; ++step) EXPECT_EQ(Names(StepPath(step)).size(), files);
+    const std::string last = fmt::format("Negate.n{}", operators - 1);
+    EXPECT_EQ(Values(PathOf(StepPath(steps - 1), last)), "out 3");
+  }
+};
+
+TEST_F(LongChainTest, AThousandOperatorsFiveTimes) {
+  DumpChain(1000, 5);
+}
+
+TEST_F(LongChainTest, TenThousandOperatorsFiveTimes) {
+  DumpChain(10000, 5);
 }
 
 }  // namespace
