@@ -1,4 +1,5 @@
 #include "graph/ops/layer_families.h"
+#include "graph/ops/norm_families.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
 
@@ -42,6 +43,9 @@ OpRegistry MakeBuiltinOps() {
   RegisterResizeOps(registry);
   RegisterConvolutionOps(registry);
   RegisterRandomOps(registry);
+  RegisterLayerNormOps(registry);
+  RegisterGroupNormOps(registry);
+  RegisterBatchNormOps(registry);
   return registry;
 }
 
