@@ -8,9 +8,9 @@
 
 #include "graph/ops/image_layout.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/norm_families.h"
 #include "graph/ops/norm_view.h"
 #include "graph/ops/real_kernel.h"
+#include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/ops/layer_families.h"
-#include "graph/ops/norm_families.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
+#include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {
@@ -46,6 +46,11 @@ OpRegistry MakeBuiltinOps() {
   RegisterLayerNormOps(registry);
   RegisterGroupNormOps(registry);
   RegisterBatchNormOps(registry);
+  RegisterPoolGradients(registry);
+  RegisterVolumePoolOps(registry);
+  RegisterGridSampleOps(registry);
+  RegisterLossOps(registry);
+  RegisterRotaryGradients(registry);
   return registry;
 }
 

@@ -5,9 +5,9 @@
 
 #include "graph/ops/cast.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/norm_families.h"
 #include "graph/ops/norm_view.h"
 #include "graph/ops/real_kernel.h"
+#include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {

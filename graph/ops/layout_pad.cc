@@ -1,10 +1,13 @@
-// Pad, PadV3 and MirrorPad: x with elements before and behind each dimension. Ops reference 5.9.
+// Pad, PadV3 and MirrorPad: x with elements before and behind each dimension; PadV3Grad, which adds
+// the gradient of every element to where it came from. Ops reference 5.9 and 5.19.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/mapped_copy.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -44,7 +47,8 @@ Result<std::vector<Padding>> PaddingsOf(const OpContext& op) {
     return Error(Code::kInvalidArgument, "{}: \"paddings\" has {} entries, x {} needs {}", op.Who(),
                  list.size(), x.ToString(), 2 * rank);
   }
-  const bool pairs = op.schema().type != "PadV3" || op.attr_bool("paddings_contiguous");
+  const bool has_form = op.schema().type == "PadV3" || op.schema().type == "PadV3Grad";
+  const bool pairs = !has_form || op.attr_bool("paddings_contiguous");
   std::vector<Padding> paddings;
   for (size_t d = 0; d < rank; ++d) {
     paddings.push_back(pairs ? Padding{list[2 * d], list[2 * d + 1]}
@@ -136,6 +140,72 @@ Result<std::unique_ptr<Kernel>> MakePad(const OpContext& op) {
       });
 }
 
+// ---- PadV3Grad ----
+
+// What is padded to x.
+Result<Shape> UnpaddedShape(const OpContext& op) {
+  const Shape& x = op.in("x").shape;
+  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
+  Shape y = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    const auto [before, behind] = paddings[static_cast<size_t>(d)];
+    const bool bounded = std::abs(before) <= INT32_MAX && std::abs(behind) <= INT32_MAX;
+    if (bounded) y[d] = x[d] - before - behind;
+    const int64_t most = MostAdded(y[d], mode);
+    if (!bounded || y[d] < 0 || before > most || behind > most || -before > y[d] ||
+        -behind > y[d]) {
+      return Error(Code::kInvalidArgument,
+                   "{}: dimension {} of x {} is not what padding {} before and {} behind makes",
+                   op.Who(), d, x.ToString(), before, behind);
+    }
+  }
+  return y;
+}
+
+// For each dimension, which element of the unpadded tensor a position belongs to, times the
+// elements below it; kFilled: none.
+using Origins = std::vector<std::vector<int64_t>>;
+
+// Adds the elements of the padded tensor, from `*next` on, to their origins below `base`.
+void AddToOrigins(const Origins& origins, size_t dim, int64_t base, const double** next,
+                  std::vector<double>* y) {
+  if (dim == origins.size()) {
+    if (base >= 0) (*y)[static_cast<size_t>(base)] += **next;
+    ++*next;
+    return;
+  }
+  for (const int64_t origin : origins[dim]) {
+    const int64_t below = base < 0 || origin == kFilled ? kFilled : base + origin;
+    AddToOrigins(origins, dim + 1, below, next, y);
+  }
+}
+
+Status InferPadGrad(OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
+  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op));
+  return SetOutput(op, 0, op.in("x").dtype, std::move(y));
+}
+
+Result<std::unique_ptr<Kernel>> MakePadGrad(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
+  const Shape &x = op.in("x").shape, &y = op.out(0).shape;
+  Origins origins(paddings.size());
+  for (size_t d = 0; d < origins.size(); ++d) {
+    const int64_t below = ElementsBetween(y, static_cast<int>(d) + 1, y.rank());
+    for (int64_t i = 0; i < x.dims()[d]; ++i) {
+      const int64_t source = SourceOf(i - paddings[d].before, y.dims()[d], mode);
+      origins[d].push_back(source == kFilled ? kFilled : source * below);
+    }
+  }
+  return MakeRealKernel(op, [origins = std::move(origins)](RealTensors& t) {
+    const double* next = t.in[0].data();
+    AddToOrigins(origins, 0, 0, &next, &t.out[0]);
+    return Status();
+  });
+}
+
 }  // namespace
 
 void RegisterPadOps(OpRegistry& registry) {
@@ -150,6 +220,14 @@ void RegisterPadOps(OpRegistry& registry) {
                             {"paddings_contiguous", AttrValue::Bool(true)}}},
                 .infer = InferPad,
                 .make_kernel = MakePad,
+                .value_inputs = {"paddings"}});
+  registry.Add({.schema = {"PadV3Grad",
+                           {{"x"}, {"paddings"}},
+                           {{"y"}},
+                           {{"mode", AttrValue::String("reflect")},
+                            {"paddings_contiguous", AttrValue::Bool(true)}}},
+                .infer = InferPadGrad,
+                .make_kernel = MakePadGrad,
                 .value_inputs = {"paddings"}});
   registry.Add({.schema = {"MirrorPad", {{"x"}, {"paddings"}}, {{"y"}}, {{"mode", std::nullopt}}},
                 .infer = InferPad,

@@ -8,45 +8,28 @@
 namespace npumesh {
 namespace {
 
-enum class Padding { kValid, kSame, kGiven };
+// The operator whose windows these are.
+std::string_view ForwardType(const OpContext& op) {
+  const std::string_view type = op.schema().type;
+  if (type == "AvgPoolV2Grad") return "AvgPoolV2";
+  if (type == "AdaptiveAvgPool2dGrad") return "AdaptiveAvgPool2d";
+  if (type == "MaxPoolGradWithArgmaxV1") return "MaxPoolWithArgmaxV1";
+  return type;
+}
 
-// What an operator says of one dimension.
-struct Extent {
-  int64_t size = 0;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t dilation = 1;
-  int64_t before = 0;
-  int64_t behind = 0;
-};
+enum class Padding { kValid, kSame, kGiven };
 
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Number of windows. A last window that starts on the padding behind does not count.
-int64_t WindowCount(const Extent& e, bool ceil_mode) {
+int64_t WindowCount(const PoolExtent& e, bool ceil_mode) {
   const int64_t reach = e.dilation * (e.kernel - 1) + 1;
   const int64_t room = e.size + e.before + e.behind - reach;
   if (room < 0) return 0;
   int64_t count = (ceil_mode ? CeilDiv(room, e.stride) : room / e.stride) + 1;
   if (ceil_mode && (count - 1) * e.stride >= e.size + e.before) --count;
   return count;
-}
-
-std::vector<Window> WindowsOf(const Extent& e, int64_t count) {
-  std::vector<Window> windows;
-  const int64_t reach = e.dilation * (e.kernel - 1) + 1;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t start = i * e.stride - e.before;
-    const int64_t stop = std::min(start + reach, e.size + e.behind);
-    Window window;
-    window.begin = start >= 0 ? start : start + CeilDiv(-start, e.dilation) * e.dilation;
-    window.end = std::min(start + reach, e.size);
-    window.span = CeilDiv(std::max<int64_t>(stop - start, 0), e.dilation);
-    windows.push_back(window);
-  }
-  return windows;
 }
 
 // Cell i of `cells` averages [floor(i n / cells), ceil((i + 1) n / cells)).
@@ -60,7 +43,7 @@ std::vector<Window> AdaptiveWindows(int64_t size, int64_t cells) {
 }
 
 Result<Padding> PaddingOf(const OpContext& op) {
-  const std::string_view type = op.schema().type;
+  const std::string_view type = ForwardType(op);
   if (type == "MaxPoolWithArgmaxV1") return Padding::kGiven;
   const bool short_form = type == "MaxPool" || type == "AvgPool";
   const std::string mode = op.attr_string(short_form ? "padding" : "padding_mode");
@@ -78,7 +61,7 @@ struct FourNumbers {
 };
 
 Result<FourNumbers> NumbersOf(const OpContext& op, bool channels_last) {
-  const bool with_argmax = op.schema().type == "MaxPoolWithArgmaxV1";
+  const bool with_argmax = ForwardType(op) == "MaxPoolWithArgmaxV1";
   FourNumbers numbers;
   numbers.kernel = op.attr_ints("ksize");
   numbers.stride = op.attr_ints("strides");
@@ -105,7 +88,7 @@ Result<FourNumbers> NumbersOf(const OpContext& op, bool channels_last) {
 // [top, bottom, left, right]; of MaxPoolWithArgmaxV1 [1, vertical, horizontal, 1].
 Result<std::vector<int64_t>> PadsOf(const OpContext& op) {
   std::vector<int64_t> pads = op.attr_ints("pads");
-  if (pads.size() == 4 && op.schema().type == "MaxPoolWithArgmaxV1") {
+  if (pads.size() == 4 && ForwardType(op) == "MaxPoolWithArgmaxV1") {
     pads = {pads[1], pads[1], pads[2], pads[2]};
   }
   const bool fits = pads.size() == 4 && std::all_of(pads.begin(), pads.end(), [](int64_t pad) {
@@ -117,7 +100,7 @@ Result<std::vector<int64_t>> PadsOf(const OpContext& op) {
 }
 
 // Fills in what padding SAME gives: as many windows as strides, the odd element behind.
-void PadSame(Extent& e) {
+void PadSame(PoolExtent& e) {
   const int64_t windows = CeilDiv(e.size, e.stride);
   const int64_t all = std::max<int64_t>((windows - 1) * e.stride + e.kernel - e.size, 0);
   e.before = all / 2;
@@ -131,46 +114,90 @@ Status PlanWindows(const OpContext& op, bool channels_last, PoolPlan& plan) {
   if (padding == Padding::kGiven) {
     NPUMESH_ASSIGN_OR_RETURN(pads, PadsOf(op));
   }
-  const std::string_view type = op.schema().type;
+  const std::string_view type = ForwardType(op);
   const bool ceil_mode = type != "MaxPool" && type != "AvgPool" && op.attr_bool("ceil_mode");
-  Extent rows{plan.height,
-              numbers.kernel[numbers.height],
-              numbers.stride[numbers.height],
-              numbers.dilation[numbers.height],
-              pads[0],
-              pads[1]};
-  Extent columns{plan.width,
-                 numbers.kernel[numbers.width],
-                 numbers.stride[numbers.width],
-                 numbers.dilation[numbers.width],
-                 pads[2],
-                 pads[3]};
+  PoolExtent rows{plan.height,
+                  numbers.kernel[numbers.height],
+                  numbers.stride[numbers.height],
+                  numbers.dilation[numbers.height],
+                  pads[0],
+                  pads[1]};
+  PoolExtent columns{plan.width,
+                     numbers.kernel[numbers.width],
+                     numbers.stride[numbers.width],
+                     numbers.dilation[numbers.width],
+                     pads[2],
+                     pads[3]};
   if (padding == Padding::kSame) {
     PadSame(rows);
     PadSame(columns);
   }
-  plan.rows = WindowsOf(rows, WindowCount(rows, ceil_mode));
-  plan.columns = WindowsOf(columns, WindowCount(columns, ceil_mode));
+  plan.rows = WindowsAlong(rows, ceil_mode);
+  plan.columns = WindowsAlong(columns, ceil_mode);
   plan.row_step = rows.dilation;
   plan.column_step = columns.dilation;
   return Status();
 }
 
+// Cells of AdaptiveAvgPool2d along height and width: of the gradient those of the tensor in slot 0,
+// whose height is dimension `height`.
+Result<std::vector<int64_t>> CellsOf(const OpContext& op, int height) {
+  if (op.schema().type == "AdaptiveAvgPool2dGrad") {
+    const Shape& grad = op.in(0).shape;
+    return std::vector<int64_t>{grad[height], grad[height + 1]};
+  }
+  std::vector<int64_t> cells = op.attr_ints("output_size");
+  if (cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0) return cells;
+  return Error(Code::kInvalidArgument, "{}: \"output_size\" is {}, expected two numbers", op.Who(),
+               Shape(cells).ToString());
+}
+
 bool PoolsGlobally(const OpContext& op) {
-  const std::string_view type = op.schema().type;
+  const std::string_view type = ForwardType(op);
   if (type == "GlobalAveragePool") return true;
   return (type == "MaxPoolV3" || type == "AvgPoolV2") && op.attr_bool("global_pooling");
 }
 
 }  // namespace
 
-Result<PoolPlan> PlanPool(const OpContext& op) {
-  const std::string_view type = op.schema().type;
-  const Shape& x = op.in(0).shape;
+std::vector<Window> WindowsAlong(const PoolExtent& e, bool ceil_mode) {
+  std::vector<Window> windows;
+  const int64_t count = WindowCount(e, ceil_mode);
+  const int64_t reach = e.dilation * (e.kernel - 1) + 1;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t start = i * e.stride - e.before;
+    const int64_t stop = std::min(start + reach, e.size + e.behind);
+    Window window;
+    window.begin = start >= 0 ? start : start + CeilDiv(-start, e.dilation) * e.dilation;
+    window.end = std::min(start + reach, e.size);
+    window.span = CeilDiv(std::max<int64_t>(stop - start, 0), e.dilation);
+    windows.push_back(window);
+  }
+  return windows;
+}
+
+Status CheckTouched(const OpContext& op, const std::vector<Window>& windows) {
+  for (const Window& window : windows) {
+    if (window.begin >= window.end) {
+      return Error(Code::kInvalidArgument,
+                   "{}: a window lies on the padding alone; pads must be smaller than ksize",
+                   op.Who());
+    }
+  }
+  return Status();
+}
+
+AverageRule AverageRuleOf(const OpContext& op) {
+  if (ForwardType(op) != "AvgPoolV2") return {};
+  return {op.attr_bool("exclusive"), op.attr_int("divisor_override")};
+}
+
+Result<PoolPlan> PlanPool(const OpContext& op, const Shape& x, int slot) {
+  const std::string_view type = ForwardType(op);
   const bool by_format =
       type == "MaxPool" || type == "AvgPool" || type == "MaxPoolV3" || type == "AvgPoolV2";
   const std::string fallback = by_format ? op.attr_string("data_format") : "NCHW";
-  NPUMESH_ASSIGN_OR_RETURN(const bool last, ChannelsLast(op, 0, fallback));
+  NPUMESH_ASSIGN_OR_RETURN(const bool last, ChannelsLast(op, slot, fallback));
   const bool no_batch = x.rank() == 3 && type == "AdaptiveAvgPool2d";
   if (x.rank() != 4 && !no_batch) {
     return Error(Code::kInvalidArgument, "{}: x is {}, expected four dimensions", op.Who(),
@@ -183,11 +210,7 @@ Result<PoolPlan> PlanPool(const OpContext& op) {
   plan.width = x[height + 1];
   plan.inner = last ? x[x.rank() - 1] : 1;
   if (type == "AdaptiveAvgPool2d") {
-    const std::vector<int64_t> cells = op.attr_ints("output_size");
-    if (cells.size() != 2 || cells[0] < 0 || cells[1] < 0) {
-      return Error(Code::kInvalidArgument, "{}: \"output_size\" is {}, expected two numbers",
-                   op.Who(), Shape(cells).ToString());
-    }
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> cells, CellsOf(op, height));
     plan.rows = AdaptiveWindows(plan.height, cells[0]);
     plan.columns = AdaptiveWindows(plan.width, cells[1]);
   } else if (PoolsGlobally(op)) {

@@ -13,31 +13,6 @@
 namespace npumesh {
 namespace {
 
-// Element of the image in [outer, height, width, inner].
-int64_t ElementAt(const PoolPlan& plan, int64_t outer, int64_t row, int64_t column, int64_t inner) {
-  return ((outer * plan.height + row) * plan.width + column) * plan.inner + inner;
-}
-
-// Calls visit(row, column) for the positions of a window.
-template <typename Visit>
-void ForWindow(const PoolPlan& plan, const Window& rows, const Window& columns, Visit visit) {
-  for (int64_t r = rows.begin; r < rows.end; r += plan.row_step) {
-    for (int64_t c = columns.begin; c < columns.end; c += plan.column_step) visit(r, c);
-  }
-}
-
-// Calls visit(outer, rows, columns, inner) for the output in C order.
-template <typename Visit>
-void ForOutputs(const PoolPlan& plan, Visit visit) {
-  for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    for (const Window& rows : plan.rows) {
-      for (const Window& columns : plan.columns) {
-        for (int64_t inner = 0; inner < plan.inner; ++inner) visit(outer, rows, columns, inner);
-      }
-    }
-  }
-}
-
 // ---- maximum ----
 
 // Elements are compared as doubles, which is exact but for integers past 53 bits, and copied as
@@ -88,27 +63,14 @@ class MaxPoolKernel final : public Kernel {
   std::vector<int64_t> places_;
 };
 
-// Every window touches the image; with pads as wide as the kernel one might not.
-Status CheckTouched(const OpContext& op, const PoolPlan& plan) {
-  for (const std::vector<Window>* windows : {&plan.rows, &plan.columns}) {
-    for (const Window& window : *windows) {
-      if (window.begin >= window.end) {
-        return Error(Code::kInvalidArgument,
-                     "{}: a window lies on the padding alone; pads must be smaller than ksize",
-                     op.Who());
-      }
-    }
-  }
-  return Status();
-}
-
 Status InferMaxPool(OpContext& op) {
   const DataType dtype = op.in(0).dtype;
   if (dtype == DataType::kBool || FindConvert(dtype, DataType::kDouble) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), op.in(0).ToString());
   }
-  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op));
-  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan));
+  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op, op.in(0).shape, 0));
+  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan.rows));
+  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan.columns));
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, plan.y));
   if (op.schema().outputs.size() == 1) return Status();
   NPUMESH_ASSIGN_OR_RETURN(const DataType index, op.attr_dtype("dtype"));
@@ -120,21 +82,11 @@ Status InferMaxPool(OpContext& op) {
 }
 
 Result<std::unique_ptr<Kernel>> MakeMaxPool(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op));
+  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op, op.in(0).shape, 0));
   return std::unique_ptr<Kernel>(std::make_unique<MaxPoolKernel>(op, std::move(plan)));
 }
 
 // ---- average ----
-
-struct AverageRule {
-  bool exclusive = true;  // divide by the positions inside of the image, not by the window
-  int64_t divisor = 0;    // more than 0: divide by this
-};
-
-AverageRule RuleOf(const OpContext& op) {
-  if (op.schema().type != "AvgPoolV2") return {};
-  return {op.attr_bool("exclusive"), op.attr_int("divisor_override")};
-}
 
 Status InferAvgPool(OpContext& op) {
   const DataType dtype = op.in(0).dtype;
@@ -142,14 +94,14 @@ Status InferAvgPool(OpContext& op) {
     return Error(Code::kUnsupported, "{}: x is {}, expected a floating type", op.Who(),
                  op.in(0).ToString());
   }
-  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op));
+  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op, op.in(0).shape, 0));
   return SetOutput(op, 0, dtype, plan.y);
 }
 
 Result<std::unique_ptr<Kernel>> MakeAvgPool(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op));
+  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op, op.in(0).shape, 0));
   const DataType dtype = op.in(0).dtype;
-  return MakeKernel([plan = std::move(plan), rule = RuleOf(op),
+  return MakeKernel([plan = std::move(plan), rule = AverageRuleOf(op),
                      load = FindConvert(dtype, DataType::kDouble),
                      store = FindConvert(DataType::kDouble, dtype),
                      x = std::vector<double>(static_cast<size_t>(op.in(0).shape.elements())),
@@ -159,15 +111,10 @@ Result<std::unique_ptr<Kernel>> MakeAvgPool(const OpContext& op) {
     size_t next = 0;
     ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
       double sum = 0;
-      int64_t inside = 0;
       ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
         sum += x[static_cast<size_t>(ElementAt(plan, outer, r, c, inner))];
-        ++inside;
       });
-      const int64_t divisor = rule.divisor > 0 ? rule.divisor
-                              : rule.exclusive ? inside
-                                               : rows.span * columns.span;
-      y[next++] = sum / static_cast<double>(divisor);
+      y[next++] = sum / DivisorOf(plan, rule, rows, columns);
     });
     store(y.data(), args.out[0], y.size());
     return Status();
