@@ -51,6 +51,7 @@ OpRegistry MakeBuiltinOps() {
   RegisterGridSampleOps(registry);
   RegisterLossOps(registry);
   RegisterRotaryGradients(registry);
+  RegisterForeachOps(registry);
   return registry;
 }
 

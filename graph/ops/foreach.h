@@ -1,0 +1,15 @@
+// What the Foreach family applies to single tensors and no operator of the IR does.
+#ifndef NPUMESH_GRAPH_OPS_FOREACH_H_
+#define NPUMESH_GRAPH_OPS_FOREACH_H_
+
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+
+// Log2 (x), Log10 (x), RoundOff (x, mode) by the modes of ops reference 7.15, and
+// Norm (x, p) -> scalar, the p-norm of all elements. Not for BuiltinOps.
+void RegisterForeachElements(OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_FOREACH_H_
