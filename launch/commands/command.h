@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/config/config_reader.h"
 #include "runtime/base/status.h"
@@ -35,6 +37,9 @@ void AddVersion(CLI::App& app, Action& action);
 
 // Adds --config and -o, which fill `source`.
 void AddConfigOptions(CLI::App& app, ConfigSource& source);
+
+// Adds --op-library, whose files OperatorsWith (graph/ops/op_library.h) takes.
+void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries);
 
 // All of them, as `npumesh` offers them.
 void AddCommands(CLI::App& app, Action& action);

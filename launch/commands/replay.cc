@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "graph/ops/op_library.h"
 #include "launch/commands/command.h"
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/job_dump.h"
@@ -17,6 +18,7 @@ struct ReplayCommandOptions {
   std::optional<uint64_t> step;
   std::vector<std::string> operators;
   bool verbose = false;
+  std::vector<std::string> op_libraries;
   ReplayOptions replay;
 };
 
@@ -62,6 +64,9 @@ Result<int> ReplayDump(ReplayCommandOptions options) {
   for (const std::string& name : options.operators) {
     options.replay.only.insert(OperatorKey(name));
   }
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
+                           OperatorsWith(options.op_libraries));
+  options.replay.registry = registry.get();
   bool differs = false;
   for (const uint64_t step : StepNumbers(steps)) {
     if (options.step && *options.step != step) continue;
@@ -89,6 +94,7 @@ void AddReplay(CLI::App& app, Action& action) {
   replay->add_option("--op", options->operators, "Only this operator; may be given several times")
       ->allow_extra_args(false);
   replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
+  AddOpLibraryOption(*replay, options->op_libraries);
   AddAllowance(*replay, options->replay.compare);
   replay->callback([options, &action] {
     action = [options] {

@@ -38,6 +38,7 @@ json ToJson(const RunOptions& options) {
                                      {"golden", options.golden}}) {
     result[name] = folder.empty() ? json() : json(folder);
   }
+  result["op_libraries"] = options.op_libraries;
   result["config"] = options.config.file.empty() ? json() : json(options.config.file);
   result["assignments"] = options.config.assignments;
   if (options.tolerance.rtol) result["rtol"] = *options.tolerance.rtol;
@@ -195,6 +196,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->check(CLI::NonNegativeNumber);
   AddFaultOptions(*run, *options);
   run->add_option("--report", options->report, "JSON file for everything the table shows");
+  AddOpLibraryOption(*run, options->op_libraries);
   AddConfigOptions(*run, options->config);
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));

@@ -104,6 +104,7 @@ class Gatherer {
 Result<std::unique_ptr<Recorder>> RunGolden(World& world, const std::string& path, Model model,
                                             RunJob& job) {
   SessionOptions options;
+  options.registry = &job.registry();
   NPUMESH_ASSIGN_OR_RETURN(
       const std::unique_ptr<Session> session,
       Session::Create(world, job.memory(), std::move(model), std::move(options)));
@@ -116,7 +117,7 @@ Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, 
                                        const RankSources& sources) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
   NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadModel(file));
-  const OpRegistry& registry = BuiltinOps();
+  const OpRegistry& registry = job.registry();
   if (const auto groups = GroupsOf(golden, registry); !groups.empty()) {
     return Error(Code::kInvalidArgument,
                  "{}: the golden graph has collectives of group \"{}\"; expected the unsharded "
@@ -133,8 +134,8 @@ Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, 
 }
 
 // The rank whose operator `key` computes something else than a replay on its own inputs; -1: none.
-Result<int> RankByReplay(World& world, const RunOptions& options, const std::string& key,
-                         const RankSources& sources) {
+Result<int> RankByReplay(World& world, const RunOptions& options, const RunJob& job,
+                         const std::string& key, const RankSources& sources) {
   std::vector<Model> models;
   for (int rank = 0; rank < world.size(); ++rank) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string file,
@@ -147,6 +148,7 @@ Result<int> RankByReplay(World& world, const RunOptions& options, const std::str
   ReplayOptions replay;
   replay.only = {key};
   replay.collectives = false;
+  replay.registry = &job.registry();
   NPUMESH_ASSIGN_OR_RETURN(const Replayed replayed, Replay(graphs, sources, world.env(), replay));
   for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
     if (replayed.ranks[rank].First() != nullptr) return static_cast<int>(rank);
@@ -187,7 +189,7 @@ Result<GoldenVerdict> GoldenCheck(World& world, RankCircle& circle, const RunOpt
   if (world.rank() != 0) return verdict;
   verdict.rank = verdict.report.First()->fit.RankToBlame();
   if (verdict.rank >= 0) return verdict;
-  const Result<int> rank = RankByReplay(world, options, first, gatherer.sources());
+  const Result<int> rank = RankByReplay(world, options, job, first, gatherer.sources());
   if (rank.ok()) verdict.rank = *rank;
   return verdict;
 }

@@ -7,6 +7,7 @@
 
 #include "graph/config/validation.h"
 #include "graph/io/model_file.h"
+#include "graph/ops/op_library.h"
 #include "graph/session/session_config.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/model_choice.h"
@@ -42,6 +43,7 @@ Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorT
 
 Status RunJob::Prepare() {
   NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
+  NPUMESH_ASSIGN_OR_RETURN(registry_, OperatorsWith(options_.op_libraries));
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph(std::move(session)));
@@ -109,6 +111,7 @@ Status RunJob::LoadGraph(SessionOptions session) {
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
+  session.registry = registry_.get();
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
   Result<std::unique_ptr<Session>> created =
       Session::Create(world_, *memory_, std::move(model), std::move(session));

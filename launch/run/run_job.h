@@ -51,6 +51,8 @@ class RunJob {
   const std::vector<Tensor>& recorded_inputs() const { return recorded_inputs_; }
   DeviceMemory& memory() { return *memory_; }
   const Session& session() const { return *session_; }
+  // The operators of the run: the built-in ones and those of the libraries.
+  const OpRegistry& registry() const { return *registry_; }
 
  private:
   Status Bind() const;
@@ -66,6 +68,7 @@ class RunJob {
   World& world_;
   const RunOptions& options_;
   std::string file_;
+  std::shared_ptr<const OpRegistry> registry_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
   RankDump dump_;

@@ -54,6 +54,9 @@ struct RunOptions {
   // File of the machine-readable report; empty: none.
   std::string report;
 
+  // Shared libraries with more operators (graph/ops/op_library.h).
+  std::vector<std::string> op_libraries;
+
   // Options of the graph compiler and of the session; neither: the engine's own defaults.
   ConfigSource config;
 

@@ -113,8 +113,8 @@ void CheckText(const PackageFiles& files, int rank, const Model& model, Findings
 
 }  // namespace
 
-std::optional<Model> CheckGraph(const PackageFiles& files, int rank, WeightSum* weights,
-                                Findings* findings) {
+std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
+                                WeightSum* weights, Findings* findings) {
   const std::string& air = files.airs[static_cast<size_t>(rank)];
   if (air.empty()) return std::nullopt;
   const std::string path = files.PathOf(air);
@@ -132,7 +132,7 @@ std::optional<Model> CheckGraph(const PackageFiles& files, int rank, WeightSum* 
   for (const Graph& graph : model->subgraphs) {
     CheckWeights(files, rank, *model, graph, weights, findings);
   }
-  if (const Status known = CheckModel(*model, BuiltinOps()); !known.ok()) {
+  if (const Status known = CheckModel(*model, registry); !known.ok()) {
     findings->Warning(air, fmt::format("npumesh cannot run it: {}", known.message()));
   }
   CheckText(files, rank, *model, findings);

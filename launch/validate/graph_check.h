@@ -8,6 +8,7 @@
 #include <string>
 
 #include "graph/ir/graph.h"
+#include "graph/ops/op_registry.h"
 #include "launch/validate/package_files.h"
 
 namespace npumesh {
@@ -19,8 +20,8 @@ struct WeightSum {
 };
 
 // The graph of `rank`, or nullopt when it cannot be loaded. Weights are added to `weights`.
-std::optional<Model> CheckGraph(const PackageFiles& files, int rank, WeightSum* weights,
-                                Findings* findings);
+std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
+                                WeightSum* weights, Findings* findings);
 
 }  // namespace npumesh
 

@@ -19,8 +19,8 @@ constexpr size_t kMostMismatches = 16;
 
 class PackageCheck {
  public:
-  PackageCheck(PackageFiles files, PackageReport* report)
-      : files_(std::move(files)), report_(*report) {}
+  PackageCheck(PackageFiles files, const OpRegistry& registry, PackageReport* report)
+      : files_(std::move(files)), registry_(registry), report_(*report) {}
 
   void Run() {
     report_.ranks = files_.airs.size();
@@ -46,7 +46,8 @@ class PackageCheck {
   // Loads, checks, traces; the graph itself is not kept.
   void CheckRank(int rank) {
     WeightSum weights;
-    const std::optional<Model> model = CheckGraph(files_, rank, &weights, &report_.findings);
+    const std::optional<Model> model =
+        CheckGraph(files_, rank, registry_, &weights, &report_.findings);
     complete_ = complete_ && model.has_value();
     report_.weights += weights.count;
     report_.weight_bytes += weights.bytes;
@@ -54,7 +55,7 @@ class PackageCheck {
     if (!model) return;
     for (const Node& node : model->graph.nodes()) report_.nodes += node.removed ? 0 : 1;
     Result<CollectiveTrace> trace =
-        TraceCollectives(*model, BuiltinOps(), table_, rank, static_cast<int>(files_.airs.size()));
+        TraceCollectives(*model, registry_, table_, rank, static_cast<int>(files_.airs.size()));
     if (!trace.ok()) {
       complete_ = false;
       return report_.findings.Error(files_.airs[static_cast<size_t>(rank)],
@@ -84,6 +85,7 @@ class PackageCheck {
   }
 
   const PackageFiles files_;
+  const OpRegistry& registry_;
   PackageReport& report_;
   GroupTable table_;
   std::map<std::string, std::vector<int>> used_;
@@ -94,10 +96,10 @@ class PackageCheck {
 
 }  // namespace
 
-Result<PackageReport> CheckPackage(const std::string& folder) {
+Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& registry) {
   PackageReport report;
   NPUMESH_ASSIGN_OR_RETURN(PackageFiles files, ListPackage(folder, &report.findings));
-  PackageCheck(std::move(files), &report).Run();
+  PackageCheck(std::move(files), registry, &report).Run();
   return report;
 }
 

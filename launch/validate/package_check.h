@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "graph/ops/op_registry.h"
 #include "launch/validate/finding.h"
 #include "runtime/base/status.h"
 
@@ -23,7 +24,8 @@ struct PackageReport {
 // Checks names, graphs, weights, both JSON files, groups, and the collectives of all ranks against
 // each other. Reads hostile bytes: every problem is a finding that names its file. Errors: `folder`
 // is no package.
-Result<PackageReport> CheckPackage(const std::string& folder);
+Result<PackageReport> CheckPackage(const std::string& folder,
+                                   const OpRegistry& registry = BuiltinOps());
 
 // A line for each finding, and a verdict.
 std::string ReportText(const PackageReport& report);

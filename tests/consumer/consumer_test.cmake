@@ -31,3 +31,9 @@ run("consumer" ${SCRATCH}/build/consumer)
 if(NOT output MATCHES "npumesh consumer: a graph over 16-bit elements")
   message(FATAL_ERROR "the consumer printed:\n${output}")
 endif()
+
+run("operator library" ${SCRATCH}/prefix/bin/npumesh ops
+    --op-library ${SCRATCH}/build/libconsumer_operators.so)
+if(NOT output MATCHES "FromOutside \\(x\\) -> \\(y\\)")
+  message(FATAL_ERROR "the command does not know the operator of a library:\n${output}")
+endif()

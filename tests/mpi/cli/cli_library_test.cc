@@ -1,0 +1,74 @@
+// Operators of a user's own, from a shared library, in every command that takes one.
+#include <gmock/gmock.h>
+
+#include "graph/io/model_file.h"
+#include "tests/mpi/cli/run_command.h"
+
+namespace npumesh {
+namespace {
+
+using testing::HasSubstr;
+
+// y = allreduce(1 + 2 x) for x float32[4].
+void PutModel(const TestFolder& folder) {
+  GraphBuilder g("polynomial");
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  const Value p = g.Op("Polynomial", {{"x", x}}, {{"coefficients", AttrValue::Floats({1, 2})}});
+  g.Output({g.Op("HcomAllReduce", {{"x", p}},
+                 {{"reduction", AttrValue::String("sum")},
+                  {"group", AttrValue::String("hccl_world_group")}})});
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  ASSERT_TRUE(SaveAir(*model, folder / "m.air").ok());
+}
+
+void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
+  EXPECT_EQ(run.code, code) << run.err;
+  const std::vector<std::string> lines = run.FailureLines();
+  ASSERT_EQ(lines.size(), 1u) << run.err;
+  EXPECT_THAT(lines[0], HasSubstr(text));
+}
+
+TEST(CliLibrary, TwoRanksRunItsOperator) {
+  const TestFolder folder;
+  PutModel(folder);
+  for (int rank = 0; rank < 2; ++rank) {
+    folder.PutTensor("in", rank, static_cast<float>(rank + 3));
+    folder.PutTensor("golden", rank, (1 + 2 * 3) + (1 + 2 * 4));
+  }
+  const CommandRun run = RunRanksOf(2, {"run", folder / "m.air", "--op-library", POLYNOMIAL_LIBRARY,
+                                        "--inputs", folder / "in", "--check", folder / "golden"});
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST(CliLibrary, WithoutItTheOperatorIsUnknown) {
+  const TestFolder folder;
+  PutModel(folder);
+  ExpectFailure(RunAlone({"run", folder / "m.air"}), 3, "Polynomial");
+}
+
+TEST(CliLibrary, OtherCommandsKnowItToo) {
+  const TestFolder folder;
+  PutModel(folder);
+  const CommandRun ops = RunAlone({"ops", "--op-library", POLYNOMIAL_LIBRARY});
+  EXPECT_EQ(ops.code, 0) << ops.err;
+  EXPECT_THAT(ops.out, HasSubstr("Polynomial (x) -> (y)"));
+  EXPECT_EQ(RunAlone({"graph", folder / "m.air", "--op-library", POLYNOMIAL_LIBRARY}).code, 0);
+  const std::string warning = "npumesh cannot run it";
+  EXPECT_THAT(RunAlone({"validate", folder.path()}).out, HasSubstr(warning));
+  EXPECT_THAT(RunAlone({"validate", folder.path(), "--op-library", POLYNOMIAL_LIBRARY}).out,
+              Not(HasSubstr(warning)));
+}
+
+TEST(CliLibrary, WhatIsNoLibraryIsSaidOnce) {
+  const TestFolder folder;
+  PutModel(folder);
+  ExpectFailure(RunRanksOf(2, {"run", folder / "m.air", "--op-library", "absent.so"}), 3,
+                "rank 0 of 2: operator library: ");
+  ExpectFailure(RunAlone({"run", folder / "m.air", "--op-library", folder / "m.air"}), 3,
+                "cannot be loaded as a shared library");
+  ExpectFailure(RunAlone({"ops", "--op-library", "absent.so"}), 3, "absent.so");
+}
+
+}  // namespace
+}  // namespace npumesh
