@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/float_product.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/operator.h"
 
@@ -195,6 +196,12 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
 // Error: kInvalidArgument for a block number outside of the cache.
 Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
                    bool values, int64_t head, int64_t first, int64_t count, float* to);
+
+// The same as the right operand of a product: K transposed, V as it is. Floats that lie in rows
+// stay where they are; everything else is loaded into `room`.
+Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
+                              const Sequence& sequence, bool values, int64_t head, int64_t first,
+                              int64_t count, float* room);
 
 // What the files that fill in plans share (attention_plan.cc).
 

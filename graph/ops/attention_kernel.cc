@@ -15,8 +15,8 @@
 
 #include "graph/ops/attention.h"
 #include "graph/ops/float_exp.h"
-#include "graph/ops/float_product.h"
 #include "graph/ops/float_rows.h"
+#include "graph/ops/row_math.h"
 
 namespace npumesh::attention {
 namespace {
@@ -236,19 +236,19 @@ class AttentionKernel final : public Kernel {
 
   // scores = scale * q k^T + pse for columns [first, first + count), -inf where masked.
   Status Score(const Tile& tile, int64_t first, int64_t count) const {
-    float* k = At(tile, k_at_);
     float* scores = At(tile, scores_at_);
-    NPUMESH_RETURN_IF_ERROR(
-        LoadColumns(plan_, *tile.args, tile.sequence, false, tile.kv_head, first, count, k));
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k,
+                             ColumnsOf(plan_, *tile.args, tile.sequence, false, tile.kv_head, first,
+                                       count, At(tile, k_at_)));
     NPUMESH_RETURN_IF_ERROR(Multiply(tile.rows, count, k_width_, {At(tile, q_at_), k_width_, false},
-                                     {k, k_width_, true}, false, scores, count));
+                                     k, false, scores, count));
     const float dequant = plan_.score_scale.given() ? plan_.score_scale.At(*tile.args, 0) : 1.0f;
     const float scale = plan_.scale * dequant;
     for (int64_t r = 0; r < tile.rows; ++r, scores += count) {
       const bool late = plan_.scales_pse;
-      for (int64_t j = 0; !late && j < count; ++j) scores[j] *= scale;
+      if (!late) ScaleRow(scores, scale, count, scores);
       if (plan_.pse.slot >= 0) AddShift(tile, r, first, count, scores);
-      for (int64_t j = 0; late && j < count; ++j) scores[j] *= scale;
+      if (late) ScaleRow(scores, scale, count, scores);
       Mask(tile, r, first, count, scores);
     }
     return Status();
@@ -282,19 +282,19 @@ class AttentionKernel final : public Kernel {
     float* scores = At(tile, scores_at_);
     float* sums = At(tile, sums_at_);
     for (int64_t r = 0; r < tile.rows; ++r, scores += count, sums += v_width_) {
-      const float most = std::max(tile.most[r], MaxOf(scores, count));
+      const float most = std::max(tile.most[r], LargestInRow(scores, count));
       if (most == kMasked && std::none_of(scores, scores + count, IsNan)) {
         std::fill_n(scores, count, 0.0f);
         continue;
       }
-      for (int64_t j = 0; j < count; ++j) scores[j] = ExpOfNonPositive(scores[j] - most);
+      ExponentialsOfRow(scores, most, count, scores);
       if (most != tile.most[r]) {
         const float shrink = tile.most[r] == kMasked ? 0.0f : ExpOfNonPositive(tile.most[r] - most);
         tile.sum[r] *= static_cast<double>(shrink);
-        for (int64_t d = 0; d < v_width_; ++d) sums[d] *= shrink;
+        ScaleRow(sums, shrink, v_width_, sums);
         tile.most[r] = most;
       }
-      tile.sum[r] += BlockedSum(scores, count, [](float v) { return v; });
+      tile.sum[r] += SumOfRow(scores, count);
     }
   }
 
@@ -314,13 +314,13 @@ class AttentionKernel final : public Kernel {
   }
 
   Status AddValues(const Tile& tile, int64_t first, int64_t count) const {
-    float* v = At(tile, v_at_);
     float* scores = At(tile, scores_at_);
     if (plan_.drop_mask >= 0) Drop(tile, first, count, scores);
-    NPUMESH_RETURN_IF_ERROR(
-        LoadColumns(plan_, *tile.args, tile.sequence, true, tile.kv_head, first, count, v));
-    return Multiply(tile.rows, v_width_, count, {scores, count, false}, {v, v_width_, false}, true,
-                    At(tile, sums_at_), v_width_);
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v,
+                             ColumnsOf(plan_, *tile.args, tile.sequence, true, tile.kv_head, first,
+                                       count, At(tile, v_at_)));
+    return Multiply(tile.rows, v_width_, count, {scores, count, false}, v, true, At(tile, sums_at_),
+                    v_width_);
   }
 
   // Dropout: a bit of 1 keeps the probability.
@@ -344,7 +344,7 @@ class AttentionKernel final : public Kernel {
     const bool nothing = tile.sum[r] == 0;
     float factor = nothing ? 0.0f : static_cast<float>(1.0 / tile.sum[r]);
     if (plan_.quantised) factor = plan_.sum_scale.given() ? plan_.sum_scale.At(args, 0) : 1.0f;
-    for (int64_t d = 0; d < v_width_; ++d) row[d] *= factor;
+    ScaleRow(row, factor, v_width_, row);
     void* out = args.out[plan_.out.slot];
     const int64_t element = ElementOf(tile, plan_.out, r);
     if (plan_.out.dtype == DataType::kInt8) {

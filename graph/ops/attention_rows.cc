@@ -263,6 +263,24 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
   return sequence;
 }
 
+Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
+                              const Sequence& sequence, bool values, int64_t head, int64_t first,
+                              int64_t count, float* room) {
+  const KeyValue& from = values ? plan.v : plan.k;
+  const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
+                       from.chunk >= from.width && plan.block_table < 0;
+  const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
+  if (!in_rows || !alone) {
+    NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, values, head, first, count, room));
+    const int64_t rope = !values && plan.k_rope.given() ? plan.k_rope.width : 0;
+    return FloatMatrix{room, from.width + rope, !values};
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(plan, args, from, sequence, head, first));
+  const auto part = from.parts.size() > 1 ? static_cast<size_t>(sequence.index) : 0;
+  return FloatMatrix{static_cast<const float*>(place.data) + place.element,
+                     from.parts[part].row_stride, !values};
+}
+
 Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
                    bool values, int64_t head, int64_t first, int64_t count, float* to) {
   const KeyValue& from = values ? plan.v : plan.k;

@@ -10,6 +10,7 @@
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -115,8 +116,7 @@ class LayerNormKernel final : public Kernel {
     float* y = scratch + 3 * n;
     for (int64_t r = 0; r < shape_.rows; ++r) {
       const float* x = LoadRow(dtype_, args.in[x_slot_], r * n, n, scratch + 2 * n);
-      const double sum = BlockedSum(x, n, [](float v) { return v; });
-      const auto mean = static_cast<float>(sum / static_cast<double>(n));
+      const auto mean = static_cast<float>(SumOfRow(x, n) / static_cast<double>(n));
       const double squares = BlockedSum(x, n, [mean](float v) { return (v - mean) * (v - mean); });
       const auto rstd = static_cast<float>(Reciprocal(squares, n, epsilon_));
       for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
@@ -204,11 +204,10 @@ class RmsNormKernel final : public Kernel {
       if (adds_) StoreSum(args, r, scratch + n, scratch + 3 * n);
       const void* source = adds_ ? args.out[2] : args.in[x_slot_];
       const float* x = LoadRow(dtype_, source, r * n, n, scratch + n);
-      const double squares = BlockedSum(x, n, [](float v) { return v * v; });
-      const auto rstd = static_cast<float>(Reciprocal(squares, n, epsilon_));
-      for (int64_t i = 0; i < n; ++i) y[i] = x[i] * rstd;
+      const auto rstd = static_cast<float>(Reciprocal(SumOfSquares(x, n), n, epsilon_));
+      ScaleRow(x, rstd, n, y);
       if (adds_) RoundRow(args, r, y);
-      for (int64_t i = 0; i < n; ++i) y[i] *= gamma[i];
+      MultiplyRow(y, gamma, n, y);
       StoreRow(dtype_, y, args.out[0], r * n, n);
       static_cast<float*>(args.out[1])[r] = rstd;
     }

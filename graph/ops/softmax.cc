@@ -6,10 +6,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "graph/ops/float_exp.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/row_math.h"
 #include "graph/ops/strided_copy.h"
 
 namespace npumesh {
@@ -17,11 +17,8 @@ namespace {
 
 // A row of nothing but -inf gives NaN, since -inf - -inf is.
 void SoftmaxRow(const float* x, int64_t count, float* y) {
-  const float most = MaxOf(x, count);
-  for (int64_t i = 0; i < count; ++i) y[i] = ExpOfNonPositive(x[i] - most);
-  const double sum = BlockedSum(y, count, [](float v) { return v; });
-  const auto scale = static_cast<float>(1.0 / sum);
-  for (int64_t i = 0; i < count; ++i) y[i] *= scale;
+  ExponentialsOfRow(x, LargestInRow(x, count), count, y);
+  ScaleRow(y, static_cast<float>(1.0 / SumOfRow(y, count)), count, y);
 }
 
 void SoftmaxRow(const double* x, int64_t count, double* y) {
