@@ -1,0 +1,98 @@
+// What the benchmarks of the decoder share: their block, and measuring two things in turns.
+#ifndef NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
+#define NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/engine/plan_cache.h"
+#include "graph/session/session_config.h"
+
+namespace npumesh {
+
+// The block of the speed targets, in float32.
+inline constexpr int kHidden = 768;
+inline constexpr int kHeads = 12;
+inline constexpr int kFfn = 3072;
+inline constexpr int kSequence = 128;
+
+inline double MedianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Seconds of one call.
+template <typename Work>
+double TimeOf(Work work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A model compiled as sessions compile by default, on the device of `world`.
+class CompiledGraph {
+ public:
+  // Inputs without values are zeros. Collective over the graph's groups.
+  static Result<std::unique_ptr<CompiledGraph>> Create(World& world, Model model,
+                                                       const std::vector<Tensor>& inputs) {
+    std::unique_ptr<CompiledGraph> made(new CompiledGraph(std::move(model)));
+    NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(world));
+    made->groups_ = std::make_unique<GroupSet>(world, *made->memory_, GroupTable());
+    NPUMESH_RETURN_IF_ERROR(made->groups_->Prepare(GroupsOf(made->model_, BuiltinOps())));
+    NPUMESH_ASSIGN_OR_RETURN(const SessionOptions options, SessionOptionsFor(CompilerConfig()));
+    std::vector<TensorType> types;
+    for (const Tensor& input : inputs) types.push_back(input.type());
+    NPUMESH_ASSIGN_OR_RETURN(made->compiled_,
+                             CompiledModel::Compile(made->model_, BuiltinOps(), types, inputs,
+                                                    made->groups_.get(), options.compile));
+    NPUMESH_ASSIGN_OR_RETURN(made->executor_, Executor::Create(*made->compiled_, *made->memory_));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      std::memcpy(made->executor_->input_buffer(static_cast<int>(i)), inputs[i].data(),
+                  inputs[i].bytes());
+    }
+    return made;
+  }
+
+  // Collective over all ranks: returns when all have come.
+  Status Meet() {
+    NPUMESH_ASSIGN_OR_RETURN(Communicator* const all, groups_->Group(std::string(kWorldGroup)));
+    return all->Barrier();
+  }
+  Result<RunStats> Run(StepObserver* observer = nullptr) { return executor_->Run(observer); }
+  const CompiledModel& compiled() const { return *compiled_; }
+
+ private:
+  explicit CompiledGraph(Model model) : model_(std::move(model)) {}
+
+  Model model_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<GroupSet> groups_;
+  std::unique_ptr<CompiledModel> compiled_;
+  std::unique_ptr<Executor> executor_;
+};
+
+// Adds up what each step took; keeps the shortest of all runs.
+class StepTimes final : public StepObserver {
+ public:
+  Status AfterStep(const StepView& view) override {
+    if (view.index >= shortest_.size()) shortest_.resize(view.index + 1, {"", 1e9});
+    auto& [name, seconds] = shortest_[view.index];
+    name = view.step.type + " " + view.step.name;
+    seconds = std::min(seconds, view.seconds);
+    return Status();
+  }
+  // "<type> <name>" and seconds, by step.
+  const std::vector<std::pair<std::string, double>>& shortest() const { return shortest_; }
+
+ private:
+  std::vector<std::pair<std::string, double>> shortest_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
