@@ -3,35 +3,11 @@
 #include <cstring>
 
 #include "graph/engine/program.h"
-#include "graph/ops/truth.h"
+#include "graph/passes/branches.h"
 #include "graph/passes/subgraphs.h"
 
 namespace npumesh {
 namespace {
-
-// What an If or While takes for true: a scalar that is not zero, or a tensor with elements (ops
-// reference 5.1). NaN counts as true.
-Result<bool> IsTrue(const PlanOperand& condition) {
-  const TensorType& type = condition.type;
-  if (type.dtype == DataType::kUndefined) {
-    return Error(Code::kInvalidArgument, "its condition is not connected");
-  }
-  if (type.shape.rank() > 0) return type.shape.elements() > 0;
-  if (HasZero(type.dtype)) return IsNonZero(type.dtype, condition.data);
-  return Error(Code::kUnsupported, "its condition is {}", type.ToString());
-}
-
-// The branch of a Case: an index out of range is the last one.
-Result<size_t> BranchIndex(const PlanOperand& index, size_t branches) {
-  if (index.type.dtype != DataType::kInt32 || index.type.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "its branch_index is {}, expected one int32",
-                 index.type.ToString());
-  }
-  int32_t value = 0;
-  std::memcpy(&value, index.data, sizeof value);
-  if (value < 0 || static_cast<size_t>(value) >= branches) return branches - 1;
-  return static_cast<size_t>(value);
-}
 
 std::vector<PlanOperand> OperandsOf(const std::vector<Tensor>& tensors) {
   std::vector<PlanOperand> operands;
@@ -63,12 +39,10 @@ ControlFlow::~ControlFlow() = default;
 Result<std::vector<Tensor>> ControlFlow::Run(const std::vector<PlanOperand>& inputs,
                                              StepObserver* observer, uint64_t iteration) {
   switch (SubgraphUseOf(node_.type)) {
-    case SubgraphUse::kIf: {
-      NPUMESH_ASSIGN_OR_RETURN(const bool taken, IsTrue(inputs[0]));
-      return RunBranch(taken ? 0 : 1, inputs, observer, iteration);
-    }
+    case SubgraphUse::kIf:
     case SubgraphUse::kCase: {
-      NPUMESH_ASSIGN_OR_RETURN(const size_t index, BranchIndex(inputs[0], branches_.size()));
+      NPUMESH_ASSIGN_OR_RETURN(const size_t index,
+                               ChosenBranch(node_, inputs[0].type, inputs[0].data));
       return RunBranch(index, inputs, observer, iteration);
     }
     case SubgraphUse::kWhile:
@@ -99,7 +73,7 @@ Result<std::vector<Tensor>> ControlFlow::RunWhile(const std::vector<PlanOperand>
     const std::vector<PlanOperand> now = OperandsOf(variables);
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> condition,
                              RunBranch(0, now, observer, iteration));
-    NPUMESH_ASSIGN_OR_RETURN(const bool more, IsTrue(OperandsOf(condition)[0]));
+    NPUMESH_ASSIGN_OR_RETURN(const bool more, IsTrue(condition[0].type(), condition[0].data()));
     if (!more) return variables;
     NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> next, RunBranch(1, now, observer, iteration));
     for (size_t i = 0; i < next.size(); ++i) {

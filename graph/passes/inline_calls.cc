@@ -10,8 +10,11 @@
 namespace npumesh {
 namespace {
 
+// A call, or a choice that has only one branch to choose.
 bool IsCall(const Node& node) {
-  return SubgraphUseOf(node.type) == SubgraphUse::kCall;
+  const SubgraphUse use = SubgraphUseOf(node.type);
+  const bool chooses = use == SubgraphUse::kIf || use == SubgraphUse::kCase;
+  return use == SubgraphUse::kCall || (chooses && node.subgraphs.size() == 1);
 }
 
 bool HasCalls(const Graph& graph) {

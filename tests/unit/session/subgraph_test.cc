@@ -211,6 +211,72 @@ TEST_F(SubgraphTest, BranchesNest) {
   });
 }
 
+// ---- branches that are known before anything runs ----
+
+TEST_F(SubgraphTest, AKnownConditionIsNoCut) {
+  for (const int64_t cond : {0, 1}) {
+    const Value x = g_.Data("x", IntType({2}));
+    const Value known = g_.Const("known", Scalar(cond));
+    const Value chosen = g_.Op("If", {{"cond", known}, {"input0", Double(g_, x)}}, {}, "choice");
+    g_.Output({Negate(g_, chosen)});
+    Build({{"choice", {"then", "else"}}}, {Unary("then", Negate), Unary("else", Double)});
+    BothWays([cond](Session& session) {
+      EXPECT_THAT(Ints(session.Run({IntTensor({3, 4})})),
+                  cond == 1 ? ElementsAre(6, 8) : ElementsAre(-12, -16));
+      EXPECT_EQ(session.stats().plans, 1u);
+      const char* const inlined = cond == 1 ? "choice/Negate" : "choice/Plus";
+      EXPECT_NE(session.model().graph.Find(inlined), kNoNode);
+    });
+    g_ = GraphBuilder();
+  }
+}
+
+// The index shows when the call around the Case is inlined, out of range as it is.
+TEST_F(SubgraphTest, AKnownIndexMayComeThroughACall) {
+  const Value index = g_.Const("index", Tensor::FromVector<int32_t>({DataType::kInt32, {}}, {7}));
+  const Value x = g_.Data("x", IntType({1}));
+  g_.Output({g_.Op("PartitionedCall", {{"args0", index}, {"args1", x}}, {}, "call")});
+  GraphBuilder body("body");
+  const Value at = body.Data("at", {DataType::kInt32, {}});
+  const Value v = body.Data("v", IntType({1}));
+  body.Output({body.Op("Case", {{"branch_index", at}, {"input0", v}}, {}, "choice")});
+  Graph called = Finish(body);
+  called.node(called.Find("choice")).subgraphs = {"one", "two"};
+  Build({{"call", {"body"}}}, {called, Unary("one", Negate), Unary("two", Double)});
+  BothWays([](Session& session) {
+    EXPECT_THAT(Ints(session.Run({IntTensor({5})})), ElementsAre(10));
+    EXPECT_EQ(session.stats().plans, 1u);
+  });
+}
+
+TEST_F(SubgraphTest, WhatIsNeverChosenNeedNotBeKnown) {
+  const Value x = g_.Data("x", IntType({1}));
+  const Value known = g_.Const("known", Scalar(1));
+  g_.Output({g_.Op("If", {{"cond", known}, {"input0", x}}, {}, "choice")});
+  Build({{"choice", {"then", "else"}}},
+        {Unary("then", Negate), Unary("else", [](GraphBuilder& g, Value v) {
+           return g.Op("Lightning", {{"x", v}});
+         })});
+  BothWays(
+      [](Session& session) { EXPECT_THAT(Ints(session.Run({IntTensor({5})})), ElementsAre(-5)); });
+}
+
+TEST_F(SubgraphTest, WithoutFoldingKnownBranchesStay) {
+  const Value x = g_.Data("x", IntType({1}));
+  const Value known = g_.Const("known", Scalar(1));
+  g_.Output({g_.Op("If", {{"cond", known}, {"input0", x}}, {}, "choice")});
+  Build({{"choice", {"then", "else"}}}, {Unary("then", Negate), Unary("else", Double)});
+  const Status status = OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+    SessionOptions options = LateSession();
+    options.compile.fold_constants = false;
+    NPUMESH_ASSIGN_OR_RETURN(const auto session, Session::Create(world, memory, model_, options));
+    EXPECT_THAT(Ints(session->Run({IntTensor({5})})), ElementsAre(-5));
+    EXPECT_EQ(session->stats().plans, 3u);  // in front, the branch, behind
+    return Status();
+  })[0];
+  EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
 // ---- loops ----
 
 TEST_F(SubgraphTest, WhileRunsUntilItsConditionIsFalse) {
