@@ -72,8 +72,9 @@ void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
        {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kNone, kNoAoe, kMax},
        {"fusion_config.fusion_switch_file", &config.fusion_config.fusion_switch_file,
         ExistingFile(), kHere,
-        "Switches passes by name, or ALL of them: ConstantFoldingPass, DeadNodeEliminationPass; "
-        "passes of the vendor that npumesh does not have are ignored",
+        "Switches passes by name, or ALL of them: ConstantFoldingPass, DeadNodeEliminationPass and "
+        "the fusion passes of engine.md; passes of the vendor that npumesh does not have are "
+        "ignored",
         kMax},
        {"inference_config.dynamic_gears_merge_policy",
         &config.inference_config.dynamic_gears_merge_policy,

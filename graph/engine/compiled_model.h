@@ -27,7 +27,8 @@ namespace npumesh {
 
 // Stages have the names of GE (air-format reference 4.3): PreRunBegin, the graph as given;
 // AfterInfershape, with all types; PreRunAfterOptimizeOriginalGraph, folded and without dead nodes;
-// PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets.
+// PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets, and on
+// nodes that are computed by the step of another one its name as `_fused_into`.
 using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
 
 struct CompileOptions {
@@ -42,6 +43,8 @@ struct CompileOptions {
   // Leaves out operators whose results nobody reads.
   bool drop_dead_nodes = true;
   NodeOrder order = NodeOrder::kStable;
+  // Says by name which fusion passes run (passes/fusion.h); null: none.
+  std::function<bool(std::string_view pass)> fuses;
   // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
   // observer costs a copy for each stage.
   StageObserver observer;
@@ -60,19 +63,20 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
-// One kernel with its operands. Views, folded constants and dead nodes have no step.
+// One kernel with its operands. Views, folded constants and dead nodes have no step, and several
+// fused nodes have one: that of the last of them.
 struct Step {
   NodeId node = kNoNode;
   std::string name;
-  // Operator type. "TensorMove" with the name "<node>/copy": the engine's copy of a constant that
-  // `node` writes to in place.
+  // Operator type; of a fused step the types of its nodes, "MatMul+Add+Relu". "TensorMove" with the
+  // name "<node>/copy": the engine's copy of a constant that `node` writes to in place.
   std::string type;
   std::unique_ptr<Kernel> kernel;
   std::vector<Address> inputs;   // by slot
   std::vector<Address> outputs;  // by port
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
-  std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed
+  std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
   bool collective = false;
 };
 

@@ -66,6 +66,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   }
   needed_ = Needed([this](Value value) { return Replaced(value); });
   NPUMESH_RETURN_IF_ERROR(ObserveOptimized());
+  FindFusions();
   NPUMESH_RETURN_IF_ERROR(MakeSteps());
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());
   AssignAddresses();
@@ -128,6 +129,11 @@ Model Compiler::BuiltGraph() const {
     }
     built.graph.node(id).attrs.insert_or_assign("output_i", AttrValue::Ints(std::move(offsets)));
   }
+  for (const auto& [id, fused] : fused_by_node_) {
+    const std::string& step = graph_.node(fused->nodes.back()).name;
+    Node& node = built.graph.node(built.graph.Find(graph_.node(id).name));
+    if (node.name != step) node.attrs.insert_or_assign("_fused_into", AttrValue::String(step));
+  }
   return built;
 }
 
@@ -156,9 +162,27 @@ Status Compiler::TakeInputs(const std::vector<TensorType>& input_types,
   return Status();
 }
 
+void Compiler::FindFusions() {
+  if (!options_.fuses) return;
+  const std::vector<NodeId> kept = Kept(order_);
+  const FusionInput input = {
+      bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
+      [this](Value value) { return Replaced(value); }};
+  fused_ = Fuse(input, options_.fuses);
+  for (const FusedStep& fused : fused_) {
+    for (const NodeId id : fused.nodes) fused_by_node_[id] = &fused;
+  }
+}
+
 Status Compiler::MakeSteps() {
   ErrorList errors;
   for (const NodeId id : Kept(order_)) {
+    if (const auto fused = fused_by_node_.find(id); fused != fused_by_node_.end()) {
+      if (id != fused->second->nodes.back()) continue;
+      const Status status = MakeFusedStep(*fused->second);
+      if (!status.ok()) errors.Add(AtNode(graph_.node(id), status));
+      continue;
+    }
     const Operator* op = bound_.op(id);
     if (op == nullptr || op->view || (inference_.folded(id) && Replaced({id, 0}))) continue;
     if (const Status status = MakeStep(id); !status.ok()) {
@@ -178,32 +202,60 @@ Status Compiler::MakeStep(NodeId id) {
     }
   }
   CopyOverwrittenConstants(id, slots);
+  Step& step = result_->steps_.emplace_back();
+  Describe(id, step);
   PlanStep plan;
   for (const PlanIndex index : slots) {
     if (index >= 0) plan.reads.push_back(index);
   }
-  plan.may_take_over = TakeOverCandidates(id, slots);
+  if (op.elementwise && op.in_place.empty() && context.outputs() == 1) {
+    plan.may_take_over = TakeOverCandidates(step, slots);
+  }
   for (int port = 0; port < context.outputs(); ++port) {
     plan.writes.push_back(AddOutput(id, port, slots));
   }
   plan_steps_.push_back(std::move(plan));
   step_slots_.push_back(std::move(slots));
-  Step& step = result_->steps_.emplace_back();
-  step.collective = op.collective;
-  return MakeKernel(id, step);
+  return TakeKernel(op.make_kernel(context), step);
 }
 
-Status Compiler::MakeKernel(NodeId id, Step& step) {
+Status Compiler::MakeFusedStep(const FusedStep& fused) {
+  const NodeId id = fused.nodes.back();
+  std::vector<PlanIndex> slots;
+  PlanStep plan;
+  Step& step = result_->steps_.emplace_back();
+  step.node = id;
+  step.name = graph_.node(id).name;
+  step.type = fused.type;
+  step.output_types = {inference_.context(id).out(0)};
+  for (const std::optional<Value>& value : fused.inputs) {
+    slots.push_back(value ? IndexOf(*value) : -1);
+    if (value) plan.reads.push_back(slots.back());
+    step.input_types.push_back(value ? inference_.type(*value) : TensorType());
+    step.input_ports.push_back(-1);
+  }
+  if (fused.elementwise) plan.may_take_over = TakeOverCandidates(step, slots);
+  plan.writes = {AddOutput(id, 0, slots)};
+  plan_steps_.push_back(std::move(plan));
+  step_slots_.push_back(std::move(slots));
+  return TakeKernel(fused.make_kernel(), step);
+}
+
+void Compiler::Describe(NodeId id, Step& step) const {
   const OpContext& context = inference_.context(id);
   step.node = id;
   step.name = context.node().name;
   step.type = context.node().type;
+  step.collective = bound_.op(id)->collective;
   for (int slot = 0; slot < context.slots(); ++slot) {
     step.input_types.push_back(context.in(slot));
     step.input_ports.push_back(context.input_index(slot));
   }
   for (int i = 0; i < context.outputs(); ++i) step.output_types.push_back(context.out(i));
-  NPUMESH_ASSIGN_OR_RETURN(step.kernel, bound_.op(id)->make_kernel(context));
+}
+
+Status Compiler::TakeKernel(Result<std::unique_ptr<Kernel>> kernel, Step& step) {
+  NPUMESH_ASSIGN_OR_RETURN(step.kernel, std::move(kernel));
   result_->scratch_bytes_ = std::max(result_->scratch_bytes_, step.kernel->scratch_bytes());
   return Status();
 }
@@ -250,18 +302,15 @@ void Compiler::CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots
 }
 
 std::vector<Compiler::PlanIndex> Compiler::TakeOverCandidates(
-    NodeId id, const std::vector<PlanIndex>& slots) const {
-  const Operator& op = *bound_.op(id);
-  const OpContext& context = inference_.context(id);
-  if (!op.elementwise || !op.in_place.empty() || context.outputs() != 1) return {};
+    const Step& step, const std::vector<PlanIndex>& slots) const {
   std::vector<PlanIndex> candidates;
   for (const PlanIndex candidate : slots) {
     if (candidate < 0) continue;
     bool fits = true;
-    for (int slot = 0; slot < context.slots(); ++slot) {
-      const PlanIndex other = slots[static_cast<size_t>(slot)];
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
+      const PlanIndex other = slots[slot];
       if (other < 0 || StorageOf(other) != StorageOf(candidate)) continue;
-      fits = fits && SameSize(context.in(slot), context.out(0));
+      fits = fits && SameSize(step.input_types[slot], step.output_types[0]);
     }
     if (fits) candidates.push_back(candidate);
   }

@@ -1,7 +1,7 @@
 // Compiler: how a CompiledModel comes about. One object for one compilation.
 //
 //   bind -> needed nodes -> execution order -> inference and folding -> needed nodes again
-//        -> steps (kernels, operands as numbered values) -> memory plan -> addresses
+//        -> fusion -> steps (kernels, operands as numbered values) -> memory plan -> addresses
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILER_H_
@@ -17,6 +17,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/inference.h"
 #include "graph/passes/bound_graph.h"
+#include "graph/passes/fusion.h"
 #include "graph/passes/memory_plan.h"
 
 namespace npumesh {
@@ -48,14 +49,19 @@ class Compiler {
 
   Status TakeInputs(const std::vector<TensorType>& input_types, const std::vector<Tensor>& values,
                     const std::vector<bool>& needed);
+  void FindFusions();
   Status MakeSteps();
   Status MakeStep(NodeId id);
-  Status MakeKernel(NodeId id, Step& step);
+  Status MakeFusedStep(const FusedStep& fused);
+  void Describe(NodeId id, Step& step) const;
+  Status TakeKernel(Result<std::unique_ptr<Kernel>> kernel, Step& step);
   // The operand of an output: its own storage, or that of the input it overwrites.
   PlanIndex AddOutput(NodeId id, int port, const std::vector<PlanIndex>& slots);
   // Replaces constants that the node overwrites by copies that are made just before it.
   void CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots);
-  std::vector<PlanIndex> TakeOverCandidates(NodeId id, const std::vector<PlanIndex>& slots) const;
+  // The operands whose storage an element-wise step may write its output to.
+  std::vector<PlanIndex> TakeOverCandidates(const Step& step,
+                                            const std::vector<PlanIndex>& slots) const;
   Status TakeOutputs();
   void AssignAddresses();
 
@@ -81,6 +87,9 @@ class Compiler {
   std::map<NodeId, Inference::Input> inputs_;
   std::vector<bool> needed_;  // by node id
   std::vector<NodeId> order_;
+  std::vector<FusedStep> fused_;
+  // By each node of a fused step: the step, whose place is that of its last node.
+  std::map<NodeId, const FusedStep*> fused_by_node_;
   std::map<Value, PlanIndex> index_;
   std::map<std::pair<const void*, uint64_t>, PlanIndex> constant_index_;  // host address and bytes
   std::vector<PlanValue> values_;

@@ -24,11 +24,12 @@ PlanCache::PlanCache(const Model& model, const PlanSettings& settings, DevicePoo
       stats_(stats),
       shape_deciding_(ShapeDecidingInputs(model, *settings.registry)) {}
 
-Result<PlanCache::Plan*> PlanCache::For(const std::vector<PlanOperand>& inputs) {
-  const std::string signature = Signature(inputs);
+Result<PlanCache::Plan*> PlanCache::For(const std::vector<PlanOperand>& inputs, bool observed) {
+  const bool fuses = settings_.compile.fuses != nullptr && !observed;
+  const std::string signature = Signature(inputs, fuses);
   auto known = plans_.find(signature);
   if (known == plans_.end()) {
-    NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, Compile(inputs));
+    NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, Compile(inputs, fuses));
     if (plans_.size() >= std::max<size_t>(settings_.max_plans, 1)) ForgetOldest();
     known = plans_.emplace(signature, std::move(plan)).first;
   }
@@ -42,8 +43,8 @@ bool PlanCache::TakesValue(const std::vector<PlanOperand>& inputs, size_t positi
          input.type.bytes() <= kMaxShapeValueBytes;
 }
 
-std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs) const {
-  std::string signature;
+std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs, bool fuses) const {
+  std::string signature(1, fuses ? 'f' : ' ');
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::vector<int64_t>& dims = inputs[i].type.shape.dims();
     const auto head = static_cast<int64_t>(inputs[i].type.dtype);
@@ -56,8 +57,8 @@ std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs) const {
   return signature;
 }
 
-Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(
-    const std::vector<PlanOperand>& inputs) {
+Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<PlanOperand>& inputs,
+                                                            bool fuses) {
   const Clock::time_point start = Clock::now();
   std::vector<TensorType> types;
   std::vector<Tensor> values(inputs.size());
@@ -67,10 +68,11 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(
     values[i] = Tensor::Allocate(inputs[i].type);  // the plan must not share the caller's bytes
     std::memcpy(values[i].mutable_data(), inputs[i].data, values[i].bytes());
   }
+  CompileOptions options = settings_.compile;
+  if (!fuses) options.fuses = nullptr;
   auto plan = std::make_unique<Plan>();
-  NPUMESH_ASSIGN_OR_RETURN(plan->model,
-                           CompiledModel::Compile(model_, *settings_.registry, types, values,
-                                                  settings_.groups, settings_.compile));
+  NPUMESH_ASSIGN_OR_RETURN(plan->model, CompiledModel::Compile(model_, *settings_.registry, types,
+                                                               values, settings_.groups, options));
   NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
   ++stats_.plans;
   stats_.compile_seconds += std::chrono::duration<double>(Clock::now() - start).count();

@@ -48,15 +48,15 @@ class PlanCache {
             std::vector<int> slots, ProgramStats& stats);
 
   // The plan for inputs of these types and, of inputs that decide shapes, these values; compiled
-  // when it is not there. By position in InputsOf(model). Valid until the next call. Errors as
-  // CompiledModel::Compile.
-  Result<Plan*> For(const std::vector<PlanOperand>& inputs);
+  // when it is not there. By position in InputsOf(model). A plan that is `observed` has a step for
+  // each operator: nothing is fused. Valid until the next call. Errors as CompiledModel::Compile.
+  Result<Plan*> For(const std::vector<PlanOperand>& inputs, bool observed);
 
  private:
   // What of the inputs a plan depends on.
-  std::string Signature(const std::vector<PlanOperand>& inputs) const;
+  std::string Signature(const std::vector<PlanOperand>& inputs, bool fuses) const;
   bool TakesValue(const std::vector<PlanOperand>& inputs, size_t position) const;
-  Result<std::unique_ptr<Plan>> Compile(const std::vector<PlanOperand>& inputs);
+  Result<std::unique_ptr<Plan>> Compile(const std::vector<PlanOperand>& inputs, bool fuses);
   void ForgetOldest();
 
   const Model& model_;

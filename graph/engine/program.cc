@@ -111,22 +111,24 @@ Status Program::AddLate(const LateNode& node, StageRunner& runner) {
 }
 
 Result<const CompiledModel*> Program::Prepare(const std::vector<PlanOperand>& inputs) {
-  NPUMESH_ASSIGN_OR_RETURN(const PlanCache::Plan* const plan, FirstPlan(inputs));
+  NPUMESH_ASSIGN_OR_RETURN(const PlanCache::Plan* const plan, FirstPlan(inputs, false));
   return plan->model.get();
 }
 
-Result<PlanCache::Plan*> Program::FirstPlan(const std::vector<PlanOperand>& inputs) {
+Result<PlanCache::Plan*> Program::FirstPlan(const std::vector<PlanOperand>& inputs, bool observed) {
   std::copy(inputs.begin(), inputs.end(), slots_.begin());
-  return stages_[0]->plans->For(StageInputs(*stages_[0]));
+  return stages_[0]->plans->For(StageInputs(*stages_[0]), observed);
 }
 
 Result<std::vector<Tensor>> Program::Run(const std::vector<PlanOperand>& inputs,
                                          StepObserver* observer, uint64_t iteration) {
-  NPUMESH_ASSIGN_OR_RETURN(PlanCache::Plan * plan, FirstPlan(inputs));  // or no buffer changes
+  const bool observed = observer != nullptr;
+  // Before a buffer changes.
+  NPUMESH_ASSIGN_OR_RETURN(PlanCache::Plan * plan, FirstPlan(inputs, observed));
   NPUMESH_RETURN_IF_ERROR(TakeInputs(inputs));
   for (const auto& stage : stages_) {
     if (stage != stages_[0]) {
-      NPUMESH_ASSIGN_OR_RETURN(plan, stage->plans->For(StageInputs(*stage)));
+      NPUMESH_ASSIGN_OR_RETURN(plan, stage->plans->For(StageInputs(*stage), observed));
     }
     NPUMESH_RETURN_IF_ERROR(RunPlan(*stage, *plan, observer, iteration));
     for (LateRunner& late : stage->late) {

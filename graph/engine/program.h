@@ -59,8 +59,8 @@ class Program {
   Status TakeInputs(const std::vector<PlanOperand>& inputs);
   // Copies a tensor into the buffer of a slot.
   Status Keep(SlotNumber slot, const TensorType& type, const void* data);
-  // The plan of the first stage for these inputs.
-  Result<PlanCache::Plan*> FirstPlan(const std::vector<PlanOperand>& inputs);
+  // The plan of the first stage for these inputs, run under an observer or not.
+  Result<PlanCache::Plan*> FirstPlan(const std::vector<PlanOperand>& inputs, bool observed);
   // Runs it and keeps what later stages read.
   Status RunPlan(const StageRunner& stage, PlanCache::Plan& plan, StepObserver* observer,
                  uint64_t iteration);

@@ -149,9 +149,10 @@ struct AttentionPlan {
   Band band = Band::kAll;
   int64_t pre_tokens = 0;
   int64_t next_tokens = 0;
-  Lengths band_prefix;  // kPrefix
-  Factors sink;         // one more logit for each head
-  int drop_mask = -1;   // bits over [batch, head, row, column]: keep
+  Lengths band_prefix;        // kPrefix
+  Factors sink;               // one more logit for each head
+  bool empty_is_nan = false;  // a row that sees nothing gives NaN, as a softmax does; otherwise 0
+  int drop_mask = -1;         // bits over [batch, head, row, column]: keep
   float keep_prob = 1;
 
   // int8 q, k, v: the product of integers is multiplied by the first, the probabilities by the

@@ -140,6 +140,7 @@ class AttentionKernel final : public Kernel {
     int64_t kv_head;
     int64_t first;
     int64_t rows;
+    FloatMatrix query = {};
     Columns columns[kTileRows] = {};
     float most[kTileRows] = {};
     double sum[kTileRows] = {};
@@ -206,7 +207,16 @@ class AttentionKernel final : public Kernel {
     return Status();
   }
 
-  void LoadQuery(const Tile& tile) const {
+  // Rows of one head that are floats already stay where they are.
+  void LoadQuery(Tile& tile) const {
+    const int64_t last = tile.rows - 1;
+    if (plan_.q.dtype == DataType::kFloat && plan_.q_rope.slot < 0 &&
+        HeadOf(tile, 0) == HeadOf(tile, last)) {
+      const auto* data = static_cast<const float*>(tile.args->in[plan_.q.slot]);
+      tile.query = {data + ElementOf(tile, plan_.q, 0), plan_.q.row_stride, false};
+      return;
+    }
+    tile.query = {At(tile, q_at_), k_width_, false};
     float* to = At(tile, q_at_);
     for (int64_t r = 0; r < tile.rows; ++r, to += k_width_) {
       LoadVector(tile, plan_.q, r, to);
@@ -240,8 +250,8 @@ class AttentionKernel final : public Kernel {
     NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k,
                              ColumnsOf(plan_, *tile.args, tile.sequence, false, tile.kv_head, first,
                                        count, At(tile, k_at_)));
-    NPUMESH_RETURN_IF_ERROR(Multiply(tile.rows, count, k_width_, {At(tile, q_at_), k_width_, false},
-                                     k, false, scores, count));
+    NPUMESH_RETURN_IF_ERROR(
+        Multiply(tile.rows, count, k_width_, tile.query, k, false, scores, count));
     const float dequant = plan_.score_scale.given() ? plan_.score_scale.At(*tile.args, 0) : 1.0f;
     const float scale = plan_.scale * dequant;
     for (int64_t r = 0; r < tile.rows; ++r, scores += count) {
@@ -255,11 +265,16 @@ class AttentionKernel final : public Kernel {
   }
 
   void AddShift(const Tile& tile, int64_t r, int64_t first, int64_t count, float* scores) const {
-    float* shift = At(tile, row_at_);
+    float* room = At(tile, row_at_);
+    const void* data = tile.args->in[plan_.pse.slot];
     const int64_t index =
         IndexIn(plan_.pse, tile.sequence.index, HeadOf(tile, r), RowOf(tile, r), first);
-    LoadNumbers(plan_.pse.dtype, tile.args->in[plan_.pse.slot], index, count, shift);
-    for (int64_t j = 0; j < count; ++j) scores[j] += shift[j];
+    if (plan_.pse.dtype == DataType::kFloat) {
+      AddRow(scores, static_cast<const float*>(data) + index, count, scores);
+      return;
+    }
+    LoadNumbers(plan_.pse.dtype, data, index, count, room);
+    AddRow(scores, room, count, scores);
   }
 
   void Mask(const Tile& tile, int64_t r, int64_t first, int64_t count, float* scores) const {
@@ -342,7 +357,8 @@ class AttentionKernel final : public Kernel {
     const KernelArgs& args = *tile.args;
     float* row = At(tile, sums_at_) + r * v_width_;
     const bool nothing = tile.sum[r] == 0;
-    float factor = nothing ? 0.0f : static_cast<float>(1.0 / tile.sum[r]);
+    const float empty = plan_.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+    float factor = nothing ? empty : static_cast<float>(1.0 / tile.sum[r]);
     if (plan_.quantised) factor = plan_.sum_scale.given() ? plan_.sum_scale.At(args, 0) : 1.0f;
     ScaleRow(row, factor, v_width_, row);
     void* out = args.out[plan_.out.slot];

@@ -37,6 +37,8 @@ class BlockKernel final : public Kernel {
     }
   }
 
+  const BlockPlan& plan() const { return plan_; }
+
   Status Run(const KernelArgs& args) override {
     if (elements_ == 0) return Status();
     BlockBuffer buffers[kMostOperands];
@@ -204,6 +206,11 @@ BlockFn FindBlock(Formula formula, DataType compute) {
 std::unique_ptr<Kernel> MakeBlockKernel(const OpContext& context, BlockPlan plan) {
   assert(static_cast<size_t>(context.slots()) <= kMostOperands);
   return std::make_unique<BlockKernel>(context, std::move(plan));
+}
+
+const BlockPlan* BlockPlanOf(const Kernel& kernel) {
+  const auto* block = dynamic_cast<const BlockKernel*>(&kernel);
+  return block == nullptr ? nullptr : &block->plan();
 }
 
 Result<Shape> BroadcastSlots(const OpContext& context, int slots) {

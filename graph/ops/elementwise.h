@@ -81,6 +81,8 @@ struct BlockPlan {
 
 // The driver. REQUIRES: output 0 is inferred, every slot broadcasts to it, conversions exist.
 std::unique_ptr<Kernel> MakeBlockKernel(const OpContext& context, BlockPlan plan);
+// The plan of a kernel that MakeBlockKernel made, as long as the kernel lives; null for others.
+const BlockPlan* BlockPlanOf(const Kernel& kernel);
 
 // How the types of formula and output follow from the promoted type of the operands.
 enum class ResultRule : uint8_t {

@@ -156,17 +156,6 @@ Status InferMatmul(OpContext& op) {
   return SetOutput(op, 0, plan.matmul.y_dtype, std::move(plan.y));
 }
 
-Result<std::unique_ptr<Kernel>> MakeMatmul(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
-  if (op.out(0).shape.elements() == 0) {
-    return MakeKernel([](const KernelArgs&) { return Status(); });
-  }
-  plan.matmul.Simplify();
-  if (plan.matmul.y_dtype != DataType::kInt32) return MakeFloatMatmul(plan.matmul);
-  if (op.in("x1").dtype == DataType::kInt8) plan.matmul.offset = op.attr_int("offset_x");
-  return MakeIntegerMatmul(plan.matmul);
-}
-
 }  // namespace
 
 bool Matmul::Operand::batch_is_one() const {
@@ -189,6 +178,22 @@ void Matmul::Simplify() {
   bias.batch.assign(batch.size(), 1);
 }
 
+Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot) {
+  NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
+  if (op.out(0).shape.elements() == 0) {
+    return MakeKernel([](const KernelArgs&) { return Status(); });
+  }
+  Matmul& matmul = plan.matmul;
+  if (bias_slot >= 0) {
+    matmul.bias = {bias_slot, DataType::kFloat, std::vector<int64_t>(matmul.batch.size(), 1),
+                   false};
+  }
+  matmul.Simplify();
+  if (matmul.y_dtype != DataType::kInt32) return MakeFloatMatmul(matmul);
+  if (op.in("x1").dtype == DataType::kInt8) matmul.offset = op.attr_int("offset_x");
+  return MakeIntegerMatmul(matmul);
+}
+
 void RegisterMatmulOps(OpRegistry& registry) {
   const PortSpec bias = {"bias", PortKind::kOptional};
   const PortSpec offset_w = {"offset_w", PortKind::kOptional};
@@ -201,7 +206,9 @@ void RegisterMatmulOps(OpRegistry& registry) {
     return attrs;
   };
   const auto add = [&](OpSchema schema) {
-    registry.Add({.schema = std::move(schema), .infer = InferMatmul, .make_kernel = MakeMatmul});
+    registry.Add({.schema = std::move(schema),
+                  .infer = InferMatmul,
+                  .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); }});
   };
   add({"MatMul", {{"x1"}, {"x2"}, bias}, {{"y"}}, transpose});
   add({"MatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(transpose)});

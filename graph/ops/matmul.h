@@ -50,6 +50,11 @@ Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 // Products of int32 and int8, accumulated modulo 2^32.
 std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
 
+// The kernel of a node of the family, whose output types are inferred. `bias_slot`: a slot behind
+// those of the operator, float32 [n] or [1, .., n], that is added too; -1: none. REQUIRES: with it,
+// y is float32 and the operator's own bias is not fed.
+Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot = -1);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_MATMUL_H_

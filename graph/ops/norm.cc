@@ -4,6 +4,8 @@
 // is rounded once. AddRmsNorm follows the A2/A3 devices, to which the simulated SoC belongs: the
 // sum is rounded to the input's type before it is normalised, and x * rstd is rounded again before
 // it is multiplied by gamma.
+#include "graph/ops/norm.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -180,73 +182,76 @@ Status InferAddRmsNorm(OpContext& op) {
 
 class RmsNormKernel final : public Kernel {
  public:
-  // `adds`: AddRmsNorm, whose inputs are x1 and x2.
-  RmsNormKernel(const OpContext& op, RowShape shape, bool adds)
-      : shape_(shape),
-        adds_(adds),
-        dtype_(op.in(adds ? "x1" : "x").dtype),
-        x_slot_(op.slot(adds ? "x1" : "x")),
-        x2_slot_(adds ? op.slot("x2") : -1),
-        gamma_(ColumnsOf(op, "gamma")),
-        epsilon_(static_cast<double>(op.attr_float("epsilon"))) {}
+  explicit RmsNormKernel(const RmsNormPlan& plan) : plan_(plan) {}
 
   // Rows for gamma, x, y and a second addend.
   uint64_t scratch_bytes() const override {
-    return 4 * static_cast<uint64_t>(shape_.columns) * sizeof(float);
+    return 4 * static_cast<uint64_t>(plan_.columns) * sizeof(float);
   }
 
   Status Run(const KernelArgs& args) override {
-    const int64_t n = shape_.columns;
+    const int64_t n = plan_.columns;
     auto* scratch = static_cast<float*>(args.scratch);
-    const float* gamma = gamma_.Load(args, n, scratch);
+    const float* gamma = LoadRow(plan_.gamma_dtype, args.in[plan_.gamma_slot], 0, n, scratch);
     float* y = scratch + 2 * n;
-    for (int64_t r = 0; r < shape_.rows; ++r) {
-      if (adds_) StoreSum(args, r, scratch + n, scratch + 3 * n);
-      const void* source = adds_ ? args.out[2] : args.in[x_slot_];
-      const float* x = LoadRow(dtype_, source, r * n, n, scratch + n);
-      const auto rstd = static_cast<float>(Reciprocal(SumOfSquares(x, n), n, epsilon_));
+    for (int64_t r = 0; r < plan_.rows; ++r) {
+      if (adds()) StoreSum(args, r, scratch + n, scratch + 3 * n);
+      const void* source = adds() ? args.out[2] : args.in[plan_.x_slot];
+      const float* x = LoadRow(plan_.x_dtype, source, r * n, n, scratch + n);
+      const auto rstd = static_cast<float>(Reciprocal(SumOfSquares(x, n), n, plan_.epsilon));
       ScaleRow(x, rstd, n, y);
-      if (adds_) RoundRow(args, r, y);
+      if (plan_.rounds) RoundRow(args, r, y);
       MultiplyRow(y, gamma, n, y);
-      StoreRow(dtype_, y, args.out[0], r * n, n);
-      static_cast<float*>(args.out[1])[r] = rstd;
+      StoreRow(plan_.y_dtype, y, args.out[0], r * n, n);
+      if (plan_.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
     }
     return Status();
   }
 
  private:
+  bool adds() const { return plan_.x2_slot >= 0; }
+
   // Output x = x1 + x2, rounded to its type.
   void StoreSum(const KernelArgs& args, int64_t r, float* room1, float* room2) const {
-    const int64_t n = shape_.columns;
-    const float* a = LoadRow(dtype_, args.in[x_slot_], r * n, n, room1);
-    const float* b = LoadRow(dtype_, args.in[x2_slot_], r * n, n, room2);
+    const int64_t n = plan_.columns;
+    const float* a = LoadRow(plan_.x_dtype, args.in[plan_.x_slot], r * n, n, room1);
+    const float* b = LoadRow(plan_.x_dtype, args.in[plan_.x2_slot], r * n, n, room2);
     for (int64_t i = 0; i < n; ++i) room1[i] = a[i] + b[i];
-    StoreRow(dtype_, room1, args.out[2], r * n, n);
+    StoreRow(plan_.x_dtype, room1, args.out[2], r * n, n);
   }
 
-  // Rounds a row to the dtype and back, with the room of output y.
+  // Rounds a row to the dtype of y and back, with the room of output y.
   void RoundRow(const KernelArgs& args, int64_t r, float* row) const {
-    if (dtype_ == DataType::kFloat) return;
-    StoreRow(dtype_, row, args.out[0], r * shape_.columns, shape_.columns);
-    LoadRow(dtype_, args.out[0], r * shape_.columns, shape_.columns, row);
+    if (plan_.y_dtype == DataType::kFloat) return;
+    StoreRow(plan_.y_dtype, row, args.out[0], r * plan_.columns, plan_.columns);
+    LoadRow(plan_.y_dtype, args.out[0], r * plan_.columns, plan_.columns, row);
   }
 
-  RowShape shape_;
-  bool adds_;
-  DataType dtype_;
-  int x_slot_;
-  int x2_slot_;
-  ColumnInput gamma_;
-  double epsilon_;
+  const RmsNormPlan plan_;
 };
 
 Result<std::unique_ptr<Kernel>> MakeRmsNorm(const OpContext& op) {
   const bool adds = op.schema().type == "AddRmsNorm";
-  const RowShape rows = RowsOf(op.in(adds ? "x1" : "x").shape, op.in("gamma").shape.rank());
-  return std::unique_ptr<Kernel>(std::make_unique<RmsNormKernel>(op, rows, adds));
+  const int x = op.slot(adds ? "x1" : "x");
+  const RowShape shape = RowsOf(op.in(x).shape, op.in("gamma").shape.rank());
+  RmsNormPlan plan;
+  plan.rows = shape.rows;
+  plan.columns = shape.columns;
+  plan.x_slot = x;
+  if (adds) plan.x2_slot = op.slot("x2");
+  plan.gamma_slot = op.slot("gamma");
+  plan.x_dtype = plan.y_dtype = op.in(x).dtype;
+  plan.gamma_dtype = op.in("gamma").dtype;
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.rounds = adds;
+  return MakeRmsNormKernel(plan);
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> MakeRmsNormKernel(const RmsNormPlan& plan) {
+  return std::make_unique<RmsNormKernel>(plan);
+}
 
 void RegisterNormOps(OpRegistry& registry) {
   const AttrSpec epsilon = {"epsilon", AttrValue::Float(1e-6f)};

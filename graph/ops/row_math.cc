@@ -66,9 +66,7 @@ float Largest(const float* x, int64_t elements) {
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) raise(hn::LoadU(d, x + i));
   if (i < count) raise(LoadRest(d, x + i, count - i, least));
-  HWY_ALIGN float by_lane[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(most, d, by_lane);
-  return *std::max_element(by_lane, by_lane + lanes);
+  return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
 // Lanes [lane, lane + vector) of the sum over [begin, end), which has at most kSumBlock elements.
@@ -150,6 +148,11 @@ void Multiplied(const float* x, const float* factors, int64_t count, float* y) {
             [](auto v, auto factor) { return hn::Mul(v, factor); });
 }
 
+void Added(const float* x, const float* summands, int64_t count, float* y) {
+  EachOfRow(x, summands, static_cast<size_t>(count), y,
+            [](auto v, auto summand) { return hn::Add(v, summand); });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace npumesh
 HWY_AFTER_NAMESPACE();
@@ -163,6 +166,7 @@ HWY_EXPORT(Squares);
 HWY_EXPORT(Exponentials);
 HWY_EXPORT(Scaled);
 HWY_EXPORT(Multiplied);
+HWY_EXPORT(Added);
 
 float LargestInRow(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(Largest)(x, count);
@@ -186,6 +190,10 @@ void ScaleRow(const float* x, float factor, int64_t count, float* y) {
 
 void MultiplyRow(const float* x, const float* factors, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(Multiplied)(x, factors, count, y);
+}
+
+void AddRow(const float* x, const float* summands, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(Added)(x, summands, count, y);
 }
 
 }  // namespace npumesh

@@ -21,8 +21,9 @@ void ExponentialsOfRow(const float* x, float most, int64_t count, float* y);
 
 // y = x * factor.
 void ScaleRow(const float* x, float factor, int64_t count, float* y);
-// y = x * factors.
+// y = x * factors, and y = x + summands.
 void MultiplyRow(const float* x, const float* factors, int64_t count, float* y);
+void AddRow(const float* x, const float* summands, int64_t count, float* y);
 
 }  // namespace npumesh
 

@@ -27,6 +27,7 @@ Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
   // O1 drops dead nodes as well: a pass that may not be closed.
   const bool dropped = ge.oo_level == "O1" || passes.On(kDeadNodeEliminationPass);
   options.drop_dead_nodes = ge.oo_dead_code_elimination.value_or(dropped);
+  options.fuses = [passes](std::string_view pass) { return passes.On(pass); };
   return Status();
 }
 

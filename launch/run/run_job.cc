@@ -90,9 +90,10 @@ int RunJob::Threads() const {
   return std::max(1, static_cast<int>(world_.placement().cpus.size()));
 }
 
-// Without --config and -o the engine's own defaults hold.
+// Without --config and -o the engine's own defaults hold, and all fusions.
 Result<SessionOptions> RunJob::ConfiguredSession() const {
   SessionOptions session;
+  session.compile.fuses = [](std::string_view) { return true; };
   Configuration config;
   if (!options_.config.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(config, LoadConfiguration(options_.config));

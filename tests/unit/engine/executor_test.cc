@@ -59,6 +59,39 @@ TEST_F(ExecutorTest, RunsWithoutAllocation) {
   EXPECT_EQ(memory_.used_bytes(), device_before);
 }
 
+// Normalisation, attention, a product with bias and activation, and a chain, one step each.
+TEST_F(ExecutorTest, FusedStepsAllocateNothing) {
+  const TensorType type{DataType::kFloat, {2, 8, 8}};
+  const Value x = g_.Data("x", type);
+  const auto two = [this](const char* op, Value a, Value b) {
+    return g_.Op(op, {{"x1", a}, {"x2", b}});
+  };
+  const auto one = [this](const char* op, Value v) { return g_.Op(op, {{"x", v}}); };
+  const Value gamma = g_.Data("gamma", {DataType::kFloat, {8}});
+  const Value epsilon = g_.Const("epsilon", Tensor::FromVector<float>({DataType::kFloat, {}}, {1}));
+  const Value mean = g_.Op("ReduceMean", {{"x", one("Square", x)}, {"axes", g_.Ints({-1})}},
+                           {{"keep_dims", AttrValue::Bool(true)}});
+  const Value normed = two("Mul", two("Mul", x, one("Rsqrt", two("Add", mean, epsilon))), gamma);
+  const Value scores =
+      g_.Op("BatchMatMul", {{"x1", normed}, {"x2", x}}, {{"adj_x2", AttrValue::Bool(true)}});
+  const Value seen = two("BatchMatMul", one("SoftmaxV2", scores), x);
+  const Value active = one("Gelu", two("Add", two("BatchMatMul", seen, x), gamma));
+  g_.Output({one("Neg", two("Add", active, x))});
+  const Result<Model> source = g_.Build();
+  ASSERT_TRUE(source.ok()) << source.status().ToString();
+  options_.fuses = [](std::string_view) { return true; };
+  const Compiled model = CompiledModel::Compile(
+      *source, BuiltinOps(), {type, {DataType::kFloat, {8}}}, {}, nullptr, options_);
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  EXPECT_EQ((*model)->steps().size(), 4u);
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  ASSERT_TRUE(executor->Run().ok());  // oneDNN makes its buffers
+  const uint64_t before = allocations;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->Run().ok());
+  EXPECT_EQ(allocations, before);
+}
+
 TEST_F(ExecutorTest, FreesItsDeviceMemory) {
   g_.Output({g_.Op("Negate", {{"x", g_.Data("x", IntType({64}))}}), g_.Ints({1, 2})});
   const Compiled model = Compile({IntType({64})});

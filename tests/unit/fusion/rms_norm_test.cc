@@ -1,0 +1,106 @@
+// RmsNormFusionPass. The fused step sums the squares in another order and takes the root in double,
+// so results may differ in the last bits: unfused, w * r * gamma carries the roundings of the
+// square, mean, sum, root, reciprocal and two products, less than 8 half units of 2^-23 together.
+#include "tests/unit/fusion/fusion_fixture.h"
+
+namespace npumesh {
+namespace {
+
+constexpr double kFloatBound = 8 * 0x1p-24;
+
+class RmsNormFusion : public FusionTest {
+ protected:
+  // The reciprocal root of the mean square of w plus epsilon.
+  Value Root(Value squares, Value epsilon, bool keep_dims = true, int64_t axis = -1) {
+    const Value mean = g_.Op("ReduceMean", {{"x", squares}, {"axes", g_.Ints({axis})}},
+                             {{"keep_dims", AttrValue::Bool(keep_dims)}});
+    return One("Rsqrt", Two("Add", mean, epsilon));
+  }
+  Value Square(Value w) { return Two("Mul", w, w); }
+  void ExpectNotFused() {
+    for (const std::string& step : Fused().steps) {
+      EXPECT_THAT(step, testing::Not(testing::HasSubstr("ReduceMean+"))) << step;
+    }
+  }
+};
+
+TEST_F(RmsNormFusion, TakesTheFloatForm) {
+  const Value x = In({kFloat, {3, 4, 300}});
+  const Value quotient = Two("Mul", x, Root(Square(x), Scalar(1e-5f)));
+  g_.Output({Two("Mul", quotient, Weight({kFloat, {300}}))});
+  ExpectNear({"Mul+ReduceMean+Add+Rsqrt+Mul+Mul"}, kFloatBound);
+}
+
+TEST_F(RmsNormFusion, TakesOtherSquaresAndOrders) {
+  for (const bool power : {false, true}) {
+    SetUpAnew();
+    const Value x = In({kFloat, {5, 64}});
+    const Value squares = power ? Two("Pow", x, Scalar(2)) : One("Square", x);
+    const Value mean = g_.Op("ReduceMean", {{"x", squares}, {"axes", g_.Ints({1})}},
+                             {{"keep_dims", AttrValue::Bool(true)}});
+    const Value root = One("Rsqrt", Two("Add", Scalar(1e-6f), mean));
+    g_.Output({Two("Mul", Weight({kFloat, {1, 64}}), Two("Mul", root, x))});
+    ExpectNear({power ? "Pow+ReduceMean+Add+Rsqrt+Mul+Mul" : "Square+ReduceMean+Add+Rsqrt+Mul+Mul"},
+               kFloatBound);
+  }
+}
+
+// Half a unit of the type where the float result lies near the middle of two values, and the
+// product with gamma carries it on.
+TEST_F(RmsNormFusion, TakesSixteenBitsThatAreNormalisedInFloat) {
+  const std::pair<DataType, double> types[] = {{kHalf, 0x1p-10}, {DataType::kBfloat16, 0x1p-7}};
+  for (const auto& [dtype, bound] : types) {
+    for (const bool gamma_in_float : {false, true}) {
+      SetUpAnew();
+      const Value x = In({dtype, {6, 128}});
+      const Value w = Cast(x, kFloat);
+      const Value quotient = Two("Mul", w, Root(Square(w), Scalar(1e-5f)));
+      if (gamma_in_float) {
+        g_.Output({Cast(Two("Mul", quotient, Weight({kFloat, {128}})), dtype)});
+        ExpectNear({"Cast+Mul+ReduceMean+Add+Rsqrt+Mul+Mul+Cast"}, bound);
+      } else {
+        g_.Output({Two("Mul", Weight({dtype, {128}}), Cast(quotient, dtype))});
+        ExpectNear({"Cast+Mul+ReduceMean+Add+Rsqrt+Mul+Cast+Mul"}, bound);
+      }
+    }
+  }
+}
+
+TEST_F(RmsNormFusion, AWidenedInputThatOthersReadKeepsItsCast) {
+  const Value w = Cast(In({kHalf, {6, 128}}), kFloat);
+  const Value quotient = Two("Mul", w, Root(Square(w), Scalar(1e-5f)));
+  g_.Output({Two("Mul", quotient, Weight({kFloat, {128}})), w});
+  ExpectNear({"Cast", "Mul+ReduceMean+Add+Rsqrt+Mul+Mul"}, kFloatBound);
+}
+
+TEST_F(RmsNormFusion, LeavesWhatIsNoRmsNorm) {
+  const TensorType type{kFloat, {8, 8}};
+  const Value x = In(type);
+  const Value y = In(type);
+  const Value gamma = Weight({kFloat, {8}});
+  const auto norm = [&](Value w, Value root) { return Two("Mul", Two("Mul", w, root), gamma); };
+  std::vector<Value> outputs = {
+      norm(x, Root(Two("Mul", x, y), Scalar(1e-5f))),            // no square
+      norm(y, Root(Square(x), Scalar(1e-5f))),                   // another numerator
+      norm(x, Root(Square(x), Scalar(1e-5f), true, 0)),          // over the rows
+      norm(x, Root(Square(x), Scalar(1e-5f), false)),            // along the rows
+      norm(x, Root(Square(x), In({kFloat, {1}}))),               // epsilon is not known
+      norm(x, Root(Two("Pow", x, Scalar(3)), Scalar(1e-5f))),    // a cube
+      Two("Mul", Two("Mul", x, Root(Square(x), Scalar(1))), y),  // gamma for each row
+      Two("Mul", x, Root(Square(x), Scalar(1)))};                // no gamma
+  const Value root = Root(Square(x), Scalar(1e-5f));
+  outputs.insert(outputs.end(), {norm(x, root), root});  // the root is an output
+  g_.Output(outputs);
+  ExpectNotFused();
+}
+
+// 16 bits all the way: the operators round the squares, the fused one would not.
+TEST_F(RmsNormFusion, LeavesStatisticsInSixteenBits) {
+  const Value x = In({kHalf, {8, 8}});
+  const Value quotient = Two("Mul", x, Root(Square(x), Scalar(1e-3f, kHalf)));
+  g_.Output({Two("Mul", quotient, Weight({kHalf, {8}}))});
+  ExpectNotFused();
+}
+
+}  // namespace
+}  // namespace npumesh
