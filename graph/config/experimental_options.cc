@@ -28,9 +28,9 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
       {{"experimental_config.cc_parallel_enable",
         &options.cc_parallel_enable,
         {},
-        kNone,
-        "Chunks of an AllReduce would overlap with computing on a second engine; a rank is one "
-        "here",
+        kHere,
+        "Collectives run on a stream of their own, beside operators that do not need them, and "
+        "nodes are ordered so that there are such operators",
         kMax},
        {"experimental_config.keep_inference_input_mutation",
         &options.keep_inference_input_mutation,
@@ -40,8 +40,8 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"experimental_config.memory_efficiency",
         &options.memory_efficiency,
         {},
-        kNone,
-        "Activations of all plans of a session always share one arena"},
+        kHere,
+        "Looks harder for a small arena, and moves no nodes for cc_parallel_enable"},
        {"experimental_config.separate_atomic_clean",
         &options.separate_atomic_clean,
         {},

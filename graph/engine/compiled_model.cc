@@ -1,5 +1,6 @@
 #include "graph/engine/compiled_model.h"
 
+#include <algorithm>
 #include <set>
 
 #include "graph/engine/compiler.h"
@@ -165,6 +166,17 @@ std::unique_ptr<CompiledModel> CompiledModel::OfStep(const Model& source, Step s
 uint64_t CompiledModel::constant_bytes() const {
   uint64_t bytes = 0;
   for (const Tensor& constant : constants_) bytes += constant.bytes();
+  return bytes;
+}
+
+uint64_t CompiledModel::device_bytes() const {
+  const auto block = [](uint64_t bytes) {
+    return std::max<uint64_t>(bytes + kHbmAlignment - 1, kHbmAlignment) / kHbmAlignment *
+           kHbmAlignment;
+  };
+  uint64_t bytes = block(arena_bytes_) + block(scratch_bytes_);
+  for (const TensorType& input : input_types_) bytes += block(input.bytes());
+  for (const Tensor& constant : constants_) bytes += block(constant.bytes());
   return bytes;
 }
 

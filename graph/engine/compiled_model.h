@@ -8,12 +8,14 @@
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILED_MODEL_H_
 #define NPUMESH_GRAPH_ENGINE_COMPILED_MODEL_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/engine/device_pool.h"
+#include "graph/engine/plan_facts.h"
 #include "graph/engine/step_observer.h"
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
@@ -45,6 +47,11 @@ struct CompileOptions {
   NodeOrder order = NodeOrder::kStable;
   // Says by name which fusion passes run (passes/fusion.h); null: none.
   std::function<bool(std::string_view pass)> fuses;
+  // Runs collectives on a stream of their own, beside steps that do not need them, and orders nodes
+  // so that there are such steps.
+  bool overlap_collectives = false;
+  // Small memory before speed: looks harder for a small arena, and moves no nodes for overlap.
+  bool spare_memory = false;
   // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
   // observer costs a copy for each stage.
   StageObserver observer;
@@ -78,6 +85,11 @@ struct Step {
   std::vector<TensorType> output_types;
   std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
   bool collective = false;
+  // Runs on the communication stream, beside the steps that follow (passes/stream_plan.h).
+  bool beside = false;
+  // Index of the step beside that has to be finished before this one starts, with those beside
+  // before it; -1: none.
+  int wait_for = -1;
 };
 
 // What a graph expects from its caller.
@@ -148,6 +160,11 @@ class CompiledModel {
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
+  // All device memory that an executor of its own takes: arena, scratch, inputs and constants, in
+  // blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
+  uint64_t device_bytes() const;
+  // What became of nodes and tensors, for people.
+  const PlanFacts& facts() const { return facts_; }
   // True for inputs whose values went into this compilation: another value needs another
   // compilation.
   const std::vector<bool>& value_dependent() const { return value_dependent_; }
@@ -167,15 +184,26 @@ class CompiledModel {
   std::vector<bool> value_dependent_;
   uint64_t arena_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
+  PlanFacts facts_;
 };
 
 // Time and memory of one run.
 struct RunStats {
   double compute_seconds = 0;
   double collective_seconds = 0;
+  // Of the collectives, what passed while this rank computed and did not wait for them.
+  double hidden_seconds = 0;
   uint64_t steps = 0;
   uint64_t collectives = 0;
 };
+
+// When the kernel of a step ran.
+struct StepSpan {
+  std::chrono::steady_clock::time_point start;
+  std::chrono::steady_clock::time_point end;
+};
+
+class BesideSteps;
 
 // Binds one CompiledModel to device buffers and runs it.
 class Executor {
@@ -194,8 +222,13 @@ class Executor {
   void* input_buffer(int position) const { return pool_.input(SlotOf(position)); }
 
   // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
-  // is told that this is run number `iteration`, or a part of it. Errors name the step's operator.
+  // is told that this is run number `iteration`, or a part of it. While somebody observes,
+  // collectives run one after the other with everything else, so that each step's tensors are whole
+  // when it is shown. Errors name the step's operator; then no collective is under way any more.
   Result<RunStats> Run(StepObserver* observer = nullptr, uint64_t iteration = 0, bool part = false);
+
+  // By step, of the last run without error.
+  const std::vector<StepSpan>& timeline() const { return spans_; }
 
   // Device address of graph output `index`; valid until the next Run of an executor on the same
   // buffers.
@@ -211,7 +244,17 @@ class Executor {
   Status Bind();
   void* Resolve(const Address& address) const;
   // Between BeforeRun and AfterRun of the observer.
-  Status RunSteps(const RunView& run, StepObserver* observer, RunStats& stats);
+  Status RunObserved(const RunView& run, StepObserver& observer, RunStats& stats);
+  Status RunInOrder(RunStats& stats);
+  // With the steps beside on the communication stream.
+  Status RunOverlapped(RunStats& stats);
+  // Until the first error, without waiting for the last collectives. Adds the seconds spent
+  // waiting.
+  Status RunBeside(RunStats& stats, double& waited);
+  // Runs a step on this thread from `start` on; returns when it ended.
+  Result<std::chrono::steady_clock::time_point> RunStep(size_t index,
+                                                        std::chrono::steady_clock::time_point start,
+                                                        RunStats& stats);
 
   CompiledModel& model_;
   std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
@@ -220,7 +263,9 @@ class Executor {
   std::vector<std::shared_ptr<const DeviceConstant>> constants_;
   // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
-  std::vector<KernelArgs> args_;  // by step
+  std::vector<KernelArgs> args_;         // by step
+  std::vector<StepSpan> spans_;          // by step
+  std::unique_ptr<BesideSteps> beside_;  // null: all steps run in order
   uint64_t bound_generation_ = 0;
 };
 

@@ -58,7 +58,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   needed_ = Needed(nullptr);
   NPUMESH_RETURN_IF_ERROR(CheckOperators(bound_, needed_));
   NPUMESH_RETURN_IF_ERROR(TakeInputs(input_types, values, needed_));
-  NPUMESH_ASSIGN_OR_RETURN(order_, ExecutionOrder(bound_, needed_, options_.order));
+  NPUMESH_ASSIGN_OR_RETURN(order_, Order());
   WeightCache& weights = options_.weights != nullptr ? *options_.weights : own_weights_;
   NPUMESH_RETURN_IF_ERROR(inference_.Run(order_, inputs_, weights, model_.path));
   if (options_.observer) {
@@ -69,9 +69,15 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   FindFusions();
   NPUMESH_RETURN_IF_ERROR(MakeSteps());
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());
+  AssignStreams();
   AssignAddresses();
   if (options_.observer) options_.observer("Build", BuiltGraph());
   return std::move(result_);
+}
+
+Result<std::vector<NodeId>> Compiler::Order() const {
+  const bool overlap = options_.overlap_collectives && !options_.spare_memory;
+  return ExecutionOrder(bound_, needed_, options_.order, overlap);
 }
 
 std::vector<bool> Compiler::Needed(const std::function<bool(Value)>& known) const {
@@ -214,6 +220,10 @@ Status Compiler::MakeStep(NodeId id) {
   for (int port = 0; port < context.outputs(); ++port) {
     plan.writes.push_back(AddOutput(id, port, slots));
   }
+  for (const InPlace& in_place : op.in_place) {
+    const PlanIndex target = slots[static_cast<size_t>(in_place.slot)];
+    if (in_place.output >= context.outputs() && target >= 0) plan.updates.push_back(target);
+  }
   plan_steps_.push_back(std::move(plan));
   step_slots_.push_back(std::move(slots));
   return TakeKernel(op.make_kernel(context), step);
@@ -295,7 +305,7 @@ void Compiler::CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots
     step.input_types = {type};
     step.output_types = {type};
     step.input_ports = {inference_.context(id).input_index(in_place.slot)};
-    plan_steps_.push_back({{target}, {copy}, {}});
+    plan_steps_.push_back({{target}, {copy}, {}, -1, {}});
     step_slots_.push_back({target});
     target = copy;
   }
@@ -345,24 +355,6 @@ Status Compiler::TakeOutputs() {
     result_->output_types_.push_back(inferred);
   }
   return Status();
-}
-
-void Compiler::AssignAddresses() {
-  const MemoryPlan plan = PlanMemory(values_, plan_steps_, kHbmAlignment);
-  result_->arena_bytes_ = plan.arena_bytes;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (addresses_[i].kind == Address::Kind::kArena) addresses_[i].offset = plan.offsets[i];
-  }
-  const auto address = [this](PlanIndex index) {
-    return index < 0 ? Address() : addresses_[static_cast<size_t>(index)];
-  };
-  for (size_t i = 0; i < plan_steps_.size(); ++i) {
-    Step& step = result_->steps_[i];
-    for (const PlanIndex index : step_slots_[i]) step.inputs.push_back(address(index));
-    for (const PlanIndex index : plan_steps_[i].writes) step.outputs.push_back(address(index));
-  }
-  for (const PlanIndex index : output_index_) result_->outputs_.push_back(address(index));
-  if (options_.trace) Trace(plan);
 }
 
 Compiler::PlanIndex Compiler::IndexOf(Value value) {
@@ -421,20 +413,6 @@ Compiler::PlanIndex Compiler::AddInput(NodeId id) {
   value.bytes = inputs_.at(id).type.bytes();
   value.external = true;
   return AddValue(value, {Address::Kind::kInput, static_cast<uint64_t>(position)});
-}
-
-void Compiler::Trace(const MemoryPlan& plan) const {
-  const auto folded = std::count_if(order_.begin(), order_.end(), [this](NodeId id) {
-    return bound_.op(id) != nullptr && inference_.folded(id);
-  });
-  NPUMESH_DEBUG("graph \"{}\": {} nodes, {} needed, {} folded, {} steps, {} constants",
-                graph_.name(), graph_.nodes().size(), order_.size(), folded, result_->steps_.size(),
-                result_->constants_.size());
-  NPUMESH_DEBUG("graph \"{}\": arena {} bytes, at most {} alive at once", graph_.name(),
-                plan.arena_bytes, plan.live_bytes);
-  for (const Step& step : result_->steps_) {
-    NPUMESH_DEBUG("graph \"{}\": step \"{}\" ({})", graph_.name(), step.name, step.type);
-  }
 }
 
 }  // namespace npumesh

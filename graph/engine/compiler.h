@@ -1,7 +1,8 @@
 // Compiler: how a CompiledModel comes about. One object for one compilation.
 //
 //   bind -> needed nodes -> execution order -> inference and folding -> needed nodes again
-//        -> fusion -> steps (kernels, operands as numbered values) -> memory plan -> addresses
+//        -> fusion -> steps (kernels, operands as numbered values) -> streams -> memory plan
+//        -> addresses
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILER_H_
@@ -38,6 +39,7 @@ class Compiler {
   bool Folded(Value value) const;
   // Folded, and the output of an operator, which has no step then.
   bool Replaced(Value value) const;
+  Result<std::vector<NodeId>> Order() const;
   // Those of `order` that are needed.
   std::vector<NodeId> Kept(const std::vector<NodeId>& order) const;
   Status ObserveOptimized() const;
@@ -63,7 +65,13 @@ class Compiler {
   std::vector<PlanIndex> TakeOverCandidates(const Step& step,
                                             const std::vector<PlanIndex>& slots) const;
   Status TakeOutputs();
+  // Which steps run beside others. This and what follows it here: compiler_plan.cc.
+  void AssignStreams();
   void AssignAddresses();
+  void TakeFacts(const MemoryPlan& plan);
+  void TakeNodeFacts();
+  std::map<PlanIndex, std::string> ValueNames() const;
+  void Trace(const MemoryPlan& plan) const;
 
   // The number of a value; constants, inputs and views get theirs when first asked for.
   PlanIndex IndexOf(Value value);
@@ -73,7 +81,6 @@ class Compiler {
   PlanIndex StorageOf(PlanIndex index) const;
   PlanIndex AddConstant(const Tensor& tensor);
   PlanIndex AddInput(NodeId id);
-  void Trace(const MemoryPlan& plan) const;
 
   const Model& model_;
   const Graph& graph_;

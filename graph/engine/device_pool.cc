@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/base/log.h"
+#include "runtime/device/stream.h"
 
 namespace npumesh {
 namespace {
@@ -26,6 +27,8 @@ Result<std::shared_ptr<const DeviceConstant>> DeviceConstant::Upload(const Tenso
 DeviceConstant::~DeviceConstant() {
   FreeOrComplain(memory_, address_);
 }
+
+DevicePool::DevicePool(DeviceMemory& memory) : memory_(memory) {}
 
 DevicePool::~DevicePool() {
   Release(arena_);
@@ -57,6 +60,11 @@ uint64_t DevicePool::constant_bytes() const {
     if (!constant.expired()) bytes += key.second;
   }
   return bytes;
+}
+
+Stream& DevicePool::communication_stream() {
+  if (communication_stream_ == nullptr) communication_stream_ = std::make_unique<Stream>();
+  return *communication_stream_;
 }
 
 Status DevicePool::Reserve(Area& area, uint64_t bytes) {

@@ -1,7 +1,8 @@
 // DevicePool: the HBM that the plans of one session share.
 //
-// One plan runs at a time, so they have one arena and one scratch area, as large as the largest
-// plan needs; an input has one buffer, whatever its shape; equal constants are uploaded once.
+// One plan runs at a time, so they have one arena, one scratch area, as large as the largest plan
+// needs, and one communication stream; an input has one buffer, whatever its shape; equal constants
+// are uploaded once.
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_
@@ -16,6 +17,8 @@
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
+
+class Stream;
 
 // A constant in HBM; freed with its last owner, which must not outlive the DeviceMemory.
 class DeviceConstant {
@@ -38,7 +41,7 @@ class DeviceConstant {
 
 class DevicePool {
  public:
-  explicit DevicePool(DeviceMemory& memory) : memory_(memory) {}
+  explicit DevicePool(DeviceMemory& memory);
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
@@ -59,6 +62,10 @@ class DevicePool {
   void* scratch() const { return scratch_.address; }
   // Null before the first ReserveInput.
   void* input(int position) const;
+
+  // For collectives beside computing; idle between runs. Made when it is first asked for, with the
+  // log rank of that thread.
+  Stream& communication_stream();
 
   // Changes whenever an area has moved.
   uint64_t generation() const { return generation_; }
@@ -81,6 +88,7 @@ class DevicePool {
   // By address and bytes of the host data.
   std::map<std::pair<const void*, uint64_t>, std::weak_ptr<const DeviceConstant>> constants_;
   uint64_t generation_ = 0;
+  std::unique_ptr<Stream> communication_stream_;
 };
 
 }  // namespace npumesh

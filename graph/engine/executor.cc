@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <chrono>
 
+#include "graph/engine/beside_steps.h"
 #include "graph/engine/compiled_model.h"
 #include "graph/passes/node_error.h"
 
@@ -45,6 +47,11 @@ Status Executor::Prepare() {
   for (const Step& step : model_.steps()) operands += step.inputs.size() + step.outputs.size();
   pointers_.resize(operands);
   args_.resize(model_.steps().size());
+  spans_.resize(model_.steps().size());
+  const auto beside = [](const Step& step) { return step.beside; };
+  if (std::any_of(model_.steps().begin(), model_.steps().end(), beside)) {
+    beside_ = std::make_unique<BesideSteps>(model_, pool_.communication_stream(), spans_);
+  }
   return Bind();
 }
 
@@ -87,33 +94,87 @@ Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool 
   const RunView run{model_.source(), model_, args_, iteration, part};
   RunStats stats;
   stats.steps = args_.size();
-  if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));
-  NPUMESH_RETURN_IF_ERROR(RunSteps(run, observer, stats));
-  if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->AfterRun(run));
+  if (observer == nullptr) {
+    NPUMESH_RETURN_IF_ERROR(beside_ == nullptr ? RunInOrder(stats) : RunOverlapped(stats));
+    return stats;
+  }
+  NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));
+  NPUMESH_RETURN_IF_ERROR(RunObserved(run, *observer, stats));
+  NPUMESH_RETURN_IF_ERROR(observer->AfterRun(run));
   return stats;
 }
 
-Status Executor::RunSteps(const RunView& run, StepObserver* observer, RunStats& stats) {
-  Clock::time_point start = Clock::now();
+Status Executor::RunObserved(const RunView& run, StepObserver& observer, RunStats& stats) {
   for (size_t i = 0; i < args_.size(); ++i) {
-    Step& step = model_.steps()[i];
-    StepView view{run, i, step, args_[i], 0};
-    if (observer != nullptr) {
-      NPUMESH_RETURN_IF_ERROR(observer->BeforeStep(view));
-      start = Clock::now();  // what the observer takes is not the step's
+    StepView view{run, i, model_.steps()[i], args_[i], 0};
+    NPUMESH_RETURN_IF_ERROR(observer.BeforeStep(view));
+    const Clock::time_point start = Clock::now();  // what the observer takes is not the step's
+    const Result<Clock::time_point> end = RunStep(i, start, stats);
+    if (!end.ok()) {
+      view.seconds = Seconds(start, Clock::now());
+      observer.StepFailed(view, end.status());
+      return end.status();
     }
-    const Status status = step.kernel->Run(args_[i]);
-    const Clock::time_point end = Clock::now();
-    view.seconds = Seconds(start, end);
-    start = end;
-    if (!status.ok()) {
-      const Status error = AtNode(step.name, step.type, status);
-      if (observer != nullptr) observer->StepFailed(view, error);
-      return error;
+    view.seconds = Seconds(start, *end);
+    NPUMESH_RETURN_IF_ERROR(observer.AfterStep(view));
+  }
+  return Status();
+}
+
+Status Executor::RunInOrder(RunStats& stats) {
+  Clock::time_point now = Clock::now();
+  for (size_t i = 0; i < args_.size(); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(now, RunStep(i, now, stats));
+  }
+  return Status();
+}
+
+Result<Clock::time_point> Executor::RunStep(size_t index, Clock::time_point start,
+                                            RunStats& stats) {
+  Step& step = model_.steps()[index];
+  const Status status = step.kernel->Run(args_[index]);
+  const Clock::time_point end = Clock::now();
+  if (!status.ok()) return AtNode(step.name, step.type, status);
+  spans_[index] = {start, end};
+  (step.collective ? stats.collective_seconds : stats.compute_seconds) += Seconds(start, end);
+  if (step.collective) ++stats.collectives;
+  return end;
+}
+
+Status Executor::RunOverlapped(RunStats& stats) {
+  beside_->Begin();
+  double waited = 0;
+  const Status status = RunBeside(stats, waited);
+  const Clock::time_point start = Clock::now();
+  const Status collectives = beside_->AwaitAll();
+  waited += Seconds(start, Clock::now());
+  NPUMESH_RETURN_IF_ERROR(collectives);  // which came before the step that failed here
+  NPUMESH_RETURN_IF_ERROR(status);
+  double beside = 0;
+  for (size_t i = 0; i < args_.size(); ++i) {
+    if (!model_.steps()[i].beside) continue;
+    beside += Seconds(spans_[i].start, spans_[i].end);
+    ++stats.collectives;
+  }
+  stats.collective_seconds += beside;
+  stats.hidden_seconds += std::max(beside - waited, 0.0);
+  return Status();
+}
+
+Status Executor::RunBeside(RunStats& stats, double& waited) {
+  Clock::time_point now = Clock::now();
+  for (size_t i = 0; i < args_.size(); ++i) {
+    const Step& step = model_.steps()[i];
+    if (step.wait_for >= 0) {
+      NPUMESH_RETURN_IF_ERROR(beside_->Await(static_cast<size_t>(step.wait_for)));
+      waited += Seconds(now, Clock::now());
+      now = Clock::now();
     }
-    (step.collective ? stats.collective_seconds : stats.compute_seconds) += view.seconds;
-    if (step.collective) ++stats.collectives;
-    if (observer != nullptr) NPUMESH_RETURN_IF_ERROR(observer->AfterStep(view));
+    if (step.beside) {
+      beside_->Launch(i, args_[i]);
+    } else {
+      NPUMESH_ASSIGN_OR_RETURN(now, RunStep(i, now, stats));
+    }
   }
   return Status();
 }

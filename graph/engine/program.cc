@@ -36,6 +36,7 @@ void Add(const RunStats& run, RunStats& sum) {
   sum.collectives += run.collectives;
   sum.compute_seconds += run.compute_seconds;
   sum.collective_seconds += run.collective_seconds;
+  sum.hidden_seconds += run.hidden_seconds;
 }
 
 }  // namespace

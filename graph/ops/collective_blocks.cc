@@ -28,7 +28,8 @@ Status InferAllToAll(OpContext& op) {
 Result<std::unique_ptr<Kernel>> MakeAllToAll(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, GroupOf(op));
   NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, WireType(op, op.in("x").dtype));
-  const uint64_t count = Count(op.in("x")) / static_cast<uint64_t>(group->size());
+  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
+  const uint64_t count = Count(op.in("x")) / members.world_ranks.size();
   return MakeKernel([=, node = op.node().name](const KernelArgs& args) {
     return group->AllToAll(args.in[0], args.out[0], count, dtype, node);
   });

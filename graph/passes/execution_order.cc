@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/passes/node_order.h"
+#include "graph/passes/overlap_order.h"
 
 namespace npumesh {
 namespace {
@@ -25,20 +26,30 @@ class Orderer {
     edges_.predecessors.resize(needed.size());
   }
 
-  Result<std::vector<NodeId>> Run(NodeOrder choice) {
+  Result<std::vector<NodeId>> Run(NodeOrder choice, bool overlap) {
     AddGraphEdges();
     CollectStorageReaders();
     AddWriteEdges();
     ChainEffects();
     std::vector<NodeId> order = SortNodes(graph_.graph(), needed_, edges_, choice);
     if (order.size() == static_cast<size_t>(std::count(needed_.begin(), needed_.end(), true))) {
-      return order;
+      return overlap ? OverlapOrder(order, edges_, Collectives()) : order;
     }
     return Contradiction(order);
   }
 
  private:
   bool needed(NodeId id) const { return needed_[static_cast<size_t>(id)]; }
+
+  // By node id.
+  std::vector<bool> Collectives() const {
+    std::vector<bool> collectives;
+    for (const Node& node : graph_.graph().nodes()) {
+      const Operator* op = graph_.op(node.id);
+      collectives.push_back(op != nullptr && op->collective);
+    }
+    return collectives;
+  }
 
   void AddEdge(NodeId from, NodeId to) {
     edges_.successors[static_cast<size_t>(from)].push_back(to);
@@ -184,8 +195,8 @@ class Orderer {
 }  // namespace
 
 Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph, const std::vector<bool>& needed,
-                                           NodeOrder choice) {
-  return Orderer(graph, needed).Run(choice);
+                                           NodeOrder choice, bool overlap) {
+  return Orderer(graph, needed).Run(choice, overlap);
 }
 
 }  // namespace npumesh

@@ -25,9 +25,12 @@ enum class NodeOrder {
 //   - readers of a value before the node that overwrites its storage, through views, unless they
 //     depend on that node (ops reference 2.6 rule c); NetOutput reads last;
 //   - writers of one RefData in node order, unless they depend on each other.
+// `overlap`: a collective stands as early as it can, and what needs its result as late as other
+// work is there to be done meanwhile; everything else keeps the order of `choice`.
 // Error (kInvalidArgument): two nodes must each run before the other; names both and the value.
 Result<std::vector<NodeId>> ExecutionOrder(const BoundGraph& graph, const std::vector<bool>& needed,
-                                           NodeOrder choice = NodeOrder::kStable);
+                                           NodeOrder choice = NodeOrder::kStable,
+                                           bool overlap = false);
 
 }  // namespace npumesh
 

@@ -1,19 +1,11 @@
 #include "graph/passes/memory_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace npumesh {
 namespace {
-
-// A storage with the steps at which its bytes are in use, inclusive.
-struct Block {
-  int value = -1;  // that owns it
-  uint64_t bytes = 0;
-  int first = -1;
-  int last = -1;
-  uint64_t offset = 0;
-};
 
 class Planner {
  public:
@@ -21,16 +13,20 @@ class Planner {
           uint64_t alignment)
       : values_(values), steps_(steps), alignment_(alignment) {}
 
-  MemoryPlan Run() {
+  MemoryPlan Run(PlanEffort effort) {
     ResolveViews();
     FindLifetimes();
     TakeOver();
     std::vector<Block> blocks = Blocks();
-    Place(blocks);
-    return Finish(blocks);
+    Place(blocks, [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
+    if (effort == PlanEffort::kThorough) TryOtherSequences(blocks);
+    return Finish(std::move(blocks));
   }
 
  private:
+  using Block = PlannedBlock;
+  using ChoosesBefore = std::function<bool(const Block&, const Block&)>;
+
   static size_t At(int i) { return static_cast<size_t>(i); }
 
   void ResolveViews() {
@@ -44,10 +40,13 @@ class Planner {
   void FindLifetimes() {
     first_.assign(values_.size(), -1);
     last_.assign(values_.size(), -1);
+    free_from_.assign(values_.size(), -1);
     const auto use = [&](int value, int step) {
       const size_t owner = At(storage_[At(value)]);
       if (first_[owner] < 0) first_[owner] = step;
-      last_[owner] = step;
+      const int done_by = At(step) < steps_.size() ? steps_[At(step)].done_by : -1;
+      last_[owner] = std::max({last_[owner], step, done_by - 1});
+      free_from_[owner] = std::max(free_from_[owner], done_by);
     };
     for (size_t step = 0; step < steps_.size(); ++step) {
       for (const int value : steps_[step].reads) use(value, static_cast<int>(step));
@@ -78,9 +77,11 @@ class Planner {
         const int owner = owner_of(input);
         if (owner == output || values_[At(owner)].external) continue;
         if (last_[At(owner)] != static_cast<int>(step)) continue;
+        if (free_from_[At(owner)] > static_cast<int>(step)) continue;  // in use beside this step
         if (values_[At(owner)].bytes != values_[At(output)].bytes) continue;
         heir[At(output)] = owner;
         last_[At(owner)] = std::max(last_[At(owner)], last_[At(output)]);
+        free_from_[At(owner)] = std::max(free_from_[At(owner)], free_from_[At(output)]);
         break;
       }
     }
@@ -98,21 +99,43 @@ class Planner {
     return blocks;
   }
 
-  // Each block goes into the smallest gap that holds it for its whole life; large blocks choose
-  // first.
-  static void Place(std::vector<Block>& blocks) {
-    std::vector<Block*> by_size;
-    for (Block& block : blocks) by_size.push_back(&block);
-    std::stable_sort(by_size.begin(), by_size.end(),
-                     [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+  // Each block goes into the smallest gap that holds it for its whole life.
+  static void Place(std::vector<Block>& blocks, const ChoosesBefore& before) {
+    std::vector<Block*> sequence;
+    for (Block& block : blocks) sequence.push_back(&block);
+    std::stable_sort(sequence.begin(), sequence.end(),
+                     [&](const Block* a, const Block* b) { return before(*a, *b); });
     std::vector<const Block*> placed;  // by offset
-    for (Block* block : by_size) {
+    for (Block* block : sequence) {
       block->offset = BestGap(*block, placed);
       const auto at =
           std::upper_bound(placed.begin(), placed.end(), block,
                            [](const Block* a, const Block* b) { return a->offset < b->offset; });
       placed.insert(at, block);
     }
+  }
+
+  // Keeps what makes the arena smallest.
+  static void TryOtherSequences(std::vector<Block>& best) {
+    const auto life = [](const Block& block) {
+      return static_cast<uint64_t>(block.last - block.first) + 1;
+    };
+    const ChoosesBefore sequences[] = {
+        [&](const Block& a, const Block& b) { return life(a) > life(b); },
+        [&](const Block& a, const Block& b) { return a.bytes * life(a) > b.bytes * life(b); },
+        [](const Block& a, const Block& b) { return a.first < b.first; },
+    };
+    for (const ChoosesBefore& before : sequences) {
+      std::vector<Block> blocks = best;
+      Place(blocks, before);
+      if (ArenaBytes(blocks) < ArenaBytes(best)) best = std::move(blocks);
+    }
+  }
+
+  static uint64_t ArenaBytes(const std::vector<Block>& blocks) {
+    uint64_t bytes = 0;
+    for (const Block& block : blocks) bytes = std::max(bytes, block.offset + block.bytes);
+    return bytes;
   }
 
   static uint64_t BestGap(const Block& block, const std::vector<const Block*>& placed) {
@@ -134,16 +157,15 @@ class Planner {
     return best == kNone ? end : best;
   }
 
-  MemoryPlan Finish(const std::vector<Block>& blocks) const {
+  MemoryPlan Finish(std::vector<Block> blocks) const {
     MemoryPlan plan;
     std::vector<uint64_t> offset(values_.size(), 0);
-    for (const Block& block : blocks) {
-      offset[At(block.value)] = block.offset;
-      plan.arena_bytes = std::max(plan.arena_bytes, block.offset + block.bytes);
-    }
+    for (const Block& block : blocks) offset[At(block.value)] = block.offset;
+    plan.arena_bytes = ArenaBytes(blocks);
     for (const int owner : storage_) plan.offsets.push_back(offset[At(owner)]);
     plan.storage = storage_;
     plan.live_bytes = MostAlive(blocks);
+    plan.blocks = std::move(blocks);
     return plan;
   }
 
@@ -168,13 +190,14 @@ class Planner {
   std::vector<int> storage_;  // by value: the value that owns its storage
   std::vector<int> first_;    // by owner
   std::vector<int> last_;
+  std::vector<int> free_from_;  // the step before which the last user beside others is finished
 };
 
 }  // namespace
 
 MemoryPlan PlanMemory(const std::vector<PlanValue>& values, const std::vector<PlanStep>& steps,
-                      uint64_t alignment) {
-  return Planner(values, steps, alignment).Run();
+                      uint64_t alignment, PlanEffort effort) {
+  return Planner(values, steps, alignment).Run(effort);
 }
 
 }  // namespace npumesh

@@ -14,6 +14,11 @@ NodeOrder OrderOf(const CompilerConfig& config) {
   return strategy == "RDFS" ? NodeOrder::kReverse : NodeOrder::kDepth;
 }
 
+bool Overlaps(const CompilerConfig& config) {
+  return !config.captures() && !config.debug.run_eagerly &&
+         config.experimental_config.cc_parallel_enable && !config.ge_config.enable_single_stream;
+}
+
 Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
   if (config.eager()) {
     options.fold_constants = false;
@@ -43,6 +48,8 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   SessionOptions options;
   NPUMESH_RETURN_IF_ERROR(ApplyPasses(config, options.compile));
   options.compile.order = OrderOf(config);
+  options.compile.overlap_collectives = Overlaps(config);
+  options.compile.spare_memory = config.experimental_config.memory_efficiency;
   options.graph_dump = config.debug.graph_dump;
   if (!config.captures()) options.fx_summary = config.debug.fx_summary;
   NPUMESH_ASSIGN_OR_RETURN(options.tensor_dump, TensorDumpOf(config));

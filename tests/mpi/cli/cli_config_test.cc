@@ -71,12 +71,13 @@ TEST(CliConfig, AnOptionWithoutEffectSaysWhy) {
   const TestFolder folder;
   folder.PutModels(1);
   ASSERT_EQ(setenv("TNG_LOG_LEVEL", "2", 1), 0);
-  const CommandRun run =
-      RunAlone({"run", folder / "m0.air", "-o", "ge_config.enable_single_stream=true"});
+  const CommandRun run = RunAlone(
+      {"run", folder / "m0.air", "-o", "experimental_config.tiling_schedule_optimize=true"});
   unsetenv("TNG_LOG_LEVEL");
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("ge_config.enable_single_stream=true has no effect on a simulated "
-                                 "NPU: A graph always runs on one stream here"));
+  EXPECT_THAT(run.err,
+              HasSubstr("experimental_config.tiling_schedule_optimize=true has no effect on a "
+                        "simulated NPU: There is no tiling to move to the device"));
 }
 
 TEST(CliConfig, ConfigChecksWithoutRunning) {

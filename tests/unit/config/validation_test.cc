@@ -59,10 +59,10 @@ TEST(Validation, ForbiddenCombinations) {
 
 TEST(Notices, SayWhyAnOptionHasNoEffect) {
   CompilerConfig config;
-  config.ge_config.enable_single_stream = true;
+  config.experimental_config.tiling_schedule_optimize = true;
   EXPECT_THAT(NoticesOf(config),
-              ElementsAre("ge_config.enable_single_stream=true has no effect on a simulated NPU: "
-                          "A graph always runs on one stream here"));
+              ElementsAre("experimental_config.tiling_schedule_optimize=true has no effect on a "
+                          "simulated NPU: There is no tiling to move to the device"));
 }
 
 TEST(Notices, NameOptionsOfAnotherMode) {
@@ -92,15 +92,15 @@ TEST(Notices, NameOptionsThatOthersBeat) {
 
 TEST(Notices, AreSaidOnce) {
   CompilerConfig config;
-  config.ge_config.enable_single_stream = true;
+  config.experimental_config.tiling_schedule_optimize = true;
   testing::internal::CaptureStderr();
   SetLogLevel(LogLevel::kWarning);
   SayOnce(NoticesOf(config));
   SayOnce(NoticesOf(config));
   SetLogLevel(LogLevel::kError);
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("enable_single_stream"), std::string::npos);
-  EXPECT_EQ(log.find("enable_single_stream"), log.rfind("enable_single_stream"));
+  EXPECT_NE(log.find("tiling_schedule_optimize"), std::string::npos);
+  EXPECT_EQ(log.find("tiling_schedule_optimize"), log.rfind("tiling_schedule_optimize"));
 }
 
 }  // namespace

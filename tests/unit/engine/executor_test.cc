@@ -92,6 +92,25 @@ TEST_F(ExecutorTest, FusedStepsAllocateNothing) {
   EXPECT_EQ(allocations, before);
 }
 
+TEST_F(ExecutorTest, RunsCollectivesBesideWithoutAllocation) {
+  options_.overlap_collectives = true;
+  const Value x = g_.Data("x", IntType({64}));
+  Value y = x;
+  for (int i = 0; i < 10; ++i) {
+    y = g_.Op("Negate", {{"x", y}});
+    g_.Op("Send", {{"x", y}}, {}, "", 0);
+  }
+  g_.Output({y});
+  const Compiled model = Compile({IntType({64})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  ASSERT_TRUE(executor->Run().ok());  // the queue of the stream grows once
+  const uint64_t host_before = allocations;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(executor->Run().ok());
+  EXPECT_EQ(allocations, host_before);
+}
+
 TEST_F(ExecutorTest, FreesItsDeviceMemory) {
   g_.Output({g_.Op("Negate", {{"x", g_.Data("x", IntType({64}))}}), g_.Ints({1, 2})});
   const Compiled model = Compile({IntType({64})});

@@ -73,6 +73,19 @@ TEST(MemoryPlanTest, ViewsKeepTheirStorageAlive) {
   EXPECT_NE(plan.offsets[0], plan.offsets[2]);
 }
 
+// Step 1 reads value 0 beside step 2 and is finished before step 3.
+TEST(MemoryPlanTest, StepsBesideKeepTheirOperandsUntilTheyAreDone) {
+  const std::vector<PlanValue> values = {Bytes(512), Bytes(512), Bytes(512), Output(Bytes(512))};
+  std::vector<PlanStep> steps = {{{}, {0}, {}}, {{0}, {1}, {}}, {{0}, {2}, {0}}, {{1, 2}, {3}, {}}};
+  EXPECT_EQ(PlanMemory(values, steps).storage[2], 0);
+  steps[1].done_by = 3;
+  const MemoryPlan plan = PlanMemory(values, steps);
+  EXPECT_EQ(plan.storage[2], 2);
+  EXPECT_NE(plan.offsets[0], plan.offsets[2]);
+  ASSERT_EQ(plan.blocks.size(), 4u);
+  EXPECT_EQ(plan.blocks[0].last, 2);
+}
+
 TEST(MemoryPlanTest, NothingAtAll) {
   const MemoryPlan plan = PlanMemory({}, {});
   EXPECT_EQ(plan.arena_bytes, 0u);
@@ -188,6 +201,30 @@ TEST(MemoryPlanTest, RandomProgramsTakeOverOnlyTheDead) {
       }
     }
   }
+}
+
+void ExpectApart(const std::vector<PlannedBlock>& blocks) {
+  for (size_t a = 0; a < blocks.size(); ++a) {
+    for (size_t b = a + 1; b < blocks.size(); ++b) {
+      if (blocks[a].last < blocks[b].first || blocks[b].last < blocks[a].first) continue;
+      ASSERT_FALSE(Overlap(blocks[a].offset, blocks[a].bytes, blocks[b].offset, blocks[b].bytes));
+    }
+  }
+}
+
+TEST(MemoryPlanTest, ThoroughIsNeverLargerAndSometimesSmaller) {
+  uint64_t saved = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const Program program = RandomProgram(seed);
+    const MemoryPlan quick = PlanMemory(program.values, program.steps, kAlign);
+    const MemoryPlan thorough =
+        PlanMemory(program.values, program.steps, kAlign, PlanEffort::kThorough);
+    ASSERT_LE(thorough.arena_bytes, quick.arena_bytes);
+    ASSERT_GE(thorough.arena_bytes, thorough.live_bytes);
+    ExpectApart(thorough.blocks);
+    saved += quick.arena_bytes - thorough.arena_bytes;
+  }
+  EXPECT_GT(saved, 0u);
 }
 
 TEST(MemoryPlanTest, IsDeterministic) {

@@ -105,6 +105,21 @@ TEST(SessionConfig, ASwitchFileClosesAllFusionPasses) {
   }
 }
 
+TEST(SessionConfig, StreamsAndMemoryFollowTheirOptions) {
+  CompilerConfig config;
+  EXPECT_FALSE(CompileOptionsFor(config).overlap_collectives);
+  EXPECT_FALSE(CompileOptionsFor(config).spare_memory);
+  config.experimental_config.memory_efficiency = true;
+  EXPECT_TRUE(CompileOptionsFor(config).spare_memory);
+  config.experimental_config.cc_parallel_enable = true;
+  EXPECT_TRUE(CompileOptionsFor(config).overlap_collectives);
+  config.ge_config.enable_single_stream = true;
+  EXPECT_FALSE(CompileOptionsFor(config).overlap_collectives);
+  config.ge_config.enable_single_stream = false;
+  config.debug.run_eagerly = true;
+  EXPECT_FALSE(CompileOptionsFor(config).overlap_collectives);
+}
+
 TEST(SessionConfig, OrderFollowsTheStrategy) {
   const std::pair<const char*, NodeOrder> cases[] = {{"DFS", NodeOrder::kDepth},
                                                      {"BFS", NodeOrder::kBreadth},

@@ -1,0 +1,35 @@
+// PlanFacts: what a compilation decided, in the words of a person who reads the plan.
+#ifndef NPUMESH_GRAPH_ENGINE_PLAN_FACTS_H_
+#define NPUMESH_GRAPH_ENGINE_PLAN_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace npumesh {
+
+// A piece of the arena and the steps during which its bytes are in use.
+struct PlannedTensor {
+  // The value that is there first: "<step>:<output>".
+  std::string name;
+  // Values that live in the same bytes after it: views, in-place outputs, and outputs of
+  // element-wise steps that took them over.
+  std::vector<std::string> also;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // of the block, a multiple of kHbmAlignment
+  // Indices of steps, inclusive; `last` is the number of steps for a graph output.
+  int first = 0;
+  int last = 0;
+  bool output = false;
+};
+
+struct PlanFacts {
+  std::vector<PlannedTensor> tensors;  // in the order in which they are written first
+  std::vector<std::string> folded;     // nodes whose results were computed while compiling
+  std::vector<std::string> pruned;     // nodes whose results nobody reads
+  uint64_t live_bytes = 0;             // most bytes in use at one step: no arena can be smaller
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_PLAN_FACTS_H_
