@@ -38,6 +38,12 @@ Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
 
 }  // namespace
 
+SessionOptions DefaultSessionOptions() {
+  SessionOptions options;
+  options.compile.fuses = [](std::string_view) { return true; };
+  return options;
+}
+
 Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   NPUMESH_RETURN_IF_ERROR(Validate(config));
   if (config.export_config.export_mode) {

@@ -7,6 +7,9 @@
 
 namespace npumesh {
 
+// Where nobody configures anything: the engine's defaults, and all fusions.
+SessionOptions DefaultSessionOptions();
+
 // Validates the config and applies it; the rest of the result is the default. Says once, as
 // warnings, which options have no effect. Errors as Validate, PassSwitches::From and TensorDumpOf,
 // and for export_mode.

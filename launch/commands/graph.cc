@@ -1,13 +1,18 @@
-// `npumesh graph`: what a model file holds, as text and as a picture.
+// `npumesh graph`: what a model file holds, and how it would run, as text and as pictures.
 #include <cstdio>
+#include <filesystem>
 
 #include "graph/io/model_file.h"
 #include "graph/ops/op_library.h"
+#include "graph/session/session_config.h"
 #include "launch/commands/command.h"
+#include "launch/run/dim_bindings.h"
+#include "launch/run/input_source.h"
 #include "launch/run/model_choice.h"
 #include "launch/view/collective_sizes.h"
 #include "launch/view/graph_facts.h"
 #include "launch/view/graph_picture.h"
+#include "launch/view/plan_on_paper.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -18,7 +23,67 @@ struct GraphOptions {
   std::string dot;  // empty: not written
   std::string svg;  // empty: not written
   std::vector<std::string> op_libraries;
+  // Show the plan instead; the rest is for it.
+  bool plan = false;
+  bool json = false;
+  std::string inputs;  // folder; empty: only types, from `dims`
+  std::vector<std::string> dims;
+  ConfigSource config;
+  int threads = 1;
 };
+
+void Print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+// The rank that the file's number names, of as many as its siblings say.
+PaperRank PlaceOf(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename();
+  const int number = SplitNumber(name).number.value_or(0);
+  const int size = RanksOfExport(file);
+  return {number < size ? number : 0, size};
+}
+
+struct PlanInputs {
+  std::vector<TensorType> types;
+  std::vector<Tensor> values;  // empty, or one for each input
+};
+
+Result<PlanInputs> InputsFor(const GraphOptions& options, const Model& model, PaperRank place) {
+  PlanInputs inputs;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> specs, InputsOf(model));
+  if (options.inputs.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options.dims));
+    NPUMESH_ASSIGN_OR_RETURN(inputs.types, dims.Apply(specs));
+    return inputs;
+  }
+  NPUMESH_ASSIGN_OR_RETURN(TensorFolder folder,
+                           TensorFolder::ToRead(options.inputs, place.rank, place.world_size));
+  NPUMESH_ASSIGN_OR_RETURN(inputs.values, InputsFromFolder(specs, std::move(folder))->Step(0));
+  for (const Tensor& tensor : inputs.values) inputs.types.push_back(tensor.type());
+  return inputs;
+}
+
+Status ShowPlan(const GraphOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
+                           OperatorsWith(options.op_libraries));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
+  SessionOptions session = DefaultSessionOptions();
+  if (!options.config.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(options.config));
+    NPUMESH_ASSIGN_OR_RETURN(session, SessionOptionsFor(config.compiler));
+  }
+  session.registry = registry.get();
+  session.compile.threads = options.threads;
+  NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(options.file)));
+  const PaperRank place = PlaceOf(options.file);
+  NPUMESH_ASSIGN_OR_RETURN(const PlanInputs inputs, InputsFor(options, model, place));
+  NPUMESH_ASSIGN_OR_RETURN(const PlanView plan, PlanOnPaper(std::move(model), inputs.types,
+                                                            inputs.values, session, place));
+  Print(options.json ? ToJson(plan) : ToText(plan));
+  if (options.svg.empty()) return Status();
+  return WriteFile(options.svg, ToSvg(plan), FileKind::kData);
+}
 
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
@@ -27,7 +92,7 @@ Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
   const std::string text = ToText(Examine(
       model, *registry, CollectiveInputs(model, *registry, table, RanksOfExport(options.file))));
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  Print(text);
   if (options.dot.empty() && options.svg.empty()) return Status();
   NPUMESH_ASSIGN_OR_RETURN(const Drawing drawing, LayOut(model.graph, *registry));
   if (!options.dot.empty()) {
@@ -43,14 +108,37 @@ Status ShowGraph(const GraphOptions& options) {
 void AddGraph(CLI::App& app, Action& action) {
   auto options = std::make_shared<GraphOptions>();
   CLI::App* graph = app.add_subcommand("graph", "Show what a model file holds");
-  graph->footer("Example:\n  npumesh graph mp/mp_rank0.air --svg graph.svg");
+  graph->footer(
+      "Examples:\n  npumesh graph mp/mp_rank0.air --svg graph.svg\n"
+      "  npumesh graph export.air --plan --dim x=4 --svg plan.svg");
   graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
   AddOpLibraryOption(*graph, options->op_libraries);
-  graph->add_option("--dot", options->dot, "Write Graphviz text");
+  CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");
+  CLI::Option* plan =
+      graph
+          ->add_flag("--plan", options->plan,
+                     "Show how it would run: order, streams, lives of tensors, peak memory")
+          ->excludes(dot);
+  graph->add_flag("--json", options->json, "The plan as JSON")->needs(plan);
+  CLI::Option* inputs = graph
+                            ->add_option("--inputs", options->inputs,
+                                         "Folder with [rank_R/]<data index>.npy that the plan is "
+                                         "for; needed where values decide shapes")
+                            ->needs(plan);
+  graph->add_option("--dim", options->dims, "NAME=V: open dimensions of inputs, as in `run`")
+      ->allow_extra_args(false)
+      ->needs(plan)
+      ->excludes(inputs);
+  graph->add_option("--threads", options->threads, "Threads of one rank's kernels")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->needs(plan);
+  AddConfigOptions(*graph, options->config);
+  for (const char* name : {"--config", "-o"}) graph->get_option(name)->needs(plan);
   graph->callback([options, &action] {
     action = [options] {
-      const Status status = ShowGraph(*options);
+      const Status status = options->plan ? ShowPlan(*options) : ShowGraph(*options);
       return status.ok() ? 0 : Fail("graph", status);
     };
   });

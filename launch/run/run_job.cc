@@ -90,10 +90,8 @@ int RunJob::Threads() const {
   return std::max(1, static_cast<int>(world_.placement().cpus.size()));
 }
 
-// Without --config and -o the engine's own defaults hold, and all fusions.
 Result<SessionOptions> RunJob::ConfiguredSession() const {
-  SessionOptions session;
-  session.compile.fuses = [](std::string_view) { return true; };
+  SessionOptions session = DefaultSessionOptions();
   Configuration config;
   if (!options_.config.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(config, LoadConfiguration(options_.config));

@@ -84,6 +84,14 @@ Result<std::vector<Tensor>> Inputs(const Sample& sample, int rank,
   return inputs;
 }
 
+// What the session took of the device is what the plan says, where there is one plan only.
+Status CheckMemory(Session& session, const std::vector<Tensor>& inputs, uint64_t used) {
+  NPUMESH_ASSIGN_OR_RETURN(const CompiledModel* const plan, session.Prepare(inputs));
+  if (session.stats().plans > 1 || used == plan->device_bytes()) return Status();
+  return Error(Code::kInternal, "{} bytes of device memory, the plan says {}", used,
+               plan->device_bytes());
+}
+
 // Twice, since the second run meets warm buffers.
 Status RunRank(const Sample& sample, bool fuses, World& world, DeviceMemory& memory) {
   const int rank = world.rank();
@@ -96,6 +104,7 @@ Status RunRank(const Sample& sample, bool fuses, World& world, DeviceMemory& mem
                            Session::Create(world, memory, std::move(model), std::move(options)));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
                            Inputs(sample, rank, session->inputs()));
+  const uint64_t used_before = memory.used_bytes();
   for (int run = 0; run < 2; ++run) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(inputs));
     const Json& declared = sample.rank(rank)["outputs"];
@@ -110,7 +119,7 @@ Status RunRank(const Sample& sample, bool fuses, World& world, DeviceMemory& mem
                                   .WithContext(fmt::format("run {} output {}", run, i)));
     }
   }
-  return Status();
+  return CheckMemory(*session, inputs, memory.used_bytes() - used_before);
 }
 
 class SamplesTest : public testing::TestWithParam<bool> {};

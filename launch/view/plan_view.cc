@@ -1,0 +1,151 @@
+#include "launch/view/plan_view.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "launch/view/graph_facts.h"
+
+namespace npumesh {
+namespace {
+
+using nlohmann::json;
+
+// A finished step is one that nobody has to wait for: its own end, or the wait that covers it.
+void SetEnds(std::vector<PlanStepView>& steps) {
+  const auto end = static_cast<int>(steps.size());
+  for (int i = 0; i < end; ++i) {
+    PlanStepView& step = steps[static_cast<size_t>(i)];
+    step.done_by = step.beside ? end : i + 1;
+    for (int later = end - 1; step.beside && later > i; --later) {
+      if (steps[static_cast<size_t>(later)].wait_for >= i) step.done_by = later;
+    }
+  }
+}
+
+void SumLives(PlanView& view) {
+  for (const PlannedTensor& tensor : view.tensors) {
+    for (int i = tensor.first; i <= tensor.last && i < static_cast<int>(view.steps.size()); ++i) {
+      view.steps[static_cast<size_t>(i)].live_bytes += tensor.bytes;
+    }
+  }
+}
+
+std::string MemoryLines(const PlanView& plan) {
+  return fmt::format(
+      "  {:<10} {:>10}  activations; at most {} in use at once\n"
+      "  {:<10} {:>10}  of the kernel that needs most\n"
+      "  {:<10} {:>10}  {} buffers\n"
+      "  {:<10} {:>10}  {} tensors\n",
+      "arena", HumanBytes(plan.arena_bytes), HumanBytes(plan.live_bytes), "scratch",
+      HumanBytes(plan.scratch_bytes), "inputs", HumanBytes(plan.input_bytes), plan.inputs,
+      "constants", HumanBytes(plan.constant_bytes), plan.constants);
+}
+
+std::string StepLines(const PlanView& plan) {
+  std::string text = "steps\n";
+  text += fmt::format("  {:>5}  {:<7} {:<24} {:<32} {:>9}  {}\n", "#", "stream", "operator", "name",
+                      "waits for", "arena in use");
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStepView& step = plan.steps[i];
+    text += fmt::format("  {:>5}  {:<7} {:<24} {:<32} {:>9}  {}\n", i,
+                        step.beside ? "comm" : "compute", step.type, step.name,
+                        step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
+                        HumanBytes(step.live_bytes));
+  }
+  return text;
+}
+
+std::string TensorLines(const PlanView& plan) {
+  std::string text = "tensors\n";
+  text += fmt::format("  {:>12} {:>12}  {:>11}  {}\n", "from byte", "to", "steps", "values");
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const bool kept = tensor.last >= static_cast<int>(plan.steps.size());
+    const std::string life =
+        fmt::format("{}-{}", tensor.first, kept ? "end" : fmt::format("{}", tensor.last));
+    text += fmt::format("  {:>12} {:>12}  {:>11}  {}{}{}\n", tensor.offset,
+                        tensor.offset + tensor.bytes, life, tensor.name,
+                        tensor.also.empty() ? "" : " = ", fmt::join(tensor.also, " = "));
+  }
+  return text;
+}
+
+std::string NameLines(std::string_view what, const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return fmt::format("{} ({})\n  {}\n", what, names.size(), fmt::join(names, "\n  "));
+}
+
+}  // namespace
+
+PlanView ViewOf(const CompiledModel& plan, int stages) {
+  PlanView view;
+  view.graph = plan.source().graph.name();
+  view.stages = stages;
+  for (const Step& step : plan.steps()) {
+    view.steps.push_back({step.name, step.type, step.beside, step.wait_for});
+  }
+  const PlanFacts& facts = plan.facts();
+  view.tensors = facts.tensors;
+  view.folded = facts.folded;
+  view.pruned = facts.pruned;
+  view.arena_bytes = plan.arena_bytes();
+  view.live_bytes = facts.live_bytes;
+  view.scratch_bytes = plan.scratch_bytes();
+  view.inputs = plan.input_types().size();
+  for (const TensorType& input : plan.input_types()) view.input_bytes += input.bytes();
+  view.constants = plan.constants().size();
+  view.constant_bytes = plan.constant_bytes();
+  view.peak_bytes = plan.device_bytes();
+  SetEnds(view.steps);
+  SumLives(view);
+  return view;
+}
+
+std::string ToText(const PlanView& plan) {
+  const auto beside = std::ranges::count_if(plan.steps, &PlanStepView::beside);
+  std::string text = fmt::format(
+      "plan of {}: {} steps on {}, peak {} of device memory\n", plan.graph, plan.steps.size(),
+      beside > 0 ? "2 streams" : "1 stream", HumanBytes(plan.peak_bytes));
+  if (plan.stages > 1) {
+    text += fmt::format(
+        "  the first of {} stages; the others are planned when it is known what comes out of it\n",
+        plan.stages);
+  }
+  return text + MemoryLines(plan) + StepLines(plan) + TensorLines(plan) +
+         NameLines("folded while compiling", plan.folded) +
+         NameLines("pruned, nobody reads them", plan.pruned);
+}
+
+std::string ToJson(const PlanView& plan) {
+  json steps = json::array();
+  for (const PlanStepView& step : plan.steps) {
+    steps.push_back({{"name", step.name},
+                     {"type", step.type},
+                     {"stream", step.beside ? "communication" : "compute"},
+                     {"wait_for", step.wait_for < 0 ? json() : json(step.wait_for)},
+                     {"done_by", step.done_by},
+                     {"live_bytes", step.live_bytes}});
+  }
+  json tensors = json::array();
+  for (const PlannedTensor& tensor : plan.tensors) {
+    tensors.push_back({{"name", tensor.name},
+                       {"also", tensor.also},
+                       {"offset", tensor.offset},
+                       {"bytes", tensor.bytes},
+                       {"first", tensor.first},
+                       {"last", tensor.last},
+                       {"output", tensor.output}});
+  }
+  const json memory = {{"peak_bytes", plan.peak_bytes}, {"arena_bytes", plan.arena_bytes},
+                       {"live_bytes", plan.live_bytes}, {"scratch_bytes", plan.scratch_bytes},
+                       {"inputs", plan.inputs},         {"input_bytes", plan.input_bytes},
+                       {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes}};
+  const json all = {{"graph", plan.graph},  {"stages", plan.stages}, {"memory", memory},
+                    {"steps", steps},       {"tensors", tensors},    {"folded", plan.folded},
+                    {"pruned", plan.pruned}};
+  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace npumesh

@@ -1,0 +1,56 @@
+// PlanView: a compiled plan for people: order, streams, lives of tensors, peak memory; as text, as
+// JSON and as a picture.
+#ifndef NPUMESH_LAUNCH_VIEW_PLAN_VIEW_H_
+#define NPUMESH_LAUNCH_VIEW_PLAN_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/engine/compiled_model.h"
+
+namespace npumesh {
+
+struct PlanStepView {
+  std::string name;
+  std::string type;
+  bool beside = false;      // on the communication stream
+  int wait_for = -1;        // index of a step beside
+  int done_by = 0;          // the step before which it is sure to be finished
+  uint64_t live_bytes = 0;  // of the arena, in use during the step
+};
+
+struct PlanView {
+  std::string graph;
+  int stages = 1;  // of the graph; the plan is that of the first
+  std::vector<PlanStepView> steps;
+  std::vector<PlannedTensor> tensors;  // of the arena
+  std::vector<std::string> folded;
+  std::vector<std::string> pruned;
+  // Bytes of device memory.
+  uint64_t arena_bytes = 0;
+  uint64_t live_bytes = 0;  // most of the arena that is in use at once
+  uint64_t scratch_bytes = 0;
+  size_t inputs = 0;
+  uint64_t input_bytes = 0;
+  size_t constants = 0;
+  uint64_t constant_bytes = 0;
+  uint64_t peak_bytes = 0;  // all of it, in the blocks of the device
+};
+
+PlanView ViewOf(const CompiledModel& plan, int stages);
+
+std::string ToText(const PlanView& plan);
+
+// The same as an object with the members `graph`, `stages`, `memory`, `steps`, `tensors`, `folded`,
+// `pruned`. Bytes of names that are not UTF-8 are replaced.
+std::string ToJson(const PlanView& plan);
+
+// An SVG that any browser shows: steps from left to right in two lanes, one for each stream; below
+// them a rectangle for the life of each tensor, at its addresses. Every mark has a tooltip, and
+// rectangles of tensors carry their numbers as data-first, data-last, data-offset, data-bytes.
+std::string ToSvg(const PlanView& plan);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VIEW_PLAN_VIEW_H_
