@@ -19,6 +19,8 @@ namespace npumesh {
 namespace {
 
 constexpr uint32_t kExportKey = 0x6578706f;  // tells the gathering from the groups of graphs
+// How the token of a publication begins when its work folder lies beside the package.
+constexpr std::string_view kBesideToken = "beside";
 // Constants above this are left out of dynamo.pbtxt, where each byte takes four characters.
 constexpr size_t kMostTextBytes = size_t{64} << 10;
 
@@ -111,7 +113,9 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
   NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
   NumberInputs(&model_.graph);
   FilterModuleStacks(options_.enable_record_nn_module_stack, &model_.graph);
-  NPUMESH_RETURN_IF_ERROR(StagedFolder(options_.export_path, "check", fs_).CheckTargets(Targets()));
+  NPUMESH_RETURN_IF_ERROR(
+      StagedFolder(options_.export_path, StagedFolder::Place::kBeside, "check", fs_)
+          .CheckTargets(Targets()));
   return plan_.Settle(layout_, rank, &model_);
 }
 
@@ -192,10 +196,14 @@ Status Exporter::MakeConfigs() {
 // Rank 0 creates the folder aside; on nodes that do not see it, their lowest rank makes another.
 Status Exporter::OpenFolder() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::string mine = fmt::format(
-      "{}.{}", getpid(), std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  using Place = StagedFolder::Place;
+  const bool beside = StagedFolder::PlaceFor(options_.export_path) == Place::kBeside;
+  const std::string mine =
+      fmt::format("{}.{}.{}", beside ? kBesideToken : "in", getpid(),
+                  std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, gathering_.Share(mine));
-  folder_ = std::make_unique<StagedFolder>(options_.export_path, tokens[0], fs_);
+  const Place place = tokens[0].starts_with(kBesideToken) ? Place::kBeside : Place::kIn;
+  folder_ = std::make_unique<StagedFolder>(options_.export_path, place, tokens[0], fs_);
   NPUMESH_RETURN_IF_ERROR(gathering_.AgreeOn(world_.rank() == 0 ? folder_->Open() : Status()));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> sees,
                            gathering_.Share(folder_->Visible() ? "yes" : "no"));

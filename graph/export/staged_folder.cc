@@ -1,12 +1,14 @@
 #include "graph/export/staged_folder.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
+#include "graph/export/folder_exchange.h"
 #include "graph/export/package_layout.h"
 #include "runtime/base/log.h"
 
@@ -14,9 +16,6 @@ namespace npumesh {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-constexpr std::string_view kAside = ".npumesh-export";
-constexpr const char* kOwnerMark = ".owner";
 
 // Absolute and without "." or a slash at its end; symbolic links are left as they are.
 std::string Absolute(const std::string& path) {
@@ -71,16 +70,28 @@ std::vector<std::string> FilesBelow(const std::string& folder) {
 
 }  // namespace
 
-StagedFolder::StagedFolder(const std::string& target, const std::string& token, FileSystem& fs)
-    : fs_(fs), target_(Absolute(target)), existed_(TypeAt(target_).has_value()) {
-  const std::string name = fmt::format("{}.{}", kAside, token);
-  aside_ = existed_ ? JoinPath(target_, name) : JoinPath(FolderOf(target_), name);
-  old_ = aside_ + ".old";
+StagedFolder::Place StagedFolder::PlaceFor(const std::string& target) {
+  const std::string path = Absolute(target);
+  struct stat own;
+  struct stat above;
+  if (lstat(path.c_str(), &own) != 0) return Place::kBeside;
+  const std::string parent = FolderOf(path);
+  const bool moves = stat(parent.c_str(), &above) == 0 && own.st_dev == above.st_dev &&
+                     path != parent && access(parent.c_str(), W_OK | X_OK) == 0;
+  return moves ? Place::kBeside : Place::kIn;
 }
+
+StagedFolder::StagedFolder(const std::string& target, Place place, const std::string& token,
+                           FileSystem& fs)
+    : fs_(fs),
+      target_(Absolute(target)),
+      work_(place == Place::kIn ? WorkFolder::In(target_, token)
+                                : WorkFolder::Beside(target_, token)),
+      existed_(TypeAt(target_).has_value()) {}
 
 StagedFolder::~StagedFolder() {
   if (!owner_) return;
-  RemoveTree(aside_);
+  work_.Remove(fs_);
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
     // A folder that somebody else uses by now is not empty, and stays.
     const Status ignored = fs_.Remove(*folder);
@@ -115,24 +126,28 @@ Status StagedFolder::EnsureFolder(const std::string& path) {
 }
 
 Status StagedFolder::Open() {
+  NPUMESH_RETURN_IF_ERROR(ClearLeftovers(target_, fs_));
   owner_ = true;
-  NPUMESH_RETURN_IF_ERROR(EnsureFolder(FolderOf(aside_)));
-  NPUMESH_RETURN_IF_ERROR(fs_.MakeFolder(aside_, FolderMode(FileKind::kTemporary)));
-  const std::string mark = JoinPath(aside_, kOwnerMark);
-  auto file = fs_.Create(mark, FileMode(FileKind::kTemporary));
-  if (file.ok()) return (*file)->Close();
+  NPUMESH_RETURN_IF_ERROR(EnsureFolder(FolderOf(work_.path)));
+  NPUMESH_RETURN_IF_ERROR(fs_.MakeFolder(work_.path, FolderMode(FileKind::kTemporary)));
+  const bool locked = lock_.Take(work_.path);
+  auto file = fs_.Create(work_.owner_mark(), FileMode(FileKind::kTemporary));
+  if (file.ok()) {
+    if (!locked) NPUMESH_INFO("{} cannot be locked", work_.path);
+    return (*file)->Close();
+  }
   // A rank of another host, whose folder this one did not see yet, was first.
-  if (!TypeAt(mark)) return file.status();
+  if (!TypeAt(work_.owner_mark())) return file.status();
   owner_ = false;
   return Status();
 }
 
 bool StagedFolder::Visible() const {
-  return TypeAt(aside_) == S_IFDIR;
+  return TypeAt(work_.path) == S_IFDIR;
 }
 
 Result<std::unique_ptr<SecureFile>> StagedFolder::Start(const std::string& name) {
-  const std::string path = JoinPath(aside_, name);
+  const std::string path = JoinPath(work_.fresh(), name);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(FolderOf(path), FileKind::kData, fs_));
   return SecureFile::Create(path, FileKind::kData, fs_);
 }
@@ -145,30 +160,27 @@ Status StagedFolder::Write(const std::string& name, std::string_view content) {
 
 Status StagedFolder::Protect(const std::string& name) {
   std::error_code error;
-  stdfs::permissions(JoinPath(aside_, name), stdfs::perms::owner_read, error);
+  stdfs::permissions(JoinPath(work_.fresh(), name), stdfs::perms::owner_read, error);
   if (!error) return Status();
   return Error(Code::kIo, "{}: permission 0400: {}", name, error.message());
 }
 
-Status StagedFolder::MoveFile(const std::string& from, const std::string& to) {
-  NPUMESH_RETURN_IF_ERROR(fs_.Rename(from, to));
-  moves_.push_back({from, to});
-  return Status();
-}
-
 Status StagedFolder::PublishFile(const std::string& name) {
-  NPUMESH_RETURN_IF_ERROR(CheckTarget(name));
   const std::string path = JoinPath(target_, name);
   NPUMESH_RETURN_IF_ERROR(EnsureFolder(FolderOf(path)));
   if (TypeAt(path)) {
-    const std::string kept = JoinPath(old_, name);
+    const std::string kept = JoinPath(work_.old(), name);
     NPUMESH_RETURN_IF_ERROR(MakeFolders(FolderOf(kept), FileKind::kTemporary, fs_));
-    NPUMESH_RETURN_IF_ERROR(MoveFile(path, kept));
+    NPUMESH_RETURN_IF_ERROR(fs_.Rename(path, kept));
   }
-  return MoveFile(JoinPath(aside_, name), path);
+  return fs_.Rename(JoinPath(work_.fresh(), name), path);
 }
 
-Status StagedFolder::PublishInto(const std::vector<std::string>& names) {
+Status StagedFolder::PublishFileByFile(const std::vector<std::string>& names) {
+  std::string journal;
+  for (const std::string& name : names) journal += name + "\n";
+  NPUMESH_RETURN_IF_ERROR(WriteFile(work_.journal(), journal, FileKind::kTemporary, fs_));
+  published_ = Published::kReplaced;
   std::vector<std::string> folders = {target_};
   for (const std::string& name : names) {
     NPUMESH_RETURN_IF_ERROR(PublishFile(name));
@@ -181,47 +193,63 @@ Status StagedFolder::PublishInto(const std::vector<std::string>& names) {
   return Status();
 }
 
+Result<bool> StagedFolder::PublishByExchange() {
+  if (FolderOf(work_.path) == target_ || !CanTakePlaceOf(target_)) return false;
+  Status status = CarryOver(target_, work_.fresh(), fs_);
+  if (status.ok()) NPUMESH_RETURN_IF_ERROR(fs_.SyncFolder(work_.fresh()));
+  if (status.ok()) status = Exchange(work_.fresh(), target_);
+  if (!status.ok()) {
+    NPUMESH_INFO("files are replaced one by one: {}", status.message());
+    return false;
+  }
+  published_ = Published::kExchanged;
+  NPUMESH_RETURN_IF_ERROR(fs_.SyncFolder(FolderOf(target_)));
+  return true;
+}
+
+Status StagedFolder::PublishFolder() {
+  NPUMESH_RETURN_IF_ERROR(CheckType(target_, S_IFDIR));
+  NPUMESH_RETURN_IF_ERROR(fs_.Rename(work_.fresh(), target_));
+  published_ = Published::kRenamed;
+  return fs_.SyncFolder(FolderOf(target_));
+}
+
+Status StagedFolder::CheckPublished(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) NPUMESH_RETURN_IF_ERROR(CheckTarget(name));
+  return Status();
+}
+
 Status StagedFolder::Publish() {
-  Status status = fs_.Remove(JoinPath(aside_, kOwnerMark));
-  if (status.ok() && existed_) status = PublishInto(FilesBelow(aside_));
-  if (status.ok() && !existed_) {
-    status = CheckType(target_, S_IFDIR);
-    if (status.ok()) status = MoveFile(aside_, target_);
-    if (status.ok()) status = fs_.SyncFolder(FolderOf(target_));
+  Status status;
+  if (!existed_) {
+    status = PublishFolder();
+  } else {
+    const std::vector<std::string> names = FilesBelow(work_.fresh());
+    status = CheckPublished(names);
+    const Result<bool> exchanged = status.ok() ? PublishByExchange() : Result<bool>(status);
+    status = exchanged.status();
+    if (status.ok() && !*exchanged) status = PublishFileByFile(names);
   }
   if (!status.ok()) TakeBack();
   return status;
 }
 
 void StagedFolder::TakeBack() {
-  for (auto move = moves_.rbegin(); move != moves_.rend(); ++move) {
-    const Status back = fs_.Rename(move->to, move->from);
-    if (!back.ok()) {
-      NPUMESH_ERROR("{} could not be put back to {}: {}", move->to, move->from, back.message());
-    }
-  }
-  moves_.clear();
+  Status back;
+  if (published_ == Published::kRenamed) back = fs_.Rename(target_, work_.fresh());
+  if (published_ == Published::kExchanged) back = Exchange(work_.fresh(), target_);
+  if (published_ == Published::kReplaced) back = work_.TakeBack(fs_);
+  published_ = Published::kNothing;
+  if (back.ok()) return;
+  NPUMESH_ERROR("{} could not be put back as it was: {}; the rest is in {}", target_,
+                back.message(), work_.path);
+  owner_ = false;  // what it was is still there for a person to look at
 }
 
 void StagedFolder::Keep() {
-  moves_.clear();
+  if (published_ == Published::kExchanged) RescueLatecomers(work_.fresh(), target_, fs_);
+  published_ = Published::kNothing;
   made_.clear();
-}
-
-// Leftovers are not worth failing for.
-void StagedFolder::RemoveTree(const std::string& path) {
-  for (const std::string& root : {path, path + ".old"}) {
-    std::vector<std::string> found = {root};
-    std::error_code error;
-    for (stdfs::recursive_directory_iterator it(root, error), end; !error && it != end;
-         it.increment(error)) {
-      found.push_back(it->path().string());
-    }
-    for (auto each = found.rbegin(); each != found.rend(); ++each) {
-      const Status removed = fs_.Remove(*each);
-      if (!removed.ok()) NPUMESH_WARNING("{} stays behind: {}", *each, removed.message());
-    }
-  }
 }
 
 }  // namespace npumesh

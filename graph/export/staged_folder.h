@@ -1,10 +1,11 @@
 // StagedFolder: files of several ranks that appear in a folder all together or not at all.
 //
-// Files are written aside. Publishing renames: where the folder is new, it alone, in one step that
-// nothing can interrupt; into a folder that exists, file by file, each whole, with what was there
-// kept aside until all are in place. An error takes everything back. A process that is killed
-// between those renames leaves old and new files side by side, and the rest in a folder whose name
-// starts with ".npumesh-export"; `npumesh validate` tells.
+// Files are written aside, into a work folder (work_folder.h). Publishing is one rename that
+// nothing can interrupt: of the new folder, or by exchanging it with the one that exists, to which
+// what else lay there has been carried over. Where folders cannot change places (the working
+// folder, another file system, another user's) files are replaced one by one after a journal of
+// them was written; a process killed in the middle of that leaves old and new ones side by side,
+// `npumesh validate` tells, and the next export takes it back. An error takes everything back.
 //
 // Ranks that share a file system share the folder: one owns it, creates and publishes, the others
 // only write. Symbolic links are refused: as the folder, as a folder in it, as a file.
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/export/work_folder.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/secure_file.h"
 
@@ -24,8 +26,12 @@ namespace npumesh {
 
 class StagedFolder {
  public:
-  // `target` is the folder; `token`, equal on all ranks, tells this publication from others.
-  StagedFolder(const std::string& target, const std::string& token, FileSystem& fs);
+  // `target` is the folder; `token`, equal on all ranks, tells this publication from others. The
+  // work folder lies beside the target, or in it.
+  enum class Place { kBeside, kIn };
+  StagedFolder(const std::string& target, Place place, const std::string& token, FileSystem& fs);
+  // Beside the target, if files can be moved from there into it.
+  static Place PlaceFor(const std::string& target);
   // Takes back what was not kept.
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;
@@ -35,10 +41,11 @@ class StagedFolder {
   // go. Writes nothing.
   Status CheckTargets(const std::vector<std::string>& names) const;
 
-  // Creates the folder aside and owns it, unless another rank does already.
+  // Creates the work folder and owns it, unless another rank does already. Clears what killed
+  // exports have left before.
   Status Open();
   bool owner() const { return owner_; }
-  // The folder aside is there, for this rank to see.
+  // The work folder is there, for this rank to see.
   bool Visible() const;
 
   // Starts `name`, which may lie in a folder of its own. REQUIRES: Visible().
@@ -56,25 +63,24 @@ class StagedFolder {
   void Keep();
 
  private:
-  struct Move {
-    std::string from;
-    std::string to;
-  };
+  enum class Published { kNothing, kRenamed, kExchanged, kReplaced };
   Status CheckTarget(const std::string& name) const;
-  Status PublishInto(const std::vector<std::string>& names);
+  Status CheckPublished(const std::vector<std::string>& names) const;
+  Status PublishFolder();
+  // False: the folders cannot change places here.
+  Result<bool> PublishByExchange();
+  Status PublishFileByFile(const std::vector<std::string>& names);
   Status PublishFile(const std::string& name);
   Status EnsureFolder(const std::string& path);
-  Status MoveFile(const std::string& from, const std::string& to);
-  void RemoveTree(const std::string& path);
 
   FileSystem& fs_;
   std::string target_;  // absolute, without a slash at its end
-  std::string aside_;   // absolute
-  std::string old_;     // where replaced files wait
-  bool existed_;        // the target was there before
+  WorkFolder work_;
+  FolderLock lock_;
+  bool existed_;  // the target was there before
   bool owner_ = false;
-  std::vector<std::string> made_;  // folders this rank created outside of `aside_`, in order
-  std::vector<Move> moves_;        // done, in order
+  Published published_ = Published::kNothing;
+  std::vector<std::string> made_;  // folders this rank created outside of the work folder, in order
 };
 
 }  // namespace npumesh

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "graph/export/package_layout.h"
+#include "graph/export/work_folder.h"
 #include "launch/run/model_choice.h"
 
 namespace npumesh {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr int kMostRanks = 65536;
 
 // The files of a folder and, one level deep, of its folders.
-Result<std::set<std::string>> NamesIn(const std::string& folder, Findings* findings) {
+Result<std::set<std::string>> NamesIn(const std::string& folder) {
   std::set<std::string> names;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
@@ -27,15 +28,37 @@ Result<std::set<std::string>> NamesIn(const std::string& folder, Findings* findi
     const std::string name = it->path().lexically_relative(folder).string();
     std::error_code ignored;
     if (it->is_directory(ignored) && it.depth() > 0) it.disable_recursion_pending();
-    if (name.starts_with(".npumesh-export") && it.depth() == 0) {
-      findings->Warning(name, "left behind by an export that was killed; remove it");
-      if (it->is_directory(ignored)) it.disable_recursion_pending();
+    if (name.starts_with(".npumesh-export") && it.depth() == 0 && it->is_directory(ignored)) {
+      it.disable_recursion_pending();
     } else if (it->is_regular_file(ignored)) {
       names.insert(name);
     }
   }
   if (error) return Error(Code::kIo, "cannot list {}: {}", folder, error.message());
   return names;
+}
+
+// What exports into the folder that were killed have left in it or beside it.
+void ReportLeftovers(const std::string& folder, Findings* findings) {
+  std::error_code error;
+  std::string target = fs::absolute(folder, error).lexically_normal().string();
+  if (error) return;
+  if (target.size() > 1 && target.back() == '/') target.pop_back();
+  for (const Leftover& leftover : LeftoversOf(target)) {
+    const std::string path = fs::path(leftover.folder.path).lexically_relative(target).string();
+    if (leftover.interrupted) {
+      findings->Error(path,
+                      "an export was killed while it replaced files of the package one by one, so "
+                      "old and new ones stand side by side; export again, which first takes that "
+                      "back");
+    } else if (leftover.running) {
+      findings->Warning(path, "an export into this folder is at work");
+    } else {
+      findings->Warning(path,
+                        "left behind by an export that was killed; the package is whole, and the "
+                        "next export into it removes this folder");
+    }
+  }
 }
 
 // The numbered files that share a name, by number.
@@ -89,7 +112,8 @@ Result<PackageFiles> ListPackage(const std::string& folder, Findings* findings) 
   PackageFiles files;
   files.folder = folder;
   while (files.folder.size() > 1 && files.folder.back() == '/') files.folder.pop_back();
-  NPUMESH_ASSIGN_OR_RETURN(files.names, NamesIn(folder, findings));
+  NPUMESH_ASSIGN_OR_RETURN(files.names, NamesIn(folder));
+  ReportLeftovers(files.folder, findings);
   std::vector<std::string> single;
   const std::map<std::string, Series> series = SeriesOf(files.names, &single);
   // A lone file may end in a digit that is no rank.

@@ -94,6 +94,15 @@ INSTANTIATE_TEST_SUITE_P(
               "error: mp_rank0.air: missing: the package has mp_rank1.air, so it is for 2 ranks"},
         Spoil{"empty_graph", [](const auto& p) { Spill(p + "/mp_rank1.air", ""); },
               "error: mp_rank1.air: not a model: the file is empty"},
+        Spoil{"killed_export",
+              [](const auto& p) {
+                fs::create_directories(p + "/../.npumesh-export.mp.beside.1/new");
+              },
+              "warning: ../.npumesh-export.mp.beside.1: left behind by an export that was killed; "
+              "the package is whole"},
+        Spoil{"interrupted_export",
+              [](const auto& p) { Spill(p + "/.npumesh-export.mp.in.1/journal", "a\n"); },
+              "error: .npumesh-export.mp.in.1: an export was killed while it replaced files"},
         Spoil{"no_numa", [](const auto& p) { fs::remove(p + kNuma); },
               "error: numa_config.json: missing beside its companion"},
         Spoil{"no_json", [](const auto& p) { Spill(p + kNuma, "{"); },
