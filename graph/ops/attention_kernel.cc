@@ -11,9 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
-#include "graph/ops/attention.h"
+#include "graph/ops/attention_scores.h"
 #include "graph/ops/float_exp.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/row_math.h"
@@ -21,78 +20,10 @@
 namespace npumesh::attention {
 namespace {
 
-constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr uint64_t kLine = 64;
-
-// Columns [first, last) that a row may look at.
-struct Columns {
-  int64_t first = 0;
-  int64_t last = 0;
-};
-
-// All values of tokens are so large that a sum with row numbers must not overflow.
-int64_t Bounded(int64_t tokens) {
-  constexpr int64_t kFar = int64_t{1} << 40;
-  return std::clamp(tokens, -kFar, kFar);
-}
-
-Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row) {
-  const int64_t columns = sequence.columns();
-  const int64_t shifted = row + columns - sequence.q_rows;
-  const auto tokens = [&](int64_t centre) {
-    return Columns{std::max<int64_t>(centre - Bounded(plan.pre_tokens), 0),
-                   std::min(centre + Bounded(plan.next_tokens) + 1, columns)};
-  };
-  const auto until = [&](int64_t last) { return Columns{0, std::min(last + 1, columns)}; };
-  switch (plan.band) {
-    case Band::kAll:
-      break;
-    case Band::kTokens:
-      return tokens(row);
-    case Band::kUpperLeft:
-      return until(row);
-    case Band::kLowerRight:
-      return until(shifted);
-    case Band::kShiftedTokens:
-      return tokens(shifted);
-    case Band::kPrefix:
-      return until(std::max(shifted, sequence.band_prefix - 1));
-    case Band::kLastBand:
-      return sequence.index + 1 == plan.batches ? tokens(shifted) : until(shifted);
-    case Band::kFirstBand:
-      return sequence.index == 0 ? tokens(shifted) : until(row);
-  }
-  return {0, columns};
-}
-
-bool IsMasked(const ScoreTensor& mask, const void* data, int64_t index) {
-  switch (BitsOf(mask.dtype)) {
-    case 8:
-      return static_cast<const uint8_t*>(data)[index] != 0;
-    case 16:
-      return (static_cast<const uint16_t*>(data)[index] & 0x7fff) != 0;
-    default:
-      return static_cast<const float*>(data)[index] != 0;
-  }
-}
-
-int64_t IndexIn(const ScoreTensor& tensor, int64_t batch, int64_t head, int64_t row,
-                int64_t column) {
-  return batch * tensor.batch_stride + head * tensor.head_stride + row * tensor.row_stride + column;
-}
 
 bool IsNan(float value) {
   return std::isnan(value);
-}
-
-// Error unless a mask or shift covers a sequence.
-Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
-                   const Sequence& sequence) {
-  const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
-  if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
-  return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
-               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
-               sequence.columns());
 }
 
 class AttentionKernel final : public Kernel {
@@ -161,6 +92,10 @@ class AttentionKernel final : public Kernel {
   }
   static int64_t RowOf(const Tile& tile, int64_t r) {
     return (tile.first + r) % tile.sequence.q_rows;
+  }
+
+  ScoreRow RowIn(const Tile& tile, int64_t r) const {
+    return {plan_, *tile.args, tile.sequence, HeadOf(tile, r), RowOf(tile, r)};
   }
 
   // Rows that belong to no sequence are zero.
@@ -257,39 +192,11 @@ class AttentionKernel final : public Kernel {
     for (int64_t r = 0; r < tile.rows; ++r, scores += count) {
       const bool late = plan_.scales_pse;
       if (!late) ScaleRow(scores, scale, count, scores);
-      if (plan_.pse.slot >= 0) AddShift(tile, r, first, count, scores);
+      if (plan_.pse.slot >= 0) AddShift(RowIn(tile, r), first, count, At(tile, row_at_), scores);
       if (late) ScaleRow(scores, scale, count, scores);
-      Mask(tile, r, first, count, scores);
+      MaskScores(RowIn(tile, r), tile.columns[r], first, count, scores);
     }
     return Status();
-  }
-
-  void AddShift(const Tile& tile, int64_t r, int64_t first, int64_t count, float* scores) const {
-    float* room = At(tile, row_at_);
-    const void* data = tile.args->in[plan_.pse.slot];
-    const int64_t index =
-        IndexIn(plan_.pse, tile.sequence.index, HeadOf(tile, r), RowOf(tile, r), first);
-    if (plan_.pse.dtype == DataType::kFloat) {
-      AddRow(scores, static_cast<const float*>(data) + index, count, scores);
-      return;
-    }
-    LoadNumbers(plan_.pse.dtype, data, index, count, room);
-    AddRow(scores, room, count, scores);
-  }
-
-  void Mask(const Tile& tile, int64_t r, int64_t first, int64_t count, float* scores) const {
-    const Columns& columns = tile.columns[r];
-    const int64_t begin = std::clamp(columns.first - first, int64_t{0}, count);
-    const int64_t end = std::clamp(columns.last - first, begin, count);
-    std::fill(scores, scores + begin, kMasked);
-    std::fill(scores + end, scores + count, kMasked);
-    if (plan_.mask.slot < 0) return;
-    const void* mask = tile.args->in[plan_.mask.slot];
-    const int64_t index =
-        IndexIn(plan_.mask, tile.sequence.index, HeadOf(tile, r), RowOf(tile, r), first);
-    for (int64_t j = begin; j < end; ++j) {
-      if (IsMasked(plan_.mask, mask, index + j)) scores[j] = kMasked;
-    }
   }
 
   // scores become exp(score - m); m, l and the output so far follow.
@@ -330,26 +237,14 @@ class AttentionKernel final : public Kernel {
 
   Status AddValues(const Tile& tile, int64_t first, int64_t count) const {
     float* scores = At(tile, scores_at_);
-    if (plan_.drop_mask >= 0) Drop(tile, first, count, scores);
+    for (int64_t r = 0; plan_.drop_mask >= 0 && r < tile.rows; ++r) {
+      DropScores(RowIn(tile, r), first, count, scores + r * count);
+    }
     NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v,
                              ColumnsOf(plan_, *tile.args, tile.sequence, true, tile.kv_head, first,
                                        count, At(tile, v_at_)));
     return Multiply(tile.rows, v_width_, count, {scores, count, false}, v, true, At(tile, sums_at_),
                     v_width_);
-  }
-
-  // Dropout: a bit of 1 keeps the probability.
-  void Drop(const Tile& tile, int64_t first, int64_t count, float* scores) const {
-    const auto* bits = static_cast<const uint8_t*>(tile.args->in[plan_.drop_mask]);
-    const int64_t columns = plan_.k.parts[0].rows;
-    for (int64_t r = 0; r < tile.rows; ++r, scores += count) {
-      const int64_t row = tile.sequence.index * plan_.heads + HeadOf(tile, r);
-      const int64_t index = (row * plan_.q.rows + RowOf(tile, r)) * columns + first;
-      for (int64_t j = 0; j < count; ++j) {
-        const bool keep = (bits[(index + j) / 8] >> ((index + j) % 8) & 1) != 0;
-        scores[j] = keep ? scores[j] / plan_.keep_prob : 0.0f;
-      }
-    }
   }
 
   // Writes row r of the tile: the output and its statistics.

@@ -2,17 +2,12 @@
 // pass needs. Ops reference 5.11.
 #include <algorithm>
 
-#include "graph/ops/attention.h"
+#include "graph/ops/attention_train.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
 namespace npumesh::attention {
 namespace {
-
-struct Planned {
-  AttentionPlan plan;
-  Shape out;
-};
 
 // Key heads: of the layout, or, where H hides them, as many as vectors of query's size fit.
 int64_t KeyHeads(const OpContext& op, std::string_view layout, int64_t width) {
@@ -42,11 +37,11 @@ Status ReadDropout(const OpContext& op, AttentionPlan& plan) {
                op.Who(), mask.ToString(), plan.keep_prob, scores);
 }
 
-Status ReadBand(const OpContext& op, AttentionPlan& plan) {
+Status ReadBand(const OpContext& op, std::string_view shift, AttentionPlan& plan) {
   plan.pre_tokens = op.attr_int("pre_tockens");
   plan.next_tokens = op.attr_int("next_tockens");
   NPUMESH_ASSIGN_OR_RETURN(plan.band_prefix, ReadLengths(op, "prefix", false));
-  NPUMESH_ASSIGN_OR_RETURN(plan.pse, ReadScores(op, "real_shift", plan));
+  NPUMESH_ASSIGN_OR_RETURN(plan.pse, ReadScores(op, shift, plan));
   // The attribute came with a later interface, whose default is 1; its absence means the formula
   // of the earlier one, which is that of 0.
   const int64_t pse_type = op.attr_int("pse_type");
@@ -92,33 +87,10 @@ Status ReadTensors(const OpContext& op, std::string_view letters, AttentionPlan&
                op.Who(), op.in("query_rope").ToString(), op.in("key_rope").ToString());
 }
 
-Result<Planned> PlanOf(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(RefuseUnsupported(op));
-  Planned planned;
-  AttentionPlan& plan = planned.plan;
-  const std::string name = op.attr_string("input_layout");
-  NPUMESH_ASSIGN_OR_RETURN(const Layouts layouts, LayoutsOf(op, name));
-  plan.who = op.Who();
-  plan.threads = op.threads();
-  plan.heads = op.attr_int("head_num");
-  plan.scale = op.attr_float("scale_value");
-  NPUMESH_RETURN_IF_ERROR(ReadTensors(op, layouts.in, plan));
-  NPUMESH_ASSIGN_OR_RETURN(plan.q_lengths, ReadLengths(op, "actual_seq_qlen", plan.q.packed));
-  NPUMESH_ASSIGN_OR_RETURN(plan.kv_lengths, ReadLengths(op, "actual_seq_kvlen", plan.q.packed));
-  plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count, 1) : plan.q.batches;
-  NPUMESH_RETURN_IF_ERROR(ReadBand(op, plan));
-  NPUMESH_RETURN_IF_ERROR(ReadDropout(op, plan));
-  NPUMESH_ASSIGN_OR_RETURN(plan.sink, Factors::Of(op, "sink"));
-  plan.out.dtype = plan.q.dtype;
-  NPUMESH_ASSIGN_OR_RETURN(planned.out, Complete(op, layouts.out, plan));
-  plan.max_port = 0;
-  plan.sum_port = 1;
-  plan.out.slot = 3;
-  return planned;
-}
+constexpr std::string_view kShift = "real_shift";
 
 Status InferTraining(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Planned planned, PlanOf(op));
+  NPUMESH_ASSIGN_OR_RETURN(const TrainingPlan planned, PlanTraining(op, kShift));
   const AttentionPlan& plan = planned.plan;
   const Shape statistics = plan.q.packed ? Shape{plan.q.rows, plan.heads, 8}
                                          : Shape{plan.batches, plan.heads, plan.q.rows, 8};
@@ -129,7 +101,10 @@ Status InferTraining(OpContext& op) {
 }
 
 Result<std::unique_ptr<Kernel>> MakeTraining(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Planned planned, PlanOf(op));
+  NPUMESH_ASSIGN_OR_RETURN(TrainingPlan planned, PlanTraining(op, kShift));
+  planned.plan.max_port = 0;
+  planned.plan.sum_port = 1;
+  planned.plan.out.slot = 3;
   return MakeAttentionKernel(planned.plan);
 }
 
@@ -158,6 +133,29 @@ void RegisterAll(OpRegistry& registry) {
 }
 
 }  // namespace
+
+Result<TrainingPlan> PlanTraining(const OpContext& op, std::string_view shift) {
+  NPUMESH_RETURN_IF_ERROR(RefuseUnsupported(op));
+  TrainingPlan planned;
+  AttentionPlan& plan = planned.plan;
+  const std::string name = op.attr_string("input_layout");
+  NPUMESH_ASSIGN_OR_RETURN(const Layouts layouts, LayoutsOf(op, name));
+  plan.who = op.Who();
+  plan.threads = op.threads();
+  plan.heads = op.attr_int("head_num");
+  plan.scale = op.attr_float("scale_value");
+  NPUMESH_RETURN_IF_ERROR(ReadTensors(op, layouts.in, plan));
+  NPUMESH_ASSIGN_OR_RETURN(plan.q_lengths, ReadLengths(op, "actual_seq_qlen", plan.q.packed));
+  NPUMESH_ASSIGN_OR_RETURN(plan.kv_lengths, ReadLengths(op, "actual_seq_kvlen", plan.q.packed));
+  plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count, 1) : plan.q.batches;
+  NPUMESH_RETURN_IF_ERROR(ReadBand(op, shift, plan));
+  NPUMESH_RETURN_IF_ERROR(ReadDropout(op, plan));
+  NPUMESH_ASSIGN_OR_RETURN(plan.sink, Factors::Of(op, "sink"));
+  plan.out.dtype = plan.q.dtype;
+  NPUMESH_ASSIGN_OR_RETURN(planned.out, Complete(op, layouts.out, plan));
+  return planned;
+}
+
 }  // namespace npumesh::attention
 
 namespace npumesh {

@@ -51,6 +51,9 @@ OpRegistry MakeBuiltinOps() {
   RegisterGridSampleOps(registry);
   RegisterLossOps(registry);
   RegisterRotaryGradients(registry);
+  RegisterAttentionGradients(registry);
+  RegisterMultinomialOps(registry);
+  RegisterSequenceOps(registry);
   RegisterForeachOps(registry);
   return registry;
 }

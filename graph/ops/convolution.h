@@ -1,4 +1,4 @@
-// Convolution and its transpose, by oneDNN. Ops reference 5.8.
+// Convolution, its transpose and the gradient of its filter, by oneDNN. Ops reference 5.8.
 #ifndef NPUMESH_GRAPH_OPS_CONVOLUTION_H_
 #define NPUMESH_GRAPH_OPS_CONVOLUTION_H_
 
@@ -39,6 +39,10 @@ struct Convolution {
 
 // Computed in float32; 16-bit floats are widened and rounded once. Errors: what oneDNN refuses.
 Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
+
+// The gradient of the filter by the gradient of y: `x` and `y` are inputs, `filter` the output, and
+// there is no bias. REQUIRES: not transposed.
+Result<std::unique_ptr<Kernel>> MakeFilterGradient(Convolution plan);
 
 }  // namespace npumesh
 

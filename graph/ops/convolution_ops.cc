@@ -1,5 +1,6 @@
 // Conv2D, DepthwiseConv2D, Conv3D, and the operators that go the other way: Conv2DTranspose,
-// Conv3DTranspose, Conv2DBackpropInput, Conv3DBackpropInput. Ops reference 5.8 and 5.19.
+// Conv3DTranspose, Conv2DBackpropInput, Conv3DBackpropInput; Conv2DBackpropFilter and
+// Conv3DBackpropFilter. Ops reference 5.8 and 5.19.
 //
 // Layouts: x and y are NCHW or NHWC (NCDHW, NDHWC); the filter of the former has the output
 // channels first, of the latter last (HWCN). Transposes store filters as the convolution whose
@@ -22,6 +23,7 @@ struct ConvolutionRow {
   bool depthwise = false;    // every channel has filters of its own
   std::string_view x = "x";  // port
   bool has_bias = true;
+  bool of_filter = false;  // y is the gradient of a filter in the shape of port filter_size
 };
 
 constexpr ConvolutionRow kRows[] = {
@@ -32,6 +34,8 @@ constexpr ConvolutionRow kRows[] = {
     {"Conv3DTranspose", 3, true},
     {"Conv2DBackpropInput", 2, true, false, "out_backprop", false},
     {"Conv3DBackpropInput", 3, true, false, "out_backprop", false},
+    {"Conv2DBackpropFilter", 2, false, false, "x", false, true},
+    {"Conv3DBackpropFilter", 3, false, false, "x", false, true},
 };
 
 // The numbers of a list attribute that belong to the image; the others must be 1.
@@ -64,12 +68,29 @@ ConvolutionTensor Activation(int slot, const TensorType& type, bool last) {
   return tensor;
 }
 
+// The filter, or what its gradient will be.
+Result<TensorType> FilterType(const OpContext& op, const ConvolutionRow& row) {
+  if (!row.of_filter) return op.in("filter");
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> size, op.Ints("filter_size"));
+  Shape shape(std::move(size));
+  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(op.Who()));
+  if (shape.is_static()) return TensorType{op.in(row.x).dtype, std::move(shape)};
+  return Error(Code::kInvalidArgument, "{}: filter_size is {}, expected known dimensions", op.Who(),
+               shape.ToString());
+}
+
+std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool last) {
+  const std::string_view fallback = last ? "HWCN" : "NCHW";
+  if (!row.of_filter) return LayoutOf(op, op.slot("filter"), fallback);
+  const std::string& own = op.node().output_descs[0].layout;
+  return own.empty() || own == "ND" ? std::string(fallback) : own;
+}
+
 // [groups, outputs, inputs, image...] of the filter.
-Result<ConvolutionTensor> Filter(const OpContext& op, const ConvolutionRow& row, bool last,
-                                 int64_t groups) {
-  const int slot = op.slot("filter");
-  const TensorType& type = op.in(slot);
-  const std::string layout = LayoutOf(op, slot, last ? "HWCN" : "NCHW");
+Result<ConvolutionTensor> Filter(const OpContext& op, const ConvolutionRow& row,
+                                 const TensorType& type, bool last, int64_t groups) {
+  const int slot = row.of_filter ? -1 : op.slot("filter");
+  const std::string layout = FilterLayout(op, row, last);
   const bool behind = layout.starts_with('H') || layout.starts_with('D');  // HWCN, DHWCN
   const int rank = row.image + 2;
   if (type.shape.rank() != rank) {
@@ -171,15 +192,15 @@ Shape ShapeOf(int64_t batch, int64_t channels, const std::vector<int64_t>& image
 }
 
 // The shape of y: what is left of x, or what input_size says, whose convolution must give x.
-Result<Shape> OutputShape(const OpContext& op, const ConvolutionRow& row, bool last,
-                          Convolution& plan) {
+Result<Shape> OutputShape(const OpContext& op, const ConvolutionRow& row,
+                          const TensorType& filter_type, bool last, Convolution& plan) {
   const std::vector<int64_t>& filter = plan.filter.dims;
   const int64_t batch = plan.x.dims[0];
   const int64_t inputs = filter[0] * filter[2], outputs = filter[0] * filter[1];
   if (plan.x.dims[1] != inputs) {
     return Error(Code::kInvalidArgument, "{}: \"{}\" {} has {} channels, the filter {} takes {}",
-                 op.Who(), row.x, op.in(row.x).ToString(), plan.x.dims[1],
-                 op.in("filter").ToString(), inputs);
+                 op.Who(), row.x, op.in(row.x).ToString(), plan.x.dims[1], filter_type.ToString(),
+                 inputs);
   }
   const std::vector<int64_t> image = ImageOf(plan.x);
   if (!row.transposed) {
@@ -197,8 +218,7 @@ Result<Shape> OutputShape(const OpContext& op, const ConvolutionRow& row, bool l
   if (!fits) {
     return Error(Code::kInvalidArgument,
                  "{}: input_size {} does not become \"{}\" {} by filter {}, strides and pads",
-                 op.Who(), y.ToString(), row.x, op.in(row.x).ToString(),
-                 op.in("filter").ToString());
+                 op.Who(), y.ToString(), row.x, op.in(row.x).ToString(), filter_type.ToString());
   }
   // What the strides leave over belongs behind the image.
   const std::vector<int64_t> reach = Reach(plan);
@@ -218,10 +238,11 @@ Status CheckTypes(const OpContext& op, const ConvolutionRow& row) {
   const DataType dtype = op.in(row.x).dtype;
   const bool real =
       dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16;
-  if (!real || op.in("filter").dtype != dtype) {
+  const std::string_view other = row.of_filter ? "out_backprop" : "filter";
+  if (!real || op.in(other).dtype != dtype) {
     return Error(Code::kUnsupported,
-                 "{}: \"{}\" {} and filter {}: expected float32, float16 or bfloat16, both alike",
-                 op.Who(), row.x, op.in(row.x).ToString(), op.in("filter").ToString());
+                 "{}: \"{}\" {} and {} {}: expected float32, float16 or bfloat16, both alike",
+                 op.Who(), row.x, op.in(row.x).ToString(), other, op.in(other).ToString());
   }
   if (row.has_bias && op.has("offset_w")) {
     return Error(Code::kUnsupported, "{}: \"offset_w\" is connected, but only for int8", op.Who());
@@ -265,20 +286,29 @@ Result<Planned> Plan(const OpContext& op, const ConvolutionRow& row) {
   if (groups < 1) {
     return Error(Code::kInvalidArgument, "{}: {} groups, expected 1 or more", op.Who(), groups);
   }
-  NPUMESH_ASSIGN_OR_RETURN(convolution.filter, Filter(op, row, plan.last, groups));
-  NPUMESH_ASSIGN_OR_RETURN(plan.y, OutputShape(op, row, plan.last, convolution));
+  NPUMESH_ASSIGN_OR_RETURN(const TensorType filter, FilterType(op, row));
+  NPUMESH_ASSIGN_OR_RETURN(convolution.filter, Filter(op, row, filter, plan.last, groups));
+  NPUMESH_ASSIGN_OR_RETURN(plan.y, OutputShape(op, row, filter, plan.last, convolution));
   NPUMESH_RETURN_IF_ERROR(SetBias(op, row, plan));
   NPUMESH_RETURN_IF_ERROR(plan.y.Check().WithContext(op.Who()));
   convolution.y = Activation(-1, {x.dtype, plan.y}, plan.last);
+  if (!row.of_filter) return plan;
+  convolution.y.slot = op.slot("out_backprop");
+  if (op.in("out_backprop").shape != plan.y) {
+    return Error(Code::kInvalidArgument, "{}: out_backprop is {}, but the convolution gives {}",
+                 op.Who(), op.in("out_backprop").ToString(), plan.y.ToString());
+  }
+  plan.y = filter.shape;
   return plan;
 }
 
 void RegisterConvolution(OpRegistry& registry, const ConvolutionRow& row) {
-  const bool backprop = !row.has_bias;
   OpSchema schema;
   schema.type = row.type;
   if (row.transposed) schema.inputs.push_back({"input_size"});
-  if (backprop) {
+  if (row.of_filter) {
+    schema.inputs = {{row.x}, {"filter_size"}, {"out_backprop"}};
+  } else if (!row.has_bias) {
     schema.inputs.insert(schema.inputs.end(), {{"filter"}, {row.x}});
   } else {
     schema.inputs.insert(
@@ -304,9 +334,11 @@ void RegisterConvolution(OpRegistry& registry, const ConvolutionRow& row) {
   };
   op.make_kernel = [&row](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
     NPUMESH_ASSIGN_OR_RETURN(Planned plan, Plan(context, row));
-    return MakeConvolution(std::move(plan.convolution));
+    return row.of_filter ? MakeFilterGradient(std::move(plan.convolution))
+                         : MakeConvolution(std::move(plan.convolution));
   };
   if (row.transposed) op.value_inputs = {"input_size"};
+  if (row.of_filter) op.value_inputs = {"filter_size"};
   registry.Add(std::move(op));
 }
 

@@ -30,6 +30,7 @@ struct ClassPlan {
   int64_t classes = 1;
   int64_t inner = 1;
   int64_t samples = 1;
+  Shape sample_shape;  // of x without its classes
   int64_t ignored = 0;
   Reduction reduction = Reduction::kMean;
 
@@ -56,7 +57,13 @@ Result<ClassPlan> PlanClasses(const OpContext& op) {
   plan.samples = ElementsBetween(x, 0, axis) * plan.inner;
   plan.ignored = op.attr_int("ignore_index");
   NPUMESH_ASSIGN_OR_RETURN(plan.reduction, ReductionOf(op));
-  NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "target", plan.samples, "sample"));
+  plan.sample_shape = x;
+  plan.sample_shape.mutable_dims().erase(plan.sample_shape.mutable_dims().begin() + axis);
+  const Shape& samples = op.in("target").shape;
+  if (samples != plan.sample_shape && !(x.rank() == 1 && samples == Shape({1}))) {
+    return Error(Code::kInvalidArgument, "{}: \"target\" is {}, expected the shape {} for x {}",
+                 op.Who(), op.in("target").ToString(), plan.sample_shape.ToString(), x.ToString());
+  }
   NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "weight", plan.classes, "class"));
   return plan;
 }
@@ -81,7 +88,7 @@ Status InferNllLoss(OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const ClassPlan plan, PlanClasses(op));
   const DataType dtype = op.in("x").dtype;
   const bool single = plan.reduction != Reduction::kNone;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, single ? Shape() : op.in("target").shape));
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, single ? Shape() : plan.sample_shape));
   return SetOutput(op, 1, dtype, Shape());
 }
 

@@ -107,7 +107,7 @@ Status AddBias(const OpContext& op, Matmul& matmul) {
 }
 
 bool TransposeFlag(const OpContext& op, int operand) {
-  const bool by_adjoint = op.schema().type == "BatchMatMul" || op.schema().type == "BatchMatMulV2";
+  const bool by_adjoint = op.schema().type.starts_with("BatchMatMul");
   if (by_adjoint) return op.attr_bool(operand == 1 ? "adj_x1" : "adj_x2");
   return op.attr_bool(operand == 1 ? "transpose_x1" : "transpose_x2");
 }
@@ -214,6 +214,12 @@ void RegisterMatmulOps(OpRegistry& registry) {
   add({"MatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(transpose)});
   add({"BatchMatMul", {{"x1"}, {"x2"}}, {{"y"}}, adjoint});
   add({"BatchMatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(adjoint)});
+  // opImplMode and enable_hf32 let a device compute with fewer bits; nothing does here.
+  std::vector<AttrSpec> v3 = with_offset(transpose), batch_v3 = with_offset(adjoint);
+  v3.push_back({"opImplMode", AttrValue::Int(1)});
+  batch_v3.push_back({"enable_hf32", no});
+  add({"MatMulV3", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, std::move(v3)});
+  add({"BatchMatMulV3", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, std::move(batch_v3)});
 }
 
 }  // namespace npumesh

@@ -1,7 +1,7 @@
 // Random numbers and dropout. Ops reference 5.16.
 //
 // Everything is a function of seed, offset and shape: the same inputs give the same bits, on every
-// rank and however many threads there are.
+// rank and however many threads there are. DropOutGenMask alone goes on from run to run.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -170,19 +170,26 @@ Result<std::unique_ptr<Kernel>> MakeRandperm(const OpContext& op) {
   });
 }
 
-// ---- StatelessDropOutGenMask, DropOutDoMask ----
+// ---- StatelessDropOutGenMask, DropOutGenMask, DropOutDoMask ----
 
 // Bytes of a mask of one bit an element, in blocks of 128 bits.
 int64_t MaskBytes(int64_t elements) {
   return (elements + 127) / 128 * 16;
 }
 
-Status InferGenMask(OpContext& op) {
+// A bit is 1 with probability `keep`; bits past the elements are 0.
+void FillMask(PhiloxStream& stream, double keep, int64_t elements, uint8_t* mask) {
+  std::fill_n(mask, MaskBytes(elements), uint8_t{0});
+  for (int64_t i = 0; i < elements; ++i) {
+    const double uniform = std::ldexp(static_cast<double>(stream.Next()) + 0.5, -32);
+    if (uniform < keep) mask[i / 8] = static_cast<uint8_t>(mask[i / 8] | 1u << (i % 8));
+  }
+}
+
+Status InferMask(OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
   const Shape shape(std::move(dims));
   NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(op.Who()));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "seed", 1));
-  if (op.has("offset")) NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "offset", 1));
   const TensorType& prob = op.in("prob");
   if (!shape.is_static() || !IsFloating(prob.dtype) || prob.shape.elements() != 1) {
     return Error(Code::kInvalidArgument, "{}: \"prob\" is {}, expected one float; shape {}",
@@ -191,13 +198,18 @@ Status InferGenMask(OpContext& op) {
   return SetOutput(op, 0, DataType::kUint8, {MaskBytes(shape.elements())});
 }
 
+Status InferGenMask(OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "seed", 1));
+  if (op.has("offset")) NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "offset", 1));
+  return InferMask(op);
+}
+
 Result<std::unique_ptr<Kernel>> MakeGenMask(const OpContext& op) {
   const int prob = op.slot("prob"), seed = op.slot("seed");
   const int offset = op.has("offset") ? op.slot("offset") : -1;
   NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
   return MakeKernel(
-      [=, elements = Shape(dims).elements(), bytes = op.out(0).bytes(),
-       seed_type = op.in(seed).dtype,
+      [=, elements = Shape(dims).elements(), seed_type = op.in(seed).dtype,
        offset_type = offset >= 0 ? op.in(offset).dtype : DataType::kUndefined,
        words = offset >= 0 ? op.in(offset).shape.elements() : 0,
        load = FindConvert(op.in(prob).dtype, DataType::kDouble)](const KernelArgs& args) {
@@ -207,12 +219,23 @@ Result<std::unique_ptr<Kernel>> MakeGenMask(const OpContext& op) {
           return i < words ? WordAt(args.in[offset], offset_type, i) : 0;
         };
         PhiloxStream stream(WordAt(args.in[seed], seed_type, 0), half(0), half(1));
-        auto* mask = static_cast<uint8_t*>(args.out[0]);
-        std::fill_n(mask, bytes, uint8_t{0});
-        for (int64_t i = 0; i < elements; ++i) {
-          const double uniform = std::ldexp(static_cast<double>(stream.Next()) + 0.5, -32);
-          if (uniform < keep) mask[i / 8] = static_cast<uint8_t>(mask[i / 8] | 1u << (i % 8));
-        }
+        FillMask(stream, keep, elements, static_cast<uint8_t*>(args.out[0]));
+        return Status();
+      });
+}
+
+// Every run takes up the stream of the two seeds where the last one left it. Seeds of 0 ask for
+// numbers that nobody can foresee; they get the stream of key 0, so that a run can be repeated.
+Result<std::unique_ptr<Kernel>> MakeStatefulMask(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
+  const PhiloxStream start(static_cast<uint64_t>(op.attr_int("seed")), 0,
+                           static_cast<uint64_t>(op.attr_int("seed2")));
+  return MakeKernel(
+      [stream = start, elements = Shape(dims).elements(), prob = op.slot("prob"),
+       load = FindConvert(op.in("prob").dtype, DataType::kDouble)](const KernelArgs& args) mutable {
+        double keep = 0;
+        load(args.in[prob], &keep, 1);
+        FillMask(stream, keep, elements, static_cast<uint8_t*>(args.out[0]));
         return Status();
       });
 }
@@ -287,6 +310,14 @@ void RegisterRandomOps(OpRegistry& registry) {
        .infer = InferGenMask,
        .make_kernel = MakeGenMask,
        .value_inputs = {"shape"}});
+  registry.Add({.schema = {"DropOutGenMask",
+                           {{"shape"}, {"prob"}},
+                           {{"y"}},
+                           {{"seed", AttrValue::Int(0)}, {"seed2", AttrValue::Int(0)}}},
+                .infer = InferMask,
+                .make_kernel = MakeStatefulMask,
+                .value_inputs = {"shape"},
+                .pure = false});
   registry.Add({.schema = {"DropOutDoMask", {{"x"}, {"mask"}, {"keep_prob"}}, {{"y"}}, {}},
                 .infer = InferDoMask,
                 .make_kernel = MakeDoMask});

@@ -186,6 +186,44 @@ TEST(Convolution, TransposesAreGradientsOfTheInput) {
   }
 }
 
+// The gradient of a filter element is the sum of all products that it takes part in.
+TEST(Convolution, GradientOfTheFilter) {
+  std::vector<ConvolutionCase> cases(std::begin(kCases), std::end(kCases));
+  cases.push_back(kCube);
+  for (const ConvolutionCase& test : cases) {
+    const bool flat = test.strides.size() == 2;
+    for (const DataType dtype : {DataType::kFloat, DataType::kFloat16}) {
+      const Tensor x = Pattern(dtype, test.x), dy = Pattern(dtype, test.y, 2);
+      std::vector<double> sums(static_cast<size_t>(test.filter.elements()), 0);
+      const std::vector<double> x_values = ToDoubles(x), dy_values = ToDoubles(dy);
+      ForProducts(test, [&](const Ints& at_x, const Ints& at_f, const Ints& at_y) {
+        sums[Index(test.filter, at_f)] +=
+            x_values[Index(test.x, at_x)] * dy_values[Index(test.y, at_y)];
+      });
+      const Tensor want = FromDoubles(dtype, test.filter, sums);
+      for (const bool last : {false, true}) {
+        if (last && !flat) continue;
+        const Tensor size = MakeInts((last ? ImageFirst(want) : want).shape().dims());
+        const Tensor found =
+            RunOne(LayerOps(), {.type = flat ? "Conv2DBackpropFilter" : "Conv3DBackpropFilter",
+                                .inputs = {{"x", last ? ChannelsBehind(x) : x},
+                                           {"filter_size", size},
+                                           {"out_backprop", last ? ChannelsBehind(dy) : dy}},
+                                .attrs = AttrsOf(test, last)});
+        EXPECT_TRUE(SameBytes(found, last ? ImageFirst(want) : want)) << test.x.ToString();
+      }
+    }
+  }
+  const ConvolutionCase& good = kCases[0];
+  ExpectFails(LayerOps(),
+              {.type = "Conv2DBackpropFilter",
+               .inputs = {{"x", Pattern(DataType::kFloat, good.x)},
+                          {"filter_size", MakeInts({1, 1, 3, 3})},
+                          {"out_backprop", Pattern(DataType::kFloat, good.y)}},
+               .attrs = AttrsOf(good, false)},
+              Code::kInvalidArgument, {"out_backprop", "the convolution gives [1,1,1,1]"});
+}
+
 TEST(Convolution, PaddingByName) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 5, 5}),
                filter = Pattern(DataType::kFloat, {1, 1, 3, 3});

@@ -1,5 +1,8 @@
 // Philox and what is made of it.
 #include "graph/ops/philox.h"
+
+#include <bit>
+
 #include "tests/unit/ops_layer/layer_registry.h"
 
 namespace npumesh {
@@ -174,6 +177,35 @@ TEST(Dropout, DropsAndScales) {
                           {"mask", Make<uint8_t>(DataType::kUint8, {1}, {1})},
                           {"keep_prob", FromDoubles(DataType::kFloat, {1}, {0.5})}}},
               Code::kInvalidArgument, {"expected 9 bits"});
+}
+
+// Every run of the stateful form goes on where the last one stopped; a new kernel starts anew.
+TEST(Dropout, StatefulMasksDifferFromRunToRun) {
+  const OpCall call = {
+      .type = "DropOutGenMask",
+      .inputs = {{"shape", MakeInts({3, 50})}, {"prob", FromDoubles(DataType::kFloat, {1}, {0.5})}},
+      .attrs = {{"seed", AttrValue::Int(5)}, {"seed2", AttrValue::Int(6)}}};
+  const Operator& op = *LayerOps().Find(call.type);
+  EXPECT_FALSE(op.pure);
+  const Node node = op_test::MakeNode(op, call);
+  const Result<OpContext> context = op_test::BindAndInfer(op, call, node);
+  ASSERT_TRUE(context.ok()) << context.status().ToString();
+  EXPECT_EQ(context->out(0), (TensorType{DataType::kUint8, {32}}));
+  const Result<std::unique_ptr<Kernel>> kernel = op.make_kernel(*context);
+  ASSERT_TRUE(kernel.ok());
+  std::vector<uint8_t> first(32, 1), second(32, 1);
+  for (std::vector<uint8_t>* mask : {&first, &second}) {
+    const void* in[] = {call.inputs[0].value.data(), call.inputs[1].value.data()};
+    void* out[] = {mask->data()};
+    ASSERT_TRUE((*kernel)->Run({in, out}).ok());
+  }
+  EXPECT_NE(first, second);
+  EXPECT_EQ(ValuesOf<uint8_t>(RunOne(LayerOps(), call)), first);
+  // 150 bits, half of them set more or less, and zeros behind.
+  int set = 0;
+  for (const uint8_t byte : first) set += std::popcount(byte);
+  EXPECT_NEAR(set, 75, 30);
+  EXPECT_EQ(std::vector<uint8_t>(first.begin() + 19, first.end()), std::vector<uint8_t>(13, 0));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(NllLoss, RefusesTargetsThatAreNoClass) {
   }
   ExpectFails(BuiltinOps(),
               {.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({1}, {0})}}},
-              Code::kInvalidArgument, {"target", "expected 2"});
+              Code::kInvalidArgument, {"target", "expected the shape [2]"});
 }
 
 // Row n: -sum of labels * log softmax.

@@ -1,0 +1,113 @@
+#include "graph/ops/attention_scores.h"
+
+#include <algorithm>
+
+#include "graph/ops/row_math.h"
+
+namespace npumesh::attention {
+namespace {
+
+// All values of tokens are so large that a sum with row numbers must not overflow.
+int64_t Bounded(int64_t tokens) {
+  constexpr int64_t kFar = int64_t{1} << 40;
+  return std::clamp(tokens, -kFar, kFar);
+}
+
+bool IsMasked(const ScoreTensor& mask, const void* data, int64_t index) {
+  switch (BitsOf(mask.dtype)) {
+    case 8:
+      return static_cast<const uint8_t*>(data)[index] != 0;
+    case 16:
+      return (static_cast<const uint16_t*>(data)[index] & 0x7fff) != 0;
+    default:
+      return static_cast<const float*>(data)[index] != 0;
+  }
+}
+
+int64_t IndexIn(const ScoreTensor& tensor, int64_t batch, int64_t head, int64_t row,
+                int64_t column) {
+  return batch * tensor.batch_stride + head * tensor.head_stride + row * tensor.row_stride + column;
+}
+
+int64_t IndexIn(const ScoreTensor& tensor, const ScoreRow& at, int64_t column) {
+  return IndexIn(tensor, at.sequence.index, at.head, at.row, column);
+}
+
+}  // namespace
+
+Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row) {
+  const int64_t columns = sequence.columns();
+  const int64_t shifted = row + columns - sequence.q_rows;
+  const auto tokens = [&](int64_t centre) {
+    return Columns{std::max<int64_t>(centre - Bounded(plan.pre_tokens), 0),
+                   std::min(centre + Bounded(plan.next_tokens) + 1, columns)};
+  };
+  const auto until = [&](int64_t last) { return Columns{0, std::min(last + 1, columns)}; };
+  switch (plan.band) {
+    case Band::kAll:
+      break;
+    case Band::kTokens:
+      return tokens(row);
+    case Band::kUpperLeft:
+      return until(row);
+    case Band::kLowerRight:
+      return until(shifted);
+    case Band::kShiftedTokens:
+      return tokens(shifted);
+    case Band::kPrefix:
+      return until(std::max(shifted, sequence.band_prefix - 1));
+    case Band::kLastBand:
+      return sequence.index + 1 == plan.batches ? tokens(shifted) : until(shifted);
+    case Band::kFirstBand:
+      return sequence.index == 0 ? tokens(shifted) : until(row);
+  }
+  return {0, columns};
+}
+
+// Error unless a mask or shift covers a sequence.
+Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
+                   const Sequence& sequence) {
+  const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
+  if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
+               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
+               sequence.columns());
+}
+
+void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores) {
+  const ScoreTensor& shift = at.plan.pse;
+  const void* data = at.args.in[shift.slot];
+  const int64_t index = IndexIn(shift, at, first);
+  if (shift.dtype == DataType::kFloat) {
+    AddRow(scores, static_cast<const float*>(data) + index, count, scores);
+    return;
+  }
+  LoadNumbers(shift.dtype, data, index, count, room);
+  AddRow(scores, room, count, scores);
+}
+
+void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
+                float* scores) {
+  const int64_t begin = std::clamp(columns.first - first, int64_t{0}, count);
+  const int64_t end = std::clamp(columns.last - first, begin, count);
+  std::fill(scores, scores + begin, kMasked);
+  std::fill(scores + end, scores + count, kMasked);
+  const ScoreTensor& mask = at.plan.mask;
+  if (mask.slot < 0) return;
+  const int64_t index = IndexIn(mask, at, first);
+  for (int64_t j = begin; j < end; ++j) {
+    if (IsMasked(mask, at.args.in[mask.slot], index + j)) scores[j] = kMasked;
+  }
+}
+
+void DropScores(const ScoreRow& at, int64_t first, int64_t count, float* scores) {
+  const auto* bits = static_cast<const uint8_t*>(at.args.in[at.plan.drop_mask]);
+  const int64_t row = (at.sequence.index * at.plan.heads + at.head) * at.plan.q.rows + at.row;
+  const int64_t index = row * at.plan.k.parts[0].rows + first;
+  for (int64_t j = 0; j < count; ++j) {
+    const bool keep = (bits[(index + j) / 8] >> ((index + j) % 8) & 1) != 0;
+    scores[j] = keep ? scores[j] / at.plan.keep_prob : 0.0f;
+  }
+}
+
+}  // namespace npumesh::attention
