@@ -63,8 +63,7 @@ class AttentionKernel final : public Kernel {
   }
 
  private:
-  // Row r of a tile is row (first + r) % q_rows of the query head (first + r) / q_rows of those
-  // that share the key head.
+  // Up to kTileRows query rows of the heads that share a key head.
   struct Tile {
     const KernelArgs* args;
     const Sequence& sequence;
@@ -72,6 +71,8 @@ class AttentionKernel final : public Kernel {
     int64_t first;
     int64_t rows;
     FloatMatrix query = {};
+    int64_t head[kTileRows] = {};  // by row of the tile: the query head
+    int64_t row[kTileRows] = {};   // and its row
     Columns columns[kTileRows] = {};
     float most[kTileRows] = {};
     double sum[kTileRows] = {};
@@ -87,11 +88,21 @@ class AttentionKernel final : public Kernel {
     return reinterpret_cast<float*>(static_cast<std::byte*>(tile.args->scratch) + offset);
   }
 
-  int64_t HeadOf(const Tile& tile, int64_t r) const {
-    return tile.kv_head * shared_ + (tile.first + r) / tile.sequence.q_rows;
-  }
-  static int64_t RowOf(const Tile& tile, int64_t r) {
-    return (tile.first + r) % tile.sequence.q_rows;
+  static int64_t HeadOf(const Tile& tile, int64_t r) { return tile.head[r]; }
+  static int64_t RowOf(const Tile& tile, int64_t r) { return tile.row[r]; }
+
+  // Row r of a tile is row (first + r) % q_rows of the query head (first + r) / q_rows of those
+  // that share the key head.
+  void Locate(Tile& tile) const {
+    int64_t head = tile.kv_head * shared_ + tile.first / tile.sequence.q_rows;
+    int64_t row = tile.first % tile.sequence.q_rows;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      tile.head[r] = head;
+      tile.row[r] = row;
+      if (++row < tile.sequence.q_rows) continue;
+      row = 0;
+      ++head;
+    }
   }
 
   ScoreRow RowIn(const Tile& tile, int64_t r) const {
@@ -115,6 +126,7 @@ class AttentionKernel final : public Kernel {
   }
 
   Status RunTile(Tile& tile) const {
+    Locate(tile);
     Columns range{tile.sequence.columns(), 0};
     for (int64_t r = 0; r < tile.rows; ++r) {
       Columns& columns = tile.columns[r];
@@ -297,6 +309,7 @@ class AttentionKernel final : public Kernel {
     };
     store(plan_.max_port, tile.most[r], 8);
     store(plan_.sum_port, static_cast<float>(tile.sum[r]), 8);
+    if (plan_.lse_port < 0) return;
     store(plan_.lse_port, tile.most[r] + static_cast<float>(std::log(tile.sum[r])), 1);
   }
 

@@ -106,29 +106,32 @@ double Squares(const float* x, int64_t count) {
   return SumInBlocks(x, static_cast<size_t>(count), [](auto v) { return hn::Mul(v, v); });
 }
 
-// The operations of ExpOfNonPositive, one by one.
+// The operations of ExpOfNonPositive, one by one, but without its underflow where the result is 0:
+// it is slow, and masked scores are full of it.
 template <class V>
 HWY_INLINE V Exponential(V x) {
   const RowTag d;
   const hn::RebindToSigned<RowTag> di;
   const auto rounder = hn::Set(d, 0x1.8p23f);
-  const auto lowest = hn::Set(d, -104.0f);
-  x = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);
+  const auto vanishes = hn::Lt(x, hn::Set(d, -104.0f));
+  x = hn::IfThenZeroElse(vanishes, x);
   const V shifted = hn::Add(hn::Mul(x, hn::Set(d, 0x1.715476p+0f)), rounder);
   const V k = hn::Sub(shifted, rounder);
   const V r = hn::Sub(hn::Sub(x, hn::Mul(k, hn::Set(d, 0x1.62ep-1f))),
                       hn::Mul(k, hn::Set(d, 0x1.0bfbe8p-15f)));
   V p = hn::Set(d, 1.0f / 5040);
-  for (const float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f}) {
-    p = hn::Add(hn::Mul(p, r), hn::Set(d, term));
-  }
+  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.0f / 720));
+  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.0f / 120));
+  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.0f / 24));
+  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.0f / 6));
+  p = hn::Add(hn::Mul(p, r), hn::Set(d, 0.5f));
   p = hn::Add(hn::Add(hn::Mul(hn::Mul(p, r), r), r), hn::Set(d, 1.0f));
   const auto exponent = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, rounder));
   const auto half = hn::ShiftRight<1>(exponent);
   const auto bias = hn::Set(di, 127);
   const V first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const V second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(exponent, half), bias)));
-  return hn::Mul(hn::Mul(p, first), second);
+  return hn::IfThenZeroElse(vanishes, hn::Mul(hn::Mul(p, first), second));
 }
 
 void Exponentials(const float* x, float most, int64_t count, float* y) {

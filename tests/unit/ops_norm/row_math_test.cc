@@ -67,6 +67,7 @@ TEST(RowMath, ExponentialsAreThoseOfOneElement) {
       x[1] = 0.0f;
       x[2] = -103.97f;  // the result is the smallest float
       x[3] = -88.0f;    // a subnormal one
+      x[4] = -103.5f;   // the last that is not clipped
     }
     std::vector<float> expected;
     for (const float value : x) expected.push_back(ExpOfNonPositive(value - 0.5f));
