@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "graph/ops/small_float.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -18,6 +19,21 @@ namespace {
 struct Bool {
   uint8_t byte;
 };
+
+template <typename T>
+inline constexpr bool kIsSmall =
+    std::is_same_v<T, Float8E5m2> || std::is_same_v<T, Float8E4m3> || std::is_same_v<T, Hifloat8>;
+
+template <typename To>
+To Shrink(float value) {
+  if constexpr (std::is_same_v<To, Float8E5m2>) {
+    return ToFloat8E5m2(value);
+  } else if constexpr (std::is_same_v<To, Float8E4m3>) {
+    return ToFloat8E4m3(value);
+  } else {
+    return ToHifloat8(value);
+  }
+}
 
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
@@ -47,6 +63,12 @@ template <typename To, typename From>
 To ConvertElement(From value) {
   if constexpr (std::is_same_v<From, Bool>) {
     return ConvertElement<To, uint8_t>(value.byte != 0);
+  } else if constexpr (kIsSmall<From>) {
+    return ConvertElement<To, float>(ToFloat(value));
+  } else if constexpr (kIsSmall<To> && std::is_same_v<From, float>) {
+    return Shrink<To>(value);
+  } else if constexpr (kIsSmall<To>) {
+    return Shrink<To>(RoundToOdd(static_cast<double>(value)));
   } else if constexpr (std::is_same_v<To, Bool>) {
     return Bool{static_cast<uint8_t>(value != 0)};
   } else if constexpr (kIsHalf<To> && std::is_same_v<From, float>) {
@@ -100,29 +122,31 @@ constexpr ConvertFn Pick() {
 }
 
 // One row and one column for each type, in the order of IndexOf.
-constexpr size_t kTypes = 13;
+constexpr size_t kTypes = 16;
 using Row = std::array<ConvertFn, kTypes>;
 
 template <typename From>
 constexpr Row RowOf() {
-  return {Pick<From, float>(),    Pick<From, Float16>(),  Pick<From, Bfloat16>(),
-          Pick<From, double>(),   Pick<From, int8_t>(),   Pick<From, int16_t>(),
-          Pick<From, int32_t>(),  Pick<From, int64_t>(),  Pick<From, uint8_t>(),
-          Pick<From, uint16_t>(), Pick<From, uint32_t>(), Pick<From, uint64_t>(),
-          Pick<From, Bool>()};
+  return {Pick<From, float>(),    Pick<From, Float16>(),    Pick<From, Bfloat16>(),
+          Pick<From, double>(),   Pick<From, int8_t>(),     Pick<From, int16_t>(),
+          Pick<From, int32_t>(),  Pick<From, int64_t>(),    Pick<From, uint8_t>(),
+          Pick<From, uint16_t>(), Pick<From, uint32_t>(),   Pick<From, uint64_t>(),
+          Pick<From, Bool>(),     Pick<From, Float8E5m2>(), Pick<From, Float8E4m3>(),
+          Pick<From, Hifloat8>()};
 }
 
 constexpr std::array<Row, kTypes> kTable = {
-    RowOf<float>(),    RowOf<Float16>(),  RowOf<Bfloat16>(), RowOf<double>(),  RowOf<int8_t>(),
-    RowOf<int16_t>(),  RowOf<int32_t>(),  RowOf<int64_t>(),  RowOf<uint8_t>(), RowOf<uint16_t>(),
-    RowOf<uint32_t>(), RowOf<uint64_t>(), RowOf<Bool>()};
+    RowOf<float>(),   RowOf<Float16>(),    RowOf<Bfloat16>(),   RowOf<double>(),
+    RowOf<int8_t>(),  RowOf<int16_t>(),    RowOf<int32_t>(),    RowOf<int64_t>(),
+    RowOf<uint8_t>(), RowOf<uint16_t>(),   RowOf<uint32_t>(),   RowOf<uint64_t>(),
+    RowOf<Bool>(),    RowOf<Float8E5m2>(), RowOf<Float8E4m3>(), RowOf<Hifloat8>()};
 
 int IndexOf(DataType dtype) {
-  constexpr DataType kOrder[kTypes] = {DataType::kFloat,  DataType::kFloat16, DataType::kBfloat16,
-                                       DataType::kDouble, DataType::kInt8,    DataType::kInt16,
-                                       DataType::kInt32,  DataType::kInt64,   DataType::kUint8,
-                                       DataType::kUint16, DataType::kUint32,  DataType::kUint64,
-                                       DataType::kBool};
+  constexpr DataType kOrder[kTypes] = {
+      DataType::kFloat, DataType::kFloat16,    DataType::kBfloat16,     DataType::kDouble,
+      DataType::kInt8,  DataType::kInt16,      DataType::kInt32,        DataType::kInt64,
+      DataType::kUint8, DataType::kUint16,     DataType::kUint32,       DataType::kUint64,
+      DataType::kBool,  DataType::kFloat8E5M2, DataType::kFloat8E4M3Fn, DataType::kHifloat8};
   for (size_t i = 0; i < kTypes; ++i) {
     if (kOrder[i] == dtype) return static_cast<int>(i);
   }

@@ -18,7 +18,7 @@ namespace npumesh {
 // Converts `count` elements. `to` may be `from` when the elements have the same width.
 using ConvertFn = void (*)(const void* from, void* to, size_t count);
 
-// Null when one of the types is not a float (16, 32, 64 bits, bfloat16), integer or bool.
+// Null when one of the types is not a float (8, 16, 32, 64 bits, bfloat16), integer or bool.
 ConvertFn FindConvert(DataType from, DataType to);
 
 // SIMD versions of the conversions that every 16-bit float kernel needs (cast_half.cc).

@@ -90,6 +90,14 @@ struct FormulaTypes {
   DataType output = DataType::kUndefined;
 };
 
+// Complex numbers stay so, but for magnitudes and comparisons.
+FormulaTypes ComplexTypes(const ElementwiseSpec& spec) {
+  const DataType complex = DataType::kComplex64;
+  if (spec.rule == ResultRule::kCompare) return {complex, DataType::kBool, DataType::kBool};
+  if (spec.formula == Formula::kAbs) return {complex, DataType::kFloat, DataType::kFloat};
+  return {complex, complex, complex};
+}
+
 FormulaTypes TypesBy(ResultRule rule, DataType promoted) {
   const DataType compute = ComputeTypeOf(promoted);
   const bool real = IsFloating(promoted);
@@ -129,7 +137,8 @@ std::string DescribeSlots(const OpContext& context) {
 
 Result<FormulaTypes> TypesOf(const OpContext& context, const ElementwiseSpec& spec) {
   const DataType promoted = Promote(SlotTypes(context));
-  const FormulaTypes types = TypesBy(spec.rule, promoted);
+  const FormulaTypes types =
+      promoted == DataType::kComplex64 ? ComplexTypes(spec) : TypesBy(spec.rule, promoted);
   if (ComputeTypeOf(promoted) == DataType::kUndefined ||
       FindBlock(spec.formula, types.operand) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for {}", context.Who(),
@@ -180,7 +189,8 @@ Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
 }  // namespace
 
 DataType ComputeTypeOf(DataType dtype) {
-  if (dtype == DataType::kDouble || dtype == DataType::kUint64 || dtype == DataType::kBool) {
+  if (dtype == DataType::kDouble || dtype == DataType::kUint64 || dtype == DataType::kBool ||
+      dtype == DataType::kComplex64) {
     return dtype;
   }
   if (IsFloating(dtype)) return DataType::kFloat;
@@ -198,6 +208,8 @@ BlockFn FindBlock(Formula formula, DataType compute) {
       return IntegerBlock(formula, compute == DataType::kInt64);
     case DataType::kBool:
       return BoolBlock(formula);
+    case DataType::kComplex64:
+      return ComplexBlock(formula);
     default:
       return nullptr;
   }

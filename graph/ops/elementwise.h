@@ -2,9 +2,10 @@
 //
 // The driver walks the output in blocks. For each block it brings every operand into the order of
 // the output (broadcast.h) and into the type the formula computes in (cast.h), calls the formula on
-// plain arrays, and converts the result. Formulas are therefore written once for five types only:
+// plain arrays, and converts the result. Formulas are therefore written once for six types only:
 // float (also for both 16-bit floats: widened, computed, rounded once), double, int64 (also for all
-// narrower integers: the low bits of the result are the wrapped result), uint64 and bool.
+// narrower integers: the low bits of the result are the wrapped result), uint64 and bool; and for
+// complex64, of which all operands must be.
 //
 // Thread-safety: formulas are pure functions; a kernel runs on one thread at a time.
 #ifndef NPUMESH_GRAPH_OPS_ELEMENTWISE_H_
@@ -51,7 +52,7 @@ struct FormulaRow {
 };
 
 // The block function of a formula; null when the formula does not exist for the type. `compute` is
-// kFloat, kDouble, kInt64, kUint64 or kBool.
+// kFloat, kDouble, kInt64, kUint64, kBool or kComplex64.
 BlockFn FindBlock(Formula formula, DataType compute);
 // The same in a table.
 inline BlockFn FindBlock(std::span<const FormulaRow> rows, Formula formula) {
@@ -66,6 +67,7 @@ BlockFn FloatBlock(Formula formula);                    // elementwise_float.cc:
 BlockFn DoubleBlock(Formula formula);                   // elementwise_double.cc
 BlockFn IntegerBlock(Formula formula, bool is_signed);  // elementwise_integer.cc
 BlockFn BoolBlock(Formula formula);                     // elementwise_integer.cc
+BlockFn ComplexBlock(Formula formula);                  // elementwise_complex.cc
 
 // The type that formulas on `dtype` compute in; kUndefined for a type without arithmetic.
 DataType ComputeTypeOf(DataType dtype);
@@ -105,6 +107,8 @@ struct ElementwiseSpec {
 };
 
 void RegisterElementwise(OpRegistry& registry, ElementwiseSpec spec);
+// What complex numbers have besides arithmetic: Complex, Real, Imag, Conj, FFT ... (complex.cc)
+void RegisterComplexOps(OpRegistry& registry);
 
 // Shape all given slots broadcast to. Error names the node, the ports and their types.
 Result<Shape> BroadcastSlots(const OpContext& context, int slots);

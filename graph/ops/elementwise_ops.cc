@@ -49,6 +49,7 @@ void RegisterElementwiseOps(OpRegistry& registry) {
   };
   for (const ElementwiseSpec& spec : specs) RegisterElementwise(registry, spec);
   RegisterCastOp(registry);
+  RegisterComplexOps(registry);
 }
 
 }  // namespace npumesh
