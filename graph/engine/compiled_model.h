@@ -52,6 +52,8 @@ struct CompileOptions {
   bool overlap_collectives = false;
   // Small memory before speed: looks harder for a small arena, and moves no nodes for overlap.
   bool spare_memory = false;
+  // Told how the weights in files arrive while plans are made; may be null.
+  std::function<void(const WeightProgress&)> weight_progress;
   // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
   // observer costs a copy for each stage.
   StageObserver observer;
@@ -157,6 +159,9 @@ class CompiledModel {
   std::vector<Step>& steps() { return steps_; }
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Tensor>& constants() const { return constants_; }
+  // True when a kernel or the caller reads constant `index` while the graph runs. Others are not
+  // brought into HBM; their address is that of the host bytes.
+  bool constant_is_read(size_t index) const { return constant_is_read_[index]; }
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
@@ -181,6 +186,7 @@ class CompiledModel {
   std::vector<Address> outputs_;
   std::vector<Step> steps_;
   std::vector<Tensor> constants_;
+  std::vector<bool> constant_is_read_;  // by constant
   std::vector<bool> value_dependent_;
   uint64_t arena_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
@@ -243,6 +249,7 @@ class Executor {
   // Sets all addresses; again after another executor on the pool made an area move.
   Status Bind();
   void* Resolve(const Address& address) const;
+  void* AddressOfConstant(size_t index) const;
   // Between BeforeRun and AfterRun of the observer.
   Status RunObserved(const RunView& run, StepObserver& observer, RunStats& stats);
   Status RunInOrder(RunStats& stats);
@@ -260,7 +267,7 @@ class Executor {
   std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
   DevicePool& pool_;
   std::vector<int> slots_;
-  std::vector<std::shared_ptr<const DeviceConstant>> constants_;
+  std::vector<std::shared_ptr<const DeviceConstant>> constants_;  // null: nobody reads it
   // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
   std::vector<KernelArgs> args_;         // by step

@@ -47,7 +47,8 @@ Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider
       graph_(model.graph),
       options_(options),
       bound_(model.graph, registry),
-      inference_(bound_, {groups, options.threads}),
+      inference_(bound_, {groups, options.threads,
+                          options.weights != nullptr ? &options.weights->packed() : nullptr}),
       result_(new CompiledModel()) {
   result_->source_ = &model;
 }
@@ -71,6 +72,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());
   AssignStreams();
   AssignAddresses();
+  MarkConstants();
   if (options_.observer) options_.observer("Build", BuiltGraph());
   return std::move(result_);
 }
@@ -201,11 +203,11 @@ Status Compiler::MakeSteps() {
 Status Compiler::MakeStep(NodeId id) {
   const Operator& op = *bound_.op(id);
   const OpContext& context = inference_.context(id);
-  std::vector<PlanIndex> slots(static_cast<size_t>(context.slots()), -1);
+  std::vector<std::optional<Value>> inputs;
+  std::vector<PlanIndex> slots;
   for (int slot = 0; slot < context.slots(); ++slot) {
-    if (const auto value = bound_.SlotValue(id, slot)) {
-      slots[static_cast<size_t>(slot)] = IndexOf(*value);
-    }
+    inputs.push_back(bound_.SlotValue(id, slot));
+    slots.push_back(inputs.back() ? IndexOf(*inputs.back()) : -1);
   }
   CopyOverwrittenConstants(id, slots);
   Step& step = result_->steps_.emplace_back();
@@ -226,7 +228,7 @@ Status Compiler::MakeStep(NodeId id) {
   }
   plan_steps_.push_back(std::move(plan));
   step_slots_.push_back(std::move(slots));
-  return TakeKernel(op.make_kernel(context), step);
+  return TakeKernel(op.make_kernel(context), inputs, step);
 }
 
 Status Compiler::MakeFusedStep(const FusedStep& fused) {
@@ -248,7 +250,7 @@ Status Compiler::MakeFusedStep(const FusedStep& fused) {
   plan.writes = {AddOutput(id, 0, slots)};
   plan_steps_.push_back(std::move(plan));
   step_slots_.push_back(std::move(slots));
-  return TakeKernel(fused.make_kernel(), step);
+  return TakeKernel(fused.make_kernel(), fused.inputs, step);
 }
 
 void Compiler::Describe(NodeId id, Step& step) const {
@@ -264,8 +266,15 @@ void Compiler::Describe(NodeId id, Step& step) const {
   for (int i = 0; i < context.outputs(); ++i) step.output_types.push_back(context.out(i));
 }
 
-Status Compiler::TakeKernel(Result<std::unique_ptr<Kernel>> kernel, Step& step) {
+Status Compiler::TakeKernel(Result<std::unique_ptr<Kernel>> kernel,
+                            const std::vector<std::optional<Value>>& inputs, Step& step) {
   NPUMESH_ASSIGN_OR_RETURN(step.kernel, std::move(kernel));
+  for (size_t slot = 0; slot < inputs.size() && options_.weights != nullptr; ++slot) {
+    const Tensor* const value = inputs[slot] ? inference_.constant(*inputs[slot]) : nullptr;
+    if (value != nullptr && !step.kernel->reads(static_cast<int>(slot))) {
+      options_.weights->Arrived(*value);
+    }
+  }
   result_->scratch_bytes_ = std::max(result_->scratch_bytes_, step.kernel->scratch_bytes());
   return Status();
 }

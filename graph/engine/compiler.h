@@ -56,7 +56,9 @@ class Compiler {
   Status MakeStep(NodeId id);
   Status MakeFusedStep(const FusedStep& fused);
   void Describe(NodeId id, Step& step) const;
-  Status TakeKernel(Result<std::unique_ptr<Kernel>> kernel, Step& step);
+  // `inputs` by slot: weights among them that the kernel has packed have arrived where they belong.
+  Status TakeKernel(Result<std::unique_ptr<Kernel>> kernel,
+                    const std::vector<std::optional<Value>>& inputs, Step& step);
   // The operand of an output: its own storage, or that of the input it overwrites.
   PlanIndex AddOutput(NodeId id, int port, const std::vector<PlanIndex>& slots);
   // Replaces constants that the node overwrites by copies that are made just before it.
@@ -72,6 +74,8 @@ class Compiler {
   void TakeNodeFacts();
   std::map<PlanIndex, std::string> ValueNames() const;
   void Trace(const MemoryPlan& plan) const;
+  // Finds the constants that somebody reads while the graph runs.
+  void MarkConstants();
 
   // The number of a value; constants, inputs and views get theirs when first asked for.
   PlanIndex IndexOf(Value value);

@@ -41,6 +41,20 @@ void Compiler::AssignAddresses() {
   if (options_.trace) Trace(plan);
 }
 
+void Compiler::MarkConstants() {
+  std::vector<bool>& read = result_->constant_is_read_;
+  read.assign(result_->constants_.size(), false);
+  const auto mark = [&read](const Address& address) {
+    if (address.kind == Address::Kind::kConstant) read[address.offset] = true;
+  };
+  for (const Step& step : result_->steps_) {
+    for (size_t slot = 0; slot < step.inputs.size(); ++slot) {
+      if (step.kernel->reads(static_cast<int>(slot))) mark(step.inputs[slot]);
+    }
+  }
+  for (const Address& output : result_->outputs_) mark(output);
+}
+
 void Compiler::TakeFacts(const MemoryPlan& plan) {
   TakeNodeFacts();
   PlanFacts& facts = result_->facts_;

@@ -8,6 +8,8 @@
 namespace npumesh {
 namespace {
 
+constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
+
 // For destructors: a block that cannot be freed is a bug, but none that the caller can mend.
 void FreeOrComplain(DeviceMemory& memory, void* address) {
   if (const Status status = memory.Free(address); !status.ok()) {
@@ -20,7 +22,10 @@ void FreeOrComplain(DeviceMemory& memory, void* address) {
 Result<std::shared_ptr<const DeviceConstant>> DeviceConstant::Upload(const Tensor& tensor,
                                                                      DeviceMemory& memory) {
   NPUMESH_ASSIGN_OR_RETURN(void* const address, memory.Allocate(tensor.bytes()));
-  if (tensor.bytes() > 0) std::memcpy(address, tensor.data(), tensor.bytes());
+  auto* const to = static_cast<std::byte*>(address);
+  tensor.Stream(kPieceBytes, [&](uint64_t offset, uint64_t bytes) {
+    std::memcpy(to + offset, tensor.data() + offset, bytes);
+  });
   return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, address, memory));
 }
 
@@ -42,6 +47,7 @@ Result<std::shared_ptr<const DeviceConstant>> DevicePool::Constant(const Tensor&
   NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceConstant> constant,
                            DeviceConstant::Upload(tensor, memory_));
   known = constant;
+  if (uploaded_) uploaded_(tensor);
   return constant;
 }
 

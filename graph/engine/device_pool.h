@@ -8,6 +8,7 @@
 #ifndef NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_
 #define NPUMESH_GRAPH_ENGINE_DEVICE_POOL_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -23,6 +24,7 @@ class Stream;
 // A constant in HBM; freed with its last owner, which must not outlive the DeviceMemory.
 class DeviceConstant {
  public:
+  // Copies piece by piece, so that a weight in a file is never in memory twice.
   static Result<std::shared_ptr<const DeviceConstant>> Upload(const Tensor& tensor,
                                                               DeviceMemory& memory);
   ~DeviceConstant();
@@ -45,6 +47,11 @@ class DevicePool {
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
+
+  // Called with each constant that was uploaded.
+  void set_uploaded(std::function<void(const Tensor&)> uploaded) {
+    uploaded_ = std::move(uploaded);
+  }
 
   // Uploads the tensor unless the same host bytes are there already.
   Result<std::shared_ptr<const DeviceConstant>> Constant(const Tensor& tensor);
@@ -82,6 +89,7 @@ class DevicePool {
   void Release(Area& area);
 
   DeviceMemory& memory_;
+  std::function<void(const Tensor&)> uploaded_;  // may be null
   Area arena_;
   Area scratch_;
   std::map<int, Area> inputs_;  // by position

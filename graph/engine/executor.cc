@@ -38,10 +38,10 @@ Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DeviceP
 }
 
 Status Executor::Prepare() {
-  for (const Tensor& tensor : model_.constants()) {
-    NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceConstant> constant,
-                             pool_.Constant(tensor));
-    constants_.push_back(std::move(constant));
+  for (size_t i = 0; i < model_.constants().size(); ++i) {
+    constants_.emplace_back();
+    if (!model_.constant_is_read(i)) continue;
+    NPUMESH_ASSIGN_OR_RETURN(constants_.back(), pool_.Constant(model_.constants()[i]));
   }
   size_t operands = 0;
   for (const Step& step : model_.steps()) operands += step.inputs.size() + step.outputs.size();
@@ -82,11 +82,17 @@ void* Executor::Resolve(const Address& address) const {
     case Address::Kind::kArena:
       return pool_.arena() + address.offset;
     case Address::Kind::kConstant:
-      return const_cast<void*>(constants_[address.offset]->address());
+      return AddressOfConstant(address.offset);
     case Address::Kind::kInput:
       return pool_.input(SlotOf(static_cast<int>(address.offset)));
   }
   return nullptr;
+}
+
+void* Executor::AddressOfConstant(size_t index) const {
+  const void* const address = constants_[index] != nullptr ? constants_[index]->address()
+                                                           : model_.constants()[index].data();
+  return const_cast<void*>(address);
 }
 
 Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool part) {

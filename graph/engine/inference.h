@@ -43,6 +43,7 @@ class Inference {
   struct Settings {
     GroupProvider* groups = nullptr;
     int threads = 1;
+    PackedWeights* packed = nullptr;  // may be null
   };
 
   Inference(const BoundGraph& graph, Settings settings);

@@ -74,6 +74,7 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<Pl
   NPUMESH_ASSIGN_OR_RETURN(plan->model, CompiledModel::Compile(model_, *settings_.registry, types,
                                                                values, settings_.groups, options));
   NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
+  if (settings_.compile.weights != nullptr) settings_.compile.weights->PlanMade();
   ++stats_.plans;
   stats_.compile_seconds += std::chrono::duration<double>(Clock::now() - start).count();
   return plan;

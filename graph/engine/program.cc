@@ -63,6 +63,8 @@ Program::Program(const Model& model, const Model& library, const PlanSettings& s
       stats_(stats),
       pool_(memory) {
   settings_.compile.weights = &weights_;
+  weights_.set_progress(settings.compile.weight_progress);
+  pool_.set_uploaded([this](const Tensor& constant) { weights_.Arrived(constant); });
 }
 
 Program::~Program() = default;

@@ -31,7 +31,8 @@ struct RunView {
 };
 
 // One step of a run. `step` says node, name, type, and the types of its operands; formats are those
-// of the node's descriptors. The addresses are device memory, which an observer may also change.
+// of the node's descriptors. The addresses are device memory, which an observer may also change; a
+// constant that the kernel does not read (Kernel::reads) has that of its host bytes, read-only.
 // Inputs by slot, absent ones null; an output may lie where an input lies (in-place operators, and
 // element-wise ones that take over a buffer nobody reads any more), so inputs are only sure to be
 // whole before the step.

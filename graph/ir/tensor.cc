@@ -1,5 +1,6 @@
 #include "graph/ir/tensor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -43,8 +44,23 @@ Tensor Tensor::FromFile(TensorType type, std::shared_ptr<const MappedFile> file,
   Tensor tensor;
   tensor.type_ = std::move(type);
   const std::byte* data = file->data() + offset;
+  tensor.file_ = file.get();
   tensor.data_ = std::shared_ptr<const std::byte>(std::move(file), data);
   return tensor;
+}
+
+void Tensor::Stream(uint64_t piece,
+                    const std::function<void(uint64_t offset, uint64_t bytes)>& take) const {
+  const uint64_t total = bytes();
+  for (uint64_t offset = 0; offset < total; offset += piece) {
+    const uint64_t count = std::min(piece, total - offset);
+    const uint64_t behind = offset + count;
+    if (file_ != nullptr && behind < total) {
+      file_->ReadAhead(data() + behind, std::min(piece, total - behind));
+    }
+    take(offset, count);
+    if (file_ != nullptr) file_->Release(data() + offset, count);
+  }
 }
 
 Tensor Tensor::WithType(TensorType type) const {

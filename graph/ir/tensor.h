@@ -8,6 +8,7 @@
 #define NPUMESH_GRAPH_IR_TENSOR_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,12 +53,18 @@ class Tensor {
   std::span<const T> as() const {
     return {reinterpret_cast<const T*>(data_.get()), static_cast<size_t>(elements())};
   }
+  // Calls `take(offset, bytes)` for pieces that follow each other and together are all bytes; each
+  // but the last has `piece` bytes. From a mapped file the next piece is read while `take` works on
+  // one, and the memory of those behind is given back: what passes through here stays in the file.
+  void Stream(uint64_t piece,
+              const std::function<void(uint64_t offset, uint64_t bytes)>& take) const;
   // The same bytes under another type of equal size.
   Tensor WithType(TensorType type) const;
 
  private:
   TensorType type_;
   std::shared_ptr<const std::byte> data_;
+  const MappedFile* file_ = nullptr;  // that data_ keeps; null: memory
 };
 
 }  // namespace npumesh

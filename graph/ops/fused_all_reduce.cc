@@ -121,6 +121,10 @@ class AllReduceKernel final : public Kernel {
     return own_bytes() + product;
   }
 
+  bool reads(int slot) const override {
+    return slot != x2_ || floats_ == nullptr || floats_->reads(slot);
+  }
+
   // Collective over the group.
   Status Run(const KernelArgs& args) override {
     auto* sums = static_cast<float*>(args.scratch);

@@ -59,6 +59,7 @@ Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& pl
   matmul.n = plan.n;
   matmul.k = plan.k;
   matmul.x2_value = op.value(op.slot("x2"));
+  matmul.packed = op.packed();
   matmul.threads = op.threads();
   return MakeFloatMatmul(matmul);
 }

@@ -61,6 +61,10 @@ class GatherMatmulKernel final : public Kernel {
     return own_bytes() + (product_ == nullptr ? 0 : product_->scratch_bytes());
   }
 
+  bool reads(int slot) const override {
+    return slot == x1_ || product_ == nullptr || product_->reads(slot);
+  }
+
   // Collective over the group.
   Status Run(const KernelArgs& args) override {
     void* gathered = gives_ ? args.out[1] : args.scratch;
@@ -123,6 +127,8 @@ class MatmulScatterKernel final : public Kernel {
   uint64_t scratch_bytes() const override {
     return own_bytes() + (product_ == nullptr ? 0 : product_->scratch_bytes());
   }
+
+  bool reads(int slot) const override { return product_ == nullptr || product_->reads(slot); }
 
   // Collective over the group.
   Status Run(const KernelArgs& args) override {

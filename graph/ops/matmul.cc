@@ -143,6 +143,7 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   matmul.n = transpose2 ? right.rows : right.columns;
   matmul.k = k;
   matmul.x2_value = op.value(op.slot("x2"));
+  matmul.packed = op.packed();
   matmul.threads = op.threads();
   NPUMESH_RETURN_IF_ERROR(AddBias(op, matmul));
   plan.y = *batch;

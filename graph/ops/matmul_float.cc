@@ -10,6 +10,7 @@
 #include "graph/ops/cast.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/onednn_call.h"
+#include "graph/ops/onednn_pack.h"
 
 namespace npumesh {
 namespace {
@@ -79,6 +80,7 @@ class FloatMatmul final : public Kernel {
   }
 
   uint64_t scratch_bytes() const override { return scratch_bytes_; }
+  bool reads(int slot) const override { return slot != x2_.slot || x2_.source != Source::kPacked; }
 
   Status Run(const KernelArgs& args) override {
     return Guarded(plan_.who, kWhat, [&] { return Execute(args); });
@@ -146,18 +148,10 @@ class FloatMatmul final : public Kernel {
     if (plan_.x2_value == nullptr || plan_.k == 0) return;
     const bool arranged = chosen_.weights_desc() == x2_.desc;
     if (arranged && x2_.source == Source::kInput) return;
-    const std::byte* data = plan_.x2_value->data();
-    memory plain(x2_.desc, engine_, const_cast<std::byte*>(data));
-    if (x2_.source == Source::kWidened) {
-      plain = memory(x2_.desc, engine_);
-      Widen(x2_.dtype, data, plain.get_data_handle(), x2_.elements);
-    }
+    packed_ = PackWeight(*plan_.x2_value, x2_.desc, chosen_.weights_desc(), engine_, stream_,
+                         plan_.packed);
     x2_.source = Source::kPacked;
-    x2_.bound = plain;
-    if (arranged) return;
-    x2_.bound = memory(chosen_.weights_desc(), engine_);
-    dnnl::reorder(plain, x2_.bound).execute(stream_, plain, x2_.bound);
-    stream_.wait();
+    x2_.bound = *packed_;
   }
 
   void PlanScratch() {
@@ -229,6 +223,7 @@ class FloatMatmul final : public Kernel {
   Operand y_;
   dnnl::matmul::primitive_desc chosen_;
   dnnl::matmul primitive_;
+  std::shared_ptr<const memory> packed_;  // keeps the weights that others may share
   memory scratchpad_;
   uint64_t scratchpad_offset_ = 0;
   uint64_t scratch_bytes_ = 0;

@@ -14,6 +14,8 @@ class TailKernel final : public Kernel {
     return std::max(product_->scratch_bytes(), tail_->scratch_bytes());
   }
 
+  bool reads(int slot) const override { return slot >= slots_ || product_->reads(slot); }
+
   Status Run(const KernelArgs& args) override {
     NPUMESH_RETURN_IF_ERROR(product_->Run(args));
     return tail_->Run({args.in + slots_, args.out, args.scratch});

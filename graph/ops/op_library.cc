@@ -41,6 +41,7 @@ class CatchingKernel final : public Kernel {
     return WithoutExceptions(who_, [&] { return kernel_->Run(args); });
   }
   uint64_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
+  bool reads(int slot) const override { return kernel_->reads(slot); }
 
  private:
   std::string who_;

@@ -79,6 +79,9 @@ class Kernel {
   // One thread at a time. Errors are run-time ones (index out of range, collective failure).
   virtual Status Run(const KernelArgs& args) = 0;
   virtual uint64_t scratch_bytes() const { return 0; }
+  // False: the kernel took all it needs from this constant input when it was made, and Run does not
+  // look at its address, which then need not be device memory.
+  virtual bool reads(int /*slot*/) const { return true; }
 };
 
 // A kernel from a function object `Status(const KernelArgs&)`.
@@ -94,6 +97,8 @@ std::unique_ptr<Kernel> MakeKernel(Body body) {
   };
   return std::make_unique<FunctionKernel>(std::move(body));
 }
+
+class PackedWeights;
 
 // A node, seen through its schema. Built by the engine (or a test), used by infer and make_kernel.
 class OpContext {
@@ -146,6 +151,8 @@ class OpContext {
   // ---- where it runs ----
   GroupProvider* groups() const { return groups_; }
   int threads() const { return threads_; }
+  // Where kernels share what they make of constant weights (packed_weights.h); null: nowhere.
+  PackedWeights* packed() const { return packed_; }
 
   // Filled in by the engine before infer and make_kernel.
   void set_in(int slot, TensorType type) {
@@ -154,6 +161,7 @@ class OpContext {
   void set_value(int slot, const Tensor* value) { slot_values_[static_cast<size_t>(slot)] = value; }
   void set_groups(GroupProvider* groups) { groups_ = groups; }
   void set_threads(int threads) { threads_ = threads; }
+  void set_packed(PackedWeights* packed) { packed_ = packed; }
 
   // "node \"Add_1\" (Add)": how every message of an operator begins.
   std::string Who() const;
@@ -168,6 +176,7 @@ class OpContext {
   std::vector<const Tensor*> slot_values_;
   std::vector<TensorType> out_types_;
   GroupProvider* groups_ = nullptr;
+  PackedWeights* packed_ = nullptr;
   int threads_ = 1;
 };
 

@@ -1,5 +1,6 @@
 // `npumesh run`: runs a graph, or each rank its graph of an export.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -208,7 +209,15 @@ void AddRun(CLI::App& app, Action& action) {
                                                                          {"none", Binding::kNone}})
                       .description("{core,numa,none}"));
   AddDumpOptions(*run, options->dump);
-  run->callback([options, &action] { action = [options] { return RunModel(*options); }; });
+  auto quiet = std::make_shared<bool>(false);
+  run->add_flag(
+      "--no-progress", *quiet,
+      "No line that shows how weights arrive; otherwise there is one where standard error "
+      "is a terminal");
+  run->callback([options, quiet, &action] {
+    options->show_progress = !*quiet && isatty(STDERR_FILENO) == 1;
+    action = [options] { return RunModel(*options); };
+  });
 }
 
 }  // namespace npumesh

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "graph/config/validation.h"
 #include "graph/io/model_file.h"
@@ -11,12 +12,18 @@
 #include "graph/session/session_config.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/model_choice.h"
+#include "launch/run/weight_progress.h"
 
 namespace npumesh {
 namespace {
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void PrintWeightProgress(const WeightProgress& progress) {
+  const std::string text = WeightProgressText(progress);
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 std::string HostName() {
@@ -111,6 +118,9 @@ Status RunJob::LoadGraph(SessionOptions session) {
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
   session.registry = registry_.get();
+  if (options_.show_progress && world_.rank() == 0) {
+    session.compile.weight_progress = PrintWeightProgress;
+  }
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(file_)));
   Result<std::unique_ptr<Session>> created =
       Session::Create(world_, *memory_, std::move(model), std::move(session));

@@ -57,6 +57,9 @@ struct RunOptions {
   // Shared libraries with more operators (graph/ops/op_library.h).
   std::vector<std::string> op_libraries;
 
+  // Rank 0 shows on standard error how weights arrive.
+  bool show_progress = false;
+
   // Options of the graph compiler and of the session; neither: the engine's own defaults.
   ConfigSource config;
 

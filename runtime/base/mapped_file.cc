@@ -27,6 +27,24 @@ Result<std::span<const std::byte>> Map(int fd, const std::string& path) {
   return std::span(static_cast<const std::byte*>(data), size);
 }
 
+// The part of `bytes` from `data` on that consists of whole pages, as madvise takes it.
+struct Pages {
+  void* start = nullptr;
+  size_t bytes = 0;
+};
+
+enum class Partial : bool { kIn, kOut };
+
+Pages PagesOf(const std::byte* data, uint64_t bytes, Partial partial) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto up = [page](uintptr_t at) { return (at + page - 1) / page * page; };
+  const auto down = [page](uintptr_t at) { return at / page * page; };
+  const auto first = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t start = partial == Partial::kIn ? down(first) : up(first);
+  const uintptr_t end = partial == Partial::kIn ? up(first + bytes) : down(first + bytes);
+  return {reinterpret_cast<void*>(start), end > start ? end - start : 0};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
@@ -39,6 +57,16 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
   close(fd);
   if (!mapped.ok()) return mapped.status();
   return std::shared_ptr<const MappedFile>(new MappedFile(mapped->data(), mapped->size()));
+}
+
+void MappedFile::ReadAhead(const std::byte* data, uint64_t bytes) const {
+  const Pages pages = PagesOf(data, bytes, Partial::kIn);
+  if (pages.bytes != 0) madvise(pages.start, pages.bytes, MADV_WILLNEED);
+}
+
+void MappedFile::Release(const std::byte* data, uint64_t bytes) const {
+  const Pages pages = PagesOf(data, bytes, Partial::kOut);
+  if (pages.bytes != 0) madvise(pages.start, pages.bytes, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

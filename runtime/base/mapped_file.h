@@ -25,6 +25,11 @@ class MappedFile {
   const std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
 
+  // Hints for the pages of [data, data + bytes), a part of the mapping: they will be read soon, or
+  // are not needed now. Released pages are read from the file again when they are touched.
+  void ReadAhead(const std::byte* data, uint64_t bytes) const;
+  void Release(const std::byte* data, uint64_t bytes) const;
+
  private:
   MappedFile(const std::byte* data, uint64_t size) : data_(data), size_(size) {}
   const std::byte* data_;

@@ -2,6 +2,10 @@
 #include "graph/ir/tensor.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace npumesh {
 namespace {
@@ -42,6 +46,41 @@ TEST(Tensor, DefaultIsUndefined) {
   EXPECT_EQ(tensor.dtype(), DataType::kUndefined);
   EXPECT_EQ(tensor.bytes(), 0u);
   EXPECT_EQ(tensor.data(), nullptr);
+}
+
+std::string Streamed(const Tensor& tensor, uint64_t piece) {
+  std::string bytes;
+  tensor.Stream(piece, [&](uint64_t offset, uint64_t count) {
+    EXPECT_EQ(offset, bytes.size());
+    EXPECT_LE(count, piece);
+    bytes.append(reinterpret_cast<const char*>(tensor.data()) + offset, count);
+  });
+  return bytes;
+}
+
+TEST(Tensor, StreamsAllItsBytesInOrder) {
+  const TensorType type{DataType::kUint8, Shape({10})};
+  const Tensor tensor = Tensor::FromString(type, "0123456789");
+  for (const uint64_t piece : {1, 3, 5, 9, 10, 100}) {
+    EXPECT_EQ(Streamed(tensor, piece), "0123456789") << piece;
+  }
+  EXPECT_EQ(Streamed(Tensor(), 4), "");
+}
+
+TEST(Tensor, AStreamedFileCanBeReadAgain) {
+  const std::string path = testing::TempDir() + "/streamed_" + std::to_string(getpid());
+  std::string content;
+  for (int i = 0; i < 50'000; ++i) content += static_cast<char>(i * 31);
+  std::ofstream(path, std::ios::binary) << content;
+  const auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  std::filesystem::remove(path);
+  for (const uint64_t offset : {0, 64, 4096, 5000}) {
+    const auto bytes = static_cast<int64_t>(content.size() - offset);
+    const Tensor tensor = Tensor::FromFile({DataType::kUint8, Shape({bytes})}, *file, offset);
+    EXPECT_EQ(Streamed(tensor, 7000), content.substr(offset));
+    EXPECT_EQ(Streamed(tensor, 4096), content.substr(offset));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,165 @@
+// How much memory the weights of a model take while they are loaded. A program of its own, because
+// the peak is one of the whole process.
+//
+// The weights are diagonal matrices, so that the files are sparse and the result is exact.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "graph/ir/graph_builder.h"
+#include "graph/session/session.h"
+#include "runtime/base/parse.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// A field of /proc/self/status in bytes; 0 when the system does not tell.
+uint64_t StatusBytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(field + ":")) continue;
+    const size_t first = line.find_first_of("0123456789");
+    const size_t last = line.find(' ', first);
+    const Result<int64_t> kilobytes =
+        ParseInt(line.substr(first, last - first), 0, int64_t{1} << 40, field);
+    return kilobytes.ok() ? static_cast<uint64_t>(*kilobytes) << 10 : 0;
+  }
+  return 0;
+}
+
+// Lets VmHWM start again from what is resident now.
+bool ResetPeak() {
+  std::ofstream clear("/proc/self/clear_refs");
+  clear << "5" << std::flush;
+  return clear.good();
+}
+
+class WeightMemory : public testing::Test {
+ protected:
+  WeightMemory() { fs::create_directories(folder_); }
+  ~WeightMemory() override { fs::remove_all(folder_); }
+
+  // Factor 2 on the diagonal of float32[size, size].
+  std::string PutWeight(int index, int64_t size) const {
+    const std::string path = (folder_ / ("w" + std::to_string(index))).string();
+    const int fd = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    EXPECT_GE(fd, 0);
+    const float two = 2;
+    EXPECT_EQ(ftruncate(fd, size * size * int64_t{4}), 0);
+    for (int64_t i = 0; i < size; ++i) {
+      EXPECT_EQ(pwrite(fd, &two, sizeof two, (i * size + i) * int64_t{4}), 4);
+    }
+    close(fd);
+    return path;
+  }
+
+  // y = x w0 w1 ... for x float32[batch, size] of any batch.
+  Model Chain(int count, int64_t size) const {
+    GraphBuilder g("chain");
+    Value x = g.Data("x", {DataType::kFloat, {-1, size}});
+    for (int i = 0; i < count; ++i) {
+      const Value w = g.FileConstant("w" + std::to_string(i), {DataType::kFloat, {size, size}},
+                                     PutWeight(i, size));
+      x = g.Op("MatMulV2", {{"x1", x}, {"x2", w}});
+    }
+    g.Output({x});
+    return g.Build().value();
+  }
+
+  // The first row of each table, looked up at run time.
+  Model Lookups(int count, int64_t size) const {
+    GraphBuilder g("lookups");
+    const Value x = g.Data("x", {DataType::kFloat, {-1, size}});
+    const Value one =
+        g.Op("Slice", {{"x", x}, {"offsets", g.Ints({0, 0})}, {"size", g.Ints({1, 1})}});
+    const Value zero = g.Op("Cast", {{"x", g.Op("Sub", {{"x1", one}, {"x2", one}})}},
+                            {{"dst_type", AttrValue::Type(DataType::kInt64)}});
+    std::vector<Value> rows;
+    for (int i = 0; i < count; ++i) {
+      const Value w = g.FileConstant("w" + std::to_string(i), {DataType::kFloat, {size, size}},
+                                     PutWeight(i, size));
+      rows.push_back(g.Op("GatherV2", {{"x", w}, {"indices", zero}, {"axis", g.Int(0)}}));
+    }
+    g.Output(rows);
+    return g.Build().value();
+  }
+
+  // The peak above what was there before, while a session runs the model for each batch. 0: the
+  // system does not tell.
+  uint64_t PeakOfRuns(Model model, int64_t size, const std::vector<int64_t>& batches,
+                      float expected) {
+    Env env;
+    env.hbm_bytes = uint64_t{2} << 30;
+    SessionOptions options;
+    options.compile.weight_progress = [this](const WeightProgress& p) { progress_.push_back(p); };
+    const uint64_t before = StatusBytes("VmRSS");
+    if (before == 0 || !ResetPeak()) return 0;
+    const auto run = [&](World& world) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+      NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                               Session::Create(world, *memory, std::move(model), options));
+      for (const int64_t batch : batches) {
+        const Tensor x =
+            Tensor::FromVector<float>({DataType::kFloat, {batch, size}},
+                                      std::vector<float>(static_cast<size_t>(batch * size), 3));
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y, session->Run({x}));
+        EXPECT_EQ(y[0].as<float>()[0], expected);
+      }
+      return Status();
+    };
+    const auto start = std::chrono::steady_clock::now();
+    for (const Status& status : RunRanks(1, env, run))
+      EXPECT_TRUE(status.ok()) << status.ToString();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const uint64_t peak = StatusBytes("VmHWM");
+    RecordProperty("peak_mib", static_cast<int>((peak - before) / kMiB));
+    RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
+    return peak - before;
+  }
+
+  // Loading takes less than 1.3 times the bytes of the weights.
+  void ExpectLittleMoreThanTheWeights(Model model, int count, int64_t size,
+                                      const std::vector<int64_t>& batches, float expected) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer has memory of its own";
+#endif
+    const uint64_t peak = PeakOfRuns(std::move(model), size, batches, expected);
+    if (peak == 0) GTEST_SKIP() << "the system does not tell what is resident";
+    const uint64_t weights = static_cast<uint64_t>(count * size * size) * 4;
+    EXPECT_LT(peak, weights + weights * 3 / 10);
+    ASSERT_EQ(progress_.size(), static_cast<size_t>(count));
+    EXPECT_EQ(progress_.back().done, weights);
+    for (const WeightProgress& progress : progress_) EXPECT_EQ(progress.total, weights);
+  }
+
+  std::vector<WeightProgress> progress_;
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) / ("weight_memory_" + std::to_string(getpid()));
+};
+
+TEST_F(WeightMemory, OfPackedWeights) {
+  ExpectLittleMoreThanTheWeights(Chain(24, 1024), 24, 1024, {1}, 3.0f * (1 << 24));
+}
+
+TEST_F(WeightMemory, OfPackedWeightsThatPlansShare) {
+  ExpectLittleMoreThanTheWeights(Chain(24, 1024), 24, 1024, {4, 5, 7}, 3.0f * (1 << 24));
+}
+
+TEST_F(WeightMemory, OfWeightsInDeviceMemory) {
+  ExpectLittleMoreThanTheWeights(Lookups(24, 1024), 24, 1024, {1}, 2);
+}
+
+TEST_F(WeightMemory, OneGibibyteInFourMatrices) {
+  ExpectLittleMoreThanTheWeights(Chain(4, 8192), 4, 8192, {1}, 3.0f * (1 << 4));
+}
+
+}  // namespace
+}  // namespace npumesh
