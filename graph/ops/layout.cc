@@ -5,6 +5,7 @@ namespace npumesh {
 void RegisterLayoutOps(OpRegistry& registry) {
   RegisterViewOps(registry);
   RegisterTransposeOps(registry);
+  RegisterTransDataOps(registry);
   RegisterBroadcastOps(registry);
   RegisterConcatOps(registry);
   RegisterSliceOps(registry);

@@ -28,6 +28,7 @@ void RegisterSelectionOps(OpRegistry& registry);    // NonZero, Where, MaskedSel
 // layout
 void RegisterViewOps(OpRegistry& registry);       // Reshape, Squeeze, Unsqueeze, ExpandDims
 void RegisterTransposeOps(OpRegistry& registry);  // Transpose, Permute
+void RegisterTransDataOps(OpRegistry& registry);  // TransData
 void RegisterBroadcastOps(OpRegistry& registry);  // BroadcastTo, Expand, Tile
 void RegisterConcatOps(OpRegistry& registry);     // ConcatV2, Pack, Unpack, SplitV, Split
 void RegisterSliceOps(OpRegistry& registry);      // StridedSliceV2, Slice

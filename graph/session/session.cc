@@ -5,6 +5,7 @@
 #include "graph/dump/fx_summary.h"
 #include "graph/engine/observer_chain.h"
 #include "graph/passes/branches.h"
+#include "graph/passes/private_formats.h"
 #include "graph/passes/subgraphs.h"
 #include "graph/session/ref_data.h"
 #include "runtime/base/log.h"
@@ -41,6 +42,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   const bool folds = session->options_.compile.fold_constants;
   NPUMESH_RETURN_IF_ERROR(folds ? InlineKnownBranches(session->model_)
                                 : InlineCalls(session->model_));
+  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(session->model_));
   if (session->options_.ref_data) MarkRefData(session->model_, *session->registry_);
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));

@@ -2,6 +2,7 @@
 
 #include "graph/ops/op_registry.h"
 #include "graph/passes/branches.h"
+#include "graph/passes/private_formats.h"
 #include "graph/passes/stages.h"
 #include "graph/passes/subgraphs.h"
 #include "graph/session/ref_data.h"
@@ -31,6 +32,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
   NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
   NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model)
                                                          : InlineCalls(model));
+  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
   if (options.ref_data) MarkRefData(model, registry);
   NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
   UnmetGroups groups(options.groups, place.world_size, place.rank);
