@@ -1,11 +1,13 @@
 // MatmulAllReduce: the sum over the ranks of their products. Ops reference 5.17.
 //
 // Products stay float32 on their way and are rounded once, at the end. Bias and x3 are added on
-// every rank, as the operator says.
+// every rank, as the operator says. Chunks of rows are summed over the ranks and rounded while the
+// next one is computed.
 #include <algorithm>
 
 #include "graph/ops/blocked_product.h"
 #include "graph/ops/float_rows.h"
+#include "graph/ops/fused_chunks.h"
 #include "graph/ops/fused_matmul.h"
 #include "graph/ops/infer_checks.h"
 
@@ -102,12 +104,16 @@ Status InferAllReduce(OpContext& op) {
 // own.
 class AllReduceKernel final : public Kernel {
  public:
-  AllReduceKernel(const OpContext& op, AllReducePlan plan, Communicator* group,
+  // `floats` computes the rows of one chunk.
+  AllReduceKernel(const OpContext& op, AllReducePlan plan, int64_t chunks, Communicator* group,
                   std::unique_ptr<Kernel> floats)
       : node_(op.node().name),
         plan_(std::move(plan)),
+        rows_(plan_.local.m / chunks),
+        travel_(chunks),
         group_(group),
         floats_(std::move(floats)),
+        in_(static_cast<size_t>(op.slots())),
         blocked_(plan_.local.k, plan_.quantised),
         x1_(op.slot("x1")),
         x2_(op.slot("x2")),
@@ -128,23 +134,25 @@ class AllReduceKernel final : public Kernel {
   // Collective over the group.
   Status Run(const KernelArgs& args) override {
     auto* sums = static_cast<float*>(args.scratch);
-    const int64_t m = plan_.local.m;
-    const int64_t n = plan_.local.n;
-    NPUMESH_RETURN_IF_ERROR(Product(args, sums));
-    if (plan_.x3.given()) {
-      float* row = sums + m * n;
-      for (int64_t r = 0; r < m; ++r) {
-        for (int64_t first = 0; first < n; first += kBlockColumns) {
-          const int64_t count = std::min(kBlockColumns, n - first);
-          plan_.x3.Load(args, (plan_.x3.count() == n ? 0 : r * n) + first, count, row);
-          for (int64_t i = 0; i < count; ++i) sums[r * n + first + i] += row[i];
-        }
-      }
+    const int64_t count = rows_ * plan_.local.n;
+    const auto reduce = [&](int64_t chunk) -> Status {
+      const int64_t at = chunk * count;
+      float* const whole =
+          plan_.y_dtype == DataType::kFloat ? static_cast<float*>(args.out[0]) : sums;
+      NPUMESH_RETURN_IF_ERROR(group_->AllReduce(sums + at, whole + at, static_cast<uint64_t>(count),
+                                                DataType::kFloat, ReduceOp::kSum, node_));
+      if (whole == sums) StoreRow(plan_.y_dtype, sums + at, args.out[0], at, count);
+      return Status();
+    };
+    Status computed;
+    for (int64_t chunk = 0; chunk < travel_.chunks() && computed.ok(); ++chunk) {
+      computed = Product(args, chunk * rows_, sums);
+      if (!computed.ok()) break;
+      AddX3(args, chunk * rows_, sums);
+      travel_.Send(chunk, reduce);
     }
-    NPUMESH_RETURN_IF_ERROR(group_->AllReduce(sums, sums, static_cast<uint64_t>(m * n),
-                                              DataType::kFloat, ReduceOp::kSum, node_));
-    StoreRow(plan_.y_dtype, sums, args.out[0], 0, m * n);
-    return Status();
+    const Status arrived = travel_.AwaitAll();
+    return computed.ok() ? arrived : computed;
   }
 
  private:
@@ -153,25 +161,51 @@ class AllReduceKernel final : public Kernel {
                      sizeof(float));
   }
 
-  Status Product(const KernelArgs& args, float* sums) {
-    void* out[] = {sums};
-    const KernelArgs inner = {args.in, out, static_cast<std::byte*>(args.scratch) + own_bytes()};
-    if (floats_ != nullptr) return floats_->Run(inner);
-    const ProductThreads threads(threads_);
+  // Rows [first, first + rows_) of the product.
+  Status Product(const KernelArgs& args, int64_t first, float* sums) {
     const int64_t n = plan_.local.n;
-    float* room = sums + plan_.local.m * n;
+    void* out[] = {sums + first * n};
+    std::copy_n(args.in, in_.size(), in_.begin());
+    std::byte* const room = static_cast<std::byte*>(args.scratch) + own_bytes();
+    if (floats_ != nullptr) {
+      const int64_t row_bytes = plan_.local.k * BitsOf(x1_dtype_) / 8;
+      const void*& x1 = in_[static_cast<size_t>(x1_)];
+      x1 = static_cast<const std::byte*>(x1) + first * row_bytes;
+      return floats_->Run({in_.data(), out, room});
+    }
+    const ProductThreads threads(threads_);
+    float* factors = sums + plan_.local.m * n;
     const auto take = [&](const SumSegment& segment) {
-      plan_.dequant.Apply(inner, segment, room, sums + segment.row * n + segment.first);
+      SumSegment whole = segment;
+      whole.row += first;
+      plan_.dequant.Apply(args, whole, factors, sums + whole.row * n + whole.first);
     };
-    return blocked_.Run(
-        inner, plan_.local.m, n, {x1_dtype_, args.in[x1_], 0, plan_.local.transposed1},
-        {x2_dtype_, args.in[x2_], 0, plan_.local.transposed2}, plan_.weight_scale, take);
+    return blocked_.Run({args.in, out, room}, rows_, n,
+                        {x1_dtype_, args.in[x1_], first * plan_.local.k, plan_.local.transposed1},
+                        {x2_dtype_, args.in[x2_], 0, plan_.local.transposed2}, plan_.weight_scale,
+                        take);
+  }
+
+  void AddX3(const KernelArgs& args, int64_t first, float* sums) const {
+    if (!plan_.x3.given()) return;
+    const int64_t n = plan_.local.n;
+    float* const addend = sums + plan_.local.m * n;
+    for (int64_t r = first; r < first + rows_; ++r) {
+      for (int64_t column = 0; column < n; column += kBlockColumns) {
+        const int64_t count = std::min(kBlockColumns, n - column);
+        plan_.x3.Load(args, (plan_.x3.count() == n ? 0 : r * n) + column, count, addend);
+        for (int64_t i = 0; i < count; ++i) sums[r * n + column + i] += addend[i];
+      }
+    }
   }
 
   std::string node_;
   AllReducePlan plan_;
+  int64_t rows_;  // of a chunk
+  ChunkTravel travel_;
   Communicator* group_;
   std::unique_ptr<Kernel> floats_;  // null: the product is quantised
+  std::vector<const void*> in_;
   BlockedProduct blocked_;
   int x1_;
   int x2_;
@@ -183,12 +217,14 @@ class AllReduceKernel final : public Kernel {
 Result<std::unique_ptr<Kernel>> MakeAllReduce(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(AllReducePlan plan, PlanAllReduce(op));
   NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
+  const Local& local = plan.local;
+  const int64_t chunks = local.transposed1 ? 1 : ChunksOf(local.m, FloatBytes(local.m * local.n));
   std::unique_ptr<Kernel> floats;
-  if (!plan.quantised && !plan.weights && plan.local.m * plan.local.n > 0) {
-    NPUMESH_ASSIGN_OR_RETURN(floats, MakeProduct(op, plan.local, plan.local.m, DataType::kFloat));
+  if (!plan.quantised && !plan.weights && local.m * local.n > 0) {
+    NPUMESH_ASSIGN_OR_RETURN(floats, MakeProduct(op, local, local.m / chunks, DataType::kFloat));
   }
   return std::unique_ptr<Kernel>(
-      std::make_unique<AllReduceKernel>(op, std::move(plan), group, std::move(floats)));
+      std::make_unique<AllReduceKernel>(op, std::move(plan), chunks, group, std::move(floats)));
 }
 
 }  // namespace

@@ -40,6 +40,10 @@ inline uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
+inline uint64_t FloatBytes(int64_t elements) {
+  return static_cast<uint64_t>(elements) * sizeof(float);
+}
+
 // Parts of RegisterFusedMatmulOps.
 void RegisterAllReduceMatmul(OpRegistry& registry);  // MatmulAllReduce
 void RegisterRowMatmuls(OpRegistry& registry);       // AllGatherMatmul, MatmulReduceScatter

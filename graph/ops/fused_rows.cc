@@ -1,11 +1,13 @@
 // AllGatherMatmul and MatmulReduceScatter: rows of all ranks times this rank's weights, and the
 // other way round. Ops reference 5.17.
 //
-// The product that is summed over the ranks stays float32 on its way and is rounded once.
+// The product that is summed over the ranks stays float32 on its way and is rounded once. Large
+// tensors are cut into chunks of each rank's rows, which travel while others are multiplied.
 #include <algorithm>
 
 #include "graph/ops/blocked_product.h"
 #include "graph/ops/float_rows.h"
+#include "graph/ops/fused_chunks.h"
 #include "graph/ops/fused_matmul.h"
 #include "graph/ops/infer_checks.h"
 
@@ -16,6 +18,7 @@ namespace {
 struct RowsPlan {
   Local local;
   int64_t ranks = 0;
+  int64_t rank = 0;  // this one
 };
 
 Result<RowsPlan> PlanRows(const OpContext& op) {
@@ -24,6 +27,7 @@ Result<RowsPlan> PlanRows(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(plan.local, PlanLocal(op));
   NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, hcom::MembersOf(op));
   plan.ranks = static_cast<int64_t>(members.world_ranks.size());
+  plan.rank = members.rank;
   const int64_t rank_size = op.attr_int("rank_size");
   const bool size_fits = rank_size == 0 || rank_size == plan.ranks;
   if (size_fits && op.in("x1").shape.rank() == 2) return plan;
@@ -31,6 +35,20 @@ Result<RowsPlan> PlanRows(const OpContext& op) {
                "{}: rank_size {} in a group of {} ranks, x1 {}; expected equal sizes and a matrix",
                op.Who(), rank_size, plan.ranks, op.in("x1").ToString());
 }
+
+// Where a chunk of `rows` rows of `columns` elements lies in each of the ranks' blocks of `stride`
+// rows, as a collective with displacements takes it. Relative to the chunk in the first block.
+struct ChunkBlocks {
+  std::vector<uint64_t> counts;
+  std::vector<uint64_t> displacements;
+
+  ChunkBlocks(int64_t ranks, int64_t rows, int64_t columns, int64_t stride) {
+    for (int64_t r = 0; r < ranks; ++r) {
+      counts.push_back(static_cast<uint64_t>(rows * columns));
+      displacements.push_back(static_cast<uint64_t>(r * stride * columns));
+    }
+  }
+};
 
 Status InferGatherMatmul(OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const RowsPlan plan, PlanRows(op));
@@ -44,12 +62,20 @@ Status InferGatherMatmul(OpContext& op) {
   return SetOutput(op, 1, plan.local.dtype, gives ? Shape{rows, plan.local.k} : Shape{0});
 }
 
+// With one chunk: gathers everything, then multiplies it. With several this rank's rows are
+// multiplied while the first chunks of the others are on their way.
 class GatherMatmulKernel final : public Kernel {
  public:
-  GatherMatmulKernel(const OpContext& op, const RowsPlan& plan, Communicator* group,
+  // `product` multiplies what is gathered when there is one chunk, otherwise the rows of one rank
+  // in one chunk; null: the result has no elements.
+  GatherMatmulKernel(const OpContext& op, const RowsPlan& plan, int64_t chunks, Communicator* group,
                      std::unique_ptr<Kernel> product)
       : node_(op.node().name),
         plan_(plan),
+        rank_(plan.rank),
+        rows_(plan.local.m / chunks),
+        blocks_(plan.ranks, rows_, plan.local.k, plan.local.m),
+        travel_(chunks),
         group_(group),
         product_(std::move(product)),
         x1_(op.slot("x1")),
@@ -67,28 +93,64 @@ class GatherMatmulKernel final : public Kernel {
 
   // Collective over the group.
   Status Run(const KernelArgs& args) override {
-    void* gathered = gives_ ? args.out[1] : args.scratch;
-    const auto count = static_cast<uint64_t>(plan_.local.m * plan_.local.k);
-    NPUMESH_RETURN_IF_ERROR(
-        group_->AllGather(args.in[x1_], gathered, count, plan_.local.dtype, node_));
-    if (product_ == nullptr) return Status();
-    std::copy_n(args.in, in_.size(), in_.begin());
-    in_[static_cast<size_t>(x1_)] = gathered;
-    return product_->Run(
-        {in_.data(), args.out, static_cast<std::byte*>(args.scratch) + own_bytes()});
+    auto* const gathered = static_cast<std::byte*>(gives_ ? args.out[1] : args.scratch);
+    const auto* const own = static_cast<const std::byte*>(args.in[x1_]);
+    if (travel_.chunks() == 1) {
+      const auto count = static_cast<uint64_t>(plan_.local.m * plan_.local.k);
+      NPUMESH_RETURN_IF_ERROR(group_->AllGather(own, gathered, count, plan_.local.dtype, node_));
+      return product_ == nullptr ? Status() : Multiply(args, gathered, 0);
+    }
+    const auto gather = [&](int64_t chunk) {
+      const int64_t at = chunk * rows_ * row_bytes();
+      return group_->AllGatherV(own + at, blocks_.counts[0], gathered + at, blocks_.counts,
+                                blocks_.displacements, plan_.local.dtype, node_);
+    };
+    for (int64_t chunk = 0; chunk < travel_.chunks(); ++chunk) travel_.Send(chunk, gather);
+    const Status computed = MultiplyAll(args, own, gathered);
+    const Status arrived = travel_.AwaitAll();
+    return arrived.ok() ? computed : arrived;
   }
 
  private:
+  int64_t row_bytes() const { return plan_.local.k * BitsOf(plan_.local.dtype) / 8; }
   uint64_t own_bytes() const {
     if (gives_) return 0;
-    const auto elements = static_cast<uint64_t>(plan_.ranks * plan_.local.m * plan_.local.k);
-    return RoundedUp(elements * static_cast<uint64_t>(BitsOf(plan_.local.dtype)) / 8);
+    return RoundedUp(static_cast<uint64_t>(plan_.ranks * plan_.local.m * row_bytes()));
+  }
+
+  Status MultiplyAll(const KernelArgs& args, const std::byte* own, const std::byte* gathered) {
+    const int64_t m = plan_.local.m;
+    for (int64_t row = 0; row < m; row += rows_) {
+      NPUMESH_RETURN_IF_ERROR(Multiply(args, own + row * row_bytes(), rank_ * m + row));
+    }
+    for (int64_t chunk = 0; chunk < travel_.chunks(); ++chunk) {
+      NPUMESH_RETURN_IF_ERROR(travel_.Await(chunk));
+      for (int64_t r = 0; r < plan_.ranks; ++r) {
+        const int64_t row = r * m + chunk * rows_;
+        if (r == rank_) continue;
+        NPUMESH_RETURN_IF_ERROR(Multiply(args, gathered + row * row_bytes(), row));
+      }
+    }
+    return Status();
+  }
+
+  // The rows at `x1`, which are those from `row` on of the result.
+  Status Multiply(const KernelArgs& args, const std::byte* x1, int64_t row) {
+    std::copy_n(args.in, in_.size(), in_.begin());
+    in_[static_cast<size_t>(x1_)] = x1;
+    const int64_t at = row * plan_.local.n * BitsOf(plan_.local.dtype) / 8;
+    void* out[] = {static_cast<std::byte*>(args.out[0]) + at};
+    return product_->Run({in_.data(), out, static_cast<std::byte*>(args.scratch) + own_bytes()});
   }
 
   std::string node_;
   RowsPlan plan_;
+  int64_t rank_;  // of this one in the group
+  int64_t rows_;  // of each rank in a chunk
+  ChunkBlocks blocks_;
+  ChunkTravel travel_;
   Communicator* group_;
-  std::unique_ptr<Kernel> product_;  // null: the result has no elements
+  std::unique_ptr<Kernel> product_;
   int x1_;
   bool gives_;
   std::vector<const void*> in_;
@@ -98,12 +160,14 @@ Result<std::unique_ptr<Kernel>> MakeGatherMatmul(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const RowsPlan plan, PlanRows(op));
   NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
   std::unique_ptr<Kernel> product;
+  int64_t chunks = 1;
   if (op.out(0).shape.elements() > 0) {
-    NPUMESH_ASSIGN_OR_RETURN(
-        product, MakeProduct(op, plan.local, plan.local.m * plan.ranks, plan.local.dtype));
+    chunks = ChunksOf(plan.local.m, op.in("x1").bytes());
+    const int64_t rows = chunks == 1 ? plan.local.m * plan.ranks : plan.local.m / chunks;
+    NPUMESH_ASSIGN_OR_RETURN(product, MakeProduct(op, plan.local, rows, plan.local.dtype));
   }
   return std::unique_ptr<Kernel>(
-      std::make_unique<GatherMatmulKernel>(op, plan, group, std::move(product)));
+      std::make_unique<GatherMatmulKernel>(op, plan, chunks, group, std::move(product)));
 }
 
 Status InferMatmulScatter(OpContext& op) {
@@ -117,13 +181,26 @@ Status InferMatmulScatter(OpContext& op) {
   return SetOutput(op, 0, plan.local.dtype, {plan.local.m / plan.ranks, plan.local.n});
 }
 
+// A chunk is the same rows of every rank's block.
 class MatmulScatterKernel final : public Kernel {
  public:
-  MatmulScatterKernel(const OpContext& op, const RowsPlan& plan, Communicator* group,
-                      std::unique_ptr<Kernel> product)
-      : node_(op.node().name), plan_(plan), group_(group), product_(std::move(product)) {}
+  // `product` multiplies everything when there is one chunk, otherwise the rows for one rank in one
+  // chunk; null: the result has no elements.
+  MatmulScatterKernel(const OpContext& op, const RowsPlan& plan, int64_t chunks,
+                      Communicator* group, std::unique_ptr<Kernel> product)
+      : node_(op.node().name),
+        plan_(plan),
+        block_(plan.local.m / plan.ranks),
+        rows_(block_ / chunks),
+        blocks_(plan.ranks, rows_, plan.local.n, block_),
+        travel_(chunks),
+        group_(group),
+        product_(std::move(product)),
+        x1_(op.slot("x1")),
+        in_(static_cast<size_t>(op.slots())) {}
 
-  // The product and this rank's rows of the sum as float32, then the product's.
+  // The product as float32, this rank's rows of the sum where they have to be rounded, then the
+  // product's.
   uint64_t scratch_bytes() const override {
     return own_bytes() + (product_ == nullptr ? 0 : product_->scratch_bytes());
   }
@@ -132,41 +209,84 @@ class MatmulScatterKernel final : public Kernel {
 
   // Collective over the group.
   Status Run(const KernelArgs& args) override {
-    auto* sums = static_cast<float*>(args.scratch);
-    const int64_t all = plan_.local.m * plan_.local.n;
-    const int64_t mine = all / plan_.ranks;
-    void* out[] = {sums};
-    if (product_ != nullptr) {
-      NPUMESH_RETURN_IF_ERROR(
-          product_->Run({args.in, out, static_cast<std::byte*>(args.scratch) + own_bytes()}));
+    auto* const sums = static_cast<float*>(args.scratch);
+    const bool rounds = plan_.local.dtype != DataType::kFloat;
+    float* const mine =
+        rounds ? sums + plan_.local.m * plan_.local.n : static_cast<float*>(args.out[0]);
+    const int64_t count = rows_ * plan_.local.n;
+    const auto scatter = [&](int64_t chunk) -> Status {
+      const int64_t at = chunk * count;
+      NPUMESH_RETURN_IF_ERROR(Scatter(sums + at, mine + at));
+      if (rounds) StoreRow(plan_.local.dtype, mine + at, args.out[0], at, count);
+      return Status();
+    };
+    Status computed;
+    for (int64_t chunk = 0; chunk < travel_.chunks() && computed.ok(); ++chunk) {
+      if (product_ != nullptr) computed = Multiply(args, chunk, sums);
+      if (computed.ok()) travel_.Send(chunk, scatter);
     }
-    NPUMESH_RETURN_IF_ERROR(group_->ReduceScatter(sums, sums + all, static_cast<uint64_t>(mine),
-                                                  DataType::kFloat, ReduceOp::kSum, node_));
-    StoreRow(plan_.local.dtype, sums + all, args.out[0], 0, mine);
-    return Status();
+    const Status arrived = travel_.AwaitAll();
+    return computed.ok() ? arrived : computed;
   }
 
  private:
   uint64_t own_bytes() const {
     const int64_t all = plan_.local.m * plan_.local.n;
-    return RoundedUp(static_cast<uint64_t>(all + all / plan_.ranks) * sizeof(float));
+    const bool rounds = plan_.local.dtype != DataType::kFloat;
+    return RoundedUp(FloatBytes(all + (rounds ? all / plan_.ranks : 0)));
+  }
+
+  Status Multiply(const KernelArgs& args, int64_t chunk, float* sums) {
+    if (travel_.chunks() == 1) return MultiplyFrom(args, 0, sums);
+    for (int64_t r = 0; r < plan_.ranks; ++r) {
+      NPUMESH_RETURN_IF_ERROR(MultiplyFrom(args, r * block_ + chunk * rows_, sums));
+    }
+    return Status();
+  }
+
+  Status MultiplyFrom(const KernelArgs& args, int64_t row, float* sums) {
+    std::copy_n(args.in, in_.size(), in_.begin());
+    const void*& x1 = in_[static_cast<size_t>(x1_)];
+    x1 = static_cast<const std::byte*>(x1) + row * plan_.local.k * BitsOf(plan_.local.dtype) / 8;
+    void* out[] = {sums + row * plan_.local.n};
+    return product_->Run({in_.data(), out, static_cast<std::byte*>(args.scratch) + own_bytes()});
+  }
+
+  Status Scatter(const float* from, float* to) {
+    if (travel_.chunks() == 1) {
+      return group_->ReduceScatter(from, to, blocks_.counts[0], DataType::kFloat, ReduceOp::kSum,
+                                   node_);
+    }
+    return group_->ReduceScatterV(from, blocks_.counts, blocks_.displacements, to,
+                                  blocks_.counts[0], DataType::kFloat, ReduceOp::kSum, node_);
   }
 
   std::string node_;
   RowsPlan plan_;
+  int64_t block_;  // rows for one rank
+  int64_t rows_;   // of these in a chunk
+  ChunkBlocks blocks_;
+  ChunkTravel travel_;
   Communicator* group_;
-  std::unique_ptr<Kernel> product_;  // null: the result has no elements
+  std::unique_ptr<Kernel> product_;
+  int x1_;
+  std::vector<const void*> in_;
 };
 
 Result<std::unique_ptr<Kernel>> MakeMatmulScatter(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const RowsPlan plan, PlanRows(op));
   NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
+  const Local& local = plan.local;
   std::unique_ptr<Kernel> product;
+  int64_t chunks = 1;
   if (op.out(0).shape.elements() > 0) {
-    NPUMESH_ASSIGN_OR_RETURN(product, MakeProduct(op, plan.local, plan.local.m, DataType::kFloat));
+    const int64_t block = local.m / plan.ranks;
+    if (!local.transposed1) chunks = ChunksOf(block, FloatBytes(local.m * local.n));
+    const int64_t rows = chunks == 1 ? local.m : block / chunks;
+    NPUMESH_ASSIGN_OR_RETURN(product, MakeProduct(op, local, rows, DataType::kFloat));
   }
   return std::unique_ptr<Kernel>(
-      std::make_unique<MatmulScatterKernel>(op, plan, group, std::move(product)));
+      std::make_unique<MatmulScatterKernel>(op, plan, chunks, group, std::move(product)));
 }
 
 }  // namespace
