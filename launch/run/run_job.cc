@@ -228,6 +228,7 @@ RankReport RunJob::Report() const {
   report.compile_seconds = stats.compile_seconds;
   report.compute_seconds = stats.run.compute_seconds;
   report.collective_seconds = stats.run.collective_seconds;
+  report.hidden_seconds = stats.run.hidden_seconds;
   report.total_seconds = step_seconds_;
   report.peak_hbm_bytes = stats.peak_hbm_bytes;
   report.operators = stats.run.steps;

@@ -27,6 +27,11 @@ std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps) {
                         static_cast<double>(r.peak_hbm_bytes) / 1024,
                         ranks.size() > 1 && i == slowest ? "  <- slowest" : "");
   }
+  for (const RankReport& r : ranks) {
+    if (r.hidden_seconds <= 0) continue;
+    text += fmt::format("rank {}: {:.3f} ms of its collectives passed beside computing\n", r.rank,
+                        r.hidden_seconds * 1e3);
+  }
   text += fmt::format("{} step{}; {}\n", steps, steps == 1 ? "" : "s", kTimeNote);
   return text;
 }

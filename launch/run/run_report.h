@@ -26,15 +26,16 @@ struct RankReport {
   double compile_seconds = 0;
   double compute_seconds = 0;
   double collective_seconds = 0;
-  double total_seconds = 0;  // of the steps, without compilation
+  double hidden_seconds = 0;  // of the collectives: while the rank computed beside them
+  double total_seconds = 0;   // of the steps, without compilation
   uint64_t peak_hbm_bytes = 0;
   uint64_t operators = 0;    // executed
   uint64_t collectives = 0;  // executed
   RankDump dump;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, rank, node, host, file, compile_seconds,
-                                   compute_seconds, collective_seconds, total_seconds,
-                                   peak_hbm_bytes, operators, collectives, dump)
+                                   compute_seconds, collective_seconds, hidden_seconds,
+                                   total_seconds, peak_hbm_bytes, operators, collectives, dump)
 
 // One output of one rank against its golden, over all steps.
 struct OutputCheck {
@@ -55,7 +56,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCheck, rank, index, dtype, shape, step,
 // The rank that computed longest: the one the others waited for.
 size_t SlowestRank(const std::vector<RankReport>& ranks);
 
-// One row a rank, slowest rank marked, with the note about time.
+// One row a rank, slowest rank marked; where collectives overlapped, a line for each such rank; the
+// note about time.
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps);
 
 // "rank 0 output 1 float32[2,4] max abs diff 0 OK"

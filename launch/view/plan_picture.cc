@@ -24,7 +24,7 @@ class Painter {
   explicit Painter(const PlanView& plan)
       : plan_(plan),
         steps_(static_cast<double>(std::max<size_t>(plan.steps.size(), 1))),
-        column_(std::clamp(1100 / steps_, 5.0, 60.0)) {}
+        column_(std::clamp(2000 / steps_, 6.0, 72.0)) {}
 
   std::string Run() const {
     const double width = kLeft + steps_ * column_ + kRight;

@@ -27,6 +27,14 @@ TEST(RunReport, TheTableMarksTheSlowestRankAndSaysWhatTimesAre) {
   EXPECT_THAT(ReportTable({TwoRanks()[0]}, 1), Not(HasSubstr("slowest")));
 }
 
+TEST(RunReport, TellsWhatOfTheCollectivesWasHidden) {
+  std::vector<RankReport> ranks = TwoRanks();
+  EXPECT_THAT(ReportTable(ranks, 1), Not(HasSubstr("beside computing")));
+  ranks[1].hidden_seconds = 0.0125;
+  EXPECT_THAT(ReportTable(ranks, 1),
+              HasSubstr("\nrank 1: 12.500 ms of its collectives passed beside computing\n"));
+}
+
 TEST(RunReport, CheckLines) {
   OutputCheck check;
   check.dtype = "float32";
