@@ -59,7 +59,8 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
          .int_objection = ObjectionToOpsLimit,
          .accepted = "-1, or an integer in [2, 9223372036854775806]"},
         kNone,
-        "A graph is never split: it is compiled for the shapes it is given",
+        "A graph is cut only where values decide shapes, and each part is compiled for the shapes "
+        "it is given; a part with fixed shapes is compiled once, however small it is",
         kMax},
        {"experimental_config.jit_compile",
         &options.jit_compile,

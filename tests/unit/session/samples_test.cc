@@ -93,12 +93,13 @@ Status CheckMemory(Session& session, const std::vector<Tensor>& inputs, uint64_t
 }
 
 // Twice, since the second run meets warm buffers.
-Status RunRank(const Sample& sample, bool fuses, World& world, DeviceMemory& memory) {
+Status RunRank(const Sample& sample, bool fuses, bool overlap, World& world, DeviceMemory& memory) {
   const int rank = world.rank();
   const std::string air = sample.rank(rank)["air"].get<std::string>();
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(sample.folder / air));
   SessionOptions options;
   if (fuses) options.compile.fuses = [](std::string_view) { return true; };
+  options.compile.overlap_collectives = overlap;
   NPUMESH_ASSIGN_OR_RETURN(options.groups, ReadGroupTable(sample.folder));
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(world, memory, std::move(model), std::move(options)));
@@ -128,13 +129,16 @@ TEST_P(SamplesTest, OutputsMatchTheGoldenValues) {
   const std::vector<Sample> samples = FindSamples();
   if (samples.empty()) GTEST_SKIP() << "no sample graphs in " << SamplesFolder();
   for (const Sample& sample : samples) {
-    SCOPED_TRACE(fs::relative(sample.folder, SamplesFolder()).string());
-    const std::vector<Status> statuses =
-        OnRanks(sample.world_size(), [&](World& world, DeviceMemory& memory) {
-          return RunRank(sample, GetParam(), world, memory);
-        });
-    for (size_t rank = 0; rank < statuses.size(); ++rank) {
-      EXPECT_TRUE(statuses[rank].ok()) << "rank " << rank << ": " << statuses[rank].ToString();
+    for (const bool overlap : {false, true}) {
+      SCOPED_TRACE(fs::relative(sample.folder, SamplesFolder()).string());
+      const std::vector<Status> statuses =
+          OnRanks(sample.world_size(), [&](World& world, DeviceMemory& memory) {
+            return RunRank(sample, GetParam(), overlap, world, memory);
+          });
+      for (size_t rank = 0; rank < statuses.size(); ++rank) {
+        EXPECT_TRUE(statuses[rank].ok())
+            << "rank " << rank << (overlap ? " overlapping: " : ": ") << statuses[rank].ToString();
+      }
     }
   }
 }
