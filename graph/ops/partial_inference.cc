@@ -1,6 +1,7 @@
 #include "graph/ops/partial_inference.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace npumesh {
@@ -8,6 +9,9 @@ namespace {
 
 constexpr size_t kMostUnknown = 8;
 constexpr int kMostRank = 6;
+// Inputs of which unknown sizes make more elements are not tried: operators with indices count
+// them one by one.
+constexpr double kMostElements = 1 << 22;
 
 // Sizes that many operators accept: small ones, and such as divide by much.
 constexpr int64_t kSizes[] = {60, 2, 1, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 120, 128, 240};
@@ -127,8 +131,20 @@ class Prober {
     return sizes;
   }
 
+  // Small sizes always are, as the known ones decide then.
+  bool Reasonable(const std::vector<int64_t>& sizes) const {
+    std::map<int, double> elements;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const auto [input, added] = elements.emplace(unknown_[i].slot, 1.0);
+      if (sizes[i] > 3) input->second *= static_cast<double>(sizes[i]);
+    }
+    return std::all_of(elements.begin(), elements.end(),
+                       [](const auto& input) { return input.second <= kMostElements; });
+  }
+
   bool Ask(const std::vector<int64_t>& sizes, Merged& merged) const {
     OpContext probe = context_;
+    if (!Reasonable(sizes)) return false;
     for (size_t i = 0; i < unknown_.size(); ++i) {
       TensorType type = probe.in(unknown_[i].slot);
       type.shape[unknown_[i].dim] = sizes[i];
