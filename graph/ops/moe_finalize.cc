@@ -60,8 +60,9 @@ void ReadSizes(const OpContext& op, Finalize& plan) {
   plan.x1 = SlotIfFed(op, "x1");
   plan.x2 = SlotIfFed(op, "x2");
   plan.tokens = entries;
-  if (SlotIfFed(op, "scales") >= 0) plan.tokens = op.in("scales").shape[0];
-  if (plan.x1 >= 0) plan.tokens = op.in(plan.x1).shape[0];
+  for (const int slot : {SlotIfFed(op, "scales"), plan.x1}) {
+    if (slot >= 0 && op.in(slot).shape.rank() > 0) plan.tokens = op.in(slot).shape[0];
+  }
   if (plan.tokens == entries && op.schema().type != "MoeFinalizeRouting") {
     plan.tokens = entries / std::max<int64_t>(op.attr_int("k"), 1);
   }
