@@ -176,7 +176,9 @@ uint64_t CompiledModel::device_bytes() const {
   };
   uint64_t bytes = block(arena_bytes_) + block(scratch_bytes_);
   for (const TensorType& input : input_types_) bytes += block(input.bytes());
-  for (const Tensor& constant : constants_) bytes += block(constant.bytes());
+  for (size_t i = 0; i < constants_.size(); ++i) {
+    if (constant_is_read_[i]) bytes += block(constants_[i].bytes());
+  }
   return bytes;
 }
 

@@ -72,9 +72,10 @@ Result<std::unique_ptr<RankCircle>> RankCircle::Create(World& world) {
 }
 
 Result<std::vector<Outcome>> RankCircle::Share(const Outcome& mine) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, Share(Pack(mine)));
+  const Result<std::vector<std::string>> texts = Share(Pack(mine));
+  if (!texts.ok()) return texts.status().WithContext("agreeing with all ranks to go on");
   std::vector<Outcome> outcomes;
-  for (const std::string& text : texts) outcomes.push_back(Unpack(text));
+  for (const std::string& text : *texts) outcomes.push_back(Unpack(text));
   return outcomes;
 }
 

@@ -124,8 +124,10 @@ def main():
     if how == "alone":
         codes = re.findall(r"rank [01] ended with code (\d+)", output)
         check(codes and all(code in "45" for code in codes), "exit codes other than 4 and 5")
-        check(re.search(r"npumesh run: rank [01] of 4: .*allreduce .*from rank [23](, 3)? on host1", output),
-              "no rank says which collective waited for whom")
+        # Between two steps the ranks agree to go on; the cable may be cut just then.
+        check(re.search(r"npumesh run: rank [01] of 4: .*(allreduce|agreeing) .*from rank [23](, 3)? on host1",
+                        output),
+              "no rank says what waited for whom")
         print(f"lose_host alone: the ranks of host0 ended after {ranks_took:.1f} s")
         return
     check(mpirun_took is not None, f"mpirun still runs {LIMIT_SECONDS} s later")

@@ -8,6 +8,7 @@
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
 #include "graph/export/export_config.h"
+#include "graph/passes/fusion.h"
 #include "graph/session/session_config.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
@@ -32,6 +33,14 @@ std::string TextOf(const std::optional<DumpSettings>& settings) {
 }
 
 // What a session of this configuration would do differently from another shows here.
+std::string FusionsOf(const CompileOptions& compile) {
+  std::string names;
+  for (const std::string_view pass : kFusionPasses) {
+    if (compile.fuses != nullptr && compile.fuses(pass)) names += fmt::format("{} ", pass);
+  }
+  return names;
+}
+
 std::string SessionText(const Configuration& config) {
   const Result<SessionOptions> options = SessionOptionsFor(config.compiler);
   const Result<TensorDumpOptions> system = TensorDumpOf(config.session);
@@ -41,9 +50,10 @@ std::string SessionText(const Configuration& config) {
   const GraphDumpConfig& graphs = options->graph_dump;
   const TensorDumpOptions& dump = options->tensor_dump;
   return fmt::format(
-      "fold {} drop {} order {} plans {} ref {} graphs {} {} summary {} operators {} npy {} "
-      "system {}",
-      compile.fold_constants, compile.drop_dead_nodes, static_cast<int>(compile.order),
+      "fold {} drop {} fuse {} order {} overlap {} spare {} plans {} ref {} graphs {} {} summary {} "
+      "operators {} npy {} system {}",
+      compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
+      static_cast<int>(compile.order), compile.overlap_collectives, compile.spare_memory,
       options->max_plans, options->ref_data, graphs.type.value_or("-"), graphs.path,
       options->fx_summary.type.value_or("-"), TextOf(dump.operators),
       dump.npy ? dump.npy->path : "-", TextOf(system->operators));
@@ -99,6 +109,9 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"ge_config.oo_constant_folding", "false", {}},
       {"ge_config.oo_dead_code_elimination", "false", {}},
       {"ge_config.optimization_switch", "ConstantFoldingPass:off", {}},
+      {"ge_config.enable_single_stream", "true", {"experimental_config.cc_parallel_enable=true"}},
+      {"experimental_config.cc_parallel_enable", "true", {}},
+      {"experimental_config.memory_efficiency", "true", {}},
       {"experimental_config.topology_sorting_strategy", "BFS", {}},
       {"experimental_config.enable_ref_data", "true", {}},
       {"debug.aclgraph.static_capture_size_limit", "3", {"mode=reduce-overhead"}},
