@@ -57,8 +57,8 @@ int ExportAllRanks(const Env& env, const ExportJobOptions& job, int ranks) {
 // Collective over all MPI ranks.
 int ExportOwnRank(World& world, const ExportJobOptions& job) {
   const Result<ExportSummary> summary = RunExport(world, job);
-  // The ranks agree on every error, so one of them says it, before any of them ends: a launcher cuts
-  // off what the others still have to say.
+  // The ranks agree on every error, so one of them says it, before any of them ends: a launcher
+  // cuts off what the others still have to say.
   if (!summary.ok() && world.rank() == 0) Fail("export", summary.status());
   const Status end = world.Shutdown();
   if (!summary.ok()) return ExitCode(summary.status());

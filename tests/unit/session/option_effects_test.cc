@@ -50,8 +50,8 @@ std::string SessionText(const Configuration& config) {
   const GraphDumpConfig& graphs = options->graph_dump;
   const TensorDumpOptions& dump = options->tensor_dump;
   return fmt::format(
-      "fold {} drop {} fuse {} order {} overlap {} spare {} plans {} ref {} graphs {} {} summary {} "
-      "operators {} npy {} system {}",
+      "fold {} drop {} fuse {} order {} overlap {} spare {} plans {} ref {} graphs {} {} "
+      "summary {} operators {} npy {} system {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.spare_memory,
       options->max_plans, options->ref_data, graphs.type.value_or("-"), graphs.path,
