@@ -3,6 +3,8 @@
 //   w = Cast(x) to float32             when x has 16 bits
 //   r = Rsqrt(ReduceMean(w * w over the last axis) + epsilon)
 //   y = w * r * gamma                  rounded to 16 bits before or after gamma, or not at all
+//
+// In a float32 model the rounding is a Cast to the type that the product has already.
 #include "graph/ops/float_rows.h"
 #include "graph/ops/norm.h"
 #include "graph/passes/fusion_view.h"
@@ -92,7 +94,10 @@ class RmsNormFinder {
     if (other < 0 || view_.SlotValue(quotient, other) != match_.x) return false;
     NodeId end = Take(quotient);
     NodeId next = view_.OnlyReader(end);
-    if (IsNarrowingCast(next)) {
+    if (IsIdleCast(next)) {
+      end = Take(next);
+      next = view_.OnlyReader(end);
+    } else if (IsNarrowingCast(next)) {
       match_.plan.rounds = true;
       end = Take(next);
       next = view_.OnlyReader(end);
@@ -103,9 +108,8 @@ class RmsNormFinder {
     match_.gamma = *view_.SlotValue(next, gamma);
     match_.plan.gamma_dtype = view_.context(next).in(gamma).dtype;
     end = Take(next);
-    if (!match_.plan.rounds && IsNarrowingCast(view_.OnlyReader(end))) {
-      end = Take(view_.OnlyReader(end));
-    }
+    next = view_.OnlyReader(end);
+    if (IsIdleCast(next) || (!match_.plan.rounds && IsNarrowingCast(next))) end = Take(next);
     match_.plan.y_dtype = out(end).dtype;
     match_.plan.gives_rstd = false;
     return true;
@@ -118,6 +122,10 @@ class RmsNormFinder {
 
   bool IsNarrowingCast(NodeId id) const {
     return view_.Is(id, {"Cast"}) && out(id).dtype != DataType::kFloat && IsRowType(out(id).dtype);
+  }
+
+  bool IsIdleCast(NodeId id) const {
+    return view_.Is(id, {"Cast"}) && view_.context(id).in(0) == out(id);
   }
 
   // A vector over the columns, of the type of what it is multiplied by.

@@ -38,20 +38,25 @@ std::string MemoryLines(const PlanView& plan) {
       "  {:<10} {:>10}  activations; at most {} in use at once\n"
       "  {:<10} {:>10}  of the kernel that needs most\n"
       "  {:<10} {:>10}  {} buffers\n"
-      "  {:<10} {:>10}  {} tensors\n",
+      "  {:<10} {:>10}  {} tensors\n"
+      "  {:<10} {:>10}  {} tensors, kept by their kernels outside of device memory\n",
       "arena", HumanBytes(plan.arena_bytes), HumanBytes(plan.live_bytes), "scratch",
       HumanBytes(plan.scratch_bytes), "inputs", HumanBytes(plan.input_bytes), plan.inputs,
-      "constants", HumanBytes(plan.constant_bytes), plan.constants);
+      "constants", HumanBytes(plan.constant_bytes), plan.constants, "packed",
+      HumanBytes(plan.packed_bytes), plan.packed);
 }
 
 std::string StepLines(const PlanView& plan) {
+  // Fused steps have long types.
+  size_t wide = 24;
+  for (const PlanStepView& step : plan.steps) wide = std::max(wide, step.type.size());
   std::string text = "steps\n";
-  text += fmt::format("  {:>5}  {:<7} {:<24} {:<32} {:>9}  {}\n", "#", "stream", "operator", "name",
-                      "waits for", "arena in use");
+  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", "#", "stream", "operator", wide,
+                      "name", "waits for", "arena in use");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStepView& step = plan.steps[i];
-    text += fmt::format("  {:>5}  {:<7} {:<24} {:<32} {:>9}  {}\n", i,
-                        step.beside ? "comm" : "compute", step.type, step.name,
+    text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i,
+                        step.beside ? "comm" : "compute", step.type, wide, step.name,
                         step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
                         HumanBytes(step.live_bytes));
   }
@@ -95,8 +100,11 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
   view.scratch_bytes = plan.scratch_bytes();
   view.inputs = plan.input_types().size();
   for (const TensorType& input : plan.input_types()) view.input_bytes += input.bytes();
-  view.constants = plan.constants().size();
-  view.constant_bytes = plan.constant_bytes();
+  for (size_t i = 0; i < plan.constants().size(); ++i) {
+    const bool read = plan.constant_is_read(i);
+    ++(read ? view.constants : view.packed);
+    (read ? view.constant_bytes : view.packed_bytes) += plan.constants()[i].bytes();
+  }
   view.peak_bytes = plan.device_bytes();
   SetEnds(view.steps);
   SumLives(view);
@@ -141,7 +149,8 @@ std::string ToJson(const PlanView& plan) {
   const json memory = {{"peak_bytes", plan.peak_bytes}, {"arena_bytes", plan.arena_bytes},
                        {"live_bytes", plan.live_bytes}, {"scratch_bytes", plan.scratch_bytes},
                        {"inputs", plan.inputs},         {"input_bytes", plan.input_bytes},
-                       {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes}};
+                       {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes},
+                       {"packed", plan.packed},         {"packed_bytes", plan.packed_bytes}};
   const json all = {{"graph", plan.graph},  {"stages", plan.stages}, {"memory", memory},
                     {"steps", steps},       {"tensors", tensors},    {"folded", plan.folded},
                     {"pruned", plan.pruned}};

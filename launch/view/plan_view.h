@@ -35,6 +35,9 @@ struct PlanView {
   uint64_t input_bytes = 0;
   size_t constants = 0;
   uint64_t constant_bytes = 0;
+  // Constants that kernels have packed for themselves, outside of device memory.
+  size_t packed = 0;
+  uint64_t packed_bytes = 0;
   uint64_t peak_bytes = 0;  // all of it, in the blocks of the device
 };
 

@@ -66,6 +66,14 @@ TEST_F(RmsNormFusion, TakesSixteenBitsThatAreNormalisedInFloat) {
   }
 }
 
+// As a float32 model is exported whose code casts to the type of its input.
+TEST_F(RmsNormFusion, TakesCastsThatChangeNothing) {
+  const Value x = In({kFloat, {6, 128}});
+  const Value quotient = Cast(Two("Mul", x, Root(Square(x), Scalar(1e-5f))), kFloat);
+  g_.Output({Cast(Two("Mul", Weight({kFloat, {128}}), quotient), kFloat)});
+  ExpectNear({"Mul+ReduceMean+Add+Rsqrt+Mul+Cast+Mul+Cast"}, kFloatBound);
+}
+
 TEST_F(RmsNormFusion, AWidenedInputThatOthersReadKeepsItsCast) {
   const Value w = Cast(In({kHalf, {6, 128}}), kFloat);
   const Value quotient = Two("Mul", w, Root(Square(w), Scalar(1e-5f)));
