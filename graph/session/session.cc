@@ -4,10 +4,7 @@
 
 #include "graph/dump/fx_summary.h"
 #include "graph/engine/observer_chain.h"
-#include "graph/passes/branches.h"
-#include "graph/passes/private_formats.h"
-#include "graph/passes/subgraphs.h"
-#include "graph/session/ref_data.h"
+#include "graph/session/prepare_model.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -38,12 +35,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
   session->graph_dump_.WriteOriginal(session->model_);
   session->WriteSummary();
-  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(session->model_));
-  const bool folds = session->options_.compile.fold_constants;
-  NPUMESH_RETURN_IF_ERROR(folds ? InlineKnownBranches(session->model_)
-                                : InlineCalls(session->model_));
-  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(session->model_));
-  if (session->options_.ref_data) MarkRefData(session->model_, *session->registry_);
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(session->model_, session->options_, *session->registry_));
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   session->tensor_dump_ = TensorDump::Start(world, session->options_.tensor_dump);

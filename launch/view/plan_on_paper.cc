@@ -1,11 +1,8 @@
 #include "launch/view/plan_on_paper.h"
 
 #include "graph/ops/op_registry.h"
-#include "graph/passes/branches.h"
-#include "graph/passes/private_formats.h"
 #include "graph/passes/stages.h"
-#include "graph/passes/subgraphs.h"
-#include "graph/session/ref_data.h"
+#include "graph/session/prepare_model.h"
 #include "launch/view/unmet_groups.h"
 
 namespace npumesh {
@@ -29,11 +26,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
                              PaperRank place) {
   const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
-  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
-  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model)
-                                                         : InlineCalls(model));
-  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
-  if (options.ref_data) MarkRefData(model, registry);
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
   NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
   UnmetGroups groups(options.groups, place.world_size, place.rank);
   if (!HasLateNodes(BoundGraph(model.graph, registry))) {

@@ -1,0 +1,19 @@
+#include "graph/session/prepare_model.h"
+
+#include "graph/passes/branches.h"
+#include "graph/passes/private_formats.h"
+#include "graph/passes/subgraphs.h"
+#include "graph/session/ref_data.h"
+
+namespace npumesh {
+
+Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
+  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
+  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model)
+                                                         : InlineCalls(model));
+  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
+  if (options.ref_data) MarkRefData(model, registry);
+  return Status();
+}
+
+}  // namespace npumesh

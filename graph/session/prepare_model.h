@@ -1,0 +1,18 @@
+// What a session does to a model before it compiles anything.
+#ifndef NPUMESH_GRAPH_SESSION_PREPARE_MODEL_H_
+#define NPUMESH_GRAPH_SESSION_PREPARE_MODEL_H_
+
+#include "graph/ir/graph.h"
+#include "graph/ops/op_registry.h"
+#include "graph/session/session.h"
+
+namespace npumesh {
+
+// Calls, and branches that constants choose, take the place of their nodes; values in private
+// formats become plain; inputs that are overwritten become RefData where the options say so. Errors
+// as CheckSubgraphs, InlineCalls and MakeValuesPlain. REQUIRES: model.graph.Verify() is OK. Local.
+Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_SESSION_PREPARE_MODEL_H_
