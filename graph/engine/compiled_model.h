@@ -165,8 +165,8 @@ class CompiledModel {
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
-  // All device memory that an executor of its own takes: arena, scratch, inputs and constants, in
-  // blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
+  // All device memory that an executor of its own takes: arena, scratch, inputs and constants that
+  // are read, in blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
   uint64_t device_bytes() const;
   // What became of nodes and tensors, for people.
   const PlanFacts& facts() const { return facts_; }

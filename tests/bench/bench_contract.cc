@@ -2,7 +2,6 @@
 // two ranks as threads beside std::barrier.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/contract/request.h"
+#include "tests/bench/timing.h"
 
 namespace npumesh {
 namespace {
@@ -85,12 +85,6 @@ void TwoThreadsStdBarrier(benchmark::State& state) {
 }
 BENCHMARK(TwoThreadsStdBarrier)->UseManualTime()->Iterations(5);
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 // An AllReduce of two ranks with and without the contract, in turns; the counter is the ratio of
 // the medians.
 void ContractOnAndOff(benchmark::State& state) {
@@ -125,9 +119,9 @@ void ContractOnAndOff(benchmark::State& state) {
     for (const Status& status : RunRanks(2, SmallEnv(), run)) {
       if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
     }
-    state.SetIterationTime(Median(on));
+    state.SetIterationTime(MedianOf(on));
   }
-  state.counters["on/off"] = Median(on) / Median(off);
+  state.counters["on/off"] = MedianOf(on) / MedianOf(off);
 }
 BENCHMARK(ContractOnAndOff)->Arg(64)->Arg(1024)->Arg(65536)->UseManualTime()->Iterations(1);
 

@@ -3,13 +3,13 @@
 // the counter `ratio` is the collective's time over memcpy's. Design: at most 1.15 for AllReduce.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "collectives/communicator.h"
+#include "tests/bench/timing.h"
 
 namespace npumesh {
 namespace {
@@ -59,14 +59,6 @@ Status Time(const Seat& seat, Work work, Nanoseconds& times) {
   return Status();
 }
 
-// Median over the rounds of the slower rank's time.
-double Median(const std::array<Nanoseconds, kRanks>& ranks) {
-  std::vector<int64_t> slower;
-  for (size_t i = 0; i < ranks[0].size(); ++i) slower.push_back(std::max(ranks[0][i], ranks[1][i]));
-  std::nth_element(slower.begin(), slower.begin() + slower.size() / 2, slower.end());
-  return static_cast<double>(slower[slower.size() / 2]);
-}
-
 struct Pair {
   double collective = 0;  // nanoseconds
   double copy = 0;
@@ -93,7 +85,8 @@ Result<Pair> Measure(Work collective, uint64_t bytes) {
     return world.Shutdown();
   };
   for (const Status& status : RunRanks(kRanks, env, body)) NPUMESH_RETURN_IF_ERROR(status);
-  return Pair{Median(ours), Median(copies)};
+  return Pair{static_cast<double>(MedianOfSlower(ours)),
+              static_cast<double>(MedianOfSlower(copies))};
 }
 
 // range(0): bytes of a rank's buffer.

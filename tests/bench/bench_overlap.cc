@@ -4,12 +4,12 @@
 // Where two ranks keep all cores busy there is no idle time to win, and about 1 is what to expect.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "graph/ir/graph_builder.h"
 #include "graph/session/session.h"
+#include "tests/bench/timing.h"
 
 namespace npumesh {
 namespace {
@@ -96,15 +96,6 @@ Status Time(Session& session, Seconds& times) {
   return Status();
 }
 
-// Median over the rounds of the slower rank's time.
-double Median(const std::array<Seconds, kRanks>& ranks) {
-  Seconds slower;
-  for (size_t i = 0; i < ranks[0].size(); ++i) slower.push_back(std::max(ranks[0][i], ranks[1][i]));
-  const auto middle = slower.begin() + static_cast<ptrdiff_t>(slower.size() / 2);
-  std::nth_element(slower.begin(), middle, slower.end());
-  return *middle;
-}
-
 struct Pair {
   double overlapped = 0;
   double in_turn = 0;
@@ -126,7 +117,7 @@ Result<Pair> Measure(Build build, int64_t inner) {
     return world.Shutdown();
   };
   for (const Status& status : RunRanks(kRanks, env, body)) NPUMESH_RETURN_IF_ERROR(status);
-  return Pair{Median(overlapped), Median(in_turn)};
+  return Pair{MedianOfSlower(overlapped), MedianOfSlower(in_turn)};
 }
 
 // range(0): k of the product.

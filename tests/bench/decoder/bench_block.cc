@@ -113,8 +113,8 @@ void BlockBesideProducts(benchmark::State& state) {
   for (auto _ : state) {
     std::vector<double> ours, alone;
     for (int round = 0; round < kRounds; ++round) {
-      ours.push_back(TimeOf([&] { benchmark::DoNotOptimize((*block)->Run()); }));
-      alone.push_back(TimeOf([&] { products.Run(); }));
+      ours.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*block)->Run()); }));
+      alone.push_back(SecondsOf([&] { products.Run(); }));
     }
     state.SetIterationTime(MedianOf(ours));
     state.counters["products_ms"] = MedianOf(alone) * 1e3;

@@ -104,8 +104,8 @@ void StepBesideRead(benchmark::State& state) {
   for (auto _ : state) {
     std::vector<double> ours, reads;
     for (int round = 0; round < kRounds; ++round) {
-      ours.push_back(TimeOf([&] { benchmark::DoNotOptimize((*step)->Run(&times)); }));
-      reads.push_back(TimeOf([&] { benchmark::DoNotOptimize(Read(weights)); }));
+      ours.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*step)->Run(&times)); }));
+      reads.push_back(SecondsOf([&] { benchmark::DoNotOptimize(Read(weights)); }));
     }
     state.SetIterationTime(MedianOf(ours));
     state.counters["read_ms"] = MedianOf(reads) * 1e3;

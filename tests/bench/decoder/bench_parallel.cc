@@ -23,7 +23,7 @@ Result<std::vector<double>> RunRank(World& world) {
   for (int round = 0; round < kWarmUps + kRounds; ++round) {
     NPUMESH_RETURN_IF_ERROR(block->Meet());
     Status status;
-    const double taken = TimeOf([&] { status = block->Run().status(); });
+    const double taken = SecondsOf([&] { status = block->Run().status(); });
     NPUMESH_RETURN_IF_ERROR(status);
     if (round >= kWarmUps) seconds.push_back(taken);
   }

@@ -2,8 +2,6 @@
 #ifndef NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 #define NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "graph/engine/plan_cache.h"
 #include "graph/session/session_config.h"
+#include "tests/bench/timing.h"
 
 namespace npumesh {
 
@@ -19,20 +18,6 @@ inline constexpr int kHidden = 768;
 inline constexpr int kHeads = 12;
 inline constexpr int kFfn = 3072;
 inline constexpr int kSequence = 128;
-
-inline double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Seconds of one call.
-template <typename Work>
-double TimeOf(Work work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // A model compiled as sessions compile by default, on the device of `world`.
 class CompiledGraph {

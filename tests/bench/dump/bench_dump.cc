@@ -9,28 +9,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <vector>
 
 #include "examples/decoder_model.h"
 #include "graph/dump/dumper.h"
 #include "graph/session/session.h"
 #include "runtime/world/thread_transport.h"
+#include "tests/bench/timing.h"
 
 namespace npumesh {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsOf(const std::function<void()>& work) {
-  const Clock::time_point start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string Folder() {
   const char* named = std::getenv("NPUMESH_BENCH_FOLDER");
@@ -112,12 +103,6 @@ class Bench {
   int dumps_ = 0;
 };
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The median step under `dumper` beside the median plain one: "added" is a part of the latter.
 void CompareSteps(benchmark::State& state, Bench& bench, Dumper& dumper) {
   std::vector<double> plain;
@@ -127,8 +112,8 @@ void CompareSteps(benchmark::State& state, Bench& bench, Dumper& dumper) {
     observed.push_back(SecondsOf([&] { bench.Step(&dumper); }));
     state.SetIterationTime(observed.back());
   }
-  state.counters["added"] = Median(observed) / Median(plain) - 1;
-  state.counters["plain_ms"] = Median(plain) * 1e3;
+  state.counters["added"] = MedianOf(observed) / MedianOf(plain) - 1;
+  state.counters["plain_ms"] = MedianOf(plain) * 1e3;
 }
 
 // A dumper that looks at no step, against none at all.

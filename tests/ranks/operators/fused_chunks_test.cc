@@ -2,36 +2,12 @@
 // done one after the other, and no chunk left behind when something fails.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <random>
 
 #include "graph/ops/fused_chunks.h"
 #include "tests/ranks/operators/rank_op.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations{0};
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/unit/allocation_count.h"
 
 namespace npumesh {
 namespace {
@@ -106,10 +82,10 @@ TEST(ChunkTravel, AllocatesNothingOnceItRan) {
     return travel.AwaitAll().ok();
   };
   ASSERT_TRUE(run());
-  const uint64_t before = allocations;
+  const uint64_t before = AllocationCount();
   bool ok = true;
   for (int i = 0; i < 20; ++i) ok = run() && ok;
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationCount(), before);
   EXPECT_TRUE(ok);
   EXPECT_EQ(sum, 21 * 28);
 }

@@ -1,33 +1,8 @@
 // Running compiled models: errors, observers, shared buffers, and that a run allocates nothing.
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/unit/allocation_count.h"
 #include "tests/unit/engine/engine_fixture.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations{0};
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
 
 namespace npumesh {
 namespace {
@@ -52,10 +27,10 @@ TEST_F(ExecutorTest, RunsWithoutAllocation) {
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   const std::unique_ptr<Executor> executor = Make(**model);
   ASSERT_NE(executor, nullptr);
-  const uint64_t host_before = allocations;
+  const uint64_t host_before = AllocationCount();
   const uint64_t device_before = memory_.used_bytes();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->Run().ok());
-  EXPECT_EQ(allocations, host_before);
+  EXPECT_EQ(AllocationCount(), host_before);
   EXPECT_EQ(memory_.used_bytes(), device_before);
 }
 
@@ -87,9 +62,9 @@ TEST_F(ExecutorTest, FusedStepsAllocateNothing) {
   const std::unique_ptr<Executor> executor = Make(**model);
   ASSERT_NE(executor, nullptr);
   ASSERT_TRUE(executor->Run().ok());  // oneDNN makes its buffers
-  const uint64_t before = allocations;
+  const uint64_t before = AllocationCount();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->Run().ok());
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationCount(), before);
 }
 
 TEST_F(ExecutorTest, RunsCollectivesBesideWithoutAllocation) {
@@ -106,9 +81,9 @@ TEST_F(ExecutorTest, RunsCollectivesBesideWithoutAllocation) {
   const std::unique_ptr<Executor> executor = Make(**model);
   ASSERT_NE(executor, nullptr);
   ASSERT_TRUE(executor->Run().ok());  // the queue of the stream grows once
-  const uint64_t host_before = allocations;
+  const uint64_t host_before = AllocationCount();
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(executor->Run().ok());
-  EXPECT_EQ(allocations, host_before);
+  EXPECT_EQ(AllocationCount(), host_before);
 }
 
 TEST_F(ExecutorTest, FreesItsDeviceMemory) {

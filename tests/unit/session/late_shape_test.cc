@@ -15,16 +15,7 @@ class LateShapeTest : public testing::Test {
  protected:
   void WithSession(const std::function<void(Session&)>& body,
                    SessionOptions options = LateSession()) {
-    Result<Model> model = g_.Build();
-    ASSERT_TRUE(model.ok()) << model.status().ToString();
-    const std::vector<Status> statuses =
-        OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
-          NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                                   Session::Create(world, memory, *model, options));
-          body(*session);
-          return Status();
-        });
-    EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+    RunInSession(g_, options, body);
   }
 
   Value NonZero(Value x) { return g_.Op("NonZero", {{"x", x}}); }

@@ -32,6 +32,21 @@ inline std::vector<Status> OnRanks(int ranks,
   });
 }
 
+// `body` with a session of the graph, on one rank.
+inline void RunInSession(GraphBuilder& graph, const SessionOptions& options,
+                         const std::function<void(Session&)>& body) {
+  Result<Model> model = graph.Build();
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::vector<Status> statuses =
+      OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+        NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                                 Session::Create(world, memory, *model, options));
+        body(*session);
+        return Status();
+      });
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+}
+
 inline SessionOptions TinySession() {
   static const OpRegistry registry = TinyOps();
   SessionOptions options;
