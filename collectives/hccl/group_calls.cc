@@ -46,7 +46,7 @@ Verdict GroupCalls::AddManagement(int32_t device, std::function<Verdict()> call)
   return {};
 }
 
-Verdict GroupCalls::AddCollective(aclrtStream stream, Task task) {
+Verdict GroupCalls::AddCollective(aclrtStream stream, Task&& task) {
   NPUMESH_RETURN_IF_REFUSED(Become(Kind::kCollective));
   collectives_.push_back({stream, std::move(task)});
   return {};

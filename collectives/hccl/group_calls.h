@@ -35,7 +35,7 @@ class GroupCalls {
   // Collect; REQUIRES: open(). E_PARA when the group is of another kind.
   // Management is done on a thread that has `device` selected.
   Verdict AddManagement(int32_t device, std::function<Verdict()> call);
-  Verdict AddCollective(aclrtStream stream, Task task);
+  Verdict AddCollective(aclrtStream stream, Task&& task);
   Verdict AddPointToPoint(std::shared_ptr<Comm> comm, aclrtStream stream, HcclSendRecvItem item);
 
  private:

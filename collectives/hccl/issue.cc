@@ -5,7 +5,7 @@
 
 namespace npumesh {
 
-Verdict Enqueue(aclrtStream stream, Task task) {
+Verdict Enqueue(aclrtStream stream, Task&& task) {
   const Result<Stream*> queue = StreamOf(stream);
   if (!queue.ok()) {
     return Refuse(HCCL_E_PARA, "EI0003: stream: {}", queue.status().message());
@@ -27,7 +27,8 @@ void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) 
                        check.entry()->empty() ? "" : ", ", comm ? comm->rank() : 0, id, name));
 }
 
-HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream, Task task) {
+HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream,
+                     Task&& task) {
   LogEntry(check, comm, stream);
   if (!check.ok()) {
     const bool told = check.outside_hbm() && comm->size() > 1;

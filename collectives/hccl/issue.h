@@ -26,7 +26,7 @@ Task OnComm(std::shared_ptr<Comm> comm, std::string_view call, Work work) {
 // appends `task` to the stream (or to the thread's open group). A rank whose only fault is a buffer
 // outside of its HBM still comes, so that its peers read the reason instead of waiting.
 // `comm` is the task's; null when the check has found none.
-HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream, Task task);
+HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream stream, Task&& task);
 
 // The same for work on the communicator that was checked.
 template <typename Work>
@@ -36,7 +36,7 @@ HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
 }
 
 // Appends `task` to the stream; E_PARA for a handle that is no stream.
-Verdict Enqueue(aclrtStream stream, Task task);
+Verdict Enqueue(aclrtStream stream, Task&& task);
 
 // The line of HCCL_ENTRY_LOG_ENABLE for a call; nothing when that is off. `comm` may be null.
 void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);

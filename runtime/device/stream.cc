@@ -13,8 +13,8 @@ Stream::~Stream() {
   queue_->Close();
 }
 
-void Stream::Enqueue(Task task) {
-  queue_->Push({.task = std::move(task)});
+void Stream::Enqueue(Task&& task) {
+  queue_->Push(std::move(task));
 }
 
 void Stream::Record(const Event& event) {

@@ -66,7 +66,7 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void Enqueue(Task task);
+  void Enqueue(Task&& task);
   void Record(const Event& event);
   // Later tasks of this stream wait for the event's last Record; see Event::Kind when there is
   // none. A wait that takes longer than `limit` fails the stream with kTimeout; 0: for ever.

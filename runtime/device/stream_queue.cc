@@ -68,9 +68,10 @@ void StreamQueue::Close() {
   if (worker_.joinable()) worker_.join();
 }
 
-uint64_t StreamQueue::Push(StreamItem item) {
+template <typename Item>
+uint64_t StreamQueue::PushItem(Item&& item) {
   Lock lock(mutex_);
-  items_.Push(std::move(item));
+  items_.Push(std::forward<Item>(item));
   const uint64_t index = ++pushed_;
   if (!worker_started_) StartWorker();
   if (std::exchange(asleep_, false)) {
@@ -78,6 +79,14 @@ uint64_t StreamQueue::Push(StreamItem item) {
     worker_wakes_.notify_one();
   }
   return index;
+}
+
+uint64_t StreamQueue::Push(StreamItem&& item) {
+  return PushItem(std::move(item));
+}
+
+uint64_t StreamQueue::Push(Task&& task) {
+  return PushItem(std::move(task));
 }
 
 uint64_t StreamQueue::last() const {
