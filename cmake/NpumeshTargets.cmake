@@ -23,6 +23,7 @@ if(NPUMESH_SANITIZE)
   # protobuf's headers lay out maps differently where they see this macro, and the library of the
   # system was built without it.
   target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-U__SANITIZE_THREAD__>)
+  target_compile_definitions(npumesh_flags INTERFACE $<BUILD_INTERFACE:NPUMESH_SANITIZED>)
 endif()
 
 # Fused multiply-add would let two compilers round differently; results must be the same bits.
@@ -80,6 +81,17 @@ function(npumesh_test name)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
                        LABELS "ring${ARG_RING};${ARG_LEVEL}")
+  npumesh_sanitized_test(${name} ${ARG_TIMEOUT})
+endfunction()
+
+# npumesh_sanitized_test(<name> <timeout>)
+# What a test without ranks needs under a sanitizer: several times its time, and to know what is not
+# ours.
+function(npumesh_sanitized_test name timeout)
+  if(NPUMESH_SANITIZE)
+    math(EXPR patient "5 * ${timeout}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${patient})
+  endif()
   if(NPUMESH_SANITIZE STREQUAL "thread")
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
       "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.suppressions")

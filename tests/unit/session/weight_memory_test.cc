@@ -128,7 +128,7 @@ class WeightMemory : public testing::Test {
   // Loading takes less than 1.3 times the bytes of the weights.
   void ExpectLittleMoreThanTheWeights(Model model, int count, int64_t size,
                                       const std::vector<int64_t>& batches, float expected) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NPUMESH_SANITIZED)
     GTEST_SKIP() << "a sanitizer has memory of its own";
 #endif
     const uint64_t peak = PeakOfRuns(std::move(model), size, batches, expected);
