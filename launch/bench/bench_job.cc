@@ -41,23 +41,27 @@ class Blocks {
 
 std::string Pack(const Measured& measured) {
   std::string text;
-  for (const std::vector<int64_t>* times : {&measured.ours, &measured.mpi}) {
+  for (const std::vector<int64_t>* times : {&measured.ours, &measured.mpi, &measured.floor}) {
     text.append(reinterpret_cast<const char*>(times->data()), times->size() * sizeof(int64_t));
   }
   return text + measured.wrong;
 }
 
-// REQUIRES: packed on a rank with the same numbers of times.
-Measured Unpack(const std::string& text, size_t ours, size_t mpi) {
+// REQUIRES: packed on a rank with as many times as `like` has.
+Measured Unpack(const std::string& text, const Measured& like) {
   Measured measured;
-  measured.ours.resize(ours);
-  measured.mpi.resize(mpi);
-  const size_t ours_bytes = ours * sizeof(int64_t);
-  const size_t mpi_bytes = mpi * sizeof(int64_t);
-  // Without a baseline there are no times of MPI's, and no array to copy them to.
-  if (ours_bytes != 0) std::memcpy(measured.ours.data(), text.data(), ours_bytes);
-  if (mpi_bytes != 0) std::memcpy(measured.mpi.data(), text.data() + ours_bytes, mpi_bytes);
-  measured.wrong = text.substr(ours_bytes + mpi_bytes);
+  size_t at = 0;
+  const auto take = [&](const std::vector<int64_t>& as_many, std::vector<int64_t>& times) {
+    times.resize(as_many.size());
+    const size_t bytes = times.size() * sizeof(int64_t);
+    // What was not measured has no array to copy to.
+    if (bytes != 0) std::memcpy(times.data(), text.data() + at, bytes);
+    at += bytes;
+  };
+  take(like.ours, measured.ours);
+  take(like.mpi, measured.mpi);
+  take(like.floor, measured.floor);
+  measured.wrong = text.substr(at);
   return measured;
 }
 
@@ -87,6 +91,12 @@ Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) const {
     return Error(Code::kInvalidArgument, "-r {}: expected a rank of 0 to {}", options_.root,
                  world_.size() - 1);
   }
+  if (options_.floor && !place().in_window) {
+    return Error(
+        Code::kInvalidArgument,
+        "--floor: the ranks do not share memory; measure on one host, with at most {} ranks",
+        Meeting::kMaxSlotRanks);
+  }
   if (options_.npus && *options_.npus < world_.local_size()) {
     return Error(Code::kInvalidArgument,
                  "-p {}: {} ranks run on this host, each with a device of its own", *options_.npus,
@@ -97,6 +107,9 @@ Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) const {
 
 Status BenchJob::Prepare() {
   NPUMESH_RETURN_IF_ERROR(options_.api == BenchApi::kHccl ? JoinHccl() : JoinCommunicator());
+  if (options_.floor) {
+    NPUMESH_ASSIGN_OR_RETURN(floor_, BenchFloor::Create(world_, *memory_, circle_));
+  }
   if (!options_.baseline || world_.size() == 1) return Status();
   NPUMESH_ASSIGN_OR_RETURN(mpi_, MpiBaseline::Create());
   if (const CombineFn combine = FindCombine(options_.dtype, options_.reduce_op)) {
@@ -153,14 +166,16 @@ Result<Measured> BenchJob::Measure(const BenchOp& op, const Seat& seat) {
     calls.push_back(call);
   }
   Measured measured;
-  NPUMESH_RETURN_IF_ERROR(Time(op, calls, measured));
+  NPUMESH_RETURN_IF_ERROR(Time(op, seat, calls, measured));
   if (options_.check != CheckMode::kNone && op.sized) {
     NPUMESH_ASSIGN_OR_RETURN(measured.wrong, Verify(op, seat, calls[0]));
   }
   return measured;
 }
 
-Status BenchJob::Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured) {
+Status BenchJob::Time(const BenchOp& op, const Seat& seat, const std::vector<BenchCall>& calls,
+                      Measured& measured) {
+  if (floor_) NPUMESH_RETURN_IF_ERROR(floor_->Use(op, calls, seat));
   Pace pace{options_.iterations, options_.warm_ups, {}};
   if (options_.barrier) pace.meet = [this] { return Meet(); };
   const auto call_of = [&](int i) -> const BenchCall& {
@@ -170,6 +185,11 @@ Status BenchJob::Time(const BenchOp& op, const std::vector<BenchCall>& calls, Me
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> ours,
                              TimeRound(pace, [&](int i) { return Ours(op, call_of(i)); }));
     Append(measured.ours, ours);
+    if (floor_) {
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> floor,
+                               TimeRound(pace, [&](int i) { return floor_->Run(i); }));
+      Append(measured.floor, floor);
+    }
     if (!mpi_) continue;
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> theirs,
                              TimeRound(pace, [&](int i) { return op.mpi(*mpi_, call_of(i)); }));
@@ -200,13 +220,14 @@ Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const 
 Result<BenchPoint> BenchJob::Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
                                       const Measured& mine) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle_.Share(Pack(mine)));
-  std::vector<std::vector<int64_t>> ours, theirs;
+  std::vector<std::vector<int64_t>> ours, theirs, floor;
   bool right = true;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
-    Measured measured = Unpack(texts[rank], mine.ours.size(), mine.mpi.size());
+    Measured measured = Unpack(texts[rank], mine);
     right = right && measured.wrong.empty();
     ours.push_back(std::move(measured.ours));
     theirs.push_back(std::move(measured.mpi));
+    floor.push_back(std::move(measured.floor));
   }
   BenchPoint point;
   point.operation = op.name;
@@ -214,6 +235,7 @@ Result<BenchPoint> BenchJob::Conclude(const BenchOp& op, uint64_t size, const Se
   point.bytes = BandwidthBytes(op, seat.count, options_.dtype, seat.ranks);
   point.ours = Summarise(ours, options_.iterations);
   if (mpi_) point.mpi = Summarise(theirs, options_.iterations);
+  if (floor_) point.floor = Summarise(floor, options_.iterations);
   point.algorithm_bandwidth = static_cast<double>(point.bytes) / point.ours.average * 1e-3;
   point.bus_bandwidth = point.algorithm_bandwidth * op.bus_factor(seat.ranks);
   point.algorithm = TakenAlgorithm(op, options_, place(), world_.env().hccl_algo,

@@ -12,6 +12,7 @@
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/bench_report.h"
+#include "launch/bench/floor.h"
 #include "launch/bench/hccl_group.h"
 #include "launch/run/rank_circle.h"
 #include "runtime/device/device_memory.h"
@@ -22,9 +23,10 @@ namespace npumesh {
 
 // What one rank has measured and found.
 struct Measured {
-  std::vector<int64_t> ours;  // nanoseconds, round after round
-  std::vector<int64_t> mpi;   // the same; empty without a baseline
-  std::string wrong;          // the first wrong element; empty: right, or not checked
+  std::vector<int64_t> ours;   // nanoseconds, round after round
+  std::vector<int64_t> mpi;    // the same; empty without a baseline
+  std::vector<int64_t> floor;  // the same; empty without --floor
+  std::string wrong;           // the first wrong element; empty: right, or not checked
 };
 
 class BenchJob {
@@ -52,7 +54,8 @@ class BenchJob {
   // Collective over all ranks: one call of ours, done when it returns.
   Status Ours(const BenchOp& op, const BenchCall& call);
   Status Meet();
-  Status Time(const BenchOp& op, const std::vector<BenchCall>& calls, Measured& measured);
+  Status Time(const BenchOp& op, const Seat& seat, const std::vector<BenchCall>& calls,
+              Measured& measured);
   // One more call of ours and of MPI's, every element compared; what is wrong, or nothing.
   Result<std::string> Verify(const BenchOp& op, const Seat& seat, const BenchCall& call);
   Result<BenchPoint> Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
@@ -65,7 +68,8 @@ class BenchJob {
   DeviceMemory* memory_ = nullptr;
   std::unique_ptr<Communicator> group_;  // one of the two
   std::unique_ptr<HcclGroup> hccl_;
-  std::unique_ptr<MpiBaseline> mpi_;  // null without a baseline
+  std::unique_ptr<MpiBaseline> mpi_;   // null without a baseline
+  std::unique_ptr<BenchFloor> floor_;  // null without --floor
 };
 
 }  // namespace npumesh

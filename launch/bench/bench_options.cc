@@ -119,6 +119,7 @@ Result<BenchOptions> ParseBench(const BenchWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(options.baseline, ParseBool(words.baseline, "--baseline"));
   NPUMESH_ASSIGN_OR_RETURN(options.api, Find(kApis, words.api, "--api"));
   options.barrier = words.barrier;
+  options.floor = words.floor;
   options.algorithms = words.algorithms;
   options.json = words.json;
   return options;

@@ -34,6 +34,7 @@ struct BenchWords {
   std::string baseline = "on";
   std::string api = "hccl";
   bool barrier = false;
+  bool floor = false;
   bool algorithms = false;
   std::string json;
 };
@@ -61,6 +62,7 @@ struct BenchOptions {
   bool baseline = true;
   BenchApi api = BenchApi::kHccl;
   bool barrier = false;  // ranks meet before each iteration
+  bool floor = false;    // the least that the machine takes is measured, too
   bool algorithms = false;
   std::string json;
 };

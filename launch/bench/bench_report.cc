@@ -44,6 +44,20 @@ std::string MeanLine(std::string_view name, const Ratios& ratios) {
                      GeometricMean(ratios.p50), GeometricMean(ratios.average));
 }
 
+// Geometric means over all points, by p50.
+std::string FloorText(std::span<const BenchPoint> points) {
+  std::vector<double> ours, mpi;
+  for (const BenchPoint& point : points) {
+    if (!point.floor || !point.mpi || point.floor->p50 <= 0 || point.mpi->p50 <= 0) continue;
+    ours.push_back(point.ours.p50 / point.floor->p50);
+    mpi.push_back(point.floor->p50 / point.mpi->p50);
+  }
+  if (ours.empty()) return "";
+  return fmt::format(
+      "floor / MPI {:.3f}, ours / floor {:.3f}: the floor is a bare meeting and copies\n",
+      GeometricMean(mpi), GeometricMean(ours));
+}
+
 }  // namespace
 
 std::optional<double> BenchPoint::p50_ratio() const {
@@ -76,6 +90,7 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
                   "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:",
                   "bus_bandwidth(GB/s):", "p50(us):", "p99(us):", "algorithm:");
   if (options.baseline) text += fmt::format(" | {:<10} | {}", "mpi_p50(us):", "ours/mpi:");
+  if (options.floor) text += fmt::format(" | {}", "floor_p50(us):");
   return text + "\n";
 }
 
@@ -84,7 +99,10 @@ std::string TableRow(const BenchPoint& point) {
       "{:<17} | {:<14.2f} | {:<20.5f} | {:<13} | {:<20.5f} | {:<10.2f} | {:<10.2f} | {:<10}",
       point.size, point.ours.average, point.algorithm_bandwidth, point.check, point.bus_bandwidth,
       point.ours.p50, point.ours.p99, point.algorithm);
-  if (point.mpi) row += fmt::format(" | {:<12.2f} | {:.3f}", point.mpi->p50, *point.p50_ratio());
+  if (point.mpi) {
+    row += fmt::format(" | {:<12.2f} | {:<9.3f}", point.mpi->p50, *point.p50_ratio());
+  }
+  if (point.floor) row += fmt::format(" | {:.2f}", point.floor->p50);
   return row + "\n";
 }
 
@@ -111,7 +129,7 @@ std::string SummaryText(std::span<const BenchPoint> points) {
   if (order.size() > 1) text += MeanLine("all", all);
   text += fmt::format("worst point: {} of {} bytes, {:.3f}\n", worst->operation, worst->size,
                       *worst->p50_ratio());
-  return text;
+  return text + FloorText(points);
 }
 
 json ToJson(std::span<const BenchPoint> points) {
@@ -125,6 +143,7 @@ json ToJson(std::span<const BenchPoint> points) {
                 {"bus_bandwidth", point.bus_bandwidth},
                 {"algorithm", point.algorithm},
                 {"check", point.check}};
+    if (point.floor) row["floor_us"] = *point.floor;
     if (point.mpi) {
       row["mpi_us"] = *point.mpi;
       row["p50_ratio"] = *point.p50_ratio();

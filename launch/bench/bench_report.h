@@ -23,6 +23,7 @@ struct BenchPoint {
   uint64_t bytes = 0;  // that bandwidth counts
   Timing ours;
   std::optional<Timing> mpi;
+  std::optional<Timing> floor;
   double algorithm_bandwidth = 0;  // GB/s, 1 GB = 1e9 bytes
   double bus_bandwidth = 0;
   std::string algorithm;

@@ -216,6 +216,8 @@ void AddBench(CLI::App& app, Action& action) {
       ->capture_default_str();
   bench->add_flag("--barrier", words->barrier,
                   "The ranks meet before each iteration, outside of the time");
+  bench->add_flag("--floor", words->floor,
+                  "Beside both: a bare meeting and copies of the same bytes, the least there is");
   bench->add_flag("--algorithms", words->algorithms,
                   "Measure nothing: say which algorithm is taken at each size, and why not others");
   bench->add_option("--json", words->json, "JSON file for everything the table shows, and more");
