@@ -64,6 +64,7 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
   NPUMESH_ASSIGN_OR_RETURN(impl->meeting, Meeting::Open(world, impl->name, impl->world_ranks));
   if (!options.contract) impl->meeting->StopComparing();
+  impl->run_ahead = options.run_ahead;
   impl->several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
     return world.node_of()[static_cast<size_t>(r)] != world.node();
   });
@@ -83,6 +84,10 @@ void Communicator::Impl::LimitWaits(std::chrono::seconds limit) const {
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Communicator::~Communicator() = default;
+
+Status Communicator::Close() {
+  return impl_->meeting->Close();
+}
 
 int Communicator::rank() const {
   return impl_->rank;
@@ -136,7 +141,8 @@ const PreparedCall& Communicator::Impl::Prepare(const Call& call, std::string_vi
     place.sent_bytes = extent.send;
     if (extent.send != 0) place.send_offset = memory.OffsetOf(call.send);
     if (extent.recv != 0) place.recv_offset = memory.OffsetOf(call.recv);
-    if (place.algorithm->travel == Travel::kEager) place.eager = EagerData(call, rank, size());
+    if (place.algorithm->travel == Travel::kEager) place.eager = EagerDataOf(call, rank, size());
+    if (!run_ahead) place.eager.sole_sender = -1;
   } else {
     request.set_refusal(refusal.message());
   }

@@ -40,6 +40,10 @@ struct CommunicatorOptions {
   // false: the members do not compare their requests, and a mismatch is undefined. For measuring
   // what comparing costs (tests/bench/bench_contract); equal on all members.
   bool contract = true;
+  // true: a root that repeats a small broadcast does not wait for the others, up to 16 calls long
+  // (contract/lead.h). What it would have learned in those calls, one of its next calls returns, or
+  // Close. Equal on all members.
+  bool run_ahead = false;
 };
 
 // One half of a message in a BatchSendRecv.
@@ -63,9 +67,15 @@ class Communicator {
                                                       std::string name,
                                                       std::vector<int> world_ranks,
                                                       const CommunicatorOptions& options = {});
-  ~Communicator();
+  ~Communicator();  // closes
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+  // Ends the group for this rank; no call may follow. Waits up to a second for those that still
+  // read what this rank has sent. The mismatch that is found in a call which ran ahead, the same
+  // text as on all ranks; OK for a group that is broken already. Without a Close the end of the
+  // communicator logs it. Local.
+  Status Close();
 
   int rank() const;  // in the group
   int size() const;

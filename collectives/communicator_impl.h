@@ -43,6 +43,7 @@ struct Communicator::Impl {
   std::unique_ptr<Logbook> logbook;
   std::unique_ptr<Meeting> meeting;
   bool several_nodes = false;
+  bool run_ahead = false;
   std::unique_ptr<Layers> layers;                               // null in one node
   std::map<std::pair<int, bool>, std::unique_ptr<Lane>> lanes;  // by peer and "sends"
   Status broken;  // the first error; everything after it fails with it

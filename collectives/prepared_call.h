@@ -25,7 +25,7 @@ struct PreparedCall {
   const Algorithm* algorithm = nullptr;  // of the table; the same on all ranks
   uint64_t send_offset = 0;              // in this rank's HBM; 0 for a buffer that is not touched
   uint64_t recv_offset = 0;
-  std::span<const std::byte> eager;  // what goes into the slot
+  EagerData eager;  // what goes into the slots
   uint64_t sent_bytes = 0;
 };
 

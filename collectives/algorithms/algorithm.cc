@@ -106,9 +106,10 @@ std::string_view UnlessEager(const Facts& facts) {
   return fits ? "" : "too much to copy instead of meeting twice";
 }
 
-std::span<const std::byte> EagerData(const Call& call, int rank, int size) {
-  if (call.kind == CollectiveKind::kBroadcast && rank != call.root) return {};
-  return {call.send, EagerBytes(call.kind, call.bytes(), size)};
+EagerData EagerDataOf(const Call& call, int rank, int size) {
+  const uint64_t bytes = EagerBytes(call.kind, call.bytes(), size);
+  if (call.kind != CollectiveKind::kBroadcast) return {{call.send, bytes}};
+  return {{call.send, rank == call.root ? bytes : 0}, call.root, bytes};
 }
 
 Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {

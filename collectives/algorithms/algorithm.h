@@ -150,8 +150,8 @@ std::string_view UnlessLayered(const Facts& facts);
 // For the rows whose data travel eagerly: every rank's share must fit into a slot.
 std::string_view UnlessEager(const Facts& facts);
 
-// What this rank contributes to an eager row.
-std::span<const std::byte> EagerData(const Call& call, int rank, int size);
+// What an eager row carries.
+EagerData EagerDataOf(const Call& call, int rank, int size);
 
 // MPI's own collective (Transport::Group): reference in speed, fallback across nodes.
 Status MpiAllReduce(const Call&, Members&);

@@ -33,6 +33,14 @@ struct Buffers {
   std::span<const uint64_t> recv_bytes;
 };
 
+// What a call carries in the slots themselves.
+struct EagerData {
+  std::span<const std::byte> bytes;  // of this rank; at most Meeting::kEagerBytes
+  // The group rank that alone has data, and how much; equal on all ranks. -1: everybody may have.
+  int sole_sender = -1;
+  uint64_t sole_bytes = 0;
+};
+
 class Meeting {
  public:
   // Data that fit into a slot.
@@ -48,14 +56,21 @@ class Meeting {
 
   // Collective. Waits for all, compares all: requests, and that every block is expected as it is
   // sent. On disagreement every rank gets the same error, after which the meeting must not be used
-  // again. `eager`, at most kEagerBytes and only in the window, is copied to where the others read
-  // it.
+  // again. `eager`, only in the window, is copied to where the others read it.
+  //
+  // In the window a sole sender that repeats its call does not wait for the others (lead.h); what
+  // it did not learn it learns in one of its next calls.
   virtual Status Arrive(const Announcement& announcement, const Buffers& buffers,
-                        std::span<const std::byte> eager) = 0;
+                        const EagerData& eager) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.
   virtual Status Depart() = 0;
   // Ends a call in which nobody reads or writes anything but eager data. Does not wait.
   virtual void Pass() = 0;
+
+  // No call may follow. Waits a moment for those that still read what this rank has left for them,
+  // and returns what was found wrong with a call that ran ahead; what Arrive has returned is not
+  // said again. Local.
+  virtual Status Close() { return Status(); }
 
   // From here on requests are not compared where the members share memory; all members call it.
   virtual void StopComparing() {}

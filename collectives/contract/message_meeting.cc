@@ -31,7 +31,7 @@ class MessageMeeting final : public Meeting {
   }
 
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
-                std::span<const std::byte>) override {
+                const EagerData&) override {
     Request mine = announcement.request;
     mine.sequence = sequence_;
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Request> requests,

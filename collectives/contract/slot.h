@@ -1,4 +1,4 @@
-// Slot: the shared-memory layout by which the ranks of a node meet. Version 1.
+// Slot: the shared-memory layout by which the ranks of a node meet. Version 2.
 //
 //   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
 //
@@ -31,6 +31,7 @@ struct alignas(kCacheLine) Arrival {
 struct alignas(kCacheLine) Departure {
   // Release: everything this rank has read and written for call s stands before it.
   std::atomic<uint64_t> sequence;
+  std::atomic<int32_t> cpu;  // on which the rank ran when it followed a led call; else old
 };
 
 // What a rank says about one call. Calls take turns between two rounds: while a slow member still
@@ -41,7 +42,19 @@ struct Round {
   alignas(kCacheLine) Request request;
 };
 
+// What the sole sender of a led call says (lead.h): its data, here or, when they are longer, in the
+// eager bytes of its rounds.
+struct alignas(2 * kCacheLine) LeadCell {
+  static constexpr uint64_t kBytes = 2 * kCacheLine - 16;
+
+  std::atomic<uint64_t> sequence;  // written last, with release
+  std::atomic<int32_t> cpu;
+  std::byte data[kBytes];
+};
+
 struct Slot {
+  static constexpr uint64_t kLeadCells = 16;
+
   Departure departure;
   alignas(kCacheLine) uint64_t base;  // published by the key
   Round rounds[2];                    // call c uses rounds[c % 2]
@@ -49,10 +62,13 @@ struct Slot {
   uint64_t send_bytes[Meeting::kMaxSlotRanks];
   uint64_t send_at[Meeting::kMaxSlotRanks];
   uint64_t recv_bytes[Meeting::kMaxSlotRanks];
+  LeadCell lead[kLeadCells];
 };
 static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
 static_assert(sizeof(Round) == kCacheLine + 448 + Meeting::kEagerBytes);
-static_assert(sizeof(Slot) == 2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096);
+static_assert(sizeof(LeadCell) == 2 * kCacheLine);
+static_assert(sizeof(Slot) ==
+              2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kLeadCells * sizeof(LeadCell));
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct SlotDirectory {

@@ -36,6 +36,14 @@ class Waiter {
   Status Give(const std::vector<int>& missing, SteadyClock::time_point since, std::string_view what,
               std::chrono::seconds limit, bool* said) const;
 
+  // Looks without a pause in between, before the real waiting begins: when everybody has a core, the
+  // others are mostly a few hundred nanoseconds away (AllReduce of 64 bytes, 2 ranks: 0.95 of the
+  // time with pauses from the start).
+  int LooksAtFirst() const {
+    constexpr int kMany = 200;
+    return world_.wait_policy().spins > kMany ? kMany : 1;
+  }
+
   World& world_;
   std::string group_;
   std::vector<int> world_ranks_;
@@ -49,7 +57,9 @@ Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu)
     while (next < count && here(next)) ++next;
     return next == count;
   };
-  if (ready()) return Status();
+  for (int i = 0; i < LooksAtFirst(); ++i) {
+    if (ready()) return Status();
+  }
   const auto since = SteadyClock::now();
   bool said = false;
   const auto watch = [&]() -> Status {

@@ -4,10 +4,15 @@
 #include <cstddef>
 #include <cstring>
 
-#include "collectives/contract/slot.h"
+#include "collectives/contract/lead.h"
+#include "collectives/contract/window_slots.h"
+#include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
+
+// Added to the number of a call by those who have read why it failed.
+constexpr uint64_t kSettled = uint64_t{1} << 40;
 
 class WindowMeeting final : public Meeting {
  public:
@@ -15,77 +20,76 @@ class WindowMeeting final : public Meeting {
       : Meeting(world),
         world_(world),
         name_(std::move(name)),
-        world_ranks_(std::move(world_ranks)),
-        waiter_(world, name_, world_ranks_) {
-    const auto me = std::find(world_ranks_.begin(), world_ranks_.end(), world.rank());
-    rank_ = static_cast<size_t>(me - world_ranks_.begin());
+        slots_(world, std::move(world_ranks)),
+        lead_(slots_),
+        waiter_(world, name_, slots_.world_ranks()) {}
+
+  ~WindowMeeting() override {
+    const Status verdict = Close();
+    if (!verdict.ok()) NPUMESH_ERROR("group \"{}\" is left: {}", name_, verdict.message());
   }
 
   // A member that is slow may still be reading this slot. It is waited for a moment; if it does not
   // come, the slot is given up rather than given to another group under its eyes.
-  ~WindowMeeting() override {
-    if (index_ < 0) return;
+  Status Close() override {
+    if (std::exchange(closed_, true)) return Status();
     constexpr auto kPatience = std::chrono::seconds(1);
-    const uint64_t last = sequence_ - 1;
     const auto deadline = Deadline::After(kPatience);
-    const Status read = WaitUntil(
-        world_.wait_policy(), [&] { return DepartedAll(last); },
+    const auto read = [&] { return slots_.AllDeparted(sequence_ - 1); };
+    const Status waited = WaitUntil(
+        world_.wait_policy(), [&] { return read() || Disputed(sequence_) != 0; },
         [&] { return deadline.expired() ? Error(Code::kTimeout, "slow") : GoneAny(); });
-    DirectoryOf(world_.shared_area(world_.rank()))->keys[index_].store(read.ok() ? 0 : kClosedKey);
+    const Status verdict = waited.ok() && !read() ? Settle(Disputed(sequence_)) : Status();
+    slots_.Release(read());
+    return verdict;
   }
 
   // Takes a slot, announces it and finds the others'.
   Status Meet() {
-    key_ = MeetingKey(world_, name_, world_ranks_);
-    NPUMESH_RETURN_IF_ERROR(ClaimSlot());
-    slots_.assign(world_ranks_.size(), nullptr);
-    bases_.assign(world_ranks_.size(), 0);
+    key_ = MeetingKey(world_, name_, slots_.world_ranks());
+    NPUMESH_RETURN_IF_ERROR(slots_.Claim(key_, name_));
     const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
-        what, world_.env().connect_timeout, [this](size_t i) { return FindSlot(i); },
+        what, world_.env().connect_timeout, [this](size_t i) { return slots_.Find(i); },
         [](size_t) { return -1; }));
     // Nobody uses a slot before everybody has found all of them.
-    NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), {}));
+    NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), EagerData()));
     return Depart();
   }
 
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
-                std::span<const std::byte> eager) override {
-    const uint64_t call = called_ = sequence_;
-    Round& mine = slots_[rank_]->rounds[call % 2];
-    if (compare_) Publish(announcement, call);
-    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
-    if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
-    // The line that others poll comes last and in one go.
-    const uint64_t fingerprint = compare_ ? AtCall(announcement.content_fingerprint, call) : 0;
-    mine.arrival.fingerprint = fingerprint;
-    mine.arrival.send_offset = buffers.send_offset;
-    mine.arrival.recv_offset = buffers.recv_offset;
-    mine.arrival.cpu.store(sched_getcpu(), std::memory_order_relaxed);
-    mine.arrival.sequence.store(bases_[rank_] + call, std::memory_order_release);
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                                           [this, call](size_t i) { return Arrived(i, call); },
-                                           [this, call](size_t i) { return CpuOf(i, call - 1); }));
-    bool agree = announcement.request.refused == 0;
-    for (size_t i = 0; compare_ && i < slots_.size(); ++i) {
-      agree = agree && RoundOf(i).arrival.fingerprint == fingerprint;
+                const EagerData& eager) override {
+    if (streak_.trusted() && streak_.Continues(announcement, eager.sole_sender)) {
+      return ArriveLed(eager);
     }
-    if (!agree) return Leave(CompareRequests());
-    if (buffers.send_bytes.empty()) return Status();
-    const Status fits = CompareSlotBlocks();
-    return fits.ok() ? fits : Leave(fits);
+    if (led_ != 0) {
+      NPUMESH_RETURN_IF_ERROR(AwaitReaders());
+      if (const uint64_t disputed = Disputed(sequence_)) return Settle(disputed);
+    }
+    const uint64_t call = called_ = sequence_;
+    Announce(announcement, call, buffers, eager.bytes);
+    NPUMESH_RETURN_IF_ERROR(
+        waiter_.ForAll([this] { return Where(); }, exec_timeout(),
+                       [&](size_t i) { return HasCome(i, call) || Disputed(call) != 0; },
+                       [&](size_t i) { return slots_.CpuAtArrival(i, call - 1); }));
+    if (const uint64_t disputed = Disputed(call)) return Settle(disputed);
+    led_ = 0;
+    met_ = call;
+    NPUMESH_RETURN_IF_ERROR(CompareAll(announcement, buffers));
+    if (compare_) streak_.Count(announcement, eager.sole_sender);
+    return Status();
   }
 
   Status Depart() override {
     const uint64_t call = sequence_;
     Pass();
     return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                          [this, call](size_t i) { return Departed(i, call); },
-                          [this, call](size_t i) { return CpuOf(i, call); });
+                          [this, call](size_t i) { return slots_.Departed(i, call); },
+                          [this, call](size_t i) { return slots_.CpuAtArrival(i, call); });
   }
 
   void Pass() override {
-    slots_[rank_]->departure.sequence.store(bases_[rank_] + sequence_, std::memory_order_release);
+    slots_.Depart(sequence_);
     ++sequence_;
   }
 
@@ -93,51 +97,56 @@ class WindowMeeting final : public Meeting {
   bool in_window() const override { return true; }
   uint64_t send_offset(int peer) const override { return At(peer).arrival.send_offset; }
   uint64_t recv_offset(int peer) const override { return At(peer).arrival.recv_offset; }
-  const std::byte* eager(int peer) const override { return At(peer).eager; }
+  const std::byte* eager(int peer) const override {
+    return led_ == 0 ? At(peer).eager
+                     : lead_.Data(static_cast<size_t>(peer), sequence_, led_bytes_);
+  }
   uint64_t block_at(int peer) const override {
-    return slots_[static_cast<size_t>(peer)]->send_at[rank_];
+    return slots_.of(static_cast<size_t>(peer)).send_at[slots_.rank()];
   }
   uint64_t sequence() const override { return sequence_; }
 
   Result<PlainGroup*> Plain() override {
     if (!plain_) {
       NPUMESH_ASSIGN_OR_RETURN(
-          plain_, world_.transport().Group(world_ranks_, static_cast<uint32_t>(key_),
+          plain_, world_.transport().Group(slots_.world_ranks(), static_cast<uint32_t>(key_),
                                            Deadline::After(world_.env().connect_timeout)));
     }
     return plain_.get();
   }
 
  private:
-  const Round& RoundOf(size_t i) const { return slots_[i]->rounds[sequence_ % 2]; }
+  const Round& RoundOf(size_t i) const { return slots_.round(i, sequence_); }
   const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
+  Status GoneAny() const { return world_.CheckPeers(slots_.world_ranks()); }
 
-  bool Arrived(size_t i, uint64_t call) const {
-    const Round& round = RoundOf(i);
-    if (round.arrival.sequence.load(std::memory_order_acquire) < bases_[i] + call) return false;
+  bool HasCome(size_t i, uint64_t call) const {
+    if (!slots_.Arrived(i, call)) return false;
     // The first eager bytes are under way while the caller still compares.
-    __builtin_prefetch(round.eager);
+    __builtin_prefetch(slots_.round(i, call).eager);
     return true;
   }
 
-  // Where rank i was in call `call`, which it has announced.
-  int CpuOf(size_t i, uint64_t call) const {
-    return slots_[i]->rounds[call % 2].arrival.cpu.load(std::memory_order_relaxed);
+  // ---- calls in which all meet ----
+
+  void Announce(const Announcement& announcement, uint64_t call, const Buffers& buffers,
+                std::span<const std::byte> eager) {
+    Round& mine = slots_.my_round(call);
+    wanted_ = &mine.request;
+    if (compare_) Publish(announcement, call);
+    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
+    if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
+    // The line that others poll comes last and in one go.
+    mine.arrival.fingerprint = compare_ ? AtCall(announcement.content_fingerprint, call) : 0;
+    mine.arrival.send_offset = buffers.send_offset;
+    mine.arrival.recv_offset = buffers.recv_offset;
+    mine.arrival.cpu.store(sched_getcpu(), std::memory_order_relaxed);
+    mine.arrival.sequence.store(slots_.Stamp(slots_.rank(), call), std::memory_order_release);
   }
-  bool Departed(size_t i, uint64_t call) const {
-    return slots_[i]->departure.sequence.load(std::memory_order_acquire) >= bases_[i] + call;
-  }
-  bool DepartedAll(uint64_t call) const {
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i] != nullptr && !Departed(i, call)) return false;
-    }
-    return true;
-  }
-  Status GoneAny() const { return world_.CheckPeers(world_ranks_); }
 
   // Most calls repeat what stands in the round already. The refusal is long and seldom there.
   void Publish(const Announcement& announcement, uint64_t call) {
-    Request& shared = slots_[rank_]->rounds[call % 2].request;
+    Request& shared = slots_.my_round(call).request;
     uint64_t& published = published_[call % 2];
     if (announcement.serial == 0 || announcement.serial != published) {
       constexpr size_t kUsual = offsetof(Request, refusal);
@@ -150,58 +159,23 @@ class WindowMeeting final : public Meeting {
   }
 
   void PublishBlocks(const Buffers& buffers) {
-    Slot* mine = slots_[rank_];
-    std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine->send_bytes);
-    std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine->send_at);
-    std::copy(buffers.recv_bytes.begin(), buffers.recv_bytes.end(), mine->recv_bytes);
+    Slot& mine = slots_.mine();
+    std::copy(buffers.send_bytes.begin(), buffers.send_bytes.end(), mine.send_bytes);
+    std::copy(buffers.send_at.begin(), buffers.send_at.end(), mine.send_at);
+    std::copy(buffers.recv_bytes.begin(), buffers.recv_bytes.end(), mine.recv_bytes);
   }
 
-  std::string Where() const {
-    // The call that was begun last, also when Pass has counted it already.
-    const Request& last = slots_[rank_]->rounds[called_ % 2].request;
-    return fmt::format("{} \"{}\", call {}", Name(last.kind), std::string_view(last.node), called_);
-  }
-
-  Status ClaimSlot() {
-    std::byte* area = world_.shared_area(world_.rank());
-    SlotDirectory* directory = DirectoryOf(area);
-    for (int i = 0; i < SlotDirectory::kSlots; ++i) {
-      uint64_t free = 0;
-      if (directory->keys[i].load(std::memory_order_relaxed) != 0) continue;
-      // kClosedKey is no key that a peer looks for; the slot is made ready before it is announced.
-      if (!directory->keys[i].compare_exchange_strong(free, kClosedKey)) continue;
-      Slot* slot = SlotOf(area, i);
-      slot->base = Highest(*slot) + 1;
-      slot->departure.sequence.store(slot->base, std::memory_order_release);
-      for (Round& round : slot->rounds) {
-        round.arrival.sequence.store(slot->base, std::memory_order_release);
-      }
-      directory->keys[i].store(key_, std::memory_order_release);
-      index_ = i;
-      return Status();
+  // REQUIRES: all have arrived.
+  Status CompareAll(const Announcement& announcement, const Buffers& buffers) {
+    bool agree = announcement.request.refused == 0;
+    const uint64_t fingerprint = RoundOf(slots_.rank()).arrival.fingerprint;
+    for (size_t i = 0; compare_ && i < slots_.size(); ++i) {
+      agree = agree && RoundOf(i).arrival.fingerprint == fingerprint;
     }
-    return Error(Code::kOutOfMemory,
-                 "group \"{}\": this rank is in {} groups already; destroy some", name_,
-                 SlotDirectory::kSlots);
-  }
-
-  static uint64_t Highest(const Slot& slot) {
-    return std::max({slot.departure.sequence.load(std::memory_order_relaxed),
-                     slot.rounds[0].arrival.sequence.load(std::memory_order_relaxed),
-                     slot.rounds[1].arrival.sequence.load(std::memory_order_relaxed)});
-  }
-
-  bool FindSlot(size_t i) {
-    if (slots_[i] != nullptr) return true;
-    std::byte* area = world_.shared_area(world_ranks_[i]);
-    const SlotDirectory* directory = DirectoryOf(area);
-    for (int s = 0; s < SlotDirectory::kSlots; ++s) {
-      if (directory->keys[s].load(std::memory_order_acquire) != key_) continue;
-      slots_[i] = SlotOf(area, s);
-      bases_[i] = slots_[i]->base;
-      return true;
-    }
-    return false;
+    if (!agree) return Leave(CompareRequests());
+    if (buffers.send_bytes.empty()) return Status();
+    const Status fits = CompareSlotBlocks();
+    return fits.ok() ? fits : Leave(fits);
   }
 
   // Everybody reads the same, so everybody says the same.
@@ -210,7 +184,7 @@ class WindowMeeting final : public Meeting {
     for (size_t i = 0; i < slots_.size(); ++i) {
       requests.push_back(RoundOf(i).request);
     }
-    const Status verdict = Compare(requests, world_ranks_, name_);
+    const Status verdict = Compare(requests, slots_.world_ranks(), name_);
     if (!verdict.ok()) return verdict;
     return Error(Code::kInternal, "group \"{}\": fingerprints differ, requests do not", name_);
   }
@@ -219,31 +193,141 @@ class WindowMeeting final : public Meeting {
     const size_t n = slots_.size();
     std::vector<uint64_t> sent;
     std::vector<uint64_t> expected;
-    for (const Slot* slot : slots_) {
-      sent.insert(sent.end(), slot->send_bytes, slot->send_bytes + n);
-      expected.insert(expected.end(), slot->recv_bytes, slot->recv_bytes + n);
+    for (size_t i = 0; i < n; ++i) {
+      const Slot& slot = slots_.of(i);
+      sent.insert(sent.end(), slot.send_bytes, slot.send_bytes + n);
+      expected.insert(expected.end(), slot.recv_bytes, slot.recv_bytes + n);
     }
-    return CompareBlocks(sent, expected, world_ranks_).WithContext(Where());
+    return CompareBlocks(sent, expected, slots_.world_ranks()).WithContext(Where());
   }
 
-  // Nobody leaves before all have read.
+  // Nobody leaves before all have read. The meeting is over.
   Status Leave(const Status& verdict) {
+    sequence_ += kSettled;
     (void)Depart();
     return verdict;
   }
 
+  std::string Where() const {
+    return fmt::format("{} \"{}\", call {}", Name(wanted_->kind), std::string_view(wanted_->node),
+                       called_);
+  }
+
+  // ---- led calls (lead.h) ----
+
+  Status ArriveLed(const EagerData& eager) {
+    ++led_;
+    led_bytes_ = eager.sole_bytes;
+    called_ = sequence_;
+    wanted_ = &slots_.my_round(met_).request;
+    return leads() ? RunAhead(eager.bytes) : Follow();
+  }
+
+  bool leads() const { return streak_.sender() == slots_.rank(); }
+
+  Status RunAhead(std::span<const std::byte> data) {
+    const uint64_t call = sequence_;
+    const uint64_t depth = LeadCells::Depth(data.size());
+    if (led_ == 1) NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
+    if (call > all_read_ + depth) {
+      NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
+          [this] { return Where(); }, exec_timeout(),
+          [&](size_t i) { return slots_.Departed(i, call - depth) || Disputed(call) != 0; },
+          [this](size_t i) { return slots_.CpuOfFollower(i); }));
+      if (const uint64_t disputed = Disputed(call)) return Settle(disputed);
+      all_read_ = slots_.FirstDeparture();
+    }
+    lead_.Write(call, data);
+    return Status();
+  }
+
+  Status Follow() {
+    const uint64_t call = sequence_;
+    const size_t sender = streak_.sender();
+    slots_.TellCpuOfFollower();
+    const auto told = [&] { return lead_.Written(sender, call) || Disputed(call + 1) != 0; };
+    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, exec_timeout(),
+                                           [&](size_t i) { return i != sender || told(); },
+                                           [&](size_t) { return lead_.CpuOf(sender, call); }));
+    return lead_.Written(sender, call) ? Status() : Settle(Disputed(call + 1));
+  }
+
+  // A call below `end` that all may have led, but for which somebody has arrived in person: the
+  // earliest one that the sender sees; the sender's, to the others. 0: none.
+  uint64_t Disputed(uint64_t end) const {
+    if (!streak_.trusted()) return 0;
+    const auto within = [&](uint64_t call) { return call > met_ && call < end ? call : 0; };
+    if (!leads()) return within(slots_.LastArrival(streak_.sender()));
+    uint64_t earliest = 0;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const uint64_t call = i == slots_.rank() ? 0 : within(slots_.LastArrival(i));
+      if (call != 0 && (earliest == 0 || call < earliest)) earliest = call;
+    }
+    return earliest;
+  }
+
+  // Goes back to a disputed call, where all compare what they wanted then. The sender may learn of
+  // an earlier one while it waits there.
+  Status Settle(uint64_t call) {
+    for (uint64_t decided = call; decided != 0; decided = AnotherThan(call)) {
+      call = decided;
+      NPUMESH_RETURN_IF_ERROR(GoBackTo(call));
+      NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
+          [this] { return Where(); }, exec_timeout(),
+          [&](size_t i) { return slots_.Arrived(i, call) || AnotherThan(call) != 0; },
+          [](size_t) { return -1; }));
+    }
+    sequence_ = call;
+    return Leave(CompareRequests());
+  }
+
+  // The call that is disputed now, when it is not `call`; else 0.
+  uint64_t AnotherThan(uint64_t call) const {
+    constexpr uint64_t kNoEnd = ~uint64_t{0};
+    const uint64_t now = Disputed(leads() ? call : kNoEnd);
+    return now == call ? 0 : now;
+  }
+
+  Status GoBackTo(uint64_t call) {
+    called_ = call;
+    if (slots_.LastArrival(slots_.rank()) == call) return Status();  // wanted something else there
+    NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
+    slots_.TakeBackArrivals();
+    Announce(streak_.announcement(), call, Buffers(), {});
+    return Status();
+  }
+
+  // Led calls let this rank come to its next round while others read what stands there.
+  Status AwaitReaders() {
+    if (!leads()) return AwaitReadersOfLastMet();
+    return waiter_.ForAll(
+        [this] { return Where(); }, exec_timeout(),
+        [this](size_t i) { return slots_.Departed(i, sequence_ - 1) || Disputed(sequence_) != 0; },
+        [this](size_t i) { return slots_.CpuOfFollower(i); });
+  }
+
+  Status AwaitReadersOfLastMet() {
+    return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
+                          [this](size_t i) { return slots_.Departed(i, met_); },
+                          [this](size_t i) { return slots_.CpuAtArrival(i, met_); });
+  }
+
   World& world_;
   const std::string name_;
-  const std::vector<int> world_ranks_;
+  WindowSlots slots_;
+  LeadCells lead_;
   Waiter waiter_;
-  size_t rank_ = 0;
   uint64_t key_ = 0;
-  int index_ = -1;
-  std::vector<Slot*> slots_;
-  std::vector<uint64_t> bases_;  // of each member's slot
-  uint64_t sequence_ = 1;        // of the call under way, or the next
-  uint64_t called_ = 0;          // of the last call begun
+  uint64_t sequence_ = 1;  // of the call under way, or the next
+  uint64_t called_ = 0;    // of the last call begun, also when Pass has counted it already
+  const Request* wanted_ = nullptr;  // in it
+  uint64_t met_ = 0;                 // the last call in which all met
   bool compare_ = true;
+  bool closed_ = false;
+  Streak streak_;
+  uint64_t led_ = 0;            // calls since then
+  uint64_t led_bytes_ = 0;      // of the data of each
+  uint64_t all_read_ = 0;       // a sender's: nobody reads cells of this call or an earlier one
   uint64_t published_[2] = {};  // serials of the requests that stand in the rounds
   std::unique_ptr<PlainGroup> plain_;
 };

@@ -54,6 +54,11 @@ class Comm {
     return status.ok() ? status : Failed(call, status);
   }
 
+  // Communicator::Close; what went wrong is kept, too.
+  Status Close() {
+    return Run("HcclCommDestroy", [](Communicator& group) { return group.Close(); });
+  }
+
   // The first error of an operator that ran; HCCL_SUCCESS when there was none.
   HcclResult async_error() const { return async_error_.load(); }
 

@@ -65,6 +65,8 @@ Verdict Create(AclDevice* device, const std::string& name, std::vector<int> worl
   CommunicatorOptions options;
   if (!config.algo.empty()) options.algo = config.algo;
   options.exec_timeout = config.exec_timeout;
+  // Operators of HCCL are asynchronous: what is wrong with one may show in a later call anyway.
+  options.run_ahead = true;
   Result<std::unique_ptr<Communicator>> made =
       Communicator::Create(device->world, device->memory, name, std::move(world_ranks), options);
   if (!made.ok()) return VerdictOf(made.status());

@@ -72,8 +72,10 @@ Verdict Destroy(HcclComm handle) {
   Settings::OfProcess().Call(handle, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
   WindowTable::OfProcess().ForgetComm(*comm);
   CommTable::OfProcess().Remove(handle);
+  // Operators that still wait on a stream keep the communicator, which then closes after them.
+  const Status closed = comm.use_count() == 1 ? comm->Close() : Status();
   Settings::OfProcess().Call(handle, HCCL_COMM_STATE_PHASE_DESTROY_POST);
-  return {};
+  return closed.ok() ? Verdict() : VerdictOf(closed);
 }
 
 }  // namespace

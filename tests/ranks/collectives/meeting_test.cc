@@ -26,7 +26,7 @@ uint64_t Word(int r, uint64_t c) {
 Status Call(Meeting& meeting, World& world, uint64_t call, bool eager) {
   const uint64_t word = Word(world.rank(), call);
   NPUMESH_RETURN_IF_ERROR(
-      meeting.Arrive(Barrier(), {}, std::as_bytes(std::span(&word, eager ? 1 : 0))));
+      meeting.Arrive(Barrier(), {}, {std::as_bytes(std::span(&word, eager ? 1 : 0))}));
   for (int peer = 0; eager && peer < world.size(); ++peer) {
     uint64_t got = 0;
     std::memcpy(&got, meeting.eager(peer), sizeof(got));
@@ -69,7 +69,7 @@ TEST(Meeting, RefusalsAndMismatchesEndEagerCallsToo) {
     Request request = Barrier();
     if (world.rank() == 1) request.count = 9;
     const uint64_t word = 0;
-    const Status status = meeting->Arrive(request, {}, std::as_bytes(std::span(&word, 1)));
+    const Status status = meeting->Arrive(request, {}, {std::as_bytes(std::span(&word, 1))});
     (void)world.Shutdown();
     return status;
   });
