@@ -31,9 +31,13 @@ class HcclRanks : public testing::Test {
   static void SetUpTestSuite() { ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS); }
   static void TearDownTestSuite() { EXPECT_EQ(aclFinalize(), ACL_SUCCESS); }
 
-  // Runs `body` on every rank of a communicator; `rank_of_device` says who is who.
+  static HcclResult Destroy(const Rank& me) { return HcclCommDestroy(me.comm); }
+
+  // Runs `body` on every rank of a communicator; `rank_of_device` says who is who. `end` gives the
+  // communicator back.
   static void OnRanks(const std::vector<uint32_t>& rank_of_device,
-                      const std::function<void(const Rank&)>& body) {
+                      const std::function<void(const Rank&)>& body,
+                      const std::function<HcclResult(const Rank&)>& end = Destroy) {
     HcclRootInfo root;
     ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
     ASSERT_EQ(HcclGetRootInfo(&root), HCCL_SUCCESS);
@@ -49,7 +53,7 @@ class HcclRanks : public testing::Test {
         me.send = Allocate();
         me.recv = Allocate();
         body(me);
-        EXPECT_EQ(HcclCommDestroy(me.comm), HCCL_SUCCESS);
+        EXPECT_EQ(end(me), HCCL_SUCCESS);
         aclrtDestroyStream(me.stream);
         aclrtFree(me.send);
         aclrtFree(me.recv);
@@ -190,6 +194,28 @@ TEST_F(HcclRanks, DisagreementIsSaidToAllWhenTheyWait) {
     HcclResult error = HCCL_SUCCESS;
     EXPECT_EQ(HcclGetCommAsyncError(me.comm, &error), HCCL_SUCCESS);
     EXPECT_EQ(error, HCCL_E_PARA);
+  });
+}
+
+// The root is through with its broadcasts before it could know, and so are those that agree with
+// it.
+TEST_F(HcclRanks, DestroyTellsWhatBroadcastsThatRanAheadGotWrong) {
+  constexpr int kBroadcasts = 12;
+  constexpr uint32_t kDeviant = 2;
+  const auto broadcasts = [](const Rank& me) {
+    for (int i = 0; i < kBroadcasts; ++i) {
+      const bool deviates = me.rank == kDeviant && i == kBroadcasts - 1;
+      EXPECT_EQ(
+          HcclBroadcast(me.send, deviates ? 5 : 4, HCCL_DATA_TYPE_FP32, 1, me.comm, me.stream),
+          HCCL_SUCCESS);
+      EXPECT_EQ(aclrtSynchronizeStream(me.stream) != ACL_SUCCESS, deviates);
+    }
+  };
+  OnRanks({0, 1, 2, 3}, broadcasts, [](const Rank& me) {
+    const HcclResult result = HcclCommDestroy(me.comm);
+    EXPECT_EQ(result != HCCL_SUCCESS, me.rank != kDeviant) << "said once";
+    EXPECT_THAT(aclGetRecentErrMsg(), HasSubstr("count differs: rank 2 has 5"));
+    return HCCL_SUCCESS;
   });
 }
 
