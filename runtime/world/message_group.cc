@@ -52,17 +52,20 @@ class MessageGroup final : public PlainGroup {
   }
 
   Status AllGather(const void* send, void* recv, uint64_t bytes, Deadline deadline) override {
-    auto* all = static_cast<std::byte*>(recv);
+    const size_t n = ranks_.size();
     const size_t me = static_cast<size_t>(rank_);
-    if (all + me * bytes != send) Copy(all + me * bytes, send, bytes);
-    // Round k: to the k-th on the right, from the k-th on the left.
-    for (size_t k = 1; k < ranks_.size(); ++k) {
-      const size_t to = (me + k) % ranks_.size();
-      const size_t from = (me + ranks_.size() - k) % ranks_.size();
-      NPUMESH_RETURN_IF_ERROR(transport_.Exchange(ranks_[to], Bytes(all + me * bytes, bytes),
-                                                  ranks_[from], Bytes(all + from * bytes, bytes),
-                                                  tag_, deadline));
+    // Blocks of this member, the next one, and so on. A round doubles how many there are.
+    std::vector<std::byte> blocks(n * bytes);
+    Copy(blocks.data(), send, bytes);
+    for (size_t known = 1; known < n; known *= 2) {
+      const uint64_t more = std::min(known, n - known) * bytes;
+      NPUMESH_RETURN_IF_ERROR(transport_.Exchange(
+          ranks_[(me + n - known) % n], Bytes(blocks.data(), more), ranks_[(me + known) % n],
+          Bytes(blocks.data() + known * bytes, more), tag_, deadline));
     }
+    auto* all = static_cast<std::byte*>(recv);
+    Copy(all + me * bytes, blocks.data(), (n - me) * bytes);
+    Copy(all, blocks.data() + (n - me) * bytes, me * bytes);
     return Status();
   }
 

@@ -13,6 +13,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/world/descriptor_exchange.h"
+#include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"
 
 namespace npumesh {
@@ -102,7 +103,7 @@ class MpiTransport final : public Transport {
       if (send_to >= 0) {
         MakeBytesType(send.size(), &types[1]);
         MPI_Isend(send.data(), 1, types[1], send_to, tag, calls_->comm, &requests.emplace_back());
-        peers.push_back(send_to);
+        if (send_to != recv_from) peers.push_back(send_to);
       }
     }
     Status status =
@@ -117,6 +118,9 @@ class MpiTransport final : public Transport {
   Result<std::unique_ptr<PlainGroup>> Group(const std::vector<int>& world_ranks, uint32_t key,
                                             Deadline deadline) override {
     NPUMESH_RETURN_IF_ERROR(Gather(world_ranks, key, deadline));
+    if (!IsEveryone(world_ranks) && IsOnSeveralNodes(world_ranks)) {
+      return MakeMessageGroup(*this, world_ranks, TagOf(key));
+    }
     NPUMESH_ASSIGN_OR_RETURN(const MPI_Comm comm, IsEveryone(world_ranks)
                                                       ? Duplicate(deadline)
                                                       : CreateComm(world_ranks, key));
@@ -239,7 +243,27 @@ class MpiTransport final : public Transport {
     return made;
   }
 
-  // Blocks: MPI has no other way for some of the ranks. They have just met.
+  bool IsOnSeveralNodes(const std::vector<int>& world_ranks) const {
+    return std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
+      return node_of_[static_cast<size_t>(r)] != node_of_[static_cast<size_t>(world_ranks[0])];
+    });
+  }
+
+  // Of a message group. Two groups of equal tags would only mix when they share two members and
+  // both exchange at the same time.
+  int TagOf(uint32_t key) const {
+    void* highest = nullptr;
+    int found = 0;
+    std::lock_guard lock(calls_->mutex);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found);
+    constexpr int kFirst = kHandshakeTag + 1;
+    constexpr int kLeastHighest = 32767;  // what MPI promises
+    const int end = found ? *static_cast<int*>(highest) : kLeastHighest;
+    return kFirst + static_cast<int>(key % static_cast<uint32_t>(end - kFirst));
+  }
+
+  // Blocks: MPI has no other way for some of the ranks. They have just met, on this node; between
+  // nodes, where a cable may be cut, no wait has to be without an end.
   Result<MPI_Comm> CreateComm(const std::vector<int>& world_ranks, uint32_t key) {
     std::lock_guard lock(calls_->mutex);
     MPI_Group all = MPI_GROUP_NULL;
