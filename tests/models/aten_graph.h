@@ -87,6 +87,7 @@ class AtenGraph {
   Value Select(Value x, int64_t dim, int64_t index);
   Value ToCopy(Value x, DataType dtype);
   Value SymSize(Value x, int64_t dim);  // int64 scalar
+  Value Pack(const Sizes& sizes);       // a vector of sizes, some of them symbols
   Value Arange(Size end, DataType dtype);
   Value Full(std::vector<int64_t> sizes, double value, DataType dtype = DataType::kFloat);
 
@@ -114,9 +115,6 @@ class AtenGraph {
   Value Binary(const std::string& type, Value a, Value b) {
     return Op(type, {{"x1", a}, {"x2", b}});
   }
-  // A vector of sizes: a constant, or a Pack of symbols.
-  Value Pack(const Sizes& sizes);
-
   GraphBuilder g_;
   std::set<std::string> on_host_;
 };
