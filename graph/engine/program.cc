@@ -80,7 +80,7 @@ Result<std::unique_ptr<Program>> Program::Create(const Model& model, const Model
 Status Program::AddStages() {
   const size_t inputs = model_.graph.DataNodes().size();
   held_.resize(inputs);
-  if (!HasLateNodes(BoundGraph(model_.graph, *settings_.registry))) {
+  if (!NeedsStages(BoundGraph(model_.graph, *settings_.registry))) {
     slots_.resize(inputs);
     auto runner = std::make_unique<StageRunner>();
     runner->plans =

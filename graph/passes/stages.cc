@@ -6,6 +6,7 @@
 
 #include "graph/passes/execution_order.h"
 #include "graph/passes/reachability.h"
+#include "graph/passes/value_flow.h"
 
 namespace npumesh {
 namespace {
@@ -15,11 +16,24 @@ bool IsLate(const BoundGraph& graph, NodeId id) {
   return op != nullptr && op->late();
 }
 
+// Nodes that must have run before the node can be inferred, which reads what they compute.
+// An input that decides no shapes never becomes known; inference says so.
+std::vector<NodeId> AwaitedBy(const BoundGraph& graph, const std::vector<bool>& known_late,
+                              NodeId id) {
+  std::vector<NodeId> producers = ProducersOfValueInputs(graph, id);
+  std::erase_if(producers, [&](NodeId producer) {
+    return !known_late[static_cast<size_t>(producer)] || IsInputNode(graph.node(producer));
+  });
+  return producers;
+}
+
 // By node id: the stage a node belongs to. -1: not in `order`.
 class StageNumbers {
  public:
   StageNumbers(const BoundGraph& graph, const std::vector<NodeId>& order)
-      : graph_(graph), numbers_(graph.graph().nodes().size(), -1) {
+      : graph_(graph),
+        numbers_(graph.graph().nodes().size(), -1),
+        known_late_(NodesKnownLate(graph, order)) {
     const std::set<NodeId> placed(order.begin(), order.end());
     for (const InPlaceWrite& write : graph.writes()) {
       if (placed.count(write.node) > 0) written_[graph.StorageRoot(write.target)] = 0;
@@ -42,6 +56,8 @@ class StageNumbers {
     for (const std::optional<Value>& input : node.inputs) {
       if (input) number = std::max(number, After(input->node));
     }
+    for (const NodeId producer : AwaitedBy(graph_, known_late_, id))
+      number = std::max(number, (*this)[producer] + 1);
     for (const NodeId control : node.controls) number = std::max(number, After(control));
     if (graph_.HasEffect(id)) number = std::max(number, effects_);
     for (const Value root : WrittenStorage(node)) number = std::max(number, written_[root]);
@@ -66,6 +82,7 @@ class StageNumbers {
 
   const BoundGraph& graph_;
   std::vector<int> numbers_;
+  std::vector<bool> known_late_;  // by node id
   std::map<Value, int> written_;  // by storage root: the earliest stage for its next user
   int effects_ = 0;               // the earliest stage for the next node with an effect
   int last_ = 0;
@@ -267,12 +284,15 @@ class Splitter {
 
 }  // namespace
 
-bool HasLateNodes(const BoundGraph& graph) {
+bool NeedsStages(const BoundGraph& graph) {
   const std::vector<bool> needed = NeededNodes(graph);
-  return std::any_of(graph.graph().nodes().begin(), graph.graph().nodes().end(),
-                     [&](const Node& node) {
-                       return needed[static_cast<size_t>(node.id)] && IsLate(graph, node.id);
-                     });
+  Result<std::vector<NodeId>> order = graph.graph().StableOrder();
+  if (!order.ok()) return false;
+  std::erase_if(*order, [&](NodeId id) { return !needed[static_cast<size_t>(id)]; });
+  const std::vector<bool> known_late = NodesKnownLate(graph, *order);
+  return std::any_of(order->begin(), order->end(), [&](NodeId id) {
+    return IsLate(graph, id) || !AwaitedBy(graph, known_late, id).empty();
+  });
 }
 
 Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry) {

@@ -1,8 +1,10 @@
 // Stages: a graph cut where shapes become known only after something ran.
 //
-// A late node (Operator::late: NonZero, If, While ...) ends a stage. The nodes that depend on it
-// are a stage of their own, a graph whose inputs are the values that cross the cut. Each stage can
-// be compiled by itself when the types of these values are known.
+// A late node (Operator::late: NonZero, If, While ...) ends a stage. So does a node whose result
+// decides a shape (Operator::value_inputs) and is only known when it has run, as counts that another
+// rank sends. The nodes that depend on it are a stage of their own, a graph whose inputs are the
+// values that cross the cut. Each stage can be compiled by itself when the types of these values are
+// known.
 #ifndef NPUMESH_GRAPH_PASSES_STAGES_H_
 #define NPUMESH_GRAPH_PASSES_STAGES_H_
 
@@ -45,8 +47,8 @@ struct StagedModel {
   int slots = 0;
 };
 
-// True when a node that has to run is late.
-bool HasLateNodes(const BoundGraph& graph);
+// True when the nodes that have to run are more than one stage. REQUIRES: as SplitStages.
+bool NeedsStages(const BoundGraph& graph);
 
 // The main graph in stages, in the order in which they run; the outputs of the last one are those
 // of the graph. Stage after stage, nodes with an effect run in the order of ExecutionOrder, so the

@@ -1,5 +1,7 @@
 #include "graph/passes/value_flow.h"
 
+#include <algorithm>
+
 namespace npumesh {
 namespace {
 
@@ -16,8 +18,16 @@ bool PassesValues(const BoundGraph& graph, NodeId id) {
          !op->side_effect && op->in_place.empty() && !IsShapeQuery(graph.node(id));
 }
 
+}  // namespace
+
+bool IsShapeQuery(const Node& node) {
+  return node.type == "Shape" || node.type == "ShapeN" || node.type == "Size" ||
+         node.type == "Rank";
+}
+
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {
   std::vector<NodeId> producers;
+  if (!graph.bound(id)) return producers;
   const OpContext& context = graph.context(id);
   for (const std::string_view port : graph.op(id)->value_inputs) {
     const int first = context.slot(port);
@@ -30,17 +40,27 @@ std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {
   return producers;
 }
 
-}  // namespace
-
-bool IsShapeQuery(const Node& node) {
-  return node.type == "Shape" || node.type == "ShapeN" || node.type == "Size" ||
-         node.type == "Rank";
+std::vector<bool> NodesKnownLate(const BoundGraph& graph, const std::vector<NodeId>& order) {
+  std::vector<bool> late(graph.graph().nodes().size(), true);
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    const Operator* op = graph.op(id);
+    bool known = IsWeightNode(node) || IsShapeQuery(node) || MayDecideShapes(node) ||
+                 (op != nullptr && op->late());
+    if (!known && PassesValues(graph, id)) {
+      known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& input) {
+        return !input || !late[static_cast<size_t>(input->node)];
+      });
+    }
+    late[static_cast<size_t>(id)] = !known;
+  }
+  return late;
 }
 
 std::vector<bool> NodesReadByValue(const BoundGraph& graph, const std::vector<bool>& needed) {
   std::vector<NodeId> pending;
   for (const Node& node : graph.graph().nodes()) {
-    if (!needed[static_cast<size_t>(node.id)] || !graph.bound(node.id)) continue;
+    if (!needed[static_cast<size_t>(node.id)]) continue;
     const std::vector<NodeId> producers = ProducersOfValueInputs(graph, node.id);
     pending.insert(pending.end(), producers.begin(), producers.end());
   }

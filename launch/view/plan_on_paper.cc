@@ -29,7 +29,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
   NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
   NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
   UnmetGroups groups(options.groups, place.world_size, place.rank);
-  if (!HasLateNodes(BoundGraph(model.graph, registry))) {
+  if (!NeedsStages(BoundGraph(model.graph, registry))) {
     NPUMESH_ASSIGN_OR_RETURN(
         const std::unique_ptr<CompiledModel> plan,
         CompiledModel::Compile(model, registry, types, values, &groups, options.compile));

@@ -74,6 +74,52 @@ TEST_F(LateShapeTest, ValuesOfEarlierStagesDecideShapes) {
   });
 }
 
+// No operator here is late, but how many elements of x are positive is a shape all the same. It was
+// refused: "the value of limit is not known".
+TEST_F(LateShapeTest, AComputedValueDecidesAShape) {
+  const Value x = g_.Data("x", {DataType::kFloat, {-1}});
+  const Value positive = g_.Op(
+      "Cast",
+      {{"x", g_.Op("Greater", {{"x1", x},
+                               {"x2", g_.Const("zero", Tensor::FromVector<float>(
+                                                           {DataType::kFloat, Shape()}, {0}))}})}},
+      {{"dst_type", AttrValue::Int(9)}});
+  const Value count = g_.Op("ReduceSum", {{"x", positive}, {"axes", g_.Ints({0})}});
+  const Value places =
+      g_.Op("Range", {{"start", g_.Int(0)}, {"limit", count}, {"delta", g_.Int(1)}});
+  g_.Output({places, positive, g_.Op("Add", {{"x1", places}, {"x2", count}})});
+  const auto floats = [](const std::vector<float>& values) {
+    return Tensor::FromVector<float>({DataType::kFloat, {static_cast<int64_t>(values.size())}},
+                                     values);
+  };
+  WithSession(
+      [&](Session& session) {
+        const auto two = session.Run({floats({1, -1, 3})});
+        EXPECT_THAT(Ints(two, 0), ElementsAre(0, 1));
+        EXPECT_THAT(Ints(two, 1), ElementsAre(1, 0, 1));
+        EXPECT_THAT(Ints(two, 2), ElementsAre(2, 3));
+        EXPECT_EQ(session.stats().plans, 2u);
+        EXPECT_THAT(Ints(session.Run({floats({5, 5, -5})}), 2), ElementsAre(2, 3));
+        EXPECT_EQ(session.stats().plans, 2u);  // the same count
+        EXPECT_THAT(Ints(session.Run({floats({0, 0, 0})})), IsEmpty());
+        EXPECT_EQ(session.stats().plans, 3u);
+      },
+      SessionOptions());
+}
+
+// A small integer input is known when a plan is made: no cut.
+TEST_F(LateShapeTest, AKnownValueMakesNoStage) {
+  const Value x = g_.Data("x", IntType({2}));
+  const Value count = g_.Op("ReduceSum", {{"x", x}, {"axes", g_.Ints({0})}});
+  g_.Output({g_.Op("Range", {{"start", g_.Int(0)}, {"limit", count}, {"delta", g_.Int(1)}})});
+  WithSession(
+      [](Session& session) {
+        EXPECT_THAT(Ints(session.Run({IntTensor({1, 2})})), ElementsAre(0, 1, 2));
+        EXPECT_EQ(session.stats().plans, 1u);
+      },
+      SessionOptions());
+}
+
 TEST_F(LateShapeTest, MaskedSelectAndUnique) {
   const Value x = g_.Data("x", IntType({-1}));
   const Value mask = g_.Data("mask", {DataType::kBool, {-1}});
