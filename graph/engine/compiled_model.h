@@ -23,6 +23,7 @@
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
 #include "graph/passes/execution_order.h"
+#include "graph/passes/static_split.h"
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
@@ -32,6 +33,8 @@ namespace npumesh {
 // PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets, and on
 // nodes that are computed by the step of another one its name as `_fused_into`.
 using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
+
+class StaticParts;
 
 struct CompileOptions {
   int threads = 1;
@@ -44,6 +47,12 @@ struct CompileOptions {
   bool fold_constants = true;
   // Leaves out operators whose results nobody reads.
   bool drop_dead_nodes = true;
+  // Connected operators with known shapes that are compiled once for all signatures, at least as
+  // many (passes/static_split.h); -1: none.
+  int64_t static_ops_limit = kDefaultStaticOpsLimit;
+  // Keeps them for the next compilation of the same graph, with the same `fuses`; null: nothing is
+  // shared. Not owned.
+  StaticParts* static_parts = nullptr;
   NodeOrder order = NodeOrder::kStable;
   // Says by name which fusion passes run (passes/fusion.h); null: none.
   std::function<bool(std::string_view pass)> fuses;
@@ -80,9 +89,9 @@ struct Step {
   // Operator type; of a fused step the types of its nodes, "MatMul+Add+Relu". "TensorMove" with the
   // name "<node>/copy": the engine's copy of a constant that `node` writes to in place.
   std::string type;
-  std::unique_ptr<Kernel> kernel;
-  std::vector<Address> inputs;   // by slot
-  std::vector<Address> outputs;  // by port
+  std::shared_ptr<Kernel> kernel;  // steps of a static part have the same in all plans
+  std::vector<Address> inputs;     // by slot
+  std::vector<Address> outputs;    // by port
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
   std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
@@ -92,6 +101,8 @@ struct Step {
   // Index of the step beside that has to be finished before this one starts, with those beside
   // before it; -1: none.
   int wait_for = -1;
+  // The static part it belongs to, an index into PlanFacts::parts; -1: to none.
+  int part = -1;
 };
 
 // What a graph expects from its caller.

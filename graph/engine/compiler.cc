@@ -47,8 +47,12 @@ Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider
       graph_(model.graph),
       options_(options),
       bound_(model.graph, registry),
-      inference_(bound_, {groups, options.threads,
-                          options.weights != nullptr ? &options.weights->packed() : nullptr}),
+      inference_(bound_,
+                 {groups, options.threads,
+                  options.weights != nullptr ? &options.weights->packed() : nullptr,
+                  shares_parts() && options.static_parts->chosen() ? &options.static_parts->memory()
+                                                                   : nullptr}),
+      groups_(groups),
       result_(new CompiledModel()) {
   result_->source_ = &model;
 }
@@ -60,6 +64,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   NPUMESH_RETURN_IF_ERROR(CheckOperators(bound_, needed_));
   NPUMESH_RETURN_IF_ERROR(TakeInputs(input_types, values, needed_));
   NPUMESH_ASSIGN_OR_RETURN(order_, Order());
+  NPUMESH_RETURN_IF_ERROR(FindStaticOperators());
   WeightCache& weights = options_.weights != nullptr ? *options_.weights : own_weights_;
   NPUMESH_RETURN_IF_ERROR(inference_.Run(order_, inputs_, weights, model_.path));
   if (options_.observer) {
@@ -68,6 +73,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   needed_ = Needed([this](Value value) { return Replaced(value); });
   NPUMESH_RETURN_IF_ERROR(ObserveOptimized());
   FindFusions();
+  UseParts();
   NPUMESH_RETURN_IF_ERROR(MakeSteps());
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());
   AssignStreams();
@@ -184,20 +190,26 @@ void Compiler::FindFusions() {
 
 Status Compiler::MakeSteps() {
   ErrorList errors;
+  for (UsedPart& used : used_parts_) {
+    if (!used.part->compiled) CompilePart(used, errors);
+  }
   for (const NodeId id : Kept(order_)) {
-    if (const auto fused = fused_by_node_.find(id); fused != fused_by_node_.end()) {
-      if (id != fused->second->nodes.back()) continue;
-      const Status status = MakeFusedStep(*fused->second);
-      if (!status.ok()) errors.Add(AtNode(graph_.node(id), status));
-      continue;
-    }
-    const Operator* op = bound_.op(id);
-    if (op == nullptr || op->view || (inference_.folded(id) && Replaced({id, 0}))) continue;
-    if (const Status status = MakeStep(id); !status.ok()) {
+    if (UsedPart* const used = PartOf(id)) {
+      TakePartStep(*used, id);
+    } else if (const Status status = MakeStepOf(id); !status.ok()) {
       errors.Add(AtNode(graph_.node(id), status));
     }
   }
   return errors.Join(fmt::format("graph \"{}\" cannot be compiled", graph_.name()));
+}
+
+Status Compiler::MakeStepOf(NodeId id) {
+  if (const auto fused = fused_by_node_.find(id); fused != fused_by_node_.end()) {
+    return id == fused->second->nodes.back() ? MakeFusedStep(*fused->second) : Status();
+  }
+  const Operator* op = bound_.op(id);
+  if (op == nullptr || op->view || (inference_.folded(id) && Replaced({id, 0}))) return Status();
+  return MakeStep(id);
 }
 
 Status Compiler::MakeStep(NodeId id) {
@@ -388,6 +400,10 @@ Compiler::PlanIndex Compiler::FindOrAddSource(Value value) {
   const auto known = index_.find(value);
   if (known != index_.end()) return known->second;
   if (Folded(value)) return index_[value] = AddConstant(*inference_.constant(value));
+  if (making_ != nullptr &&
+      !std::binary_search(making_->nodes_by_id.begin(), making_->nodes_by_id.end(), value.node)) {
+    return index_[value] = AddOutside(value);
+  }
   if (IsInputNode(graph_.node(value.node))) return index_[value] = AddInput(value.node);
   return -1;
 }

@@ -1,8 +1,8 @@
 // Compiler: how a CompiledModel comes about. One object for one compilation.
 //
 //   bind -> needed nodes -> execution order -> inference and folding -> needed nodes again
-//        -> fusion -> steps (kernels, operands as numbered values) -> streams -> memory plan
-//        -> addresses
+//        -> fusion -> static parts -> steps (kernels, operands as numbered values) -> streams
+//        -> memory plan -> addresses
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_ENGINE_COMPILER_H_
@@ -11,12 +11,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/inference.h"
+#include "graph/engine/static_parts.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/fusion.h"
 #include "graph/passes/memory_plan.h"
@@ -53,6 +55,8 @@ class Compiler {
                     const std::vector<bool>& needed);
   void FindFusions();
   Status MakeSteps();
+  // The step that stands where this node does, if there is one.
+  Status MakeStepOf(NodeId id);
   Status MakeStep(NodeId id);
   Status MakeFusedStep(const FusedStep& fused);
   void Describe(NodeId id, Step& step) const;
@@ -71,6 +75,8 @@ class Compiler {
   void AssignStreams();
   void AssignAddresses();
   void TakeFacts(const MemoryPlan& plan);
+  // What the blocks of the plan hold, but for those of static parts.
+  std::vector<PlannedTensor> NamedBlocks(const MemoryPlan& plan) const;
   void TakeNodeFacts();
   std::map<PlanIndex, std::string> ValueNames() const;
   void Trace(const MemoryPlan& plan) const;
@@ -85,12 +91,62 @@ class Compiler {
   PlanIndex StorageOf(PlanIndex index) const;
   PlanIndex AddConstant(const Tensor& tensor);
   PlanIndex AddInput(NodeId id);
+  // A value that the part which is being compiled reads and does not compute.
+  PlanIndex AddOutside(Value value);
+
+  // Static parts: compiler_parts.cc.
+
+  // A part in this plan.
+  struct UsedPart {
+    StaticPart* part = nullptr;
+    PlanIndex block = -1;                  // holds what its steps write for each other
+    std::vector<PlanIndex> results;        // by result; -1: not there yet
+    std::map<uint64_t, PlanIndex> inside;  // by byte in the block
+    std::vector<size_t> steps;             // by step of the part: its index in the plan
+    bool compiled_now = false;
+  };
+  // Steps and values while they are made; a part is made apart from the rest.
+  struct Draft {
+    std::vector<Step> steps;
+    std::vector<Tensor> constants;
+    uint64_t scratch_bytes = 0;
+    std::map<Value, PlanIndex> index;
+    std::map<std::pair<const void*, uint64_t>, PlanIndex> constant_index;
+    std::vector<PlanValue> values;
+    std::vector<Address> addresses;
+    std::vector<PlanStep> plan_steps;
+    std::vector<std::vector<PlanIndex>> step_slots;
+  };
+  bool shares_parts() const {
+    return options_.static_parts != nullptr && options_.static_parts->lower_limit() >= 0;
+  }
+  Status FindStaticOperators();
+  // Chooses the parts in the first compilation; in all, finds those that fit this one.
+  void UseParts();
+  void ChooseFirstParts(const std::vector<std::vector<NodeId>>& fusions);
+  void Remember(const std::vector<bool>& is_static);
+  // By part: the storages of its nodes that others read.
+  std::vector<std::set<Value>> StoragesReadOutside(const std::vector<StaticPart>& parts) const;
+  bool Fits(const StaticPart& part, const std::vector<std::vector<NodeId>>& fusions,
+            const std::set<Value>& read_outside) const;
+  // The part of this plan that the node belongs to; null: none.
+  UsedPart* PartOf(NodeId id);
+  // Exchanges what is being made for `draft`.
+  void Swap(Draft& draft);
+  void CompilePart(UsedPart& used, ErrorList& errors);
+  void FinishPart(StaticPart& part);
+  PartOperand OperandOf(PlanIndex index, const MemoryPlan& plan,
+                        const std::map<PlanIndex, size_t>& results) const;
+  void TakePartStep(UsedPart& used, NodeId id);
+  PlanIndex IndexOf(UsedPart& used, const PartOperand& operand);
+  void TakePartFacts(const MemoryPlan& plan);
 
   const Model& model_;
   const Graph& graph_;
   const CompileOptions& options_;
   BoundGraph bound_;
   Inference inference_;
+  GroupProvider* groups_;
   WeightCache own_weights_;
   std::unique_ptr<CompiledModel> result_;
 
@@ -108,6 +164,12 @@ class Compiler {
   std::vector<PlanStep> plan_steps_;
   std::vector<std::vector<PlanIndex>> step_slots_;  // by step; -1: absent
   std::vector<PlanIndex> output_index_;
+
+  bool chooses_parts_ = false;  // as the first compilation of the graph
+  std::vector<bool> static_;    // by node id, then
+  std::vector<UsedPart> used_parts_;
+  std::map<NodeId, size_t> part_by_node_;  // index into used_parts_
+  StaticPart* making_ = nullptr;           // the part that is being compiled
 };
 
 }  // namespace npumesh

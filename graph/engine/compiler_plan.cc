@@ -26,7 +26,7 @@ void Compiler::AssignAddresses() {
   const MemoryPlan plan = PlanMemory(values_, plan_steps_, kHbmAlignment, effort);
   result_->arena_bytes_ = plan.arena_bytes;
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (addresses_[i].kind == Address::Kind::kArena) addresses_[i].offset = plan.offsets[i];
+    if (addresses_[i].kind == Address::Kind::kArena) addresses_[i].offset += plan.offsets[i];
   }
   const auto address = [this](PlanIndex index) {
     return index < 0 ? Address() : addresses_[static_cast<size_t>(index)];
@@ -59,15 +59,27 @@ void Compiler::TakeFacts(const MemoryPlan& plan) {
   TakeNodeFacts();
   PlanFacts& facts = result_->facts_;
   facts.live_bytes = plan.live_bytes;
-  std::map<int, size_t> tensors;  // by owning value
+  facts.tensors = NamedBlocks(plan);
+  TakePartFacts(plan);
+  std::stable_sort(
+      facts.tensors.begin(), facts.tensors.end(),
+      [](const PlannedTensor& a, const PlannedTensor& b) { return a.first < b.first; });
+}
+
+std::vector<PlannedTensor> Compiler::NamedBlocks(const MemoryPlan& plan) const {
+  std::set<PlanIndex> of_parts;
+  for (const UsedPart& used : used_parts_) of_parts.insert(used.block);
+  std::vector<PlannedTensor> tensors;
+  std::map<int, size_t> by_value;  // by owning value
   for (const PlannedBlock& block : plan.blocks) {
-    tensors[block.value] = facts.tensors.size();
-    facts.tensors.push_back({"", {}, block.offset, block.bytes, block.first, block.last, false});
+    if (making_ == nullptr && of_parts.count(block.value) > 0) continue;
+    by_value[block.value] = tensors.size();
+    tensors.push_back({"", {}, block.offset, block.bytes, block.first, block.last, false});
   }
   for (const auto& [index, name] : ValueNames()) {
-    const auto at = tensors.find(plan.storage[static_cast<size_t>(index)]);
-    if (at == tensors.end()) continue;
-    PlannedTensor& tensor = facts.tensors[at->second];
+    const auto at = by_value.find(plan.storage[static_cast<size_t>(index)]);
+    if (at == by_value.end()) continue;
+    PlannedTensor& tensor = tensors[at->second];
     tensor.output = tensor.output || values_[static_cast<size_t>(index)].output;
     if (tensor.name.empty()) {
       tensor.name = name;
@@ -75,9 +87,7 @@ void Compiler::TakeFacts(const MemoryPlan& plan) {
       tensor.also.push_back(name);
     }
   }
-  std::stable_sort(
-      facts.tensors.begin(), facts.tensors.end(),
-      [](const PlannedTensor& a, const PlannedTensor& b) { return a.first < b.first; });
+  return tensors;
 }
 
 void Compiler::TakeNodeFacts() {

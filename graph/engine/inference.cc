@@ -119,6 +119,7 @@ Status Inference::VisitOperator(const Node& node) {
     context.set_in(slot, type(*value));
     context.set_value(slot, constant(*value));
   }
+  if (Recall(node.id)) return Status();
   NPUMESH_RETURN_IF_ERROR(op.infer(context));
   NPUMESH_RETURN_IF_ERROR(CheckInferred(context));
   NPUMESH_RETURN_IF_ERROR(CheckSharedStorage(op, context));
@@ -126,6 +127,45 @@ Status Inference::VisitOperator(const Node& node) {
   NPUMESH_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> outputs, FoldConstants(op, context));
   if (outputs) mine.constants = std::move(*outputs);
   return Status();
+}
+
+// What comes from a recalled node is what it was; everything else is compared.
+bool Inference::Recall(NodeId id) {
+  if (settings_.memory == nullptr) return false;
+  const auto found = settings_.memory->entries.find(id);
+  if (found == settings_.memory->entries.end()) return false;
+  const InferenceMemory::Entry& entry = found->second;
+  NodeResult& mine = result(id);
+  OpContext& context = *mine.context;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    const std::optional<Value> value = graph_.SlotValue(id, slot);
+    if (!value || recalled(value->node)) continue;
+    const auto at = static_cast<size_t>(slot);
+    const void* const bytes =
+        context.value(slot) != nullptr ? context.value(slot)->data() : nullptr;
+    if (context.in(slot) != entry.in[at] || bytes != entry.values[at]) return false;
+  }
+  for (int port = 0; port < context.outputs(); ++port) {
+    context.set_out(port, entry.types[static_cast<size_t>(port)]);
+  }
+  mine.types = entry.types;
+  mine.constants = entry.constants;
+  mine.recalled = true;
+  return true;
+}
+
+InferenceMemory::Entry Inference::EntryOf(NodeId id, bool forgets) const {
+  const NodeResult& mine = result(id);
+  InferenceMemory::Entry entry;
+  for (int slot = 0; slot < mine.context->slots(); ++slot) {
+    const Tensor* const value = mine.context->value(slot);
+    entry.in.push_back(mine.context->in(slot));
+    entry.values.push_back(value != nullptr ? value->data() : nullptr);
+  }
+  entry.types = mine.types;
+  entry.constants = mine.constants;
+  if (forgets) entry.constants.assign(mine.constants.size(), Tensor());
+  return entry;
 }
 
 const TensorType& Inference::type(Value value) const {

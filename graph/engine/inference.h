@@ -32,6 +32,19 @@ class ErrorList {
   std::vector<Status> errors_;
 };
 
+// What an inference found for some operators, for another one of the same graph.
+struct InferenceMemory {
+  struct Entry {
+    // By slot: types, and the addresses of values that were known; null: none.
+    std::vector<TensorType> in;
+    std::vector<const void*> values;
+    std::vector<TensorType> types;  // by port
+    // By port, or empty when nothing is known; without bytes where nobody asks for them again.
+    std::vector<Tensor> constants;
+  };
+  std::map<NodeId, Entry> entries;
+};
+
 class Inference {
  public:
   // What the caller of the graph gives to a Data or RefData node.
@@ -44,6 +57,8 @@ class Inference {
     GroupProvider* groups = nullptr;
     int threads = 1;
     PackedWeights* packed = nullptr;  // may be null
+    // Operators in it whose inputs are the same are not asked again; null: there is none.
+    const InferenceMemory* memory = nullptr;
   };
 
   Inference(const BoundGraph& graph, Settings settings);
@@ -61,6 +76,10 @@ class Inference {
   const Tensor* constant(Value value) const;
   // True when all outputs are known: nothing is left to run.
   bool folded(NodeId id) const;
+  // Its results come from the memory.
+  bool recalled(NodeId id) const { return result(id).recalled; }
+  // For the memory of another inference. `forgets`: values that nobody will ask for.
+  InferenceMemory::Entry EntryOf(NodeId id, bool forgets) const;
   // The node with its input types, constant inputs and output types. REQUIRES: an operator.
   const OpContext& context(NodeId id) const { return *results_[static_cast<size_t>(id)].context; }
 
@@ -70,7 +89,10 @@ class Inference {
     std::vector<TensorType> types;
     std::vector<Tensor> constants;  // by port, or empty when nothing is known
     bool failed = false;
+    bool recalled = false;
   };
+  // True: the memory knows the node with these inputs, and has given its results.
+  bool Recall(NodeId id);
   Status Visit(const Node& node, const std::map<NodeId, Input>& inputs, WeightCache& weights,
                const std::string& model_path);
   Status VisitOperator(const Node& node);

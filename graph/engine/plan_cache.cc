@@ -22,7 +22,9 @@ PlanCache::PlanCache(const Model& model, const PlanSettings& settings, DevicePoo
       pool_(pool),
       slots_(std::move(slots)),
       stats_(stats),
-      shape_deciding_(ShapeDecidingInputs(model, *settings.registry)) {}
+      shape_deciding_(ShapeDecidingInputs(model, *settings.registry)),
+      fused_parts_(settings.compile.static_ops_limit),
+      plain_parts_(settings.compile.static_ops_limit) {}
 
 Result<PlanCache::Plan*> PlanCache::For(const std::vector<PlanOperand>& inputs, bool observed) {
   const bool fuses = settings_.compile.fuses != nullptr && !observed;
@@ -70,14 +72,23 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<Pl
   }
   CompileOptions options = settings_.compile;
   if (!fuses) options.fuses = nullptr;
+  options.static_parts = fuses ? &fused_parts_ : &plain_parts_;
   auto plan = std::make_unique<Plan>();
   NPUMESH_ASSIGN_OR_RETURN(plan->model, CompiledModel::Compile(model_, *settings_.registry, types,
                                                                values, settings_.groups, options));
   NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
   if (settings_.compile.weights != nullptr) settings_.compile.weights->PlanMade();
-  ++stats_.plans;
+  TakeStats(*plan->model);
   stats_.compile_seconds += std::chrono::duration<double>(Clock::now() - start).count();
   return plan;
+}
+
+void PlanCache::TakeStats(const CompiledModel& model) {
+  const PlanFacts& facts = model.facts();
+  ++stats_.plans;
+  stats_.steps_compiled += facts.steps_compiled;
+  stats_.steps_shared += model.steps().size() - facts.steps_compiled;
+  for (const PlannedPart& part : facts.parts) stats_.static_parts += part.compiled_now ? 1 : 0;
 }
 
 void PlanCache::ForgetOldest() {

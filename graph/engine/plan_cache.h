@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/static_parts.h"
 
 namespace npumesh {
 
@@ -24,6 +25,8 @@ struct PlanSettings {
   const OpRegistry* registry = nullptr;
   GroupProvider* groups = nullptr;
   CompileOptions compile;
+  // By node name: values of Constant nodes that the main graph does not hold itself.
+  std::map<std::string, Tensor> given_weights;
   // Plans that are kept of one graph; the one that was not used for longest makes room.
   size_t max_plans = 32;
 };
@@ -32,7 +35,12 @@ struct PlanSettings {
 struct ProgramStats {
   RunStats run;
   double compile_seconds = 0;
-  uint64_t plans = 0;  // compilations so far
+  uint64_t input_bytes = 0;  // copied from inputs of the main graph into its buffers
+  uint64_t plans = 0;        // compilations so far
+  // Steps whose kernels were made, and those that came ready from a static part.
+  uint64_t steps_compiled = 0;
+  uint64_t steps_shared = 0;
+  uint64_t static_parts = 0;  // that were compiled
 };
 
 class PlanCache {
@@ -57,6 +65,7 @@ class PlanCache {
   std::string Signature(const std::vector<PlanOperand>& inputs, bool fuses) const;
   bool TakesValue(const std::vector<PlanOperand>& inputs, size_t position) const;
   Result<std::unique_ptr<Plan>> Compile(const std::vector<PlanOperand>& inputs, bool fuses);
+  void TakeStats(const CompiledModel& model);
   void ForgetOldest();
 
   const Model& model_;
@@ -65,6 +74,8 @@ class PlanCache {
   std::vector<int> slots_;
   ProgramStats& stats_;
   std::vector<bool> shape_deciding_;                    // by position
+  StaticParts fused_parts_;                             // of plans with fused steps
+  StaticParts plain_parts_;                             // of the others
   std::map<std::string, std::unique_ptr<Plan>> plans_;  // by signature
   uint64_t clock_ = 0;                                  // counts uses of plans
 };

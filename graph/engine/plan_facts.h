@@ -23,11 +23,21 @@ struct PlannedTensor {
   bool output = false;
 };
 
+// A static sub-graph, whose steps are compiled once for all signatures.
+struct PlannedPart {
+  size_t operators = 0;
+  size_t steps = 0;
+  uint64_t bytes = 0;         // of its block of the arena
+  bool compiled_now = false;  // by this compilation, and not by one before it
+};
+
 struct PlanFacts {
   std::vector<PlannedTensor> tensors;  // in the order in which they are written first
   std::vector<std::string> folded;     // nodes whose results were computed while compiling
   std::vector<std::string> pruned;     // nodes whose results nobody reads
-  uint64_t live_bytes = 0;             // most bytes in use at one step: no arena can be smaller
+  std::vector<PlannedPart> parts;
+  size_t steps_compiled = 0;  // by this compilation; those of older parts are not
+  uint64_t live_bytes = 0;    // most bytes in use at one step: no arena can be smaller
 };
 
 }  // namespace npumesh

@@ -63,6 +63,10 @@ Program::Program(const Model& model, const Model& library, const PlanSettings& s
       stats_(stats),
       pool_(memory) {
   settings_.compile.weights = &weights_;
+  // Names in a subgraph are others.
+  for (const auto& [name, value] : settings.given_weights) {
+    if (&model == &library) weights_.Give(name, value);
+  }
   weights_.set_progress(settings.compile.weight_progress);
   pool_.set_uploaded([this](const Tensor& constant) { weights_.Arrived(constant); });
 }
@@ -157,6 +161,7 @@ Status Program::TakeInputs(const std::vector<PlanOperand>& inputs) {
       continue;
     }
     NPUMESH_RETURN_IF_ERROR(Keep(static_cast<int>(i), inputs[i].type, inputs[i].data));
+    if (&model_ == &library_) stats_.input_bytes += inputs[i].type.bytes();
     held_[i] = inputs[i].type;
   }
   return Status();

@@ -18,6 +18,10 @@ Result<Tensor> WeightCache::Load(const Node& node, const std::string& model_path
   return weight;
 }
 
+void WeightCache::Give(const std::string& name, const Tensor& value) {
+  weights_.insert_or_assign(name, Aligned(value));
+}
+
 void WeightCache::Arrived(const Tensor& constant) {
   const auto found = on_their_way_.find(constant.data());
   if (found == on_their_way_.end()) return;

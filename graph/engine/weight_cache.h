@@ -30,6 +30,9 @@ class WeightCache {
   // errors as LoadWeight. The same bytes each time, so that they are uploaded to HBM only once.
   Result<Tensor> Load(const Node& node, const std::string& model_path);
 
+  // The value of the node with this name, whatever the graph says; it is never loaded then.
+  void Give(const std::string& name, const Tensor& value);
+
   // Called whenever a weight in a file has arrived.
   void set_progress(std::function<void(const WeightProgress&)> progress) {
     report_ = std::move(progress);

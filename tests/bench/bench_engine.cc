@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/plan_cache.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/op_registry.h"
 
@@ -83,6 +84,60 @@ void DispatchByHand(benchmark::State& state) {
       kSteps, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(DispatchByHand);
+
+// s [16,64] through 24 products and activations; x [-1] through eight element-wise operators.
+Result<Model> MixedModel() {
+  const TensorType weight{DataType::kFloat, {64, 64}};
+  GraphBuilder g("mixed");
+  Value s = g.Data("s", {DataType::kFloat, {16, 64}});
+  for (int i = 0; i < 24; ++i) {
+    const Value w = g.Const(fmt::format("w{}", i), Tensor::Allocate(weight));
+    s = g.Op("Relu", {{"x", g.Op("MatMul", {{"x1", s}, {"x2", w}})}});
+  }
+  const Value x = g.Data("x", {DataType::kFloat, {-1}});
+  Value y = x;
+  for (int i = 0; i < 8; ++i) y = g.Op("Add", {{"x1", y}, {"x2", x}});
+  g.Output({s, y});
+  return g.Build();
+}
+
+// What the first run of a signature waits for: its plan. Argument: static_model_ops_lower_limit;
+// -1, where nothing is shared, is the baseline.
+Status CompileSignatures(benchmark::State& state) {
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, MixedModel());
+  Env env;
+  env.hbm_bytes = uint64_t{64} << 20;
+  NPUMESH_ASSIGN_OR_RETURN(const auto world, World::Start(env));
+  NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(*world));
+  WeightCache weights;
+  DevicePool pool(*memory);
+  PlanSettings settings;
+  settings.registry = &BuiltinOps();
+  settings.compile.weights = &weights;
+  settings.compile.static_ops_limit = state.range(0);
+  settings.max_plans = 2;
+  ProgramStats stats;
+  PlanCache plans(model, settings, pool, {}, stats);
+  int64_t size = 0;
+  const auto compile = [&] {
+    size = size % 4096 + 1;
+    const std::vector<PlanOperand> inputs = {{{DataType::kFloat, {16, 64}}, nullptr},
+                                             {{DataType::kFloat, {size}}, nullptr}};
+    return plans.For(inputs, false).status();
+  };
+  NPUMESH_RETURN_IF_ERROR(compile());
+  for (auto _ : state) NPUMESH_RETURN_IF_ERROR(compile());
+  state.counters["steps_compiled"] =
+      static_cast<double>(stats.steps_compiled) / static_cast<double>(stats.plans);
+  return Status();
+}
+
+void NewSignature(benchmark::State& state) {
+  if (const Status status = CompileSignatures(state); !status.ok()) {
+    state.SkipWithError(status.ToString().c_str());
+  }
+}
+BENCHMARK(NewSignature)->Arg(-1)->Arg(4);
 
 void Add(benchmark::State& state) {
   const auto graph = Adds(state.range(0) / static_cast<int64_t>(sizeof(float)), 1);
