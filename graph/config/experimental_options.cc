@@ -50,17 +50,20 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"experimental_config.frozen_parameter",
         &options.frozen_parameter,
         {},
-        kNone,
-        "Weights always keep their address"},
+        kHere,
+        "Inputs that the caller names as parameters become constants with the first run: packed "
+        "once, folded, never copied again; another address is refused later"},
        {"experimental_config.static_model_ops_lower_limit",
         &options.static_model_ops_lower_limit,
         {.min = -1,
          .max = kMaxInt64 - 1,
          .int_objection = ObjectionToOpsLimit,
          .accepted = "-1, or an integer in [2, 9223372036854775806]"},
-        kNone,
-        "A graph is cut only where values decide shapes, and each part is compiled for the shapes "
-        "it is given; a part with fixed shapes is compiled once, however small it is",
+        kHere,
+        "How many connected operators with known shapes a graph with open dimensions needs to have "
+        "for them to be a static part, which is compiled once for all input shapes; -1: there is "
+        "none; null: 4. The option is a lower limit, as its name and the newer documents of the "
+        "vendor say; an older one calls the number an upper limit",
         kMax},
        {"experimental_config.jit_compile",
         &options.jit_compile,

@@ -46,9 +46,11 @@ Status Decompose(const Decompositions& decompositions, Graph& graph) {
 
 }  // namespace
 
-Result<GraphCompiler> GetCompiler(const CompilerConfig& compiler_config, GroupTable groups) {
+Result<GraphCompiler> GetCompiler(const CompilerConfig& compiler_config, GroupTable groups,
+                                  std::vector<int> parameters) {
   NPUMESH_ASSIGN_OR_RETURN(SessionOptions options, SessionOptionsFor(compiler_config));
   options.groups = std::move(groups);
+  options.parameters = std::move(parameters);
   return GraphCompiler([options](World& world, DeviceMemory& memory, Model model) {
     return Session::Create(world, memory, std::move(model), options);
   });
@@ -57,7 +59,8 @@ Result<GraphCompiler> GetCompiler(const CompilerConfig& compiler_config, GroupTa
 Result<NpuBackend> GetNpuBackend(NpuBackendOptions options) {
   GraphCompiler compiler = std::move(options.compiler);
   if (!compiler) {
-    NPUMESH_ASSIGN_OR_RETURN(compiler, GetCompiler(options.compiler_config));
+    NPUMESH_ASSIGN_OR_RETURN(compiler,
+                             GetCompiler(options.compiler_config, {}, options.parameters));
   }
   return NpuBackend(
       [compiler, decompositions = std::move(options.custom_decompositions)](

@@ -24,9 +24,10 @@ using NpuBackend = std::function<Result<std::unique_ptr<Session>>(
 using GraphCompiler = NpuBackend;
 
 // The compiler of npumesh under this config. `groups` names members of communication groups, as
-// Session does. Errors (kInvalidArgument) as Validate.
+// Session does, and `parameters` the positions of inputs that frozen_parameter freezes. Errors
+// (kInvalidArgument) as Validate.
 Result<GraphCompiler> GetCompiler(const CompilerConfig& compiler_config = {},
-                                  GroupTable groups = {});
+                                  GroupTable groups = {}, std::vector<int> parameters = {});
 
 // Writes other nodes for one: adds them and lets the node's readers read theirs
 // (Graph::ReplaceUses). The node itself is removed afterwards.
@@ -37,8 +38,11 @@ struct NpuBackendOptions {
   // By operator type; applied to nodes of the main graph as it was given, not to what a
   // decomposition has added.
   std::map<std::string, Decomposition> custom_decompositions;
-  // Null: GetCompiler(compiler_config).
+  // Null: GetCompiler(compiler_config, {}, parameters).
   GraphCompiler compiler;
+  // Positions of the inputs that are parameters (nn.Parameter, mark_static_address), for
+  // experimental_config.frozen_parameter. ParseFrozenInput reads the vendor's list of flags.
+  std::vector<int> parameters;
 };
 
 // A backend that decomposes a graph and compiles it. Its errors name the node of a decomposition

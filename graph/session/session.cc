@@ -2,13 +2,21 @@
 
 #include <cstring>
 
+#include "graph/config/validation.h"
 #include "graph/dump/fx_summary.h"
 #include "graph/engine/observer_chain.h"
+#include "graph/engine/partial_types.h"
 #include "graph/session/prepare_model.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
+
+constexpr std::string_view kNothingFrozen =
+    "experimental_config.frozen_parameter=true freezes nothing: no input is named a parameter";
+constexpr char kFrozen[] =
+    "experimental_config.frozen_parameter=true: {} inputs are taken as constants with the first "
+    "run; their address and content may not change afterwards";
 
 bool IsEmpty(const Tensor& tensor) {
   return tensor.dtype() == DataType::kUndefined;
@@ -48,10 +56,29 @@ Status Session::Check() {
   for (const std::string& group : group_names_) {
     NPUMESH_RETURN_IF_ERROR(groups_->MembersOf(group).status());
   }
-  const PlanSettings settings{registry_, groups_.get(), Observed(), options_.max_plans};
+  NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model_, *registry_, groups_.get()));
+  if (options_.freeze_parameters) {
+    NPUMESH_ASSIGN_OR_RETURN(frozen_, FrozenInputs::Find(model_, *registry_, options_.parameters));
+    SayOnce({frozen_.empty() ? std::string(kNothingFrozen)
+                             : fmt::format(kFrozen, options_.parameters.size())});
+  }
+  return MakeProgram();
+}
+
+Status Session::MakeProgram() {
+  PlanSettings settings{registry_, groups_.get(), Observed()};
+  settings.max_plans = options_.max_plans;
+  if (frozen_.taken()) settings.given_weights = frozen_.PutInto(model_);
   NPUMESH_ASSIGN_OR_RETURN(program_,
                            Program::Create(model_, model_, settings, memory_, program_stats_));
   return Status();
+}
+
+Status Session::Freeze(const std::vector<Tensor>& inputs) {
+  if (frozen_.empty()) return Status();
+  const bool first = !frozen_.taken();
+  NPUMESH_RETURN_IF_ERROR(frozen_.Take(inputs, inputs_));
+  return first ? MakeProgram() : Status();
 }
 
 // The caller's observer first: the dump has what it may have changed.
@@ -79,6 +106,7 @@ Result<const CompiledModel*> Session::Prepare(const std::vector<Tensor>& inputs)
 Result<std::vector<Tensor>> Session::RunProgram(const std::vector<Tensor>& inputs,
                                                 StepObserver* observer) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
+  NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
   NPUMESH_RETURN_IF_ERROR(MakeGroups());
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
                            program_->Run(operands, observer, stats_.runs));
@@ -88,6 +116,7 @@ Result<std::vector<Tensor>> Session::RunProgram(const std::vector<Tensor>& input
 
 Result<const CompiledModel*> Session::PrepareProgram(const std::vector<Tensor>& inputs) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
+  NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
   NPUMESH_RETURN_IF_ERROR(MakeGroups());
   return program_->Prepare(operands);
 }
@@ -104,9 +133,13 @@ void Session::TakeStats() {
   stats_.run = program_stats_.run;
   stats_.compile_seconds = program_stats_.compile_seconds;
   stats_.plans = program_stats_.plans;
+  stats_.steps_compiled = program_stats_.steps_compiled;
+  stats_.steps_shared = program_stats_.steps_shared;
+  stats_.static_parts = program_stats_.static_parts;
   stats_.arena_bytes = program_->arena_bytes();
   stats_.constant_bytes = program_->constant_bytes();
   stats_.peak_hbm_bytes = memory_.peak_bytes();
+  stats_.input_bytes = program_stats_.input_bytes;
 }
 
 Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& inputs) const {
@@ -118,17 +151,21 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
   std::vector<TensorType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::optional<PlanOperand> kept = HeldRef(static_cast<int>(i));
+    PlanOperand operand;
     if (!IsEmpty(inputs[i])) {
-      operands.push_back({inputs[i].type(), inputs[i].data()});
+      operand = {inputs[i].type(), inputs[i].data()};
     } else if (kept) {
-      operands.push_back({kept->type, nullptr});
+      operand = {kept->type, nullptr};
+    } else if (frozen_.Holds(i) && frozen_.taken()) {
+      operand.type = frozen_.value(i).type();
     } else {
       return Error(
           Code::kInvalidArgument, "input {} \"{}\": expected {}, seen none{}", inputs_[i].index,
           inputs_[i].name, inputs_[i].declared.ToString(),
           inputs_[i].ref ? "; a RefData keeps its content only after it was given once" : "");
     }
-    types.push_back(operands.back().type);
+    types.push_back(operand.type);
+    if (!frozen_.Holds(i)) operands.push_back(std::move(operand));
   }
   NPUMESH_RETURN_IF_ERROR(CheckInputTypes(inputs_, types));
   return operands;
@@ -162,7 +199,11 @@ DumpReport Session::FinishDump() {
 std::optional<PlanOperand> Session::HeldRef(int position) const {
   if (position < 0 || static_cast<size_t>(position) >= inputs_.size()) return std::nullopt;
   if (!inputs_[static_cast<size_t>(position)].ref) return std::nullopt;
-  return program_->held(position);
+  int given = position;  // frozen inputs are none of the program's
+  for (int i = 0; frozen_.taken() && i < position; ++i) {
+    given -= frozen_.Holds(static_cast<size_t>(i)) ? 1 : 0;
+  }
+  return program_->held(given);
 }
 
 Result<Tensor> Session::ReadRef(int position) const {

@@ -20,6 +20,7 @@
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/op_registry.h"
+#include "graph/session/frozen_inputs.h"
 #include "graph/session/graph_dump.h"
 #include "graph/session/tensor_dump.h"
 #include "runtime/device/device_memory.h"
@@ -83,6 +84,10 @@ struct SessionOptions {
   TensorDumpOptions tensor_dump;
   // Makes inputs that in-place operators write RefData (ref_data.h).
   bool ref_data = false;
+  // Positions in Session::inputs() of parameters (nn.Parameter, mark_static_address).
+  std::vector<int> parameters;
+  // Takes the parameters as constants from the first run on (frozen_inputs.h).
+  bool freeze_parameters = false;
 };
 
 struct SessionStats {
@@ -90,9 +95,13 @@ struct SessionStats {
   double compile_seconds = 0;
   uint64_t runs = 0;
   uint64_t plans = 0;           // compilations so far
+  uint64_t steps_compiled = 0;  // steps whose kernels were made for a plan
+  uint64_t steps_shared = 0;    // steps that a plan took from a static part made before
+  uint64_t static_parts = 0;    // that were compiled
   uint64_t peak_hbm_bytes = 0;  // of the whole device
   uint64_t arena_bytes = 0;     // largest plan
   uint64_t constant_bytes = 0;
+  uint64_t input_bytes = 0;  // copied from inputs to the device, over all runs
 };
 
 // HBM: an input has one buffer for all plans, so a RefData keeps its content when the shapes of
@@ -111,11 +120,12 @@ class Session {
   const std::vector<InputSpec>& inputs() const { return inputs_; }
 
   // Collective over the ranks whose graphs communicate. Inputs by position in `inputs()`. A RefData
-  // input whose tensor is empty (default Tensor) keeps its content from the run before. `observer`,
-  // which may be null, looks on; its iterations count the runs of this session.
-  // Errors: kInvalidArgument names the input, expected and seen; run-time errors name the operator.
-  // If the graph communicates, an error is published (World::PublishFailure), so that no rank waits
-  // for this one.
+  // input whose tensor is empty (default Tensor) keeps its content from the run before. A frozen
+  // parameter is taken from the first run, which keeps its tensor; later it is empty or the same.
+  // `observer`, which may be null, looks on; its iterations count the runs of this session. Errors:
+  // kInvalidArgument names the input, expected and seen; run-time errors name the operator. If the
+  // graph communicates, an error is published (World::PublishFailure), so that no rank waits for
+  // this one.
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   StepObserver* observer = nullptr);
 
@@ -143,6 +153,9 @@ class Session {
   Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
   Result<std::vector<PlanOperand>> OperandsOf(const std::vector<Tensor>& inputs) const;
+  // The main graph with its stages; again once inputs are frozen, since they are constants then.
+  Status MakeProgram();
+  Status Freeze(const std::vector<Tensor>& inputs);
   // What a RefData holds; nullopt when it was never given, or is none.
   std::optional<PlanOperand> HeldRef(int position) const;
   // Makes all communicators at the first compilation. Collective over them.
@@ -160,6 +173,7 @@ class Session {
   SessionOptions options_;
   const OpRegistry* registry_;
   std::vector<InputSpec> inputs_;
+  FrozenInputs frozen_;
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
   GraphDump graph_dump_;

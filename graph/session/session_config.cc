@@ -36,6 +36,12 @@ Status ApplyPasses(const CompilerConfig& config, CompileOptions& options) {
   return Status();
 }
 
+// Eager mode and captured graphs share nothing between signatures.
+int64_t StaticOpsLimit(const CompilerConfig& config) {
+  if (config.captures() || config.eager()) return kNoStaticParts;
+  return config.experimental_config.static_model_ops_lower_limit.value_or(kDefaultStaticOpsLimit);
+}
+
 }  // namespace
 
 SessionOptions DefaultSessionOptions() {
@@ -55,10 +61,12 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   NPUMESH_RETURN_IF_ERROR(ApplyPasses(config, options.compile));
   options.compile.order = OrderOf(config);
   options.compile.overlap_collectives = Overlaps(config);
+  options.compile.static_ops_limit = StaticOpsLimit(config);
   options.compile.spare_memory = config.experimental_config.memory_efficiency;
   options.graph_dump = config.debug.graph_dump;
   if (!config.captures()) options.fx_summary = config.debug.fx_summary;
   NPUMESH_ASSIGN_OR_RETURN(options.tensor_dump, TensorDumpOf(config));
+  options.freeze_parameters = config.experimental_config.frozen_parameter;
   options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
   if (config.captures()) {
     options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);

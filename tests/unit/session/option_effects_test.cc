@@ -50,13 +50,14 @@ std::string SessionText(const Configuration& config) {
   const GraphDumpConfig& graphs = options->graph_dump;
   const TensorDumpOptions& dump = options->tensor_dump;
   return fmt::format(
-      "fold {} drop {} fuse {} order {} overlap {} spare {} plans {} ref {} graphs {} {} "
+      "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
+      "graphs {} {} "
       "summary {} operators {} npy {} system {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
-      static_cast<int>(compile.order), compile.overlap_collectives, compile.spare_memory,
-      options->max_plans, options->ref_data, graphs.type.value_or("-"), graphs.path,
-      options->fx_summary.type.value_or("-"), TextOf(dump.operators),
-      dump.npy ? dump.npy->path : "-", TextOf(system->operators));
+      static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
+      compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
+      graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
+      TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators));
 }
 
 std::string ExportText(const Configuration& config) {
@@ -112,6 +113,8 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"ge_config.enable_single_stream", "true", {"experimental_config.cc_parallel_enable=true"}},
       {"experimental_config.cc_parallel_enable", "true", {}},
       {"experimental_config.memory_efficiency", "true", {}},
+      {"experimental_config.frozen_parameter", "true", {}},
+      {"experimental_config.static_model_ops_lower_limit", "2", {}},
       {"experimental_config.topology_sorting_strategy", "BFS", {}},
       {"experimental_config.enable_ref_data", "true", {}},
       {"debug.aclgraph.static_capture_size_limit", "3", {"mode=reduce-overhead"}},
