@@ -1,9 +1,15 @@
 #include "graph/passes/branches.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "graph/io/weights.h"
 #include "graph/ops/truth.h"
+#include "graph/passes/bound_graph.h"
+#include "graph/passes/constant_folding.h"
 #include "graph/passes/subgraphs.h"
 
 namespace npumesh {
@@ -20,31 +26,98 @@ Result<size_t> BranchIndex(const TensorType& type, const void* index, size_t bra
   return static_cast<size_t>(value);
 }
 
-// Leaves an If or Case with its only possible subgraph. False: it can still be any. A value that
-// decides nothing is reported when the node runs.
-bool Decide(const Graph& graph, const std::string& path, Node& node) {
-  const SubgraphUse use = SubgraphUseOf(node.type);
-  if ((use != SubgraphUse::kIf && use != SubgraphUse::kCase) || node.subgraphs.size() < 2) {
-    return false;
+// Values of a graph that constants alone decide.
+class ComputedConstants {
+ public:
+  ComputedConstants(const Graph& graph, const OpRegistry& registry, const std::string& path)
+      : graph_(graph), bound_(graph, registry), path_(path) {}
+
+  // nullopt: inputs decide, or it cannot be computed; whoever runs the graph will say so.
+  std::optional<Tensor> Of(Value value) {
+    const std::optional<std::set<NodeId>> cone = ConeOf(value.node);
+    if (!cone) return std::nullopt;
+    const Result<std::vector<NodeId>> order = graph_.StableOrder();
+    if (!order.ok()) return std::nullopt;
+    for (const NodeId id : *order) {
+      if (cone->count(id) > 0 && known_.count(id) == 0 && !Compute(id)) return std::nullopt;
+    }
+    return known_.at(value.node)[static_cast<size_t>(value.port)];
   }
-  if (node.inputs.empty() || !node.inputs[0]) return false;
-  const Node& source = graph.node(node.inputs[0]->node);
-  if (source.type != "Const" && source.type != "Constant") return false;
-  const Result<Tensor> value = LoadWeight(source, path);
-  if (!value.ok()) return false;
-  const Result<size_t> branch = ChosenBranch(node, value->type(), value->data());
-  if (!branch.ok()) return false;
-  node.subgraphs = {node.subgraphs[*branch]};
-  return true;
+
+ private:
+  // More than that is no condition.
+  static constexpr size_t kMostNodes = 4096;
+
+  // The node and all that it is computed from; nullopt: some of that is no constant.
+  std::optional<std::set<NodeId>> ConeOf(NodeId id) const {
+    std::set<NodeId> cone;
+    std::vector<NodeId> pending = {id};
+    while (!pending.empty()) {
+      const Node& node = graph_.node(pending.back());
+      pending.pop_back();
+      if (!cone.insert(node.id).second) continue;
+      const bool weight = IsWeightNode(node);
+      if (cone.size() > kMostNodes || (!weight && !bound_.bound(node.id))) return std::nullopt;
+      for (const std::optional<Value>& input : node.inputs) {
+        if (input && !weight) pending.push_back(input->node);
+      }
+    }
+    return cone;
+  }
+
+  bool Compute(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (IsWeightNode(node)) {
+      const Result<Tensor> weight = LoadWeight(node, path_);
+      if (weight.ok()) known_[id] = {Aligned(*weight)};
+      return weight.ok();
+    }
+    OpContext context = bound_.context(id);
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      const std::optional<Value> value = bound_.SlotValue(id, slot);
+      if (!value) continue;
+      const Tensor& input = known_.at(value->node)[static_cast<size_t>(value->port)];
+      context.set_in(slot, input.type());
+      context.set_value(slot, &input);
+    }
+    const Operator& op = *bound_.op(id);
+    if (op.collective || op.late() || !op.infer(context).ok()) return false;
+    Result<std::optional<std::vector<Tensor>>> outputs = FoldConstants(op, context);
+    if (!outputs.ok() || !*outputs) return false;
+    known_[id] = std::move(**outputs);
+    return true;
+  }
+
+  const Graph& graph_;
+  const BoundGraph bound_;
+  const std::string& path_;
+  std::map<NodeId, std::vector<Tensor>> known_;  // by port
+};
+
+bool Chooses(const Node& node) {
+  const SubgraphUse use = SubgraphUseOf(node.type);
+  return !node.removed && (use == SubgraphUse::kIf || use == SubgraphUse::kCase) &&
+         node.subgraphs.size() >= 2 && !node.inputs.empty() && node.inputs[0];
 }
 
-bool DecideAll(Graph& graph, const std::string& path) {
-  bool decided = false;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const auto id = static_cast<NodeId>(i);
-    if (!graph.node(id).removed && Decide(graph, path, graph.node(id))) decided = true;
+// Leaves every If and Case whose condition is known with its only possible subgraph. False: there
+// is none. A value that decides nothing is reported when the node runs.
+bool DecideAll(Graph& graph, const OpRegistry& registry, const std::string& path) {
+  std::map<NodeId, size_t> branches;
+  if (std::any_of(graph.nodes().begin(), graph.nodes().end(), Chooses)) {
+    ComputedConstants constants(graph, registry, path);
+    for (const Node& node : graph.nodes()) {
+      if (!Chooses(node)) continue;
+      const std::optional<Tensor> value = constants.Of(*node.inputs[0]);
+      if (!value) continue;
+      const Result<size_t> branch = ChosenBranch(node, value->type(), value->data());
+      if (branch.ok()) branches[node.id] = *branch;
+    }
   }
-  return decided;
+  for (const auto& [id, branch] : branches) {
+    graph.node(id).subgraphs = {graph.node(id).subgraphs[branch]};
+  }
+  return !branches.empty();
 }
 
 }  // namespace
@@ -66,12 +139,12 @@ Result<size_t> ChosenBranch(const Node& node, const TensorType& type, const void
   return size_t{taken ? 0u : 1u};
 }
 
-Status InlineKnownBranches(Model& model) {
+Status InlineKnownBranches(Model& model, const OpRegistry& registry) {
   for (bool decided = true; decided;) {
     NPUMESH_RETURN_IF_ERROR(InlineCalls(model));
-    decided = DecideAll(model.graph, model.path);
+    decided = DecideAll(model.graph, registry, model.path);
     for (Graph& graph : model.subgraphs) {
-      if (DecideAll(graph, model.path)) decided = true;
+      if (DecideAll(graph, registry, model.path)) decided = true;
     }
   }
   return Status();

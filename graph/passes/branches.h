@@ -6,6 +6,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
+#include "graph/ops/op_registry.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -20,10 +21,11 @@ Result<bool> IsTrue(const TensorType& type, const void* condition);
 // REQUIRES: SubgraphUseOf(node.type) is kIf or kCase.
 Result<size_t> ChosenBranch(const Node& node, const TensorType& type, const void* value);
 
-// InlineCalls, and the same for every If and Case whose input 0 is a Const, also where that only
-// shows after a call or a branch around it was inlined: its branch takes its place, and what no
-// condition can choose is not looked at any more. Errors as InlineCalls.
-Status InlineKnownBranches(Model& model);
+// InlineCalls, and the same for every If and Case whose input 0 is a Const or computed from
+// constants alone, also where that only shows after a call or a branch around it was inlined: its
+// branch takes its place, and what no condition can choose is not looked at any more. Errors as
+// InlineCalls.
+Status InlineKnownBranches(Model& model, const OpRegistry& registry);
 
 }  // namespace npumesh
 

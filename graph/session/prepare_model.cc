@@ -9,7 +9,7 @@ namespace npumesh {
 
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
   NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
-  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model)
+  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
                                                          : InlineCalls(model));
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
   if (options.ref_data) MarkRefData(model, registry);

@@ -249,6 +249,49 @@ TEST_F(SubgraphTest, AKnownIndexMayComeThroughACall) {
   });
 }
 
+// What operators compute from constants alone is as good as a Const, also through a call.
+TEST_F(SubgraphTest, AComputedConditionIsNoCut) {
+  for (const int64_t number : {2, 3}) {
+    const Value x = g_.Data("x", IntType({2}));
+    const Value constant = g_.Const("constant", IntTensor({number, -3}));
+    const Value total = g_.Op("Total", {{"x", Negate(g_, Negate(g_, constant))}});
+    g_.Output({g_.Op("PartitionedCall", {{"args0", total}, {"args1", x}}, {}, "call")});
+    GraphBuilder body("body");
+    const Value by = body.Data("by", IntType({}));
+    const Value v = body.Data("v", IntType({2}));
+    const Value twice = Double(body, by);
+    body.Output({body.Op("If", {{"cond", twice}, {"input0", v}}, {}, "choice")});
+    Graph called = Finish(body);
+    called.node(called.Find("choice")).subgraphs = {"then", "else"};
+    Build({{"call", {"body"}}}, {called, Unary("then", Negate), Unary("else", Double)});
+    BothWays([number](Session& session) {
+      EXPECT_THAT(Ints(session.Run({IntTensor({3, 4})})),
+                  number == 2 ? ElementsAre(-3, -4) : ElementsAre(6, 8));
+      EXPECT_EQ(session.stats().plans, 1u);
+    });
+    g_ = GraphBuilder();
+  }
+}
+
+// An input in what the condition is computed from, or an operator that gives another result each
+// time, leaves the choice to the run.
+TEST_F(SubgraphTest, AConditionThatIsNotAllConstantStays) {
+  for (const bool random : {false, true}) {
+    const Value x = g_.Data("x", IntType({2}));
+    const Value constant = g_.Const("constant", IntTensor({1, 0}));
+    const Value mixed =
+        random ? g_.Op("Random", {{"x", constant}}) : g_.Op("Plus", {{"x1", constant}, {"x2", x}});
+    const Value cond = g_.Op("Total", {{"x", mixed}});
+    g_.Output({g_.Op("If", {{"cond", cond}, {"input0", x}}, {}, "choice")});
+    Build({{"choice", {"then", "else"}}}, {Unary("then", Negate), Unary("else", Double)});
+    BothWays([](Session& session) {
+      EXPECT_THAT(Ints(session.Run({IntTensor({3, 4})})), ElementsAre(-3, -4));
+      EXPECT_EQ(session.stats().plans, 3u);  // in front, the branch, behind
+    });
+    g_ = GraphBuilder();
+  }
+}
+
 TEST_F(SubgraphTest, WhatIsNeverChosenNeedNotBeKnown) {
   const Value x = g_.Data("x", IntType({1}));
   const Value known = g_.Const("known", Scalar(1));
