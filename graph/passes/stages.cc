@@ -257,6 +257,8 @@ class Splitter {
     result.slots = next_slot_;
     for (size_t i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
+      part.stage.model.graph.attrs().insert_or_assign(std::string(kStageNumber),
+                                                      AttrValue::Int(static_cast<int64_t>(i)));
       if (i + 1 < parts_.size()) {
         NPUMESH_RETURN_IF_ERROR(AddSink(part));
       } else {

@@ -24,6 +24,9 @@ inline constexpr SlotNumber kNoSlot = -1;
 // Attribute of a Data that stands for a value of an earlier stage.
 inline constexpr std::string_view kCrossedCut = "_crossed_cut";
 
+// Attribute of the graph of a stage: its number, counted from 0.
+inline constexpr std::string_view kStageNumber = "_stage";
+
 // A node that runs after the other nodes of its stage.
 struct LateNode {
   Node node;

@@ -10,6 +10,7 @@
 
 #include "graph/io/graph_text.h"
 #include "graph/io/model_file.h"
+#include "graph/passes/stages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 
@@ -96,6 +97,15 @@ std::string StageFileName(const StageForm& form, int counter, uint64_t graph_id,
   return fmt::format("{}.{}", name.substr(0, room), form.ending);
 }
 
+// What is compiled for a part of a cut graph tells its number.
+std::string OptimizedName(const Graph& graph) {
+  const auto number = graph.attrs().find(std::string(kStageNumber));
+  const int64_t* const stage =
+      number == graph.attrs().end() ? nullptr : number->second.get<int64_t>();
+  if (stage == nullptr || *stage == 0) return "dynamo_optimized";
+  return fmt::format("dynamo_optimized_stage_{}", *stage);
+}
+
 }  // namespace
 
 bool WantsStage(std::string_view level, std::string_view stage) {
@@ -127,9 +137,11 @@ void GraphDump::WriteOriginal(const Model& model) {
 
 void GraphDump::WriteStage(std::string_view stage, const Model& model, uint64_t graph_id) {
   if (failed_) return;
-  if (config_.type && stage == kOptimizedStage && !optimized_written_) {
-    optimized_written_ = true;
-    Keep(WriteTorchAir("dynamo_optimized", model));
+  if (config_.type && stage == kOptimizedStage) {
+    const std::string name = OptimizedName(model.graph);
+    if (optimized_written_.insert(name + "/" + model.graph.name()).second) {
+      Keep(WriteTorchAir(name, model));
+    }
   }
   const bool wanted = env_.dump_ge_graph > 0 && WantsStage(env_.dump_graph_level, stage);
   if (wanted && !failed_) Keep(WriteForms(stage, model, graph_id));

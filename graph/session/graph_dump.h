@@ -6,6 +6,7 @@
 #ifndef NPUMESH_GRAPH_SESSION_GRAPH_DUMP_H_
 #define NPUMESH_GRAPH_SESSION_GRAPH_DUMP_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,9 @@ class GraphDump {
   void WriteOriginal(const Model& model);
 
   // The graph after a stage of its `graph_id`-th compilation. The first that is ready to be built
-  // is dynamo_optimized_<graph>_...; the others are ge_<form>_<counter>_graph_<id>_<stage>.
+  // is dynamo_optimized_<graph>_...; of a graph that is cut (passes/stages.h) and of subgraphs the
+  // first of each part, dynamo_optimized_stage_<n>_<graph>_... for the later parts; the others are
+  // ge_<form>_<counter>_graph_<id>_<stage>.
   void WriteStage(std::string_view stage, const Model& model, uint64_t graph_id);
 
   // Folder of the stage files. NPU_COLLECT_PATH, DUMP_GRAPH_PATH, ASCEND_WORK_PATH or the working
@@ -55,7 +58,7 @@ class GraphDump {
   GraphDumpConfig config_;
   const Env env_;
   const DumpingRank who_;
-  bool optimized_written_ = false;
+  std::set<std::string> optimized_written_;  // names of the graphs, with their stages
   bool failed_ = false;
   std::vector<int> counters_;  // by form
 };
