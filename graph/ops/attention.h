@@ -145,6 +145,10 @@ struct AttentionPlan {
   float scale = 1;
   bool scales_pse = false;  // scale * (q k^T + pse)
   ScoreTensor mask;         // not zero: do not look
+  bool mask_keeps = false;  // the other way round: zero: do not look
+  // The score of what is not looked at because of the mask; a number more than -inf leaves a row
+  // that looks at nothing the even weights that a softmax gives it.
+  float mask_value = -std::numeric_limits<float>::infinity();
   ScoreTensor pse;
   Band band = Band::kAll;
   int64_t pre_tokens = 0;

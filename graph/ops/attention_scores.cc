@@ -96,7 +96,9 @@ void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64
   if (mask.slot < 0) return;
   const int64_t index = IndexIn(mask, at, first);
   for (int64_t j = begin; j < end; ++j) {
-    if (IsMasked(mask, at.args.in[mask.slot], index + j)) scores[j] = kMasked;
+    if (IsMasked(mask, at.args.in[mask.slot], index + j) != at.plan.mask_keeps) {
+      scores[j] = at.plan.mask_value;
+    }
   }
 }
 

@@ -38,7 +38,7 @@ struct ScoreRow {
 //
 // Adds the plan's shift. `room` has place for `count` floats. REQUIRES: the plan has one.
 void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores);
-// kMasked outside of `columns` and where the plan's mask says so.
+// kMasked outside of `columns`, the plan's mask_value where its mask says so.
 void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
                 float* scores);
 // Dropout: a bit of 1 keeps the probability, divided by that of keeping. REQUIRES: the plan has a

@@ -48,9 +48,13 @@ bool FusionView::Is(NodeId id, std::initializer_list<std::string_view> types) co
 }
 
 NodeId FusionView::Producer(NodeId id, int slot) const {
+  const NodeId maker = Maker(id, slot);
+  return maker != kNoNode && !op(maker).view ? maker : kNoNode;
+}
+
+NodeId FusionView::Maker(NodeId id, int slot) const {
   const std::optional<Value> value = SlotValue(id, slot);
-  const bool computed = value && value->port == 0 && Free(value->node) && !op(value->node).view;
-  return computed ? value->node : kNoNode;
+  return value && value->port == 0 && Free(value->node) ? value->node : kNoNode;
 }
 
 NodeId FusionView::OnlyReader(NodeId id) const {
@@ -99,10 +103,12 @@ bool FusionView::MayFuse(std::vector<NodeId>& nodes) const {
   const int last = position(nodes.back());
   for (const NodeId id : nodes) {
     const Operator& known = op(id);
-    const bool plain = known.pure && !known.collective && !known.side_effect && !known.view &&
-                       known.in_place.empty() && context(id).outputs() == 1;
+    const bool inside = id != nodes.back();
+    const bool plain = known.pure && !known.collective && !known.side_effect &&
+                       (inside || !known.view) && known.in_place.empty() &&
+                       context(id).outputs() == 1;
     if (!plain || !Free(id) || ordered_[static_cast<size_t>(id)]) return false;
-    if (id != nodes.back() && !OnlyReadInside(id, nodes)) return false;
+    if (inside && !OnlyReadInside(id, nodes)) return false;
     for (const std::optional<Value>& value : SlotValues(id)) {
       if (value && !Inside(value->node, nodes) && !StaysWhole(*value, first, last)) return false;
     }
@@ -113,6 +119,7 @@ bool FusionView::MayFuse(std::vector<NodeId>& nodes) const {
 void FusionView::Take(FusedStep step) {
   for (const NodeId id : step.nodes) {
     taken_[static_cast<size_t>(id)] = true;
+    if (op(id).view) continue;
     if (!step.type.empty()) step.type += '+';
     step.type += node(id).type;
   }

@@ -39,7 +39,7 @@ struct FusionInput {
 };
 
 struct FusedStep {
-  std::string type;           // those of its nodes: "MatMul+Add+Relu"
+  std::string type;           // those of its nodes but views: "MatMul+Add+Relu"
   std::vector<NodeId> nodes;  // in execution order; output 0 of the last one is the step's
   std::vector<std::optional<Value>> inputs;  // by slot of the kernel
   std::function<Result<std::unique_ptr<Kernel>>()> make_kernel;

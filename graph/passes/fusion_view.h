@@ -33,6 +33,8 @@ class FusionView {
   bool Is(NodeId id, std::initializer_list<std::string_view> types) const;
   // The free operator whose output 0 is fed to the slot; kNoNode: there is none.
   NodeId Producer(NodeId id, int slot) const;
+  // The same, or a view.
+  NodeId Maker(NodeId id, int slot) const;
   // The free operator that alone reads the node's outputs, in however many slots; kNoNode: nobody,
   // several, or the graph's output.
   NodeId OnlyReader(NodeId id) const;
@@ -45,8 +47,8 @@ class FusionView {
   bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
 
   // Sorts the nodes into execution order. True when they may run as one step where the last one
-  // stands: see Fuse; and nothing between the first and the last overwrites in place what one of
-  // them reads.
+  // stands, which is no view: see Fuse; and nothing between the first and the last overwrites in
+  // place what one of them reads.
   bool MayFuse(std::vector<NodeId>& nodes) const;
 
   // Takes the nodes of a step, which MayFuse has sorted, and names the step.

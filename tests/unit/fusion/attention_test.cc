@@ -97,13 +97,5 @@ TEST_F(AttentionFusion, LeavesWhatIsNoAttention) {
   ExpectNotFused();
 }
 
-TEST_F(AttentionFusion, LeavesBroadcastHeadsAndSixteenBits) {
-  const Value shared = Product(In({kFloat, {4, 8, 8}}), In({kFloat, {1, 8, 8}}), true);
-  const Value halves = Product(In({kHalf, {4, 8, 8}}), In({kHalf, {4, 8, 8}}), true);
-  g_.Output({Product(One("SoftmaxV2", shared), In({kFloat, {4, 8, 8}})),
-             Product(One("SoftmaxV2", halves), In({kHalf, {4, 8, 8}}))});
-  ExpectNotFused();
-}
-
 }  // namespace
 }  // namespace npumesh

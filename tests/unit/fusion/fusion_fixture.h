@@ -54,8 +54,11 @@ class FusionTest : public testing::Test {
 
   // An input of the graph, filled as Fill does with a seed of its own.
   Value In(const TensorType& type) {
-    inputs_.push_back(Fill(type, static_cast<uint32_t>(inputs_.size()) + 1));
-    return g_.Data("in" + std::to_string(inputs_.size()), type);
+    return In(Fill(type, static_cast<uint32_t>(inputs_.size()) + 1));
+  }
+  Value In(Tensor values) {
+    inputs_.push_back(std::move(values));
+    return g_.Data("in" + std::to_string(inputs_.size()), inputs_.back().type());
   }
   Value Scalar(float value, DataType dtype = kFloat) {
     Tensor tensor = Tensor::Allocate({dtype, Shape()});

@@ -123,6 +123,50 @@ Status RunRank(const Sample& sample, bool fuses, bool overlap, World& world, Dev
   return CheckMemory(*session, inputs, memory.used_bytes() - used_before);
 }
 
+// The types of the steps of the first plan, fused.
+Result<std::vector<std::string>> FusedSteps(const Sample& sample, World& world,
+                                            DeviceMemory& memory) {
+  const std::string air = sample.rank(world.rank())["air"].get<std::string>();
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(sample.folder / air));
+  SessionOptions options;
+  options.compile.fuses = [](std::string_view) { return true; };
+  NPUMESH_ASSIGN_OR_RETURN(options.groups, ReadGroupTable(sample.folder));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(world, memory, std::move(model), std::move(options)));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                           Inputs(sample, world.rank(), session->inputs()));
+  NPUMESH_ASSIGN_OR_RETURN(const CompiledModel* const plan, session->Prepare(inputs));
+  std::vector<std::string> types;
+  for (const Step& step : plan->steps()) types.push_back(step.type);
+  return types;
+}
+
+// Attention as TorchAir exports it is one step.
+TEST(SamplesOfLlama, AttentionIsFused) {
+  int seen = 0;
+  for (const Sample& sample : FindSamples()) {
+    if (sample.folder.parent_path().filename() != "c_llama_block") continue;
+    SCOPED_TRACE(sample.folder.filename().string());
+    ++seen;
+    const auto check = [&](World& world, DeviceMemory& memory) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> steps,
+                               FusedSteps(sample, world, memory));
+      const std::string attention =
+          "Transpose+BatchMatMul+RealDiv+Add+SoftmaxV2+Transpose+BatchMatMul";
+      std::vector<std::string> softmax;
+      for (const std::string& step : steps) {
+        if (step.find("SoftmaxV2") != std::string::npos) softmax.push_back(step);
+      }
+      if (softmax == std::vector<std::string>{attention}) return Status();
+      return Error(Code::kInternal, "the steps are {}", fmt::join(steps, ", "));
+    };
+    for (const Status& status : OnRanks(sample.world_size(), check)) {
+      EXPECT_TRUE(status.ok()) << status.ToString();
+    }
+  }
+  if (seen == 0) GTEST_SKIP() << "no sample graphs in " << SamplesFolder();
+}
+
 class SamplesTest : public testing::TestWithParam<bool> {};
 
 TEST_P(SamplesTest, OutputsMatchTheGoldenValues) {
