@@ -1,7 +1,6 @@
 #include "graph/ops/convolution.h"
 
 #include <cstring>
-#include <unordered_map>
 #include <utility>
 
 #include "graph/ops/cast.h"
@@ -14,49 +13,86 @@ using dnnl::memory;
 
 constexpr std::string_view kWhat = "the convolution";
 
-// A tensor as the primitive sees it: where it is, or widened beside it.
+constexpr uint64_t kLine = 64;
+
+// A tensor as the primitive sees it: where it is, or widened in scratch.
 struct Side {
   ConvolutionTensor tensor;
   memory bound;
-  std::vector<float> wide;  // empty for float32
-  ConvertFn convert = nullptr;
+  ConvertFn convert = nullptr;  // null for float32
+  uint64_t scratch = 0;
 };
 
-Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input) {
+// What a kernel of this file needs beside its operands.
+class Scratch {
+ public:
+  uint64_t bytes() const { return bytes_; }
+  uint64_t Reserve(uint64_t bytes) {
+    const uint64_t at = bytes_;
+    bytes_ += (bytes + kLine - 1) / kLine * kLine;
+    return at;
+  }
+
+ private:
+  uint64_t bytes_ = 0;
+};
+
+Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input,
+                  Scratch& scratch) {
   Side side;
   side.tensor = tensor;
   side.bound = memory({tensor.dims, memory::data_type::f32, tensor.strides}, engine, nullptr);
   if (tensor.dtype == DataType::kFloat) return side;
-  side.wide.resize(static_cast<size_t>(tensor.elements));
+  side.scratch = scratch.Reserve(static_cast<uint64_t>(tensor.elements) * sizeof(float));
   side.convert = input ? FindConvert(tensor.dtype, DataType::kFloat)
                        : FindConvert(DataType::kFloat, tensor.dtype);
   return side;
 }
 
+void* WideOf(const Side& side, const KernelArgs& args) {
+  return static_cast<std::byte*>(args.scratch) + side.scratch;
+}
+
 void BindInput(Side& side, const KernelArgs& args) {
   const void* data = args.in[side.tensor.slot];
-  if (side.wide.empty()) {
+  if (side.convert == nullptr) {
     side.bound.set_data_handle(const_cast<void*>(data));  // NOLINT: oneDNN only reads it
     return;
   }
-  side.convert(data, side.wide.data(), side.wide.size());
-  side.bound.set_data_handle(side.wide.data());
+  side.convert(data, WideOf(side, args), static_cast<size_t>(side.tensor.elements));
+  side.bound.set_data_handle(WideOf(side, args));
 }
 
 void BindOutput(Side& side, const KernelArgs& args) {
-  side.bound.set_data_handle(side.wide.empty() ? args.out[0] : side.wide.data());
+  side.bound.set_data_handle(side.convert == nullptr ? args.out[0] : WideOf(side, args));
 }
 
 // Rounds what was computed beside the output.
 void StoreOutput(const Side& side, const KernelArgs& args) {
-  if (!side.wide.empty()) side.convert(side.wide.data(), args.out[0], side.wide.size());
+  if (side.convert == nullptr) return;
+  side.convert(WideOf(side, args), args.out[0], static_cast<size_t>(side.tensor.elements));
 }
 
-dnnl::primitive_attr Strict() {
-  dnnl::primitive_attr attr;
-  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
-  return attr;
-}
+// A primitive with its scratchpad and, in `list`, the arguments that it is executed with.
+struct Call {
+  dnnl::primitive primitive;
+  memory scratchpad;
+  uint64_t scratchpad_at = 0;
+  std::vector<dnnl_exec_arg_t> list;
+
+  void Take(dnnl::primitive made, const memory::desc& scratchpad_desc, const dnnl::engine& engine,
+            Scratch& scratch) {
+    primitive = std::move(made);
+    scratchpad = memory(scratchpad_desc, engine, nullptr);
+    scratchpad_at = scratch.Reserve(scratchpad_desc.get_size());
+    Add(DNNL_ARG_SCRATCHPAD, scratchpad);
+  }
+  void Add(int argument, const memory& value) { list.push_back({argument, value.get()}); }
+  void Run(const KernelArgs& args, const dnnl::stream& stream) const {
+    scratchpad.set_data_handle(static_cast<std::byte*>(args.scratch) + scratchpad_at);
+    ExecuteAndWait(primitive, stream, list);
+  }
+};
 
 // oneDNN counts the gaps.
 memory::dims Gaps(const Convolution& plan) {
@@ -73,19 +109,23 @@ class ConvolutionKernel final : public Kernel {
   // Throws what oneDNN throws.
   void Prepare() {
     const ThreadCount threads(plan_.threads);
-    x_ = DescribeSide(plan_.x, engine_, true);
-    filter_ = DescribeSide(plan_.filter, engine_, true);
-    y_ = DescribeSide(plan_.y, engine_, false);
-    if (plan_.bias.slot >= 0) bias_ = DescribeSide(plan_.bias, engine_, true);
+    x_ = DescribeSide(plan_.x, engine_, true, scratch_);
+    filter_ = DescribeSide(plan_.filter, engine_, true, scratch_);
+    y_ = DescribeSide(plan_.y, engine_, false, scratch_);
+    if (plan_.bias.slot >= 0) bias_ = DescribeSide(plan_.bias, engine_, true, scratch_);
     const memory::dims dilates = Gaps(plan_);
-    primitive_ =
-        plan_.transposed
-            ? Make<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, dilates)
-            : Make<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, dilates);
-    arguments_ = {
-        {DNNL_ARG_SRC, x_.bound}, {DNNL_ARG_WEIGHTS, filter_.bound}, {DNNL_ARG_DST, y_.bound}};
-    if (plan_.bias.slot >= 0) arguments_.emplace(DNNL_ARG_BIAS, bias_.bound);
+    if (plan_.transposed) {
+      Make<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, dilates);
+    } else {
+      Make<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, dilates);
+    }
+    call_.Add(DNNL_ARG_SRC, x_.bound);
+    call_.Add(DNNL_ARG_WEIGHTS, filter_.bound);
+    call_.Add(DNNL_ARG_DST, y_.bound);
+    if (plan_.bias.slot >= 0) call_.Add(DNNL_ARG_BIAS, bias_.bound);
   }
+
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
 
   Status Run(const KernelArgs& args) override {
     if (plan_.y.elements == 0) return Status();
@@ -95,8 +135,7 @@ class ConvolutionKernel final : public Kernel {
     if (plan_.bias.slot >= 0) BindInput(bias_, args);
     BindOutput(y_, args);
     NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, kWhat, [&] {
-      primitive_.execute(stream_, arguments_);
-      stream_.wait();
+      call_.Run(args, stream_);
       return Status();
     }));
     StoreOutput(y_, args);
@@ -106,7 +145,7 @@ class ConvolutionKernel final : public Kernel {
  private:
   // `Forward` is oneDNN's convolution or deconvolution, which take the same arguments.
   template <typename Forward>
-  dnnl::primitive Make(dnnl::algorithm direct, const memory::dims& dilates) const {
+  void Make(dnnl::algorithm direct, const memory::dims& dilates) {
     constexpr auto kKind = dnnl::prop_kind::forward_inference;
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
@@ -116,7 +155,8 @@ class ConvolutionKernel final : public Kernel {
                                      dilates, plan_.before, plan_.behind)
             : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, dilates, plan_.before,
                                      plan_.behind);
-    return Forward(typename Forward::primitive_desc(desc, Strict(), engine_));
+    const typename Forward::primitive_desc chosen(desc, OurAttributes(), engine_);
+    call_.Take(Forward(chosen), chosen.scratchpad_desc(), engine_, scratch_);
   }
 
   Convolution plan_;
@@ -126,8 +166,8 @@ class ConvolutionKernel final : public Kernel {
   Side filter_;
   Side bias_;
   Side y_;
-  dnnl::primitive primitive_;
-  std::unordered_map<int, memory> arguments_;
+  Call call_;
+  Scratch scratch_;
 };
 
 class FilterGradientKernel final : public Kernel {
@@ -138,9 +178,9 @@ class FilterGradientKernel final : public Kernel {
   // Throws what oneDNN throws.
   void Prepare() {
     const ThreadCount threads(plan_.threads);
-    x_ = DescribeSide(plan_.x, engine_, true);
-    y_ = DescribeSide(plan_.y, engine_, true);
-    filter_ = DescribeSide(plan_.filter, engine_, false);
+    x_ = DescribeSide(plan_.x, engine_, true, scratch_);
+    y_ = DescribeSide(plan_.y, engine_, true, scratch_);
+    filter_ = DescribeSide(plan_.filter, engine_, false, scratch_);
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
@@ -151,12 +191,15 @@ class FilterGradientKernel final : public Kernel {
     using Backward = dnnl::convolution_backward_weights;
     const Backward::desc backward(kDirect, x, w, y, plan_.strides, gaps, plan_.before,
                                   plan_.behind);
-    const Forward::primitive_desc hint(forward, Strict(), engine_);
-    primitive_ = Backward(Backward::primitive_desc(backward, Strict(), engine_, hint));
-    arguments_ = {{DNNL_ARG_SRC, x_.bound},
-                  {DNNL_ARG_DIFF_DST, y_.bound},
-                  {DNNL_ARG_DIFF_WEIGHTS, filter_.bound}};
+    const Forward::primitive_desc hint(forward, OurAttributes(), engine_);
+    const Backward::primitive_desc chosen(backward, OurAttributes(), engine_, hint);
+    call_.Take(Backward(chosen), chosen.scratchpad_desc(), engine_, scratch_);
+    call_.Add(DNNL_ARG_SRC, x_.bound);
+    call_.Add(DNNL_ARG_DIFF_DST, y_.bound);
+    call_.Add(DNNL_ARG_DIFF_WEIGHTS, filter_.bound);
   }
+
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
 
   Status Run(const KernelArgs& args) override {
     const ThreadCount threads(plan_.threads);
@@ -164,8 +207,7 @@ class FilterGradientKernel final : public Kernel {
     BindInput(y_, args);
     BindOutput(filter_, args);
     NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, kWhat, [&] {
-      primitive_.execute(stream_, arguments_);
-      stream_.wait();
+      call_.Run(args, stream_);
       return Status();
     }));
     StoreOutput(filter_, args);
@@ -179,8 +221,8 @@ class FilterGradientKernel final : public Kernel {
   Side x_;
   Side y_;
   Side filter_;
-  dnnl::primitive primitive_;
-  std::unordered_map<int, memory> arguments_;
+  Call call_;
+  Scratch scratch_;
 };
 
 // Makes and prepares a kernel, with what oneDNN throws as an error.

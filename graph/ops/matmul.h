@@ -48,6 +48,11 @@ struct Matmul {
 // kUnsupported, kOutOfMemory as oneDNN reports them.
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 
+// True for a product with a constant matrix of float16 or bfloat16, one for all of x1. A kernel
+// that keeps it in 16 bits; errors as above. REQUIRES: the former, and a product with elements.
+bool MayKeepHalves(const Matmul& matmul);
+Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
+
 // Products of int32 and int8, accumulated modulo 2^32.
 std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
 

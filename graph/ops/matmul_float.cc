@@ -2,8 +2,9 @@
 //
 // float32 and, where the processor has instructions for it, bfloat16 go to oneDNN as they are.
 // float16 (and bfloat16 elsewhere) is widened to float32, multiplied and rounded once; constant
-// weights are widened when the kernel is made. Everything that can be decided without addresses is
-// decided then: Run sets addresses and executes.
+// weights stay as they are (matmul_half.cc) but for those in batches, which are widened when the
+// kernel is made. Everything that can be decided without addresses is decided then: Run sets
+// addresses and executes.
 #include <array>
 #include <cstring>
 
@@ -68,12 +69,19 @@ class FloatMatmul final : public Kernel {
   explicit FloatMatmul(const Matmul& matmul)
       : plan_(matmul), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
-  // Chooses the implementation and packs constant weights. Throws what oneDNN throws.
-  Status Prepare() {
+  // Chooses the implementation. False: it reads the 16-bit operands widened. Throws what oneDNN
+  // throws, as does Prepare.
+  bool ChooseNative() {
     const ThreadCount threads(plan_.threads);
     const bool native =
         plan_.k > 0 && plan_.y_dtype != DataType::kFloat16 && plan_.x1.dtype != DataType::kFloat16;
-    if (!native || !Choose(false)) Choose(true);
+    return native && Choose(false);
+  }
+
+  // Packs constant weights.
+  Status Prepare(bool native) {
+    const ThreadCount threads(plan_.threads);
+    if (!native) Choose(true);
     PackWeights();
     PlanScratch();
     return Status();
@@ -128,9 +136,7 @@ class FloatMatmul final : public Kernel {
     if (plan_.x2_value != nullptr && plan_.k > 0) {
       weights = memory::desc(weights.dims(), weights.data_type(), memory::format_tag::any);
     }
-    dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+    const dnnl::primitive_attr attr = OurAttributes();
     const auto desc = bias_.source == Source::kAbsent
                           ? dnnl::matmul::desc(x1_.desc, weights, y_.desc)
                           : dnnl::matmul::desc(x1_.desc, weights, bias_.desc, y_.desc);
@@ -198,17 +204,13 @@ class FloatMatmul final : public Kernel {
     Bind(bias_, args);
     y_.bound.set_data_handle(y);
     scratchpad_.set_data_handle(scratch + scratchpad_offset_);
-    // The C call: the C++ one builds a map and a vector every time.
     const std::array<dnnl_exec_arg_t, 5> list = {{{DNNL_ARG_SRC, x1_.bound.get()},
                                                   {DNNL_ARG_WEIGHTS, x2_.bound.get()},
                                                   {DNNL_ARG_DST, y_.bound.get()},
                                                   {DNNL_ARG_SCRATCHPAD, scratchpad_.get()},
                                                   {DNNL_ARG_BIAS, bias_.bound.get(true)}}};
-    const int count = bias_.source == Source::kAbsent ? 4 : 5;
-    dnnl::error::wrap_c_api(
-        dnnl_primitive_execute(primitive_.get(), stream_.get(), count, list.data()),
-        "could not execute the product");
-    dnnl::error::wrap_c_api(dnnl_stream_wait(stream_.get()), "could not finish the product");
+    const size_t count = bias_.source == Source::kAbsent ? 4 : 5;
+    ExecuteAndWait(primitive_, stream_, std::span(list).first(count));
     if (narrows) Narrow(plan_.y_dtype, y, args.out[0], y_.elements);
     return Status();
   }
@@ -235,8 +237,12 @@ Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   std::unique_ptr<FloatMatmul> kernel;
   NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
-    return kernel->Prepare();
+    const bool native = kernel->ChooseNative();
+    if (native || !MayKeepHalves(matmul)) return kernel->Prepare(native);
+    kernel = nullptr;
+    return Status();
   }));
+  if (kernel == nullptr) return MakeHalfWeightMatmul(matmul);
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,25 @@ class ThreadCount {
  private:
   int before_;
 };
+
+// Runs a primitive to its end. The C call: the C++ one builds a map and a vector every time. Throws
+// what oneDNN throws.
+inline void ExecuteAndWait(const dnnl::primitive& primitive, const dnnl::stream& stream,
+                           std::span<const dnnl_exec_arg_t> arguments) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()),
+                             arguments.data()),
+      "could not execute a primitive");
+  dnnl::error::wrap_c_api(dnnl_stream_wait(stream.get()), "could not finish a primitive");
+}
+
+// Strict arithmetic, and scratchpads that are the caller's: oneDNN then allocates no buffers.
+inline dnnl::primitive_attr OurAttributes() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  return attr;
+}
 
 // Runs `body`, which calls oneDNN and returns a Status, and turns what it throws into one that
 // names `who` and `what`, "the product" for example.
