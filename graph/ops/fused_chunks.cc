@@ -12,9 +12,13 @@ constexpr uint64_t kMostChunks = 8;
 }  // namespace
 
 int64_t ChunksOf(int64_t rows, uint64_t bytes) {
-  auto chunks = static_cast<int64_t>(std::min(bytes / kLeastBytes, kMostChunks));
+  int64_t chunks = ChunksOf(bytes);
   while (chunks > 1 && rows % chunks != 0) --chunks;
-  return std::max<int64_t>(chunks, 1);
+  return chunks;
+}
+
+int64_t ChunksOf(uint64_t bytes) {
+  return static_cast<int64_t>(std::clamp<uint64_t>(bytes / kLeastBytes, 1, kMostChunks));
 }
 
 ChunkTravel::ChunkTravel(int64_t chunks) : statuses_(static_cast<size_t>(chunks)) {

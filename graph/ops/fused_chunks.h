@@ -17,6 +17,8 @@ namespace npumesh::fused {
 // How many equal chunks `rows` rows of together `bytes` on the wire are cut into. A chunk is large
 // enough for the cost of another collective to vanish. The same on all ranks if the arguments are.
 int64_t ChunksOf(int64_t rows, uint64_t bytes);
+// The same for chunks that need not be equal.
+int64_t ChunksOf(uint64_t bytes);
 
 class ChunkTravel {
  public:

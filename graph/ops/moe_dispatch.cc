@@ -1,9 +1,9 @@
-// MoeDistributeDispatchV2: every token travels to the ranks of its experts. Ops reference 5.12.
+// MoeDistributeDispatch and MoeDistributeDispatchV2: every token travels to the ranks of its
+// experts. Ops reference 5.12.
 //
-// Two exchanges: how many tokens each rank has for each expert, then the tokens, each with its
-// scales and where it came from in a record of fixed size. The counts also carry bad news: a rank
-// whose expert_ids are wrong says so there, and all ranks leave together.
-#include <algorithm>
+// First the ranks tell each other how many tokens they have for each expert, then the tokens
+// travel, each with its scales and where it came from in a record of fixed size. Large ones go in
+// chunks: one is quantised and packed, or unpacked, while others are on their way.
 #include <cstring>
 
 #include "graph/ops/collective.h"
@@ -17,12 +17,14 @@
 namespace npumesh {
 namespace {
 
+using moe::Chunks;
+using moe::ExpandedRows;
 using moe::Placement;
 using moe::Route;
 using moe::Routes;
+using moe::Segment;
 
 constexpr int64_t kAssist = 128;  // int32 of hand-over data for each row; the first 3 are used
-constexpr int64_t kRefused = -1;
 
 struct Dispatch {
   Placement placement;
@@ -33,13 +35,17 @@ struct Dispatch {
   int64_t rows = 0;          // of expand_x
   int64_t quant = 0;         // 0 none, 1 static, 2 dynamic
   bool sums = false;         // expert_token_nums are prefix sums
+  bool assist = true;        // output 2 tells where each row came from (V2)
   DataType x_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kUndefined;
   Factors scales;  // static: 1 or [width]; dynamic: [experts or all, width]
   int active = -1;
   int expert_scales = -1;
 
+  int64_t choices() const { return k + placement.shared_experts; }
   int64_t row_bytes() const { return width * BitsOf(y_dtype) / 8; }
+  int64_t record_bytes() const;
+  Chunks chunks() const { return Chunks::Of(placement, group_tokens, choices(), record_bytes()); }
 };
 
 // What stands behind the elements of a token in its record.
@@ -49,6 +55,10 @@ struct Tail {
   int32_t token;
   int32_t choice;
 };
+
+int64_t Dispatch::record_bytes() const {
+  return (row_bytes() + int64_t{sizeof(Tail)} + 15) / 16 * 16;
+}
 
 Result<Dispatch> PlanDispatch(const OpContext& op) {
   const TensorType& x = op.in("x");
@@ -93,8 +103,9 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   }
   const int64_t given = op.attr_int("global_bs");
   plan.group_tokens = given > 0 ? given : plan.tokens * plan.placement.ranks;
-  plan.rows = plan.group_tokens * std::min(plan.placement.local_experts(), plan.k);
+  plan.rows = plan.placement.RowsOf(plan.group_tokens, plan.k);
   plan.sums = op.attr_int("expert_token_nums_type") == 0;
+  plan.assist = op.schema().type == "MoeDistributeDispatchV2";
   return plan;
 }
 
@@ -103,7 +114,8 @@ Status InferDispatch(OpContext& op) {
   const int64_t local = plan.placement.local_experts();
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.y_dtype, {plan.rows, plan.width}));
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, {plan.rows}));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, DataType::kInt32, {plan.rows * kAssist}));
+  const int64_t hand_over = plan.assist ? plan.rows * kAssist : plan.tokens * plan.k;
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, DataType::kInt32, {hand_over}));
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 3, DataType::kInt64, {local}));
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 4, DataType::kInt32, {local * plan.placement.ranks}));
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 5, DataType::kInt32, {1}));
@@ -113,24 +125,20 @@ Status InferDispatch(OpContext& op) {
 class DispatchKernel final : public Kernel {
  public:
   DispatchKernel(const OpContext& op, const Dispatch& plan, Communicator* group)
-      : who_(op.Who()),
-        node_(op.node().name),
+      : node_(op.node().name),
         plan_(plan),
         group_(group),
         x_(op.slot("x")),
         ids_(op.slot("expert_ids")),
-        routes_(op.Who(), plan.placement, plan.tokens, plan.k),
-        entry_(1 + plan.placement.experts_of_rank()),
-        record_((plan.row_bytes() + int64_t{sizeof(Tail)} + 15) / 16 * 16),
-        outputs_(7) {
-    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i] = op.out(static_cast<int>(i)).bytes();
-    const auto ranks = static_cast<size_t>(plan.placement.ranks);
-    for (auto* list : {&send_counts_, &send_at_, &recv_counts_, &recv_at_}) list->resize(ranks);
-    counts_at_ = Reserve(plan.placement.ranks * entry_ * 8);
-    incoming_at_ = Reserve(plan.placement.ranks * entry_ * 8);
-    send_at_bytes_ = Reserve(routes_.most() * record_);
-    recv_at_bytes_ = Reserve(plan.rows * record_);
-    row_at_ = Reserve(2 * plan.width * 4);
+        record_(plan.record_bytes()),
+        routes_(op.Who(), plan.placement, plan.chunks(), plan.tokens, plan.k),
+        rows_(op.Who(), node_, plan.placement, plan.chunks()),
+        travel_(plan.placement.ranks, plan.chunks().count, record_),
+        seen_(static_cast<size_t>(plan.assist ? 0 : plan.placement.experts)) {
+    counts_at_ = Reserve(rows_.scratch_bytes());
+    send_at_ = Reserve(static_cast<uint64_t>(routes_.most() * record_));
+    recv_at_ = Reserve(static_cast<uint64_t>(plan.rows * record_));
+    row_at_ = Reserve(2 * static_cast<uint64_t>(plan.width) * sizeof(float));
   }
 
   uint64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -140,61 +148,34 @@ class DispatchKernel final : public Kernel {
     const auto* active =
         plan_.active < 0 ? nullptr : static_cast<const uint8_t*>(args.in[plan_.active]);
     const Status mine = routes_.Find(static_cast<const int32_t*>(args.in[ids_]), active);
-    NPUMESH_RETURN_IF_ERROR(ExchangeCounts(args, mine));
-    Pack(args);
-    NPUMESH_RETURN_IF_ERROR(ExchangeTokens(args));
-    Unpack(args);
+    NPUMESH_RETURN_IF_ERROR(
+        rows_.Hear(*group_, At(args, counts_at_), routes_, mine, plan_.group_tokens));
+    moe::LayOut(routes_, rows_, plan_.placement.ranks, false, travel_);
+    const auto pack = [&](int64_t chunk) { return Pack(args, chunk); };
+    const auto unpack = [&](int64_t chunk) { return Unpack(args, chunk); };
+    NPUMESH_RETURN_IF_ERROR(
+        travel_.Run(*group_, node_, At(args, send_at_), At(args, recv_at_), pack, unpack));
+    StoreCounts(args);
+    if (!plan_.assist) StoreIndices(args);
+    ClearBehind(args);
     return Status();
   }
 
  private:
-  uint64_t Reserve(int64_t bytes) {
+  uint64_t Reserve(uint64_t bytes) {
     const uint64_t at = scratch_bytes_;
-    scratch_bytes_ += (static_cast<uint64_t>(bytes) + 63) / 64 * 64;
+    scratch_bytes_ += (bytes + 63) / 64 * 64;
     return at;
   }
   std::byte* At(const KernelArgs& args, uint64_t offset) const {
     return static_cast<std::byte*>(args.scratch) + offset;
   }
-  // What rank `from` has for this one: its tokens, then the routes to each expert here.
-  const int64_t* Incoming(const KernelArgs& args, int64_t from) const {
-    return reinterpret_cast<const int64_t*>(At(args, incoming_at_)) + from * entry_;
-  }
 
-  // Collective over the group: all ranks learn whether one of them cannot go on.
-  Status ExchangeCounts(const KernelArgs& args, const Status& mine) {
-    auto* counts = reinterpret_cast<int64_t*>(At(args, counts_at_));
-    const int64_t ranks = plan_.placement.ranks;
-    std::fill_n(counts, ranks * entry_, 0);
-    for (int64_t r = 0; r < ranks; ++r) {
-      counts[r * entry_] = mine.ok() ? plan_.tokens : kRefused;
-    }
-    if (mine.ok()) {
-      for (const Route& route : routes_.all()) ++counts[route.rank * entry_ + 1 + route.expert];
-    }
-    NPUMESH_RETURN_IF_ERROR(group_->AllToAll(
-        counts, At(args, incoming_at_), static_cast<uint64_t>(entry_), DataType::kInt64, node_));
-    NPUMESH_RETURN_IF_ERROR(mine);
-    int64_t tokens = 0;
-    for (int64_t r = 0; r < ranks; ++r) {
-      const int64_t theirs = *Incoming(args, r);
-      if (theirs == kRefused) {
-        return Error(Code::kPeerLost,
-                     "{}: rank {} of the group refuses its expert_ids; see its "
-                     "message",
-                     who_, r);
-      }
-      tokens += theirs;
-    }
-    if (tokens <= plan_.group_tokens) return Status();
-    return Error(Code::kInvalidArgument,
-                 "{}: the ranks have {} tokens together, but global_bs leaves room for {}", who_,
-                 tokens, plan_.group_tokens);
-  }
-
-  void Pack(const KernelArgs& args) {
-    std::byte* to = At(args, send_at_bytes_);
-    for (const Route& route : routes_.all()) {
+  // Records lie in the order of the routes.
+  Status Pack(const KernelArgs& args, int64_t chunk) {
+    std::byte* to = At(args, send_at_) + routes_.First(chunk) * record_;
+    for (int64_t i = routes_.First(chunk); i < routes_.First(chunk + 1); ++i, to += record_) {
+      const Route& route = routes_.all()[static_cast<size_t>(i)];
       Tail tail{0, 0, route.token, route.choice};
       if (plan_.expert_scales >= 0 && route.choice < plan_.k) {
         tail.expert_scale = static_cast<const float*>(
@@ -202,8 +183,8 @@ class DispatchKernel final : public Kernel {
       }
       tail.scale = PackRow(args, route, to);
       std::memcpy(to + plan_.row_bytes(), &tail, sizeof(tail));
-      to += record_;
     }
+    return Status();
   }
 
   // The token's elements; returns its dynamic scale.
@@ -242,49 +223,15 @@ class DispatchKernel final : public Kernel {
     for (int64_t i = 0; i < n; ++i) x[i] *= factors[i];
   }
 
-  Status ExchangeTokens(const KernelArgs& args) {
-    uint64_t sent = 0;
-    uint64_t received = 0;
-    for (size_t r = 0; r < send_counts_.size(); ++r) {
-      const int64_t* counts = Incoming(args, static_cast<int64_t>(r));
-      uint64_t rows = 0;
-      for (int64_t e = 0; e < plan_.placement.local_experts(); ++e) {
-        rows += static_cast<uint64_t>(counts[1 + e]);
-      }
-      send_counts_[r] = routes_.count(static_cast<int64_t>(r)) * static_cast<uint64_t>(record_);
-      recv_counts_[r] = rows * static_cast<uint64_t>(record_);
-      send_at_[r] = sent;
-      recv_at_[r] = received;
-      sent += send_counts_[r];
-      received += recv_counts_[r];
-    }
-    return group_->AllToAllV(At(args, send_at_bytes_), send_counts_, send_at_,
-                             At(args, recv_at_bytes_), recv_counts_, recv_at_, DataType::kInt8,
-                             node_);
-  }
-
   // From (rank, expert, token) to (expert, rank, token).
-  void Unpack(const KernelArgs& args) {
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (outputs_[i] > 0) std::memset(args.out[i], 0, outputs_[i]);
-    }
-    auto* counts = static_cast<int64_t*>(args.out[3]);
-    auto* ends = static_cast<int32_t*>(args.out[4]);
-    int64_t row = 0;
-    for (int64_t e = 0; e < plan_.placement.local_experts(); ++e) {
-      const int64_t before = row;
-      for (int64_t r = 0; r < plan_.placement.ranks; ++r) {
-        const int64_t* incoming = Incoming(args, r);
-        const std::byte* from = At(args, recv_at_bytes_) + recv_at_[static_cast<size_t>(r)];
-        for (int64_t other = 0; other < e; ++other) from += incoming[1 + other] * record_;
-        for (int64_t i = 0; i < incoming[1 + e]; ++i, from += record_) {
-          UnpackRow(args, from, r, row++);
-        }
-        *ends++ = static_cast<int32_t>(row);
+  Status Unpack(const KernelArgs& args, int64_t chunk) {
+    const std::byte* from = At(args, recv_at_) + travel_.recv_at(chunk, 0);
+    rows_.EachSegment(chunk, [&](const Segment& segment) {
+      for (int64_t i = 0; i < segment.count; ++i, from += record_) {
+        UnpackRow(args, from, segment.rank, segment.first + i);
       }
-      counts[e] = plan_.sums ? row : row - before;
-    }
-    *static_cast<int32_t*>(args.out[5]) = static_cast<int32_t>(row);
+    });
+    return Status();
   }
 
   void UnpackRow(const KernelArgs& args, const std::byte* record, int64_t from, int64_t row) const {
@@ -294,31 +241,64 @@ class DispatchKernel final : public Kernel {
     std::memcpy(&tail, record + plan_.row_bytes(), sizeof(tail));
     static_cast<float*>(args.out[1])[row] = tail.scale;
     static_cast<float*>(args.out[6])[row] = tail.expert_scale;
+    if (!plan_.assist) return;
     int32_t* assist = static_cast<int32_t*>(args.out[2]) + row * kAssist;
+    std::fill_n(assist, kAssist, 0);
     assist[0] = static_cast<int32_t>(from);
     assist[1] = tail.token;
     assist[2] = tail.choice;
   }
 
-  std::string who_;
+  void StoreCounts(const KernelArgs& args) const {
+    auto* counts = static_cast<int64_t*>(args.out[3]);
+    auto* ends = static_cast<int32_t*>(args.out[4]);
+    for (int64_t e = 0; e < plan_.placement.local_experts(); ++e) {
+      for (int64_t r = 0; r < plan_.placement.ranks; ++r) {
+        *ends++ = static_cast<int32_t>(rows_.First(e, r + 1));
+      }
+      counts[e] = rows_.First(e + 1, 0) - (plan_.sums ? 0 : rows_.First(e, 0));
+    }
+    *static_cast<int32_t*>(args.out[5]) = static_cast<int32_t>(rows_.total());
+  }
+
+  // V1: the place of each choice among those of this rank for the same expert.
+  void StoreIndices(const KernelArgs& args) {
+    const auto* ids = static_cast<const int32_t*>(args.in[ids_]);
+    auto* to = static_cast<int32_t*>(args.out[2]);
+    std::fill(seen_.begin(), seen_.end(), 0);
+    for (int64_t i = 0; i < plan_.tokens * plan_.k; ++i) {
+      const bool idle =
+          plan_.active >= 0 && static_cast<const uint8_t*>(args.in[plan_.active])[i / plan_.k] == 0;
+      to[i] = idle ? 0 : seen_[static_cast<size_t>(ids[i])]++;
+    }
+  }
+
+  // Rows behind the last one are unspecified; they are zero here.
+  void ClearBehind(const KernelArgs& args) const {
+    const auto clear = [&](int port, int64_t bytes) {
+      auto* first = static_cast<std::byte*>(args.out[port]) + rows_.total() * bytes;
+      std::fill_n(first, (plan_.rows - rows_.total()) * bytes, std::byte{0});
+    };
+    clear(0, plan_.row_bytes());
+    clear(1, sizeof(float));
+    if (plan_.assist) clear(2, kAssist * int64_t{sizeof(int32_t)});
+    clear(6, sizeof(float));
+  }
+
   std::string node_;
   Dispatch plan_;
   Communicator* group_;
   int x_;
   int ids_;
-  Routes routes_;
-  int64_t entry_;   // int64 that one rank tells another: its tokens, then counts by expert
   int64_t record_;  // bytes of a token on its way
-  std::vector<uint64_t> outputs_;
-  std::vector<uint64_t> send_counts_;
-  std::vector<uint64_t> send_at_;
-  std::vector<uint64_t> recv_counts_;
-  std::vector<uint64_t> recv_at_;
+  Routes routes_;
+  ExpandedRows rows_;
+  fused::RowTravel travel_;
+  std::vector<int32_t> seen_;  // choices of each expert so far
   uint64_t scratch_bytes_ = 0;
   uint64_t counts_at_ = 0;
-  uint64_t incoming_at_ = 0;
-  uint64_t send_at_bytes_ = 0;
-  uint64_t recv_at_bytes_ = 0;
+  uint64_t send_at_ = 0;
+  uint64_t recv_at_ = 0;
   uint64_t row_at_ = 0;
 };
 
@@ -335,42 +315,45 @@ void RegisterMoeDispatchOps(OpRegistry& registry) {
   const auto integer = [](std::string_view name, int64_t value) {
     return AttrSpec{name, AttrValue::Int(value)};
   };
-  registry.Add({.schema = {"MoeDistributeDispatchV2",
-                           {{"x"},
-                            {"expert_ids"},
-                            optional("scales"),
-                            optional("x_active_mask"),
-                            optional("expert_scales"),
-                            optional("elastic_info"),
-                            optional("performance_info")},
-                           {{"expand_x"},
-                            {"dynamic_scales"},
-                            {"expand_idx"},
-                            {"expert_token_nums"},
-                            {"ep_recv_count"},
-                            {"tp_recv_count"},
-                            {"expand_scales"}},
-                           {{"group_ep", std::nullopt},
-                            {"ep_world_size", std::nullopt},
-                            {"ep_rank_id", std::nullopt},
-                            {"moe_expert_num", std::nullopt},
-                            {"group_tp", AttrValue::String("")},
-                            integer("tp_world_size", 0),
-                            integer("tp_rank_id", 0),
-                            integer("expert_shard_type", 0),
-                            integer("shared_expert_num", 1),
-                            integer("shared_expert_rank_num", 0),
-                            integer("quant_mode", 0),
-                            integer("global_bs", 0),
-                            integer("expert_token_nums_type", 1),
-                            {"comm_alg", AttrValue::String("")},
-                            integer("zero_expert_num", 0),
-                            integer("copy_expert_num", 0),
-                            integer("const_expert_num", 0),
-                            integer("y_dtype", 0)}},
-                .infer = InferDispatch,
-                .make_kernel = MakeDispatch,
-                .collective = true});
+  Operator op = {.schema = {"MoeDistributeDispatch",
+                            {{"x"},
+                             {"expert_ids"},
+                             optional("scales"),
+                             optional("x_active_mask"),
+                             optional("expert_scales")},
+                            {{"expand_x"},
+                             {"dynamic_scales"},
+                             {"expand_idx"},
+                             {"expert_token_nums"},
+                             {"ep_recv_count"},
+                             {"tp_recv_count"},
+                             {"expand_scales"}},
+                            {{"group_ep", std::nullopt},
+                             {"ep_world_size", std::nullopt},
+                             {"ep_rank_id", std::nullopt},
+                             {"moe_expert_num", std::nullopt},
+                             {"group_tp", AttrValue::String("")},
+                             integer("tp_world_size", 0),
+                             integer("tp_rank_id", 0),
+                             integer("expert_shard_type", 0),
+                             integer("shared_expert_num", 1),
+                             integer("shared_expert_rank_num", 0),
+                             integer("quant_mode", 0),
+                             integer("global_bs", 0),
+                             integer("expert_token_nums_type", 1)}},
+                 .infer = InferDispatch,
+                 .make_kernel = MakeDispatch,
+                 .collective = true};
+  registry.Add(op);
+  op.schema.type = "MoeDistributeDispatchV2";
+  op.schema.inputs.push_back(optional("elastic_info"));
+  op.schema.inputs.push_back(optional("performance_info"));
+  op.schema.attrs.push_back({"comm_alg", AttrValue::String("")});
+  for (const std::string_view name :
+       {"zero_expert_num", "copy_expert_num", "const_expert_num", "y_dtype"}) {
+    op.schema.attrs.push_back(integer(name, 0));
+  }
+  registry.Add(std::move(op));
 }
 
 }  // namespace npumesh

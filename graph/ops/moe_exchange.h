@@ -1,17 +1,22 @@
-// Which token goes to which rank: what MoeDistributeDispatchV2 and MoeDistributeCombineV2 share.
-// Ops reference 5.12.
+// Which token goes to which rank: what the operators that dispatch tokens to experts and combine
+// their results share. Ops reference 5.12.
 //
 // The first shared_expert_rank_num ranks of the group hold the shared experts, the others equal
 // parts of the experts. A shared expert lives on several ranks; a token goes to the one that its
-// own rank's number chooses. Both operators compute the same routes from expert_ids, so nothing but
-// the tokens themselves has to travel.
+// own rank's number chooses.
+//
+// On both ways a rank finds the routes of its own tokens in its expert_ids and tells the ranks of
+// the experts how many there are. A rank that knows who has routes to which of its experts knows
+// all of its expanded rows: they lie by local expert, then by rank, then by token.
 #ifndef NPUMESH_GRAPH_OPS_MOE_EXCHANGE_H_
 #define NPUMESH_GRAPH_OPS_MOE_EXCHANGE_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "graph/ops/operator.h"
+#include "graph/ops/row_travel.h"
 
 namespace npumesh::moe {
 
@@ -27,14 +32,33 @@ struct Placement {
   int64_t experts_of_rank() const { return experts / (ranks - shared_ranks); }
   // Experts on a rank: at least one slot each, so that all ranks describe the same table.
   int64_t local_experts() const { return rank < shared_ranks ? 1 : experts_of_rank(); }
+  // Expanded rows that `tokens` tokens of K choices can become on this rank.
+  int64_t RowsOf(int64_t tokens, int64_t k) const { return tokens * std::min(local_experts(), k); }
 };
 
-// Reads and checks the attributes both operators have. Not collective.
+// Reads and checks the attributes the operators have in common. Not collective.
 Result<Placement> PlacementOf(const OpContext& op);
+
+// The tokens of a rank in parts that travel one after the other, equal but for the last.
+struct Chunks {
+  int64_t count = 1;
+  int64_t tokens = 1;  // of a chunk
+
+  // For a group of ranks with together `group_tokens` tokens, of which each sends `choices` rows.
+  static Chunks Of(const Placement& placement, int64_t group_tokens, int64_t choices,
+                   int64_t row_bytes);
+
+  int64_t Holding(int64_t token) const { return std::min(token / tokens, count - 1); }
+  // First of the `of` tokens of a rank in `chunk`; all of them for the chunk behind the last.
+  int64_t First(int64_t chunk, int64_t of) const {
+    return chunk == count ? of : std::min(chunk * tokens, of);
+  }
+};
 
 // Token `token` goes to local expert `expert` of rank `rank`, as its choice `choice`; choices from
 // K on are shared experts.
 struct Route {
+  int32_t chunk = 0;
   int32_t rank = 0;
   int32_t expert = 0;
   int32_t token = 0;
@@ -44,28 +68,105 @@ struct Route {
 // The routes of this rank's tokens.
 class Routes {
  public:
-  Routes(std::string who, const Placement& placement, int64_t tokens, int64_t k);
+  Routes(std::string who, const Placement& placement, const Chunks& chunks, int64_t tokens,
+         int64_t k);
 
   // `ids` are [tokens, K]; a token whose `active` byte is 0 goes nowhere (null: all are active).
-  // Sorted by rank, expert, token and choice. Errors (kInvalidArgument): an id that is no
+  // Sorted by chunk, rank, expert, token and choice. Errors (kInvalidArgument): an id that is no
   // expert, or stands twice with one token; the routes are then of no use.
   Status Find(const int32_t* ids, const uint8_t* active);
 
   const std::vector<Route>& all() const { return routes_; }
-  // Routes to a rank.
-  uint64_t count(int64_t rank) const { return counts_[static_cast<size_t>(rank)]; }
+  // Routes of a chunk to a rank.
+  int64_t count(int64_t chunk, int64_t rank) const {
+    return counts_[static_cast<size_t>(chunk * placement_.ranks + rank)];
+  }
+  // The first route of a chunk.
+  int64_t First(int64_t chunk) const { return first_[static_cast<size_t>(chunk)]; }
   // The most there can be.
-  int64_t most() const { return tokens_ * (k_ + placement_.shared_experts); }
+  int64_t most() const { return tokens_ * choices(); }
   int64_t choices() const { return k_ + placement_.shared_experts; }
+  int64_t tokens() const { return tokens_; }
 
  private:
+  Status AddToken(const int32_t* ids, int64_t token);
+
   std::string who_;
   Placement placement_;
+  Chunks chunks_;
   int64_t tokens_;
   int64_t k_;
   std::vector<Route> routes_;
-  std::vector<uint64_t> counts_;
+  std::vector<int64_t> counts_;
+  std::vector<int64_t> first_;  // by chunk, and the end
 };
+
+// Expanded rows [first, first + count) of this rank: tokens of `rank` in one chunk for one expert.
+struct Segment {
+  int64_t rank = 0;
+  int64_t expert = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// The expanded rows of this rank, as the ranks of their tokens tell it.
+class ExpandedRows {
+ public:
+  ExpandedRows(std::string who, std::string node, const Placement& placement, const Chunks& chunks);
+
+  uint64_t scratch_bytes() const;
+
+  // Collective over the group: hears the routes of all ranks. `mine`: whether this one has found
+  // its own; `room`: tokens the group may have together. Errors are those of all ranks, since each
+  // hears the same: `mine`, kPeerLost when another rank failed, kInvalidArgument when there are
+  // more tokens than any rank has room for.
+  Status Hear(Communicator& group, void* scratch, const Routes& routes, const Status& mine,
+              int64_t room);
+
+  // Rows in front of those of `rank` for local expert `expert`. The rank behind the last: its end.
+  int64_t First(int64_t expert, int64_t rank) const { return At(expert, rank, 0); }
+  int64_t total() const { return first_.back(); }
+  // Rows of a chunk that belong to tokens of `rank`.
+  int64_t Count(int64_t chunk, int64_t rank) const;
+
+  // Calls visit(Segment) for the rows of a chunk, in the order in which they travel.
+  template <typename Visit>
+  void EachSegment(int64_t chunk, const Visit& visit) const {
+    for (int64_t rank = 0; rank < placement_.ranks; ++rank) {
+      for (int64_t expert = 0; expert < placement_.local_experts(); ++expert) {
+        const int64_t first = At(expert, rank, chunk);
+        const int64_t count = At(expert, rank, chunk + 1) - first;
+        if (count > 0) visit(Segment{rank, expert, first, count});
+      }
+    }
+  }
+
+ private:
+  // Rows in front of those of a chunk.
+  int64_t At(int64_t expert, int64_t rank, int64_t chunk) const {
+    const int64_t index = (expert * placement_.ranks + rank) * chunks_.count + chunk;
+    return first_[static_cast<size_t>(index)];
+  }
+  void Tell(const Routes& routes, const Status& mine, int64_t room, int64_t* entries) const;
+  Status CheckRoom(const int64_t* entries) const;
+  void LineUp(const int64_t* entries);
+
+  std::string who_;
+  std::string node_;
+  Placement placement_;
+  Chunks chunks_;
+  int64_t entry_;               // int64 that one rank tells another
+  std::vector<int64_t> first_;  // by expert, rank and chunk, and the end
+};
+
+// Error unless the ep_send_counts of the node, prefix sums by local expert and rank, are those of
+// `rows`.
+Status CheckEnds(const std::string& who, const ExpandedRows& rows, const Placement& placement,
+                 const int32_t* ends);
+
+// Lays out the travel of routed rows: to the experts, or `back` from there.
+void LayOut(const Routes& routes, const ExpandedRows& rows, int64_t ranks, bool back,
+            fused::RowTravel& travel);
 
 }  // namespace npumesh::moe
 

@@ -198,11 +198,8 @@ class RmsNormKernel final : public Kernel {
       if (adds()) StoreSum(args, r, scratch + n, scratch + 3 * n);
       const void* source = adds() ? args.out[2] : args.in[plan_.x_slot];
       const float* x = LoadRow(plan_.x_dtype, source, r * n, n, scratch + n);
-      const auto rstd = static_cast<float>(Reciprocal(SumOfSquares(x, n), n, plan_.epsilon));
-      ScaleRow(x, rstd, n, y);
-      if (plan_.rounds) RoundRow(args, r, y);
-      MultiplyRow(y, gamma, n, y);
-      StoreRow(plan_.y_dtype, y, args.out[0], r * n, n);
+      const float rstd = NormaliseRow(plan_.y_dtype, x, gamma, n, plan_.epsilon, plan_.rounds, y,
+                                      args.out[0], r * n);
       if (plan_.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
     }
     return Status();
@@ -218,13 +215,6 @@ class RmsNormKernel final : public Kernel {
     const float* b = LoadRow(plan_.x_dtype, args.in[plan_.x2_slot], r * n, n, room2);
     for (int64_t i = 0; i < n; ++i) room1[i] = a[i] + b[i];
     StoreRow(plan_.x_dtype, room1, args.out[2], r * n, n);
-  }
-
-  // Rounds a row to the dtype of y and back, with the room of output y.
-  void RoundRow(const KernelArgs& args, int64_t r, float* row) const {
-    if (plan_.y_dtype == DataType::kFloat) return;
-    StoreRow(plan_.y_dtype, row, args.out[0], r * plan_.columns, plan_.columns);
-    LoadRow(plan_.y_dtype, args.out[0], r * plan_.columns, plan_.columns, row);
   }
 
   const RmsNormPlan plan_;
@@ -248,6 +238,19 @@ Result<std::unique_ptr<Kernel>> MakeRmsNorm(const OpContext& op) {
 }
 
 }  // namespace
+
+float NormaliseRow(DataType dtype, const float* x, const float* gamma, int64_t count,
+                   double epsilon, bool rounds, float* room, void* y, int64_t first) {
+  const auto rstd = static_cast<float>(Reciprocal(SumOfSquares(x, count), count, epsilon));
+  ScaleRow(x, rstd, count, room);
+  if (rounds && dtype != DataType::kFloat) {
+    StoreRow(dtype, room, y, first, count);
+    LoadRow(dtype, y, first, count, room);
+  }
+  MultiplyRow(room, gamma, count, room);
+  StoreRow(dtype, room, y, first, count);
+  return rstd;
+}
 
 std::unique_ptr<Kernel> MakeRmsNormKernel(const RmsNormPlan& plan) {
   return std::make_unique<RmsNormKernel>(plan);

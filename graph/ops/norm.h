@@ -28,6 +28,11 @@ struct RmsNormPlan {
 
 std::unique_ptr<Kernel> MakeRmsNormKernel(const RmsNormPlan& plan);
 
+// One row of it: elements [first, first + count) of `y`, which has `dtype`. Returns the reciprocal
+// root. `room` has place for the row; the three arrays of floats may not overlap.
+float NormaliseRow(DataType dtype, const float* x, const float* gamma, int64_t count,
+                   double epsilon, bool rounds, float* room, void* y, int64_t first);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_NORM_H_

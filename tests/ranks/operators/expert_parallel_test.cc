@@ -1,5 +1,5 @@
-// MoeDistributeDispatchV2 and MoeDistributeCombineV2 over ranks: what a token gets back is the
-// weighted sum of what its experts made of it, wherever they live.
+// MoeDistributeDispatch and MoeDistributeCombine over ranks, of both versions: what a token gets
+// back is the weighted sum of what its experts made of it, wherever they live.
 #include <gmock/gmock.h>
 
 #include "tests/ranks/operators/rank_op.h"
@@ -27,6 +27,8 @@ struct Scene {
   int64_t quant = 0;
   bool masks = false;
   int64_t special = 0;  // a zero, a copy and a constant expert
+  std::string version = "V2";
+  DataType dtype = DataType::kFloat16;
 };
 
 double Element(int rank, int64_t token, int64_t i) {
@@ -54,15 +56,18 @@ double Weight(int64_t token, int64_t choice) {
 
 std::vector<std::pair<std::string, AttrValue>> Attrs(const Scene& scene, int rank) {
   const int64_t one = scene.special > 0 ? 1 : 0;
-  return {{"group_ep", AttrValue::String("ranks")},
-          {"ep_world_size", AttrValue::Int(scene.ranks)},
-          {"ep_rank_id", AttrValue::Int(rank)},
-          {"moe_expert_num", AttrValue::Int(kExperts)},
-          {"shared_expert_num", AttrValue::Int(1)},
-          {"shared_expert_rank_num", AttrValue::Int(scene.shared_ranks)},
-          {"zero_expert_num", AttrValue::Int(one)},
-          {"copy_expert_num", AttrValue::Int(one)},
-          {"const_expert_num", AttrValue::Int(one)}};
+  std::vector<std::pair<std::string, AttrValue>> attrs = {
+      {"group_ep", AttrValue::String("ranks")},
+      {"ep_world_size", AttrValue::Int(scene.ranks)},
+      {"ep_rank_id", AttrValue::Int(rank)},
+      {"moe_expert_num", AttrValue::Int(kExperts)},
+      {"shared_expert_num", AttrValue::Int(1)},
+      {"shared_expert_rank_num", AttrValue::Int(scene.shared_ranks)}};
+  if (scene.version.empty()) return attrs;
+  for (const char* name : {"zero_expert_num", "copy_expert_num", "const_expert_num"}) {
+    attrs.push_back({name, AttrValue::Int(one)});
+  }
+  return attrs;
 }
 
 OpCall Dispatch(const Scene& scene, int rank) {
@@ -70,8 +75,8 @@ OpCall Dispatch(const Scene& scene, int rank) {
   for (int64_t t = 0; t < kTokens; ++t) {
     for (int64_t i = 0; i < kWidth; ++i) x.push_back(Element(rank, t, i));
   }
-  OpCall call{.type = "MoeDistributeDispatchV2",
-              .inputs = {{"x", FromDoubles(DataType::kFloat16, {kTokens, kWidth}, x)},
+  OpCall call{.type = "MoeDistributeDispatch" + scene.version,
+              .inputs = {{"x", FromDoubles(scene.dtype, {kTokens, kWidth}, x)},
                          {"expert_ids",
                           Make<int32_t>(DataType::kInt32, {kTokens, kChoices}, Ids(scene, rank))}},
               .attrs = Attrs(scene, rank)};
@@ -102,7 +107,7 @@ Tensor Experts(const Scene& scene, int rank, const std::vector<Tensor>& arrived)
       for (size_t d = 0; d < kWidth; ++d) rows[row * kWidth + d] *= Factor(expert);
     }
   }
-  return FromDoubles(DataType::kFloat16, arrived[0].shape(), rows);
+  return FromDoubles(scene.dtype, arrived[0].shape(), rows);
 }
 
 OpCall Combine(const Scene& scene, int rank, const OpCall& dispatch,
@@ -112,10 +117,10 @@ OpCall Combine(const Scene& scene, int rank, const OpCall& dispatch,
     for (int64_t k = 0; k < kChoices; ++k) weights.push_back(Weight(t, k));
   }
   OpCall call{
-      .type = "MoeDistributeCombineV2",
+      .type = "MoeDistributeCombine" + scene.version,
       .inputs = {{"expand_x", Experts(scene, rank, arrived)},
                  dispatch.inputs[1],
-                 {"assist_info_for_combine", arrived[2]},
+                 {scene.version.empty() ? "expand_idx" : "assist_info_for_combine", arrived[2]},
                  {"ep_send_counts", arrived[4]},
                  {"expert_scales", FromDoubles(DataType::kFloat, {kTokens, kChoices}, weights)}},
       .attrs = Attrs(scene, rank)};
@@ -136,11 +141,12 @@ std::vector<double> Expected(const Scene& scene, int rank) {
   for (int64_t t = 0; t < kTokens; ++t) {
     for (int64_t i = 0; i < kWidth; ++i) {
       const double x = Element(rank, t, i);
-      double sum = scene.shared_ranks > 0 && IsActive(scene, t) ? x * Factor(-1) : 0;
+      const auto of_expert = [&](int64_t id) { return Rounded(scene.dtype, x * Factor(id)); };
+      double sum = scene.shared_ranks > 0 && IsActive(scene, t) ? of_expert(-1) : 0;
       for (int64_t k = 0; k < kChoices && IsActive(scene, t); ++k) {
         const int64_t id = ids[static_cast<size_t>(t * kChoices + k)];
         const int64_t special = id - kExperts;
-        sum += Weight(t, k) * (special < 0    ? x * Factor(id)
+        sum += Weight(t, k) * (special < 0    ? of_expert(id)
                                : special == 0 ? 0
                                : special == 1 ? x
                                               : 2 * x + 3);
@@ -153,8 +159,10 @@ std::vector<double> Expected(const Scene& scene, int rank) {
 
 TEST(ExpertParallel, TokensComeBackSummed) {
   for (const Scene& scene : {Scene{1}, Scene{2}, Scene{3}, Scene{2, 0, 0, true}, Scene{4, 1},
-                             Scene{4, 2}, Scene{3, 0, 0, false, 3}}) {
-    SCOPED_TRACE(fmt::format("{} ranks, {} shared", scene.ranks, scene.shared_ranks));
+                             Scene{4, 2}, Scene{3, 0, 0, false, 3}, Scene{2, 0, 0, false, 0, ""},
+                             Scene{3, 0, 0, true, 0, ""}, Scene{4, 1, 0, false, 0, ""}}) {
+    SCOPED_TRACE(fmt::format("{} ranks, {} shared, version \"{}\"", scene.ranks, scene.shared_ranks,
+                             scene.version));
     ExpectAllOk(OnRanks(scene.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const OpCall dispatch = Dispatch(scene, group.rank());
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
@@ -163,6 +171,44 @@ TEST(ExpertParallel, TokensComeBackSummed) {
           const std::vector<Tensor> y,
           RunOnRank(Registry(), Combine(scene, group.rank(), dispatch, arrived), group, memory));
       EXPECT_EQ(ToDoubles(y[0]), Expected(scene, group.rank())) << "rank " << group.rank();
+      return Status();
+    }));
+  }
+}
+
+TEST(ExpertParallel, TheSumIsAddedAndNormalised) {
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    const Scene scene{2, 0, 0, true, 0, "V2", dtype};
+    ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+      const OpCall dispatch = Dispatch(scene, group.rank());
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                               RunOnRank(Registry(), dispatch, group, memory));
+      OpCall call = Combine(scene, group.rank(), dispatch, arrived);
+      const Tensor residual = Pattern(dtype, {kTokens, 1, kWidth}, group.rank());
+      const Tensor gamma = FromDoubles(dtype, {kWidth}, {1, -2, 0.75, 3});
+      call.type = "MoeDistributeCombineAddRmsNorm";
+      call.inputs.push_back({"residual_x", residual});
+      call.inputs.push_back({"gamma", gamma});
+      call.attrs.push_back({"norm_eps", AttrValue::Float(0.5f)});
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                               RunOnRank(Registry(), call, group, memory));
+      const std::vector<double> sums = Expected(scene, group.rank());
+      std::vector<double> x, y, rstd;
+      for (size_t i = 0; i < sums.size(); ++i) {
+        x.push_back(Rounded(dtype, sums[i] + ToDoubles(residual)[i]));
+      }
+      for (size_t i = 0; i < x.size(); ++i) {
+        const size_t row = i / kWidth * kWidth;
+        double squares = 0;
+        for (size_t d = row; d < row + kWidth; ++d) squares += x[d] * x[d];
+        const double root = Rounded(DataType::kFloat, 1 / std::sqrt(squares / kWidth + 0.5));
+        if (i == row) rstd.push_back(root);
+        const double scaled = Rounded(dtype, Rounded(DataType::kFloat, x[i] * root));
+        y.push_back(scaled * ToDoubles(gamma)[i - row]);
+      }
+      EXPECT_TRUE(SameBytes(out[0], FromDoubles(dtype, {kTokens, 1, kWidth}, y)));
+      EXPECT_TRUE(SameBytes(out[1], FromDoubles(DataType::kFloat, {kTokens, 1, 1}, rstd)));
+      EXPECT_TRUE(SameBytes(out[2], FromDoubles(dtype, {kTokens, 1, kWidth}, x)));
       return Status();
     }));
   }
@@ -191,6 +237,23 @@ TEST(ExpertParallel, ArrivesInOrder) {
     for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(rows[i * kWidth], first[i]) << i;
     EXPECT_EQ(ToDoubles(arrived[3]), counts);
     EXPECT_EQ(ToDoubles(arrived[4]), ends);
+    return Status();
+  }));
+}
+
+// The hand-over of the first version has a number for each choice of a token.
+TEST(ExpertParallel, FirstVersionNumbersTheChoicesOfAnExpert) {
+  const Scene scene{2, 0, 0, false, 0, ""};
+  ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                             RunOnRank(Registry(), Dispatch(scene, group.rank()), group, memory));
+    const std::vector<int32_t> ids = Ids(scene, group.rank());
+    std::vector<double> want;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      want.push_back(static_cast<double>(
+          std::count(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(i), ids[i])));
+    }
+    EXPECT_EQ(ToDoubles(arrived[2]), want);
     return Status();
   }));
 }
@@ -247,8 +310,55 @@ TEST(ExpertParallel, CombineNoticesForeignRows) {
         }
         return RunOnRank(Registry(), combine, group, memory).status();
       });
-  EXPECT_EQ(statuses[0].code(), Code::kMismatch) << statuses[0].ToString();
+  // All of its tokens want expert 0, of which rank 0 has other rows; rank 1 misses its own.
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), Code::kMismatch) << status.ToString();
+    EXPECT_THAT(status.message(), testing::HasSubstr("by ep_send_counts the rows of rank 0"));
+  }
+}
+
+TEST(ExpertParallel, CombineReadsWhereRowsCameFrom) {
+  const Scene scene{2};
+  const std::vector<Status> statuses =
+      OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const OpCall dispatch = Dispatch(scene, group.rank());
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                                 RunOnRank(Registry(), dispatch, group, memory));
+        OpCall combine = Combine(scene, group.rank(), dispatch, arrived);
+        if (group.rank() == 0) {
+          const Tensor& assist = combine.inputs[2].value;
+          combine.inputs[2].value =
+              Make<int32_t>(DataType::kInt32, assist.shape(),
+                            std::vector<int32_t>(static_cast<size_t>(assist.shape()[0]), 9));
+        }
+        return RunOnRank(Registry(), combine, group, memory).status();
+      });
+  EXPECT_THAT(statuses[0].message(), testing::HasSubstr("row 0 is of rank 9, ep_send_counts that"));
   EXPECT_EQ(statuses[1].code(), Code::kPeerLost) << statuses[1].ToString();
+}
+
+// A rank with more tokens than the others, and no global_bs that says so: nobody waits for the one
+// that finds out. Two of three used to wait until their time was up.
+TEST(ExpertParallel, MoreTokensThanOthersNeedGlobalBs) {
+  for (const int64_t global : {0, 18}) {
+    const std::vector<Status> statuses =
+        OnRanks(3, [&](Communicator& group, DeviceMemory& memory) -> Status {
+          OpCall call = Dispatch({3}, group.rank());
+          call.attrs.push_back({"global_bs", AttrValue::Int(global)});
+          if (group.rank() == 1) {
+            call.inputs[0].value = Pattern(DataType::kFloat16, {6, kWidth});
+            call.inputs[1].value =
+                Make<int32_t>(DataType::kInt32, {6, 2}, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3});
+          }
+          return RunOnRank(Registry(), call, group, memory).status();
+        });
+    for (const Status& status : statuses) {
+      EXPECT_EQ(status.ok(), global > 0) << status.ToString();
+      if (global > 0) continue;
+      EXPECT_EQ(status.code(), Code::kInvalidArgument);
+      EXPECT_THAT(status.message(), testing::HasSubstr("16 tokens together"));
+    }
+  }
 }
 
 TEST(ExpertParallel, RefusesWhatDoesNotFit) {
@@ -261,6 +371,14 @@ TEST(ExpertParallel, RefusesWhatDoesNotFit) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_THAT(status.message(), testing::HasSubstr("ep_rank_id"));
   }
+  OpCall elastic = Dispatch({2}, 0);
+  elastic.inputs.push_back({"elastic_info", Pattern(DataType::kInt32, {8})});
+  const Status status = OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    elastic.attrs[2] = {"ep_rank_id", AttrValue::Int(group.rank())};
+    return group.rank() > 0 ? Status() : RunOnRank(Registry(), elastic, group, memory).status();
+  })[0];
+  EXPECT_EQ(status.code(), Code::kUnsupported) << status.ToString();
+  EXPECT_THAT(status.message(), testing::HasSubstr("\"elastic_info\" is not supported"));
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+// Rows that travel between all ranks of a group in chunks, each while others are made or used.
+//
+// In a chunk a rank has a block of rows for every rank of its group, itself included, and gets one
+// from each. What comes first is to say how many rows those are and where they lie; then Run sends
+// one chunk after the other.
+#ifndef NPUMESH_GRAPH_OPS_ROW_TRAVEL_H_
+#define NPUMESH_GRAPH_OPS_ROW_TRAVEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "graph/ops/fused_chunks.h"
+
+namespace npumesh::fused {
+
+class RowTravel {
+ public:
+  // The number of chunks and the size of a row must be the same on all ranks.
+  RowTravel(int64_t ranks, int64_t chunks, int64_t row_bytes);
+
+  int64_t chunks() const { return travel_.chunks(); }
+
+  // Rows for `rank` and from it.
+  void SetRows(int64_t chunk, int64_t rank, int64_t sent, int64_t received);
+  // Where they begin in the two buffers, in rows.
+  void SetPlace(int64_t chunk, int64_t rank, int64_t send_row, int64_t recv_row);
+  // In place of SetPlace: blocks lie behind each other in both buffers, by chunk, then by rank.
+  void LineUp();
+
+  // Where a block begins, in bytes.
+  uint64_t send_at(int64_t chunk, int64_t rank) const { return send_at_[Index(chunk, rank)]; }
+  uint64_t recv_at(int64_t chunk, int64_t rank) const { return recv_at_[Index(chunk, rank)]; }
+
+  // Collective over the group. Calls prepare(chunk) for every chunk, which fills its part of
+  // `send` and whose end lets it travel, then use(chunk) for every chunk that has arrived in
+  // `recv`. Both are Status(int64_t); they run on the calling thread, in order, while other chunks
+  // are on their way. After a failure nothing is under way.
+  template <typename Prepare, typename Use>
+  Status Run(Communicator& group, const std::string& node, const std::byte* send, std::byte* recv,
+             const Prepare& prepare, const Use& use) {
+    const auto exchange = [&](int64_t chunk) { return Exchange(group, node, send, recv, chunk); };
+    Status done;
+    for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
+      done = prepare(chunk);
+      if (done.ok()) travel_.Send(chunk, exchange);
+    }
+    for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
+      done = travel_.Await(chunk);
+      if (done.ok()) done = use(chunk);
+    }
+    const Status arrived = travel_.AwaitAll();
+    return done.ok() ? arrived : done;
+  }
+
+ private:
+  size_t Index(int64_t chunk, int64_t rank) const {
+    return static_cast<size_t>(chunk) * ranks_ + static_cast<size_t>(rank);
+  }
+  std::span<const uint64_t> Of(const std::vector<uint64_t>& list, int64_t chunk) const {
+    return std::span<const uint64_t>(list).subspan(Index(chunk, 0), ranks_);
+  }
+  Status Exchange(Communicator& group, const std::string& node, const std::byte* send,
+                  std::byte* recv, int64_t chunk) const;
+
+  size_t ranks_;
+  uint64_t row_bytes_;
+  ChunkTravel travel_;
+  // Bytes, by chunk and rank.
+  std::vector<uint64_t> send_counts_;
+  std::vector<uint64_t> send_at_;
+  std::vector<uint64_t> recv_counts_;
+  std::vector<uint64_t> recv_at_;
+};
+
+}  // namespace npumesh::fused
+
+#endif  // NPUMESH_GRAPH_OPS_ROW_TRAVEL_H_
