@@ -43,7 +43,7 @@ void Add(OpRegistry& registry, OpSchema schema, InferFn infer, MakeKernelFn make
 
 // Parts of RegisterCollectiveOps.
 void RegisterBlockOps(OpRegistry& registry);    // the AllToAll family and the V variants
-void RegisterMessageOps(OpRegistry& registry);  // HcomSend, HcomReceive
+void RegisterMessageOps(OpRegistry& registry);  // HcomSend, HcomReceive, DistributeBarrier
 
 }  // namespace npumesh::hcom
 

@@ -1,7 +1,11 @@
 // HcomSend and HcomReceive: one tensor from one rank of a group to another. Messages between two
-// ranks pair in the order of the graphs; sr_tag only has to make sense.
+// ranks pair in the order of the graphs; sr_tag only has to make sense. And DistributeBarrier,
+// which all ranks reach before one of them goes on.
+#include <cstring>
+
 #include "graph/ops/collective.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/numbers.h"
 
 namespace npumesh::hcom {
 namespace {
@@ -59,6 +63,30 @@ Result<std::unique_ptr<Kernel>> MakeReceive(const OpContext& op) {
   });
 }
 
+// The limit of time_out is that of every collective, HCCL_EXEC_TIMEOUT.
+Status InferBarrier(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
+  const auto ranks = static_cast<int64_t>(members.world_ranks.size());
+  if (op.attr_int("world_size") != ranks) {
+    return Error(Code::kInvalidArgument, "{}: world_size {}, but group \"{}\" has {} ranks",
+                 op.Who(), op.attr_int("world_size"), op.attr_string("group"), ranks);
+  }
+  if (SlotIfFed(op, "elastic_info") >= 0) {
+    return Error(Code::kUnsupported, "{}: the input \"elastic_info\" is not supported", op.Who());
+  }
+  return SetOutput(op, 0, op.in("x_ref").dtype, op.in("x_ref").shape);
+}
+
+Result<std::unique_ptr<Kernel>> MakeBarrier(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, GroupOf(op));
+  const uint64_t bytes = op.out(0).bytes();
+  return MakeKernel([=, node = op.node().name](const KernelArgs& args) {
+    NPUMESH_RETURN_IF_ERROR(group->Barrier(node));
+    if (bytes > 0) std::memcpy(args.out[0], args.in[0], bytes);
+    return Status();
+  });
+}
+
 }  // namespace
 
 void RegisterMessageOps(OpRegistry& registry) {
@@ -75,6 +103,16 @@ void RegisterMessageOps(OpRegistry& registry) {
        {{"y"}},
        {group, tag, {"src_rank", std::nullopt}, {"shape", std::nullopt}, {"dtype", std::nullopt}}},
       InferReceive, MakeReceive);
+  registry.Add({.schema = {"DistributeBarrier",
+                           {{"x_ref"},
+                            {"time_out", PortKind::kOptional},
+                            {"elastic_info", PortKind::kOptional}},
+                           {{"x_ref"}},
+                           {{"group", std::nullopt}, {"world_size", std::nullopt}}},
+                .infer = InferBarrier,
+                .make_kernel = MakeBarrier,
+                .collective = true,
+                .side_effect = true});
 }
 
 }  // namespace npumesh::hcom

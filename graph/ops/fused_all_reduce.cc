@@ -1,8 +1,9 @@
-// MatmulAllReduce: the sum over the ranks of their products. Ops reference 5.17.
+// MatmulAllReduce and MatmulAllReduceAddRmsNorm: the sum over the ranks of their products. Ops
+// reference 5.17.
 //
 // Products stay float32 on their way and are rounded once, at the end. Bias and x3 are added on
-// every rank, as the operator says. Chunks of rows are summed over the ranks and rounded while the
-// next one is computed.
+// every rank, as the operator says, the residual of the second operator once. Chunks of rows are
+// summed over the ranks, and rounded or normalised, while the next one is computed.
 #include <algorithm>
 
 #include "graph/ops/blocked_product.h"
@@ -10,6 +11,7 @@
 #include "graph/ops/fused_chunks.h"
 #include "graph/ops/fused_matmul.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/norm.h"
 
 namespace npumesh::fused {
 namespace {
@@ -22,7 +24,15 @@ struct AllReducePlan {
   WeightScale weight_scale;
   Factors x3;  // [m, n] or [n], added on every rank
   DataType y_dtype = DataType::kUndefined;
+  int residual = -1;  // added to the sum, which is then normalised; -1: it is not
+  int gamma = -1;
+  double epsilon = 0;
 };
+
+// Whether the operator is the one with a residual and a norm, which lacks some of the inputs.
+bool Normalises(const OpContext& op) {
+  return op.schema().type == "MatmulAllReduceAddRmsNorm";
+}
 
 bool IsSmallInteger(DataType dtype) {
   return dtype == DataType::kInt8 || dtype == DataType::kInt4;
@@ -34,7 +44,9 @@ Status ReadScales(const OpContext& op, AllReducePlan& plan) {
   NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
   if (plan.quantised) {
     NPUMESH_ASSIGN_OR_RETURN(plan.dequant.scale, Factors::Of(op, "dequant_scale"));
-    NPUMESH_ASSIGN_OR_RETURN(plan.dequant.row_scale, Factors::Of(op, "pertoken_scale"));
+    if (!Normalises(op)) {
+      NPUMESH_ASSIGN_OR_RETURN(plan.dequant.row_scale, Factors::Of(op, "pertoken_scale"));
+    }
     NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.scale, "dequant_scale", n));
     return CheckFactors(op, plan.dequant.row_scale, "pertoken_scale", plan.local.m);
   }
@@ -56,23 +68,9 @@ Status ReadScales(const OpContext& op, AllReducePlan& plan) {
                op.Who(), scale.scale.count(), scale.offset.count(), k, n);
 }
 
-Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
-  AllReducePlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.local, PlanLocal(op));
-  NPUMESH_RETURN_IF_ERROR(ExpectSum(op));
-  const DataType w = op.in("x2").dtype;
-  plan.quantised = IsSmallInteger(plan.local.dtype) && IsSmallInteger(w);
-  plan.weights = IsRowType(plan.local.dtype) && IsSmallInteger(w);
-  if (plan.quantised || plan.weights) {
-    NPUMESH_RETURN_IF_ERROR(ReadScales(op, plan));
-  } else {
-    NPUMESH_RETURN_IF_ERROR(ExpectFloats(op));
-  }
-  for (const std::string_view port : {"comm_quant_scale_1", "comm_quant_scale_2"}) {
-    if (SlotIfFed(op, port) >= 0) {
-      return Error(Code::kUnsupported, "{}: the input \"{}\" is not supported", op.Who(), port);
-    }
-  }
+// What MatmulAllReduce has and the other operator has not.
+Status ReadSummands(const OpContext& op, AllReducePlan& plan) {
+  NPUMESH_RETURN_IF_ERROR(RefuseInputs(op, {"comm_quant_scale_1", "comm_quant_scale_2"}));
   NPUMESH_ASSIGN_OR_RETURN(plan.x3, Factors::Of(op, "x3"));
   const int64_t x3 = plan.x3.count();
   if (plan.x3.given() && x3 != plan.local.n && x3 != plan.local.m * plan.local.n) {
@@ -87,9 +85,47 @@ Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
   if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
     NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("y_dtype"));
   }
-  if (IsRowType(plan.y_dtype)) return plan;
+  if (IsRowType(plan.y_dtype)) return Status();
   return Error(Code::kUnsupported, "{}: y_dtype is {}, expected a float type", op.Who(),
                Name(plan.y_dtype));
+}
+
+Status ReadNorm(const OpContext& op, AllReducePlan& plan) {
+  plan.residual = op.slot("residual");
+  plan.gamma = op.slot("gamma");
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  const TensorType& residual = op.in(plan.residual);
+  const TensorType& gamma = op.in(plan.gamma);
+  plan.y_dtype = residual.dtype;
+  const int rank = residual.shape.rank();
+  const bool typed = IsRowType(residual.dtype) && gamma.dtype == residual.dtype &&
+                     (plan.quantised || residual.dtype == plan.local.dtype);
+  if (typed && rank >= 2 && residual.shape[rank - 1] == plan.local.n &&
+      ElementsBetween(residual.shape, 0, rank - 1) == plan.local.m &&
+      gamma.shape == Shape{plan.local.n}) {
+    return Status();
+  }
+  return Error(Code::kInvalidArgument,
+               "{}: residual is {} and gamma {} for a product of {} x {} in {}; expected floats "
+               "of one type, as many as the product has, and a row of them",
+               op.Who(), residual.ToString(), gamma.ToString(), plan.local.m, plan.local.n,
+               Name(plan.local.dtype));
+}
+
+Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
+  AllReducePlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.local, PlanLocal(op));
+  NPUMESH_RETURN_IF_ERROR(ExpectSum(op));
+  const DataType w = op.in("x2").dtype;
+  plan.quantised = IsSmallInteger(plan.local.dtype) && IsSmallInteger(w);
+  plan.weights = IsRowType(plan.local.dtype) && IsSmallInteger(w);
+  if (plan.quantised || plan.weights) {
+    NPUMESH_RETURN_IF_ERROR(ReadScales(op, plan));
+  } else {
+    NPUMESH_RETURN_IF_ERROR(ExpectFloats(op));
+  }
+  NPUMESH_RETURN_IF_ERROR(Normalises(op) ? ReadNorm(op, plan) : ReadSummands(op, plan));
+  return plan;
 }
 
 Status InferAllReduce(OpContext& op) {
@@ -97,11 +133,14 @@ Status InferAllReduce(OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(hcom::MembersOf(op).status());
   std::vector<int64_t> y = plan.local.front;
   y.push_back(plan.local.n);
-  return SetOutput(op, 0, plan.y_dtype, Shape(std::move(y)));
+  if (plan.residual >= 0) y = op.in(plan.residual).shape.dims();
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.y_dtype, Shape(y)));
+  if (plan.residual < 0) return Status();
+  return SetOutput(op, 1, plan.y_dtype, Shape(std::move(y)));
 }
 
-// Scratch: the product as float32, a segment for factors and one for results, and the product's
-// own.
+// Scratch: the product as float32, a segment for factors and one for results, three rows for a
+// norm, and the product's own.
 class AllReduceKernel final : public Kernel {
  public:
   // `floats` computes the rows of one chunk.
@@ -137,11 +176,15 @@ class AllReduceKernel final : public Kernel {
     const int64_t count = rows_ * plan_.local.n;
     const auto reduce = [&](int64_t chunk) -> Status {
       const int64_t at = chunk * count;
-      float* const whole =
-          plan_.y_dtype == DataType::kFloat ? static_cast<float*>(args.out[0]) : sums;
+      const bool direct = plan_.y_dtype == DataType::kFloat && plan_.residual < 0;
+      float* const whole = direct ? static_cast<float*>(args.out[0]) : sums;
       NPUMESH_RETURN_IF_ERROR(group_->AllReduce(sums + at, whole + at, static_cast<uint64_t>(count),
                                                 DataType::kFloat, ReduceOp::kSum, node_));
-      if (whole == sums) StoreRow(plan_.y_dtype, sums + at, args.out[0], at, count);
+      if (plan_.residual >= 0) {
+        Normalise(args, chunk * rows_, sums);
+      } else if (!direct) {
+        StoreRow(plan_.y_dtype, sums + at, args.out[0], at, count);
+      }
       return Status();
     };
     Status computed;
@@ -157,8 +200,27 @@ class AllReduceKernel final : public Kernel {
 
  private:
   uint64_t own_bytes() const {
-    return RoundedUp(static_cast<uint64_t>(plan_.local.m * plan_.local.n + 2 * kBlockColumns) *
-                     sizeof(float));
+    return norm_at() + (plan_.residual < 0 ? 0 : RoundedUp(FloatBytes(3 * plan_.local.n)));
+  }
+  uint64_t norm_at() const {
+    return RoundedUp(FloatBytes(plan_.local.m * plan_.local.n + 2 * kBlockColumns));
+  }
+
+  // Adds the residual to the rows of a chunk, rounds them and gives their norm, as AddRmsNorm does.
+  // With several chunks this runs beside the product of the next one.
+  void Normalise(const KernelArgs& args, int64_t first, float* sums) const {
+    const int64_t n = plan_.local.n;
+    auto* room = reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + norm_at());
+    const float* gamma = LoadRow(plan_.y_dtype, args.in[plan_.gamma], 0, n, room);
+    for (int64_t r = first; r < first + rows_; ++r) {
+      float* sum = sums + r * n;
+      const float* residual = LoadRow(plan_.y_dtype, args.in[plan_.residual], r * n, n, room + n);
+      for (int64_t i = 0; i < n; ++i) sum[i] += residual[i];
+      StoreRow(plan_.y_dtype, sum, args.out[0], r * n, n);
+      const float* x = LoadRow(plan_.y_dtype, args.out[0], r * n, n, room + n);
+      NormaliseRow(plan_.y_dtype, x, gamma, n, plan_.epsilon, true, room + 2 * n, args.out[1],
+                   r * n);
+    }
   }
 
   // Rows [first, first + rows_) of the product.
@@ -259,6 +321,25 @@ void RegisterAllReduceMatmul(OpRegistry& registry) {
               {"y_dtype", AttrValue::Int(28)},
               {"comm_quant_mode", AttrValue::Int(0)},
               {"comm_mode", AttrValue::String("ai_cpu")}}},
+            InferAllReduce, MakeAllReduce);
+  hcom::Add(registry,
+            {"MatmulAllReduceAddRmsNorm",
+             {{"x1"},
+              {"x2"},
+              optional("bias"),
+              {"residual"},
+              {"gamma"},
+              optional("antiquant_scale"),
+              optional("antiquant_offset"),
+              optional("dequant_scale")},
+             {{"y"}, {"norm_out"}},
+             {group,
+              reduce,
+              trans_a,
+              trans_b,
+              turn,
+              {"antiquant_group_size", AttrValue::Int(0)},
+              {"epsilon", AttrValue::Float(1e-6f)}}},
             InferAllReduce, MakeAllReduce);
 }
 

@@ -8,12 +8,12 @@
 namespace npumesh {
 namespace fused {
 
-Result<Local> PlanLocal(const OpContext& op) {
+Result<Local> PlanLocal(const OpContext& op, const LocalForm& form) {
   const TensorType& x1 = op.in("x1");
   const TensorType& x2 = op.in("x2");
   Local plan;
-  plan.transposed1 = op.attr_bool("is_trans_a");
-  plan.transposed2 = op.attr_bool("is_trans_b");
+  plan.transposed1 = op.attr_bool(form.transposed1);
+  plan.transposed2 = op.attr_bool(form.transposed2);
   plan.dtype = x1.dtype;
   const int rank = x1.shape.rank();
   bool fits = rank >= 2 && rank <= 3 && x2.shape.rank() == 2 && !(plan.transposed1 && rank == 3);
@@ -23,12 +23,14 @@ Result<Local> PlanLocal(const OpContext& op) {
     plan.k = x1.shape[rank - 1];
     if (plan.transposed1) std::swap(plan.m, plan.k);
     if (plan.transposed1) plan.front = {plan.m};
+    plan.k *= form.joined;
     plan.n = x2.shape[plan.transposed2 ? 0 : 1];
     fits = plan.k == x2.shape[plan.transposed2 ? 1 : 0];
   }
   if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: x1 {}{} and x2 {}{} cannot be multiplied", op.Who(),
-                 x1.ToString(), plan.transposed1 ? " transposed" : "", x2.ToString(),
+    return Error(Code::kInvalidArgument, "{}: x1 {}{}{} and x2 {}{} cannot be multiplied", op.Who(),
+                 x1.ToString(), plan.transposed1 ? " transposed" : "",
+                 form.joined == 1 ? "" : fmt::format(" of {} ranks", form.joined), x2.ToString(),
                  plan.transposed2 ? " transposed" : "");
   }
   NPUMESH_ASSIGN_OR_RETURN(plan.bias, Factors::Of(op, "bias"));
@@ -70,11 +72,40 @@ Status ExpectSum(const OpContext& op) {
                op.attr_string("reduce_op"));
 }
 
+Status RefuseInputs(const OpContext& op, std::initializer_list<std::string_view> ports) {
+  for (const std::string_view port : ports) {
+    if (SlotIfFed(op, port) < 0) continue;
+    return Error(Code::kUnsupported, "{}: the input \"{}\" is not supported", op.Who(), port);
+  }
+  return Status();
+}
+
+Status RefuseModes(const OpContext& op, std::initializer_list<std::string_view> attributes) {
+  for (const std::string_view name : attributes) {
+    if (op.attr_int(name) == 0) continue;
+    return Error(Code::kUnsupported, "{}: {} {} is not supported, expected 0", op.Who(), name,
+                 op.attr_int(name));
+  }
+  return Status();
+}
+
+Result<Ring> RingOf(const OpContext& op, std::string_view size) {
+  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, hcom::MembersOf(op));
+  const Ring ring{static_cast<int64_t>(members.world_ranks.size()), members.rank};
+  const int64_t told = op.attr_int(size);
+  if (told == 0 || told == ring.ranks) return ring;
+  return Error(Code::kInvalidArgument, "{}: {} {}, but group \"{}\" has {} ranks", op.Who(), size,
+               told, op.attr_string("group"), ring.ranks);
+}
+
 }  // namespace fused
 
 void RegisterFusedMatmulOps(OpRegistry& registry) {
   fused::RegisterAllReduceMatmul(registry);
   fused::RegisterRowMatmuls(registry);
+  fused::RegisterAllToAllMatmuls(registry);
+  fused::RegisterExpertMatmuls(registry);
+  fused::RegisterQuantReductions(registry);
 }
 
 }  // namespace npumesh

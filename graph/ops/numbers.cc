@@ -7,6 +7,7 @@
 #include <string>
 
 #include "graph/ops/float_rows.h"
+#include "graph/ops/small_float.h"
 
 namespace npumesh {
 namespace {
@@ -15,6 +16,12 @@ template <typename T>
 void LoadAs(const void* data, int64_t first, int64_t count, float* to) {
   const T* from = static_cast<const T*>(data) + first;
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+template <typename T>
+void LoadSmall(const void* data, int64_t first, int64_t count, float* to) {
+  const auto* from = static_cast<const uint8_t*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(T{from[i]});
 }
 
 // The four low bits as a number in two's complement.
@@ -101,6 +108,15 @@ void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count,
       return;
     case DataType::kFloat:
       LoadAs<float>(data, first, count, to);
+      return;
+    case DataType::kFloat8E5M2:
+      LoadSmall<Float8E5m2>(data, first, count, to);
+      return;
+    case DataType::kFloat8E4M3Fn:
+      LoadSmall<Float8E4m3>(data, first, count, to);
+      return;
+    case DataType::kHifloat8:
+      LoadSmall<Hifloat8>(data, first, count, to);
       return;
     default:
       LoadRow(dtype, data, first, count, to);

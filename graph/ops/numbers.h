@@ -14,7 +14,8 @@ namespace npumesh {
 // True for the types LoadNumbers reads: float16, bfloat16, float32, int4, int8, uint8 and int32.
 bool IsNumberType(DataType dtype);
 
-// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType.
+// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType, or
+// one of the 8-bit floats.
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to);
 
 // How a float becomes an integer: to the nearest, ties to even, or in a direction.

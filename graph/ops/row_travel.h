@@ -36,18 +36,21 @@ class RowTravel {
   uint64_t recv_at(int64_t chunk, int64_t rank) const { return recv_at_[Index(chunk, rank)]; }
 
   // Collective over the group. Calls prepare(chunk) for every chunk, which fills its part of
-  // `send` and whose end lets it travel, then use(chunk) for every chunk that has arrived in
-  // `recv`. Both are Status(int64_t); they run on the calling thread, in order, while other chunks
-  // are on their way. After a failure nothing is under way.
-  template <typename Prepare, typename Use>
-  Status Run(Communicator& group, const std::string& node, const std::byte* send, std::byte* recv,
-             const Prepare& prepare, const Use& use) {
+  // `send` and whose end lets it travel, meanwhile(), then use(chunk) for every chunk that has
+  // arrived in `recv`. They return Status and run on the calling thread, in order, while other
+  // chunks are on their way. After a failure nothing is under way.
+  template <typename Prepare, typename Use, typename Meanwhile = Status (*)()>
+  Status Run(
+      Communicator& group, const std::string& node, const std::byte* send, std::byte* recv,
+      const Prepare& prepare, const Use& use,
+      const Meanwhile& meanwhile = [] { return Status(); }) {
     const auto exchange = [&](int64_t chunk) { return Exchange(group, node, send, recv, chunk); };
     Status done;
     for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
       done = prepare(chunk);
       if (done.ok()) travel_.Send(chunk, exchange);
     }
+    if (done.ok()) done = meanwhile();
     for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
       done = travel_.Await(chunk);
       if (done.ok()) done = use(chunk);

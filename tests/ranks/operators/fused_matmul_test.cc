@@ -197,7 +197,7 @@ TEST(FusedMatmul, RefusesWhatDoesNotFit) {
   EXPECT_THAT(message(product), testing::HasSubstr("\"max\", expected sum"));
   OpCall size = Call("AllGatherMatmul", x1, X2(DataType::kFloat16, 0));
   size.attrs.push_back({"rank_size", AttrValue::Int(2)});
-  EXPECT_THAT(message(size), testing::HasSubstr("rank_size 2 in a group of 3 ranks"));
+  EXPECT_THAT(message(size), testing::HasSubstr("rank_size 2, but group \"ranks\" has 3 ranks"));
 }
 
 }  // namespace

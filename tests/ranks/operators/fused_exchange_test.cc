@@ -1,0 +1,400 @@
+// AlltoAllMatmul, MatmulAlltoAll, AlltoAllvGroupedMatMul, GroupedMatMulAlltoAllv and
+// MatmulAllReduceAddRmsNorm over ranks, on integers small enough that every sum is exact.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/ranks/operators/fused_reference.h"
+
+namespace npumesh {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat};
+
+// ---- blocks of equal size ----
+
+// A rank's rows of x1, with the columns of all ranks side by side.
+Matrix Joined(int ranks, int rank, int64_t rows, int64_t columns) {
+  Matrix joined = Zeros(rows / ranks, columns * ranks);
+  for (int64_t r = 0; r < joined.rows; ++r) {
+    for (int64_t c = 0; c < joined.columns; ++c) {
+      const Matrix from = Numbers(rows, columns, static_cast<int>(c / columns));
+      joined.At(r, c) = from.At(rank * joined.rows + r, c % columns);
+    }
+  }
+  return joined;
+}
+
+TEST(AlltoAllMatmul, JoinsColumnsAndMultiplies) {
+  for (const int ranks : {2, 4}) {
+    for (const DataType dtype : kTypes) {
+      ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const Matrix weights = Numbers(3 * ranks, 5, 9 + group.rank());
+        const bool turned = dtype == DataType::kFloat16;
+        const bool gives = dtype != DataType::kBfloat16;
+        OpCall call = GroupCall("AlltoAllMatmul",
+                                {{"x1", ToTensor(dtype, Numbers(8, 3, group.rank()))},
+                                 {"x2", ToTensor(dtype, turned ? Transposed(weights) : weights)},
+                                 {"bias", ToTensor(dtype, Numbers(1, 5, 2))}},
+                                {{"world_size", AttrValue::Int(ranks)},
+                                 {"transpose_x2", AttrValue::Bool(turned)},
+                                 {"alltoall_out_flag", AttrValue::Bool(gives)}});
+        call.inputs[2].value = FromDoubles(dtype, {5}, Numbers(1, 5, 2).values);
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                                 RunOnRank(FusedOps(), call, group, memory));
+        const Matrix joined = Joined(ranks, group.rank(), 8, 3);
+        Matrix want = Times(joined, weights);
+        for (int64_t r = 0; r < want.rows; ++r) {
+          for (int64_t c = 0; c < 5; ++c) want.At(r, c) += Numbers(1, 5, 2).At(0, c);
+        }
+        EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
+        EXPECT_EQ(out[1].shape(), (gives ? Shape{8 / ranks, 3 * ranks} : Shape{0}));
+        if (gives) {
+          EXPECT_TRUE(SameBytes(out[1], ToTensor(dtype, joined)));
+        }
+        return Status();
+      }));
+    }
+  }
+}
+
+TEST(MatmulAlltoAll, MultipliesAndCutsColumns) {
+  for (const int ranks : {2, 4}) {
+    for (const DataType dtype : kTypes) {
+      ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const auto weights = [](int rank) { return Numbers(3, 8, 9 + rank); };
+        const OpCall call =
+            GroupCall("MatmulAlltoAll",
+                      {{"x1", ToTensor(dtype, Numbers(6, 3, group.rank()))},
+                       {"x2", ToTensor(dtype, weights(group.rank()))}},
+                      {{"world_size", AttrValue::Int(ranks)}, {"y_dtype", AttrValue::Int(0)}});
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                                 RunOnRank(FusedOps(), call, group, memory));
+        Matrix want;
+        const int64_t columns = 8 / ranks;
+        for (int r = 0; r < ranks; ++r) {
+          const Matrix all = Transposed(Times(Numbers(6, 3, r), weights(r)));
+          Append(want, Transposed(RowsOf(all, group.rank() * columns, columns)));
+        }
+        EXPECT_TRUE(SameBytes(out[0], ToTensor(DataType::kFloat, want)));
+        return Status();
+      }));
+    }
+  }
+}
+
+// Large enough for chunks; both directions give back what the other one took apart.
+TEST(AlltoAllMatmul, ChunksHaveTheSameNumbers) {
+  constexpr int64_t kRows = 2048;
+  constexpr int64_t kWidth = 512;
+  ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    Matrix identity = Zeros(2 * kWidth, 2 * kWidth);
+    for (int64_t i = 0; i < 2 * kWidth; ++i) identity.At(i, i) = 1;
+    const Tensor x = ToTensor(DataType::kFloat16, Numbers(kRows, kWidth, group.rank()));
+    const Tensor w = ToTensor(DataType::kFloat16, identity);
+    const auto size = std::pair<std::string, AttrValue>{"world_size", AttrValue::Int(2)};
+    uint64_t calls = group.totals().calls;
+    NPUMESH_ASSIGN_OR_RETURN(
+        const std::vector<Tensor> there,
+        RunOnRank(FusedOps(), GroupCall("AlltoAllMatmul", {{"x1", x}, {"x2", w}}, {size}), group,
+                  memory));
+    EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
+    EXPECT_TRUE(SameBytes(there[0], there[1])) << "times the identity";
+    calls = group.totals().calls;
+    NPUMESH_ASSIGN_OR_RETURN(
+        const std::vector<Tensor> back,
+        RunOnRank(FusedOps(), GroupCall("MatmulAlltoAll", {{"x1", there[0]}, {"x2", w}}, {size}),
+                  group, memory));
+    EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
+    EXPECT_TRUE(SameBytes(back[0], x));
+    return Status();
+  }));
+}
+
+// ---- experts ----
+
+constexpr int64_t kInner = 3;
+constexpr int64_t kOuter = 5;
+
+// Rows that rank `from` sends to expert `expert` of rank `to`: uneven, none for the expert 1 of
+// rank 0, whose rank's other experts get many.
+int64_t Load(int from, int to, int64_t expert) {
+  if (to == 0) return expert == 1 ? 0 : 3 + from;
+  return (from + 2 * to + expert) % 3;
+}
+
+// Rows for an expert, different for each pair.
+Matrix LoadRows(int from, int to, int64_t expert, int64_t columns) {
+  return Numbers(Load(from, to, expert), columns, from + 3 * to + static_cast<int>(expert));
+}
+
+Matrix Weights(int rank, int64_t expert) {
+  return Numbers(kInner, kOuter, 11 + rank + 2 * static_cast<int>(expert));
+}
+
+// The weights of all experts of a rank, one below the other.
+Tensor AllWeights(DataType dtype, int rank, int64_t experts, bool turned) {
+  Matrix all;
+  for (int64_t e = 0; e < experts; ++e) {
+    Append(all, turned ? Transposed(Weights(rank, e)) : Weights(rank, e));
+  }
+  return FromDoubles(dtype, {experts, all.rows / experts, all.columns}, all.values);
+}
+
+struct ExpertCase {
+  int ranks = 2;
+  int64_t experts = 3;  // of each rank
+  bool turned = false;
+};
+
+// Counts of one rank, by the other rank and its or this rank's experts.
+std::vector<int64_t> Counts(const ExpertCase& c, int rank, bool to_experts) {
+  std::vector<int64_t> counts;
+  for (int other = 0; other < c.ranks; ++other) {
+    for (int64_t e = 0; e < c.experts; ++e) {
+      counts.push_back(to_experts ? Load(rank, other, e) : Load(other, rank, e));
+    }
+  }
+  return counts;
+}
+
+std::vector<std::pair<std::string, AttrValue>> ExpertAttrs(const ExpertCase& c, int rank,
+                                                           bool first) {
+  return {{"ep_world_size", AttrValue::Int(c.ranks)},
+          {"send_counts", AttrValue::Ints(Counts(c, rank, first))},
+          {"recv_counts", AttrValue::Ints(Counts(c, rank, !first))},
+          {"trans_gmm_weight", AttrValue::Bool(c.turned)}};
+}
+
+const ExpertCase kExpertCases[] = {{2, 3, false}, {4, 2, true}, {2, 10, false}, {4, 1, false}};
+
+TEST(AlltoAllvGroupedMatMul, RowsReachTheirExperts) {
+  for (const ExpertCase& c : kExpertCases) {
+    for (const DataType dtype : kTypes) {
+      ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const int me = group.rank();
+        Matrix x, sorted, want;
+        x.columns = sorted.columns = kInner;
+        want.columns = kOuter;
+        for (int to = 0; to < c.ranks; ++to) {
+          for (int64_t e = 0; e < c.experts; ++e) Append(x, LoadRows(me, to, e, kInner));
+        }
+        for (int64_t e = 0; e < c.experts; ++e) {
+          for (int from = 0; from < c.ranks; ++from) {
+            const Matrix rows = LoadRows(from, me, e, kInner);
+            Append(sorted, rows);
+            Append(want, Times(rows, Weights(me, e)));
+          }
+        }
+        OpCall call = GroupCall("AlltoAllvGroupedMatMul",
+                                {{"gmm_x", ToTensor(dtype, x)},
+                                 {"gmm_weight", AllWeights(dtype, me, c.experts, c.turned)},
+                                 {"mm_x", ToTensor(dtype, Numbers(4, 6, me))},
+                                 {"mm_weight", ToTensor(dtype, Numbers(2, 6, 5))}},
+                                ExpertAttrs(c, me, true));
+        call.attrs.push_back({"trans_mm_weight", AttrValue::Bool(true)});
+        call.attrs.push_back({"permute_out_flag", AttrValue::Bool(c.turned)});
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                                 RunOnRank(FusedOps(), call, group, memory));
+        EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
+        EXPECT_TRUE(SameBytes(
+            out[1], ToTensor(dtype, Times(Numbers(4, 6, me), Transposed(Numbers(2, 6, 5))))));
+        if (c.turned) {
+          EXPECT_TRUE(SameBytes(out[2], ToTensor(dtype, sorted)));
+        } else {
+          EXPECT_EQ(out[2].shape(), Shape{0});
+        }
+        return Status();
+      }));
+    }
+  }
+}
+
+TEST(GroupedMatMulAlltoAllv, ResultsComeBackToTheirRows) {
+  for (const ExpertCase& c : kExpertCases) {
+    for (const DataType dtype : kTypes) {
+      ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const int me = group.rank();
+        Matrix x, want;
+        x.columns = kInner;
+        want.columns = kOuter;
+        for (int64_t e = 0; e < c.experts; ++e) {
+          for (int to = 0; to < c.ranks; ++to) Append(x, LoadRows(to, me, e, kInner));
+        }
+        for (int from = 0; from < c.ranks; ++from) {
+          for (int64_t e = 0; e < c.experts; ++e) {
+            Append(want, Times(LoadRows(me, from, e, kInner), Weights(from, e)));
+          }
+        }
+        const OpCall call = GroupCall("GroupedMatMulAlltoAllv",
+                                      {{"gmm_x", ToTensor(dtype, x)},
+                                       {"gmm_weight", AllWeights(dtype, me, c.experts, c.turned)}},
+                                      ExpertAttrs(c, me, false));
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                                 RunOnRank(FusedOps(), call, group, memory));
+        EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
+        EXPECT_EQ(out[1].shape(), Shape{0});
+        return Status();
+      }));
+    }
+  }
+}
+
+// One scale for each tensor; int8 is summed exactly, float8 has the same small numbers.
+TEST(QuantGroupedMatMul, ScalesTheProducts) {
+  const ExpertCase c = {2, 3, false};
+  for (const bool first : {true, false}) {
+    ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+      const int me = group.rank();
+      Matrix x, want;
+      x.columns = kInner;
+      want.columns = kOuter;
+      for (int64_t i = 0; i < c.experts * c.ranks; ++i) {
+        const int64_t e = first ? i % c.experts : i / c.ranks;
+        const int other = static_cast<int>(first ? i / c.experts : i % c.ranks);
+        Append(x, first ? LoadRows(me, other, e, kInner) : LoadRows(other, me, e, kInner));
+      }
+      for (int64_t i = 0; i < c.experts * c.ranks; ++i) {
+        const int64_t e = first ? i / c.ranks : i % c.experts;
+        const int other = static_cast<int>(first ? i % c.ranks : i / c.experts);
+        Append(want, first ? Times(LoadRows(other, me, e, kInner), Weights(me, e))
+                           : Times(LoadRows(me, other, e, kInner), Weights(other, e)));
+      }
+      for (double& value : want.values) value *= 0.5 * 4;
+      const auto scale = [](double value) { return FromDoubles(DataType::kFloat, {1}, {value}); };
+      OpCall call = GroupCall(first ? "AlltoAllvQuantGroupedMatMul" : "QuantGroupedMatMulAlltoAllv",
+                              {{"gmm_x", ToTensor(DataType::kInt8, x)},
+                               {"gmm_weight", AllWeights(DataType::kInt8, me, c.experts, false)},
+                               {"gmm_x_scale", scale(0.5)},
+                               {"gmm_weight_scale", scale(4)}},
+                              ExpertAttrs(c, me, first));
+      call.attrs.push_back({"gmm_x_quant_mode", AttrValue::Int(1)});
+      call.attrs.push_back({"gmm_weight_quant_mode", AttrValue::Int(1)});
+      call.attrs.push_back({"y_dtype", AttrValue::Int(27)});
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                               RunOnRank(FusedOps(), call, group, memory));
+      EXPECT_TRUE(SameBytes(out[0], ToTensor(DataType::kBfloat16, want)));
+      return Status();
+    }));
+  }
+}
+
+// What one rank sends is not what the other waits for.
+TEST(AlltoAllvGroupedMatMul, RanksCompareTheirCounts) {
+  const std::vector<Status> statuses =
+      OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const std::vector<int64_t> sent =
+            group.rank() == 0 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{2, 1};
+        const OpCall call =
+            GroupCall("AlltoAllvGroupedMatMul",
+                      {{"gmm_x", ToTensor(DataType::kFloat16, Numbers(3, kInner, 0))},
+                       {"gmm_weight", FromDoubles(DataType::kFloat16, {1, kInner, kOuter},
+                                                  Numbers(kInner, kOuter, 1).values)}},
+                      {{"ep_world_size", AttrValue::Int(2)},
+                       {"send_counts", AttrValue::Ints(sent)},
+                       {"recv_counts", AttrValue::Ints({1, 1})}});
+        return RunOnRank(FusedOps(), call, group, memory).status();
+      });
+  for (const Status& status : statuses) EXPECT_FALSE(status.ok());
+}
+
+// ---- a sum that is normalised ----
+
+TEST(MatmulAllReduceAddRmsNorm, AddsTheResidualOnce) {
+  constexpr int64_t kRows = 6;
+  for (const int ranks : {2, 4}) {
+    for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+      ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
+        const Matrix residual = Numbers(kRows, kOuter, 4);
+        const Matrix gamma = Numbers(1, kOuter, 6);
+        const OpCall call = GroupCall(
+            "MatmulAllReduceAddRmsNorm",
+            {{"x1",
+              FromDoubles(dtype, {2, 3, kInner}, Numbers(kRows, kInner, group.rank()).values)},
+             {"x2", ToTensor(dtype, Numbers(kInner, kOuter, 5 + group.rank()))},
+             {"residual", FromDoubles(dtype, {2, 3, kOuter}, residual.values)},
+             {"gamma", FromDoubles(dtype, {kOuter}, gamma.values)}},
+            {{"epsilon", AttrValue::Float(0.25f)}});
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                                 RunOnRank(FusedOps(), call, group, memory));
+        Matrix sum = residual;
+        for (int r = 0; r < ranks; ++r) {
+          const Matrix part = Times(Numbers(kRows, kInner, r), Numbers(kInner, kOuter, 5 + r));
+          for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += part.values[i];
+        }
+        Matrix norm = sum;
+        for (int64_t r = 0; r < kRows; ++r) {
+          double squares = 0;
+          for (int64_t c = 0; c < kOuter; ++c) squares += sum.At(r, c) * sum.At(r, c);
+          const double root = Rounded(DataType::kFloat, 1 / std::sqrt(squares / kOuter + 0.25));
+          for (int64_t c = 0; c < kOuter; ++c) {
+            const double scaled = Rounded(dtype, Rounded(DataType::kFloat, sum.At(r, c) * root));
+            norm.At(r, c) = scaled * gamma.At(0, c);
+          }
+        }
+        EXPECT_TRUE(SameBytes(out[0], FromDoubles(dtype, {2, 3, kOuter}, sum.values)));
+        EXPECT_TRUE(SameBytes(out[1], FromDoubles(dtype, {2, 3, kOuter}, norm.values)));
+        return Status();
+      }));
+    }
+  }
+}
+
+// In chunks the rows of the sum and their norms are those of the halves, which are one chunk each.
+TEST(MatmulAllReduceAddRmsNorm, ChunksHaveTheBitsOfTheirParts) {
+  constexpr int64_t kHalf = 256;
+  constexpr int64_t kWide = 1024;
+  ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    const Matrix x = Numbers(2 * kHalf, 8, group.rank());
+    const Matrix residual = Numbers(2 * kHalf, kWide, 4);
+    const auto run = [&](int64_t first, int64_t rows) {
+      return RunOnRank(
+          FusedOps(),
+          GroupCall(
+              "MatmulAllReduceAddRmsNorm",
+              {{"x1", ToTensor(DataType::kBfloat16, RowsOf(x, first, rows))},
+               {"x2", ToTensor(DataType::kBfloat16, Numbers(8, kWide, 5 + group.rank()))},
+               {"residual", ToTensor(DataType::kBfloat16, RowsOf(residual, first, rows))},
+               {"gamma", FromDoubles(DataType::kBfloat16, {kWide}, Numbers(1, kWide, 3).values)}}),
+          group, memory);
+    };
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> whole, run(0, 2 * kHalf));
+    for (const int64_t first : {int64_t{0}, kHalf}) {
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> half, run(first, kHalf));
+      for (const size_t port : {0, 1}) {
+        const auto bytes = static_cast<int64_t>(half[port].bytes());
+        EXPECT_EQ(std::memcmp(whole[port].data() + first / kHalf * bytes, half[port].data(),
+                              half[port].bytes()),
+                  0)
+            << "output " << port;
+      }
+    }
+    return Status();
+  }));
+}
+
+// ---- the barrier ----
+
+TEST(DistributeBarrier, NobodyGoesOnBeforeAllAreThere) {
+  OpRegistry registry;
+  RegisterCollectiveOps(registry);
+  std::atomic<int> arrived{0};
+  ExpectAllOk(OnRanks(4, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * group.rank()));
+    ++arrived;
+    const Tensor x = Pattern(DataType::kInt16, {3}, group.rank());
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
+                             RunOnRank(registry,
+                                       GroupCall("DistributeBarrier", {{"x_ref", x}},
+                                                 {{"world_size", AttrValue::Int(4)}}),
+                                       group, memory));
+    EXPECT_EQ(arrived, 4);
+    EXPECT_TRUE(SameBytes(out[0], x));
+    return Status();
+  }));
+}
+
+}  // namespace
+}  // namespace npumesh
