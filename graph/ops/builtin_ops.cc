@@ -1,3 +1,4 @@
+#include "graph/ops/expert_families.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
@@ -55,6 +56,10 @@ OpRegistry MakeBuiltinOps() {
   RegisterMultinomialOps(registry);
   RegisterSequenceOps(registry);
   RegisterForeachOps(registry);
+  RegisterMoeInitRoutingOps(registry);
+  RegisterGroupedSwigluOps(registry);
+  RegisterGroupedFinalizeOps(registry);
+  RegisterFfnOps(registry);
   return registry;
 }
 
