@@ -36,10 +36,11 @@ class WindowMeeting final : public Meeting {
     constexpr auto kPatience = std::chrono::seconds(1);
     const auto deadline = Deadline::After(kPatience);
     const auto read = [&] { return slots_.AllDeparted(sequence_ - 1); };
-    const Status waited = WaitUntil(
-        world_.wait_policy(), [&] { return read() || Disputed(sequence_) != 0; },
+    uint64_t disputed = 0;
+    (void)WaitUntil(
+        world_.wait_policy(), [&] { return read() || (disputed = Disputed(sequence_)) != 0; },
         [&] { return deadline.expired() ? Error(Code::kTimeout, "slow") : GoneAny(); });
-    const Status verdict = waited.ok() && !read() ? Settle(Disputed(sequence_)) : Status();
+    const Status verdict = disputed != 0 ? Settle(disputed) : Status();
     slots_.Release(read());
     return verdict;
   }
@@ -62,17 +63,15 @@ class WindowMeeting final : public Meeting {
     if (streak_.trusted() && streak_.Continues(announcement, eager.sole_sender)) {
       return ArriveLed(eager);
     }
-    if (led_ != 0) {
-      NPUMESH_RETURN_IF_ERROR(AwaitReaders());
-      if (const uint64_t disputed = Disputed(sequence_)) return Settle(disputed);
-    }
+    uint64_t disputed = 0;
+    if (led_ != 0) NPUMESH_RETURN_IF_ERROR(AwaitReaders(&disputed));
+    if (disputed != 0) return Settle(disputed);
     const uint64_t call = called_ = sequence_;
     Announce(announcement, call, buffers, eager.bytes);
-    NPUMESH_RETURN_IF_ERROR(
-        waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                       [&](size_t i) { return HasCome(i, call) || Disputed(call) != 0; },
-                       [&](size_t i) { return slots_.CpuAtArrival(i, call - 1); }));
-    if (const uint64_t disputed = Disputed(call)) return Settle(disputed);
+    NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
+        call, &disputed, [&](size_t i) { return HasCome(i, call); },
+        [&](size_t i) { return slots_.CpuAtArrival(i, call - 1); }));
+    if (disputed != 0) return Settle(disputed);
     led_ = 0;
     met_ = call;
     NPUMESH_RETURN_IF_ERROR(CompareAll(announcement, buffers));
@@ -83,9 +82,8 @@ class WindowMeeting final : public Meeting {
   Status Depart() override {
     const uint64_t call = sequence_;
     Pass();
-    return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                          [this, call](size_t i) { return slots_.Departed(i, call); },
-                          [this, call](size_t i) { return slots_.CpuAtArrival(i, call); });
+    return Await([this, call](size_t i) { return slots_.Departed(i, call); },
+                 [this, call](size_t i) { return slots_.CpuAtArrival(i, call); });
   }
 
   void Pass() override {
@@ -119,6 +117,19 @@ class WindowMeeting final : public Meeting {
   const Round& RoundOf(size_t i) const { return slots_.round(i, sequence_); }
   const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
   Status GoneAny() const { return world_.CheckPeers(slots_.world_ranks()); }
+
+  // Until `here(i)` for all members; `cpu(i)` as in Waiter.
+  template <typename Here, typename Cpu>
+  Status Await(Here here, Cpu cpu) const {
+    return waiter_.ForAll([this] { return Where(); }, exec_timeout(), here, cpu);
+  }
+  // The same, but it ends as well with a dispute about a call below `end`, which is `*disputed`
+  // then.
+  template <typename Here, typename Cpu>
+  Status AwaitUnlessDisputed(uint64_t end, uint64_t* disputed, Here here, Cpu cpu) const {
+    const auto ends = [&] { return *disputed != 0 || (*disputed = Disputed(end)) != 0; };
+    return Await([&](size_t i) { return here(i) || ends(); }, cpu);
+  }
 
   bool HasCome(size_t i, uint64_t call) const {
     if (!slots_.Arrived(i, call)) return false;
@@ -230,11 +241,11 @@ class WindowMeeting final : public Meeting {
     const uint64_t depth = LeadCells::Depth(data.size());
     if (led_ == 1) NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
     if (call > all_read_ + depth) {
-      NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
-          [this] { return Where(); }, exec_timeout(),
-          [&](size_t i) { return slots_.Departed(i, call - depth) || Disputed(call) != 0; },
+      uint64_t disputed = 0;
+      NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
+          call, &disputed, [&](size_t i) { return slots_.Departed(i, call - depth); },
           [this](size_t i) { return slots_.CpuOfFollower(i); }));
-      if (const uint64_t disputed = Disputed(call)) return Settle(disputed);
+      if (disputed != 0) return Settle(disputed);
       all_read_ = slots_.FirstDeparture();
     }
     lead_.Write(call, data);
@@ -245,11 +256,11 @@ class WindowMeeting final : public Meeting {
     const uint64_t call = sequence_;
     const size_t sender = streak_.sender();
     slots_.TellCpuOfFollower();
-    const auto told = [&] { return lead_.Written(sender, call) || Disputed(call + 1) != 0; };
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                                           [&](size_t i) { return i != sender || told(); },
-                                           [&](size_t) { return lead_.CpuOf(sender, call); }));
-    return lead_.Written(sender, call) ? Status() : Settle(Disputed(call + 1));
+    uint64_t disputed = 0;
+    NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
+        call + 1, &disputed, [&](size_t i) { return i != sender || lead_.Written(sender, call); },
+        [&](size_t) { return lead_.CpuOf(sender, call); }));
+    return disputed == 0 ? Status() : Settle(disputed);
   }
 
   // A call below `end` that all may have led, but for which somebody has arrived in person: the
@@ -269,13 +280,12 @@ class WindowMeeting final : public Meeting {
   // Goes back to a disputed call, where all compare what they wanted then. The sender may learn of
   // an earlier one while it waits there.
   Status Settle(uint64_t call) {
-    for (uint64_t decided = call; decided != 0; decided = AnotherThan(call)) {
-      call = decided;
+    for (uint64_t decided = call; decided != 0;) {
+      call = std::exchange(decided, 0);
       NPUMESH_RETURN_IF_ERROR(GoBackTo(call));
-      NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
-          [this] { return Where(); }, exec_timeout(),
-          [&](size_t i) { return slots_.Arrived(i, call) || AnotherThan(call) != 0; },
-          [](size_t) { return -1; }));
+      const auto revised = [&] { return decided != 0 || (decided = AnotherThan(call)) != 0; };
+      NPUMESH_RETURN_IF_ERROR(Await([&](size_t i) { return slots_.Arrived(i, call) || revised(); },
+                                    [](size_t) { return -1; }));
     }
     sequence_ = call;
     return Leave(CompareRequests());
@@ -298,18 +308,16 @@ class WindowMeeting final : public Meeting {
   }
 
   // Led calls let this rank come to its next round while others read what stands there.
-  Status AwaitReaders() {
+  Status AwaitReaders(uint64_t* disputed) const {
     if (!leads()) return AwaitReadersOfLastMet();
-    return waiter_.ForAll(
-        [this] { return Where(); }, exec_timeout(),
-        [this](size_t i) { return slots_.Departed(i, sequence_ - 1) || Disputed(sequence_) != 0; },
+    return AwaitUnlessDisputed(
+        sequence_, disputed, [this](size_t i) { return slots_.Departed(i, sequence_ - 1); },
         [this](size_t i) { return slots_.CpuOfFollower(i); });
   }
 
-  Status AwaitReadersOfLastMet() {
-    return waiter_.ForAll([this] { return Where(); }, exec_timeout(),
-                          [this](size_t i) { return slots_.Departed(i, met_); },
-                          [this](size_t i) { return slots_.CpuAtArrival(i, met_); });
+  Status AwaitReadersOfLastMet() const {
+    return Await([this](size_t i) { return slots_.Departed(i, met_); },
+                 [this](size_t i) { return slots_.CpuAtArrival(i, met_); });
   }
 
   World& world_;
