@@ -7,11 +7,14 @@
 namespace npumesh {
 namespace {
 
-// The tensors of a dynamic input; none when the list is a placeholder.
+// The tensors of a dynamic input; none when the list is a placeholder, one vector of no elements. A
+// matrix without rows is none: that is a rank to which no token went.
 std::vector<int> SlotsOf(const OpContext& op, std::string_view port) {
   std::vector<int> slots;
   for (int i = 0; i < op.count(port); ++i) slots.push_back(op.slot(port) + i);
-  if (slots.size() == 1 && op.in(slots[0]).shape.elements() == 0) slots.clear();
+  if (slots.size() != 1) return slots;
+  const Shape& shape = op.in(slots[0]).shape;
+  if (shape.rank() < 2 && shape.elements() == 0) slots.clear();
   return slots;
 }
 

@@ -119,6 +119,29 @@ TEST(GroupedMatmul, QuantisedRows) {
   EXPECT_EQ(ToDoubles(packed)[0], Dot(x, 0, four, 0, 0, k, n, false) + ToDoubles(bias)[0]);
 }
 
+// A rank to which no token went. It was refused: "0 tensors x and 1 weights".
+TEST(GroupedMatmul, NoRows) {
+  for (const DataType dtype : {DataType::kFloat16, DataType::kInt8}) {
+    const bool integers = dtype == DataType::kInt8;
+    OpCall call{.type = "GroupedMatmul",
+                .inputs = {{"x0", Tensor::Allocate({dtype, {0, 8}})},
+                           {"weight0", Noise(dtype, {3, 8, 4}, 2, 20)},
+                           {"bias0", Tensor::Allocate({DataType::kFloat16, {0}})},
+                           {"group_list", MakeInts({0, 0, 0})}},
+                .attrs = {{"split_item", AttrValue::Int(3)},
+                          {"group_type", AttrValue::Int(0)},
+                          {"group_list_type", AttrValue::Int(1)},
+                          {"dtype", AttrValue::Int(0)}}};
+    if (integers) {
+      call.inputs.push_back({"scale0", Noise(DataType::kFloat, {3, 4}, 3, 0.1)});
+      call.inputs.push_back({"per_token_scale", Tensor::Allocate({DataType::kFloat, {0}})});
+    }
+    EXPECT_EQ(MustRun(call)[0].type(), (TensorType{DataType::kFloat16, {0, 4}}));
+    call.inputs[0].value = Tensor::Allocate({dtype, {0}});  // a placeholder
+    EXPECT_EQ(FailOf(QuantRegistry(), call).code(), Code::kInvalidArgument);
+  }
+}
+
 TEST(GroupedMatmul, WeightsAlone) {
   const int64_t k = 8;
   const int64_t n = 4;
