@@ -20,8 +20,8 @@ struct LayerMemory {
   std::string prefix;
   Value x, normal, norm_statistics;  // LayerNorm: input, output 0, ports 1 and 2
   Value q, k_turned, v, weights, kept_weights, weights_mask, seen;
-  Value attention_mask;                 // of the dropout behind wo
-  Value middle, rms, inner, activated;  // RmsNorm: input, output; around Gelu
+  Value attention_mask;                           // of the dropout behind wo
+  Value middle, rms, rms_flat, inner, activated;  // RmsNorm: input, output; around Gelu
   Value mlp_mask;
 };
 
@@ -47,8 +47,9 @@ class StepWriter {
     }
     for (const Parameter& whole : parameters.all()) {
       const Parameter own = ShardOf(config, whole, rank);
-      p_[own.name] = g_.RefInput(own.name, {DataType::kFloat, own.shape});
-      optimizer_.Declare(own, p_[own.name]);
+      const Value ref = g_.RefInput(own.name, {DataType::kFloat, own.shape});
+      p_[own.name] = config.fully_sharded ? Gathered(ref, whole.shape) : ref;
+      optimizer_.Declare(own, ref);
     }
     optimizer_.DeclareShared();
   }
@@ -66,6 +67,24 @@ class StepWriter {
  private:
   int64_t rows() const { return config_.tokens(); }
   Value P(const std::string& name) const { return p_.at(prefix_ + name); }
+  // What a product takes: autocast's copy, or the value itself.
+  Value Operand(Value x) { return config_.mixed ? g_.ToCopy(x, DataType::kBfloat16) : x; }
+  Value W(const std::string& name) { return Operand(P(name)); }
+  Value Wide(Value x) { return config_.mixed ? g_.ToCopy(x, DataType::kFloat) : x; }
+  DataType dtype() const { return config_.mixed ? DataType::kBfloat16 : DataType::kFloat; }
+
+  Value Gathered(Value slice, const Shape& shape) {
+    const Value whole = g_.Op("HcomAllGather", {{"x", slice}},
+                              {{"rank_size", AttrValue::Int(config_.data_parallel)},
+                               {"group", AttrValue::String(kAllRanks)}});
+    return g_.View(g_.Clone(whole), shape.dims());
+  }
+  Value Scattered(Value whole) {
+    return g_.Clone(g_.Op("HcomReduceScatter", {{"x", g_.View(whole, {-1})}},
+                          {{"reduction", AttrValue::String("sum")},
+                           {"rank_size", AttrValue::Int(config_.data_parallel)},
+                           {"group", AttrValue::String(kAllRanks)}}));
+  }
 
   // ---- forward ----
 
@@ -85,8 +104,8 @@ class StepWriter {
     prefix_ = "final.";
     last_ = x;
     last_normal_ = g_.LayerNorm(x, h, P("ln.gamma"), P("ln.beta"), 1e-5);
-    flat_ = g_.View(last_normal_, {b * s, h});
-    const Value logits = g_.Mm(flat_, g_.T(p_["wte"]));
+    flat_ = Operand(g_.View(last_normal_, {b * s, h}));
+    const Value logits = Wide(g_.Mm(flat_, g_.T(Operand(p_["wte"]))));
     log_probabilities_ =
         g_.Op("LogSoftmaxV2", {{"logits", logits}}, {{"axes", AttrValue::Ints({-1})}});
     loss_ = g_.NllLoss(log_probabilities_, targets_);
@@ -97,21 +116,21 @@ class StepWriter {
     const int64_t b = config_.batch, s = config_.sequence, h = config_.hidden;
     m.x = x;
     m.norm_statistics = g_.LayerNorm(x, h, P("ln.gamma"), P("ln.beta"), 1e-5);
-    m.normal = g_.View(m.norm_statistics, {rows(), h});
-    const Value qkv = g_.View(g_.Mm(m.normal, g_.T(P("wqkv"))), {b, s, 3 * local_hidden_});
+    m.normal = Operand(g_.View(m.norm_statistics, {rows(), h}));
+    const Value qkv = g_.View(g_.Mm(m.normal, g_.T(W("wqkv"))), {b, s, 3 * local_hidden_});
     const Value parts = g_.Split(qkv, {local_hidden_, local_hidden_, local_hidden_}, 2);
-    m.q = Flat(g_.MulScalar(Heads(parts), Scale()));
+    m.q = Flat(g_.MulScalar(Heads(parts), Scale(), dtype()));
     m.k_turned = FlatTurned(Heads(g_.Port(parts, 1)));
     m.v = Flat(Heads(g_.Port(parts, 2)));
     const Value scores = g_.View(g_.Bmm(m.q, m.k_turned), {b, local_heads_, s, s});
-    m.weights = g_.Softmax(g_.Add(scores, mask_));
-    m.kept_weights = Dropout(m.weights, {b, local_heads_, s, s}, m.weights_mask);
+    m.weights = g_.Softmax(g_.Add(Wide(scores), mask_));
+    m.kept_weights = Operand(Dropout(m.weights, {b, local_heads_, s, s}, m.weights_mask));
     const Value seen = g_.Bmm(g_.View(m.kept_weights, {b * local_heads_, s, s}), m.v);
     const Value per_token =
         g_.Permute(g_.View(seen, {b, local_heads_, s, config_.width()}), {0, 2, 1, 3});
     m.seen = g_.View(g_.Clone(per_token), {rows(), local_hidden_});
-    const Value out = g_.View(Completed(m.seen, g_.T(P("wo")), P("bo")), {b, s, h});
-    return g_.Add(x, Dropout(out, {b, s, h}, m.attention_mask));
+    const Value out = g_.View(Completed(m.seen, g_.T(W("wo")), W("bo")), {b, s, h});
+    return g_.Add(x, Wide(Dropout(out, {b, s, h}, m.attention_mask)));
   }
 
   // x + dropout(gelu(rms_norm(x) w1 + b1) w2 + b2).
@@ -120,15 +139,16 @@ class StepWriter {
     m.middle = x;
     m.rms = g_.Op("RmsNorm", {{"x", x}, {"gamma", P("rms.gamma")}},
                   {{"epsilon", AttrValue::Float(1e-6f)}});
-    m.inner = g_.Addmm(P("b1"), g_.View(m.rms, {rows(), h}), g_.T(P("w1")));
+    m.rms_flat = Operand(g_.View(m.rms, {rows(), h}));
+    m.inner = g_.Addmm(W("b1"), m.rms_flat, g_.T(W("w1")), dtype());
     m.activated = g_.Unary("Gelu", m.inner);
-    const Value out = g_.View(Completed(m.activated, g_.T(P("w2")), P("b2")), {b, s, h});
-    return g_.Add(x, Dropout(out, {b, s, h}, m.mlp_mask));
+    const Value out = g_.View(Completed(m.activated, g_.T(W("w2")), W("b2")), {b, s, h});
+    return g_.Add(x, Wide(Dropout(out, {b, s, h}, m.mlp_mask)));
   }
 
   // The sum over ranks of x w, then the bias.
   Value Completed(Value x, Value w, Value bias) {
-    if (parts_ == 1) return g_.Addmm(bias, x, w);
+    if (parts_ == 1) return g_.Addmm(bias, x, w, dtype());
     return g_.Add(g_.AllReduce(g_.Mm(x, w), kAllRanks), bias);
   }
 
@@ -167,10 +187,11 @@ class StepWriter {
     prefix_ = "";
     const Value of_log =
         g_.NllLossBackward(g_.Full({}, 1), log_probabilities_, targets_, g_.Port(loss_, 1));
-    const Value of_logits = g_.Op("LogSoftmaxGrad", {{"grad", of_log}, {"x", log_probabilities_}},
-                                  {{"axis", AttrValue::Ints({-1})}});
+    const Value of_logits =
+        Operand(g_.Op("LogSoftmaxGrad", {{"grad", of_log}, {"x", log_probabilities_}},
+                      {{"axis", AttrValue::Ints({-1})}}));
     const Value of_table = OfWeight(of_logits, flat_);
-    Value dx = g_.View(g_.Mm(of_logits, g_.T(g_.T(p_["wte"]))), {b, s, h});
+    Value dx = Wide(g_.View(g_.Mm(of_logits, g_.T(g_.T(Operand(p_["wte"])))), {b, s, h}));
     prefix_ = "final.";
     dx = OfLayerNorm(dx, last_, last_normal_);
     for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
@@ -185,14 +206,14 @@ class StepWriter {
 
   Value OfMlp(Value dx, const LayerMemory& m) {
     const int64_t h = config_.hidden;
-    const Value out = g_.View(Undropped(dx, m.mlp_mask), {rows(), h});
+    const Value out = g_.View(Undropped(Operand(dx), m.mlp_mask), {rows(), h});
     Add("b2", OfBias(out, h));
     Add("w2", OfWeight(out, m.activated));
-    const Value activated = g_.Mm(out, g_.T(g_.T(P("w2"))));
+    const Value activated = g_.Mm(out, g_.T(g_.T(W("w2"))));
     const Value inner = g_.Op("GeluGrad", {{"dy", activated}, {"x", m.inner}, {"y", m.activated}});
     Add("b1", OfBias(inner, local_ffn_));
-    Add("w1", OfWeight(inner, g_.View(m.rms, {rows(), h})));
-    const Value normal = SumOverParts(g_.Mm(inner, g_.T(g_.T(P("w1")))));
+    Add("w1", OfWeight(inner, m.rms_flat));
+    const Value normal = SumOverParts(Wide(g_.Mm(inner, g_.T(g_.T(W("w1"))))));
     const Value both =
         g_.Op("RmsNormGrad", {{"dy", g_.View(normal, {config_.batch, config_.sequence, h})},
                               {"x", m.middle},
@@ -204,31 +225,31 @@ class StepWriter {
 
   Value OfAttention(Value dx, const LayerMemory& m) {
     const int64_t b = config_.batch, s = config_.sequence, h = config_.hidden;
-    const Value out = g_.View(Undropped(dx, m.attention_mask), {rows(), h});
+    const Value out = g_.View(Undropped(Operand(dx), m.attention_mask), {rows(), h});
     Add("bo", OfBias(out, h));
     Add("wo", OfWeight(out, m.seen));
-    const Value seen = g_.Mm(out, g_.T(g_.T(P("wo"))));
+    const Value seen = g_.Mm(out, g_.T(g_.T(W("wo"))));
     const Value grad = Flat(Heads(g_.View(seen, {b, s, local_hidden_})));
     const Value kept = g_.View(m.kept_weights, {b * local_heads_, s, s});
     const Value dv = g_.Bmm(g_.Permute(kept, {0, 2, 1}), grad);
     const Value of_kept =
-        g_.View(g_.Bmm(grad, g_.Permute(m.v, {0, 2, 1})), {b, local_heads_, s, s});
-    const Value scores = g_.View(g_.SoftmaxBackward(Undropped(of_kept, m.weights_mask), m.weights),
-                                 {b * local_heads_, s, s});
+        Wide(g_.View(g_.Bmm(grad, g_.Permute(m.v, {0, 2, 1})), {b, local_heads_, s, s}));
+    const Value of_scores = g_.SoftmaxBackward(Undropped(of_kept, m.weights_mask), m.weights);
+    const Value scores = g_.View(Operand(of_scores), {b * local_heads_, s, s});
     const Value dq = g_.Bmm(scores, g_.Permute(m.k_turned, {0, 2, 1}));
     const Value dk_turned = g_.Bmm(g_.Permute(m.q, {0, 2, 1}), scores);
     const Value qkv = g_.Cat(
         {Joined(dq, Scale()), Joined(g_.Permute(dk_turned, {0, 2, 1}), 1), Joined(dv, 1)}, 2);
     const Value flat = g_.View(qkv, {rows(), 3 * local_hidden_});
     Add("wqkv", OfWeight(flat, m.normal));
-    const Value normal = SumOverParts(g_.Mm(flat, g_.T(g_.T(P("wqkv")))));
+    const Value normal = SumOverParts(Wide(g_.Mm(flat, g_.T(g_.T(W("wqkv"))))));
     return OfLayerNorm(g_.View(normal, {b, s, h}), m.x, m.norm_statistics);
   }
 
   // [b * heads, s, width] times `scale` as [b, s, heads * width].
   Value Joined(Value x, double scale) {
     Value heads = g_.View(x, {config_.batch, local_heads_, config_.sequence, config_.width()});
-    if (scale != 1) heads = g_.MulScalar(heads, scale);
+    if (scale != 1) heads = g_.MulScalar(heads, scale, dtype());
     return g_.View(g_.Clone(g_.Permute(heads, {0, 2, 1, 3})),
                    {config_.batch, config_.sequence, local_hidden_});
   }
@@ -242,14 +263,15 @@ class StepWriter {
   }
 
   // Of the weight [out, in] of y = x wT.
-  Value OfWeight(Value dy, Value x) { return g_.T(g_.T(g_.Mm(g_.T(dy), x))); }
-  Value OfBias(Value dy, int64_t width) { return g_.View(g_.Sum(dy, {0}, true), {width}); }
+  Value OfWeight(Value dy, Value x) { return Wide(g_.T(g_.T(g_.Mm(g_.T(dy), x)))); }
+  Value OfBias(Value dy, int64_t width) { return Wide(g_.View(g_.Sum(dy, {0}, true), {width})); }
   Value SumOverParts(Value x) { return parts_ == 1 ? x : g_.AllReduce(x, kAllRanks); }
 
   // The gradient of parameter `name`, of all ranks.
   void Add(const std::string& name, Value grad) {
     if (config_.data_parallel > 1) {
-      grad = g_.DivScalar(g_.AllReduce(grad, kAllRanks), config_.data_parallel);
+      const Value sum = config_.fully_sharded ? Scattered(grad) : g_.AllReduce(grad, kAllRanks);
+      grad = g_.DivScalar(sum, config_.data_parallel);
     }
     gradients_[prefix_ + name] = grad;
   }
@@ -286,6 +308,11 @@ std::vector<double> Taken(const Parameter& whole, int64_t columns, Take take) {
 Parameter ShardOf(const TrainingConfig& config, const Parameter& parameter, int rank) {
   const int64_t parts = config.tensor_parallel;
   Parameter own = parameter;
+  if (config.fully_sharded) {
+    const int64_t count = parameter.shape.elements() / config.data_parallel;
+    const auto first = parameter.values.begin() + rank * count;
+    return {parameter.name, {count}, {first, first + count}};
+  }
   if (parts == 1) return own;
   const int64_t part = rank, hidden = config.hidden / parts, ffn = config.ffn / parts;
   const std::string& name = parameter.name;

@@ -40,7 +40,9 @@ struct TrainingConfig {
   double keep = 1;  // of dropout; 1: none
   OptimizerForm form = OptimizerForm::kFused;
   int data_parallel = 1;
-  int tensor_parallel = 1;  // one of the two is 1
+  int tensor_parallel = 1;     // one of the two is 1
+  bool fully_sharded = false;  // over the data parallel ranks
+  bool mixed = false;
   AdamW adam;
 
   int64_t width() const { return hidden / heads; }
@@ -58,7 +60,7 @@ struct TrainingBatch {
 TrainingBatch MakeBatch(const TrainingConfig& config, int64_t sequences, int step);
 
 Parameters DecoderParameters(const TrainingConfig& config, uint64_t seed);
-// The part of a parameter that `rank` holds under tensor parallelism.
+// The part of a parameter that `rank` holds: all, a slice, or rows or columns.
 Parameter ShardOf(const TrainingConfig& config, const Parameter& parameter, int rank);
 
 // Inputs: "tokens", "targets" int64, "offsets" int64 on the host (with dropout), then RefData: for

@@ -39,9 +39,10 @@ class PrefillWriter {
         key_heads_(config.key_heads / ranks) {}
 
   Result<Model> Write() {
+    if (config_.symbol_input) length_ = g_.HostInput("s0", {DataType::kInt64, Shape()});
     Value x = g_.Input("hidden_states", {config_.dtype, {1, -1, config_.hidden}});
     const Value positions = g_.Input("position_ids", {DataType::kInt64, {1, -1}});
-    length_ = g_.SymSize(x, 1);
+    if (!config_.symbol_input) length_ = g_.SymSize(x, 1);
     WriteTables(positions);
     for (int64_t layer = 0; layer < config_.layers; ++layer) {
       prefix_ = std::to_string(layer) + ".";

@@ -18,6 +18,7 @@ struct PrefillConfig {
   int64_t key_heads = 4;
   int64_t ffn = 24;
   DataType dtype = DataType::kFloat;
+  bool symbol_input = false;  // the length is an input "s0" of the host, else a Shape and a Gather
 
   int64_t width() const { return hidden / heads; }
 };
