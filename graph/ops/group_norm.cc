@@ -57,7 +57,7 @@ Result<std::unique_ptr<Kernel>> MakeGroupNorm(const OpContext& op, const GroupRo
   const auto epsilon = static_cast<double>(op.attr_float("eps"));
   const bool gives_rstd = row.third == "rstd";
   return MakeRealKernel(
-      op, [=, silu = row.silu,
+      op, [=, silu = row.silu && op.attr_bool("activate_silu"),
            rstd = Reals(static_cast<size_t>(view.statistics))](RealTensors& t) mutable {
         Reals &y = t.out[0], &mean = t.out[1], &third = t.out[2];
         FindMoments(view, t.in[0], &mean, &third);
@@ -106,6 +106,7 @@ void RegisterGroupNormOps(OpRegistry& registry) {
                        {{"x"}, {"gamma", kind}, {"beta", kind}},
                        {{"y"}, {"mean"}, {row.third}},
                        {{"num_groups", std::nullopt}, {"eps", AttrValue::Float(row.epsilon)}}};
+    if (row.silu) schema.attrs.push_back({"activate_silu", AttrValue::Bool(true)});
     if (!row.layout.empty()) {
       schema.attrs.push_back({"data_format", AttrValue::String(std::string(row.layout))});
       schema.attrs.push_back({"is_training", AttrValue::Bool(true)});

@@ -80,6 +80,17 @@ TEST(GroupNorm, SiluWithoutParameters) {
   ExpectNear(y, {up, down, up, down}, 1e-6);
 }
 
+// The attribute of a newer interface was taken for a hint, and the activation applied all the same.
+TEST(GroupNorm, SiluCanBeSwitchedOff) {
+  const Tensor x = FromDoubles(kFloat, {1, 2, 2}, {1, -1, 3, -3});
+  const Tensor y = RunOne(BuiltinOps(), {.type = "GroupNormSilu",
+                                         .inputs = {{"x", x}},
+                                         .attrs = {{"num_groups", AttrValue::Int(2)},
+                                                   {"eps", AttrValue::Float(0.0f)},
+                                                   {"activate_silu", AttrValue::Bool(false)}}});
+  ExpectNear(y, {1, -1, 1, -1}, 1e-6);
+}
+
 TEST(GroupNorm, GradientIsTheSlope) {
   for (const char* format : {"NCHW", "NHWC"}) {
     const bool last = std::string(format) == "NHWC";
