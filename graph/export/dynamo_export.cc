@@ -9,6 +9,7 @@
 #include "graph/export/collective_match.h"
 #include "graph/export/deployment_config.h"
 #include "graph/export/export_graph.h"
+#include "graph/export/group_members.h"
 #include "graph/export/package_layout.h"
 #include "graph/export/staged_folder.h"
 #include "graph/export/weight_plan.h"
@@ -112,6 +113,10 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
   NPUMESH_RETURN_IF_ERROR(MakeRefData(registry(), &model_.graph));
   NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
   NumberInputs(&model_.graph);
+  if (options_.dynamic) {
+    GroupsOnPaper groups(options_.groups, rank, world_.size());
+    NPUMESH_RETURN_IF_ERROR(DescribeInnerTensors(registry(), &groups, &model_));
+  }
   FilterModuleStacks(options_.enable_record_nn_module_stack, &model_.graph);
   NPUMESH_RETURN_IF_ERROR(
       StagedFolder(options_.export_path, StagedFolder::Place::kBeside, "check", fs_)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/engine/partial_types.h"
 #include "graph/passes/bound_graph.h"
 #include "runtime/base/log.h"
 
@@ -122,6 +123,20 @@ Status OpenDimensions(bool dynamic, Graph* graph) {
     const std::optional<Value>& value = output.inputs[i];
     if (value && behind[static_cast<size_t>(value->node)]) OpenDesc(output.input_descs[i]);
   }
+  return Status();
+}
+
+Status DescribeInnerTensors(const OpRegistry& registry, GroupProvider* groups, Model* model) {
+  Graph& graph = model->graph;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
+  const BoundGraph bound(graph, registry);
+  NPUMESH_ASSIGN_OR_RETURN(const PartialTypes types, PartialTypes::Of(*model, bound, order, groups,
+                                                                      PartialEffort::kThorough));
+  const NodeId sink = graph.NetOutput();
+  std::vector<TensorDesc> declared;
+  if (sink != kNoNode) declared = graph.node(sink).input_descs;
+  DescribePartly(types, graph);
+  if (sink != kNoNode) graph.node(sink).input_descs = std::move(declared);
   return Status();
 }
 

@@ -21,6 +21,11 @@ void DeclareOutputs(const std::vector<TensorType>& types, Graph* graph);
 // ExportOptions::dynamic. Error (kInvalidArgument): an open dimension in a static export.
 Status OpenDimensions(bool dynamic, Graph* graph);
 
+// For a dynamic export: descriptors of the values between inputs and outputs say what is known of
+// them, -1 for a dimension that an open one decides. Those of NetOutput stay, as OpenDimensions
+// leaves them. `groups` may be null: what collectives give is unknown then. Errors as InputsOf.
+Status DescribeInnerTensors(const OpRegistry& registry, GroupProvider* groups, Model* model);
+
 // Data first, then RefData, both in the order their indexes had: 0, 1, ...
 void NumberInputs(Graph* graph);
 

@@ -78,6 +78,29 @@ TEST(DynamoExport, WritesTheTreeOfTheSeedForTwoCards) {
   EXPECT_EQ(Slurp(folder / "mp/rank_0/p1").size(), 16u);
 }
 
+// What lies between inputs and outputs says what is known: the weight's 8, and -1 for the rows.
+TEST(DynamoExport, ADynamicExportDescribesInnerTensors) {
+  const ExportFolder folder;
+  for (const bool dynamic : {false, true}) {
+    GraphBuilder g;
+    const TensorType open{DataType::kFloat, {2, 4}};
+    const Value w = g.Const("w", Tensor::Allocate({DataType::kFloat, {4, 8}}));
+    const Value product = g.Op("MatMul", {{"x1", g.Data("x", open)}, {"x2", w}}, {}, "product");
+    g.Output({g.Op("Relu", {{"x", product}}, {}, "relu")});
+    ExportOptions options;
+    options.export_path = folder / (dynamic ? "dynamic" : "static");
+    options.dynamic = dynamic;
+    ASSERT_TRUE(ExportAlone(g.Build().value(), options, {}).ok());
+    const Model model = LoadOrDie(options.export_path + "/export.air");
+    const TensorDesc& between = NodeOf(model, "product").output_descs[0];
+    EXPECT_EQ(between.shape.has_value(), dynamic);
+    if (!dynamic) continue;
+    EXPECT_EQ(between.shape, Shape({-1, 8}));
+    EXPECT_EQ(NodeOf(model, "relu").input_descs[0].shape, Shape({-1, 8}));
+    EXPECT_EQ(NodeOf(model, "NetOutput").input_descs[0].shape, Shape({-1, -1}));
+  }
+}
+
 TEST(DynamoExport, ADistributedRunOfOneRankHasTheLayoutOfSeveral) {
   const ExportFolder folder;
   ExportOptions options;
