@@ -1,5 +1,7 @@
 #include "launch/view/plan_on_paper.h"
 
+#include "graph/engine/partial_types.h"
+#include "graph/engine/static_parts.h"
 #include "graph/ops/op_registry.h"
 #include "graph/passes/stages.h"
 #include "graph/session/prepare_model.h"
@@ -19,17 +21,51 @@ std::vector<T> InStage(const std::vector<T>& of_graph, const std::vector<SlotNum
   return of_stage;
 }
 
+const OpRegistry& RegistryOf(const SessionOptions& options) {
+  return options.registry != nullptr ? *options.registry : BuiltinOps();
+}
+
+Status Prepare(Model& model, const SessionOptions& options) {
+  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, RegistryOf(options)));
+  return CheckModel(model, RegistryOf(options));
+}
+
+// The types of a stage's inputs; nullopt where one is open.
+std::optional<std::vector<TensorType>> KnownInputs(const Stage& stage, const NamedTypes& types) {
+  std::vector<TensorType> known;
+  for (const NodeId id : stage.model.graph.DataNodes()) {
+    const auto found = types.find(stage.model.graph.node(id).name);
+    if (found == types.end() || found->second.dtype == DataType::kUndefined) return std::nullopt;
+    if (!found->second.shape.is_static()) return std::nullopt;
+    known.push_back(found->second);
+  }
+  return known;
+}
+
+// A stage whose shapes hang on values has no plan here.
+std::vector<PlanView> PlanOf(const Stage& stage, const NamedTypes& types,
+                             const SessionOptions& options, GroupProvider& groups) {
+  const std::optional<std::vector<TensorType>> inputs = KnownInputs(stage, types);
+  if (!inputs) return {};
+  const auto plan = CompiledModel::Compile(stage.model, RegistryOf(options), *inputs, {}, &groups,
+                                           options.compile);
+  if (!plan.ok()) return {};
+  return {ViewOf(**plan, 1)};
+}
+
 }  // namespace
 
 Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
-                             const std::vector<Tensor>& values, const SessionOptions& options,
+                             const std::vector<Tensor>& values, const SessionOptions& given,
                              PaperRank place) {
-  const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
-  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
-  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
-  NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
-  UnmetGroups groups(options.groups, place.world_size, place.rank);
+  const OpRegistry& registry = RegistryOf(given);
+  NPUMESH_RETURN_IF_ERROR(Prepare(model, given));
+  UnmetGroups groups(given.groups, place.world_size, place.rank);
+  SessionOptions options = given;
+  StaticParts parts(options.compile.static_ops_limit);
   if (!NeedsStages(BoundGraph(model.graph, registry))) {
+    options.compile.static_parts = &parts;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::unique_ptr<CompiledModel> plan,
         CompiledModel::Compile(model, registry, types, values, &groups, options.compile));
@@ -37,11 +73,47 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
   }
   NPUMESH_ASSIGN_OR_RETURN(const StagedModel staged, SplitStages(model, registry));
   const Stage& first = staged.stages[0];
+  options.compile.static_parts = &parts;
   NPUMESH_ASSIGN_OR_RETURN(
       const std::unique_ptr<CompiledModel> plan,
       CompiledModel::Compile(first.model, registry, InStage(types, first.input_slots),
                              InStage(values, first.input_slots), &groups, options.compile));
-  return ViewOf(*plan, static_cast<int>(staged.stages.size()));
+  options.compile.static_parts = nullptr;
+  PlanView view = ViewOf(*plan, static_cast<int>(staged.stages.size()));
+  NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, types, &groups));
+  for (size_t i = 0; i < staged.stages.size(); ++i) {
+    const Stage& stage = staged.stages[i];
+    NPUMESH_ASSIGN_OR_RETURN(StageOutline outline, OutlineOf(stage, static_cast<int>(i), registry,
+                                                             named, options.compile, &groups));
+    if (i == 0) {
+      view.late = std::move(outline.late);
+    } else {
+      view.later.push_back({std::move(outline), PlanOf(stage, named, options, groups)});
+    }
+  }
+  return view;
+}
+
+Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptions& options,
+                                                 PaperRank place) {
+  const OpRegistry& registry = RegistryOf(options);
+  NPUMESH_RETURN_IF_ERROR(Prepare(model, options));
+  UnmetGroups groups(options.groups, place.world_size, place.rank);
+  NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
+  NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
+  StagedModel staged;
+  if (NeedsStages(BoundGraph(model.graph, registry))) {
+    NPUMESH_ASSIGN_OR_RETURN(staged, SplitStages(model, registry));
+  } else {
+    staged.stages.emplace_back().model = model;
+  }
+  std::vector<StageOutline> outlines;
+  for (const Stage& stage : staged.stages) {
+    NPUMESH_ASSIGN_OR_RETURN(outlines.emplace_back(),
+                             OutlineOf(stage, static_cast<int>(outlines.size()), registry, named,
+                                       options.compile, &groups));
+  }
+  return outlines;
 }
 
 }  // namespace npumesh

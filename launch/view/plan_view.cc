@@ -50,17 +50,70 @@ std::string StepLines(const PlanView& plan) {
   // Fused steps have long types.
   size_t wide = 24;
   for (const PlanStepView& step : plan.steps) wide = std::max(wide, step.type.size());
+  const bool parts = !plan.parts.empty();
   std::string text = "steps\n";
-  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", "#", "stream", "operator", wide,
-                      "name", "waits for", "arena in use");
+  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {:<12}{}\n", "#", "stream", "operator",
+                      wide, "name", "waits for", "arena in use", parts ? "  static part" : "");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStepView& step = plan.steps[i];
-    text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i,
-                        step.beside ? "comm" : "compute", step.type, wide, step.name,
-                        step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
-                        HumanBytes(step.live_bytes));
+    text += fmt::format(
+        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {:<12}{}\n", i, step.beside ? "comm" : "compute",
+        step.type, wide, step.name, step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
+        HumanBytes(step.live_bytes), step.part < 0 ? "" : fmt::format("  {}", step.part));
   }
   return text;
+}
+
+std::string PartLines(const PlanView& plan) {
+  if (plan.parts.empty()) return "";
+  std::string text = "static parts, compiled once for all input shapes\n";
+  for (size_t i = 0; i < plan.parts.size(); ++i) {
+    const PlannedPart& part = plan.parts[i];
+    text += fmt::format("  {:>5}  {} operators, {} steps, {} of the arena for themselves\n", i,
+                        part.operators, part.steps, HumanBytes(part.bytes));
+  }
+  return text;
+}
+
+std::string StageLines(const PlanView& plan) {
+  std::string text;
+  for (const OutlinedStep& step : plan.late) {
+    text += fmt::format("the stage ends with {} {} {}\n", step.type, step.name,
+                        fmt::join(step.outputs, ", "));
+  }
+  for (const LaterStage& stage : plan.later) {
+    text += ToText(stage.outline);
+    if (!stage.plan.empty()) text += ToText(stage.plan[0]);
+  }
+  return text;
+}
+
+json ToJsonObject(const PlanView& plan);
+
+json LaterStages(const PlanView& plan) {
+  json stages = json::array();
+  for (const LaterStage& stage : plan.later) {
+    json object = ToJsonObject(stage.outline);
+    object["plan"] = stage.plan.empty() ? json() : ToJsonObject(stage.plan[0]);
+    stages.push_back(std::move(object));
+  }
+  return stages;
+}
+
+json LateOperators(const PlanView& plan) {
+  json operators = json::array();
+  for (const OutlinedStep& step : plan.late) {
+    operators.push_back({{"name", step.name}, {"type", step.type}, {"outputs", step.outputs}});
+  }
+  return operators;
+}
+
+json Parts(const PlanView& plan) {
+  json parts = json::array();
+  for (const PlannedPart& part : plan.parts) {
+    parts.push_back({{"operators", part.operators}, {"steps", part.steps}, {"bytes", part.bytes}});
+  }
+  return parts;
 }
 
 std::string TensorLines(const PlanView& plan) {
@@ -90,7 +143,9 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
   view.stages = stages;
   for (const Step& step : plan.steps()) {
     view.steps.push_back({step.name, step.type, step.beside, step.wait_for});
+    view.steps.back().part = step.part;
   }
+  view.parts = plan.facts().parts;
   const PlanFacts& facts = plan.facts();
   view.tensors = facts.tensors;
   view.folded = facts.folded;
@@ -118,21 +173,28 @@ std::string ToText(const PlanView& plan) {
       beside > 0 ? "2 streams" : "1 stream", HumanBytes(plan.peak_bytes));
   if (plan.stages > 1) {
     text += fmt::format(
-        "  the first of {} stages; the others are planned when it is known what comes out of it\n",
+        "  the first of {} stages; what follows it is below, planned where shapes are known\n",
         plan.stages);
   }
-  return text + MemoryLines(plan) + StepLines(plan) + TensorLines(plan) +
+  return text + MemoryLines(plan) + PartLines(plan) + StepLines(plan) + TensorLines(plan) +
          NameLines("folded while compiling", plan.folded) +
-         NameLines("pruned, nobody reads them", plan.pruned);
+         NameLines("pruned, nobody reads them", plan.pruned) + StageLines(plan);
 }
 
 std::string ToJson(const PlanView& plan) {
+  return ToJsonObject(plan).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+json ToJsonObject(const PlanView& plan) {
   json steps = json::array();
   for (const PlanStepView& step : plan.steps) {
     steps.push_back({{"name", step.name},
                      {"type", step.type},
                      {"stream", step.beside ? "communication" : "compute"},
                      {"wait_for", step.wait_for < 0 ? json() : json(step.wait_for)},
+                     {"part", step.part < 0 ? json() : json(step.part)},
                      {"done_by", step.done_by},
                      {"live_bytes", step.live_bytes}});
   }
@@ -151,10 +213,18 @@ std::string ToJson(const PlanView& plan) {
                        {"inputs", plan.inputs},         {"input_bytes", plan.input_bytes},
                        {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes},
                        {"packed", plan.packed},         {"packed_bytes", plan.packed_bytes}};
-  const json all = {{"graph", plan.graph},  {"stages", plan.stages}, {"memory", memory},
-                    {"steps", steps},       {"tensors", tensors},    {"folded", plan.folded},
-                    {"pruned", plan.pruned}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return {{"graph", plan.graph},
+          {"stages", plan.stages},
+          {"memory", memory},
+          {"steps", steps},
+          {"tensors", tensors},
+          {"folded", plan.folded},
+          {"pruned", plan.pruned},
+          {"parts", Parts(plan)},
+          {"late", LateOperators(plan)},
+          {"later", LaterStages(plan)}};
 }
+
+}  // namespace
 
 }  // namespace npumesh

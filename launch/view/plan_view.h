@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "launch/view/stage_outline.h"
 
 namespace npumesh {
 
@@ -18,11 +19,17 @@ struct PlanStepView {
   int wait_for = -1;        // index of a step beside
   int done_by = 0;          // the step before which it is sure to be finished
   uint64_t live_bytes = 0;  // of the arena, in use during the step
+  int part = -1;            // static part, index into PlanView::parts; -1: none
 };
+
+struct LaterStage;
 
 struct PlanView {
   std::string graph;
-  int stages = 1;  // of the graph; the plan is that of the first
+  int stages = 1;                  // of the graph; the plan is that of the first
+  std::vector<OutlinedStep> late;  // operators that end the first stage
+  std::vector<LaterStage> later;   // the stages behind it
+  std::vector<PlannedPart> parts;  // static parts
   std::vector<PlanStepView> steps;
   std::vector<PlannedTensor> tensors;  // of the arena
   std::vector<std::string> folded;
@@ -41,12 +48,18 @@ struct PlanView {
   uint64_t peak_bytes = 0;  // all of it, in the blocks of the device
 };
 
+// A stage behind the first: what is known of it, and its plan where all its shapes are.
+struct LaterStage {
+  StageOutline outline;
+  std::vector<PlanView> plan;  // none, or one
+};
+
 PlanView ViewOf(const CompiledModel& plan, int stages);
 
 std::string ToText(const PlanView& plan);
 
 // The same as an object with the members `graph`, `stages`, `memory`, `steps`, `tensors`, `folded`,
-// `pruned`. Bytes of names that are not UTF-8 are replaced.
+// `pruned`, `parts`, `late` and `later`. Bytes of names that are not UTF-8 are replaced.
 std::string ToJson(const PlanView& plan);
 
 // An SVG that any browser shows: steps from left to right in two lanes, one for each stream; below

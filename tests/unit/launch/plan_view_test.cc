@@ -8,6 +8,7 @@
 
 #include "graph/ir/graph_builder.h"
 #include "launch/view/plan_on_paper.h"
+#include "launch/view/value_types.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -166,6 +167,125 @@ TEST(PlanView, PictureShowsEveryTensorOnce) {
     }
   }
   EXPECT_EQ(peak, plan.arena_bytes);
+}
+
+// x [4]: NonZero of Neg(x); behind it what hangs on the count, and what waited for a branch.
+Model ThreeStages() {
+  GraphBuilder g("staged");
+  const Value x = g.Data("x", Floats({4}));
+  const Value negated = g.Op("Neg", {{"x", x}}, {}, "negated");
+  const Value found = g.Op("NonZero", {{"x", negated}}, {}, "found");
+  const Value doubled = g.Op("Add", {{"x1", found}, {"x2", found}}, {}, "doubled");
+  const Value again = g.Op("NonZero", {{"x", doubled}}, {}, "again");
+  g.Output({g.Op("Neg", {{"x", again}}, {}, "last")});
+  return g.Build().value();
+}
+
+TEST(PlanOnPaper, ShowsEveryStage) {
+  const Result<PlanView> plan =
+      PlanOnPaper(ThreeStages(), {Floats({4})}, {}, SessionOptions(), {0, 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->stages, 3);
+  ASSERT_EQ(plan->steps.size(), 1u);
+  EXPECT_EQ(plan->steps[0].name, "negated");
+  ASSERT_EQ(plan->late.size(), 1u);
+  EXPECT_EQ(plan->late[0].name, "found");
+  ASSERT_EQ(plan->later.size(), 2u);
+  EXPECT_EQ(plan->later[0].outline.steps[0].name, "doubled");
+  EXPECT_THAT(plan->later[0].outline.steps[0].outputs[0], HasSubstr("-1"));
+  EXPECT_EQ(plan->later[0].outline.late[0].name, "again");
+  EXPECT_EQ(plan->later[1].outline.steps[0].name, "last");
+  EXPECT_TRUE(plan->later[1].plan.empty());
+  const std::string text = ToText(*plan);
+  for (const char* part :
+       {"the first of 3 stages", "the stage ends with NonZero found", "stage 1: 1 operators",
+        "reads found:0", "ends with  NonZero", "stage 2: 1 operators", "last"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  const json parsed = json::parse(ToJson(*plan));
+  EXPECT_EQ(parsed.at("stages"), 3);
+  EXPECT_EQ(parsed.at("late").at(0).at("type"), "NonZero");
+  EXPECT_EQ(parsed.at("later").at(1).at("steps").at(0).at("name"), "last");
+  EXPECT_EQ(parsed.at("later").at(1).at("plan"), json());
+}
+
+// A stage whose inputs are all known is planned, though another one stands before it.
+TEST(PlanOnPaper, PlansLaterStagesWhoseShapesAreKnown) {
+  GraphBuilder g("known");
+  const Value x = g.Data("x", Floats({4}));
+  const Value negated = g.Op("Neg", {{"x", x}}, {}, "negated");
+  const Value found = g.Op("NonZero", {{"x", negated}}, {}, "found");
+  const Value size = g.Op("Rank", {{"x", found}}, {}, "rank");
+  const Value behind = g.Op("Relu", {{"x", negated}}, {}, "behind");
+  g.Output({behind, size});
+  const Result<PlanView> plan =
+      PlanOnPaper(g.Build().value(), {Floats({4})}, {}, SessionOptions(), {0, 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->stages, 2);
+  ASSERT_EQ(plan->later.size(), 1u);
+}
+
+// s [8] through five operators, x [-1] through one.
+Model Mixed() {
+  GraphBuilder g("mixed");
+  Value s = g.Data("s", Floats({8}));
+  for (int i = 0; i < 5; ++i) s = g.Op("Neg", {{"x", s}}, {}, fmt::format("s{}", i));
+  g.Output({s, g.Op("Relu", {{"x", g.Data("x", Floats({-1}))}}, {}, "d")});
+  return g.Build().value();
+}
+
+TEST(PlanOnPaper, TellsStaticParts) {
+  const auto plan_with = [](int64_t limit) {
+    SessionOptions options;
+    options.compile.static_ops_limit = limit;
+    return PlanOnPaper(Mixed(), {Floats({8}), Floats({3})}, {}, options, {0, 1}).value();
+  };
+  const PlanView plan = plan_with(4);
+  ASSERT_EQ(plan.parts.size(), 1u);
+  EXPECT_EQ(plan.parts[0].operators, 5u);
+  for (const PlanStepView& step : plan.steps) EXPECT_EQ(step.part, step.name == "d" ? -1 : 0);
+  EXPECT_THAT(ToText(plan), HasSubstr("static parts, compiled once for all input shapes\n"
+                                      "      0  5 operators, 5 steps, "));
+  const json parsed = json::parse(ToJson(plan));
+  EXPECT_EQ(parsed.at("parts").at(0).at("operators"), 5);
+  EXPECT_TRUE(plan_with(6).parts.empty());
+  EXPECT_THAT(ToText(plan_with(-1)), Not(HasSubstr("static part")));
+}
+
+TEST(OutlineOnPaper, SaysWhatIsKnownWithoutSizes) {
+  const auto stages = OutlineOnPaper(Mixed(), SessionOptions(), {0, 1});
+  ASSERT_TRUE(stages.ok()) << stages.status().ToString();
+  ASSERT_EQ(stages->size(), 1u);
+  const StageOutline& stage = (*stages)[0];
+  EXPECT_THAT(stage.inputs, ElementsAre("s float32[8]", "x float32[-1]"));
+  for (const OutlinedStep& step : stage.steps) {
+    const bool open = step.name == "d";
+    EXPECT_THAT(step.outputs, ElementsAre(open ? "float32[-1]" : "float32[8]"));
+    EXPECT_EQ(step.part, open ? -1 : 0);
+  }
+  EXPECT_THAT(ToText(stage), HasSubstr("float32[8]  static part 0"));
+}
+
+TEST(OutlineOnPaper, RefusesAGraphThatNoInputFits) {
+  GraphBuilder g;
+  const Value x = g.Data("x", Floats({-1, 3}));
+  const Value y = g.Data("y", Floats({-1, 4}));
+  g.Output({g.Op("Add", {{"x1", x}, {"x2", y}}, {}, "sum")});
+  const auto stages = OutlineOnPaper(g.Build().value(), SessionOptions(), {0, 1});
+  EXPECT_THAT(std::string(stages.status().message()), HasSubstr("node \"sum\" (Add)"));
+}
+
+TEST(ValueTypes, ListsWhatIsKnown) {
+  Model model = Mixed();
+  const ValueTypes types = InferTypes(BuiltinOps(), nullptr, model);
+  EXPECT_TRUE(types.open_inputs);
+  EXPECT_EQ(types.known, 5u);
+  EXPECT_EQ(types.partly, 1u);
+  EXPECT_EQ(types.unknown, 0u);
+  const std::string text = ToText(types);
+  EXPECT_THAT(text, HasSubstr("values (6): 5 known, 1 in part, 0 unknown\n"));
+  EXPECT_THAT(text, HasSubstr("float32[-1]\n"));
+  EXPECT_EQ(model.graph.node(model.graph.Find("s0")).output_descs[0].shape, Shape({8}));
 }
 
 TEST(PlanView, AnEmptyPlanIsAPicture) {
