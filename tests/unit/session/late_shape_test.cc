@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+
+#include "graph/io/model_file.h"
+#include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -216,6 +221,38 @@ TEST_F(LateShapeTest, PrepareStopsAtTheCut) {
     ASSERT_EQ((*plan)->steps().size(), 1u);
     EXPECT_EQ((*plan)->steps()[0].type, "Negate");
   });
+}
+
+// One file for each stage, and no more for other shapes.
+TEST_F(LateShapeTest, TheGraphDumpHasEveryStage) {
+  const TemporaryFolder folder;
+  SessionOptions options = LateSession();
+  options.graph_dump.type = "txt";
+  options.graph_dump.path = folder.path();
+  const Value x = g_.Data("x", IntType({-1}));
+  const Value found = NonZero(g_.Op("Negate", {{"x", x}}, {}, "front"));
+  g_.Output({g_.Op("Plus", {{"x1", found}, {"x2", found}}, {}, "behind")});
+  WithSession(
+      [](Session& session) {
+        for (const Tensor& input : {IntTensor({5, 0, 7}), IntTensor({1, 1})}) {
+          ASSERT_TRUE(session.Run({input}).ok());
+        }
+      },
+      options);
+  std::map<std::string, std::string> nodes = {{"dynamo_original_", "behind"},
+                                              {"dynamo_optimized_graph", "front"},
+                                              {"dynamo_optimized_stage_1_graph", "behind"}};
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    ++files;
+    const Result<Model> model = LoadModel(entry.path());
+    ASSERT_TRUE(model.ok()) << model.status().ToString();
+    for (const auto& [prefix, node] : nodes) {
+      if (!entry.path().filename().string().starts_with(prefix)) continue;
+      EXPECT_NE(model->graph.Find(node), kNoNode) << entry.path();
+    }
+  }
+  EXPECT_EQ(files, 3u);
 }
 
 }  // namespace
