@@ -1,6 +1,10 @@
 // `npumesh graph`: what a model file holds, and how it would run, as text and as pictures.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "graph/io/model_file.h"
 #include "graph/ops/op_library.h"
@@ -13,16 +17,21 @@
 #include "launch/view/graph_facts.h"
 #include "launch/view/graph_picture.h"
 #include "launch/view/plan_on_paper.h"
+#include "launch/view/unmet_groups.h"
+#include "launch/view/value_types.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {
+
+using nlohmann::json;
 
 struct GraphOptions {
   std::string file;
   std::string dot;  // empty: not written
   std::string svg;  // empty: not written
   std::vector<std::string> op_libraries;
+  bool types = false;  // also of a graph without open dimensions
   // Show the plan instead; the rest is for it.
   bool plan = false;
   bool json = false;
@@ -64,6 +73,40 @@ Result<PlanInputs> InputsFor(const GraphOptions& options, const Model& model, Pa
   return inputs;
 }
 
+bool HasOpenInputs(const Model& model) {
+  const Result<std::vector<InputSpec>> inputs = InputsOf(model);
+  return inputs.ok() && std::any_of(inputs->begin(), inputs->end(), [](const InputSpec& input) {
+           return !input.declared.shape.is_static();
+         });
+}
+
+// Without values for open dimensions there is no plan, but an order, and types that are known in
+// part.
+Status ShowOutline(const GraphOptions& options, Model model, const SessionOptions& session,
+                   PaperRank place) {
+  if (!options.svg.empty()) {
+    return Error(
+        Code::kInvalidArgument,
+        "--svg: a picture of the plan needs all dimensions; bind the open ones with --dim");
+  }
+  const std::string name = model.graph.name();
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<StageOutline> stages,
+                           OutlineOnPaper(std::move(model), session, place));
+  if (options.json) {
+    json array = json::array();
+    for (const StageOutline& stage : stages) array.push_back(ToJsonObject(stage));
+    const json all = {{"graph", name}, {"stages", stages.size()}, {"outline", array}};
+    Print(all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    return Status();
+  }
+  Print(
+      fmt::format("order of {}: inputs have open dimensions, so types are known in part (-1: "
+                  "open); --dim gives them values and shows the plan\n",
+                  name));
+  for (const StageOutline& stage : stages) Print(ToText(stage));
+  return Status();
+}
+
 Status ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
@@ -77,6 +120,9 @@ Status ShowPlan(const GraphOptions& options) {
   session.compile.threads = options.threads;
   NPUMESH_ASSIGN_OR_RETURN(session.groups, ReadGroupTable(FolderOf(options.file)));
   const PaperRank place = PlaceOf(options.file);
+  if (options.inputs.empty() && options.dims.empty() && HasOpenInputs(model)) {
+    return ShowOutline(options, std::move(model), session, place);
+  }
   NPUMESH_ASSIGN_OR_RETURN(const PlanInputs inputs, InputsFor(options, model, place));
   NPUMESH_ASSIGN_OR_RETURN(const PlanView plan, PlanOnPaper(std::move(model), inputs.types,
                                                             inputs.values, session, place));
@@ -88,11 +134,15 @@ Status ShowPlan(const GraphOptions& options) {
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
-  NPUMESH_ASSIGN_OR_RETURN(const Model model, LoadModel(options.file));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
-  const std::string text = ToText(Examine(
-      model, *registry, CollectiveInputs(model, *registry, table, RanksOfExport(options.file))));
-  Print(text);
+  const PaperRank place = PlaceOf(options.file);
+  const std::map<NodeId, TensorType> collectives =
+      CollectiveInputs(model, *registry, table, place.world_size);
+  UnmetGroups groups(table, place.world_size, place.rank);
+  const ValueTypes types = InferTypes(*registry, &groups, model);
+  Print(ToText(Examine(model, *registry, collectives)));
+  if (types.open_inputs || options.types) Print(ToText(types));
   if (options.dot.empty() && options.svg.empty()) return Status();
   NPUMESH_ASSIGN_OR_RETURN(const Drawing drawing, LayOut(model.graph, *registry));
   if (!options.dot.empty()) {
@@ -115,6 +165,9 @@ void AddGraph(CLI::App& app, Action& action) {
   AddOpLibraryOption(*graph, options->op_libraries);
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");
+  graph->add_flag("--types", options->types,
+                  "List what is known of the type of every value; a graph with open dimensions "
+                  "does so anyway");
   CLI::Option* plan =
       graph
           ->add_flag("--plan", options->plan,
