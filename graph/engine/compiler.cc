@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/engine/stage_graph.h"
+#include "graph/ops/in_place.h"
 #include "graph/passes/execution_order.h"
 #include "graph/passes/node_error.h"
 #include "graph/passes/operator_check.h"
@@ -234,7 +235,7 @@ Status Compiler::MakeStep(NodeId id) {
   for (int port = 0; port < context.outputs(); ++port) {
     plan.writes.push_back(AddOutput(id, port, slots));
   }
-  for (const InPlace& in_place : op.in_place) {
+  for (const InPlace& in_place : InPlacesOf(op, context)) {
     const PlanIndex target = slots[static_cast<size_t>(in_place.slot)];
     if (in_place.output >= context.outputs() && target >= 0) plan.updates.push_back(target);
   }
@@ -295,7 +296,7 @@ Compiler::PlanIndex Compiler::AddOutput(NodeId id, int port, const std::vector<P
   PlanValue value;
   value.bytes = inference_.context(id).out(port).bytes();
   Address address{Address::Kind::kArena};
-  for (const InPlace& in_place : bound_.op(id)->in_place) {
+  for (const InPlace& in_place : InPlacesOf(*bound_.op(id), inference_.context(id))) {
     if (in_place.output != port) continue;
     const PlanIndex target = slots[static_cast<size_t>(in_place.slot)];
     if (target < 0) continue;
@@ -309,7 +310,7 @@ Compiler::PlanIndex Compiler::AddOutput(NodeId id, int port, const std::vector<P
 }
 
 void Compiler::CopyOverwrittenConstants(NodeId id, std::vector<PlanIndex>& slots) {
-  for (const InPlace& in_place : bound_.op(id)->in_place) {
+  for (const InPlace& in_place : InPlacesOf(*bound_.op(id), inference_.context(id))) {
     PlanIndex& target = slots[static_cast<size_t>(in_place.slot)];
     if (target < 0 || addresses_[static_cast<size_t>(target)].kind != Address::Kind::kConstant) {
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/in_place.h"
 #include "graph/passes/constant_folding.h"
 #include "graph/passes/node_error.h"
 
@@ -41,7 +42,7 @@ Status CheckSharedStorage(const Operator& op, const OpContext& context) {
                  slot, out.ToString(), in.ToString());
   };
   if (op.view) NPUMESH_RETURN_IF_ERROR(check(0, 0));
-  for (const InPlace& in_place : op.in_place) {
+  for (const InPlace& in_place : InPlacesOf(op, context)) {
     if (in_place.output < context.outputs()) {
       NPUMESH_RETURN_IF_ERROR(check(in_place.output, in_place.slot));
     }

@@ -3,7 +3,8 @@
 // Each row of the table names an operator and what its inputs are: tensors of lists, one number for
 // all, or one number of a tensor of them for each. The operator itself infers and computes; what is
 // here hands it the parts. Numbers count as scalars and scalars of the lists as
-// vectors of one element, so that the lists decide the types.
+// vectors of one element, so that the lists decide the types. Many have a second form, whose name
+// ends in Inplace: it has no outputs and updates the first list.
 #include "graph/ops/foreach.h"
 
 #include <fmt/format.h>
@@ -26,9 +27,10 @@ struct ForeachPort {
 };
 
 struct ForeachRow {
-  std::string_view type;
+  std::string type;
   std::string_view element;
   std::vector<ForeachPort> ports;
+  bool in_place = false;  // results go to the tensors of the first port, and there are no outputs
 };
 
 std::vector<ForeachRow> Rows() {
@@ -44,7 +46,9 @@ std::vector<ForeachRow> Rows() {
       {"ForeachLog10", "Log10"},     {"ForeachLog1p", "Log1p"}, {"ForeachReciprocal", "Reciprocal"},
       {"ForeachSigmoid", "Sigmoid"}, {"ForeachSign", "Sign"},   {"ForeachCopy", "TensorMove"},
   };
-  for (const auto& [type, element] : unary) rows.push_back({type, element, {{"x", "x"}}});
+  for (const auto& [type, element] : unary) {
+    rows.push_back({std::string(type), element, {{"x", "x"}}});
+  }
 
   constexpr From kNumber = From::kNumber, kNumbers = From::kNumbers;
   struct Binary {
@@ -60,14 +64,16 @@ std::vector<ForeachRow> Rows() {
       {"ForeachPowScalar", "ForeachPowScalarList", "ForeachPowList", "Pow"},
   };
   for (const Binary& b : binary) {
-    rows.push_back({b.scalar, b.element, {{"x", "x1"}, {"scalar", "x2", kNumber}}});
-    rows.push_back({b.scalars, b.element, {{"x", "x1"}, {"scalars", "x2", kNumbers}}});
-    if (!b.list.empty()) rows.push_back({b.list, b.element, {{"x1", "x1"}, {"x2", "x2"}}});
+    rows.push_back({std::string(b.scalar), b.element, {{"x", "x1"}, {"scalar", "x2", kNumber}}});
+    rows.push_back({std::string(b.scalars), b.element, {{"x", "x1"}, {"scalars", "x2", kNumbers}}});
+    if (b.list.empty()) continue;
+    rows.push_back({std::string(b.list), b.element, {{"x1", "x1"}, {"x2", "x2"}}});
   }
   const auto three = [](std::string_view type, std::string_view element, From from) {
     const std::string_view number = from == kNumber ? "scalar" : "scalars";
-    return ForeachRow{
-        type, element, {{"x1", "input_data"}, {"x2", "x1"}, {"x3", "x2"}, {number, "value", from}}};
+    return ForeachRow{std::string(type),
+                      element,
+                      {{"x1", "input_data"}, {"x2", "x1"}, {"x3", "x2"}, {number, "value", from}}};
   };
   const std::vector<ForeachRow> others = {
       {"ForeachAddList", "AxpyV2", {{"x1", "x1"}, {"x2", "x2"}, {"alpha", "alpha", kNumber}}},
@@ -90,6 +96,31 @@ std::vector<ForeachRow> Rows() {
   return rows;
 }
 
+// Forms that update their first list; each name is that of a row and "Inplace".
+std::vector<ForeachRow> InPlaceRows(const std::vector<ForeachRow>& rows) {
+  constexpr std::string_view kNames[] = {
+      "ForeachACos",          "ForeachASin",          "ForeachATan",
+      "ForeachAbs",           "ForeachAddList",       "ForeachAddScalar",
+      "ForeachAddScalarList", "ForeachCos",           "ForeachCosh",
+      "ForeachDivList",       "ForeachDivScalar",     "ForeachDivScalarList",
+      "ForeachExp",           "ForeachExpm1",         "ForeachLog",
+      "ForeachLog10",         "ForeachLog1p",         "ForeachLog2",
+      "ForeachMaximumList",   "ForeachMaximumScalar", "ForeachMaximumScalarList",
+      "ForeachMinimumList",   "ForeachMinimumScalar", "ForeachMinimumScalarList",
+      "ForeachMulList",       "ForeachMulScalar",     "ForeachMulScalarList",
+      "ForeachNeg",           "ForeachPowList",       "ForeachPowScalar",
+      "ForeachPowScalarList", "ForeachReciprocal",    "ForeachSigmoid",
+      "ForeachSin",           "ForeachSinh",          "ForeachSqrt",
+      "ForeachSubList",       "ForeachSubScalar",     "ForeachSubScalarList",
+      "ForeachTan",           "ForeachTanh"};
+  std::vector<ForeachRow> updating = {{"ForeachZeroInplace", "ZerosLike", {{"x", "x"}}, true}};
+  for (const ForeachRow& row : rows) {
+    if (std::find(std::begin(kNames), std::end(kNames), row.type) == std::end(kNames)) continue;
+    updating.push_back({row.type + "Inplace", row.element, row.ports, true});
+  }
+  return updating;
+}
+
 // One member of the list: the element's operator on a node of its own.
 struct Member {
   std::unique_ptr<Node> node;  // what `context` refers to
@@ -104,8 +135,12 @@ int FirstList(const ForeachRow& row) {
   return at;
 }
 
+int Members(const OpContext& op, const ForeachRow& row) {
+  return op.count(row.ports[static_cast<size_t>(FirstList(row))].port);
+}
+
 Status CheckLists(const OpContext& op, const ForeachRow& row) {
-  const int members = op.count(row.ports[static_cast<size_t>(FirstList(row))].port);
+  const int members = Members(op, row);
   for (const ForeachPort& port : row.ports) {
     const int64_t count =
         port.from == From::kList ? op.count(port.port) : op.in(port.port).shape.elements();
@@ -116,9 +151,9 @@ Status CheckLists(const OpContext& op, const ForeachRow& row) {
     return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, the list has {}", op.Who(),
                  port.port, count, members);
   }
-  if (op.outputs() == members) return Status();
-  return Error(Code::kCorrupt, "{}: the node has {} outputs, the list {} tensors", op.Who(),
-               op.outputs(), members);
+  if (op.outputs() == (row.in_place ? 0 : members)) return Status();
+  return Error(Code::kCorrupt, "{}: the node has {} outputs, the list {} tensors{}", op.Who(),
+               op.outputs(), members, row.in_place ? ", which it updates" : "");
 }
 
 Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operator& element,
@@ -156,7 +191,7 @@ Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operat
 Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& element) {
   NPUMESH_RETURN_IF_ERROR(CheckLists(op, row));
   const int list = op.slot(row.ports[static_cast<size_t>(FirstList(row))].port);
-  for (int i = 0; i < op.outputs(); ++i) {
+  for (int i = 0; i < Members(op, row); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(const Member member, MemberOf(op, row, element, i));
     const TensorType &x = op.in(list + i), &y = member.context.out(0);
     if (y.dtype != x.dtype) {
@@ -164,13 +199,22 @@ Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& elemen
                    i, x.ToString(), Name(y.dtype));
     }
     const bool scalar = x.shape.rank() == 0 && y.shape == Shape({1});
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, y.dtype, scalar ? x.shape : y.shape));
+    const Shape& shape = scalar ? x.shape : y.shape;
+    if (!row.in_place) {
+      NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, y.dtype, shape));
+    } else if (shape != x.shape) {
+      return Error(Code::kInvalidArgument, "{}: entry {} is {}, which cannot hold a result of {}",
+                   op.Who(), i, x.ToString(), y.ToString());
+    }
   }
   return Status();
 }
 
 class ForeachKernel final : public Kernel {
  public:
+  // `updated`: slot of the first tensor that is updated, -1: results are outputs.
+  explicit ForeachKernel(int updated) : updated_(updated) {}
+
   void Add(Member member, std::unique_ptr<Kernel> kernel) {
     scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
     in_.resize(std::max(in_.size(), member.slots.size()));
@@ -187,13 +231,20 @@ class ForeachKernel final : public Kernel {
         in_[slot] =
             static_cast<const std::byte*>(args.in[member.slots[slot]]) + member.offsets[slot];
       }
-      void* out = args.out[i];
+      void* out = Result(args, i);
       NPUMESH_RETURN_IF_ERROR(kernels_[i]->Run({in_.data(), &out, args.scratch}));
     }
     return Status();
   }
 
  private:
+  // An operator that updates an input owns its storage while it runs (Operator::in_place).
+  void* Result(const KernelArgs& args, size_t i) const {
+    if (updated_ < 0) return args.out[i];
+    return const_cast<void*>(args.in[static_cast<size_t>(updated_) + i]);  // NOLINT
+  }
+
+  int updated_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<const void*> in_;
@@ -202,8 +253,9 @@ class ForeachKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRow& row,
                                             const Operator& element) {
-  auto all = std::make_unique<ForeachKernel>();
-  for (int i = 0; i < op.outputs(); ++i) {
+  const std::string_view list = row.ports[static_cast<size_t>(FirstList(row))].port;
+  auto all = std::make_unique<ForeachKernel>(row.in_place ? op.slot(list) : -1);
+  for (int i = 0; i < Members(op, row); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(Member member, MemberOf(op, row, element, i));
     NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, element.make_kernel(member.context));
     all->Add(std::move(member), std::move(kernel));
@@ -211,29 +263,78 @@ Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRo
   return std::unique_ptr<Kernel>(std::move(all));
 }
 
+// A row and the operator that it applies.
+struct Applied {
+  ForeachRow row;
+  const Operator element;
+};
+using AppliedRow = std::shared_ptr<const Applied>;
+
+AppliedRow Apply(const OpRegistry& registry, const OpRegistry& own, ForeachRow row) {
+  const Operator* found = own.Find(row.element);
+  if (found == nullptr) found = registry.Find(row.element);
+  return std::make_shared<const Applied>(Applied{std::move(row), *found});
+}
+
+OpSchema SchemaOf(const ForeachRow& row) {
+  OpSchema schema;
+  schema.type = row.type;
+  for (const ForeachPort& port : row.ports) {
+    const bool list = port.from == From::kList;
+    schema.inputs.push_back({port.port, list ? PortKind::kDynamic : PortKind::kRequired});
+  }
+  if (!row.in_place) schema.outputs = {{"y", PortKind::kDynamic}};
+  return schema;
+}
+
+// ForeachBinaryOp: `op_code` names one of four rows. An integer quotient is cut, and 0 for 0 below.
+void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
+  std::vector<AppliedRow> rows;
+  for (const std::string_view element : {"Add", "Sub", "Mul", "Quotient"}) {
+    rows.push_back(
+        Apply(registry, own, {"ForeachBinaryOp", element, {{"x1", "x1"}, {"x2", "x2"}}}));
+  }
+  OpSchema schema = SchemaOf(rows[0]->row);
+  schema.attrs = {{"op_code", std::nullopt}};
+  const auto infer = [rows](OpContext& op) {
+    const int64_t code = op.attr_int("op_code");
+    if (code < 0 || code >= std::ssize(rows)) {
+      return Error(Code::kInvalidArgument,
+                   "{}: op_code is {}, expected 0 (add), 1 (sub), 2 (mul) or 3 (div)", op.Who(),
+                   code);
+    }
+    const Applied& applied = *rows[static_cast<size_t>(code)];
+    return InferForeach(op, applied.row, applied.element);
+  };
+  const auto make = [rows](const OpContext& op) {
+    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
+    return MakeForeach(op, applied.row, applied.element);
+  };
+  registry.Add({.schema = std::move(schema), .infer = infer, .make_kernel = make});
+}
+
 }  // namespace
 
 void RegisterForeachOps(OpRegistry& registry) {
   OpRegistry own;
   RegisterForeachElements(own);
-  for (const ForeachRow& made : Rows()) {
-    const Operator* found = own.Find(made.element);
-    if (found == nullptr) found = registry.Find(made.element);
-    const auto row = std::make_shared<const ForeachRow>(made);
-    const auto element = std::make_shared<const Operator>(*found);
-    OpSchema schema;
-    schema.type = row->type;
-    for (const ForeachPort& port : row->ports) {
-      const bool list = port.from == From::kList;
-      schema.inputs.push_back({port.port, list ? PortKind::kDynamic : PortKind::kRequired});
-    }
-    schema.outputs = {{"y", PortKind::kDynamic}};
-    registry.Add(
-        {.schema = std::move(schema),
-         .infer = [row, element](OpContext& op) { return InferForeach(op, *row, *element); },
-         .make_kernel =
-             [row, element](const OpContext& op) { return MakeForeach(op, *row, *element); }});
+  std::vector<ForeachRow> rows = Rows();
+  for (ForeachRow& row : InPlaceRows(rows)) rows.push_back(std::move(row));
+  for (ForeachRow& row : rows) {
+    const AppliedRow applied = Apply(registry, own, std::move(row));
+    Operator op;
+    op.schema = SchemaOf(applied->row);
+    op.infer = [applied](OpContext& op) {
+      return InferForeach(op, applied->row, applied->element);
+    };
+    op.make_kernel = [applied](const OpContext& op) {
+      return MakeForeach(op, applied->row, applied->element);
+    };
+    if (applied->row.in_place) op.in_place = {{0, 0}};
+    registry.Add(std::move(op));
   }
+  RegisterBinaryOp(registry, own);
+  RegisterForeachUnscale(registry);
 }
 
 }  // namespace npumesh

@@ -91,6 +91,12 @@ void RegisterForeachElements(OpRegistry& registry) {
                                .real = [](const double* in, const C&,
                                           double* out) { out[0] = RoundOff(in[0], in[1]); },
                                .data = 1});
+  RegisterPointwise(
+      registry, {.type = "Quotient",
+                 .inputs = {{"x1"}, {"x2"}},
+                 .real = [](const double* in, const C&, double* out) { out[0] = in[0] / in[1]; },
+                 .integer = [](const WideInt* in, const C&,
+                               WideInt* out) { out[0] = in[1] == 0 ? 0 : in[0] / in[1]; }});
   registry.Add({.schema = {"Norm", {{"x"}, {"p"}}, {{"y"}}, {}},
                 .infer = InferNorm,
                 .make_kernel = MakeNorm});

@@ -202,7 +202,7 @@ struct Operator {
 
   // Output 0 is the bytes of slot 0 under another shape (or dtype of equal total size): no work.
   bool view = false;
-  // Outputs that alias an input the operator updates (Assign, caches).
+  // Outputs that alias an input the operator updates (Assign, caches); of lists, see in_place.h.
   std::vector<InPlace> in_place;
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
   std::vector<std::string_view> value_inputs;

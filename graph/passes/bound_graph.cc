@@ -1,5 +1,7 @@
 #include "graph/passes/bound_graph.h"
 
+#include "graph/ops/in_place.h"
+
 namespace npumesh {
 
 BoundGraph::BoundGraph(const Graph& graph, const OpRegistry& registry)
@@ -20,7 +22,7 @@ BoundGraph::BoundGraph(const Graph& graph, const OpRegistry& registry)
 }
 
 void BoundGraph::CollectWrites(NodeId id) {
-  for (const InPlace& in_place : op(id)->in_place) {
+  for (const InPlace& in_place : InPlacesOf(*op(id), context(id))) {
     const std::optional<Value> target = SlotValue(id, in_place.slot);
     if (target) writes_.push_back({id, in_place.output, in_place.slot, *target});
   }
@@ -37,7 +39,7 @@ std::optional<Value> BoundGraph::StorageSource(Value value) const {
   if (!bound(value.node)) return std::nullopt;
   const Operator& producer = *op(value.node);
   if (producer.view && value.port == 0) return SlotValue(value.node, 0);
-  for (const InPlace& in_place : producer.in_place) {
+  for (const InPlace& in_place : InPlacesOf(producer, context(value.node))) {
     if (in_place.output == value.port) return SlotValue(value.node, in_place.slot);
   }
   return std::nullopt;

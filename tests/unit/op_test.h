@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ops/in_place.h"
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
 
@@ -157,7 +158,7 @@ inline Result<std::vector<Tensor>> RunOnce(const Operator& op, const OpCall& cal
   std::vector<bool> updated(in.size(), false);
   for (int port = 0; port < context.outputs(); ++port) {
     int place = port == 0 ? over : -1;
-    for (const InPlace& pair : op.in_place) {
+    for (const InPlace& pair : InPlacesOf(op, context)) {
       if (pair.output == port) place = pair.slot;
     }
     if (place >= 0) {
@@ -170,7 +171,7 @@ inline Result<std::vector<Tensor>> RunOnce(const Operator& op, const OpCall& cal
   }
 
   std::vector<int> hidden;  // slots that are updated without an output port
-  for (const InPlace& pair : op.in_place) {
+  for (const InPlace& pair : InPlacesOf(op, context)) {
     if (pair.output < context.outputs() || !context.has(pair.slot)) continue;
     updated[static_cast<size_t>(pair.slot)] = true;
     hidden.push_back(pair.slot);

@@ -110,6 +110,35 @@ TEST_F(ExecutorTest, RefDataKeepsItsContent) {
   }
 }
 
+TEST_F(ExecutorTest, ListsAreUpdatedInPlace) {
+  const Value a = g_.RefData("a", IntType({2}));
+  const Value b = g_.RefData("b", IntType({2}));
+  const Value constant = g_.Ints({7, 8});
+  g_.Op("AccumulateAll",
+        {{"value", g_.Data("x", IntType({2}))}, {"refs0", a}, {"refs1", b}, {"refs2", constant}},
+        {}, "", 0);
+  g_.Output({g_.Op("Move", {{"x", b}}), g_.Op("Move", {{"x", constant}})});
+  const Compiled model = Compile({IntType({2}), IntType({2}), IntType({2})});
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::unique_ptr<Executor> executor = Make(**model);
+  ASSERT_NE(executor, nullptr);
+  Write(*executor, 0, IntTensor({0, 100}));
+  Write(*executor, 1, IntTensor({10, 20}));
+  Write(*executor, 2, IntTensor({1, 2}));
+  const auto pair = [&](int position) {
+    const auto* buffer = static_cast<const int64_t*>(executor->input_buffer(position));
+    return std::vector<int64_t>(buffer, buffer + 2);
+  };
+  for (int64_t step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(executor->Run().ok());
+    EXPECT_THAT(pair(0), ElementsAre(step, 100 + 2 * step));
+    EXPECT_THAT(pair(1), ElementsAre(10 + step, 20 + 2 * step));
+    // Readers of what is overwritten go before, and constants stay as they are.
+    EXPECT_THAT(Read(**model, *executor, 0), ElementsAre(9 + step, 18 + 2 * step));
+    EXPECT_THAT(Read(**model, *executor, 1), ElementsAre(7, 8));
+  }
+}
+
 TEST_F(ExecutorTest, RunTimeErrorsNameTheNode) {
   const Value x = g_.Data("x", IntType({2}));
   g_.Output({g_.Op("Fail", {{"x", x}}, {}, "unlucky")});

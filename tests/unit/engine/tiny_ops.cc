@@ -139,6 +139,21 @@ void AddInPlace(OpRegistry& registry) {
          }));
   accumulate.in_place = {{0, 0}};
   registry.Add(accumulate);
+  Operator all = Op("AccumulateAll", {{"value"}, {"refs", PortKind::kDynamic}}, InferNothing,
+                    [](const OpContext& context) {
+                      const int lists = context.count("refs");
+                      const int64_t n = context.in(0).shape.elements();
+                      return KernelResult(MakeKernel([lists, n](const KernelArgs& args) {
+                        for (int slot = 1; slot <= lists; ++slot) {
+                          auto* ref = const_cast<int64_t*>(In(args, slot));
+                          for (int64_t i = 0; i < n; ++i) ref[i] += In(args, 0)[i];
+                        }
+                        return Status();
+                      }));
+                    });
+  all.schema.outputs = {};
+  all.in_place = {{0, 1}};
+  registry.Add(all);
 }
 
 void AddEffects(OpRegistry& registry) {

@@ -23,6 +23,7 @@ namespace npumesh {
 //   Pack (x*)          scalars to a vector
 //   Store (ref, value) in place: ref = value
 //   Accumulate (ref, value) in place: ref += value
+//   AccumulateAll (value, refs*) in place, without outputs: each of refs += value
 //   Random (x)         x, but not pure
 //   Print (x)          no outputs; side effect
 //   Send (x, group)    collective without outputs and without communication

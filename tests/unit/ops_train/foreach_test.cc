@@ -216,5 +216,97 @@ TEST(Foreach, RefusesListsThatDoNotFit) {
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"\"scalar\" has 2 entries"});
 }
 
+// The forms that update their first list give what the other forms return.
+TEST(Foreach, InPlaceMembersAreThoseOfTheOtherForm) {
+  const Tensor half = Number(0.5);
+  const Tensor each = FromDoubles(kFloat, {3}, {0.5, 2, 0.25});
+  int seen = 0;
+  for (const std::string_view name : BuiltinOps().Types()) {
+    if (!name.starts_with("Foreach") || !name.ends_with("Inplace")) continue;
+    const std::string updating(name), plain = updating.substr(0, updating.size() - 7);
+    const Operator& op = *BuiltinOps().Find(name);
+    EXPECT_TRUE(op.schema.outputs.empty()) << name;
+    OpCall call = ListCall(updating, 0);
+    for (size_t i = 0; i < op.schema.inputs.size(); ++i) {
+      const std::string port(op.schema.inputs[i].name);
+      if (op.schema.inputs[i].kind == PortKind::kDynamic) {
+        Feed(call, port, List(kHalf, 1 + 4 * static_cast<double>(i)));
+      } else {
+        call.inputs.push_back({port, port == "scalars" ? each : half});
+      }
+    }
+    const std::vector<Tensor> updated = Outputs(call);
+    ASSERT_EQ(updated.size(), 3u) << name;
+    call.type = plain;
+    call.outputs = 3;
+    for (size_t i = 0; i < 3; ++i) {
+      const Tensor expected = plain == "ForeachZero" ? Scaled(updated[i], 0, 0) : Outputs(call)[i];
+      EXPECT_TRUE(SameBytes(updated[i], expected)) << name << " " << i;
+    }
+    ++seen;
+  }
+  EXPECT_EQ(seen, 42);
+}
+
+TEST(Foreach, InPlaceNeedsRoomForTheResult) {
+  OpCall call = ListCall("ForeachMulListInplace", 0);
+  Feed(call, "x1", {Number(1)});
+  Feed(call, "x2", {FromDoubles(kFloat, {2}, {1, 2})});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+              {"entry 0 is float32[1]", "cannot hold a result of float32[2]"});
+  call.outputs = 1;
+  ExpectFails(BuiltinOps(), call, Code::kCorrupt, {"1 outputs", "1 tensors, which it updates"});
+}
+
+TEST(Foreach, BinaryOpByCode) {
+  const auto ints = [](const std::vector<int32_t>& values) {
+    return Make<int32_t>(DataType::kInt32, {static_cast<int64_t>(values.size())}, values);
+  };
+  const std::vector<std::vector<double>> floats = {{3, 6}, {-1, 2}, {2, 8}, {0.5, 2}};
+  const std::vector<std::vector<double>> integers = {{-5, 7}, {-9, 7}, {-14, 0}, {-3, 0}};
+  for (int code = 0; code < 4; ++code) {
+    OpCall call = ListCall("ForeachBinaryOp", 2);
+    Feed(call, "x1", {FromDoubles(kHalf, {2}, {1, 4}), ints({-7, 7})});
+    Feed(call, "x2", {FromDoubles(kHalf, {2}, {2, 2}), ints({2, 0})});
+    call.attrs = {{"op_code", AttrValue::Int(code)}};
+    const std::vector<Tensor> y = Outputs(call);
+    EXPECT_EQ(ToDoubles(y[0]), floats[static_cast<size_t>(code)]) << code;
+    EXPECT_EQ(ToDoubles(y[1]), integers[static_cast<size_t>(code)]) << code;
+  }
+  OpCall call = ListCall("ForeachBinaryOp", 1);
+  Feed(call, "x1", {Number(1)});
+  Feed(call, "x2", {Number(1)});
+  call.attrs = {{"op_code", AttrValue::Int(4)}};
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"op_code is 4"});
+}
+
+TEST(Foreach, UnscalesGradientsAndSeesWhatIsNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const DataType dtype : {kFloat, kHalf, DataType::kBfloat16}) {
+    for (const bool finite : {true, false}) {
+      OpCall call = ListCall("ForeachNonFiniteCheckAndUnscale", 0);
+      Feed(call, "scaled_grads",
+           {FromDoubles(dtype, {2, 2}, {8, -4, 2, 0}),
+            FromDoubles(dtype, {3}, {1, finite ? 16 : -infinity, 6}), FromDoubles(dtype, {}, {4})});
+      call.inputs.push_back({"found_inf", Number(0)});
+      call.inputs.push_back({"inv_scale", Number(0.25)});
+      const std::vector<Tensor> updated = Outputs(call);
+      ASSERT_EQ(updated.size(), 4u);
+      EXPECT_EQ(ToDoubles(updated[0]), (std::vector<double>{2, -1, 0.5, 0}));
+      EXPECT_EQ(ToDoubles(updated[1]), (std::vector<double>{0.25, finite ? 4 : -infinity, 1.5}));
+      EXPECT_EQ(ToDoubles(updated[2]), std::vector<double>{1});
+      EXPECT_EQ(ToDoubles(updated[3]), std::vector<double>{finite ? 0.0 : 1.0});
+    }
+  }
+  OpCall call = ListCall("ForeachNonFiniteCheckAndUnscale", 0);
+  Feed(call, "scaled_grads", {Number(1, DataType::kDouble)});
+  call.inputs.push_back({"found_inf", Number(0)});
+  call.inputs.push_back({"inv_scale", Number(0.25)});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"entry 0", "float64"});
+  call.inputs[0].value = Number(1);
+  call.inputs[1].value = Number(1, kHalf);
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"\"found_inf\" is float16"});
+}
+
 }  // namespace
 }  // namespace npumesh
