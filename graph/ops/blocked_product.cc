@@ -8,6 +8,19 @@ namespace {
 constexpr int64_t kBlockRows = 128;
 constexpr int64_t kSums = kBlockRows * kBlockColumns;
 
+// `lines` lines of `width` elements, `stride` apart, from element `first` of the matrix on.
+void LoadLines(const StoredMatrix& matrix, int64_t first, int64_t lines, int64_t width,
+               int64_t stride, float* to) {
+  if (stride == width) {
+    LoadNumbers(matrix.dtype, matrix.data, matrix.first + first, lines * width, to);
+    return;
+  }
+  for (int64_t i = 0; i < lines; ++i) {
+    LoadNumbers(matrix.dtype, matrix.data, matrix.first + first + i * stride, width,
+                to + i * width);
+  }
+}
+
 // row = (row + offset) * scale with one factor for each element, `stride` apart (0: the same).
 void ScaleRow(const KernelArgs& args, const WeightScale& scale, int64_t index, int64_t stride,
               int64_t count, float* row) {
@@ -49,22 +62,18 @@ uint64_t BlockedProduct::scratch_bytes() const {
   return static_cast<uint64_t>(floats) * sizeof(float);
 }
 
-void BlockedProduct::LoadLeft(const StoredMatrix& x, int64_t m, int64_t first, int64_t count,
-                              float* to) const {
-  const int64_t stride = x.stride == 0 ? k_ : x.stride;
-  if (!x.transposed && stride == k_) {
-    LoadNumbers(x.dtype, x.data, x.first + first * k_, count * k_, to);
-    return;
+void BlockedProduct::LoadLeft(const KernelArgs& args, const StoredMatrix& x, int64_t m,
+                              int64_t first, int64_t count, float* to) const {
+  if (x.transposed) {
+    const int64_t stride = x.stride == 0 ? m : x.stride;
+    LoadLines(x, first, k_, count, stride, to);
+  } else {
+    const int64_t stride = x.stride == 0 ? k_ : x.stride;
+    LoadLines(x, first * stride, count, k_, stride, to);
   }
-  if (!x.transposed) {
-    for (int64_t r = 0; r < count; ++r) {
-      LoadNumbers(x.dtype, x.data, x.first + (first + r) * stride, k_, to + r * k_);
-    }
-    return;
-  }
-  for (int64_t i = 0; i < k_; ++i) {
-    LoadNumbers(x.dtype, x.data, x.first + i * m + first, count, to + i * count);
-  }
+  if (x.scale == nullptr) return;
+  const int64_t by_row = x.transposed ? 1 : k_;
+  x.scale->Apply(args, first, count, k_, by_row, x.transposed ? count : 1, to);
 }
 
 void BlockedProduct::LoadRight(const KernelArgs& args, const StoredMatrix& w,
@@ -72,7 +81,9 @@ void BlockedProduct::LoadRight(const KernelArgs& args, const StoredMatrix& w,
                                float* to) const {
   const int64_t rows = scale.rows == 0 ? std::max<int64_t>(k_, 1) : scale.rows;
   if (w.transposed) {
-    LoadNumbers(w.dtype, w.data, w.first + first * k_, count * k_, to);
+    const int64_t stride = w.stride == 0 ? k_ : w.stride;
+    LoadLines(w, first * stride, count, k_, stride, to);
+    if (w.scale != nullptr) w.scale->Apply(args, first, count, k_, k_, 1, to);
     for (int64_t j = 0; scale.scale.given() && j < count; ++j) {
       for (int64_t i = 0; i < k_; i += rows) {
         const int64_t index =
@@ -82,10 +93,10 @@ void BlockedProduct::LoadRight(const KernelArgs& args, const StoredMatrix& w,
     }
     return;
   }
+  LoadLines(w, first, k_, count, w.stride == 0 ? n : w.stride, to);
+  if (w.scale != nullptr) w.scale->Apply(args, first, count, k_, 1, count, to);
   ColumnScale columns;
-  for (int64_t i = 0; i < k_; ++i, to += count) {
-    LoadNumbers(w.dtype, w.data, w.first + i * n + first, count, to);
-    if (!scale.scale.given()) continue;
+  for (int64_t i = 0; scale.scale.given() && i < k_; ++i, to += count) {
     const int64_t index = scale.first + i / rows * scale.by_rows + first * scale.by_column;
     if (scale.by_column > 1) {
       ScaleRow(args, scale, index, scale.by_column, count, to);
@@ -109,7 +120,7 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
     const FloatMatrix b = {right, w.transposed ? k_ : columns, w.transposed};
     for (int64_t top = 0; top < m; top += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, m - top);
-      LoadLeft(x, m, top, rows, left);
+      LoadLeft(args, x, m, top, rows, left);
       const FloatMatrix a = {left, x.transposed ? rows : k_, x.transposed};
       if (integers_) {
         NPUMESH_RETURN_IF_ERROR(MultiplyIntegers(rows, columns, k_, a, b, sums, integers));
@@ -136,6 +147,8 @@ void Dequant::Apply(const KernelArgs& args, const SumSegment& segment, float* ro
   const int64_t n = segment.count;
   if (segment.integers == nullptr) {
     std::copy_n(segment.floats, n, to);
+    const int64_t step = before.given() ? load(before) : 0;
+    for (int64_t i = 0; before.given() && i < n; ++i) to[i] += room[i * step];
   } else {
     auto* sums = reinterpret_cast<int32_t*>(room);
     AddIntegers(args, segment, sums);

@@ -9,6 +9,7 @@
 
 #include <functional>
 
+#include "graph/ops/block_scale.h"
 #include "graph/ops/float_product.h"
 #include "graph/ops/numbers.h"
 
@@ -31,7 +32,9 @@ struct StoredMatrix {
   const void* data = nullptr;
   int64_t first = 0;  // element where it begins
   bool transposed = false;
-  int64_t stride = 0;  // elements from row to row of a left operand that is not transposed; 0: k
+  int64_t stride = 0;  // elements from line to line as stored; 0: they lie side by side
+  // Its rows (right operand: columns) are the lines of the scale; null: none.
+  const BlockScale* scale = nullptr;
 };
 
 // Sums of columns [first, first + count) of a row. One of the two is not null.
@@ -58,7 +61,8 @@ class BlockedProduct {
              const StoredMatrix& w, const WeightScale& scale, const TakeSums& take) const;
 
  private:
-  void LoadLeft(const StoredMatrix& x, int64_t m, int64_t first, int64_t count, float* to) const;
+  void LoadLeft(const KernelArgs& args, const StoredMatrix& x, int64_t m, int64_t first,
+                int64_t count, float* to) const;
   void LoadRight(const KernelArgs& args, const StoredMatrix& w, const WeightScale& scale, int64_t n,
                  int64_t first, int64_t count, float* to) const;
 
@@ -69,7 +73,7 @@ class BlockedProduct {
 // What follows an integer product, or stands alone: y = (x + before) * scale * row_scale + after.
 // Factors are one for all, or one for each column (row_scale: row).
 struct Dequant {
-  Factors before;  // int32: added to the integers
+  Factors before;  // added to the sums; int32 to integers, a float type to floats
   Factors scale;
   Factors row_scale;
   Factors after;

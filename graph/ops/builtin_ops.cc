@@ -1,4 +1,5 @@
 #include "graph/ops/expert_families.h"
+#include "graph/ops/fused_families.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_registry.h"
@@ -60,6 +61,9 @@ OpRegistry MakeBuiltinOps() {
   RegisterGroupedSwigluOps(registry);
   RegisterGroupedFinalizeOps(registry);
   RegisterFfnOps(registry);
+  RegisterTransposeMatmulOps(registry);
+  RegisterFusedProductOps(registry);
+  RegisterLoraOps(registry);
   return registry;
 }
 

@@ -132,7 +132,7 @@ class GroupedKernel final : public Kernel {
   Status RunInner(const KernelArgs& args, int64_t index, int64_t first, int64_t count) const {
     const Group& group = plan_.groups[static_cast<size_t>(index)];
     StoredMatrix x = X(args, group, plan_.transposed_x ? first * group.m : first);
-    x.stride = group.k;
+    if (!plan_.transposed_x) x.stride = group.k;
     return Multiply(args, group, group.m, count, x, W(args, group, first * group.n),
                     {args.out[0], index * group.m * group.n, 0});
   }

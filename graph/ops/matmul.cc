@@ -152,12 +152,12 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   return plan;
 }
 
+}  // namespace
+
 Status InferMatmul(OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
   return SetOutput(op, 0, plan.matmul.y_dtype, std::move(plan.y));
 }
-
-}  // namespace
 
 bool Matmul::Operand::batch_is_one() const {
   return Product(batch) == 1;
@@ -179,8 +179,10 @@ void Matmul::Simplify() {
   bias.batch.assign(batch.size(), 1);
 }
 
-Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot) {
+Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot,
+                                                 DataType y_dtype) {
   NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
+  if (y_dtype != DataType::kUndefined) plan.matmul.y_dtype = y_dtype;
   if (op.out(0).shape.elements() == 0) {
     return MakeKernel([](const KernelArgs&) { return Status(); });
   }

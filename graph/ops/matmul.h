@@ -56,10 +56,16 @@ Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
 // Products of int32 and int8, accumulated modulo 2^32.
 std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
 
+// Inference of an operator of the family: inputs x1, x2 and perhaps bias, attributes transpose_x1
+// and transpose_x2 (BatchMatMul...: adj_x1 and adj_x2).
+Status InferMatmul(OpContext& op);
+
 // The kernel of a node of the family, whose output types are inferred. `bias_slot`: a slot behind
 // those of the operator, float32 [n] or [1, .., n], that is added too; -1: none. REQUIRES: with it,
-// y is float32 and the operator's own bias is not fed.
-Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot = -1);
+// y is float32 and the operator's own bias is not fed. `y_dtype`: float32 where the product shall
+// have another type than its operands.
+Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot = -1,
+                                                 DataType y_dtype = DataType::kUndefined);
 
 }  // namespace npumesh
 

@@ -18,12 +18,6 @@ void LoadAs(const void* data, int64_t first, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-template <typename T>
-void LoadSmall(const void* data, int64_t first, int64_t count, float* to) {
-  const auto* from = static_cast<const uint8_t*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(T{from[i]});
-}
-
 // The four low bits as a number in two's complement.
 float Nibble(unsigned bits) {
   return static_cast<float>(static_cast<int>((bits & 15u) ^ 8u) - 8);
@@ -75,6 +69,47 @@ void StoreInt4(Rounding rounding, const float* from, void* data, int64_t first, 
   }
 }
 
+// Codes of FLOAT4 without sign, E2M1 and E1M2.
+constexpr float kE2M1[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+constexpr float kE1M2[8] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f, 1.5f, 1.75f};
+
+void LoadFloat4(const float* values, const void* data, int64_t first, int64_t count, float* to) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = first + i;
+    const unsigned code = static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4);
+    to[i] = std::copysign(values[code & 7], (code & 8) != 0 ? -1.0f : 1.0f);
+  }
+}
+
+template <typename T>
+void LoadFloat8(const void* data, int64_t first, int64_t count, float* to) {
+  const T* from = static_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(from[i]);
+}
+
+void LoadSmallFloats(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
+  switch (dtype) {
+    case DataType::kFloat8E5M2:
+      LoadFloat8<Float8E5m2>(data, first, count, to);
+      return;
+    case DataType::kFloat8E4M3Fn:
+      LoadFloat8<Float8E4m3>(data, first, count, to);
+      return;
+    case DataType::kHifloat8:
+      LoadFloat8<Hifloat8>(data, first, count, to);
+      return;
+    case DataType::kFloat8E8M0:
+      LoadFloat8<Float8E8m0>(data, first, count, to);
+      return;
+    case DataType::kFloat4E2M1:
+      LoadFloat4(kE2M1, data, first, count, to);
+      return;
+    default:
+      LoadFloat4(kE1M2, data, first, count, to);
+  }
+}
+
 void LoadPacked(const void* data, int64_t first, int64_t count, float* to) {
   const uint64_t* packed = static_cast<const uint64_t*>(data) + first;
   for (int64_t i = 0; i < count; ++i)
@@ -92,7 +127,17 @@ bool IsNumberType(DataType dtype) {
          dtype == DataType::kUint8 || dtype == DataType::kInt32;
 }
 
+bool IsSmallFloat(DataType dtype) {
+  return dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn ||
+         dtype == DataType::kFloat8E8M0 || dtype == DataType::kHifloat8 ||
+         dtype == DataType::kFloat4E2M1 || dtype == DataType::kFloat4E1M2;
+}
+
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
+  if (IsSmallFloat(dtype)) {
+    LoadSmallFloats(dtype, data, first, count, to);
+    return;
+  }
   switch (dtype) {
     case DataType::kInt4:
       LoadInt4(data, first, count, to);
@@ -108,15 +153,6 @@ void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count,
       return;
     case DataType::kFloat:
       LoadAs<float>(data, first, count, to);
-      return;
-    case DataType::kFloat8E5M2:
-      LoadSmall<Float8E5m2>(data, first, count, to);
-      return;
-    case DataType::kFloat8E4M3Fn:
-      LoadSmall<Float8E4m3>(data, first, count, to);
-      return;
-    case DataType::kHifloat8:
-      LoadSmall<Hifloat8>(data, first, count, to);
       return;
     default:
       LoadRow(dtype, data, first, count, to);
@@ -179,10 +215,11 @@ Result<Factors> Factors::Of(const OpContext& op, std::string_view port) {
 
 Result<Factors> Factors::OfSlot(const OpContext& op, int slot) {
   const TensorType& type = op.in(slot);
-  if (!IsNumberType(type.dtype) && !IsPackedFactor(type.dtype)) {
+  const bool power = type.dtype == DataType::kFloat8E8M0;
+  if (!IsNumberType(type.dtype) && !IsPackedFactor(type.dtype) && !power) {
     return Error(Code::kUnsupported,
                  "{}: input slot {} is {}, expected scales or offsets as "
-                 "float16, bfloat16, float32 or packed in 64 bits",
+                 "float16, bfloat16, float32, float8_e8m0 or packed in 64 bits",
                  op.Who(), slot, type.ToString());
   }
   Factors factors;

@@ -14,8 +14,12 @@ namespace npumesh {
 // True for the types LoadNumbers reads: float16, bfloat16, float32, int4, int8, uint8 and int32.
 bool IsNumberType(DataType dtype);
 
-// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType, or
-// one of the 8-bit floats.
+// True for the floats of less than 16 bits that LoadNumbers reads too: float8 (E5M2, E4M3FN, E8M0),
+// hifloat8 and float4 (E2M1, E1M2; packed like int4). They widen exactly.
+bool IsSmallFloat(DataType dtype);
+
+// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType or
+// IsSmallFloat.
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to);
 
 // How a float becomes an integer: to the nearest, ties to even, or in a direction.

@@ -1,187 +1,9 @@
-// QuantBatchMatmulV3 and WeightQuantBatchMatmulV2. Ops reference 5.6.
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/float_rows.h"
+#include "graph/ops/quant_matmul.h"
+
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/op_families.h"
 
 namespace npumesh {
 namespace {
-
-// Rows and columns of an operand after its transposition, and what stands in front of them.
-struct Side {
-  int64_t rows = 0;
-  int64_t columns = 0;
-  Shape batch;
-};
-
-// The operand's shape in elements: an int32 tensor carries eight int4 in each element.
-Result<Side> SideOf(const OpContext& op, std::string_view port, bool transposed) {
-  const TensorType& type = op.in(port);
-  Shape shape = type.shape;
-  if (shape.rank() < 2) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected a matrix", op.Who(), port,
-                 type.ToString());
-  }
-  if (type.dtype == DataType::kInt32) shape.mutable_dims().back() *= 8;
-  Side side;
-  side.rows = shape[shape.rank() - 2];
-  side.columns = shape[shape.rank() - 1];
-  if (transposed) std::swap(side.rows, side.columns);
-  side.batch = Shape(std::vector<int64_t>(shape.dims().begin(), shape.dims().end() - 2));
-  return side;
-}
-
-DataType StoredType(DataType dtype) {
-  return dtype == DataType::kInt32 ? DataType::kInt4 : dtype;
-}
-
-struct QuantMatmul {
-  Side left;
-  Side right;
-  bool transposed1 = false;
-  bool transposed2 = false;
-  DataType x_dtype = DataType::kUndefined;
-  DataType w_dtype = DataType::kUndefined;
-  DataType y_dtype = DataType::kUndefined;
-  bool integers = true;
-  Dequant dequant;
-  WeightScale weight_scale;
-  Factors out_scale;  // of an int8 result, applied after everything else
-  Factors out_offset;
-  Shape batch;
-
-  Shape y() const {
-    Shape shape = batch;
-    shape.mutable_dims().insert(shape.mutable_dims().end(), {left.rows, right.columns});
-    return shape;
-  }
-};
-
-Status JoinSides(const OpContext& op, QuantMatmul& plan) {
-  Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
-  if (!batch.ok() || plan.left.columns != plan.right.rows) {
-    return Error(Code::kInvalidArgument, "{}: {}{} and {}{} cannot be multiplied", op.Who(),
-                 op.in(0).ToString(), plan.transposed1 ? " transposed" : "", op.in(1).ToString(),
-                 plan.transposed2 ? " transposed" : "");
-  }
-  plan.batch = *batch;
-  return Status();
-}
-
-// ---- QuantBatchMatmulV3 ----
-
-Result<QuantMatmul> PlanQuant(const OpContext& op) {
-  QuantMatmul plan;
-  plan.transposed1 = op.attr_bool("transpose_x1");
-  plan.transposed2 = op.attr_bool("transpose_x2");
-  plan.x_dtype = StoredType(op.in("x1").dtype);
-  plan.w_dtype = StoredType(op.in("x2").dtype);
-  for (const DataType dtype : {plan.x_dtype, plan.w_dtype}) {
-    if (dtype == DataType::kInt8 || dtype == DataType::kInt4) continue;
-    return Error(Code::kUnsupported, "{}: x1 is {} and x2 {}, expected int8 or int4", op.Who(),
-                 Name(plan.x_dtype), Name(plan.w_dtype));
-  }
-  if (op.attr_int("group_size") != 0) {
-    return Error(Code::kUnsupported, "{}: group_size {}; block scales are not supported", op.Who(),
-                 op.attr_int("group_size"));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.left, SideOf(op, "x1", plan.transposed1));
-  NPUMESH_ASSIGN_OR_RETURN(plan.right, SideOf(op, "x2", plan.transposed2));
-  NPUMESH_RETURN_IF_ERROR(JoinSides(op, plan));
-  NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("dtype"));
-  if (!IsRowType(plan.y_dtype) && plan.y_dtype != DataType::kInt8 &&
-      plan.y_dtype != DataType::kInt32) {
-    return Error(Code::kUnsupported, "{}: dtype is {}, expected a float type, int8 or int32",
-                 op.Who(), Name(plan.y_dtype));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.dequant.scale, Factors::Of(op, "scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.dequant.row_scale, Factors::Of(op, "pertoken_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.out_offset, Factors::Of(op, "offset"));
-  NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
-  const int64_t columns = plan.right.columns;
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.scale, "scale", columns));
-  NPUMESH_RETURN_IF_ERROR(
-      CheckFactors(op, plan.dequant.row_scale, "pertoken_scale", plan.left.rows));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.out_offset, "offset", columns));
-  for (const Factors& bias : {plan.dequant.before, plan.dequant.after}) {
-    const int64_t batches = ElementsBetween(plan.batch, 0, plan.batch.rank());
-    if (!bias.given() || bias.count() == columns || bias.count() == columns * batches) continue;
-    return Error(Code::kInvalidArgument, "{}: bias has {} elements, expected {} for each batch",
-                 op.Who(), bias.count(), columns);
-  }
-  return plan;
-}
-
-// ---- WeightQuantBatchMatmulV2 ----
-
-Status PlanWeightScale(const OpContext& op, QuantMatmul& plan) {
-  WeightScale& scale = plan.weight_scale;
-  NPUMESH_ASSIGN_OR_RETURN(scale.scale, Factors::Of(op, "antiquant_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(scale.offset, Factors::Of(op, "antiquant_offset"));
-  const int64_t k = plan.right.rows;
-  const int64_t n = plan.right.columns;
-  const int64_t group = op.attr_int("antiquant_group_size");
-  const int64_t groups = group > 0 ? (k + group - 1) / group : 1;
-  scale.rows = group > 0 ? group : 0;
-  if (scale.scale.count() != 1) {
-    scale.by_column = plan.transposed2 ? groups : 1;
-    scale.by_rows = plan.transposed2 ? 1 : n;
-  }
-  const bool offset_fits = !scale.offset.given() || scale.offset.count() == scale.scale.count();
-  if (group >= 0 && offset_fits && scale.scale.given() &&
-      (scale.scale.count() == 1 || scale.scale.count() == groups * n)) {
-    return Status();
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: {} antiquant scales and {} offsets with group size {} for weights of {} x {}; "
-               "expected 1 or {} x {}",
-               op.Who(), scale.scale.count(), scale.offset.count(), group, k, n, groups, n);
-}
-
-Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
-  QuantMatmul plan;
-  plan.integers = false;
-  plan.transposed1 = op.attr_bool("transpose_x");
-  plan.transposed2 = op.attr_bool("transpose_weight");
-  plan.x_dtype = op.in("x").dtype;
-  plan.w_dtype = StoredType(op.in("weight").dtype);
-  if (!IsRowType(plan.x_dtype) ||
-      (plan.w_dtype != DataType::kInt8 && plan.w_dtype != DataType::kInt4)) {
-    return Error(Code::kUnsupported,
-                 "{}: x is {} and weight {}, expected a float type and int8 or int4", op.Who(),
-                 Name(plan.x_dtype), Name(op.in("weight").dtype));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.left, SideOf(op, "x", plan.transposed1));
-  NPUMESH_ASSIGN_OR_RETURN(plan.right, SideOf(op, "weight", plan.transposed2));
-  NPUMESH_RETURN_IF_ERROR(JoinSides(op, plan));
-  NPUMESH_RETURN_IF_ERROR(PlanWeightScale(op, plan));
-  NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.after, "bias", plan.right.columns));
-  NPUMESH_ASSIGN_OR_RETURN(plan.out_scale, Factors::Of(op, "quant_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.out_offset, Factors::Of(op, "quant_offset"));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.out_scale, "quant_scale", plan.right.columns));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.out_offset, "quant_offset", plan.right.columns));
-  plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : plan.x_dtype;
-  if (!plan.out_scale.given() && op.attr_int("dtype") >= 0) {
-    NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("dtype"));
-    if (!IsRowType(plan.y_dtype)) {
-      return Error(Code::kUnsupported, "{}: dtype is {}, expected a float type", op.Who(),
-                   Name(plan.y_dtype));
-    }
-  }
-  return plan;
-}
-
-// ---- both ----
-
-Result<QuantMatmul> PlanOf(const OpContext& op) {
-  return op.schema().type == "QuantBatchMatmulV3" ? PlanQuant(op) : PlanWeightQuant(op);
-}
-
-Status InferQuantMatmul(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const QuantMatmul plan, PlanOf(op));
-  return SetOutput(op, 0, plan.y_dtype, plan.y());
-}
 
 // Number of the matrix of an operand that belongs to number `index` of the batch.
 int64_t MatrixOf(const Shape& own, const Shape& batch, int64_t index) {
@@ -218,10 +40,15 @@ class QuantMatmulKernel final : public Kernel {
       const int64_t m = plan_.left.rows;
       const int64_t n = plan_.right.columns;
       const int64_t k = plan_.left.columns;
-      const StoredMatrix x{plan_.x_dtype, args.in[0],
-                           MatrixOf(plan_.left.batch, plan_.batch, b) * m * k, plan_.transposed1};
-      const StoredMatrix w{plan_.w_dtype, args.in[1],
-                           MatrixOf(plan_.right.batch, plan_.batch, b) * k * n, plan_.transposed2};
+      const int64_t left = MatrixOf(plan_.left.batch, plan_.batch, b);
+      const int64_t right = MatrixOf(plan_.right.batch, plan_.batch, b);
+      BlockScale x_scale = plan_.left_scale, w_scale = plan_.right_scale;
+      x_scale.first += left * plan_.left_factors;
+      w_scale.first += right * plan_.right_factors;
+      const StoredMatrix x{plan_.x_dtype,     args.in[0], left * m * k,
+                           plan_.transposed1, 0,          x_scale.given() ? &x_scale : nullptr};
+      const StoredMatrix w{plan_.w_dtype,     args.in[1], right * k * n,
+                           plan_.transposed2, 0,          w_scale.given() ? &w_scale : nullptr};
       const auto take = [&](const SumSegment& segment) { Store(args, b, segment); };
       NPUMESH_RETURN_IF_ERROR(product_.Run(args, m, n, x, w, plan_.weight_scale, take));
     }
@@ -251,6 +78,10 @@ class QuantMatmulKernel final : public Kernel {
         row[i] = adds ? row[i] + factor : row[i] * factor;
       }
     }
+    if (plan_.adds) {
+      const float* y = static_cast<const float*>(args.out[0]) + first;
+      for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
+    }
     StoreNumbers(plan_.y_dtype, row, args.out[0], first, segment.count);
   }
 
@@ -269,46 +100,48 @@ class QuantMatmulKernel final : public Kernel {
   BlockedProduct product_;
 };
 
-Result<std::unique_ptr<Kernel>> MakeQuantMatmul(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(QuantMatmul plan, PlanOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<QuantMatmulKernel>(op, std::move(plan)));
-}
-
 }  // namespace
 
-void RegisterQuantMatmulOps(OpRegistry& registry) {
-  const AttrValue no = AttrValue::Bool(false);
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  registry.Add({.schema = {"QuantBatchMatmulV3",
-                           {{"x1"},
-                            {"x2"},
-                            {"scale"},
-                            optional("offset"),
-                            optional("bias"),
-                            optional("pertoken_scale")},
-                           {{"y"}},
-                           {{"dtype", std::nullopt},
-                            {"transpose_x1", no},
-                            {"transpose_x2", no},
-                            {"group_size", AttrValue::Int(0)}}},
-                .infer = InferQuantMatmul,
-                .make_kernel = MakeQuantMatmul});
-  registry.Add({.schema = {"WeightQuantBatchMatmulV2",
-                           {{"x"},
-                            {"weight"},
-                            {"antiquant_scale"},
-                            optional("antiquant_offset"),
-                            optional("quant_scale"),
-                            optional("quant_offset"),
-                            optional("bias")},
-                           {{"y"}},
-                           {{"transpose_x", no},
-                            {"transpose_weight", no},
-                            {"antiquant_group_size", AttrValue::Int(0)},
-                            {"dtype", AttrValue::Int(-1)},
-                            {"inner_precise", AttrValue::Int(0)}}},
-                .infer = InferQuantMatmul,
-                .make_kernel = MakeQuantMatmul});
+Result<MatmulSide> SideOf(const OpContext& op, std::string_view port, bool transposed) {
+  const TensorType& type = op.in(port);
+  Shape shape = type.shape;
+  if (shape.rank() < 2) {
+    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected a matrix", op.Who(), port,
+                 type.ToString());
+  }
+  if (type.dtype == DataType::kInt32) shape.mutable_dims().back() *= 8;
+  MatmulSide side;
+  side.rows = shape[shape.rank() - 2];
+  side.columns = shape[shape.rank() - 1];
+  if (transposed) std::swap(side.rows, side.columns);
+  side.batch = Shape(std::vector<int64_t>(shape.dims().begin(), shape.dims().end() - 2));
+  return side;
+}
+
+Status JoinSides(const OpContext& op, QuantMatmul& plan) {
+  Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
+  if (!batch.ok() || plan.left.columns != plan.right.rows) {
+    return Error(Code::kInvalidArgument, "{}: {}{} and {}{} cannot be multiplied", op.Who(),
+                 op.in(0).ToString(), plan.transposed1 ? " transposed" : "", op.in(1).ToString(),
+                 plan.transposed2 ? " transposed" : "");
+  }
+  plan.batch = *batch;
+  return Status();
+}
+
+Status CheckBias(const OpContext& op, const QuantMatmul& plan) {
+  const int64_t columns = plan.right.columns;
+  for (const Factors& bias : {plan.dequant.before, plan.dequant.after}) {
+    const int64_t batches = ElementsBetween(plan.batch, 0, plan.batch.rank());
+    if (!bias.given() || bias.count() == columns || bias.count() == columns * batches) continue;
+    return Error(Code::kInvalidArgument, "{}: bias has {} elements, expected {} for each batch",
+                 op.Who(), bias.count(), columns);
+  }
+  return Status();
+}
+
+std::unique_ptr<Kernel> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan) {
+  return std::make_unique<QuantMatmulKernel>(op, std::move(plan));
 }
 
 }  // namespace npumesh

@@ -129,6 +129,10 @@ float ToFloat(Hifloat8 value) {
   return value.bits == 0x80 ? kNan : Decode(kHif8, value.bits);
 }
 
+float ToFloat(Float8E8m0 value) {
+  return value.bits == 0xff ? kNan : std::ldexp(1.0f, static_cast<int>(value.bits) - 127);
+}
+
 Float8E5m2 ToFloat8E5m2(float value) {
   return {Encode(kE5m2, value, 0x7f)};
 }

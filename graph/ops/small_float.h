@@ -1,4 +1,4 @@
-// The 8-bit floats: FLOAT8 E5M2 and E4M3FN of OCP, and HIFLOAT8 (ops reference 5.2, Cast).
+// The 8-bit floats: FLOAT8 E5M2, E4M3FN and E8M0 of OCP, and HIFLOAT8 (ops reference 5.2, Cast).
 //
 // They are storage: kernels widen them to float32, which holds every value, and round once.
 //
@@ -7,6 +7,8 @@
 #define NPUMESH_GRAPH_OPS_SMALL_FLOAT_H_
 
 #include <cstdint>
+
+#include "runtime/base/data_type.h"
 
 namespace npumesh {
 
@@ -24,9 +26,21 @@ struct Hifloat8 {
   uint8_t bits;
 };
 
+// The power of two of a block scale: 2^(bits - 127), 255 is NaN.
+struct Float8E8m0 {
+  uint8_t bits;
+};
+
+// True for the 8-bit types that hold numbers: E5M2, E4M3FN and HIFLOAT8.
+inline bool IsFloat8(DataType dtype) {
+  return dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn ||
+         dtype == DataType::kHifloat8;
+}
+
 float ToFloat(Float8E5m2 value);
 float ToFloat(Float8E4m3 value);
 float ToFloat(Hifloat8 value);
+float ToFloat(Float8E8m0 value);
 
 // To nearest; ties go to the even code. What rounds past the largest value becomes infinity, in
 // E4M3FN NaN. HIFLOAT8 has no negative zero.

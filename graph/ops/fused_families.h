@@ -1,0 +1,17 @@
+// The families that compute in one operator what graphs write out in several: products with what
+// stands around them, norms and activations with quantisation, attention over chosen positions.
+// Called by BuiltinOps.
+#ifndef NPUMESH_GRAPH_OPS_FUSED_FAMILIES_H_
+#define NPUMESH_GRAPH_OPS_FUSED_FAMILIES_H_
+
+#include "graph/ops/op_registry.h"
+
+namespace npumesh {
+
+void RegisterTransposeMatmulOps(OpRegistry& registry);   // TransposeBatchMatMul ...
+void RegisterFusedProductOps(OpRegistry& registry);      // FusedMatMul, FullyConnection
+void RegisterLoraOps(OpRegistry& registry);              // AddLora
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_FUSED_FAMILIES_H_
