@@ -64,6 +64,11 @@ OpRegistry MakeBuiltinOps() {
   RegisterTransposeMatmulOps(registry);
   RegisterFusedProductOps(registry);
   RegisterLoraOps(registry);
+  RegisterActivationQuantOps(registry);
+  RegisterBlockQuantOps(registry);
+  RegisterNormQuantOps(registry);
+  RegisterMxQuantOps(registry);
+  RegisterSwigluMxOps(registry);
   return registry;
 }
 

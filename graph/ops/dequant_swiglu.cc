@@ -6,6 +6,7 @@
 
 #include "graph/ops/blocked_product.h"
 #include "graph/ops/float_rows.h"
+#include "graph/ops/gated_unit.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
@@ -29,11 +30,7 @@ struct SwigluPlan {
   Factors quant_scale;  // [groups, y_columns], [groups] or one
   Factors quant_offset;
   bool dynamic = false;
-  bool left_is_gate = false;
-  int64_t mode = 0;  // swiglu_mode
-  float limit = 0;
-  float alpha = 0;
-  float bias = 0;
+  GatedUnit unit;
   Rounding rounding = Rounding::kNearest;
 };
 
@@ -87,20 +84,17 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
     plan.groups = op.in(plan.group_slot).shape.elements();
     plan.group_dtype = op.in(plan.group_slot).dtype;
   }
-  plan.mode = op.attr_int("swiglu_mode");
+  plan.unit = GatedUnit::Of(op);
   const std::string quant_mode = op.attr_string("quant_mode");
   plan.dynamic = quant_mode == "dynamic";
-  const bool dims_fit = plan.last || (plan.mode == 0 && plan.group_slot < 0);
-  if ((!plan.dynamic && quant_mode != "static") || plan.mode < 0 || plan.mode > 2 || !dims_fit) {
+  const bool dims_fit = plan.last || (plan.unit.mode == 0 && plan.group_slot < 0);
+  if ((!plan.dynamic && quant_mode != "static") || plan.unit.mode < 0 || plan.unit.mode > 2 ||
+      !dims_fit) {
     return Error(Code::kInvalidArgument,
                  "{}: quant_mode \"{}\", swiglu_mode {} and activate_dim {}; expected static or "
                  "dynamic, 0 to 2, and the last dimension where there are groups or other modes",
-                 op.Who(), quant_mode, plan.mode, plan.axis);
+                 op.Who(), quant_mode, plan.unit.mode, plan.axis);
   }
-  plan.left_is_gate = op.attr_bool("activate_left");
-  plan.limit = op.attr_float("clamp_limit");
-  plan.alpha = op.attr_float("glu_alpha");
-  plan.bias = op.attr_float("glu_bias");
   NPUMESH_ASSIGN_OR_RETURN(plan.rounding, RoundingOf(op, "round_mode"));
   NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, QuantisedType(op, "dst_type"));
   NPUMESH_RETURN_IF_ERROR(ReadDequant(op, plan));
@@ -121,10 +115,6 @@ Status InferSwiglu(OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.y_dtype, y));
   y.mutable_dims().pop_back();
   return SetOutput(op, 1, DataType::kFloat, y);
-}
-
-float Sigmoid(float x) {
-  return static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(x))));
 }
 
 class DequantSwigluKernel final : public Kernel {
@@ -182,7 +172,7 @@ class DequantSwigluKernel final : public Kernel {
       LoadRow(args, at, group, room, first);
       LoadRow(args, at + rows, group, room, second);
     }
-    Activate(first, second, z);
+    plan_.unit.Apply(first, second, plan_.y_columns, z);
     Quantise(args, row, group, room, z);
   }
 
@@ -194,25 +184,6 @@ class DequantSwigluKernel final : public Kernel {
     }
     const auto* x = static_cast<const int32_t*>(args.in[x_]) + row * n;
     plan_.dequant.Part(group, plan_.groups).Apply(args, {row, 0, n, x, nullptr}, room, to);
-  }
-
-  // z = silu(gate) * other, or the clipped form of modes 1 (even and odd elements) and 2 (halves).
-  void Activate(const float* first, const float* second, float* z) const {
-    const bool pairs = plan_.mode == 1;
-    const bool left = plan_.left_is_gate || pairs;
-    for (int64_t i = 0; i < plan_.y_columns; ++i) {
-      const float a = pairs ? first[2 * i] : first[i];
-      const float b = pairs ? first[2 * i + 1] : second[i];
-      float gate = left ? a : b;
-      float other = left ? b : a;
-      if (plan_.mode == 0) {
-        z[i] = gate * Sigmoid(gate) * other;
-        continue;
-      }
-      gate = std::min(gate, plan_.limit);
-      other = std::clamp(other, -plan_.limit, plan_.limit);
-      z[i] = gate * Sigmoid(plan_.alpha * gate) * (other + plan_.bias);
-    }
   }
 
   void Quantise(const KernelArgs& args, int64_t row, int64_t group, float* room, float* z) const {
