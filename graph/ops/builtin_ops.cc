@@ -69,6 +69,11 @@ OpRegistry MakeBuiltinOps() {
   RegisterNormQuantOps(registry);
   RegisterMxQuantOps(registry);
   RegisterSwigluMxOps(registry);
+  RegisterGatedDeltaOps(registry);
+  RegisterMlaPrologOps(registry);
+  RegisterLightningIndexerOps(registry);
+  RegisterSparseAttentionOps(registry);
+  RegisterCausalConvOps(registry);
   return registry;
 }
 
