@@ -74,6 +74,7 @@ OpRegistry MakeBuiltinOps() {
   RegisterLightningIndexerOps(registry);
   RegisterSparseAttentionOps(registry);
   RegisterCausalConvOps(registry);
+  RegisterScatterListOps(registry);
   return registry;
 }
 

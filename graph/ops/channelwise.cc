@@ -1,8 +1,10 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
-// BiasAdd. Ops reference 5.7, 5.8 and 5.19.
+// BiasAdd, and Scale, which names the dimensions it has numbers for. Ops reference 5.7, 5.8 and
+// 5.19.
 #include <cmath>
 
 #include "graph/ops/image_layout.h"
+#include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/pointwise.h"
 
@@ -39,6 +41,30 @@ Result<Shape> AlongChannelsOfNchw(const OpContext& op, int slot) {
 
 Result<Shape> AlongChannelsByFormat(const OpContext& op, int slot) {
   return AlongChannels(op, slot, op.attr_string("data_format"));
+}
+
+// Scale: dimensions [axis, axis + num_axes) of x, of -1 all from axis on, of 0 none; without
+// scale_from_blob as many as the factor has.
+Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
+  const Shape& x = op.in(0).shape;
+  const Shape& own = op.in(slot).shape;
+  if (slot == 0) return own;
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.rank(), "axis"));
+  const int64_t given = op.attr_int("num_axes"), behind = x.rank() - axis;
+  const bool one = own.rank() == 0 || own == Shape{1};
+  int64_t axes = op.attr_bool("scale_from_blob") ? given : one ? 0 : own.rank();
+  if (axes == -1) axes = behind;
+  bool fits = given >= -1 && axes <= behind && (axes == 0 ? one : own.rank() == axes);
+  for (int i = 0; fits && axes > 0 && i < own.rank(); ++i) fits = own[i] == x[axis + i];
+  if (!fits) {
+    return Error(Code::kInvalidArgument,
+                 "{}: input {} is {}, expected the sizes of {} from axis {} on, as many as "
+                 "num_axes {} says",
+                 op.Who(), slot, own.ToString(), x.ToString(), axis, given);
+  }
+  std::vector<int64_t> dims(static_cast<size_t>(behind), 1);
+  for (int i = 0; i < own.rank(); ++i) dims[static_cast<size_t>(i)] = own[i];
+  return Shape(std::move(dims));
 }
 
 const PointwiseSpec kRows[] = {
@@ -92,6 +118,14 @@ const PointwiseSpec kRows[] = {
      .seen_as = AlongChannelsByFormat,
      .text = "data_format",
      .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}},
+    {.type = "Scale",
+     .inputs = {{"x"}, {"scale"}, {"bias", PortKind::kOptional}},
+     .real = [](const double* in, const C&, double* out) { out[0] = in[0] * in[1] + in[2]; },
+     .attrs = {{"axis", AttrValue::Int(1)},
+               {"num_axes", AttrValue::Int(1)},
+               {"scale_from_blob", AttrValue::Bool(true)}},
+     .data = 1,
+     .seen_as = AlongNamedAxes},
 };
 
 }  // namespace

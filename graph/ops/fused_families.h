@@ -21,6 +21,7 @@ void RegisterMlaPrologOps(OpRegistry& registry);         // MlaProlog, MlaProlog
 void RegisterLightningIndexerOps(OpRegistry& registry);  // LightningIndexer ...
 void RegisterSparseAttentionOps(OpRegistry& registry);   // SparseFlashAttention
 void RegisterCausalConvOps(OpRegistry& registry);        // FusedCausalConv1d ...
+void RegisterScatterListOps(OpRegistry& registry);       // ScatterList, QuantUpdateScatter, Cmo
 
 }  // namespace npumesh
 

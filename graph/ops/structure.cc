@@ -106,6 +106,24 @@ Result<std::unique_ptr<Kernel>> MakeIdentityN(const OpContext& op) {
   });
 }
 
+Status InferCopies(OpContext& op) {
+  if (op.attr_int("N") != op.outputs()) {
+    return Error(Code::kInvalidArgument, "{}: N is {}, but there are {} outputs", op.Who(),
+                 op.attr_int("N"), op.outputs());
+  }
+  for (int i = 0; i < op.outputs(); ++i) {
+    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, op.in(0).dtype, op.in(0).shape));
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<Kernel>> MakeCopies(const OpContext& op) {
+  return MakeKernel([copies = op.outputs(), bytes = op.in(0).bytes()](const KernelArgs& args) {
+    for (int i = 0; i < copies && bytes > 0; ++i) std::memcpy(args.out[i], args.in[0], bytes);
+    return Status();
+  });
+}
+
 bool SameButForOneElementRank(const Shape& a, const Shape& b) {
   const auto one = [](const Shape& s) { return s.rank() == 0 || s == Shape{1}; };
   return a == b || (one(a) && one(b));
@@ -196,6 +214,9 @@ void RegisterStructureOps(OpRegistry& registry) {
       {.schema = {"IdentityN", {{"x", PortKind::kDynamic}}, {{"y", PortKind::kDynamic}}, {}},
        .infer = InferIdentityN,
        .make_kernel = MakeIdentityN});
+  registry.Add({.schema = {"Copy", {{"x"}}, {{"y", PortKind::kDynamic}}, {{"N", std::nullopt}}},
+                .infer = InferCopies,
+                .make_kernel = MakeCopies});
   registry.Add({.schema = {"TensorMove", {{"x"}}, {{"y"}}, {}},
                 .infer = InferSame,
                 .make_kernel = MakeCopy});

@@ -1,4 +1,4 @@
-// BNInfer, its gradient, SyncBatchNorm's parts, BiasAdd.
+// BNInfer, its gradient, SyncBatchNorm's parts, BiasAdd, Scale.
 #include "tests/unit/ops_layer/layer_registry.h"
 
 namespace npumesh {
@@ -76,6 +76,45 @@ TEST(BiasAdd, FollowsTheFormat) {
                .inputs = {{"x", x}, {"bias", bias}},
                .attrs = {{"data_format", AttrValue::String("CHWN")}}},
               Code::kUnsupported, {"CHWN"});
+}
+
+// Factors for dimensions [first, first + their rank) of an image.
+TEST(Scale, NamesItsDimensions) {
+  const Tensor x = Pattern(DataType::kFloat, {2, 3, 2, 2});
+  struct Case {
+    int64_t axis, num_axes;
+    bool from_blob;
+    Shape shape;
+    size_t first;
+  };
+  for (const Case& c :
+       {Case{1, 1, true, {3}, 1}, Case{-3, 2, true, {3, 2}, 1}, Case{2, -1, true, {2, 2}, 2},
+        Case{1, 0, true, {1}, 1}, Case{0, 7, false, {2, 3}, 0}, Case{1, 1, false, {}, 1}}) {
+    const Tensor scale = Pattern(DataType::kFloat, c.shape);
+    const Tensor bias = Vector(DataType::kFloat, kOffset);
+    OpCall call = {.type = "Scale",
+                   .inputs = {{"x", x}, {"scale", scale}},
+                   .attrs = {{"axis", AttrValue::Int(c.axis)},
+                             {"num_axes", AttrValue::Int(c.num_axes)},
+                             {"scale_from_blob", AttrValue::Bool(c.from_blob)}}};
+    const bool biased = c.shape == Shape{3};
+    if (biased) call.inputs.push_back({"bias", bias});
+    std::vector<double> expected;
+    for (const Ints& at : Positions(x.shape())) {
+      size_t index = 0;
+      for (int d = 0; scale.elements() > 1 && d < c.shape.rank(); ++d) {
+        index = index * static_cast<size_t>(c.shape[d]) +
+                static_cast<size_t>(at[c.first + static_cast<size_t>(d)]);
+      }
+      expected.push_back(ToDoubles(x)[Index(x.shape(), at)] * ToDoubles(scale)[index] +
+                         (biased ? kOffset[index] : 0));
+    }
+    EXPECT_TRUE(
+        SameBytes(RunOne(LayerOps(), call), FromDoubles(DataType::kFloat, x.shape(), expected)))
+        << c.shape.ToString();
+    call.inputs[1].value = Pattern(DataType::kFloat, {5});
+    ExpectFails(LayerOps(), call, Code::kInvalidArgument, {"input 1 is [5]", "num_axes"});
+  }
 }
 
 TEST(SyncBatchNorm, BackwardInTwoParts) {

@@ -108,6 +108,17 @@ TEST(Structure, IdentityNCopiesEachTensor) {
   ExpectFails(Registry(), short_of_one, Code::kCorrupt, {"2 inputs", "1 outputs"});
 }
 
+TEST(Structure, CopyGivesEachOutputTheTensor) {
+  const Tensor x = Pattern(DataType::kInt16, {2, 3});
+  OpCall call{
+      .type = "Copy", .inputs = {{"x", x}}, .attrs = {{"N", AttrValue::Int(3)}}, .outputs = 3};
+  const Result<std::vector<Tensor>> y = RunOp(Registry(), call);
+  ASSERT_TRUE(y.ok()) << y.status().ToString();
+  for (const Tensor& copy : *y) EXPECT_TRUE(SameBytes(copy, x));
+  call.outputs = 2;
+  ExpectFails(Registry(), call, Code::kInvalidArgument, {"N is 3", "2 outputs"});
+}
+
 TEST(Structure, AssignNeedsEqualTypes) {
   const auto call = [](Tensor ref, Tensor value) {
     return OpCall{.type = "Assign", .inputs = {{"ref", ref}, {"value", value}}};
