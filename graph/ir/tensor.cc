@@ -52,11 +52,14 @@ Tensor Tensor::FromFile(TensorType type, std::shared_ptr<const MappedFile> file,
 void Tensor::Stream(uint64_t piece,
                     const std::function<void(uint64_t offset, uint64_t bytes)>& take) const {
   const uint64_t total = bytes();
+  uint64_t asked = 0;  // of the file, to be read
   for (uint64_t offset = 0; offset < total; offset += piece) {
     const uint64_t count = std::min(piece, total - offset);
-    const uint64_t behind = offset + count;
-    if (file_ != nullptr && behind < total) {
-      file_->ReadAhead(data() + behind, std::min(piece, total - behind));
+    for (int ahead = 0; file_ != nullptr && ahead < 3 && asked < total; ++ahead) {
+      if (asked > offset + 2 * piece) break;
+      const uint64_t more = std::min(piece, total - asked);
+      file_->ReadAhead(data() + asked, more);
+      asked += more;
     }
     take(offset, count);
     if (file_ != nullptr) file_->Release(data() + offset, count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/packed_memory.h"
 #include "graph/ops/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -123,14 +124,18 @@ HWY_EXPORT(WidenBfloat16);
 // Bytes of the stored weight that are worked on at once.
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
 constexpr int64_t kRowMultiple = 16;
+// Rows of panels that are filled together.
+constexpr int64_t kBlock = 32;
 
 class Packing {
  public:
   Packing(const Tensor& weight, int64_t k, int64_t n, bool transposed)
       : weight_(weight), k_(k), n_(n), transposed_(transposed) {
-    const int64_t rows = (k + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    const int64_t panels = (n + kPanelColumns - 1) / kPanelColumns;
-    packed_.values = Tensor::Allocate({weight.dtype(), {panels, rows, kPanelColumns}});
+    packed_.rows = (k + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+    packed_.panels = (n + kPanelColumns - 1) / kPanelColumns;
+    packed_.bytes = AllocatePacked(
+        static_cast<uint64_t>(packed_.panels * packed_.rows * kPanelColumns) * sizeof(uint16_t));
+    ClearBorders();
   }
 
   HalfPanels Run() {
@@ -149,25 +154,36 @@ class Packing {
   const uint16_t* stored(int64_t element) const {
     return reinterpret_cast<const uint16_t*>(weight_.data()) + element;
   }
-  uint16_t* at(int64_t row, int64_t column) {
-    const int64_t panel = column / kPanelColumns * packed_.rows() * kPanelColumns;
-    return reinterpret_cast<uint16_t*>(packed_.values.mutable_data()) + panel +
-           row * kPanelColumns + column % kPanelColumns;
+  uint16_t* at(int64_t row, int64_t column) const {
+    return packed_.panel(column / kPanelColumns) + row * kPanelColumns + column % kPanelColumns;
   }
 
-  // Rows [first, last) of [k, n].
-  void TakeRows(int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; ++row) {
+  // What no weight fills: rows behind k, and the last panel when columns are missing there.
+  void ClearBorders() const {
+    if (n_ % kPanelColumns != 0) {
+      std::fill_n(packed_.panel(packed_.panels - 1), packed_.rows * kPanelColumns, uint16_t{0});
+    }
+    for (int64_t i = 0; i < packed_.panels; ++i) {
+      std::fill_n(packed_.panel(i) + k_ * kPanelColumns, (packed_.rows - k_) * kPanelColumns,
+                  uint16_t{0});
+    }
+  }
+
+  // Rows [first, last) of [k, n], some at a time: what they put into a panel lies together.
+  void TakeRows(int64_t first, int64_t last) const {
+    for (int64_t top = first; top < last; top += kBlock) {
+      const int64_t bottom = std::min(top + kBlock, last);
       for (int64_t column = 0; column < n_; column += kPanelColumns) {
         const int64_t count = std::min(kPanelColumns, n_ - column);
-        std::copy_n(stored(row * n_ + column), count, at(row, column));
+        for (int64_t row = top; row < bottom; ++row) {
+          std::copy_n(stored(row * n_ + column), count, at(row, column));
+        }
       }
     }
   }
 
   // Rows [first, last) of [n, k]: columns of the matrix, in blocks that fit into the nearest cache.
-  void TakeColumns(int64_t first, int64_t last) {
-    constexpr int64_t kBlock = 32;
+  void TakeColumns(int64_t first, int64_t last) const {
     for (int64_t begin = first; begin < last;) {
       const int64_t end = std::min(last, (begin / kPanelColumns + 1) * kPanelColumns);
       for (int64_t top = 0; top < k_; top += kBlock) {

@@ -20,12 +20,12 @@ inline constexpr int64_t kPanelColumns = 64;
 
 // [k, n] in panels. Rows beyond k up to the next multiple of 16 and columns beyond n are zero.
 struct HalfPanels {
-  Tensor values;  // [panels, rows, kPanelColumns]
+  int64_t panels = 0;
+  int64_t rows = 0;
+  std::shared_ptr<std::byte> bytes;  // [panels, rows, kPanelColumns]
 
-  int64_t panels() const { return values.shape()[0]; }
-  int64_t rows() const { return values.shape()[1]; }
-  const uint16_t* panel(int64_t index) const {
-    return reinterpret_cast<const uint16_t*>(values.data()) + index * rows() * kPanelColumns;
+  uint16_t* panel(int64_t index) const {
+    return reinterpret_cast<uint16_t*>(bytes.get()) + index * rows * kPanelColumns;
   }
 };
 

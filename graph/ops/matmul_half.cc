@@ -72,11 +72,11 @@ class HalfWeightMatmul final : public Kernel {
   static float* At(const KernelArgs& args, uint64_t offset) {
     return reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + offset);
   }
-  int64_t panel_elements() const { return panels_->rows() * kPanelColumns; }
+  int64_t panel_elements() const { return panels_->rows * kPanelColumns; }
 
   // Groups of several panels where oneDNN reads them as they are, of one where it does not.
   void ChooseProducts() {
-    const int64_t panels = panels_->panels();
+    const int64_t panels = panels_->panels;
     const auto fit = static_cast<int64_t>(kGroupBytes / Bytes(panel_elements()));
     const int64_t group = std::clamp<int64_t>(fit, 1, panels);
     const bool blocked = Choose(group, true, whole_) && Choose(Tail(group), true, tail_);
@@ -91,13 +91,13 @@ class HalfWeightMatmul final : public Kernel {
   }
 
   // Panels of the last group.
-  int64_t Tail(int64_t group) const { return (panels_->panels() - 1) % group + 1; }
+  int64_t Tail(int64_t group) const { return (panels_->panels - 1) % group + 1; }
 
   // The product with `panels` panels: the last ones for the tail, else any. False when oneDNN has
   // no good one for this arrangement.
   bool Choose(int64_t panels, bool blocked, GroupProduct& product) {
     const bool last = &product == &tail_;
-    const int64_t before = last ? (panels_->panels() - panels) * kPanelColumns : 0;
+    const int64_t before = last ? (panels_->panels - panels) * kPanelColumns : 0;
     const int64_t columns = std::min(panels * kPanelColumns, plan_.n - before);
     constexpr auto kType = memory::data_type::f32;
     const memory::dims x1_strides =
@@ -133,7 +133,7 @@ class HalfWeightMatmul final : public Kernel {
   }
 
   void RunFew(const KernelArgs& args, const float* x1, const float* bias) const {
-    for (int64_t i = 0; i < panels_->panels(); ++i) {
+    for (int64_t i = 0; i < panels_->panels; ++i) {
       MultiplyPanel(plan_.x2.dtype, x1, plan_.m, plan_.k, panels_->panel(i), At(args, tile_at_));
       const int64_t columns = std::min(kPanelColumns, plan_.n - i * kPanelColumns);
       Store(args, i * kPanelColumns, columns, kPanelColumns, bias);
@@ -141,8 +141,8 @@ class HalfWeightMatmul final : public Kernel {
   }
 
   void RunGroups(const KernelArgs& args, float* x1, const float* bias) {
-    for (int64_t i = 0; i < panels_->panels();) {
-      GroupProduct& product = panels_->panels() - i > whole_.panels ? whole_ : tail_;
+    for (int64_t i = 0; i < panels_->panels;) {
+      GroupProduct& product = panels_->panels - i > whole_.panels ? whole_ : tail_;
       float* weights = At(args, group_at_);
       WidenPanel(plan_.x2.dtype, panels_->panel(i), product.panels * panel_elements(), weights);
       product.x1.set_data_handle(x1);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/packed_memory.h"
 
 namespace npumesh {
 namespace {
@@ -33,7 +34,7 @@ class Packing {
         stream_(stream),
         dims_(from.dims()),
         widens_(weight.dtype() != DataType::kFloat && from.data_type() == memory::data_type::f32),
-        packed_(std::make_shared<memory>(to, engine)) {}
+        packed_(std::make_shared<Packed>(to, engine)) {}
 
   std::shared_ptr<const memory> Run() {
     ChooseRows();
@@ -43,10 +44,18 @@ class Packing {
                      PackRows(static_cast<int64_t>(offset / row_bytes),
                               static_cast<int64_t>(bytes / row_bytes), offset);
                    });
-    return packed_;
+    return {packed_, &packed_->weights};
   }
 
  private:
+  struct Packed {
+    Packed(const memory::desc& desc, const dnnl::engine& engine)
+        : bytes(AllocatePacked(desc.get_size())), weights(desc, engine, bytes.get()) {}
+
+    std::shared_ptr<std::byte> bytes;
+    memory weights;
+  };
+
   // Rows are what lies in memory one after the other: of the matrix, or of its transposition.
   void ChooseRows() {
     const auto& strides = from_.data.format_desc.blocking.strides;
@@ -87,7 +96,7 @@ class Packing {
     }
     // Rows of the source begin where `data` does: the part of the first rows has no offset.
     memory source(Part(from_, 0, count), engine_, const_cast<std::byte*>(data));
-    memory target(Part(to_, first, count), engine_, packed_->get_data_handle());
+    memory target(Part(to_, first, count), engine_, packed_->bytes.get());
     dnnl::reorder(source, target).execute(stream_, source, target);
     stream_.wait();
   }
@@ -99,7 +108,7 @@ class Packing {
   dnnl::stream& stream_;
   const memory::dims dims_;
   const bool widens_;
-  std::shared_ptr<memory> packed_;
+  std::shared_ptr<Packed> packed_;
   size_t outer_ = 0;  // the dimension of the rows
   int64_t rows_ = 1;
   int64_t rows_at_once_ = 1;
