@@ -3,6 +3,7 @@
 #include "graph/passes/branches.h"
 #include "graph/passes/private_formats.h"
 #include "graph/passes/subgraphs.h"
+#include "graph/passes/transposed_weights.h"
 #include "graph/session/ref_data.h"
 
 namespace npumesh {
@@ -12,6 +13,7 @@ Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistr
   NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
                                                          : InlineCalls(model));
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
+  if (options.compile.fold_constants) ReadTransposedWeights(model, registry);
   if (options.ref_data) MarkRefData(model, registry);
   return Status();
 }

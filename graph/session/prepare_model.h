@@ -9,8 +9,9 @@
 namespace npumesh {
 
 // Calls, and branches that constants choose, take the place of their nodes; values in private
-// formats become plain; inputs that are overwritten become RefData where the options say so. Errors
-// as CheckSubgraphs, InlineCalls and MakeValuesPlain. REQUIRES: model.graph.Verify() is OK. Local.
+// formats become plain; products read weights that are transposed in front of them; inputs that are
+// overwritten become RefData where the options say so. Errors as CheckSubgraphs, InlineCalls and
+// MakeValuesPlain. REQUIRES: model.graph.Verify() is OK. Local.
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry);
 
 }  // namespace npumesh

@@ -99,6 +99,24 @@ class WeightMemory : public testing::Test {
     return g.Build().value();
   }
 
+  // y = relu(.. + 1) behind each product, which fuse, with weights that are transposed in front.
+  Model ChainOfLayers(int count, int64_t size) const {
+    GraphBuilder g("layers");
+    Value x = g.Data("x", {DataType::kFloat, {-1, size}});
+    const Value bias = g.Const(
+        "bias", Tensor::FromVector<float>({DataType::kFloat, {size}},
+                                          std::vector<float>(static_cast<size_t>(size), 1)));
+    for (int i = 0; i < count; ++i) {
+      const Value w = g.FileConstant("w" + std::to_string(i), {DataType::kFloat, {size, size}},
+                                     PutWeight(i, size));
+      const Value turned = g.Op("Transpose", {{"x", w}, {"perm", g.Ints({1, 0})}});
+      x = g.Op("MatMulV2", {{"x1", x}, {"x2", turned}});
+      x = g.Op("Relu", {{"x", g.Op("Add", {{"x1", x}, {"x2", bias}})}});
+    }
+    g.Output({x});
+    return g.Build().value();
+  }
+
   // The first row of each table, looked up at run time.
   Model Lookups(int count, int64_t size) const {
     GraphBuilder g("lookups");
@@ -124,6 +142,7 @@ class WeightMemory : public testing::Test {
     Env env;
     env.hbm_bytes = uint64_t{2} << 30;
     SessionOptions options;
+    options.compile.fuses = [](std::string_view) { return true; };
     options.compile.weight_progress = [this](const WeightProgress& p) { progress_.push_back(p); };
     malloc_trim(0);  // what was freed before must not hide what is allocated now
     const uint64_t before = StatusBytes("VmRSS");
@@ -136,8 +155,10 @@ class WeightMemory : public testing::Test {
         const Tensor x =
             Tensor::FromVector<float>({DataType::kFloat, {batch, size}},
                                       std::vector<float>(static_cast<size_t>(batch * size), 3));
-        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y, session->Run({x}));
-        EXPECT_EQ(y[0].as<float>()[0], expected);
+        for (StepObserver* const observer : observers_) {
+          NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y, session->Run({x}, observer));
+          EXPECT_EQ(y[0].as<float>()[0], expected);
+        }
       }
       return Status();
     };
@@ -168,6 +189,7 @@ class WeightMemory : public testing::Test {
   }
 
   std::vector<WeightProgress> progress_;
+  std::vector<StepObserver*> observers_ = {nullptr};  // of the runs of each batch
   const fs::path folder_ =
       fs::path(testing::TempDir()) / ("weight_memory_" + std::to_string(getpid()));
 };
@@ -178,6 +200,13 @@ TEST_F(WeightMemory, OfPackedWeights) {
 
 TEST_F(WeightMemory, OfPackedWeightsThatPlansShare) {
   ExpectLittleMoreThanTheWeights(Chain(24, 1024), 24, 1024, {4, 5, 7}, 3.0f * (1 << 24));
+}
+
+// A run that is observed has a plan of its own, in which nothing is fused.
+TEST_F(WeightMemory, OfPlansWithAndWithoutAnObserver) {
+  StepObserver nobody;
+  observers_ = {nullptr, &nobody};
+  ExpectLittleMoreThanTheWeights(ChainOfLayers(24, 1024), 24, 1024, {4, 5}, 4.0f * (1 << 24) - 1);
 }
 
 TEST_F(WeightMemory, OfHalvesThatPlansShare) {
