@@ -1,6 +1,9 @@
 #include "graph/ops/quant_matmul.h"
 
+#include <algorithm>
+
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/int8_product.h"
 
 namespace npumesh {
 namespace {
@@ -28,12 +31,32 @@ class QuantMatmulKernel final : public Kernel {
         threads_(op.threads()),
         product_(plan_.left.columns, plan_.integers) {}
 
+  // Packs int8 weights that are one constant matrix. Errors as Int8Product::Make.
+  Status Prepare(const OpContext& op) {
+    const Tensor* const weight = op.value(1);
+    const bool plain = !plan_.left_scale.given() && !plan_.right_scale.given();
+    const bool matrices = weight != nullptr && plan_.integers && plain &&
+                          plan_.x_dtype == DataType::kInt8 && plan_.w_dtype == DataType::kInt8 &&
+                          !plan_.transposed1 && Matrices(plan_.right.batch) == 1;
+    if (!matrices) return Status();
+    const int64_t rows = plan_.left.rows * Matrices(plan_.left.batch);
+    if (rows != plan_.left.rows * Matrices(plan_.batch)) return Status();
+    NPUMESH_ASSIGN_OR_RETURN(
+        packed_, Int8Product::Make(op.Who(), *weight,
+                                   {rows, plan_.right.columns, plan_.right.rows, plan_.transposed2},
+                                   threads_, op.packed()));
+    return Status();
+  }
+
+  bool reads(int slot) const override { return slot != 1 || packed_ == nullptr; }
+
   // The product's, and two segments: factors and results.
   uint64_t scratch_bytes() const override {
-    return product_.scratch_bytes() + 2 * kBlockColumns * sizeof(float);
+    return product_bytes() + 2 * kBlockColumns * sizeof(float);
   }
 
   Status Run(const KernelArgs& args) override {
+    if (packed_ != nullptr) return RunPacked(args);
     const ProductThreads threads(threads_);
     const int64_t batches = ElementsBetween(plan_.batch, 0, plan_.batch.rank());
     for (int64_t b = 0; b < batches; ++b) {
@@ -56,6 +79,23 @@ class QuantMatmulKernel final : public Kernel {
   }
 
  private:
+  static int64_t Matrices(const Shape& batch) { return ElementsBetween(batch, 0, batch.rank()); }
+  uint64_t product_bytes() const {
+    return packed_ != nullptr ? packed_->scratch_bytes() : product_.scratch_bytes();
+  }
+
+  // All rows of all batches in one product.
+  Status RunPacked(const KernelArgs& args) const {
+    const int64_t n = plan_.right.columns;
+    return packed_->Run(args.in[0], args.scratch, [&](int64_t row, const int32_t* sums) {
+      for (int64_t first = 0; first < n; first += kBlockColumns) {
+        SumSegment segment{row % plan_.left.rows, first, std::min(kBlockColumns, n - first)};
+        segment.integers = sums + first;
+        Store(args, row / plan_.left.rows, segment);
+      }
+    });
+  }
+
   void Store(const KernelArgs& args, int64_t batch, const SumSegment& segment) const {
     const int64_t n = plan_.right.columns;
     const int64_t first = (batch * plan_.left.rows + segment.row) * n + segment.first;
@@ -64,8 +104,7 @@ class QuantMatmulKernel final : public Kernel {
       dequant.AddIntegers(args, segment, static_cast<int32_t*>(args.out[0]) + first);
       return;
     }
-    auto* room =
-        reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + product_.scratch_bytes());
+    auto* room = reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + product_bytes());
     float* row = room + kBlockColumns;
     dequant.Apply(args, segment, room, row);
     for (const auto& [factors, adds] :
@@ -98,6 +137,7 @@ class QuantMatmulKernel final : public Kernel {
   QuantMatmul plan_;
   int threads_;
   BlockedProduct product_;
+  std::unique_ptr<Int8Product> packed_;  // null: the weights are read in each run
 };
 
 }  // namespace
@@ -140,8 +180,10 @@ Status CheckBias(const OpContext& op, const QuantMatmul& plan) {
   return Status();
 }
 
-std::unique_ptr<Kernel> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan) {
-  return std::make_unique<QuantMatmulKernel>(op, std::move(plan));
+Result<std::unique_ptr<Kernel>> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan) {
+  auto kernel = std::make_unique<QuantMatmulKernel>(op, std::move(plan));
+  NPUMESH_RETURN_IF_ERROR(kernel->Prepare(op));
+  return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 }  // namespace npumesh

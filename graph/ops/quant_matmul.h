@@ -60,7 +60,8 @@ Status JoinSides(const OpContext& op, QuantMatmul& plan);
 // every matrix.
 Status CheckBias(const OpContext& op, const QuantMatmul& plan);
 
-std::unique_ptr<Kernel> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan);
+// Packs weights that are one constant int8 matrix. Errors as Int8Product::Make.
+Result<std::unique_ptr<Kernel>> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan);
 
 // QuantBatchMatmulV4 and QuantBatchMatmulInplaceAdd. Part of RegisterQuantMatmulOps.
 void RegisterBlockMatmulOps(OpRegistry& registry);

@@ -39,9 +39,13 @@ struct SizeCase {
 
 // Above 1024 terms of the largest product a float is no longer exact; 600 columns are two blocks.
 TEST(QuantBatchMatmulV3, IsExactInInt32) {
-  for (const SizeCase& c : {SizeCase{3, 5, 7}, {1, 1, 1}, {2, 600, 9}, {130, 3, 2}, {2, 3, 2500}}) {
+  const SizeCase cases[] = {{3, 5, 7},   {1, 1, 1},    {2, 600, 9},
+                            {130, 3, 2}, {2, 3, 2500}, {300, 40, 70}};
+  for (const SizeCase& c : cases) {
     for (const bool t1 : {false, true}) {
-      for (const bool t2 : {false, true}) {
+      for (const auto& [t2, known] :
+           {std::pair(false, Known::kNo), std::pair(true, Known::kNo),
+            std::pair(false, Known::kYes), std::pair(true, Known::kYes)}) {
         const Tensor x1 = Noise(DataType::kInt8, t1 ? Shape{c.k, c.m} : Shape{c.m, c.k}, 1, 127);
         Tensor x2 = Noise(DataType::kInt8, t2 ? Shape{c.n, c.k} : Shape{c.k, c.n}, 2, 127);
         if (c.k == 2500) {
@@ -51,7 +55,7 @@ TEST(QuantBatchMatmulV3, IsExactInInt32) {
         const Tensor bias = Noise(DataType::kInt32, {c.n}, 3, 1e6);
         const Tensor y = MustRun({.type = "QuantBatchMatmulV3",
                                   .inputs = {{"x1", x1},
-                                             {"x2", x2},
+                                             {"x2", x2, known},
                                              {"scale", Pattern(DataType::kFloat, {1})},
                                              {"bias", bias}},
                                   .attrs = {{"dtype", AttrValue::Int(3)},
@@ -66,6 +70,29 @@ TEST(QuantBatchMatmulV3, IsExactInInt32) {
       }
     }
   }
+}
+
+// One matrix of constants for two batches of x, with scales for its rows and a bias for each batch.
+TEST(QuantBatchMatmulV3, ConstantWeightsServeAllBatches) {
+  const Tensor x1 = Noise(DataType::kInt8, {2, 3, 8}, 1, 127);
+  const Tensor x2 = Noise(DataType::kInt8, {8, 5}, 2, 127);
+  const Tensor bias = Noise(DataType::kInt32, {2, 1, 5}, 3, 1e4);
+  const std::vector<double> rows = {1, 2, 0.5};
+  const auto run = [&](Known known) {
+    return MustRun({.type = "QuantBatchMatmulV3",
+                    .inputs = {{"x1", x1},
+                               {"x2", x2, known},
+                               {"scale", FromDoubles(DataType::kFloat, {1}, {0.25})},
+                               {"bias", bias},
+                               {"pertoken_scale", FromDoubles(DataType::kFloat, {3}, rows)}},
+                    .attrs = {{"dtype", AttrValue::Int(0)}}})[0];
+  };
+  std::vector<double> want = Product({ToDoubles(x1), 3, 8, false}, {ToDoubles(x2), 8, 5, false}, 2);
+  for (size_t i = 0; i < want.size(); ++i) {
+    want[i] = (want[i] + ToDoubles(bias)[i / 15 * 5 + i % 5]) * 0.25 * rows[i / 5 % 3];
+  }
+  EXPECT_EQ(ToDoubles(run(Known::kYes)), want);
+  EXPECT_EQ(ToDoubles(run(Known::kNo)), want);
 }
 
 TEST(QuantBatchMatmulV3, ScalesColumnsAndRows) {

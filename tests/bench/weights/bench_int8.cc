@@ -1,0 +1,62 @@
+// A product of int8 with constant weights, packed for oneDNN's own 8-bit products, beside the same
+// with weights that are an input of the graph, which are widened to float32 in blocks; one thread,
+// in turns. The argument is the number of rows of x. The counter `ratio` is the time of the former
+// over that of the latter.
+#include <benchmark/benchmark.h>
+#include <omp.h>
+
+#include "graph/ir/graph_builder.h"
+#include "tests/bench/decoder/rounds.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int kRounds = 11;
+constexpr int64_t kInner = 3072;
+constexpr int64_t kColumns = 4096;
+
+Result<std::unique_ptr<CompiledGraph>> Product(World& world, bool constant, int64_t rows) {
+  const TensorType x_type{DataType::kInt8, {rows, kInner}};
+  const TensorType w_type{DataType::kInt8, {kInner, kColumns}};
+  GraphBuilder g("product");
+  const Value x = g.Data("x", x_type);
+  const Value w = constant ? g.Const("w", Tensor::Allocate(w_type)) : g.Data("w", w_type);
+  const Value scale = g.Const("scale", Tensor::FromVector<float>({DataType::kFloat, {1}}, {1}));
+  g.Output({g.Op("QuantBatchMatmulV3", {{"x1", x}, {"x2", w}, {"scale", scale}},
+                 {{"dtype", AttrValue::Int(0)}})});
+  NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
+  std::vector<Tensor> inputs = {Tensor::Allocate(x_type)};
+  if (!constant) inputs.push_back(Tensor::Allocate(w_type));
+  return CompiledGraph::Create(world, std::move(model), inputs);
+}
+
+void PackedBesideBlocks(benchmark::State& state) {
+  omp_set_num_threads(1);
+  Env env;
+  env.hbm_bytes = uint64_t{256} << 20;
+  const Result<std::unique_ptr<World>> world = World::Start(env);
+  if (!world.ok()) return state.SkipWithError(world.status().ToString().c_str());
+  const auto packed = Product(**world, true, state.range(0));
+  const auto blocks = Product(**world, false, state.range(0));
+  if (!packed.ok()) return state.SkipWithError(packed.status().ToString().c_str());
+  if (!blocks.ok()) return state.SkipWithError(blocks.status().ToString().c_str());
+  for (auto _ : state) {
+    std::vector<double> ours, others;
+    for (int round = 0; round < kRounds; ++round) {
+      ours.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*packed)->Run()); }));
+      others.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*blocks)->Run()); }));
+    }
+    state.SetIterationTime(MedianOf(ours));
+    state.counters["blocks_ms"] = MedianOf(others) * 1e3;
+    state.counters["ratio"] = MedianOf(ours) / MedianOf(others);
+  }
+}
+BENCHMARK(PackedBesideBlocks)
+    ->Arg(1)
+    ->Arg(128)
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace npumesh
