@@ -54,6 +54,11 @@ Value AtenGraph::ViewSym(Value x, const Sizes& sizes) {
 }
 
 Value AtenGraph::Pack(const Sizes& sizes) {
+  std::vector<int64_t> numbers;
+  for (const Size& size : sizes) {
+    if (const auto* const number = std::get_if<int64_t>(&size)) numbers.push_back(*number);
+  }
+  if (numbers.size() == sizes.size()) return Ints(std::move(numbers));
   std::vector<GraphBuilder::Input> inputs;
   for (const Size& size : sizes) {
     const auto* const number = std::get_if<int64_t>(&size);

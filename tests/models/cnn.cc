@@ -37,12 +37,13 @@ class CnnWriter {
   }
 
   // Gradients of all parameters from that of the logits.
-  std::map<std::string, Value> Backward(Value dlogits, int64_t images) {
+  std::map<std::string, Value> Backward(Value dlogits, Size images) {
     gradients_["fc.b"] = g_.View(g_.Sum(dlogits, {0}, true), {kClasses});
     gradients_["fc.w"] = g_.T(g_.T(g_.Mm(g_.T(dlogits), means_)));
-    const Value means =
-        g_.View(g_.Mm(dlogits, g_.T(g_.T(values_.at("fc.w")))), {images, kPlanes, 1, 1});
-    Value dy = g_.DivScalar(g_.Expand(means, {images, kPlanes, 2, 2}), 4);
+    const Value means = g_.ViewSym(g_.Mm(dlogits, g_.T(g_.T(values_.at("fc.w")))),
+                                   {images, kPlanes, int64_t{1}, int64_t{1}});
+    const Value spread = g_.ExpandSym(means, {images, kPlanes, int64_t{2}, int64_t{2}});
+    Value dy = g_.DivScalar(spread, 4);
     dy = ReluBackward(dy, b_);
     const Value skip = OfUnit("skip", dy);
     dy = ReluBackward(OfUnit("b2", dy), b1_);
@@ -159,14 +160,15 @@ Result<Model> BuildCnnStep(const Parameters& parameters, const Parameters& stati
     values[p.name] = g.RefInput(p.name, {DataType::kFloat, p.shape});
   }
   CnnWriter writer(g, values, true, DataType::kFloat);
-  const Value logits = writer.Logits(image, images);
+  const Size batch = images < 0 ? Size(g.SymSize(image, 0)) : Size(images);
+  const Value logits = writer.Logits(image, batch);
   const Value log_probabilities =
       g.Op("LogSoftmaxV2", {{"logits", logits}}, {{"axes", AttrValue::Ints({-1})}});
   const Value loss = g.NllLoss(log_probabilities, label);
   const Value of_log = g.NllLossBackward(g.Full({}, 1), log_probabilities, label, g.Port(loss, 1));
   const Value dlogits = g.Op("LogSoftmaxGrad", {{"grad", of_log}, {"x", log_probabilities}},
                              {{"axis", AttrValue::Ints({-1})}});
-  const std::map<std::string, Value> gradients = writer.Backward(dlogits, images);
+  const std::map<std::string, Value> gradients = writer.Backward(dlogits, batch);
 
   const auto update = form == MomentumForm::kSgd        ? UpdateBySgd
                       : form == MomentumForm::kMomentum ? UpdateByMomentum

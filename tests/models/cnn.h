@@ -45,7 +45,8 @@ enum class MomentumForm {
 Result<Model> BuildCnnInference(const Parameters& parameters, const Parameters& statistics,
                                 DataType dtype = DataType::kFloat);
 // Inputs "image" and "label" (int64), RefData for each parameter p "p" and "p.accum", and for each
-// statistic. Outputs: the loss, then the gradient of each parameter in order.
+// statistic. Outputs: the loss, then the gradient of each parameter in order. `images`: -1 for any
+// number of them.
 Result<Model> BuildCnnStep(const Parameters& parameters, const Parameters& statistics,
                            const Momentum& rule, MomentumForm form, int64_t images);
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/models/cnn.h"
 #include "tests/models/model_run.h"
 
@@ -43,53 +45,70 @@ void InferSeveralBatches(DataType dtype, const RunChoice& choice) {
       });
 }
 
-void Train(MomentumForm form, double weight_decay, const RunChoice& choice) {
-  constexpr int64_t kImages = 4;
+// What a session starts from.
+Feeds StartOf(const Parameters& parameters, const Parameters& statistics) {
+  Feeds feeds;
+  for (const Parameter& p : statistics.all()) feeds[p.name] = TensorOf(p);
+  for (const Parameter& p : parameters.all()) {
+    feeds[p.name] = TensorOf(p);
+    feeds[p.name + ".accum"] = Tensor::Allocate({DataType::kFloat, p.shape});
+  }
+  return feeds;
+}
+
+// The loss, the gradients, and what has become of parameters and statistics.
+Status CheckStep(NamedSession& session, const std::vector<Tensor>& outputs,
+                 const LossAndGradients& expected, const Parameters& parameters,
+                 const Parameters& statistics) {
+  NPUMESH_RETURN_IF_ERROR(CheckClose(outputs[0], {expected.loss}, 1e-5, "loss"));
+  for (size_t i = 0; i < parameters.all().size(); ++i) {
+    const std::string& name = parameters.all()[i].name;
+    // A bias in front of a normalisation has no gradient but rounding.
+    if (name == "b2.b") continue;
+    // Normalisation by a batch divides by small deviations, in every layer.
+    NPUMESH_RETURN_IF_ERROR(
+        CheckClose(outputs[i + 1], expected.gradients.at(name), 5e-5, "gradient of " + name));
+  }
+  for (const Parameters* all : {&parameters, &statistics}) {
+    for (const Parameter& p : all->all()) {
+      NPUMESH_ASSIGN_OR_RETURN(const Tensor seen, session.Read(p.name));
+      NPUMESH_RETURN_IF_ERROR(CheckClose(seen, p.values, 2e-5, p.name));
+    }
+  }
+  return Status();
+}
+
+// One step for each of `batches`; the graph takes any number of images when they differ.
+void Train(MomentumForm form, double weight_decay, const RunChoice& choice,
+           const std::vector<int64_t>& batches = {4, 4, 4, 4}) {
+  const bool alike = std::set(batches.begin(), batches.end()).size() == 1;
   Momentum rule;
   rule.weight_decay = weight_decay;
   Parameters parameters = CnnParameters(kSeed), statistics = CnnStatistics(kSeed);
-  const std::vector<double> pixels = CnnImages(kImages, 3);
-  const std::vector<int64_t> labels = {1, 4, 0, 1};
-  OnOneRank(BuildCnnStep(parameters, statistics, rule, form, kImages), choice,
-            [&](NamedSession& session) -> Status {
-              Feeds feeds = {
-                  {"image", TensorOf({kImages, kImageChannels, kImageSide, kImageSide}, pixels)},
-                  {"label", Tensor::FromVector<int64_t>({DataType::kInt64, {kImages}}, labels)}};
-              const Feeds batch = feeds;
-              for (const Parameter& p : statistics.all()) feeds[p.name] = TensorOf(p);
-              for (const Parameter& p : parameters.all()) {
-                feeds[p.name] = TensorOf(p);
-                feeds[p.name + ".accum"] = Tensor::Allocate({DataType::kFloat, p.shape});
-              }
-              double last_loss = 1e9;
-              for (int step = 0; step < 4; ++step) {
-                const LossAndGradients expected =
-                    Differentiate(parameters, [&](const ParameterReals& p) {
-                      return CnnLoss(p, pixels, labels, &statistics);
-                    });
-                NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                                         session.Run(step == 0 ? feeds : batch));
-                NPUMESH_RETURN_IF_ERROR(CheckClose(outputs[0], {expected.loss}, 1e-5, "loss"));
-                EXPECT_LT(expected.loss, last_loss) << "step " << step;
-                last_loss = expected.loss;
-                // Normalisation by a batch divides by small deviations, in every layer.
-                for (size_t i = 0; i < parameters.all().size(); ++i) {
-                  const std::string& name = parameters.all()[i].name;
-                  // A bias in front of a normalisation has no gradient but rounding.
-                  if (name == "b2.b") continue;
-                  NPUMESH_RETURN_IF_ERROR(CheckClose(outputs[i + 1], expected.gradients.at(name),
-                                                     5e-5, "gradient of " + name));
-                }
-                rule.Step(parameters, expected);
-                for (const Parameters* all : {&parameters, &statistics}) {
-                  for (const Parameter& p : all->all()) {
-                    NPUMESH_ASSIGN_OR_RETURN(const Tensor seen, session.Read(p.name));
-                    NPUMESH_RETURN_IF_ERROR(CheckClose(seen, p.values, 2e-5, p.name));
-                  }
-                }
-              }
-              return Status();
-            });
+  OnOneRank(
+      BuildCnnStep(parameters, statistics, rule, form, alike ? batches[0] : -1), choice,
+      [&](NamedSession& session) -> Status {
+        Feeds feeds = StartOf(parameters, statistics);
+        double last_loss = 1e9;
+        for (const int64_t images : batches) {
+          const std::vector<double> pixels = CnnImages(images, 3);
+          std::vector<int64_t> labels;
+          for (int64_t i = 0; i < images; ++i) labels.push_back((i * 3 + 1) % kClasses);
+          feeds["image"] = TensorOf({images, kImageChannels, kImageSide, kImageSide}, pixels);
+          feeds["label"] = Tensor::FromVector<int64_t>({DataType::kInt64, {images}}, labels);
+          const LossAndGradients expected = Differentiate(parameters, [&](const ParameterReals& p) {
+            return CnnLoss(p, pixels, labels, &statistics);
+          });
+          rule.Step(parameters, expected);
+          NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session.Run(feeds));
+          NPUMESH_RETURN_IF_ERROR(CheckStep(session, outputs, expected, parameters, statistics)
+                                      .WithContext(fmt::format("{} images", images)));
+          EXPECT_TRUE(!alike || expected.loss < last_loss) << expected.loss;
+          last_loss = expected.loss;
+          feeds.clear();
+        }
+        return Status();
+      });
 }
 
 TEST(CnnReference, GradientsAreThoseOfCentralDifferences) {
@@ -122,6 +141,17 @@ TEST_P(Cnn, TrainsWithApplyMomentum) {
 
 TEST_P(Cnn, TrainsWithMomentumOfSingleOperators) {
   Train(MomentumForm::kPlain, 0.01, choice());
+}
+
+TEST_P(Cnn, TrainsOnBatchesOfAnySize) {
+  Train(MomentumForm::kMomentum, 0, choice(), {4, 2, 5, 4});
+}
+
+TEST(CnnOrders, UpdatesInPlaceComeAfterTheirReaders) {
+  for (const RunChoice& choice : kOrders) {
+    Train(MomentumForm::kMomentum, 0, choice);
+    Train(MomentumForm::kPlain, 0.01, choice);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Cnn, testing::Bool(),

@@ -171,6 +171,40 @@ TEST_P(DecoderTraining, TensorParallelOnTwoRanks) {
   Train(config, choice());
 }
 
+TEST_P(DecoderTraining, FullyShardedOnTwoRanks) {
+  TrainingConfig config;
+  config.data_parallel = 2;
+  config.fully_sharded = true;
+  Train(config, choice());
+}
+
+// bfloat16 has 8 bits: the loss and the gradients of one step, against those of double; what
+// Adam makes of them in four steps, by the loss.
+TEST_P(DecoderTraining, InMixedPrecision) {
+  TrainingConfig config;
+  config.mixed = true;
+  config.keep = 0.75;
+  config.form = OptimizerForm::kForeach;
+  const Parameters start = DecoderParameters(config, 5);
+  const std::vector<Expected> expected = ReferenceSteps(config, start);
+  OnOneRank(BuildDecoderStep(config, start, 0), choice(), [&](NamedSession& session) -> Status {
+    for (size_t step = 0; step < expected.size(); ++step) {
+      Feeds feeds = FeedsOf(config, expected[step].batch);
+      if (step == 0) feeds.merge(StartOf(config, start, 0));
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session.Run(feeds));
+      NPUMESH_RETURN_IF_ERROR(
+          CheckClose(outputs[0], {expected[step].at.loss}, 2e-2, fmt::format("loss {}", step)));
+      for (size_t i = 0; step == 0 && i < start.all().size(); ++i) {
+        const std::string& name = start.all()[i].name;
+        EXPECT_EQ(outputs[i + 1].dtype(), DataType::kFloat) << name;
+        NPUMESH_RETURN_IF_ERROR(CheckClose(outputs[i + 1], expected[0].at.gradients.at(name), 5e-2,
+                                           "gradient of " + name));
+      }
+    }
+    return Status();
+  });
+}
+
 // Twice the same offsets give the same bits, others do not.
 TEST_P(DecoderTraining, DropoutIsReproducible) {
   TrainingConfig config;
@@ -190,6 +224,15 @@ TEST_P(DecoderTraining, DropoutIsReproducible) {
   const double loss = loss_at(3);
   EXPECT_EQ(loss, loss_at(3));
   EXPECT_NE(loss, loss_at(4));
+}
+
+TEST(DecoderTrainingOrders, UpdatesInPlaceComeAfterTheirReaders) {
+  for (const RunChoice& choice : kOrders) {
+    Train({}, choice);
+    TrainingConfig config;
+    config.form = OptimizerForm::kForeach;
+    Train(config, choice);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, DecoderTraining, testing::Bool(),

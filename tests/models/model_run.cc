@@ -39,6 +39,8 @@ void OnEachRank(int ranks, const BuildRank& build, const RunChoice& choice,
     SessionOptions options;
     if (choice.fuses) options.compile.fuses = [](std::string_view) { return true; };
     options.compile.overlap_collectives = choice.overlaps;
+    options.compile.order = choice.order;
+    options.compile.spare_memory = choice.spares_memory;
     NPUMESH_ASSIGN_OR_RETURN(Model model, build(world.rank()));
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                              Session::Create(world, *memory, std::move(model), std::move(options)));

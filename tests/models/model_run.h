@@ -15,11 +15,19 @@ namespace npumesh::models {
 struct RunChoice {
   bool fuses = false;
   bool overlaps = false;
+  NodeOrder order = NodeOrder::kStable;
+  bool spares_memory = false;
 };
 
 // As written; and with all that the engine may do with a graph.
 inline constexpr RunChoice kAsWritten{};
 inline constexpr RunChoice kOptimised{.fuses = true, .overlaps = true};
+// In other orders than that of the file, which in-place updates must not notice.
+inline constexpr RunChoice kOrders[] = {{.order = NodeOrder::kBreadth},
+                                        {.order = NodeOrder::kDepth},
+                                        {.order = NodeOrder::kReverse},
+                                        {.order = NodeOrder::kStableDepth},
+                                        {.fuses = true, .spares_memory = true}};
 
 using BuildRank = std::function<Result<Model>(int rank)>;
 using Feeds = std::map<std::string, Tensor>;

@@ -117,6 +117,10 @@ TEST_P(Recommender, OtherRowsStayAsTheyAre) {
             });
 }
 
+TEST(RecommenderOrders, UpdatesInPlaceComeAfterTheirReaders) {
+  for (const RunChoice& choice : kOrders) Train(ClickLoss::kWithLogits, choice);
+}
+
 INSTANTIATE_TEST_SUITE_P(, Recommender, testing::Bool(),
                          [](const auto& info) { return info.param ? "Optimised" : "AsWritten"; });
 
