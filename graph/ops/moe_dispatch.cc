@@ -153,12 +153,14 @@ class DispatchKernel final : public Kernel {
     moe::LayOut(routes_, rows_, plan_.placement.ranks, false, travel_);
     const auto pack = [&](int64_t chunk) { return Pack(args, chunk); };
     const auto unpack = [&](int64_t chunk) { return Unpack(args, chunk); };
-    NPUMESH_RETURN_IF_ERROR(
-        travel_.Run(*group_, node_, At(args, send_at_), At(args, recv_at_), pack, unpack));
-    StoreCounts(args);
-    if (!plan_.assist) StoreIndices(args);
-    ClearBehind(args);
-    return Status();
+    const auto meanwhile = [&] {
+      StoreCounts(args);
+      if (!plan_.assist) StoreIndices(args);
+      ClearBehind(args);
+      return Status();
+    };
+    return travel_.Run(*group_, node_, At(args, send_at_), At(args, recv_at_), pack, unpack,
+                       meanwhile);
   }
 
  private:

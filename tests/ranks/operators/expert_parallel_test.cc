@@ -2,7 +2,11 @@
 // back is the weighted sum of what its experts made of it, wherever they live.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/ranks/operators/rank_op.h"
+#include "tests/unit/allocation_count.h"
 
 namespace npumesh {
 namespace {
@@ -335,6 +339,60 @@ TEST(ExpertParallel, CombineReadsWhereRowsCameFrom) {
       });
   EXPECT_THAT(statuses[0].message(), testing::HasSubstr("row 0 is of rank 9, ep_send_counts that"));
   EXPECT_EQ(statuses[1].code(), Code::kPeerLost) << statuses[1].ToString();
+}
+
+// Allocations of both ranks while `work` runs, all of it between two meetings that make none.
+template <typename Work>
+Result<uint64_t> AllocationsOf(std::atomic<int>& arrived, const Work& work) {
+  const auto meet = [&] {
+    const int end = (arrived++ / 2 + 1) * 2;
+    while (arrived < end) std::this_thread::yield();
+  };
+  meet();
+  const uint64_t before = AllocationCount();
+  meet();
+  const Status status = work();
+  meet();
+  const uint64_t count = AllocationCount() - before;
+  meet();
+  if (!status.ok()) return status;
+  return count;
+}
+
+// Nothing but what their exchanges allocate.
+TEST(ExpertParallel, AllocateNothingOnceTheyRan) {
+  const Scene scene{2};
+  std::atomic<int> arrived{0};
+  ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
+    const OpCall dispatch = Dispatch(scene, group.rank());
+    NPUMESH_ASSIGN_OR_RETURN(const auto there, RankOp::Make(Registry(), dispatch, group, memory));
+    NPUMESH_RETURN_IF_ERROR(there->Run());
+    const OpCall combine = Combine(scene, group.rank(), dispatch, there->Outputs());
+    NPUMESH_ASSIGN_OR_RETURN(const auto back, RankOp::Make(Registry(), combine, group, memory));
+    HbmArray<int64_t> send(memory, 2), recv(memory, 2);
+    const uint64_t counts[] = {1, 1};
+    const uint64_t places[] = {0, 1};
+    const auto exchange = [&]() -> Status {
+      for (int i = 0; i < 20; ++i) {
+        NPUMESH_RETURN_IF_ERROR(group.AllToAllV(send.data(), counts, places, recv.data(), counts,
+                                                places, DataType::kInt64, "node_under_test"));
+      }
+      return Status();
+    };
+    const auto both = [&]() -> Status {
+      for (int i = 0; i < 10; ++i) {
+        NPUMESH_RETURN_IF_ERROR(there->Run());
+        NPUMESH_RETURN_IF_ERROR(back->Run());
+      }
+      return Status();
+    };
+    NPUMESH_RETURN_IF_ERROR(exchange());
+    NPUMESH_RETURN_IF_ERROR(both());
+    NPUMESH_ASSIGN_OR_RETURN(const uint64_t of_exchanges, AllocationsOf(arrived, exchange));
+    NPUMESH_ASSIGN_OR_RETURN(const uint64_t of_operators, AllocationsOf(arrived, both));
+    EXPECT_EQ(of_operators, of_exchanges);
+    return Status();
+  }));
 }
 
 // A rank with more tokens than the others, and no global_bs that says so: nobody waits for the one

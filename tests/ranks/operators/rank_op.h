@@ -24,40 +24,78 @@ class OneGroup final : public GroupProvider {
   Communicator& group_;
 };
 
-// Collective over the group. Inputs are copied to HBM, outputs back.
-inline Result<std::vector<Tensor>> RunOnRank(const OpRegistry& registry, OpCall call,
-                                             Communicator& group, DeviceMemory& memory) {
-  OneGroup groups(group);
-  call.groups = &groups;
-  const Operator* op = registry.Find(call.type);
-  const Node node = op_test::MakeNode(*op, call);
-  NPUMESH_ASSIGN_OR_RETURN(const OpContext context, op_test::BindAndInfer(*op, call, node));
-  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, op->make_kernel(context));
-  std::vector<std::unique_ptr<HbmArray<std::byte>>> arrays;
-  const auto hbm = [&](uint64_t bytes) {
-    arrays.push_back(std::make_unique<HbmArray<std::byte>>(memory, bytes));
-    return arrays.back()->data();
-  };
-  std::vector<const void*> in(static_cast<size_t>(context.slots()), nullptr);
-  for (int slot = 0; slot < context.slots(); ++slot) {
-    if (!context.has(slot)) continue;
-    const Tensor& value = call.inputs[static_cast<size_t>(context.input_index(slot))].value;
-    std::byte* copy = hbm(value.bytes());
-    if (value.bytes() > 0) std::memcpy(copy, value.data(), value.bytes());
-    in[static_cast<size_t>(slot)] = copy;
+// An operator with its tensors in a rank's HBM, to be run as often as wanted.
+class RankOp {
+ public:
+  // Collective over the group. Inputs are copied to HBM. The arguments must outlive the operator.
+  static Result<std::unique_ptr<RankOp>> Make(const OpRegistry& registry, const OpCall& call,
+                                              Communicator& group, DeviceMemory& memory) {
+    std::unique_ptr<RankOp> made(new RankOp(call, group));
+    const Operator* op = registry.Find(call.type);
+    made->call_.groups = &made->groups_;
+    made->node_ = op_test::MakeNode(*op, made->call_);
+    NPUMESH_ASSIGN_OR_RETURN(const OpContext context,
+                             op_test::BindAndInfer(*op, made->call_, made->node_));
+    NPUMESH_ASSIGN_OR_RETURN(made->kernel_, op->make_kernel(context));
+    made->Place(context, memory);
+    return made;
   }
-  std::vector<void*> out;
-  for (int i = 0; i < context.outputs(); ++i) out.push_back(hbm(context.out(i).bytes()));
-  NPUMESH_RETURN_IF_ERROR(kernel->Run({in.data(), out.data(), hbm(kernel->scratch_bytes())}));
-  std::vector<Tensor> results;
-  for (int i = 0; i < context.outputs(); ++i) {
-    Tensor result = Tensor::Allocate(context.out(i));
-    if (result.bytes() > 0) {
-      std::memcpy(result.mutable_data(), out[static_cast<size_t>(i)], result.bytes());
+
+  // Collective over the group.
+  Status Run() { return kernel_->Run({in_.data(), out_.data(), scratch_}); }
+
+  // Copies of the outputs.
+  std::vector<Tensor> Outputs() const {
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < types_.size(); ++i) {
+      Tensor result = Tensor::Allocate(types_[i]);
+      if (result.bytes() > 0) std::memcpy(result.mutable_data(), out_[i], result.bytes());
+      results.push_back(std::move(result));
     }
-    results.push_back(std::move(result));
+    return results;
   }
-  return results;
+
+ private:
+  RankOp(const OpCall& call, Communicator& group) : call_(call), groups_(group) {}
+
+  void Place(const OpContext& context, DeviceMemory& memory) {
+    const auto hbm = [&](uint64_t bytes) {
+      arrays_.push_back(std::make_unique<HbmArray<std::byte>>(memory, bytes));
+      return arrays_.back()->data();
+    };
+    in_.resize(static_cast<size_t>(context.slots()), nullptr);
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      if (!context.has(slot)) continue;
+      const Tensor& value = call_.inputs[static_cast<size_t>(context.input_index(slot))].value;
+      std::byte* copy = hbm(value.bytes());
+      if (value.bytes() > 0) std::memcpy(copy, value.data(), value.bytes());
+      in_[static_cast<size_t>(slot)] = copy;
+    }
+    for (int i = 0; i < context.outputs(); ++i) {
+      types_.push_back(context.out(i));
+      out_.push_back(hbm(context.out(i).bytes()));
+    }
+    scratch_ = hbm(kernel_->scratch_bytes());
+  }
+
+  OpCall call_;
+  OneGroup groups_;
+  Node node_;
+  std::unique_ptr<Kernel> kernel_;
+  std::vector<std::unique_ptr<HbmArray<std::byte>>> arrays_;
+  std::vector<const void*> in_;
+  std::vector<void*> out_;
+  std::vector<TensorType> types_;
+  void* scratch_ = nullptr;
+};
+
+// Collective over the group. Inputs are copied to HBM, outputs back.
+inline Result<std::vector<Tensor>> RunOnRank(const OpRegistry& registry, const OpCall& call,
+                                             Communicator& group, DeviceMemory& memory) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<RankOp> op,
+                           RankOp::Make(registry, call, group, memory));
+  NPUMESH_RETURN_IF_ERROR(op->Run());
+  return op->Outputs();
 }
 
 // `body` on `ranks` ranks with a group of all of them.

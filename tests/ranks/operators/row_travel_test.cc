@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "tests/ranks/operators/rank_op.h"
-#include "tests/unit/allocation_count.h"
 
 namespace npumesh {
 namespace {
