@@ -25,6 +25,12 @@ std::string Who(const CollectiveCall& call) {
   return fmt::format("node \"{}\" ({})", call.node, call.type);
 }
 
+// Ranks may have tensors of different sizes: tokens and the rows of experts, too.
+bool MayBeUneven(std::string_view type) {
+  return type.ends_with("V") || type.ends_with("VC") || type.starts_with("MoeDistribute") ||
+         type.find("AlltoAllv") != std::string_view::npos;
+}
+
 class Matcher {
  public:
   Matcher(const std::vector<CollectiveTrace>& traces, size_t most)
@@ -163,9 +169,8 @@ class Matcher {
                     fmt::format("{}", expected.root));
     }
     if (seen.operands.empty() || expected.operands.empty()) return;
-    const bool uneven = seen.type.ends_with("V") || seen.type.ends_with("VC");
-    const bool same = uneven ? seen.operands[0].dtype == expected.operands[0].dtype
-                             : seen.operands == expected.operands;
+    const bool same = MayBeUneven(seen.type) ? seen.operands[0].dtype == expected.operands[0].dtype
+                                             : seen.operands == expected.operands;
     if (!same) {
       Differ(rank, seen, first, expected, "the tensor", TypesText(seen.operands),
              TypesText(expected.operands));

@@ -130,7 +130,9 @@ class Tracer {
     CollectiveCall call;
     call.node = node.name;
     call.type = node.type;
-    call.group = node.StringAttr("group", kWorldGroup);
+    // The operators of expert parallelism have their group under a name of its own.
+    const bool experts = node.FindAttr("group_ep") != nullptr;
+    call.group = node.StringAttr(experts ? "group_ep" : "group", kWorldGroup);
     if (call.group.empty()) call.group = kWorldGroup;
     call.reduction = node.StringAttr("reduction", "");
     call.root = node.IntAttr("root_rank", -1);

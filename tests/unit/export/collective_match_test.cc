@@ -154,6 +154,39 @@ TEST(CollectiveMatch, UnevenBlocksFitPairwise) {
                                     "recv_counts[1] is 3")));
 }
 
+// Ranks have different numbers of tokens, and their experts different loads; types still agree.
+TEST(CollectiveMatch, TokensAndRowsOfExpertsMayBeUneven) {
+  for (const char* type : {"MoeDistributeDispatchV2", "MoeDistributeCombineAddRmsNorm",
+                           "AlltoAllvGroupedMatMul", "QuantGroupedMatMulAlltoAllv"}) {
+    auto few = Call(type, kBoth);
+    auto many = few;
+    few.operands = {{DataType::kFloat16, {3, 8}}};
+    many.operands = {{DataType::kFloat16, {5, 8}}};
+    EXPECT_THAT(Mismatches({Trace({few}), Trace({many})}), ElementsAre()) << type;
+    many.operands[0].dtype = DataType::kInt8;
+    EXPECT_THAT(Mismatches({Trace({few}), Trace({many})}), ElementsAre(HasSubstr("int8"))) << type;
+  }
+}
+
+TEST(CollectiveTrace, ExpertsHaveTheirGroupUnderAnotherName) {
+  GraphBuilder g;
+  const Value x = g.Data("x", {DataType::kFloat16, {2, 8}});
+  const Value ids = g.Data("ids", {DataType::kInt32, {2, 1}});
+  const Value sent = g.Op("MoeDistributeDispatch", {{"x", x}, {"expert_ids", ids}},
+                          {{"group_ep", AttrValue::String("ep")},
+                           {"ep_world_size", AttrValue::Int(2)},
+                           {"ep_rank_id", AttrValue::Int(1)},
+                           {"moe_expert_num", AttrValue::Int(2)}},
+                          "dispatch", 7);
+  g.Output({sent});
+  const Result<CollectiveTrace> trace =
+      TraceCollectives(*g.Build(), BuiltinOps(), {{"ep", {1, 0}}}, 0, 2);
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  ASSERT_EQ(trace->calls.size(), 1u);
+  EXPECT_EQ(trace->calls[0].group, "ep");
+  EXPECT_THAT(*trace->MembersOf("ep"), ElementsAre(1, 0));
+}
+
 // From graphs: the order is the one in which they run, and types are inferred.
 TEST(CollectiveTrace, ReadsTypesAndGroupsFromTheGraph) {
   GraphBuilder g;
