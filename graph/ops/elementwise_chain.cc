@@ -141,12 +141,28 @@ class ChainKernel final : public Kernel {
   size_t rooms_ = 0;
 };
 
+// Whether every input is read at the places of the output, repeated where it has one element. A
+// product, whose kernel is dear to make, is not.
+bool AllBroadcastTo(const OpContext& context, const Shape& out) {
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    const Shape& in = context.in(slot).shape;
+    if (in.rank() > out.rank()) return false;
+    for (int back = 1; back <= in.rank(); ++back) {
+      const int64_t size = in[in.rank() - back];
+      if (size != 1 && size != out[out.rank() - back]) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ChainLink> LinkOf(const Operator& op, const OpContext& context) {
   if (context.outputs() != 1 || op.make_kernel == nullptr) return std::nullopt;
   const DataType dtype = context.out(0).dtype;
   if (FindConvert(dtype, DataType::kFloat) == nullptr) return std::nullopt;  // wider than a room
+  if (!AllBroadcastTo(context, context.out(0).shape)) return std::nullopt;
   if (op.schema.type == "Cast") return ChainLink{{.operands = {dtype}, .result = dtype}, dtype, {}};
   const Result<std::unique_ptr<Kernel>> kernel = op.make_kernel(context);
   const BlockPlan* plan = kernel.ok() ? BlockPlanOf(**kernel) : nullptr;

@@ -52,14 +52,15 @@ std::string StepLines(const PlanView& plan) {
   for (const PlanStepView& step : plan.steps) wide = std::max(wide, step.type.size());
   const bool parts = !plan.parts.empty();
   std::string text = "steps\n";
-  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {:<12}{}\n", "#", "stream", "operator",
-                      wide, "name", "waits for", "arena in use", parts ? "  static part" : "");
+  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}{}\n", "#", "stream", "operator", wide,
+                      "name", "waits for", "arena in use", parts ? "  static part" : "");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStepView& step = plan.steps[i];
     text += fmt::format(
-        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {:<12}{}\n", i, step.beside ? "comm" : "compute",
-        step.type, wide, step.name, step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
-        HumanBytes(step.live_bytes), step.part < 0 ? "" : fmt::format("  {}", step.part));
+        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i, step.beside ? "comm" : "compute", step.type,
+        wide, step.name, step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
+        step.part < 0 ? HumanBytes(step.live_bytes)
+                      : fmt::format("{:<12}  {}", HumanBytes(step.live_bytes), step.part));
   }
   return text;
 }
