@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,14 +23,19 @@ inline constexpr int kSequence = 128;
 // A model compiled as sessions compile by default, on the device of `world`.
 class CompiledGraph {
  public:
-  // Inputs without values are zeros. Collective over the graph's groups.
+  // Inputs without values are zeros. The fusion pass `without` is off. Collective over the graph's
+  // groups.
   static Result<std::unique_ptr<CompiledGraph>> Create(World& world, Model model,
-                                                       const std::vector<Tensor>& inputs) {
+                                                       const std::vector<Tensor>& inputs,
+                                                       std::string_view without = "") {
     std::unique_ptr<CompiledGraph> made(new CompiledGraph(std::move(model)));
     NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(world));
     made->groups_ = std::make_unique<GroupSet>(world, *made->memory_, GroupTable());
     NPUMESH_RETURN_IF_ERROR(made->groups_->Prepare(GroupsOf(made->model_, BuiltinOps())));
-    NPUMESH_ASSIGN_OR_RETURN(const SessionOptions options, SessionOptionsFor(CompilerConfig()));
+    NPUMESH_ASSIGN_OR_RETURN(SessionOptions options, SessionOptionsFor(CompilerConfig()));
+    options.compile.fuses = [fuses = options.compile.fuses, without](std::string_view pass) {
+      return pass != without && fuses(pass);
+    };
     std::vector<TensorType> types;
     for (const Tensor& input : inputs) types.push_back(input.type());
     NPUMESH_ASSIGN_OR_RETURN(made->compiled_,
