@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/models/aten_graph.h"
+#include "tests/models/fused_attention.h"
 #include "tests/models/training_optimizer.h"
 
 namespace npumesh::models {
@@ -11,15 +12,13 @@ namespace {
 
 constexpr const char* kAllRanks = "hccl_world_group";
 
-bool EndsWith(const std::string& name, std::string_view end) {
-  return name.ends_with(end);
-}
-
 // What the backward of a layer needs of its forward.
 struct LayerMemory {
   std::string prefix;
   Value x, normal, norm_statistics;  // LayerNorm: input, output 0, ports 1 and 2
   Value q, k_turned, v, weights, kept_weights, weights_mask, seen;
+  FusedAttentionInputs fused_inputs;
+  Value fused;
   Value attention_mask;                           // of the dropout behind wo
   Value middle, rms, rms_flat, inner, activated;  // RmsNorm: input, output; around Gelu
   Value mlp_mask;
@@ -29,7 +28,6 @@ class StepWriter {
  public:
   StepWriter(const TrainingConfig& config, const Parameters& parameters, int rank)
       : config_(config),
-        rank_(rank),
         parts_(config.tensor_parallel),
         g_("training_step"),
         optimizer_(config, g_) {
@@ -93,6 +91,7 @@ class StepWriter {
     positions_ = g_.Arange(s, DataType::kInt64);
     Value x = g_.Add(g_.Embedding(p_["wte"], tokens_), g_.Embedding(p_["wpe"], positions_));
     mask_ = g_.Op("Triu", {{"x", g_.Full({s, s}, -INFINITY)}}, {{"diagonal", AttrValue::Int(1)}});
+    if (config_.fused_attention) fused_mask_ = CausalMask(g_, s);
     for (int64_t layer = 0; layer < config_.layers; ++layer) {
       prefix_ = std::to_string(layer) + ".";
       LayerMemory m;
@@ -119,6 +118,21 @@ class StepWriter {
     m.normal = Operand(g_.View(m.norm_statistics, {rows(), h}));
     const Value qkv = g_.View(g_.Mm(m.normal, g_.T(W("wqkv"))), {b, s, 3 * local_hidden_});
     const Value parts = g_.Split(qkv, {local_hidden_, local_hidden_, local_hidden_}, 2);
+    const Value seen = config_.fused_attention ? Fused(parts, m) : Decomposed(parts, m);
+    m.seen = g_.View(seen, {rows(), local_hidden_});
+    const Value out = g_.View(Completed(m.seen, g_.T(W("wo")), W("bo")), {b, s, h});
+    return g_.Add(x, Wide(Dropout(out, {b, s, h}, m.attention_mask)));
+  }
+
+  // Attention of q, k and v, the ports of `parts`: [b, s, heads * width].
+  Value Fused(Value parts, LayerMemory& m) {
+    m.fused_inputs = {parts,       g_.Port(parts, 1), g_.Port(parts, 2),
+                      fused_mask_, local_heads_,      Scale()};
+    m.fused = FusedAttention(g_, m.fused_inputs);
+    return g_.Port(m.fused, 3);
+  }
+  Value Decomposed(Value parts, LayerMemory& m) {
+    const int64_t b = config_.batch, s = config_.sequence;
     m.q = Flat(g_.MulScalar(Heads(parts), Scale(), dtype()));
     m.k_turned = FlatTurned(Heads(g_.Port(parts, 1)));
     m.v = Flat(Heads(g_.Port(parts, 2)));
@@ -128,9 +142,7 @@ class StepWriter {
     const Value seen = g_.Bmm(g_.View(m.kept_weights, {b * local_heads_, s, s}), m.v);
     const Value per_token =
         g_.Permute(g_.View(seen, {b, local_heads_, s, config_.width()}), {0, 2, 1, 3});
-    m.seen = g_.View(g_.Clone(per_token), {rows(), local_hidden_});
-    const Value out = g_.View(Completed(m.seen, g_.T(W("wo")), W("bo")), {b, s, h});
-    return g_.Add(x, Wide(Dropout(out, {b, s, h}, m.attention_mask)));
+    return g_.View(g_.Clone(per_token), {b, s, local_hidden_});
   }
 
   // x + dropout(gelu(rms_norm(x) w1 + b1) w2 + b2).
@@ -228,8 +240,22 @@ class StepWriter {
     const Value out = g_.View(Undropped(Operand(dx), m.attention_mask), {rows(), h});
     Add("bo", OfBias(out, h));
     Add("wo", OfWeight(out, m.seen));
-    const Value seen = g_.Mm(out, g_.T(g_.T(W("wo"))));
-    const Value grad = Flat(Heads(g_.View(seen, {b, s, local_hidden_})));
+    const Value seen = g_.View(g_.Mm(out, g_.T(g_.T(W("wo")))), {b, s, local_hidden_});
+    const Value qkv = config_.fused_attention ? OfFused(seen, m) : OfDecomposed(seen, m);
+    const Value flat = g_.View(qkv, {rows(), 3 * local_hidden_});
+    Add("wqkv", OfWeight(flat, m.normal));
+    const Value normal = SumOverParts(Wide(g_.Mm(flat, g_.T(g_.T(W("wqkv"))))));
+    return OfLayerNorm(g_.View(normal, {b, s, h}), m.x, m.norm_statistics);
+  }
+
+  // Gradients of q, k and v side by side.
+  Value OfFused(Value dy, const LayerMemory& m) {
+    const Value all = FusedAttentionBackward(g_, dy, m.fused_inputs, m.fused);
+    return g_.Cat({all, g_.Port(all, 1), g_.Port(all, 2)}, 2);
+  }
+  Value OfDecomposed(Value dy, const LayerMemory& m) {
+    const int64_t b = config_.batch, s = config_.sequence;
+    const Value grad = Flat(Heads(dy));
     const Value kept = g_.View(m.kept_weights, {b * local_heads_, s, s});
     const Value dv = g_.Bmm(g_.Permute(kept, {0, 2, 1}), grad);
     const Value of_kept =
@@ -238,12 +264,8 @@ class StepWriter {
     const Value scores = g_.View(Operand(of_scores), {b * local_heads_, s, s});
     const Value dq = g_.Bmm(scores, g_.Permute(m.k_turned, {0, 2, 1}));
     const Value dk_turned = g_.Bmm(g_.Permute(m.q, {0, 2, 1}), scores);
-    const Value qkv = g_.Cat(
-        {Joined(dq, Scale()), Joined(g_.Permute(dk_turned, {0, 2, 1}), 1), Joined(dv, 1)}, 2);
-    const Value flat = g_.View(qkv, {rows(), 3 * local_hidden_});
-    Add("wqkv", OfWeight(flat, m.normal));
-    const Value normal = SumOverParts(Wide(g_.Mm(flat, g_.T(g_.T(W("wqkv"))))));
-    return OfLayerNorm(g_.View(normal, {b, s, h}), m.x, m.norm_statistics);
+    return g_.Cat({Joined(dq, Scale()), Joined(g_.Permute(dk_turned, {0, 2, 1}), 1), Joined(dv, 1)},
+                  2);
   }
 
   // [b * heads, s, width] times `scale` as [b, s, heads * width].
@@ -278,7 +300,6 @@ class StepWriter {
   Value Gradient(const std::string& name) const { return gradients_.at(name); }
 
   const TrainingConfig& config_;
-  int rank_;
   int64_t parts_;
   int64_t local_hidden_ = 0, local_heads_ = 0, local_ffn_ = 0;
   AtenGraph g_;
@@ -286,55 +307,13 @@ class StepWriter {
   std::map<std::string, Value> p_;
   std::map<std::string, Value> gradients_;
   std::string prefix_;
-  Value tokens_, targets_, offsets_, positions_, mask_;
+  Value tokens_, targets_, offsets_, positions_, mask_, fused_mask_;
   Value last_, last_normal_, flat_, log_probabilities_, loss_;
   std::vector<LayerMemory> layers_;
   int next_dropout_ = 0;
 };
 
-// Elements of `whole` whose row and column (row-major, `columns` each) `take` accepts.
-template <typename Take>
-std::vector<double> Taken(const Parameter& whole, int64_t columns, Take take) {
-  std::vector<double> values;
-  for (size_t i = 0; i < whole.values.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    if (take(at / columns, at % columns)) values.push_back(whole.values[i]);
-  }
-  return values;
-}
-
 }  // namespace
-
-Parameter ShardOf(const TrainingConfig& config, const Parameter& parameter, int rank) {
-  const int64_t parts = config.tensor_parallel;
-  Parameter own = parameter;
-  if (config.fully_sharded) {
-    const int64_t count = parameter.shape.elements() / config.data_parallel;
-    const auto first = parameter.values.begin() + rank * count;
-    return {parameter.name, {count}, {first, first + count}};
-  }
-  if (parts == 1) return own;
-  const int64_t part = rank, hidden = config.hidden / parts, ffn = config.ffn / parts;
-  const std::string& name = parameter.name;
-  const int64_t columns = parameter.shape[parameter.shape.rank() - 1];
-  if (EndsWith(name, ".wqkv")) {  // rows of q, of k and of v
-    own.shape = {3 * hidden, columns};
-    own.values = Taken(parameter, columns,
-                       [&](int64_t row, int64_t) { return row % config.hidden / hidden == part; });
-  } else if (EndsWith(name, ".w1")) {
-    own.shape = {ffn, columns};
-    own.values = Taken(parameter, columns, [&](int64_t row, int64_t) { return row / ffn == part; });
-  } else if (EndsWith(name, ".b1")) {
-    own.shape = {ffn};
-    own.values = Taken(parameter, 1, [&](int64_t row, int64_t) { return row / ffn == part; });
-  } else if (EndsWith(name, ".wo") || EndsWith(name, ".w2")) {
-    const int64_t width = columns / parts;
-    own.shape = {parameter.shape[0], width};
-    own.values =
-        Taken(parameter, columns, [&](int64_t, int64_t column) { return column / width == part; });
-  }
-  return own;
-}
 
 Result<Model> BuildDecoderStep(const TrainingConfig& config, const Parameters& parameters,
                                int rank) {

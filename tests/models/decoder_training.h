@@ -7,7 +7,7 @@
 //   loss = cross_entropy(layer_norm(x) wteT, targets)
 //
 // The embedding is also the output layer, so its gradient has two parts. Attention is decomposed
-// (bmm, mask, softmax, dropout, bmm).
+// (bmm, mask, softmax, dropout, bmm), or one operator forward and one backward.
 //
 // Data parallel: each rank has its own sequences, gradients are summed over ranks and divided.
 // Tensor parallel: each rank has some heads and some columns of the MLP (as
@@ -43,6 +43,7 @@ struct TrainingConfig {
   int tensor_parallel = 1;     // one of the two is 1
   bool fully_sharded = false;  // over the data parallel ranks
   bool mixed = false;
+  bool fused_attention = false;  // npu_fusion_attention; without dropout only
   AdamW adam;
 
   int64_t width() const { return hidden / heads; }

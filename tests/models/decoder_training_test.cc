@@ -178,16 +178,20 @@ TEST_P(DecoderTraining, FullyShardedOnTwoRanks) {
   Train(config, choice());
 }
 
+TEST_P(DecoderTraining, WithFusedAttention) {
+  TrainingConfig config;
+  config.fused_attention = true;
+  Train(config, choice());
+}
+
 // bfloat16 has 8 bits: the loss and the gradients of one step, against those of double; what
 // Adam makes of them in four steps, by the loss.
-TEST_P(DecoderTraining, InMixedPrecision) {
-  TrainingConfig config;
+void TrainInMixedPrecision(TrainingConfig config, const RunChoice& choice) {
   config.mixed = true;
-  config.keep = 0.75;
   config.form = OptimizerForm::kForeach;
   const Parameters start = DecoderParameters(config, 5);
   const std::vector<Expected> expected = ReferenceSteps(config, start);
-  OnOneRank(BuildDecoderStep(config, start, 0), choice(), [&](NamedSession& session) -> Status {
+  OnOneRank(BuildDecoderStep(config, start, 0), choice, [&](NamedSession& session) -> Status {
     for (size_t step = 0; step < expected.size(); ++step) {
       Feeds feeds = FeedsOf(config, expected[step].batch);
       if (step == 0) feeds.merge(StartOf(config, start, 0));
@@ -203,6 +207,18 @@ TEST_P(DecoderTraining, InMixedPrecision) {
     }
     return Status();
   });
+}
+
+TEST_P(DecoderTraining, InMixedPrecision) {
+  TrainingConfig config;
+  config.keep = 0.75;
+  TrainInMixedPrecision(config, choice());
+}
+
+TEST_P(DecoderTraining, InMixedPrecisionWithFusedAttention) {
+  TrainingConfig config;
+  config.fused_attention = true;
+  TrainInMixedPrecision(config, choice());
 }
 
 // Twice the same offsets give the same bits, others do not.
