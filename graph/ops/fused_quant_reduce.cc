@@ -55,7 +55,7 @@ Result<ReducePlan> PlanReduce(const OpContext& op) {
   plan.x_dtype = x.dtype;
   plan.powers = scales.dtype == DataType::kFloat8E8M0;
   const bool float8 = x.dtype == DataType::kFloat8E4M3Fn || x.dtype == DataType::kFloat8E5M2;
-  const bool typed = (x.dtype == DataType::kInt8 || IsSmallFloat(x.dtype)) &&
+  const bool typed = (x.dtype == DataType::kInt8 || IsEightBitFloat(x.dtype)) &&
                      (scales.dtype == DataType::kFloat || (plan.powers && float8));
   if (!typed || !IsRowType(plan.y_dtype)) {
     return Error(Code::kUnsupported,

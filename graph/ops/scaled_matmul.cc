@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& plan) {
   return std::make_unique<ScaledMatmulKernel>(plan);
 }
 
-bool IsSmallFloat(DataType dtype) {
+bool IsEightBitFloat(DataType dtype) {
   return dtype == DataType::kFloat8E4M3Fn || dtype == DataType::kFloat8E5M2 ||
          dtype == DataType::kHifloat8;
 }
@@ -67,7 +67,7 @@ Status ExpectEightBits(const OpContext& op, std::string_view x, std::string_view
   const DataType a = op.in(x).dtype;
   const DataType b = op.in(w).dtype;
   const bool alone = a == DataType::kInt8 || a == DataType::kHifloat8;
-  const bool float8 = IsSmallFloat(a) && IsSmallFloat(b) && b != DataType::kHifloat8;
+  const bool float8 = IsEightBitFloat(a) && IsEightBitFloat(b) && b != DataType::kHifloat8;
   if (alone ? a == b : float8) return Status();
   return Error(Code::kUnsupported,
                "{}: {} is {} and {} {}; expected two of int8, of hifloat8 or of float8", op.Who(),
