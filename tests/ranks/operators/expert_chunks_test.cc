@@ -184,5 +184,34 @@ TEST(ExpertChunks, CombineHasTheBitsOfItsPieces) {
   }
 }
 
+// A rank whose batch is empty still has experts for the tokens of others.
+TEST(ExpertChunks, ARankWithoutTokens) {
+  ExpectAllOk(OnRanks(2, [](Communicator& group, DeviceMemory& memory) -> Status {
+    Tokens tokens = TokensOf(0, 8).Piece(0);
+    if (group.rank() == 1) {
+      tokens = {Tensor::Allocate({DataType::kFloat16, {0, 8}}),
+                Tensor::Allocate({DataType::kInt32, {0, kChoices}}),
+                Tensor::Allocate({DataType::kFloat, {0, kChoices}}), 0};
+    }
+    NPUMESH_ASSIGN_OR_RETURN(
+        const std::vector<Tensor> arrived,
+        RunOnRank(Registry(), Dispatch(tokens, 0, group, kPiece), group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
+                             Combine(tokens, arrived, arrived[0], group, memory, kPiece));
+    EXPECT_EQ(y[0].shape(), (Shape{tokens.count, 8}));
+    const std::vector<double> x = ToDoubles(tokens.x), weights = ToDoubles(tokens.weights);
+    std::vector<double> want;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t token = i / 8;
+      want.push_back(
+          static_cast<double>(static_cast<float>(weights[2 * token]) * static_cast<float>(x[i])) +
+          static_cast<double>(static_cast<float>(weights[2 * token + 1]) *
+                              static_cast<float>(x[i])));
+    }
+    EXPECT_TRUE(SameBytes(y[0], FromDoubles(DataType::kFloat16, y[0].shape(), want)));
+    return Status();
+  }));
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -1,6 +1,6 @@
 // AllGatherMatmulV2, MatmulReduceScatterV2, QuantAllReduce and QuantReduceScatter over ranks, on
 // numbers small enough that every sum is exact.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -9,8 +9,6 @@
 
 namespace npumesh {
 namespace {
-
-using testing::HasSubstr;
 
 // The 8-bit types, all of which hold the numbers from -3 to 3.
 const std::vector<DataType> kSmall = {DataType::kInt8, DataType::kHifloat8, DataType::kFloat8E4M3Fn,
