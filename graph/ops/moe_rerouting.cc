@@ -41,7 +41,11 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
   if (fits && plan.scales >= 0) {
     const TensorType& scales = op.in(plan.scales);
     NPUMESH_ASSIGN_OR_RETURN(const size_t bytes, ElementBytes(op, scales.dtype));
-    fits = scales.shape[0] == plan.rows;
+    if (scales.shape.rank() == 0 || scales.shape[0] != plan.rows) {
+      return Error(Code::kInvalidArgument,
+                   "{}: per_token_scales {}; expected one row for each of {}", op.Who(),
+                   scales.ToString(), tokens.ToString());
+    }
     plan.scale_bytes =
         bytes * static_cast<size_t>(ElementsBetween(scales.shape, 1, scales.shape.rank()));
   }

@@ -297,6 +297,11 @@ TEST(MoeReRouting, OrdersByExpertThenRank) {
   call.inputs[1].value = Make<int64_t>(DataType::kInt64, {2, 3}, {1, 0, 2, 2, 3, 0});
   ExpectFails(Registry(), call, Code::kInvalidArgument,
               {"3 tokens of rank 1 for expert 1", "2 of 7"});
+  // A scalar used to be read past its end.
+  for (const Shape& scales : {Shape(), Shape({6})}) {
+    call.inputs[2].value = Tensor::Allocate({DataType::kFloat, scales});
+    ExpectFails(Registry(), call, Code::kInvalidArgument, {"per_token_scales", scales.ToString()});
+  }
 }
 
 // ---- finalising ----
