@@ -91,6 +91,9 @@ class Prober {
       if (Ask(all, merged) && accepted_.size() < 2) accepted_.push_back(std::move(all));
     }
     if (accepted_.empty()) SearchMixed(merged);
+    // No elements at all may mean something of its own (Reshape), and shows little of the rest.
+    const bool empty = Ask(std::vector<int64_t>(unknown_.size(), 0), merged);
+    if (empty && accepted_.empty()) merged.ForgetDimensions();
   }
 
   // From these on, every way to give some of the dimensions another size, as those that have to be
@@ -173,7 +176,7 @@ class Prober {
   }
 
   void VarySome(const std::vector<int64_t>& base, Merged& merged) const {
-    std::vector<int64_t> sizes = {1, 2, 3, 60};
+    std::vector<int64_t> sizes = {1, 2, 3, 60, 0};
     for (size_t i = 0; i < std::min<size_t>(known_.size(), 4); ++i) sizes.push_back(known_[i]);
     for (size_t some = 1; some < size_t{1} << unknown_.size(); ++some) {
       for (const int64_t size : sizes) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "graph/ops/op_registry.h"
-#include "tests/unit/op_unknown.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
@@ -77,19 +76,8 @@ inline void ExpectGradient(OpCall forward, const std::string& port, const Tensor
   }
 }
 
-// Asks inference again with dimensions and ranks of the call's inputs unknown.
-inline void ExpectSound(const OpCall& call) {
-  const Operator* op = BuiltinOps().Find(call.type);
-  ASSERT_NE(op, nullptr) << call.type;
-  const Node node = op_test::MakeNode(*op, call);
-  const Result<OpContext> known = op_test::BindAndInfer(*op, call, node);
-  if (known.ok()) op_test::ExpectSoundWithUnknowns(*op, *known, *known);
-}
-
-// The outputs of a call that must succeed, of an operator whose inference is sound where dimensions
-// or ranks are unknown.
+// The outputs of a call that must succeed.
 inline std::vector<Tensor> Outputs(const OpCall& call) {
-  ExpectSound(call);
   Result<std::vector<Tensor>> outputs = RunOp(BuiltinOps(), call);
   EXPECT_TRUE(outputs.ok()) << call.type << ": " << outputs.status().ToString();
   if (!outputs.ok()) return {};

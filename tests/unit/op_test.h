@@ -9,7 +9,8 @@
 // Beyond running, every call checks what all kernels promise: outputs are written completely and
 // nothing behind them is touched, inputs are left alone (unless the operator works in place), an
 // operator marked `elementwise` gives the same bytes when its output lies over an input, and a
-// second run of the same kernel repeats the first.
+// second run of the same kernel repeats the first. Inference with unknown dimensions and ranks in
+// place of the call's claims nothing that is not so (op_unknown.h).
 //
 // Inputs that an operator updates without an output port follow the outputs, in the order of
 // Operator::in_place.
@@ -29,6 +30,7 @@
 #include "graph/ops/in_place.h"
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
+#include "tests/unit/op_unknown.h"
 
 namespace npumesh {
 
@@ -108,7 +110,9 @@ inline Result<OpContext> BindAndInfer(const Operator& op, const OpCall& call, co
     if (known) context.set_value(slot, &input.value);
   }
   context.set_groups(call.groups);
+  const OpContext types = context;
   NPUMESH_RETURN_IF_ERROR(op.infer(context));
+  ExpectSoundWithUnknowns(op, types, context);
   return context;
 }
 
