@@ -36,9 +36,9 @@ class Waiter {
   Status Give(const std::vector<int>& missing, SteadyClock::time_point since, std::string_view what,
               std::chrono::seconds limit, bool* said) const;
 
-  // Looks without a pause in between, before the real waiting begins: when everybody has a core, the
-  // others are mostly a few hundred nanoseconds away (AllReduce of 64 bytes, 2 ranks: 0.95 of the
-  // time with pauses from the start).
+  // Looks without a pause in between, before the real waiting begins: when everybody has a core,
+  // the others are mostly a few hundred nanoseconds away (AllReduce of 64 bytes, 2 ranks: 0.95 of
+  // the time with pauses from the start).
   int LooksAtFirst() const {
     constexpr int kMany = 200;
     return world_.wait_policy().spins > kMany ? kMany : 1;

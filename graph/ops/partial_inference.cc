@@ -90,6 +90,7 @@ class Prober {
       std::vector<int64_t> all(unknown_.size(), size);
       if (Ask(all, merged) && accepted_.size() < 2) accepted_.push_back(std::move(all));
     }
+    if (accepted_.empty()) SearchNear(merged);
     if (accepted_.empty()) SearchMixed(merged);
     // No elements at all may mean something of its own (Reshape), and shows little of the rest.
     const bool empty = Ask(std::vector<int64_t>(unknown_.size(), 0), merged);
@@ -156,6 +157,25 @@ class Prober {
     if (!op_.infer(probe).ok()) return false;
     merged.Add(probe);
     return true;
+  }
+
+  // Every way to give the dimensions 1 and sizes that the node knows, when there are not many.
+  void SearchNear(Merged& merged) {
+    constexpr size_t kMostWays = 4096;
+    std::vector<int64_t> near = known_;
+    if (!Listed(1)) near.push_back(1);
+    size_t ways = 1;
+    for (size_t i = 0; i < unknown_.size(); ++i) {
+      ways *= near.size();
+      if (ways > kMostWays) return;
+    }
+    for (size_t way = 0; way < ways; ++way) {
+      std::vector<int64_t> sizes;
+      for (size_t i = 0, rest = way; i < unknown_.size(); ++i, rest /= near.size()) {
+        sizes.push_back(near[rest % near.size()]);
+      }
+      if (Ask(sizes, merged) && accepted_.size() < 4) accepted_.push_back(std::move(sizes));
+    }
   }
 
   // Sizes of their own for each dimension, drawn without chance.

@@ -58,7 +58,7 @@ Status ReadRope(const OpContext& op, SparsePlan& plan) {
   plan.query_rope = SlotIfFed(op, "query_rope");
   plan.key_rope = SlotIfFed(op, "key_rope");
   if (plan.query_rope < 0 && plan.key_rope < 0) return Status();
-  bool fits = plan.query_rope >= 0 && plan.key_rope >= 0;
+  bool fits = plan.query_rope >= 0 && plan.key_rope >= 0 && op.in(plan.query_rope).shape.rank() > 0;
   if (fits) {
     Shape query = op.in("query").shape, key = op.in("key").shape;
     plan.rope = op.in(plan.query_rope).shape.dims().back();

@@ -1,10 +1,10 @@
 // Stages: a graph cut where shapes become known only after something ran.
 //
 // A late node (Operator::late: NonZero, If, While ...) ends a stage. So does a node whose result
-// decides a shape (Operator::value_inputs) and is only known when it has run, as counts that another
-// rank sends. The nodes that depend on it are a stage of their own, a graph whose inputs are the
-// values that cross the cut. Each stage can be compiled by itself when the types of these values are
-// known.
+// decides a shape (Operator::value_inputs) and is only known when it has run, as counts that
+// another rank sends. The nodes that depend on it are a stage of their own, a graph whose inputs
+// are the values that cross the cut. Each stage can be compiled by itself when the types of these
+// values are known.
 #ifndef NPUMESH_GRAPH_PASSES_STAGES_H_
 #define NPUMESH_GRAPH_PASSES_STAGES_H_
 

@@ -17,9 +17,9 @@ std::vector<bool> NodesReadByValue(const BoundGraph& graph, const std::vector<bo
 // (device_type CPU) or integers. Shape, Size and Rank stop the search: they need no values.
 std::vector<bool> ShapeDecidingInputs(const BoundGraph& graph, const std::vector<bool>& needed);
 
-// By node id: nodes whose results only running them can tell: neither constants nor shapes nor inputs
-// that may decide shapes give them. Late operators are not among them; a stage ends with them anyway.
-// `order` holds the nodes that run, producers first; for others the answer is true.
+// By node id: nodes whose results only running them can tell: neither constants nor shapes nor
+// inputs that may decide shapes give them. Late operators are not among them; a stage ends with
+// them anyway. `order` holds the nodes that run, producers first; for others the answer is true.
 std::vector<bool> NodesKnownLate(const BoundGraph& graph, const std::vector<NodeId>& order);
 
 // Producers of what inference of the node reads by value (Operator::value_inputs). Empty for nodes

@@ -100,9 +100,9 @@ std::string TableRow(const BenchPoint& point) {
       point.size, point.ours.average, point.algorithm_bandwidth, point.check, point.bus_bandwidth,
       point.ours.p50, point.ours.p99, point.algorithm);
   if (point.mpi) {
-    row += fmt::format(" | {:<12.2f} | {:<9.3f}", point.mpi->p50, *point.p50_ratio());
+    row += fmt::format(" | {:<12.2f} | {:.3f}", point.mpi->p50, *point.p50_ratio());
   }
-  if (point.floor) row += fmt::format(" | {:.2f}", point.floor->p50);
+  if (point.floor) row += fmt::format("     | {:.2f}", point.floor->p50);
   return row + "\n";
 }
 

@@ -3,10 +3,12 @@
 #include <sched.h>
 
 #include <cstring>
+#include <limits>
 #include <new>
 #include <numeric>
 
 #include "runtime/base/log.h"
+#include "runtime/base/parse.h"
 
 namespace npumesh {
 namespace {
@@ -45,7 +47,9 @@ Result<std::vector<std::byte*>> BenchFloor::Everybodys(const std::byte* mine) {
                            circle_.Share(fmt::format("{}", memory_.OffsetOf(mine))));
   std::vector<std::byte*> places;
   for (size_t rank = 0; rank < offsets.size(); ++rank) {
-    places.push_back(memory_.PeerAddress(static_cast<int>(rank), std::stoull(offsets[rank])));
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t offset, ParseInt(offsets[rank], 0, kMost, "an offset"));
+    places.push_back(memory_.PeerAddress(static_cast<int>(rank), static_cast<uint64_t>(offset)));
   }
   return places;
 }

@@ -1,5 +1,5 @@
-// PlainGroup over nothing but Transport::Exchange: plain collectives for transports that have none of
-// their own (threads), and for groups that MPI cannot make without a wait that may never end.
+// PlainGroup over nothing but Transport::Exchange: plain collectives for transports that have none
+// of their own (threads), and for groups that MPI cannot make without a wait that may never end.
 #ifndef NPUMESH_RUNTIME_WORLD_MESSAGE_GROUP_H_
 #define NPUMESH_RUNTIME_WORLD_MESSAGE_GROUP_H_
 

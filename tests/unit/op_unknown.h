@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -55,9 +56,12 @@ inline void ExpectNoContradiction(const TensorType& partly, const TensorType& kn
 }
 
 // True for the first call of an operator with inputs of these types. Of each operator the first
-// calls count: a test with hundreds of shapes would only ask the same again.
+// calls count: a test with hundreds of shapes would only ask the same again. Any thread: ranks are
+// threads.
 inline bool IsNew(const OpContext& types) {
   constexpr int kCallsOfAnOperator = 16;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   static std::set<std::string> seen;
   static std::map<std::string, int> calls;
   if (calls[std::string(types.schema().type)] >= kCallsOfAnOperator) return false;

@@ -163,7 +163,6 @@ TEST(ExpertParallel, RefusesWhatDoesNotFit) {
   OpCall elastic = Dispatch({2}, 0);
   elastic.inputs.push_back({"elastic_info", Pattern(DataType::kInt32, {8})});
   const Status status = OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
-    elastic.attrs[2] = {"ep_rank_id", AttrValue::Int(group.rank())};
     return group.rank() > 0 ? Status() : RunOnRank(Registry(), elastic, group, memory).status();
   })[0];
   EXPECT_EQ(status.code(), Code::kUnsupported) << status.ToString();
