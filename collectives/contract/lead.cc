@@ -49,7 +49,6 @@ void LeadCells::Write(uint64_t call, std::span<const std::byte> data) {
                                ? cell.data
                                : const_cast<std::byte*>(PlaceOf(mine, call, data.size()));
   if (!data.empty()) std::memcpy(place, data.data(), data.size());
-  cell.cpu.store(sched_getcpu(), std::memory_order_relaxed);
   cell.sequence.store(slots_.Stamp(slots_.rank(), call), std::memory_order_release);
 }
 
@@ -64,10 +63,6 @@ bool LeadCells::Written(size_t sender, uint64_t call) const {
 const std::byte* LeadCells::Data(size_t sender, uint64_t call, uint64_t bytes) const {
   const Slot& slot = slots_.of(sender);
   return bytes <= LeadCell::kBytes ? CellOf(slot, call).data : PlaceOf(slot, call, bytes);
-}
-
-int LeadCells::CpuOf(size_t sender, uint64_t call) const {
-  return CellOf(slots_.of(sender), call - 1).cpu.load(std::memory_order_relaxed);
 }
 
 }  // namespace npumesh

@@ -60,8 +60,6 @@ class LeadCells {
   bool Written(size_t sender, uint64_t call) const;
   // The data of a call that has been written. Valid until this rank departs from the call.
   const std::byte* Data(size_t sender, uint64_t call, uint64_t bytes) const;
-  // Where the sender was when it wrote the cell that `call` will use again.
-  int CpuOf(size_t sender, uint64_t call) const;
 
  private:
   static const LeadCell& CellOf(const Slot& slot, uint64_t call) {

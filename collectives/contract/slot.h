@@ -45,10 +45,9 @@ struct Round {
 // What the sole sender of a led call says (lead.h): its data, here or, when they are longer, in the
 // eager bytes of its rounds.
 struct alignas(2 * kCacheLine) LeadCell {
-  static constexpr uint64_t kBytes = 2 * kCacheLine - 16;
+  static constexpr uint64_t kBytes = 2 * kCacheLine - sizeof(uint64_t);
 
   std::atomic<uint64_t> sequence;  // written last, with release
-  std::atomic<int32_t> cpu;
   std::byte data[kBytes];
 };
 

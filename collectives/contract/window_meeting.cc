@@ -259,7 +259,8 @@ class WindowMeeting final : public Meeting {
     uint64_t disputed = 0;
     NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
         call + 1, &disputed, [&](size_t i) { return i != sender || lead_.Written(sender, call); },
-        [&](size_t) { return lead_.CpuOf(sender, call); }));
+        // The sender may be waiting for somebody who needs this core, wherever it runs itself.
+        [](size_t) { return sched_getcpu(); }));
     return disputed == 0 ? Status() : Settle(disputed);
   }
 

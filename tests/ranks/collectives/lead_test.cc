@@ -60,7 +60,7 @@ TEST(Lead, DataAreTheirCallsOwnWhateverTheirSize) {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 8192);
     int c = 0;
-    for (const uint64_t count : {1, 28, 29, 1024, 1025, 2048, 3000, 4096, 4097, 8192}) {
+    for (const uint64_t count : {1, 30, 31, 1024, 1025, 2048, 3000, 4096, 4097, 8192}) {
       for (int i = 0; i < 60; ++i, ++c) {
         // Everybody lags behind now and then.
         if ((c + 7 * world.rank()) % 23 == 0) {
