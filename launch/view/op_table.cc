@@ -92,9 +92,10 @@ std::string OpsAsMarkdown(const OpRegistry& registry) {
   const std::vector<std::string_view> types = registry.Types();
   std::string text = fmt::format(
       "# Operators\n\n"
-      "The {} operators that npumesh runs. This page is the output of `npumesh ops --markdown`;\n"
-      "after a change of an operator write it again with\n"
-      "`npumesh ops --markdown > docs/operators.md`.\n\n"
+      "The {} operators that npumesh runs, as `npumesh ops --markdown` prints them; the page in docs/\n"
+      "goes on with the dtypes of each, what it is tested against and how. After a change:\n"
+      "`npumesh ops --markdown > docs/operators.md`,\n"
+      "`tests/operator_evidence.py build/ci >> docs/operators.md`.\n\n"
       "`name?` is an optional input, `name...` takes any number of tensors. Traits: *view*: the\n"
       "output is the input's bytes under another shape; *elementwise*: may work in its input's\n"
       "storage; *in place*: updates an input; *collective*: meets other ranks; *late*: the shape\n"

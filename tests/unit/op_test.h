@@ -30,6 +30,7 @@
 #include "graph/ops/in_place.h"
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
+#include "tests/unit/op_evidence.h"
 #include "tests/unit/op_unknown.h"
 
 namespace npumesh {
@@ -261,6 +262,7 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
   }
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
                            op_test::RunOnce(*op, call, context, kernel.get(), -1));
+  op_test::OpEvidence::OfProgram().Ran(context);
   if (op->view || op->collective || !op->pure) return outputs;
 
   std::vector<int> placements = op_test::SlotsToReuse(*op, context);

@@ -59,6 +59,7 @@ TEST(ResizeBilinear, WeighsThePixelsAround) {
       }
       const Tensor y = RunOne(LayerOps(), Resize("ResizeBilinearV2", "x", x, height, width, rule));
       ASSERT_EQ(y.shape(), Shape({1, 2, height, width}));
+      op_test::OpEvidence::OfProgram().Near(1, 1e-6);
       EXPECT_THAT(ToDoubles(y), testing::Pointwise(testing::DoubleNear(1e-6), expected));
     }
   }

@@ -145,6 +145,16 @@ TEST(TopK, TakesTheFirstOfTheOrder) {
   }
 }
 
+TEST(TopK, HasTwoNames) {
+  const Tensor x = Pattern(DataType::kFloat, {3, 7});
+  OpCall call = TopK(x, 4);
+  const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+  call.type = "TopK";
+  const Result<std::vector<Tensor>> same = RunOp(Registry(), call);
+  ASSERT_TRUE(out.ok() && same.ok()) << same.status().ToString();
+  for (size_t port = 0; port < 2; ++port) EXPECT_TRUE(SameBytes((*out)[port], (*same)[port]));
+}
+
 TEST(TopK, RefusesMoreThanThereIs) {
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
   ExpectFails(Registry(), TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});

@@ -35,7 +35,8 @@ TEST(Foreach, UnaryMembersAreThoseOfTheOperator) {
       {"ForeachExp", "Exp"},   {"ForeachErfc", "Erfc"}, {"ForeachLog1p", "Log1p"},
       {"ForeachNeg", "Neg"},   {"ForeachSqrt", "Sqrt"}, {"ForeachReciprocal", "Reciprocal"},
       {"ForeachTanh", "Tanh"}, {"ForeachSign", "Sign"}, {"ForeachSigmoid", "Sigmoid"},
-      {"ForeachLog", "Log"},   {"ForeachSinh", "Sinh"}, {"ForeachCopy", "TensorMove"}};
+      {"ForeachLog", "Log"},   {"ForeachSinh", "Sinh"}, {"ForeachCopy", "TensorMove"},
+      {"ForeachAcos", "Acos"}, {"ForeachAsin", "Asin"}, {"ForeachErf", "Erf"}};
   for (const DataType dtype : {kFloat, kHalf}) {
     const std::vector<Tensor> x = List(dtype, 1);
     for (const auto& [type, element] : cases) {
