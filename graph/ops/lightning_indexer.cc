@@ -7,7 +7,6 @@
 // among equals; -1 where there are no more. In the quantised form products are multiplied by the
 // scales of the query's head and of the key.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "graph/ops/float_rows.h"
@@ -18,8 +17,6 @@
 
 namespace npumesh {
 namespace {
-
-constexpr int64_t kAllTokens = std::numeric_limits<int64_t>::max();
 
 struct IndexerPlan {
   SequenceRows queries;
@@ -119,8 +116,7 @@ class IndexerKernel final : public Kernel {
       NPUMESH_ASSIGN_OR_RETURN(const int64_t queries, plan_.queries.Length(args, b));
       NPUMESH_ASSIGN_OR_RETURN(const int64_t keys, plan_.keys.Length(args, b));
       for (int64_t t = 0; t < queries; ++t) {
-        const int64_t seen =
-            plan_.causal ? std::clamp<int64_t>(t + 1 + keys - queries, 0, keys) : keys;
+        const int64_t seen = KeysSeen(plan_.causal, t, queries, keys);
         NPUMESH_RETURN_IF_ERROR(RunToken(args, b, t, seen));
       }
     }

@@ -3,6 +3,8 @@
 #ifndef NPUMESH_GRAPH_OPS_SEQUENCE_ROWS_H_
 #define NPUMESH_GRAPH_OPS_SEQUENCE_ROWS_H_
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "graph/ops/operator.h"
@@ -52,6 +54,15 @@ class SequenceRows {
   int64_t blocks_ = 0;
   int64_t table_width_ = 0;
 };
+
+// The value of pre_tokens and next_tokens that limits nothing.
+inline constexpr int64_t kAllTokens = std::numeric_limits<int64_t>::max();
+
+// Positions of `keys` that query t of `queries` sees, from the first on: all, or when `causal`
+// those up to its own, as the last query stands beside the last key.
+inline int64_t KeysSeen(bool causal, int64_t t, int64_t queries, int64_t keys) {
+  return causal ? std::clamp<int64_t>(t + 1 + keys - queries, 0, keys) : keys;
+}
 
 }  // namespace npumesh
 

@@ -18,8 +18,6 @@
 namespace npumesh {
 namespace {
 
-constexpr int64_t kAllTokens = std::numeric_limits<int64_t>::max();
-
 struct SparsePlan {
   SequenceRows queries;
   SequenceRows keys;
@@ -148,8 +146,7 @@ class SparseKernel final : public Kernel {
       NPUMESH_ASSIGN_OR_RETURN(const int64_t queries, plan_.queries.Length(args, b));
       NPUMESH_ASSIGN_OR_RETURN(const int64_t keys, plan_.keys.Length(args, b));
       for (int64_t t = 0; t < queries; ++t) {
-        const int64_t seen =
-            plan_.causal ? std::clamp<int64_t>(t + 1 + keys - queries, 0, keys) : keys;
+        const int64_t seen = KeysSeen(plan_.causal, t, queries, keys);
         for (int64_t n = 0; n < plan_.keys.heads(); ++n) {
           NPUMESH_RETURN_IF_ERROR(RunQuery(args, b, t, n, seen));
         }

@@ -34,6 +34,17 @@ double SecondsOf(Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Median seconds of two works that take turns, so that a disturbance meets both.
+template <typename First, typename Second>
+std::array<double, 2> MediansInTurn(int rounds, First first, Second second) {
+  std::vector<double> firsts, seconds;
+  for (int round = 0; round < rounds; ++round) {
+    firsts.push_back(SecondsOf(first));
+    seconds.push_back(SecondsOf(second));
+  }
+  return {MedianOf(std::move(firsts)), MedianOf(std::move(seconds))};
+}
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_TESTS_BENCH_TIMING_H_

@@ -102,15 +102,13 @@ void StepBesideRead(benchmark::State& state) {
   const std::vector<float> weights(floats, 1.0f);
   StepTimes times;
   for (auto _ : state) {
-    std::vector<double> ours, reads;
-    for (int round = 0; round < kRounds; ++round) {
-      ours.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*step)->Run(&times)); }));
-      reads.push_back(SecondsOf([&] { benchmark::DoNotOptimize(Read(weights)); }));
-    }
-    state.SetIterationTime(MedianOf(ours));
-    state.counters["read_ms"] = MedianOf(reads) * 1e3;
-    state.counters["read_GBps"] = static_cast<double>(floats) * 4e-9 / MedianOf(reads);
-    state.counters["bandwidth"] = MedianOf(reads) / MedianOf(ours);
+    const auto [ours, read] = MediansInTurn(
+        kRounds, [&] { benchmark::DoNotOptimize((*step)->Run(&times)); },
+        [&] { benchmark::DoNotOptimize(Read(weights)); });
+    state.SetIterationTime(ours);
+    state.counters["read_ms"] = read * 1e3;
+    state.counters["read_GBps"] = static_cast<double>(floats) * 4e-9 / read;
+    state.counters["bandwidth"] = read / ours;
   }
   for (const auto& [name, seconds] : times.shortest()) {
     double& sum = state.counters[name.substr(0, name.find(' ')) + "_ms"].value;

@@ -46,14 +46,12 @@ void HalvesBesideFloats(benchmark::State& state) {
   if (!halves.ok()) return state.SkipWithError(halves.status().ToString().c_str());
   if (!floats.ok()) return state.SkipWithError(floats.status().ToString().c_str());
   for (auto _ : state) {
-    std::vector<double> half, full;
-    for (int round = 0; round < kRounds; ++round) {
-      half.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*halves)->Run()); }));
-      full.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*floats)->Run()); }));
-    }
-    state.SetIterationTime(MedianOf(half));
-    state.counters["float32_ms"] = MedianOf(full) * 1e3;
-    state.counters["ratio"] = MedianOf(half) / MedianOf(full);
+    const auto [ours, others] = MediansInTurn(
+        kRounds, [&] { benchmark::DoNotOptimize((*halves)->Run()); },
+        [&] { benchmark::DoNotOptimize((*floats)->Run()); });
+    state.SetIterationTime(ours);
+    state.counters["float32_ms"] = others * 1e3;
+    state.counters["ratio"] = ours / others;
   }
 }
 BENCHMARK(HalvesBesideFloats)

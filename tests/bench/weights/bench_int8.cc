@@ -41,14 +41,12 @@ void PackedBesideBlocks(benchmark::State& state) {
   if (!packed.ok()) return state.SkipWithError(packed.status().ToString().c_str());
   if (!blocks.ok()) return state.SkipWithError(blocks.status().ToString().c_str());
   for (auto _ : state) {
-    std::vector<double> ours, others;
-    for (int round = 0; round < kRounds; ++round) {
-      ours.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*packed)->Run()); }));
-      others.push_back(SecondsOf([&] { benchmark::DoNotOptimize((*blocks)->Run()); }));
-    }
-    state.SetIterationTime(MedianOf(ours));
-    state.counters["blocks_ms"] = MedianOf(others) * 1e3;
-    state.counters["ratio"] = MedianOf(ours) / MedianOf(others);
+    const auto [ours, others] = MediansInTurn(
+        kRounds, [&] { benchmark::DoNotOptimize((*packed)->Run()); },
+        [&] { benchmark::DoNotOptimize((*blocks)->Run()); });
+    state.SetIterationTime(ours);
+    state.counters["blocks_ms"] = others * 1e3;
+    state.counters["ratio"] = ours / others;
   }
 }
 BENCHMARK(PackedBesideBlocks)
