@@ -72,6 +72,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
     options_.observer("AfterInfershape", TypedGraph(model_, inference_, order_));
   }
   needed_ = Needed([this](Value value) { return Replaced(value); });
+  NPUMESH_RETURN_IF_ERROR(CheckProducers());
   NPUMESH_RETURN_IF_ERROR(ObserveOptimized());
   FindFusions();
   UseParts();
@@ -90,14 +91,18 @@ Result<std::vector<NodeId>> Compiler::Order() const {
 }
 
 std::vector<bool> Compiler::Needed(const std::function<bool(Value)>& known) const {
-  std::vector<bool> needed = NeededNodes(bound_, known);
-  if (options_.drop_dead_nodes) return needed;
-  const std::vector<bool> wanted = NeededNodes(bound_);
-  for (const Node& node : graph_.nodes()) {
-    const auto id = static_cast<size_t>(node.id);
-    if (!node.removed && !wanted[id]) needed[id] = true;  // dead, but not by folding
+  return NeededNodes(bound_, known, options_.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep);
+}
+
+Status Compiler::CheckProducers() const {
+  for (const NodeId id : Kept(order_)) {
+    for (const std::optional<Value>& input : graph_.node(id).inputs) {
+      if (!input || needed_[static_cast<size_t>(input->node)] || Folded(*input)) continue;
+      return AtNode(graph_.node(id), Error(Code::kInternal, "nobody computes output {} of \"{}\"",
+                                           input->port, graph_.node(input->node).name));
+    }
   }
-  return needed;
+  return Status();
 }
 
 bool Compiler::Folded(Value value) const {

@@ -42,6 +42,8 @@ class Compiler {
   // Folded, and the output of an operator, which has no step then.
   bool Replaced(Value value) const;
   Result<std::vector<NodeId>> Order() const;
+  // Whatever a kept node reads is known or made by a kept node.
+  Status CheckProducers() const;
   // Those of `order` that are needed.
   std::vector<NodeId> Kept(const std::vector<NodeId>& order) const;
   Status ObserveOptimized() const;

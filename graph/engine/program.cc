@@ -84,7 +84,8 @@ Result<std::unique_ptr<Program>> Program::Create(const Model& model, const Model
 Status Program::AddStages() {
   const size_t inputs = model_.graph.DataNodes().size();
   held_.resize(inputs);
-  if (!NeedsStages(BoundGraph(model_.graph, *settings_.registry))) {
+  const DeadNodes dead = settings_.compile.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep;
+  if (!NeedsStages(BoundGraph(model_.graph, *settings_.registry), dead)) {
     slots_.resize(inputs);
     auto runner = std::make_unique<StageRunner>();
     runner->plans =
@@ -92,7 +93,7 @@ Status Program::AddStages() {
     stages_.push_back(std::move(runner));
     return Status();
   }
-  NPUMESH_ASSIGN_OR_RETURN(staged_, SplitStages(model_, *settings_.registry));
+  NPUMESH_ASSIGN_OR_RETURN(staged_, SplitStages(model_, *settings_.registry, dead));
   slots_.resize(static_cast<size_t>(staged_.slots));
   for (const Stage& stage : staged_.stages) {
     auto runner = std::make_unique<StageRunner>();

@@ -24,6 +24,13 @@ FloatMatrix RowsFrom(FloatMatrix matrix, int64_t first) {
   return matrix;
 }
 
+// What oneDNN takes for the distance of stored rows. Where there is only one row the stride says
+// nothing (views give 0 for it), but oneDNN still wants it to be as wide as the row.
+int64_t LeadingDimension(const FloatMatrix& matrix, int64_t rows, int64_t columns) {
+  if (matrix.transposed) std::swap(rows, columns);
+  return rows == 1 ? std::max(matrix.stride, columns) : matrix.stride;
+}
+
 }  // namespace
 
 ProductThreads::ProductThreads(int threads) : before_(omp_get_max_threads()) {
@@ -43,7 +50,8 @@ Status Multiply(int64_t m, int64_t n, int64_t k, FloatMatrix a, FloatMatrix b, b
   }
   const dnnl_status_t status =
       dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
-                 a.stride, b.data, b.stride, adds ? 1.0f : 0.0f, y, y_stride);
+                 LeadingDimension(a, m, k), b.data, LeadingDimension(b, k, n), adds ? 1.0f : 0.0f,
+                 y, m == 1 ? std::max(y_stride, n) : y_stride);
   if (status == dnnl_success) return Status();
   return Error(Code::kInternal, "oneDNN refuses the product [{},{}] x [{},{}] with status {}", m, k,
                k, n, static_cast<int>(status));

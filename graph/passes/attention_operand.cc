@@ -119,6 +119,17 @@ std::optional<HeadCount> CountHeads(const std::vector<const AttentionOperand*>& 
   return std::nullopt;
 }
 
+namespace {
+
+// A product reads rows of a matrix; rows that a broadcast repeats are none.
+bool RowsLieApart(const StridedView& view) {
+  const int columns = view.rank() - 1;
+  const std::optional<int64_t> stride = view.stride(columns - 1);
+  return view.extent(columns - 1) <= 1 || (stride && *stride >= view.extent(columns));
+}
+
+}  // namespace
+
 std::optional<AttentionOperand> OperandFinder::OfProduct(NodeId product, int slot, bool transposed,
                                                          bool scales, const Shape& shape) const {
   const Shape fed = view_.context(product).in(slot).shape;
@@ -134,7 +145,7 @@ std::optional<AttentionOperand> OperandFinder::OfProduct(NodeId product, int slo
     for (int i = 0; i < rank; ++i) order.push_back(i);
     if (transposed) std::swap(order[order.size() - 1], order[order.size() - 2]);
     view.Permute(order);
-    return true;
+    return RowsLieApart(view);
   };
   return Find(product, slot, scales, arrange);
 }

@@ -7,6 +7,7 @@
 
 #include "graph/passes/node_order.h"
 #include "graph/passes/overlap_order.h"
+#include "graph/passes/value_flow.h"
 
 namespace npumesh {
 namespace {
@@ -66,6 +67,12 @@ class Orderer {
     }
   }
 
+  // A view is read where its readers run, and a graph output when everything has run.
+  bool ReadsBytes(const Node& node) const {
+    const Operator* const op = graph_.op(node.id);
+    return node.type != "NetOutput" && !IsShapeQuery(node) && (op == nullptr || !op->view);
+  }
+
   // For every storage that somebody overwrites: the reads of any value that lives in it.
   void CollectStorageReaders() {
     for (const InPlaceWrite& write : graph_.writes()) {
@@ -73,7 +80,7 @@ class Orderer {
     }
     if (reads_.empty()) return;
     for (const Node& node : graph_.graph().nodes()) {
-      if (!needed(node.id) || node.type == "NetOutput") continue;
+      if (!needed(node.id) || !ReadsBytes(node)) continue;
       for (const std::optional<Value>& input : node.inputs) {
         if (!input) continue;
         const auto storage = reads_.find(graph_.StorageRoot(*input));

@@ -16,11 +16,10 @@ std::vector<NodeId> Roots(const BoundGraph& graph) {
   return roots;
 }
 
-}  // namespace
-
-std::vector<bool> NeededNodes(const BoundGraph& graph, const std::function<bool(Value)>& known) {
+// Roots and what they need, but for the producers of known values.
+std::vector<bool> NeededBy(const BoundGraph& graph, std::vector<NodeId> pending,
+                           const std::function<bool(Value)>& known) {
   std::vector<bool> needed(graph.graph().nodes().size(), false);
-  std::vector<NodeId> pending = Roots(graph);
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
@@ -33,6 +32,21 @@ std::vector<bool> NeededNodes(const BoundGraph& graph, const std::function<bool(
     pending.insert(pending.end(), node.controls.begin(), node.controls.end());
   }
   return needed;
+}
+
+}  // namespace
+
+std::vector<bool> NeededNodes(const BoundGraph& graph, const std::function<bool(Value)>& known,
+                              DeadNodes dead) {
+  std::vector<NodeId> roots = Roots(graph);
+  if (dead == DeadNodes::kKeep) {
+    // Whoever is not needed because its value is known stays away.
+    const std::vector<bool> wanted = NeededBy(graph, roots, nullptr);
+    for (const Node& node : graph.graph().nodes()) {
+      if (!node.removed && !wanted[static_cast<size_t>(node.id)]) roots.push_back(node.id);
+    }
+  }
+  return NeededBy(graph, std::move(roots), known);
 }
 
 }  // namespace npumesh

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "graph/passes/execution_order.h"
-#include "graph/passes/reachability.h"
 #include "graph/passes/value_flow.h"
 
 namespace npumesh {
@@ -286,8 +285,8 @@ class Splitter {
 
 }  // namespace
 
-bool NeedsStages(const BoundGraph& graph) {
-  const std::vector<bool> needed = NeededNodes(graph);
+bool NeedsStages(const BoundGraph& graph, DeadNodes dead) {
+  const std::vector<bool> needed = NeededNodes(graph, nullptr, dead);
   Result<std::vector<NodeId>> order = graph.graph().StableOrder();
   if (!order.ok()) return false;
   std::erase_if(*order, [&](NodeId id) { return !needed[static_cast<size_t>(id)]; });
@@ -297,13 +296,13 @@ bool NeedsStages(const BoundGraph& graph) {
   });
 }
 
-Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry) {
+Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry, DeadNodes dead) {
   if (model.graph.NetOutput() == kNoNode) {
     return Error(Code::kCorrupt, "graph \"{}\" has no NetOutput", model.graph.name());
   }
   const BoundGraph bound(model.graph, registry);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order,
-                           ExecutionOrder(bound, NeededNodes(bound)));
+                           ExecutionOrder(bound, NeededNodes(bound, nullptr, dead)));
   return Splitter(model, bound, order).Run();
 }
 

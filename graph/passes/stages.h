@@ -13,6 +13,7 @@
 
 #include "graph/ops/op_registry.h"
 #include "graph/passes/bound_graph.h"
+#include "graph/passes/reachability.h"
 
 namespace npumesh {
 
@@ -50,15 +51,17 @@ struct StagedModel {
   int slots = 0;
 };
 
-// True when the nodes that have to run are more than one stage. REQUIRES: as SplitStages.
-bool NeedsStages(const BoundGraph& graph);
+// True when the nodes that have to run, dead ones among them or not, are more than one stage.
+// REQUIRES: as SplitStages.
+bool NeedsStages(const BoundGraph& graph, DeadNodes dead = DeadNodes::kDrop);
 
 // The main graph in stages, in the order in which they run; the outputs of the last one are those
 // of the graph. Stage after stage, nodes with an effect run in the order of ExecutionOrder, so the
 // cut, which depends on no value, changes the order of collectives on no rank. A RefData is the
 // same slot in all stages; what reads it and what overwrites it keep their order too. Errors as
 // ExecutionOrder. REQUIRES: CheckOperators is OK for the needed nodes.
-Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry);
+Result<StagedModel> SplitStages(const Model& model, const OpRegistry& registry,
+                                DeadNodes dead = DeadNodes::kDrop);
 
 }  // namespace npumesh
 

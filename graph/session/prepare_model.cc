@@ -1,6 +1,7 @@
 #include "graph/session/prepare_model.h"
 
 #include "graph/passes/branches.h"
+#include "graph/passes/overwrites.h"
 #include "graph/passes/private_formats.h"
 #include "graph/passes/subgraphs.h"
 #include "graph/passes/transposed_weights.h"
@@ -15,6 +16,10 @@ Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistr
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
   if (options.compile.fold_constants) ReadTransposedWeights(model, registry);
   if (options.ref_data) MarkRefData(model, registry);
+  NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model.graph, registry));
+  for (Graph& graph : model.subgraphs) {
+    NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(graph, registry));
+  }
   return Status();
 }
 

@@ -10,8 +10,9 @@ namespace npumesh {
 
 // Calls, and branches that constants choose, take the place of their nodes; values in private
 // formats become plain; products read weights that are transposed in front of them; inputs that are
-// overwritten become RefData where the options say so. Errors as CheckSubgraphs, InlineCalls and
-// MakeValuesPlain. REQUIRES: model.graph.Verify() is OK. Local.
+// overwritten become RefData where the options say so; data edges say what readers of overwritten
+// memory see. Errors as CheckSubgraphs, InlineCalls, MakeValuesPlain and ResolveOverwrites.
+// REQUIRES: model.graph.Verify() is OK. Local.
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry);
 
 }  // namespace npumesh

@@ -25,6 +25,10 @@ const OpRegistry& RegistryOf(const SessionOptions& options) {
   return options.registry != nullptr ? *options.registry : BuiltinOps();
 }
 
+DeadNodes DeadNodesOf(const SessionOptions& options) {
+  return options.compile.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep;
+}
+
 Status Prepare(Model& model, const SessionOptions& options) {
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
   NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, RegistryOf(options)));
@@ -64,14 +68,15 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
   UnmetGroups groups(given.groups, place.world_size, place.rank);
   SessionOptions options = given;
   StaticParts parts(options.compile.static_ops_limit);
-  if (!NeedsStages(BoundGraph(model.graph, registry))) {
+  const DeadNodes dead = DeadNodesOf(options);
+  if (!NeedsStages(BoundGraph(model.graph, registry), dead)) {
     options.compile.static_parts = &parts;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::unique_ptr<CompiledModel> plan,
         CompiledModel::Compile(model, registry, types, values, &groups, options.compile));
     return ViewOf(*plan, 1);
   }
-  NPUMESH_ASSIGN_OR_RETURN(const StagedModel staged, SplitStages(model, registry));
+  NPUMESH_ASSIGN_OR_RETURN(const StagedModel staged, SplitStages(model, registry, dead));
   const Stage& first = staged.stages[0];
   options.compile.static_parts = &parts;
   NPUMESH_ASSIGN_OR_RETURN(
@@ -102,8 +107,9 @@ Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptio
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
   NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
   StagedModel staged;
-  if (NeedsStages(BoundGraph(model.graph, registry))) {
-    NPUMESH_ASSIGN_OR_RETURN(staged, SplitStages(model, registry));
+  const DeadNodes dead = DeadNodesOf(options);
+  if (NeedsStages(BoundGraph(model.graph, registry), dead)) {
+    NPUMESH_ASSIGN_OR_RETURN(staged, SplitStages(model, registry, dead));
   } else {
     staged.stages.emplace_back().model = model;
   }

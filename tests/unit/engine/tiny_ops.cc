@@ -70,6 +70,7 @@ void AddArithmetic(OpRegistry& registry) {
     return Status();
   });
   registry.Add(Op("Move", {{"x"}}, InferLikeFirst, copy));
+  registry.Add(Op("TensorMove", {{"x"}}, InferLikeFirst, copy));
   Operator random = Op("Random", {{"x"}}, InferLikeFirst, copy);
   random.pure = false;
   registry.Add(random);

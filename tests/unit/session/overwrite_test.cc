@@ -1,0 +1,269 @@
+// What readers see of memory that operators overwrite (docs/engine.md, "Overwriting"): the same
+// bytes under every set of options.
+#include <gmock/gmock.h>
+
+#include "tests/unit/session/session_fixture.h"
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const TensorType kFour{DataType::kFloat, {4}};
+
+Tensor Floats(std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::FromVector<float>({DataType::kFloat, Shape({count})}, values);
+}
+
+Tensor Ints(std::vector<int64_t> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::FromVector<int64_t>({DataType::kInt64, Shape({count})}, values);
+}
+
+struct Variant {
+  std::string name;
+  SessionOptions options;
+};
+
+std::vector<Variant> Variants() {
+  std::vector<Variant> variants;
+  const auto add = [&](std::string name, const std::function<void(SessionOptions&)>& set) {
+    set(variants.emplace_back(Variant{std::move(name), {}}).options);
+  };
+  add("as it comes", [](SessionOptions&) {});
+  add("without folding", [](SessionOptions& o) { o.compile.fold_constants = false; });
+  add("with dead nodes", [](SessionOptions& o) { o.compile.drop_dead_nodes = false; });
+  add("eager", [](SessionOptions& o) {
+    o.compile.fold_constants = false;
+    o.compile.drop_dead_nodes = false;
+  });
+  add("with fusions", [](SessionOptions& o) { o.compile.fuses = [](auto) { return true; }; });
+  add("overlapping", [](SessionOptions& o) { o.compile.overlap_collectives = true; });
+  add("in little memory", [](SessionOptions& o) { o.compile.spare_memory = true; });
+  for (const NodeOrder order :
+       {NodeOrder::kBreadth, NodeOrder::kDepth, NodeOrder::kReverse, NodeOrder::kStableDepth}) {
+    add(fmt::format("order {}", static_cast<int>(order)),
+        [order](SessionOptions& o) { o.compile.order = order; });
+  }
+  return variants;
+}
+
+using Run = std::vector<std::vector<float>>;  // outputs of one step
+
+Run AsFloats(const std::vector<Tensor>& outputs) {
+  Run run;
+  for (const Tensor& output : outputs) {
+    run.emplace_back(output.as<float>().begin(), output.as<float>().end());
+  }
+  return run;
+}
+
+// Each variant takes as many steps as there are expected ones.
+void ExpectOutputs(const std::function<void(GraphBuilder&)>& write,
+                   const std::vector<Tensor>& inputs, const std::vector<Run>& expected) {
+  for (const Variant& variant : Variants()) {
+    SCOPED_TRACE(variant.name);
+    GraphBuilder graph;
+    write(graph);
+    RunInSession(graph, variant.options, [&](Session& session) {
+      std::vector<Tensor> given = inputs;
+      for (const Run& step : expected) {
+        const Result<std::vector<Tensor>> outputs = session.Run(given);
+        ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+        EXPECT_EQ(AsFloats(*outputs), step);
+        for (size_t i = 0; i < given.size(); ++i) {
+          if (session.inputs()[i].ref) given[i] = Tensor();
+        }
+      }
+    });
+  }
+}
+
+const Tensor& Ones() {
+  static const Tensor ones = Floats({1, 1, 1, 1});
+  return ones;
+}
+const Tensor& Seven() {
+  static const Tensor seven = Floats({7, 7, 7, 7});
+  return seven;
+}
+const std::vector<float> kOnes = {1, 1, 1, 1};
+const std::vector<float> kSevens = {7, 7, 7, 7};
+
+TEST(Overwrite, AViewInFrontOfTheWriterKeepsTheOldBytesAsAGraphOutput) {
+  for (const char* view : {"Identity", "Reshape", "Squeeze", "Unsqueeze", "FlattenV2"}) {
+    SCOPED_TRACE(view);
+    ExpectOutputs(
+        [&](GraphBuilder& g) {
+          const Value ref = g.RefData("ref", kFour);
+          const Value seven = g.Data("seven", kFour);
+          std::vector<GraphBuilder::Input> inputs = {{"x", ref}};
+          std::vector<GraphBuilder::Attr> attrs;
+          if (std::string_view(view) == "Reshape") inputs.push_back({"shape", g.Ints({4})});
+          if (std::string_view(view) == "Unsqueeze") attrs = {{"axes", AttrValue::Ints({0})}};
+          if (std::string_view(view) == "FlattenV2") attrs = {{"axis", AttrValue::Int(0)}};
+          const Value seen = g.Op(view, inputs, attrs, "seen");
+          const Value write = g.Op("Assign", {{"ref", ref}, {"value", seven}}, {}, "write");
+          g.Order(seen, write);
+          g.Output({write, seen});
+        },
+        {Ones(), Seven()}, {{kSevens, kOnes}, {kSevens, kSevens}});
+  }
+}
+
+TEST(Overwrite, AReaderOrderedBehindTheWriterSeesTheNewBytes) {
+  for (const bool ref : {false, true}) {
+    ExpectOutputs(
+        [&](GraphBuilder& g) {
+          const Value x = ref ? g.RefData("x", kFour) : g.Data("x", kFour);
+          const Value write =
+              g.Op("Assign", {{"ref", x}, {"value", g.Data("seven", kFour)}}, {}, "write");
+          const Value old = g.Op("Neg", {{"x", x}}, {}, "old");
+          const Value fresh = g.Op("Neg", {{"x", x}}, {}, "fresh");
+          g.Order(write, fresh);
+          g.Output({old, fresh});
+        },
+        {Ones(), Seven()}, {{{-1, -1, -1, -1}, {-7, -7, -7, -7}}});
+  }
+}
+
+TEST(Overwrite, IntegersThatDecideAShapeAreReadWhereTheReaderStands) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value dims = g.Data("dims", {DataType::kInt64, {2}});
+        const Value other = g.Data("other", {DataType::kInt64, {2}});
+        const Value x = g.Data("x", {DataType::kFloat, {6}});
+        const Value before = g.Op("Reshape", {{"x", x}, {"shape", dims}}, {}, "before");
+        const Value write = g.Op("Assign", {{"ref", dims}, {"value", other}}, {}, "write");
+        const Value square = g.Op("Mul", {{"x1", dims}, {"x2", dims}}, {}, "square");
+        g.Order(write, square);
+        g.Output({g.Op("ReduceSum", {{"x", before}, {"axes", g.Ints({0})}}, {}, "columns"),
+                  g.Op("Cast", {{"x", square}}, {{"dst_type", AttrValue::Int(0)}}, "squares")});
+      },
+      {Ints({2, 3}), Ints({3, 2}), Floats({1, 2, 3, 4, 5, 6})}, {{{5, 7, 9}, {9, 4}}});
+}
+
+TEST(Overwrite, WhatWasKnownWhileCompilingIsNotPackedOldNorFolded) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value fill = g.Op(
+            "Fill",
+            {{"dims", g.Ints({2, 2})},
+             {"value", g.Const("one", Tensor::FromVector<float>({DataType::kFloat, {}}, {1.0f}))}},
+            {}, "fill");
+        const Value rows = g.Data("rows", {DataType::kFloat, {1, 2}});
+        const Value write = g.Op(
+            "ScatterUpdate",
+            {{"var", fill}, {"indices", g.Const("at", Ints({1}))}, {"updates", rows}}, {}, "write");
+        const Value product = g.Op("MatMulV2", {{"x1", write}, {"x2", fill}}, {}, "product");
+        g.Output({product, fill});
+      },
+      {Tensor::FromVector<float>({DataType::kFloat, {1, 2}}, {5, 6})},
+      {{{6, 7, 35, 41}, {1, 1, 5, 6}}});
+}
+
+TEST(Overwrite, TwoWritersOfOneRefDataRunInNodeOrder) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value ref = g.RefData("ref", kFour);
+        const Value one =
+            g.Op("Assign", {{"ref", ref}, {"value", g.Const("c1", Seven())}}, {}, "w1");
+        const Value r1 = g.Op("Neg", {{"x", one}}, {}, "r1");
+        const Value two = g.Op("ScatterUpdate",
+                               {{"var", ref},
+                                {"indices", g.Const("at", Ints({2}))},
+                                {"updates", g.Const("c2", Floats({9}))}},
+                               {}, "w2");
+        g.Output({r1, g.Op("Neg", {{"x", two}}, {}, "r2"), ref});
+      },
+      {Ones()}, {{{-7, -7, -7, -7}, {-7, -7, -9, -7}, {7, 7, 9, 7}}});
+}
+
+// Each of two writers of one activation reads it before the other has changed it: one copy.
+TEST(Overwrite, ReadersThatNoOrderServesReadCopies) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value x = g.Data("x", kFour);
+        const Value a = g.Op("Neg", {{"x", x}}, {}, "a");
+        const Value b = g.Op("Abs", {{"x", x}}, {}, "b");
+        const Value wa = g.Op("Assign", {{"ref", a}, {"value", b}}, {}, "wa");  // a := old b
+        const Value wb = g.Op("Assign", {{"ref", b}, {"value", a}}, {}, "wb");  // b := old a
+        g.Output({wa, wb});
+      },
+      {Ones()}, {{kOnes, {-1, -1, -1, -1}}});
+}
+
+TEST(Overwrite, AnOperandInTheStorageOfItsTargetIsReadBeforeTheWrite) {
+  const TensorType rows{DataType::kFloat, {3, 2}};
+  ExpectOutputs(
+      [&](GraphBuilder& g) {
+        const Value ref = g.RefData("ref", rows);
+        const Value at = g.Const("at", Ints({1, 2, 0}));
+        g.Output({g.Op("ScatterUpdate", {{"var", ref}, {"indices", at}, {"updates", ref}})});
+      },
+      {Tensor::FromVector<float>(rows, {0, 1, 2, 3, 4, 5})},
+      {{{4, 5, 0, 1, 2, 3}}, {{2, 3, 4, 5, 0, 1}}});
+}
+
+TEST(Overwrite, AGraphOutputSeesAWriteThatNobodyElseReads) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value y = g.Op("Neg", {{"x", g.Data("x", kFour)}}, {}, "y");
+        g.Op("Assign", {{"ref", y}, {"value", g.Const("seven", Seven())}}, {}, "write");
+        g.Output({y});
+      },
+      {Ones()}, {{kSevens}});
+}
+
+TEST(Overwrite, AWriteThroughAViewIsSeenInTheShapeOfTheReader) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value ref = g.RefData("ref", {DataType::kFloat, {2, 2}});
+        const Value flat = g.Op("Reshape", {{"x", ref}, {"shape", g.Ints({4})}}, {}, "flat");
+        const Value write = g.Op("Assign", {{"ref", flat}, {"value", g.Data("v", kFour)}}, {}, "w");
+        const Value rows = g.Op("ReduceSum", {{"x", ref}, {"axes", g.Ints({1})}}, {}, "rows");
+        g.Order(write, rows);
+        g.Output({rows, flat});
+      },
+      {Tensor::FromVector<float>({DataType::kFloat, {2, 2}}, {1, 2, 3, 4}),
+       Floats({10, 20, 30, 40})},
+      {{{30, 70}, {1, 2, 3, 4}}, {{30, 70}, {10, 20, 30, 40}}});
+}
+
+TEST(Overwrite, DeadReadersOfShapesAndDeadLateNodesRun) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value x = g.Data("x", kFour);
+        const Value y = g.Op("Neg", {{"x", x}}, {}, "y");
+        g.Op("Abs", {{"x", y}}, {}, "dead");
+        g.Op("NonZero", {{"x", x}}, {}, "dead late");
+        const Value shape = g.Op("Shape", {{"x", y}}, {}, "shape");
+        g.Output({g.Op("Cast", {{"x", shape}}, {{"dst_type", AttrValue::Int(0)}}, "count")});
+      },
+      {Ones()}, {{{4}}});
+}
+
+TEST(Overwrite, OneOperatorMayNotOverwriteAStorageTwice) {
+  for (const Variant& variant : Variants()) {
+    const auto statuses = OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+      GraphBuilder g;
+      const TensorType type{DataType::kFloat, {1, 2, 2, 64}};
+      const Value x = g.Data("x", type);
+      const Value cos = g.Data("cos", type);
+      g.Op("ApplyRotaryPosEmb", {{"query", x}, {"key", x}, {"cos", cos}, {"sin", cos}}, {}, "rope",
+           2);
+      g.Output({x});
+      NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
+      return Session::Create(world, memory, std::move(model), variant.options).status();
+    });
+    EXPECT_EQ(statuses[0].code(), Code::kInvalidArgument) << variant.name;
+    EXPECT_THAT(std::string(statuses[0].message()),
+                testing::AllOf(HasSubstr("\"rope\""), HasSubstr("inputs 0 and 1"),
+                               HasSubstr("TensorMove")));
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
