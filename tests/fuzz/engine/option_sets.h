@@ -1,0 +1,24 @@
+// The ways to compile and run a graph that must not change a result.
+#ifndef NPUMESH_TESTS_FUZZ_ENGINE_OPTION_SETS_H_
+#define NPUMESH_TESTS_FUZZ_ENGINE_OPTION_SETS_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/session/session.h"
+
+namespace npumesh::fuzz {
+
+struct OptionSet {
+  std::string name;
+  SessionOptions options;
+  bool observed = false;   // somebody looks on: nothing is fused
+  bool read_back = false;  // the model passes through the bytes of an .air file first
+};
+
+// The first one is what a session does where nobody configures anything.
+const std::vector<OptionSet>& OptionSets();
+
+}  // namespace npumesh::fuzz
+
+#endif  // NPUMESH_TESTS_FUZZ_ENGINE_OPTION_SETS_H_

@@ -1,0 +1,117 @@
+// Matrix products, softmax, RmsNorm, and collectives of one rank.
+#include <cmath>
+
+#include "tests/fuzz/engine/plain_ops.h"
+
+namespace npumesh::fuzz {
+namespace {
+
+struct Turned {
+  bool x1 = false;
+  bool x2 = false;
+};
+
+Turned TurnedOf(const Node& node) {
+  return {node.BoolAttr("transpose_x1", false) || node.BoolAttr("adj_x1", false),
+          node.BoolAttr("transpose_x2", false) || node.BoolAttr("adj_x2", false)};
+}
+
+// x[b][i][k] of the last two dimensions, read turned or not.
+int64_t ElementOf(const PlainTensor& x, bool turned, int64_t matrix, int64_t row, int64_t column) {
+  const int64_t rows = x.dims[x.dims.size() - 2], columns = x.dims[x.dims.size() - 1];
+  return matrix * rows * columns + (turned ? column * columns + row : row * columns + column);
+}
+
+std::optional<PlainTensors> Product(const PlainCall& call) {
+  const PlainTensor &a = call.in("x1"), &b = call.in("x2");
+  const PlainTensor* bias = call.find("bias");
+  if (a.dtype != b.dtype || a.rank() < 2 || b.rank() < 2) return std::nullopt;
+  const Turned turned = TurnedOf(call.node);
+  const auto size = [](const PlainTensor& x, bool first) {
+    return x.dims[x.dims.size() - (first ? 2 : 1)];
+  };
+  const int64_t m = size(a, !turned.x1), k = size(a, turned.x1), n = size(b, turned.x2);
+  if (size(b, !turned.x2) != k) return std::nullopt;
+  const Extents batch_a(a.dims.begin(), a.dims.end() - 2),
+      batch_b(b.dims.begin(), b.dims.end() - 2);
+  const std::optional<Extents> batch = Joined(batch_a, batch_b);
+  if (!batch) return std::nullopt;
+  const auto from_a = BroadcastSources(batch_a, *batch), from_b = BroadcastSources(batch_b, *batch);
+  PlainTensor y{a.dtype, *batch, {}};
+  y.dims.insert(y.dims.end(), {m, n});
+  bool exact = true;
+  for (size_t matrix = 0; matrix < from_a.size(); ++matrix) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        ExactSum sum;
+        for (int64_t l = 0; l < k; ++l) {
+          sum.Add(a.at(ElementOf(a, turned.x1, from_a[matrix], i, l)) *
+                  b.at(ElementOf(b, turned.x2, from_b[matrix], l, j)));
+        }
+        if (bias != nullptr) sum.Add(bias->at(j));
+        exact = exact && sum.exact();
+        y.v.push_back(RoundTo(y.dtype, sum.sum()));
+      }
+    }
+  }
+  if (!exact) y.trust = Trust::kRough;
+  return PlainTensors{std::move(y)};
+}
+
+// Over the last axis.
+std::optional<PlainTensors> Softmax(const PlainCall& call) {
+  PlainTensor y = call.in("x");
+  if (y.rank() == 0) return std::nullopt;
+  const int64_t columns = y.dims.back();
+  for (int64_t row = 0; columns > 0 && row < y.count(); row += columns) {
+    Number most = y.at(row), sum = 0;
+    for (int64_t i = 0; i < columns; ++i) most = std::max(most, y.at(row + i));
+    for (int64_t i = 0; i < columns; ++i) sum += std::exp(y.at(row + i) - most);
+    for (int64_t i = 0; i < columns; ++i) y.at(row + i) = std::exp(y.at(row + i) - most) / sum;
+  }
+  RoundAll(y);
+  y.trust = Trust::kRough;
+  return PlainTensors{std::move(y)};
+}
+
+std::optional<PlainTensors> RmsNorm(const PlainCall& call) {
+  const PlainTensor &x = call.in("x"), &gamma = call.in("gamma");
+  const Number epsilon = call.node.FloatAttr("epsilon", 1e-6f);
+  if (x.rank() == 0 || gamma.rank() != 1 || gamma.count() != x.dims.back()) return std::nullopt;
+  PlainTensor y = x;
+  Extents rows = x.dims;
+  rows.back() = 1;
+  PlainTensor rstd{DataType::kFloat, rows, {}};
+  const int64_t columns = gamma.count();
+  for (int64_t row = 0; columns > 0 && row < y.count(); row += columns) {
+    Number sum = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += x.at(row + i) * x.at(row + i);
+    const Number scale = 1 / std::sqrt(sum / static_cast<Number>(columns) + epsilon);
+    rstd.v.push_back(scale);
+    for (int64_t i = 0; i < columns; ++i) y.at(row + i) = x.at(row + i) * scale * gamma.at(i);
+  }
+  if (columns == 0) return std::nullopt;
+  RoundAll(y);
+  RoundAll(rstd);
+  y.trust = rstd.trust = Trust::kRough;
+  return PlainTensors{std::move(y), std::move(rstd)};
+}
+
+std::optional<PlainTensors> FirstInput(const PlainCall& call) {
+  return PlainTensors{*call.inputs[0]};
+}
+
+}  // namespace
+
+void AddProductOps(PlainOpTable& table) {
+  for (const char* type : {"MatMul", "MatMulV2", "BatchMatMul", "BatchMatMulV2"}) {
+    table[type] = {.compute = Product};
+  }
+  table["SoftmaxV2"] = {.compute = Softmax};
+  table["RmsNorm"] = {.compute = RmsNorm};
+  for (const char* type : {"HcomAllReduce", "HcomAllGather", "HcomBroadcast"}) {
+    table[type] = {.compute = FirstInput};
+  }
+}
+
+}  // namespace npumesh::fuzz
