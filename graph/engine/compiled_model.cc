@@ -5,6 +5,7 @@
 
 #include "graph/engine/compiler.h"
 #include "graph/engine/inference.h"
+#include "graph/ir/graph_input.h"
 #include "graph/passes/node_error.h"
 #include "graph/passes/operator_check.h"
 #include "graph/passes/reachability.h"
@@ -30,12 +31,9 @@ InputSpec SpecOf(const Node& node) {
   spec.name = node.name;
   spec.index = node.IntAttr("index", 0);
   spec.ref = node.type == "RefData";
-  spec.declared = {DataType::kUndefined, Shape::UnknownRank()};
-  if (!node.output_descs.empty()) {
-    const TensorDesc& desc = node.output_descs[0];
-    spec.declared = {desc.dtype, DeclaredShape(desc)};
-    spec.host = desc.device_type == "CPU";
-  }
+  const TensorDesc desc = GraphInputDesc(node);
+  spec.declared = {desc.dtype, DeclaredShape(desc)};
+  spec.host = desc.device_type == "CPU";
   return spec;
 }
 

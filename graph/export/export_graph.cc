@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/engine/partial_types.h"
+#include "graph/ir/graph_input.h"
 #include "graph/passes/bound_graph.h"
 #include "runtime/base/log.h"
 
@@ -14,7 +15,7 @@ constexpr const char* kModuleStack = "nn_module_stack";
 // RefData_<dims>_<strides>_<offset>_<number>: TorchAir's last part is the address of a Python
 // object; ours is the index of the input, so that names are the same in every run.
 std::string RefDataName(const Node& node) {
-  const Shape shape = node.output_descs[0].shape.value_or(Shape());
+  const Shape shape = GraphInputDesc(node).shape.value_or(Shape());
   std::string dims;
   std::string strides;
   int64_t stride = 1;
@@ -50,12 +51,12 @@ std::vector<bool> BehindInputs(const Graph& graph, const std::vector<NodeId>& or
 Status RefuseOpenInputs(const Graph& graph) {
   for (const NodeId id : graph.DataNodes()) {
     const Node& node = graph.node(id);
-    if (node.output_descs.empty() || !node.output_descs[0].shape) continue;
-    if (node.output_descs[0].shape->is_static()) continue;
+    const std::optional<Shape> shape = GraphInputDesc(node).shape;
+    if (!shape || shape->is_static()) continue;
     return Error(Code::kInvalidArgument,
                  "input \"{}\" has the shape {}, which is open, but dynamic is false; export with "
                  "dynamic=true or give the input a fixed shape",
-                 node.name, node.output_descs[0].shape->ToString());
+                 node.name, shape->ToString());
   }
   return Status();
 }

@@ -53,12 +53,17 @@ std::vector<int64_t> Packed(const std::vector<int64_t>& counts) {
   return displacements;
 }
 
-// Without a displacements input the blocks follow each other.
+// Without a displacements input, or with an empty one, as TorchAir writes it for tensors that are
+// not cut evenly, the blocks follow each other.
+bool ArePacked(const OpContext& op, std::string_view displacements_port) {
+  return !op.has(displacements_port) || op.in(displacements_port).shape == Shape{0};
+}
+
 Result<Blocks> ReadBlocks(const OpContext& op, std::string_view counts_port,
                           std::string_view displacements_port, size_t ranks) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, op.Ints(counts_port));
   std::vector<int64_t> displacements = Packed(counts);
-  if (op.has(displacements_port)) {
+  if (!ArePacked(op, displacements_port)) {
     NPUMESH_ASSIGN_OR_RETURN(displacements, op.Ints(displacements_port));
   }
   if (counts.size() != ranks || displacements.size() != ranks) {

@@ -1,6 +1,8 @@
 // Operators that join tensors along a dimension or cut them there: ConcatV2, Pack, Unpack, SplitV,
 // Split. Ops reference 5.9.
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
@@ -37,6 +39,25 @@ std::vector<PieceCopy> PlanPieces(const Rows& rows, Direction direction) {
   return plan;
 }
 
+bool IsIndex(DataType dtype) {
+  return dtype == DataType::kInt32 || dtype == DataType::kInt64;
+}
+
+// Sizes may mix int32 (of a Shape that says so) and int64 (constants): they are joined as int64.
+bool MixesIndexes(const OpContext& op) {
+  const int first = op.slot("x");
+  bool mixed = false;
+  for (int i = 0; i < op.count("x"); ++i) {
+    if (!IsIndex(op.in(first + i).dtype)) return false;
+    mixed = mixed || op.in(first + i).dtype != op.in(first).dtype;
+  }
+  return mixed;
+}
+
+DataType JoinedDtype(const OpContext& op) {
+  return MixesIndexes(op) ? DataType::kInt64 : op.in("x").dtype;
+}
+
 // Inputs first_slot, first_slot + 1, ... into output 0.
 std::unique_ptr<Kernel> Join(const Rows& rows, int first_slot) {
   return MakeKernel(
@@ -49,6 +70,48 @@ std::unique_ptr<Kernel> Join(const Rows& rows, int first_slot) {
       });
 }
 
+// `values` as int64 at `to`.
+void CopyWider(std::span<const int32_t> values, std::byte* to) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t wide = values[i];
+    std::memcpy(to + i * sizeof wide, &wide, sizeof wide);
+  }
+}
+
+// As Join, of int64; the inputs in `narrow` (by piece) are int32.
+std::unique_ptr<Kernel> JoinIndexes(Rows rows, std::vector<bool> narrow, int first_slot) {
+  return MakeKernel(
+      [rows = std::move(rows), narrow = std::move(narrow), first_slot](const KernelArgs& args) {
+        auto* to = static_cast<std::byte*>(args.out[0]);
+        for (int64_t row = 0; row < rows.outer; ++row) {
+          for (size_t p = 0; p < narrow.size(); ++p) {
+            const auto bytes = static_cast<size_t>(rows.pieces[p]);
+            const size_t count = bytes / sizeof(int64_t);
+            const size_t begin = static_cast<size_t>(row) * count;
+            const void* const from = args.in[static_cast<size_t>(first_slot) + p];
+            if (narrow[p]) {
+              CopyWider({static_cast<const int32_t*>(from) + begin, count}, to);
+            } else if (bytes > 0) {
+              std::memcpy(to, static_cast<const int64_t*>(from) + begin, bytes);
+            }
+            to += bytes;
+          }
+        }
+        return Status();
+      });
+}
+
+// The tensors of port x, of which `rows` says where they go.
+std::unique_ptr<Kernel> JoinInputs(const OpContext& op, Rows rows) {
+  const int first = op.slot("x");
+  if (!MixesIndexes(op)) return Join(rows, first);
+  std::vector<bool> narrow;
+  for (int i = 0; i < op.count("x"); ++i) {
+    narrow.push_back(op.in(first + i).dtype == DataType::kInt32);
+  }
+  return JoinIndexes(std::move(rows), std::move(narrow), first);
+}
+
 // Input `slot` into outputs 0, 1, ...
 std::unique_ptr<Kernel> Cut(const Rows& rows, int slot) {
   return MakeKernel([plan = PlanPieces(rows, Direction::kCut), slot](const KernelArgs& args) {
@@ -58,7 +121,8 @@ std::unique_ptr<Kernel> Cut(const Rows& rows, int slot) {
   });
 }
 
-// The tensors of the dynamic port x: at least one, of one dtype, as many as the attribute N says.
+// The tensors of the dynamic port x: at least one, of one dtype or indexes of both widths, as many
+// as the attribute N says.
 Status CheckPieces(const OpContext& op) {
   const int count = op.count("x");
   if (count == 0) return Error(Code::kCorrupt, "{}: no input \"x0\"", op.Who());
@@ -67,7 +131,9 @@ Status CheckPieces(const OpContext& op) {
                  op.Who(), op.attr_int("N"), count);
   }
   const int first = op.slot("x");
-  for (int i = 1; i < count; ++i) NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, first, first + i));
+  for (int i = 1; i < count && !MixesIndexes(op); ++i) {
+    NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, first, first + i));
+  }
   return ElementBytes(op, op.in(first).dtype).status();
 }
 
@@ -78,13 +144,18 @@ bool IsLegacyEmpty(const Shape& shape) {
   return shape == Shape{0};
 }
 
+// A scalar counts as a vector of one element.
+Shape PieceOf(const OpContext& op, int index) {
+  const Shape& shape = op.in(op.slot("x") + index).shape;
+  return shape.has_rank() && shape.rank() == 0 ? Shape{1} : shape;
+}
+
 // Shape that the pieces must have outside of the concatenated dimension.
-const Shape& LeadingPiece(const OpContext& op) {
-  const int first = op.slot("x");
+Shape LeadingPiece(const OpContext& op) {
   for (int i = 0; i < op.count("x"); ++i) {
-    if (!IsLegacyEmpty(op.in(first + i).shape)) return op.in(first + i).shape;
+    if (Shape piece = PieceOf(op, i); !IsLegacyEmpty(piece)) return piece;
   }
-  return op.in(first).shape;
+  return PieceOf(op, 0);
 }
 
 Result<int> ConcatAxis(const OpContext& op) {
@@ -98,7 +169,7 @@ Status InferConcat(OpContext& op) {
   Shape y = LeadingPiece(op);
   int64_t length = 0;
   for (int i = 0; i < op.count("x"); ++i) {
-    Shape piece = op.in(op.slot("x") + i).shape;
+    Shape piece = PieceOf(op, i);
     if (IsLegacyEmpty(piece)) continue;
     const bool equal_rank = piece.rank() == y.rank();
     if (equal_rank && __builtin_add_overflow(length, piece[axis], &length)) length = INT64_MAX;
@@ -111,20 +182,20 @@ Status InferConcat(OpContext& op) {
     }
   }
   y[axis] = length;
-  return SetOutput(op, 0, op.in("x").dtype, std::move(y));
+  return SetOutput(op, 0, JoinedDtype(op), std::move(y));
 }
 
 Result<std::unique_ptr<Kernel>> MakeConcat(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, JoinedDtype(op)));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, ConcatAxis(op));
   const Shape& y = op.out(0).shape;
   const int64_t inner = ElementsBetween(y, axis + 1, y.rank()) * static_cast<int64_t>(element);
   Rows rows{ElementsBetween(y, 0, axis), {}};
   for (int i = 0; i < op.count("x"); ++i) {
-    const Shape& piece = op.in(op.slot("x") + i).shape;
+    const Shape piece = PieceOf(op, i);
     rows.pieces.push_back(IsLegacyEmpty(piece) ? 0 : piece[axis] * inner);
   }
-  return Join(rows, op.slot("x"));
+  return JoinInputs(op, std::move(rows));
 }
 
 // ---- Pack, Unpack ----
@@ -144,7 +215,7 @@ Status InferPack(OpContext& op) {
                            AxisOf(op, op.attr_int("axis"), piece.rank() + 1, "axis"));
   std::vector<int64_t> dims = piece.dims();
   dims.insert(dims.begin() + axis, count);
-  return SetOutput(op, 0, op.in("x").dtype, Shape(std::move(dims)));
+  return SetOutput(op, 0, JoinedDtype(op), Shape(std::move(dims)));
 }
 
 // Outer and piece of a tensor stacked along `axis`.
@@ -156,10 +227,10 @@ Rows StackRows(const Shape& stacked, int axis, size_t element) {
 }
 
 Result<std::unique_ptr<Kernel>> MakePack(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, JoinedDtype(op)));
   const Shape& y = op.out(0).shape;
   NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), y.rank(), "axis"));
-  return Join(StackRows(y, axis, element), op.slot("x"));
+  return JoinInputs(op, StackRows(y, axis, element));
 }
 
 Status InferUnpack(OpContext& op) {

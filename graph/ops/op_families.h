@@ -21,6 +21,7 @@ void RegisterSearchOps(OpRegistry& registry);     // SearchSorted, Bucketize
 
 // structure
 void RegisterShapeQueryOps(OpRegistry& registry);  // Shape, ShapeN, Size, Rank
+void RegisterTextOps(OpRegistry& registry);        // StringFormat, PrintV2
 
 void RegisterControlFlowOps(OpRegistry& registry);  // If, Case, While, PartitionedCall
 void RegisterSelectionOps(OpRegistry& registry);    // NonZero, Where, MaskedSelect, Unique ...

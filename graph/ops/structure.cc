@@ -1,6 +1,7 @@
 // Inputs, constants, outputs, and operators that only hand tensors on. Ops reference 5.1.
 #include <cstring>
 
+#include "graph/ir/graph_input.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
@@ -9,13 +10,13 @@ namespace {
 
 // ---- Data, RefData, Const, FileConstant, NetOutput: the engine knows them by type ----
 
-// A graph input has the type its descriptor declares; the engine replaces unknown dimensions by
+// A graph input has the type that GraphInputDesc tells; the engine replaces unknown dimensions by
 // those of the bound tensor before it comes here.
 Status InferData(OpContext& op) {
   if (op.outputs() != 1) {
     return Error(Code::kCorrupt, "{}: {} output ports, expected one", op.Who(), op.outputs());
   }
-  const TensorDesc& declared = op.node().output_descs[0];
+  const TensorDesc declared = GraphInputDesc(op.node());
   op.set_out(0, {declared.dtype, declared.shape.value_or(Shape::UnknownRank())});
   return Status();
 }
@@ -209,6 +210,7 @@ Status InferBitcast(OpContext& op) {
 void RegisterStructureOps(OpRegistry& registry) {
   RegisterEnds(registry);
   RegisterShapeQueryOps(registry);
+  RegisterTextOps(registry);
   registry.Add({.schema = {"Identity", {{"x"}}, {{"y"}}, {}}, .infer = InferSame, .view = true});
   registry.Add(
       {.schema = {"IdentityN", {{"x", PortKind::kDynamic}}, {{"y", PortKind::kDynamic}}, {}},

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "graph/ir/graph_input.h"
+
 namespace npumesh {
 namespace {
 
 bool MayDecideShapes(const Node& node) {
   if (node.type != "Data" || node.output_descs.empty()) return false;
-  const TensorDesc& desc = node.output_descs[0];
+  const TensorDesc desc = GraphInputDesc(node);
   return desc.device_type == "CPU" || IsInteger(desc.dtype);
 }
 

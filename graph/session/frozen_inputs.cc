@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/engine/bound_type.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/node_error.h"
 
@@ -89,13 +90,17 @@ bool FrozenInputs::Holds(size_t position) const {
 
 Status FrozenInputs::Take(const std::vector<Tensor>& inputs, const std::vector<InputSpec>& specs) {
   if (!taken()) {
-    for (const size_t position : positions_) values_[position] = inputs[position];
+    for (const size_t position : positions_) {
+      const Tensor& seen = inputs[position];
+      values_[position] = seen.WithType(BoundType(specs[position], seen.type()));
+    }
     return Status();
   }
   for (const auto& [position, value] : values_) {
     const Tensor& seen = inputs[position];
     if (seen.dtype() == DataType::kUndefined) continue;
-    if (seen.type() == value.type() && seen.data() == value.data()) continue;
+    const bool same_type = BoundType(specs[position], seen.type()) == value.type();
+    if (same_type && seen.data() == value.data()) continue;
     return Error(
         Code::kInvalidArgument,
         "input {} \"{}\": it is frozen ({}), so its address may not change: expected {} at "

@@ -4,6 +4,7 @@
 
 #include "graph/config/validation.h"
 #include "graph/dump/fx_summary.h"
+#include "graph/engine/bound_type.h"
 #include "graph/engine/observer_chain.h"
 #include "graph/engine/partial_types.h"
 #include "graph/session/prepare_model.h"
@@ -153,7 +154,7 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
     const std::optional<PlanOperand> kept = HeldRef(static_cast<int>(i));
     PlanOperand operand;
     if (!IsEmpty(inputs[i])) {
-      operand = {inputs[i].type(), inputs[i].data()};
+      operand = {BoundType(inputs_[i], inputs[i].type()), inputs[i].data()};
     } else if (kept) {
       operand = {kept->type, nullptr};
     } else if (frozen_.Holds(i) && frozen_.taken()) {

@@ -1,5 +1,6 @@
 #include "launch/run/input_source.h"
 
+#include "graph/engine/bound_type.h"
 #include "graph/io/npy.h"
 #include "launch/run/random_tensor.h"
 
@@ -88,6 +89,7 @@ std::unique_ptr<InputSource> RandomInputs(std::vector<InputSpec> inputs,
 
 Result<Tensor> FitInput(const InputSpec& spec, const Tensor& tensor) {
   Result<Tensor> typed = ReinterpretAs(tensor, spec.declared.dtype);
+  if (typed.ok()) typed = typed->WithType(BoundType(spec, typed->type()));
   if (typed.ok() && Fits(spec.declared.shape, typed->shape())) return typed;
   return Error(Code::kInvalidArgument, "input {} ({}): the graph declares {}, given is {}",
                spec.index, spec.name, spec.declared.ToString(), tensor.type().ToString());

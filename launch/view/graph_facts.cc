@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "graph/ir/graph_input.h"
 #include "graph/passes/bound_graph.h"
 
 namespace npumesh {
@@ -36,7 +37,7 @@ TensorType ParameterType(const Node& node) {
 
 PortFacts InputFacts(const Node& node) {
   PortFacts port{node.IntAttr("index", 0), node.name, {}, node.type == "RefData"};
-  if (!node.output_descs.empty()) port.type = TypeOf(node.output_descs[0]);
+  port.type = TypeOf(GraphInputDesc(node));
   return port;
 }
 

@@ -1,6 +1,7 @@
 // What the compiler says when a graph and its inputs do not fit.
 #include <gmock/gmock.h>
 
+#include "graph/engine/bound_type.h"
 #include "tests/unit/engine/engine_fixture.h"
 
 namespace npumesh {
@@ -153,6 +154,7 @@ TEST(InputsOfTest, SortsByIndexAndReadsOriginShapes) {
   graph.node(z.node).output_descs[0].attrs["origin_shape"] = AttrValue::Ints({16, 32});
   graph.node(x.node).output_descs[0].device_type = "CPU";
   graph.node(y.node).output_descs[0].shape.reset();
+  graph.node(y.node).input_descs[0].shape.reset();
   const std::vector<InputSpec> inputs = InputsOf(model).value();
   ASSERT_EQ(inputs.size(), 3u);
   EXPECT_EQ(inputs[0].name, "y");
@@ -163,6 +165,30 @@ TEST(InputsOfTest, SortsByIndexAndReadsOriginShapes) {
   EXPECT_EQ(inputs[2].index, 7);
   EXPECT_TRUE(inputs[2].host);
   EXPECT_FALSE(inputs[2].ref);
+}
+
+// As for an int argument that a graph also uses as a float: TorchAir changes the output's dtype.
+TEST(InputsOfTest, TrustsTheDescriptorOfTheInput) {
+  GraphBuilder g;
+  g.Output({g.Data("n", IntType({})), g.Data("m", IntType({3}))});
+  Model model = g.Build().value();
+  model.graph.node(0).output_descs[0].dtype = DataType::kFloat;
+  model.graph.node(1).input_descs[0].dtype = DataType::kUndefined;
+  model.graph.node(1).input_descs[0].shape = Shape();
+  const std::vector<InputSpec> inputs = InputsOf(model).value();
+  EXPECT_EQ(inputs[0].declared, IntType({}));
+  EXPECT_EQ(inputs[1].declared, IntType({3})) << "the input's descriptor says nothing";
+}
+
+TEST(InputsOfTest, OneElementBindsToAScalar) {
+  InputSpec input;
+  input.declared = IntType({});
+  EXPECT_EQ(BoundType(input, IntType({1})), IntType({}));
+  EXPECT_EQ(BoundType(input, IntType({2})), IntType({2}));
+  EXPECT_EQ(BoundType(input, IntType({1, 1})), IntType({1, 1}));
+  EXPECT_FALSE(CheckInputTypes({input}, {IntType({2})}).ok());
+  input.declared = IntType({-1});
+  EXPECT_EQ(BoundType(input, IntType({1})), IntType({1}));
 }
 
 TEST(GroupsOfTest, EachOnceSorted) {

@@ -180,6 +180,23 @@ TEST_F(Collective, AllGatherVPlacesBlocks) {
             "AllGatherV count=2 recv=[2, 1]@[2, 0] float32 node=node_under_test");
 }
 
+// TorchAir writes the displacements of tensors that are not cut evenly as empty constants.
+TEST_F(Collective, EmptyDisplacementsMeanPackedBlocks) {
+  const Tensor x = FromDoubles(DataType::kFloat, {2}, {3, 4});
+  RunOne(Registry(),
+         WithLists("HcomAllGatherV", "x", x,
+                   {{"send_count", {2}}, {"recv_counts", {2, 1}}, {"recv_displacements", {}}}));
+  EXPECT_EQ(ranks_.calls().back(),
+            "AllGatherV count=2 recv=[2, 1]@[0, 2] float32 node=node_under_test");
+  const Tensor whole = FromDoubles(DataType::kInt8, {5}, {1, 2, 3, 4, 5});
+  RunOne(Registry(),
+         WithLists("HcomReduceScatterV", "x", whole,
+                   {{"recv_count", {2}}, {"send_counts", {2, 3}}, {"send_displacements", {}}},
+                   {sum_}));
+  EXPECT_EQ(ranks_.calls().back(),
+            "ReduceScatterV send=[2, 3]@[0, 2] count=2 int8 sum node=node_under_test");
+}
+
 TEST_F(Collective, ReduceScatterVKeepsTheOwnBlock) {
   const Tensor x = FromDoubles(DataType::kInt8, {5}, {1, 2, 3, 4, 5});
   const Tensor y = RunOne(

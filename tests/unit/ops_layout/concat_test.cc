@@ -65,6 +65,30 @@ TEST(Concat, SkipsLegacyEmptyVectors) {
   EXPECT_EQ(RunOne(LayoutOps(), Concat({nothing, nothing}, 0)).shape(), (Shape{0}));
 }
 
+TEST(Concat, JoinsScalarsAsVectorsOfOneElement) {
+  const Tensor a = Make<int64_t>(DataType::kInt64, {}, {7});
+  const Tensor b = Make<int64_t>(DataType::kInt64, {2}, {8, 9});
+  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({a, a}, 0)), MakeInts({7, 7})));
+  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({b, a}, -1)), MakeInts({8, 9, 7})));
+  ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kInt64, {1, 1})}, 0),
+              Code::kInvalidArgument, {"x1", "[1,1]"});
+}
+
+// Sizes: int32 from a Shape that says so, int64 from constants.
+TEST(Concat, JoinsIndexesOfBothWidthsAsTheWiderOnes) {
+  const Tensor narrow = Make<int32_t>(DataType::kInt32, {2, 1}, {-1, 2});
+  const Tensor wide = Make<int64_t>(DataType::kInt64, {2, 2}, {3, INT64_MAX, 5, INT64_MIN});
+  const Tensor rows = Make<int64_t>(DataType::kInt64, {2, 3}, {-1, 3, INT64_MAX, 2, 5, INT64_MIN});
+  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({narrow, wide}, 1)), rows));
+  const Tensor one = Make<int32_t>(DataType::kInt32, {}, {-4});
+  const Tensor two = Make<int64_t>(DataType::kInt64, {}, {6});
+  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({one, two}, 0)), MakeInts({-4, 6})));
+  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Pack({two, one, two}, 0)), MakeInts({6, -4, 6})));
+  EXPECT_EQ(RunOne(LayoutOps(), Pack({one, one}, 0)).dtype(), DataType::kInt32);
+  ExpectFails(LayoutOps(), Pack({one, Make<int16_t>(DataType::kInt16, {}, {1})}, 0),
+              Code::kInvalidArgument, {"int32", "int16"});
+}
+
 TEST(Concat, RefusesWhatDoesNotFit) {
   const Tensor a = Pattern(DataType::kFloat, {2, 3});
   ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kFloat, {3, 3})}, 1),

@@ -56,6 +56,23 @@ TEST_F(SessionTest, OnePlanForEachValueThatDecidesShapes) {
   });
 }
 
+TEST_F(SessionTest, AVectorOfOneElementIsTheScalarThatTheGraphDeclares) {
+  const Value n = g_.Data("n", IntType({}));
+  g_.Output({g_.Op("Shape", {{"x", n}}), g_.Op("Negate", {{"x", n}})});
+  const auto expect_scalar = [](Session& session) {
+    for (const Tensor& given : {IntTensor({3}), IntTensor({3}).WithType(IntType({}))}) {
+      const Result<std::vector<Tensor>> outputs = session.Run({given});
+      ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+      EXPECT_EQ((*outputs)[0].shape(), Shape{0});
+      EXPECT_EQ((*outputs)[1].type(), IntType({}));
+      EXPECT_EQ((*outputs)[1].as<int64_t>()[0], -3);
+    }
+    EXPECT_EQ(session.stats().plans, 1u);
+    EXPECT_FALSE(session.Run({IntTensor({3, 4})}).ok());
+  };
+  WithSession(expect_scalar);
+}
+
 TEST_F(SessionTest, PlansDoNotShareTheCallersBytes) {
   g_.Output({g_.Data("n", IntType({1})), g_.Op("Zeros", {{"dims", Value{0, 0}}})});
   WithSession([](Session& session) {

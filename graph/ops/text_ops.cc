@@ -1,0 +1,266 @@
+// StringFormat and PrintV2: what torchair.ops.npu_print becomes.
+//
+// A text is a vector of uint8 as long as the longest one can be, with zeros behind its end: tensors
+// have elements of fixed width here.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+#include "graph/ops/infer_checks.h"
+#include "graph/ops/op_families.h"
+#include "runtime/base/float16.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int64_t kLongestNumber = 26;  // of a float64, sign and exponent included
+constexpr std::string_view kCutElements = "...";
+constexpr std::string_view kCutRows = "……";
+
+// ---- how a tensor is written ----
+
+template <typename T>
+void AppendAs(const void* data, int64_t index, std::string& text) {
+  T value;
+  std::memcpy(&value, static_cast<const T*>(data) + index, sizeof value);
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+    fmt::format_to(std::back_inserter(text), "{}", static_cast<float>(value));
+  } else {
+    fmt::format_to(std::back_inserter(text), "{}", value);
+  }
+}
+
+void AppendBool(const void* data, int64_t index, std::string& text) {
+  text += static_cast<const uint8_t*>(data)[index] != 0 ? "True" : "False";
+}
+
+using AppendFn = void (*)(const void* data, int64_t index, std::string& text);
+
+// Null: elements of this type cannot be written.
+AppendFn FindAppend(DataType dtype) {
+  switch (dtype) {
+    case DataType::kBool:
+      return AppendBool;
+    case DataType::kInt8:
+      return AppendAs<int8_t>;
+    case DataType::kUint8:
+      return AppendAs<uint8_t>;
+    case DataType::kInt16:
+      return AppendAs<int16_t>;
+    case DataType::kUint16:
+      return AppendAs<uint16_t>;
+    case DataType::kInt32:
+      return AppendAs<int32_t>;
+    case DataType::kUint32:
+      return AppendAs<uint32_t>;
+    case DataType::kInt64:
+      return AppendAs<int64_t>;
+    case DataType::kUint64:
+      return AppendAs<uint64_t>;
+    case DataType::kFloat16:
+      return AppendAs<Float16>;
+    case DataType::kBfloat16:
+      return AppendAs<Bfloat16>;
+    case DataType::kFloat:
+      return AppendAs<float>;
+    case DataType::kDouble:
+      return AppendAs<double>;
+    default:
+      return nullptr;
+  }
+}
+
+// A tensor as text: "[0 1 2 ... 7 8 9]", rows on lines of their own. Of each dimension the first
+// and the last `ends` elements; all of them when `ends` is negative.
+class TensorText {
+ public:
+  TensorText(Shape shape, AppendFn append, int64_t ends)
+      : shape_(std::move(shape)), append_(append), ends_(ends) {}
+
+  void Append(const void* data, std::string& text) const { AppendFrom(0, 0, data, text); }
+
+  // No text is longer; INT64_MAX: more bytes than can be counted.
+  int64_t MostBytes() const {
+    const int64_t brackets = 2 + static_cast<int64_t>(kCutRows.size()) + 3 * (shape_.rank() + 1);
+    int64_t entries = 1;
+    int64_t bytes = 0;
+    bool fits = true;
+    for (int axis = 0; axis < shape_.rank(); ++axis) {
+      int64_t level = 0;
+      fits = fits && !__builtin_mul_overflow(entries, brackets, &level) &&
+             !__builtin_add_overflow(bytes, level, &bytes) &&
+             !__builtin_mul_overflow(entries, Shown(axis), &entries);
+    }
+    int64_t numbers = 0;
+    fits = fits && !__builtin_mul_overflow(entries, kLongestNumber + brackets, &numbers) &&
+           !__builtin_add_overflow(bytes, numbers, &bytes);
+    return fits ? bytes : INT64_MAX;
+  }
+
+ private:
+  bool Cuts(int axis) const { return ends_ >= 0 && ends_ < shape_[axis] - ends_; }
+  int64_t Shown(int axis) const { return Cuts(axis) ? 2 * ends_ : shape_[axis]; }
+
+  void AppendSpace(int axis, std::string& text) const {
+    const int inner = shape_.rank() - 1 - axis;
+    text.append(static_cast<size_t>(inner), '\n');
+    text.append(inner == 0 ? 1 : static_cast<size_t>(axis) + 1, ' ');
+  }
+
+  void AppendFrom(int axis, int64_t first, const void* data, std::string& text) const {
+    if (axis == shape_.rank()) return append_(data, first, text);
+    const int64_t stride = ElementsBetween(shape_, axis + 1, shape_.rank());
+    const int64_t cut = Cuts(axis) ? ends_ : shape_[axis];
+    text += '[';
+    for (int64_t i = 0; i < shape_[axis]; ++i) {
+      if (i > 0) AppendSpace(axis, text);
+      if (i == cut) {
+        text += axis + 1 == shape_.rank() ? kCutElements : kCutRows;
+        i = shape_[axis] - ends_;
+        if (i == shape_[axis]) break;
+        AppendSpace(axis, text);
+      }
+      AppendFrom(axis + 1, first + i * stride, data, text);
+    }
+    text += ']';
+  }
+
+  Shape shape_;
+  AppendFn append_;
+  int64_t ends_;
+};
+
+// ---- StringFormat ----
+
+struct FormatPlan {
+  std::vector<std::string> around;  // the template between the placeholders
+  std::vector<TensorText> tensors;  // one less
+  int64_t most_bytes = 0;           // with the zero at the end
+};
+
+std::vector<std::string> SplitTemplate(const std::string& text, const std::string& placeholder) {
+  std::vector<std::string> pieces;
+  size_t from = 0;
+  for (size_t at = text.find(placeholder); !placeholder.empty() && at != text.npos;
+       at = text.find(placeholder, from)) {
+    pieces.push_back(text.substr(from, at - from));
+    from = at + placeholder.size();
+  }
+  pieces.push_back(text.substr(from));
+  return pieces;
+}
+
+Result<FormatPlan> PlanFormat(const OpContext& op) {
+  FormatPlan plan;
+  plan.around = SplitTemplate(op.attr_string("template"), op.attr_string("placeholder"));
+  if (plan.around.size() != static_cast<size_t>(op.count("x")) + 1) {
+    return Error(Code::kInvalidArgument,
+                 "{}: the template has {} placeholders \"{}\", but {} tensors are connected",
+                 op.Who(), plan.around.size() - 1, op.attr_string("placeholder"), op.count("x"));
+  }
+  plan.most_bytes = 1;
+  for (const std::string& text : plan.around) plan.most_bytes += std::ssize(text);
+  for (int i = 0; i < op.count("x"); ++i) {
+    const TensorType& x = op.in(op.slot("x") + i);
+    const AppendFn append = FindAppend(x.dtype);
+    if (append == nullptr) {
+      return Error(Code::kUnsupported, "{}: tensors of {} cannot be written as text", op.Who(),
+                   Name(x.dtype));
+    }
+    plan.tensors.emplace_back(x.shape, append, op.attr_int("summarize"));
+    const int64_t bytes = plan.tensors.back().MostBytes();
+    if (__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes)) {
+      return Error(Code::kInvalidArgument, "{}: the text of {} is too long", op.Who(),
+                   x.ToString());
+    }
+  }
+  return plan;
+}
+
+Status InferFormat(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const FormatPlan plan, PlanFormat(op));
+  return SetOutput(op, 0, DataType::kUint8, Shape{plan.most_bytes});
+}
+
+Result<std::unique_ptr<Kernel>> MakeFormat(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(FormatPlan plan, PlanFormat(op));
+  return MakeKernel([plan = std::move(plan), first = op.slot("x")](const KernelArgs& args) {
+    std::string text = plan.around[0];
+    for (size_t i = 0; i < plan.tensors.size(); ++i) {
+      plan.tensors[i].Append(args.in[static_cast<size_t>(first) + i], text);
+      text += plan.around[i + 1];
+    }
+    const size_t bytes = std::min(text.size(), static_cast<size_t>(plan.most_bytes) - 1);
+    std::memcpy(args.out[0], text.data(), bytes);
+    std::memset(static_cast<char*>(args.out[0]) + bytes, 0,
+                static_cast<size_t>(plan.most_bytes) - bytes);
+    return Status();
+  });
+}
+
+// ---- PrintV2 ----
+
+Result<std::FILE*> StreamOf(const OpContext& op) {
+  const std::string name = op.attr_string("output_stream");
+  if (name == "stderr") return stderr;
+  if (name == "stdout") return stdout;
+  return Error(Code::kUnsupported, "{}: output_stream \"{}\", expected stderr or stdout", op.Who(),
+               name);
+}
+
+Status InferPrint(OpContext& op) {
+  const TensorType& x = op.in("x");
+  if (x.dtype != DataType::kUint8 || x.shape.rank() != 1) {
+    return Error(Code::kUnsupported,
+                 "{}: x is {}, expected the text of a StringFormat, which is a vector of uint8",
+                 op.Who(), x.ToString());
+  }
+  return StreamOf(op).status();
+}
+
+// The line to print: control characters, which could move a terminal's cursor, are spelled out.
+std::string LineOf(std::string_view text) {
+  std::string line;
+  for (const char c : text.substr(0, text.find('\0'))) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (control && c != '\n' && c != '\t') {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      line += c;
+    }
+  }
+  return line + '\n';
+}
+
+Result<std::unique_ptr<Kernel>> MakePrint(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(std::FILE* const stream, StreamOf(op));
+  return MakeKernel(
+      [stream, bytes = op.in("x").bytes(), who = op.Who()](const KernelArgs& args) -> Status {
+        const std::string line = LineOf({static_cast<const char*>(args.in[0]), bytes});
+        const bool written = std::fwrite(line.data(), 1, line.size(), stream) == line.size();
+        if (written && std::fflush(stream) == 0) return Status();
+        return Error(Code::kIo, "{}: the text cannot be written: {}", who, std::strerror(errno));
+      });
+}
+
+}  // namespace
+
+void RegisterTextOps(OpRegistry& registry) {
+  registry.Add({.schema = {"StringFormat",
+                           {{"x", PortKind::kDynamic}},
+                           {{"y"}},
+                           {{"template", AttrValue::String("%s")},
+                            {"placeholder", AttrValue::String("%s")},
+                            {"summarize", AttrValue::Int(3)}}},
+                .infer = InferFormat,
+                .make_kernel = MakeFormat});
+  registry.Add(
+      {.schema = {"PrintV2", {{"x"}}, {}, {{"output_stream", AttrValue::String("stderr")}}},
+       .infer = InferPrint,
+       .make_kernel = MakePrint,
+       .side_effect = true});
+}
+
+}  // namespace npumesh
