@@ -8,6 +8,7 @@
 
 #include "graph/io/model_file.h"
 #include "graph/ops/op_library.h"
+#include "graph/session/runnable.h"
 #include "graph/session/session_config.h"
 #include "launch/commands/command.h"
 #include "launch/run/dim_bindings.h"
@@ -137,20 +138,30 @@ Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
   const PaperRank place = PlaceOf(options.file);
+  Status runnable;
+  if (options.types) {
+    SessionOptions session = DefaultSessionOptions();
+    session.registry = registry.get();
+    UnmetGroups members(table, place.world_size, place.rank);
+    runnable = CheckRunnable(model, session, members);
+  }
   const std::map<NodeId, TensorType> collectives =
       CollectiveInputs(model, *registry, table, place.world_size);
   UnmetGroups groups(table, place.world_size, place.rank);
   const ValueTypes types = InferTypes(*registry, &groups, model);
   Print(ToText(Examine(model, *registry, collectives)));
   if (types.open_inputs || options.types) Print(ToText(types));
-  if (options.dot.empty() && options.svg.empty()) return Status();
+  if (options.dot.empty() && options.svg.empty()) return runnable;
   NPUMESH_ASSIGN_OR_RETURN(const Drawing drawing, LayOut(model.graph, *registry));
   if (!options.dot.empty()) {
     NPUMESH_RETURN_IF_ERROR(
         WriteFile(options.dot, ToDot(drawing, model.graph.name()), FileKind::kData));
   }
-  if (options.svg.empty()) return Status();
-  return WriteFile(options.svg, ToSvg(drawing, model.graph.name()), FileKind::kData);
+  if (!options.svg.empty()) {
+    NPUMESH_RETURN_IF_ERROR(
+        WriteFile(options.svg, ToSvg(drawing, model.graph.name()), FileKind::kData));
+  }
+  return runnable;
 }
 
 }  // namespace
@@ -166,8 +177,8 @@ void AddGraph(CLI::App& app, Action& action) {
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");
   graph->add_flag("--types", options->types,
-                  "List what is known of the type of every value; a graph with open dimensions "
-                  "does so anyway");
+                  "List what is known of the type of every value, and fail if `run` would refuse "
+                  "the graph; a graph with open dimensions lists them anyway");
   CLI::Option* plan =
       graph
           ->add_flag("--plan", options->plan,

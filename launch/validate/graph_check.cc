@@ -6,9 +6,11 @@
 #include <map>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/export/group_members.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weights.h"
 #include "graph/passes/bound_graph.h"
+#include "graph/session/runnable.h"
 
 namespace npumesh {
 namespace {
@@ -81,6 +83,17 @@ void CheckWeights(const PackageFiles& files, int rank, const Model& model, const
   }
 }
 
+void CheckRuns(const PackageFiles& files, int rank, const OpRegistry& registry,
+               const GroupTable& groups, const Model& model, Findings* findings) {
+  SessionOptions options;
+  options.registry = &registry;
+  GroupsOnPaper members(groups, rank, static_cast<int>(files.airs.size()));
+  const Status runs = CheckRunnable(model, options, members);
+  if (runs.ok()) return;
+  findings->Error(files.airs[static_cast<size_t>(rank)],
+                  fmt::format("npumesh cannot run it: {}", WithoutPath(runs, model.path)));
+}
+
 std::map<std::string, std::string> TypesByName(const Graph& graph) {
   std::map<std::string, std::string> types;
   for (const Node& node : graph.nodes()) {
@@ -114,7 +127,7 @@ void CheckText(const PackageFiles& files, int rank, const Model& model, Findings
 }  // namespace
 
 std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
-                                WeightSum* weights, Findings* findings) {
+                                const GroupTable& groups, WeightSum* weights, Findings* findings) {
   const std::string& air = files.airs[static_cast<size_t>(rank)];
   if (air.empty()) return std::nullopt;
   const std::string path = files.PathOf(air);
@@ -132,9 +145,7 @@ std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpReg
   for (const Graph& graph : model->subgraphs) {
     CheckWeights(files, rank, *model, graph, weights, findings);
   }
-  if (const Status known = CheckModel(*model, registry); !known.ok()) {
-    findings->Warning(air, fmt::format("npumesh cannot run it: {}", known.message()));
-  }
+  CheckRuns(files, rank, registry, groups, *model, findings);
   CheckText(files, rank, *model, findings);
   return *std::move(model);
 }

@@ -9,6 +9,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/op_registry.h"
+#include "graph/session/session.h"
 #include "launch/validate/package_files.h"
 
 namespace npumesh {
@@ -19,9 +20,10 @@ struct WeightSum {
   std::set<std::string> files;  // of the package, relative
 };
 
-// The graph of `rank`, or nullopt when it cannot be loaded. Weights are added to `weights`.
+// The graph of `rank`, or nullopt when it cannot be loaded. What `run` would refuse is an error.
+// `groups` are those of the package. Weights are added to `weights`.
 std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
-                                WeightSum* weights, Findings* findings);
+                                const GroupTable& groups, WeightSum* weights, Findings* findings);
 
 }  // namespace npumesh
 

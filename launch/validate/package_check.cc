@@ -47,7 +47,7 @@ class PackageCheck {
   void CheckRank(int rank) {
     WeightSum weights;
     const std::optional<Model> model =
-        CheckGraph(files_, rank, registry_, &weights, &report_.findings);
+        CheckGraph(files_, rank, registry_, table_, &weights, &report_.findings);
     complete_ = complete_ && model.has_value();
     report_.weights += weights.count;
     report_.weight_bytes += weights.bytes;

@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "graph/io/model_file.h"
+#include "graph/ir/graph_builder.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {
@@ -22,6 +24,27 @@ void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
 TEST(CliErrors, WrongOption) {
   ExpectFailure(RunAlone({"run", "m.air", "--nope"}), 2, "see npumesh run --help");
   ExpectFailure(RunRanksOf(2, {"run", "m.air", "--nope"}), 2, "rank 0 of 2: ");
+}
+
+// What `run` refuses is invalid for `validate` and an error of `graph --types`.
+TEST(CliErrors, ARefusedGraphIsRefusedEverywhere) {
+  const TestFolder folder;
+  GraphBuilder g("refused");
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  const Value three = g.Const("three", Tensor::Allocate({DataType::kFloat, {3}}));
+  g.Output({g.Op("Add", {{"x1", x}, {"x2", three}}, {}, "sum")});
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  ASSERT_TRUE(SaveAir(*model, folder / "export.air").ok());
+  ExpectFailure(RunAlone({"run", folder / "export.air"}), 3, "node \"sum\" (Add)");
+  const CommandRun types = RunAlone({"graph", folder / "export.air", "--types"});
+  EXPECT_EQ(types.code, 3);
+  EXPECT_THAT(types.err, HasSubstr("node \"sum\" (Add)"));
+  EXPECT_THAT(types.out, HasSubstr("sum:0"));
+  EXPECT_EQ(RunAlone({"graph", folder / "export.air"}).code, 0) << "what the file holds is shown";
+  const CommandRun validate = RunAlone({"validate", folder.path()});
+  EXPECT_EQ(validate.code, 1);
+  EXPECT_THAT(validate.out, HasSubstr("error: export.air: npumesh cannot run it: "));
 }
 
 TEST(CliErrors, MissingFile) {

@@ -54,10 +54,12 @@ TEST(CliLibrary, OtherCommandsKnowItToo) {
   EXPECT_EQ(ops.code, 0) << ops.err;
   EXPECT_THAT(ops.out, HasSubstr("Polynomial (x) -> (y)"));
   EXPECT_EQ(RunAlone({"graph", folder / "m.air", "--op-library", POLYNOMIAL_LIBRARY}).code, 0);
-  const std::string warning = "npumesh cannot run it";
-  EXPECT_THAT(RunAlone({"validate", folder.path()}).out, HasSubstr(warning));
+  const std::string error = "npumesh cannot run it";
+  const CommandRun without = RunAlone({"validate", folder.path()});
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.out, HasSubstr(error));
   EXPECT_THAT(RunAlone({"validate", folder.path(), "--op-library", POLYNOMIAL_LIBRARY}).out,
-              Not(HasSubstr(warning)));
+              Not(HasSubstr(error)));
 }
 
 TEST(CliLibrary, WhatIsNoLibraryIsSaidOnce) {

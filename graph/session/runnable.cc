@@ -1,0 +1,36 @@
+#include "graph/session/runnable.h"
+
+#include "graph/engine/partial_types.h"
+#include "graph/passes/reachability.h"
+#include "graph/passes/stages.h"
+#include "graph/session/prepare_model.h"
+
+namespace npumesh {
+namespace {
+
+// A graph that runs in stages is ordered stage by stage.
+Result<std::vector<NodeId>> OrderOf(const BoundGraph& bound, const std::vector<bool>& needed) {
+  if (!NeedsStages(bound)) return ExecutionOrder(bound, needed);
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<NodeId> order, bound.graph().StableOrder());
+  std::erase_if(order, [&](NodeId id) { return !needed[static_cast<size_t>(id)]; });
+  return order;
+}
+
+}  // namespace
+
+Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& groups) {
+  const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
+  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
+  NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
+  for (const std::string& group : GroupsOf(model, registry)) {
+    NPUMESH_RETURN_IF_ERROR(groups.MembersOf(group).status());
+  }
+  const BoundGraph bound(model.graph, registry);
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, OrderOf(bound, NeededNodes(bound)));
+  NPUMESH_ASSIGN_OR_RETURN(const PartialTypes types, PartialTypes::Of(model, bound, order, &groups,
+                                                                      PartialEffort::kThorough));
+  return types.Contradictions();
+}
+
+}  // namespace npumesh

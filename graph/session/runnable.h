@@ -1,0 +1,20 @@
+// What a run would refuse, found without running.
+#ifndef NPUMESH_GRAPH_SESSION_RUNNABLE_H_
+#define NPUMESH_GRAPH_SESSION_RUNNABLE_H_
+
+#include "graph/ir/graph.h"
+#include "graph/ops/operator.h"
+#include "graph/session/session.h"
+
+namespace npumesh {
+
+// Whether one rank can run the model, as far as the file alone says: the structure of its graphs,
+// its operators, the members of its groups (`groups` need not communicate), the order of its nodes,
+// and what holds of the types of its values whatever the inputs are. Not looked at: what kernels
+// say when they are made, and whether the memory suffices. Errors as Session::Create and Session::
+// Prepare. Local.
+Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& groups);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_SESSION_RUNNABLE_H_
