@@ -1,8 +1,6 @@
 // StringFormat and PrintV2.
 #include <numeric>
 
-#include "tests/unit/op_reference.h"
-#include "tests/unit/op_test.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
