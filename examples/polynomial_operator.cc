@@ -55,7 +55,7 @@ Result<std::unique_ptr<npumesh::Kernel>> MakePolynomial(const OpContext& op) {
 }  // namespace
 
 NPUMESH_OPERATOR_LIBRARY(list) {
-  list.Add({.schema = {"Polynomial", {{"x"}}, {{"y"}}, {{"coefficients", std::nullopt}}},
+  list.Add({.schema = {"Polynomial", {{"x"}}, {{"y"}}, {{"coefficients", Required::kFloats}}},
             .infer = InferPolynomial,
             .make_kernel = MakePolynomial,
             .elementwise = true});

@@ -10,7 +10,7 @@ namespace {
 
 bool IsCollective(const Node& node, const OpRegistry& registry) {
   const Operator* const op = registry.Find(node.type);
-  return op != nullptr ? op->collective : node.type.starts_with("Hcom");
+  return op != nullptr ? op->collective.has_value() : node.type.starts_with("Hcom");
 }
 
 // What both graphs have in common: no constants, no collectives, no Identity behind them.
@@ -45,9 +45,12 @@ Counterparts ByName(const std::vector<const Node*>& sharded,
 }
 
 // A sum over ranks is what one rank has before the sum.
-void AddSums(const Graph& sharded, Counterparts& counterparts) {
+void AddSums(const Graph& sharded, const OpRegistry& registry, Counterparts& counterparts) {
   for (const Node& node : sharded.nodes()) {
-    if (node.removed || node.type != "HcomAllReduce" || node.inputs.empty()) continue;
+    const Operator* const op = node.removed ? nullptr : registry.Find(node.type);
+    const bool sums = op != nullptr && op->collective && op->collective->leaves_equal &&
+                      op->collective->takes == Assembly::kReduce;
+    if (!sums || node.inputs.empty()) continue;
     std::optional<Value> source = node.inputs[0];
     while (source && source->port == 0) {
       const Node& producer = sharded.node(source->node);
@@ -154,7 +157,7 @@ Result<Counterparts> FindCounterparts(const Graph& sharded, const Graph& whole,
   } else {
     counterparts = ByName(mine, theirs);
   }
-  AddSums(sharded, counterparts);
+  AddSums(sharded, registry, counterparts);
   return counterparts;
 }
 

@@ -26,9 +26,10 @@ bool SameBytes(const Tensor& a, const Tensor& b) {
          (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
-// Collectives that leave the same tensor on every member of the group.
-bool LeavesEqual(const std::string& type) {
-  return type == "HcomAllReduce" || type == "HcomAllGather" || type == "HcomAllGatherV";
+// Whether the value that feeds input `index` of the node stays with its rank.
+bool StaysAtHome(const Node& node, size_t index, const CollectiveTrait& trait) {
+  const auto& own = trait.own_inputs;
+  return std::find(own.begin(), own.end(), node.input_descs[index].name) != own.end();
 }
 
 class Analyst {
@@ -143,7 +144,7 @@ class Analyst {
     if (node == nullptr) return Signature();
     if (IsWeightNode(*node)) return WeightSignature(rank, *node);
     const Operator* const op = registry_.Find(node->type);
-    if (op != nullptr && op->collective) return CollectiveSignature(rank, key, *node);
+    if (op != nullptr && op->collective) return CollectiveSignature(rank, key, *node, *op);
     if (op == nullptr || !op->pure) return Signature{kAlone, rank};
     return FunctionSignature(rank, key, *node, op->schema);
   }
@@ -183,22 +184,34 @@ class Analyst {
     return signature;
   }
 
-  Result<Signature> CollectiveSignature(int rank, const std::string& key, const Node& node) {
-    const std::string group = node.StringAttr("group", "");
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> members, MembersOfGroup(group, graphs_));
-    const bool all = LeavesEqual(node.type);
-    if (!all && node.type != "HcomBroadcast") return Signature{kAlone, rank};
-    const auto root = static_cast<size_t>(node.IntAttr("root_rank", 0));
-    Signature signature = {node.type == "HcomBroadcast" ? 1 : 0};
+  // Ranks whose outputs are equal have equal signatures: the classes of what travels from all
+  // members, or from the source, and of what each member adds itself.
+  Result<Signature> CollectiveSignature(int rank, const std::string& key, const Node& node,
+                                        const Operator& op) {
+    const CollectiveTrait& trait = *op.collective;
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> members,
+                             MembersOfGroup(GroupOf(node, op), graphs_));
+    const bool from_one = !trait.source.empty();
+    if (!trait.leaves_equal && !from_one) return Signature{kAlone, rank};
+    const auto source = static_cast<size_t>(node.IntAttr(trait.source, 0));
+    Signature signature = {from_one ? 1 : 0};
     for (size_t i = 0; i < members.size(); ++i) {
-      if (!all && i != root) continue;
+      if (from_one && i != source) continue;
       const Node* const member = NodeAt(members[i], key);
       if (member == nullptr) return Signature{kAlone, rank};
-      for (const std::optional<Value>& input : member->inputs) {
-        if (input) signature.push_back(ClassOf(members[i], KeyOf(members[i], input->node)));
+      for (size_t input = 0; input < member->inputs.size(); ++input) {
+        if (StaysAtHome(*member, input, trait)) continue;
+        AddClass(members[i], member->inputs[input], signature);
       }
     }
+    for (size_t input = 0; input < node.inputs.size(); ++input) {
+      if (StaysAtHome(node, input, trait)) AddClass(rank, node.inputs[input], signature);
+    }
     return signature;
+  }
+
+  void AddClass(int rank, const std::optional<Value>& input, Signature& signature) const {
+    if (input) signature.push_back(ClassOf(rank, KeyOf(rank, input->node)));
   }
 
   int ClassOf(int rank, const std::string& key) const {
@@ -222,10 +235,16 @@ class Analyst {
     }
   }
 
+  const Operator* CollectiveOf(const Node& node) const {
+    const Operator* const op = registry_.Find(node.type);
+    return op != nullptr && op->collective ? op : nullptr;
+  }
+
   void FindAssembly(const Node& node, int output, Law& law) const {
-    if (node.type == "HcomReduceScatter") {
-      law.assembly = Assembly::kConcatenate;
-      law.group = node.StringAttr("group", "");
+    const Operator* const maker = CollectiveOf(node);
+    if (maker != nullptr && output == 0 && maker->collective->gives != Assembly::kNone) {
+      law.assembly = maker->collective->gives;
+      law.group = GroupOf(node, *maker);
       return;
     }
     const Graph* const graph = GraphOf(node);
@@ -233,13 +252,11 @@ class Analyst {
       const bool reads = !reader.removed && !reader.inputs.empty() && reader.inputs[0] &&
                          *reader.inputs[0] == Value{node.id, output};
       if (!reads) continue;
-      const bool gathers = reader.type == "HcomAllGather";
-      const bool reduces = reader.type == "HcomAllReduce" || reader.type == "HcomReduceScatter" ||
-                           reader.type == "HcomReduce";
-      if (!gathers && !reduces) continue;
-      law.assembly = gathers ? Assembly::kConcatenate : Assembly::kReduce;
-      law.group = reader.StringAttr("group", "");
-      law.reduction = reader.StringAttr("reduction", "");
+      const Operator* const taker = CollectiveOf(reader);
+      if (taker == nullptr || taker->collective->takes == Assembly::kNone) continue;
+      law.assembly = taker->collective->takes;
+      law.group = GroupOf(reader, *taker);
+      law.reduction = reader.StringAttr(taker->collective->reduction, "");
     }
   }
 

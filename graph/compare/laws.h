@@ -2,7 +2,7 @@
 //
 // An abstract run of all graphs at once. The abstract value of a tensor is which ranks surely hold
 // equal ones: weights with equal bytes, inputs that were equal, what a collective leaves equal
-// everywhere (HcomAllReduce, HcomAllGather, HcomBroadcast), and what equal operators compute from
+// everywhere (CollectiveTrait), and what equal operators compute from
 // equal values. Everything else is free: shards of a tensor-parallel layer, for example, of which
 // some are known to be pieces or partial sums of a whole because a collective puts them together.
 #ifndef NPUMESH_GRAPH_COMPARE_LAWS_H_
@@ -22,19 +22,12 @@ namespace npumesh {
 // does); -1: the rank's graph does not have it.
 using RankClasses = std::vector<int>;
 
-// How free tensors of several ranks belong together.
-enum class Assembly : uint8_t {
-  kNone,         // nothing is known
-  kConcatenate,  // pieces along axis 0: what HcomAllGather takes and HcomReduceScatter gives
-  kReduce,       // partial results: what HcomAllReduce, HcomReduce and HcomReduceScatter take
-};
-
 struct Law {
   std::string key;   // operator
   std::string type;  // of the operator
   int output = 0;
   RankClasses classes;
-  Assembly assembly = Assembly::kNone;
+  Assembly assembly = Assembly::kNone;  // how free tensors of several ranks belong together
   std::string group;      // of the collective that puts them together
   std::string reduction;  // kReduce: "sum", ...
 

@@ -14,7 +14,7 @@ Result<OperatorOrder> OperatorOrder::FromGraph(const Graph& graph, const OpRegis
     if (node.removed) continue;
     Entry entry{OperatorKey(node.name), {}, false};
     const Operator* const op = registry.Find(node.type);
-    entry.collective = op != nullptr ? op->collective : node.type.starts_with("Hcom");
+    entry.collective = op != nullptr ? op->collective.has_value() : node.type.starts_with("Hcom");
     for (const std::optional<Value>& input : node.inputs) {
       if (input) entry.producers.push_back(places[input->node]);
     }

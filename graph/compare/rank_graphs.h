@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "collectives/group_names.h"
 #include "graph/ir/graph.h"
-#include "graph/session/session.h"
 
 namespace npumesh {
 
@@ -19,8 +19,7 @@ struct RankGraphs {
   int size() const { return static_cast<int>(models.size()); }
 };
 
-// The members of a group in group order. Errors as GroupSet: kNotFound for a name that nothing
-// explains, kCorrupt for a broken list, kInvalidArgument for a member that is no rank of the job.
+// The members of a group in group order. Errors as RanksInWorld.
 Result<std::vector<int>> MembersOfGroup(const std::string& group, const RankGraphs& graphs);
 
 }  // namespace npumesh

@@ -102,21 +102,21 @@ struct Product {
 };
 
 // Shapes with a matrix in front and a bias of one row; everything else keeps its built-in kernel.
-Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const MakeKernelFn& builtin) {
+Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const ProductTrait& trait,
+                                            const MakeKernelFn& builtin) {
   Product product;
-  product.x1.type = op.in("x1");
-  product.x2.type = op.in("x2");
+  product.x1.type = op.in(trait.left);
+  product.x2.type = op.in(trait.right);
   product.y = op.out(0);
   const bool matrices = product.x1.type.shape.rank() >= 2 && product.x2.type.shape.rank() >= 2;
   if (!matrices || !IsRounded(product.x1.type.dtype) || !IsRounded(product.y.dtype)) {
     return builtin(op);
   }
-  const bool adjoint = op.schema().type.starts_with("Batch");
-  product.x1.transposed = op.attr_bool(adjoint ? "adj_x1" : "transpose_x1");
-  product.x2.transposed = op.attr_bool(adjoint ? "adj_x2" : "transpose_x2");
+  product.x1.transposed = op.attr_bool(trait.left_transposed);
+  product.x2.transposed = op.attr_bool(trait.right_transposed);
   int bias_slot = -1;
-  if (op.schema().type != "BatchMatMul" && op.has("bias")) {
-    bias_slot = op.slot("bias");
+  if (!trait.bias.empty() && op.has(trait.bias)) {
+    bias_slot = op.slot(trait.bias);
     product.bias = op.in(bias_slot);
     if (product.bias.shape.elements() != product.x2.columns()) return builtin(op);
   }
@@ -216,9 +216,9 @@ OpRegistry MakeReferenceOps() {
     const Operator& builtin = *BuiltinOps().Find(type);
     Operator op = builtin;
     op.schema.type = type;
-    if (IsOneOf(type, {"MatMul", "MatMulV2", "BatchMatMul", "BatchMatMulV2"})) {
+    if (builtin.product) {
       op.make_kernel = [&builtin](const OpContext& context) {
-        return MakeProduct(context, builtin.make_kernel);
+        return MakeProduct(context, *builtin.product, builtin.make_kernel);
       };
     } else if (IsOneOf(type, {"ReduceSum", "ReduceMean", "ReduceProd", "SoftmaxV2"})) {
       op.make_kernel = [&builtin](const OpContext& context) { return MakeWide(context, builtin); };

@@ -9,9 +9,9 @@
 
 namespace npumesh {
 
-// In float64: MatMul, MatMulV2, BatchMatMul and BatchMatMulV2 of floating types, ReduceSum,
-// ReduceMean, ReduceProd, SoftmaxV2 and RmsNorm. All others are those of BuiltinOps. Tensors
-// between operators keep their types. Made once, immutable. Slow: plain loops.
+// In float64: products (Operator::product) of floating types, ReduceSum, ReduceMean, ReduceProd,
+// SoftmaxV2 and RmsNorm. All others are those of BuiltinOps. Tensors between operators keep their
+// types. Made once, immutable. Slow: plain loops.
 const OpRegistry& ReferenceOps();
 
 }  // namespace npumesh

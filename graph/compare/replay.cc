@@ -63,7 +63,7 @@ class Planner {
  private:
   bool IsCollective(const Node& node) const {
     const Operator* const op = registry_.Find(node.type);
-    return op != nullptr ? op->collective : node.type.starts_with("Hcom");
+    return op != nullptr ? op->collective.has_value() : node.type.starts_with("Hcom");
   }
 
   bool Wanted(const Node& node, const TensorSource& source) const {
@@ -81,14 +81,14 @@ class Planner {
     if (!HasInputs(*sources_[static_cast<size_t>(rank)], node, registry_)) {
       return "the dump lacks its inputs or outputs; dump with mode all";
     }
-    return op->collective ? WhyNotTogether(node) : std::string();
+    return op->collective ? WhyNotTogether(node, *op) : std::string();
   }
 
-  std::string WhyNotTogether(const Node& node) const {
-    if (node.type == "HcomSend" || node.type == "HcomReceive") {
+  std::string WhyNotTogether(const Node& node, const Operator& op) const {
+    if (!op.collective->peer.empty()) {
       return "a message has no counterpart of the same name";
     }
-    const Result<std::vector<int>> members = MembersOfGroup(node.StringAttr("group", ""), graphs_);
+    const Result<std::vector<int>> members = MembersOfGroup(GroupOf(node, op), graphs_);
     if (!members.ok()) return std::string(members.status().message());
     for (const int member : *members) {
       const TensorSource* const source = sources_[static_cast<size_t>(member)];

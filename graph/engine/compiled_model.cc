@@ -146,9 +146,7 @@ std::vector<std::string> GroupsOf(const Model& model, const OpRegistry& registry
     for (const Node& node : graph->nodes()) {
       const Operator* op = bound.op(node.id);
       if (op == nullptr || !op->collective) continue;
-      // The operators of expert parallelism have their group under a name of its own.
-      const bool experts = node.FindAttr("group_ep") != nullptr;
-      groups.insert(node.StringAttr(experts ? "group_ep" : "group", kWorldGroup));
+      groups.insert(GroupOf(node, *op));
     }
   }
   return {groups.begin(), groups.end()};

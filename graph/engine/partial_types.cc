@@ -106,24 +106,18 @@ bool BroadcastConflict(const Shape& a, const Shape& b) {
 }
 
 // The known dimension of a product's operand over which it sums; -1: open, or no matrix.
-int64_t SummedDim(const OpContext& op, std::string_view port, bool left) {
-  const Shape& shape = op.in(port).shape;
+int64_t SummedDim(const OpContext& op, const ProductTrait& product, bool left) {
+  const Shape& shape = op.in(left ? product.left : product.right).shape;
   if (!shape.has_rank() || shape.rank() < 2) return kUnknownDim;
-  const bool by_adjoint = op.schema().type.starts_with("BatchMatMul");
-  const bool transposed = op.attr_bool(by_adjoint ? (left ? "adj_x1" : "adj_x2")
-                                                  : (left ? "transpose_x1" : "transpose_x2"));
+  const bool transposed = op.attr_bool(left ? product.left_transposed : product.right_transposed);
   return shape[shape.rank() - (left != transposed ? 1 : 2)];
-}
-
-bool IsProduct(std::string_view type) {
-  return type == "MatMul" || type == "MatMulV2" || type == "BatchMatMul" || type == "BatchMatMulV2";
 }
 
 // Whether known dimensions alone show that the node cannot run. Only where the rule is sure.
 bool KnownConflict(const Operator& op, const OpContext& context) {
-  if (IsProduct(op.schema.type)) {
-    const int64_t left = SummedDim(context, "x1", true);
-    const int64_t right = SummedDim(context, "x2", false);
+  if (op.product) {
+    const int64_t left = SummedDim(context, *op.product, true);
+    const int64_t right = SummedDim(context, *op.product, false);
     return left > 0 && right > 0 && left != right;
   }
   if (!op.elementwise) return false;

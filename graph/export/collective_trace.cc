@@ -130,13 +130,12 @@ class Tracer {
     CollectiveCall call;
     call.node = node.name;
     call.type = node.type;
-    // The operators of expert parallelism have their group under a name of its own.
-    const bool experts = node.FindAttr("group_ep") != nullptr;
-    call.group = node.StringAttr(experts ? "group_ep" : "group", kWorldGroup);
-    if (call.group.empty()) call.group = kWorldGroup;
-    call.reduction = node.StringAttr("reduction", "");
+    const Operator* const op = bound_.op(node.id);
+    call.group = op != nullptr ? GroupOf(node, *op) : node.StringAttr("group", kWorldGroup);
+    const CollectiveTrait trait = op != nullptr ? *op->collective : CollectiveTrait();
+    call.reduction = node.StringAttr(trait.reduction, "");
     call.root = node.IntAttr("root_rank", -1);
-    call.peer = node.IntAttr(node.type == "HcomSend" ? "dest_rank" : "src_rank", -1);
+    call.peer = node.IntAttr(trait.peer, -1);
     if (typed_) AddTypes(node, &call);
     if (trace_.MembersOf(call.group) == nullptr) {
       Result<GroupProvider::Members> members = groups_.MembersOf(call.group);

@@ -3,15 +3,14 @@
 #define NPUMESH_GRAPH_EXPORT_GROUP_MEMBERS_H_
 
 #include <string>
-#include <vector>
 
+#include "collectives/group_names.h"
 #include "graph/ops/operator.h"
-#include "graph/session/session.h"
 
 namespace npumesh {
 
 // Groups as GroupSet understands them, for shape inference and for checks; no communication.
-// Errors of MembersOf: kNotFound, kCorrupt; they name the group.
+// Errors of MembersOf as RanksInWorld.
 class GroupsOnPaper final : public GroupProvider {
  public:
   // As `rank` of `world_size` sees them. `table` must outlive it.
@@ -22,8 +21,6 @@ class GroupsOnPaper final : public GroupProvider {
   Result<Members> MembersOf(const std::string& group) override;
 
  private:
-  Result<std::vector<int>> RanksOf(const std::string& group) const;
-
   const GroupTable& table_;
   int rank_;
   int world_size_;

@@ -335,11 +335,15 @@ void RegisterAttentionGradients(OpRegistry& registry) {
                             {"keep_prob", AttrValue::Float(1.0f)},
                             {"pre_tockens", AttrValue::Int(65536)},
                             {"next_tockens", AttrValue::Int(65536)},
-                            {"head_num", std::nullopt},
-                            {"input_layout", std::nullopt},
+                            {"head_num", Required::kInt},
+                            {"input_layout", Required::kString},
                             {"inner_precise", AttrValue::Int(1)},
                             {"sparse_mode", AttrValue::Int(0)},
-                            {"pse_type", AttrValue::Int(0)}}},
+                            {"pse_type", AttrValue::Int(0)},
+                            AttrSpec::Only("seed", AttrValue::Int(0)),
+                            AttrSpec::Only("offset", AttrValue::Int(0)),
+                            AttrSpec::Only("out_dtype", AttrValue::Int(0)),
+                            AttrSpec::Only("softmax_in_layout", AttrValue::String(""))}},
                 .infer = attention::InferGradient,
                 .make_kernel = attention::MakeGradient});
 }

@@ -345,7 +345,7 @@ void RegisterFused(OpRegistry& registry) {
                          "q_start_idx",
                          "kv_start_idx"}),
                   {{"attention_out"}, {"softmax_lse"}},
-                  {{"num_heads", std::nullopt},
+                  {{"num_heads", Required::kInt},
                    {"scale", AttrValue::Float(1.0f)},
                    integer("pre_tokens", INT32_MAX),
                    integer("next_tokens", INT32_MAX),
@@ -366,7 +366,7 @@ void RegisterFused(OpRegistry& registry) {
 }
 
 void RegisterAll(OpRegistry& registry) {
-  const AttrSpec heads = {"num_heads", std::nullopt};
+  const AttrSpec heads = {"num_heads", Required::kInt};
   const AttrSpec scale = {"scale_value", AttrValue::Float(1.0f)};
   const AttrSpec layout = {"input_layout", AttrValue::String("BSH")};
   const AttrSpec key_heads = {"num_key_value_heads", AttrValue::Int(1)};

@@ -123,11 +123,15 @@ void RegisterAll(OpRegistry& registry) {
                             {"keep_prob", AttrValue::Float(1.0f)},
                             {"pre_tockens", AttrValue::Int(INT32_MAX)},
                             {"next_tockens", AttrValue::Int(INT32_MAX)},
-                            {"head_num", std::nullopt},
-                            {"input_layout", std::nullopt},
+                            {"head_num", Required::kInt},
+                            {"input_layout", Required::kString},
                             {"inner_precise", AttrValue::Int(1)},
                             {"sparse_mode", AttrValue::Int(0)},
-                            {"pse_type", AttrValue::Int(0)}}},
+                            {"pse_type", AttrValue::Int(0)},
+                            AttrSpec::Only("seed", AttrValue::Int(0)),
+                            AttrSpec::Only("offset", AttrValue::Int(0)),
+                            AttrSpec::Only("out_dtype", AttrValue::Int(0)),
+                            AttrSpec::Only("softmax_out_layout", AttrValue::String(""))}},
                 .infer = InferTraining,
                 .make_kernel = MakeTraining});
 }

@@ -107,7 +107,7 @@ void RegisterAttentionUpdateOps(OpRegistry& registry) {
   registry.Add({.schema = {"AttentionUpdate",
                            {{"lse", PortKind::kDynamic}, {"go", PortKind::kDynamic}},
                            {{"output"}, {"lse_m"}},
-                           {{"update_type", std::nullopt}, {"sp", std::nullopt}}},
+                           {{"update_type", Required::kInt}, {"sp", Required::kInt}}},
                 .infer = InferUpdate,
                 .make_kernel = MakeUpdate});
 }

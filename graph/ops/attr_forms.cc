@@ -11,15 +11,19 @@ namespace {
 struct AttrForm {
   std::string_view type;
   std::string_view same_as;
-  std::vector<std::string_view> ports;  // that are attributes
+  std::vector<AttrSpec> ports;  // that are attributes
 };
 
 const AttrForm kForms[] = {
-    {"TransposeD", "Transpose", {"perm"}},      {"ConcatD", "ConcatV2", {"concat_dim"}},
-    {"SplitD", "Split", {"split_dim"}},         {"SplitVD", "SplitV", {"size_splits", "split_dim"}},
-    {"SliceD", "Slice", {"offsets", "size"}},   {"TileD", "Tile", {"multiples"}},
-    {"BroadcastToD", "BroadcastTo", {"shape"}}, {"FillD", "Fill", {"dims"}},
-    {"OneHotD", "OneHot", {"depth"}},
+    {"TransposeD", "Transpose", {{"perm", Required::kInts}}},
+    {"ConcatD", "ConcatV2", {{"concat_dim", Required::kInt}}},
+    {"SplitD", "Split", {{"split_dim", Required::kInt}}},
+    {"SplitVD", "SplitV", {{"size_splits", Required::kInts}, {"split_dim", Required::kInt}}},
+    {"SliceD", "Slice", {{"offsets", Required::kInts}, {"size", Required::kInts}}},
+    {"TileD", "Tile", {{"multiples", Required::kInts}}},
+    {"BroadcastToD", "BroadcastTo", {{"shape", Required::kInts}}},
+    {"FillD", "Fill", {{"dims", Required::kInts}}},
+    {"OneHotD", "OneHot", {{"depth", Required::kInt}}},
 };
 
 }  // namespace
@@ -30,10 +34,10 @@ void RegisterAttrForms(OpRegistry& registry) {
     assert(source != nullptr && "register the operator first");
     Operator op = *source;
     op.schema.type = form.type;
-    for (const std::string_view port : form.ports) {
-      std::erase_if(op.schema.inputs, [&](const PortSpec& spec) { return spec.name == port; });
-      std::erase(op.value_inputs, port);
-      op.schema.attrs.push_back({port, std::nullopt});
+    for (const AttrSpec& attr : form.ports) {
+      std::erase_if(op.schema.inputs, [&](const PortSpec& port) { return port.name == attr.name; });
+      std::erase(op.value_inputs, attr.name);
+      op.schema.attrs.push_back(attr);
     }
     registry.Add(std::move(op));
   }

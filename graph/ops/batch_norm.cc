@@ -250,7 +250,8 @@ void RegisterBatchNormOps(OpRegistry& registry) {
                             {"reserve_space_3"}},
                            {{"epsilon", AttrValue::Float(1e-4f)},
                             {"data_format", AttrValue::String("NHWC")},
-                            training}},
+                            training,
+                            AttrSpec::Only("exponential_avg_factor", AttrValue::Float(1.0f))}},
                 .infer = InferBatchNorm,
                 .make_kernel = MakeBatchNorm});
   registry.Add({.schema = {"BNTrainingReduce", {{"x"}}, {{"sum"}, {"square_sum"}}, {}},
@@ -260,7 +261,7 @@ void RegisterBatchNormOps(OpRegistry& registry) {
       {.schema = {"BNTrainingUpdate",
                   {{"x"}, {"sum"}, {"square_sum"}, {"scale"}, {"offset"}, {"mean"}, {"variance"}},
                   {{"y"}, {"mean"}, {"variance"}, {"batch_mean"}, {"batch_variance"}},
-                  {{"factor", std::nullopt}, {"epsilon", std::nullopt}}},
+                  {{"factor", Required::kFloat}, {"epsilon", Required::kFloat}}},
        .infer = InferUpdate,
        .make_kernel = MakeUpdate,
        .in_place = {{1, 5}, {2, 6}}});

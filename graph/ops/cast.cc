@@ -185,7 +185,7 @@ ConvertFn FindConvert(DataType from, DataType to) {
 
 void RegisterCastOp(OpRegistry& registry) {
   Operator cast;
-  cast.schema = {"Cast", {{"x"}}, {{"y"}}, {{"dst_type", std::nullopt}}};
+  cast.schema = {"Cast", {{"x"}}, {{"y"}}, {{"dst_type", Required::kInt}}};
   cast.infer = InferCast;
   cast.make_kernel = MakeCastKernel;
   cast.elementwise = true;

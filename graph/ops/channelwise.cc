@@ -74,7 +74,7 @@ const PointwiseSpec kRows[] = {
          [](const double* in, const C& c, double* out) {
            out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
          },
-     .attrs = {{"epsilon", std::nullopt}},
+     .attrs = {{"epsilon", Required::kFloat}},
      .data = 1,
      .seen_as = AlongChannelsOfNchw},
     {.type = "BNInferGrad",

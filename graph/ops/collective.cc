@@ -160,31 +160,32 @@ Result<std::unique_ptr<Kernel>> MakeBroadcast(const OpContext& op) {
 
 void RegisterSameTypeOps(OpRegistry& registry) {
   const AttrSpec group = {"group", AttrValue::String(std::string(kWorldGroup))};
-  const AttrSpec reduction = {"reduction", std::nullopt};
-  const AttrSpec rank_size = {"rank_size", std::nullopt};
+  const AttrSpec reduction = {"reduction", Required::kString};
+  const AttrSpec rank_size = {"rank_size", Required::kInt};
   const AttrSpec fusion = {"fusion", AttrValue::Int(0)};
   const AttrSpec fusion_by_gradients = {"fusion", AttrValue::Int(1)};
   const AttrSpec fusion_id = {"fusion_id", AttrValue::Int(-1)};
   Add(registry,
       {"HcomAllReduce", {{"x"}}, {{"y"}}, {reduction, group, fusion_by_gradients, fusion_id}},
-      InferAllReduce, MakeAllReduce);
+      {.leaves_equal = true, .takes = Assembly::kReduce, .reduction = "reduction"}, InferAllReduce, MakeAllReduce);
   Add(registry, {"HcomAllGather", {{"x"}}, {{"y"}}, {rank_size, group, fusion, fusion_id}},
-      InferAllGather, MakeAllGather);
+      {.leaves_equal = true, .takes = Assembly::kConcatenate}, InferAllGather, MakeAllGather);
   Add(registry,
       {"HcomReduceScatter", {{"x"}}, {{"y"}}, {reduction, fusion, fusion_id, group, rank_size}},
+      {.takes = Assembly::kReduce, .gives = Assembly::kConcatenate, .reduction = "reduction"},
       InferReduceScatter, MakeReduceScatter);
   Add(registry,
       {"HcomBroadcast",
        {{"x", PortKind::kDynamic}},
        {{"y", PortKind::kDynamic}},
-       {{"root_rank", std::nullopt}, group, fusion, fusion_id}},
-      InferBroadcast, MakeBroadcast);
+       {{"root_rank", Required::kInt}, group, fusion, fusion_id}},
+      {.source = "root_rank"}, InferBroadcast, MakeBroadcast);
   Add(registry,
       {"HcomReduce",
        {{"x"}},
        {{"y"}},
-       {{"root_rank", std::nullopt}, reduction, group, fusion, fusion_id}},
-      InferReduce, MakeReduce);
+       {{"root_rank", Required::kInt}, reduction, group, fusion, fusion_id}},
+      {.takes = Assembly::kReduce, .reduction = "reduction"}, InferReduce, MakeReduce);
 }
 
 }  // namespace

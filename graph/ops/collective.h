@@ -38,8 +38,8 @@ Result<DataType> WireType(const OpContext& op, DataType dtype);
 
 uint64_t Count(const TensorType& type);
 
-void Add(OpRegistry& registry, OpSchema schema, InferFn infer, MakeKernelFn make,
-         std::vector<std::string_view> value_inputs = {});
+void Add(OpRegistry& registry, OpSchema schema, CollectiveTrait trait, InferFn infer,
+         MakeKernelFn make, std::vector<std::string_view> value_inputs = {});
 
 // Parts of RegisterCollectiveOps.
 void RegisterBlockOps(OpRegistry& registry);    // the AllToAll family and the V variants

@@ -273,7 +273,7 @@ Result<std::unique_ptr<Kernel>> MakeReduceScatterV(const OpContext& op) {
 
 void RegisterBlockOps(OpRegistry& registry) {
   const AttrSpec group = {"group", AttrValue::String(std::string(kWorldGroup))};
-  Add(registry, {"HcomAllToAll", {{"x"}}, {{"y"}}, {group}}, InferAllToAll, MakeAllToAll);
+  Add(registry, {"HcomAllToAll", {{"x"}}, {{"y"}}, {group}}, {}, InferAllToAll, MakeAllToAll);
   Add(registry,
       {"HcomAllToAllV",
        {{"send_data"},
@@ -283,29 +283,29 @@ void RegisterBlockOps(OpRegistry& registry) {
         {"recv_displacements"}},
        {{"recv_data"}},
        {group}},
-      InferAllToAllV, MakeAllToAllV,
+      {}, InferAllToAllV, MakeAllToAllV,
       {"send_counts", "send_displacements", "recv_counts", "recv_displacements"});
   Add(registry,
       {"HcomAllToAllVC",
        {{"send_data"}, {"send_count_matrix"}},
        {{"recv_data"}},
-       {{"rank", std::nullopt},
+       {{"rank", Required::kInt},
         group,
         {"fusion", AttrValue::Int(0)},
         {"fusion_id", AttrValue::Int(-1)}}},
-      InferAllToAllVC, MakeAllToAllVC, {"send_count_matrix"});
+      {}, InferAllToAllVC, MakeAllToAllVC, {"send_count_matrix"});
   Add(registry,
       {"HcomAllGatherV",
        {{"x"}, {"send_count"}, {"recv_counts"}, {"recv_displacements", PortKind::kOptional}},
        {{"y"}},
        {group}},
-      InferAllGatherV, MakeAllGatherV, {"send_count", "recv_counts", "recv_displacements"});
+      {.leaves_equal = true}, InferAllGatherV, MakeAllGatherV, {"send_count", "recv_counts", "recv_displacements"});
   Add(registry,
       {"HcomReduceScatterV",
        {{"x"}, {"recv_count"}, {"send_counts"}, {"send_displacements", PortKind::kOptional}},
        {{"y"}},
-       {{"reduction", std::nullopt}, group}},
-      InferReduceScatterV, MakeReduceScatterV, {"recv_count", "send_counts", "send_displacements"});
+       {{"reduction", Required::kString}, group}},
+      {.reduction = "reduction"}, InferReduceScatterV, MakeReduceScatterV, {"recv_count", "send_counts", "send_displacements"});
 }
 
 }  // namespace npumesh::hcom

@@ -73,13 +73,13 @@ uint64_t Count(const TensorType& type) {
   return static_cast<uint64_t>(type.shape.elements());
 }
 
-void Add(OpRegistry& registry, OpSchema schema, InferFn infer, MakeKernelFn make,
-         std::vector<std::string_view> value_inputs) {
+void Add(OpRegistry& registry, OpSchema schema, CollectiveTrait trait, InferFn infer,
+         MakeKernelFn make, std::vector<std::string_view> value_inputs) {
   registry.Add({.schema = std::move(schema),
                 .infer = std::move(infer),
                 .make_kernel = std::move(make),
                 .value_inputs = std::move(value_inputs),
-                .collective = true});
+                .collective = std::move(trait)});
 }
 
 }  // namespace npumesh::hcom

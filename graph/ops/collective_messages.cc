@@ -91,27 +91,27 @@ Result<std::unique_ptr<Kernel>> MakeBarrier(const OpContext& op) {
 
 void RegisterMessageOps(OpRegistry& registry) {
   const AttrSpec group = {"group", AttrValue::String(std::string(kWorldGroup))};
-  const AttrSpec tag = {"sr_tag", std::nullopt};
-  registry.Add({.schema = {"HcomSend", {{"x"}}, {}, {group, tag, {"dest_rank", std::nullopt}}},
+  const AttrSpec tag = {"sr_tag", Required::kInt};
+  registry.Add({.schema = {"HcomSend", {{"x"}}, {}, {group, tag, {"dest_rank", Required::kInt}}},
                 .infer = InferSend,
                 .make_kernel = MakeSend,
-                .collective = true,
+                .collective = CollectiveTrait{.peer = "dest_rank"},
                 .side_effect = true});
   Add(registry,
       {"HcomReceive",
        {},
        {{"y"}},
-       {group, tag, {"src_rank", std::nullopt}, {"shape", std::nullopt}, {"dtype", std::nullopt}}},
-      InferReceive, MakeReceive);
+       {group, tag, {"src_rank", Required::kInt}, {"shape", Required::kInts}, {"dtype", Required::kType}}},
+      {.peer = "src_rank"}, InferReceive, MakeReceive);
   registry.Add({.schema = {"DistributeBarrier",
                            {{"x_ref"},
                             {"time_out", PortKind::kOptional},
                             {"elastic_info", PortKind::kOptional}},
                            {{"x_ref"}},
-                           {{"group", std::nullopt}, {"world_size", std::nullopt}}},
+                           {{"group", Required::kString}, {"world_size", Required::kInt}}},
                 .infer = InferBarrier,
                 .make_kernel = MakeBarrier,
-                .collective = true,
+                .collective = CollectiveTrait(),
                 .side_effect = true});
 }
 

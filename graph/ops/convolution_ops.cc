@@ -317,8 +317,8 @@ void RegisterConvolution(OpRegistry& registry, const ConvolutionRow& row) {
   }
   schema.outputs = {{"y"}};
   const auto size = static_cast<size_t>(row.image + 2);
-  schema.attrs = {{"strides", std::nullopt},
-                  {"pads", std::nullopt},
+  schema.attrs = {{"strides", Required::kInts},
+                  {"pads", Required::kInts},
                   {"dilations", AttrValue::Ints(std::vector<int64_t>(size, 1))},
                   {"data_format", AttrValue::String(row.image == 2 ? "NHWC" : "NDHWC")}};
   if (!row.depthwise) schema.attrs.push_back({"groups", AttrValue::Int(1)});
@@ -339,6 +339,7 @@ void RegisterConvolution(OpRegistry& registry, const ConvolutionRow& row) {
   };
   if (row.transposed) op.value_inputs = {"input_size"};
   if (row.of_filter) op.value_inputs = {"filter_size"};
+  if (row.type == "Conv2D") op.weight = WeightTrait{"filter", "FRACTAL_Z", "NCHW"};
   registry.Add(std::move(op));
 }
 

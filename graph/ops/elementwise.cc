@@ -178,7 +178,7 @@ Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
   plan.result = types.result;
   size_t next = 0;
   for (const AttrSpec& attr : spec.attrs) {
-    const bool is_text = attr.fallback && attr.fallback->get<std::string>() != nullptr;
+    const bool is_text = attr.pattern.get<std::string>() != nullptr;
     if (!is_text) plan.params[next++] = context.attr_float(attr.name);
   }
   const bool divides = formula == Formula::kDiv || formula == Formula::kFloorDiv;

@@ -22,7 +22,7 @@ void RegisterElementwiseOps(OpRegistry& registry) {
       {"AddV2", Formula::kAdd, kTwo},
       {"Sub", Formula::kSub, kTwo},
       {"Mul", Formula::kMul, kTwo},
-      {"Muls", Formula::kScale, kOne, ResultRule::kQuotient, {{"value", std::nullopt}}},
+      {"Muls", Formula::kScale, kOne, ResultRule::kQuotient, {{"value", Required::kFloat}}},
       {"RealDiv", Formula::kDiv, kTwo, ResultRule::kQuotient},
       {"Div", Formula::kDiv, kTwo},
       {"FloorDiv", Formula::kFloorDiv, kTwo},

@@ -297,7 +297,7 @@ void RegisterEmbeddingOps(OpRegistry& registry) {
   registry.Add({.schema = {"EmbeddingDenseGrad",
                            {{"grad"}, {"indices"}},
                            {{"y"}},
-                           {{"num_weights", std::nullopt},
+                           {{"num_weights", Required::kInt},
                             {"padding_idx", AttrValue::Int(-1)},
                             {"scale_grad_by_freq", AttrValue::Bool(false)}}},
                 .infer = InferDenseGrad,

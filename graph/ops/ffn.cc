@@ -253,7 +253,7 @@ void RegisterFfnOps(OpRegistry& registry) {
   OpSchema schema = {"FFN",
                      {{"x"}, {"weight1"}, {"weight2"}},
                      {{"y"}},
-                     {{"activation", std::nullopt},
+                     {{"activation", Required::kString},
                       {"inner_precise", AttrValue::Int(0)},
                       {"output_dtype", AttrValue::Int(-1)},
                       {"tokens_index_flag", AttrValue::Bool(false)}}};

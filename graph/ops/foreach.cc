@@ -295,7 +295,7 @@ void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
         Apply(registry, own, {"ForeachBinaryOp", element, {{"x1", "x1"}, {"x2", "x2"}}}));
   }
   OpSchema schema = SchemaOf(rows[0]->row);
-  schema.attrs = {{"op_code", std::nullopt}};
+  schema.attrs = {{"op_code", Required::kInt}};
   const auto infer = [rows](OpContext& op) {
     const int64_t code = op.attr_int("op_code");
     if (code < 0 || code >= std::ssize(rows)) {

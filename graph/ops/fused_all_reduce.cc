@@ -293,7 +293,7 @@ Result<std::unique_ptr<Kernel>> MakeAllReduce(const OpContext& op) {
 
 void RegisterAllReduceMatmul(OpRegistry& registry) {
   const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  const AttrSpec group = {"group", std::nullopt};
+  const AttrSpec group = {"group", Required::kString};
   const AttrSpec reduce = {"reduce_op", AttrValue::String("sum")};
   const AttrSpec trans_a = {"is_trans_a", AttrValue::Bool(false)};
   const AttrSpec trans_b = {"is_trans_b", AttrValue::Bool(false)};
@@ -321,7 +321,7 @@ void RegisterAllReduceMatmul(OpRegistry& registry) {
               {"y_dtype", AttrValue::Int(28)},
               {"comm_quant_mode", AttrValue::Int(0)},
               {"comm_mode", AttrValue::String("ai_cpu")}}},
-            InferAllReduce, MakeAllReduce);
+            {.leaves_equal = true, .reduction = "reduce_op"}, InferAllReduce, MakeAllReduce);
   hcom::Add(registry,
             {"MatmulAllReduceAddRmsNorm",
              {{"x1"},
@@ -340,6 +340,7 @@ void RegisterAllReduceMatmul(OpRegistry& registry) {
               turn,
               {"antiquant_group_size", AttrValue::Int(0)},
               {"epsilon", AttrValue::Float(1e-6f)}}},
+            {.leaves_equal = true, .own_inputs = {"residual", "gamma"}, .reduction = "reduce_op"},
             InferAllReduce, MakeAllReduce);
 }
 

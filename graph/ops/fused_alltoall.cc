@@ -279,8 +279,8 @@ void RegisterAllToAllMatmuls(OpRegistry& registry) {
   OpSchema after = {"MatmulAlltoAll",
                     {{"x1"}, {"x2"}},
                     {{"y"}},
-                    {{"group", std::nullopt},
-                     {"world_size", std::nullopt},
+                    {{"group", Required::kString},
+                     {"world_size", Required::kInt},
                      {"all2all_axes", AttrValue::Ints({-1, -2})},
                      integer("y_dtype", 28),
                      integer("x1_quant_mode", 0),
@@ -298,11 +298,11 @@ void RegisterAllToAllMatmuls(OpRegistry& registry) {
   OpSchema before = after;
   before.type = "AlltoAllMatmul";
   before.outputs.push_back({"all2all_out"});
-  before.attrs[2].fallback = AttrValue::Ints({-2, -1});
+  before.attrs[2] = {"all2all_axes", AttrValue::Ints({-2, -1})};
   before.attrs.push_back(integer("x1_quant_dtype", 28));
   before.attrs.push_back({"alltoall_out_flag", AttrValue::Bool(true)});
-  hcom::Add(registry, std::move(before), InferExchangeMatmul, MakeExchangeMatmul);
-  hcom::Add(registry, std::move(after), InferMatmulExchange, MakeMatmulExchange);
+  hcom::Add(registry, std::move(before), {}, InferExchangeMatmul, MakeExchangeMatmul);
+  hcom::Add(registry, std::move(after), {}, InferMatmulExchange, MakeMatmulExchange);
 }
 
 }  // namespace npumesh::fused

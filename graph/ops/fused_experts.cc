@@ -256,7 +256,7 @@ Result<std::unique_ptr<Kernel>> MakeExperts(const OpContext& op) {
 
 void RegisterExpertMatmuls(OpRegistry& registry) {
   const auto add = [&](std::string_view type, bool first, bool scaled) {
-    hcom::Add(registry, ExpertsSchema(type, first, scaled), InferExperts, MakeExperts);
+    hcom::Add(registry, ExpertsSchema(type, first, scaled), {}, InferExperts, MakeExperts);
   };
   add("AlltoAllvGroupedMatMul", true, false);
   add("GroupedMatMulAlltoAllv", false, false);

@@ -135,10 +135,10 @@ OpSchema ExpertsSchema(std::string_view type, bool first, bool scaled) {
   OpSchema schema = {type,
                      {{"gmm_x"}, {"gmm_weight"}},
                      {{first ? "gmm_y" : "y"}, {"mm_y"}},
-                     {{"group", std::nullopt},
-                      {"ep_world_size", std::nullopt},
-                      {"send_counts", std::nullopt},
-                      {"recv_counts", std::nullopt},
+                     {{"group", Required::kString},
+                      {"ep_world_size", Required::kInt},
+                      {"send_counts", Required::kInts},
+                      {"recv_counts", Required::kInts},
                       {"trans_gmm_weight", AttrValue::Bool(false)},
                       {"trans_mm_weight", AttrValue::Bool(false)},
                       {"comm_mode", AttrValue::String("")}}};
@@ -153,8 +153,8 @@ OpSchema ExpertsSchema(std::string_view type, bool first, bool scaled) {
   if (scaled) {
     schema.inputs.push_back({"gmm_x_scale"});
     schema.inputs.push_back({"gmm_weight_scale"});
-    schema.attrs.push_back({"gmm_x_quant_mode", std::nullopt});
-    schema.attrs.push_back({"gmm_weight_quant_mode", std::nullopt});
+    schema.attrs.push_back({"gmm_x_quant_mode", Required::kInt});
+    schema.attrs.push_back({"gmm_weight_quant_mode", Required::kInt});
     integers({"mm_x_quant_mode", "mm_weight_quant_mode", "group_size"}, 0);
     integers({"y_dtype", "mm_dtype"}, 28);
   }

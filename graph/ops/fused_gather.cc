@@ -166,7 +166,7 @@ void RegisterGatherMatmuls(OpRegistry& registry) {
   OpSchema schema = {"AllGatherMatmul",
                      {{"x1"}, {"x2"}, {"bias", PortKind::kOptional}},
                      {{"y"}, {"gather_out"}},
-                     {{"group", std::nullopt},
+                     {{"group", Required::kString},
                       {"is_trans_a", AttrValue::Bool(false)},
                       {"is_trans_b", AttrValue::Bool(false)},
                       {"gather_index", AttrValue::Int(0)},
@@ -174,8 +174,9 @@ void RegisterGatherMatmuls(OpRegistry& registry) {
                       {"rank_size", AttrValue::Int(0)},
                       {"is_gather_out", AttrValue::Bool(true)}}};
   OpSchema second = WithScales(schema, "AllGatherMatmulV2", 0);
-  hcom::Add(registry, std::move(schema), InferGatherMatmul, MakeGatherMatmul);
-  hcom::Add(registry, std::move(second), InferGatherMatmul, MakeGatherMatmul);
+  const CollectiveTrait gathers = {.takes = Assembly::kConcatenate};
+  hcom::Add(registry, std::move(schema), gathers, InferGatherMatmul, MakeGatherMatmul);
+  hcom::Add(registry, std::move(second), gathers, InferGatherMatmul, MakeGatherMatmul);
 }
 
 }  // namespace npumesh::fused

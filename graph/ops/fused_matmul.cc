@@ -4,6 +4,7 @@
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/matmul.h"
+#include "runtime/base/parse.h"
 
 namespace npumesh {
 namespace fused {
@@ -89,10 +90,22 @@ Status RefuseModes(const OpContext& op, std::initializer_list<std::string_view> 
   return Status();
 }
 
+namespace {
+
+// An int, or a string of digits.
+Result<int64_t> SizeIn(const OpContext& op, std::string_view attribute) {
+  const AttrValue* const value = op.node().FindAttr(attribute);
+  const auto* text = value != nullptr ? value->get<std::string>() : nullptr;
+  if (text == nullptr) return op.attr_int(attribute);
+  return ParseInt(*text, 0, INT32_MAX, fmt::format("{}: {}", op.Who(), attribute));
+}
+
+}  // namespace
+
 Result<Ring> RingOf(const OpContext& op, std::string_view size) {
   NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, hcom::MembersOf(op));
   const Ring ring{static_cast<int64_t>(members.world_ranks.size()), members.rank};
-  const int64_t told = op.attr_int(size);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t told, SizeIn(op, size));
   if (told == 0 || told == ring.ranks) return ring;
   return Error(Code::kInvalidArgument, "{}: {} {}, but group \"{}\" has {} ranks", op.Who(), size,
                told, op.attr_string("group"), ring.ranks);

@@ -203,7 +203,7 @@ void RegisterFusedProductOps(OpRegistry& registry) {
   registry.Add({.schema = {"FullyConnection",
                            {{"x"}, {"w"}, optional("b"), optional("offset_w")},
                            {{"y"}},
-                           {{"num_output", std::nullopt},
+                           {{"num_output", Required::kInt},
                             {"transpose", no},
                             {"axis", AttrValue::Int(1)},
                             {"offset_x", AttrValue::Int(0)}}},

@@ -188,17 +188,21 @@ Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& op) {
 }  // namespace
 
 void RegisterQuantReductions(OpRegistry& registry) {
-  for (const std::string_view type : {"QuantAllReduce", "QuantReduceScatter"}) {
+  const auto add = [&](std::string_view type, Required size, CollectiveTrait trait) {
     hcom::Add(registry,
               {type,
                {{"x"}, {"scales"}},
                {{"out_put"}},
-               {{"group", std::nullopt},
+               {{"group", Required::kString},
                 {"reduce_op", AttrValue::String("sum")},
                 {"output_dtype", AttrValue::Int(27)},
-                {"world_size", std::nullopt}}},
-              InferReduce, MakeReduce);
-  }
+                {"world_size", size}}},
+              std::move(trait), InferReduce, MakeReduce);
+  };
+  // The prototype of the second one says that its world_size is a string.
+  add("QuantAllReduce", Required::kInt, {.leaves_equal = true, .reduction = "reduce_op"});
+  add("QuantReduceScatter", Required::kAny,
+      {.gives = Assembly::kConcatenate, .reduction = "reduce_op"});
 }
 
 }  // namespace npumesh::fused

@@ -145,15 +145,16 @@ void RegisterScatterMatmuls(OpRegistry& registry) {
   OpSchema schema = {"MatmulReduceScatter",
                      {{"x1"}, {"x2"}, {"bias", PortKind::kOptional}},
                      {{"y"}},
-                     {{"group", std::nullopt},
+                     {{"group", Required::kString},
                       {"reduce_op", AttrValue::String("sum")},
                       {"is_trans_a", AttrValue::Bool(false)},
                       {"is_trans_b", AttrValue::Bool(false)},
                       {"comm_turn", AttrValue::Int(0)},
                       {"rank_size", AttrValue::Int(0)}}};
   OpSchema second = WithScales(schema, "MatmulReduceScatterV2", 28);
-  hcom::Add(registry, std::move(schema), InferMatmulScatter, MakeMatmulScatter);
-  hcom::Add(registry, std::move(second), InferMatmulScatter, MakeMatmulScatter);
+  const CollectiveTrait scatters = {.gives = Assembly::kConcatenate, .reduction = "reduce_op"};
+  hcom::Add(registry, std::move(schema), scatters, InferMatmulScatter, MakeMatmulScatter);
+  hcom::Add(registry, std::move(second), scatters, InferMatmulScatter, MakeMatmulScatter);
 }
 
 }  // namespace npumesh::fused

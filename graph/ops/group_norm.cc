@@ -105,7 +105,7 @@ void RegisterGroupNormOps(OpRegistry& registry) {
     OpSchema schema = {row.type,
                        {{"x"}, {"gamma", kind}, {"beta", kind}},
                        {{"y"}, {"mean"}, {row.third}},
-                       {{"num_groups", std::nullopt}, {"eps", AttrValue::Float(row.epsilon)}}};
+                       {{"num_groups", Required::kInt}, {"eps", AttrValue::Float(row.epsilon)}}};
     if (row.silu) schema.attrs.push_back({"activate_silu", AttrValue::Bool(true)});
     if (!row.layout.empty()) {
       schema.attrs.push_back({"data_format", AttrValue::String(std::string(row.layout))});
@@ -118,7 +118,7 @@ void RegisterGroupNormOps(OpRegistry& registry) {
   registry.Add({.schema = {"GroupNormGrad",
                            {{"dy"}, {"mean"}, {"rstd"}, {"x"}, {"gamma"}},
                            {{"dx"}, {"dgamma"}, {"dbeta"}},
-                           {{"num_groups", std::nullopt},
+                           {{"num_groups", Required::kInt},
                             {"data_format", AttrValue::String("NCHW")},
                             {"dx_is_require", AttrValue::Bool(true)},
                             {"dgamma_is_require", AttrValue::Bool(true)},

@@ -266,7 +266,7 @@ void RegisterLayerNormOps(OpRegistry& registry) {
   registry.Add({.schema = {"LayerNormGradV3",
                            {{"dy"}, {"x"}, {"rstd"}, {"mean"}, {"gamma"}},
                            {{"pd_x"}, {"pd_gamma"}, {"pd_beta"}},
-                           {}},
+                           {AttrSpec::Only("output_mask", AttrValue::Bools({true, true, true}))}},
                 .infer = InferGradient,
                 .make_kernel = MakeGradient});
   registry.Add(

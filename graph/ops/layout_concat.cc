@@ -327,16 +327,16 @@ void RegisterConcatOps(OpRegistry& registry) {
   const PortSpec many_x = {"x", PortKind::kDynamic};
   const PortSpec many_y = {"y", PortKind::kDynamic};
   const AttrSpec axis = {"axis", AttrValue::Int(0)};
-  const AttrSpec num_split = {"num_split", std::nullopt};
+  const AttrSpec num_split = {"num_split", Required::kInt};
   registry.Add(
       {.schema = {"ConcatV2", {many_x, {"concat_dim"}}, {{"y"}}, {{"N", AttrValue::Int(1)}}},
        .infer = InferConcat,
        .make_kernel = MakeConcat,
        .value_inputs = {"concat_dim"}});
-  registry.Add({.schema = {"Pack", {many_x}, {{"y"}}, {axis, {"N", std::nullopt}}},
+  registry.Add({.schema = {"Pack", {many_x}, {{"y"}}, {axis, {"N", Required::kInt}}},
                 .infer = InferPack,
                 .make_kernel = MakePack});
-  registry.Add({.schema = {"Unpack", {{"x"}}, {many_y}, {{"num", std::nullopt}, axis}},
+  registry.Add({.schema = {"Unpack", {{"x"}}, {many_y}, {{"num", Required::kInt}, axis}},
                 .infer = InferUnpack,
                 .make_kernel = MakeUnpack});
   registry.Add(

@@ -149,7 +149,7 @@ void RegisterMakeOps(OpRegistry& registry) {
   registry.Add({.schema = {"Eye",
                            {},
                            {{"y"}},
-                           {{"num_rows", std::nullopt},
+                           {{"num_rows", Required::kInt},
                             {"num_columns", AttrValue::Int(0)},
                             {"batch_shape", AttrValue::Ints({})},
                             {"dtype", AttrValue::Int(0)}}},

@@ -260,7 +260,7 @@ void RegisterRearrangeOps(OpRegistry& registry) {
   registry.Add({.schema = {"Roll",
                            {{"x"}},
                            {{"y"}},
-                           {{"shifts", std::nullopt}, {"dims", AttrValue::Ints({})}}},
+                           {{"shifts", Required::kInts}, {"dims", AttrValue::Ints({})}}},
                 .infer = InferRoll,
                 .make_kernel = MakeRoll});
   registry.Add({.schema = {"RepeatInterleave",
@@ -273,7 +273,7 @@ void RegisterRearrangeOps(OpRegistry& registry) {
   registry.Add({.schema = {"DepthToSpace",
                            {{"x"}},
                            {{"y"}},
-                           {{"block_size", std::nullopt},
+                           {{"block_size", Required::kInt},
                             {"mode", AttrValue::String("DCR")},
                             {"data_format", AttrValue::String("NHWC")}}},
                 .infer = [](OpContext& op) { return InferBlocks(op, true); },
@@ -282,7 +282,7 @@ void RegisterRearrangeOps(OpRegistry& registry) {
       {.schema = {"SpaceToDepth",
                   {{"x"}},
                   {{"y"}},
-                  {{"block_size", std::nullopt}, {"data_format", AttrValue::String("NHWC")}}},
+                  {{"block_size", Required::kInt}, {"data_format", AttrValue::String("NHWC")}}},
        .infer = [](OpContext& op) { return InferBlocks(op, false); },
        .make_kernel = [](const OpContext& op) { return MakeBlocks(op, false); }});
 }

@@ -222,7 +222,7 @@ void RegisterLightningIndexerOps(OpRegistry& registry) {
       "QuantLightningIndexer",
       {{"query"}, {"key"}, {"weights"}, {"query_dequant_scale"}, {"key_dequant_scale"}},
       {{"sparse_indices"}},
-      {{"query_quant_mode", std::nullopt}, {"key_quant_mode", std::nullopt}}};
+      {{"query_quant_mode", Required::kInt}, {"key_quant_mode", Required::kInt}}};
   quantised.attrs.insert(quantised.attrs.end(), common.begin(), common.end());
   quantised.attrs.push_back({"key_stride0", AttrValue::Int(-1)});
   quantised.attrs.push_back({"key_dequant_scale_stride0", AttrValue::Int(-1)});

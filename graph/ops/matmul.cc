@@ -209,9 +209,15 @@ void RegisterMatmulOps(OpRegistry& registry) {
     return attrs;
   };
   const auto add = [&](OpSchema schema) {
+    ProductTrait product;
+    product.left_transposed = schema.attrs[0].name;
+    product.right_transposed = schema.attrs[1].name;
+    if (schema.inputs.size() > 2) product.bias = bias.name;
     registry.Add({.schema = std::move(schema),
                   .infer = InferMatmul,
-                  .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); }});
+                  .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); },
+                  .product = product,
+                  .weight = WeightTrait{.port = product.right}});
   };
   add({"MatMul", {{"x1"}, {"x2"}, bias}, {{"y"}}, transpose});
   add({"MatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(transpose)});

@@ -246,7 +246,7 @@ void RegisterMoeCombineOps(OpRegistry& registry) {
     registry.Add({.schema = std::move(schema),
                   .infer = InferCombine,
                   .make_kernel = MakeCombine,
-                  .collective = true});
+                  .collective = CollectiveTrait{.group = "group_ep"}});
   }
 }
 

@@ -115,10 +115,10 @@ std::vector<OpSchema> CombineSchemas() {
       "MoeDistributeCombine",
       {{"expand_x"}, {"expert_ids"}, {"expand_idx"}, {"ep_send_counts"}, {"expert_scales"}},
       {{"x"}},
-      {{"group_ep", std::nullopt},
-       {"ep_world_size", std::nullopt},
-       {"ep_rank_id", std::nullopt},
-       {"moe_expert_num", std::nullopt},
+      {{"group_ep", Required::kString},
+       {"ep_world_size", Required::kInt},
+       {"ep_rank_id", Required::kInt},
+       {"moe_expert_num", Required::kInt},
        {"group_tp", AttrValue::String("")}}};
   OpSchema second = first;
   second.type = "MoeDistributeCombineV2";

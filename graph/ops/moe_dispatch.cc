@@ -330,10 +330,10 @@ void RegisterMoeDispatchOps(OpRegistry& registry) {
                              {"ep_recv_count"},
                              {"tp_recv_count"},
                              {"expand_scales"}},
-                            {{"group_ep", std::nullopt},
-                             {"ep_world_size", std::nullopt},
-                             {"ep_rank_id", std::nullopt},
-                             {"moe_expert_num", std::nullopt},
+                            {{"group_ep", Required::kString},
+                             {"ep_world_size", Required::kInt},
+                             {"ep_rank_id", Required::kInt},
+                             {"moe_expert_num", Required::kInt},
                              {"group_tp", AttrValue::String("")},
                              integer("tp_world_size", 0),
                              integer("tp_rank_id", 0),
@@ -345,7 +345,7 @@ void RegisterMoeDispatchOps(OpRegistry& registry) {
                              integer("expert_token_nums_type", 1)}},
                  .infer = InferDispatch,
                  .make_kernel = MakeDispatch,
-                 .collective = true};
+                 .collective = CollectiveTrait{.group = "group_ep"}};
   registry.Add(op);
   op.schema.type = "MoeDistributeDispatchV2";
   op.schema.inputs.push_back(optional("elastic_info"));

@@ -306,7 +306,7 @@ void RegisterMoeOps(OpRegistry& registry) {
 
 void RegisterMoeGatingOps(OpRegistry& registry) {
   const PortSpec finished = {"finished", PortKind::kOptional};
-  const AttrSpec k = {"k", std::nullopt};
+  const AttrSpec k = {"k", Required::kInt};
   registry.Add({.schema = {"MoeGatingTopKSoftmax",
                            {{"x"}, finished},
                            {{"y"}, {"expert_idx"}, {"row_idx"}},

@@ -213,7 +213,7 @@ void RegisterMoeInitRoutingOps(OpRegistry& registry) {
   registry.Add({.schema = {"MoeInitRouting",
                            {{"x"}, {"row_idx"}, {"expert_idx"}},
                            {{"expanded_x"}, {"expanded_row_idx"}, {"expanded_expert_idx"}},
-                           {{"active_num", std::nullopt}}},
+                           {{"active_num", Required::kInt}}},
                 .infer = InferFirst,
                 .make_kernel = MakeFirst});
   registry.Add({.schema = {"MoeInitRoutingV2",

@@ -325,7 +325,7 @@ void RegisterMoeRoutingOps(OpRegistry& registry) {
   registry.Add({.schema = {"MoeComputeExpertTokens",
                            {{"sorted_experts"}},
                            {{"total_rows_before_expert"}},
-                           {{"num_experts", std::nullopt}}},
+                           {{"num_experts", Required::kInt}}},
                 .infer = InferTokens,
                 .make_kernel = MakeTokens});
 }

@@ -120,7 +120,7 @@ void RegisterMultinomialOps(OpRegistry& registry) {
   registry.Add({.schema = {"MultinomialWithReplacement",
                            {{"x"}, {"seed"}, {"offset"}},
                            {{"y"}},
-                           {{"numsamples", std::nullopt}, {"replacement", AttrValue::Bool(false)}}},
+                           {{"numsamples", Required::kInt}, {"replacement", AttrValue::Bool(false)}}},
                 .infer = InferMultinomial,
                 .make_kernel = MakeMultinomial});
 }

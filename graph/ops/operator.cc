@@ -1,6 +1,11 @@
 #include "graph/ops/operator.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cassert>
+
+#include "runtime/base/nearest_name.h"
 
 namespace npumesh {
 namespace {
@@ -45,32 +50,178 @@ std::string WhoIs(const Node& node) {
   return fmt::format("node \"{}\" ({})", node.name, node.type);
 }
 
-bool Fits(const AttrValue& value, const AttrValue& fallback) {
+AttrValue PatternOf(Required kind) {
+  switch (kind) {
+    case Required::kInt:
+      return AttrValue::Int(0);
+    case Required::kFloat:
+      return AttrValue::Float(0);
+    case Required::kBool:
+      return AttrValue::Bool(false);
+    case Required::kString:
+      return AttrValue::String("");
+    case Required::kType:
+      return AttrValue::Type(DataType::kFloat);
+    case Required::kInts:
+      return AttrValue::Ints({});
+    case Required::kFloats:
+      return AttrValue::Floats({});
+    case Required::kTensor:
+      return AttrValue::Variant(TensorAttr());
+    case Required::kAny:
+      break;
+  }
+  return AttrValue();
+}
+
+bool IsUnset(const AttrValue& value) {
+  return value.get<OpaqueAttr>() != nullptr;
+}
+
+// A list that says nothing of its kind fits every pattern.
+bool ListFits(const ListAttr& list, ListKind kind) {
+  switch (kind) {
+    case ListKind::kInt:
+      return list.f.empty() && list.s.empty() && list.b.empty() && list.dt.empty();
+    case ListKind::kFloat:
+      return list.i.empty() && list.s.empty() && list.b.empty() && list.dt.empty();
+    case ListKind::kString:
+      return list.i.empty() && list.f.empty() && list.b.empty() && list.dt.empty();
+    case ListKind::kBool:
+      return list.f.empty() && list.s.empty() && list.dt.empty();
+    default:
+      return true;
+  }
+}
+
+bool Fits(const AttrValue& value, const AttrValue& pattern) {
   const auto numeric = [](const AttrValue& v) {
     return v.get<int64_t>() || v.get<bool>() || v.get<DataTypeAttr>();
   };
-  if (fallback.variant().index() == value.variant().index()) return true;
-  if (numeric(value) && (numeric(fallback) || fallback.get<float>())) return true;
-  return value.get<int64_t>() && fallback.get<ListAttr>();
+  if (IsUnset(pattern)) return true;
+  const auto* list = pattern.get<ListAttr>();
+  if (list != nullptr && value.get<ListAttr>()) return ListFits(*value.get<ListAttr>(), list->kind);
+  if (pattern.variant().index() == value.variant().index()) return true;
+  if (numeric(value) && numeric(pattern)) return true;
+  return value.get<int64_t>() && (pattern.get<float>() || list != nullptr);
 }
 
-Status CheckAttrs(const Node& node, const OpSchema& schema) {
-  for (const AttrSpec& spec : schema.attrs) {
-    const AttrValue* value = node.FindAttr(spec.name);
-    const bool unset = value == nullptr || value->get<OpaqueAttr>() != nullptr;
-    if (unset && !spec.fallback) {
-      return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing", WhoIs(node),
-                   spec.name);
-    }
-    if (!unset && spec.fallback && !Fits(*value, *spec.fallback)) {
-      return Error(Code::kCorrupt, "{}: attribute \"{}\" is of kind {}, expected {}", WhoIs(node),
-                   spec.name, value->kind(), spec.fallback->kind());
-    }
+// "int", "list of floats".
+std::string KindText(const AttrValue& value) {
+  const auto* list = value.get<ListAttr>();
+  if (list == nullptr) return std::string(value.kind());
+  const bool floats = !list->f.empty() || list->kind == ListKind::kFloat;
+  const bool strings = !list->s.empty() || list->kind == ListKind::kString;
+  const bool bools = !list->b.empty() || list->kind == ListKind::kBool;
+  const bool types = !list->dt.empty() || list->kind == ListKind::kDataType;
+  return fmt::format("list of {}", floats    ? "floats"
+                                   : strings ? "strings"
+                                   : bools   ? "bools"
+                                   : types   ? "data types"
+                                             : "ints");
+}
+
+bool IsNumber(const AttrValue& value, double* number) {
+  if (const auto* f = value.get<float>()) return *number = static_cast<double>(*f), true;
+  if (const auto* i = value.get<int64_t>()) return *number = static_cast<double>(*i), true;
+  if (const auto* b = value.get<bool>()) return *number = *b ? 1 : 0, true;
+  if (const auto* t = value.get<DataTypeAttr>()) {
+    return *number = static_cast<double>(t->number), true;
+  }
+  return false;
+}
+
+// An empty list stands for the default.
+bool SameValue(const AttrValue& value, const AttrValue& fallback) {
+  double mine = 0, theirs = 0;
+  if (IsNumber(value, &mine) && IsNumber(fallback, &theirs)) return mine == theirs;
+  if (const auto* text = value.get<std::string>()) {
+    return fallback.get<std::string>() != nullptr && *text == *fallback.get<std::string>();
+  }
+  const auto* list = value.get<ListAttr>();
+  const auto* known = fallback.get<ListAttr>();
+  if (list == nullptr || known == nullptr) return false;
+  const bool empty = list->i.empty() && list->f.empty() && list->s.empty() && list->b.empty();
+  return empty || (list->i == known->i && list->f == known->f && list->s == known->s &&
+                   list->b == known->b);
+}
+
+Status CheckAttr(const Node& node, const AttrSpec& spec) {
+  const AttrValue* value = node.FindAttr(spec.name);
+  if (value == nullptr || IsUnset(*value)) {
+    if (spec.fallback) return Status();
+    return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing", WhoIs(node), spec.name);
+  }
+  if (!Fits(*value, spec.pattern)) {
+    return Error(Code::kCorrupt, "{}: attribute \"{}\" is of kind {}, expected {}", WhoIs(node),
+                 spec.name, KindText(*value), KindText(spec.pattern));
+  }
+  if (!spec.only_fallback || SameValue(*value, *spec.fallback)) return Status();
+  return Error(Code::kUnsupported,
+               "{}: attribute \"{}\" has a value other than its default, which npumesh does not "
+               "know; leave it out",
+               WhoIs(node), spec.name);
+}
+
+std::string Similar(const std::string& name, const std::vector<std::string_view>& known) {
+  const std::vector<std::string> nearest = NearestNames(name, known);
+  return nearest.empty() ? "" : fmt::format(" (similar: {})", fmt::join(nearest, ", "));
+}
+
+// What an unlisted attribute means is not known, so a run without it could give other numbers.
+Status CheckUnlisted(const Node& node, const OpSchema& schema) {
+  for (const auto& [name, value] : node.attrs) {
+    const bool listed = std::any_of(schema.attrs.begin(), schema.attrs.end(),
+                                    [&](const AttrSpec& spec) { return spec.name == name; });
+    if (listed || IsUnset(value) || IsBookkeeping(node, name)) continue;
+    std::vector<std::string_view> known;
+    for (const AttrSpec& spec : schema.attrs) known.push_back(spec.name);
+    return Error(Code::kUnsupported,
+                 "{}: attribute \"{}\" is unknown{}; {} has {}. An attribute that does not change "
+                 "the result begins with \"_\"",
+                 WhoIs(node), name, Similar(name, known), schema.type,
+                 known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
   }
   return Status();
 }
 
+Status CheckAttrs(const Node& node, const OpSchema& schema) {
+  for (const AttrSpec& spec : schema.attrs) NPUMESH_RETURN_IF_ERROR(CheckAttr(node, spec));
+  return CheckUnlisted(node, schema);
+}
+
 }  // namespace
+
+AttrSpec::AttrSpec(std::string_view name, Required kind) : name(name), pattern(PatternOf(kind)) {}
+
+AttrSpec::AttrSpec(std::string_view name, AttrValue fallback)
+    : name(name), fallback(fallback), pattern(std::move(fallback)) {}
+
+AttrSpec AttrSpec::Only(std::string_view name, AttrValue value) {
+  AttrSpec spec(name, std::move(value));
+  spec.only_fallback = true;
+  return spec;
+}
+
+bool IsBookkeeping(const Node& node, std::string_view attribute) {
+  if (attribute.starts_with('_')) return true;
+  constexpr std::string_view kOfEveryType[] = {
+      "nn_module_stack", "torchair_enable_data_dump",  // TorchAir
+      "input_i",         "output_i",                   // places in memory, of a compiled graph
+      "stream_id",       "workspace",
+      "workspace_bytes", "is_input_const"};
+  const auto end = std::end(kOfEveryType);
+  if (std::find(std::begin(kOfEveryType), end, attribute) != end) return true;
+  const AttrValue* const declared = node.FindAttr("_ir_attr_names");
+  const auto* names = declared == nullptr ? nullptr : declared->get<ListAttr>();
+  return names != nullptr && !names->s.empty() &&
+         std::find(names->s.begin(), names->s.end(), attribute) == names->s.end();
+}
+
+std::string GroupOf(const Node& node, const Operator& op) {
+  const std::string group = node.StringAttr(op.collective->group, "");
+  return group.empty() ? std::string(kWorldGroup) : group;
+}
 
 Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
   OpContext context;

@@ -35,10 +35,32 @@ struct PortSpec {
   PortKind kind = PortKind::kRequired;
 };
 
-// An attribute and its default; no default: required.
+// The kind of a required attribute.
+enum class Required : uint8_t {
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kType,  // a data type
+  kInts,
+  kFloats,
+  kTensor,
+  kAny,  // the operator looks itself
+};
+
+// An attribute: required, or with a default, whose kind is that of its values. OpContext::Bind
+// refuses values of another kind; ints stand for bools, floats, data types and lists of one, as
+// older producers write them.
 struct AttrSpec {
+  AttrSpec(std::string_view name, Required kind);
+  AttrSpec(std::string_view name, AttrValue fallback);
+  // The operator knows no other value: Bind refuses it (kUnsupported).
+  static AttrSpec Only(std::string_view name, AttrValue value);
+
   std::string_view name;
-  std::optional<AttrValue> fallback;
+  std::optional<AttrValue> fallback;  // none: required
+  AttrValue pattern;                  // any value of its kind; opaque: of any kind
+  bool only_fallback = false;
 };
 
 struct OpSchema {
@@ -103,8 +125,10 @@ class PackedWeights;
 // A node, seen through its schema. Built by the engine (or a test), used by infer and make_kernel.
 class OpContext {
  public:
-  // Binds `node` to `schema`. Errors (kCorrupt) name the node: a required input is not connected, a
-  // port or a required attribute is missing, an attribute is of another kind.
+  // Binds `node` to `schema`. Errors name the node: a required input is not connected, a port or a
+  // required attribute is missing, an attribute is of another kind (kCorrupt); an attribute has a
+  // value that the operator does not know, or is none of the schema's and no bookkeeping
+  // (kUnsupported, see IsBookkeeping).
   static Result<OpContext> Bind(const Node& node, const OpSchema& schema);
 
   const Node& node() const { return *node_; }
@@ -180,6 +204,11 @@ class OpContext {
   int threads_ = 1;
 };
 
+// Whether an attribute says nothing about what its node computes: those whose names begin with "_",
+// those that GE does not count among the attributes of the operator (`_ir_attr_names`), and a few
+// that TorchAir, GE and npumesh write on nodes of every type.
+bool IsBookkeeping(const Node& node, std::string_view attribute);
+
 using InferFn = std::function<Status(OpContext&)>;
 using MakeKernelFn = std::function<Result<std::unique_ptr<Kernel>>(const OpContext&)>;
 // Computes outputs whose shapes the values of the inputs decide. The context has the input types;
@@ -193,6 +222,51 @@ using EvaluateFn =
 struct InPlace {
   int output = 0;
   int slot = 0;
+};
+
+// A product of matrices, of the last two dimensions of two inputs: output 0 is left * right, plus
+// the bias where there is one.
+struct ProductTrait {
+  std::string_view left = "x1";
+  std::string_view right = "x2";  // where models have their weights
+  // Attributes: whether the operand is transposed before it is multiplied.
+  std::string_view left_transposed;
+  std::string_view right_transposed;
+  // An optional port with one row for all rows of the product; empty: there is none.
+  std::string_view bias;
+};
+
+// The port of a weight, and the private format in which a device likes it.
+struct WeightTrait {
+  std::string_view port;
+  std::string_view layout = "FRACTAL_NZ";
+  std::string_view plain_layout = "ND";
+};
+
+// How the tensors of the members of a group belong together.
+enum class Assembly : uint8_t {
+  kNone,         // nothing is known
+  kConcatenate,  // pieces of a whole along axis 0
+  kReduce,       // partial results
+};
+
+// What an operator does that meets other ranks: it keeps node order among its group, and may not be
+// folded or merged.
+struct CollectiveTrait {
+  // The attribute that names the group.
+  std::string_view group = "group";
+  // Every member is left with the same outputs, if the members have equal `own_inputs`: ports whose
+  // values do not travel.
+  bool leaves_equal = false;
+  std::vector<std::string_view> own_inputs = {};
+  // The attribute with the member whose inputs are left on every member; empty: there is none.
+  std::string_view source = {};
+  // Input 0 and output 0 of the members; what reduces says how in the attribute `reduction`.
+  Assembly takes = Assembly::kNone;
+  Assembly gives = Assembly::kNone;
+  std::string_view reduction = {};
+  // A message: the attribute with the other member, whose node is of another type and name.
+  std::string_view peer = {};
 };
 
 struct Operator {
@@ -209,8 +283,10 @@ struct Operator {
   // Element i of output 0 depends only on element i of inputs of equal size: the output may take
   // over the storage of such an input when nobody else reads it.
   bool elementwise = false;
-  // Meets other ranks: keeps node order among its group, and may not be folded or merged.
-  bool collective = false;
+  // Meets other ranks.
+  std::optional<CollectiveTrait> collective = std::nullopt;
+  std::optional<ProductTrait> product = std::nullopt;
+  std::optional<WeightTrait> weight = std::nullopt;
   // Must run although nobody reads it (send, print).
   bool side_effect = false;
   // Gives the same outputs for the same inputs; false for random numbers.
@@ -224,6 +300,10 @@ struct Operator {
   // Its output types are not known before it ran: plans end here (passes/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }
 };
+
+// The group of a node whose operator meets other ranks; "hccl_world_group" where it names none.
+// REQUIRES: op.collective.
+std::string GroupOf(const Node& node, const Operator& op);
 
 }  // namespace npumesh
 

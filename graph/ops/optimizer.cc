@@ -250,7 +250,7 @@ const PointwiseSpec kRows[] = {
      .real = [](const double* in, const C& c,
                 double* out) { RmsProp(in, c.attr[0], c.attr[1], c.attr[2], in[4], out); },
      .attrs =
-         {{"rho", std::nullopt}, {"momentum", std::nullopt}, {"epsilon", std::nullopt}, kLocking},
+         {{"rho", Required::kFloat}, {"momentum", Required::kFloat}, {"epsilon", Required::kFloat}, kLocking},
      .outputs = {{"var"}, {"ms"}, {"mom"}},
      .updates = {0, 1, 2}},
     {.type = "ApplyCenteredRMSProp",

@@ -188,12 +188,12 @@ void RegisterArgOps(OpRegistry& registry) {
     op.schema.outputs = {{"y"}};
     if (row.with_value) {
       op.schema.outputs = {{"indice"}, {"values"}};
-      op.schema.attrs = {{"dimension", std::nullopt},
+      op.schema.attrs = {{"dimension", Required::kInt},
                          {"keep_dims", AttrValue::Bool(false)},
                          {"indice_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))}};
     } else {
       op.schema.attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}};
-      if (row.by_attr) op.schema.attrs.push_back({"dimension", std::nullopt});
+      if (row.by_attr) op.schema.attrs.push_back({"dimension", Required::kInt});
     }
     if (!row.by_attr) {
       op.schema.inputs.push_back({"dimension"});
@@ -273,7 +273,7 @@ void RegisterScanOps(OpRegistry& registry) {
                  {{"y"}},
                  {{"exclusive", AttrValue::Bool(false)}, {"reverse", AttrValue::Bool(false)}}};
     if (row.by_attr) {
-      op.schema.attrs.push_back({"axis", std::nullopt});
+      op.schema.attrs.push_back({"axis", Required::kInt});
     } else {
       op.schema.inputs.push_back({"axis"});
       op.value_inputs = {"axis"};

@@ -105,8 +105,8 @@ Result<double> WordOf(const OpContext& op, const PointwiseSpec& spec) {
 }
 
 double NumberOf(const OpContext& op, const AttrSpec& attr) {
-  if (attr.fallback && attr.fallback->get<bool>()) return op.attr_bool(attr.name) ? 1 : 0;
-  if (attr.fallback && attr.fallback->get<int64_t>()) {
+  if (attr.pattern.get<bool>()) return op.attr_bool(attr.name) ? 1 : 0;
+  if (attr.pattern.get<int64_t>()) {
     return static_cast<double>(op.attr_int(attr.name));
   }
   return static_cast<double>(op.attr_float(attr.name));

@@ -18,7 +18,7 @@ const std::vector<PortSpec> kOne = {{"x"}};
 const std::vector<PortSpec> kTwo = {{"x1"}, {"x2"}};
 
 AttrSpec Float(std::string_view name) {
-  return {name, std::nullopt};
+  return {name, Required::kFloat};
 }
 AttrSpec Float(std::string_view name, float fallback) {
   return {name, AttrValue::Float(fallback)};

@@ -121,7 +121,7 @@ Result<std::unique_ptr<Kernel>> MakeMaximum(const OpContext& op) {
 }  // namespace
 
 void RegisterPoolGradients(OpRegistry& registry) {
-  const AttrSpec ksize = {"ksize", std::nullopt}, strides = {"strides", std::nullopt};
+  const AttrSpec ksize = {"ksize", Required::kInts}, strides = {"strides", Required::kInts};
   registry.Add({.schema = {"AvgPoolV2Grad",
                            {{"orig_input_shape"}, {"input_grad"}},
                            {{"out_grad"}},
@@ -140,7 +140,7 @@ void RegisterPoolGradients(OpRegistry& registry) {
   registry.Add({.schema = {"AdaptiveAvgPool2dGrad",
                            {{"input_grad"}},
                            {{"output_grad"}},
-                           {{"orig_input_shape", std::nullopt}}},
+                           {{"orig_input_shape", Required::kInts}}},
                 .infer = InferAverage,
                 .make_kernel = MakeAverage});
   registry.Add({.schema = {"MaxPoolGradWithArgmaxV1",
@@ -148,7 +148,7 @@ void RegisterPoolGradients(OpRegistry& registry) {
                            {{"y"}},
                            {ksize,
                             strides,
-                            {"pads", std::nullopt},
+                            {"pads", Required::kInts},
                             {"dtype", AttrValue::Int(3)},
                             {"dilation", AttrValue::Ints({1, 1, 1, 1})},
                             {"ceil_mode", AttrValue::Bool(false)}}},

@@ -124,9 +124,9 @@ Result<std::unique_ptr<Kernel>> MakeAvgPool(const OpContext& op) {
 }  // namespace
 
 void RegisterPoolOps(OpRegistry& registry) {
-  const AttrSpec ksize = {"ksize", std::nullopt}, strides = {"strides", std::nullopt};
+  const AttrSpec ksize = {"ksize", Required::kInts}, strides = {"strides", Required::kInts};
   const std::vector<AttrSpec> short_attrs = {
-      ksize, strides, {"padding", std::nullopt}, {"data_format", AttrValue::String("NHWC")}};
+      ksize, strides, {"padding", Required::kString}, {"data_format", AttrValue::String("NHWC")}};
   const std::vector<AttrSpec> max_attrs = {ksize,
                                            strides,
                                            {"padding_mode", AttrValue::String("CALCULATED")},
@@ -148,14 +148,14 @@ void RegisterPoolOps(OpRegistry& registry) {
   add("MaxPoolWithArgmaxV1",
       {ksize,
        strides,
-       {"pads", std::nullopt},
+       {"pads", Required::kInts},
        {"dtype", AttrValue::Int(3)},
        {"dilation", AttrValue::Ints({1, 1, 1, 1})},
        {"ceil_mode", AttrValue::Bool(false)}},
       true, {{"y"}, {"argmax"}});
   add("AvgPool", short_attrs, false, {{"y"}});
   add("AvgPoolV2", average_attrs, false, {{"y"}});
-  add("AdaptiveAvgPool2d", {{"output_size", std::nullopt}}, false, {{"y"}});
+  add("AdaptiveAvgPool2d", {{"output_size", Required::kInts}}, false, {{"y"}});
   add("GlobalAveragePool", {}, false, {{"y"}});
 }
 

@@ -135,12 +135,13 @@ void RegisterQuantMatmulOps(OpRegistry& registry) {
                             optional("bias"),
                             optional("pertoken_scale")},
                            {{"y"}},
-                           {{"dtype", std::nullopt},
+                           {{"dtype", Required::kInt},
                             {"transpose_x1", no},
                             {"transpose_x2", no},
                             {"group_size", AttrValue::Int(0)}}},
                 .infer = InferQuantMatmul,
-                .make_kernel = MakeQuantMatmul});
+                .make_kernel = MakeQuantMatmul,
+                .weight = WeightTrait{.port = "x2"}});
   registry.Add({.schema = {"WeightQuantBatchMatmulV2",
                            {{"x"},
                             {"weight"},
@@ -156,7 +157,8 @@ void RegisterQuantMatmulOps(OpRegistry& registry) {
                             {"dtype", AttrValue::Int(-1)},
                             {"inner_precise", AttrValue::Int(0)}}},
                 .infer = InferQuantMatmul,
-                .make_kernel = MakeQuantMatmul});
+                .make_kernel = MakeQuantMatmul,
+                .weight = WeightTrait{.port = "weight"}});
   RegisterBlockMatmulOps(registry);
   RegisterOnlineMatmulOps(registry);
   RegisterSummedMatmulOps(registry);

@@ -280,7 +280,7 @@ void RegisterSummedMatmulOps(OpRegistry& registry) {
                             optional("y_offset"),
                             optional("x2_table")},
                            {{"y"}},
-                           {{"dtype", std::nullopt},
+                           {{"dtype", Required::kInt},
                             {"compute_type", AttrValue::Int(-1)},
                             {"transpose_x1", no},
                             {"transpose_x2", no},

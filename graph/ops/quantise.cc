@@ -414,8 +414,8 @@ void RegisterQuantiseOps(OpRegistry& registry) {
   registry.Add({.schema = {"AscendQuant",
                            {{"x"}},
                            {{"y"}},
-                           {{"scale", std::nullopt},
-                            {"offset", std::nullopt},
+                           {{"scale", Required::kFloat},
+                            {"offset", Required::kFloat},
                             sqrt_mode,
                             {"round_mode", AttrValue::String("Round")},
                             dst}},
@@ -424,7 +424,7 @@ void RegisterQuantiseOps(OpRegistry& registry) {
   registry.Add({.schema = {"Quantize",
                            {{"x"}, {"scales"}, {"zero_points", PortKind::kOptional}},
                            {{"y"}},
-                           {{"dtype", std::nullopt}, {"axis", AttrValue::Int(1)}}},
+                           {{"dtype", Required::kString}, {"axis", AttrValue::Int(1)}}},
                 .infer = InferStatic,
                 .make_kernel = MakeStatic});
 }

@@ -281,7 +281,7 @@ void RegisterReduceOps(OpRegistry& registry) {
                  {{"keep_dims", AttrValue::Bool(false)},
                   {"noop_with_empty_axes", AttrValue::Bool(!spec.by_attr)}}};
     if (spec.by_attr) {
-      op.schema.attrs.push_back({"axes", std::nullopt});
+      op.schema.attrs.push_back({"axes", Required::kInts});
     } else {
       op.schema.inputs.push_back({"axes"});
       op.value_inputs = {"axes"};

@@ -188,7 +188,8 @@ void RegisterResizeOps(OpRegistry& registry) {
                        {{row.input}, {"size"}},
                        {{"y"}},
                        {{"align_corners", AttrValue::Bool(false)},
-                        {"half_pixel_centers", AttrValue::Bool(false)}}};
+                        {"half_pixel_centers", AttrValue::Bool(false)},
+                        AttrSpec::Only("scales", AttrValue::Floats({0, 0}))}};
     if (row.linear) schema.attrs.push_back({"dtype", AttrValue::Int(0)});
     registry.Add({.schema = std::move(schema),
                   .infer = [&row](OpContext& op) { return InferResize(op, row); },

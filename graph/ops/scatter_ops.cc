@@ -305,6 +305,9 @@ void RegisterSegments(OpRegistry& registry) {
                  {{"x"}, {"segment_ids"}, {"num_segments"}},
                  {{"y"}},
                  {{"is_preprocessed", AttrValue::Bool(false)}}};
+    if (join == Join::kAdd) {
+      op.schema.attrs.push_back(AttrSpec::Only("check_ids", AttrValue::Bool(false)));
+    }
     op.value_inputs = {"num_segments"};
     op.infer = [join = join](OpContext& context) { return InferSegment(context, join); };
     op.make_kernel = [join = join](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
@@ -334,7 +337,7 @@ void RegisterScatterOps(OpRegistry& registry) {
   Operator add = Planned({"InplaceIndexAdd",
                           {{"var"}, {"indices"}, {"updates"}, {"alpha", PortKind::kOptional}},
                           {{"var"}},
-                          {{"axis", std::nullopt}}},
+                          {{"axis", Required::kInt}}},
                          "var", PlanIndexAdd);
   add.in_place = {{0, 0}};
   registry.Add(std::move(add));
@@ -342,7 +345,7 @@ void RegisterScatterOps(OpRegistry& registry) {
   Operator cache = Planned({"Scatter",
                             {{"var"}, {"indices"}, {"updates"}},
                             {{"var"}},
-                            {{"reduce", std::nullopt}, {"axis", AttrValue::Int(0)}}},
+                            {{"reduce", Required::kString}, {"axis", AttrValue::Int(0)}}},
                            "var", PlanCacheWrite);
   cache.in_place = {{0, 0}};
   registry.Add(std::move(cache));

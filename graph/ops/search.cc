@@ -197,7 +197,7 @@ void RegisterSearchOps(OpRegistry& registry) {
   registry.Add({.schema = {"Bucketize",
                            {{"x"}},
                            {{"y"}},
-                           {{"boundaries", std::nullopt},
+                           {{"boundaries", Required::kFloats},
                             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))},
                             {"right", AttrValue::Bool(true)}}},
                 .infer = InferBucketize,

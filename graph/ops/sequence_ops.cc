@@ -297,7 +297,8 @@ void RegisterSequenceOps(OpRegistry& registry) {
                             {"alpha", AttrValue::Float(1.702f)},
                             {"limit", AttrValue::Float(7.0f)},
                             {"bias", AttrValue::Float(1.0f)},
-                            {"interleaved", AttrValue::Bool(true)}}},
+                            {"interleaved", AttrValue::Bool(true)},
+                            AttrSpec::Only("clamp_mode", AttrValue::Int(0))}},
                 .infer = InferClipped,
                 .make_kernel = MakeClipped});
   registry.Add({.schema = {"MoeUpdateExpert",

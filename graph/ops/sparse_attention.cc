@@ -279,7 +279,7 @@ void RegisterSparseAttentionOps(OpRegistry& registry) {
                             optional("key_rope"),
                             optional("sinks")},
                            {{"attention_out"}, {"softmax_max"}, {"softmax_sum"}},
-                           {{"scale_value", std::nullopt},
+                           {{"scale_value", Required::kFloat},
                             {"sparse_block_size", AttrValue::Int(1)},
                             {"layout_query", AttrValue::String("BSND")},
                             {"layout_kv", AttrValue::String("BSND")},

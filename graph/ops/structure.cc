@@ -53,15 +53,15 @@ void RegisterEnds(OpRegistry& registry) {
     registry.Add(
         {.schema = {type, {{"x", PortKind::kOptional}}, {{"y"}}, index}, .infer = InferData});
   }
-  registry.Add({.schema = {"Const", {}, {{"y"}}, {{"value", std::nullopt}}}, .infer = InferConst});
+  registry.Add({.schema = {"Const", {}, {{"y"}}, {{"value", Required::kTensor}}}, .infer = InferConst});
   registry.Alias("Constant", "Const");
   registry.Add({.schema = {"FileConstant",
                            {},
                            {{"y"}},
                            {{"file_path", AttrValue::String("")},
                             {"file_id", AttrValue::String("")},
-                            {"shape", std::nullopt},
-                            {"dtype", std::nullopt}}},
+                            {"shape", Required::kInts},
+                            {"dtype", Required::kType}}},
                 .infer = InferFileConstant});
   registry.Add(
       {.schema = {"NetOutput", {{"input", PortKind::kDynamic}}, {}, {}}, .infer = InferNothing});
@@ -216,7 +216,7 @@ void RegisterStructureOps(OpRegistry& registry) {
       {.schema = {"IdentityN", {{"x", PortKind::kDynamic}}, {{"y", PortKind::kDynamic}}, {}},
        .infer = InferIdentityN,
        .make_kernel = MakeIdentityN});
-  registry.Add({.schema = {"Copy", {{"x"}}, {{"y", PortKind::kDynamic}}, {{"N", std::nullopt}}},
+  registry.Add({.schema = {"Copy", {{"x"}}, {{"y", PortKind::kDynamic}}, {{"N", Required::kInt}}},
                 .infer = InferCopies,
                 .make_kernel = MakeCopies});
   registry.Add({.schema = {"TensorMove", {{"x"}}, {{"y"}}, {}},
@@ -233,7 +233,7 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Add({.schema = {"Bitcast",
                            {{"x"}},
                            {{"y"}},
-                           {{"type", std::nullopt}, {"keep_dim", AttrValue::Bool(false)}}},
+                           {{"type", Required::kType}, {"keep_dim", AttrValue::Bool(false)}}},
                 .infer = InferBitcast,
                 .view = true});
 }

@@ -313,7 +313,7 @@ void RegisterTransposeMatmulOps(OpRegistry& registry) {
       {.schema = {"TransposeQuantBatchMatMul",
                   {{"x1"}, {"x2"}, optional("bias"), optional("x1_scale"), optional("x2_scale")},
                   {{"y"}},
-                  {{"dtype", std::nullopt},
+                  {{"dtype", Required::kInt},
                    {"group_size", AttrValue::Int(0)},
                    {"perm_x1", Ints({1, 0, 2})},
                    {"perm_x2", Ints({0, 1, 2})},

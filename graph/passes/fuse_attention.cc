@@ -153,14 +153,22 @@ class AttentionFinder {
   }
 
   bool IsProduct(NodeId id) const {
-    if (!view_.Is(id, {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})) return false;
+    if (!view_.Free(id) || !view_.op(id).product) return false;
     const OpContext& op = view_.context(id);
     if (!IsRowType(out(id).dtype) || out(id).shape.rank() < 2) return false;
     for (const int slot : {0, 1}) {
       const Shape& shape = in(id, slot).shape;
       if (shape.rank() < 2 || shape.elements() == 0) return false;
     }
-    return op.schema().type == "BatchMatMul" || !op.has("bias");
+    const std::string_view bias = view_.op(id).product->bias;
+    return bias.empty() || !op.has(bias);
+  }
+
+  // REQUIRES: IsProduct(product).
+  bool Transposes(NodeId product, int slot) const {
+    const ProductTrait& trait = *view_.op(product).product;
+    return view_.context(product).attr_bool(slot == 0 ? trait.left_transposed
+                                                      : trait.right_transposed);
   }
 
   bool IsView(NodeId id) const {
@@ -253,7 +261,7 @@ class AttentionFinder {
       next = view_.OnlyReader(last);
     }
     if (!IsProduct(next) || view_.Maker(next, 0) != last || view_.Maker(next, 1) == last ||
-        view_.context(next).attr_bool("adj_x1")) {
+        Transposes(next, 0)) {
       return false;
     }
     match_.sum = next;
@@ -276,14 +284,10 @@ class AttentionFinder {
 
   std::optional<Operands> FindOperands() {
     const Shape& scores = out(match_.scores).shape;
-    const auto flag = [this](NodeId product, std::string_view name) {
-      return view_.context(product).attr_bool(name);
-    };
-    const auto q = finder_.OfProduct(match_.scores, 0, flag(match_.scores, "adj_x1"), true, scores);
-    const auto k =
-        finder_.OfProduct(match_.scores, 1, !flag(match_.scores, "adj_x2"), true, scores);
-    const auto v =
-        finder_.OfProduct(match_.sum, 1, flag(match_.sum, "adj_x2"), false, out(match_.sum).shape);
+    const auto q = finder_.OfProduct(match_.scores, 0, Transposes(match_.scores, 0), true, scores);
+    const auto k = finder_.OfProduct(match_.scores, 1, !Transposes(match_.scores, 1), true, scores);
+    const auto v = finder_.OfProduct(match_.sum, 1, Transposes(match_.sum, 1), false,
+                                     out(match_.sum).shape);
     if (!q || !k || !v) return std::nullopt;
     Operands all{*q, *k, *v, {}, {}};
     for (const auto& [place, operand] :

@@ -80,11 +80,12 @@ class MatMulFinder {
     step.inputs = view_.SlotValues(product);
     int bias_slot = -1;
     const bool plain = context.out(0).dtype == DataType::kFloat;
-    const bool has_bias = context.schema().type != "BatchMatMul" && context.has("bias");
+    const std::string_view bias = view_.op(product).product->bias;
+    const bool has_bias = !bias.empty() && context.has(bias);
     std::vector<ChainLink> links;
     std::vector<TensorType> types = {context.out(0)};  // of the product and the links' inputs
     if (tail.bias != kNoNode) {
-      const Value bias = *view_.SlotValue(tail.bias, tail.bias_slot);
+      const Value added = *view_.SlotValue(tail.bias, tail.bias_slot);
       if (plain && !has_bias) {
         bias_slot = static_cast<int>(step.inputs.size());
       } else {
@@ -92,7 +93,7 @@ class MatMulFinder {
         links.back().from = {tail.bias_slot == 0 ? 1 : 0, tail.bias_slot == 0 ? 0 : 1};
         types.push_back(view_.context(tail.bias).in(tail.bias_slot));
       }
-      step.inputs.emplace_back(bias);
+      step.inputs.emplace_back(added);
     }
     if (tail.activation != kNoNode) {
       const int from = links.empty() ? 0 : -1;
@@ -114,7 +115,7 @@ class MatMulFinder {
 void FuseMatMul(FusionView& view) {
   MatMulFinder finder(view);
   for (const NodeId id : view.order()) {
-    if (view.Is(id, {"MatMul", "MatMulV2", "BatchMatMul", "BatchMatMulV2"})) finder.Try(id);
+    if (view.Free(id) && view.op(id).product) finder.Try(id);
   }
 }
 

@@ -253,47 +253,25 @@ class Plainer {
   std::map<Value, Value> converted_;  // by what a caller brings in a private format
 };
 
-// Where an operator has its weight, and in which format the NPU likes it.
-struct WeightPort {
-  std::string_view type;
-  std::string_view port;
-  std::string_view layout;
-  std::string_view plain_layout;
-};
-constexpr WeightPort kWeightPorts[] = {
-    {"MatMul", "x2", "FRACTAL_NZ", "ND"},
-    {"MatMulV2", "x2", "FRACTAL_NZ", "ND"},
-    {"BatchMatMul", "x2", "FRACTAL_NZ", "ND"},
-    {"BatchMatMulV2", "x2", "FRACTAL_NZ", "ND"},
-    {"QuantBatchMatmulV3", "x2", "FRACTAL_NZ", "ND"},
-    {"WeightQuantBatchMatmulV2", "weight", "FRACTAL_NZ", "ND"},
-    {"Conv2D", "filter", "FRACTAL_Z", "NCHW"},
-};
-
-const WeightPort* FindWeightPort(const Node& node) {
-  for (const WeightPort& port : kWeightPorts) {
-    if (port.type == node.type) return &port;
-  }
-  return nullptr;
-}
-
 class Privater {
  public:
-  Privater(Graph& graph, const std::string& model_path) : graph_(graph), path_(model_path) {}
+  Privater(Graph& graph, const OpRegistry& registry, const std::string& model_path)
+      : graph_(graph), registry_(registry), path_(model_path) {}
 
   Result<int> Run() {
     for (size_t id = 0; id < graph_.nodes().size(); ++id) {
       Node& node = graph_.node(static_cast<NodeId>(id));
-      const WeightPort* const port = node.removed ? nullptr : FindWeightPort(node);
-      const int input = port == nullptr ? -1 : node.FindInput(port->port);
+      const Operator* const op = node.removed ? nullptr : registry_.Find(node.type);
+      if (op == nullptr || !op->weight) continue;
+      const int input = node.FindInput(op->weight->port);
       if (input < 0 || !node.inputs[static_cast<size_t>(input)]) continue;
       Node& weight = graph_.node(node.inputs[static_cast<size_t>(input)]->node);
       if (!IsWeightNode(weight)) continue;
-      const Status status = Convert(weight, *port, node);
+      const Status status = Convert(weight, *op->weight, node);
       if (!status.ok()) return AtNode(node, status);
       const auto form = forms_.find(weight.id);
       if (form == forms_.end()) continue;
-      SetPrivate(node.input_descs[static_cast<size_t>(input)], std::string(port->layout),
+      SetPrivate(node.input_descs[static_cast<size_t>(input)], std::string(op->weight->layout),
                  form->second);
     }
     return static_cast<int>(forms_.size());
@@ -301,7 +279,7 @@ class Privater {
 
  private:
   // Leaves a weight alone that cannot or need not change.
-  Status Convert(Node& weight, const WeightPort& port, const Node& reader) {
+  Status Convert(Node& weight, const WeightTrait& port, const Node& reader) {
     if (forms_.contains(weight.id) || IsPrivate(weight.output_descs[0])) return Status();
     NPUMESH_ASSIGN_OR_RETURN(const Tensor plain, LoadWeight(weight, path_));
     const LayoutSpec layout = *LayoutSpecOf(port.layout);
@@ -334,6 +312,7 @@ class Privater {
   }
 
   Graph& graph_;
+  const OpRegistry& registry_;
   const std::string& path_;
   std::map<NodeId, PrivateForm> forms_;  // of the weights that changed
 };
@@ -346,10 +325,10 @@ Status MakeValuesPlain(Model& model) {
   return Status();
 }
 
-Result<int> UseInternalFormatWeight(Model& model) {
-  NPUMESH_ASSIGN_OR_RETURN(int changed, Privater(model.graph, model.path).Run());
+Result<int> UseInternalFormatWeight(Model& model, const OpRegistry& registry) {
+  NPUMESH_ASSIGN_OR_RETURN(int changed, Privater(model.graph, registry, model.path).Run());
   for (Graph& graph : model.subgraphs) {
-    NPUMESH_ASSIGN_OR_RETURN(const int more, Privater(graph, model.path).Run());
+    NPUMESH_ASSIGN_OR_RETURN(const int more, Privater(graph, registry, model.path).Run());
     changed += more;
   }
   return changed;

@@ -7,6 +7,7 @@
 #define NPUMESH_GRAPH_PASSES_PRIVATE_FORMATS_H_
 
 #include "graph/ir/graph.h"
+#include "graph/ops/op_registry.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -21,11 +22,11 @@ namespace npumesh {
 Status MakeValuesPlain(Model& model);
 
 // Brings the weights of a model into the formats that the NPU prefers, as
-// torchair.use_internal_format_weight does (seed "use_internal_format_weight"): those of matrix
-// products into FRACTAL_NZ, of convolutions with float16 filters and one group into FRACTAL_Z. A
+// torchair.use_internal_format_weight does: those of matrix products into FRACTAL_NZ, of
+// convolutions with float16 filters and one group into FRACTAL_Z (Operator::weight). A
 // weight in a file comes into memory. Weights of fewer than two dimensions, of 4-bit types, and
 // those a graph input feeds stay. Returns how many changed. Errors as LoadWeight.
-Result<int> UseInternalFormatWeight(Model& model);
+Result<int> UseInternalFormatWeight(Model& model, const OpRegistry& registry = BuiltinOps());
 
 }  // namespace npumesh
 

@@ -6,10 +6,6 @@
 namespace npumesh {
 namespace {
 
-bool IsMatMul(const Node& node) {
-  return node.type == "MatMul" || node.type == "MatMulV2" || node.type == "MatMulV3";
-}
-
 // The integers of a constant of int32 or int64; none where they cannot be read.
 std::vector<int64_t> IntegersOf(const Node& node, const std::string& model_path) {
   if (!IsWeightNode(node)) return {};
@@ -48,25 +44,31 @@ void ReadTransposedWeights(Model& model, const OpRegistry& registry) {
     size_t input;
     NodeId transpose;
     Value weight;
+    std::string attribute;  // of the product: the operand is transposed
   };
   std::vector<Change> changes;
   const BoundGraph bound(model.graph, registry);
   for (const Node& node : model.graph.nodes()) {
-    if (node.removed || !IsMatMul(node) || !bound.bound(node.id)) continue;
+    if (!bound.bound(node.id) || !bound.op(node.id)->product) continue;
+    const ProductTrait& product = *bound.op(node.id)->product;
     const OpContext& context = bound.context(node.id);
-    const int input = context.input_index(context.slot("x2"));
-    const std::optional<Value> x2 = bound.SlotValue(node.id, context.slot("x2"));
-    if (input < 0 || !x2 || x2->port != 0) continue;
-    const std::optional<Value> weight = TransposedWeight(bound, x2->node, model.path);
-    if (weight) changes.push_back({node.id, static_cast<size_t>(input), x2->node, *weight});
+    const int slot = context.slot(product.right);
+    const int input = context.input_index(slot);
+    const std::optional<Value> right = bound.SlotValue(node.id, slot);
+    if (input < 0 || !right || right->port != 0) continue;
+    const std::optional<Value> weight = TransposedWeight(bound, right->node, model.path);
+    if (weight) {
+      changes.push_back({node.id, static_cast<size_t>(input), right->node, *weight,
+                         std::string(product.right_transposed)});
+    }
   }
   for (const Change& change : changes) {
     Node& product = model.graph.node(change.product);
     product.inputs[change.input] = change.weight;
     const Node& transpose = model.graph.node(change.transpose);
     product.input_descs[change.input].shape = transpose.input_descs[0].shape;
-    const bool before = product.BoolAttr("transpose_x2", false);
-    product.attrs.insert_or_assign("transpose_x2", AttrValue::Bool(!before));
+    const bool before = product.BoolAttr(change.attribute, false);
+    product.attrs.insert_or_assign(change.attribute, AttrValue::Bool(!before));
   }
 }
 

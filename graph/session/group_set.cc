@@ -1,64 +1,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "graph/session/session.h"
 
 namespace npumesh {
-namespace {
-
-constexpr std::string_view kTagPrefix = "tag=";
-constexpr std::string_view kRankList = ";rank_list=";
-
-std::vector<int> AllRanks(int size) {
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-Status CheckInWorld(const std::string& group, const std::vector<int>& ranks, int world_size) {
-  const int highest = *std::max_element(ranks.begin(), ranks.end());
-  if (highest < world_size) return Status();
-  return Error(Code::kInvalidArgument,
-               "group \"{}\" has rank {} as a member, but the world has {} rank{}; start at least "
-               "{} ranks",
-               group, highest, world_size, world_size == 1 ? "" : "s", highest + 1);
-}
-
-}  // namespace
-
 GroupSet::GroupSet(World& world, DeviceMemory& memory, GroupTable table)
     : world_(world), memory_(memory), table_(std::move(table)) {}
 
 GroupSet::~GroupSet() = default;
 
-Result<std::vector<int>> GroupSet::RanksOf(const std::string& group) const {
-  if (group.empty() || group == kWorldGroup) return AllRanks(world_.size());
-  // A tag may contain anything, so the list is what follows the last mark.
-  const size_t mark = group.rfind(kRankList);
-  if (group.rfind(kTagPrefix, 0) == 0 && mark != std::string::npos) {
-    const std::string_view list = std::string_view(group).substr(mark + kRankList.size());
-    return ParseRankList(list, fmt::format("rank_list of group \"{}\"", group));
-  }
-  const auto known = table_.find(group);
-  if (known != table_.end() && !known->second.empty()) return known->second;
-  return Error(Code::kNotFound,
-               "group \"{}\" is unknown: it is no list of ranks (tag=...;rank_list=0,1), and "
-               "comm_group of model_relation_config.json, which would name its members, lists {} "
-               "other group{}; put that file beside the model and add the group",
-               group, table_.size(), table_.size() == 1 ? "" : "s");
-}
-
 Result<GroupProvider::Members> GroupSet::MembersOf(const std::string& group) {
   Members members;
-  NPUMESH_ASSIGN_OR_RETURN(members.world_ranks, RanksOf(group));
-  NPUMESH_RETURN_IF_ERROR(CheckInWorld(group, members.world_ranks, world_.size()));
-  const auto me = std::find(members.world_ranks.begin(), members.world_ranks.end(), world_.rank());
-  if (me != members.world_ranks.end()) {
-    members.rank = static_cast<int>(me - members.world_ranks.begin());
-  }
+  NPUMESH_ASSIGN_OR_RETURN(members.world_ranks, RanksInWorld(group, table_, world_.size()));
+  members.rank = PlaceIn(members.world_ranks, world_.rank());
   return members;
 }
 

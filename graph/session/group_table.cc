@@ -1,13 +1,10 @@
 // ReadGroupTable: `comm_group` of model_relation_config.json (air-format reference 5.5).
 #include <unistd.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "graph/session/session.h"
 #include "runtime/base/mapped_file.h"
-#include "runtime/base/parse.h"
 
 namespace npumesh {
 namespace {
@@ -56,23 +53,6 @@ Status AddGroup(const Json& entry, GroupTable& table) {
 }
 
 }  // namespace
-
-Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view what) {
-  std::vector<int> ranks;
-  std::set<int> seen;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view item = Trim(text.substr(begin, comma - begin));
-    const Result<int64_t> rank = ParseInt(item, 0, std::numeric_limits<int32_t>::max(), what);
-    if (!rank.ok()) return Status::Error(Code::kCorrupt, std::string(rank.status().message()));
-    if (!seen.insert(static_cast<int>(*rank)).second) {
-      return Error(Code::kCorrupt, "{}: rank {} is listed twice", what, *rank);
-    }
-    ranks.push_back(static_cast<int>(*rank));
-    begin = comma + 1;
-  }
-  return ranks;
-}
 
 Result<GroupTable> ReadGroupTable(const std::string& folder) {
   const std::string path = folder + "/model_relation_config.json";

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/group_names.h"
 #include "graph/config/compiler_config.h"
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/program.h"
@@ -28,22 +29,11 @@
 
 namespace npumesh {
 
-// Group name -> members in group order, from model_relation_config.json or from a caller.
-using GroupTable = std::map<std::string, std::vector<int>>;
-
 // Reads `comm_group` of DIR/model_relation_config.json; an absent file is an empty table. Errors
 // (kCorrupt) name file and field.
 Result<GroupTable> ReadGroupTable(const std::string& folder);
 
-// "0, 1,2": ranks of a group. Errors (kCorrupt) begin with `what`: not a list of numbers, none at
-// all, or one twice.
-Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view what);
-
-// Communicators by the `group` attribute of graphs. A group is "hccl_world_group" or empty (all
-// ranks), "tag=<tag>;rank_list=0,1" (member order is group order), or a name from the table.
-//
-// Errors: kNotFound for a name that nothing explains, kCorrupt for a broken rank list,
-// kInvalidArgument for members outside the world; all name the group.
+// Communicators by the names of groups in graphs. Errors as RanksInWorld.
 class GroupSet final : public GroupProvider {
  public:
   GroupSet(World& world, DeviceMemory& memory, GroupTable table);
@@ -60,8 +50,6 @@ class GroupSet final : public GroupProvider {
   Communicator::Totals totals() const;
 
  private:
-  Result<std::vector<int>> RanksOf(const std::string& group) const;
-
   World& world_;
   DeviceMemory& memory_;
   GroupTable table_;

@@ -63,7 +63,7 @@ class Examiner {
       if (registry_.Find(node.type) == nullptr && !IsFurniture(node)) unknown_.insert(node.type);
       if (IsWeightNode(node)) CountParameter(node);
       const Operator* op = registry_.Find(node.type);
-      if (op != nullptr && op->collective) CountCollective(node, main);
+      if (op != nullptr && op->collective) CountCollective(node, *op, main);
     }
   }
 
@@ -85,8 +85,8 @@ class Examiner {
     if (node.type == "FileConstant") facts_.files[node.StringAttr("file_path", "")] += bytes;
   }
 
-  void CountCollective(const Node& node, bool main) {
-    CollectiveFacts& facts = facts_.collectives[node.StringAttr("group", "")][node.type];
+  void CountCollective(const Node& node, const Operator& op, bool main) {
+    CollectiveFacts& facts = facts_.collectives[GroupOf(node, op)][node.type];
     ++facts.count;
     TensorType type;
     if (!node.input_descs.empty()) type = TypeOf(node.input_descs[0]);
@@ -117,7 +117,7 @@ std::string CollectiveLines(const GraphFacts& facts) {
   std::string text = fmt::format("collectives ({} group{})\n", facts.collectives.size(),
                                  facts.collectives.size() == 1 ? "" : "s");
   for (const auto& [group, types] : facts.collectives) {
-    text += fmt::format("  group {}\n", group.empty() ? "(none)" : group);
+    text += fmt::format("  group {}\n", group);
     for (const auto& [type, calls] : types) {
       const bool any_known = calls.unknown < calls.count;
       text += fmt::format("  {:>5}  {:<24} {}", calls.count, type,

@@ -5,16 +5,16 @@
 
 #include <string>
 
+#include "collectives/group_names.h"
 #include "graph/ops/operator.h"
-#include "graph/session/session.h"
 
 namespace npumesh {
 
 class UnmetGroups final : public GroupProvider {
  public:
-  // `world_size` ranks are the members of groups that neither spell out their members nor stand in
-  // `table`, which must outlive it. `rank` is the world rank in whose place we are; in a group
-  // without it, that of the first member.
+  // `table` must outlive it. `rank` is the world rank in whose place we are; in a group without it,
+  // that of the first member. Members may be outside of the world: nobody knows yet how many ranks
+  // will run.
   UnmetGroups(const GroupTable& table, int world_size, int rank)
       : table_(table), world_size_(world_size), rank_(rank) {}
 
