@@ -43,18 +43,23 @@ double Div(double a, double b) {
 double Pow(double a, double b) {
   return std::pow(a, b);
 }
+// Of zeros of both signs the first one.
 double Max(double a, double b) {
-  return a > b || a != a ? a : b;
+  return a >= b || a != a ? a : b;
 }
 double Min(double a, double b) {
-  return a < b || a != a ? a : b;
+  return a <= b || a != a ? a : b;
 }
+// The quotient by an infinity of the other sign is below 0, however little.
 double FloorDiv(double a, double b) {
+  if (std::isinf(b) && std::isfinite(a) && a != 0 && (a < 0) != (b < 0)) return -1;
   return std::floor(a / b);
 }
+// A rest of 0 has the sign of the divisor, too.
 double FloorMod(double a, double b) {
   const double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  if (rest == 0) return std::copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 uint8_t Equal(double a, double b) {

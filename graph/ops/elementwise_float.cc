@@ -94,16 +94,16 @@ struct Div {
     return hn::Div(a, b);
   }
 };
-struct Max {  // a NaN on either side wins
+struct Max {  // a NaN on either side wins, and the first one of zeros of both signs
   template <class D, class V>
   static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
   }
 };
 struct Min {
   template <class D, class V>
   static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
+    return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::IsNaN(a)), a, b);
   }
 };
 
@@ -192,7 +192,11 @@ void FloorDiv(const void* const* in, void* out, size_t count, const FormulaParam
   const float* a = Floats(in[0]);
   const float* b = Floats(in[1]);
   float* y = static_cast<float*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = std::floor(a[i] / b[i]);
+  for (size_t i = 0; i < count; ++i) {
+    // The quotient by an infinity of the other sign is below 0, however little.
+    const bool below = std::isinf(b[i]) && std::isfinite(a[i]) && a[i] != 0;
+    y[i] = below && (a[i] < 0) != (b[i] < 0) ? -1.0f : std::floor(a[i] / b[i]);
+  }
 }
 
 void FloorMod(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
@@ -202,7 +206,8 @@ void FloorMod(const void* const* in, void* out, size_t count, const FormulaParam
   for (size_t i = 0; i < count; ++i) {
     const float divisor = b[i];
     const float rest = std::fmod(a[i], divisor);
-    y[i] = rest != 0 && (rest < 0) != (divisor < 0) ? rest + divisor : rest;
+    const float moved = (rest < 0) != (divisor < 0) ? rest + divisor : rest;
+    y[i] = rest == 0 ? std::copysign(0.0f, divisor) : moved;
   }
 }
 

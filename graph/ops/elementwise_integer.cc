@@ -1,7 +1,7 @@
 // Formulas on 64-bit integers, which serve all narrower ones too, and on bool.
 //
 // Integers wrap modulo 2^64, so sums and products are computed unsigned. The driver refuses zero
-// divisors before kDiv and kFloorDiv run.
+// divisors before kDiv, kFloorDiv and kFloorMod run.
 #include <type_traits>
 
 #include "graph/ops/elementwise.h"
@@ -44,9 +44,7 @@ struct Integer {
     const T quotient = a / b;
     return IsNegative(a % b) != IsNegative(b) && a % b != 0 ? quotient - 1 : quotient;
   }
-  // The device's answer for a divisor of 0 is -1.
   static T FloorMod(T a, T b) {
-    if (b == 0) return T(-1);
     if (IsMinusOne(b)) return 0;
     const T rest = a % b;
     return rest != 0 && IsNegative(rest) != IsNegative(b) ? rest + b : rest;

@@ -39,7 +39,11 @@ std::vector<FloatCase<T>> FloatCases() {
       {"Mul", [](T a, T b) { return a * b; }},
       {"RealDiv", [](T a, T b) { return a / b; }},
       {"Div", [](T a, T b) { return a / b; }},
-      {"FloorDiv", [](T a, T b) { return std::floor(a / b); }},
+      {"FloorDiv",
+       [](T a, T b) {
+         const bool below = std::isinf(b) && std::isfinite(a) && a != 0 && (a < 0) != (b < 0);
+         return below ? T(-1) : std::floor(a / b);
+       }},
       {"Pow", [](T a, T b) { return std::pow(a, b); }},
       {"Maximum",
        [](T a, T b) { return std::isnan(a) || std::isnan(b) ? T(NAN) : std::max(b, a); }},
@@ -103,9 +107,32 @@ TEST_F(BinaryTest, FloorModTakesTheSignOfTheDivisor) {
     EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, {7}, floats)) || std::isnan(ToDoubles(y)[5]))
         << Name(dtype);
   }
-  const Tensor ints = Run("FloorMod", Make<int32_t>(DataType::kInt32, {6}, {7, -7, 7, -7, 6, 5}),
-                          Make<int32_t>(DataType::kInt32, {6}, {3, 3, -3, -3, 3, 0}));
-  EXPECT_EQ(ValuesOf<int32_t>(ints), (std::vector<int32_t>{1, 2, -2, -1, 0, -1}));
+  const Tensor ints = Run("FloorMod", Make<int32_t>(DataType::kInt32, {5}, {7, -7, 7, -7, 6}),
+                          Make<int32_t>(DataType::kInt32, {5}, {3, 3, -3, -3, 3}));
+  EXPECT_EQ(ValuesOf<int32_t>(ints), (std::vector<int32_t>{1, 2, -2, -1, 0}));
+}
+
+TEST_F(BinaryTest, ZerosAndInfinitiesHaveTheSignsOfNumpy) {
+  const double inf = INFINITY;
+  struct Case {
+    const char* type;
+    double a, b, expected;
+  };
+  const Case cases[] = {{"FloorDiv", 1, -inf, -1},  {"FloorDiv", -1, inf, -1},
+                        {"FloorDiv", 1, inf, 0},    {"FloorDiv", -1, -inf, 0},
+                        {"FloorDiv", -0.0, inf, -0.0}, {"FloorMod", 6, 3, 0},
+                        {"FloorMod", 6, -3, -0.0},  {"FloorMod", -6, 3, 0},
+                        {"FloorMod", -0.0, 2, 0},   {"FloorMod", 0, -2, -0.0},
+                        {"Maximum", 0, -0.0, 0},    {"Maximum", -0.0, 0, -0.0},
+                        {"Minimum", 0, -0.0, 0},    {"Minimum", -0.0, 0, -0.0}};
+  for (const Case& c : cases) {
+    for (const DataType dtype : kReals) {
+      const Tensor y =
+          Run(c.type, FromDoubles(dtype, {2}, {c.a, c.a}), FromDoubles(dtype, {2}, {c.b, c.b}));
+      EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, {2}, {c.expected, c.expected})))
+          << fmt::format("{} {} {} {}: {}", c.type, Name(dtype), c.a, c.b, ToDoubles(y)[0]);
+    }
+  }
 }
 
 // ---- integers ----

@@ -50,7 +50,7 @@ TEST_F(ElementwiseErrorsTest, MissingInputAndAttribute) {
 }
 
 TEST_F(ElementwiseErrorsTest, IntegerDivisionByZeroNamesTheElement) {
-  for (const char* type : {"Div", "FloorDiv"}) {
+  for (const char* type : {"Div", "FloorDiv", "FloorMod"}) {
     std::vector<double> divisors(600, 1);
     divisors[555] = 0;
     const Status status =
