@@ -244,6 +244,8 @@ Result<std::unique_ptr<Kernel>> MakeDenseGrad(const OpContext& op) {
   const auto rows = static_cast<size_t>(op.in("indices").shape.elements());
   const int64_t table = op.out(0).shape[0];
   const DataType dtype = op.in("grad").dtype;
+  NPUMESH_RETURN_IF_ERROR(AskForLists(
+      op, SumOfDims(Shape{op.out(0).shape.elements(), op.in("grad").shape.elements(), table})));
   return MakeKernel([=, who = op.Who(), padding = op.attr_int("padding_idx"),
                      shares = op.attr_bool("scale_grad_by_freq"),
                      wide = op.in("indices").dtype == DataType::kInt64,

@@ -1,5 +1,10 @@
 #include "graph/ops/infer_checks.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 namespace npumesh {
 
 Status SetOutput(OpContext& op, int port, DataType dtype, Shape shape) {
@@ -56,6 +61,39 @@ Status ExpectSameDtype(const OpContext& op, int slot_a, int slot_b) {
   if (op.in(slot_a).dtype == op.in(slot_b).dtype) return Status();
   return Error(Code::kInvalidArgument, "{}: inputs {} and {} are {} and {}, expected equal types",
                op.Who(), slot_a, slot_b, Name(op.in(slot_a).dtype), Name(op.in(slot_b).dtype));
+}
+
+namespace {
+
+// A quarter of what there is; lists stand beside tensors, and ranks beside each other.
+uint64_t MostListBytes() {
+  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
+  uint64_t bytes = pages * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (limited) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
+  return bytes / 4;
+}
+
+}  // namespace
+
+Status AskForLists(const OpContext& op, int64_t count, size_t entry_bytes) {
+  constexpr int64_t kSmall = int64_t{1} << 20;  // asked without a look at the system
+  if (count <= kSmall) return Status();
+  const uint64_t most = MostListBytes();
+  if (static_cast<uint64_t>(count) <= most / entry_bytes) return Status();
+  return Error(Code::kOutOfMemory,
+               "{}: it needs lists of {} entries of {} bytes on the host, at most {} bytes are "
+               "given to one operator",
+               op.Who(), count, entry_bytes, most);
+}
+
+int64_t SumOfDims(const Shape& shape) {
+  int64_t sum = 0;
+  for (const int64_t dim : shape.dims()) {
+    if (__builtin_add_overflow(sum, std::max<int64_t>(dim, 0), &sum)) return INT64_MAX;
+  }
+  return sum;
 }
 
 }  // namespace npumesh

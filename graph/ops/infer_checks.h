@@ -28,6 +28,15 @@ int64_t ElementsBetween(const Shape& shape, int begin, int end);
 // Byte distance between neighbours along each dimension of a tensor in C order.
 std::vector<int64_t> ByteStrides(const Shape& shape, size_t element_bytes);
 
+// Asks for lists of `count` entries that inference or a kernel keeps on the host beside the
+// tensors, before it makes them. For every operator with lists as long as attributes or values of
+// inputs say. Error (kOutOfMemory): they would take more than a quarter of the host's memory, or of
+// what the process may have.
+Status AskForLists(const OpContext& op, int64_t count, size_t entry_bytes = sizeof(int64_t));
+
+// Sum of the dimensions, at most INT64_MAX: entries of one list for each dimension.
+int64_t SumOfDims(const Shape& shape);
+
 // Error (kInvalidArgument) unless two inputs have equal dtypes.
 Status ExpectSameDtype(const OpContext& op, int slot_a, int slot_b);
 

@@ -117,6 +117,7 @@ Status InferLinSpace(OpContext& op) {
 
 // Both ends are exact; each half counts from its own end.
 Result<std::unique_ptr<Kernel>> MakeLinSpace(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape[0], sizeof(double)));
   const auto num = static_cast<size_t>(op.out(0).shape[0]);
   return MakeKernel([load = FindConvert(op.in("start").dtype, DataType::kDouble),
                      store = FindConvert(DataType::kDouble, op.out(0).dtype),

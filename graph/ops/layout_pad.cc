@@ -73,8 +73,7 @@ int64_t SourceOf(int64_t at, int64_t extent, PadMode mode) {
   return kFilled;
 }
 
-// Most elements that can be added on one side. A list of 2^31 positions is as much as a plan may
-// hold.
+// Most elements that can be added on one side.
 int64_t MostAdded(int64_t extent, PadMode mode) {
   if (mode == PadMode::kReflect) return std::max<int64_t>(extent - 1, 0);
   if (mode == PadMode::kSymmetric) return extent;
@@ -123,6 +122,7 @@ Result<std::unique_ptr<Kernel>> MakePad(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
   NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(op.out(0).shape)));
   std::vector<std::vector<int64_t>> sources(paddings.size());
   for (size_t d = 0; d < sources.size(); ++d) {
     const int64_t length = op.out(0).shape.dims()[d];
@@ -191,6 +191,7 @@ Result<std::unique_ptr<Kernel>> MakePadGrad(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
   const Shape &x = op.in("x").shape, &y = op.out(0).shape;
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
   Origins origins(paddings.size());
   for (size_t d = 0; d < origins.size(); ++d) {
     const int64_t below = ElementsBetween(y, static_cast<int>(d) + 1, y.rank());

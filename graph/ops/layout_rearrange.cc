@@ -37,6 +37,7 @@ Result<std::unique_ptr<Kernel>> CopyKernel(const OpContext& op, const Shape& x, 
 Result<Sources> ReversedOrder(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axis"));
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
   Sources sources = InPlaceOrder(x);
   std::vector<bool> turned(sources.size(), false);
   for (const int64_t listed : axes) {
@@ -79,6 +80,7 @@ Result<Sources> RolledOrder(const OpContext& op) {
     return Error(Code::kInvalidArgument, "{}: {} \"shifts\" for {} \"dims\"", op.Who(),
                  shifts.size(), dims.size());
   }
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(shape)));
   Sources sources = InPlaceOrder(shape);
   for (size_t i = 0; i < dims.size(); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dims[i], shape.rank(), "dims"));
@@ -130,15 +132,20 @@ Result<Repetition> RepetitionOf(const OpContext& op) {
                  "{}: \"repeats\" are {}; expected one number, or {} of them, none negative",
                  op.Who(), Shape(repeats).ToString(), extent);
   }
+  const auto times = [&](int64_t i) { return repeats[static_cast<size_t>(count == 1 ? 0 : i)]; };
+  int64_t length = 0;
+  for (int64_t i = 0; i < extent; ++i) {
+    if (times(i) > int64_t{INT32_MAX} - length) {
+      return Error(Code::kInvalidArgument, "{}: {} repetitions are too many", op.Who(), times(i));
+    }
+    length += times(i);
+  }
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(repetition.x) + length));
   repetition.sources = InPlaceOrder(repetition.x);
   std::vector<int64_t>& list = repetition.sources[static_cast<size_t>(axis)];
   list.clear();
   for (int64_t i = 0; i < extent; ++i) {
-    const int64_t times = repeats[static_cast<size_t>(count == 1 ? 0 : i)];
-    if (times > int64_t{INT32_MAX} - static_cast<int64_t>(list.size())) {
-      return Error(Code::kInvalidArgument, "{}: {} repetitions are too many", op.Who(), times);
-    }
-    list.insert(list.end(), static_cast<size_t>(times), i);
+    list.insert(list.end(), static_cast<size_t>(times(i)), i);
   }
   return repetition;
 }

@@ -132,8 +132,8 @@ Status PlanWindows(const OpContext& op, bool channels_last, PoolPlan& plan) {
     PadSame(rows);
     PadSame(columns);
   }
-  plan.rows = WindowsAlong(rows, ceil_mode);
-  plan.columns = WindowsAlong(columns, ceil_mode);
+  NPUMESH_ASSIGN_OR_RETURN(plan.rows, WindowsAlong(op, rows, ceil_mode));
+  NPUMESH_ASSIGN_OR_RETURN(plan.columns, WindowsAlong(op, columns, ceil_mode));
   plan.row_step = rows.dilation;
   plan.column_step = columns.dilation;
   return Status();
@@ -160,9 +160,10 @@ bool PoolsGlobally(const OpContext& op) {
 
 }  // namespace
 
-std::vector<Window> WindowsAlong(const PoolExtent& e, bool ceil_mode) {
+Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& e, bool ceil_mode) {
   std::vector<Window> windows;
   const int64_t count = WindowCount(e, ceil_mode);
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, count, sizeof(Window)));
   const int64_t reach = e.dilation * (e.kernel - 1) + 1;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t start = i * e.stride - e.before;
@@ -211,6 +212,7 @@ Result<PoolPlan> PlanPool(const OpContext& op, const Shape& x, int slot) {
   plan.inner = last ? x[x.rank() - 1] : 1;
   if (type == "AdaptiveAvgPool2d") {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> cells, CellsOf(op, height));
+    NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
     plan.rows = AdaptiveWindows(plan.height, cells[0]);
     plan.columns = AdaptiveWindows(plan.width, cells[1]);
   } else if (PoolsGlobally(op)) {

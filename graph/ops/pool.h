@@ -29,7 +29,9 @@ struct PoolExtent {
 };
 
 // The windows along one dimension. A last window that starts on the padding behind does not count.
-std::vector<Window> WindowsAlong(const PoolExtent& extent, bool ceil_mode);
+// Error: kOutOfMemory.
+Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& extent,
+                                         bool ceil_mode);
 
 // Error (kInvalidArgument) unless every window touches the image; with pads as wide as the kernel
 // one might not.

@@ -53,7 +53,8 @@ Result<VolumePlan> PlanVolume(const OpContext& op) {
   for (size_t i = 0; i < 3; ++i) {
     const int dim = first + static_cast<int>(i);
     plan.extents.push_back({x[dim], kernel[i], strides[i], dilation[i], pads[i], pads[i]});
-    plan.windows.push_back(WindowsAlong(plan.extents[i], op.attr_bool("ceil_mode")));
+    NPUMESH_ASSIGN_OR_RETURN(plan.windows.emplace_back(),
+                             WindowsAlong(op, plan.extents[i], op.attr_bool("ceil_mode")));
     NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan.windows[i]));
     plan.y[dim] = static_cast<int64_t>(plan.windows[i].size());
   }

@@ -101,6 +101,8 @@ Status InferAvgPool(OpContext& op) {
 Result<std::unique_ptr<Kernel>> MakeAvgPool(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanPool(op, op.in(0).shape, 0));
   const DataType dtype = op.in(0).dtype;
+  NPUMESH_RETURN_IF_ERROR(
+      AskForLists(op, SumOfDims(Shape{op.in(0).shape.elements(), op.out(0).shape.elements()})));
   return MakeKernel([plan = std::move(plan), rule = AverageRuleOf(op),
                      load = FindConvert(dtype, DataType::kDouble),
                      store = FindConvert(DataType::kDouble, dtype),

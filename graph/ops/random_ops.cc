@@ -75,6 +75,7 @@ Status InferRandom(OpContext& op) {
 }
 
 Result<std::unique_ptr<Kernel>> MakeRandom(const OpContext& op, bool normal) {
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements(), sizeof(double)));
   const DataType dtype = op.out(0).dtype;
   return MakeKernel([dtype, normal, who = op.Who(), key = op.slot("key"),
                      counter = op.slot("counter"), alg = op.slot("alg"),
@@ -120,6 +121,7 @@ Status InferBernoulli(OpContext& op) {
 }
 
 Result<std::unique_ptr<Kernel>> MakeBernoulli(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements(), 2 * sizeof(double)));
   const int prob = op.slot("prob"), seed = op.slot("seed"), offset = op.slot("offset");
   return MakeKernel([=, seed_type = op.in(seed).dtype, offset_type = op.in(offset).dtype,
                      load = FindConvert(op.in(prob).dtype, DataType::kDouble),
@@ -152,6 +154,7 @@ Status InferRandperm(OpContext& op) {
 
 // Fisher and Yates, from the end. The remainder of 64 random bits is biased by less than n / 2^64.
 Result<std::unique_ptr<Kernel>> MakeRandperm(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements()));
   const int seed = op.slot("seed"), offset = op.slot("offset");
   return MakeKernel([=, seed_type = op.in(seed).dtype, offset_type = op.in(offset).dtype,
                      store = FindConvert(DataType::kInt64, op.out(0).dtype),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/infer_checks.h"
 
 namespace npumesh {
 namespace {
@@ -47,8 +48,16 @@ class RealKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeRealKernel(const OpContext& op, RealBody body) {
-  return std::make_unique<RealKernel>(op, std::move(body));
+Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody body) {
+  std::vector<int64_t> elements;
+  for (int slot = 0; slot < op.slots(); ++slot) {
+    if (op.has(slot)) elements.push_back(op.in(slot).shape.elements());
+  }
+  for (int port = 0; port < op.outputs(); ++port) {
+    elements.push_back(op.out(port).shape.elements());
+  }
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(Shape(std::move(elements))), sizeof(double)));
+  return std::unique_ptr<Kernel>(std::make_unique<RealKernel>(op, std::move(body)));
 }
 
 bool IsRealType(DataType dtype) {

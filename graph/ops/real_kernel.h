@@ -21,8 +21,9 @@ struct RealTensors {
 // Computes `out` from `in`. Errors are run-time ones. What it needs besides it captures.
 using RealBody = std::function<Status(RealTensors&)>;
 
-// REQUIRES: outputs are inferred, of types that FindConvert makes from double.
-std::unique_ptr<Kernel> MakeRealKernel(const OpContext& op, RealBody body);
+// Error (kOutOfMemory): the host has no room for the doubles. REQUIRES: outputs are inferred, of
+// types that FindConvert makes from double.
+Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody body);
 
 // True for float16, bfloat16, float32 and float64.
 bool IsRealType(DataType dtype);

@@ -90,6 +90,8 @@ Result<ResizePlan> PlanResize(const OpContext& op, bool linear, bool backwards) 
   if (plan.height == 0 || plan.width == 0) {
     return Error(Code::kInvalidArgument, "{}: x {} has no pixels", op.Who(), x.ToString());
   }
+  const int64_t taps = SumOfDims(Shape{to[row], to[row + 1]});
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, taps, sizeof(Tap)));
   const CoordinateRule rule = {op.attr_bool("align_corners"), op.attr_bool("half_pixel_centers")};
   const auto tap = linear ? LinearTap : NearestTap;
   for (int64_t r = 0; r < to[row]; ++r) plan.rows.push_back(tap(r, plan.height, to[row], rule));
@@ -155,6 +157,8 @@ Status InferResize(OpContext& op, const ResizeRow& row) {
 
 Result<std::unique_ptr<Kernel>> MakeResize(const OpContext& op, const ResizeRow& row) {
   NPUMESH_ASSIGN_OR_RETURN(ResizePlan plan, PlanResize(op, row.linear, row.backwards));
+  NPUMESH_RETURN_IF_ERROR(
+      AskForLists(op, SumOfDims(Shape{op.in(0).shape.elements(), op.out(0).shape.elements()})));
   return MakeKernel([plan = std::move(plan), backwards = row.backwards, linear = row.linear,
                      load = FindConvert(op.in(0).dtype, DataType::kDouble),
                      store = FindConvert(DataType::kDouble, op.out(0).dtype),

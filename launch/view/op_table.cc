@@ -31,6 +31,11 @@ std::string ListText(const ListAttr& list) {
       return fmt::format("[{}]", fmt::join(list.f, ","));
     case ListKind::kString:
       return fmt::format("[{}]", fmt::join(list.s, ","));
+    case ListKind::kBool: {
+      std::vector<std::string_view> texts;
+      for (const bool flag : list.b) texts.push_back(flag ? "true" : "false");
+      return fmt::format("[{}]", fmt::join(texts, ","));
+    }
     default:
       return "[]";
   }
@@ -48,12 +53,24 @@ std::string ValueText(const AttrValue& value) {
   return std::string(value.kind());
 }
 
+// What a required attribute must be.
+std::string KindText(const AttrValue& pattern) {
+  if (pattern.get<OpaqueAttr>() != nullptr) return "required";
+  if (pattern.get<DataTypeAttr>() != nullptr) return "required dtype";
+  const auto* list = pattern.get<ListAttr>();
+  if (list == nullptr) return fmt::format("required {}", pattern.kind());
+  return list->kind == ListKind::kFloat ? "required floats" : "required ints";
+}
+
+std::string AttrText(const AttrSpec& attr) {
+  if (!attr.fallback) return fmt::format("{} ({})", attr.name, KindText(attr.pattern));
+  return fmt::format("{}={}{}", attr.name, ValueText(*attr.fallback),
+                     attr.only_fallback ? " (only)" : "");
+}
+
 std::string AttrsText(const std::vector<AttrSpec>& attrs) {
   std::vector<std::string> texts;
-  for (const AttrSpec& attr : attrs) {
-    texts.push_back(attr.fallback ? fmt::format("{}={}", attr.name, ValueText(*attr.fallback))
-                                  : fmt::format("{} (required)", attr.name));
-  }
+  for (const AttrSpec& attr : attrs) texts.push_back(AttrText(attr));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -62,6 +79,7 @@ std::string TraitsText(const Operator& op) {
   if (op.view) traits.emplace_back("view");
   if (op.elementwise) traits.emplace_back("elementwise");
   if (op.collective) traits.emplace_back("collective");
+  if (op.product) traits.emplace_back("product");
   if (!op.in_place.empty()) traits.emplace_back("in place");
   if (op.evaluate) traits.emplace_back("late");
   if (op.control_flow) traits.emplace_back("subgraphs");
@@ -96,11 +114,13 @@ std::string OpsAsMarkdown(const OpRegistry& registry) {
       "goes on with the dtypes of each, what it is tested against and how. After a change:\n"
       "`npumesh ops --markdown > docs/operators.md`,\n"
       "`tests/operator_evidence.py build/ci >> docs/operators.md`.\n\n"
-      "`name?` is an optional input, `name...` takes any number of tensors. Traits: *view*: the\n"
-      "output is the input's bytes under another shape; *elementwise*: may work in its input's\n"
-      "storage; *in place*: updates an input; *collective*: meets other ranks; *late*: the shape\n"
-      "of the output is only known after it ran; *subgraphs*: runs other graphs of the model;\n"
-      "*needs x*: the shape of the output depends on the value of x.\n\n"
+      "`name?` is an optional input, `name...` takes any number of tensors. Attributes of other\n"
+      "names are refused unless they are bookkeeping (engine.md, \"Attributes\"), and so is another\n"
+      "value than that of `name=value (only)`. Traits: *view*: the output is the input's bytes under\n"
+      "another shape; *elementwise*: may work in its input's storage; *in place*: updates an input;\n"
+      "*collective*: meets other ranks; *product*: multiplies matrices; *late*: the shape of the\n"
+      "output is only known after it ran; *subgraphs*: runs other graphs of the model; *needs x*:\n"
+      "the shape of the output depends on the value of x.\n\n"
       "| operator | inputs | outputs | attributes | traits |\n|---|---|---|---|---|\n",
       types.size());
   for (const std::string_view type : types) {

@@ -33,7 +33,7 @@ OpRegistry OpsWithDoor(Door& door) {
   const auto add = [&](std::string_view type, bool collective, auto before) {
     Operator op;
     op.schema = {type, {{"x"}}, {{"y"}}, {}};
-    op.collective = collective;
+    if (collective) op.collective = CollectiveTrait();
     op.infer = [](OpContext& context) {
       context.set_out(0, context.in(0));
       return Status();

@@ -165,7 +165,7 @@ void AddEffects(OpRegistry& registry) {
   registry.Add(print);
   Operator send = Op("Send", {{"x"}}, InferNothing, nothing);
   send.schema.outputs = {};
-  send.collective = true;
+  send.collective = CollectiveTrait();
   registry.Add(send);
   Operator meet = Op("Meet", {{"x"}}, InferLikeFirst, [](const OpContext& context) -> KernelResult {
     NPUMESH_ASSIGN_OR_RETURN(Communicator* const communicator,
@@ -176,7 +176,7 @@ void AddEffects(OpRegistry& registry) {
     });
   });
   meet.schema.attrs = {{"group", AttrValue::String(std::string(kWorldGroup))}};
-  meet.collective = true;
+  meet.collective = CollectiveTrait();
   registry.Add(meet);
 }
 

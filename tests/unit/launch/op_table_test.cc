@@ -15,16 +15,17 @@ TEST(OpTable, ShowsPortsAttributesAndTraits) {
   op.schema.type = "Mix";
   op.schema.inputs = {{"x"}, {"bias", PortKind::kOptional}, {"more", PortKind::kDynamic}};
   op.schema.outputs = {{"y"}};
-  op.schema.attrs = {{"axis", AttrValue::Int(-1)}, {"axes", AttrValue::Ints({1, 2})}, {"mode", {}}};
-  op.collective = true;
+  op.schema.attrs = {{"axis", AttrValue::Int(-1)}, {"axes", AttrValue::Ints({1, 2})}, {"mode", Required::kString},
+                     AttrSpec::Only("seed", AttrValue::Int(0))};
+  op.collective = CollectiveTrait();
   op.value_inputs = {"bias"};
   registry.Add(op);
   EXPECT_EQ(OpsAsText(registry),
-            "Mix (x, bias?, more...) -> (y) {axis=-1, axes=[1,2], mode (required)}  collective, "
-            "needs bias\n");
+            "Mix (x, bias?, more...) -> (y) {axis=-1, axes=[1,2], mode (required string), "
+            "seed=0 (only)}  collective, needs bias\n");
   EXPECT_THAT(OpsAsMarkdown(registry),
-              HasSubstr("| Mix | x, bias?, more... | y | axis=-1, axes=[1,2], mode (required) | "
-                        "collective, needs bias |\n"));
+              HasSubstr("| Mix | x, bias?, more... | y | axis=-1, axes=[1,2], mode (required string), "
+                        "seed=0 (only) | collective, needs bias |\n"));
 }
 
 // Mend with: npumesh ops --markdown > docs/operators.md; what follows is made by
