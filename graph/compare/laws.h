@@ -28,8 +28,8 @@ struct Law {
   int output = 0;
   RankClasses classes;
   Assembly assembly = Assembly::kNone;  // how free tensors of several ranks belong together
-  std::string group;      // of the collective that puts them together
-  std::string reduction;  // kReduce: "sum", ...
+  std::string group;                    // of the collective that puts them together
+  std::string reduction;                // kReduce: "sum", ...
 
   // True when at least two ranks must hold equal tensors.
   bool binds() const;

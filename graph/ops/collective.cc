@@ -167,7 +167,8 @@ void RegisterSameTypeOps(OpRegistry& registry) {
   const AttrSpec fusion_id = {"fusion_id", AttrValue::Int(-1)};
   Add(registry,
       {"HcomAllReduce", {{"x"}}, {{"y"}}, {reduction, group, fusion_by_gradients, fusion_id}},
-      {.leaves_equal = true, .takes = Assembly::kReduce, .reduction = "reduction"}, InferAllReduce, MakeAllReduce);
+      {.leaves_equal = true, .takes = Assembly::kReduce, .reduction = "reduction"}, InferAllReduce,
+      MakeAllReduce);
   Add(registry, {"HcomAllGather", {{"x"}}, {{"y"}}, {rank_size, group, fusion, fusion_id}},
       {.leaves_equal = true, .takes = Assembly::kConcatenate}, InferAllGather, MakeAllGather);
   Add(registry,

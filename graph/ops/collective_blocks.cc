@@ -299,13 +299,15 @@ void RegisterBlockOps(OpRegistry& registry) {
        {{"x"}, {"send_count"}, {"recv_counts"}, {"recv_displacements", PortKind::kOptional}},
        {{"y"}},
        {group}},
-      {.leaves_equal = true}, InferAllGatherV, MakeAllGatherV, {"send_count", "recv_counts", "recv_displacements"});
+      {.leaves_equal = true}, InferAllGatherV, MakeAllGatherV,
+      {"send_count", "recv_counts", "recv_displacements"});
   Add(registry,
       {"HcomReduceScatterV",
        {{"x"}, {"recv_count"}, {"send_counts"}, {"send_displacements", PortKind::kOptional}},
        {{"y"}},
        {{"reduction", Required::kString}, group}},
-      {.reduction = "reduction"}, InferReduceScatterV, MakeReduceScatterV, {"recv_count", "send_counts", "send_displacements"});
+      {.reduction = "reduction"}, InferReduceScatterV, MakeReduceScatterV,
+      {"recv_count", "send_counts", "send_displacements"});
 }
 
 }  // namespace npumesh::hcom

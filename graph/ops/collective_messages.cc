@@ -101,7 +101,11 @@ void RegisterMessageOps(OpRegistry& registry) {
       {"HcomReceive",
        {},
        {{"y"}},
-       {group, tag, {"src_rank", Required::kInt}, {"shape", Required::kInts}, {"dtype", Required::kType}}},
+       {group,
+        tag,
+        {"src_rank", Required::kInt},
+        {"shape", Required::kInts},
+        {"dtype", Required::kType}}},
       {.peer = "src_rank"}, InferReceive, MakeReceive);
   registry.Add({.schema = {"DistributeBarrier",
                            {{"x_ref"},

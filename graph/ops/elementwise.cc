@@ -181,8 +181,8 @@ Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
     const bool is_text = attr.pattern.get<std::string>() != nullptr;
     if (!is_text) plan.params[next++] = context.attr_float(attr.name);
   }
-  const bool divides = formula == Formula::kDiv || formula == Formula::kFloorDiv ||
-                       formula == Formula::kFloorMod;
+  const bool divides =
+      formula == Formula::kDiv || formula == Formula::kFloorDiv || formula == Formula::kFloorMod;
   if (divides && IsInteger(types.operand)) plan.divisor = 1;
   return MakeBlockKernel(context, std::move(plan));
 }

@@ -230,10 +230,11 @@ void RegisterPadOps(OpRegistry& registry) {
                 .infer = InferPadGrad,
                 .make_kernel = MakePadGrad,
                 .value_inputs = {"paddings"}});
-  registry.Add({.schema = {"MirrorPad", {{"x"}, {"paddings"}}, {{"y"}}, {{"mode", Required::kString}}},
-                .infer = InferPad,
-                .make_kernel = MakePad,
-                .value_inputs = {"paddings"}});
+  registry.Add(
+      {.schema = {"MirrorPad", {{"x"}, {"paddings"}}, {{"y"}}, {{"mode", Required::kString}}},
+       .infer = InferPad,
+       .make_kernel = MakePad,
+       .value_inputs = {"paddings"}});
 }
 
 }  // namespace npumesh

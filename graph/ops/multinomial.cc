@@ -117,12 +117,13 @@ Result<std::unique_ptr<Kernel>> MakeMultinomial(const OpContext& op) {
 }  // namespace
 
 void RegisterMultinomialOps(OpRegistry& registry) {
-  registry.Add({.schema = {"MultinomialWithReplacement",
-                           {{"x"}, {"seed"}, {"offset"}},
-                           {{"y"}},
-                           {{"numsamples", Required::kInt}, {"replacement", AttrValue::Bool(false)}}},
-                .infer = InferMultinomial,
-                .make_kernel = MakeMultinomial});
+  registry.Add(
+      {.schema = {"MultinomialWithReplacement",
+                  {{"x"}, {"seed"}, {"offset"}},
+                  {{"y"}},
+                  {{"numsamples", Required::kInt}, {"replacement", AttrValue::Bool(false)}}},
+       .infer = InferMultinomial,
+       .make_kernel = MakeMultinomial});
 }
 
 }  // namespace npumesh

@@ -67,7 +67,8 @@ AttrValue PatternOf(Required kind) {
     case Required::kFloats:
       return AttrValue::Floats({});
     case Required::kTensor:
-      return AttrValue::Variant(TensorAttr());
+      return AttrValue::Variant(
+          TensorAttr{std::make_shared<TensorDesc>(), std::make_shared<const std::string>(), ""});
     case Required::kAny:
       break;
   }
@@ -142,15 +143,16 @@ bool SameValue(const AttrValue& value, const AttrValue& fallback) {
   const auto* known = fallback.get<ListAttr>();
   if (list == nullptr || known == nullptr) return false;
   const bool empty = list->i.empty() && list->f.empty() && list->s.empty() && list->b.empty();
-  return empty || (list->i == known->i && list->f == known->f && list->s == known->s &&
-                   list->b == known->b);
+  return empty ||
+         (list->i == known->i && list->f == known->f && list->s == known->s && list->b == known->b);
 }
 
 Status CheckAttr(const Node& node, const AttrSpec& spec) {
   const AttrValue* value = node.FindAttr(spec.name);
   if (value == nullptr || IsUnset(*value)) {
     if (spec.fallback) return Status();
-    return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing", WhoIs(node), spec.name);
+    return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing", WhoIs(node),
+                 spec.name);
   }
   if (!Fits(*value, spec.pattern)) {
     return Error(Code::kCorrupt, "{}: attribute \"{}\" is of kind {}, expected {}", WhoIs(node),

@@ -249,8 +249,10 @@ const PointwiseSpec kRows[] = {
      .inputs = {{"var"}, {"ms"}, {"mom"}, {"lr"}, {"grad"}},
      .real = [](const double* in, const C& c,
                 double* out) { RmsProp(in, c.attr[0], c.attr[1], c.attr[2], in[4], out); },
-     .attrs =
-         {{"rho", Required::kFloat}, {"momentum", Required::kFloat}, {"epsilon", Required::kFloat}, kLocking},
+     .attrs = {{"rho", Required::kFloat},
+               {"momentum", Required::kFloat},
+               {"epsilon", Required::kFloat},
+               kLocking},
      .outputs = {{"var"}, {"ms"}, {"mom"}},
      .updates = {0, 1, 2}},
     {.type = "ApplyCenteredRMSProp",

@@ -53,7 +53,8 @@ void RegisterEnds(OpRegistry& registry) {
     registry.Add(
         {.schema = {type, {{"x", PortKind::kOptional}}, {{"y"}}, index}, .infer = InferData});
   }
-  registry.Add({.schema = {"Const", {}, {{"y"}}, {{"value", Required::kTensor}}}, .infer = InferConst});
+  registry.Add(
+      {.schema = {"Const", {}, {{"y"}}, {{"value", Required::kTensor}}}, .infer = InferConst});
   registry.Alias("Constant", "Const");
   registry.Add({.schema = {"FileConstant",
                            {},

@@ -286,8 +286,8 @@ class AttentionFinder {
     const Shape& scores = out(match_.scores).shape;
     const auto q = finder_.OfProduct(match_.scores, 0, Transposes(match_.scores, 0), true, scores);
     const auto k = finder_.OfProduct(match_.scores, 1, !Transposes(match_.scores, 1), true, scores);
-    const auto v = finder_.OfProduct(match_.sum, 1, Transposes(match_.sum, 1), false,
-                                     out(match_.sum).shape);
+    const auto v =
+        finder_.OfProduct(match_.sum, 1, Transposes(match_.sum, 1), false, out(match_.sum).shape);
     if (!q || !k || !v) return std::nullopt;
     Operands all{*q, *k, *v, {}, {}};
     for (const auto& [place, operand] :

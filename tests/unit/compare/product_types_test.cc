@@ -29,7 +29,8 @@ class ProductType : public testing::TestWithParam<std::string> {
   const ProductTrait& trait() const { return *BuiltinOps().Find(GetParam())->product; }
 
   Value Product(Value left, Value right, bool transposed = false) {
-    return g_.Op(GetParam(), {{std::string(trait().left), left}, {std::string(trait().right), right}},
+    return g_.Op(GetParam(),
+                 {{std::string(trait().left), left}, {std::string(trait().right), right}},
                  {{std::string(trait().right_transposed), AttrValue::Bool(transposed)}}, "product");
   }
   Value Weight(Shape shape) {

@@ -38,8 +38,10 @@ class CollectiveType : public testing::TestWithParam<std::string> {
     for (const AttrSpec& attr : op_.schema.attrs) {
       const bool group = attr.name == op_.collective->group;
       if (attr.fallback && !group) continue;
-      const AttrValue value = group ? AttrValue::String(kNobody) : attr.pattern;
-      attrs.emplace_back(attr.name, value);
+      const bool any = attr.pattern.get<OpaqueAttr>() != nullptr;
+      attrs.emplace_back(attr.name, group ? AttrValue::String(kNobody)
+                                    : any ? AttrValue::Int(2)
+                                          : attr.pattern);
     }
     const auto outputs = static_cast<int>(op_.schema.outputs.size());
     const Value value = g.Op(GetParam(), inputs, attrs, "op", outputs);
@@ -93,8 +95,9 @@ TEST_P(CollectiveType, IsSeenByExports) {
 
 TEST_P(CollectiveType, IsSeenByLaws) {
   const RankGraphs graphs = {{&model_, &model_}, {}};
-  const auto laws = DeriveLaws(graphs, BuiltinOps(),
-                               [](const std::string&) { return RankClasses{0, 1}; });
+  const auto laws = DeriveLaws(graphs, BuiltinOps(), [](const std::string&) {
+    return RankClasses{0, 1};
+  });
   EXPECT_EQ(laws.status().code(), Code::kNotFound);
   EXPECT_THAT(laws.status().message(), HasSubstr(kNobody));
 }

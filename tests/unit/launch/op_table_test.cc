@@ -15,7 +15,9 @@ TEST(OpTable, ShowsPortsAttributesAndTraits) {
   op.schema.type = "Mix";
   op.schema.inputs = {{"x"}, {"bias", PortKind::kOptional}, {"more", PortKind::kDynamic}};
   op.schema.outputs = {{"y"}};
-  op.schema.attrs = {{"axis", AttrValue::Int(-1)}, {"axes", AttrValue::Ints({1, 2})}, {"mode", Required::kString},
+  op.schema.attrs = {{"axis", AttrValue::Int(-1)},
+                     {"axes", AttrValue::Ints({1, 2})},
+                     {"mode", Required::kString},
                      AttrSpec::Only("seed", AttrValue::Int(0))};
   op.collective = CollectiveTrait();
   op.value_inputs = {"bias"};
@@ -23,9 +25,10 @@ TEST(OpTable, ShowsPortsAttributesAndTraits) {
   EXPECT_EQ(OpsAsText(registry),
             "Mix (x, bias?, more...) -> (y) {axis=-1, axes=[1,2], mode (required string), "
             "seed=0 (only)}  collective, needs bias\n");
-  EXPECT_THAT(OpsAsMarkdown(registry),
-              HasSubstr("| Mix | x, bias?, more... | y | axis=-1, axes=[1,2], mode (required string), "
-                        "seed=0 (only) | collective, needs bias |\n"));
+  EXPECT_THAT(
+      OpsAsMarkdown(registry),
+      HasSubstr("| Mix | x, bias?, more... | y | axis=-1, axes=[1,2], mode (required string), "
+                "seed=0 (only) | collective, needs bias |\n"));
 }
 
 // Mend with: npumesh ops --markdown > docs/operators.md; what follows is made by

@@ -118,13 +118,12 @@ TEST_F(BinaryTest, ZerosAndInfinitiesHaveTheSignsOfNumpy) {
     const char* type;
     double a, b, expected;
   };
-  const Case cases[] = {{"FloorDiv", 1, -inf, -1},  {"FloorDiv", -1, inf, -1},
-                        {"FloorDiv", 1, inf, 0},    {"FloorDiv", -1, -inf, 0},
-                        {"FloorDiv", -0.0, inf, -0.0}, {"FloorMod", 6, 3, 0},
-                        {"FloorMod", 6, -3, -0.0},  {"FloorMod", -6, 3, 0},
-                        {"FloorMod", -0.0, 2, 0},   {"FloorMod", 0, -2, -0.0},
-                        {"Maximum", 0, -0.0, 0},    {"Maximum", -0.0, 0, -0.0},
-                        {"Minimum", 0, -0.0, 0},    {"Minimum", -0.0, 0, -0.0}};
+  const Case cases[] = {
+      {"FloorDiv", 1, -inf, -1}, {"FloorDiv", -1, inf, -1},     {"FloorDiv", 1, inf, 0},
+      {"FloorDiv", -1, -inf, 0}, {"FloorDiv", -0.0, inf, -0.0}, {"FloorMod", 6, 3, 0},
+      {"FloorMod", 6, -3, -0.0}, {"FloorMod", -6, 3, 0},        {"FloorMod", -0.0, 2, 0},
+      {"FloorMod", 0, -2, -0.0}, {"Maximum", 0, -0.0, 0},       {"Maximum", -0.0, 0, -0.0},
+      {"Minimum", 0, -0.0, 0},   {"Minimum", -0.0, 0, -0.0}};
   for (const Case& c : cases) {
     for (const DataType dtype : kReals) {
       const Tensor y =
