@@ -173,9 +173,9 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   Members members{rank, size(), world, memory, *meeting, world_ranks, tag, layers.get()};
   const Status status = algorithm.run(call, members);
   if (!status.ok()) {
-    return status.WithContext(fmt::format("{} \"{}\" (group {}, call {}, {})", Name(call.kind),
-                                          prepared.node, name, meeting->sequence(),
-                                          algorithm.name));
+    return status.WithContext(fmt::format("{} (group {}, call {}, {})",
+                                          NameOf(call.kind, prepared.node), name,
+                                          meeting->sequence(), algorithm.name));
   }
   logbook->Departing();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(layers->meeting->Depart());

@@ -61,7 +61,8 @@ Status Communicator::Impl::RunMessages(std::span<const SendRecvItem> items, std:
 Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
                                            std::string_view node) {
   const auto where = [&](const Status& status) {
-    return status.WithContext(fmt::format("send/recv \"{}\" (group {})", node, name));
+    return status.WithContext(
+        fmt::format("{} (group {})", NameOf(CollectiveKind::kSendRecv, node), name));
   };
   NPUMESH_RETURN_IF_ERROR(where(CheckItems(items)));
   std::vector<Half> halves;
@@ -127,8 +128,7 @@ Status Communicator::Impl::Carry(const Half& half, Lane& lane, std::string_view 
   bool said = false;
   const std::function<void()> remark = [&, since = SteadyClock::now()] {
     lane.waiter.Remark(
-        since, fmt::format("{} \"{}\", call {}", Name(request.kind), node, request.sequence),
-        &said);
+        since, fmt::format("{}, call {}", NameOf(request.kind, node), request.sequence), &said);
   };
   Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
   post.deadline.meanwhile = &remark;

@@ -65,8 +65,7 @@ class MessageMeeting final : public Meeting {
 
  private:
   std::string Where(const Request& mine) const {
-    return fmt::format("{} \"{}\" (group {}, call {})", Name(mine.kind), mine.node, name_,
-                       sequence_);
+    return fmt::format("{} (group {}, call {})", NameOf(mine.kind, mine.node), name_, sequence_);
   }
 
   // The values of all members, by group rank.

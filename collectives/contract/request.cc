@@ -84,9 +84,9 @@ std::string MajorityOf(const std::vector<std::string>& values) {
 }
 
 std::string Describe(const Request& r) {
-  const std::string node = r.node[0] ? fmt::format(" \"{}\"", Text(r.node)) : "";
-  if (r.kind == CollectiveKind::kBarrier) return fmt::format("{}{}", Name(r.kind), node);
-  std::string text = fmt::format("{}{} {}[{}]", Name(r.kind), node, TypeText(r), r.count);
+  std::string text = NameOf(r.kind, Text(r.node));
+  if (r.kind == CollectiveKind::kBarrier) return text;
+  text += fmt::format(" {}[{}]", TypeText(r), r.count);
   if (Reduces(r.kind)) text += fmt::format(" {}", Name(static_cast<ReduceOp>(r.op)));
   if (HasRoot(r.kind)) text += fmt::format(" root {}", r.root);
   return text;
@@ -133,6 +133,11 @@ std::string_view Name(CollectiveKind kind) {
   return "unknown collective";
 }
 
+std::string NameOf(CollectiveKind kind, std::string_view node) {
+  if (node.empty()) return std::string(Name(kind));
+  return fmt::format("{} \"{}\"", Name(kind), node);
+}
+
 bool Reduces(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
          kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kReduceScatterV;
@@ -175,37 +180,58 @@ uint64_t ContentFingerprint(const Request& r) {
   return Mix(hash, WithoutNumber(Text(r.node)));
 }
 
+std::optional<Disagreement> FindDisagreement(const std::vector<Request>& requests) {
+  for (const Field& field : kFields) {
+    Disagreement found{field.name, {}};
+    for (const Request& request : requests) found.values.push_back(field.text(request));
+    const auto other = [&](const std::string& value) { return value != found.values[0]; };
+    if (std::any_of(found.values.begin(), found.values.end(), other)) return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<size_t> MinorityOf(const std::vector<std::string>& values) {
+  std::map<std::string_view, size_t> votes;
+  for (const std::string& value : values) ++votes[value];
+  size_t most = 0;
+  for (const auto& [value, count] : votes) most = std::max(most, count);
+  const auto leads = [&](const auto& vote) { return vote.second == most; };
+  const bool tied = std::count_if(votes.begin(), votes.end(), leads) > 1;
+  std::vector<size_t> minority;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (tied || votes[values[i]] < most) minority.push_back(i);
+  }
+  return minority;
+}
+
 Status Compare(const std::vector<Request>& requests, const std::vector<int>& world_ranks,
                std::string_view group) {
   for (size_t r = 0; r < requests.size(); ++r) {
     if (requests[r].refused) return Refusal(requests[r], world_ranks[r], group);
   }
-  for (const Field& field : kFields) {
-    std::vector<std::string> values;
-    for (const Request& request : requests) values.push_back(field.text(request));
-    const std::string usual = MajorityOf(values);
-    std::vector<int> rest;
-    std::string deviations;
-    size_t witness = 0;
-    for (size_t r = 0; r < requests.size(); ++r) {
-      if (values[r] == usual) {
-        if (rest.empty()) witness = r;
-        rest.push_back(world_ranks[r]);
-      } else {
-        deviations +=
-            fmt::format("rank {} has {} ({}), ", world_ranks[r], values[r], Describe(requests[r]));
-      }
+  const std::optional<Disagreement> found = FindDisagreement(requests);
+  if (!found) return Status();
+  const std::vector<std::string>& values = found->values;
+  const std::string usual = MajorityOf(values);
+  std::vector<int> rest;
+  std::string deviations;
+  size_t witness = 0;
+  for (size_t r = 0; r < requests.size(); ++r) {
+    if (values[r] == usual) {
+      if (rest.empty()) witness = r;
+      rest.push_back(world_ranks[r]);
+    } else {
+      deviations +=
+          fmt::format("rank {} has {} ({}), ", world_ranks[r], values[r], Describe(requests[r]));
     }
-    if (deviations.empty()) continue;
-    std::sort(rest.begin(), rest.end());
-    return Error(Code::kMismatch,
-                 "{} (group {}, call {}): {} differs: {}rank{} {} {} {}; compare what feeds this "
-                 "operator on those ranks",
-                 Describe(requests[witness]), group, requests[witness].sequence, field.name,
-                 deviations, rest.size() == 1 ? "" : "s", RangeText(rest),
-                 rest.size() == 1 ? "has" : "have", usual);
   }
-  return Status();
+  std::sort(rest.begin(), rest.end());
+  return Error(Code::kMismatch,
+               "{} (group {}, call {}): {} differs: {}rank{} {} {} {}; compare what feeds this "
+               "operator on those ranks",
+               Describe(requests[witness]), group, requests[witness].sequence, found->field,
+               deviations, rest.size() == 1 ? "" : "s", RangeText(rest),
+               rest.size() == 1 ? "has" : "have", usual);
 }
 
 Status CompareBlocks(const std::vector<uint64_t>& sent, const std::vector<uint64_t>& expected,

@@ -7,6 +7,7 @@
 #define NPUMESH_COLLECTIVES_CONTRACT_REQUEST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ enum class CollectiveKind : uint32_t {
   kSendRecv = 13,  // between two ranks; not a matter of the group
 };
 std::string_view Name(CollectiveKind kind);  // "allreduce", ...
+// "allreduce "x"", or "allreduce" where the caller gave no name.
+std::string NameOf(CollectiveKind kind, std::string_view node);
 bool Reduces(CollectiveKind kind);
 bool HasRoot(CollectiveKind kind);
 
@@ -82,6 +85,19 @@ struct Announcement {
   uint64_t content_fingerprint;
   uint64_t serial;
 };
+
+// The field, of those that must agree, whose difference explains most, and every request's value of
+// it as text.
+struct Disagreement {
+  std::string_view field;  // "count"
+  std::vector<std::string> values;
+};
+// Nullopt when all requests agree. REQUIRES: at least one request.
+std::optional<Disagreement> FindDisagreement(const std::vector<Request>& requests);
+
+// The places of the values that are not the most frequent one; all places when no value is the most
+// frequent. Ascending.
+std::vector<size_t> MinorityOf(const std::vector<std::string>& values);
 
 // One line that says which rank deviates and how: kMismatch; OK when all agree. A rank that refused
 // to take part is named first, with its reason (kPeerLost on the others). `requests` by group rank;

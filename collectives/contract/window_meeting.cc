@@ -220,8 +220,7 @@ class WindowMeeting final : public Meeting {
   }
 
   std::string Where() const {
-    return fmt::format("{} \"{}\", call {}", Name(wanted_->kind), std::string_view(wanted_->node),
-                       called_);
+    return fmt::format("{}, call {}", NameOf(wanted_->kind, wanted_->node), called_);
   }
 
   // ---- led calls (lead.h) ----
