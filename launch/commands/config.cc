@@ -4,8 +4,9 @@
 
 #include "graph/config/config_reader.h"
 #include "graph/config/validation.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/view/option_page.h"
+#include "launch/view/tables_json.h"
 
 namespace npumesh {
 namespace {
@@ -16,11 +17,6 @@ void Print(std::string_view text) {
 
 const char* Variable(const char* name) {
   return std::getenv(name);
-}
-
-int PrintEnv(bool markdown) {
-  Print(markdown ? EnvAsMarkdown() : EnvAsText(Variable));
-  return 0;
 }
 
 // Reads and validates; prints what has no effect.
@@ -58,11 +54,21 @@ void AddConfig(CLI::App& app, Action& action) {
 }
 
 void AddEnv(CLI::App& app, Action& action) {
-  auto markdown = std::make_shared<bool>(false);
+  struct Options {
+    bool markdown = false;
+    bool as_json = false;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* env = app.add_subcommand("env", "Show the variables npumesh reads");
   env->footer("Example:\n  npumesh env --markdown > docs/env.md");
-  env->add_flag("--markdown", *markdown, "As docs/env.md");
-  env->callback([markdown, &action] { action = [markdown] { return PrintEnv(*markdown); }; });
+  CLI::Option* markdown = env->add_flag("--markdown", options->markdown, "As docs/env.md");
+  AddJsonFlag(*env, options->as_json)->excludes(markdown);
+  env->callback([options, &action] {
+    action = [options] {
+      const std::string text = options->markdown ? EnvAsMarkdown() : EnvAsText(Variable);
+      return Tell("env", options->as_json, Answer{0, text, EnvReport(Variable)});
+    };
+  });
 }
 
 void AddConfigOptions(CLI::App& app, ConfigSource& source) {

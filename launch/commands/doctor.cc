@@ -1,15 +1,16 @@
 // `npumesh doctor`: what is wrong with the machines, and the command that mends it.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
+#include "launch/commands/answer.h"
 #include "launch/commands/build_facts.h"
-#include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
 #include "launch/doctor/doctor.h"
+#include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
 #include "launch/view/option_page.h"
+#include "launch/view/tables_json.h"
 #include "runtime/world/mpi_transport.h"
 
 namespace npumesh {
@@ -32,38 +33,41 @@ BuildFacts ThisBuild() {
   return {NPUMESH_MPI_VERSION, versions};
 }
 
-void PrintReports(const std::vector<HostReport>& reports) {
-  const std::string text = ToText(reports);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+struct DoctorOptions {
+  bool env = false;
+  bool as_json = false;
+};
+
+int TellReports(const std::vector<HostReport>& reports, bool as_json) {
+  const int code = AnyWrong(reports) ? 1 : 0;
+  return Tell("doctor", as_json, Answer{code, ToText(reports), ToReport(reports)});
 }
 
 // The ranks could not meet: what this machine alone can say, and why they could not.
-int ExamineAlone(const Status& start) {
+int ExamineAlone(const Status& start, bool as_json) {
   HostReport report{"this host", Judge(LookAtMachine(1, NPUMESH_MPI_VERSION, RunningMpi()))};
   report.findings.push_back({"start", Health::kWrong, std::string(start.message()),
                              "unset or correct the variable that is named, or see "
                              "docs/architecture.md"});
-  PrintReports({report});
-  return 1;
+  return TellReports({report}, as_json);
 }
 
 // Collective over all MPI ranks.
-Result<int> ExamineTogether(World& world) {
+Result<int> ExamineTogether(World& world, bool as_json) {
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<RankCircle> circle, RankCircle::Create(world));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<HostReport> reports,
                            ExamineHosts(world, *circle, ThisBuild(), RunningMpi()));
-  if (world.rank() == 0) PrintReports(reports);
+  if (world.rank() == 0) return TellReports(reports, as_json);
   return AnyWrong(reports) ? 1 : 0;
 }
 
 // Collective over all MPI ranks.
-int Examine() {
+int Examine(bool as_json) {
   const Result<Env> env = Env::FromProcess();
-  if (!env.ok()) return ExamineAlone(env.status());
+  if (!env.ok()) return ExamineAlone(env.status(), as_json);
   const Result<std::unique_ptr<World>> world = World::Start(*env);
-  if (!world.ok()) return ExamineAlone(world.status());
-  const Result<int> code = ExamineTogether(**world);
+  if (!world.ok()) return ExamineAlone(world.status(), as_json);
+  const Result<int> code = ExamineTogether(**world, as_json);
   if (!code.ok()) return Fail("doctor", code.status());
   const Status end = (*world)->Shutdown();
   return end.ok() ? *code : Fail("doctor", end);
@@ -72,20 +76,19 @@ int Examine() {
 }  // namespace
 
 void AddDoctor(CLI::App& app, Action& action) {
-  auto env = std::make_shared<bool>(false);
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* doctor =
       app.add_subcommand("doctor", "Say what is wrong with this machine, or with all of a job");
   doctor->footer(
       "Exit codes: 0 nothing is wrong, 1 something is.\n"
       "Examples:\n  npumesh doctor\n  npumesh launch -n 4 --hosts a,b -- doctor");
-  doctor->add_flag("--env", *env, "Show the variables npumesh reads, as `npumesh env`");
-  doctor->callback([env, &action] {
-    action = [env] {
-      if (!*env) return Examine();
-      const std::string text =
-          EnvAsText([](const char* name) -> const char* { return std::getenv(name); });
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      return 0;
+  doctor->add_flag("--env", options->env, "Show the variables npumesh reads, as `npumesh env`");
+  AddJsonFlag(*doctor, options->as_json);
+  doctor->callback([options, &action] {
+    action = [options] {
+      if (!options->env) return Examine(options->as_json);
+      const auto get = [](const char* name) -> const char* { return std::getenv(name); };
+      return Tell("env", options->as_json, Answer{0, EnvAsText(get), EnvReport(get)});
     };
   });
 }

@@ -1,10 +1,9 @@
 // `npumesh ops`: the operators npumesh can run.
 #include "graph/ops/op_library.h"
 
-#include <cstdio>
-
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/view/op_table.h"
+#include "launch/view/tables_json.h"
 
 namespace npumesh {
 namespace {
@@ -12,14 +11,14 @@ namespace {
 struct OpsOptions {
   std::vector<std::string> libraries;
   bool markdown = false;
+  bool as_json = false;
 };
 
-Status PrintOps(const OpsOptions& options) {
+Result<Answer> ListOps(const OpsOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.libraries));
-  const std::string text = options.markdown ? OpsAsMarkdown(*registry) : OpsAsText(*registry);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return Status();
+  return Answer{0, options.markdown ? OpsAsMarkdown(*registry) : OpsAsText(*registry),
+                OpsReport(*registry)};
 }
 
 }  // namespace
@@ -38,13 +37,11 @@ void AddOps(CLI::App& app, Action& action) {
       "Examples:\n"
       "  npumesh ops --markdown > docs/operators.md\n"
       "  npumesh ops --op-library ./libpolynomial_operator.so");
-  ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
+  CLI::Option* markdown = ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
+  AddJsonFlag(*ops, options->as_json)->excludes(markdown);
   AddOpLibraryOption(*ops, options->libraries);
   ops->callback([options, &action] {
-    action = [options] {
-      const Status status = PrintOps(*options);
-      return status.ok() ? 0 : Fail("ops", status);
-    };
+    action = [options] { return Tell("ops", options->as_json, ListOps(*options)); };
   });
 }
 

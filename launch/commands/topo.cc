@@ -1,9 +1,8 @@
 // `npumesh topo`: which rank is where, and files that say so to other tools.
-#include <cstdio>
-
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/topo/cluster_files.h"
+#include "launch/topo/cluster_json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/world/world.h"
@@ -17,6 +16,7 @@ constexpr int kMostRanksOfNode = 1024;
 struct TopoOptions {
   std::vector<std::string> write;  // FORM=FILE
   std::vector<std::string> plan;   // HOST[,ADDRESS]:RANKS
+  bool as_json = false;
 };
 
 Status WriteFiles(const ClusterMap& cluster, const TopoOptions& options) {
@@ -62,8 +62,7 @@ Result<ClusterMap> Plan(const Env& env, const std::vector<std::string>& texts) {
 }
 
 Status Show(const ClusterMap& cluster, const TopoOptions& options) {
-  const std::string text = ClusterText(cluster);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  (void)Tell("topo", options.as_json, Answer{0, ClusterText(cluster), ToReport(cluster)});
   return WriteFiles(cluster, options);
 }
 
@@ -111,6 +110,7 @@ void AddTopo(CLI::App& app, Action& action) {
                    "HOST[,ADDRESS]:RANKS, repeated: a cluster of such nodes instead of the running "
                    "ranks")
       ->allow_extra_args(false);
+  AddJsonFlag(*command, options->as_json);
   command->callback([options, &action] { action = [options] { return RunTopo(*options); }; });
 }
 

@@ -1,9 +1,8 @@
 // `npumesh validate`: checks a package before anything is run.
-#include <cstdio>
-
 #include "graph/ops/op_library.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/validate/package_check.h"
+#include "launch/validate/package_json.h"
 
 namespace npumesh {
 namespace {
@@ -11,16 +10,14 @@ namespace {
 struct PackageOptions {
   std::string folder;
   std::vector<std::string> op_libraries;
+  bool as_json = false;
 };
 
-// 0: valid, 1: a problem was found.
-Result<int> Validate(const PackageOptions& options) {
+Result<Answer> Validate(const PackageOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
   NPUMESH_ASSIGN_OR_RETURN(const PackageReport report, CheckPackage(options.folder, *registry));
-  const std::string text = ReportText(report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return report.findings.errors() == 0 ? 0 : 1;
+  return Answer{report.findings.errors() == 0 ? 0 : 1, ReportText(report), ToReport(report)};
 }
 
 }  // namespace
@@ -36,11 +33,9 @@ void AddValidate(CLI::App& app, Action& action) {
   command->add_option("folder", options->folder, "The folder of the package, ours or a foreign one")
       ->required();
   AddOpLibraryOption(*command, options->op_libraries);
+  AddJsonFlag(*command, options->as_json);
   command->callback([options, &action] {
-    action = [options] {
-      const Result<int> code = Validate(*options);
-      return code.ok() ? *code : Fail("validate", code.status());
-    };
+    action = [options] { return Tell("validate", options->as_json, Validate(*options)); };
   });
 }
 

@@ -41,18 +41,6 @@ std::string ListText(const ListAttr& list) {
   }
 }
 
-std::string ValueText(const AttrValue& value) {
-  if (const auto* number = value.get<int64_t>()) return fmt::format("{}", *number);
-  if (const auto* number = value.get<float>()) return fmt::format("{:g}", *number);
-  if (const auto* flag = value.get<bool>()) return *flag ? "true" : "false";
-  if (const auto* text = value.get<std::string>()) return fmt::format("\"{}\"", *text);
-  if (const auto* list = value.get<ListAttr>()) return ListText(*list);
-  if (const auto* type = value.get<DataTypeAttr>()) {
-    return std::string(Name(DataTypeFromRuntime(type->number).value_or(DataType::kUndefined)));
-  }
-  return std::string(value.kind());
-}
-
 // What a required attribute must be.
 std::string KindText(const AttrValue& pattern) {
   if (pattern.get<OpaqueAttr>() != nullptr) return "required";
@@ -75,6 +63,24 @@ std::string AttrsText(const std::vector<AttrSpec>& attrs) {
 }
 
 std::string TraitsText(const Operator& op) {
+  return fmt::format("{}", fmt::join(TraitsOf(op), ", "));
+}
+
+}  // namespace
+
+std::string ValueText(const AttrValue& value) {
+  if (const auto* number = value.get<int64_t>()) return fmt::format("{}", *number);
+  if (const auto* number = value.get<float>()) return fmt::format("{:g}", *number);
+  if (const auto* flag = value.get<bool>()) return *flag ? "true" : "false";
+  if (const auto* text = value.get<std::string>()) return fmt::format("\"{}\"", *text);
+  if (const auto* list = value.get<ListAttr>()) return ListText(*list);
+  if (const auto* type = value.get<DataTypeAttr>()) {
+    return std::string(Name(DataTypeFromRuntime(type->number).value_or(DataType::kUndefined)));
+  }
+  return std::string(value.kind());
+}
+
+std::vector<std::string> TraitsOf(const Operator& op) {
   std::vector<std::string> traits;
   if (op.view) traits.emplace_back("view");
   if (op.elementwise) traits.emplace_back("elementwise");
@@ -88,10 +94,8 @@ std::string TraitsText(const Operator& op) {
   for (const std::string_view port : op.value_inputs) {
     traits.push_back(fmt::format("needs {}", port));
   }
-  return fmt::format("{}", fmt::join(traits, ", "));
+  return traits;
 }
-
-}  // namespace
 
 std::string OpsAsText(const OpRegistry& registry) {
   std::string text;

@@ -3,6 +3,7 @@
 #define NPUMESH_LAUNCH_VIEW_OP_TABLE_H_
 
 #include <string>
+#include <vector>
 
 #include "graph/ops/op_registry.h"
 
@@ -13,6 +14,12 @@ std::string OpsAsText(const OpRegistry& registry);
 
 // docs/operators.md, word for word.
 std::string OpsAsMarkdown(const OpRegistry& registry);
+
+// "view", "in place", "needs shape": what else its row says.
+std::vector<std::string> TraitsOf(const Operator& op);
+
+// The default of an attribute: "[1,2]", "true", "\"sum\"".
+std::string ValueText(const AttrValue& value);
 
 }  // namespace npumesh
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "launch/doctor/doctor_json.h"
+
 namespace npumesh {
 namespace {
 
@@ -25,6 +27,22 @@ TEST(Finding, HostsShareALineWhenTheyAgree) {
             "ok      umask          0027 (a, b)\n");
   EXPECT_FALSE(AnyWrong({{"a", {kGood, kAdvice}}}));
   EXPECT_TRUE(AnyWrong({{"a", {kGood}}, {"c", {kWrong}}}));
+}
+
+TEST(Finding, JsonHasOneForEachSubjectOfEachHost) {
+  const CommandReport report = ToReport({{"a", {kGood, kAdvice}}, {"b", {kWrong}}});
+  EXPECT_EQ(report.verdict, "wrong");
+  EXPECT_EQ(report.details.at("hosts"), nlohmann::json({"a", "b"}));
+  ASSERT_EQ(report.findings.size(), 3u);
+  EXPECT_EQ(report.findings[0], nlohmann::json({{"severity", "info"},
+                                                {"text", "0027"},
+                                                {"host", "a"},
+                                                {"subject", "umask"},
+                                                {"mend", nullptr}}));
+  EXPECT_EQ(report.findings[1].at("severity"), "advice");
+  EXPECT_EQ(report.findings[2].at("severity"), "error");
+  EXPECT_EQ(report.findings[2].at("mend"), "ulimit -n 256");
+  EXPECT_EQ(ToReport({{"a", {kGood, kAdvice}}}).verdict, "good");
 }
 
 TEST(Finding, ReportsTravelAsJson) {

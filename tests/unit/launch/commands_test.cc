@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "launch/commands/versions.h"
 
 namespace npumesh {
@@ -78,6 +80,58 @@ TEST(Commands, VersionNamesTheLibraries) {
     EXPECT_THAT(ran.out, HasSubstr(name));
   }
   EXPECT_EQ(RunCommand({"version", "--json"}).out, VersionsAsJson().dump(2) + "\n");
+}
+
+// What `words` print as one JSON object with the keys that all commands share.
+nlohmann::json JsonOf(std::vector<const char*> words, const std::string& command, int code) {
+  words.push_back("--json");
+  const Ran ran = RunCommand(words);
+  EXPECT_EQ(ran.code, code) << ran.err;
+  const auto object = nlohmann::json::parse(ran.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_TRUE(object.is_object()) << ran.out;
+  if (!object.is_object()) return nlohmann::json::object();
+  EXPECT_EQ(object.value("command", ""), command);
+  EXPECT_EQ(object.value("exit_code", -1), code);
+  EXPECT_TRUE(object.contains("verdict") && object.contains("error"));
+  EXPECT_TRUE(object.contains("findings") && object["findings"].is_array());
+  return object;
+}
+
+TEST(Commands, JsonOfTheTables) {
+  const nlohmann::json ops = JsonOf({"ops"}, "ops", 0);
+  const auto is_add = [](const nlohmann::json& op) { return op.at("type") == "Add"; };
+  const auto& operators = ops.at("operators");
+  const auto add = std::find_if(operators.begin(), operators.end(), is_add);
+  ASSERT_NE(add, operators.end());
+  EXPECT_EQ(add->at("inputs").size(), 2u);
+  EXPECT_EQ(add->at("inputs")[0], nlohmann::json({{"name", "x1"}, {"kind", "required"}}));
+
+  const nlohmann::json env = JsonOf({"env"}, "env", 0);
+  EXPECT_EQ(env.at("variables"), JsonOf({"doctor", "--env"}, "env", 0).at("variables"));
+  const auto names = [](const nlohmann::json& row) { return row.at("name") == "NPUMESH_RECORD"; };
+  EXPECT_TRUE(std::any_of(env["variables"].begin(), env["variables"].end(), names));
+
+  const nlohmann::json topo = JsonOf({"topo", "--plan", "a,10.0.0.1:2", "--plan", "b:1"}, "topo", 0);
+  EXPECT_EQ(topo.at("nodes"), 2);
+  ASSERT_EQ(topo.at("ranks").size(), 3u);
+  EXPECT_EQ(topo["ranks"][1].at("host"), "a");
+  EXPECT_EQ(topo["ranks"][1].at("address"), "10.0.0.1");
+  EXPECT_EQ(topo["ranks"][2].at("node"), 1);
+}
+
+TEST(Commands, JsonOfAnErrorNamesIt) {
+  const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
+      {{"record", "/no/such"}, "record"},
+      {{"validate", "/no/such"}, "validate"},
+      {{"replay", "/no/such", "--model", "x"}, "replay"},
+      {{"dump", "compare", "/no/such", "/no/other"}, "dump compare"},
+      {{"dump", "laws", "/no/such", "--model", "x"}, "dump laws"},
+  };
+  for (const auto& [words, command] : cases) {
+    const nlohmann::json object = JsonOf(words, command, 3);
+    EXPECT_EQ(object.value("verdict", ""), "error") << command;
+    EXPECT_THAT(object.value("error", ""), HasSubstr("/no/such"));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/io/model_file.h"
+#include "launch/validate/package_json.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {
@@ -46,6 +47,24 @@ TEST(PackageCheck, FindsNothingInOurOwn) {
   ASSERT_TRUE(ExportAlone(SeedAdd(), options, SeedAddWeights()).ok());
   EXPECT_EQ(Check(folder / "one2"),
             "1 rank, 8 nodes, 2 weights of 64 bytes, 0 collectives: valid\n");
+}
+
+TEST(PackageCheck, JsonHasEveryFinding) {
+  const ExportFolder folder;
+  ExportSeed(folder / "mp");
+  const CommandReport valid = ToReport(*CheckPackage(folder / "mp"));
+  EXPECT_EQ(valid.verdict, "valid");
+  EXPECT_EQ(valid.details.at("ranks"), 2);
+  EXPECT_EQ(valid.details.at("collectives_compared"), true);
+  EXPECT_EQ(valid.findings.size(), 0u);
+  fs::resize_file(folder / "mp/rank_1/p2", 15);
+  const PackageReport spoilt = *CheckPackage(folder / "mp");
+  const CommandReport invalid = ToReport(spoilt);
+  EXPECT_EQ(invalid.verdict, "invalid");
+  ASSERT_EQ(invalid.findings.size(), spoilt.findings.all().size());
+  EXPECT_EQ(invalid.findings[0].at("severity"), "error");
+  EXPECT_EQ(invalid.findings[0].at("file"), spoilt.findings.all()[0].file);
+  EXPECT_EQ(invalid.findings[0].at("text"), spoilt.findings.all()[0].text);
 }
 
 void Replace(const std::string& file, const std::string& from, const std::string& to) {

@@ -1,0 +1,46 @@
+#include "launch/report/command_report.h"
+
+#include <array>
+#include <utility>
+
+namespace npumesh {
+namespace {
+
+using nlohmann::json;
+
+std::string Dump(const json& object) {
+  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string_view Name(Severity severity) {
+  constexpr std::array<std::string_view, 4> kNames = {"info", "advice", "warning", "error"};
+  return kNames[static_cast<size_t>(severity)];
+}
+
+void CommandReport::Add(Severity severity, std::string_view text, json place) {
+  place["severity"] = Name(severity);
+  place["text"] = text;
+  findings.push_back(std::move(place));
+}
+
+std::string ToText(const CommandReport& report, std::string_view command, int exit_code) {
+  json object = report.details;
+  object["command"] = command;
+  object["verdict"] = report.verdict;
+  object["exit_code"] = exit_code;
+  object["error"] = nullptr;
+  object["findings"] = report.findings;
+  return Dump(object);
+}
+
+std::string ErrorText(std::string_view command, const Status& status) {
+  return Dump({{"command", command},
+               {"verdict", "error"},
+               {"exit_code", ExitCode(status)},
+               {"error", status.message()},
+               {"findings", json::array()}});
+}
+
+}  // namespace npumesh

@@ -1,0 +1,21 @@
+// The tables of operators and of environment variables, for programs: `npumesh ops --json` and
+// `npumesh env --json` (docs/json.md).
+#ifndef NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
+#define NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
+
+#include <functional>
+
+#include "graph/ops/op_registry.h"
+#include "launch/report/command_report.h"
+
+namespace npumesh {
+
+// Verdict "ok", key "operators".
+CommandReport OpsReport(const OpRegistry& registry);
+
+// Verdict "ok", key "variables". `get` returns null for an unset variable.
+CommandReport EnvReport(const std::function<const char*(const char*)>& get);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
