@@ -1,7 +1,6 @@
 // `npumesh record`: joins the flight records of all ranks and says what went wrong.
-#include <cstdio>
-
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
+#include "launch/record/joined_json.h"
 #include "launch/record/joiner.h"
 #include "launch/record/timeline.h"
 #include "runtime/base/secure_file.h"
@@ -12,19 +11,18 @@ namespace {
 struct RecordOptions {
   std::string folder;
   std::string timeline;  // empty: not written
+  bool as_json = false;
 };
 
-// 0: nothing is wrong, 1: a problem was found.
-Result<int> ShowRecords(const RecordOptions& options) {
+Result<Answer> JoinRecords(const RecordOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankRecord> records, ReadRecords(options.folder));
   NPUMESH_ASSIGN_OR_RETURN(const Joined joined, Join(records));
-  const std::string text = JoinedText(records, joined);
-  std::fwrite(text.data(), 1, text.size(), stdout);
   if (!options.timeline.empty()) {
     NPUMESH_RETURN_IF_ERROR(
         WriteFile(options.timeline, TimelineJson(records, joined), FileKind::kData));
   }
-  return joined.problems.empty() ? 0 : 1;
+  return Answer{joined.problems.empty() ? 0 : 1, JoinedText(records, joined),
+                RecordReport(records, joined)};
 }
 
 }  // namespace
@@ -41,11 +39,9 @@ void AddRecord(CLI::App& app, Action& action) {
   record->add_option("folder", options->folder, "What NPUMESH_RECORD named")->required();
   record->add_option("--timeline", options->timeline,
                      "Write a trace for Perfetto or Chrome's about:tracing");
+  AddJsonFlag(*record, options->as_json);
   record->callback([options, &action] {
-    action = [options] {
-      const Result<int> code = ShowRecords(*options);
-      return code.ok() ? *code : Fail("record", code.status());
-    };
+    action = [options] { return Tell("record", options->as_json, JoinRecords(*options)); };
   });
 }
 

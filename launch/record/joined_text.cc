@@ -67,10 +67,14 @@ std::string ArrivalTable(const std::vector<LateRank>& arrivals) {
 }  // namespace
 
 std::string CallText(const RecordedCall& call) {
-  const std::string node = call.node.empty() ? "" : fmt::format(" \"{}\"", call.node);
-  if (call.kind == CollectiveKind::kBarrier) return fmt::format("{}{}", Name(call.kind), node);
-  return fmt::format("{}{} {}[{}]", Name(call.kind), node, Name(static_cast<DataType>(call.dtype)),
-                     call.count);
+  const std::string text = NameOf(call.kind, call.node);
+  if (call.kind == CollectiveKind::kBarrier) return text;
+  return fmt::format("{} {}[{}]", text, Name(static_cast<DataType>(call.dtype)), call.count);
+}
+
+std::string BlameText(const Blame& blame) {
+  if (blame.ranks.empty()) return "";
+  return fmt::format("{}: {}", RanksText(blame.ranks), blame.text);
 }
 
 std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined) {
@@ -78,8 +82,8 @@ std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joi
   if (joined.problems.empty()) {
     text += "nothing is wrong\n";
   } else {
-    if (!joined.suspects.empty()) {
-      text += fmt::format("look first at {}\n", RanksText(joined.suspects));
+    if (!joined.blame.ranks.empty()) {
+      text += fmt::format("look first at {}\n", BlameText(joined.blame));
     }
     for (const std::string& problem : joined.problems) text += "- " + problem + "\n";
   }

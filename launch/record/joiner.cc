@@ -12,23 +12,6 @@ namespace {
 using flight::Stage;
 using flight::State;
 
-Request ToRequest(const RecordedCall& call) {
-  Request request;
-  request.kind = call.kind;
-  request.dtype = call.dtype;
-  request.op = call.op;
-  request.root = call.root;
-  request.count = call.count;
-  request.sequence = call.call;
-  request.set_node(call.node);
-  return request;
-}
-
-bool SameFields(const RecordedCall& a, const RecordedCall& b) {
-  return std::tie(a.kind, a.dtype, a.op, a.root, a.count, a.node) ==
-         std::tie(b.kind, b.dtype, b.op, b.root, b.count, b.node);
-}
-
 std::string RanksText(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
 }
@@ -59,6 +42,7 @@ class Joiner {
     }
     CheckEnds();
     CheckWaits();
+    if (!joined_.problems.empty()) joined_.blame = FindBlame(records_, joined_.groups);
     MeasureArrivals();
     return std::move(joined_);
   }
@@ -80,7 +64,6 @@ class Joiner {
     if (!missing.empty()) {
       Say("{} of {} left no record: no group was created there, or the file is on another host",
           RanksText(missing), records_[0].world_size);
-      joined_.suspects = missing;
     }
     int64_t youngest = 0;
     for (const RankRecord& record : records_) {
@@ -157,9 +140,8 @@ class Joiner {
     return text.substr(0, middle) == number || text.substr(middle + 1) == number;
   }
 
-  // A rank whose ring has forgotten all calls of a group says nothing about it.
   bool Unknown(const JoinedGroup& group, int rank) const {
-    return group.last.at(rank) == nullptr && RecordOf(rank).forgotten != 0;
+    return IsForgotten(RecordOf(rank), group);
   }
 
   const RankRecord& RecordOf(int rank) const {
@@ -184,28 +166,21 @@ class Joiner {
   // The first call that the members do not agree on.
   void CheckFields(const JoinedGroup& group) {
     for (const auto& [number, by_rank] : group.calls) {
-      const RecordedCall& first = *by_rank.begin()->second;
-      std::vector<Request> requests;
-      std::vector<int> ranks;
-      bool same = true;
-      bool same_name = true;
-      for (const auto& [rank, call] : by_rank) {
-        same = same && SameFields(first, *call);
-        same_name = same_name && first.fingerprint == call->fingerprint;
-      }
-      if (same && same_name) continue;
-      for (const auto& [rank, call] : by_rank) {
-        requests.push_back(ToRequest(*call));
-        ranks.push_back(rank);
-      }
-      const Status verdict = Compare(requests, ranks, group.name);
-      if (verdict.ok() && (same_name || !same)) continue;
-      Say("{}", verdict.ok() ? fmt::format("{} (group {}, call {}): the operators' names differ "
-                                           "behind what fits into a record",
-                                           CallText(first), group.name, number)
-                             : std::string(verdict.message()));
+      if (!DisputeOf(by_rank)) continue;
+      Say("{}", DisputeText(group, number, by_rank));
       return;
     }
+  }
+
+  static std::string DisputeText(const JoinedGroup& group, uint64_t number,
+                                 const CallByRank& by_rank) {
+    std::vector<int> ranks;
+    for (const auto& [rank, call] : by_rank) ranks.push_back(rank);
+    const Status verdict = Compare(RequestsOf(by_rank), ranks, group.name);
+    if (!verdict.ok()) return std::string(verdict.message());
+    return fmt::format(
+        "{} (group {}, call {}): the operators' names differ behind what fits into a record",
+        CallText(*by_rank.begin()->second), group.name, number);
   }
 
   void CheckFailures(const JoinedGroup& group) {
@@ -238,10 +213,10 @@ class Joiner {
     }
   }
 
-  // Records without an end.
+  // Records without an end, except of ranks that returned an error: what failed there was said.
   void CheckEnds() {
     for (const RankRecord& record : records_) {
-      if (record.state != State::kRunning) continue;
+      if (record.state != State::kRunning || LeftWithError(record)) continue;
       Say("rank {} (process {} on {}) was killed, crashed or still runs: its record ends {}",
           record.rank, record.process, record.host, WhereItEnds(record));
     }
@@ -282,37 +257,8 @@ class Joiner {
         ->name;
   }
 
-  // A call that failed was waited in, too: for arrival, or for departure.
-  static Phase PhaseOf(const RecordedCall& call) {
-    if (call.done() && call.status == Code::kOk) return Phase::kOutside;
-    if (call.done()) return call.arrived_ns == 0 ? Phase::kArriving : Phase::kDeparting;
-    switch (call.stage) {
-      case Stage::kEntered:
-        return Phase::kArriving;
-      case Stage::kRunning:
-        return Phase::kRunning;
-      default:
-        return Phase::kDeparting;
-    }
-  }
-
-  std::vector<Wait> Waits() const {
-    std::map<int, RankStands> stands;
-    for (const JoinedGroup& group : joined_.groups) {
-      for (const auto& [rank, last] : group.last) {
-        if (Unknown(group, rank)) continue;
-        stands[rank].rank = rank;
-        stands[rank].stands.push_back(last ? Stand{group.id, last->call, PhaseOf(*last)}
-                                           : Stand{group.id, 0, Phase::kOutside});
-      }
-    }
-    std::vector<RankStands> ranks;
-    for (auto& [rank, each] : stands) ranks.push_back(std::move(each));
-    return WaitsAmong(ranks);
-  }
-
   void CheckWaits() {
-    const std::vector<Wait> waits = Waits();
+    const std::vector<Wait> waits = WaitsOf(records_, joined_.groups);
     std::set<int> waiting;
     for (const Wait& wait : waits) waiting.insert(wait.rank);
     for (int rank : waiting) {
@@ -331,30 +277,11 @@ class Joiner {
       Say("{} {} for rank {}, which waits for nobody{}", RanksText(ranks),
           ranks.size() == 1 ? "waits" : "wait", root, EndText(RecordOf(root)));
     }
-    if (joined_.suspects.empty()) joined_.suspects = Suspects(roots);
   }
 
   static std::string EndText(const RankRecord& record) {
     if (record.state == State::kShutDown) return " and has ended orderly";
     return record.state == State::kAbandoned ? " and has ended by itself" : "";
-  }
-
-  // Ranks without an end, when others have one; else those that are waited for; else the one that
-  // was silent first.
-  std::vector<int> Suspects(const std::vector<int>& roots) const {
-    std::vector<int> endless;
-    for (const RankRecord& record : records_) {
-      if (record.state == State::kRunning) endless.push_back(record.rank);
-    }
-    if (!endless.empty() && endless.size() < records_.size()) return endless;
-    if (!roots.empty() || endless.empty()) return roots;
-    const std::vector<int64_t> offsets = ClockOffsets(records_);
-    size_t silent = 0;
-    for (size_t i = 1; i < records_.size(); ++i) {
-      const int64_t last = records_[i].last_ns() + offsets[i];
-      if (last < records_[silent].last_ns() + offsets[silent]) silent = i;
-    }
-    return {records_[silent].rank};
   }
 
   void MeasureArrivals() {
@@ -397,17 +324,6 @@ class Joiner {
 };
 
 }  // namespace
-
-std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records) {
-  std::vector<int64_t> offsets(records.size(), 0);
-  const bool one_boot = std::all_of(records.begin(), records.end(), [&](const RankRecord& record) {
-    return !record.boot_id.empty() && record.boot_id == records[0].boot_id;
-  });
-  for (size_t i = 0; i < records.size() && !one_boot; ++i) {
-    offsets[i] = records[i].start_realtime_ns - records[i].start_monotonic_ns;
-  }
-  return offsets;
-}
 
 Result<Joined> Join(const std::vector<RankRecord>& records) {
   Joiner joiner(records);

@@ -3,23 +3,13 @@
 #define NPUMESH_LAUNCH_RECORD_JOINER_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "launch/record/blame.h"
 #include "launch/record/record_file.h"
 
 namespace npumesh {
-
-// A group as the records of its members show it.
-struct JoinedGroup {
-  uint64_t id = 0;
-  std::string name;
-  std::vector<int> members;                 // world ranks that recorded it, ascending
-  uint64_t common = 0;                      // last call that all of them have done; 0: none
-  std::map<int, const RecordedCall*> last;  // by rank; null: it recorded no call
-  std::map<uint64_t, std::map<int, const RecordedCall*>> calls;  // by call, by rank
-};
 
 // How a rank came to the calls that all members of their groups recorded.
 struct LateRank {
@@ -35,18 +25,17 @@ struct Joined {
   std::vector<JoinedGroup> groups;
   std::vector<LateRank> arrivals;     // ranks that were late most first
   std::vector<std::string> problems;  // one sentence each; empty: nothing is wrong
-  std::vector<int> suspects;          // world ranks to look at first, ascending
+  Blame blame;                        // at whom to look first; nobody when nothing is wrong
 };
-
-// Nanoseconds to add to a record's times so that the times of all records can be compared: 0 when
-// all were written under one boot, else from its clock to the time of day.
-std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records);
 
 // `records` by rank, and outliving the result. kCorrupt when they cannot be of one run.
 Result<Joined> Join(const std::vector<RankRecord>& records);
 
 // "allreduce "x" float[64] sum", as the contract's messages name a call.
 std::string CallText(const RecordedCall& call);
+
+// "rank 1: the count of a call differs from that of the other ranks"; empty: nobody.
+std::string BlameText(const Blame& blame);
 
 // Everything as text for people.
 std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined);

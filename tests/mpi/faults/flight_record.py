@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Does something to one rank of a running job and checks who is blamed for it.
 
-  flight_record.py NPUMESH PROGRAM kill|stop|early [TRIALS]
+  flight_record.py NPUMESH PROGRAM kill|stop|early|late|count|circle [TRIALS]
 
-kill:   SIGKILL at a random moment. The others must end and name the rank, and `npumesh record` must
-        say to look at it first.
+kill:   SIGKILL at a random moment. The others must end and name the rank.
 stop:   SIGSTOP at a random moment. With a soft limit of 1 s the others must say whom they wait for,
         and that its process is stopped.
-early:  the rank ends its work before the others. They must say so, and `npumesh record` too.
+early:  the rank ends its work before the others. They must say so.
+late:   SIGSTOP at a random moment, and SIGCONT after the others have given up and left.
+count:  the rank reduces half as many elements.
+circle: the rank calls two collectives in the other order.
 
-Each must happen within 2 s plus the soft limit. Prints how often it did and how long it took.
+Each time `npumesh record` must say to look at that rank first; in the circle, at it and one more.
+The words of the others must come within 2 s plus the soft limit. Prints how often all this happened
+and how long the words took.
 """
 
 import os
@@ -71,7 +75,7 @@ class Job:
 def first_suspect(npumesh, records):
     """What `npumesh record` says to look at first."""
     joined = subprocess.run([npumesh, "record", records], capture_output=True, text=True)
-    match = re.search(r"^look first at (ranks? [\d,-]+)$", joined.stdout, re.MULTILINE)
+    match = re.search(r"^look first at (ranks? [\d,-]+): ", joined.stdout, re.MULTILINE)
     found = match.group(1) if joined.returncode == 1 and match else "nobody"
     return found, joined.stdout + joined.stderr
 
@@ -109,11 +113,50 @@ def stop(npumesh, program, folder, victim):
     words += rf"|has waited 1 s in .*; rank {victim} .*process \d+ is stopped"
     took = until(lambda: re.search(words, job.said()), SOFT_SECONDS + LIMIT_SECONDS)
     job.end()
-    return took, True, job.said()
+    suspect, text = first_suspect(npumesh, job.records)
+    return took, suspect == f"rank {victim}", job.said() + text
+
+
+def late(npumesh, program, folder, victim):
+    job = Job(program, folder)
+    job.wait_for_records()
+    time.sleep(random.uniform(0.02, 0.5))
+    ranks = job.processes()
+    os.kill(ranks[victim], signal.SIGSTOP)
+    others = [pid for rank, pid in ranks.items() if rank != victim]
+    took = until(lambda: not any(alive(pid) for pid in others), 20)
+    time.sleep(random.uniform(0.0, 0.5))
+    os.kill(ranks[victim], signal.SIGCONT)
+    until(lambda: not alive(ranks[victim]), 10)
+    job.end()
+    suspect, text = first_suspect(npumesh, job.records)
+    return took, suspect == f"rank {victim}", job.said() + text
+
+
+def different(npumesh, program, folder, victim, fault):
+    """The rank does something else in the middle; all end by themselves."""
+    job = Job(program, folder, "1000000", fault, str(victim))
+    job.wait_for_records()
+    ranks = job.processes()
+    took = until(lambda: not any(alive(pid) for pid in ranks.values()), 20)
+    job.end()
+    suspect, text = first_suspect(npumesh, job.records)
+    return took, suspect, job.said() + text
+
+
+def count(npumesh, program, folder, victim):
+    took, suspect, text = different(npumesh, program, folder, victim, "count")
+    return took, suspect == f"rank {victim}", text
+
+
+def circle(npumesh, program, folder, victim):
+    took, suspect, text = different(npumesh, program, folder, victim, "circle")
+    low = victim % 2
+    return took, suspect == f"ranks {low},{low + 2}", text
 
 
 def early(npumesh, program, folder, victim):
-    job = Job(program, folder, "1000000", str(victim))
+    job = Job(program, folder, "1000000", "early", str(victim))
     job.wait_for_records()
     words = rf"has waited 1 s in .* for rank {victim}, which has ended its work after call \d+"
     took = until(lambda: re.search(words, job.said()), SOFT_SECONDS + LIMIT_SECONDS)
@@ -127,7 +170,8 @@ def early(npumesh, program, folder, victim):
 def main():
     npumesh, program, what = sys.argv[1:4]
     trials = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    trial = {"kill": kill, "stop": stop, "early": early}[what]
+    trial = {"kill": kill, "stop": stop, "early": early, "late": late, "count": count,
+             "circle": circle}[what]
     times = []
     for number in range(trials):
         victim = random.randrange(RANKS)

@@ -1,7 +1,10 @@
 // Ranks that call collectives in two groups until something happens to them. flight_record.py
-// kills, stops or sends home one of them.
+// kills or stops one of them, or lets one do something else than the others in step 20:
 //
-//   record_program STEPS [RANK_THAT_ENDS_EARLY]
+//   record_program STEPS [early|count|circle RANK]
+//
+// early: it ends its work; count: it reduces half as many elements; circle: it calls the collective
+// of its half before that of all.
 #include <unistd.h>
 
 #include <array>
@@ -17,11 +20,16 @@ namespace npumesh {
 namespace {
 
 constexpr int64_t kForEver = 1'000'000'000;
-constexpr int64_t kEarlySteps = 20;
+constexpr int64_t kFaultStep = 20;
 
 struct Plan {
   int64_t steps = kForEver;
-  int64_t early = -1;
+  std::string fault;
+  int64_t rank = -1;
+
+  bool Strikes(std::string_view what, int64_t step, int who) const {
+    return fault == what && step == kFaultStep && who == rank;
+  }
 };
 
 Result<Plan> PlanOf(int argc, char** argv) {
@@ -29,8 +37,9 @@ Result<Plan> PlanOf(int argc, char** argv) {
   if (argc > 1) {
     NPUMESH_ASSIGN_OR_RETURN(plan.steps, ParseInt(argv[1], 1, kForEver, "STEPS"));
   }
-  if (argc > 2) {
-    NPUMESH_ASSIGN_OR_RETURN(plan.early, ParseInt(argv[2], 0, kForEver, "RANK"));
+  if (argc > 3) {
+    plan.fault = argv[2];
+    NPUMESH_ASSIGN_OR_RETURN(plan.rank, ParseInt(argv[3], 0, kForEver, "RANK"));
   }
   return plan;
 }
@@ -48,12 +57,19 @@ Status Work(World& world, const Plan& plan) {
   constexpr uint64_t kCount = 256;
   NPUMESH_ASSIGN_OR_RETURN(void* const block, memory->Allocate(kCount * sizeof(float)));
   std::minstd_rand random(static_cast<unsigned>(world.rank()) + 1);
-  const int64_t steps = plan.early == world.rank() ? kEarlySteps : plan.steps;
-  for (int64_t step = 0; step < steps; ++step) {
+  const auto reduce = [&](uint64_t count) {
+    return all->AllReduce(block, block, count, DataType::kFloat, ReduceOp::kMax, "layer/all");
+  };
+  const auto send = [&] {
+    return part->Broadcast(block, kCount, DataType::kFloat, 0, "layer/half");
+  };
+  for (int64_t step = 0; step < plan.steps; ++step) {
+    if (plan.Strikes("early", step, world.rank())) return Status();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
-    NPUMESH_RETURN_IF_ERROR(
-        all->AllReduce(block, block, kCount, DataType::kFloat, ReduceOp::kMax, "layer/all"));
-    NPUMESH_RETURN_IF_ERROR(part->Broadcast(block, kCount, DataType::kFloat, 0, "layer/half"));
+    if (plan.Strikes("circle", step, world.rank())) NPUMESH_RETURN_IF_ERROR(send());
+    const bool fewer = plan.Strikes("count", step, world.rank());
+    NPUMESH_RETURN_IF_ERROR(reduce(fewer ? kCount / 2 : kCount));
+    NPUMESH_RETURN_IF_ERROR(send());
   }
   return Status();
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "launch/record/joined_json.h"
 #include "launch/record/timeline.h"
 #include "tests/unit/record/records.h"
 
@@ -39,7 +40,7 @@ TEST(Joiner, AnOrderlyRunHasNoProblems) {
   const std::vector<RankRecord> records = OrderlyRun(4, 3);
   const Joined joined = MustJoin(records);
   EXPECT_THAT(joined.problems, IsEmpty());
-  EXPECT_THAT(joined.suspects, IsEmpty());
+  EXPECT_THAT(joined.blame.ranks, IsEmpty());
   ASSERT_EQ(joined.groups.size(), 1u);
   EXPECT_EQ(joined.groups[0].common, 3u);
   EXPECT_THAT(joined.groups[0].members, ElementsAre(0, 1, 2, 3));
@@ -72,7 +73,7 @@ TEST(Joiner, NamesTheRankWhoseRecordEndsInTheMiddle) {
     records[static_cast<size_t>(rank)].state = flight::State::kAbandoned;
   }
   const Joined joined = MustJoin(records);
-  EXPECT_THAT(joined.suspects, ElementsAre(1));
+  EXPECT_THAT(joined.blame.ranks, ElementsAre(1));
   EXPECT_THAT(
       joined.problems,
       Contains("rank 1 (process 101 on h) was killed, crashed or still runs: its record ends "
@@ -92,7 +93,7 @@ TEST(Joiner, BlamesTheRankThatWasBehindWhenNobodyHasAnEnd) {
   for (int rank : {0, 1}) CutAt(records[static_cast<size_t>(rank)], flight::Stage::kEntered);
   records[2].state = flight::State::kRunning;
   const Joined joined = MustJoin(records);
-  EXPECT_THAT(joined.suspects, ElementsAre(2));
+  EXPECT_THAT(joined.blame.ranks, ElementsAre(2));
   EXPECT_THAT(joined.problems,
               Contains("group tp: rank 2 is at call 2, 1 behind ranks 0-1, which entered call 3: "
                        "allreduce \"attn\" float32[64]"));
@@ -105,7 +106,7 @@ TEST(Joiner, BlamesTheRankThatWasSilentFirstWhenAllStandAlike) {
     record.state = flight::State::kRunning;
     record.end_monotonic_ns = 0;
   }
-  EXPECT_THAT(MustJoin(records).suspects, ElementsAre(0));
+  EXPECT_THAT(MustJoin(records).blame.ranks, ElementsAre(0));
 }
 
 TEST(Joiner, NamesTheRankThatEndedEarly) {
@@ -114,7 +115,7 @@ TEST(Joiner, NamesTheRankThatEndedEarly) {
   records[0].calls.back().arrived_ns = 0;
   records[0].state = flight::State::kAbandoned;
   const Joined joined = MustJoin(records);
-  EXPECT_THAT(joined.suspects, ElementsAre(1));
+  EXPECT_THAT(joined.blame.ranks, ElementsAre(1));
   EXPECT_THAT(joined.problems,
               Contains("rank 0 waits for rank 1, which waits for nobody and has ended orderly"));
 }
@@ -167,7 +168,7 @@ TEST(Joiner, MissingRecordsAreAProblem) {
   records.erase(records.begin() + 2);
   const Joined joined = MustJoin(records);
   EXPECT_THAT(joined.problems, Contains(HasSubstr("rank 2 of 4 left no record")));
-  EXPECT_THAT(joined.suspects, ElementsAre(2));
+  EXPECT_THAT(joined.blame.ranks, ElementsAre(2));
 }
 
 TEST(Joiner, RecordsOfAnEarlierRunAreNoticed) {
@@ -214,6 +215,41 @@ TEST(Joiner, ClocksOfDifferentHostsAreAlignedByTheTimeOfDay) {
   records[1].start_monotonic_ns += 500;
   EXPECT_THAT(ClockOffsets(records),
               ElementsAre(1'700'000'000'000'000'000 - 1000, 1'700'000'000'000'000'000 - 1500));
+}
+
+// Those that gave up did not die: they are not called killed.
+TEST(Joiner, RanksThatReturnedAnErrorAreNotCalledKilled) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  for (RankRecord& record : records) {
+    AddCall(record, kTp, 3, 90'000).status = Code::kMismatch;
+    record.state = flight::State::kRunning;
+  }
+  records[1].calls.back().count = 32;
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems, ::testing::Each(::testing::Not(HasSubstr("was killed"))));
+  EXPECT_EQ(BlameText(joined.blame),
+            "rank 1: the count of a call differs from that of the other ranks");
+  EXPECT_THAT(JoinedText(records, joined), HasSubstr("\nlook first at rank 1: the count of "));
+}
+
+TEST(Joiner, JsonSaysTheSame) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  const CommandReport good = RecordReport(records, MustJoin(records));
+  EXPECT_EQ(good.verdict, "good");
+  EXPECT_EQ(good.findings.size(), 0u);
+  EXPECT_EQ(good.details.at("look_first_at").at("cause"), "none");
+  EXPECT_EQ(good.details.at("arrivals")[0].at("rank"), 2);
+  EXPECT_EQ(good.details.at("groups")[0].at("all_have_done_call"), 2);
+  records[1].calls[1].count = 32;
+  CutAt(records[2], flight::Stage::kRunning);
+  const Joined joined = MustJoin(records);
+  const CommandReport wrong = RecordReport(records, joined);
+  EXPECT_EQ(wrong.verdict, "wrong");
+  EXPECT_EQ(wrong.findings.size(), joined.problems.size());
+  EXPECT_EQ(wrong.details.at("look_first_at").at("cause"), "mismatch");
+  EXPECT_EQ(wrong.details.at("look_first_at").at("ranks"), nlohmann::json({1}));
+  EXPECT_EQ(wrong.details.at("ranks")[0].at("end"), "orderly");
+  EXPECT_EQ(wrong.details.at("ranks")[2].at("end"), "none");
 }
 
 TEST(Timeline, IsATraceOfAllCalls) {

@@ -1,0 +1,350 @@
+#include "launch/record/blame.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+#include <tuple>
+
+namespace npumesh {
+namespace {
+
+using flight::Stage;
+using flight::State;
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+Request ToRequest(const RecordedCall& call) {
+  Request request;
+  request.kind = call.kind;
+  request.dtype = call.dtype;
+  request.op = call.op;
+  request.root = call.root;
+  request.count = call.count;
+  request.sequence = call.call;
+  request.set_node(call.node);
+  return request;
+}
+
+bool Failed(const RecordedCall& call) {
+  return call.done() && call.status != Code::kOk;
+}
+
+// Its own fault: not what another rank did, wanted or left undone.
+bool FailedByItself(const RecordedCall& call) {
+  return Failed(call) && call.status != Code::kMismatch && call.status != Code::kTimeout &&
+         call.status != Code::kPeerLost;
+}
+
+// A call that failed was waited in, too: for arrival, or for departure.
+Phase PhaseOf(const RecordedCall& call) {
+  if (call.done() && call.status == Code::kOk) return Phase::kOutside;
+  if (call.done()) return call.arrived_ns == 0 ? Phase::kArriving : Phase::kDeparting;
+  switch (call.stage) {
+    case Stage::kEntered:
+      return Phase::kArriving;
+    case Stage::kRunning:
+      return Phase::kRunning;
+    default:
+      return Phase::kDeparting;
+  }
+}
+
+class BlameFinder {
+ public:
+  BlameFinder(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups)
+      : records_(records), groups_(groups), waits_(WaitsOf(records, groups)) {
+    const std::vector<int64_t> offsets = ClockOffsets(records);
+    for (size_t i = 0; i < records.size(); ++i) offset_[records[i].rank] = offsets[i];
+    for (const RankRecord& record : records) {
+      if (LeftWithError(record)) gave_up_.insert(record.rank);
+    }
+  }
+
+  Blame Run() const {
+    using Find = Blame (BlameFinder::*)() const;
+    constexpr std::array<Find, 8> kFinders = {
+        &BlameFinder::Mismatch,    &BlameFinder::WithoutRecord, &BlameFinder::Missing,
+        &BlameFinder::CameLate,    &BlameFinder::Circle,        &BlameFinder::StayedLate,
+        &BlameFinder::FailedAlone, &BlameFinder::Lost};
+    for (const Find find : kFinders) {
+      Blame blame = (this->*find)();
+      if (!blame.ranks.empty()) return blame;
+    }
+    return {};
+  }
+
+ private:
+  // The earliest call that its members do not agree on.
+  Blame Mismatch() const {
+    Blame blame;
+    int64_t earliest = kNever;
+    for (const JoinedGroup& group : groups_) {
+      for (const auto& [number, call] : group.calls) {
+        const std::optional<Disagreement> found = DisputeOf(call);
+        if (!found) continue;
+        const int64_t time = FirstEntered(call);
+        if (time < earliest) blame = MismatchOf(call, *found);
+        earliest = std::min(earliest, time);
+        break;
+      }
+    }
+    return blame;
+  }
+
+  static Blame MismatchOf(const CallByRank& call, const Disagreement& found) {
+    const std::vector<size_t> minority = MinorityOf(found.values);
+    std::vector<int> ranks;
+    for (const auto& [rank, recorded] : call) ranks.push_back(rank);
+    Blame blame{Cause::kMismatch, {}, {}};
+    for (const size_t place : minority) blame.ranks.push_back(ranks[place]);
+    const bool tied = minority.size() == ranks.size();
+    blame.text =
+        tied ? fmt::format("they disagree about the {} of a call, without a majority", found.field)
+             : fmt::format("the {} of a call differs from that of the other ranks", found.field);
+    return blame;
+  }
+
+  Blame WithoutRecord() const {
+    std::set<int> present;
+    for (const RankRecord& record : records_) present.insert(record.rank);
+    Blame blame{Cause::kMissing, {}, "no record was left"};
+    for (int rank = 0; rank < records_[0].world_size; ++rank) {
+      if (!present.contains(rank)) blame.ranks.push_back(rank);
+    }
+    return blame;
+  }
+
+  Blame Missing() const {
+    Blame blame{Cause::kMissing, Roots(waits_), "others wait there, for what waits for nobody"};
+    std::erase_if(blame.ranks, [this](int rank) { return gave_up_.contains(rank); });
+    return blame;
+  }
+
+  // A call in which a rank gave up waiting, the first of all.
+  struct GivenUp {
+    const JoinedGroup* group = nullptr;  // null: none
+    const CallByRank* call = nullptr;
+    int64_t time = kNever;
+  };
+
+  GivenUp FirstGivenUp() const {
+    GivenUp first;
+    for (const JoinedGroup& group : groups_) {
+      for (const auto& [number, call] : group.calls) {
+        const int64_t time = GivenUpAt(call);
+        if (time < first.time) first = {&group, &call, time};
+      }
+    }
+    return first;
+  }
+
+  // Who came after that, or never, without waiting elsewhere.
+  Blame CameLate() const {
+    const GivenUp given_up = FirstGivenUp();
+    if (given_up.group == nullptr) return {};
+    Blame blame{Cause::kMissing, {}, "it came after another rank had given up waiting"};
+    blame.ranks = RanksWhere(*given_up.call, [&](int rank, const RecordedCall& recorded) {
+      return recorded.entered_ns + offset_.at(rank) > given_up.time;
+    });
+    if (!blame.ranks.empty()) return blame;
+    for (const int root : Roots(waits_)) {
+      const std::vector<int>& members = given_up.group->members;
+      const bool member = std::binary_search(members.begin(), members.end(), root);
+      if (member && !given_up.call->contains(root)) blame.ranks.push_back(root);
+    }
+    return blame;
+  }
+
+  // Who was still in that call, or left it last.
+  Blame StayedLate() const {
+    const GivenUp given_up = FirstGivenUp();
+    if (given_up.group == nullptr) return {};
+    Blame blame{Cause::kMissing, {}, "it was still in a call when another rank gave up waiting"};
+    blame.ranks = RanksWhere(*given_up.call,
+                             [](int, const RecordedCall& recorded) { return !recorded.done(); });
+    if (blame.ranks.empty()) blame.ranks = LastToLeave(*given_up.call);
+    return blame;
+  }
+
+  // Among those that did not give up themselves; nobody when all did.
+  std::vector<int> LastToLeave(const CallByRank& call) const {
+    int last = -1;
+    int64_t latest = 0;
+    for (const bool well : {true, false}) {
+      for (const auto& [rank, recorded] : call) {
+        const int64_t done = recorded->done_ns + offset_.at(rank);
+        const bool counts =
+            well ? recorded->status == Code::kOk : recorded->status != Code::kTimeout;
+        if (!counts || (last >= 0 && done <= latest)) continue;
+        last = rank;
+        latest = done;
+      }
+      if (last >= 0) return {last};
+    }
+    return {};
+  }
+
+  template <typename Holds>
+  static std::vector<int> RanksWhere(const CallByRank& call, Holds holds) {
+    std::vector<int> ranks;
+    for (const auto& [rank, recorded] : call) {
+      if (holds(rank, *recorded)) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  int64_t FirstEntered(const CallByRank& call) const {
+    int64_t first = kNever;
+    for (const auto& [rank, recorded] : call) {
+      first = std::min(first, recorded->entered_ns + offset_.at(rank));
+    }
+    return first;
+  }
+
+  int64_t GivenUpAt(const CallByRank& call) const {
+    int64_t first = kNever;
+    for (const auto& [rank, recorded] : call) {
+      if (!recorded->done() || recorded->status != Code::kTimeout) continue;
+      first = std::min(first, recorded->done_ns + offset_.at(rank));
+    }
+    return first;
+  }
+
+  Blame Circle() const {
+    for (const Wait& wait : waits_) {
+      std::vector<int> circle = CircleFrom(wait.rank, waits_);
+      if (circle.empty()) continue;
+      std::sort(circle.begin(), circle.end());
+      return {Cause::kCircle, std::move(circle), "they wait for each other in a circle"};
+    }
+    return {};
+  }
+
+  Blame FailedAlone() const {
+    Blame blame{Cause::kFailed, {}, "a call failed there by itself"};
+    for (const RankRecord& record : records_) {
+      if (std::any_of(record.calls.begin(), record.calls.end(), FailedByItself)) {
+        blame.ranks.push_back(record.rank);
+      }
+    }
+    return blame;
+  }
+
+  Blame Lost() const {
+    std::vector<int> endless;
+    for (const RankRecord& record : records_) {
+      const bool ends = record.state != State::kRunning || gave_up_.contains(record.rank);
+      if (!ends) endless.push_back(record.rank);
+    }
+    if (!endless.empty() && endless.size() < records_.size()) {
+      return {Cause::kLost, std::move(endless), "the record just ends"};
+    }
+    if (!endless.empty()) return {Cause::kLost, {SilentFirst()}, "its record ends first"};
+    return FirstToGiveUp();
+  }
+
+  int SilentFirst() const {
+    const auto last = [this](const RankRecord& record) {
+      return record.last_ns() + offset_.at(record.rank);
+    };
+    return std::min_element(records_.begin(), records_.end(),
+                            [&](const auto& a, const auto& b) { return last(a) < last(b); })
+        ->rank;
+  }
+
+  Blame FirstToGiveUp() const {
+    Blame blame;
+    int64_t first = kNever;
+    for (const RankRecord& record : records_) {
+      for (const RecordedCall& call : record.calls) {
+        const int64_t done = call.done_ns + offset_.at(record.rank);
+        if (!Failed(call) || done >= first) continue;
+        first = done;
+        blame = {Cause::kLost, {record.rank}, "it gave up first, and nothing says why"};
+      }
+    }
+    return blame;
+  }
+
+  const std::vector<RankRecord>& records_;
+  const std::vector<JoinedGroup>& groups_;
+  const std::vector<Wait> waits_;
+  std::map<int, int64_t> offset_;  // of the clock, by rank
+  std::set<int> gave_up_;
+};
+
+}  // namespace
+
+std::string_view Name(Cause cause) {
+  constexpr std::array<std::string_view, 6> kNames = {"none",   "mismatch", "missing",
+                                                      "circle", "failed",   "lost"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
+std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records) {
+  std::vector<int64_t> offsets(records.size(), 0);
+  const bool one_boot = std::all_of(records.begin(), records.end(), [&](const RankRecord& record) {
+    return !record.boot_id.empty() && record.boot_id == records[0].boot_id;
+  });
+  for (size_t i = 0; i < records.size() && !one_boot; ++i) {
+    offsets[i] = records[i].start_realtime_ns - records[i].start_monotonic_ns;
+  }
+  return offsets;
+}
+
+std::vector<Request> RequestsOf(const CallByRank& call) {
+  std::vector<Request> requests;
+  for (const auto& [rank, recorded] : call) requests.push_back(ToRequest(*recorded));
+  return requests;
+}
+
+std::optional<Disagreement> DisputeOf(const CallByRank& call) {
+  std::optional<Disagreement> found = FindDisagreement(RequestsOf(call));
+  if (found) return found;
+  // Names that differ in a number at their end may; equal ones may have been cut.
+  const std::string& node = call.begin()->second->node;
+  Disagreement names{"name", {}};
+  for (const auto& [rank, recorded] : call) {
+    if (recorded->node != node) return std::nullopt;
+    names.values.push_back(fmt::format("{:016x}", recorded->fingerprint));
+  }
+  if (MinorityOf(names.values).empty()) return std::nullopt;
+  return names;
+}
+
+bool LeftWithError(const RankRecord& record) {
+  const RecordedCall* latest = nullptr;
+  for (const RecordedCall& call : record.calls) {
+    if (!call.done()) return false;
+    if (latest == nullptr || call.done_ns >= latest->done_ns) latest = &call;
+  }
+  return latest != nullptr && Failed(*latest) && !FailedByItself(*latest);
+}
+
+bool IsForgotten(const RankRecord& record, const JoinedGroup& group) {
+  return group.last.at(record.rank) == nullptr && record.forgotten != 0;
+}
+
+std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,
+                          const std::vector<JoinedGroup>& groups) {
+  std::vector<RankStands> ranks;
+  for (const RankRecord& record : records) {
+    RankStands& stands = ranks.emplace_back();
+    stands.rank = record.rank;
+    for (const JoinedGroup& group : groups) {
+      const auto last = group.last.find(record.rank);
+      if (last == group.last.end() || IsForgotten(record, group)) continue;
+      stands.stands.push_back(last->second != nullptr
+                                  ? Stand{group.id, last->second->call, PhaseOf(*last->second)}
+                                  : Stand{group.id, 0, Phase::kOutside});
+    }
+  }
+  return WaitsAmong(ranks);
+}
+
+Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups) {
+  return BlameFinder(records, groups).Run();
+}
+
+}  // namespace npumesh

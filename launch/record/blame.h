@@ -1,0 +1,80 @@
+// Blame: at which ranks to look first, from what the records of all ranks say together.
+//
+// Which rank leaves a job first is a race, so the causes are asked in an order in which each can
+// only be a consequence of those before it:
+//   1. mismatch: the minority of a call that the members do not agree on
+//   2. missing:  a rank that others wait for and that neither waits nor gave up: stopped, dead,
+//   gone
+//                or without a record; or one that came after another had given up
+//   3. circle:   ranks that wait for each other; then missing again, ranks that stayed in a call in
+//                which another gave up
+//   4. failed:   a rank whose own call failed, not because of another rank
+//   5. lost:     a rank whose record just ends, or else the one that gave up first
+#ifndef NPUMESH_LAUNCH_RECORD_BLAME_H_
+#define NPUMESH_LAUNCH_RECORD_BLAME_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/contract/request.h"
+#include "collectives/contract/wait_graph.h"
+#include "launch/record/record_file.h"
+
+namespace npumesh {
+
+// The members of a group at one of its calls.
+using CallByRank = std::map<int, const RecordedCall*>;
+
+// A group as the records of its members show it.
+struct JoinedGroup {
+  uint64_t id = 0;
+  std::string name;
+  std::vector<int> members;              // world ranks that recorded it, ascending
+  uint64_t common = 0;                   // last call that all of them have done; 0: none
+  CallByRank last;                       // by rank; null: it recorded no call
+  std::map<uint64_t, CallByRank> calls;  // by call
+};
+
+enum class Cause : uint8_t { kNone, kMismatch, kMissing, kCircle, kFailed, kLost };
+std::string_view Name(Cause cause);  // "none", "mismatch", "missing", ...
+
+struct Blame {
+  Cause cause = Cause::kNone;
+  std::vector<int> ranks;  // world ranks, ascending; empty: nobody
+  std::string text;        // why, of the ranks as subject: "their count differs ..."
+};
+
+// `records` by rank, `groups` of all of them.
+Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups);
+
+// ---- what it goes by ----
+
+// Nanoseconds to add to a record's times so that the times of all records can be compared: 0 when
+// all were written under one boot, else from its clock to the time of day.
+std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records);
+
+// What the members asked for, by rank.
+std::vector<Request> RequestsOf(const CallByRank& call);
+
+// In what the requests of a call differ, beyond what may: values by rank. When only parts of names
+// differ that no record holds, the field is "name" and the values are fingerprints.
+std::optional<Disagreement> DisputeOf(const CallByRank& call);
+
+// The rank has left its last call with an error: it did not die in it. Whether its process then
+// wrote an end of its record depends on the program.
+bool LeftWithError(const RankRecord& record);
+
+// A rank whose ring has forgotten all calls of a group says nothing about it.
+bool IsForgotten(const RankRecord& record, const JoinedGroup& group);
+
+// Who waits for whom, those that have given up included.
+std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,
+                          const std::vector<JoinedGroup>& groups);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RECORD_BLAME_H_
