@@ -1,5 +1,7 @@
 #include "graph/compare/distance.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -163,6 +165,16 @@ TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& all
     return distance;
   }
   return Meter(x, y, allowance).Run();
+}
+
+std::string PositionText(int64_t flat, const Shape& shape) {
+  std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    const int64_t dim = std::max<int64_t>(shape[axis], 1);
+    position[static_cast<size_t>(axis)] = flat % dim;
+    flat /= dim;
+  }
+  return fmt::format("[{}]", fmt::join(position, ","));
 }
 
 }  // namespace npumesh

@@ -41,6 +41,9 @@ struct TensorDistance {
 // uint8 of bool) are compared by value.
 TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& allowance = {});
 
+// "[1,0,3]": the element at `flat` in C order.
+std::string PositionText(int64_t flat, const Shape& shape);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_COMPARE_DISTANCE_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "graph/compare/graph_that_ran.h"
 #include "graph/compare/input_numbers.h"
 #include "graph/session/session.h"
 
@@ -40,18 +41,19 @@ class Planner {
           const ReplayOptions& options)
       : graphs_(graphs), sources_(sources), registry_(registry), options_(options) {}
 
-  Result<std::vector<std::vector<Task>>> Run(std::vector<std::string>& left_out) {
+  Result<std::vector<std::vector<Task>>> Run(std::vector<NotReplayed>& left_out) {
     std::vector<std::vector<Task>> plan(graphs_.models.size());
     for (size_t rank = 0; rank < plan.size(); ++rank) {
       if (sources_[rank] == nullptr) continue;
+      NPUMESH_RETURN_IF_ERROR(AddUnknown(static_cast<int>(rank), left_out));
       const Graph& graph = graphs_.models[rank]->graph;
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
       for (const NodeId id : order) {
         const Node& node = graph.node(id);
         if (!Wanted(node, *sources_[rank])) continue;
-        const std::string why_not = WhyNot(node, static_cast<int>(rank));
+        std::string why_not = WhyNot(node, static_cast<int>(rank));
         if (!why_not.empty()) {
-          left_out.push_back(fmt::format("rank {}: {}: {}", rank, node.name, why_not));
+          left_out.push_back({static_cast<int>(rank), node.name, std::move(why_not)});
           continue;
         }
         plan[rank].push_back({&node, IsCollective(node)});
@@ -61,6 +63,39 @@ class Planner {
   }
 
  private:
+  static bool IsData(std::string_view type) {
+    return type == "Data" || type == "RefData" || type == "NetOutput";
+  }
+
+  bool Asked(const std::string& key) const {
+    return options_.only.empty() || options_.only.count(key) > 0;
+  }
+
+  // Operators of the dump that the graph does not have: all of them is a mistake.
+  Status AddUnknown(int rank, std::vector<NotReplayed>& left_out) const {
+    const TensorSource& source = *sources_[static_cast<size_t>(rank)];
+    std::set<std::string> known;
+    for (const Node& node : graphs_.models[static_cast<size_t>(rank)]->graph.nodes()) {
+      if (!node.removed) known.insert(OperatorKey(node.name));
+    }
+    size_t found = 0;
+    std::vector<NotReplayed> unknown;
+    for (const SourceOperator& op : source.operators()) {
+      if (IsData(op.type)) continue;
+      found += known.count(op.key);
+      if (known.count(op.key) > 0 || !Asked(op.key)) continue;
+      unknown.push_back({rank, op.name, "the graph has no operator of this name"});
+    }
+    if (found == 0 && !unknown.empty()) {
+      return Error(Code::kInvalidArgument,
+                   "rank {}: the graph has none of the {} operators of {}, such as \"{}\"; is it "
+                   "the graph that ran?",
+                   rank, unknown.size(), source.title(), unknown.front().name);
+    }
+    left_out.insert(left_out.end(), unknown.begin(), unknown.end());
+    return Status();
+  }
+
   bool IsCollective(const Node& node) const {
     const Operator* const op = registry_.Find(node.type);
     return op != nullptr ? op->collective.has_value() : node.type.starts_with("Hcom");
@@ -68,9 +103,7 @@ class Planner {
 
   bool Wanted(const Node& node, const TensorSource& source) const {
     const std::string key = OperatorKey(node.name);
-    const bool asked = options_.only.empty() || options_.only.count(key) > 0;
-    const bool data = node.type == "Data" || node.type == "RefData" || node.type == "NetOutput";
-    return asked && !data && !node.removed && source.Find(key) != nullptr &&
+    return Asked(key) && !IsData(node.type) && !node.removed && source.Find(key) != nullptr &&
            (options_.collectives || !IsCollective(node));
   }
 
@@ -133,13 +166,13 @@ class Player {
       if (status.ok()) continue;
       if (task.collective) return status;
       left_out_.push_back(
-          fmt::format("rank {}: {}: {}", world_.rank(), task.node->name, status.message()));
+          {world_.rank(), task.node->name, std::string(status.message()), /*failed=*/true});
     }
     return Status();
   }
 
   Comparison& comparison() { return comparison_; }
-  const std::vector<std::string>& left_out() const { return left_out_; }
+  const std::vector<NotReplayed>& left_out() const { return left_out_; }
 
  private:
   Status Play(const Node& node) {
@@ -174,14 +207,42 @@ class Player {
   const Graph& graph_;
   std::vector<bool> constant_;
   Comparison comparison_;
-  std::vector<std::string> left_out_;
+  std::vector<NotReplayed> left_out_;
+};
+
+// The graphs as they ran on the ranks that have a source. Not movable: `graphs` shows `models`.
+struct GraphsThatRan {
+  std::vector<Model> models;
+  RankGraphs graphs;
+
+  GraphsThatRan(const RankGraphs& as_written, const RankSources& sources,
+                const OpRegistry& registry)
+      : models(sources.size()), graphs(as_written) {
+    for (size_t rank = 0; rank < sources.size(); ++rank) {
+      if (sources[rank] == nullptr) continue;
+      models[rank] = GraphThatRan(*as_written.models[rank], registry, *sources[rank]);
+      graphs.models[rank] = &models[rank];
+    }
+  }
 };
 
 }  // namespace
 
-Result<Replayed> Replay(const RankGraphs& graphs, const RankSources& sources, const Env& env,
+size_t Replayed::LeftOut(int rank) const {
+  return static_cast<size_t>(std::count_if(left_out.begin(), left_out.end(),
+                                           [&](const auto& each) { return each.rank == rank; }));
+}
+
+bool Replayed::failed() const {
+  return std::any_of(left_out.begin(), left_out.end(),
+                     [](const NotReplayed& each) { return each.failed; });
+}
+
+Result<Replayed> Replay(const RankGraphs& as_written, const RankSources& sources, const Env& env,
                         const ReplayOptions& options) {
   const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
+  const GraphsThatRan ran(as_written, sources, registry);
+  const RankGraphs& graphs = ran.graphs;
   Replayed replayed;
   replayed.ranks.resize(sources.size());
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::vector<Task>> plan,

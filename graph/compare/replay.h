@@ -29,19 +29,34 @@ struct ReplayOptions {
   const OpRegistry* registry = nullptr;
 };
 
+// An operator that ran and was not replayed.
+struct NotReplayed {
+  int rank = 0;
+  std::string name;
+  std::string reason;
+  // It should have been: the replay itself failed. False for what no replay can do, such as an
+  // operator whose outputs are random, or whose inputs the dump lacks.
+  bool failed = false;
+  auto operator<=>(const NotReplayed&) const = default;
+};
+
 struct Replayed {
   // By rank: what was dumped ("mine") against what the replay computed ("golden"). Operators are
   // judged alone: each that differs is an origin.
   std::vector<Comparison> ranks;
-  // Operators that could not be replayed, with the reason: "rank 0: Add_3: ...".
-  std::vector<std::string> left_out;
+  std::vector<NotReplayed> left_out;  // by rank, then name
+
+  size_t LeftOut(int rank) const;
+  // True when an operator that should have been replayed was not.
+  bool failed() const;
 };
 
 // Replays the operators of `graphs` for which `sources`, by rank, have all inputs and at least one
-// output; a rank whose source is null is left out, and so are collectives it is a member of.
-// Uses threads of this process as ranks, each with a device as `env` says. Blocks as long as the
-// operators run. Errors: what keeps all operators from running, such as a device that cannot be
-// made.
+// output; a rank whose source is null is left out, and so are collectives it is a member of. Each
+// graph is taken as it ran (graph_that_ran.h). Uses threads of this process as ranks, each with a
+// device as `env` says. Blocks as long as the operators run. Errors: what keeps all operators from
+// running, such as a device that cannot be made; kInvalidArgument when a graph has no operator of
+// its dump.
 Result<Replayed> Replay(const RankGraphs& graphs, const RankSources& sources, const Env& env,
                         const ReplayOptions& options);
 

@@ -15,18 +15,6 @@ using Kind = Sharding::Kind;
 // Blocks beside each other along one axis: query, key and value are three.
 constexpr int kMostBlocks = 8;
 
-// The axis along which pieces of shape `piece` make `whole`; -1: none.
-int PieceAxis(const Shape& piece, const Shape& whole, int64_t ranks) {
-  if (piece.rank() != whole.rank()) return -1;
-  int axis = -1;
-  for (int i = 0; i < piece.rank(); ++i) {
-    if (piece[i] == whole[i]) continue;
-    if (axis >= 0 || piece[i] * ranks != whole[i]) return -1;
-    axis = i;
-  }
-  return axis;
-}
-
 std::vector<Sharding> Candidates(const std::vector<Tensor>& ranks, const Tensor& whole) {
   const Shape& shape = ranks.front().shape();
   const bool alike = std::all_of(ranks.begin(), ranks.end(), [&](const Tensor& tensor) {
@@ -100,6 +88,17 @@ bool SomeRankIsWhole(const ShardFit& fit) {
 }
 
 }  // namespace
+
+int PieceAxis(const Shape& piece, const Shape& whole, int64_t ranks) {
+  if (piece.rank() != whole.rank()) return -1;
+  int axis = -1;
+  for (int i = 0; i < piece.rank(); ++i) {
+    if (piece[i] == whole[i]) continue;
+    if (axis >= 0 || piece[i] * ranks != whole[i]) return -1;
+    axis = i;
+  }
+  return axis;
+}
 
 std::string ToText(const Sharding& sharding) {
   switch (sharding.kind) {

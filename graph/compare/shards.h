@@ -49,6 +49,9 @@ struct ShardFit {
 ShardFit FitShards(const std::vector<Tensor>& ranks, const Tensor& whole,
                    const Allowance& allowance);
 
+// The axis along which `ranks` pieces of shape `piece` make `whole`; -1: none.
+int PieceAxis(const Shape& piece, const Shape& whole, int64_t ranks);
+
 // The part of `whole` that rank `rank` of `ranks` holds. REQUIRES: kEqual or kPieces, dimension
 // `axis` divisible by blocks * ranks, and a dtype of whole bytes.
 Tensor PartOf(const Tensor& whole, const Sharding& sharding, int rank, int ranks);

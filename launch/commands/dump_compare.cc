@@ -1,12 +1,14 @@
 #include "launch/commands/dump_compare.h"
 
-#include <cstdio>
 #include <ctime>
 
+#include "graph/compare/graph_that_ran.h"
 #include "graph/compare/law_replay.h"
+#include "launch/commands/answer.h"
 #include "launch/dump/compare_page.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
+#include "launch/dump/verdict_json.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -20,6 +22,7 @@ struct DumpCompareOptions {
   std::vector<int> ranks;  // two, or none
   std::optional<uint64_t> step;
   bool overflow = false;
+  bool as_json = false;
   CompareOptions compare;
 };
 
@@ -37,6 +40,8 @@ Result<RankComparison> ComparePair(const StepPair& pair, const OperatorOrder* or
                            OpenTensorFolder(pair.golden.path));
   RankComparison result;
   result.rank = pair.mine.rank;
+  result.ranks = pair.mine.world_size;
+  result.golden_ranks = pair.golden.world_size;
   if (pair.mine.index) result.step = fmt::format("{}", *pair.mine.index);
   NPUMESH_ASSIGN_OR_RETURN(result.comparison, CompareSources(*mine, *golden, order, options));
   return result;
@@ -87,8 +92,20 @@ Result<std::unique_ptr<JobModels>> ModelsFor(const std::string& path,
   return LoadJobModels(path, RanksOf(steps));
 }
 
-// 0: the same, 1: an operator differs.
-Result<int> CompareDumps(const DumpCompareOptions& options) {
+// What explains the first difference of a comparison, by the graph that ran if there is one.
+Status Explain(const StepPair& pair, const JobModels* models, RankComparison& one) {
+  std::optional<Model> ran;
+  if (models != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> mine,
+                             OpenTensorFolder(pair.mine.path));
+    ran = GraphThatRan(models->models[static_cast<size_t>(one.rank)], BuiltinOps(), *mine);
+  }
+  one.cause = FindInputCause(one.comparison, *one.comparison.First(), ran ? &ran->graph : nullptr,
+                             BuiltinOps(), one.ranks, one.golden_ranks);
+  return Status();
+}
+
+Result<Answer> CompareDumps(const DumpCompareOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> my_steps, FindDumpSteps(options.mine));
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> golden_steps,
                            FindDumpSteps(options.golden.empty() ? options.mine : options.golden));
@@ -112,15 +129,18 @@ Result<int> CompareDumps(const DumpCompareOptions& options) {
     compared.comparisons.push_back(std::move(one));
   }
   compared.blamed = Blame(compared.comparisons, known_order);
-  const std::string text = VerdictText(compared.comparisons, compared.blamed);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (compared.blamed >= 0) {
+    const auto blamed = static_cast<size_t>(compared.blamed);
+    NPUMESH_RETURN_IF_ERROR(Explain(pairs[blamed], models.get(), compared.comparisons[blamed]));
+  }
   const Graph* graph = nullptr;
   if (models != nullptr) {
     const auto shown = static_cast<size_t>(std::max(compared.blamed, 0));
     graph = &models->models[static_cast<size_t>(compared.comparisons[shown].rank)].graph;
   }
   NPUMESH_RETURN_IF_ERROR(WriteResults(options, compared, graph));
-  return compared.blamed < 0 ? 0 : 1;
+  return Answer{compared.blamed < 0 ? 0 : 1, VerdictText(compared.comparisons, compared.blamed),
+                CompareReport(compared.comparisons, compared.blamed, options.out)};
 }
 
 struct LawOptions {
@@ -129,10 +149,11 @@ struct LawOptions {
   std::optional<uint64_t> step;
   bool list = false;
   bool equal_inputs = false;
+  bool as_json = false;
 };
 
-// 0: all hold, 1: one is broken.
-Result<int> CheckJobLaws(const LawOptions& options) {
+// Up to the first step in which a law is broken.
+Result<Answer> CheckJobLaws(const LawOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
   steps = LatestSteps(std::move(steps));
   const int ranks = RanksOf(steps);
@@ -140,6 +161,8 @@ Result<int> CheckJobLaws(const LawOptions& options) {
                            LoadJobModels(options.model, ranks));
   NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order,
                            OperatorOrder::FromGraph(job->models[0].graph, BuiltinOps()));
+  Answer answer;
+  answer.report.verdict = "hold";
   for (const uint64_t step : StepNumbers(steps)) {
     if (options.step && *options.step != step) continue;
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobSources> dumps, OpenStep(steps, step, ranks));
@@ -152,12 +175,14 @@ Result<int> CheckJobLaws(const LawOptions& options) {
       NPUMESH_RETURN_IF_ERROR(
           DecideByReplay(job->graphs, dumps->sources, env, report.broken.front()));
     }
-    const std::string text = (options.list ? LawTableText(table) : "") +
-                             fmt::format("step {}: ", step) + LawsText(report);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (report.First() != nullptr) return 1;
+    if (options.list) answer.text += LawTableText(table);
+    answer.text += fmt::format("step {}: ", step) + LawsText(report);
+    NoteLaws(step, report, table, options.list, answer.report);
+    if (report.First() == nullptr) continue;
+    answer.exit_code = 1;
+    return answer;
   }
-  return 0;
+  return answer;
 }
 
 }  // namespace
@@ -193,14 +218,12 @@ void AddCompare(CLI::App& dump, Action& action) {
       ->capture_default_str();
   compare->add_flag("--overflow", options->overflow, "Adds the column OverFlow (float16)");
   AddAllowance(*compare, options->compare);
+  AddJsonFlag(*compare, options->as_json);
   compare->callback([options, &action] {
     if (options->golden.empty() && options->ranks.empty()) {
       throw CLI::RequiredError("golden, or --ranks A,B");
     }
-    action = [options] {
-      const Result<int> code = CompareDumps(*options);
-      return code.ok() ? *code : Fail("dump", code.status());
-    };
+    action = [options] { return Tell("dump compare", options->as_json, CompareDumps(*options)); };
   });
 }
 
@@ -215,11 +238,9 @@ void AddLaws(CLI::App& dump, Action& action) {
   laws->add_flag("--list", options->list, "Prints every law");
   laws->add_flag("--equal-inputs", options->equal_inputs,
                  "Graph inputs that are not in the dump were equal on all ranks");
+  AddJsonFlag(*laws, options->as_json);
   laws->callback([options, &action] {
-    action = [options] {
-      const Result<int> code = CheckJobLaws(*options);
-      return code.ok() ? *code : Fail("dump", code.status());
-    };
+    action = [options] { return Tell("dump laws", options->as_json, CheckJobLaws(*options)); };
   });
 }
 

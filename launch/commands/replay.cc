@@ -1,12 +1,11 @@
 // `npumesh replay`: every operator of a dump again, alone, on the inputs that were dumped.
 #include "graph/compare/replay.h"
 
-#include <cstdio>
-
 #include "graph/ops/op_library.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/job_dump.h"
+#include "launch/dump/verdict_json.h"
 #include "launch/dump/verdict_text.h"
 
 namespace npumesh {
@@ -18,11 +17,13 @@ struct ReplayCommandOptions {
   std::optional<uint64_t> step;
   std::vector<std::string> operators;
   bool verbose = false;
+  bool as_json = false;
   std::vector<std::string> op_libraries;
   ReplayOptions replay;
 };
 
-std::string RankText(const Comparison& comparison, size_t rank, uint64_t step, bool verbose) {
+std::string RankText(const Replayed& replayed, size_t rank, uint64_t step, bool verbose) {
+  const Comparison& comparison = replayed.ranks[rank];
   std::string text;
   size_t differing = 0;
   for (const OperatorRow& row : comparison.rows) {
@@ -31,31 +32,40 @@ std::string RankText(const Comparison& comparison, size_t rank, uint64_t step, b
       text += fmt::format("rank {} step {}: {}\n", rank, step, DistanceText(row));
     }
   }
-  return text + fmt::format("rank {} step {}: {} operators replayed, {} differ\n", rank, step,
-                            comparison.rows.size(), differing);
+  const size_t left_out = replayed.LeftOut(static_cast<int>(rank));
+  return text + fmt::format("rank {} step {}: {} of {} operators replayed, {} differ\n", rank, step,
+                            comparison.rows.size(), comparison.rows.size() + left_out, differing);
 }
 
-// True when an operator differs.
-Result<bool> ReplayStep(const ReplayCommandOptions& options, const std::vector<DumpStep>& steps,
-                        uint64_t step, const JobModels& job, const Env& env) {
+std::string StepText(const Replayed& replayed, const JobSources& dumps, uint64_t step,
+                     bool verbose) {
+  std::string text;
+  for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
+    if (dumps.sources[rank] != nullptr) text += RankText(replayed, rank, step, verbose);
+  }
+  for (const NotReplayed& each : replayed.left_out) {
+    text += fmt::format("not replayed: rank {}: {}: {}\n", each.rank, each.name, each.reason);
+  }
+  return text;
+}
+
+Status ReplayStep(const ReplayCommandOptions& options, const std::vector<DumpStep>& steps,
+                  uint64_t step, const JobModels& job, const Env& env, Answer& answer) {
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobSources> dumps,
                            OpenStep(steps, step, job.graphs.size()));
   NPUMESH_ASSIGN_OR_RETURN(const Replayed replayed,
                            Replay(job.graphs, dumps->sources, env, options.replay));
-  std::string text;
-  bool differs = false;
-  for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
-    if (dumps->sources[rank] == nullptr) continue;
-    differs = differs || replayed.ranks[rank].First() != nullptr;
-    text += RankText(replayed.ranks[rank], rank, step, options.verbose);
-  }
-  for (const std::string& line : replayed.left_out) text += "not replayed: " + line + "\n";
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return differs;
+  answer.text += StepText(replayed, *dumps, step, options.verbose);
+  NoteReplayed(step, replayed, answer.report);
+  return Status();
 }
 
-// 0: all the same, 1: an operator differs.
-Result<int> ReplayDump(ReplayCommandOptions options) {
+int ExitCodeOf(const std::string& verdict) {
+  if (verdict == "differ") return 1;
+  return verdict == "not replayed" ? 4 : 0;
+}
+
+Result<Answer> ReplayDump(ReplayCommandOptions options) {
   NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
   steps = LatestSteps(std::move(steps));
@@ -67,13 +77,14 @@ Result<int> ReplayDump(ReplayCommandOptions options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
   options.replay.registry = registry.get();
-  bool differs = false;
+  Answer answer;
+  answer.report.verdict = "same";
   for (const uint64_t step : StepNumbers(steps)) {
     if (options.step && *options.step != step) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const bool step_differs, ReplayStep(options, steps, step, *job, env));
-    differs = differs || step_differs;
+    NPUMESH_RETURN_IF_ERROR(ReplayStep(options, steps, step, *job, env, answer));
   }
-  return differs ? 1 : 0;
+  answer.exit_code = ExitCodeOf(answer.report.verdict);
+  return answer;
 }
 
 }  // namespace
@@ -83,7 +94,8 @@ void AddReplay(CLI::App& app, Action& action) {
   CLI::App* replay = app.add_subcommand(
       "replay", "Run every operator of a dump of mode all again, alone, and compare its outputs");
   replay->footer(
-      "Exit codes: 0 all the same, 1 an operator differs, 2 usage, 3 unreadable input.\n"
+      "Exit codes: 0 all the same, 1 an operator differs, 2 usage, 3 unreadable input, 4 what ran "
+      "could not be replayed.\n"
       "Example:\n"
       "  npumesh replay dump/ --model mp/\n"
       "  npumesh replay from_npu/ --model export.air --reorder");
@@ -96,11 +108,9 @@ void AddReplay(CLI::App& app, Action& action) {
   replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
   AddOpLibraryOption(*replay, options->op_libraries);
   AddAllowance(*replay, options->replay.compare);
+  AddJsonFlag(*replay, options->as_json);
   replay->callback([options, &action] {
-    action = [options] {
-      const Result<int> code = ReplayDump(*options);
-      return code.ok() ? *code : Fail("replay", code.status());
-    };
+    action = [options] { return Tell("replay", options->as_json, ReplayDump(*options)); };
   });
 }
 

@@ -53,7 +53,7 @@ Result<int> TellGolden(World& world, RankCircle& circle, const RunOptions& optio
     return verdict.rank < 0 ? 0 : 1;
   }
   NPUMESH_ASSIGN_OR_RETURN(const GoldenVerdict verdict, GoldenCheck(world, circle, options, job));
-  Tell(circle, GoldenText(verdict.report, verdict.rank));
+  Tell(circle, GoldenText(verdict.report, verdict.rank, verdict.shard));
   return verdict.differs ? 1 : 0;
 }
 

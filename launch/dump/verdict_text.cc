@@ -1,29 +1,17 @@
 #include "launch/dump/verdict_text.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace npumesh {
 namespace {
-
-std::string Position(int64_t flat, const Shape& shape) {
-  std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    const int64_t dim = std::max<int64_t>(shape[axis], 1);
-    position[static_cast<size_t>(axis)] = flat % dim;
-    flat /= dim;
-  }
-  return fmt::format("[{}]", fmt::join(position, ","));
-}
 
 std::string Numbers(const TensorDistance& d, const TensorType& type) {
   if (!d.reason.empty()) return d.reason;
   return fmt::format(
       "{} of {} elements differ, first at {}, max abs {:.6g} at {}, {} ULP, NaN {} against {}, "
       "Inf {} against {}",
-      d.differing, type.shape.elements(), Position(std::max<int64_t>(d.first, 0), type.shape),
-      d.max_abs, Position(d.where, type.shape), d.max_ulp, d.nan_x, d.nan_y, d.inf_x, d.inf_y);
+      d.differing, type.shape.elements(), PositionText(std::max<int64_t>(d.first, 0), type.shape),
+      d.max_abs, PositionText(d.where, type.shape), d.max_ulp, d.nan_x, d.nan_y, d.inf_x, d.inf_y);
 }
 
 size_t Count(const Comparison& comparison, Standing standing) {
@@ -67,11 +55,7 @@ std::string VerdictText(const std::vector<RankComparison>& comparisons, int blam
   const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
   const OperatorRow& first = *one.comparison.First();
   text += fmt::format("verdict: {}: {}\n", Where(one), DistanceText(first));
-  if (first.inputs_differ) {
-    text +=
-        "  its inputs differ already, although no dumped operator before it does: memory was "
-        "overwritten, or the producer was not dumped\n";
-  }
+  if (one.cause) text += fmt::format("  {}\n", ToText(*one.cause, one.ranks, one.golden_ranks));
   return text;
 }
 
@@ -108,7 +92,8 @@ std::string LawTableText(const LawTable& table) {
   return text;
 }
 
-std::string GoldenText(const GoldenReport& report, int rank) {
+std::string GoldenText(const GoldenReport& report, int rank,
+                       const std::optional<WrongShard>& shard) {
   std::string text =
       fmt::format("golden: {} outputs compared with the unsharded graph", report.rows.size());
   if (!report.not_comparable.empty()) {
@@ -118,14 +103,15 @@ std::string GoldenText(const GoldenReport& report, int rank) {
   const GoldenRow* const first = report.First();
   if (first == nullptr) return text + "golden: no operator differs\n";
   const int blamed = first->fit.RankToBlame() >= 0 ? first->fit.RankToBlame() : rank;
-  return text +
-         fmt::format("golden: {} differs first: {} ({}) output {}, {}: {}\n",
-                     blamed >= 0 ? fmt::format("rank {}", blamed) : "a rank", first->name,
-                     first->type, first->output, ToText(first->fit.sharding),
-                     first->fit.distance.reason.empty()
-                         ? fmt::format("{} elements differ, max abs {:.6g}",
-                                       first->fit.distance.differing, first->fit.distance.max_abs)
-                         : first->fit.distance.reason);
+  text += fmt::format("golden: {} differs first: {} ({}) output {}, {}: {}\n",
+                      blamed >= 0 ? fmt::format("rank {}", blamed) : "a rank", first->name,
+                      first->type, first->output, ToText(first->fit.sharding),
+                      first->fit.distance.reason.empty()
+                          ? fmt::format("{} elements differ, max abs {:.6g}",
+                                        first->fit.distance.differing, first->fit.distance.max_abs)
+                          : first->fit.distance.reason);
+  if (shard) text += fmt::format("golden: {}\n", ToText(*shard));
+  return text;
 }
 
 }  // namespace npumesh

@@ -2,12 +2,15 @@
 #ifndef NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
 #define NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/compare/comparison.h"
 #include "graph/compare/golden.h"
+#include "graph/compare/input_cause.h"
 #include "graph/compare/law_check.h"
+#include "graph/compare/weight_shards.h"
 
 namespace npumesh {
 
@@ -16,6 +19,11 @@ struct RankComparison {
   int rank = 0;
   std::string step;  // as the path says; empty: one step only
   Comparison comparison;
+  // Of the jobs that dumped.
+  int ranks = 1;
+  int golden_ranks = 1;
+  // What explains the first operator that differs; nullopt: it is to blame itself.
+  std::optional<InputCause> cause;
 };
 
 // One line for each comparison, and a last one with the verdict: the first operator that differs,
@@ -33,8 +41,10 @@ std::string LawsText(const LawReport& report);
 // One line for each law: "norm:0 (RmsNorm)  equal on ranks 0-3".
 std::string LawTableText(const LawTable& table);
 
-// N ranks against one. `rank`: whom a replay of the operator blames, -1: not known.
-std::string GoldenText(const GoldenReport& report, int rank);
+// N ranks against one. `rank`: whom a replay of the operator blames, -1: not known. `shard`: the
+// operator's weight that is wrong.
+std::string GoldenText(const GoldenReport& report, int rank,
+                       const std::optional<WrongShard>& shard = std::nullopt);
 
 }  // namespace npumesh
 

@@ -2,7 +2,10 @@
 #ifndef NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 #define NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 
+#include <optional>
+
 #include "graph/compare/golden.h"
+#include "graph/compare/weight_shards.h"
 #include "launch/run/rank_circle.h"
 #include "launch/run/run_job.h"
 
@@ -13,6 +16,8 @@ struct GoldenVerdict {
   GoldenReport report;
   // The rank whose first differing operator does not compute what it was given; -1: not known.
   int rank = -1;
+  // The operator's weight that is not that of the unsharded graph.
+  std::optional<WrongShard> shard;
   bool differs = false;
 };
 

@@ -46,7 +46,7 @@ def expect(line, *words):
 
 class Job:
     def __init__(self, npumesh, folder):
-        self.npumesh, self.folder = npumesh, folder
+        self.npumesh, self.folder, self.mpirun = npumesh, folder, MPIRUN
         self.models, self.whole = f"{folder}/mp", f"{folder}/whole.air"
 
     def run(self, name, faults, expected, more=()):
@@ -55,7 +55,7 @@ class Job:
         words = [self.npumesh, "run", self.models, "--dump", "all", "--dump-path", dump, *more]
         for fault in faults:
             words += ["--inject", fault]
-        return dump, call(MPIRUN + words, expected)
+        return dump, call(self.mpirun + words, expected)
 
     def tool(self, *words, expected):
         return call([self.npumesh, *words], expected)
