@@ -40,6 +40,10 @@ aclError aclrtResetDevice(int32_t deviceId) {
   return AclProcess::Get().ResetDevice(__func__, deviceId);
 }
 
+aclError aclrtResetDeviceForce(int32_t deviceId) {
+  return AclProcess::Get().ResetDeviceForce(__func__, deviceId);
+}
+
 aclError aclrtGetDevice(int32_t* deviceId) {
   NPUMESH_ACL_EXPECT(deviceId != nullptr, "deviceId is null");
   std::shared_ptr<AclContext> context;

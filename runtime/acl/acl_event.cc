@@ -11,6 +11,7 @@ using npumesh::AclProcess;
 using npumesh::AclStream;
 using npumesh::Event;
 using npumesh::Fail;
+using npumesh::Stream;
 
 namespace {
 
@@ -23,6 +24,15 @@ aclError NeedEvent(const char* function, aclrtEvent handle, std::shared_ptr<AclE
   *event = AclProcess::Get().events.Find(handle);
   if (*event != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not an event", fmt::ptr(handle));
+}
+
+// An event whose state can be asked for.
+aclError NeedReachableEvent(const char* function, aclrtEvent handle,
+                            std::shared_ptr<AclEvent>* event) {
+  NPUMESH_ACL_TRY(NeedEvent(function, handle, event));
+  if (!(*event)->event.InRecording()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_EVENT_CAPTURED, function,
+              "the event was recorded in a stream that is being captured, and is never reached");
 }
 
 aclError NeedBoth(const char* function, aclrtEvent event, aclrtStream stream,
@@ -40,8 +50,7 @@ aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event
   }
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
-  const bool has_time = (flag & ACL_EVENT_TIME_LINE) != 0;
-  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(kind, has_time));
+  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(kind, flag));
   return ACL_SUCCESS;
 }
 
@@ -71,6 +80,10 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  if (point->external && on->stream.records()) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
+                "an event with ACL_EVENT_EXTERNAL cannot be recorded in a captured stream");
+  }
   on->stream.Record(point->event);
   return ACL_SUCCESS;
 }
@@ -89,6 +102,15 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  if (on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
+    return Fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, __func__,
+                "stream {} is being captured, and the event was not recorded in this capture",
+                on->id);
+  }
+  if (on->stream.PlaceOf(point->event) == Stream::Place::kForeign) {
+    return Fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, __func__,
+                "stream {} is being captured, and the event belongs to another capture", on->id);
+  }
   on->stream.Wait(point->event, std::chrono::seconds(AclProcess::Get().event_wait_seconds));
   return ACL_SUCCESS;
 }
@@ -96,7 +118,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
-  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   *status = point->event.Reached() ? ACL_EVENT_RECORDED_STATUS_COMPLETE
                                    : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
@@ -105,7 +127,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
-  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   *status = point->event.Reached() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
@@ -121,7 +143,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
   std::shared_ptr<AclEvent> point;
-  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   point->event.Synchronize();
   return ACL_SUCCESS;
 }
@@ -131,7 +153,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
                      timeout);
   if (timeout == -1) return aclrtSynchronizeEvent(event);
   std::shared_ptr<AclEvent> point;
-  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
+  NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));
   if (point->event.SynchronizeUntil(deadline)) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, __func__, "the event was not reached within {} ms",

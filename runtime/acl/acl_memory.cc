@@ -88,11 +88,13 @@ aclError CheckFill(const char* function, const void* pointer, size_t max_count, 
     return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but maxCount only {}", count,
                 max_count);
   }
-  if (pointer == nullptr || !AclProcess::Get().memory.OnDevice(pointer, count)) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function, "{} bytes at {} are not all device memory",
-                count, fmt::ptr(pointer));
+  const auto& memory = AclProcess::Get().memory;
+  if (pointer != nullptr && (memory.OnDevice(pointer, count) || memory.Pinned(pointer, count))) {
+    return ACL_SUCCESS;
   }
-  return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function,
+              "{} bytes at {} are not all device memory, nor all in one block of aclrtMallocHost",
+              count, fmt::ptr(pointer));
 }
 
 }  // namespace
@@ -132,6 +134,7 @@ aclError aclrtFreeHost(void* hostPtr) {
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
+  NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   Copy copy;
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
   if (count > 0) std::memmove(copy.to, copy.from, copy.bytes);
@@ -148,16 +151,19 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   Copy copy;
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
   if (count == 0) return ACL_SUCCESS;
+  if (copy.pageable) NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   on->stream.Enqueue([copy] {
     std::memmove(copy.to, copy.from, copy.bytes);
     return npumesh::Status();
   });
   // As on hardware: pageable memory may be used again when the call returns.
-  if (copy.pageable) return npumesh::Report(__func__, on->stream.Synchronize());
+  if (copy.pageable && !on->stream.records())
+    return npumesh::Report(__func__, on->stream.Synchronize());
   return ACL_SUCCESS;
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
   std::memset(devPtr, value, count);
   return ACL_SUCCESS;

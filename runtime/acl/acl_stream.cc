@@ -19,7 +19,7 @@ namespace {
 aclError NeedOwnStream(const char* function, aclrtStream handle,
                        std::shared_ptr<AclStream>* stream) {
   if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "stream is null");
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(function, handle, stream));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(function, handle, stream));
   if (!(*stream)->is_default) return ACL_SUCCESS;
   return Fail(ACL_ERROR_INVALID_PARAM, function, "the default stream belongs to its context");
 }
@@ -56,12 +56,12 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 aclError aclrtSynchronizeStream(aclrtStream stream) {
   if (stream != nullptr) {
     const npumesh::StreamUse use(stream);
-    if (use.stream() != nullptr) {
+    if (use.stream() != nullptr && !use.stream()->stream.records()) {
       return npumesh::Report(__func__, use.stream()->stream.Synchronize());
     }
   }
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   return npumesh::Report(__func__, found->stream.Synchronize());
 }
 
@@ -70,7 +70,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
                      timeout);
   if (timeout == -1) return aclrtSynchronizeStream(stream);
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   if (found->stream.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(timeout)))) {
     return npumesh::Report(__func__, found->stream.failure());
   }
@@ -81,7 +81,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   *status = found->stream.Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }

@@ -74,9 +74,13 @@ int Machine::device_count() const {
   return launched_ ? seats_[0].world->local_size() : local_count();
 }
 
-int Machine::IndexOf(int32_t device_id) const {
-  if (launched_) return device_id == 0 || device_id == seats_[0].world->local_rank() ? 0 : -1;
-  return device_id >= 0 && device_id < local_count() ? device_id : -1;
+DeviceIds Machine::ids() const {
+  return {launched_, launched_ ? seats_[0].world->local_rank() : 0, local_count()};
+}
+
+int DeviceIds::IndexOf(int32_t device_id) const {
+  if (launched) return device_id == 0 || device_id == local_rank ? 0 : -1;
+  return device_id >= 0 && device_id < count ? device_id : -1;
 }
 
 Status Machine::Shutdown() {

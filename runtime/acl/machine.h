@@ -17,6 +17,17 @@
 
 namespace npumesh {
 
+// The ids that clients give to the devices of a process. One that belongs to a launched rank
+// answers to its local index and to 0.
+struct DeviceIds {
+  bool launched = false;
+  int local_rank = 0;  // when launched
+  int count = 0;       // devices of this process
+
+  // Which device of this process an id means; -1: none.
+  int IndexOf(int32_t device_id) const;
+};
+
 class Machine {
  public:
   // Collective over all ranks of the launcher. Without one all worlds and memories are made here,
@@ -32,9 +43,9 @@ class Machine {
   // Devices of this process.
   int local_count() const { return static_cast<int>(seats_.size()); }
   AclDevice& local_device(int index) { return *seats_[static_cast<size_t>(index)].device; }
-  // Which device of this process answers to a client's id; -1: none. One that belongs to a launched
-  // rank answers to its local index and to 0.
-  int IndexOf(int32_t device_id) const;
+  DeviceIds ids() const;
+  // Which device of this process answers to a client's id; -1: none.
+  int IndexOf(int32_t device_id) const { return ids().IndexOf(device_id); }
 
   // Collective like Start; the orderly end. Says what went wrong, having ended all the same.
   Status Shutdown();

@@ -30,9 +30,15 @@ struct AclStream {
 };
 
 struct AclEvent {
-  AclEvent(Event::Kind kind, bool has_time) : has_time(has_time), event(kind), kind(kind) {}
+  // `flag`: as in aclrtCreateEventWithFlag.
+  AclEvent(Event::Kind kind, uint32_t flag)
+      : has_time((flag & ACL_EVENT_TIME_LINE) != 0),
+        external((flag & ACL_EVENT_EXTERNAL) != 0),
+        event(kind),
+        kind(kind) {}
 
   const bool has_time;
+  const bool external;
   const Event event;
   const Event::Kind kind;  // a signal can be reset
 };

@@ -79,11 +79,13 @@ void AclProcess::EndEverything() {
     uses.swap(uses_);
     ends.swap(ends_);
     machine = std::move(machine_);
+    if (machine != nullptr) ended_ids_ = machine->ids();
     start_failure_.reset();
   }
   for (const DeviceUse& use : uses) {
     for (const auto& context : use.contexts) EndContext(context);
   }
+  captures.Clear();  // what they hold ends before those who are built upon devices
   events.Clear();
   std::for_each(ends.rbegin(), ends.rend(), [](const auto& end) { end(); });
   if (machine == nullptr) return;
@@ -166,20 +168,40 @@ aclError AclProcess::SetDevice(std::string_view function, int32_t device_id) {
   return ACL_SUCCESS;
 }
 
+int AclProcess::IndexOf(int32_t device_id) const {
+  if (machine_ != nullptr) return machine_->IndexOf(device_id);
+  return finalized_ && ended_ids_ ? ended_ids_->IndexOf(device_id) : -1;
+}
+
 aclError AclProcess::ResetDevice(std::string_view function, int32_t device_id) {
   const std::lock_guard lock(mutex_);
-  const int index = machine_ ? machine_->IndexOf(device_id) : -1;
+  const int index = IndexOf(device_id);
+  if (index >= 0 && machine_ == nullptr) return ACL_SUCCESS;
   if (index < 0 || uses_[static_cast<size_t>(index)].references == 0) {
     return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
                 "device {} is not in use; aclrtSetDevice takes a reference to it", device_id);
   }
-  DeviceUse& use = uses_[static_cast<size_t>(index)];
-  if (--use.references > 0) return ACL_SUCCESS;
-  for (const auto& context : std::exchange(use, DeviceUse()).contexts) EndContext(context);
+  if (--uses_[static_cast<size_t>(index)].references == 0) EndDevice(index);
+  return ACL_SUCCESS;
+}
+
+aclError AclProcess::ResetDeviceForce(std::string_view function, int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  const int index = IndexOf(device_id);
+  if (index < 0) {
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+                "device {} is not one of this process, or was never set", device_id);
+  }
+  if (machine_ != nullptr) EndDevice(index);
+  return ACL_SUCCESS;
+}
+
+void AclProcess::EndDevice(int index) {
+  DeviceUse use = std::exchange(uses_[static_cast<size_t>(index)], DeviceUse());
+  for (const auto& context : use.contexts) EndContext(context);
   DeviceMemory& hbm = machine_->local_device(index).memory;
   addresses.Forget(hbm);
   memory.FreeAllOf(hbm);
-  return ACL_SUCCESS;
 }
 
 aclError AclProcess::CreateContext(std::string_view function, int32_t device_id,
@@ -288,6 +310,15 @@ aclError AclProcess::NeedStream(std::string_view function, aclrtStream handle,
   *stream = streams.Find(handle);
   if (*stream != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
+}
+
+aclError AclProcess::NeedRunningStream(std::string_view function, aclrtStream handle,
+                                       std::shared_ptr<AclStream>* stream) {
+  NPUMESH_ACL_TRY(NeedStream(function, handle, stream));
+  if (!(*stream)->stream.records()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_STREAM_CAPTURED, function,
+              "stream {} is being captured and runs nothing; aclmdlRICaptureEnd ends that",
+              (*stream)->id);
 }
 
 StreamUse::Last& StreamUse::OfThisThread() {

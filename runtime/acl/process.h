@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/acl/address_space.h"
+#include "runtime/acl/captures.h"
 #include "runtime/acl/handle_table.h"
 #include "runtime/acl/machine.h"
 #include "runtime/acl/memory_book.h"
@@ -46,6 +47,8 @@ class AclProcess {
   aclError CheckDevice(std::string_view function, int32_t device_id);
   aclError SetDevice(std::string_view function, int32_t device_id);
   aclError ResetDevice(std::string_view function, int32_t device_id);
+  // Whatever the number of references.
+  aclError ResetDeviceForce(std::string_view function, int32_t device_id);
   aclError CreateContext(std::string_view function, int32_t device_id, aclrtContext* context);
   aclError DestroyContext(std::string_view function, aclrtContext context);
   aclError SetContext(std::string_view function, aclrtContext context);
@@ -64,12 +67,16 @@ class AclProcess {
   // Null: the default stream. Errors: ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL.
   aclError NeedStream(std::string_view function, aclrtStream handle,
                       std::shared_ptr<AclStream>* stream);
+  // The same; ACL_ERROR_RT_STREAM_CAPTURED when the stream is being captured.
+  aclError NeedRunningStream(std::string_view function, aclrtStream handle,
+                             std::shared_ptr<AclStream>* stream);
 
   HandleTable<AclStream> streams;
   HandleTable<AclEvent> events;
   MemoryBook memory;
   AddressSpace addresses{memory};
   ReportQueues reports;
+  Captures captures;
   std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout
 
  private:
@@ -82,6 +89,9 @@ class AclProcess {
 
   Result<Machine*> NeedMachine();
   aclError FindDevice(std::string_view function, int32_t device_id, int* index);
+  // Of the machine, or of the one that aclFinalize has ended; -1: none.
+  int IndexOf(int32_t device_id) const;
+  void EndDevice(int index);
   std::shared_ptr<AclContext> MakeContext(int index, int32_t device_id, bool implicit);
   void EndContext(const std::shared_ptr<AclContext>& context);
   void EndEverything();
@@ -90,6 +100,7 @@ class AclProcess {
   uint64_t initialized_ = 0;
   bool finalized_ = false;
   std::unique_ptr<Machine> machine_;
+  std::optional<DeviceIds> ended_ids_;   // of the machine that aclFinalize has ended
   std::optional<Status> start_failure_;  // not tried again before aclFinalize
   std::vector<DeviceUse> uses_;          // by index in the machine
   std::vector<std::function<void()>> ends_;

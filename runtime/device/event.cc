@@ -5,7 +5,20 @@ namespace npumesh {
 
 uint64_t EventState::Announce() {
   const std::lock_guard lock(mutex);
+  recorded_point = {};
   return ++recorded;
+}
+
+void EventState::TakeDown(RecordedPoint point) {
+  const std::lock_guard lock(mutex);
+  recorded_point = std::move(point);
+}
+
+std::shared_ptr<Recording> EventState::RecordingOf(RecordedPoint* point) {
+  const std::lock_guard lock(mutex);
+  *point = recorded_point;
+  std::shared_ptr<Recording> recording = point->recording.lock();
+  return recording != nullptr && !recording->ended() ? recording : nullptr;
 }
 
 bool EventState::Place(uint64_t ticket, QueuePosition position) {
@@ -91,6 +104,11 @@ bool Event::Reached() const {
 bool Event::Awaited() const {
   const std::lock_guard lock(state_->mutex);
   return state_->awaited > 0;
+}
+
+bool Event::InRecording() const {
+  RecordedPoint point;
+  return state_->RecordingOf(&point) != nullptr;
 }
 
 void Event::Synchronize() const {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "runtime/device/recording.h"
 #include "runtime/device/stream.h"
 
 namespace npumesh {
@@ -22,6 +23,13 @@ namespace npumesh {
 struct QueuePosition {
   std::weak_ptr<StreamQueue> queue;
   uint64_t index = 0;
+};
+
+// The place of a record that was taken down.
+struct RecordedPoint {
+  std::weak_ptr<Recording> recording;  // empty: the last record was queued
+  size_t member = 0;
+  uint64_t tasks = 0;  // of the member, before it
 };
 
 struct EventState {
@@ -41,6 +49,9 @@ struct EventState {
   // Returns the failure of the stream that recorded last.
   Status Pass(uint64_t ticket, std::chrono::seconds limit, const std::function<bool()>& aborted);
   void Wake();
+  // The recording that the last record belongs to, and where; null: none that goes on.
+  std::shared_ptr<Recording> RecordingOf(RecordedPoint* point);
+  void TakeDown(RecordedPoint point);
   // Blocks until the last record is reached or the deadline; true when it is reached.
   bool WaitUntilDone(Deadline deadline);
 
@@ -55,6 +66,7 @@ struct EventState {
   std::chrono::steady_clock::time_point reached_at;
   Status failure;          // of the stream that reached it last
   QueuePosition recorder;  // of the last record
+  RecordedPoint recorded_point;
 };
 
 }  // namespace npumesh

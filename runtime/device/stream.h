@@ -20,6 +20,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
+#include "runtime/device/recording.h"
 #include "runtime/device/task.h"
 
 namespace npumesh {
@@ -44,6 +45,8 @@ class Event {
   bool Reached() const;
   // True when a stream has yet to pass a Wait for this event.
   bool Awaited() const;
+  // True when its last Record belongs to a recording that goes on: it has no state to ask for.
+  bool InRecording() const;
   // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
   // Blocks until Done or the deadline; returns Done.
@@ -67,12 +70,29 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   void Enqueue(Task&& task);
+  // While the stream records, the event marks a point of the recording and is not reached.
   void Record(const Event& event);
   // Later tasks of this stream wait for the event's last Record; see Event::Kind when there is
   // none. A wait that takes longer than `limit` fails the stream with kTimeout; 0: for ever.
   void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0));
   // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
   void Reset(const Event& event);
+
+  // From here on, until Recording::End, the stream's tasks are taken down, not queued. Null when
+  // the stream records already.
+  std::shared_ptr<Recording> BeginRecording();
+  // What the stream takes part in; null: nothing.
+  std::shared_ptr<Recording> recording() const;
+  bool records() const;
+  // Where the last record of an event lies, seen from this stream. A stream that records may not
+  // wait for what lies outside.
+  enum class Place {
+    kHere,     // in the same recording, or neither is in one
+    kJoins,    // in a recording that this stream joins when it waits
+    kOutside,  // this stream records, the event was not recorded in a recording
+    kForeign,  // this stream and the event belong to different recordings
+  };
+  Place PlaceOf(const Event& event) const;
 
   // Blocks until everything is done that was enqueued before. Runs it on this thread unless
   // another one is at it. Returns the first failure since the stream was made; it stays.
@@ -92,6 +112,9 @@ class Stream {
   void StopOnFailure(bool stop);
 
  private:
+  // True when the wait belongs to a recording and is done with.
+  bool WaitInRecording(const Event& event);
+
   const std::shared_ptr<StreamQueue> queue_;
 };
 

@@ -89,6 +89,39 @@ uint64_t StreamQueue::Push(Task&& task) {
   return PushItem(std::move(task));
 }
 
+void StreamQueue::PushOrRecord(Task&& task) {
+  if (!records()) {
+    PushItem(std::move(task));
+    return;
+  }
+  size_t member = 0;
+  if (const auto taken = recording(&member)) {
+    taken->Add(member, std::move(task));
+  } else {
+    PushItem(std::move(task));
+  }
+}
+
+void StreamQueue::EnterRecording(std::shared_ptr<Recording> recording, size_t member) {
+  const Lock lock(mutex_);
+  recording_ = std::move(recording);
+  recording_member_ = member;
+  records_.store(true, std::memory_order_relaxed);
+}
+
+void StreamQueue::LeaveRecording() {
+  std::shared_ptr<Recording> left;  // may end with what it holds: not under the lock
+  const Lock lock(mutex_);
+  left.swap(recording_);
+  records_.store(false, std::memory_order_relaxed);
+}
+
+std::shared_ptr<Recording> StreamQueue::recording(size_t* member) const {
+  const Lock lock(mutex_);
+  if (member != nullptr) *member = recording_member_;
+  return recording_;
+}
+
 uint64_t StreamQueue::last() const {
   const Lock lock(mutex_);
   return pushed_;

@@ -62,6 +62,8 @@ class StreamQueue {
   // Returns the item's index; indices count from 1.
   uint64_t Push(StreamItem&& item);
   uint64_t Push(Task&& task);
+  // The same for a task, or takes it down while the stream records.
+  void PushOrRecord(Task&& task);
   // The index of the last item.
   uint64_t last() const;
   // Blocks until everything is done that was pushed before; runs it unless another thread runs.
@@ -74,6 +76,14 @@ class StreamQueue {
   // Somebody waits for what is queued: the worker begins at once.
   void Hurry();
   void Abort();
+
+  // Tasks go to `recording` from now on, as those of `member`.
+  void EnterRecording(std::shared_ptr<Recording> recording, size_t member);
+  void LeaveRecording();
+  bool records() const { return records_.load(std::memory_order_relaxed); }
+  // Where tasks go; null: into this queue. `member`, unless null, is set to the stream's number.
+  std::shared_ptr<Recording> recording(size_t* member) const;
+
   // Ends the worker after the item that it runs. The last call.
   void Close();
 
@@ -109,6 +119,9 @@ class StreamQueue {
   bool running_ = false;
   bool stop_on_failure_ = true;
   Status failure_;
+  std::atomic<bool> records_{false};  // recording_ is not null: asked by every push
+  std::shared_ptr<Recording> recording_;
+  size_t recording_member_ = 0;
 
   std::condition_variable_any progress_;
   uint64_t awaited_ = kNoIndex;  // the least index that a thread is waiting for

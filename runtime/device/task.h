@@ -1,4 +1,4 @@
-// Task: work that a stream does once, called from any thread. Like
+// Task: work that a stream does, once or (recording.h) again, from any thread. Like
 // std::function<Status()>, but may hold what cannot be copied, and holds what
 // an operator of a collective captures without allocating: an allocation costs
 // more than queueing the operator does.

@@ -2,11 +2,11 @@
 // (acl_prof.h says why).
 #include "acl/acl_prof.h"
 
-#include <sys/stat.h>
-
 #include <cstdint>
+#include <filesystem>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/acl/errors.h"
@@ -25,6 +25,7 @@ struct Profiler {
   std::mutex mutex;
   bool initialized = false;
   bool running = false;
+  std::string folder;
 };
 
 Profiler& TheProfiler() {
@@ -32,25 +33,25 @@ Profiler& TheProfiler() {
   return profiler;
 }
 
-bool IsFolder(const std::string& path) {
-  struct stat entry {};
-  return stat(path.c_str(), &entry) == 0 && S_ISDIR(entry.st_mode);
+aclError MakeFolder(const char* function, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_FILE, function, "\"{}\" of aclprofInit cannot be made: {}", path,
+              error ? error.message() : "it is no folder");
 }
 
 }  // namespace
 
 aclError aclprofInit(const char* profilerResultPath, size_t length) {
   NPUMESH_ACL_EXPECT(profilerResultPath != nullptr && length > 0, "the path is null or empty");
-  const std::string path(profilerResultPath, length);
-  if (!IsFolder(path.c_str())) {
-    return Fail(ACL_ERROR_INVALID_FILE, __func__, "\"{}\" is not a folder", path.c_str());
-  }
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (profiler.initialized) {
     return Fail(ACL_ERROR_PROF_ALREADY_RUN, __func__, "it was called already");
   }
   profiler.initialized = true;
+  profiler.folder = std::string(profilerResultPath, length).c_str();  // up to a terminating 0
   return ACL_SUCCESS;
 }
 
@@ -73,6 +74,7 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) {
     return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "aclprofInit was not called");
   }
   if (profiler.running) return Fail(ACL_ERROR_PROF_ALREADY_RUN, __func__, "it runs already");
+  NPUMESH_ACL_TRY(MakeFolder(__func__, profiler.folder));
   profiler.running = true;
   return ACL_SUCCESS;
 }

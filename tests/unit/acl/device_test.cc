@@ -74,6 +74,33 @@ TEST_F(AclDeviceTest, TheLastResetEndsStreamsAndMemory) {
   EXPECT_EQ(free, total);
 }
 
+TEST_F(AclDeviceTest, AForcedResetAsksForNoReferences) {
+  const aclrtStream stream = NewStream();
+  void* block = Allocate(1 << 20);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);  // the second reference
+  EXPECT_EQ(aclrtResetDeviceForce(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtFree(block), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtResetDevice(0), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtResetDeviceForce(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDeviceForce(1), ACL_SUCCESS);  // never set
+  EXPECT_EQ(aclrtResetDeviceForce(2), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+}
+
+// Threads of a program reset their device after the main thread has finalized.
+TEST_F(AclDeviceTest, AResetAfterFinalizeIsFine) {
+  ASSERT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDeviceForce(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(2), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtResetDevice(-1), ACL_ERROR_RT_INVALID_DEVICEID);
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(0), ACL_ERROR_RT_INVALID_DEVICEID);  // another time, not set in it
+}
+
 TEST_F(AclDeviceTest, SaturationModeIsKept) {
   aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
   EXPECT_EQ(aclrtGetDeviceSatMode(&mode), ACL_SUCCESS);

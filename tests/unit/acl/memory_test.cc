@@ -142,5 +142,20 @@ TEST_F(AclMemoryTest, FillsBytes) {
   EXPECT_EQ(aclrtMemsetAsync(&host, 4, 0, 4, nullptr), ACL_ERROR_INVALID_PARAM);
 }
 
+// Programs for real NPUs clear their staging memory so.
+TEST_F(AclMemoryTest, FillsHostMemoryOfItsOwn) {
+  void* block = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&block, 4), ACL_SUCCESS);
+  const auto* bytes = static_cast<const uint8_t*>(block);
+  EXPECT_EQ(aclrtMemset(block, 4, 9, 4), ACL_SUCCESS);
+  EXPECT_THAT(std::vector<uint8_t>(bytes, bytes + 4), testing::Each(9));
+  EXPECT_EQ(aclrtMemsetAsync(block, 4, 5, 2, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_THAT(std::vector<uint8_t>(bytes, bytes + 4), testing::ElementsAre(5, 5, 9, 9));
+  EXPECT_EQ(aclrtMemset(block, 8192, 0, 8192), ACL_ERROR_INVALID_PARAM);  // beyond the block
+  EXPECT_EQ(aclrtFreeHost(block), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemset(block, 4, 0, 4), ACL_ERROR_INVALID_PARAM);
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -35,14 +35,15 @@ typedef enum {
 typedef struct aclprofConfig aclprofConfig;
 typedef struct aclprofAicoreEvents aclprofAicoreEvents;
 
-/* `profilerResultPath`: an existing folder, `length` characters; otherwise
- * ACL_ERROR_INVALID_PARAM or ACL_ERROR_INVALID_FILE. A second call: ACL_ERROR_PROF_ALREADY_RUN. */
+/* `profilerResultPath`: a folder, `length` characters; kept for aclprofStart, which makes it. Null
+ * or empty: ACL_ERROR_INVALID_PARAM. A second call: ACL_ERROR_PROF_ALREADY_RUN. */
 aclError aclprofInit(const char* profilerResultPath, size_t length);
 
 /* Without aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofFinalize(void);
 
-/* While running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
+/* Makes the folder of aclprofInit and those above it; ACL_ERROR_INVALID_FILE when it cannot. While
+ * running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofStart(const aclprofConfig* profilerConfig);
 
 /* While not running: ACL_ERROR_PROF_NOT_RUN. */

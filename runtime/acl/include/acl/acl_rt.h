@@ -157,6 +157,21 @@ typedef enum aclrtCallbackBlockType {
 
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
+typedef enum {
+  ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0,
+  ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL = 1,
+  ACL_MODEL_RI_CAPTURE_MODE_RELAXED = 2
+} aclmdlRICaptureMode;
+
+typedef enum {
+  ACL_MODEL_RI_CAPTURE_STATUS_NONE = 0,
+  ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE = 1,
+  ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2
+} aclmdlRICaptureStatus;
+
+/* Tasks that a stream has taken down, to be run as one. */
+typedef void* aclmdlRI;
+
 typedef void (*aclrtCallback)(void* userData);
 typedef void (*aclrtHostFunc)(void* args);
 
@@ -170,8 +185,13 @@ typedef void (*aclrtHostFunc)(void* args);
 aclError aclrtSetDevice(int32_t deviceId);
 
 /* Gives one reference back; with the last one the device's contexts, streams and memory end.
- * ACL_ERROR_RT_INVALID_DEVICEID when there is none. */
+ * ACL_ERROR_RT_INVALID_DEVICEID when there is none. After aclFinalize, which has ended the device
+ * already, nothing happens. */
 aclError aclrtResetDevice(int32_t deviceId);
+
+/* The same whatever the number of references, none included. ACL_ERROR_RT_INVALID_DEVICEID for an
+ * id that is no device of this process. */
+aclError aclrtResetDeviceForce(int32_t deviceId);
 
 /* The id that the thread has set. */
 aclError aclrtGetDevice(int32_t* deviceId);
@@ -320,6 +340,9 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
 /* Host to host: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. The memory must live until the copy is done. */
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream);
+
+/* Memory of a device or of aclrtMallocHost, told apart by the address; ACL_ERROR_INVALID_PARAM for
+ * other memory and for count > maxCount. */
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream);
@@ -371,6 +394,40 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /* Runs as a task of the stream; must not call functions of this interface on the same stream. */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
+
+/* ---- Capture: the tasks of a stream, run again and again ---------------------------------- */
+
+/* Until aclmdlRICaptureEnd the stream takes its tasks down instead of running them. A stream that
+ * waits for an event which was recorded in it joins, and must be waited for in the same way. Such
+ * streams can be neither synchronised, queried nor destroyed (ACL_ERROR_RT_STREAM_CAPTURED), and
+ * their events not be asked for (ACL_ERROR_RT_EVENT_CAPTURED). aclrtMemcpy, aclrtMemset and
+ * asynchronous copies of pageable memory are ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT meanwhile: in
+ * every thread (mode GLOBAL), in the calling one (THREAD_LOCAL), in none (RELAXED).
+ * ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT for the default stream, ACL_ERROR_RT_STREAM_CAPTURED for one
+ * that is captured. */
+aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
+
+/* `modelRI` may be null; it becomes null when the stream is not captured. */
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
+                                aclmdlRI* modelRI);
+
+/* ACL_ERROR_RT_STREAM_NOT_CAPTURED; ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED for a stream that has
+ * only joined; ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD unless the mode is RELAXED. The capture
+ * ends also with ACL_ERROR_RT_STREAM_UNJOINED: a stream that has joined was not waited for. */
+aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI);
+
+/* Sets the thread's mode and returns the one before: what captures of its own and of other threads
+ * forbid it. */
+aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode);
+
+/* The tasks, those of all streams in the order of their calls, as one task of the stream (of the
+ * default stream, with a time-out in milliseconds or -1). They use the addresses that they were
+ * given. A task that fails ends the run, and its failure is the stream's. */
+aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
+aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
+
+/* What runs or is queued is finished all the same. */
+aclError aclmdlRIDestroy(aclmdlRI modelRI);
 
 /* ---- Errors ------------------------------------------------------------------------------ */
 
