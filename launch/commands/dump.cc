@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <set>
 
 #include "launch/commands/command.h"
 #include "launch/commands/dump_compare.h"
@@ -57,11 +58,17 @@ Status Convert(const FolderOptions& options) {
 
 Status Stat(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  bool found = false;
   for (const DumpStep& step : steps) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string text, StatText(step.path, options.op));
-    Print(step.path + "\n" + text);
+    found = found || !text.empty();
+    if (options.op.empty() || !text.empty()) Print(step.path + "\n" + text);
   }
-  return Status();
+  if (found || options.op.empty()) return Status();
+  return Error(
+      Code::kNotFound,
+      "{}: no operator whose name contains \"{}\" was dumped; `npumesh dump ls -l` lists them",
+      options.path, options.op);
 }
 
 // 1: there are overflows. Writes the summary and the JSON of every record.
@@ -74,16 +81,10 @@ Result<int> ShowOverflows(const FolderOptions& options) {
   NPUMESH_RETURN_IF_ERROR(WriteFile(
       fmt::format("{}/overflow_summary_{}.txt", options.out, TimeFolderName(std::time(nullptr))),
       text, FileKind::kDataDump));
-  std::map<std::string, nlohmann::json> records;
-  for (const Overflow& overflow : overflows) {
-    nlohmann::json fields = overflow.entry.fields;
-    fields["accelerator"] = overflow.entry.accelerator;
-    records[overflow.record_file].push_back(std::move(fields));
-  }
-  for (const auto& [file, entries] : records) {
-    const std::string name = file.substr(file.rfind('/') + 1) + ".output.0.json";
-    NPUMESH_RETURN_IF_ERROR(
-        WriteFile(options.out + "/" + name, entries.dump(2) + "\n", FileKind::kDataDump));
+  std::set<std::string> records;
+  for (const Overflow& overflow : overflows) records.insert(overflow.record_file);
+  for (const std::string& record : records) {
+    NPUMESH_RETURN_IF_ERROR(ConvertOverflowRecord(record, options.out).status());
   }
   return overflows.empty() ? 0 : 1;
 }

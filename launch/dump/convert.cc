@@ -7,6 +7,7 @@
 #include "graph/compare/elements.h"
 #include "graph/dump/format_mapping.h"
 #include "graph/io/npy.h"
+#include "launch/dump/overflow_report.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -152,6 +153,7 @@ Result<Tensor> NzToNd(const Tensor& tensor, const Shape& shape) {
 
 Result<size_t> ConvertFile(const DumpFolderFile& file, const std::string& out,
                            const ConvertOptions& options) {
+  if (IsOverflowRecord(file.name)) return ConvertOverflowRecord(file.path, out);
   NPUMESH_ASSIGN_OR_RETURN(const DumpFile data, DumpFile::Open(file.path));
   return FileConverter(file, data, out, options).Run();
 }

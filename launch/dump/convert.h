@@ -16,14 +16,14 @@ struct ConvertOptions {
 };
 
 struct Converted {
-  size_t files = 0;                 // .npy and .bin files written
+  size_t files = 0;                 // .npy, .bin and .json files written
   std::vector<std::string> failed;  // dump files, with the reason
 };
 
 // Converts one dump file into `out`, which must exist: {dump file name}.{input|output}.{i}.npy, and
 // with to_nd {...}.{i}.{shape joined with x}.npy for what was FRACTAL_NZ. Buffers and workspaces
-// become .bin files. Returns the number of files. Errors: kCorrupt, kIo; kUnsupported names tensor
-// and dtype.
+// become .bin files; a debug record of an overflow becomes {...}.output.{i}.json. Returns the
+// number of files. Errors: kCorrupt, kIo; kUnsupported names tensor and dtype.
 Result<size_t> ConvertFile(const DumpFolderFile& file, const std::string& out,
                            const ConvertOptions& options);
 

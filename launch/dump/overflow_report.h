@@ -27,6 +27,19 @@ struct OverflowEntry {
 Result<std::vector<OverflowEntry>> ParseOverflowRecord(std::span<const std::byte> bytes,
                                                        const std::string& what);
 
+// The same payload as the vendor's msaccucmp writes it: {magic, version, acc_list{valid, acc_type,
+// rsv, data_len, data{...}}} of the first accelerator, or of an old record {DHA Atomic Add, L2
+// Atomic Add, AI Core}; addresses as hexadecimal text. Error: kCorrupt begins with `what`.
+Result<nlohmann::ordered_json> OverflowJson(std::span<const std::byte> bytes,
+                                            const std::string& what);
+
+// True for the file of a debug record, by its name.
+bool IsOverflowRecord(const DumpFileName& name);
+
+// Writes `out`/{file name}.output.{i}.json for each output of a debug record's file; returns their
+// number. Errors: as DumpFile::Open, OverflowJson and WriteFile.
+Result<size_t> ConvertOverflowRecord(const std::string& path, const std::string& out);
+
 // One overflow: the record and the operator whose dump has its task and stream.
 struct Overflow {
   std::string record_file;

@@ -1,5 +1,8 @@
 #include "launch/dump/overflow_report.h"
 
+#include <fstream>
+
+#include "launch/dump/convert.h"
 #include "runtime/base/float16.h"
 #include "tests/unit/dump_tools/dump_fixture.h"
 
@@ -51,16 +54,54 @@ TEST(OverflowRecord, OldForm) {
   EXPECT_EQ((*entries)[0].task_id, 12u);
 }
 
+// As the vendor's tool writes it, to the character.
+TEST(OverflowRecord, JsonOfTheNewForm) {
+  std::string record = NewRecord();
+  Put<uint64_t>(record, 24 + 8 * 6, 0x1234);  // pc_start
+  const auto json = OverflowJson(Bytes(record), "file");
+  ASSERT_TRUE(json.ok()) << json.status().ToString();
+  EXPECT_EQ(json->dump(),
+            R"({"magic":"0x5a5a5a5a","version":0,"acc_list":{"valid":1,"acc_type":"AIC","rsv":0,)"
+            R"("data_len":88,"data":{"model_id":1,"stream_id":7,"task_id":3,"task_type":0,)"
+            R"("context_id":65535,"thread_id":65535,"pc_start":"0x1234","para_base":"0x0",)"
+            R"("core_id":0,"block_id":0,"status":64}}})");
+  Put<uint32_t>(record, 4, 1);  // version 1: four words of status
+  Put<uint32_t>(record, 20, 112);
+  EXPECT_EQ(OverflowJson(Bytes(record), "file")->at("acc_list").at("data").at("status").dump(),
+            "[64,0,0,0]");
+  Put<uint32_t>(record, 12, 3);
+  EXPECT_EQ(OverflowJson(Bytes(record), "file")->at("acc_list").at("data").at("src_addr"),
+            "0x1234");
+}
+
+TEST(OverflowRecord, JsonOfTheOldForm) {
+  std::string record(2048, '\0');
+  for (size_t i = 0; i < 6; ++i) Put<uint64_t>(record, 256 + 8 * i, 10 + i);
+  for (size_t i = 0; i < 3; ++i) Put<uint64_t>(record, 1024 + 8 * i, 20 + i);
+  Put<uint64_t>(record, 768, 5);
+  const auto json = OverflowJson(Bytes(record), "file");
+  ASSERT_TRUE(json.ok()) << json.status().ToString();
+  EXPECT_EQ(json->dump(),
+            R"({"DHA Atomic Add":{"model_id":0,"stream_id":0,"task_id":0,"task_type":0,)"
+            R"("pc_start":"0x0","para_base":"0x0","status":0},"L2 Atomic Add":{"model_id":0,)"
+            R"("stream_id":0,"task_id":0,"task_type":0,"pc_start":"0x0","para_base":"0x0",)"
+            R"("status":5},"AI Core":{"model_id":10,"stream_id":11,"task_id":12,"task_type":13,)"
+            R"("pc_start":"0xe","para_base":"0xf","kernel_code":"0x14","block_idx":21,)"
+            R"("status":22}})");
+}
+
 TEST(OverflowRecord, HostileBytesGiveAnErrorOrEntries) {
   const std::string record = NewRecord();
   for (size_t length = 0; length < 200; ++length) {
     (void)ParseOverflowRecord(Bytes(record.substr(0, length)), "file").ok();
+    (void)OverflowJson(Bytes(record.substr(0, length)), "file").ok();
   }
   for (size_t byte = 0; byte < 32; ++byte) {
     for (const char value : {'\xff', '\x7f', '\x01'}) {
       std::string changed = record;
       changed[byte] = value;
       (void)ParseOverflowRecord(Bytes(changed), "file").ok();
+      (void)OverflowJson(Bytes(changed), "file").ok();
     }
   }
   std::string long_field = record;
@@ -101,6 +142,13 @@ TEST_F(Overflows, AreTracedToTheirOperator) {
   ASSERT_TRUE(text.ok());
   EXPECT_THAT(*text, HasSubstr("wrong (Exp) on AI Core: model 1, stream 7, task 3"));
   EXPECT_THAT(*text, HasSubstr("output 0 float16[2]: largest finite magnitude 2, NaN 0, Inf 1"));
+  const auto converted = ConvertFolder(Path("0"), Path("out"), {});
+  ASSERT_TRUE(converted.ok()) << converted.status().ToString();
+  EXPECT_EQ(converted->files, 4u);  // three tensors and the record
+  std::ifstream json(Path("out/Opdebug.Node_OpDebug.3.7.1700000000000009.output.0.json"));
+  EXPECT_EQ(nlohmann::json::parse(json).at("acc_list").at("data").at("task_id"), 3);
+  EXPECT_FALSE(
+      std::ifstream(Path("out/Opdebug.Node_OpDebug.3.7.1700000000000009.output.0.npy")).good());
 }
 
 }  // namespace
