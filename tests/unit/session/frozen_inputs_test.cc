@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/session/npu_backend.h"
+#include "tests/unit/onednn_isa.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -231,7 +232,9 @@ TEST_F(FrozenInputsTest, ABackendFreezesThemAsTheConfigSays) {
   }
 }
 
-// A product of npumesh has its frozen weight packed by oneDNN, and the device none of it.
+// A product of npumesh has its frozen weight packed by oneDNN, and the device none of it; without
+// AVX-512 oneDNN packs none, and the product reads the weight where it lies. The results are the
+// same.
 TEST_F(FrozenInputsTest, AProductPacksItsWeight) {
   const auto floats = [](Shape shape) { return TensorType{DataType::kFloat, std::move(shape)}; };
   std::vector<float> values(64 * 64);
@@ -252,7 +255,8 @@ TEST_F(FrozenInputsTest, AProductPacksItsWeight) {
         results.push_back((*outputs)[0]);
       }
       EXPECT_EQ(session.stats().constant_bytes, 0u);
-      EXPECT_EQ(session.stats().input_bytes, 7u * 256 + (frozen ? 0u : 3u * 64 * 256));
+      const bool packed = frozen && OneDnnHasAvx512();
+      EXPECT_EQ(session.stats().input_bytes, 7u * 256 + (packed ? 0u : 3u * 64 * 256));
     });
   }
   ASSERT_EQ(results.size(), 6u);
