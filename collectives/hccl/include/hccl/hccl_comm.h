@@ -2,11 +2,13 @@
 //
 // Every function returns HCCL_SUCCESS or the code the vendor's library returns in the same
 // situation; the whole explanation is then in aclGetRecentErrMsg() of the calling thread.
-// Compiles as C++11.
+// Compiles as C++11 and C99.
 #ifndef HCCL_HCCL_COMM_H_
 #define HCCL_HCCL_COMM_H_
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "acl/acl.h"
 #include "hccl/hccl_types.h"
@@ -114,19 +116,13 @@ HcclResult HcclCommSymWinGet(HcclComm comm, void* ptr, size_t size, HcclCommSymW
 
 // Fills the header of `config` and sets every field to its default. Null is left alone.
 static inline void HcclCommConfigInit(HcclCommConfig* config) {
-  if (config == nullptr) return;
-  struct Header {
-    size_t size;
-    uint32_t magicWord;
-    uint32_t version;
-    uint64_t reserved;
-  };
-  static_assert(sizeof(Header) == HCCL_COMM_CONFIG_INFO_BYTES, "the header overlays `reserved`");
-  Header* header = reinterpret_cast<Header*>(config);
-  header->size = sizeof(HcclCommConfig);
-  header->magicWord = HCCL_COMM_CONFIG_MAGIC_WORD;
-  header->version = HCCL_COMM_CONFIG_VERSION;
-  header->reserved = 0;
+  if (!config) return;
+  // `reserved` begins with the size, the magic word and the version.
+  const size_t size = sizeof(HcclCommConfig);
+  const uint32_t words[2] = {HCCL_COMM_CONFIG_MAGIC_WORD, HCCL_COMM_CONFIG_VERSION};
+  memset(config->reserved, 0, sizeof(config->reserved));
+  memcpy(config->reserved, &size, sizeof(size));
+  memcpy(config->reserved + sizeof(size), words, sizeof(words));
   config->hcclBufferSize = HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET;
   config->hcclDeterministic = HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
   config->hcclCommName[0] = '\0';

@@ -1,7 +1,7 @@
 // The types of HCCL, value for value as the vendor publishes them (hccl-acl reference 1.1).
 //
 // Names, values, field order and sizes are the interface of compiled programs; nothing here may be
-// renumbered. Compiles as C++11.
+// renumbered. Compiles as C++11 and, beyond the vendor's, as C99.
 #ifndef HCCL_HCCL_TYPES_H_
 #define HCCL_HCCL_TYPES_H_
 
@@ -75,6 +75,7 @@ typedef enum {
   HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
+#ifdef __cplusplus
 const uint32_t HCCL_ROOT_INFO_BYTES = 4108;
 const uint32_t COMM_NAME_MAX_LENGTH = 128;
 const uint32_t BUFFER_NAME_MAX_LENGTH = 128;
@@ -83,19 +84,31 @@ const uint32_t HCCL_COMM_ALGO_MAX_LENGTH = 1600;
 const uint32_t HCCL_COMM_RETRY_ENABLE_MAX_LENGTH = 50;
 const uint32_t HCCL_COMM_RETRY_PARAMS_MAX_LENGTH = 128;
 const uint32_t HCCL_COMM_CONFIG_INFO_BYTES = 24;
-const uint32_t HCCL_COMM_CONFIG_MAGIC_WORD = 0xf0f0f0f0;
-const uint32_t HCCL_COMM_CONFIG_VERSION = 11;
-const uint32_t HCCL_COMM_DEFAULT_BUFFSIZE = 200;  // MB
-const uint32_t HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET = 0xffffffff;
-const uint32_t HCCL_COMM_DEFAULT_DETERMINISTIC = 0;
-const uint32_t HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET = 0xffffffff;
-const uint32_t HCCL_COMM_DEFAULT_OP_EXPANSION_MODE = 0;
-const uint32_t HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET = 0xffffffff;
-const uint32_t HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET = 0xffffffff;
-const uint32_t HCCL_COMM_QOS_CONFIG_NOT_SET = 0xffffffff;
-const uint32_t HCCL_COMM_SQ_DEPTH_CONFIG_NOT_SET = 0xffffffff;
-const int32_t HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET = -1;
-const uint64_t HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE = 16;  // GB
+#else  // lengths of arrays must be constant expressions
+enum {
+  HCCL_ROOT_INFO_BYTES = 4108,
+  COMM_NAME_MAX_LENGTH = 128,
+  BUFFER_NAME_MAX_LENGTH = 128,
+  UDI_MAX_LENGTH = 128,
+  HCCL_COMM_ALGO_MAX_LENGTH = 1600,
+  HCCL_COMM_RETRY_ENABLE_MAX_LENGTH = 50,
+  HCCL_COMM_RETRY_PARAMS_MAX_LENGTH = 128,
+  HCCL_COMM_CONFIG_INFO_BYTES = 24
+};
+#endif
+static const uint32_t HCCL_COMM_CONFIG_MAGIC_WORD = 0xf0f0f0f0;
+static const uint32_t HCCL_COMM_CONFIG_VERSION = 11;
+static const uint32_t HCCL_COMM_DEFAULT_BUFFSIZE = 200;  // MB
+static const uint32_t HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET = 0xffffffff;
+static const uint32_t HCCL_COMM_DEFAULT_DETERMINISTIC = 0;
+static const uint32_t HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET = 0xffffffff;
+static const uint32_t HCCL_COMM_DEFAULT_OP_EXPANSION_MODE = 0;
+static const uint32_t HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET = 0xffffffff;
+static const uint32_t HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET = 0xffffffff;
+static const uint32_t HCCL_COMM_QOS_CONFIG_NOT_SET = 0xffffffff;
+static const uint32_t HCCL_COMM_SQ_DEPTH_CONFIG_NOT_SET = 0xffffffff;
+static const int32_t HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET = -1;
+static const uint64_t HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE = 16;  // GB
 
 // Made by one rank (HcclGetRootInfo), carried byte for byte to the others by the program. Begins
 // with the IPv4 address of the maker as text.
