@@ -17,6 +17,17 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
+# Everything that `cmake --install` copies.
+add_custom_target(npumesh_installed)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt msprofiler hccl)
+
+# It names the folder that is installed into, known only then.
+install(CODE "
+  set(NPUMESH_PREFIX \${CMAKE_INSTALL_PREFIX})
+  set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/set_env.sh.in
+                 \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)")
+
 # Headers keep their folders: the includes of an installed project read like ours.
 install(DIRECTORY runtime collectives graph
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/npumesh

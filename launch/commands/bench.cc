@@ -19,9 +19,9 @@ constexpr std::string_view kExamples =
     "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n"
     "Exit codes: 0 success, 1 a wrong result, 2 usage, 3 input, 4 run-time, 5 peer.\n"
     "Examples:\n"
-    "  npumesh launch -n 4 -- bench all -b 64 -e 32M -f 2\n"
-    "  mpirun -n 2 npumesh bench allreduce -b 8 -e 8 -n 1000 --barrier\n"
-    "  mpirun -n 8 npumesh bench allgather -b 1M -e 1M --algorithms";
+    "  npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16\n"
+    "  npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier\n"
+    "  npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms";
 
 void Print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -20,7 +20,7 @@ constexpr std::string_view kExamples =
     "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
     "Examples:\n"
     "  npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config\n"
-    "  mpirun -n 2 npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config --weight-limit 0";
+    "  npumesh launch -n 4 -- export mp/ --path mp2 --name mp_rank --auto-atc-config";
 
 // "arg0_1=p1".
 Status AddWeightNames(const std::vector<std::string>& texts, ExportOptions* options) {

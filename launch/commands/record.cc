@@ -34,7 +34,7 @@ void AddRecord(CLI::App& app, Action& action) {
   record->footer(
       "Exit codes: 0 nothing is wrong, 1 a problem was found, 2 usage, 3 unreadable input.\n"
       "Example:\n"
-      "  NPUMESH_RECORD=records/ mpirun -n 4 npumesh run mp/\n"
+      "  NPUMESH_RECORD=records/ npumesh launch -n 4 -- run mp/\n"
       "  npumesh record records/ --timeline trace.json");
   record->add_option("folder", options->folder, "What NPUMESH_RECORD named")->required();
   record->add_option("--timeline", options->timeline,

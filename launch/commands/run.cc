@@ -23,10 +23,10 @@ using nlohmann::json;
 constexpr std::string_view kExamples =
     "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time, 5 peer.\n"
     "Examples:\n"
-    "  npumesh run export.air --dim x=4 --seed 7\n"
-    "  mpirun -n 4 npumesh run mp/ --inputs in/ --outputs out/ --steps 10\n"
-    "  mpirun -n 2 npumesh run mp/ --inputs in/ --check golden/ --report report.json\n"
-    "  mpirun -n 4 npumesh run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3\n"
+    "  npumesh run dynamic.air --dim x=4 --seed 7\n"
+    "  npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10\n"
+    "  npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json\n"
+    "  npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3\n"
     "  npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\"";
 
 json ToJson(const RunOptions& options) {

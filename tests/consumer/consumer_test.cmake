@@ -1,5 +1,5 @@
-# Installs NPUMESH_BUILD into an empty folder, then configures, builds and runs CONSUMER_SOURCE
-# against it with the same compilers. Everything happens below SCRATCH.
+# Installs NPUMESH_BUILD into an empty folder, then configures, builds and runs CONSUMER_SOURCE and the
+# project of README against it with the same compilers. Everything happens below SCRATCH.
 cmake_minimum_required(VERSION 3.22)
 
 function(run what)
@@ -19,13 +19,14 @@ set(sanitizer_flags)
 if(SANITIZE)
   set(sanitizer_flags -D CMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
 endif()
-run("configure" ${CMAKE_COMMAND} -S ${CONSUMER_SOURCE} -B ${SCRATCH}/build -G ${GENERATOR}
+set(settings -G ${GENERATOR}
     -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix
     -D CMAKE_C_COMPILER=${C_COMPILER}
     -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}
     -D CMAKE_BUILD_TYPE=${BUILD_TYPE}
     ${sanitizer_flags})
+run("configure" ${CMAKE_COMMAND} -S ${CONSUMER_SOURCE} -B ${SCRATCH}/build ${settings})
 run("build" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run("consumer" ${SCRATCH}/build/consumer)
 if(NOT output MATCHES "npumesh consumer: a graph over 16-bit elements")
@@ -37,3 +38,21 @@ run("operator library" ${SCRATCH}/prefix/bin/npumesh ops
 if(NOT output MATCHES "FromOutside \\(x\\) -> \\(y\\)")
   message(FATAL_ERROR "the command does not know the operator of a library:\n${output}")
 endif()
+
+# The project of README as it is typed there, and without its first line.
+file(READ ${README} text)
+if(NOT text MATCHES "```cmake\n([^`]+)```")
+  message(FATAL_ERROR "${README} shows no CMake project")
+endif()
+set(lines "${CMAKE_MATCH_1}")
+file(WRITE ${SCRATCH}/mine/CMakeLists.txt "${lines}")
+file(WRITE ${SCRATCH}/mine/mine.cc "#include \"graph/session/session.h\"\nint main() { return 0; }\n")
+run("configure of README's project" ${CMAKE_COMMAND} -S ${SCRATCH}/mine -B ${SCRATCH}/mine/build
+    ${settings})
+run("build of README's project" ${CMAKE_COMMAND} --build ${SCRATCH}/mine/build)
+run("README's project" ${SCRATCH}/mine/build/mine)
+string(REGEX REPLACE "cmake_minimum_required[^\n]*\n" "" lines "${lines}")
+file(WRITE ${SCRATCH}/old/CMakeLists.txt "${lines}")
+file(WRITE ${SCRATCH}/old/mine.cc "int main() { return 0; }\n")
+run("configure without cmake_minimum_required" ${CMAKE_COMMAND} -Wno-dev -S ${SCRATCH}/old
+    -B ${SCRATCH}/old/build ${settings})

@@ -25,3 +25,10 @@ foreach(client ${clients})
   endforeach()
   run("${client} on threads" ${CMAKE_COMMAND} -E env NPUMESH_DEVICE_COUNT=4 ${client} threads)
 endforeach()
+
+# Without an rpath a program finds the libraries through set_env.sh, also of a folder that was moved.
+file(RENAME ${SCRATCH}/prefix ${SCRATCH}/moved)
+run("link without an rpath" ${MPI_CXX} -std=c++11 ${CLIENTS}/allreduce.cc -o ${SCRATCH}/no_rpath
+    -I${SCRATCH}/moved/include -L${SCRATCH}/moved/lib64 -lhccl -lascendcl -pthread)
+run("set_env.sh" bash -euc ". ${SCRATCH}/moved/set_env.sh && test -f $ASCEND_HOME_PATH/include/acl/acl.h \
+&& npumesh version && NPUMESH_DEVICE_COUNT=2 ${SCRATCH}/no_rpath threads")

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Types every command of the documentation and judges it by exit code and output.
+
+  typed_commands.py --user self|plain --source ROOT --npumesh FILE --samples FILE --library FILE
+                    [--only TEXT]
+
+Commands are the lines of the ```sh blocks of README.md, CONTRIBUTING.md and docs/, and the examples at the
+end of each --help. They run in a folder with the files that they name, made by npumesh itself; each page
+begins with a fresh one, and its commands follow each other there. A command must end with 0, and print
+something unless it redirects its output.
+
+A block that cannot run here, or may end with 1, says so in the source of the page, in the line above it:
+
+  <!-- not typed by tests: REASON -->
+  <!-- may end with 1: REASON -->
+
+--user plain: as the user nobody, when started by root; otherwise the test is skipped (77).
+"""
+
+import argparse
+import glob
+import os
+import pwd
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+NOT_TYPED = "not typed by tests:"
+MAY_FAIL = "may end with 1:"
+# Examples of --help, which have no room for marks: what begins so, and why it does not run or may end with 1.
+HELP_NOT_TYPED = {
+    r".*--hosts ": "hosts of the reader's",
+}
+HELP_MAY_FAIL = {
+    r"npumesh doctor": "says what is wrong with this machine",
+    r"npumesh launch .* -- doctor": "says what is wrong with this machine",
+    r"npumesh dump (compare|laws) ": "the dumps of the example differ",
+    r"npumesh replay ": "may find a difference",
+    r"npumesh (launch .* -- )?run .*--golden .*--inject": "finds the fault that it makes",
+}
+
+
+class Command:
+    def __init__(self, page, text, may_fail):
+        self.page, self.text, self.may_fail = page, text, may_fail
+
+
+def joined_lines(block):
+    """The commands of a block: lines, those with a backslash at the end continued."""
+    text = re.sub(r"\\\n\s*", "", block)
+    for line in text.splitlines():
+        line = line.strip()
+        if line and not line.startswith("#"):
+            yield line
+
+
+def commands_of_page(root, path):
+    page = os.path.relpath(path, root)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    found = []
+    for match in re.finditer(r"(?:^[ ]*<!-- (.*?) -->\n\s*)?^[ ]*```sh\n(.*?)^[ ]*```", text, re.S | re.M):
+        mark, block = match.group(1) or "", match.group(2)
+        if mark.startswith(NOT_TYPED):
+            continue
+        found += [Command(page, line, mark.startswith(MAY_FAIL)) for line in joined_lines(block)]
+    return found
+
+
+def matches(table, text):
+    return any(re.match(pattern, text) for pattern in table)
+
+
+def commands_of_help(npumesh, words):
+    """Examples of one --help and of those of its sub-commands."""
+    text = subprocess.run([npumesh, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    found = []
+    page = " ".join(["npumesh", *words, "--help"])
+    for line in text.partition("Example")[2].splitlines()[1:]:
+        command = line.strip()
+        if command and not matches(HELP_NOT_TYPED, command):
+            found.append(Command(page, command, matches(HELP_MAY_FAIL, command)))
+    below = text.partition("Subcommands:\n")[2].partition("\n\n")[0]
+    for line in below.splitlines():
+        name = re.match(r"  (\w+)\s", line)
+        if name:
+            found += commands_of_help(npumesh, [*words, name.group(1)])
+    return found
+
+
+def write_npy(path, shape):
+    """float32 values that look like anything."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * ((-len(header) - 11) % 64) + "\n"
+    count = shape[0] * shape[1]
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(struct.pack(f"<{count}f", *(((i * 29) % 31) / 16 - 1 for i in range(count))))
+
+
+class Reader:
+    """A user of the machine with a folder of files and npumesh in PATH."""
+
+    def __init__(self, options, home):
+        self.home = home
+        self.user = {}
+        if options.user == "plain":
+            nobody = pwd.getpwnam("nobody")
+            self.user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        programs = os.path.join(home, "programs")
+        os.mkdir(programs)
+        for program in (options.npumesh, options.samples):
+            shutil.copy(program, programs)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("OMPI_", "NPUMESH_", "PMIX_"))}
+        self.environment.update(HOME=home, TMPDIR=home, PATH=f"{programs}:{os.environ['PATH']}")
+
+    def type(self, command, folder):
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", timeout=120, check=False, **self.user)
+        return done.returncode, done.stdout
+
+    def give(self, path):
+        if not self.user:
+            return
+        for folder, _, files in os.walk(path):
+            for name in [folder, *(os.path.join(folder, file) for file in files)]:
+                os.chown(name, self.user["user"], self.user["group"])
+
+    def must(self, command, folder):
+        code, output = self.type(command, folder)
+        if code != 0:
+            sys.exit(f"preparing: {command}\nended with {code}\n{output}")
+
+
+def prepare(reader, options, folder):
+    """The files that commands name."""
+    os.makedirs(f"{folder}/docs")
+    for name in ("dump", "good", "bad", "from_npu", "tensors", "dumps"):
+        os.mkdir(f"{folder}/{name}")
+    for name in ("in", "inputs"):
+        write_npy(f"{folder}/{name}/0.npy", (8, 32))
+    shutil.copy(options.library, f"{folder}/libpolynomial_operator.so")
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+        file.write('{"ge_config": {"oo_level": "O3"}}\n')
+    with open(f"{folder}/dump.json", "w", encoding="utf-8") as file:
+        file.write('{"dump": {"dump_path": "dump", "dump_mode": "all", "dump_list": []}}\n')
+    reader.give(folder)
+    launch = "npumesh launch -n 4 -- "
+    for command in (
+            "write_samples .",
+            launch + "export mp/ --path package --name mp_rank --auto-atc-config",
+            launch + "run mp/ --inputs in/ --outputs golden/ --steps 3",
+            launch + "run mp/ --dump all --dump-path dump/",
+            launch + "run mp/ --dump all --dump-path good/",
+            launch + "run mp/ --dump all --dump-path bad/ --inject corrupt:rank=2,op=RmsNorm_1",
+            "npumesh run export.air --dump all --dump-path dump/",
+            "npumesh run export.air --dump all --dump-path from_npu/",
+            "npumesh dump convert dump/worldsize1_global_rank0 -o golden_npy/",
+            "NPUMESH_RECORD=records/ " + launch + "run mp/",
+            "cp -r package model; cp -r dump a; cp -r dump b"):
+        reader.must(command, folder)
+
+
+def check(reader, command, folder):
+    """What is wrong with a command; empty: nothing."""
+    try:
+        code, output = reader.type(command.text, folder)
+    except subprocess.TimeoutExpired:
+        return f"{command.page}: {command.text}\n  did not end within 120 s"
+    silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|export|echo|\.) ", command.text)
+    if code == 0 and not output.strip() and not silent:
+        return f"{command.page}: {command.text}\n  printed nothing"
+    if code == 0 or (code == 1 and command.may_fail):
+        return ""
+    return f"{command.page}: {command.text}\n  ended with {code}\n{output}"
+
+
+def type_all(reader, options, commands):
+    sample = os.path.join(reader.home, "sample")
+    prepare(reader, options, sample)
+    problems = []
+    folder, page = "", None
+    for command in commands:
+        if command.page != page:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder, page = os.path.join(reader.home, "folder"), command.page
+            shutil.copytree(sample, folder)
+            if page == "docs/dump.md":
+                shutil.rmtree(f"{folder}/dump")  # its first command makes it
+            reader.give(folder)
+        problem = check(reader, command, folder)
+        print(f"{'FAIL' if problem else 'ok'}  {command.page}: {command.text}", flush=True)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--user", choices=("self", "plain"), required=True)
+    for name in ("source", "npumesh", "samples", "library"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--only", default="", help="pages whose name holds this text")
+    options = parser.parse_args()
+    if options.user == "plain" and os.geteuid() != 0:
+        print("only root can become another user")
+        return SKIPPED
+    pages = [f"{options.source}/{name}" for name in ("README.md", "CONTRIBUTING.md")]
+    pages += sorted(glob.glob(f"{options.source}/docs/**/*.md", recursive=True))
+    commands = [command for page in pages for command in commands_of_page(options.source, page)]
+    commands += commands_of_help(options.npumesh, [])
+    commands = [command for command in commands if options.only in command.page]
+    if not commands:
+        sys.exit("no commands were found")
+    with tempfile.TemporaryDirectory(prefix="npumesh-typed-") as home:
+        os.chmod(home, 0o755)
+        reader = Reader(options, home)
+        reader.give(home)
+        problems = type_all(reader, options, commands)
+    print(f"{len(commands)} commands, {len(problems)} of them fail")
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
