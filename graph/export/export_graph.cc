@@ -55,7 +55,7 @@ Status RefuseOpenInputs(const Graph& graph) {
     if (!shape || shape->is_static()) continue;
     return Error(Code::kInvalidArgument,
                  "input \"{}\" has the shape {}, which is open, but dynamic is false; export with "
-                 "dynamic=true or give the input a fixed shape",
+                 "--dynamic (dynamic=true), or give the input a fixed shape",
                  node.name, shape->ToString());
   }
   return Status();

@@ -16,7 +16,7 @@ namespace {
 Status NotFound(const Fault& fault) {
   return Error(Code::kNotFound,
                "--inject: rank {} runs no operator \"{}\"; views, folded constants and dead "
-               "nodes do not run, `npumesh graph` lists the names",
+               "nodes do not run, `npumesh graph --plan` lists the names",
                fault.rank, fault.op);
 }
 

@@ -117,7 +117,9 @@ class DictParser {
   Status ParseOrder() {
     SkipBlanks();
     if (text_.substr(at_, 4) == "True") {
-      return Error(Code::kUnsupported, "'fortran_order' is True; expected C order");
+      return Error(
+          Code::kUnsupported,
+          "'fortran_order' is True, expected C order; save numpy.ascontiguousarray(array)");
     }
     if (text_.substr(at_, 5) != "False") return Wrong("True or False");
     at_ += 5;

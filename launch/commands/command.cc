@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "launch/commands/fail_together.h"
+#include "launch/commands/versions.h"
+#include "runtime/base/nearest_name.h"
 
 namespace npumesh {
 namespace {
@@ -18,10 +20,64 @@ std::string ParsedCommand(const CLI::App& app) {
   return parsed.empty() ? std::string() : parsed.front()->get_name();
 }
 
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string DidYouMean(std::string_view wanted, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::vector<std::string> near = NearestNames(wanted, views, 1);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near[0]);
+}
+
+// `npumesh help run` is `npumesh run --help`.
+std::vector<std::string> HelpWords(std::vector<std::string> words) {
+  words.erase(words.begin());
+  words.push_back("--help");
+  return words;
+}
+
+// "unknown command ..." when the words begin with one; otherwise empty.
+std::string UnknownCommand(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].empty() || words[0][0] == '-') return "";
+  const std::vector<std::string> names = CommandNames(app);
+  if (std::find(names.begin(), names.end(), words[0]) != names.end()) return "";
+  return fmt::format("unknown command \"{}\"{}; see npumesh --help", words[0],
+                     DidYouMean(words[0], names));
+}
+
+// The sub-command that was parsed last, at any depth.
+const CLI::App& Innermost(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : Innermost(*parsed.front());
+}
+
+// "unknown option --stps; did you mean --steps?" when a word with a dash was not understood;
+// otherwise empty.
+std::string UnknownOption(const CLI::App& app) {
+  const CLI::App& command = Innermost(app);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : app.remaining(true)) {
+    const std::string option = word.substr(0, word.find('='));
+    if (option.size() < 2 || option[0] != '-') continue;
+    return fmt::format("unknown option {}{}", option, DidYouMean(option, known));
+  }
+  return "";
+}
+
 int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string command = ParsedCommand(app);
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
-  const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", error.what(), full));
+  std::string what = dynamic_cast<const CLI::ExtrasError*>(&error) ? UnknownOption(app) : "";
+  if (what.empty()) what = error.what();
+  const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", what, full));
   // Every rank was started with the same words: they say so together, once.
   constexpr std::string_view kOfManyRanks[] = {"run", "bench", "export", "topo", "doctor"};
   const auto end = std::end(kOfManyRanks);
@@ -53,11 +109,19 @@ void AddCommands(CLI::App& app, Action& action) {
 int NpumeshMain(int argc, const char* const* argv) {
   CLI::App app("Ascend graphs and HCCL programs, with true numbers, on any MPI cluster", "npumesh");
   app.require_subcommand(1);
+  app.set_version_flag("-V,--version", VersionsAsText());
   app.footer("Example:\n  npumesh launch -n 4 -- run mp/ --steps 10");
   Action action;
   AddCommands(app, action);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words[0] == "help") words = HelpWords(words);
+  if (const std::string unknown = UnknownCommand(app, words); !unknown.empty()) {
+    PrintFailure("", unknown);
+    return Outcome::Usage("").exit_code;
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return UsageFailure(app, error);
     return app.exit(error);  // --help

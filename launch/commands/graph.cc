@@ -1,5 +1,5 @@
 // `npumesh graph`: what a model file holds, and how it would run, as text and as pictures.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -81,6 +81,16 @@ bool HasOpenInputs(const Model& model) {
          });
 }
 
+// "x, mask".
+std::string OpenInputs(const Model& model) {
+  std::vector<std::string> names;
+  const Result<std::vector<InputSpec>> inputs = InputsOf(model);
+  for (const InputSpec& input : inputs.ok() ? *inputs : std::vector<InputSpec>()) {
+    if (!input.declared.shape.is_static()) names.push_back(input.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Without values for open dimensions there is no plan, but an order, and types that are known in
 // part.
 Status ShowOutline(const GraphOptions& options, Model model, const SessionOptions& session,
@@ -88,7 +98,8 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
   if (!options.svg.empty()) {
     return Error(
         Code::kInvalidArgument,
-        "--svg: a picture of the plan needs all dimensions; bind the open ones with --dim");
+        "--svg: a picture of the plan needs all dimensions; bind the open ones of {} with --dim",
+        OpenInputs(model));
   }
   const std::string name = model.graph.name();
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<StageOutline> stages,
@@ -171,7 +182,7 @@ void AddGraph(CLI::App& app, Action& action) {
   CLI::App* graph = app.add_subcommand("graph", "Show what a model file holds");
   graph->footer(
       "Examples:\n  npumesh graph mp/mp_rank0.air --svg graph.svg\n"
-      "  npumesh graph export.air --plan --dim x=4 --svg plan.svg");
+      "  npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg");
   graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
   AddOpLibraryOption(*graph, options->op_libraries);
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");

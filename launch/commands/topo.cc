@@ -33,8 +33,8 @@ Status WriteFiles(const ClusterMap& cluster, const TopoOptions& options) {
   return Status();
 }
 
-// "alpha,10.1.0.1:8".
-Result<PlannedNode> ParseNode(const std::string& text, const Topology& topology) {
+// "alpha,10.1.0.1:8", one of several `nodes`.
+Result<PlannedNode> ParseNode(const std::string& text, size_t nodes, const Topology& topology) {
   const size_t colon = text.rfind(':');
   if (colon == 0 || colon == text.npos) {
     return Error(Code::kInvalidArgument, "--plan \"{}\": expected HOST[,ADDRESS]:RANKS", text);
@@ -44,7 +44,14 @@ Result<PlannedNode> ParseNode(const std::string& text, const Topology& topology)
   const std::string name = text.substr(0, colon);
   const size_t comma = std::min(name.find(','), name.size());
   PlannedNode node{name.substr(0, comma), "127.0.0.1", static_cast<int>(ranks), topology};
-  if (comma + 1 < name.size()) node.address = name.substr(comma + 1);
+  if (comma + 1 < name.size()) {
+    node.address = name.substr(comma + 1);
+  } else if (nodes > 1) {
+    PrintFailure("topo",
+                 fmt::format("--plan \"{}\" has no address; {} stands in its place, also in "
+                             "files: HOST,ADDRESS:RANKS gives one",
+                             text, node.address));
+  }
   return node;
 }
 
@@ -55,7 +62,7 @@ Result<ClusterMap> Plan(const Env& env, const std::vector<std::string>& texts) {
                                                         : Topology::FromSynthetic(env.topology));
   std::vector<PlannedNode> nodes;
   for (const std::string& text : texts) {
-    NPUMESH_ASSIGN_OR_RETURN(PlannedNode node, ParseNode(text, topology));
+    NPUMESH_ASSIGN_OR_RETURN(PlannedNode node, ParseNode(text, texts.size(), topology));
     nodes.push_back(std::move(node));
   }
   return PlanCluster(nodes);
@@ -99,8 +106,8 @@ void AddTopo(CLI::App& app, Action& action) {
   command->footer(
       "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
       "Examples:\n"
-      "  mpirun -n 4 npumesh topo --write rank_table_1.0=ranks.json --write hostfile=hosts\n"
-      "  NPUMESH_TOPOLOGY=\"pack:2 numa:4 core:8 pu:1\" npumesh topo --plan a:8 --plan b:4");
+      "  npumesh launch -n 4 -- topo --write rank_table_1.0=ranks.json --write hostfile=hosts\n"
+      "  npumesh topo --plan a,10.0.0.1:8 --plan b,10.0.0.2:4");
   command
       ->add_option("--write", options->write,
                    fmt::format("FORM=FILE, repeated; FORM is one of {}", ClusterForms()))

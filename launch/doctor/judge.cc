@@ -114,7 +114,8 @@ Finding JudgeTopology(const MachineFacts& facts) {
   }
   if (facts.ranks > facts.cores) {
     return {"hwloc", Health::kAdvice, fmt::format("{} for {}: they take turns", seen, Ranks(facts)),
-            "export OMPI_MCA_mpi_yield_when_idle=1 (npumesh launch does)"};
+            "none needed under npumesh launch; for mpirun by hand export "
+            "OMPI_MCA_mpi_yield_when_idle=1"};
   }
   return {"hwloc", Health::kGood, seen, ""};
 }

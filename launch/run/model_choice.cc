@@ -54,8 +54,10 @@ Status CheckEnoughRanks(const NumberedName& chosen, const std::vector<std::strin
   const int highest = HighestNumber(chosen, names);
   if (highest < size) return Status();
   return Error(Code::kInvalidArgument,
-               "the export has {}{}{}, so it is for {} ranks, but {} were started; start {} ranks",
-               chosen.prefix, highest, chosen.extension, highest + 1, size, highest + 1);
+               "the export has {}{}{}, so it is for {} ranks, but {} were started; start {} ranks: "
+               "npumesh launch -n {} --",
+               chosen.prefix, highest, chosen.extension, highest + 1, size, highest + 1,
+               highest + 1);
 }
 
 }  // namespace

@@ -18,11 +18,14 @@ Outcome Unpack(const std::string& bytes) {
   return {static_cast<unsigned char>(bytes[0]), bytes.substr(2), bytes[1] != 0};
 }
 
-// One line: whatever breaks lines in a message of another library becomes "; ".
+// One line, or our own list below a headline: a line that begins with a blank stays one. Whatever
+// else breaks lines in a message, which comes from another library, becomes "; ".
 std::string OneLine(std::string_view text) {
   std::string line;
-  for (const char c : text) {
-    if (c != '\n') {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool item = c == '\n' && text.substr(i + 1).starts_with("  ");
+    if (c != '\n' || item) {
       line.push_back(c);
     } else if (!line.empty() && !line.ends_with("; ")) {
       line += "; ";

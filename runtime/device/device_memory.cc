@@ -1,7 +1,9 @@
 #include "runtime/device/device_memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -84,9 +86,14 @@ uint64_t DeviceMemory::peak_bytes() const {
   return blocks_.peak_bytes();
 }
 
+// Below a limit of the address space (ulimit -v) at most half of what is left of it is shared.
 uint64_t MemoryShare(int local_size) {
   const uint64_t available = AvailableMemory();
-  return (available - available / 8) / static_cast<uint64_t>(local_size);
+  // Every rank maps the memory of all; stacks and libraries want addresses, too.
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const uint64_t addresses = AvailableAddresses(limited ? limit.rlim_cur : ~uint64_t{0}) / 2;
+  return std::min(available - available / 8, addresses) / static_cast<uint64_t>(local_size);
 }
 
 }  // namespace npumesh

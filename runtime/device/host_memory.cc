@@ -1,5 +1,7 @@
 #include "runtime/device/host_memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -109,6 +111,12 @@ uint64_t LeftInGroups(const std::string& root) {
 uint64_t AvailableMemory(const std::string& root) {
   const auto kilobytes = NumberAfter(root + "/proc/meminfo", "MemAvailable:");
   return std::min(kilobytes ? *kilobytes << 10 : kNoLimit, LeftInGroups(root));
+}
+
+uint64_t AvailableAddresses(uint64_t limit, const std::string& root) {
+  if (limit == kNoLimit) return kNoLimit;
+  const uint64_t pages = NumberIn(root + "/proc/self/statm").value_or(0);
+  return limit - std::min(limit, pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
 }
 
 }  // namespace npumesh

@@ -13,6 +13,10 @@ namespace npumesh {
 // which is empty but in tests. Says "no limit" (all ones) only when nothing can be read.
 uint64_t AvailableMemory(const std::string& root = "");
 
+// Bytes of address space that this process may still take (ulimit -v), by /proc/self/statm below
+// `root`; all ones without a limit. `limit`: of the process, all ones for none.
+uint64_t AvailableAddresses(uint64_t limit, const std::string& root = "");
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_RUNTIME_DEVICE_HOST_MEMORY_H_

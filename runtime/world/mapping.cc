@@ -56,8 +56,11 @@ Result<std::shared_ptr<Mapping>> Mapping::Map(const UniqueFd& fd, uint64_t bytes
   void* data =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (data == MAP_FAILED) {
-    return Error(Code::kOutOfMemory, "mapping {} bytes of shared memory: {}", bytes,
-                 std::strerror(errno));
+    return Error(
+        Code::kOutOfMemory,
+        "mapping {} bytes of shared memory: {}; set NPUMESH_HBM_SIZE to less, or raise the "
+        "limit of the address space (ulimit -v)",
+        bytes, std::strerror(errno));
   }
   madvise(data, bytes, MADV_HUGEPAGE);  // a wish; systems without huge pages refuse it
   madvise(data, bytes, MADV_DONTDUMP);  // core files stay of a size one can keep

@@ -1,6 +1,7 @@
 #include "runtime/device/host_memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "runtime/base/secure_file.h"
 #include "runtime/device/device_memory.h"
@@ -19,6 +20,7 @@ class FakeSystem {
     return *this;
   }
   uint64_t Available() const { return AvailableMemory(folder_.path()); }
+  std::string root() const { return folder_.path(); }
 
  private:
   TemporaryFolder folder_;
@@ -82,6 +84,15 @@ TEST(AvailableMemory, HostileFilesAreIgnored) {
       .File("/proc/self/cgroup", "\n:\nno colons\n0::\n")
       .File("/sys/fs/cgroup/memory.max", "");
   EXPECT_EQ(system.Available(), ~uint64_t{0});
+}
+
+TEST(AvailableAddresses, AreTheLimitWithoutWhatIsTaken) {
+  FakeSystem system;
+  system.File("/proc/self/statm", "100 50 10 1 0 20 0\n");
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(AvailableAddresses(~uint64_t{0}, system.root()), ~uint64_t{0});
+  EXPECT_EQ(AvailableAddresses(1000 * page, system.root()), 900 * page);
+  EXPECT_EQ(AvailableAddresses(99 * page, system.root()), 0u);
 }
 
 TEST(MemoryShare, IsEvenAndLeavesAnEighth) {

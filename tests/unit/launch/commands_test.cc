@@ -27,7 +27,13 @@ Ran RunCommand(std::vector<const char*> words) {
 TEST(Commands, UsageErrorsAreOneLineAndCode2) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{}, "npumesh: "},
-      {{"dance"}, "npumesh: "},
+      {{"dance"}, "npumesh: unknown command \"dance\"; see npumesh --help\n"},
+      {{"runn", "a"}, "npumesh: unknown command \"runn\"; did you mean run?"},
+      {{"help", "runn"}, "npumesh: unknown command \"runn\"; did you mean run?"},
+      {{"run", "--stps", "3", "a"},
+       "npumesh run: unknown option --stps; did you mean --steps?; see npumesh run --help\n"},
+      {{"dump", "ls", "a", "--operator=b"},
+       "npumesh dump: unknown option --operator; did you mean"},
       {{"graph"}, "npumesh graph: file is required; see npumesh graph --help\n"},
       {{"graph", "a", "--nope"}, "npumesh graph: "},
       {{"graph", "a", "--json"}, "npumesh graph: "},
@@ -63,6 +69,16 @@ TEST(Commands, EveryHelpEndsWithAnExample) {
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(ran.out, HasSubstr("Example")) << command->get_name();
     EXPECT_THAT(ran.out, HasSubstr("\n  ")) << command->get_name();
+  }
+}
+
+TEST(Commands, HelpAndVersionAreFoundWhereTheyAreLookedFor) {
+  EXPECT_EQ(RunCommand({"help"}).out, RunCommand({"--help"}).out);
+  EXPECT_EQ(RunCommand({"help", "dump"}).out, RunCommand({"dump", "--help"}).out);
+  for (const char* word : {"--version", "-V"}) {
+    const Ran ran = RunCommand({word});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.out, RunCommand({"version"}).out);
   }
 }
 
