@@ -44,6 +44,15 @@ Status ParseTrace(const EnvVariable& variable, std::string_view text, Env& env) 
   return Status();
 }
 
+Status ParseDeadlock(const EnvVariable& variable, std::string_view text, Env& env) {
+  if (text != "fail" && text != "wait") {
+    return Error(Code::kInvalidArgument, "{}: expected {}, got \"{}\"", variable.name,
+                 variable.accepted, text);
+  }
+  env.deadlock = text == "fail" ? Env::Deadlock::kFail : Env::Deadlock::kWait;
+  return Status();
+}
+
 template <std::string Env::*field>
 Status ParseTextField(const EnvVariable&, std::string_view text, Env& env) {
   env.*field = text;
@@ -117,6 +126,10 @@ constexpr std::array kEntries = {
     Entry{{"NPUMESH_SOFT_TIMEOUT", "seconds in [1, 86400]", "10",
            "How long a waiter stays silent before it says whom it waits for."},
           ParseSecondsField<&Env::soft_timeout, 1, 86400>},
+    Entry{{"NPUMESH_DEADLOCK", "fail or wait", "fail",
+           "What a wait does that certainly never ends, because the ranks wait for each other in a "
+           "circle or one has ended its work: fails within seconds, or goes on waiting."},
+          ParseDeadlock},
     Entry{{"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
            "Says why each algorithm or kernel was taken or refused."},
           ParseTrace},
@@ -130,10 +143,11 @@ constexpr std::array kEntries = {
     Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
            "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
           ParseHcclAlgo},
-    Entry{{"HCCL_CONNECT_TIMEOUT",
-           "seconds in [1, 7200]; the vendor takes [120, 7200], smaller values let tests be short",
-           "120", "How long a communicator waits for its members."},
-          ParseSecondsField<&Env::connect_timeout, 1, 7200>},
+    Entry{
+        {"HCCL_CONNECT_TIMEOUT",
+         "seconds in [1, 7200]; the vendor takes [120, 7200], smaller values let tests be short",
+         "120", "How long a communicator waits for its members, and a rank for the start of all."},
+        ParseSecondsField<&Env::connect_timeout, 1, 7200>},
     Entry{{"HCCL_EXEC_TIMEOUT", "seconds in [0, 2147483647]; 0: for ever", "1836",
            "How long a collective waits for its peers."},
           ParseSecondsField<&Env::exec_timeout, 0, kMaxInt>},

@@ -46,6 +46,9 @@ struct Env {
   std::string topology;
   // NPUMESH_SOFT_TIMEOUT: seconds after which a waiter says whom it waits for.
   std::chrono::seconds soft_timeout{10};
+  // NPUMESH_DEADLOCK: what a wait does that certainly never ends.
+  enum class Deadlock : uint8_t { kFail, kWait };
+  Deadlock deadlock = Deadlock::kFail;
   // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused.
   bool trace = false;
   // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;

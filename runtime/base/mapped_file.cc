@@ -51,7 +51,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
   // O_NONBLOCK: a pipe must be refused, not waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
-    return SystemError("open", path, errno, errno == ENOENT ? Code::kNotFound : Code::kIo);
+    return SystemError("open", path, errno,
+                       errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument);
   }
   const auto mapped = Map(fd, path);
   close(fd);

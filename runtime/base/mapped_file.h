@@ -16,7 +16,7 @@ namespace npumesh {
 class MappedFile {
  public:
   // Maps all of `path`. An empty file maps to size 0. Errors: kNotFound, kIo; kInvalidArgument for
-  // anything but a regular file.
+  // one that may not be opened and for anything but a regular file.
   static Result<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -222,7 +222,8 @@ Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
   // O_NONBLOCK: a pipe must be refused, not waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
-    return SystemError("open", path, errno, errno == ENOENT ? Code::kNotFound : Code::kIo);
+    return SystemError("open", path, errno,
+                       errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument);
   }
   auto content = ReadAll(fd, path, max_bytes);
   close(fd);

@@ -90,7 +90,8 @@ Status WriteFile(const std::string& path, std::string_view content, FileKind kin
 Status AppendToFile(const std::string& path, std::string_view text, FileKind kind,
                     FileSystem& fs = RealFileSystem());
 
-// The whole file. Errors: kNotFound, kIo; kCorrupt when it is longer than `max_bytes`.
+// The whole file. Errors: kNotFound; kInvalidArgument when it may not be opened; kIo; kCorrupt when
+// it is longer than `max_bytes`.
 Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes = uint64_t{1} << 32);
 
 }  // namespace npumesh

@@ -53,9 +53,12 @@ std::vector<StreamItem> StreamItems::TakeAll() {
   return std::exchange(items_, {});
 }
 
-StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {}
+StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {
+  in_census_ = std::make_unique<QueueInCensus>([this] { return Look(); });
+}
 
 StreamQueue::~StreamQueue() {
+  in_census_.reset();
   Close();
 }
 
@@ -166,16 +169,30 @@ void StreamQueue::RunUntil(Lock& lock, uint64_t index) {
 // Until `index` is done or nobody runs.
 void StreamQueue::AwaitProgress(Lock& lock, uint64_t index) {
   awaited_ = std::min(awaited_, index);
+  const auto me = std::pair(ThisThread(), index);
+  waiting_.push_back(me);
   progress_.wait(lock);
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), me));
+}
+
+QueueSight StreamQueue::Look() const {
+  const Lock lock(mutex_);
+  QueueSight sight{done_ == pushed_ && !running_, worker_thread_, running_ ? runner_ : 0, {}};
+  for (const auto& [thread, index] : waiting_) {
+    if (index > done_) sight.waiting.push_back(thread);
+  }
+  return sight;
 }
 
 bool StreamQueue::AwaitUntil(uint64_t index, Deadline deadline) {
   Lock lock(mutex_);
   while (done_ < index) {
-    awaited_ = std::min(awaited_, index);
     if (deadline.at == Deadline::Never().at) {
-      progress_.wait(lock);
-    } else if (progress_.wait_until(lock, deadline.at) == std::cv_status::timeout) {
+      AwaitProgress(lock, index);
+      continue;
+    }
+    awaited_ = std::min(awaited_, index);
+    if (progress_.wait_until(lock, deadline.at) == std::cv_status::timeout) {
       return done_ >= index;
     }
   }
@@ -190,6 +207,7 @@ void StreamQueue::TellWaiters() {
 void StreamQueue::RunItems(Lock& lock, uint64_t index) {
   const LogRankScope log_rank(log_rank_);
   running_ = true;
+  runner_ = ThisThread();
   while (!items_.empty() && done_ < index) {
     RunFront(lock);
     if (done_ >= awaited_) TellWaiters();
@@ -294,6 +312,7 @@ void StreamQueue::StartWorker() {
 
 void StreamQueue::Work() {
   Lock lock(mutex_);
+  worker_thread_ = ThisThread();
   while (!closing_) {
     if (items_.empty() && quiet_dozes_ >= kQuietDozesBeforeSleep) {
       asleep_ = true;

@@ -17,9 +17,11 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/short_lock.h"
+#include "runtime/base/thread_census.h"
 #include "runtime/device/event_state.h"
 #include "runtime/device/stream.h"
 
@@ -106,6 +108,7 @@ class StreamQueue {
   Status PassEvent(const StreamItem& item, uint64_t aborts);
   void AwaitProgress(Lock& lock, uint64_t index);
   void TellWaiters();
+  QueueSight Look() const;
   void StartWorker();
   void Work();
   // One doze; true when the worker shall run what is queued.
@@ -125,6 +128,9 @@ class StreamQueue {
 
   std::condition_variable_any progress_;
   uint64_t awaited_ = kNoIndex;  // the least index that a thread is waiting for
+  pid_t runner_ = 0;             // while running_
+  pid_t worker_thread_ = 0;
+  std::vector<std::pair<pid_t, uint64_t>> waiting_;  // without an end, for which index
 
   std::condition_variable_any worker_wakes_;
   std::thread worker_;
@@ -136,7 +142,8 @@ class StreamQueue {
   int quiet_dozes_ = 0;
 
   std::atomic<uint64_t> aborts_{0};
-  std::shared_ptr<EventState> held_by_;  // the event that an item of this queue is blocked on
+  std::shared_ptr<EventState> held_by_;       // the event that an item of this queue is blocked on
+  std::unique_ptr<QueueInCensus> in_census_;  // the last to be made, the first to go
 };
 
 }  // namespace npumesh

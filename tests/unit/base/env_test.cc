@@ -147,6 +147,14 @@ TEST(Env, AlgorithmNamesAreBounded) {
   EXPECT_THAT(std::string(env.status().message()), HasSubstr("at most 1600 characters, got 1601"));
 }
 
+TEST(Env, ADeadlockFailsUnlessToldOtherwise) {
+  EXPECT_EQ(Env().deadlock, Env::Deadlock::kFail);
+  EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "fail"}})->deadlock, Env::Deadlock::kFail);
+  EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "wait"}})->deadlock, Env::Deadlock::kWait);
+  EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "Wait"}}).status().message(),
+            "NPUMESH_DEADLOCK: expected fail or wait, got \"Wait\"");
+}
+
 TEST(Env, AWrongLogLevelOnlyWarnsAndOnlyOnce) {
   testing::internal::CaptureStderr();
   const auto env = Parse({{"TNG_LOG_LEVEL", "verbose"}});
