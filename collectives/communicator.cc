@@ -1,11 +1,14 @@
 #include "collectives/communicator.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
 
 #include "collectives/communicator_impl.h"
 #include "collectives/contract/waiter.h"
 #include "collectives/extent.h"
+#include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
@@ -36,6 +39,23 @@ struct NearBlocks {
 };
 
 }  // namespace
+
+// A call whose data are under way, as those see it who wait for messages in it.
+struct Communicator::Impl::RunningCall {
+  Impl& impl;
+  const PreparedCall& prepared;
+  std::optional<WaitState> state;  // once it lasts
+
+  // As Waiter::Remark.
+  Status Remark() {
+    if (!state) state.emplace(impl.world);
+    return Waiter(impl.world, impl.name, impl.world_ranks)
+        .Remark(*state,
+                fmt::format("{}, call {}", NameOf(prepared.call.kind, prepared.node),
+                            impl.meeting->sequence()),
+                impl.meeting->exec_timeout());
+  }
+};
 
 Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceMemory& memory,
                                                            std::string name,
@@ -74,6 +94,7 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   }
   if (options.exec_timeout) impl->LimitWaits(*options.exec_timeout);
   impl->logbook->Created();
+  NPUMESH_INFO("group \"{}\" of ranks {} is made", impl->name, RangeText(impl->world_ranks));
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
@@ -170,7 +191,9 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
       prepared.eager));
   logbook->Arrived();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(MeetInNode(prepared));
-  Members members{rank, size(), world, memory, *meeting, world_ranks, tag, layers.get()};
+  RunningCall running{*this, prepared, {}};
+  const std::function<Status()> remark = [&running] { return running.Remark(); };
+  Members members{rank, size(), world, memory, *meeting, world_ranks, tag, layers.get(), &remark};
   const Status status = algorithm.run(call, members);
   if (!status.ok()) {
     return status.WithContext(fmt::format("{} (group {}, call {}, {})",

@@ -61,6 +61,8 @@ struct Communicator::Impl {
   Status RunMessages(std::span<const SendRecvItem> items, std::string_view node);
 
  private:
+  struct RunningCall;
+
   const PreparedCall& Prepare(const Call& call, std::string_view node,
                               const std::string& complaint);
   const Algorithm& AlgorithmFor(const Call& call) const;

@@ -1,11 +1,14 @@
 // Send, Recv and BatchSendRecv of Communicator.
+#include <atomic>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <set>
 #include <thread>
 
 #include "collectives/communicator_impl.h"
 #include "collectives/extent.h"
+#include "runtime/base/thread_census.h"
 
 namespace npumesh {
 namespace {
@@ -56,6 +59,34 @@ Status Communicator::Impl::RunMessages(std::span<const SendRecvItem> items, std:
   return broken;
 }
 
+namespace {
+
+// One message that a thread carries while the caller carries another one, and then waits for all;
+// known to the census of threads.
+class Errand {
+ public:
+  explicit Errand(const std::atomic<bool>& caller_waits)
+      : caller_waits_(caller_waits), in_census_([this] { return Look(); }) {}
+
+  void Begin() { carrier_ = ThisThread(); }
+  void End() { done_ = true; }
+
+ private:
+  QueueSight Look() const {
+    if (done_) return {};
+    const auto waiting = caller_waits_ ? std::vector<pid_t>{caller_} : std::vector<pid_t>();
+    return {.idle = false, .runner = carrier_, .waiting = waiting};
+  }
+
+  const std::atomic<bool>& caller_waits_;
+  const pid_t caller_ = ThisThread();
+  std::atomic<pid_t> carrier_{0};
+  std::atomic<bool> done_{false};
+  QueueInCensus in_census_;  // the last to be made, the first to go
+};
+
+}  // namespace
+
 // Every message has a thread of its own, so none can keep another from coming; what they wait for
 // is the transport's business.
 Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
@@ -77,11 +108,18 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
   }
   std::vector<Status> statuses(halves.size());
   {
+    std::atomic<bool> caller_waits{false};
+    std::deque<Errand> errands;
     std::vector<std::jthread> others;
     for (size_t i = 1; i < halves.size(); ++i) {
-      others.emplace_back([&, i] { statuses[i] = Carry(halves[i], *under_way[i], node); });
+      others.emplace_back([&, i, errand = &errands.emplace_back(caller_waits)] {
+        errand->Begin();
+        statuses[i] = Carry(halves[i], *under_way[i], node);
+        errand->End();
+      });
     }
     if (!halves.empty()) statuses[0] = Carry(halves[0], *under_way[0], node);
+    caller_waits = true;
   }
   for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(where(status));
   return Status();
@@ -125,10 +163,11 @@ Status Communicator::Impl::Carry(const Half& half, Lane& lane, std::string_view 
   lane.logbook.Enter({request.kind, static_cast<DataType>(request.dtype), ReduceOp::kSum,
                       request.root, request.count, node, request.sequence, half.peer},
                      0);
-  bool said = false;
-  const std::function<void()> remark = [&, since = SteadyClock::now()] {
-    lane.waiter.Remark(
-        since, fmt::format("{}, call {}", NameOf(request.kind, node), request.sequence), &said);
+  WaitState state(world);
+  const std::function<Status()> remark = [&] {
+    return lane.waiter.Remark(
+        state, fmt::format("{}, call {}", NameOf(request.kind, node), request.sequence),
+        meeting->exec_timeout(), lane.logbook.Absent(world, half.peer, request.sequence));
   };
   Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
   post.deadline.meanwhile = &remark;

@@ -92,9 +92,11 @@ struct Members {
   const std::vector<int>& world_ranks;
   int tag = 0;               // of this group's messages
   Layers* layers = nullptr;  // null unless Facts::layered
+  // What Deadline::meanwhile does in every wait of the call.
+  const std::function<Status()>* meanwhile = nullptr;
 
   // For a wait that begins now: HCCL_EXEC_TIMEOUT.
-  Deadline deadline() const { return ExecDeadline(meeting.exec_timeout()); }
+  Deadline deadline() const { return {ExecDeadline(meeting.exec_timeout()).at, meanwhile}; }
   int world_rank(int peer) const { return world_ranks[static_cast<size_t>(peer)]; }
 
   // In the window: buffers of a member as this process sees them. With layers, of a member of this

@@ -22,6 +22,7 @@ std::string RanksText(const std::vector<int>& ranks) {
 }
 
 std::string CallText(const Position& p) {
+  if (p.kind == kGatheringKind) return fmt::format("an agreement of all ranks, number {}", p.call);
   const std::string_view kind = Name(KindOf(p));
   const std::string node = p.node.empty() ? "" : fmt::format(" \"{}\"", p.node);
   return fmt::format("{}{} (group {}, call {})", kind, node, p.group_name, p.call);
@@ -41,17 +42,25 @@ class Drawing {
   }
 
   std::vector<int> LikelyMissing() const {
+    std::vector<int> stopped;
     std::vector<int> near;
     std::vector<int> far;
+    std::vector<int> others;
     for (const int rank : scene_.missing) {
+      if (rank == scene_.rank) continue;
+      others.push_back(rank);
       const auto it = scene_.sights.find(rank);
       if (it == scene_.sights.end() || !it->second.visible) {
         far.push_back(rank);
-      } else if (rank != scene_.rank && !InSameCall(it->second)) {
-        near.push_back(rank);
+        continue;
       }
+      if (it->second.stopped()) stopped.push_back(rank);
+      if (!InSameCall(it->second)) near.push_back(rank);
     }
-    return near.empty() ? far : near;
+    for (const auto& ranks : {near, stopped, far}) {
+      if (!ranks.empty()) return ranks;
+    }
+    return others;
   }
 
   std::string Text() {
@@ -227,8 +236,7 @@ class Drawing {
   }
 
   static std::string Stopped(const Sight& sight) {
-    const bool stopped = sight.process_state == 'T' || sight.process_state == 't';
-    return stopped ? fmt::format("; its process {} is stopped", sight.process) : "";
+    return sight.stopped() ? fmt::format("; its process {} is stopped", sight.process) : "";
   }
 
   std::string MissingText() {

@@ -30,8 +30,8 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
                  std::vector<int> missing, std::chrono::seconds waited);
 
 // Members of the group, `scene.missing`, of whom the waiting rank only knows that not all have
-// come: those of this node that are not in the same call, or, when all of them are, those of other
-// nodes. Ascending.
+// come: those of this node that are not in the same call, or, when all of them are, those whose
+// process is stopped, or those of other nodes, or all others. Ascending.
 std::vector<int> LikelyMissing(const WaitScene& scene);
 
 // For example: rank 0 has waited 10 s in allreduce "attn/out" (group tp, call 412) for rank 3,

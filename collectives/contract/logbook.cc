@@ -84,6 +84,21 @@ void Logbook::Departing() {
   if (entry_) FlightRecord::Departing(entry_);
 }
 
+// A rank whose lines have run out may be anywhere.
+std::vector<int> Logbook::Absent(const World& world, int peer, uint64_t call) const {
+  const Sight sight = world.Look(peer);
+  if (!sight.visible || sight.positions.size() != sight.lines ||
+      sight.lines == static_cast<size_t>(World::kPositionLines)) {
+    return {};
+  }
+  const bool entered =
+      std::any_of(sight.positions.begin(), sight.positions.end(), [&](const Position& position) {
+        return position.group == group_ &&
+               (position.call >= call || position.phase == Phase::kClosed);
+      });
+  return entered ? std::vector<int>() : std::vector<int>{peer};
+}
+
 void Logbook::Leave(const Status& status) {
   if (position_) position_->Leave(RoughlyNow(), status.ok() ? Phase::kOutside : Phase::kBroken);
   if (entry_) FlightRecord::Done(entry_, status.code(), Now());

@@ -40,6 +40,10 @@ class Logbook {
   void Departing();  // this rank has done its part
   void Leave(const Status& status);
 
+  // `peer`, if it shares this node and has certainly not entered call `call` of the group; else
+  // nobody. Any thread.
+  std::vector<int> Absent(const World& world, int peer, uint64_t call) const;
+
  private:
   const uint64_t group_;
   PositionLine* position_;              // null when the board has no line left

@@ -73,9 +73,9 @@ class MessageMeeting final : public Meeting {
   Result<std::vector<std::remove_const_t<T>>> Gather(const Request& request,
                                                      std::span<T, N> values) {
     std::vector<std::remove_const_t<T>> all(world_ranks_.size() * values.size());
-    bool said = false;
-    const std::function<void()> remark = [&, since = SteadyClock::now()] {
-      waiter_.Remark(since, Where(request), &said);
+    WaitState state(world_);
+    const std::function<Status()> remark = [&] {
+      return waiter_.Remark(state, Where(request), exec_timeout());
     };
     Deadline deadline = ExecDeadline(exec_timeout());
     deadline.meanwhile = &remark;

@@ -4,6 +4,22 @@
 #include "collectives/contract/request.h"
 
 namespace npumesh {
+namespace {
+
+// Nobody suspects a standstill before a wait has lasted this long.
+constexpr auto kShortWait = std::chrono::seconds(1);
+
+std::chrono::seconds Seconds(std::chrono::nanoseconds waited) {
+  return std::chrono::duration_cast<std::chrono::seconds>(waited);
+}
+
+// Written whatever the level is: who looks at a job that hangs must see it.
+void Tell(std::string_view verdict, std::chrono::seconds limit, std::chrono::nanoseconds waited) {
+  WriteLog(LogLevel::kWarning, {__FILE__, __LINE__},
+           fmt::format("{}; {}", verdict, GivesUpText(limit, waited)));
+}
+
+}  // namespace
 
 Deadline ExecDeadline(std::chrono::seconds limit) {
   return limit == kNoTimeout ? Deadline::Never() : Deadline::After(limit);
@@ -12,34 +28,45 @@ Deadline ExecDeadline(std::chrono::seconds limit) {
 Waiter::Waiter(World& world, std::string group, const std::vector<int>& world_ranks)
     : world_(world), group_(std::move(group)), world_ranks_(world_ranks) {}
 
-Status Waiter::Give(const std::vector<int>& missing, SteadyClock::time_point since,
-                    std::string_view what, std::chrono::seconds limit, bool* said) const {
+Status Waiter::Give(const std::vector<int>& missing, WaitState& state, std::string_view what,
+                    std::chrono::seconds limit) const {
   NPUMESH_RETURN_IF_ERROR(world_.CheckPeers(missing));
-  const auto waited = SteadyClock::now() - since;
+  NPUMESH_RETURN_IF_ERROR(GiveUpForEver(missing, state, what));
+  const auto waited = state.waited();
   const bool too_long = limit != kNoTimeout && waited >= limit;
-  if (!too_long && (*said || waited < world_.env().soft_timeout)) return Status();
-  const std::string verdict = Verdict(Survey(
-      world_, group_, what, missing, std::chrono::duration_cast<std::chrono::seconds>(waited)));
+  if (!too_long && !state.notices.Due(waited)) return Status();
+  const std::string verdict = Verdict(Survey(world_, group_, what, missing, Seconds(waited)));
   if (too_long) {
     return Error(Code::kTimeout,
                  "{} (group {}): rank(s) {} did not come within {} s; {}; look at what they do, or "
                  "raise the limit",
                  what, group_, RangeText(missing), limit.count(), verdict);
   }
-  *said = true;
-  // Written whatever the level is: who looks at a job that hangs must see it.
-  WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, verdict);
+  Tell(verdict, limit, waited);
   return Status();
 }
 
-void Waiter::Remark(SteadyClock::time_point since, std::string_view what, bool* said) const {
-  const auto waited = SteadyClock::now() - since;
-  if (*said || waited < world_.env().soft_timeout) return;
-  *said = true;
-  WaitScene scene = Survey(world_, group_, what, world_ranks_,
-                           std::chrono::duration_cast<std::chrono::seconds>(waited));
+Status Waiter::GiveUpForEver(const std::vector<int>& missing, WaitState& state,
+                             std::string_view what) const {
+  if (world_.env().deadlock == Env::Deadlock::kWait || state.waited() < kShortWait) return Status();
+  if (!state.standstill.NeverEnds(missing)) return Status();
+  const std::string verdict =
+      Verdict(Survey(world_, group_, what, missing, Seconds(state.waited())));
+  return Error(Code::kTimeout,
+               "{} (group {}): {}; this can never end, so the wait is given up "
+               "(NPUMESH_DEADLOCK=wait goes on waiting)",
+               what, group_, verdict);
+}
+
+Status Waiter::Remark(WaitState& state, std::string_view what, std::chrono::seconds limit,
+                      const std::vector<int>& absent) const {
+  if (!absent.empty()) NPUMESH_RETURN_IF_ERROR(GiveUpForEver(absent, state, what));
+  const auto waited = state.waited();
+  if (!state.notices.Due(waited)) return Status();
+  WaitScene scene = Survey(world_, group_, what, world_ranks_, Seconds(waited));
   scene.missing = LikelyMissing(scene);
-  WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, Verdict(scene));
+  Tell(Verdict(scene), limit, waited);
+  return Status();
 }
 
 namespace {

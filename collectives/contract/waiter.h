@@ -1,5 +1,6 @@
-// Waiter: how a rank waits for the others of its group: past the soft limit it says once who waits
-// for whom, and it gives up, saying the same, when a peer is lost or past the hard limit.
+// Waiter: how a rank waits for the others of its group: past the soft limit it says who waits for
+// whom, and again as time passes; it gives up, saying the same, when a peer is lost, when the wait
+// certainly never ends, or past the hard limit.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
 
@@ -10,12 +11,26 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/wait.h"
+#include "runtime/world/notice_times.h"
+#include "runtime/world/standstill.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
 
 // For a wait inside a collective that begins now: `limit` from now; never for kNoTimeout.
 Deadline ExecDeadline(std::chrono::seconds limit);
+
+// What one wait remembers of what it has said.
+class WaitState {
+ public:
+  explicit WaitState(World& world) : standstill(world), notices(world.env().soft_timeout) {}
+
+  std::chrono::nanoseconds waited() const { return SteadyClock::now() - since; }
+
+  const SteadyClock::time_point since = SteadyClock::now();
+  LongWait standstill;
+  NoticeTimes notices;
+};
 
 class Waiter {
  public:
@@ -28,13 +43,18 @@ class Waiter {
   Status ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu) const;
 
   // For a wait in which members cannot be seen coming, because they send messages; to be called now
-  // and then while it lasts. Says once, past the soft limit, who is likely to be missing.
-  void Remark(SteadyClock::time_point since, std::string_view what, bool* said) const;
+  // and then while it lasts. Says, past the soft limit, who is likely to be missing. `absent`:
+  // world ranks that certainly have not entered the call yet. An error ends the wait.
+  Status Remark(WaitState& state, std::string_view what, std::chrono::seconds limit,
+                const std::vector<int>& absent = {}) const;
 
  private:
   // Called while waiting; an error ends the wait.
-  Status Give(const std::vector<int>& missing, SteadyClock::time_point since, std::string_view what,
-              std::chrono::seconds limit, bool* said) const;
+  Status Give(const std::vector<int>& missing, WaitState& state, std::string_view what,
+              std::chrono::seconds limit) const;
+  // kTimeout when the wait certainly never ends, and is to fail then.
+  Status GiveUpForEver(const std::vector<int>& missing, WaitState& state,
+                       std::string_view what) const;
 
   // Looks without a pause in between, before the real waiting begins: when everybody has a core,
   // the others are mostly a few hundred nanoseconds away (AllReduce of 64 bytes, 2 ranks: 0.95 of
@@ -60,15 +80,14 @@ Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu)
   for (int i = 0; i < LooksAtFirst(); ++i) {
     if (ready()) return Status();
   }
-  const auto since = SteadyClock::now();
-  bool said = false;
+  WaitState state(world_);
   const auto watch = [&]() -> Status {
     std::vector<int> missing;
     for (size_t i = next; i < count; ++i) {
       if (!here(i)) missing.push_back(world_ranks_[i]);
     }
     if (missing.empty()) return Status();
-    return Give(missing, since, what(), limit, &said);
+    return Give(missing, state, what(), limit);
   };
   const auto elsewhere = [&] {
     const int own = sched_getcpu();

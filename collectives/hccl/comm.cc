@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/log.h"
+
 namespace npumesh {
 
 Status Comm::Failed(std::string_view call, const Status& status) {
   HcclResult none = HCCL_SUCCESS;
-  async_error_.compare_exchange_strong(none, ResultOf(status.code()));
-  return status.WithContext(call);
+  const bool first = async_error_.compare_exchange_strong(none, ResultOf(status.code()));
+  Status told = status.WithContext(call);
+  // The program that asks the stream may print no more than a number.
+  if (first)
+    NPUMESH_ERROR("{} (HcclResult {})", told.message(), static_cast<int>(ResultOf(status.code())));
+  return told;
 }
 
 CommTable& CommTable::OfProcess() {

@@ -15,6 +15,7 @@
 #include "collectives/hccl/rendezvous_wire.h"
 #include "collectives/hccl/socket_address.h"
 #include "runtime/base/system_error.h"
+#include "runtime/base/thread_census.h"
 #include "runtime/base/wait.h"
 
 namespace npumesh {
@@ -204,7 +205,10 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
     NPUMESH_ASSIGN_OR_RETURN(const uint16_t taken, BoundPort(listener->get()));
     std::unique_ptr<RootServer> server(
         new RootServer(*std::move(listener), std::move(stop), taken));
-    server->thread_ = std::thread([self = server.get(), options] { self->Serve(options); });
+    server->thread_ = std::thread([self = server.get(), options] {
+      const HelperThread helper;
+      self->Serve(options);
+    });
     return server;
   }
   return refused.WithContext("EI0019");

@@ -111,6 +111,8 @@ Status BenchJob::Prepare() {
     NPUMESH_ASSIGN_OR_RETURN(floor_, BenchFloor::Create(world_, *memory_, circle_));
   }
   if (!options_.baseline || world_.size() == 1) return Status();
+  mpi_watch_ = std::make_unique<BlockedWatch>(
+      "the collectives of MPI itself", BlockedWatch::Limits{world_.env().soft_timeout, kNoTimeout});
   NPUMESH_ASSIGN_OR_RETURN(mpi_, MpiBaseline::Create());
   if (const CombineFn combine = FindCombine(options_.dtype, options_.reduce_op)) {
     mpi_->SetReduction(options_.dtype, options_.reduce_op, combine);

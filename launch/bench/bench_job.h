@@ -16,6 +16,7 @@
 #include "launch/bench/hccl_group.h"
 #include "launch/run/rank_circle.h"
 #include "runtime/device/device_memory.h"
+#include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_baseline.h"
 #include "runtime/world/world.h"
 
@@ -68,8 +69,9 @@ class BenchJob {
   DeviceMemory* memory_ = nullptr;
   std::unique_ptr<Communicator> group_;  // one of the two
   std::unique_ptr<HcclGroup> hccl_;
-  std::unique_ptr<MpiBaseline> mpi_;   // null without a baseline
-  std::unique_ptr<BenchFloor> floor_;  // null without --floor
+  std::unique_ptr<MpiBaseline> mpi_;         // null without a baseline
+  std::unique_ptr<BlockedWatch> mpi_watch_;  // beside it, because MPI's calls do not end
+  std::unique_ptr<BenchFloor> floor_;        // null without --floor
 };
 
 }  // namespace npumesh

@@ -23,9 +23,9 @@ using SteadyClock = std::chrono::steady_clock;
 // A point in time after which waiting is an error; default: never.
 struct Deadline {
   SteadyClock::time_point at = SteadyClock::time_point::max();
-  // Called now and then, on the waiting thread, by those who wait for a message; null: nothing to
-  // do. Must outlive the wait.
-  const std::function<void()>* meanwhile = nullptr;
+  // Called now and then, on the waiting thread, by those who wait for a message; its error ends the
+  // wait. Null: nothing to do. Must outlive the wait.
+  const std::function<Status()>* meanwhile = nullptr;
 
   static Deadline Never() { return {}; }
   static Deadline After(std::chrono::nanoseconds wait) { return {SteadyClock::now() + wait}; }

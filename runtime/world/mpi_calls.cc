@@ -23,9 +23,15 @@ Status MpiCalls::Wait(Kind kind, std::vector<MPI_Request>& requests,
         MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE);
     return flag != 0 || result != MPI_SUCCESS;
   };
+  std::optional<LongWaitNotices> notices;
   const auto watch = [&]() -> Status {
     NPUMESH_RETURN_IF_ERROR(check(world_ranks));
-    if (deadline.meanwhile) (*deadline.meanwhile)();
+    if (deadline.meanwhile) {
+      NPUMESH_RETURN_IF_ERROR((*deadline.meanwhile)());
+    } else {
+      if (!notices) notices.emplace();
+      remark(*notices, world_ranks, what);
+    }
     if (deadline.expired())
       return Error(Code::kTimeout, "no answer in time from {}", suspects(world_ranks));
     return Status();

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +15,19 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
+#include "runtime/world/notice_times.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {
 
 // The text MPI has for `code`, as a Status; OK for MPI_SUCCESS.
 Status MpiStatus(int code, std::string_view what);
+
+// What one wait remembers of what it has said about ranks that are stopped.
+struct LongWaitNotices {
+  SteadyClock::time_point since = SteadyClock::now();
+  std::optional<NoticeTimes> times;  // once it lasts
+};
 
 // Shared by the transport and its groups.
 // Thread-safety: hold `mutex` around every MPI call.
@@ -28,6 +36,11 @@ struct MpiCalls {
   std::mutex mutex;
   // Ends a wait for `world_ranks` with kPeerLost when one of them is known to be dead.
   std::function<Status(std::span<const int> world_ranks)> check;
+
+  // Called while a wait lasts whose caller says nothing himself.
+  std::function<void(LongWaitNotices& notices, std::span<const int> world_ranks,
+                     std::string_view what)>
+      remark;
 
   // Who may be the one that is waited for: "rank 2, 3 on host1"; for messages.
   std::function<std::string(std::span<const int> world_ranks)> suspects;

@@ -10,11 +10,14 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread_census.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"
+#include "runtime/world/process_state.h"
 
 namespace npumesh {
 namespace {
@@ -24,23 +27,36 @@ constexpr int kHandshakeTag = 1 << 14;  // above the tags of callers
 // Notices the end of a process, also as a zombie and after its number has been given away again.
 class ProcessWatch {
  public:
-  explicit ProcessWatch(int process) : fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+  explicit ProcessWatch(int process)
+      : process_(process), fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+  int process() const { return process_; }
+  bool stopped() const {
+    const char state = ProcessState(process_);
+    return state == 'T' || state == 't';
+  }
   bool gone() const {
     pollfd entry{fd_.get(), POLLIN, 0};
     return !fd_ || poll(&entry, 1, 0) > 0;
   }
 
  private:
+  int process_;
   UniqueFd fd_;
 };
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(std::shared_ptr<MpiCalls> calls, bool owns_mpi, std::chrono::seconds connect_timeout)
-      : calls_(std::move(calls)), owns_mpi_(owns_mpi), connect_timeout_(connect_timeout) {
+  MpiTransport(std::shared_ptr<MpiCalls> calls, bool owns_mpi, std::chrono::seconds connect_timeout,
+               std::chrono::seconds soft_timeout)
+      : calls_(std::move(calls)),
+        owns_mpi_(owns_mpi),
+        connect_timeout_(connect_timeout),
+        soft_timeout_(soft_timeout) {
     MPI_Comm_rank(calls_->comm, &rank_);
     MPI_Comm_size(calls_->comm, &size_);
     calls_->check = [this](std::span<const int> world_ranks) { return CheckAlive(world_ranks); };
+    calls_->remark = [this](LongWaitNotices& notices, std::span<const int> world_ranks,
+                            std::string_view what) { TellStopped(notices, world_ranks, what); };
     calls_->suspects = [this](std::span<const int> world_ranks) { return Suspects(world_ranks); };
   }
 
@@ -70,10 +86,12 @@ class MpiTransport final : public Transport {
   Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) override {
     bytes = RoundUpToPages(bytes);
     NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
+    LongWaitNotices notices;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<UniqueFd> fds,
-        exchange_->AllGather(fd, Deadline::After(connect_timeout_), [this](int peer) {
+        exchange_->AllGather(fd, Deadline::After(connect_timeout_), [&](int peer) {
           const int world_rank = local_ranks_[static_cast<size_t>(peer)];
+          TellStopped(notices, std::span(&world_rank, 1), "sharing memory in the node");
           return CheckAlive(std::span(&world_rank, 1));
         }));
     std::vector<std::shared_ptr<Mapping>> parts(static_cast<size_t>(size_));
@@ -210,6 +228,24 @@ class MpiTransport final : public Transport {
     return Status();
   }
 
+  // Past the soft limit, of ranks of this node.
+  void TellStopped(LongWaitNotices& notices, std::span<const int> world_ranks,
+                   std::string_view what) const {
+    const auto waited = SteadyClock::now() - notices.since;
+    if (waited < soft_timeout_) return;
+    const auto stopped = std::find_if(world_ranks.begin(), world_ranks.end(), [this](int r) {
+      const auto it = watches_.find(r);
+      return it != watches_.end() && it->second.stopped();
+    });
+    if (!notices.times) notices.times.emplace(soft_timeout_);
+    if (stopped == world_ranks.end() || !notices.times->Due(waited)) return;
+    // Written whatever the level is: who looks at a job that hangs must see it.
+    WriteLog(LogLevel::kWarning, {__FILE__, __LINE__},
+             fmt::format("rank {} has waited {} s in {} for rank {}, whose process {} is stopped",
+                         rank_, std::chrono::floor<std::chrono::seconds>(waited).count(), what,
+                         *stopped, watches_.at(*stopped).process()));
+  }
+
   Status CheckAlive(std::span<const int> world_ranks) const {
     for (int r : world_ranks) {
       if (Probe(r) == PeerState::kGone) return Error(Code::kPeerLost, "rank {} has ended", r);
@@ -300,6 +336,7 @@ class MpiTransport final : public Transport {
   std::shared_ptr<MpiCalls> calls_;
   const bool owns_mpi_;
   const std::chrono::seconds connect_timeout_;
+  const std::chrono::seconds soft_timeout_;
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> node_of_;
@@ -322,7 +359,26 @@ bool StartedByLauncher() {
   return false;
 }
 
-Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout) {
+namespace {
+
+// Threads that come while this one and the watch of the start are alone are MPI's own.
+Status InitMpi() {
+  constexpr size_t kAlone = 2;
+  const std::set<pid_t> before = ThreadsOfProcess();
+  int provided = 0;
+  NPUMESH_RETURN_IF_ERROR(
+      MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+  if (before.empty() || before.size() > kAlone) return Status();
+  std::set<pid_t> made = ThreadsOfProcess();
+  for (const pid_t thread : before) made.erase(thread);
+  AddHelperThreads(made);
+  return Status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout,
+                                                    std::chrono::seconds soft_timeout) {
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);
@@ -333,14 +389,13 @@ Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect
                  "world can be started once");
   }
   if (!initialized) {
-    int provided = 0;
-    NPUMESH_RETURN_IF_ERROR(
-        MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+    NPUMESH_RETURN_IF_ERROR(InitMpi());
   }
   auto calls = std::make_shared<MpiCalls>();
   NPUMESH_RETURN_IF_ERROR(MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, &calls->comm), "MPI_Comm_dup"));
   MPI_Comm_set_errhandler(calls->comm, MPI_ERRORS_RETURN);
-  auto transport = std::make_unique<MpiTransport>(calls, !initialized, connect_timeout);
+  auto transport =
+      std::make_unique<MpiTransport>(calls, !initialized, connect_timeout, soft_timeout);
   NPUMESH_RETURN_IF_ERROR(transport->Meet());
   return std::unique_ptr<Transport>(std::move(transport));
 }

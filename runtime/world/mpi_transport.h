@@ -22,8 +22,10 @@ namespace npumesh {
 bool StartedByLauncher();
 
 // Collective over all processes of the job. Starts MPI unless it is running; whoever started it
-// finishes it.
-Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout);
+// finishes it. `connect_timeout`: how long ranks of a node wait for each other to share memory;
+// `soft_timeout`: after which a wait for a rank of this node that is stopped says so.
+Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout,
+                                                    std::chrono::seconds soft_timeout);
 
 // "Open MPI v4.1.4, ...": the library this process runs with.
 std::string MpiLibraryVersion();

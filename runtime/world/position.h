@@ -16,6 +16,9 @@
 
 namespace npumesh {
 
+// Position::kind of a Gathering; kinds of collectives are smaller.
+inline constexpr uint32_t kGatheringKind = 255;
+
 enum class Phase : uint32_t {
   kFree = 0,       // nobody has this line
   kCreating = 1,   // waits for the members of a new group

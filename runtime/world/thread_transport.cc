@@ -114,8 +114,9 @@ class ThreadFabric {
       changed_.wait_for(lock, std::chrono::milliseconds(20));
       if (deadline.meanwhile == nullptr) continue;
       lock.unlock();
-      (*deadline.meanwhile)();
+      const Status status = (*deadline.meanwhile)();
       lock.lock();
+      if (!status.ok()) return ready() ? Status() : status;
     }
     return Status();
   }

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_transport.h"
+#include "runtime/world/process_state.h"
 #include "runtime/world/thread_transport.h"
 
 namespace npumesh {
@@ -19,8 +21,10 @@ namespace {
 enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
 
 constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kBoardBytes = kPageBytes + World::kPositionLines * sizeof(PositionLine);
-static_assert(kBoardBytes % kPageBytes == 0);
+constexpr uint64_t kLinesBytes = World::kPositionLines * sizeof(PositionLine);
+constexpr uint64_t kBoardBytes =
+    kPageBytes + kLinesBytes + kPageBytes;  // the page, lines, standing
+static_assert(kLinesBytes % kPageBytes == 0 && sizeof(StandingPage) <= kPageBytes);
 
 // What a rank says of itself at the start.
 struct StartWord {
@@ -28,21 +32,12 @@ struct StartWord {
   int64_t code;   // of the Status with which it starts
 };
 
-// The state letter of a process (proc(5), field 3), or 0. The name before it may hold anything but
-// ends with the last parenthesis.
-char ProcessState(int process) {
-  const auto stat = ReadFile(fmt::format("/proc/{}/stat", process), kPageBytes);
-  if (!stat.ok()) return 0;
-  const size_t end = stat->rfind(") ");
-  return end == std::string::npos || end + 2 >= stat->size() ? 0 : (*stat)[end + 2];
-}
-
 }  // namespace
 
-// One rank's page on the board, followed by its position lines. Written by its owner, read by the
-// ranks of the node.
+// One rank's page on the board, followed by its position lines and its StandingPage. Written by its
+// owner, read by the ranks of the node.
 struct World::Board {
-  static constexpr uint32_t kLayout = 2;
+  static constexpr uint32_t kLayout = 3;
   static constexpr size_t kTextBytes = 2048;
 
   uint32_t layout;  // kLayout; a peer built from other sources says something else
@@ -57,8 +52,11 @@ struct World::Board {
 
 Result<std::unique_ptr<World>> World::Start(const Env& env) {
   std::unique_ptr<Transport> transport;
+  std::optional<BlockedWatch> watch;
   if (StartedByLauncher()) {
-    NPUMESH_ASSIGN_OR_RETURN(transport, MakeMpiTransport(env.connect_timeout));
+    watch.emplace("the start of all ranks",
+                  BlockedWatch::Limits{env.soft_timeout, env.connect_timeout});
+    NPUMESH_ASSIGN_OR_RETURN(transport, MakeMpiTransport(env.connect_timeout, env.soft_timeout));
   } else {
     transport = MakeThreadTransport(MakeThreadFabric(1, {}, env.connect_timeout), 0);
   }
@@ -108,6 +106,11 @@ World::Board* World::board(int world_rank) const {
 PositionLine* World::position_lines(int world_rank) const {
   std::byte* part = segment_->part(world_rank);
   return part ? reinterpret_cast<PositionLine*>(part + kPageBytes) : nullptr;
+}
+
+StandingPage* World::standing_page(int world_rank) const {
+  std::byte* part = segment_->part(world_rank);
+  return part ? reinterpret_cast<StandingPage*>(part + kPageBytes + kLinesBytes) : nullptr;
 }
 
 std::byte* World::shared_area(int world_rank) const {
@@ -235,6 +238,7 @@ Sight World::Look(int world_rank) const {
   const PositionLine* lines = position_lines(world_rank);
   const uint32_t used = std::min<uint32_t>(peer->lines.load(std::memory_order_acquire),
                                            static_cast<uint32_t>(kPositionLines));
+  sight.lines = used;
   for (uint32_t i = 0; i < used; ++i) {
     if (std::optional<Position> position = lines[i].Read()) {
       sight.positions.push_back(*std::move(position));

@@ -22,6 +22,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
 #include "runtime/world/position.h"
+#include "runtime/world/standing_page.h"
 #include "runtime/world/topology.h"
 #include "runtime/world/transport.h"
 
@@ -33,8 +34,10 @@ struct Sight {
   bool leaving = false;  // it has begun its orderly end
   Status lost;           // as World::CheckPeer
   int process = 0;
-  char process_state = 0;           // as in /proc/<process>/stat: 'R', 'S', 'T' stopped; 0: unknown
+  char process_state = 0;  // as in /proc/<process>/stat: 'R', 'S', 'T' stopped; 0: unknown
+  bool stopped() const { return process_state == 'T' || process_state == 't'; }
   std::vector<Position> positions;  // one for each of its groups, closed ones too
+  size_t lines = 0;  // that have ever been claimed; more than `positions` while one is written
 };
 
 // What a floor above keeps for the lifetime of a world.
@@ -98,6 +101,9 @@ class World {
 
   // Takes microseconds: for waits that have grown long. Any thread.
   Sight Look(int world_rank) const;
+
+  // For standstill.h. Null for a rank of another node.
+  StandingPage* standing_page(int world_rank) const;
 
   // The companion called `name`; `make` runs when it is first asked for and may return null. Lives
   // until this world is destroyed. Any thread.

@@ -1,0 +1,178 @@
+#include "runtime/world/blocked_watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "runtime/base/log.h"
+#include "runtime/base/parse.h"
+#include "runtime/base/secure_file.h"
+#include "runtime/base/thread_census.h"
+#include "runtime/base/wait.h"
+#include "runtime/world/notice_times.h"
+#include "runtime/world/process_state.h"
+
+namespace npumesh {
+namespace {
+
+constexpr auto kBetweenLooks = std::chrono::milliseconds(250);
+// How long MPI may take to end the job by itself, and a rank to come out of a start that is over
+// for others.
+constexpr auto kPatience = std::chrono::seconds(3);
+constexpr int kExitCode = 5;  // as ExitCode of a lost peer
+
+// The value of `name` in the environment with which a process was started.
+std::optional<std::string> Variable(int process, std::string_view name) {
+  const auto all = ReadFile(fmt::format("/proc/{}/environ", process), uint64_t{1} << 20);
+  if (!all.ok()) return std::nullopt;
+  std::string_view rest = *all;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
+      return std::string(entry.substr(name.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string ProgramOf(std::string_view process) {
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
+  return error ? std::string() : link.string();
+}
+
+// Ranks of this host, if the launcher has told; else more than there can be.
+size_t LocalSize() {
+  constexpr int64_t kMany = 1 << 20;
+  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const auto size = ParseInt(text == nullptr ? "" : text, 1, kMany, "ranks");
+  return static_cast<size_t>(size.ok() ? *size : kMany);
+}
+
+// The processes of this host that were started for the same job with the same program.
+class Siblings {
+ public:
+  bool known() const { return job_.has_value() && !program_.empty(); }
+
+  // Finds those that have come since.
+  void Find() {
+    if (ranks_.size() + 1 >= expected_) return;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
+         it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      const auto process = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
+      if (!process.ok() || *process == getpid() || ranks_.contains(static_cast<int>(*process)) ||
+          ProgramOf(name) != program_) {
+        continue;
+      }
+      const int number = static_cast<int>(*process);
+      if (Variable(number, "PMIX_NAMESPACE") != job_) continue;
+      if (const auto rank = Variable(number, "PMIX_RANK")) ranks_[number] = *rank;
+    }
+  }
+
+  // "rank 2, whose process 77 is stopped", or empty.
+  std::string Stopped() const {
+    return FirstOf([](char state) { return state == 'T' || state == 't'; }, "is stopped");
+  }
+  std::string Ended() const {
+    return FirstOf([](char state) { return state == 0 || state == 'Z' || state == 'X'; },
+                   "has ended");
+  }
+
+ private:
+  template <typename Is>
+  std::string FirstOf(Is is, std::string_view what) const {
+    for (const auto& [process, rank] : ranks_) {
+      if (is(ProcessState(process))) {
+        return fmt::format("rank {}, whose process {} {}", rank, process, what);
+      }
+    }
+    return {};
+  }
+
+  const std::optional<std::string> job_ = Variable(getpid(), "PMIX_NAMESPACE");
+  const std::string program_ = ProgramOf("self");
+  const size_t expected_ = LocalSize();
+  std::map<int, std::string> ranks_;  // by process
+};
+
+std::string ThisRank() {
+  const char* rank = std::getenv("PMIX_RANK");
+  return rank == nullptr ? "this rank" : fmt::format("rank {}", rank);
+}
+
+// Written whatever the level is: this process is about to end, or hangs.
+void Say(LogLevel level, const std::string& text) {
+  WriteLog(level, {__FILE__, __LINE__}, text);
+}
+
+}  // namespace
+
+BlockedWatch::BlockedWatch(std::string_view what, const Limits& limits) : what_(what) {
+  try {
+    thread_ = std::thread([this, limits] {
+      const HelperThread helper;
+      Watch(limits);
+    });
+  } catch (const std::system_error&) {
+    // Nobody looks after the rank, which goes on.
+  }
+}
+
+BlockedWatch::~BlockedWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ends_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BlockedWatch::Watch(const Limits& limits) {
+  Siblings siblings;
+  NoticeTimes notices(limits.soft);
+  const auto since = SteadyClock::now();
+  auto stopped_since = since;
+  std::optional<SteadyClock::time_point> lost_since;
+  const auto end = [this](const std::string& why) {
+    Say(LogLevel::kError, fmt::format("{} ends in {}: {}", ThisRank(), what_, why));
+    _exit(kExitCode);
+  };
+  std::unique_lock lock(mutex_);
+  while (!ends_.wait_for(lock, kBetweenLooks, [this] { return over_; })) {
+    const auto now = SteadyClock::now();
+    if (limits.hard != kNoTimeout && now - since >= limits.hard) {
+      end(fmt::format("it was not over within {} s (HCCL_CONNECT_TIMEOUT)", limits.hard.count()));
+    }
+    if (!siblings.known()) continue;
+    siblings.Find();
+    const std::string ended = siblings.Ended();
+    if (!ended.empty() && !lost_since) lost_since = now;
+    if (lost_since && now - *lost_since >= kPatience) end(fmt::format("it waits for {}", ended));
+    const std::string stopped = siblings.Stopped();
+    if (stopped.empty()) {
+      notices = NoticeTimes(limits.soft);
+      stopped_since = now;
+      continue;
+    }
+    if (!notices.Due(now - stopped_since)) continue;
+    Say(LogLevel::kWarning,
+        fmt::format("{} has waited {} s in {} for {}", ThisRank(),
+                    std::chrono::floor<std::chrono::seconds>(now - stopped_since).count(), what_,
+                    stopped));
+  }
+}
+
+}  // namespace npumesh
