@@ -1,7 +1,7 @@
 #include "graph/config/validation.h"
 
 #include "graph/config/option_tables.h"
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 
 namespace npumesh {
 namespace {
@@ -162,7 +162,7 @@ std::vector<std::string> NoticesOf(const SystemOptions& options) {
 }
 
 void SayOnce(const std::vector<std::string>& notices) {
-  for (const std::string& notice : notices) NPUMESH_WARNING_ONCE("{}", notice);
+  for (const std::string& notice : notices) Advise(notice);
 }
 
 }  // namespace npumesh

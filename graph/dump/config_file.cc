@@ -8,7 +8,7 @@
 
 #include "graph/dump/config_list.h"
 #include "graph/dump/option_values.h"
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -84,7 +84,7 @@ Status CheckKernelData(const json& dump) {
     rest.remove_prefix(comma + 1);
   }
   if (dump.contains("dump_kernel_data")) {
-    NPUMESH_WARNING("dump_kernel_data has no effect: simulated kernels print and assert nothing");
+    Advise("dump_kernel_data has no effect: simulated kernels print and assert nothing");
   }
   return Status();
 }
@@ -226,7 +226,7 @@ bool Decide(Content* content) {
   if (content->scene == Scene::kBrief) settings.exception = ExceptionDump::kBrief;
   if (content->scene == Scene::kNormal) settings.exception = ExceptionDump::kNormal;
   if (content->scene == Scene::kDetail) {
-    NPUMESH_WARNING(
+    Advise(
         "dump_scene \"aic_err_detail_dump\": there is no core to write; "
         "the failed operator is written as with \"aic_err_norm_dump\"");
     settings.exception = ExceptionDump::kNormal;

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -76,8 +76,8 @@ Result<BlackEntry> ReadBlackEntry(const json& value, std::string_view key) {
     if (tensor) {
       entry.tensors.push_back(*tensor);
     } else {
-      NPUMESH_WARNING("{}: pos {} of \"{}\" is neither inputN nor outputN and has no effect", key,
-                      position.dump(), entry.name);
+      Advise(fmt::format("{}: pos {} of \"{}\" is neither inputN nor outputN and has no effect",
+                         key, position.dump(), entry.name));
     }
   }
   // Nothing but unknown positions must not black out the operator as an empty list does.

@@ -4,7 +4,7 @@
 
 #include "graph/dump/config_file.h"
 #include "graph/dump/option_values.h"
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 
 namespace npumesh {
 namespace {
@@ -81,10 +81,10 @@ Result<std::optional<DumpSettings>> SettingsOf(const CompilerDumpOptions& option
   }
   if (!options.enable_dump) return ReadDumpConfig(*options.dump_config_path);
   if (options.dump_config_path) {
-    NPUMESH_WARNING(
+    Advise(fmt::format(
         "dump_config.dump_config_path \"{}\" has no effect beside dump_config.enable_dump: the "
         "individual options hold; leave one of the two out",
-        *options.dump_config_path);
+        *options.dump_config_path));
   }
   NPUMESH_ASSIGN_OR_RETURN(DumpSettings settings, FromFields(options));
   return std::optional<DumpSettings>(std::move(settings));

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "graph/engine/compiled_model.h"
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 
 namespace npumesh {
 namespace {
@@ -142,9 +142,9 @@ void MissingOperators::Add(std::string_view key, const std::vector<std::string>&
 void MissingOperators::Warn() const {
   for (const auto& [name, sight] : names_) {
     if (sight.step) continue;
-    NPUMESH_WARNING_ONCE("{} \"{}\" is not dumped: graph \"{}\" {}", sight.key, name, graph_,
-                         sight.node ? "runs nothing for it (an input, a view or a folded constant)"
-                                    : "has no such operator");
+    Advise(fmt::format("{} \"{}\" is not dumped: graph \"{}\" {}", sight.key, name, graph_,
+                       sight.node ? "runs nothing for it (an input, a view or a folded constant)"
+                                  : "has no such operator"));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "runtime/base/log.h"
+
 namespace npumesh {
 namespace {
 
@@ -79,7 +81,10 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<Pl
   NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
   if (settings_.compile.weights != nullptr) settings_.compile.weights->PlanMade();
   TakeStats(*plan->model);
-  stats_.compile_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  stats_.compile_seconds += seconds;
+  NPUMESH_INFO("plan {} of graph \"{}\" is compiled: {} steps in {:.3f} s", stats_.plans,
+               model_.graph.name(), plan->model->steps().size(), seconds);
   return plan;
 }
 

@@ -2,7 +2,7 @@
 
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
-#include "runtime/base/log.h"
+#include "runtime/base/advice.h"
 
 namespace npumesh {
 namespace {
@@ -32,10 +32,10 @@ Result<ExportOptions> ExportOptionsFor(const CompilerConfig& config) {
   SayOnce(NoticesOf(config));
   const std::string idle = OptionsOfSessions(config);
   if (!idle.empty()) {
-    NPUMESH_WARNING_ONCE(
+    Advise(fmt::format(
         "{} has no effect on an export, which writes the graph as it was given; set it where the "
         "graph runs",
-        idle);
+        idle));
   }
   const ExportConfig& from = config.export_config;
   ExportOptions options;

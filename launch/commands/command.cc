@@ -1,14 +1,21 @@
 #include "launch/commands/command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <string_view>
 
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
+#include "runtime/base/advice.h"
+#include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 
 namespace npumesh {
@@ -86,6 +93,35 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   return usage.exit_code;
 }
 
+// A descriptor that is closed would be given to the first file that is opened.
+void OpenStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // What is printed to a closed standard output is an error, as on a full disk.
+    [[maybe_unused]] const int opened =
+        open(fd == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR);
+  }
+}
+
+// The one place where it shows whether everything that was printed has arrived.
+int Delivered(std::string_view command, int code) {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+  PrintFailure(command, fmt::format("standard output cannot be written{}", why));
+  constexpr int kDiffers = 1;
+  constexpr int kRunTime = 4;
+  return code <= kDiffers ? kRunTime : code;
+}
+
+// Says what the user should know of what he typed: rank 0 for all, the others in the log.
+bool PrintAdvice(std::string_view command, std::string_view text) {
+  if (LogRank() > 0) return false;
+  PrintFailure(command, fmt::format("warning: {}", text));
+  return true;
+}
+
 }  // namespace
 
 void AddCommands(CLI::App& app, Action& action) {
@@ -107,6 +143,9 @@ void AddCommands(CLI::App& app, Action& action) {
 }
 
 int NpumeshMain(int argc, const char* const* argv) {
+  OpenStandardStreams();
+  // A file that grows too large is an error of the write then.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Ascend graphs and HCCL programs, with true numbers, on any MPI cluster", "npumesh");
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", VersionsAsText());
@@ -124,9 +163,13 @@ int NpumeshMain(int argc, const char* const* argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return UsageFailure(app, error);
-    return app.exit(error);  // --help
+    return Delivered("", app.exit(error));  // --help
   }
-  return action();
+  const std::string command = ParsedCommand(app);
+  SetAdvicePrinter([&](std::string_view text) { return PrintAdvice(command, text); });
+  const int code = Delivered(command, action());
+  SetAdvicePrinter(nullptr);
+  return code;
 }
 
 void PrintFailure(std::string_view command, std::string_view message) {

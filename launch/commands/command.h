@@ -15,7 +15,7 @@ namespace npumesh {
 
 // Runs the sub-command that was parsed; returns the exit code: 0 success, 1 `--check` or another
 // comparison differs, or `record`, `validate` or `doctor` found a problem, 2 usage, 3 input,
-// 4 run-time, 5 peer.
+// 4 run-time (also a standard output that cannot be written), 5 peer, 130 stopped by Ctrl-C.
 using Action = std::function<int()>;
 
 // Each adds its sub-command to `app`; parsing it sets `action`.

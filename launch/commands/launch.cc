@@ -1,14 +1,18 @@
 // `npumesh launch`: starts N ranks of an npumesh sub-command, or of any program, by mpirun.
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "launch/commands/command.h"
 #include "launch/mpirun/child_process.h"
 #include "launch/mpirun/mpirun_plan.h"
 #include "launch/mpirun/rank_output.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/world/topology.h"
 
@@ -46,14 +50,48 @@ ByteSink PassOn(RankOutput& lines, std::FILE* to) {
   };
 }
 
+// On this machine a program can be looked for before mpirun is asked to.
+Status CheckProgram(const LaunchOptions& options, const LaunchPlace& place, bool here) {
+  const std::string& program = options.command[0];
+  if (!here || RunsSubCommand(options, place)) return Status();
+  if (program.find('/') != std::string::npos) {
+    if (access(program.c_str(), X_OK) == 0) return Status();
+    return Error(Code::kNotFound, "{}: {}", program, std::strerror(errno));
+  }
+  const char* folders = secure_getenv("PATH");
+  if (FindProgram(program, folders == nullptr ? "" : folders, "").ok()) return Status();
+  const std::vector<std::string_view> names(place.sub_commands.begin(), place.sub_commands.end());
+  const std::vector<std::string> near = NearestNames(program, names, 1);
+  return Error(Code::kNotFound, "{} is neither a command of npumesh nor a program in PATH{}",
+               program, near.empty() ? "" : fmt::format("; did you mean {}", near[0]));
+}
+
+ChildCare CareFor(const LaunchOptions& options, const LaunchPlace& place) {
+  ChildCare care;
+  // `run` ends between two steps, and says at which; mpirun passes this signal on to all ranks.
+  if (RunsSubCommand(options, place) && options.command[0] == "run") care.polite_signal = SIGUSR1;
+  if (options.timeout > 0) care.timeout = std::chrono::seconds(options.timeout);
+  return care;
+}
+
 Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_commands) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Host> hosts, HostsOf(options));
   NPUMESH_ASSIGN_OR_RETURN(const LaunchPlace place, FindPlace(std::move(sub_commands)));
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
+  NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
   RankOutput output;
   RankOutput errors;
-  return RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
-                  PassOn(errors, stderr));
+  NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end,
+                           RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
+                                    PassOn(errors, stderr), CareFor(options, place)));
+  if (end.late) {
+    return Error(Code::kInternal,
+                 "the job was not done after {} s (--timeout); its ranks are ended",
+                 options.timeout);
+  }
+  if (end.signal != 0) return 128 + end.signal;
+  const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
+  return JobCode(end.code, RunsSubCommand(options, place), refused);
 }
 
 }  // namespace
@@ -64,7 +102,11 @@ void AddLaunch(CLI::App& app, Action& action) {
   launch->footer(
       "Examples:\n"
       "  npumesh launch -n 4 -- run mp/ --steps 10\n"
-      "  npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M");
+      "  npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M\n"
+      "Exit codes: what the ranks return; 3 the program is not there, 4 the ranks cannot be "
+      "started "
+      "or --timeout is over, 5 a rank was lost, 128 + N when signal N has ended the job (Ctrl-C: "
+      "130).");
   launch->add_option("-n,--ranks", options->ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 1 << 20));
@@ -77,6 +119,8 @@ void AddLaunch(CLI::App& app, Action& action) {
                    "Cores of a rank: core, numa or none; npumesh binds by hwloc, other programs "
                    "are bound by mpirun")
       ->check(CLI::IsMember({"core", "numa", "none"}));
+  launch->add_option("--timeout", options->timeout, "Seconds after which all ranks end")
+      ->check(CLI::Range(1, 1'000'000'000));
   launch->add_option("--mpi-arg", options->mpi_args, "One more word for mpirun; may be repeated")
       ->allow_extra_args(false);
   launch

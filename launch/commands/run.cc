@@ -12,8 +12,11 @@
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
 #include "launch/run/run_job.h"
+#include "launch/run/stop_request.h"
+#include "runtime/base/log.h"
 #include "runtime/base/process_safety.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/thread_census.h"
 
 namespace npumesh {
 namespace {
@@ -21,7 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kExamples =
-    "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time, 5 peer.\n"
+    "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time or "
+    "--timeout, 5 peer, 130 Ctrl-C.\n"
     "Examples:\n"
     "  npumesh run dynamic.air --dim x=4 --seed 7\n"
     "  npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10\n"
@@ -116,16 +120,20 @@ int Finish(RankCircle& circle, const RunJob& job, const RunOptions& options, Agr
 }
 
 // Collective over all ranks. The steps of one rank fail on all of them.
-bool RunSteps(World& world, RunJob& job, uint64_t steps, Agreement& agreement) {
-  Status status;
-  for (uint64_t step = 0; step < steps; ++step) {
-    if (status.ok()) status = job.LoadStep(step);
-    if (!agreement.Reached(status)) return false;
-    status = job.RunStep(step);
+bool RunSteps(World& world, RunJob& job, const RunOptions& options, Agreement& agreement) {
+  const StopRequest stop(world, std::chrono::seconds(options.timeout));
+  Outcome outcome;
+  for (uint64_t step = 0; step < options.steps; ++step) {
+    if (outcome.ok()) outcome = stop.Before(step, options.steps);
+    if (outcome.ok()) outcome = Outcome::From(job.LoadStep(step));
+    if (!agreement.Reached(outcome)) return false;
+    const Status status = job.RunStep(step);
     if (!status.ok()) world.PublishFailure(status);
+    outcome = stop.After(status);
+    if (outcome.ok()) NPUMESH_INFO("step {} of {} is done", step, options.steps);
   }
-  if (status.ok()) status = job.CheckFaults();
-  return agreement.Reached(status);
+  if (outcome.ok()) outcome = Outcome::From(job.CheckFaults());
+  return agreement.Reached(outcome);
 }
 
 // Collective over all ranks. `orderly` says whether the world can be shut down together.
@@ -136,8 +144,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   if (world.rank() == 0) WarnAboutProcess();
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
-  const bool ran =
-      agreement.Reached(job.Prepare()) && RunSteps(world, job, options.steps, agreement);
+  const bool ran = agreement.Reached(job.Prepare()) && RunSteps(world, job, options, agreement);
   const Status dumped = job.FinishDump();
   if (!ran || !agreement.Reached(dumped)) {
     orderly = !agreement.broken();
@@ -154,6 +161,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
 
 // Collective over all MPI ranks.
 int RunModel(const RunOptions& options) {
+  DeclareSoleCaller();
   const Result<Env> env = Env::FromProcess();
   if (!env.ok()) return FailTogether("run", Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
@@ -182,6 +190,8 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_option("--steps", options->steps, "How often to run the graph")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
+  run->add_option("--timeout", options->timeout, "Seconds after which the run ends on all ranks")
+      ->check(CLI::Range(1, 1'000'000'000));
   run->add_option("--seed", options->seed, "Seed of random inputs")->capture_default_str();
   run->add_flag("--per-rank-inputs", options->per_rank_inputs,
                 "Random inputs differ from rank to rank")

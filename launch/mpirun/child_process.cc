@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -75,12 +76,17 @@ class SignalInbox {
   }
   int fd() const { return fd_.get(); }
 
-  // Passes on what other processes sent; the terminal has told the whole process group already.
-  void Forward(pid_t child) const {
+  struct Letter {
+    int signal = 0;
+    bool of_terminal = false;  // which tells its whole process group
+  };
+  // The next signal that has come.
+  std::optional<Letter> Take() const {
     signalfd_siginfo info;
-    while (read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-      if (info.ssi_code != SI_KERNEL) kill(child, static_cast<int>(info.ssi_signo));
+    if (read(fd_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) {
+      return std::nullopt;
     }
+    return Letter{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
   }
 
  private:
@@ -89,10 +95,68 @@ class SignalInbox {
   bool blocked_ = false;
 };
 
+// Who asks a child to end, and how urgently.
+class Guard {
+ public:
+  explicit Guard(const ChildCare& care) : care_(care) {}
+
+  void Watch(pid_t child) { child_ = child; }
+  bool polite() const { return care_.polite_signal != 0; }
+
+  // Passes signals on. Those of the terminal reach a child of our process group by themselves.
+  void Hear(const SignalInbox& signals) {
+    while (const auto letter = signals.Take()) {
+      const bool ends = letter->signal != SIGUSR1 && letter->signal != SIGUSR2;
+      if (ends && end_.signal == 0) end_.signal = letter->signal;
+      if (ends && polite()) {
+        AskToEnd();
+      } else if (!letter->of_terminal || polite()) {
+        kill(child_, letter->signal);
+      }
+    }
+  }
+
+  // Milliseconds until Look has something to do; -1: never.
+  int NextLook() const {
+    if (at_ == kNever) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()).count();
+    return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
+  }
+  void Look() {
+    if (Clock::now() < at_) return;
+    if (!asked_) end_.late = true;
+    AskToEnd();
+  }
+
+  ChildEnd End(int code) const { return {code, end_.signal, end_.late}; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kNever = Clock::time_point::max();
+
+  void AskToEnd() {
+    const int first = polite() ? care_.polite_signal : SIGTERM;
+    kill(child_, asked_ ? SIGTERM : first);
+    asked_ = true;
+    at_ = Clock::now() + care_.patience;
+  }
+
+  const ChildCare care_;
+  pid_t child_ = 0;
+  bool asked_ = false;
+  Clock::time_point at_ = care_.timeout ? Clock::now() + *care_.timeout : kNever;
+  ChildEnd end_;
+};
+
 // In the child, between fork and exec: only calls that are safe there.
 [[noreturn]] void Become(char* const* argv, int output, int errors, int report,
-                         const SignalInbox& signals) {
+                         const SignalInbox& signals, bool apart) {
   signals.Restore();
+  if (apart) {
+    setpgid(0, 0);
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  }
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
@@ -116,12 +180,13 @@ bool Drain(const Descriptor& from, const ByteSink& sink) {
 }
 
 void Pump(Descriptor& output, const ByteSink& to_output, Descriptor& errors,
-          const ByteSink& to_errors, const SignalInbox& signals, pid_t child) {
+          const ByteSink& to_errors, const SignalInbox& signals, Guard& guard) {
   while (output.open() || errors.open()) {
     std::array<pollfd, 3> waits = {
         {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
-    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
-    if (waits[2].revents != 0) signals.Forward(child);
+    if (poll(waits.data(), waits.size(), guard.NextLook()) < 0 && errno != EINTR) return;
+    if (waits[2].revents != 0) guard.Hear(signals);
+    guard.Look();
     if (waits[0].revents != 0 && !Drain(output, to_output)) output.Close();
     if (waits[1].revents != 0 && !Drain(errors, to_errors)) errors.Close();
   }
@@ -139,6 +204,12 @@ Result<int> Await(pid_t child) {
 
 Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& output,
                      const ByteSink& errors) {
+  const Result<ChildEnd> end = RunChild(words, output, errors, {});
+  return end.ok() ? Result<int>(end->code) : end.status();
+}
+
+Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink& output,
+                          const ByteSink& errors, const ChildCare& care) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -153,11 +224,14 @@ Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& outp
   NPUMESH_RETURN_IF_ERROR(report.Open());
   NPUMESH_RETURN_IF_ERROR(signals.Open());
 
+  Guard guard(care);
   const pid_t child = fork();
   if (child < 0) return SystemError("fork");
   if (child == 0) {
-    Become(argv.data(), out.write.get(), err.write.get(), report.write.get(), signals);
+    Become(argv.data(), out.write.get(), err.write.get(), report.write.get(), signals,
+           guard.polite());
   }
+  guard.Watch(child);
   out.write.Close();
   err.write.Close();
   report.write.Close();
@@ -166,8 +240,9 @@ Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& outp
     NPUMESH_RETURN_IF_ERROR(Await(child).status());
     return Error(Code::kIo, "cannot start {}: {}", words[0], std::strerror(reason));
   }
-  Pump(out.read, output, err.read, errors, signals, child);
-  return Await(child);
+  Pump(out.read, output, err.read, errors, signals, guard);
+  NPUMESH_ASSIGN_OR_RETURN(const int code, Await(child));
+  return guard.End(code);
 }
 
 }  // namespace npumesh

@@ -2,7 +2,9 @@
 #ifndef NPUMESH_LAUNCH_MPIRUN_CHILD_PROCESS_H_
 #define NPUMESH_LAUNCH_MPIRUN_CHILD_PROCESS_H_
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,24 @@ namespace npumesh {
 // Receives bytes as they come; an empty view is the end of the stream.
 using ByteSink = std::function<void(std::string_view)>;
 
+// How a child is asked to end.
+struct ChildCare {
+  // Sent first when the child is to end, because it ends in good order then; the child gets a
+  // process group of its own, so that Ctrl-C reaches it only as this signal, and no standard input.
+  // 0: the child gets the signal that we got.
+  int polite_signal = 0;
+  // After it, or at a second signal, the child gets SIGTERM.
+  std::chrono::seconds patience{5};
+  // After it the child is asked to end as if a signal had come.
+  std::optional<std::chrono::seconds> timeout;
+};
+
+struct ChildEnd {
+  int code = 0;       // the exit code, or 128 + the signal that ended it
+  int signal = 0;     // the first signal that asked us to end; 0: none did
+  bool late = false;  // the time was over
+};
+
 // Runs `words` (absolute path first) without a shell, and blocks until it ends. Signals that other
 // processes send to us (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2) are passed on; those of the
 // terminal reach the child by themselves. The child is asked to end when we die.
@@ -21,6 +41,10 @@ using ByteSink = std::function<void(std::string_view)>;
 // REQUIRES: no other thread of this process waits for those signals.
 Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& output,
                      const ByteSink& errors);
+
+// The same, and asks the child to end as `care` says.
+Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink& output,
+                          const ByteSink& errors, const ChildCare& care);
 
 }  // namespace npumesh
 

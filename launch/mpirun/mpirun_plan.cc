@@ -10,11 +10,6 @@
 namespace npumesh {
 namespace {
 
-bool IsSubCommand(const LaunchOptions& options, const LaunchPlace& place) {
-  const auto& names = place.sub_commands;
-  return std::find(names.begin(), names.end(), options.command[0]) != names.end();
-}
-
 std::string HostWord(const Spread& spread) {
   std::vector<std::string> words;
   for (const Host& host : spread.hosts) {
@@ -34,7 +29,7 @@ void AddKeepalive(std::vector<std::string>& words) {
 
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
                                      const Spread& spread) {
-  const bool own = IsSubCommand(options, place);
+  const bool own = RunsSubCommand(options, place);
   std::vector<std::string> words = {place.mpirun, "-n", fmt::format("{}", options.ranks)};
   const auto add = [&](std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
@@ -54,6 +49,22 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
   words.insert(words.end(), options.command.begin(), options.command.end());
   if (own && !options.bind.empty()) add({"--bind", options.bind});
   return words;
+}
+
+bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place) {
+  const auto& names = place.sub_commands;
+  return std::find(names.begin(), names.end(), options.command[0]) != names.end();
+}
+
+int JobCode(int code, bool own, bool refused) {
+  constexpr int kRunTime = 4;
+  constexpr int kPeer = 5;
+  constexpr int kSignal = 128;
+  constexpr int kInterrupted = 130;  // what a rank returns that was asked to stop
+  constexpr int kMpirun = 255;       // what mpirun returns for a fault of its own
+  if (refused || (own && code == kMpirun)) return kRunTime;
+  const bool lost = code > kSignal && code < kMpirun && !(own && code == kInterrupted);
+  return lost ? kPeer : code;
 }
 
 Result<std::string> FindProgram(std::string_view program, std::string_view folders,

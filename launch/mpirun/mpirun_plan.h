@@ -22,6 +22,8 @@ struct LaunchOptions {
   std::vector<std::string> mpi_args;
   // The program and its words, or a sub-command of npumesh and its words.
   std::vector<std::string> command;
+  // After so many seconds all ranks end; 0: never.
+  int timeout = 0;
 };
 
 // What the plan needs to know about this process and machine.
@@ -37,6 +39,14 @@ struct LaunchPlace {
 // bind themselves. `spread` comes from SpreadRanks.
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
                                      const Spread& spread);
+
+// True when the ranks run a sub-command of npumesh.
+bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place);
+
+// The exit code of a job for mpirun's `code`: of npumesh's own when a rank returned one, 5 when a
+// rank was lost to a signal, 4 when mpirun could not start the ranks (`refused`: it said so, and no
+// rank said anything). Other codes are those of the rank that ended first.
+int JobCode(int code, bool own, bool refused);
 
 // The absolute path of `program` in a PATH-like list of folders; kNotFound names the Debian package
 // `package`.

@@ -22,6 +22,10 @@ bool IsEcho(std::string_view line) {
   });
 }
 
+bool TellsOfDeath(std::string_view line) {
+  return line.find("exited on signal") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> LineCutter::Add(std::string_view bytes) {
@@ -72,7 +76,10 @@ std::string RankOutput::Finish() {
 }
 
 std::string RankOutput::Take(std::string line) {
-  if (auto tagged = ShortenTag(line)) return *tagged + "\n";
+  if (auto tagged = ShortenTag(line)) {
+    rank_spoke_ = true;
+    return *tagged + "\n";
+  }
   if (IsRule(line)) {
     if (in_notice_) return CloseNotice();
     in_notice_ = true;
@@ -91,6 +98,8 @@ std::string RankOutput::CloseNotice() {
   if (std::any_of(notice.begin(), notice.end(), IsEcho)) return {};
   std::string text;
   for (const std::string& line : notice) text += line + "\n";
+  const bool of_death = std::any_of(notice.begin(), notice.end(), TellsOfDeath);
+  mpirun_spoke_ = mpirun_spoke_ || (!notice.empty() && !of_death);
   return text;
 }
 

@@ -34,6 +34,11 @@ class RankOutput {
   std::string Add(std::string_view bytes);
   std::string Finish();
 
+  // Whether a line of a rank has been seen, or a notice of mpirun that is neither an echo nor tells
+  // of a signal that has ended a rank.
+  bool rank_spoke() const { return rank_spoke_; }
+  bool mpirun_spoke() const { return mpirun_spoke_; }
+
  private:
   std::string Take(std::string line);
   std::string CloseNotice();
@@ -41,6 +46,8 @@ class RankOutput {
   LineCutter lines_;
   // mpirun's notices stand between two rules of dashes.
   bool in_notice_ = false;
+  bool rank_spoke_ = false;
+  bool mpirun_spoke_ = false;
   std::vector<std::string> notice_;
 };
 

@@ -6,7 +6,10 @@ bool Agreement::Reached(const Outcome& mine) {
   const Result<std::vector<Outcome>> all = circle_.Share(mine);
   if (!all.ok()) {
     broken_ = true;
-    const Outcome lost = mine.ok() ? Outcome::From(all.status()) : mine;
+    // A rank is often asked to stop because another one is lost.
+    constexpr int kAskedToStop = 128;
+    const bool lost_first = mine.ok() || mine.exit_code > kAskedToStop;
+    const Outcome lost = lost_first ? Outcome::From(all.status()) : mine;
     exit_code_ = lost.exit_code;
     tell_(fmt::format("rank {} of {}: {}", circle_.rank(), circle_.size(), lost.message));
     return false;

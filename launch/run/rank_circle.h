@@ -19,7 +19,7 @@
 namespace npumesh {
 
 // How a command stands on one rank. Exit codes: 0 success, 1 `--check` differs, 2 usage, 3 input,
-// 4 run-time, 5 peer.
+// 4 run-time, 5 peer, 128 + a signal that asked it to stop.
 struct Outcome {
   int exit_code = 0;
   std::string message;       // one line; empty on success

@@ -13,6 +13,7 @@
 #include "launch/run/dim_bindings.h"
 #include "launch/run/model_choice.h"
 #include "launch/run/weight_progress.h"
+#include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
@@ -114,6 +115,8 @@ Result<SessionOptions> RunJob::ConfiguredSession() const {
 Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
+  NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
+               model.graph.nodes().size());
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();

@@ -32,6 +32,9 @@ struct RunOptions {
 
   uint64_t steps = 1;
 
+  // Seconds after which the run ends on all ranks (launch/run/stop_request.h); 0: never.
+  int timeout = 0;
+
   // Random inputs depend on seed, step and data index; on the rank only when asked for, because
   // the ranks of a tensor-parallel graph need equal inputs.
   uint64_t seed = 0;

@@ -40,6 +40,52 @@ TEST(RunChild, PassesSignalsOn) {
   EXPECT_EQ(*seen.code, 3);
 }
 
+ChildEnd RunWithCare(const std::string& script, const ChildCare& care, std::string* out) {
+  const ByteSink ignore = [](std::string_view) {};
+  return *RunChild(
+      {"/bin/sh", "-c", script}, [&](std::string_view bytes) { *out += bytes; }, ignore, care);
+}
+
+constexpr const char* kSleepLong =
+    "i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done; echo slept";
+
+TEST(RunChild, ALateChildIsAskedPolitelyFirst) {
+  std::string out;
+  ChildCare care;
+  care.polite_signal = SIGUSR1;
+  care.timeout = std::chrono::seconds(1);
+  const ChildEnd end =
+      RunWithCare(std::string("trap 'echo polite; exit 7' USR1; ") + kSleepLong, care, &out);
+  EXPECT_EQ(out, "polite\n");
+  EXPECT_EQ(end.code, 7);
+  EXPECT_TRUE(end.late);
+  EXPECT_EQ(end.signal, 0);
+}
+
+TEST(RunChild, AChildThatDoesNotListenGetsSigterm) {
+  std::string out;
+  ChildCare care;
+  care.polite_signal = SIGUSR1;
+  care.patience = std::chrono::seconds(1);
+  care.timeout = std::chrono::seconds(1);
+  const ChildEnd end = RunWithCare(std::string("trap '' USR1; ") + kSleepLong, care, &out);
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(end.code, 128 + SIGTERM);
+  EXPECT_TRUE(end.late);
+}
+
+TEST(RunChild, TellsWhichSignalAskedForTheEnd) {
+  std::string out;
+  ChildCare care;
+  care.polite_signal = SIGUSR1;
+  const std::string me = std::to_string(getpid());
+  const ChildEnd end = RunWithCare(
+      "trap 'echo polite; exit 9' USR1; kill -INT " + me + "; " + kSleepLong, care, &out);
+  EXPECT_EQ(out, "polite\n");
+  EXPECT_EQ(end.signal, SIGINT);
+  EXPECT_FALSE(end.late);
+}
+
 TEST(RunChild, AProgramThatIsNotThereIsAnError) {
   const ByteSink ignore = [](std::string_view) {};
   const Result<int> code = RunChild({"/no/such/program"}, ignore, ignore);

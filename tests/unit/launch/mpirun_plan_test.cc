@@ -41,6 +41,27 @@ TEST(MpirunWords, AnotherProgramIsBoundByMpirun) {
             "--tag-output -x LOCAL_WORLD_SIZE=2 --mca btl self,tcp ./run -v");
 }
 
+TEST(JobCode, NpumeshsCodesPassThrough) {
+  for (const int code : {0, 1, 2, 3, 4, 5, 130}) EXPECT_EQ(JobCode(code, true, false), code);
+}
+
+TEST(JobCode, ALostRankIsAPeerWhateverKilledIt) {
+  for (const int code : {129, 134, 137, 139, 143}) {
+    EXPECT_EQ(JobCode(code, true, false), 5) << code;
+    EXPECT_EQ(JobCode(code, false, false), 5) << code;
+  }
+}
+
+TEST(JobCode, WhatMpirunCouldNotDoIsARunTimeError) {
+  EXPECT_EQ(JobCode(255, true, false), 4);
+  EXPECT_EQ(JobCode(1, true, true), 4);
+  EXPECT_EQ(JobCode(213, false, true), 4);
+}
+
+TEST(JobCode, CodesOfOtherProgramsAreTheirs) {
+  for (const int code : {1, 7, 42, 100, 255}) EXPECT_EQ(JobCode(code, false, false), code);
+}
+
 TEST(FindProgram, LooksThroughTheFolders) {
   const fs::path folder = fs::path(testing::TempDir()) / "find_program";
   fs::create_directories(folder);

@@ -50,5 +50,16 @@ TEST(RankOutput, KeepsOtherNotices) {
   EXPECT_EQ(output.Finish(), "cut off\n");
 }
 
+TEST(RankOutput, KnowsWhoSpoke) {
+  RankOutput output;
+  output.Add(kRule + "\nmpirun noticed that process rank 1 exited on signal 9 (Killed).\n" + kRule +
+             "\n");
+  EXPECT_FALSE(output.mpirun_spoke());
+  output.Add("[1,0]<stdout>:a\n");
+  EXPECT_TRUE(output.rank_spoke());
+  output.Add(kRule + "\nThere are not enough slots\n" + kRule + "\n");
+  EXPECT_TRUE(output.mpirun_spoke());
+}
+
 }  // namespace
 }  // namespace npumesh

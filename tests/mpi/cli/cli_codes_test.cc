@@ -1,0 +1,165 @@
+// Exit codes are a contract: the table of the README, alone and under `npumesh launch`.
+#include <gmock/gmock.h>
+
+#include "launch/mpirun/child_process.h"
+#include "tests/mpi/cli/run_command.h"
+
+namespace npumesh {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+// `$N` in the script is the npumesh command.
+CommandRun RunScript(const std::string& script) {
+  CommandRun run;
+  const Result<int> code = RunChild(
+      {"/bin/sh", "-c", "N=" NPUMESH_COMMAND "; " + script},
+      [&](std::string_view bytes) { run.out += bytes; },
+      [&](std::string_view bytes) { run.err += bytes; });
+  run.code = code.ok() ? *code : -1;
+  return run;
+}
+
+TEST(CliCodes, OutputThatCannotBeWrittenIsAnErrorOfEveryCommand) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  const std::string model = folder / "m0.air";
+  for (const std::string& words :
+       {std::string("ops"), std::string("env"), std::string("version"), std::string("--help"),
+        std::string("run --help"), std::string("doctor"), std::string("config"), "graph " + model,
+        "run " + model}) {
+    const CommandRun full = RunScript("$N " + words + " > /dev/full");
+    EXPECT_EQ(full.code, 4) << words << full.err;
+    EXPECT_THAT(full.err, HasSubstr("standard output cannot be written")) << words;
+    const CommandRun closed = RunScript("$N " + words + " >&-");
+    EXPECT_EQ(closed.code, 4) << words << closed.err;
+  }
+}
+
+TEST(CliCodes, OutputThatCannotBeWrittenIsAnErrorOfALaunch) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const CommandRun run = RunScript("$N launch -n 2 -- run " + folder.path() + " > /dev/full");
+  EXPECT_EQ(run.code, 4) << run.err;
+}
+
+// A pipe whose reader has gone is how `| head` works, and stays silent.
+TEST(CliCodes, AReaderThatHasSeenEnoughIsNoError) {
+  const CommandRun run = RunScript("$N ops | head -n 1");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+}
+
+TEST(CliCodes, AFileThatGrowsTooLargeIsAnError) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  const CommandRun run =
+      RunScript("ulimit -f 0; $N run " + (folder / "m0.air") + " --outputs " + (folder / "out"));
+  EXPECT_EQ(run.code, 4) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("File too large"));
+}
+
+TEST(CliCodes, LaunchPassesCodesThrough) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const std::string launch = "$N launch -n 2 -- run ";
+  EXPECT_EQ(RunScript(launch + folder.path()).code, 0);
+  EXPECT_EQ(RunScript(launch + folder.path() + " --stps 3").code, 2);
+  EXPECT_EQ(RunScript(launch + "absent").code, 3);
+  EXPECT_EQ(RunScript(launch + folder.path() + " --steps 3 --inject exit:rank=1,code=4").code, 4);
+  EXPECT_EQ(RunScript(launch + folder.path() + " --steps 3 --inject kill:rank=1").code, 5);
+}
+
+TEST(CliCodes, LaunchKeepsTheCodesOfOtherPrograms) {
+  EXPECT_EQ(RunScript("$N launch -n 2 -- /bin/sh -c 'exit 42'").code, 42);
+  EXPECT_EQ(RunScript("$N launch -n 2 -- /bin/sh -c 'kill -9 $$'").code, 5);
+  const CommandRun missing = RunScript("$N launch -n 2 -- runn model.air");
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("runn is neither a command of npumesh nor a program in PATH; "
+                                     "did you mean run"));
+}
+
+// The command gets SIGINT after `seconds`. It runs in front, because a shell lets what runs beside
+// it ignore the signal.
+CommandRun RunInterrupted(const TestFolder& folder, const std::string& words, int seconds) {
+  const std::string pid = folder / "pid";
+  return RunScript("(sleep " + std::to_string(seconds) + "; kill -INT $(cat " + pid +
+                   ")) & exec sh -c 'echo $$ > " + pid + "; exec " NPUMESH_COMMAND " " + words +
+                   "'");
+}
+
+TEST(CliCodes, CtrlCStopsAllRanksBetweenTwoSteps) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  // Long enough for the ranks to have started also on a machine that is busy.
+  const CommandRun run =
+      RunInterrupted(folder, "launch -n 2 -- run " + folder.path() + " --steps 100000000", 6);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex("stopped at step [0-9]+ of 100000000"));
+}
+
+TEST(CliCodes, CtrlCStopsASingleRank) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  const CommandRun run =
+      RunInterrupted(folder, "run " + (folder / "m0.air") + " --steps 100000000", 3);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex("npumesh run: stopped at step [0-9]+ of 100000000"));
+}
+
+TEST(CliCodes, ATimeEndsARunOnAllRanks) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const CommandRun run =
+      RunScript("$N launch -n 2 -- run " + folder.path() + " --steps 100000000 --timeout 2");
+  EXPECT_EQ(run.code, 4) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex("the run was not done after 2 s \\(--timeout\\): stopped at "
+                                     "step [0-9]+ of 100000000"));
+}
+
+// A rank that is delayed for long holds the other one up inside of a step.
+TEST(CliCodes, ATimeEndsARunInsideOfAStep) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const CommandRun run = RunScript("$N launch -n 2 -- run " + folder.path() +
+                                   " --timeout 2 --inject delay:rank=1,op=AllReduce,ms=6000 2>&1");
+  EXPECT_EQ(run.code, 4) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("the run was not done after 2 s (--timeout)"));
+}
+
+TEST(CliCodes, ATimeEndsALaunch) {
+  const CommandRun run = RunScript("$N launch -n 2 --timeout 2 -- sleep 60");
+  EXPECT_EQ(run.code, 4) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("the job was not done after 2 s (--timeout); its ranks are ended"));
+}
+
+TEST(CliCodes, WhatTheUserTypedInVainIsSaidAtEveryLevel) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  const CommandRun layer =
+      RunScript("TNG_LOG_LEVEL=3 $N run " + (folder / "m0.air") +
+                " --dump all --dump-layer Nobody --dump-path " + (folder / "dump"));
+  EXPECT_EQ(layer.code, 0) << layer.err;
+  EXPECT_THAT(layer.err, HasSubstr("npumesh run: warning: dump layer \"Nobody\" is not dumped"));
+  const CommandRun option = RunScript("TNG_LOG_LEVEL=4 $N run " + (folder / "m0.air") +
+                                      " -o session.precision_mode=force_fp16");
+  EXPECT_EQ(option.code, 0) << option.err;
+  EXPECT_THAT(option.err, ContainsRegex("npumesh run: warning: .*precision_mode.* has no effect"));
+}
+
+TEST(CliCodes, InfoTellsFilesGroupsPlansAndSteps) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const CommandRun run =
+      RunScript("TNG_LOG_LEVEL=1 $N launch -n 2 -- run " + folder.path() + " --steps 2 2>&1");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("m1.air is loaded: graph "));
+  EXPECT_THAT(run.out, ContainsRegex("group \".*\" of ranks 0-1 is made"));
+  EXPECT_THAT(run.out, ContainsRegex("plan 1 of graph \".*\" is compiled: [0-9]+ steps"));
+  EXPECT_THAT(run.out, HasSubstr("step 1 of 2 is done"));
+}
+
+}  // namespace
+}  // namespace npumesh
