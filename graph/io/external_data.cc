@@ -2,9 +2,21 @@
 #include <filesystem>
 
 #include "graph/io/model_codec.h"
+#include "graph/io/weight_path.h"
 #include "runtime/base/mapped_file.h"
 
 namespace npumesh {
+namespace {
+
+// A link inside the folder may not lead out of it either.
+Status CheckLinks(const std::string& file, const std::filesystem::path& folder) {
+  const auto target = LinkTargetOutside(file, folder);
+  if (!target) return Status();
+  return Error(Code::kInvalidArgument, "{} is a link that leaves the folder of the model, to {}",
+               file, target->string());
+}
+
+}  // namespace
 
 Status LoadExternalData(const std::string& path, Node* node) {
   if (!IsConstType(node->type)) return Status();
@@ -27,6 +39,7 @@ Status LoadExternalData(const std::string& path, Node* node) {
                  *location);
   }
   const std::string file_path = (std::filesystem::path(path).parent_path() / inside).string();
+  NPUMESH_RETURN_IF_ERROR(CheckLinks(file_path, PackageFolder(path)));
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file,
                            MappedFile::Open(file_path));
   if (*length < 0 || static_cast<uint64_t>(*length) > file->size()) {

@@ -103,28 +103,29 @@ Tensor TensorAt(const TensorType& type, std::shared_ptr<const MappedFile> file, 
   return tensor;
 }
 
-Result<Tensor> LoadFileConstant(const Node& node, const std::string& model_path) {
+Result<Tensor> LoadFileConstant(const Node& node, const std::string& model_path,
+                                WeightSearch search) {
   NPUMESH_ASSIGN_OR_RETURN(const TensorType type, FileConstantType(node));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t needed, CheckedBytes(type));
   NPUMESH_ASSIGN_OR_RETURN(const FileRange range, RangeOf(node));
   const std::string field = fmt::format("attr \"{}\"", range.field);
-  Result<std::string> path = FindWeightFile(range.path, model_path);
-  if (!path.ok()) return path.status().WithContext(field);
-  auto file = MappedFile::Open(*path);
+  const Result<WeightPlace> place = FindWeightFile(range.path, model_path, search);
+  if (!place.ok()) return place.status().WithContext(field);
+  auto file = MappedFile::Open(place->file);
   if (!file.ok()) return file.status().WithContext(field);
   const Status fits = CheckRange(range, needed, (*file)->size());
-  if (!fits.ok()) return fits.WithContext(fmt::format("{} {}", field, *path));
+  if (!fits.ok()) return fits.WithContext(fmt::format("{} {}", field, place->file));
   return TensorAt(type, *std::move(file), static_cast<uint64_t>(range.offset), needed);
 }
 
 }  // namespace
 
-Result<Tensor> LoadWeight(const Node& node, const std::string& model_path) {
+Result<Tensor> LoadWeight(const Node& node, const std::string& model_path, WeightSearch search) {
   const std::string who = fmt::format("{}{}node \"{}\" ({})", model_path,
                                       model_path.empty() ? "" : ": ", node.name, node.type);
   Result<Tensor> tensor = [&]() -> Result<Tensor> {
     if (node.type == "Const" || node.type == "Constant") return LoadConst(node, who);
-    if (node.type == "FileConstant") return LoadFileConstant(node, model_path);
+    if (node.type == "FileConstant") return LoadFileConstant(node, model_path, search);
     return Error(Code::kInvalidArgument, "expected Const, Constant or FileConstant");
   }();
   if (!tensor.ok()) return tensor.status().WithContext(who);

@@ -172,6 +172,11 @@ int NpumeshMain(int argc, const char* const* argv) {
   return code;
 }
 
+void AddAllowOutsideOption(CLI::App& app, bool& allow_outside) {
+  app.add_flag("--allow-outside", allow_outside,
+               "Follow links of weight files that lead out of the package");
+}
+
 void PrintFailure(std::string_view command, std::string_view message) {
   // One write, so that the lines of several ranks never interleave.
   const std::string line = command.empty() ? fmt::format("npumesh: {}\n", message)

@@ -38,6 +38,9 @@ void AddVersion(CLI::App& app, Action& action);
 // Adds --config and -o, which fill `source`.
 void AddConfigOptions(CLI::App& app, ConfigSource& source);
 
+// Adds --allow-outside: links of weights may lead out of their package.
+void AddAllowOutsideOption(CLI::App& app, bool& allow_outside);
+
 // Adds --op-library, whose files OperatorsWith (graph/ops/op_library.h) takes.
 void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries);
 

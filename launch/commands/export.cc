@@ -154,6 +154,7 @@ void AddExport(CLI::App& app, Action& action) {
   command->add_flag("--distributed", words->distributed,
                     "The layout of several ranks for a single one, too");
   command->add_flag("--read-only", options.read_only, "Permission 0400 for the .air, as GE writes");
+  AddAllowOutsideOption(*command, words->job.allow_outside);
   command->add_flag("--no-progress", words->quiet,
                     "No progress line; otherwise there is one where standard output is a terminal, "
                     "which it always seems to be under mpirun");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/io/model_file.h"
+#include "graph/io/weight_places.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/runnable.h"
 #include "graph/session/session_config.h"
@@ -14,6 +15,7 @@
 #include "launch/run/dim_bindings.h"
 #include "launch/run/input_source.h"
 #include "launch/run/model_choice.h"
+#include "launch/run/warnings.h"
 #include "launch/view/collective_sizes.h"
 #include "launch/view/graph_facts.h"
 #include "launch/view/graph_picture.h"
@@ -32,7 +34,8 @@ struct GraphOptions {
   std::string dot;  // empty: not written
   std::string svg;  // empty: not written
   std::vector<std::string> op_libraries;
-  bool types = false;  // also of a graph without open dimensions
+  bool allow_outside = false;  // links of weights may lead out of the package
+  bool types = false;          // also of a graph without open dimensions
   // Show the plan instead; the rest is for it.
   bool plan = false;
   bool json = false;
@@ -119,10 +122,18 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
   return Status();
 }
 
+Result<Model> LoadShown(const GraphOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
+  NPUMESH_ASSIGN_OR_RETURN(const Warnings warnings,
+                           CheckWeightPlaces(model, {options.allow_outside}));
+  PrintWarnings("graph", warnings);
+  return model;
+}
+
 Status ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
   SessionOptions session = DefaultSessionOptions();
   if (!options.config.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(options.config));
@@ -146,7 +157,7 @@ Status ShowPlan(const GraphOptions& options) {
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
   const PaperRank place = PlaceOf(options.file);
   Status runnable;
@@ -185,6 +196,7 @@ void AddGraph(CLI::App& app, Action& action) {
       "  npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg");
   graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
   AddOpLibraryOption(*graph, options->op_libraries);
+  AddAllowOutsideOption(*graph, options->allow_outside);
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");
   graph->add_flag("--types", options->types,

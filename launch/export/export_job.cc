@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "graph/io/model_file.h"
+#include "graph/io/weight_places.h"
 #include "launch/run/model_choice.h"
+#include "launch/run/warnings.h"
 #include "runtime/world/gathering.h"
 
 namespace npumesh {
@@ -43,6 +45,13 @@ Result<Model> LoadOwnModel(const ExportJobOptions& job, int rank, int size) {
   return model;
 }
 
+// What all ranks have to say of their weights, once. Collective over the gathering.
+Status TellWarnings(Gathering& gathering, const Warnings& mine) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> all, gathering.Share(PackWarnings(mine)));
+  if (gathering.rank() == 0) PrintWarnings("export", MergeWarnings(all));
+  return Status();
+}
+
 void PrintProgress(const ExportProgress& progress) {
   const std::string text = ProgressText(progress);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -70,12 +79,19 @@ Result<ExportSummary> RunExport(World& world, const ExportJobOptions& job) {
   Result<Model> model = LoadOwnModel(job, world.rank(), world.size());
   ExportOptions options = job.options;
   Status loaded = model.status();
+  Warnings warnings;
+  if (loaded.ok()) {
+    Result<Warnings> places = CheckWeightPlaces(*model, {job.allow_outside});
+    loaded = places.status();
+    if (places.ok()) warnings = *std::move(places);
+  }
   if (loaded.ok()) {
     Result<GroupTable> groups = ReadGroupTable(FolderOf(model->path));
     loaded = groups.status();
     if (groups.ok()) options.groups = *std::move(groups);
   }
   NPUMESH_RETURN_IF_ERROR(gathering->AgreeOn(loaded));
+  NPUMESH_RETURN_IF_ERROR(TellWarnings(*gathering, warnings));
   if (job.show_progress && world.rank() == 0) options.progress = PrintProgress;
   return DynamoExport(world, *std::move(model), options);
 }

@@ -14,6 +14,7 @@ struct ExportJobOptions {
   // Graph files in rank order, or one export folder, or one file of an export with several.
   std::vector<std::string> paths;
   ExportOptions options;
+  bool allow_outside = false;  // links of weights may lead out of their package
   bool show_progress = false;
 };
 
@@ -22,7 +23,8 @@ struct ExportJobOptions {
 Result<int> RanksOfPaths(const std::vector<std::string>& paths);
 
 // Collective over all ranks of `world`: each loads its graph and exports it. Groups are taken from
-// the model_relation_config.json beside the graph. The same error on all ranks.
+// the model_relation_config.json beside the graph. Rank 0 prints what is to be said of the places
+// of weights. The same error on all ranks.
 Result<ExportSummary> RunExport(World& world, const ExportJobOptions& job);
 
 }  // namespace npumesh

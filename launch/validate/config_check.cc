@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kLargestConfig = uint64_t{64} << 20;
+constexpr size_t kLongestError = 200;
 
 // One object of a file, with its place for messages.
 class Fields {
@@ -68,6 +71,25 @@ class Fields {
   }
   bool Has(const char* key) const { return Find(key) != nullptr; }
 
+  // A key that nobody reads may be a known one, misspelt.
+  using Keys = std::initializer_list<std::string_view>;
+  void Expect(Keys keys) const {
+    if (!json_.is_object()) return;
+    for (const auto& [key, value] : json_.items()) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      findings_->Warning(
+          file_, fmt::format("{}{}unknown key \"{}\"; known: {}", place_,
+                             place_.empty() ? "" : ": ", key.substr(0, 80), fmt::join(keys, ", ")));
+    }
+  }
+  // The same for the objects of a list.
+  void ExpectIn(const char* key, Keys keys) const {
+    const Json* list = Find(key);
+    for (size_t i = 0; list != nullptr && list->is_array() && i < list->size(); ++i) {
+      Fields((*list)[i], fmt::format("{}[{}]", key, i), file_, findings_).Expect(keys);
+    }
+  }
+
  private:
   const Json* Find(const char* key) const {
     if (!json_.is_object()) return nullptr;
@@ -81,17 +103,17 @@ class Fields {
   Findings* findings_;
 };
 
-std::optional<Json> ReadJson(const PackageFiles& files, const std::string& name,
-                             Findings* findings) {
-  const Result<std::string> text = ReadFile(files.PathOf(name), kLargestConfig);
-  if (!text.ok()) {
-    findings->Error(name, std::string(text.status().message()));
-    return std::nullopt;
+// What the parser says of a text that is no JSON: "line 3, column 7: ...".
+std::string SyntaxError(const std::string& text) {
+  try {
+    [[maybe_unused]] const Json json = Json::parse(text);
+    return "";
+  } catch (const Json::parse_error& error) {
+    // "[json.exception.parse_error.101] parse error at line 3, column 7: what is wrong".
+    const std::string what = error.what();
+    const size_t line = what.find("line ");
+    return line == what.npos ? what : what.substr(line).substr(0, kLongestError);
   }
-  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_object()) return json;
-  findings->Error(name, json.is_discarded() ? "is not JSON" : "expected a JSON object");
-  return std::nullopt;
 }
 
 struct Device {
@@ -122,6 +144,11 @@ class RelationCheck {
       : files_(files), top_(json, "", std::string(kRelationConfigName), findings) {}
 
   void Run() {
+    top_.Expect({"deploy_config", "model_name_to_instance_id", "comm_group", "rank_table"});
+    top_.ExpectIn("deploy_config", {"submodel_name", "deploy_device_id_list"});
+    top_.ExpectIn("model_name_to_instance_id", {"submodel_name", "model_instance_id"});
+    top_.ExpectIn("comm_group", {"group_name", "group_rank_list"});
+    top_.ExpectIn("rank_table", {"rank_id", "model_instance_id"});
     for (const Fields& entry : top_.Objects("deploy_config")) Deploy(entry);
     for (const Fields& entry : top_.Objects("model_name_to_instance_id")) Instance(entry);
     if (top_.Has("rank_table")) {
@@ -264,21 +291,37 @@ class NumaCheck {
 
 }  // namespace
 
+std::optional<nlohmann::json> ReadJsonObject(const PackageFiles& files, const std::string& name,
+                                             Findings* findings) {
+  const Result<std::string> text = ReadFile(files.PathOf(name), kLargestConfig);
+  if (!text.ok()) {
+    findings->Error(name, std::string(text.status().message()));
+    return std::nullopt;
+  }
+  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) return json;
+  findings->Error(
+      name, json.is_discarded() ? "is not JSON: " + SyntaxError(*text) : "expected a JSON object");
+  return std::nullopt;
+}
+
 void CheckConfigs(const PackageFiles& files, bool uses_groups, Findings* findings) {
   const std::string relation_name(kRelationConfigName);
   const std::string numa_name(kNumaConfigName);
   const bool has_relation = files.Has(relation_name);
   const bool has_numa = files.Has(numa_name);
   for (const auto& [has, name, other] :
-       {std::tuple(has_relation, relation_name, has_numa), {has_numa, numa_name, has_relation}}) {
+       {std::tuple(has_relation, relation_name, numa_name), {has_numa, numa_name, relation_name}}) {
     if (has) continue;
-    if (other) findings->Error(name, "missing beside its companion");
-    if (!other && uses_groups && files.airs.size() > 1) {
+    if (files.Has(other))
+      findings->Error(name, fmt::format("missing beside its companion {}", other));
+    if (!files.Has(other) && uses_groups && files.airs.size() > 1) {
       findings->Warning(name, "missing; ATC needs it to place the ranks");
     }
   }
-  const auto relation = has_relation ? ReadJson(files, relation_name, findings) : std::nullopt;
-  const auto numa = has_numa ? ReadJson(files, numa_name, findings) : std::nullopt;
+  const auto relation =
+      has_relation ? ReadJsonObject(files, relation_name, findings) : std::nullopt;
+  const auto numa = has_numa ? ReadJsonObject(files, numa_name, findings) : std::nullopt;
   std::optional<RelationCheck> relation_check;
   std::optional<NumaCheck> numa_check;
   if (relation) relation_check.emplace(files, *relation, findings).Run();

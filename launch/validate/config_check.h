@@ -4,12 +4,18 @@
 #define NPUMESH_LAUNCH_VALIDATE_CONFIG_CHECK_H_
 
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/validate/package_files.h"
 
 namespace npumesh {
+
+// A JSON object of the package; an error, with its line, is a finding.
+std::optional<nlohmann::json> ReadJsonObject(const PackageFiles& files, const std::string& name,
+                                             Findings* findings);
 
 // Checks both files where they are. A package with `uses_groups` and several ranks should have
 // them.

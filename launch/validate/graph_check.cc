@@ -8,6 +8,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/export/group_members.h"
 #include "graph/io/model_file.h"
+#include "graph/io/weight_places.h"
 #include "graph/io/weights.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/session/runnable.h"
@@ -40,48 +41,107 @@ void CheckInputs(const Model& model, const std::string& air, Findings* findings)
   }
 }
 
-// Notes the file of a FileConstant if it is one of the package.
-void NoteFile(const PackageFiles& files, int rank, const Node& node, WeightSum* weights) {
-  const fs::path stored = node.StringAttr("location", node.StringAttr("file_path", ""));
-  const std::string name = stored.filename().string();
-  const std::string folder = files.distributed ? fmt::format("rank_{}/", rank) : "";
-  for (const std::string& candidate : {folder + name, name}) {
-    if (files.Has(candidate)) weights->files.insert(candidate);
+fs::path StoredPath(const Node& node) {
+  const std::string location = node.StringAttr("location", "");
+  return location.empty() ? node.StringAttr("file_path", "") : location;
+}
+
+// The folder of a rank's own weights, as part of a relative name.
+std::string RankFolder(const PackageFiles& files, int rank) {
+  return files.distributed ? fmt::format("rank_{}/", rank) : "";
+}
+
+// The weights of one rank's graph and of its subgraphs.
+class WeightCheck {
+ public:
+  WeightCheck(const PackageFiles& files, int rank, const Model& model, WeightSum* weights,
+              Findings* findings)
+      : files_(files),
+        rank_(rank),
+        model_(model),
+        air_(files.airs[static_cast<size_t>(rank)]),
+        weights_(weights),
+        findings_(findings) {}
+
+  void Run(bool allow_outside) {
+    CheckPlaces(allow_outside);
+    CheckGraph(model_.graph);
+    for (const Graph& graph : model_.subgraphs) CheckGraph(graph);
   }
-}
 
-void CheckPath(const PackageFiles& files, const Node& node, const std::string& air,
-               Findings* findings) {
-  const fs::path stored = node.StringAttr("location", node.StringAttr("file_path", ""));
-  std::error_code error;
-  if (stored.is_absolute() || fs::exists(stored, error)) return;
-  findings->Warning(
-      air, fmt::format("{}: file_path \"{}\" is relative and not below this working folder; run "
-                       "from the folder in which the export ran (npumesh finds it beside {}, ATC "
-                       "does not)",
-                       Who(node), stored.string(), files.folder));
-}
+ private:
+  void CheckPlaces(bool allow_outside) {
+    const auto notes = CheckWeightPlaces(model_, {allow_outside, WeightSearch::kPackage});
+    if (!notes.ok()) return findings_->Error(air_, WithoutPath(notes.status(), model_.path));
+    for (const std::string& note : *notes) findings_->Warning(air_, note);
+  }
 
-void CheckWeights(const PackageFiles& files, int rank, const Model& model, const Graph& graph,
-                  WeightSum* weights, Findings* findings) {
-  const std::string& air = files.airs[static_cast<size_t>(rank)];
-  bool told = false;
-  for (const Node& node : graph.nodes()) {
-    if (node.removed || !IsWeightNode(node)) continue;
-    const Result<Tensor> tensor = LoadWeight(node, model.path);
-    if (!tensor.ok()) {
-      findings->Error(air, WithoutPath(tensor.status(), model.path));
-      continue;
+  void CheckGraph(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.removed || !IsWeightNode(node)) continue;
+      const Result<Tensor> tensor = LoadWeight(node, model_.path, WeightSearch::kPackage);
+      if (!tensor.ok()) {
+        findings_->Error(air_, WithoutPath(tensor.status(), model_.path));
+        continue;
+      }
+      ++weights_->count;
+      weights_->bytes += tensor->bytes();
+      if (node.type == "FileConstant") CheckFile(node, tensor->bytes());
     }
-    ++weights->count;
-    weights->bytes += tensor->bytes();
-    if (node.type != "FileConstant") continue;
-    NoteFile(files, rank, node, weights);
-    const size_t before = findings->all().size();
-    if (!told) CheckPath(files, node, air, findings);
-    told = told || findings->all().size() > before;
   }
-}
+
+  void CheckFile(const Node& node, uint64_t needed) {
+    const std::string name = StoredPath(node).filename().string();
+    for (const std::string& candidate : {RankFolder(files_, rank_) + name, name}) {
+      if (!files_.Has(candidate)) continue;
+      weights_->files.insert(candidate);
+      if (node.StringAttr("location", "").empty()) CheckLength(node, candidate, needed);
+      CheckWorkingFolder(node, candidate);
+      break;
+    }
+    CheckRank(node);
+  }
+
+  void CheckLength(const Node& node, const std::string& file, uint64_t needed) {
+    std::error_code error;
+    const uint64_t size = fs::file_size(files_.PathOf(file), error);
+    if (error || size <= needed) return;
+    findings_->Warning(file, fmt::format("has {} bytes, {} of {} needs {}; the first are taken",
+                                         size, Who(node), air_, needed));
+  }
+
+  // ATC looks below the working folder, and nowhere else.
+  void CheckWorkingFolder(const Node& node, const std::string& file) {
+    const fs::path stored = StoredPath(node);
+    std::error_code error;
+    if (weights_->told_relative || stored.is_absolute()) return;
+    if (fs::equivalent(stored, files_.PathOf(file), error)) return;
+    weights_->told_relative = true;
+    findings_->Warning(
+        air_,
+        fmt::format("{}: file_path \"{}\" is relative and not below this working folder; run from "
+                    "the folder in which the export ran (npumesh finds it in {}, ATC does not)",
+                    Who(node), stored.string(), files_.folder));
+  }
+
+  // A graph that reads the folder of another rank has most likely changed places with its graph.
+  void CheckRank(const Node& node) {
+    const std::string folder = StoredPath(node).parent_path().filename().string();
+    if (told_rank_ || !files_.distributed || !folder.starts_with("rank_")) return;
+    if (folder == fmt::format("rank_{}", rank_)) return;
+    told_rank_ = true;
+    findings_->Warning(air_, fmt::format("{} reads {}: are the graphs of two ranks swapped?",
+                                         Who(node), StoredPath(node).string()));
+  }
+
+  const PackageFiles& files_;
+  int rank_;
+  const Model& model_;
+  const std::string& air_;
+  WeightSum* weights_;
+  Findings* findings_;
+  bool told_rank_ = false;
+};
 
 void CheckRuns(const PackageFiles& files, int rank, const OpRegistry& registry,
                const GroupTable& groups, const Model& model, Findings* findings) {
@@ -126,8 +186,9 @@ void CheckText(const PackageFiles& files, int rank, const Model& model, Findings
 
 }  // namespace
 
-std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
-                                const GroupTable& groups, WeightSum* weights, Findings* findings) {
+std::optional<Model> CheckGraph(const PackageFiles& files, int rank,
+                                const GraphCheckOptions& options, const GroupTable& groups,
+                                WeightSum* weights, Findings* findings) {
   const std::string& air = files.airs[static_cast<size_t>(rank)];
   if (air.empty()) return std::nullopt;
   const std::string path = files.PathOf(air);
@@ -141,11 +202,8 @@ std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpReg
     findings->Error(air, fmt::format("graph \"{}\" has no NetOutput", model->graph.name()));
   }
   CheckInputs(*model, air, findings);
-  CheckWeights(files, rank, *model, model->graph, weights, findings);
-  for (const Graph& graph : model->subgraphs) {
-    CheckWeights(files, rank, *model, graph, weights, findings);
-  }
-  CheckRuns(files, rank, registry, groups, *model, findings);
+  WeightCheck(files, rank, *model, weights, findings).Run(options.allow_outside);
+  CheckRuns(files, rank, *options.registry, groups, *model, findings);
   CheckText(files, rank, *model, findings);
   return *std::move(model);
 }

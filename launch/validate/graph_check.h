@@ -14,16 +14,25 @@
 
 namespace npumesh {
 
+// The weights of all ranks so far.
 struct WeightSum {
   uint64_t count = 0;
   uint64_t bytes = 0;
   std::set<std::string> files;  // of the package, relative
+  bool told_relative = false;   // that paths are relative to another folder: one cause, said once
+};
+
+struct GraphCheckOptions {
+  const OpRegistry* registry = nullptr;
+  bool allow_outside = false;  // links of weights may lead out of the package
 };
 
 // The graph of `rank`, or nullopt when it cannot be loaded. What `run` would refuse is an error.
-// `groups` are those of the package. Weights are added to `weights`.
-std::optional<Model> CheckGraph(const PackageFiles& files, int rank, const OpRegistry& registry,
-                                const GroupTable& groups, WeightSum* weights, Findings* findings);
+// `groups` are those of the package. Weights are looked for in the package only, and added to
+// `weights`.
+std::optional<Model> CheckGraph(const PackageFiles& files, int rank,
+                                const GraphCheckOptions& options, const GroupTable& groups,
+                                WeightSum* weights, Findings* findings);
 
 }  // namespace npumesh
 

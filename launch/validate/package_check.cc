@@ -19,8 +19,8 @@ constexpr size_t kMostMismatches = 16;
 
 class PackageCheck {
  public:
-  PackageCheck(PackageFiles files, const OpRegistry& registry, PackageReport* report)
-      : files_(std::move(files)), registry_(registry), report_(*report) {}
+  PackageCheck(PackageFiles files, const GraphCheckOptions& options, PackageReport* report)
+      : files_(std::move(files)), options_(options), report_(*report) {}
 
   void Run() {
     report_.ranks = files_.airs.size();
@@ -34,28 +34,29 @@ class PackageCheck {
 
  private:
   void ReadTable() {
+    const std::string name(kRelationConfigName);
+    // What is no JSON object at all is a finding of CheckConfigs, which knows the line.
+    Findings said_later;
+    if (files_.Has(name) && !ReadJsonObject(files_, name, &said_later)) return;
     Result<GroupTable> table = ReadGroupTable(files_.folder);
     if (table.ok()) {
       table_ = *std::move(table);
     } else {
-      report_.findings.Error(std::string(kRelationConfigName),
-                             std::string(table.status().message()));
+      report_.findings.Error(name, std::string(table.status().message()));
     }
   }
 
   // Loads, checks, traces; the graph itself is not kept.
   void CheckRank(int rank) {
-    WeightSum weights;
     const std::optional<Model> model =
-        CheckGraph(files_, rank, registry_, table_, &weights, &report_.findings);
+        CheckGraph(files_, rank, options_, table_, &weights_, &report_.findings);
     complete_ = complete_ && model.has_value();
-    report_.weights += weights.count;
-    report_.weight_bytes += weights.bytes;
-    weights_.files.merge(weights.files);
+    report_.weights = weights_.count;
+    report_.weight_bytes = weights_.bytes;
     if (!model) return;
     for (const Node& node : model->graph.nodes()) report_.nodes += node.removed ? 0 : 1;
-    Result<CollectiveTrace> trace =
-        TraceCollectives(*model, registry_, table_, rank, static_cast<int>(files_.airs.size()));
+    Result<CollectiveTrace> trace = TraceCollectives(*model, *options_.registry, table_, rank,
+                                                     static_cast<int>(files_.airs.size()));
     if (!trace.ok()) {
       complete_ = false;
       return report_.findings.Error(files_.airs[static_cast<size_t>(rank)],
@@ -85,7 +86,7 @@ class PackageCheck {
   }
 
   const PackageFiles files_;
-  const OpRegistry& registry_;
+  const GraphCheckOptions& options_;
   PackageReport& report_;
   GroupTable table_;
   std::map<std::string, std::vector<int>> used_;
@@ -96,10 +97,12 @@ class PackageCheck {
 
 }  // namespace
 
-Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& registry) {
+Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& registry,
+                                   bool allow_outside) {
   PackageReport report;
   NPUMESH_ASSIGN_OR_RETURN(PackageFiles files, ListPackage(folder, &report.findings));
-  PackageCheck(std::move(files), registry, &report).Run();
+  const GraphCheckOptions options{&registry, allow_outside};
+  PackageCheck(std::move(files), options, &report).Run();
   return report;
 }
 

@@ -22,10 +22,12 @@ struct PackageReport {
 };
 
 // Checks names, graphs, weights, both JSON files, groups, and the collectives of all ranks against
-// each other. Reads hostile bytes: every problem is a finding that names its file. Errors: `folder`
-// is no package.
+// each other, all of them inside `folder`, absolute paths apart; `allow_outside`: links of weights
+// may lead out of it. Reads hostile bytes: every problem is a finding that names its file. Errors:
+// `folder` is no package.
 Result<PackageReport> CheckPackage(const std::string& folder,
-                                   const OpRegistry& registry = BuiltinOps());
+                                   const OpRegistry& registry = BuiltinOps(),
+                                   bool allow_outside = false);
 
 // A line for each finding, and a verdict.
 std::string ReportText(const PackageReport& report);

@@ -1,6 +1,8 @@
 // Constants whose bytes stand beside the model file.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "graph/io/weights.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/io/models.h"
@@ -39,6 +41,21 @@ TEST(ExternalData, IsReadBesideTheModel) {
 TEST(ExternalData, OneAttributeAloneMeansNothing) {
   const Model model = Load(ConstWith(kLocation));
   EXPECT_NE(NodeOf(model.graph, "c").FindAttr("location"), nullptr);
+}
+
+TEST(ExternalData, ALinkMayNotLeaveTheFolder) {
+  const TemporaryFolder folder;
+  PutFile(folder.Path("outside"), "abcd");
+  PutFile(folder.Path("mp/air_weight/inside"), "efgh");
+  const std::string text =
+      ConstWith(std::string(kLocation) + "attr { key: 'length' value { i: 4 } }");
+  std::filesystem::create_symlink("../../outside", folder.Path("mp/air_weight/w"));
+  const Status status = Parse(text, folder.Path("mp/m.air")).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a link that leaves the folder"));
+  std::filesystem::remove(folder.Path("mp/air_weight/w"));
+  std::filesystem::create_symlink("inside", folder.Path("mp/air_weight/w"));
+  EXPECT_TRUE(Parse(text, folder.Path("mp/m.air")).ok());
 }
 
 TEST(ExternalData, Errors) {

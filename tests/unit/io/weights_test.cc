@@ -123,16 +123,39 @@ TEST_F(FileWeight, IsSearchedInOrder) {
   const std::string model = folder_.Path("mp/m0.air");
   PutFile(model, "");
   // From the last place to the first: each new file wins over the ones before it.
-  const std::pair<std::string, int32_t> places[] = {{"mp/p1", 1},
-                                                    {"mp/rank_0/p1", 2},
-                                                    {"out/rank_0/p1", 3},
-                                                    {"mp/out/rank_0/p1", 4},
-                                                    {"work/out/rank_0/p1", 5}};
+  const std::pair<std::string, int32_t> places[] = {{"out/rank_0/p1", 1},
+                                                    {"work/out/rank_0/p1", 2},
+                                                    {"mp/p1", 3},
+                                                    {"mp/rank_0/p1", 4},
+                                                    {"mp/out/rank_0/p1", 5}};
   for (const auto& [place, value] : places) {
     PutFile(folder_.Path(place), Words({value, 0}));
     EXPECT_EQ(First(FileConstant("./out/rank_0/p1"), model), value) << place;
   }
-  EXPECT_EQ(First(FileConstant(folder_.Path("mp/p1")), model), 1);
+  EXPECT_EQ(First(FileConstant(folder_.Path("mp/p1")), model), 3);
+}
+
+// The folder above leads back into the package when the path begins with its name.
+TEST_F(FileWeight, ThePathOfThePackageItselfComesBeforeItsEnd) {
+  const std::string model = folder_.Path("mp/m0.air");
+  PutFile(model, "");
+  PutFile(folder_.Path("mp/p1"), Words({1, 0}));
+  PutFile(folder_.Path("mp/deep/rank_0/p1"), Words({2, 0}));
+  EXPECT_EQ(First(FileConstant("./mp/deep/rank_0/p1"), model), 2);
+}
+
+TEST_F(FileWeight, APackageAloneIsLookedIntoWhenAskedFor) {
+  const std::string model = folder_.Path("mp/m0.air");
+  PutFile(model, "");
+  PutFile(folder_.Path("work/out/p1"), Words({1, 0}));
+  PutFile(folder_.Path("out/p1"), Words({2, 0}));
+  const Node node = FileConstant("out/p1");
+  EXPECT_EQ(First(node, model), 1);
+  const Status status = LoadWeight(node, model, WeightSearch::kPackage).status();
+  EXPECT_EQ(status.code(), Code::kNotFound) << status.ToString();
+  PutFile(folder_.Path("mp/p1"), Words({3, 0}));
+  EXPECT_EQ(First(node, model), 3);
+  EXPECT_TRUE(LoadWeight(node, model, WeightSearch::kPackage).ok());
 }
 
 TEST_F(FileWeight, WorksWithARelativeModelPath) {
@@ -195,7 +218,7 @@ TEST_F(FileWeight, ErrorsNameEverything) {
     std::string_view expected;
   };
   const Case cases[] = {
-      {FileConstant("none"), Code::kNotFound, "attr \"file_path\": \"none\" is in none of: none, "},
+      {FileConstant("none"), Code::kNotFound, "attr \"file_path\": \"none\" is in none of: "},
       {FileConstant("/none/p"), Code::kNotFound, "/none/p"},
       {FileConstant("short"), Code::kCorrupt, "8 bytes are needed and the file has 7"},
       {FileConstant("../outside"), Code::kInvalidArgument, "neither below the working directory"},

@@ -100,6 +100,22 @@ INSTANTIATE_TEST_SUITE_P(
               "rank_1/p2: offset 0 and length 16; 16 bytes are needed and the file has 15"},
         Spoil{"no_weight", [](const auto& p) { fs::remove(p + "/rank_0/p1"); },
               "error: mp_rank0.air: node \"p1\" (FileConstant): attr \"file_path\""},
+        Spoil{"long_weight", [](const auto& p) { fs::resize_file(p + "/rank_1/p2", 100); },
+              "warning: rank_1/p2: has 100 bytes, node \"p2\" (FileConstant) of mp_rank1.air needs "
+              "16; the first are taken"},
+        Spoil{"swapped_graphs",
+              [](const auto& p) {
+                fs::rename(p + "/mp_rank0.air", p + "/other");
+                fs::rename(p + "/mp_rank1.air", p + "/mp_rank0.air");
+                fs::rename(p + "/other", p + "/mp_rank1.air");
+              },
+              "are the graphs of two ranks swapped?"},
+        Spoil{"linked_weight",
+              [](const auto& p) {
+                fs::rename(p + "/rank_0/p1", p + "/../p1");
+                fs::create_symlink("../../p1", p + "/rank_0/p1");
+              },
+              "error: mp_rank0.air: node \"p1\" (FileConstant): weight file "},
         Spoil{"extra_weight", [](const auto& p) { Spill(p + "/rank_0/p9", "x"); },
               "warning: rank_0/p9: no graph uses this file"},
         Spoil{"no_text", [](const auto& p) { fs::remove(p + "/rank_0/dynamo.pbtxt"); },
@@ -123,9 +139,16 @@ INSTANTIATE_TEST_SUITE_P(
               [](const auto& p) { Spill(p + "/.npumesh-export.mp.in.1/journal", "a\n"); },
               "error: .npumesh-export.mp.in.1: an export was killed while it replaced files"},
         Spoil{"no_numa", [](const auto& p) { fs::remove(p + kNuma); },
-              "error: numa_config.json: missing beside its companion"},
+              "error: numa_config.json: missing beside its companion model_relation_config.json"},
         Spoil{"no_json", [](const auto& p) { Spill(p + kNuma, "{"); },
-              "error: numa_config.json: is not JSON"},
+              "error: numa_config.json: is not JSON: line 1, column 2: "},
+        Spoil{"unknown_key",
+              [](const auto& p) { Replace(p + kRelation, "comm_group", "comm_groupx"); },
+              "warning: model_relation_config.json: unknown key \"comm_groupx\"; known: "
+              "deploy_config, model_name_to_instance_id, comm_group, rank_table"},
+        Spoil{"unknown_inner_key",
+              [](const auto& p) { Replace(p + kRelation, "\"rank_id\"", "\"rank_ids\""); },
+              "warning: model_relation_config.json: rank_table[0]: unknown key \"rank_ids\""},
         Spoil{"no_item",
               [](const auto& p) { Replace(p + kNuma, "\"item_id\": 1", "\"item_id\": 7"); },
               "mp_rank1.air is deployed to 0:0:1, which numa_config.json does not have"},
@@ -153,6 +176,50 @@ INSTANTIATE_TEST_SUITE_P(
       std::string name = info.param.name;
       return name;
     });
+
+size_t CountOf(const std::string& text, const std::string& words) {
+  size_t count = 0;
+  for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++count;
+  return count;
+}
+
+TEST(PackageCheck, BrokenJsonIsOneErrorWithItsLine) {
+  const ExportFolder folder;
+  ExportSeed(folder / "mp");
+  Replace(folder / "mp" + kRelation, "\"comm_group\":", "\"comm_group\"");
+  const std::string text = Check(folder / "mp");
+  EXPECT_EQ(CountOf(text, "error: model_relation_config.json: "), 1u) << text;
+  EXPECT_THAT(text, ::testing::ContainsRegex("is not JSON: line [0-9]+, column [0-9]+: "));
+}
+
+// The paths of the weights lead to a whole package, which is not the one that was named.
+TEST(PackageCheck, LooksOnlyIntoThePackageThatWasNamed) {
+  const ExportFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  ExportSeed("good");
+  fs::copy("good", "bad", fs::copy_options::recursive);
+  EXPECT_THAT(Check("good"), ::testing::EndsWith("2 collectives: valid\n"));
+  EXPECT_EQ(CountOf(Check("bad"), "is relative and not below"), 1u) << Check("bad");
+  fs::remove("bad/rank_1/p2");
+  const std::string text = Check("bad");
+  fs::current_path(before);
+  EXPECT_THAT(text, HasSubstr("error: mp_rank1.air: node \"p2\" (FileConstant): attr "));
+  EXPECT_THAT(text, HasSubstr("is in none of: "));
+}
+
+TEST(PackageCheck, AbsolutePathsOutsideAreToldAndLinksFollowedWhenAskedFor) {
+  const ExportFolder folder;
+  ExportSeed(folder / "good");  // an absolute export_path is stored as it is
+  fs::copy(folder / "good", folder / "bad", fs::copy_options::recursive);
+  const std::string text = Check(folder / "bad");
+  EXPECT_EQ(CountOf(text, " is outside of the package "), 4u) << text;
+  EXPECT_EQ(CountOf(Check(folder / "good"), " is outside of the package "), 0u);
+  fs::rename(folder / "good/rank_0/p1", folder / "p1");
+  fs::create_symlink("../../p1", folder / "good/rank_0/p1");
+  EXPECT_EQ(CheckPackage(folder / "good")->findings.errors(), 1u);
+  EXPECT_EQ(CheckPackage(folder / "good", BuiltinOps(), true)->findings.errors(), 0u);
+}
 
 TEST(PackageCheck, ComparesTheCollectivesOfAllRanks) {
   const ExportFolder folder;

@@ -1,0 +1,115 @@
+#include "graph/io/weight_places.h"
+
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "graph/io/weight_path.h"
+#include "runtime/base/mapped_file.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool SameContent(const std::string& x, const std::string& y) {
+  const auto a = MappedFile::Open(x);
+  const auto b = MappedFile::Open(y);
+  if (!a.ok() || !b.ok() || (*a)->size() != (*b)->size()) return false;
+  return (*a)->size() == 0 || std::memcmp((*a)->data(), (*b)->data(), (*a)->size()) == 0;
+}
+
+class PlaceCheck {
+ public:
+  PlaceCheck(const Model& model, const WeightRules& rules)
+      : model_(model), rules_(rules), package_(PackageFolder(model.path)) {}
+
+  Status Look(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.removed || node.type != "FileConstant") continue;
+      NPUMESH_RETURN_IF_ERROR(LookAt(node).WithContext(
+          fmt::format("{}: node \"{}\" (FileConstant)", model_.path, node.name)));
+    }
+    return Status();
+  }
+
+  std::vector<std::string> Notes() && {
+    if (elsewhere_ > 0) notes_.push_back(ElsewhereNote());
+    return std::move(notes_);
+  }
+
+ private:
+  Status LookAt(const Node& node) {
+    std::string stored = node.StringAttr("location", "");
+    if (stored.empty()) stored = node.StringAttr("file_path", "");
+    const Result<WeightPlace> place = FindWeightFile(stored, model_.path, rules_.search);
+    if (stored.empty() || !place.ok()) return Status();
+    NPUMESH_RETURN_IF_ERROR(CheckLinks(*place));
+    Note(stored, *place);
+    return Status();
+  }
+
+  Status CheckLinks(const WeightPlace& place) const {
+    if (rules_.allow_outside || place.folder.empty()) return Status();
+    const std::optional<fs::path> target = LinkTargetOutside(place.file, place.folder);
+    if (!target) return Status();
+    return Error(Code::kInvalidArgument,
+                 "weight file {} is a link that leads out of {} to {}; --allow-outside follows it",
+                 place.file, place.folder.string(), target->string());
+  }
+
+  void Note(const std::string& stored, const WeightPlace& place) {
+    if (!place.in_package && fs::path(stored).is_absolute()) {
+      AddOnce(
+          fmt::format("weight file {} is outside of the package {}", stored, package_.string()));
+    } else if (!place.in_package) {
+      if (elsewhere_++ == 0) elsewhere_file_ = place.file;
+    } else {
+      NoteRival(stored, place);
+    }
+  }
+
+  // Another file where the program that wrote the graph, and ATC, would look.
+  void NoteRival(const std::string& stored, const WeightPlace& place) {
+    std::error_code error;
+    if (rival_told_ || rules_.search == WeightSearch::kPackage) return;
+    if (!fs::is_regular_file(stored, error) || fs::equivalent(stored, place.file, error)) return;
+    if (SameContent(stored, place.file)) return;
+    rival_told_ = true;
+    AddOnce(
+        fmt::format("weight file {} is taken from the package; \"{}\" below the working directory "
+                    "has the same name and other content",
+                    place.file, stored));
+  }
+
+  std::string ElsewhereNote() const {
+    const std::string more = elsewhere_ > 1 ? fmt::format(" and {} more", elsewhere_ - 1) : "";
+    return fmt::format("the package {} lacks weight files; taken from outside: {}{}",
+                       package_.string(), elsewhere_file_, more);
+  }
+
+  void AddOnce(const std::string& note) {
+    if (told_.insert(note).second) notes_.push_back(note);
+  }
+
+  const Model& model_;
+  const WeightRules& rules_;
+  fs::path package_;
+  std::vector<std::string> notes_;
+  std::set<std::string> told_;
+  size_t elsewhere_ = 0;
+  std::string elsewhere_file_;
+  bool rival_told_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> CheckWeightPlaces(const Model& model, const WeightRules& rules) {
+  PlaceCheck check(model, rules);
+  NPUMESH_RETURN_IF_ERROR(check.Look(model.graph));
+  for (const Graph& graph : model.subgraphs) NPUMESH_RETURN_IF_ERROR(check.Look(graph));
+  return std::move(check).Notes();
+}
+
+}  // namespace npumesh
