@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
@@ -11,11 +11,14 @@
 #include "launch/commands/run_faults.h"
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
+#include "launch/run/dim_bindings.h"
+#include "launch/run/int_ranges.h"
 #include "launch/run/run_job.h"
+#include "launch/run/run_story.h"
 #include "launch/run/stop_request.h"
 #include "runtime/base/log.h"
+#include "runtime/base/parse.h"
 #include "runtime/base/process_safety.h"
-#include "runtime/base/secure_file.h"
 #include "runtime/base/thread_census.h"
 
 namespace npumesh {
@@ -33,57 +36,36 @@ constexpr std::string_view kExamples =
     "  npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3\n"
     "  npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\"";
 
-json ToJson(const RunOptions& options) {
-  json result = {{"path", options.path}, {"steps", options.steps},
-                 {"seed", options.seed}, {"per_rank_inputs", options.per_rank_inputs},
-                 {"dims", options.dims}, {"inject", options.inject}};
-  for (const auto& [name, folder] : {std::pair("inputs", options.inputs),
-                                     {"outputs", options.outputs},
-                                     {"check", options.check},
-                                     {"golden", options.golden}}) {
-    result[name] = folder.empty() ? json() : json(folder);
-  }
-  result["op_libraries"] = options.op_libraries;
-  result["config"] = options.config.file.empty() ? json() : json(options.config.file);
-  result["assignments"] = options.config.assignments;
-  if (options.tolerance.rtol) result["rtol"] = *options.tolerance.rtol;
-  if (options.tolerance.atol) result["atol"] = *options.tolerance.atol;
-  return result;
+// A rank's numbers, on their way to the others.
+std::string Packed(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
-
-// Names of files may hold any bytes; a report is UTF-8.
-std::string Dump(const json& value, int indent) {
-  return value.dump(indent, ' ', false, json::error_handler_t::replace);
-}
-
-// Everything the ranks measured, as every rank knows it after sharing.
-struct Measured {
-  std::vector<RankReport> ranks;
-  std::vector<OutputCheck> checks;
-
-  bool all_match() const {
-    for (const OutputCheck& check : checks) {
-      if (!check.ok) return false;
-    }
-    return true;
-  }
-};
 
 // Collective over all ranks.
 Result<Measured> ShareMeasured(RankCircle& circle, const RunJob& job) {
-  const json mine = {{"report", job.Report()}, {"checks", job.checks()}};
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Dump(mine, -1)));
+  const json mine = {
+      {"report", job.Report()}, {"checks", job.checks()}, {"outputs", job.outputs()}};
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Packed(mine)));
   Measured measured;
   for (const std::string& text : texts) {
     const json theirs = json::parse(text);
     measured.ranks.push_back(theirs.at("report").get<RankReport>());
     for (const json& check : theirs.at("checks")) measured.checks.push_back(check);
+    for (const json& output : theirs.at("outputs")) measured.outputs.push_back(output);
   }
   return measured;
 }
 
+// "inputs: random, seed 0": where the numbers come from.
+std::string InputsLine(const RunOptions& options) {
+  if (!options.inputs.empty()) return fmt::format("inputs: {}\n", options.inputs);
+  return fmt::format("inputs: random, seed {}{}\n", options.seed,
+                     options.per_rank_inputs ? ", others on each rank" : "");
+}
+
 void PrintMeasured(const Measured& measured, const RunOptions& options) {
-  std::string text;
+  std::string text = InputsLine(options);
+  if (options.outputs.empty() && options.check.empty()) text += SummaryLines(measured.outputs);
   for (const OutputCheck& check : measured.checks) text += CheckLine(check) + "\n";
   text += ReportTable(measured.ranks, options.steps);
   std::vector<RankDump> dumps;
@@ -94,29 +76,6 @@ void PrintMeasured(const Measured& measured, const RunOptions& options) {
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
-}
-
-Status WriteReport(const Measured& measured, const RunOptions& options) {
-  const std::string verdict = options.check.empty()  ? "not checked"
-                              : measured.all_match() ? "match"
-                                                     : "differ";
-  const json report = {{"npumesh", VersionsAsJson()}, {"options", ToJson(options)},
-                       {"note", kTimeNote},           {"slowest_rank", SlowestRank(measured.ranks)},
-                       {"ranks", measured.ranks},     {"checks", measured.checks},
-                       {"verdict", verdict}};
-  return WriteFile(options.report, Dump(report, 2) + "\n", FileKind::kData);
-}
-
-// Collective over all ranks: shares, prints and writes what was measured; the exit code.
-int Finish(RankCircle& circle, const RunJob& job, const RunOptions& options, Agreement& agreement) {
-  const Result<Measured> measured = ShareMeasured(circle, job);
-  Status written = measured.status();
-  if (measured.ok() && circle.rank() == 0) {
-    PrintMeasured(*measured, options);
-    if (!options.report.empty()) written = WriteReport(*measured, options);
-  }
-  if (!agreement.Reached(written)) return agreement.exit_code();
-  return measured->all_match() ? 0 : 1;
 }
 
 // Collective over all ranks. The steps of one rank fail on all of them.
@@ -136,25 +95,99 @@ bool RunSteps(World& world, RunJob& job, const RunOptions& options, Agreement& a
   return agreement.Reached(outcome);
 }
 
+void ReportFailure(const RunOptions& options, const Outcome& outcome) {
+  RunStory story;
+  story.ended = true;
+  story.outcome = outcome;
+  const Status written = WriteReports(story, options, VersionsAsJson());
+  if (!written.ok()) PrintFailure("run", written.message());
+}
+
+// A failure outside of any agreement.
+int FailAlone(const RunOptions& options, const Outcome& outcome) {
+  ReportFailure(options, outcome);
+  PrintFailure("run", outcome.message);
+  return outcome.exit_code;
+}
+
+// Collective over all MPI ranks: a failure that all ranks have before there is a world. Every rank
+// writes the same reports.
+int FailBefore(const RunOptions& options, const Outcome& mine) {
+  ReportFailure(options, mine);
+  return FailTogether("run", mine);
+}
+
+// What the ranks have to say of what was named, told by rank 0. Collective over all ranks, also
+// when some of them failed.
+Status TellWarnings(RankCircle& circle, const RunJob& job) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                           circle.Share(PackWarnings(job.warnings())));
+  if (circle.rank() == 0) PrintWarnings("run", MergeWarnings(all));
+  return Status();
+}
+
+// Until the first step. Collective over all ranks.
+bool Begin(RankCircle& circle, RunJob& job, const RunOptions& options, Agreement& agreement,
+           const RunStory& story) {
+  const Status begun =
+      circle.rank() == 0 ? WriteReports(story, options, VersionsAsJson()) : Status();
+  if (!agreement.Reached(begun)) return false;
+  const Status prepared = job.Prepare();
+  const Status told = TellWarnings(circle, job);
+  return agreement.Reached(prepared.ok() ? told : prepared);
+}
+
+// The stages of a run, which fill the story; false: one failed, and the agreement knows which.
+// Collective over all ranks.
+bool RunStages(World& world, RankCircle& circle, RunJob& job, const RunOptions& options,
+               Agreement& agreement, RunStory& story) {
+  if (!Begin(circle, job, options, agreement, story)) return false;
+  const bool ran = RunSteps(world, job, options, agreement);
+  const Status dumped = job.FinishDump();
+  if (agreement.broken()) return false;
+  // Also of a run that failed: what was checked until then belongs into the reports.
+  Result<Measured> measured = ShareMeasured(circle, job);
+  const Status shared = measured.status();
+  if (measured.ok()) story.measured = *std::move(measured);
+  if (!ran || !agreement.Reached(dumped.ok() ? shared : dumped)) return false;
+  if (circle.rank() == 0) PrintMeasured(story.measured, options);
+  if (options.golden.empty()) return true;
+  const Result<GoldenFinding> golden = TellGolden(world, circle, options, job);
+  if (golden.ok()) story.golden = *golden;
+  return agreement.Reached(golden.status());
+}
+
+// The one place where a run in a world ends, well or not: writes the reports. By rank 0, or, when
+// ranks are lost, by each that is left. Collective over all ranks unless some are lost; the exit
+// code.
+int EndRun(const RunOptions& options, RankCircle& circle, bool finished, Agreement& agreement,
+           RunStory& story) {
+  story.ended = true;
+  if (finished) {
+    const bool differs = story.measured.FirstDifference() != nullptr ||
+                         (story.golden.has_value() && story.golden->differs);
+    story.outcome.exit_code = differs ? 1 : 0;
+  } else {
+    story.outcome = agreement.failure();
+    story.culprit = agreement.culprit();
+  }
+  const bool mine = circle.rank() == 0 || agreement.broken();
+  const Status written = mine ? WriteReports(story, options, VersionsAsJson()) : Status();
+  if (finished && !agreement.Reached(written)) return agreement.exit_code();
+  return story.outcome.exit_code;
+}
+
 // Collective over all ranks. `orderly` says whether the world can be shut down together.
 int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   orderly = false;
   const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(world);
-  if (!circle.ok()) return Fail("run", circle.status());
+  if (!circle.ok()) return FailAlone(options, Outcome::From(circle.status()));
   if (world.rank() == 0) WarnAboutProcess();
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
-  const bool ran = agreement.Reached(job.Prepare()) && RunSteps(world, job, options, agreement);
-  const Status dumped = job.FinishDump();
-  if (!ran || !agreement.Reached(dumped)) {
-    orderly = !agreement.broken();
-    return agreement.exit_code();
-  }
-  int code = Finish(**circle, job, options, agreement);
-  if (!agreement.broken()) {
-    const Result<int> golden = TellGolden(world, **circle, options, job);
-    code = agreement.Reached(golden.status()) ? std::max(code, *golden) : agreement.exit_code();
-  }
+  RunStory story;
+  const bool finished = RunStages(world, **circle, job, options, agreement, story);
+  const int code = EndRun(options, **circle, finished, agreement, story);
   orderly = !agreement.broken();
   return code;
 }
@@ -163,14 +196,73 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
 int RunModel(const RunOptions& options) {
   DeclareSoleCaller();
   const Result<Env> env = Env::FromProcess();
-  if (!env.ok()) return FailTogether("run", Outcome::From(env.status()));
+  if (!env.ok()) return FailBefore(options, Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
-  if (!world.ok()) return FailTogether("run", Outcome::From(world.status()));
+  if (!world.ok()) return FailBefore(options, Outcome::From(world.status()));
   bool orderly = false;
   const int code = RunInWorld(**world, options, orderly);
   if (!orderly) return code;
   const Status end = (*world)->Shutdown();
-  return end.ok() || code != 0 ? code : Fail("run", end);
+  return end.ok() || code != 0 ? code : FailAlone(options, Outcome::From(end));
+}
+
+// What is wrong with words that the parser took one by one.
+Status CheckWords(const RunOptions& options) {
+  const bool numbers = options.tolerance.rtol || options.tolerance.atol;
+  if (options.tolerance.rule && numbers) {
+    return Error(Code::kInvalidArgument,
+                 "--tolerance says what --rtol and --atol say; give one or the other");
+  }
+  if (!options.report.empty() && options.report == options.junit) {
+    return Error(Code::kInvalidArgument, "--report and --junit name the same file {}",
+                 options.report);
+  }
+  NPUMESH_RETURN_IF_ERROR(DimBindings::Parse(options.dims).status());
+  return IntRanges::Parse(options.int_ranges).status();
+}
+
+int CheckAndRun(const RunOptions& options) {
+  const Status words = CheckWords(options);
+  if (words.ok()) return RunModel(options);
+  return FailBefore(options,
+                    Outcome::Usage(fmt::format("{}; see npumesh run --help", words.message())));
+}
+
+// Refuses what is no number from 0 on, in words of its own.
+CLI::Validator FromZero() {
+  return {[](const std::string& text) {
+            constexpr double kMax = std::numeric_limits<double>::max();
+            const Result<double> number = ParseDouble(text, -kMax, kMax, "tolerance");
+            if (number.ok() && *number >= 0) return std::string();
+            return fmt::format("expected a number from 0 on, got \"{}\"", text.substr(0, 80));
+          },
+          ""};
+}
+
+CLI::Validator IsToleranceRule() {
+  return {[](const std::string& text) {
+            return std::string(ParseToleranceRule(text, "value").status().message());
+          },
+          ""};
+}
+
+void AddToleranceOptions(CLI::App& run, ToleranceOptions& options) {
+  run.add_option_function<std::string>(
+         "--tolerance",
+         [&options](const std::string& text) {
+           options.rule = *ParseToleranceRule(text, "--tolerance");
+         },
+         "How far an output may be from its golden. close (default): as far as rounding explains, "
+         "by dtype, depth, length of sums and scale of each output. GOLDENS/tolerance.json may "
+         "say so for each output")
+      ->type_name("close|exact|RTOL,ATOL")
+      ->check(IsToleranceRule());
+  run.add_option("--rtol", options.rtol, "Relative tolerance of --check, in place of --tolerance")
+      ->type_name("NUMBER")
+      ->check(FromZero());
+  run.add_option("--atol", options.atol, "Absolute tolerance of --check, in place of --tolerance")
+      ->type_name("NUMBER")
+      ->check(FromZero());
 }
 
 }  // namespace
@@ -201,12 +293,18 @@ void AddRun(CLI::App& app, Action& action) {
                   "NAME is an input, or input.axis")
       ->allow_extra_args(false)
       ->excludes(inputs);
-  run->add_option("--rtol", options->tolerance.rtol, "Relative tolerance of --check")
-      ->check(CLI::NonNegativeNumber);
-  run->add_option("--atol", options->tolerance.atol, "Absolute tolerance of --check")
-      ->check(CLI::NonNegativeNumber);
+  run->add_option("--int-range", options->int_ranges,
+                  "NAME=LOW:HIGH: random integers of an input are LOW to HIGH - 1; default 0 to 7")
+      ->allow_extra_args(false)
+      ->excludes(inputs);
+  AddToleranceOptions(*run, options->tolerance);
   AddFaultOptions(*run, *options);
-  run->add_option("--report", options->report, "JSON file for everything the table shows");
+  run->add_option("--report", options->report,
+                  "JSON file: verdict, exit code, error, rank, operator, outputs, times; written "
+                  "however the run ends");
+  run->add_option("--junit", options->junit,
+                  "The verdict as JUnit XML, a test case for each rank and output");
+  AddAllowOutsideOption(*run, options->allow_outside);
   AddOpLibraryOption(*run, options->op_libraries);
   AddConfigOptions(*run, options->config);
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
@@ -226,7 +324,7 @@ void AddRun(CLI::App& app, Action& action) {
       "is a terminal");
   run->callback([options, quiet, &action] {
     options->show_progress = !*quiet && isatty(STDERR_FILENO) == 1;
-    action = [options] { return RunModel(*options); };
+    action = [options] { return CheckAndRun(*options); };
   });
 }
 

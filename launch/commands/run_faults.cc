@@ -45,16 +45,19 @@ std::string DoubleText(const DoubleVerdict& verdict) {
 
 }  // namespace
 
-Result<int> TellGolden(World& world, RankCircle& circle, const RunOptions& options, RunJob& job) {
-  if (options.golden.empty()) return 0;
+Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOptions& options,
+                                 RunJob& job) {
   if (options.golden == kFloat64Golden) {
     NPUMESH_ASSIGN_OR_RETURN(const DoubleVerdict verdict, DoubleCheck(world, circle, options, job));
     Tell(circle, DoubleText(verdict));
-    return verdict.rank < 0 ? 0 : 1;
+    return GoldenFinding{verdict.rank >= 0, verdict.rank, verdict.name, verdict.type};
   }
   NPUMESH_ASSIGN_OR_RETURN(const GoldenVerdict verdict, GoldenCheck(world, circle, options, job));
+  if (circle.rank() == 0) PrintWarnings("run", verdict.warnings);
   Tell(circle, GoldenText(verdict.report, verdict.rank, verdict.shard));
-  return verdict.differs ? 1 : 0;
+  const GoldenRow* const first = verdict.report.First();
+  if (first == nullptr) return GoldenFinding{verdict.differs, verdict.rank, "", ""};
+  return GoldenFinding{verdict.differs, verdict.rank, first->name, first->type};
 }
 
 }  // namespace npumesh

@@ -6,15 +6,17 @@
 
 #include "launch/run/golden_check.h"
 #include "launch/run/run_options.h"
+#include "launch/run/run_story.h"
 
 namespace npumesh {
 
 // --inject and --golden.
 void AddFaultOptions(CLI::App& run, RunOptions& options);
 
-// Collective over all ranks: checks against the golden graph, if one was given, and prints the
-// verdict. 1: an operator differs, 0: none does.
-Result<int> TellGolden(World& world, RankCircle& circle, const RunOptions& options, RunJob& job);
+// Collective over all ranks: checks against the golden graph and prints what was found. Rank 0
+// alone knows the rank and the operator. REQUIRES: options.golden.
+Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOptions& options,
+                                 RunJob& job);
 
 }  // namespace npumesh
 

@@ -9,14 +9,15 @@ bool Agreement::Reached(const Outcome& mine) {
     // A rank is often asked to stop because another one is lost.
     constexpr int kAskedToStop = 128;
     const bool lost_first = mine.ok() || mine.exit_code > kAskedToStop;
-    const Outcome lost = lost_first ? Outcome::From(all.status()) : mine;
-    exit_code_ = lost.exit_code;
-    tell_(fmt::format("rank {} of {}: {}", circle_.rank(), circle_.size(), lost.message));
+    failure_ = lost_first ? Outcome::From(all.status()) : mine;
+    if (!lost_first && !mine.consequence) culprit_ = circle_.rank();
+    tell_(fmt::format("rank {} of {}: {}", circle_.rank(), circle_.size(), failure_.message));
     return false;
   }
   const int culprit = Culprit(*all);
   if (culprit < 0) return true;
-  exit_code_ = (*all)[static_cast<size_t>(culprit)].exit_code;
+  failure_ = (*all)[static_cast<size_t>(culprit)];
+  culprit_ = culprit;
   if (circle_.rank() == culprit) tell_(TellFailure(*all));
   return false;
 }

@@ -21,14 +21,19 @@ class Agreement {
   bool Reached(const Outcome& mine);
   bool Reached(const Status& mine) { return Reached(Outcome::From(mine)); }
 
-  int exit_code() const { return exit_code_; }
+  int exit_code() const { return failure_.exit_code; }
+  // What was told: message and exit code of the rank that is to blame, and which that is; -1: not
+  // known, or nothing failed. The same on all ranks unless one is lost.
+  const Outcome& failure() const { return failure_; }
+  int culprit() const { return culprit_; }
   // A rank is lost: nothing collective may follow.
   bool broken() const { return broken_; }
 
  private:
   RankCircle& circle_;
   std::function<void(std::string_view)> tell_;
-  int exit_code_ = 0;
+  Outcome failure_;
+  int culprit_ = -1;
   bool broken_ = false;
 };
 

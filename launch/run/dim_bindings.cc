@@ -9,26 +9,6 @@
 namespace npumesh {
 namespace {
 
-std::optional<size_t> FindInput(std::string_view name, const std::vector<InputSpec>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].name == name) return i;
-  }
-  const Result<int64_t> index = ParseInt(name, 0, std::numeric_limits<int64_t>::max(), "index");
-  if (!index.ok()) return std::nullopt;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].index == *index) return i;
-  }
-  return std::nullopt;
-}
-
-std::string Names(const std::vector<InputSpec>& inputs) {
-  std::vector<std::string> names;
-  for (const InputSpec& input : inputs) {
-    names.push_back(fmt::format("{} ({})", input.name, input.declared.ToString()));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 Status CheckNothingOpen(const std::vector<InputSpec>& inputs,
                         const std::vector<TensorType>& types) {
   std::vector<std::string> open;
@@ -53,6 +33,26 @@ Status CheckNothingOpen(const std::vector<InputSpec>& inputs,
 }
 
 }  // namespace
+
+std::optional<size_t> FindInput(std::string_view name, const std::vector<InputSpec>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name == name) return i;
+  }
+  const Result<int64_t> index = ParseInt(name, 0, std::numeric_limits<int64_t>::max(), "index");
+  if (!index.ok()) return std::nullopt;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].index == *index) return i;
+  }
+  return std::nullopt;
+}
+
+std::string InputNames(const std::vector<InputSpec>& inputs) {
+  std::vector<std::string> names;
+  for (const InputSpec& input : inputs) {
+    names.push_back(fmt::format("{} ({})", input.name, input.declared.ToString()));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Result<DimBindings> DimBindings::Parse(const std::vector<std::string>& texts) {
   DimBindings result;
@@ -83,7 +83,7 @@ Result<DimBindings::Target> DimBindings::Resolve(const std::string& name,
     if (input && axis.ok() && *axis < rank) return Target{*input, static_cast<int>(*axis)};
   }
   return Error(Code::kInvalidArgument, "--dim {}: no such input or axis; the graph has {}", name,
-               Names(inputs));
+               InputNames(inputs));
 }
 
 Result<std::vector<TensorType>> DimBindings::Apply(const std::vector<InputSpec>& inputs) const {

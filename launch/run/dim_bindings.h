@@ -7,12 +7,18 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
 #include "graph/ir/shape.h"
 
 namespace npumesh {
+
+// The input with this name, or else with this data index.
+std::optional<size_t> FindInput(std::string_view name, const std::vector<InputSpec>& inputs);
+// "x (float32[2,-1]), ids (int64[4])".
+std::string InputNames(const std::vector<InputSpec>& inputs);
 
 class DimBindings {
  public:

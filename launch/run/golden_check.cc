@@ -7,6 +7,7 @@
 
 #include "graph/compare/replay.h"
 #include "graph/io/model_file.h"
+#include "graph/io/weight_places.h"
 #include "launch/run/model_choice.h"
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
@@ -115,9 +116,10 @@ Result<std::unique_ptr<Recorder>> RunGolden(World& world, const std::string& pat
 }
 
 Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, RunJob& job,
-                                       const RankSources& sources) {
+                                       const RankSources& sources, Warnings* warnings) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
   NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadModel(file));
+  NPUMESH_ASSIGN_OR_RETURN(*warnings, CheckWeightPlaces(golden, {options.allow_outside}));
   const OpRegistry& registry = job.registry();
   if (const auto groups = GroupsOf(golden, registry); !groups.empty()) {
     return Error(Code::kInvalidArgument,
@@ -200,7 +202,8 @@ Result<GoldenVerdict> GoldenCheck(World& world, RankCircle& circle, const RunOpt
   Status status;
   std::string first;
   if (world.rank() == 0) {
-    Result<GoldenReport> report = CompareOnRankZero(world, options, job, gatherer.sources());
+    Result<GoldenReport> report =
+        CompareOnRankZero(world, options, job, gatherer.sources(), &verdict.warnings);
     status = report.status();
     if (report.ok()) verdict.report = *std::move(report);
     if (verdict.report.First() != nullptr) first = verdict.report.First()->key;

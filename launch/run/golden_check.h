@@ -19,6 +19,7 @@ struct GoldenVerdict {
   // The operator's weight that is not that of the unsharded graph.
   std::optional<WrongShard> shard;
   bool differs = false;
+  Warnings warnings;  // of the golden graph
 };
 
 // Collective over all ranks, after the steps of `job` ran with options.golden. Runs the golden

@@ -2,7 +2,6 @@
 
 #include "graph/engine/bound_type.h"
 #include "graph/io/npy.h"
-#include "launch/run/random_tensor.h"
 
 namespace npumesh {
 namespace {
@@ -46,9 +45,15 @@ class FolderInputs final : public InputSource {
 
 class SeededInputs final : public InputSource {
  public:
-  SeededInputs(std::vector<InputSpec> inputs, std::vector<TensorType> types, uint64_t seed,
-               uint64_t rank)
-      : inputs_(std::move(inputs)), types_(std::move(types)), seed_(seed), rank_(rank) {}
+  SeededInputs(std::vector<InputSpec> inputs, std::vector<TensorType> types,
+               std::vector<std::optional<IntRange>> ranges, uint64_t seed, uint64_t rank)
+      : inputs_(std::move(inputs)),
+        types_(std::move(types)),
+        ranges_(std::move(ranges)),
+        seed_(seed),
+        rank_(rank) {
+    ranges_.resize(inputs_.size());
+  }
 
   Result<std::vector<Tensor>> Step(uint64_t step) const override {
     std::vector<Tensor> tensors;
@@ -59,7 +64,8 @@ class SeededInputs final : public InputSource {
         continue;
       }
       Result<Tensor> made =
-          RandomTensor(types_[i], {seed_, step, static_cast<uint64_t>(spec.index), rank_});
+          RandomTensor(types_[i], {seed_, step, static_cast<uint64_t>(spec.index), rank_},
+                       ranges_[i].value_or(IntRange()));
       if (!made.ok()) {
         return made.status().WithContext(fmt::format("input {} ({})", spec.index, spec.name));
       }
@@ -71,6 +77,7 @@ class SeededInputs final : public InputSource {
  private:
   std::vector<InputSpec> inputs_;
   std::vector<TensorType> types_;
+  std::vector<std::optional<IntRange>> ranges_;
   uint64_t seed_;
   uint64_t rank_;
 };
@@ -82,9 +89,11 @@ std::unique_ptr<InputSource> InputsFromFolder(std::vector<InputSpec> inputs, Ten
 }
 
 std::unique_ptr<InputSource> RandomInputs(std::vector<InputSpec> inputs,
-                                          std::vector<TensorType> types, uint64_t seed,
-                                          uint64_t rank) {
-  return std::make_unique<SeededInputs>(std::move(inputs), std::move(types), seed, rank);
+                                          std::vector<TensorType> types,
+                                          std::vector<std::optional<IntRange>> ranges,
+                                          uint64_t seed, uint64_t rank) {
+  return std::make_unique<SeededInputs>(std::move(inputs), std::move(types), std::move(ranges),
+                                        seed, rank);
 }
 
 Result<Tensor> FitInput(const InputSpec& spec, const Tensor& tensor) {

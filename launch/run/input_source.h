@@ -6,9 +6,11 @@
 #define NPUMESH_LAUNCH_RUN_INPUT_SOURCE_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "launch/run/random_tensor.h"
 #include "launch/run/tensor_folder.h"
 
 namespace npumesh {
@@ -24,10 +26,12 @@ class InputSource {
 // <data_index>.npy of a folder. Without step folders each step gets the same tensors.
 std::unique_ptr<InputSource> InputsFromFolder(std::vector<InputSpec> inputs, TensorFolder folder);
 
-// Random values of the given (static) types; equal on all ranks when `rank` is.
+// Random values of the given (static) types; equal on all ranks when `rank` is. `ranges` says of
+// inputs of integers which they hold, and is empty or has an entry for each input.
 std::unique_ptr<InputSource> RandomInputs(std::vector<InputSpec> inputs,
-                                          std::vector<TensorType> types, uint64_t seed,
-                                          uint64_t rank);
+                                          std::vector<TensorType> types,
+                                          std::vector<std::optional<IntRange>> ranges,
+                                          uint64_t seed, uint64_t rank);
 
 // `tensor` as the input `spec` wants it. Errors (kInvalidArgument) name the input, what the graph
 // declares and what was given.

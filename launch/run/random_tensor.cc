@@ -36,14 +36,20 @@ Tensor FillFloats(const TensorType& type, const RandomKey& key) {
   return Fill<T>(type, key, [](uint64_t random) { return T(Fraction(random)); });
 }
 
+// The upper bits of random * count, so that a power of two takes the top bits of `random`.
 template <typename T>
-Tensor FillIntegers(const TensorType& type, const RandomKey& key) {
-  return Fill<T>(type, key, [](uint64_t random) { return static_cast<T>(random >> 61); });
+Tensor FillIntegers(const TensorType& type, const RandomKey& key, IntRange range) {
+  const uint64_t count = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low) + 1;
+  return Fill<T>(type, key, [range, count](uint64_t random) {
+    __extension__ using Wide = unsigned __int128;
+    const auto offset = count == 0 ? random : static_cast<uint64_t>((Wide{random} * count) >> 64);
+    return static_cast<T>(static_cast<uint64_t>(range.low) + offset);
+  });
 }
 
 }  // namespace
 
-Result<Tensor> RandomTensor(const TensorType& type, const RandomKey& key) {
+Result<Tensor> RandomTensor(const TensorType& type, const RandomKey& key, IntRange range) {
   switch (type.dtype) {
     case DataType::kFloat:
       return FillFloats<float>(type, key);
@@ -55,16 +61,16 @@ Result<Tensor> RandomTensor(const TensorType& type, const RandomKey& key) {
       return FillFloats<Bfloat16>(type, key);
     case DataType::kInt8:
     case DataType::kUint8:
-      return FillIntegers<uint8_t>(type, key);
+      return FillIntegers<uint8_t>(type, key, range);
     case DataType::kInt16:
     case DataType::kUint16:
-      return FillIntegers<uint16_t>(type, key);
+      return FillIntegers<uint16_t>(type, key, range);
     case DataType::kInt32:
     case DataType::kUint32:
-      return FillIntegers<uint32_t>(type, key);
+      return FillIntegers<uint32_t>(type, key, range);
     case DataType::kInt64:
     case DataType::kUint64:
-      return FillIntegers<uint64_t>(type, key);
+      return FillIntegers<uint64_t>(type, key, range);
     case DataType::kBool:
       return Fill<uint8_t>(type, key, [](uint64_t random) { return uint8_t(random >> 63); });
     default:

@@ -5,18 +5,26 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
+#include <set>
 
 #include "graph/config/validation.h"
 #include "graph/io/model_file.h"
+#include "graph/io/npy.h"
+#include "graph/io/weight_places.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/session_config.h"
 #include "launch/run/dim_bindings.h"
+#include "launch/run/int_ranges.h"
 #include "launch/run/model_choice.h"
+#include "launch/run/tensor_check.h"
 #include "launch/run/weight_progress.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
 namespace {
+
+constexpr double kNothingIsEnough = std::numeric_limits<double>::infinity();
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -117,10 +125,12 @@ Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
   NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
                model.graph.nodes().size());
+  NPUMESH_ASSIGN_OR_RETURN(warnings_, CheckWeightPlaces(model, {options_.allow_outside}));
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
   session.registry = registry_.get();
+  WatchTypes(&session.compile);
   if (options_.show_progress && world_.rank() == 0) {
     session.compile.weight_progress = PrintWeightProgress;
   }
@@ -137,26 +147,56 @@ Status RunJob::AtFile(const Status& status) const {
   return named ? status : status.WithContext(file_);
 }
 
-Status RunJob::OpenFolders() {
+Status RunJob::MakeRandomInputs() {
   const std::vector<InputSpec>& inputs = session_->inputs();
+  NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options_.dims));
+  NPUMESH_ASSIGN_OR_RETURN(const IntRanges ranges, IntRanges::Parse(options_.int_ranges));
+  Result<std::vector<TensorType>> types = dims.Apply(inputs);
+  if (!types.ok()) return AtFile(types.status());
+  NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
+  Result<std::vector<std::optional<IntRange>>> bounds = ranges.For(inputs);
+  if (!bounds.ok()) return AtFile(bounds.status());
+  const int rank = options_.per_rank_inputs ? world_.rank() : 0;
+  source_ = RandomInputs(inputs, *std::move(types), *std::move(bounds), options_.seed,
+                         static_cast<uint64_t>(rank));
+  return Status();
+}
+
+Status RunJob::OpenGoldens() {
+  NPUMESH_ASSIGN_OR_RETURN(goldens_,
+                           TensorFolder::ToRead(options_.check, world_.rank(), world_.size()));
+  NPUMESH_ASSIGN_OR_RETURN(tolerances_, TolerancePlan::Make(options_.tolerance, options_.check));
+  std::set<int64_t> indexes;
+  for (size_t i = 0; i < output_count_; ++i) indexes.insert(static_cast<int64_t>(i));
+  for (const std::string& file : goldens_->OtherFiles(indexes)) {
+    warnings_.push_back(
+        fmt::format("{} is compared with nothing: the graph has {} outputs", file, output_count_));
+  }
+  return Status();
+}
+
+Status RunJob::OpenFolders() {
   if (options_.inputs.empty()) {
-    NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options_.dims));
-    Result<std::vector<TensorType>> types = dims.Apply(inputs);
-    if (!types.ok()) return AtFile(types.status());
-    NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
-    const int rank = options_.per_rank_inputs ? world_.rank() : 0;
-    source_ = RandomInputs(inputs, *std::move(types), options_.seed, static_cast<uint64_t>(rank));
+    NPUMESH_RETURN_IF_ERROR(MakeRandomInputs());
   } else {
+    const std::vector<InputSpec>& inputs = session_->inputs();
     NPUMESH_ASSIGN_OR_RETURN(TensorFolder folder,
                              TensorFolder::ToRead(options_.inputs, world_.rank(), world_.size()));
+    std::set<int64_t> indexes;
+    for (const InputSpec& input : inputs) indexes.insert(input.index);
+    for (const std::string& file : folder.OtherFiles(indexes)) {
+      warnings_.push_back(
+          fmt::format("{} is the input of nothing: the graph has no such index", file));
+    }
     source_ = InputsFromFolder(inputs, std::move(folder));
   }
   if (!options_.outputs.empty()) {
     outputs_ = TensorFolder::ToWrite(options_.outputs, world_.rank(), options_.steps);
   }
-  if (!options_.check.empty()) {
-    NPUMESH_ASSIGN_OR_RETURN(goldens_,
-                             TensorFolder::ToRead(options_.check, world_.rank(), world_.size()));
+  if (!options_.check.empty()) return OpenGoldens();
+  const ToleranceOptions& tolerance = options_.tolerance;
+  if (tolerance.rule || tolerance.rtol || tolerance.atol) {
+    warnings_.push_back("a tolerance has no effect without --check");
   }
   return Status();
 }
@@ -190,12 +230,48 @@ Status RunJob::RunStep(uint64_t step) {
   if (recorder_ != nullptr && step == 0) recorded_inputs_ = step_inputs_;
   step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
   for (size_t i = 0; i < outputs->size(); ++i) {
-    if (outputs_) {
-      NPUMESH_RETURN_IF_ERROR(outputs_->Write(step, static_cast<int64_t>(i), (*outputs)[i]));
-    }
-    if (i < step_goldens_.size()) Check(step, i, (*outputs)[i]);
+    NPUMESH_RETURN_IF_ERROR(KeepOutput(step, i, (*outputs)[i]));
   }
   return Status();
+}
+
+Status RunJob::KeepOutput(uint64_t step, size_t index, const Tensor& output) {
+  if (outputs_) {
+    NPUMESH_RETURN_IF_ERROR(outputs_->Write(step, static_cast<int64_t>(index), output));
+  }
+  if (index < step_goldens_.size()) Check(step, index, output);
+  const bool unseen = !outputs_ && !goldens_;
+  const bool reported = !options_.report.empty() || !options_.junit.empty();
+  if (step + 1 == options_.steps && (unseen || reported)) {
+    summaries_.push_back(Summarise(world_.rank(), static_cast<int>(index), output));
+  }
+  return Status();
+}
+
+void RunJob::WatchTypes(CompileOptions* options) {
+  if (options_.check.empty()) return;
+  options->observer = [this](std::string_view stage, const Model& typed) {
+    if (stage != "AfterInfershape") return;
+    estimate_.Note(typed);
+    roundings_.clear();
+  };
+}
+
+// What a graph keeps from step to step carries the errors of all steps before.
+AppliedTolerance RunJob::ToleranceOf(uint64_t step, size_t index, const Tensor& output) {
+  const Result<Tensor> golden = ReinterpretAs(step_goldens_[index], output.dtype());
+  if (!golden.ok()) return {{}, "exact"};
+  if (roundings_.empty()) {
+    Result<std::vector<Rounding>> made =
+        estimate_.OutputsOf(session_->model(), *registry_, world_.size());
+    if (made.ok()) roundings_ = *std::move(made);
+  }
+  Rounding rounding = index < roundings_.size() ? roundings_[index] : Rounding();
+  const std::vector<InputSpec>& inputs = session_->inputs();
+  const bool keeps =
+      std::any_of(inputs.begin(), inputs.end(), [](const InputSpec& input) { return input.ref; });
+  if (keeps) rounding.variance *= static_cast<double>(step + 1);
+  return tolerances_.For(static_cast<int>(index), rounding, *golden);
 }
 
 void RunJob::Check(uint64_t step, size_t index, const Tensor& output) {
@@ -205,9 +281,15 @@ void RunJob::Check(uint64_t step, size_t index, const Tensor& output) {
   check.index = static_cast<int>(index);
   check.dtype = Name(output.dtype());
   check.shape = output.shape().ToString();
-  const Difference found = CompareTensors(output, step_goldens_[index], options_.tolerance);
+  const AppliedTolerance tolerance = ToleranceOf(step, index, output);
+  const Difference found = CompareTensors(output, step_goldens_[index], tolerance.value);
   check.differing += found.differing;
-  if (found.max_abs > check.max_abs_diff || (check.ok && !found.matches)) {
+  if (check.tolerance.empty() || found.max_abs > check.max_abs_diff ||
+      (check.ok && !found.matches)) {
+    check.rtol = tolerance.value.rtol;
+    check.atol = tolerance.value.atol;
+    check.tolerance = tolerance.why;
+    check.needs_atol = found.reason.empty() ? found.needs_atol : kNothingIsEnough;
     check.step = step;
     check.max_abs_diff = std::max(check.max_abs_diff, found.max_abs);
     check.where = PositionOf(found.where, output.shape());

@@ -15,6 +15,8 @@
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
 #include "launch/run/tensor_folder.h"
+#include "launch/run/tolerance.h"
+#include "launch/run/warnings.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -28,6 +30,9 @@ class RunJob {
   // Collective over the ranks of this node. Binds the rank, makes its device memory, loads its
   // graph and checks everything that can be checked before anything runs.
   Status Prepare();
+
+  // What the user should know of what was named, by this rank. Local.
+  const Warnings& warnings() const { return warnings_; }
 
   // Inputs and goldens of a step, ready for RunStep. Local.
   Status LoadStep(uint64_t step);
@@ -43,8 +48,13 @@ class RunJob {
   // only if it is to stop the run.
   Status FinishDump();
 
+  // False before Prepare has succeeded: then there is nothing to report.
+  bool prepared() const { return source_ != nullptr; }
+  // REQUIRES: prepared().
   RankReport Report() const;
   const std::vector<OutputCheck>& checks() const { return checks_; }
+  // Of the last step, where a user would see nothing of it otherwise, or a report wants it.
+  const std::vector<OutputSummary>& outputs() const { return summaries_; }
 
   // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
   const Recorder* recorder() const { return recorder_.get(); }
@@ -60,10 +70,16 @@ class RunJob {
   Result<SessionOptions> ConfiguredSession() const;
   Status LoadGraph(SessionOptions session);
   Status OpenFolders();
+  Status MakeRandomInputs();
+  Status OpenGoldens();
+  // Notes types for the tolerance, if there is a check.
+  void WatchTypes(CompileOptions* options);
   // An error of the graph, with the name of its file; success stays success.
   Status AtFile(const Status& status) const;
   Status AddObservers();
+  Status KeepOutput(uint64_t step, size_t index, const Tensor& output);
   void Check(uint64_t step, size_t index, const Tensor& output);
+  AppliedTolerance ToleranceOf(uint64_t step, size_t index, const Tensor& output);
 
   World& world_;
   const RunOptions& options_;
@@ -72,6 +88,7 @@ class RunJob {
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
   RankDump dump_;
+  Warnings warnings_;
   std::unique_ptr<InputSource> source_;
   std::optional<TensorFolder> outputs_;
   std::optional<TensorFolder> goldens_;
@@ -79,6 +96,10 @@ class RunJob {
   std::vector<Tensor> step_inputs_;
   std::vector<Tensor> step_goldens_;
   std::vector<OutputCheck> checks_;
+  std::vector<OutputSummary> summaries_;
+  TolerancePlan tolerances_;
+  RoundingEstimate estimate_;
+  std::vector<Rounding> roundings_;          // by output; empty: to be made from the estimate
   std::unique_ptr<FaultInjector> injector_;  // null: no faults
   std::unique_ptr<Recorder> recorder_;       // null: no golden
   std::vector<Tensor> recorded_inputs_;

@@ -8,7 +8,7 @@
 
 #include "graph/config/config_reader.h"
 #include "launch/run/run_dump.h"
-#include "launch/run/tensor_check.h"
+#include "launch/run/tolerance.h"
 
 namespace npumesh {
 
@@ -40,6 +40,9 @@ struct RunOptions {
   uint64_t seed = 0;
   bool per_rank_inputs = false;
 
+  // NAME=LOW:HIGH for random inputs of integers (launch/run/int_ranges.h).
+  std::vector<std::string> int_ranges;
+
   // NAME=VALUE for open dimensions of random inputs (launch/run/dim_bindings.h).
   std::vector<std::string> dims;
 
@@ -54,11 +57,15 @@ struct RunOptions {
   // (launch/run/double_check.h); empty: none.
   std::string golden;
 
-  // File of the machine-readable report; empty: none.
+  // Files of the machine-readable reports, as JSON and as JUnit XML; empty: none.
   std::string report;
+  std::string junit;
 
   // Shared libraries with more operators (graph/ops/op_library.h).
   std::vector<std::string> op_libraries;
+
+  // Links of weights may lead out of their package (graph/io/weight_places.h).
+  bool allow_outside = false;
 
   // Rank 0 shows on standard error how weights arrive.
   bool show_progress = false;

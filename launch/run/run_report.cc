@@ -3,14 +3,129 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "graph/compare/elements.h"
 
 namespace npumesh {
 
+namespace {
+
+// Collectives that passed beside computing held nobody up.
+double AwaySeconds(const RankReport& rank) {
+  return rank.total_seconds - (rank.collective_seconds - rank.hidden_seconds);
+}
+
+// "rank 2", "ranks 0-3", "ranks 0,2-3".
+std::string RanksText(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (i > 0) text += ",";
+    text += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+// What a summary says without its rank.
+std::string SummaryText(const OutputSummary& summary) {
+  std::string text = fmt::format("output {} {}{}: ", summary.index, summary.dtype, summary.shape);
+  text += summary.finite == 0 ? "no finite element"
+                              : fmt::format("min {:.6g} max {:.6g} mean {:.6g}", summary.min,
+                                            summary.max, summary.mean);
+  text += fmt::format(", {} NaN", summary.nan);
+  if (summary.inf > 0) text += fmt::format(", {} Inf", summary.inf);
+  return text;
+}
+
+nlohmann::json FiniteOrNull(double number) {
+  return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json();
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& json, const OutputCheck& check) {
+  json = {{"rank", check.rank},
+          {"index", check.index},
+          {"dtype", check.dtype},
+          {"shape", check.shape},
+          {"step", check.step},
+          {"max_abs_diff", check.max_abs_diff},
+          {"where", check.where},
+          {"differing", check.differing},
+          {"ok", check.ok},
+          {"detail", check.detail},
+          {"rtol", check.rtol},
+          {"atol", FiniteOrNull(check.atol)},
+          {"tolerance", check.tolerance},
+          {"needs_atol", FiniteOrNull(check.needs_atol)}};
+}
+
+void from_json(const nlohmann::json& json, OutputCheck& check) {
+  const auto number = [&json](const char* key) {
+    const nlohmann::json& value = json.at(key);
+    return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+  };
+  json.at("rank").get_to(check.rank);
+  json.at("index").get_to(check.index);
+  json.at("dtype").get_to(check.dtype);
+  json.at("shape").get_to(check.shape);
+  json.at("step").get_to(check.step);
+  json.at("max_abs_diff").get_to(check.max_abs_diff);
+  json.at("where").get_to(check.where);
+  json.at("differing").get_to(check.differing);
+  json.at("ok").get_to(check.ok);
+  json.at("detail").get_to(check.detail);
+  json.at("rtol").get_to(check.rtol);
+  check.atol = number("atol");
+  json.at("tolerance").get_to(check.tolerance);
+  check.needs_atol = number("needs_atol");
+}
+
+OutputSummary Summarise(int rank, int index, const Tensor& output) {
+  OutputSummary summary;
+  summary.rank = rank;
+  summary.index = index;
+  summary.dtype = Name(output.dtype());
+  summary.shape = output.shape().ToString();
+  const Result<std::vector<double>> elements = ElementsOf(output);
+  if (!elements.ok()) return summary;
+  double sum = 0;
+  for (const double element : *elements) {
+    summary.nan += std::isnan(element);
+    summary.inf += std::isinf(element);
+    if (!std::isfinite(element)) continue;
+    summary.min = summary.finite == 0 ? element : std::min(summary.min, element);
+    summary.max = summary.finite == 0 ? element : std::max(summary.max, element);
+    sum += element;
+    ++summary.finite;
+  }
+  if (summary.finite > 0 && std::isfinite(sum)) {
+    summary.mean = sum / static_cast<double>(summary.finite);
+  }
+  return summary;
+}
+
+std::string SummaryLines(const std::vector<OutputSummary>& summaries) {
+  std::map<int, std::map<std::string, std::vector<int>>> ranks;  // by output and text
+  for (const OutputSummary& summary : summaries) {
+    ranks[summary.index][SummaryText(summary)].push_back(summary.rank);
+  }
+  std::string lines;
+  for (const auto& [index, texts] : ranks) {
+    for (const auto& [text, who] : texts) lines += fmt::format("{} {}\n", RanksText(who), text);
+  }
+  return lines;
+}
+
 size_t SlowestRank(const std::vector<RankReport>& ranks) {
-  const auto slowest =
-      std::max_element(ranks.begin(), ranks.end(), [](const RankReport& a, const RankReport& b) {
-        return a.compute_seconds < b.compute_seconds;
-      });
+  const auto slowest = std::max_element(
+      ranks.begin(), ranks.end(),
+      [](const RankReport& a, const RankReport& b) { return AwaySeconds(a) < AwaySeconds(b); });
   return static_cast<size_t>(slowest - ranks.begin());
 }
 
@@ -42,7 +157,12 @@ std::string CheckLine(const OutputCheck& check) {
   if (check.max_abs_diff > 0) line += fmt::format(" at {} of step {}", check.where, check.step);
   line += check.ok ? " OK" : " DIFFERS";
   if (!check.detail.empty()) line += ": " + check.detail;
-  return line;
+  if (check.tolerance.empty() || (check.ok && check.max_abs_diff == 0)) return line;
+  line += fmt::format("\n    tolerance atol {:.3g} rtol {:.3g} ({}); ", check.atol, check.rtol,
+                      check.tolerance);
+  return line + (std::isfinite(check.needs_atol)
+                     ? fmt::format("the worst element needs atol {:.3g}", check.needs_atol)
+                     : "no atol is enough for the worst element");
 }
 
 std::string CheckVerdict(const std::vector<OutputCheck>& checks, size_t ranks) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ir/tensor.h"
 #include "launch/run/run_dump.h"
 
 namespace npumesh {
@@ -49,11 +50,39 @@ struct OutputCheck {
   int64_t differing = 0;  // elements outside the tolerance, all steps
   bool ok = true;
   std::string detail;  // why it differs; empty when ok
+  // What was allowed there, and why; the least atol that would do, infinite when none would.
+  double rtol = 0;
+  double atol = 0;
+  std::string tolerance;
+  double needs_atol = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCheck, rank, index, dtype, shape, step, max_abs_diff,
-                                   where, differing, ok, detail)
+// A number that JSON does not have is null.
+void to_json(nlohmann::json& json, const OutputCheck& check);
+void from_json(const nlohmann::json& json, OutputCheck& check);
 
-// The rank that computed longest: the one the others waited for.
+// What one output of one rank holds after the last step. Numbers are those of its finite elements.
+struct OutputSummary {
+  int rank = 0;
+  int index = 0;
+  std::string dtype;
+  std::string shape;
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  int64_t finite = 0;  // elements
+  int64_t nan = 0;
+  int64_t inf = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputSummary, rank, index, dtype, shape, min, max, mean, finite,
+                                   nan, inf)
+OutputSummary Summarise(int rank, int index, const Tensor& output);
+
+// "ranks 0-3 output 0 float32[2,4]: min -1 max 2.5 mean 0.1, 0 NaN", a line for each output; ranks
+// that have the same share one.
+std::string SummaryLines(const std::vector<OutputSummary>& summaries);
+
+// The rank that was longest away from the others: outside of collectives, with what delayed it
+// there. The others waited for it inside.
 size_t SlowestRank(const std::vector<RankReport>& ranks);
 
 // One row a rank, slowest rank marked; where collectives overlapped, a line for each such rank; the

@@ -49,10 +49,13 @@ std::string Text(T value) {
   return fmt::format("{}", static_cast<std::conditional_t<sizeof(T) == 1, int, T>>(value));
 }
 
+// What of `distance` the relative tolerance does not cover.
 template <typename T>
-double Allowed(T golden, Tolerance tolerance) {
+double Needed(double distance, T golden, Tolerance tolerance) {
   const double magnitude = std::abs(ToDouble(golden));
-  return std::isfinite(magnitude) ? tolerance.atol + tolerance.rtol * magnitude : 0;
+  if (distance == 0) return 0;
+  if (!std::isfinite(magnitude)) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, distance - tolerance.rtol * magnitude);
 }
 
 template <typename T>
@@ -70,7 +73,9 @@ Difference Compare(const Tensor& actual, const Tensor& golden, Tolerance toleran
     const T v = Load<T>(actual, i);
     const T g = Load<T>(golden, i);
     const double distance = Distance(v, g);
-    const bool matches = distance <= Allowed(g, tolerance);
+    const double needed = Needed(distance, g, tolerance);
+    const bool matches = needed <= tolerance.atol;
+    result.needs_atol = std::max(result.needs_atol, needed);
     if (std::isfinite(distance)) result.max_abs = std::max(result.max_abs, distance);
     if (!matches) ++result.differing;
     // An element outside the tolerance stands above every one inside.
@@ -99,34 +104,12 @@ Difference CompareBytes(const Tensor& actual, const Tensor& golden) {
 
 }  // namespace
 
-Tolerance DefaultTolerance(DataType dtype) {
-  switch (dtype) {
-    case DataType::kDouble:
-      return {1e-12, 1e-12};
-    case DataType::kFloat:
-      return {1e-5, 1e-6};
-    case DataType::kFloat16:
-      return {1e-3, 1e-3};
-    case DataType::kBfloat16:
-      return {1e-2, 1e-2};
-    default:
-      return {};
-  }
-}
-
-Tolerance ToleranceOptions::For(DataType dtype) const {
-  if (!IsFloating(dtype)) return {};
-  const Tolerance fallback = DefaultTolerance(dtype);
-  return {rtol.value_or(fallback.rtol), atol.value_or(fallback.atol)};
-}
-
-Difference CompareTensors(const Tensor& actual, const Tensor& golden,
-                          const ToleranceOptions& options) {
+Difference CompareTensors(const Tensor& actual, const Tensor& golden, Tolerance tolerance) {
   const Result<Tensor> typed = ReinterpretAs(golden, actual.dtype());
   if (!typed.ok() || typed->shape() != actual.shape()) {
     return CannotCompare(fmt::format("the golden is {}", golden.type().ToString()));
   }
-  const Tolerance tolerance = options.For(actual.dtype());
+  if (!IsFloating(actual.dtype())) tolerance = {};
   switch (actual.dtype()) {
     case DataType::kDouble:
       return Compare<double>(actual, *typed, tolerance);

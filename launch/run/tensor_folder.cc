@@ -1,5 +1,6 @@
 #include "launch/run/tensor_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "graph/io/npy.h"
@@ -45,6 +46,20 @@ std::string TensorFolder::File(uint64_t step, int64_t index) const {
   if (has_steps_) path /= fmt::format("step_{}", step);
   if (!rank_folder_.empty()) path /= rank_folder_;
   return (path / fmt::format("{}.npy", index)).string();
+}
+
+std::vector<std::string> TensorFolder::OtherFiles(const std::set<int64_t>& indexes) const {
+  std::set<std::string> expected;
+  for (const int64_t index : indexes) expected.insert(fmt::format("{}.npy", index));
+  std::vector<std::string> others;
+  std::error_code error;
+  const fs::path folder = fs::path(File(0, 0)).parent_path();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.ends_with(".npy") && !expected.contains(name)) others.push_back(it->path().string());
+  }
+  std::sort(others.begin(), others.end());
+  return others;
 }
 
 Result<Tensor> TensorFolder::Read(uint64_t step, int64_t index) const {

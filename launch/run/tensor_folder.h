@@ -9,7 +9,9 @@
 #define NPUMESH_LAUNCH_RUN_TENSOR_FOLDER_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "graph/ir/tensor.h"
 #include "runtime/base/status.h"
@@ -26,6 +28,10 @@ class TensorFolder {
   // True when every step has tensors of its own.
   bool has_steps() const { return has_steps_; }
   std::string File(uint64_t step, int64_t index) const;
+
+  // The .npy files of this rank, of the first step, whose names are no number of `indexes`; in
+  // order.
+  std::vector<std::string> OtherFiles(const std::set<int64_t>& indexes) const;
 
   // Errors name the file (graph/io/npy.h).
   Result<Tensor> Read(uint64_t step, int64_t index) const;

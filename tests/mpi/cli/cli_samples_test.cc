@@ -38,5 +38,18 @@ TEST(CliSamples, MatchTheirGoldens) {
   }
 }
 
+// What a user types first: no tolerance at all.
+TEST(CliSamples, MatchTheirGoldensAtTheDefaultTolerance) {
+  const std::vector<fs::path> samples = Samples();
+  if (samples.empty()) GTEST_SKIP() << "no samples in " << NPUMESH_SHARED_DIR;
+  for (const fs::path& sample : samples) {
+    const auto meta = nlohmann::json::parse(std::ifstream(sample / "meta.json"));
+    const CommandRun run =
+        RunRanksOf(meta.at("world_size").get<int>(),
+                   {"run", sample, "--inputs", sample / "inputs", "--check", sample / "golden"});
+    EXPECT_EQ(run.code, 0) << sample << "\n" << run.out << run.err;
+  }
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "graph/io/model_file.h"
@@ -80,6 +81,22 @@ void TestFolder::PutModels(int ranks) const {
     g.Output({ranks == 1 ? g.Op("Add", {{"x1", x}, {"x2", x}}) : AllReduce(g, x)});
     Save(rank, g);
   }
+}
+
+void TestFolder::PutPackage(const std::string& name, const std::string& recorded,
+                            float value) const {
+  GraphBuilder g("package");
+  const TensorType type{DataType::kFloat, {4}};
+  const Value x = g.Data("x", type);
+  g.Output({g.Op("Add", {{"x1", x}, {"x2", g.FileConstant("w", type, recorded)}})});
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  fs::create_directories(path_ / name);
+  const Status saved = SaveAir(*model, (path_ / name / "export.air").string());
+  ASSERT_TRUE(saved.ok()) << saved.message();
+  const std::vector<float> values(4, value);
+  std::ofstream(path_ / name / "w", std::ios::binary)
+      .write(reinterpret_cast<const char*>(values.data()), 4 * sizeof(float));
 }
 
 void TestFolder::PutModelsThatFailOnRank0() const {

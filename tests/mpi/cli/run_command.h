@@ -39,6 +39,9 @@ class TestFolder {
   void PutModels(int ranks) const;
   // The same for two ranks, but before the collective rank 0 looks up element 7 of 4.
   void PutModelsThatFailOnRank0() const;
+  // <name>/export.air: y = x + w for float32[4], w in the file <name>/w, whose bytes are four times
+  // `value`; the graph says that it lies in `recorded`.
+  void PutPackage(const std::string& name, const std::string& recorded, float value) const;
   // <set>/rank_<R>/0.npy: `value` four times.
   void PutTensor(const std::string& set, int rank, float value, int64_t elements = 4) const;
 

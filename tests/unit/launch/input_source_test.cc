@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "graph/io/npy.h"
 
@@ -60,6 +61,17 @@ TEST_F(FolderTest, WhatIsWrittenCanBeRead) {
   }
 }
 
+TEST_F(FolderTest, FilesThatNobodyReadsAreListed) {
+  for (const char* name : {"0.npy", "1.npy", "7.npy", "07.npy", "x.npy"}) {
+    Put(std::string("steps/step_0/rank_1/") + name, 1);
+  }
+  std::ofstream(folder_ / "steps/step_0/rank_1/readme.txt") << "text";
+  const auto folder = TensorFolder::ToRead((folder_ / "steps").string(), 1, 2);
+  const std::string set = (folder_ / "steps/step_0/rank_1/").string();
+  EXPECT_THAT(folder->OtherFiles({0, 1, 2}),
+              testing::ElementsAre(set + "07.npy", set + "7.npy", set + "x.npy"));
+}
+
 InputSpec Spec(int64_t index, TensorType declared, bool ref = false) {
   InputSpec spec;
   spec.name = fmt::format("in{}", index);
@@ -105,7 +117,7 @@ TEST(FitInput, ChecksDtypeAndShape) {
 
 TEST(RandomInputs, EachStepIsAnotherAndRefDataKeepsItsContent) {
   const TensorType type{DataType::kFloat, {8}};
-  const auto source = RandomInputs({Spec(0, type), Spec(1, type, true)}, {type, type}, 1, 0);
+  const auto source = RandomInputs({Spec(0, type), Spec(1, type, true)}, {type, type}, {}, 1, 0);
   const auto first = source->Step(0);
   const auto second = source->Step(1);
   EXPECT_FALSE(std::ranges::equal((*first)[0].as<float>(), (*second)[0].as<float>()));

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace npumesh {
 namespace {
 
@@ -11,9 +13,13 @@ using testing::Not;
 std::vector<RankReport> TwoRanks() {
   RankReport fast;
   fast.compute_seconds = 0.001;
+  fast.collective_seconds = 0.250;
+  fast.total_seconds = 0.252;
   RankReport slow;
   slow.rank = 1;
   slow.compute_seconds = 0.25;
+  slow.collective_seconds = 0.001;
+  slow.total_seconds = 0.252;
   slow.peak_hbm_bytes = 2048;
   return {fast, slow};
 }
@@ -25,6 +31,22 @@ TEST(RunReport, TheTableMarksTheSlowestRankAndSaysWhatTimesAre) {
   EXPECT_THAT(table, HasSubstr("3 steps; all times are wall-clock time on this machine's CPU"));
   EXPECT_EQ(SlowestRank(TwoRanks()), 1u);
   EXPECT_THAT(ReportTable({TwoRanks()[0]}, 1), Not(HasSubstr("slowest")));
+}
+
+// What delays a rank between its operators is in no column but the total.
+TEST(RunReport, TheSlowestIsTheOneThatWaitedLeastForTheOthers) {
+  std::vector<RankReport> ranks(3);
+  for (RankReport& rank : ranks) rank.total_seconds = 3.129;
+  ranks[0].compute_seconds = 0.115;
+  ranks[0].collective_seconds = 3.012;
+  ranks[1].compute_seconds = 0.110;
+  ranks[1].collective_seconds = 0.0015;
+  ranks[2].compute_seconds = 0.120;  // computes longest, and waits all the same
+  ranks[2].collective_seconds = 3.007;
+  EXPECT_EQ(SlowestRank(ranks), 1u);
+  // Collectives beside computing hold nobody up.
+  ranks[2].hidden_seconds = 3.007;
+  EXPECT_EQ(SlowestRank(ranks), 2u);
 }
 
 TEST(RunReport, TellsWhatOfTheCollectivesWasHidden) {
@@ -48,6 +70,41 @@ TEST(RunReport, CheckLines) {
   EXPECT_EQ(CheckLine(check),
             "rank 0 output 0 float32[2,4] max abs diff 0.5 at [1,3] of step 2 DIFFERS: 1 of 8 "
             "elements");
+}
+
+TEST(RunReport, ALineMoreSaysWhatIsAllowedAndNeeded) {
+  OutputCheck check;
+  check.dtype = "float32";
+  check.shape = "[2]";
+  check.where = "[1]";
+  check.max_abs_diff = 0.5;
+  check.atol = 1;
+  check.rtol = 0.25;
+  check.tolerance = "given";
+  check.needs_atol = 0.375;
+  EXPECT_EQ(CheckLine(check),
+            "rank 0 output 0 float32[2] max abs diff 0.5 at [1] of step 0 OK\n"
+            "    tolerance atol 1 rtol 0.25 (given); the worst element needs atol 0.375");
+  check.ok = false;
+  check.needs_atol = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(CheckLine(check), HasSubstr("(given); no atol is enough for the worst element"));
+  const auto copy = nlohmann::json::parse(nlohmann::json(check).dump()).get<OutputCheck>();
+  EXPECT_EQ(copy.needs_atol, check.needs_atol);
+  EXPECT_EQ(copy.tolerance, "given");
+}
+
+TEST(RunReport, OutputsAreSummarisedAndEqualRanksShareALine) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor mixed =
+      Tensor::FromVector<float>({DataType::kFloat, {2, 3}}, {-1, nan, 2, inf, 0.5f, nan});
+  const Tensor ints = Tensor::FromVector<int32_t>({DataType::kInt32, {2}}, {3, 4});
+  const Tensor empty = Tensor::Allocate({DataType::kFloat, {0}});
+  EXPECT_EQ(SummaryLines({Summarise(0, 0, mixed), Summarise(1, 0, mixed), Summarise(3, 0, mixed),
+                          Summarise(0, 1, ints), Summarise(1, 2, empty)}),
+            "ranks 0-1,3 output 0 float32[2,3]: min -1 max 2 mean 0.5, 2 NaN, 1 Inf\n"
+            "rank 0 output 1 int32[2]: min 3 max 4 mean 3.5, 0 NaN\n"
+            "rank 1 output 2 float32[0]: no finite element, 0 NaN\n");
 }
 
 TEST(RunReport, Verdict) {

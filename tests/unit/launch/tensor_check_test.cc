@@ -30,7 +30,8 @@ TEST(CompareTensors, FloatRule) {
       {-0.0f, 0.0f, true},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(CompareTensors(Floats({c.value}), Floats({c.golden}), {}).matches, c.matches)
+    const Tolerance tolerance = DefaultTolerance(DataType::kFloat);
+    EXPECT_EQ(CompareTensors(Floats({c.value}), Floats({c.golden}), tolerance).matches, c.matches)
         << c.value << " against " << c.golden;
   }
 }
@@ -46,15 +47,22 @@ TEST(CompareTensors, FindsTheWorstElement) {
 }
 
 TEST(CompareTensors, AnElementOutsideStandsAboveALargerOneInside) {
-  const ToleranceOptions options{0.5, 0.0};
-  const Difference difference = CompareTensors(Floats({140, 2}), Floats({100, 1}), options);
+  const Tolerance tolerance{0.5, 0.0};
+  const Difference difference = CompareTensors(Floats({140, 2}), Floats({100, 1}), tolerance);
   EXPECT_EQ(difference.where, 1);
   EXPECT_EQ(difference.max_abs, 40);
 }
 
-TEST(CompareTensors, OptionsStandAboveDefaults) {
-  EXPECT_TRUE(CompareTensors(Floats({1.5f}), Floats({1}), {std::nullopt, 0.5}).matches);
-  EXPECT_FALSE(CompareTensors(Floats({1.000001f}), Floats({1}), {0.0, 0.0}).matches);
+TEST(CompareTensors, SaysWhatTheWorstElementNeeds) {
+  const Tensor golden = Floats({1, 10, 0});
+  const Tensor value = Floats({1.5f, 13, 0.25f});
+  const Difference difference = CompareTensors(value, golden, {0.25, 0.25});
+  EXPECT_FALSE(difference.matches);
+  EXPECT_EQ(difference.needs_atol, 0.5);  // 3 - 0.25 * 10
+  EXPECT_TRUE(CompareTensors(value, golden, {0.25, difference.needs_atol}).matches);
+  EXPECT_EQ(CompareTensors(golden, golden, {}).needs_atol, 0);
+  EXPECT_EQ(CompareTensors(Floats({kNan}), Floats({1}), {1, 1}).needs_atol, kInf);
+  EXPECT_EQ(CompareTensors(Floats({1}), Floats({kInf}), {1, 1}).needs_atol, kInf);
 }
 
 TEST(CompareTensors, IntegersMustBeEqualWhateverTheTolerance) {

@@ -1,0 +1,99 @@
+#include "launch/report/junit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace npumesh {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+bool IsContinuation(unsigned char byte) {
+  return (byte & 0xc0) == 0x80;
+}
+
+// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
+size_t CharacterLength(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t length = first < 0x80                     ? 1
+                        : first >= 0xc2 && first < 0xe0  ? 2
+                        : first >= 0xe0 && first < 0xf0  ? 3
+                        : first >= 0xf0 && first <= 0xf4 ? 4
+                                                         : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if (!IsContinuation(static_cast<unsigned char>(text[i]))) return 0;
+  }
+  return length;
+}
+
+// Line ends stay what they are in texts, and must be written as numbers in attributes.
+std::string Escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    const char c = text[0];
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else if (c == '\n' || c == '\t') {
+      out += fmt::format("&#{};", static_cast<int>(c));
+    } else if (length == 0 || (length == 1 && static_cast<unsigned char>(c) < 0x20)) {
+      out += kReplacement;
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
+
+std::string ElementOf(JunitCase::Result result) {
+  switch (result) {
+    case JunitCase::Result::kFailed:
+      return "failure";
+    case JunitCase::Result::kError:
+      return "error";
+    case JunitCase::Result::kSkipped:
+      return "skipped";
+    case JunitCase::Result::kPassed:
+      break;
+  }
+  return "";
+}
+
+std::string CaseText(const JunitCase& test) {
+  const std::string open = fmt::format("    <testcase classname=\"{}\" name=\"{}\"",
+                                       Escaped(test.group), Escaped(test.name));
+  const std::string element = ElementOf(test.result);
+  if (element.empty()) return open + "/>\n";
+  return fmt::format("{}>\n      <{} message=\"{}\">{}</{}>\n    </testcase>\n", open, element,
+                     Escaped(test.message), Escaped(test.detail), element);
+}
+
+}  // namespace
+
+std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases) {
+  const auto count = [&cases](JunitCase::Result result) {
+    return std::count_if(cases.begin(), cases.end(),
+                         [result](const JunitCase& test) { return test.result == result; });
+  };
+  const std::string numbers =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.6f}\"",
+                  cases.size(), count(JunitCase::Result::kFailed), count(JunitCase::Result::kError),
+                  count(JunitCase::Result::kSkipped), seconds);
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  text += fmt::format("<testsuites {}>\n  <testsuite name=\"{}\" {}>\n", numbers, Escaped(suite),
+                      numbers);
+  for (const JunitCase& test : cases) text += CaseText(test);
+  return text + "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace npumesh

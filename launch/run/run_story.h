@@ -1,0 +1,68 @@
+// RunStory: what a run has to say when it ends, however it ends; and its reports as JSON and JUnit.
+//
+// A report is written when a run begins, which checks its path before anything costs time, and says
+// "unfinished" until it is replaced at the end. A job that is killed leaves that word.
+#ifndef NPUMESH_LAUNCH_RUN_RUN_STORY_H_
+#define NPUMESH_LAUNCH_RUN_RUN_STORY_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/run/rank_circle.h"
+#include "launch/run/run_options.h"
+#include "launch/run/run_report.h"
+
+namespace npumesh {
+
+// Everything the ranks measured, as every rank knows it after sharing.
+struct Measured {
+  std::vector<RankReport> ranks;
+  std::vector<OutputCheck> checks;
+  std::vector<OutputSummary> outputs;
+
+  // The first output that differs from its golden; null: none does.
+  const OutputCheck* FirstDifference() const;
+};
+
+// What --golden found.
+struct GoldenFinding {
+  bool differs = false;
+  int rank = -1;     // to blame; -1: not known
+  std::string op;    // the first operator that differs; empty: none does
+  std::string type;  // of it
+};
+
+struct RunStory {
+  bool ended = false;  // false: as it stands before the run
+  // Exit code and error; exit code 1 without an error: something differs.
+  Outcome outcome;
+  int culprit = -1;  // the rank of the error; -1: not known, or no error
+  Measured measured;
+  std::optional<GoldenFinding> golden;
+};
+
+// "match" or "differ" of --check and --golden together, "not checked" without them, "error",
+// "stopped" by a signal, and "unfinished". `options` are those of the run.
+std::string VerdictOf(const RunStory& story, const RunOptions& options);
+
+// The rank and the operator that the story blames: those of the error, of the golden or of the
+// first output that differs. -1, empty: nobody.
+int RankToBlame(const RunStory& story);
+std::string OperatorToBlame(const RunStory& story);
+
+// `versions`: of this build.
+std::string ToJson(const RunStory& story, const RunOptions& options,
+                   const nlohmann::json& versions);
+// A case for each rank and output, one for --golden, and one for an error.
+std::string ToJunit(const RunStory& story, const RunOptions& options);
+
+// Writes --report and --junit, where they were asked for. On one rank; ranks that have lost each
+// other may all call it, and the last one stands. Errors name the file.
+Status WriteReports(const RunStory& story, const RunOptions& options,
+                    const nlohmann::json& versions);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RUN_RUN_STORY_H_

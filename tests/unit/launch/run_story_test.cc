@@ -1,0 +1,162 @@
+// A report says how a run ended, whichever way that was.
+#include "launch/run/run_story.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/base/temporary_folder.h"
+
+namespace npumesh {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+RunOptions Options(bool check = true) {
+  RunOptions options;
+  options.path = "mp";
+  if (check) options.check = "golden";
+  return options;
+}
+
+OutputCheck Check(int rank, bool ok) {
+  OutputCheck check;
+  check.rank = rank;
+  check.dtype = "float32";
+  check.shape = "[4]";
+  check.ok = ok;
+  check.atol = 2e-6;
+  check.tolerance = "close";
+  if (!ok) check.detail = "1 of 4 elements";
+  return check;
+}
+
+RunStory Ended(std::vector<OutputCheck> checks, int code) {
+  RunStory story;
+  story.ended = true;
+  story.outcome.exit_code = code;
+  story.measured.checks = std::move(checks);
+  story.measured.ranks.resize(2);
+  return story;
+}
+
+RunStory Failed(int code, const std::string& message, int culprit) {
+  RunStory story;
+  story.ended = true;
+  story.outcome = {code, message, false};
+  story.culprit = culprit;
+  return story;
+}
+
+json Report(const RunStory& story, const RunOptions& options) {
+  return json::parse(ToJson(story, options, {{"version", "0"}}));
+}
+
+TEST(RunStory, BeforeTheEndItIsUnfinished) {
+  const json report = Report({}, Options());
+  EXPECT_EQ(report.at("verdict"), "unfinished");
+  EXPECT_TRUE(report.at("exit_code").is_null());
+  EXPECT_THAT(report.at("error"), HasSubstr("has not come to an end"));
+  EXPECT_THAT(ToJunit({}, Options()), HasSubstr("errors=\"1\""));
+}
+
+TEST(RunStory, AMatchHasNobodyToBlame) {
+  const json report = Report(Ended({Check(0, true), Check(1, true)}, 0), Options());
+  EXPECT_EQ(report.at("verdict"), "match");
+  EXPECT_EQ(report.at("exit_code"), 0);
+  for (const char* key : {"error", "rank", "operator", "golden"}) {
+    EXPECT_TRUE(report.at(key).is_null()) << key;
+  }
+  EXPECT_EQ(report.at("checks")[1].at("atol"), 2e-6);
+  EXPECT_EQ(report.at("checks")[1].at("tolerance"), "close");
+  EXPECT_EQ(Report(Ended({}, 0), Options(false)).at("verdict"), "not checked");
+}
+
+TEST(RunStory, ADifferenceNamesTheFirstRank) {
+  const RunStory story = Ended({Check(0, true), Check(1, false), Check(2, false)}, 1);
+  const json report = Report(story, Options());
+  EXPECT_EQ(report.at("verdict"), "differ");
+  EXPECT_EQ(report.at("exit_code"), 1);
+  EXPECT_EQ(report.at("rank"), 1);
+  EXPECT_TRUE(report.at("error").is_null());
+  const std::string junit = ToJunit(story, Options());
+  EXPECT_THAT(junit, HasSubstr("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""));
+  EXPECT_THAT(junit, HasSubstr("<testcase classname=\"rank 0\" name=\"output 0 float32[4]\"/>"));
+  EXPECT_THAT(junit, HasSubstr("<failure message=\"1 of 4 elements\">rank 1 output 0"));
+}
+
+TEST(RunStory, AGoldenThatDiffersIsTheVerdict) {
+  RunOptions options = Options(false);
+  options.golden = "whole.air";
+  RunStory story = Ended({}, 1);
+  story.golden = GoldenFinding{true, 1, "Swish", "Swish"};
+  const json report = Report(story, options);
+  EXPECT_EQ(report.at("verdict"), "differ");
+  EXPECT_EQ(report.at("rank"), 1);
+  EXPECT_EQ(report.at("operator"), "Swish");
+  EXPECT_EQ(report.at("golden"), (json{{"graph", "whole.air"},
+                                       {"compared", true},
+                                       {"differs", true},
+                                       {"rank", 1},
+                                       {"operator", "Swish"},
+                                       {"type", "Swish"}}));
+  EXPECT_THAT(ToJunit(story, options),
+              HasSubstr("<failure message=\"rank 1 differs first: Swish (Swish)\">"));
+  story.golden = GoldenFinding{};
+  story.outcome.exit_code = 0;
+  EXPECT_EQ(Report(story, options).at("verdict"), "match");
+  // Outputs that match do not excuse a golden that differs.
+  story = Ended({Check(0, true)}, 1);
+  story.golden = GoldenFinding{true, -1, "Add", "Add"};
+  options.check = "golden";
+  EXPECT_EQ(Report(story, options).at("verdict"), "differ");
+}
+
+TEST(RunStory, AnErrorHasItsRankAndOperator) {
+  for (const int code : {2, 3, 4, 5, 130}) {
+    const RunStory story =
+        Failed(code, "mp/m0.air: node \"lookup_3\" (GatherV2): indices holds 7, expected < 4", 2);
+    const json report = Report(story, Options());
+    EXPECT_EQ(report.at("verdict"), code == 130 ? "stopped" : "error");
+    EXPECT_EQ(report.at("exit_code"), code);
+    EXPECT_EQ(report.at("rank"), 2);
+    EXPECT_EQ(report.at("operator"), "lookup_3");
+    EXPECT_THAT(report.at("error"), HasSubstr("indices holds 7"));
+    EXPECT_THAT(ToJunit(story, Options()),
+                HasSubstr("<testcase classname=\"rank 2\" name=\"run\""));
+  }
+  const json report = Report(Failed(3, "absent.air: no such file", -1), Options());
+  EXPECT_TRUE(report.at("rank").is_null());
+  EXPECT_TRUE(report.at("operator").is_null());
+}
+
+TEST(RunStory, OutputsThatNobodyCheckedAreSkipped) {
+  RunStory story = Ended({}, 0);
+  story.measured.outputs.push_back({1, 0, "float32", "[4]", -1, 1, 0, 4, 0, 0});
+  EXPECT_THAT(ToJunit(story, Options(false)),
+              HasSubstr("<skipped message=\"not checked: no --check\">rank 1 output 0"));
+  EXPECT_EQ(Report(story, Options(false)).at("outputs")[0].at("max"), 1);
+  EXPECT_THAT(ToJunit(story, Options(true)), Not(HasSubstr("skipped message")));
+}
+
+TEST(WriteReports, WritesWhatWasAskedForAndNamesWhatItCannot) {
+  const TemporaryFolder folder;
+  RunOptions options = Options();
+  EXPECT_TRUE(WriteReports({}, options, {}).ok());
+  EXPECT_TRUE(folder.List().empty());
+  options.report = folder.Path("r.json");
+  options.junit = folder.Path("r.xml");
+  EXPECT_TRUE(WriteReports({}, options, {}).ok());
+  EXPECT_THAT(folder.List(), testing::ElementsAre("r.json", "r.xml"));
+  options.report = folder.Path("none/r.json");
+  EXPECT_THAT(std::string(WriteReports({}, options, {}).message()), HasSubstr("--report: "));
+  options.report.clear();
+  options.junit = folder.Path("none/r.xml");
+  EXPECT_THAT(std::string(WriteReports({}, options, {}).message()), HasSubstr("--junit: "));
+}
+
+}  // namespace
+}  // namespace npumesh
