@@ -76,27 +76,28 @@ class RoundingEstimate::Walk {
   Walk(const RoundingEstimate& estimate, const Model& model, const OpRegistry& registry, int ranks)
       : estimate_(estimate), model_(model), registry_(registry), ranks_(ranks) {}
 
-  Result<std::vector<Rounding>> OutputsOf(const Graph& graph) {
+  Result<std::vector<RoundingPath>> OutputsOf(const Graph& graph) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
-    std::vector<Rounding> roundings(graph.nodes().size());
+    std::vector<RoundingPath> roundings(graph.nodes().size());
     for (const NodeId id : order) {
       NPUMESH_ASSIGN_OR_RETURN(roundings[static_cast<size_t>(id)], Behind(graph, id, roundings));
     }
-    std::vector<Rounding> outputs;
+    std::vector<RoundingPath> outputs;
     if (graph.NetOutput() == kNoNode) return outputs;
     for (const auto& value : graph.node(graph.NetOutput()).inputs) {
-      outputs.push_back(value ? roundings[static_cast<size_t>(value->node)] : Rounding());
+      outputs.push_back(value ? roundings[static_cast<size_t>(value->node)] : RoundingPath());
     }
     return outputs;
   }
 
  private:
-  Result<Rounding> Behind(const Graph& graph, NodeId id, const std::vector<Rounding>& roundings) {
+  Result<RoundingPath> Behind(const Graph& graph, NodeId id,
+                              const std::vector<RoundingPath>& roundings) {
     const Node& node = graph.node(id);
-    Rounding most;
+    RoundingPath most;
     for (const auto& value : node.inputs) {
       if (!value) continue;
-      const Rounding& before = roundings[static_cast<size_t>(value->node)];
+      const RoundingPath& before = roundings[static_cast<size_t>(value->node)];
       if (before.variance > most.variance) most = before;
     }
     for (const std::string& name : node.subgraphs) {
@@ -108,40 +109,40 @@ class RoundingEstimate::Walk {
   }
 
   // Graphs that call each other in a circle are refused elsewhere; here they end.
-  Status AddSubgraph(const std::string& name, Rounding* rounding) {
+  Status AddSubgraph(const std::string& name, RoundingPath* rounding) {
     const Graph* graph = model_.FindSubgraph(name);
     if (graph == nullptr || !entered_.insert(name).second) return Status();
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Rounding> outputs, OutputsOf(*graph));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<RoundingPath> outputs, OutputsOf(*graph));
     entered_.erase(name);
     const auto most = std::max_element(
         outputs.begin(), outputs.end(),
-        [](const Rounding& x, const Rounding& y) { return x.variance < y.variance; });
+        [](const RoundingPath& x, const RoundingPath& y) { return x.variance < y.variance; });
     if (most != outputs.end()) Append(*most, rounding);
     return Status();
   }
 
-  void AddOperator(const Node& node, const Operator& op, Rounding* rounding) const {
+  void AddOperator(const Node& node, const Operator& op, RoundingPath* rounding) const {
     const auto types = estimate_.types_.find(node.name);
     if (types == estimate_.types_.end() || !AnyReal(types->second.inputs)) {
       return AddConversion(types == estimate_.types_.end() ? nullptr : &types->second, rounding);
     }
-    Rounding own;
+    RoundingPath own;
     for (const TensorType& output : types->second.outputs) {
-      const Rounding of_output = OfOutput(types->second.inputs, output, op);
+      const RoundingPath of_output = OfOutput(types->second.inputs, output, op);
       if (of_output.variance > own.variance) own = of_output;
     }
     Append(own, rounding);
   }
 
   // Integers become real numbers: a dequantisation, or a cast.
-  static void AddConversion(const Types* types, Rounding* rounding) {
+  static void AddConversion(const Types* types, RoundingPath* rounding) {
     if (types == nullptr || types->outputs.empty() || !IsReal(types->outputs[0].dtype)) return;
     const DataType dtype = types->outputs[0].dtype;
     Append({Square(UnitRoundoff(dtype)), 1, 1, dtype}, rounding);
   }
 
-  Rounding OfOutput(const std::vector<TensorType>& inputs, const TensorType& output,
-                    const Operator& op) const {
+  RoundingPath OfOutput(const std::vector<TensorType>& inputs, const TensorType& output,
+                        const Operator& op) const {
     const double kept = UnitRoundoff(output.dtype);
     if (kept == 0) return {};
     const double sum = op.elementwise ? 1 : SumLength(inputs, output);
@@ -153,7 +154,7 @@ class RoundingEstimate::Walk {
     return {roundings * Square(kept) + of_sum, 1, sum, output.dtype};
   }
 
-  static void Append(const Rounding& behind, Rounding* rounding) {
+  static void Append(const RoundingPath& behind, RoundingPath* rounding) {
     rounding->variance += behind.variance;
     rounding->operators += behind.operators;
     rounding->longest_sum = std::max(rounding->longest_sum, behind.longest_sum);
@@ -177,9 +178,9 @@ void RoundingEstimate::Note(const Model& typed) {
   }
 }
 
-Result<std::vector<Rounding>> RoundingEstimate::OutputsOf(const Model& model,
-                                                          const OpRegistry& registry,
-                                                          int ranks) const {
+Result<std::vector<RoundingPath>> RoundingEstimate::OutputsOf(const Model& model,
+                                                              const OpRegistry& registry,
+                                                              int ranks) const {
   return Walk(*this, model, registry, ranks).OutputsOf(model.graph);
 }
 

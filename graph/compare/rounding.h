@@ -29,7 +29,7 @@
 namespace npumesh {
 
 // What lies between the inputs of a graph and one value, along the way with most of it.
-struct Rounding {
+struct RoundingPath {
   double variance = 0;
   int64_t operators = 0;   // that round
   double longest_sum = 1;  // terms of the longest sum
@@ -50,8 +50,8 @@ class RoundingEstimate {
 
   // Of each output of the main graph, in their order; `ranks`: how many take part in a collective.
   // Nodes of which no types were noted do not round. Error: kCorrupt for a cycle.
-  Result<std::vector<Rounding>> OutputsOf(const Model& model, const OpRegistry& registry,
-                                          int ranks) const;
+  Result<std::vector<RoundingPath>> OutputsOf(const Model& model, const OpRegistry& registry,
+                                              int ranks) const;
 
  private:
   struct Types {

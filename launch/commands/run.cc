@@ -42,11 +42,11 @@ std::string Packed(const json& value) {
 }
 
 // Collective over all ranks.
-Result<Measured> ShareMeasured(RankCircle& circle, const RunJob& job) {
+Result<MeasuredRun> ShareMeasured(RankCircle& circle, const RunJob& job) {
   const json mine = {
       {"report", job.Report()}, {"checks", job.checks()}, {"outputs", job.outputs()}};
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Packed(mine)));
-  Measured measured;
+  MeasuredRun measured;
   for (const std::string& text : texts) {
     const json theirs = json::parse(text);
     measured.ranks.push_back(theirs.at("report").get<RankReport>());
@@ -63,7 +63,7 @@ std::string InputsLine(const RunOptions& options) {
                      options.per_rank_inputs ? ", others on each rank" : "");
 }
 
-void PrintMeasured(const Measured& measured, const RunOptions& options) {
+void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   std::string text = InputsLine(options);
   if (options.outputs.empty() && options.check.empty()) text += SummaryLines(measured.outputs);
   for (const OutputCheck& check : measured.checks) text += CheckLine(check) + "\n";
@@ -146,7 +146,7 @@ bool RunStages(World& world, RankCircle& circle, RunJob& job, const RunOptions& 
   const Status dumped = job.FinishDump();
   if (agreement.broken()) return false;
   // Also of a run that failed: what was checked until then belongs into the reports.
-  Result<Measured> measured = ShareMeasured(circle, job);
+  Result<MeasuredRun> measured = ShareMeasured(circle, job);
   const Status shared = measured.status();
   if (measured.ok()) story.measured = *std::move(measured);
   if (!ran || !agreement.Reached(dumped.ok() ? shared : dumped)) return false;

@@ -262,11 +262,11 @@ AppliedTolerance RunJob::ToleranceOf(uint64_t step, size_t index, const Tensor& 
   const Result<Tensor> golden = ReinterpretAs(step_goldens_[index], output.dtype());
   if (!golden.ok()) return {{}, "exact"};
   if (roundings_.empty()) {
-    Result<std::vector<Rounding>> made =
+    Result<std::vector<RoundingPath>> made =
         estimate_.OutputsOf(session_->model(), *registry_, world_.size());
     if (made.ok()) roundings_ = *std::move(made);
   }
-  Rounding rounding = index < roundings_.size() ? roundings_[index] : Rounding();
+  RoundingPath rounding = index < roundings_.size() ? roundings_[index] : RoundingPath();
   const std::vector<InputSpec>& inputs = session_->inputs();
   const bool keeps =
       std::any_of(inputs.begin(), inputs.end(), [](const InputSpec& input) { return input.ref; });

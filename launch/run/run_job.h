@@ -99,7 +99,7 @@ class RunJob {
   std::vector<OutputSummary> summaries_;
   TolerancePlan tolerances_;
   RoundingEstimate estimate_;
-  std::vector<Rounding> roundings_;          // by output; empty: to be made from the estimate
+  std::vector<RoundingPath> roundings_;      // by output; empty: to be made from the estimate
   std::unique_ptr<FaultInjector> injector_;  // null: no faults
   std::unique_ptr<Recorder> recorder_;       // null: no golden
   std::vector<Tensor> recorded_inputs_;

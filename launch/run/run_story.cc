@@ -98,7 +98,7 @@ JunitCase GoldenCase(const RunStory& story, const RunOptions& options) {
   return test;
 }
 
-double SecondsOf(const Measured& measured) {
+double SecondsOf(const MeasuredRun& measured) {
   double seconds = 0;
   for (const RankReport& rank : measured.ranks) {
     seconds = std::max(seconds, rank.compile_seconds + rank.total_seconds);
@@ -108,7 +108,7 @@ double SecondsOf(const Measured& measured) {
 
 }  // namespace
 
-const OutputCheck* Measured::FirstDifference() const {
+const OutputCheck* MeasuredRun::FirstDifference() const {
   const auto found = std::find_if(checks.begin(), checks.end(),
                                   [](const OutputCheck& check) { return !check.ok; });
   return found == checks.end() ? nullptr : &*found;
@@ -136,7 +136,7 @@ std::string OperatorToBlame(const RunStory& story) {
 }
 
 std::string ToJson(const RunStory& story, const RunOptions& options, const json& versions) {
-  const Measured& measured = story.measured;
+  const MeasuredRun& measured = story.measured;
   const int rank = RankToBlame(story);
   const json report = {
       {"command", "run"},

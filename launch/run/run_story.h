@@ -17,7 +17,7 @@
 namespace npumesh {
 
 // Everything the ranks measured, as every rank knows it after sharing.
-struct Measured {
+struct MeasuredRun {
   std::vector<RankReport> ranks;
   std::vector<OutputCheck> checks;
   std::vector<OutputSummary> outputs;
@@ -39,7 +39,7 @@ struct RunStory {
   // Exit code and error; exit code 1 without an error: something differs.
   Outcome outcome;
   int culprit = -1;  // the rank of the error; -1: not known, or no error
-  Measured measured;
+  MeasuredRun measured;
   std::optional<GoldenFinding> golden;
 };
 

@@ -190,7 +190,7 @@ double ScaleOf(const Tensor& tensor) {
   return std::min(largest, kOutlier * LowerQuartile(*values));
 }
 
-AppliedTolerance CloseTolerance(const Rounding& rounding, const Tensor& golden) {
+AppliedTolerance CloseTolerance(const RoundingPath& rounding, const Tensor& golden) {
   if (!IsFloating(golden.dtype())) return {{}, "exact"};
   // One deviation of the largest values, which are some four times the others: four deviations of
   // those, of roundings that are mostly smaller than the bound. The output itself is rounded, too.
@@ -214,7 +214,7 @@ Result<TolerancePlan> TolerancePlan::Make(const ToleranceOptions& options,
   return plan;
 }
 
-AppliedTolerance TolerancePlan::For(int index, const Rounding& rounding,
+AppliedTolerance TolerancePlan::For(int index, const RoundingPath& rounding,
                                     const Tensor& golden) const {
   if (!IsFloating(golden.dtype())) return {{}, "exact"};
   if (options_.rtol || options_.atol) {

@@ -60,7 +60,7 @@ struct AppliedTolerance {
 double ScaleOf(const Tensor& tensor);
 
 // "close" for one output: relative to `rounding`, `golden` for the scale.
-AppliedTolerance CloseTolerance(const Rounding& rounding, const Tensor& golden);
+AppliedTolerance CloseTolerance(const RoundingPath& rounding, const Tensor& golden);
 
 class TolerancePlan {
  public:
@@ -68,7 +68,7 @@ class TolerancePlan {
   static Result<TolerancePlan> Make(const ToleranceOptions& options, const std::string& folder);
 
   // For output `index`, whose golden has the dtype of the output.
-  AppliedTolerance For(int index, const Rounding& rounding, const Tensor& golden) const;
+  AppliedTolerance For(int index, const RoundingPath& rounding, const Tensor& golden) const;
 
  private:
   ToleranceOptions options_;

@@ -30,7 +30,7 @@ struct Way {
 // The first output of one rank, and what lies before it.
 struct Computed {
   Tensor output;
-  Rounding rounding;
+  RoundingPath rounding;
 };
 
 Result<Computed> ComputeOnRank(World& world, Model model, const Way& way, const Feeds& feeds) {
@@ -48,7 +48,7 @@ Result<Computed> ComputeOnRank(World& world, Model model, const Way& way, const 
                            Session::Create(world, *memory, std::move(model), std::move(options)));
   NamedSession named(*session, world.rank());
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, named.Run(feeds));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Rounding> roundings,
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RoundingPath> roundings,
                            estimate.OutputsOf(session->model(), registry, world.size()));
   return Computed{outputs[0], roundings[0]};
 }
@@ -66,7 +66,7 @@ std::vector<Computed> Compute(const Way& way, const BuildRank& build, const Feed
 }
 
 // How much of what is allowed the worst element needs; above 1 the check differs.
-double Used(const Tensor& output, const Tensor& golden, const Rounding& rounding) {
+double Used(const Tensor& output, const Tensor& golden, const RoundingPath& rounding) {
   const AppliedTolerance tolerance = CloseTolerance(rounding, golden);
   const Difference found = CompareTensors(output, golden, tolerance.value);
   EXPECT_EQ(found.reason, "");
@@ -79,13 +79,13 @@ Tensor WithValues(const Tensor& like, const std::vector<double>& values) {
   return TensorOf(like.shape(), values, like.dtype());
 }
 
-struct Size {
+struct PrefillSize {
   const char* name;
   PrefillConfig config;
   int64_t length;
 };
 
-std::vector<Size> Sizes() {
+std::vector<PrefillSize> Sizes() {
   PrefillConfig small;
   PrefillConfig wide{.layers = 1, .hidden = 256, .heads = 8, .key_heads = 4, .ffn = 384};
   PrefillConfig deep{.layers = 6, .hidden = 32, .heads = 8, .key_heads = 4, .ffn = 24};
@@ -98,7 +98,7 @@ struct PrefillModel {
   std::vector<double> x;
   Feeds feeds;
 
-  PrefillModel(const Size& size, DataType dtype)
+  PrefillModel(const PrefillSize& size, DataType dtype)
       : config(size.config), weights(WeightsOf(size, dtype)), x(InputOf(size, dtype)) {
     config.dtype = dtype;
     std::vector<int64_t> positions(static_cast<size_t>(size.length));
@@ -117,7 +117,7 @@ struct PrefillModel {
   }
 
  private:
-  static Parameters WeightsOf(const Size& size, DataType dtype) {
+  static Parameters WeightsOf(const PrefillSize& size, DataType dtype) {
     PrefillConfig config = size.config;
     config.dtype = dtype;
     Parameters weights = PrefillWeights(config, 31);
@@ -130,14 +130,14 @@ struct PrefillModel {
     }
     return weights;
   }
-  static std::vector<double> InputOf(const Size& size, DataType dtype) {
+  static std::vector<double> InputOf(const PrefillSize& size, DataType dtype) {
     PrefillConfig config = size.config;
     config.dtype = dtype;
     return PrefillInput(config, size.length);
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<std::tuple<Size, DataType>>& info) {
+std::string NameOf(const testing::TestParamInfo<std::tuple<PrefillSize, DataType>>& info) {
   return fmt::format("{}_{}", std::get<0>(info.param).name, Name(std::get<1>(info.param)));
 }
 
@@ -148,7 +148,7 @@ constexpr Way kWays[] = {{"as written"},
                          {"two ranks", 2, true},
                          {"four ranks", 4, false}};
 
-class CloseTransformer : public testing::TestWithParam<std::tuple<Size, DataType>> {
+class CloseTransformer : public testing::TestWithParam<std::tuple<PrefillSize, DataType>> {
  protected:
   const PrefillModel model_{std::get<0>(GetParam()), std::get<1>(GetParam())};
 };

@@ -122,7 +122,7 @@ TEST(CloseTolerance, GrowsWithTheRootOfWhatLiesBehind) {
   const double once = CloseTolerance({}, golden).value.rtol;
   EXPECT_EQ(once, 0x1p-24);
   // Three more operators and a sum of 12: 16 squares of the unit roundoff.
-  Rounding rounding{15 * 0x1p-48, 3, 12, DataType::kFloat};
+  RoundingPath rounding{15 * 0x1p-48, 3, 12, DataType::kFloat};
   const AppliedTolerance close = CloseTolerance(rounding, golden);
   EXPECT_EQ(close.value.rtol, 4 * once);
   EXPECT_NEAR(close.value.atol, 4 * 4 * once, 1e-20);
