@@ -14,7 +14,8 @@ set(npumesh_pch_headers
   <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <filesystem> <functional> <map> <memory>
   <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>
   <fmt/format.h> <fmt/ranges.h>)
-file(WRITE ${PROJECT_BINARY_DIR}/precompiled/main.cc "int main() {}\n")
+# Written only when it differs: a new time would have everything built again.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/main.cc CONTENT "int main() {}\n")
 
 # A file that is compiled with other flags than its header was reads the headers as text instead.
 set(CMAKE_PCH_WARN_INVALID OFF)
