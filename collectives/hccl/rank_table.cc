@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "collectives/hccl/rank_table_forms.h"
+#include "runtime/base/foreign_json.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/wait.h"
 
@@ -69,7 +70,7 @@ Verdict ReadFile(const std::string& path, std::string* text) {
 }  // namespace
 
 Verdict ParseRankTable(std::string_view text, RankTable* table) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseForeignJson(text);
   if (!json.is_object()) {
     return Refuse(HCCL_E_PARA, "EI0004: the rank table is not a JSON object (comments are none)");
   }

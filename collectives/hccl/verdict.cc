@@ -2,6 +2,7 @@
 
 #include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 
@@ -38,7 +39,8 @@ Verdict VerdictOf(const Status& status) {
 HcclResult Answer(std::string_view call, const Verdict& verdict) {
   if (verdict.ok()) return HCCL_SUCCESS;
   const std::string text =
-      fmt::format("{}: {} (HcclResult {})", call, verdict.why, static_cast<int>(verdict.result));
+      fmt::format("{}: {} (HcclResult {})", call, PrintableMessage(verdict.why),
+                  static_cast<int>(verdict.result));
   NPUMESH_ERROR("{}", text);
   RecordRecentError(text);
   return verdict.result;

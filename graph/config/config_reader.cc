@@ -4,6 +4,8 @@
 
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
+#include "runtime/base/foreign_json.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -13,12 +15,8 @@ using nlohmann::json;
 
 constexpr uint64_t kLargestFile = uint64_t{1} << 20;
 
-// Foreign text in a message: short, and UTF-8 whatever it was.
 std::string Quote(const json& value) {
-  constexpr size_t kLongest = 60;
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  return text;
+  return Quotable(value.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
 std::optional<std::vector<int64_t>> ToInts(const json& list) {
@@ -82,10 +80,10 @@ Status ReadSection(const json& object, const std::string& path, const OptionTabl
 }  // namespace
 
 Status ReadConfig(std::string_view text, std::string_view file, const OptionTable& table) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json parsed = ParseForeignJson(text);
   if (!parsed.is_object()) {
     return Error(Code::kInvalidArgument, "{}: expected a JSON object of options, found {}", file,
-                 parsed.is_discarded() ? "text that is no JSON" : Quote(parsed));
+                 parsed.is_discarded() ? "text that is no JSON, or nests too deep" : Quote(parsed));
   }
   return ReadSection(parsed, "", table).WithContext(file);
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -241,9 +242,10 @@ Result<const Option*> OptionTable::Find(std::string_view path) const {
   }
   const std::vector<std::string> nearest = NearestNames(path, names);
   if (nearest.empty()) {
-    return Error(Code::kInvalidArgument, "there is no option {}; see docs/config.md", path);
+    return Error(Code::kInvalidArgument, "there is no option {}; see docs/config.md",
+                 Quotable(path));
   }
-  return Error(Code::kInvalidArgument, "there is no option {}; did you mean {}?", path,
+  return Error(Code::kInvalidArgument, "there is no option {}; did you mean {}?", Quotable(path),
                fmt::join(nearest, " or "));
 }
 

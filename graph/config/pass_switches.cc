@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/foreign_json.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -86,7 +87,7 @@ Result<PassSwitches> PassSwitches::Parse(std::string_view text, std::string_view
   if (first == text.npos) {
     return Error(Code::kInvalidArgument, "{}: the switch file is empty", file);
   }
-  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json root = ParseForeignJson(text);
   if (text[first] == '{' && !root.is_object()) {
     return Error(Code::kInvalidArgument, "{}: begins like JSON, but is none", file);
   }

@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/config/system_options.h"
+#include "runtime/base/foreign_json.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -14,11 +16,11 @@ Result<bool> IsOn(const json& options, const char* key, bool only_on) {
   if (found == options.end()) return false;
   if (*found == "on") return true;
   if (!only_on && (*found == "off" || *found == "l0" || *found == "l1")) return *found != "off";
-  return Error(Code::kInvalidArgument, "{} is {}, expected \"on\"", key, found->dump());
+  return Error(Code::kInvalidArgument, "{} is {}, expected \"on\"", key, Quotable(found->dump()));
 }
 
 Result<ProfilingChoice> ParseJson(const std::string& text) {
-  const json options = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json options = ParseForeignJson(text);
   if (!options.is_object()) return Error(Code::kInvalidArgument, "not a JSON object");
   ProfilingChoice choice;
   NPUMESH_ASSIGN_OR_RETURN(choice.training_trace, IsOn(options, "training_trace", true));

@@ -9,6 +9,7 @@
 #include "graph/dump/config_list.h"
 #include "graph/dump/option_values.h"
 #include "runtime/base/advice.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -62,7 +63,8 @@ Result<std::string> Text(const json& dump, std::string_view key, std::string_vie
   const auto found = dump.find(key);
   if (found == dump.end()) return std::string(fallback);
   if (!found->is_string()) {
-    return Error(Code::kInvalidArgument, "{} is {}; expected a string", key, found->dump());
+    return Error(Code::kInvalidArgument, "{} is {}; expected a string", key,
+                 Quotable(found->dump()));
   }
   return found->get<std::string>();
 }
@@ -95,13 +97,14 @@ Status ReadStatistics(const json& dump, Content* content) {
   content->has_statistics = true;
   if (!found->is_array() || found->empty()) {
     return Error(Code::kInvalidArgument, "dump_stats is {}; expected a list that is not empty",
-                 found->dump());
+                 Quotable(found->dump()));
   }
   std::vector<Statistic>& chosen = content->settings.statistics;
   chosen.clear();
   for (const json& item : *found) {
     if (!item.is_string()) {
-      return Error(Code::kInvalidArgument, "dump_stats holds {}; expected strings", item.dump());
+      return Error(Code::kInvalidArgument, "dump_stats holds {}; expected strings",
+                   Quotable(item.dump()));
     }
     NPUMESH_ASSIGN_OR_RETURN(const Statistic statistic,
                              FromWord(kStatistics, item.get<std::string>(), "dump_stats"));

@@ -10,6 +10,7 @@
 
 #include "runtime/base/advice.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::array<std::string_view, 6> kKeys = {
 Result<std::string> Name(const json& value, std::string_view key) {
   if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
     return Error(Code::kInvalidArgument, "{} is {}; expected a string that is not empty", key,
-                 value.dump());
+                 Quotable(value.dump()));
   }
   return value.get<std::string>();
 }
@@ -36,7 +37,7 @@ Result<std::vector<std::string>> Names(const json& item, std::string_view key) {
   if (found == item.end()) return names;
   if (!found->is_array() || found->empty()) {
     return Error(Code::kInvalidArgument, "{} is {}; expected a list that is not empty", key,
-                 found->dump());
+                 Quotable(found->dump()));
   }
   for (const json& value : *found) {
     NPUMESH_ASSIGN_OR_RETURN(std::string name, Name(value, key));
@@ -61,14 +62,15 @@ std::optional<BlackTensor> ParsePosition(std::string_view text) {
 Result<BlackEntry> ReadBlackEntry(const json& value, std::string_view key) {
   if (!value.is_object() || !value.contains("name")) {
     return Error(Code::kInvalidArgument, "{} holds {}; expected objects with \"name\" and \"pos\"",
-                 key, value.dump());
+                 key, Quotable(value.dump()));
   }
   BlackEntry entry;
   NPUMESH_ASSIGN_OR_RETURN(entry.name, Name(value["name"], "name"));
   const auto positions = value.find("pos");
   if (positions == value.end() || positions->empty()) return entry;
   if (!positions->is_array()) {
-    return Error(Code::kInvalidArgument, "{}: pos is {}; expected a list", key, positions->dump());
+    return Error(Code::kInvalidArgument, "{}: pos is {}; expected a list", key,
+                 Quotable(positions->dump()));
   }
   for (const json& position : *positions) {
     const auto tensor =
@@ -77,7 +79,7 @@ Result<BlackEntry> ReadBlackEntry(const json& value, std::string_view key) {
       entry.tensors.push_back(*tensor);
     } else {
       Advise(fmt::format("{}: pos {} of \"{}\" is neither inputN nor outputN and has no effect",
-                         key, position.dump(), entry.name));
+                         key, Quotable(position.dump()), entry.name));
     }
   }
   // Nothing but unknown positions must not black out the operator as an empty list does.
@@ -108,13 +110,14 @@ Result<std::vector<OperatorRange>> ReadRanges(const json& item) {
     return Error(Code::kInvalidArgument, "opname_range needs model_name beside it");
   }
   if (!found->is_array()) {
-    return Error(Code::kInvalidArgument, "opname_range is {}; expected a list", found->dump());
+    return Error(Code::kInvalidArgument, "opname_range is {}; expected a list",
+                 Quotable(found->dump()));
   }
   for (const json& value : *found) {
     if (!value.is_object() || !value.contains("begin") || !value.contains("end")) {
       return Error(Code::kInvalidArgument,
                    "opname_range holds {}; expected objects with \"begin\" and \"end\"",
-                   value.dump());
+                   Quotable(value.dump()));
     }
     OperatorRange range;
     NPUMESH_ASSIGN_OR_RETURN(range.begin, Name(value["begin"], "begin"));
@@ -126,7 +129,7 @@ Result<std::vector<OperatorRange>> ReadRanges(const json& item) {
 
 Result<OperatorChoice> ReadChoice(const json& item) {
   if (!item.is_object()) {
-    return Error(Code::kInvalidArgument, "this is {}; expected an object", item.dump());
+    return Error(Code::kInvalidArgument, "this is {}; expected an object", Quotable(item.dump()));
   }
   for (const auto& [key, value] : item.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;

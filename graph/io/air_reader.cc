@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "graph/io/model_codec.h"
+#include "graph/io/name_check.h"
 #include "graph/io/net_output.h"
 #include "graph/io/port_names.h"
 #include "graph/io/wire.h"
 #include "runtime/base/log.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -73,7 +75,7 @@ class GraphReader {
 
  private:
   std::string Who(std::string_view node) const {
-    return fmt::format("graph \"{}\" node \"{}\"", graph_.name(), node);
+    return fmt::format("graph \"{}\" node \"{}\"", Quotable(graph_.name()), Quotable(node));
   }
 
   Status AddNode(int position) {
@@ -276,6 +278,8 @@ Result<Model> DecodeModel(pb::ModelDef& def, const std::string& path) {
       NPUMESH_RETURN_IF_ERROR(AddMissingNetOutput(&graph));
     }
     NPUMESH_RETURN_IF_ERROR(graph.Verify());
+    // Name tables hold bytes; what they name ports with has to fit into the strings of an .air file.
+    NPUMESH_RETURN_IF_ERROR(CheckNames(graph));
     (i == 0 ? model.graph : model.subgraphs.emplace_back()) = std::move(graph);
   }
   def.clear_graph();

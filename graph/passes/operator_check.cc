@@ -53,8 +53,8 @@ Status CheckOperators(const BoundGraph& graph, const std::vector<bool>& needed) 
     for (const auto& [type, entry] : missing) text += Describe(graph.registry(), type, entry);
   }
   if (misfit_count > 0) {
-    text += fmt::format("{}graph \"{}\": {} node{} not fit the operator's interface:{}",
-                        text.empty() ? "" : "\n", graph.graph().name(), misfit_count,
+    text += text.empty() ? fmt::format("graph \"{}\": ", graph.graph().name()) : "\n  moreover ";
+    text += fmt::format("{} node{} not fit the operator's interface:{}", misfit_count,
                         misfit_count == 1 ? " does" : "s do", misfits);
   }
   return Status::Error(missing.empty() ? Code::kCorrupt : Code::kUnsupported, std::move(text));

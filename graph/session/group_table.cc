@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/session/session.h"
+#include "runtime/base/foreign_json.h"
 #include "runtime/base/mapped_file.h"
 
 namespace npumesh {
@@ -60,7 +61,7 @@ Result<GroupTable> ReadGroupTable(const std::string& folder) {
   if (::access(path.c_str(), F_OK) != 0) return table;
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   const auto* text = reinterpret_cast<const char*>(file->data());
-  const Json config = Json::parse(text, text + file->size(), nullptr, /*allow_exceptions=*/false);
+  const Json config = ParseForeignJson({text, file->size()});
   if (!config.is_object()) return Error(Code::kCorrupt, "{}: expected a JSON object", path);
   const Json* groups = Member(config, "comm_group");
   if (groups == nullptr) return table;

@@ -8,6 +8,7 @@
 
 #include "graph/compare/elements.h"
 #include "launch/view/graph_facts.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -40,8 +41,8 @@ std::string TypesText(const std::vector<DumpTensor>& tensors) {
 }
 
 Result<std::string> OperatorLine(const DumpFolderFile& file) {
-  const std::string head = fmt::format("  {:<18} {:<32} task {:<5}", file.name.op_type,
-                                       file.name.op_name, file.name.task);
+  const std::string head = fmt::format("  {:<18} {:<32} task {:<5}", Printable(file.name.op_type),
+                                       Printable(file.name.op_name), file.name.task);
   if (file.name.stats) return head + " statistics\n";
   NPUMESH_ASSIGN_OR_RETURN(const DumpFile data, DumpFile::Open(file.path));
   return fmt::format("{} {} -> {}\n", head, TypesText(data.record().inputs),
@@ -70,8 +71,8 @@ Moments MomentsOf(const std::vector<double>& elements) {
 }
 
 std::string StatLine(const SourceOperator& op, Side side, int index, const Tensor& tensor) {
-  const std::string head = fmt::format("{} ({}) {} {} {}", op.name, op.type, Name(side), index,
-                                       tensor.type().ToString());
+  const std::string head = fmt::format("{} ({}) {} {} {}", Printable(op.name), Printable(op.type),
+                                       Name(side), index, tensor.type().ToString());
   const Result<std::vector<double>> elements = ElementsOf(tensor);
   if (!elements.ok()) return head + "  no numbers\n";
   const Moments m = MomentsOf(*elements);
@@ -90,7 +91,8 @@ Result<std::string> StatisticsFiles(const std::vector<DumpFolderFile>& files,
   for (const DumpFolderFile& file : files) {
     if (!file.name.stats || file.name.op_name.find(only) == std::string::npos) continue;
     NPUMESH_ASSIGN_OR_RETURN(const std::string content, ReadFile(file.path, uint64_t{1} << 30));
-    text += fmt::format("{} ({})\n{}", file.name.op_name, file.name.op_type, content);
+    text += fmt::format("{} ({})\n{}", Printable(file.name.op_name), Printable(file.name.op_type),
+                        content);
   }
   return text;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/printable.h"
+
 namespace npumesh {
 namespace {
 
@@ -33,19 +35,22 @@ std::string Line(const RankComparison& one) {
     line += fmt::format(", {} on one side only", missing);
   }
   if (first == nullptr) return line + ", all the same\n";
-  return line +
-         fmt::format(
-             ", first difference at {} ({}), {} differ after it\n", first->name, first->type,
-             Count(comparison, Standing::kConsequence) + Count(comparison, Standing::kOrigin) - 1);
+  return line + fmt::format(", first difference at {} ({}), {} differ after it\n",
+                            Printable(first->name), Printable(first->type),
+                            Count(comparison, Standing::kConsequence) +
+                                Count(comparison, Standing::kOrigin) - 1);
 }
 
 }  // namespace
 
 std::string DistanceText(const OperatorRow& row) {
   const TensorRow* const worst = row.Worst();
-  if (worst == nullptr) return fmt::format("{} ({}): the same", row.name, row.type);
-  return fmt::format("{} ({}) {} {} {}: {}", row.name, row.type, Name(worst->side), worst->index,
-                     worst->mine.ToString(), Numbers(worst->distance, worst->mine));
+  if (worst == nullptr) {
+    return fmt::format("{} ({}): the same", Printable(row.name), Printable(row.type));
+  }
+  return fmt::format("{} ({}) {} {} {}: {}", Printable(row.name), Printable(row.type),
+                     Name(worst->side), worst->index, worst->mine.ToString(),
+                     Numbers(worst->distance, worst->mine));
 }
 
 std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "launch/record/joiner.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -43,7 +44,7 @@ std::string Heading(const std::vector<RankRecord>& records, const Joined& joined
 }
 
 std::string GroupText(const JoinedGroup& group) {
-  std::string text = fmt::format("group {} ({})", group.name, RanksText(group.members));
+  std::string text = fmt::format("group {} ({})", Printable(group.name), RanksText(group.members));
   if (group.common == 0) return text + ": no call that all have done\n";
   text += fmt::format(": all have done call {}", group.common);
   const auto it = group.calls.find(group.common);
@@ -67,14 +68,14 @@ std::string ArrivalTable(const std::vector<LateRank>& arrivals) {
 }  // namespace
 
 std::string CallText(const RecordedCall& call) {
-  const std::string text = NameOf(call.kind, call.node);
+  const std::string text = NameOf(call.kind, Printable(call.node));
   if (call.kind == CollectiveKind::kBarrier) return text;
   return fmt::format("{} {}[{}]", text, Name(static_cast<DataType>(call.dtype)), call.count);
 }
 
 std::string BlameText(const Blame& blame) {
   if (blame.ranks.empty()) return "";
-  return fmt::format("{}: {}", RanksText(blame.ranks), blame.text);
+  return fmt::format("{}: {}", RanksText(blame.ranks), PrintableMessage(blame.text));
 }
 
 std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined) {
@@ -85,7 +86,9 @@ std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joi
     if (!joined.blame.ranks.empty()) {
       text += fmt::format("look first at {}\n", BlameText(joined.blame));
     }
-    for (const std::string& problem : joined.problems) text += "- " + problem + "\n";
+    for (const std::string& problem : joined.problems) {
+      text += "- " + PrintableMessage(problem) + "\n";
+    }
   }
   for (const JoinedGroup& group : joined.groups) text += GroupText(group);
   return text + ArrivalTable(joined.arrivals);

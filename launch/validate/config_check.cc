@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "graph/export/package_layout.h"
+#include "runtime/base/foreign_json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 
@@ -103,11 +104,11 @@ class Fields {
   Findings* findings_;
 };
 
-// What the parser says of a text that is no JSON: "line 3, column 7: ...".
+// Why ParseForeignJson discards a text: "line 3, column 7: ...".
 std::string SyntaxError(const std::string& text) {
   try {
     [[maybe_unused]] const Json json = Json::parse(text);
-    return "";
+    return fmt::format("it nests deeper than {} levels", kMostJsonLevels);
   } catch (const Json::parse_error& error) {
     // "[json.exception.parse_error.101] parse error at line 3, column 7: what is wrong".
     const std::string what = error.what();
@@ -298,7 +299,7 @@ std::optional<nlohmann::json> ReadJsonObject(const PackageFiles& files, const st
     findings->Error(name, std::string(text.status().message()));
     return std::nullopt;
   }
-  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  Json json = ParseForeignJson(*text);
   if (json.is_object()) return json;
   findings->Error(
       name, json.is_discarded() ? "is not JSON: " + SyntaxError(*text) : "expected a JSON object");

@@ -11,6 +11,7 @@
 #include "launch/validate/config_check.h"
 #include "launch/validate/graph_check.h"
 #include "launch/validate/package_files.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -109,8 +110,8 @@ Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& 
 std::string ReportText(const PackageReport& report) {
   std::string text;
   for (const PackageFinding& finding : report.findings.all()) {
-    text += fmt::format("{}: {}: {}\n", finding.error ? "error" : "warning", finding.file,
-                        finding.text);
+    text += fmt::format("{}: {}: {}\n", finding.error ? "error" : "warning",
+                        Printable(finding.file), PrintableMessage(finding.text));
   }
   const size_t errors = report.findings.errors();
   text += fmt::format(

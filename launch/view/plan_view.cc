@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/view/graph_facts.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -33,6 +34,12 @@ void SumLives(PlanView& view) {
   }
 }
 
+std::vector<std::string> PrintableNames(const std::vector<std::string>& names) {
+  std::vector<std::string> printable;
+  for (const std::string& name : names) printable.push_back(Printable(name));
+  return printable;
+}
+
 std::string MemoryLines(const PlanView& plan) {
   return fmt::format(
       "  {:<10} {:>10}  activations; at most {} in use at once\n"
@@ -49,7 +56,7 @@ std::string MemoryLines(const PlanView& plan) {
 std::string StepLines(const PlanView& plan) {
   // Fused steps have long types.
   size_t wide = 24;
-  for (const PlanStepView& step : plan.steps) wide = std::max(wide, step.type.size());
+  for (const PlanStepView& step : plan.steps) wide = std::max(wide, Printable(step.type).size());
   const bool parts = !plan.parts.empty();
   std::string text = "steps\n";
   text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}{}\n", "#", "stream", "operator", wide,
@@ -57,8 +64,9 @@ std::string StepLines(const PlanView& plan) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStepView& step = plan.steps[i];
     text += fmt::format(
-        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i, step.beside ? "comm" : "compute", step.type,
-        wide, step.name, step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
+        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i, step.beside ? "comm" : "compute",
+        Printable(step.type), wide, Printable(step.name),
+        step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
         step.part < 0 ? HumanBytes(step.live_bytes)
                       : fmt::format("{:<12}  {}", HumanBytes(step.live_bytes), step.part));
   }
@@ -79,8 +87,8 @@ std::string PartLines(const PlanView& plan) {
 std::string StageLines(const PlanView& plan) {
   std::string text;
   for (const OutlinedStep& step : plan.late) {
-    text += fmt::format("the stage ends with {} {} {}\n", step.type, step.name,
-                        fmt::join(step.outputs, ", "));
+    text += fmt::format("the stage ends with {} {} {}\n", Printable(step.type),
+                        Printable(step.name), fmt::join(step.outputs, ", "));
   }
   for (const LaterStage& stage : plan.later) {
     text += ToText(stage.outline);
@@ -125,15 +133,17 @@ std::string TensorLines(const PlanView& plan) {
     const std::string life =
         fmt::format("{}-{}", tensor.first, kept ? "end" : fmt::format("{}", tensor.last));
     text += fmt::format("  {:>12} {:>12}  {:>11}  {}{}{}\n", tensor.offset,
-                        tensor.offset + tensor.bytes, life, tensor.name,
-                        tensor.also.empty() ? "" : " = ", fmt::join(tensor.also, " = "));
+                        tensor.offset + tensor.bytes, life, Printable(tensor.name),
+                        tensor.also.empty() ? "" : " = ",
+                        fmt::join(PrintableNames(tensor.also), " = "));
   }
   return text;
 }
 
 std::string NameLines(std::string_view what, const std::vector<std::string>& names) {
   if (names.empty()) return "";
-  return fmt::format("{} ({})\n  {}\n", what, names.size(), fmt::join(names, "\n  "));
+  return fmt::format("{} ({})\n  {}\n", what, names.size(),
+                     fmt::join(PrintableNames(names), "\n  "));
 }
 
 }  // namespace
@@ -170,8 +180,8 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
 std::string ToText(const PlanView& plan) {
   const auto beside = std::ranges::count_if(plan.steps, &PlanStepView::beside);
   std::string text = fmt::format(
-      "plan of {}: {} steps on {}, peak {} of device memory\n", plan.graph, plan.steps.size(),
-      beside > 0 ? "2 streams" : "1 stream", HumanBytes(plan.peak_bytes));
+      "plan of {}: {} steps on {}, peak {} of device memory\n", Printable(plan.graph),
+      plan.steps.size(), beside > 0 ? "2 streams" : "1 stream", HumanBytes(plan.peak_bytes));
   if (plan.stages > 1) {
     text += fmt::format(
         "  the first of {} stages; what follows it is below, planned where shapes are known\n",

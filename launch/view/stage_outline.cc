@@ -9,6 +9,7 @@
 #include "graph/engine/static_parts.h"
 #include "graph/passes/execution_order.h"
 #include "graph/passes/reachability.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -30,7 +31,8 @@ OutlinedStep StepOf(const Node& node, const NamedTypes& types) {
 }
 
 std::string StepLine(const OutlinedStep& step) {
-  return fmt::format("  {:<24} {:<32} {}{}\n", step.type, step.name, fmt::join(step.outputs, ", "),
+  return fmt::format("  {:<24} {:<32} {}{}\n", Printable(step.type), Printable(step.name),
+                     fmt::join(step.outputs, ", "),
                      step.part < 0 ? "" : fmt::format("  static part {}", step.part));
 }
 
@@ -109,7 +111,8 @@ Result<StageOutline> OutlineOf(const Stage& stage, int number, const OpRegistry&
 
 std::string ToText(const StageOutline& stage) {
   std::string text = fmt::format("stage {}: {} operators\n", stage.number, stage.steps.size());
-  for (const std::string& input : stage.inputs) text += fmt::format("  reads {}\n", input);
+  for (const std::string& input : stage.inputs)
+    text += fmt::format("  reads {}\n", Printable(input));
   for (const OutlinedStep& step : stage.steps) text += StepLine(step);
   for (const OutlinedStep& step : stage.late) text += "  ends with" + StepLine(step);
   return text;

@@ -6,6 +6,7 @@
 
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/partial_types.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -56,7 +57,8 @@ std::string ToText(const ValueTypes& types) {
                                  types.values.size(), types.known, types.partly, types.unknown);
   for (const ValueTypes::Line& value : types.values) {
     const bool nothing = value.type.dtype == DataType::kUndefined;
-    text += fmt::format("  {:<40} {}\n", value.name, nothing ? "?" : value.type.ToString());
+    text +=
+        fmt::format("  {:<40} {}\n", Printable(value.name), nothing ? "?" : value.type.ToString());
   }
   if (!types.contradiction.empty()) text += types.contradiction + "\n";
   return text;

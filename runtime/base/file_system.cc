@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/path_lock.h"
 #include "runtime/base/system_error.h"
 
 namespace npumesh {
@@ -16,7 +18,9 @@ class PosixFile final : public WritableFile {
   PosixFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   ~PosixFile() override {
     if (fd_ >= 0) close(fd_);
+    if (claim_ >= 0) close(claim_);
   }
+  int fd() const { return fd_; }
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
 
@@ -37,9 +41,12 @@ class PosixFile final : public WritableFile {
     return Status();
   }
 
+  // The claim on the file outlives it, so that it can be renamed before anybody takes it for a
+  // leftover.
   Status Close() override {
     const int fd = fd_;
     fd_ = -1;
+    claim_ = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (close(fd) != 0) return SystemError("close", path_, errno);
     return Status();
   }
@@ -47,16 +54,23 @@ class PosixFile final : public WritableFile {
  private:
   const std::string path_;
   int fd_;
+  int claim_ = -1;  // the same open file
 };
 
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path, mode_t mode) override {
-    return Open(path, O_EXCL, mode);
+    for (;;) {
+      auto file = Open(path, O_EXCL, mode);
+      if (!file.ok() || ClaimNewFile((*file)->fd())) return Opened(std::move(file));
+      file->reset();
+      // Who took it for a leftover has it removed in a moment.
+      while (access(path.c_str(), F_OK) == 0) sched_yield();
+    }
   }
 
   Result<std::unique_ptr<WritableFile>> OpenAtEnd(const std::string& path, mode_t mode) override {
-    return Open(path, O_APPEND, mode);
+    return Opened(Open(path, O_APPEND, mode));
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -92,11 +106,15 @@ class PosixFileSystem final : public FileSystem {
   }
 
  private:
-  static Result<std::unique_ptr<WritableFile>> Open(const std::string& path, int flag,
-                                                    mode_t mode) {
+  static Result<std::unique_ptr<PosixFile>> Open(const std::string& path, int flag, mode_t mode) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flag, mode);
     if (fd < 0) return SystemError("create", path, errno);
-    return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(path, fd));
+    return std::make_unique<PosixFile>(path, fd);
+  }
+
+  static Result<std::unique_ptr<WritableFile>> Opened(Result<std::unique_ptr<PosixFile>> file) {
+    if (!file.ok()) return file.status();
+    return std::unique_ptr<WritableFile>(*std::move(file));
   }
 };
 

@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "runtime/base/parse.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -136,13 +137,12 @@ std::unique_ptr<spdlog::formatter> MakeFormatter() {
 constexpr size_t kLongestLine = 3584;
 static_assert(kLongestLine + 512 <= PIPE_BUF);
 
-// How much of `text` goes into one line: up to its end, or to where it has to be broken, which is
-// never inside a UTF-8 character.
-size_t LineLength(std::string_view text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  if (end <= kLongestLine) return end;
+// How much of `line` goes out at once: all, or up to where it has to be broken, which is never
+// inside a UTF-8 character.
+size_t PieceLength(std::string_view line) {
+  if (line.size() <= kLongestLine) return line.size();
   size_t at = kLongestLine;
-  while (at > kLongestLine - 4 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  while (at > kLongestLine - 4 && (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80) --at;
   return at;
 }
 
@@ -197,12 +197,18 @@ void WriteLog(LogLevel level, LogSite site, std::string_view text) {
   const std::string file(site.file.substr(site.file.rfind('/') + 1));
   const spdlog::source_loc where{file.c_str(), site.line, ""};
   const auto now = spdlog::log_clock::now();
+  const auto write = [&](std::string_view line) {
+    do {
+      const std::string_view piece = line.substr(0, PieceLength(line));
+      TheLog().logger.log(now, where, ToSpdlog(level),
+                          spdlog::string_view_t(piece.data(), piece.size()));
+      line.remove_prefix(piece.size());
+    } while (!line.empty());
+  };
   do {
-    const std::string_view line = text.substr(0, LineLength(text));
-    TheLog().logger.log(now, where, ToSpdlog(level),
-                        spdlog::string_view_t(line.data(), line.size()));
-    text.remove_prefix(line.size());
-    if (text.starts_with('\n')) text.remove_prefix(1);
+    const size_t end = std::min(text.find('\n'), text.size());
+    write(Printable(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
   } while (!text.empty());
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/base/status.h"
 
+#include "runtime/base/printable.h"
+
 namespace npumesh {
 
 std::string_view CodeName(Code code) {
@@ -33,7 +35,7 @@ std::string_view CodeName(Code code) {
 Status Status::Error(Code code, std::string message) {
   assert(code != Code::kOk);
   Status status;
-  status.rep_ = std::make_shared<const Rep>(Rep{code, std::move(message)});
+  status.rep_ = std::make_shared<const Rep>(Rep{code, PrintableMessage(std::move(message))});
   return status;
 }
 

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "runtime/base/printable.h"
+
 namespace npumesh {
 namespace {
 
@@ -34,7 +36,7 @@ TEST(ParseInt, Bad) {
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code(), Code::kInvalidArgument);
     EXPECT_EQ(parsed.status().message(),
-              fmt::format("--n: expected an integer in [-10, 10], got \"{}\"", text));
+              fmt::format("--n: expected an integer in [-10, 10], got \"{}\"", Printable(text)));
   }
   EXPECT_FALSE(ParseInt(std::string_view("1\0", 2), 0, 10, "--n").ok());
   EXPECT_FALSE(ParseInt({}, 0, 10, "--n").ok());

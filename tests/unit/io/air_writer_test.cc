@@ -111,6 +111,15 @@ TEST(AirWriter, RefusesNamesThatNoFileCanHold) {
   EXPECT_EQ(SerializeAir(model).status().code(), Code::kInvalidArgument);
 }
 
+// Once such a model loaded and could not be saved: name tables are bytes, port names are strings.
+TEST(AirReader, RefusesPortNamesThatNoFileCanHold) {
+  const std::string text = OneGraph(
+      R"(op { name: "x" type: "Data" output_desc { name: "" }
+           attr { key: "_output_name_key" value { list { s: "\377" val_type: VT_LIST_STRING } } }
+           attr { key: "_output_name_value" value { list { i: 0 val_type: VT_LIST_INT } } } })");
+  EXPECT_THAT(LoadError(text), HasSubstr("node 'x': port name \"\\xff\" is not UTF-8"));
+}
+
 TEST(AirWriter, NamesANamelessGraph) {
   EXPECT_EQ(FromBytes(Saved(Load("graph { }"))).graph(0).name(), "graph_1");
 }

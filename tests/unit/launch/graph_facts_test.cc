@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "launch/view/collective_sizes.h"
+#include "launch/view/value_types.h"
 #include "tests/unit/launch/small_model.h"
 
 namespace npumesh {
@@ -10,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 
 TEST(Examine, CountsWhatAGraphHolds) {
@@ -56,6 +58,20 @@ TEST(ToText, NamesEverything) {
         "./w.bin 32 B", "group tp", "Riddle  unknown: npumesh cannot run it"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+TEST(ToText, NamesForgeNoLinesAndMoveNoCursor) {
+  const std::string evil = "n\nnpumesh run: fake\x1b[2J" + std::string(1, '\0');
+  GraphBuilder g(evil + "g");
+  const Value x = g.Data(evil + "x", {DataType::kFloat, {4}});
+  const Value y = g.Op(evil + "Type", {{"x", x}}, {}, evil + "y");
+  g.Output({g.Op("HcomAllReduce", {{"x", y}}, {{"group", AttrValue::String(evil)}}, evil)});
+  Model model = g.Build().value();
+  std::string text = ToText(Examine(model, BuiltinOps()));
+  text += ToText(InferTypes(BuiltinOps(), nullptr, model));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f)) << text;
+  EXPECT_THAT(text, Not(HasSubstr("\nnpumesh run")));
+  EXPECT_THAT(text, HasSubstr("n\\nnpumesh run: fake\\x1b[2J\\x00x"));
 }
 
 TEST(HumanBytes, PowersOf1024) {

@@ -83,7 +83,7 @@ TEST_F(NodeSelectionTest, ListsEveryMissingOperatorAtOnce) {
             "  Bare: 1 node, for example \"d\"; known, but without a kernel\n"
             "  FlashAttentionScore: 1 node, for example \"c\"\n"
             "  Negete: 2 nodes, for example \"a\"; similar: Negate\n"
-            "graph \"graph_1\": 1 node does not fit the operator's interface:\n"
+            "  moreover 1 node does not fit the operator's interface:\n"
             "  node \"e\" (Plus): required input \"x2\" is not connected");
 }
 
