@@ -1,6 +1,9 @@
 #include "graph/ops/op_library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -9,6 +12,7 @@
 
 #include "graph/ops/custom_operator.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/system_error.h"
 
 namespace npumesh {
 namespace {
@@ -135,10 +139,40 @@ std::string LoadError(const std::string& absolute) {
   return reason;
 }
 
-Result<LibraryHandle> Open(const std::string& path) {
+// A file in a sticky folder, as /tmp is, can be replaced by its owner only.
+bool MayBeReplaced(const struct stat& folder, const struct stat& file) {
+  if ((folder.st_mode & S_IWOTH) == 0) return false;
+  const bool trusted_owner = file.st_uid == 0 || file.st_uid == geteuid();
+  return (folder.st_mode & S_ISVTX) == 0 || !trusted_owner;
+}
+
+// `path` has no links in it.
+Status CheckPermissions(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return SystemError("inspect", path, errno);
+  const auto refusal = [](std::string_view what, const std::string& where) {
+    return Error(
+        Code::kInvalidArgument,
+        "everybody may {} {}, and so run code as you; take that right away (chmod o-w {}), "
+        "or ask for it with --allow-writable-library",
+        what, where, where);
+  };
+  if ((info.st_mode & S_IWOTH) != 0) return refusal("write", path);
+  for (std::filesystem::path inner = path; inner.has_relative_path(); inner = inner.parent_path()) {
+    struct stat above;
+    const std::string folder = inner.parent_path().string();
+    if (stat(folder.c_str(), &above) != 0) return SystemError("inspect", folder, errno);
+    if (MayBeReplaced(above, info)) return refusal("replace files in", folder);
+    info = above;
+  }
+  return Status();
+}
+
+Result<LibraryHandle> Open(const std::string& path, LibraryTrust trust) {
   std::error_code error;
-  const std::string absolute = std::filesystem::absolute(path, error).string();
+  const std::string absolute = std::filesystem::canonical(path, error).string();
   if (error) return Error(Code::kIo, "cannot be located: {}", error.message());
+  if (trust == LibraryTrust::kOwner) NPUMESH_RETURN_IF_ERROR(CheckPermissions(absolute));
   LibraryHandle handle(dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (handle == nullptr) {
     return Error(Code::kInvalidArgument, "cannot be loaded as a shared library: {}",
@@ -182,8 +216,8 @@ Status CheckNames(const std::vector<Operator>& operators, const OpRegistry& regi
   return Status();
 }
 
-Status Load(const std::string& path, OpRegistry& registry) {
-  NPUMESH_ASSIGN_OR_RETURN(LibraryHandle handle, Open(path));
+Status Load(const std::string& path, OpRegistry& registry, LibraryTrust trust) {
+  NPUMESH_ASSIGN_OR_RETURN(LibraryHandle handle, Open(path, trust));
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Operator> operators, OperatorsOf(handle.get()));
   NPUMESH_RETURN_IF_ERROR(CheckNames(operators, registry));
   for (Operator& op : operators) registry.Add(Catching(std::move(op)));
@@ -193,18 +227,20 @@ Status Load(const std::string& path, OpRegistry& registry) {
 
 }  // namespace
 
-Status LoadOpLibrary(const std::string& path, OpRegistry& registry) {
+Status LoadOpLibrary(const std::string& path, OpRegistry& registry, LibraryTrust trust) {
   NPUMESH_RETURN_IF_ERROR(
       MappedFile::Open(path).status().WithContext("operator library"));  // a regular file
-  return Load(path, registry).WithContext(fmt::format("operator library {}", path));
+  return Load(path, registry, trust).WithContext(fmt::format("operator library {}", path));
 }
 
-Result<std::shared_ptr<const OpRegistry>> OperatorsWith(const std::vector<std::string>& libraries) {
+Result<std::shared_ptr<const OpRegistry>> OperatorsWith(const std::vector<std::string>& libraries,
+                                                        LibraryTrust trust) {
   if (libraries.empty()) {
     return std::shared_ptr<const OpRegistry>(std::shared_ptr<void>(), &BuiltinOps());
   }
   auto registry = std::make_shared<OpRegistry>(BuiltinOps());
-  for (const std::string& path : libraries) NPUMESH_RETURN_IF_ERROR(LoadOpLibrary(path, *registry));
+  for (const std::string& path : libraries)
+    NPUMESH_RETURN_IF_ERROR(LoadOpLibrary(path, *registry, trust));
   return std::shared_ptr<const OpRegistry>(std::move(registry));
 }
 

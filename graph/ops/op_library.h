@@ -14,13 +14,23 @@
 
 namespace npumesh {
 
+// Who may be able to change a library that is loaded. Its code runs with the rights of the user.
+enum class LibraryTrust {
+  kOwner,  // its owner and his group: refuse what everybody may write, or put another file in place
+           // of
+  kAnyone,  // it is loaded whatever its permissions are
+};
+
 // Adds the operators of the library `path` to `registry`, all of them or, after an error, none.
 // Errors name the file: kNotFound, kInvalidArgument (no regular file; no library; no operators in
-// it; an operator is incomplete or its name is taken), kUnsupported (built for another npumesh).
-Status LoadOpLibrary(const std::string& path, OpRegistry& registry);
+// it; an operator is incomplete or its name is taken; everybody may write it), kUnsupported (built
+// for another npumesh).
+Status LoadOpLibrary(const std::string& path, OpRegistry& registry,
+                     LibraryTrust trust = LibraryTrust::kOwner);
 
 // The built-in operators and those of `libraries`, in this order. Errors: as LoadOpLibrary.
-Result<std::shared_ptr<const OpRegistry>> OperatorsWith(const std::vector<std::string>& libraries);
+Result<std::shared_ptr<const OpRegistry>> OperatorsWith(const std::vector<std::string>& libraries,
+                                                        LibraryTrust trust = LibraryTrust::kOwner);
 
 }  // namespace npumesh
 

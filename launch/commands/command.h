@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/config/config_reader.h"
+#include "graph/ops/op_library.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -41,8 +42,8 @@ void AddConfigOptions(CLI::App& app, ConfigSource& source);
 // Adds --allow-outside: links of weights may lead out of their package.
 void AddAllowOutsideOption(CLI::App& app, bool& allow_outside);
 
-// Adds --op-library, whose files OperatorsWith (graph/ops/op_library.h) takes.
-void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries);
+// Adds --op-library and --allow-writable-library: what OperatorsWith takes.
+void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, LibraryTrust& trust);
 
 // All of them, as `npumesh` offers them.
 void AddCommands(CLI::App& app, Action& action);

@@ -22,6 +22,7 @@
 #include "launch/view/plan_on_paper.h"
 #include "launch/view/unmet_groups.h"
 #include "launch/view/value_types.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -34,6 +35,7 @@ struct GraphOptions {
   std::string dot;  // empty: not written
   std::string svg;  // empty: not written
   std::vector<std::string> op_libraries;
+  LibraryTrust library_trust = LibraryTrust::kOwner;
   bool allow_outside = false;  // links of weights may lead out of the package
   bool types = false;          // also of a graph without open dimensions
   // Show the plan instead; the rest is for it.
@@ -117,7 +119,7 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
   Print(
       fmt::format("order of {}: inputs have open dimensions, so types are known in part (-1: "
                   "open); --dim gives them values and shows the plan\n",
-                  name));
+                  Printable(name)));
   for (const StageOutline& stage : stages) Print(ToText(stage));
   return Status();
 }
@@ -132,7 +134,7 @@ Result<Model> LoadShown(const GraphOptions& options) {
 
 Status ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
-                           OperatorsWith(options.op_libraries));
+                           OperatorsWith(options.op_libraries, options.library_trust));
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
   SessionOptions session = DefaultSessionOptions();
   if (!options.config.empty()) {
@@ -156,7 +158,7 @@ Status ShowPlan(const GraphOptions& options) {
 
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
-                           OperatorsWith(options.op_libraries));
+                           OperatorsWith(options.op_libraries, options.library_trust));
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
   const PaperRank place = PlaceOf(options.file);
@@ -195,7 +197,7 @@ void AddGraph(CLI::App& app, Action& action) {
       "Examples:\n  npumesh graph mp/mp_rank0.air --svg graph.svg\n"
       "  npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg");
   graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
-  AddOpLibraryOption(*graph, options->op_libraries);
+  AddOpLibraryOption(*graph, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*graph, options->allow_outside);
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");

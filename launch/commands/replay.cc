@@ -19,6 +19,7 @@ struct ReplayCommandOptions {
   bool verbose = false;
   bool as_json = false;
   std::vector<std::string> op_libraries;
+  LibraryTrust library_trust = LibraryTrust::kOwner;
   ReplayOptions replay;
 };
 
@@ -75,7 +76,7 @@ Result<Answer> ReplayDump(ReplayCommandOptions options) {
     options.replay.only.insert(OperatorKey(name));
   }
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
-                           OperatorsWith(options.op_libraries));
+                           OperatorsWith(options.op_libraries, options.library_trust));
   options.replay.registry = registry.get();
   Answer answer;
   answer.report.verdict = "same";
@@ -106,7 +107,7 @@ void AddReplay(CLI::App& app, Action& action) {
   replay->add_option("--op", options->operators, "Only this operator; may be given several times")
       ->allow_extra_args(false);
   replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
-  AddOpLibraryOption(*replay, options->op_libraries);
+  AddOpLibraryOption(*replay, options->op_libraries, options->library_trust);
   AddAllowance(*replay, options->replay.compare);
   AddJsonFlag(*replay, options->as_json);
   replay->callback([options, &action] {

@@ -305,7 +305,7 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_option("--junit", options->junit,
                   "The verdict as JUnit XML, a test case for each rank and output");
   AddAllowOutsideOption(*run, options->allow_outside);
-  AddOpLibraryOption(*run, options->op_libraries);
+  AddOpLibraryOption(*run, options->op_libraries, options->library_trust);
   AddConfigOptions(*run, options->config);
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")
       ->check(CLI::Range(1, 4096));

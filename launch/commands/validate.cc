@@ -10,13 +10,14 @@ namespace {
 struct PackageOptions {
   std::string folder;
   std::vector<std::string> op_libraries;
+  LibraryTrust library_trust = LibraryTrust::kOwner;
   bool as_json = false;
   bool allow_outside = false;
 };
 
 Result<Answer> Validate(const PackageOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
-                           OperatorsWith(options.op_libraries));
+                           OperatorsWith(options.op_libraries, options.library_trust));
   NPUMESH_ASSIGN_OR_RETURN(const PackageReport report,
                            CheckPackage(options.folder, *registry, options.allow_outside));
   return Answer{report.findings.errors() == 0 ? 0 : 1, ReportText(report), ToReport(report)};
@@ -34,7 +35,7 @@ void AddValidate(CLI::App& app, Action& action) {
       "  npumesh validate mp/");
   command->add_option("folder", options->folder, "The folder of the package, ours or a foreign one")
       ->required();
-  AddOpLibraryOption(*command, options->op_libraries);
+  AddOpLibraryOption(*command, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*command, options->allow_outside);
   AddJsonFlag(*command, options->as_json);
   command->callback([options, &action] {

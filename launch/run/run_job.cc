@@ -59,7 +59,7 @@ Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorT
 
 Status RunJob::Prepare() {
   NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
-  NPUMESH_ASSIGN_OR_RETURN(registry_, OperatorsWith(options_.op_libraries));
+  NPUMESH_ASSIGN_OR_RETURN(registry_, OperatorsWith(options_.op_libraries, options_.library_trust));
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph(std::move(session)));

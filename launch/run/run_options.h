@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/config/config_reader.h"
+#include "graph/ops/op_library.h"
 #include "launch/run/run_dump.h"
 #include "launch/run/tolerance.h"
 
@@ -63,6 +64,7 @@ struct RunOptions {
 
   // Shared libraries with more operators (graph/ops/op_library.h).
   std::vector<std::string> op_libraries;
+  LibraryTrust library_trust = LibraryTrust::kOwner;
 
   // Links of weights may lead out of their package (graph/io/weight_places.h).
   bool allow_outside = false;

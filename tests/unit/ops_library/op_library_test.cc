@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/op_test.h"
 
 namespace npumesh {
 namespace {
+
+namespace fs = std::filesystem;
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -41,6 +44,48 @@ TEST(OpLibrary, NoneIsTheBuiltInRegistryItself) {
   const auto registry = OperatorsWith({});
   ASSERT_TRUE(registry.ok());
   EXPECT_EQ(registry->get(), &BuiltinOps());
+}
+
+// A copy of the example's library, for permissions of its own.
+class LibraryCopy {
+ public:
+  LibraryCopy() {
+    fs::copy_file(POLYNOMIAL_LIBRARY, path());
+    fs::permissions(path(), fs::perms::owner_all);
+    fs::permissions(folder_.path(), fs::perms::owner_all);
+  }
+  std::string path() const { return folder_.Path("lib.so"); }
+  const std::string& folder() const { return folder_.path(); }
+  Status Load(LibraryTrust trust = LibraryTrust::kOwner) const {
+    return OperatorsWith({path()}, trust).status();
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(OpLibrary, ThatEverybodyMayWriteIsRefused) {
+  const LibraryCopy library;
+  EXPECT_TRUE(library.Load().ok()) << library.Load().ToString();
+  fs::permissions(library.path(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(library.Load().code(), Code::kInvalidArgument);
+  EXPECT_THAT(library.Load().message(), AllOf(HasSubstr("everybody may write " + library.path()),
+                                              HasSubstr("--allow-writable-library")));
+  EXPECT_TRUE(library.Load(LibraryTrust::kAnyone).ok());
+}
+
+TEST(OpLibrary, InAFolderThatEverybodyMayWriteIsRefused) {
+  const LibraryCopy library;
+  fs::permissions(library.folder(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(library.Load().message(),
+              HasSubstr("everybody may replace files in " + library.folder()));
+  // Through a link, too.
+  const TemporaryFolder elsewhere;
+  fs::create_symlink(library.path(), elsewhere.Path("link.so"));
+  EXPECT_FALSE(OperatorsWith({elsewhere.Path("link.so")}).ok());
+  // In a sticky folder only its owner replaces it.
+  fs::permissions(library.folder(), fs::perms::sticky_bit, fs::perm_options::add);
+  EXPECT_TRUE(library.Load().ok()) << library.Load().ToString();
 }
 
 struct Wrong {
