@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
+#include "runtime/base/path_lock.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/system_error.h"
 #include "runtime/world/mapping.h"
@@ -86,6 +88,9 @@ Result<UniqueFd> MakeFile(const std::string& path, uint64_t bytes) {
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    FileMode(FileKind::kDebug)));
   if (!fd) return SystemError("create", path, errno);
+  if (!ClaimNewFile(fd.get())) {
+    return Error(Code::kIo, "{} was removed by another process while it was made", path);
+  }
   const int reason = posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (reason != 0) {
     (void)RealFileSystem().Remove(path);
@@ -141,6 +146,7 @@ Result<std::unique_ptr<FlightRecord>> FlightRecord::Create(const std::string& fo
                                                            const Owner& owner,
                                                            uint64_t call_capacity) {
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDebug));
+  ClearLeftoversOf(folder, LeftoverDepth::kFolder);
   const std::string path = fmt::format("{}/rank_{}.npr", folder, owner.rank);
   NPUMESH_RETURN_IF_ERROR(RefuseLink(path));
   const std::string aside = fmt::format("{}/.rank_{}.npr.{}.tmp", folder, owner.rank, getpid());

@@ -38,6 +38,7 @@ Dumper::Dumper(DumpSettings settings, DumpPlace place, DumpLimits limits, FileSy
       csv_(settings_.statistics),
       writer_(limits.queue_bytes, place_.world_size > 1 ? place_.rank : -1, fs),
       statistics_(csv_.l2norm()) {
+  ClearKilledDumps(RankRoot(settings_, place_));
   if (settings_.dumps_steps()) report_.folder = TimeFolder(settings_, place_);
 }
 

@@ -1,13 +1,23 @@
 #include "graph/dump/place.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "graph/dump/format_mapping.h"
 #include "graph/dump/format_name.h"
+#include "runtime/base/leftovers.h"
 
 namespace npumesh {
 namespace {
 
 // Tells the numbers of dumps from others that a world counts.
 constexpr uint64_t kDumpOrdinals = 0x64756d70;
+
+// YYYYMMDDHHMMSS
+bool IsTimeFolder(std::string_view name) {
+  return name.size() == 14 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 }  // namespace
 
@@ -19,6 +29,16 @@ DumpPlace NextDumpPlace(World& world) {
   place.model_id = world.NextOrdinal(kDumpOrdinals) + 1;
   place.time = TimeFolderName(world.start_time());
   return place;
+}
+
+// Only folders that a dump has made are searched, because the root may be anybody's working folder.
+void ClearKilledDumps(const std::string& rank_root) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(rank_root, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!IsTimeFolder(it->path().filename().string())) continue;
+    ClearLeftoversOf(it->path().string(), LeftoverDepth::kTree);
+  }
 }
 
 std::string RankRoot(const DumpSettings& settings, const DumpPlace& place) {

@@ -24,6 +24,9 @@ struct DumpPlace {
 // Any thread.
 DumpPlace NextDumpPlace(World& world);
 
+// Removes what dumps that were killed have left in the folders of this rank: files on their way.
+void ClearKilledDumps(const std::string& rank_root);
+
 // {path}[/worldsize{N}_global_rank{R}]: with settings.always_rank_folder, or several ranks.
 std::string RankRoot(const DumpSettings& settings, const DumpPlace& place);
 

@@ -63,6 +63,12 @@ bool StepSet::Contains(uint64_t step) const {
 
 Status CheckDumpFolder(const std::string& path, std::string_view key) {
   struct stat info;
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (lstat(folder.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    return Error(Code::kInvalidArgument, "{} is \"{}\", a symbolic link; name its target instead",
+                 key, path);
+  }
   if (stat(path.c_str(), &info) != 0) {
     return Error(Code::kInvalidArgument, "{} is \"{}\": {}; create the folder first", key, path,
                  std::strerror(errno));

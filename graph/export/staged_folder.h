@@ -20,6 +20,7 @@
 
 #include "graph/export/work_folder.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/path_lock.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -76,7 +77,7 @@ class StagedFolder {
   FileSystem& fs_;
   std::string target_;  // absolute, without a slash at its end
   WorkFolder work_;
-  FolderLock lock_;
+  PathLock lock_;
   bool existed_;  // the target was there before
   bool owner_ = false;
   Published published_ = Published::kNothing;

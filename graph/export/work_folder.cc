@@ -1,9 +1,6 @@
 #include "graph/export/work_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +8,7 @@
 
 #include "graph/export/package_layout.h"
 #include "runtime/base/log.h"
+#include "runtime/base/path_lock.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -63,6 +61,21 @@ Status TakeBackFile(const WorkFolder& folder, const std::string& name, FileSyste
   return Exists(old) ? fs.Rename(old, at) : Status();
 }
 
+// The work folders in `place` whose names begin with `stem`.
+void AddLeftovers(const std::string& place, std::string_view stem, const std::string& target,
+                  std::vector<Leftover>& leftovers) {
+  std::error_code error;
+  for (stdfs::directory_iterator it(place, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    const std::string path = it->path().string();
+    const bool folder = it->symlink_status(ignored).type() == stdfs::file_type::directory;
+    if (!folder || !it->path().filename().string().starts_with(stem)) continue;
+    Leftover& leftover = leftovers.emplace_back(Leftover{{path, target}});
+    leftover.running = !PathLock().Take(path);
+    leftover.interrupted = !leftover.running && Exists(leftover.folder.journal());
+  }
+}
+
 }  // namespace
 
 WorkFolder WorkFolder::Beside(const std::string& target, const std::string& token) {
@@ -104,20 +117,15 @@ void WorkFolder::Remove(FileSystem& fs) const {
 
 std::vector<Leftover> LeftoversOf(const std::string& target) {
   std::vector<Leftover> leftovers;
-  const std::string stem = StemOf(target);
   for (const std::string& place : {ParentOf(target), target}) {
-    std::error_code error;
-    for (stdfs::directory_iterator it(place, error), end; !error && it != end;
-         it.increment(error)) {
-      std::error_code ignored;
-      const std::string path = it->path().string();
-      const bool folder = it->symlink_status(ignored).type() == stdfs::file_type::directory;
-      if (!folder || !it->path().filename().string().starts_with(stem)) continue;
-      Leftover& leftover = leftovers.emplace_back(Leftover{{path, target}});
-      leftover.running = !FolderLock().Take(path);
-      leftover.interrupted = !leftover.running && Exists(leftover.folder.journal());
-    }
+    AddLeftovers(place, StemOf(target), target, leftovers);
   }
+  return leftovers;
+}
+
+std::vector<Leftover> WorkFoldersIn(const std::string& place) {
+  std::vector<Leftover> leftovers;
+  AddLeftovers(place, kPrefix, "", leftovers);
   return leftovers;
 }
 
@@ -134,15 +142,6 @@ Status ClearLeftovers(const std::string& target, FileSystem& fs) {
     NPUMESH_INFO("{} of an export that was killed is removed", folder.path);
   }
   return Status();
-}
-
-FolderLock::~FolderLock() {
-  if (fd_ >= 0) close(fd_);
-}
-
-bool FolderLock::Take(const std::string& folder) {
-  fd_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  return fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) == 0;
 }
 
 }  // namespace npumesh

@@ -50,20 +50,8 @@ std::vector<Leftover> LeftoversOf(const std::string& target);
 // Takes back and removes what killed exports into `target` have left, and says so in the log.
 Status ClearLeftovers(const std::string& target, FileSystem& fs);
 
-// Keeps a work folder from being taken for a leftover, until this object or its process ends.
-class FolderLock {
- public:
-  FolderLock() = default;
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
-  // False: somebody else holds it, or it cannot be locked.
-  bool Take(const std::string& folder);
-
- private:
-  int fd_ = -1;
-};
+// All work folders in `place`, whatever their target; which it is is not known (empty).
+std::vector<Leftover> WorkFoldersIn(const std::string& place);
 
 }  // namespace npumesh
 

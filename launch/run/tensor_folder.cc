@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "graph/io/npy.h"
+#include "runtime/base/leftovers.h"
 
 namespace npumesh {
 namespace {
@@ -68,7 +69,9 @@ Result<Tensor> TensorFolder::Read(uint64_t step, int64_t index) const {
 
 Status TensorFolder::Write(uint64_t step, int64_t index, const Tensor& tensor) const {
   const std::string file = File(step, index);
-  NPUMESH_RETURN_IF_ERROR(MakeFolders(fs::path(file).parent_path().string(), FileKind::kData));
+  const std::string folder = fs::path(file).parent_path().string();
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
+  if (index == 0) ClearLeftoversOf(folder, LeftoverDepth::kFolder);
   return WriteNpy(file, tensor);
 }
 

@@ -188,6 +188,10 @@ TEST_F(DumpConfigTest, Paths) {
   ASSERT_TRUE(WriteFile(folder_.Path("file"), "x", FileKind::kData).ok());
   EXPECT_THAT(message(folder_.Path("file")), HasSubstr("not a folder"));
   EXPECT_THAT(message(std::string(513, 'a')), HasSubstr("at most 512"));
+  const std::string link = folder_.Path("link");
+  std::filesystem::create_directory_symlink(folder_.path(), link);
+  EXPECT_THAT(message(link), HasSubstr("a symbolic link; name its target instead"));
+  EXPECT_THAT(message(link + "//"), HasSubstr("a symbolic link"));
 }
 
 TEST_F(DumpConfigTest, HostileText) {

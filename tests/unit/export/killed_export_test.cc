@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "graph/export/work_folder.h"
+#include "runtime/base/path_lock.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {
@@ -257,7 +258,7 @@ TEST_F(KilledExport, OneThatIsAtWorkIsLeftAlone) {
   Reset(old_);
   const WorkFolder work = WorkFolder::Beside(target_, "beside.1.1");
   fs::create_directories(work.fresh());
-  FolderLock lock;
+  PathLock lock;
   ASSERT_TRUE(lock.Take(work.path));
   ASSERT_EQ(LeftoversOf(target_).size(), 1u);
   EXPECT_TRUE(LeftoversOf(target_)[0].running);
