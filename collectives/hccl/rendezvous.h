@@ -24,6 +24,8 @@
 
 namespace npumesh {
 
+// The port is open to strangers: who says nothing, too little or nonsense is sent away in time, and
+// when strangers use up the descriptors, the oldest of them make room.
 class RootServer {
  public:
   struct Options {
@@ -32,6 +34,8 @@ class RootServer {
     RendezvousToken token{};
     // How long the first rank waits for the last.
     std::chrono::seconds patience{120};
+    // How long a connection may take to say who it is.
+    std::chrono::milliseconds hello_patience{5000};
   };
 
   // kIo when no port is free (EI0019).

@@ -87,8 +87,17 @@ class Book {
   std::set<int32_t> devices_;
 };
 
+// Strangers that may be here at once. A job with more ranks has them come one after the other.
+constexpr size_t kMostStrangers = 128;
+// A rank says who it is with its first packet. Who has not after this long may make room for
+// others.
+constexpr std::chrono::milliseconds kShortestStay{100};
+// How long a server that is out of descriptors, and has nobody to send away, leaves its door shut.
+constexpr std::chrono::milliseconds kShutDoor{100};
+
 struct Visitor {
   UniqueFd socket;
+  SteadyClock::time_point came = SteadyClock::now();
   Hello hello;
   size_t received = 0;  // bytes of hello
 
@@ -109,6 +118,7 @@ bool Receive(Visitor& visitor, const RendezvousToken& token) {
   if (got == 0 || visitor.signed_in()) return false;
   visitor.received += static_cast<size_t>(got);
   if (!visitor.signed_in()) return true;
+  // Both at once: how far a token is right is nobody's business.
   return visitor.hello.layout == kRendezvousLayout && visitor.hello.token == token;
 }
 
@@ -135,13 +145,19 @@ class Reception {
 
   // Waits for something to happen. False when the server is to stop.
   bool Wait(const UniqueFd& listener, const UniqueFd& stop) {
-    std::vector<pollfd> entries{{stop.get(), POLLIN, 0}, {listener.get(), POLLIN, 0}};
+    const bool open = HasRoom();
+    // A negative descriptor is passed over.
+    std::vector<pollfd> entries{{stop.get(), POLLIN, 0}, {open ? listener.get() : -1, POLLIN, 0}};
     for (const Visitor& visitor : visitors_) entries.push_back({visitor.socket.get(), POLLIN, 0});
-    poll(entries.data(), entries.size(), 100);
+    // Nothing is valid behind a poll that failed; it is asked again.
+    if (poll(entries.data(), entries.size(), open ? 100 : 10) < 0) return true;
     if (entries[0].revents != 0) return false;
     for (size_t i = visitors_.size(); i-- > 0;) {
       if (entries[i + 2].revents != 0) Hear(i);
     }
+    std::erase_if(visitors_, [this](const Visitor& visitor) {
+      return !visitor.signed_in() && AgeOf(visitor) > options_.hello_patience;
+    });
     if (entries[1].revents != 0) Welcome(listener);
     return true;
   }
@@ -161,9 +177,39 @@ class Reception {
   }
 
  private:
+  static SteadyClock::duration AgeOf(const Visitor& visitor) {
+    return SteadyClock::now() - visitor.came;
+  }
+
+  // Sends the stranger away that has been here longest, if it was long enough. False: nobody.
+  bool MakeRoom() {
+    const auto oldest = std::find_if(visitors_.begin(), visitors_.end(),
+                                     [](const Visitor& visitor) { return !visitor.signed_in(); });
+    if (oldest == visitors_.end() || AgeOf(*oldest) < kShortestStay) return false;
+    visitors_.erase(oldest);
+    return true;
+  }
+
+  bool HasRoom() {
+    if (!door_shut_until_.expired()) return false;
+    const auto strangers =
+        std::count_if(visitors_.begin(), visitors_.end(),
+                      [](const Visitor& visitor) { return !visitor.signed_in(); });
+    return static_cast<size_t>(strangers) < kMostStrangers || MakeRoom();
+  }
+
+  // One visitor; what it has said is heard at once.
   void Welcome(const UniqueFd& listener) {
     UniqueFd socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket) visitors_.push_back({std::move(socket), {}, 0});
+    if (socket) {
+      visitors_.emplace_back().socket = std::move(socket);
+      Hear(visitors_.size() - 1);
+      return;
+    }
+    const bool exhausted =
+        errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    // Other errors are of the connection, which is gone.
+    if (exhausted && !MakeRoom()) door_shut_until_ = Deadline::After(kShutDoor);
   }
 
   void Hear(size_t index) {
@@ -185,8 +231,9 @@ class Reception {
 
   const RootServer::Options& options_;
   Book book_;
-  std::vector<Visitor> visitors_;
+  std::vector<Visitor> visitors_;  // in the order in which they came
   Deadline deadline_;
+  Deadline door_shut_until_ = Deadline::After(std::chrono::nanoseconds(0));
   Status verdict_;
 };
 

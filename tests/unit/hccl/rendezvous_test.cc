@@ -3,10 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <thread>
+
+#include "collectives/hccl/rendezvous_wire.h"
+#include "runtime/base/wait.h"
 
 namespace npumesh {
 namespace {
@@ -31,7 +38,7 @@ class Rendezvous : public testing::Test {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < ranks.size(); ++i) {
       threads.emplace_back([&, i] {
-        results[i] = Attend(root_, ranks[i], std::chrono::seconds(10), [] { return Status(); });
+        results[i] = Attend(root_, ranks[i], std::chrono::seconds(60), [] { return Status(); });
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -109,6 +116,107 @@ TEST_F(Rendezvous, StrangersAreIgnored) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), Code::kPeerLost);
   EXPECT_TRUE(AttendAll({{1, 0, 0}}).front().ok());
+}
+
+// A connection to the root that says `words` and no more.
+UniqueFd Stranger(const RootInfo& root, std::string_view words) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(root.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return {};
+  if (!words.empty()) (void)!send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL);
+  return fd;
+}
+
+// True when the other end closes within `patience`.
+bool IsSentAway(const UniqueFd& stranger, std::chrono::seconds patience) {
+  const timeval limit{patience.count(), 0};
+  setsockopt(stranger.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  char byte;
+  const ssize_t got = recv(stranger.get(), &byte, 1, 0);
+  return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+TEST_F(Rendezvous, WhoSaysTooLittleIsSentAway) {
+  auto server = RootServer::Start(
+      {"127.0.0.1", {0}, kToken, std::chrono::seconds(30), std::chrono::milliseconds(100)});
+  ASSERT_TRUE(server.ok());
+  const RootInfo root{"127.0.0.1", (*server)->port(), "id", 0, kToken};
+  EXPECT_TRUE(IsSentAway(Stranger(root, ""), std::chrono::seconds(10)));
+  EXPECT_TRUE(IsSentAway(Stranger(root, "GET / HTTP/1.1"), std::chrono::seconds(10)));
+  EXPECT_FALSE((*server)->done());
+}
+
+TEST_F(Rendezvous, NonsenseIsSentAwayAtOnce) {
+  Listen(std::chrono::seconds(30));
+  EXPECT_TRUE(
+      IsSentAway(Stranger(root_, std::string(sizeof(Hello), 'x')), std::chrono::seconds(4)));
+}
+
+// A process of its own that floods the root with connections, some silent and some with garbage.
+class Flood {
+ public:
+  Flood(const RootInfo& root, int connections) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    child_ = fork();
+    if (child_ == 0) Run(root, connections, ends[1]);
+    close(ends[1]);
+    char byte = 0;
+    started_ = read(ends[0], &byte, 1) == 1;
+    close(ends[0]);
+  }
+  ~Flood() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  bool started() const { return started_; }
+
+ private:
+  [[noreturn]] static void Run(const RootInfo& root, int connections, int report) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(root.port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < connections; ++i) {
+      const int fd = socket(AF_INET, SOCK_STREAM | (i % 3 == 0 ? 0 : SOCK_NONBLOCK), 0);
+      (void)connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+      if (i % 3 == 0) (void)!send(fd, "garbage", 7, MSG_NOSIGNAL);
+    }
+    (void)!write(report, "x", 1);
+    for (;;) pause();
+  }
+
+  pid_t child_ = -1;
+  bool started_ = false;
+};
+
+// Once the second rank waited for ever: accept failed, and nobody was ever sent away.
+TEST_F(Rendezvous, TheSecondRankGetsInBehind1500StrangersWith256Descriptors) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 2000) GTEST_SKIP() << "this machine allows too few descriptors";
+  Listen(std::chrono::seconds(60));
+  {
+    rlimit few = before;
+    few.rlim_cur = 256;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const Flood flood(root_, 1500);
+    ASSERT_TRUE(flood.started());
+    const auto begin = SteadyClock::now();
+    for (const auto& result : AttendAll({{2, 0, 1}, {2, 1, 0}})) {
+      ASSERT_TRUE(result.ok()) << result.status().ToString();
+      EXPECT_THAT(result.value(), ElementsAre(1, 0));
+    }
+    EXPECT_LT(SteadyClock::now() - begin, std::chrono::seconds(30));
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Rendezvous, TheEndOfTheRootIsNoticed) {
