@@ -6,11 +6,13 @@
 #include "launch/commands/build_facts.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
+#include "launch/doctor/cleaning.h"
 #include "launch/doctor/doctor.h"
 #include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
 #include "launch/view/option_page.h"
 #include "launch/view/tables_json.h"
+#include "runtime/base/leftovers.h"
 #include "runtime/world/mpi_transport.h"
 
 namespace npumesh {
@@ -36,6 +38,8 @@ BuildFacts ThisBuild() {
 struct DoctorOptions {
   bool env = false;
   bool as_json = false;
+  bool clean = false;
+  std::vector<std::string> folders;  // for clean
 };
 
 int TellReports(const std::vector<HostReport>& reports, bool as_json) {
@@ -73,6 +77,13 @@ int Examine(bool as_json) {
   return end.ok() ? *code : Fail("doctor", end);
 }
 
+int Clean(const std::vector<std::string>& folders) {
+  std::vector<CleanedFolder> places;
+  for (const std::string& folder : folders) places.push_back({folder, LeftoverDepth::kTree});
+  if (places.empty()) places.push_back({".", LeftoverDepth::kFolder});
+  return Tell("doctor", false, Answer{0, ToText(CleanUp(places)), {}});
+}
+
 }  // namespace
 
 void AddDoctor(CLI::App& app, Action& action) {
@@ -81,11 +92,27 @@ void AddDoctor(CLI::App& app, Action& action) {
       app.add_subcommand("doctor", "Say what is wrong with this machine, or with all of a job");
   doctor->footer(
       "Exit codes: 0 nothing is wrong, 1 something is.\n"
-      "Examples:\n  npumesh doctor\n  npumesh launch -n 4 --hosts a,b -- doctor");
-  doctor->add_flag("--env", options->env, "Show the variables npumesh reads, as `npumesh env`");
-  AddJsonFlag(*doctor, options->as_json);
+      "Examples:\n  npumesh doctor\n  npumesh launch -n 4 --hosts a,b -- doctor\n"
+      "  npumesh doctor --clean dump/");
+  CLI::Option* env =
+      doctor->add_flag("--env", options->env, "Show the variables npumesh reads, as `npumesh env`");
+  CLI::Option* json = AddJsonFlag(*doctor, options->as_json);
+  CLI::Option* clean =
+      doctor
+          ->add_flag("--clean", options->clean,
+                     "Remove what killed processes of yours left on this host: shared memory, "
+                     "half-written files, work folders; list it")
+          ->excludes(env)
+          ->excludes(json);
+  doctor
+      ->add_option("folder", options->folders,
+                   "With --clean: look through these and all below them; default: the working "
+                   "folder alone")
+      ->check(CLI::ExistingDirectory)
+      ->needs(clean);
   doctor->callback([options, &action] {
     action = [options] {
+      if (options->clean) return Clean(options->folders);
       if (!options->env) return Examine(options->as_json);
       const auto get = [](const char* name) -> const char* { return std::getenv(name); };
       return Tell("env", options->as_json, Answer{0, EnvAsText(get), EnvReport(get)});

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +13,8 @@
 #include "launch/mpirun/child_process.h"
 #include "launch/mpirun/mpirun_plan.h"
 #include "launch/mpirun/rank_output.h"
+#include "launch/mpirun/segment_folder.h"
+#include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/world/topology.h"
@@ -74,16 +77,54 @@ ChildCare CareFor(const LaunchOptions& options, const LaunchPlace& place) {
   return care;
 }
 
+// True when the user has chosen Open MPI's transports.
+bool ChoosesTransport(const LaunchOptions& options) {
+  const std::vector<std::string>& words = options.mpi_args;
+  const bool word = std::any_of(words.begin(), words.end(), [](const std::string& each) {
+    return each == "btl" || each == "pml" || each == "mtl";
+  });
+  return word || secure_getenv("OMPI_MCA_btl") != nullptr ||
+         secure_getenv("OMPI_MCA_pml") != nullptr;
+}
+
+// Ranks of this host alone talk through shared memory, which lies in a folder of the job. Null: as
+// Open MPI does it.
+std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, const Spread& spread) {
+  if (!spread.hosts.empty()) return nullptr;
+  for (const std::string& path : RemoveDeadFolders(SegmentBases())) {
+    NPUMESH_INFO("{} of a job that was killed is removed", path);
+  }
+  if (ChoosesTransport(options)) return nullptr;
+  return SegmentFolder::Make(SegmentBases(), options.ranks);
+}
+
+// What keeps mpirun's own port at the loopback address (launch/mpirun/loopback).
+std::vector<std::string> LoopbackEnvironment(const std::string& self) {
+  const std::filesystem::path library =
+      std::filesystem::path(self).parent_path() / "../lib/npumesh/libnpumesh_loopback.so";
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(library, error).string();
+  // The list of preloaded libraries is cut at blanks and colons.
+  if (error || path.find_first_of(" :") != path.npos) return {};
+  const char* const others = secure_getenv("LD_PRELOAD");
+  const bool alone = others == nullptr || others[0] == '\0';
+  return {fmt::format("LD_PRELOAD={}{}{}", path, alone ? "" : ":", alone ? "" : others)};
+}
+
 Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_commands) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Host> hosts, HostsOf(options));
-  NPUMESH_ASSIGN_OR_RETURN(const LaunchPlace place, FindPlace(std::move(sub_commands)));
+  NPUMESH_ASSIGN_OR_RETURN(LaunchPlace place, FindPlace(std::move(sub_commands)));
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
   NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
+  const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread);
+  if (segments != nullptr) place.segments = segments->path();
+  ChildCare care = CareFor(options, place);
+  if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place.self);
   RankOutput output;
   RankOutput errors;
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
-                                    PassOn(errors, stderr), CareFor(options, place)));
+                                    PassOn(errors, stderr), care));
   if (end.late) {
     return Error(Code::kInternal,
                  "the job was not done after {} s (--timeout); its ranks are ended",

@@ -148,9 +148,33 @@ class Guard {
   ChildEnd end_;
 };
 
+// As execve takes them. Valid as long as `words` is.
+std::vector<char*> PointersTo(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// The environment of this process with `more` (NAME=value) in the place of what it has of that
+// name.
+std::vector<std::string> WithEnvironment(const std::vector<std::string>& more) {
+  std::vector<std::string> all = more;
+  const auto given = [&more](std::string_view name) {
+    return std::any_of(more.begin(), more.end(), [&](const std::string& entry) {
+      return std::string_view(entry).substr(0, entry.find('=')) == name;
+    });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!given(text.substr(0, text.find('=')))) all.emplace_back(text);
+  }
+  return all;
+}
+
 // In the child, between fork and exec: only calls that are safe there.
-[[noreturn]] void Become(char* const* argv, int output, int errors, int report,
-                         const SignalInbox& signals, bool apart) {
+[[noreturn]] void Become(char* const* argv, char* const* environment, int output, int errors,
+                         int report, const SignalInbox& signals, bool apart) {
   signals.Restore();
   if (apart) {
     setpgid(0, 0);
@@ -160,7 +184,7 @@ class Guard {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
-  execv(argv[0], argv);
+  execve(argv[0], argv, environment);
   const int reason = errno;
   [[maybe_unused]] const ssize_t written = write(report, &reason, sizeof(reason));
   _exit(127);
@@ -210,10 +234,9 @@ Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& outp
 
 Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink& output,
                           const ByteSink& errors, const ChildCare& care) {
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = PointersTo(words);
+  const std::vector<std::string> variables = WithEnvironment(care.environment);
+  const std::vector<char*> envp = PointersTo(variables);
 
   Pipe out;
   Pipe err;
@@ -228,7 +251,7 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink&
   const pid_t child = fork();
   if (child < 0) return SystemError("fork");
   if (child == 0) {
-    Become(argv.data(), out.write.get(), err.write.get(), report.write.get(), signals,
+    Become(argv.data(), envp.data(), out.write.get(), err.write.get(), report.write.get(), signals,
            guard.polite());
   }
   guard.Watch(child);

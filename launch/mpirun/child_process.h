@@ -26,6 +26,8 @@ struct ChildCare {
   std::chrono::seconds patience{5};
   // After it the child is asked to end as if a signal had come.
   std::optional<std::chrono::seconds> timeout;
+  // NAME=value, in the place of what this process has of the same name.
+  std::vector<std::string> environment;
 };
 
 struct ChildEnd {

@@ -42,6 +42,9 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
                      spread.oversubscribed ? ":OVERSUBSCRIBE" : "")});
   }
   if (spread.hosts.size() > 1) AddKeepalive(words);
+  if (!place.segments.empty()) {
+    add({"--mca", "btl", "self,vader", "--mca", "btl_vader_backing_directory", place.segments});
+  }
   add({"--bind-to", own || options.bind.empty() ? "none" : options.bind});
   add({"--tag-output", "-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
   words.insert(words.end(), options.mpi_args.begin(), options.mpi_args.end());

@@ -33,6 +33,9 @@ struct LaunchPlace {
   bool root = false;   // effective user
   int cores = 1;       // of this machine
   std::vector<std::string> sub_commands;
+  // Folder for Open MPI's shared memory (segment_folder.h). Not empty: all ranks are on this host
+  // and talk through that memory only, so that no rank opens a port.
+  std::string segments;
 };
 
 // argv of mpirun, path first. Every rank gets LOCAL_WORLD_SIZE; mpirun binds nothing when ranks

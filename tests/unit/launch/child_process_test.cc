@@ -86,6 +86,18 @@ TEST(RunChild, TellsWhichSignalAskedForTheEnd) {
   EXPECT_FALSE(end.late);
 }
 
+TEST(RunChild, GivesTheChildMoreEnvironment) {
+  setenv("NPUMESH_TEST_KEPT", "kept", 1);
+  setenv("NPUMESH_TEST_REPLACED", "old", 1);
+  std::string out;
+  ChildCare care;
+  care.environment = {"NPUMESH_TEST_REPLACED=new"};
+  const ChildEnd end =
+      RunWithCare("echo $NPUMESH_TEST_KEPT $NPUMESH_TEST_REPLACED", care, &out);
+  EXPECT_EQ(end.code, 0);
+  EXPECT_EQ(out, "kept new\n");
+}
+
 TEST(RunChild, AProgramThatIsNotThereIsAnError) {
   const ByteSink ignore = [](std::string_view) {};
   const Result<int> code = RunChild({"/no/such/program"}, ignore, ignore);

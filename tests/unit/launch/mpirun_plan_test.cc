@@ -62,6 +62,16 @@ TEST(JobCode, CodesOfOtherProgramsAreTheirs) {
   for (const int code : {1, 7, 42, 100, 255}) EXPECT_EQ(JobCode(code, false, false), code);
 }
 
+TEST(MpirunWords, RanksOfOneHostTalkThroughMemoryOnly) {
+  LaunchOptions options;
+  options.ranks = 2;
+  options.command = {"./run"};
+  const LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", false, 2, {"run"}, "/dev/shm/job"};
+  EXPECT_EQ(fmt::format("{}", fmt::join(MpirunWords(options, place, {{}, 2, false}), " ")),
+            "/usr/bin/mpirun -n 2 --mca btl self,vader --mca btl_vader_backing_directory "
+            "/dev/shm/job --bind-to none --tag-output -x LOCAL_WORLD_SIZE=2 ./run");
+}
+
 TEST(FindProgram, LooksThroughTheFolders) {
   const fs::path folder = fs::path(testing::TempDir()) / "find_program";
   fs::create_directories(folder);
