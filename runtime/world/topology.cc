@@ -79,6 +79,28 @@ std::vector<NumaNode> NumaNodesOf(hwloc_topology_t machine, hwloc_const_bitmap_t
   return nodes;
 }
 
+// hwloc makes an object for each processor, so that a slip of the finger would take all memory.
+constexpr uint64_t kMostProcessors = 65536;
+
+// The product of the numbers of a synthetic text, apart from those in parentheses (attributes); at
+// most kMostProcessors + 1.
+uint64_t ProcessorsIn(std::string_view text) {
+  uint64_t product = 1;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    const bool starts = i == 0 || text[i - 1] == ' ' || text[i - 1] == ':';
+    if (depth != 0 || !starts || text[i] < '0' || text[i] > '9') continue;
+    uint64_t number = 0;
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) {
+      number = std::min(number * 10 + static_cast<uint64_t>(text[i] - '0'), kMostProcessors + 1);
+    }
+    --i;
+    product = std::min(product * std::max<uint64_t>(number, 1), kMostProcessors + 1);
+  }
+  return product;
+}
+
 Status HwlocError(std::string_view what, int reason) {
   return Error(Code::kIo, "hwloc cannot {}: {}", what, std::generic_category().message(reason));
 }
@@ -129,6 +151,10 @@ Result<Topology> Topology::Detect() {
 }
 
 Result<Topology> Topology::FromSynthetic(const std::string& text) {
+  if (ProcessorsIn(text) > kMostProcessors) {
+    return Error(Code::kInvalidArgument, "\"{}\" has more than {} processors", text,
+                 kMostProcessors);
+  }
   NPUMESH_ASSIGN_OR_RETURN(const HwlocTopology machine, NewTopology());
   if (hwloc_topology_set_synthetic(machine.get(), text.c_str()) != 0 ||
       hwloc_topology_load(machine.get()) != 0) {

@@ -212,5 +212,16 @@ TEST(BindThread, SaysWhatTheSystemRefuses) {
   }).join();
 }
 
+TEST(FromSynthetic, RefusesMoreProcessorsThanAnyMachineHas) {
+  for (const char* text : {"pack:1000 numa:100 core:10 pu:1", "pu:99999999999999999999", "300 300",
+                           "numa:2(memory=1GB) core:40000 pu:2"}) {
+    const auto topology = Topology::FromSynthetic(text);
+    ASSERT_FALSE(topology.ok()) << text;
+    EXPECT_THAT(std::string(topology.status().message()),
+                testing::HasSubstr("more than 65536 processors"));
+  }
+  EXPECT_TRUE(Topology::FromSynthetic("numa:2(memory=99999999999) core:4 pu:2").ok());
+}
+
 }  // namespace
 }  // namespace npumesh

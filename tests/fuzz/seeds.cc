@@ -1,0 +1,170 @@
+#include "tests/fuzz/seeds.h"
+
+#include "graph/config/compiler_config.h"
+#include "graph/dump/format_data.h"
+#include "graph/export/deployment_config.h"
+#include "graph/io/npy_header.h"
+#include "tests/fuzz/targets.h"
+#include "tests/unit/io/models.h"
+#include "tests/unit/record/records.h"
+
+namespace npumesh::fuzz {
+namespace {
+
+using Seeds = std::vector<std::string>;
+
+constexpr std::string_view kModels[] = {testing::kRawExample, testing::kAllReduceExample};
+
+Seeds AirSeeds() {
+  Seeds seeds;
+  for (const std::string_view text : kModels) {
+    seeds.push_back(testing::FromText(text).SerializeAsString());
+    seeds.push_back(SerializeAir(testing::Load(text)).value());
+  }
+  return seeds;
+}
+
+Seeds PbtxtSeeds() {
+  Seeds seeds;
+  for (const std::string_view text : kModels) seeds.push_back(ToPbtxt(testing::Load(text)));
+  return seeds;
+}
+
+Seeds GeProtoSeeds() {
+  Seeds seeds;
+  for (const std::string_view text : kModels) {
+    seeds.push_back(ToGeProtoText(testing::Load(text), 2));
+    seeds.push_back(testing::FromText(text).graph(0).Utf8DebugString());
+  }
+  return seeds;
+}
+
+Seeds NpySeeds() {
+  Seeds seeds;
+  for (const DataType dtype : {DataType::kFloat, DataType::kBool, DataType::kComplex128}) {
+    seeds.push_back(FormatNpyHeader({dtype, Shape({2, 3, 4})}).value());
+  }
+  return seeds;
+}
+
+DumpTensor DumpTensorOf(DataType dtype, const Shape& shape, uint64_t size) {
+  DumpTensor tensor;
+  tensor.type = {dtype, shape};
+  tensor.original_shape = shape;
+  tensor.size = size;
+  tensor.original_name = "MatMul";
+  tensor.original_port = 1;
+  return tensor;
+}
+
+Seeds DumpDataSeeds() {
+  DumpRecord record;
+  record.op_name = "layer/0/MatMul";
+  record.time_us = 1700000000123456;
+  const std::string empty = EncodeDumpHeader(record);
+  record.dfx_message = "why";
+  record.inputs = {DumpTensorOf(DataType::kFloat, Shape({2, 1}), 8),
+                   DumpTensorOf(DataType::kBfloat16, Shape({0}), 0)};
+  record.outputs = {DumpTensorOf(DataType::kInt8, Shape({1, 3}), 3)};
+  record.buffers = {{2}};
+  record.spaces = {{1, 7}};
+  return {empty, EncodeDumpHeader(record) + "ffffFFFFiiibbw"};
+}
+
+Seeds DumpConfigSeeds() {
+  return {R"({"dump": {"dump_path": ".", "dump_mode": "all", "dump_step": "0|2-4",
+  "dump_data": "stats", "dump_stats": ["Max", "L2norm"], "dump_level": "op",
+  "dump_list": [{"model_name": "m", "layer": ["a", "b"],
+    "opname_blacklist": [{"name": "a", "pos": ["input0", "output12"]}],
+    "optype_blacklist": [{"name": "Add"}],
+    "opname_range": [{"begin": "a", "end": "b"}]}]}})",
+          R"({"dump": {"dump_scene": "watcher", "dump_path": ".",
+  "dump_list": [{"layer": ["a"], "watcher_nodes": ["b"]}]}})",
+          R"({"dump": {"dump_debug": "on", "dump_path": "."}})",
+          R"({"dump": {"dump_scene": "lite_exception", "dump_kernel_data": "tensor,printf"}})"};
+}
+
+Seeds OptionsSeeds() {
+  return {R"({"mode": "max-autotune", "debug": {"graph_dump": {"type": "txt"}},
+  "ge_config": {"oo_level": "O1", "optimization_switch": "AttentionFusionPass:off"},
+  "experimental_config": {"topology_sorting_strategy": "DFS"},
+  "session": {"profiling_mode": true, "profiling_options": "{\"task_trace\": \"on\"}"},
+  "dump_config": {"enable_dump": false, "dump_step": "0|3-5", "dump_layer": "a b"}})",
+          "mode=reduce-overhead\ndebug.run_eagerly=true\nge_config.oo_level=none\n"
+          "experimental_config.tiling_schedule_optimize=false\nsession.dump_path=/tmp\n",
+          R"({"Switch": {"GraphFusion": {"MatMulFusionPass": "off", "ALL": "on"},
+  "UBFusion": {"x": "on"}}, "ExceptionalPassOfO1Level": ["a"]})",
+          "MatMulFusionPass:off\nAttentionFusionPass:on\n"};
+}
+
+Topology Machine() {
+  return Topology::FromSynthetic("pack:1 numa:1 core:2 pu:1").value();
+}
+
+Seeds PackageConfigsSeeds() {
+  Seeds seeds;
+  for (const ConfigForm form : {ConfigForm::kTrue, ConfigForm::kTemplate}) {
+    const ClusterMap cluster =
+        PlanCluster({{"a", "10.0.0.1", 1, Machine()}, {"b", "10.0.0.2", 1, Machine()}});
+    const std::string relation =
+        RelationConfig(cluster, {"m0.air", "m1.air"}, {{"tp", {0, 1}}, {"dp", {1}}}, form);
+    seeds.push_back(relation + '\0' + NumaConfig(cluster, form));
+  }
+  return seeds;
+}
+
+Seeds RankTableSeeds() {
+  return {R"({"version": "1.2", "status": "completed", "server_count": "2",
+  "super_pod_list": [{"super_pod_id": "east", "server_list": [{"server_id": "alpha"}]},
+                     {"super_pod_id": "west", "server_list": [{"server_id": "beta"}]}],
+  "server_list": [
+    {"server_id": "alpha", "host_ip": "10.1.0.1", "device": [
+      {"device_id": "0", "device_ip": "10.2.0.1", "host_port": "16700", "rank_id": "0"}]},
+    {"server_id": "beta", "device": [
+      {"device_id": "0", "device_ip": "10.2.1.1", "rank_id": "1"}]}]})",
+          R"({"status": "completed", "group_count": "1", "group_list": [{"group_name": "g",
+  "instance_count": "1", "device_count": "2", "instance_list": [{"pod_name": "p",
+  "server_id": "s", "devices": [{"device_id": "4"}, {"device_id": "5"}]}]}]})",
+          R"({"version": "2.0", "status": "completed", "rank_count": 1, "rank_list": [{"rank_id": 0,
+  "local_id": 0, "device_id": 3, "level_list": [{"net_layer": 0, "net_type": "CLOS",
+  "rank_addr_list": [{"addr_type": "IPV4", "addr": "10.0.0.1"}]}]}]})",
+          R"({"version": "1.0", "status": "initializing"})"};
+}
+
+Seeds RecordSeeds() {
+  RankRecord record = testing::RecordOf(1, 2);
+  testing::AddGroup(record, testing::kTp, "tp", "0-1");
+  testing::AddGroup(record, testing::kDp, "dp", "0-1");
+  for (uint64_t call = 1; call < 8; ++call) testing::AddCall(record, testing::kTp, call, 5000);
+  testing::AddCall(record, testing::kDp, 1, 9000);
+  testing::CutAt(record, flight::Stage::kRunning);
+  return {testing::ToBytes(record)};
+}
+
+Seeds AlgorithmsSeeds() {
+  return {"ring", "level0:NA;level1:ring;level2:H-D_R",
+          "allreduce=level0:NA;level1:H-D_R/allgather=direct/alltoall=level1:pairwise"};
+}
+
+Seeds TopologySeeds() {
+  return {"pack:2 numa:2 core:4 pu:1", "numa:2(memory=1GB) l3:1 core:2 pu:2", "2 2 2"};
+}
+
+}  // namespace
+
+std::vector<Target> AllTargets() {
+  return {{"air", CheckModel, AirSeeds()},
+          {"algorithms", CheckAlgorithms, AlgorithmsSeeds()},
+          {"dump_config", CheckDumpConfig, DumpConfigSeeds()},
+          {"dump_data", CheckDumpData, DumpDataSeeds()},
+          {"ge_proto", CheckModel, GeProtoSeeds()},
+          {"npy", CheckNpy, NpySeeds()},
+          {"options", CheckOptions, OptionsSeeds()},
+          {"package_configs", CheckPackageConfigs, PackageConfigsSeeds()},
+          {"pbtxt", CheckModel, PbtxtSeeds()},
+          {"rank_table", CheckRankTable, RankTableSeeds()},
+          {"record", CheckRecord, RecordSeeds()},
+          {"topology", CheckTopology, TopologySeeds()}};
+}
+
+}  // namespace npumesh::fuzz
