@@ -55,8 +55,9 @@ Result<std::unique_ptr<npumesh::Kernel>> MakePolynomial(const OpContext& op) {
 }  // namespace
 
 NPUMESH_OPERATOR_LIBRARY(list) {
-  list.Add({.schema = {"Polynomial", {{"x"}}, {{"y"}}, {{"coefficients", Required::kFloats}}},
-            .infer = InferPolynomial,
-            .make_kernel = MakePolynomial,
-            .elementwise = true});
+  list.Add(
+      {.schema = {"Polynomial", {{"x"}}, {{"y"}}, {{"coefficients", npumesh::Required::kFloats}}},
+       .infer = InferPolynomial,
+       .make_kernel = MakePolynomial,
+       .elementwise = true});
 }

@@ -276,7 +276,7 @@ void Compiler::Describe(NodeId id, Step& step) const {
   step.node = id;
   step.name = context.node().name;
   step.type = context.node().type;
-  step.collective = bound_.op(id)->collective;
+  step.collective = bound_.op(id)->collective.has_value();
   for (int slot = 0; slot < context.slots(); ++slot) {
     step.input_types.push_back(context.in(slot));
     step.input_ports.push_back(context.input_index(slot));

@@ -285,12 +285,12 @@ Result<Tensors> EvaluateUnique(const OpContext& op, Addresses in) {
 }
 
 void AddUnique(OpRegistry& registry, std::string_view type, bool axis, bool counts,
-               std::optional<AttrValue> fallback) {
+               const AttrSpec& index_type) {
   std::vector<PortSpec> inputs = {{"x"}};
   if (axis) inputs.push_back({"axis"});
   std::vector<PortSpec> outputs = {{"y"}, {"idx"}};
   if (counts) outputs.push_back({"count"});
-  registry.Add({.schema = {type, inputs, outputs, {{"out_idx", std::move(fallback)}}},
+  registry.Add({.schema = {type, inputs, outputs, {index_type}},
                 .infer = InferUnique,
                 .evaluate = EvaluateUnique});
 }
@@ -312,10 +312,12 @@ void RegisterSelectionOps(OpRegistry& registry) {
                   .infer = InferMaskedSelect,
                   .evaluate = EvaluateMaskedSelect});
   }
-  AddUnique(registry, "Unique", false, false, AttrValue::Int(3));
-  AddUnique(registry, "UniqueExt2", true, false, AttrValue::Int(3));
-  AddUnique(registry, "UniqueWithCounts", false, true, std::nullopt);
-  AddUnique(registry, "UniqueWithCountsExt2", true, true, std::nullopt);
+  const AttrSpec optional = {"out_idx", AttrValue::Int(3)};
+  const AttrSpec required = {"out_idx", Required::kType};
+  AddUnique(registry, "Unique", false, false, optional);
+  AddUnique(registry, "UniqueExt2", true, false, optional);
+  AddUnique(registry, "UniqueWithCounts", false, true, required);
+  AddUnique(registry, "UniqueWithCountsExt2", true, true, required);
 }
 
 }  // namespace npumesh

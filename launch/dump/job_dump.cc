@@ -7,6 +7,7 @@
 #include <set>
 
 #include "graph/io/model_file.h"
+#include "graph/session/session.h"
 #include "launch/run/model_choice.h"
 
 namespace npumesh {

@@ -52,12 +52,12 @@ void StoreRanks(const std::set<int>& wait, const std::vector<int>& ranks,
 }
 
 // Nothing for a page that is written all the time.
-std::optional<Standing> ReadPage(const StandingPage& page, const std::vector<int>& ranks) {
+std::optional<RankStanding> ReadPage(const StandingPage& page, const std::vector<int>& ranks) {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
     const uint64_t writes = Load(page.writes);
     if (writes % 2 != 0) continue;
-    Standing standing;
+    RankStanding standing;
     standing.version = Load(page.version);
     standing.rounds = Load(page.rounds);
     standing.still = Load(page.still) != 0;
@@ -73,7 +73,7 @@ Standings ReadAll(const World& world) {
   const std::vector<int>& ranks = world.local_ranks();
   for (const int rank : ranks) {
     const Sight sight = world.Look(rank);
-    Standing standing = ReadPage(*world.standing_page(rank), ranks).value_or(Standing());
+    RankStanding standing = ReadPage(*world.standing_page(rank), ranks).value_or(RankStanding());
     standing.process = sight.process;
     standing.ended = sight.leaving;
     all.emplace(rank, std::move(standing));
@@ -107,7 +107,7 @@ std::set<int> NeverMoving(const Standings& standings) {
   for (size_t before = 0; before != never.size();) {
     before = never.size();
     std::erase_if(never, [&](int rank) {
-      const Standing& standing = standings.at(rank);
+      const RankStanding& standing = standings.at(rank);
       return !standing.ended &&
              !std::all_of(standing.waits.begin(), standing.waits.end(),
                           [&](const std::set<int>& wait) { return Misses(wait, never); });

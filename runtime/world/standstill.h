@@ -29,7 +29,7 @@
 namespace npumesh {
 
 // What one rank says at one moment.
-struct Standing {
+struct RankStanding {
   int process = 0;
   bool ended = false;                // it has ended its work
   bool still = false;                // all of its threads wait
@@ -37,7 +37,7 @@ struct Standing {
   uint64_t rounds = 0;               // in which all of its waits have looked
   std::vector<std::set<int>> waits;  // world ranks that each wait misses
 };
-using Standings = std::map<int, Standing>;  // by world rank
+using Standings = std::map<int, RankStanding>;  // by world rank
 
 // `now`, in which only those still stand still that have not moved since `before`, have looked in
 // between, and share their process with nobody who has moved.

@@ -11,8 +11,8 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-Standing Waits(int process, std::vector<std::set<int>> waits) {
-  Standing standing;
+RankStanding Waits(int process, std::vector<std::set<int>> waits) {
+  RankStanding standing;
   standing.process = process;
   standing.still = true;
   standing.rounds = 100;
@@ -20,14 +20,14 @@ Standing Waits(int process, std::vector<std::set<int>> waits) {
   return standing;
 }
 
-Standing Runs(int process) {
-  Standing standing;
+RankStanding Runs(int process) {
+  RankStanding standing;
   standing.process = process;
   return standing;
 }
 
-Standing Ended(int process) {
-  Standing standing = Runs(process);
+RankStanding Ended(int process) {
+  RankStanding standing = Runs(process);
   standing.ended = true;
   return standing;
 }
