@@ -192,7 +192,7 @@ TEST(PointwiseMath, QuotientsByZero) {
   for (const char* type : {"Mod", "TruncateMod"}) {
     const Status status =
         FailOf(Registry(), {.type = type, .inputs = {{"x1", whole}, {"x2", divisor}}});
-    EXPECT_THAT(std::string(status.message()), HasSubstr("division by zero at element 2")) << type;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("division by zero at element 2")) << type;
   }
   const Status fails =
       FailOf(Registry(), {.type = "TruncateDiv", .inputs = {{"x1", whole}, {"x2", divisor}}});
