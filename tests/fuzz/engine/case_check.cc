@@ -234,16 +234,19 @@ class Checker {
 
 }  // namespace
 
-std::optional<Disagreement> CheckCase(World& world, DeviceMemory& memory, const FuzzCase& fuzzed,
-                                      const std::vector<const OptionSet*>& sets) {
+Verdict CheckCase(World& world, DeviceMemory& memory, const FuzzCase& fuzzed,
+                  const std::vector<const OptionSet*>& sets) {
   const Checker checker(fuzzed);
+  Verdict verdict;
   const EngineRun first = RunInEngine(world, memory, fuzzed, *sets[0]);
-  if (auto found = checker.CheckFirst(*sets[0], first)) return found;
-  for (size_t i = 1; i < sets.size(); ++i) {
+  verdict.spent = !first.status.ok();
+  verdict.found = checker.CheckFirst(*sets[0], first);
+  for (size_t i = 1; i < sets.size() && !verdict.found; ++i) {
     const EngineRun other = RunInEngine(world, memory, fuzzed, *sets[i]);
-    if (auto found = checker.CheckOther(*sets[0], first, *sets[i], other)) return found;
+    verdict.spent = verdict.spent || !other.status.ok();
+    verdict.found = checker.CheckOther(*sets[0], first, *sets[i], other);
   }
-  return std::nullopt;
+  return verdict;
 }
 
 }  // namespace npumesh::fuzz

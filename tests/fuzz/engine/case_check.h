@@ -16,11 +16,17 @@ struct Disagreement {
   std::string text;  // the sets, the first element that differs, expected and seen
 };
 
-// Runs the case under `sets`, the first of which is what the others are compared with. nullopt: all
-// agree. Sets agree bit by bit, unless the graph has what attention and RmsNorm are fused from;
-// rough numbers of those differ within what two interpretations with noise in the last places do.
-std::optional<Disagreement> CheckCase(World& world, DeviceMemory& memory, const FuzzCase& fuzzed,
-                                      const std::vector<const OptionSet*>& sets);
+struct Verdict {
+  std::optional<Disagreement> found;  // nullopt: all agree
+  // A run ended with an error, which it may have told the world: use another one.
+  bool spent = false;
+};
+
+// Runs the case under `sets`, the first of which is what the others are compared with. Sets agree
+// bit by bit, unless the graph has what attention and RmsNorm are fused from; rough numbers of
+// those differ within what two interpretations with noise in the last places do.
+Verdict CheckCase(World& world, DeviceMemory& memory, const FuzzCase& fuzzed,
+                  const std::vector<const OptionSet*>& sets);
 
 }  // namespace npumesh::fuzz
 

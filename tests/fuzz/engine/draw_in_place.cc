@@ -85,6 +85,14 @@ bool DrawIndexAdd(GraphWriter& w) {
                 {{"axis", AttrValue::Int(axis)}});
 }
 
+// A writer that no output shows.
+bool DrawNegInplace(GraphWriter& w) {
+  const KnownValue* x = PickTarget(w, [](const PlainTensor& x) {
+    return IsTarget(x) && (IsFloat(x.dtype) || x.dtype == DataType::kInt32);
+  });
+  return x != nullptr && w.Emit("ForeachNegInplace", {{"x0", x->value}}, {}, 0);
+}
+
 // A run of elements to another place.
 bool DrawViewCopy(GraphWriter& w) {
   const KnownValue* dst =
@@ -121,6 +129,7 @@ std::vector<Draw> InPlaceDraws() {
     draws.push_back(TuplesDraw(type));
   }
   draws.push_back({{"InplaceIndexAdd"}, 2, DrawIndexAdd});
+  draws.push_back({{"ForeachNegInplace"}, 1, DrawNegInplace});
   draws.push_back({{"ViewCopy"}, 2, DrawViewCopy});
   return draws;
 }

@@ -98,6 +98,13 @@ bool DrawIdentity(GraphWriter& w) {
   return x != nullptr && w.Emit(w.dice().Chance(60) ? "Identity" : "TensorMove", {{"x", x->value}});
 }
 
+// Numbers that are finite either way: which NaN it was, the interpreter forgets.
+bool DrawBitcast(GraphWriter& w) {
+  const KnownValue* x = w.Pick([](const PlainTensor& x) { return x.dtype == DataType::kFloat; });
+  return x != nullptr && w.Emit("Bitcast", {{"x", x->value}},
+                                {{"type", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))}});
+}
+
 bool DrawIdentityN(GraphWriter& w) {
   const KnownValue *a = w.Pick(Anything), *b = w.Pick(Anything);
   return a != nullptr && b != nullptr &&
@@ -302,6 +309,7 @@ std::vector<Draw> LayoutDraws() {
           {{"Unsqueeze", "ExpandDims"}, 2, DrawUnsqueeze},
           {{"Flatten"}, 2, DrawFlatten},
           {{"Identity", "TensorMove"}, 4, DrawIdentity},
+          {{"Bitcast"}, 1, DrawBitcast},
           {{"IdentityN"}, 1, DrawIdentityN},
           {{"Transpose", "TransposeD"}, 3, DrawTranspose},
           {{"ReverseV2"}, 1, DrawReverse},

@@ -55,11 +55,12 @@ struct Failure {
   std::string text;
 };
 
-// Says "kind\ntext" when the sets disagree.
-void CheckAloud(World& world, DeviceMemory& memory, const FuzzCase& fuzzed, uint64_t seed,
+// Says "!kind\ntext" when the sets disagree. False: the world is spent.
+bool CheckAloud(World& world, DeviceMemory& memory, const FuzzCase& fuzzed, uint64_t seed,
                 const Say& say) {
-  const auto found = CheckCase(world, memory, fuzzed, SetsFor(seed));
-  if (found) say("!" + found->kind + "\n" + found->text);
+  const Verdict verdict = CheckCase(world, memory, fuzzed, SetsFor(seed));
+  if (verdict.found) say("!" + verdict.found->kind + "\n" + verdict.found->text);
+  return !verdict.spent;
 }
 
 // From what CheckAloud says.
@@ -85,17 +86,12 @@ std::vector<Failure> RunSeeds(uint64_t& first, uint64_t end) {
   const ChildReport report = RunInChild([&](const Say& say) {
     for (uint64_t seed = first; seed < end;) {
       const Status status = WithDevice([&](World& world, DeviceMemory& memory) {
-        for (bool fails = false; seed < end && !fails; ++seed) {
+        for (bool fresh = true; seed < end && fresh; ++seed) {
           say(std::to_string(seed));
-          const FuzzCase fuzzed = Generate(seed);
-          // A failure may leave the world of a rank that others would not wait for.
-          CheckAloud(world, memory, fuzzed, seed, [&](const std::string& text) {
-            fails = true;
-            say(text);
-          });
+          fresh = CheckAloud(world, memory, Generate(seed), seed, say);
         }
       });
-      if (!status.ok()) say("!device\n" + status.ToString());
+      if (!status.ok()) return say("!device\n" + status.ToString());
     }
   });
   std::vector<Failure> failures;

@@ -86,6 +86,50 @@ void AddControls(Dice& dice, Graph& graph) {
   }
 }
 
+// The same graph with its nodes in another order in the file: readers may stand before producers,
+// and the order of writers is another one.
+Graph Shuffled(Dice& dice, const Graph& graph) {
+  std::vector<NodeId> order;
+  for (const Node& node : graph.nodes()) order.push_back(node.id);
+  const auto count = static_cast<int64_t>(order.size());
+  const int64_t swaps = dice.Between(1, count);
+  for (int64_t i = 0; i < swaps; ++i) {
+    std::swap(order[static_cast<size_t>(dice.Below(count))],
+              order[static_cast<size_t>(dice.Below(count))]);
+  }
+  std::vector<NodeId> moved(order.size());
+  for (size_t place = 0; place < order.size(); ++place) {
+    moved[static_cast<size_t>(order[place])] = static_cast<NodeId>(place);
+  }
+  Graph made(graph.name());
+  for (const NodeId id : order) {
+    Node node = graph.node(id);
+    for (std::optional<Value>& input : node.inputs) {
+      if (input) input->node = moved[static_cast<size_t>(input->node)];
+    }
+    for (NodeId& control : node.controls) control = moved[static_cast<size_t>(control)];
+    if (!made.Add(std::move(node)).ok()) return graph;
+  }
+  return made;
+}
+
+// Bytes written as numbers of another type may be any NaN, which the interpreter does not keep.
+bool WritesThroughBitcast(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    const auto op = PlainOps().find(node.type);
+    if (op == PlainOps().end() || !op->second.writes) continue;
+    for (Value at = *node.inputs[0];;) {
+      const Node& maker = graph.node(at.node);
+      const auto made = PlainOps().find(maker.type);
+      if (maker.type == "Bitcast") return true;
+      const bool aliases = made != PlainOps().end() && (made->second.view || made->second.writes);
+      if (!aliases || at.port != 0) break;
+      at = *maker.inputs[0];
+    }
+  }
+  return false;
+}
+
 // ---- steps ----
 
 int64_t NextOpenExtent(Dice& dice) {
@@ -161,7 +205,9 @@ FuzzCase Generate(uint64_t seed) {
     Result<Model> model = w.Finish(PickOutputs(w));
     if (!model.ok()) continue;
     made.model = std::move(*model);
+    if (WritesThroughBitcast(made.model.graph)) continue;
     AddControls(dice, made.model.graph);
+    if (dice.Chance(15)) made.model.graph = Shuffled(dice, made.model.graph);
     AddSteps(w, made);
     KeepLegalSteps(made);
     if (!made.steps.empty()) return made;

@@ -50,17 +50,21 @@ class GraphRun {
   PlainTensor Read(NodeId reader, Value value) const {
     const Value root = order_.RootOf(value), pin = order_.PinOf(value);
     const NodeId at = IsView(value) ? pin.node : reader;
-    PlainTensor read = levels_.at(root)[static_cast<size_t>(order_.LevelOf(at, root))];
-    read.dims = dims_.at(value);
-    return read;
+    return Named(value, levels_.at(root)[static_cast<size_t>(order_.LevelOf(at, root))]);
   }
 
   // The target of a writer is an address: what it sees there is what the writer before it left.
   PlainTensor ReadTarget(const Node& writer) const {
     const Value target = *writer.inputs[0];
-    PlainTensor read = levels_.at(order_.RootOf(target)).back();
-    read.dims = dims_.at(target);
-    return read;
+    return Named(target, levels_.at(order_.RootOf(target)).back());
+  }
+
+  // The bytes of a storage under the type of a value that lives there.
+  PlainTensor Named(Value value, const PlainTensor& bytes) const {
+    const TensorType& type = types_.at(value);
+    PlainTensor named = Reinterpreted(bytes, type.dtype);
+    named.dims = type.shape.dims();
+    return named;
   }
 
   bool IsView(Value value) const {
@@ -97,7 +101,7 @@ class GraphRun {
 
   // A root begins its storage, a writer adds a level, a view is a name only.
   void Produce(Value value, PlainTensor content) {
-    dims_[value] = content.dims;
+    types_[value] = {content.dtype, Shape(content.dims)};
     if (!IsView(value)) levels_[order_.RootOf(value)].push_back(std::move(content));
   }
 
@@ -107,7 +111,7 @@ class GraphRun {
   Dice* noise_;
   std::map<Value, PlainTensors>
       levels_;  // by root: the bytes before the first writer, after it ...
-  std::map<Value, Extents> dims_;
+  std::map<Value, TensorType> types_;
   std::string refused_;
   bool unsure_ = false;
 };

@@ -115,18 +115,38 @@ bool NeedsOthers(const Model& model) {
 
 enum class End : char { kRefused = 'r', kRan = 'o', kSkipped = 's' };
 
-End RunDamaged(uint64_t seed, const FuzzCase& whole) {
+// Whether errors are told to the world, which is spent then.
+bool TellsOthers(const Model& model) {
+  return !GroupsOf(model, BuiltinOps()).empty();
+}
+
+End RunDamaged(World& world, DeviceMemory& memory, uint64_t seed, const FuzzCase& whole,
+               bool& fresh) {
   std::string did;
   const std::optional<FuzzCase> made = Damaged(seed, whole, did);
   if (!made) return End::kRefused;
   if (MayLoop(made->model) || NeedsOthers(made->model)) return End::kSkipped;
   const std::vector<OptionSet>& sets = OptionSets();
-  Status status;
-  // A world of its own, since an error would be published in it.
-  const Status device = WithDevice([&](World& world, DeviceMemory& memory) {
-    status = RunInEngine(world, memory, *made, sets[seed % sets.size()]).status;
-  });
-  return device.ok() && status.ok() ? End::kRan : End::kRefused;
+  const Status status = RunInEngine(world, memory, *made, sets[seed % sets.size()]).status;
+  fresh = status.ok() || !TellsOthers(made->model);
+  return status.ok() ? End::kRan : End::kRefused;
+}
+
+// Says each seed and how it ended.
+void RunAloud(uint64_t first, uint64_t end, const Say& say) {
+  FuzzCase whole;
+  uint64_t graph = UINT64_MAX;
+  for (uint64_t seed = first; seed < end;) {
+    const Status device = WithDevice([&](World& world, DeviceMemory& memory) {
+      for (bool fresh = true; seed < end && fresh; ++seed) {
+        say(std::to_string(seed));
+        if (seed / kMutationsOfAGraph != graph) whole = Undamaged(seed);
+        graph = seed / kMutationsOfAGraph;
+        say(std::string(1, static_cast<char>(RunDamaged(world, memory, seed, whole, fresh))));
+      }
+    });
+    if (!device.ok()) return say(device.ToString());
+  }
 }
 
 struct Counts {
@@ -139,18 +159,8 @@ struct Counts {
 void RunMutations(uint64_t& first, uint64_t end, Counts& counts, std::string& failed) {
   ChildLimits limits;
   limits.address_space = kMostBytes;
-  const ChildReport report = RunInChild(
-      [&](const Say& say) {
-        FuzzCase whole;
-        uint64_t graph = UINT64_MAX;
-        for (uint64_t seed = first; seed < end; ++seed) {
-          say(std::to_string(seed));
-          if (seed / kMutationsOfAGraph != graph) whole = Undamaged(seed);
-          graph = seed / kMutationsOfAGraph;
-          say(std::string(1, static_cast<char>(RunDamaged(seed, whole))));
-        }
-      },
-      limits);
+  const uint64_t start = first;
+  const ChildReport report = RunInChild([&](const Say& say) { RunAloud(start, end, say); }, limits);
   uint64_t seed = first;
   for (const std::string& said : report.said) {
     if (said == "o") ++counts.ran;

@@ -90,6 +90,13 @@ std::optional<PlainTensors> Same(const PlainCall& call) {
   return One(call.in("x"));
 }
 
+std::optional<PlainTensors> Bitcast(const PlainCall& call) {
+  const auto dtype = static_cast<DataType>(call.node.IntAttr("type", 0));
+  const PlainTensor& x = call.in("x");
+  if (BitsOf(dtype) != BitsOf(x.dtype)) return std::nullopt;
+  return One(Reinterpreted(x, dtype));
+}
+
 std::optional<PlainTensors> IdentityN(const PlainCall& call) {
   PlainTensors copies;
   for (const PlainTensor* x : call.list("x")) copies.push_back(*x);
@@ -324,6 +331,7 @@ void AddLayoutOps(PlainOpTable& table) {
   table["Unsqueeze"] = {.compute = Unsqueeze, .view = true};
   table["ExpandDims"] = {.compute = ExpandDims, .view = true};
   table["Flatten"] = {.compute = Flatten, .view = true};
+  table["Bitcast"] = {.compute = Bitcast, .steady = false, .view = true};
   table["TensorMove"] = {.compute = Same};
   table["IdentityN"] = {.compute = IdentityN};
   table["Transpose"] = {

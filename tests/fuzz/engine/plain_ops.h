@@ -40,7 +40,7 @@ struct PlainOp {
   bool steady = true;
   // Output 0 is the bytes of input 0.
   bool view = false;
-  // Output 0 is the storage of input 0, overwritten.
+  // Output 0 is the storage of input 0, overwritten; a node without outputs overwrites it as well.
   bool writes = false;
   // Reads no bytes of its input, only its type.
   bool asks_type = false;

@@ -152,6 +152,13 @@ std::optional<PlainTensors> ViewCopy(const PlainCall& call) {
   return PlainTensors{std::move(dst)};
 }
 
+// The one member of its list.
+std::optional<PlainTensors> NegInplace(const PlainCall& call) {
+  PlainTensor x = call.in("x0");
+  for (Number& each : x.v) each = RoundTo(x.dtype, -each);
+  return PlainTensors{std::move(x)};
+}
+
 // Successive updates where the mask is true.
 std::optional<PlainTensors> MaskedScatter(const PlainCall& call) {
   PlainTensor y = call.in("x");
@@ -190,6 +197,7 @@ void AddScatterOps(PlainOpTable& table) {
   table["InplaceIndexAdd"] = {.compute = InplaceIndexAdd, .writes = true};
   table["Assign"] = {.compute = Assign, .writes = true};
   table["ViewCopy"] = {.compute = ViewCopy, .writes = true};
+  table["ForeachNegInplace"] = {.compute = NegInplace, .writes = true};
   table["MaskedScatter"] = {.compute = MaskedScatter};
 }
 

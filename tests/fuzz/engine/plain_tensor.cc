@@ -1,5 +1,6 @@
 #include "tests/fuzz/engine/plain_tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -187,6 +188,16 @@ void RoundAll(PlainTensor& tensor) {
 
 Number EpsilonOf(DataType dtype) {
   return IsFloat(dtype) ? std::ldexp(1.0L, 1 - FormOf(dtype).digits) : 0;
+}
+
+PlainTensor Reinterpreted(const PlainTensor& plain, DataType dtype) {
+  if (dtype == plain.dtype) return plain;
+  PlainTensor made = FromTensor(ToTensor(plain).WithType({dtype, Shape(plain.dims)}));
+  // The sign of zero and which NaN it is are not said by the operators before it.
+  const bool sure = std::all_of(plain.v.begin(), plain.v.end(),
+                                [](Number x) { return x != 0 && !std::isnan(x); });
+  made.trust = sure && plain.trust == Trust::kExact ? Trust::kExact : Trust::kUnsure;
+  return made;
 }
 
 PlainTensor FromTensor(const Tensor& tensor) {

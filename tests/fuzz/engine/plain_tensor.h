@@ -63,6 +63,9 @@ void RoundAll(PlainTensor& tensor);
 // Unit in the last place of 1.
 Number EpsilonOf(DataType dtype);
 
+// The same bytes as numbers of another type of the same width.
+PlainTensor Reinterpreted(const PlainTensor& plain, DataType dtype);
+
 // Both ways between bytes and numbers: float32, float16, bfloat16, int64, int32, int8, uint8, bool.
 PlainTensor FromTensor(const Tensor& tensor);
 Tensor ToTensor(const PlainTensor& plain);
