@@ -1,4 +1,5 @@
 // Element by element, with broadcasting.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/fuzz/engine/plain_ops.h"
@@ -223,7 +224,11 @@ std::optional<PlainTensors> Cast(const PlainCall& call) {
   const bool drops = IsFloat(x.dtype) && IsWholeType(dtype);
   auto cast = Together({&x}, dtype, Kind::kExact,
                        [=](const Number* v) { return drops ? std::trunc(v[0]) : v[0]; });
-  if (x.trust != Trust::kExact && !IsFloat(dtype)) (*cast)[0].trust = Trust::kUnsure;
+  // What becomes of a number that the integer cannot hold is not said.
+  const bool held = std::all_of(x.v.begin(), x.v.end(),
+                                [](Number v) { return std::fabs(v) < (int64_t{1} << 31); });
+  const bool sure = IsFloat(dtype) || (x.trust == Trust::kExact && (!drops || held));
+  if (!sure) (*cast)[0].trust = Trust::kUnsure;
   return cast;
 }
 

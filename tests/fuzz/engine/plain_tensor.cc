@@ -32,6 +32,7 @@ Number RoundFloat(const FloatForm& form, Number x) {
 
 template <typename Int>
 Number Wrap(Number x) {
+  if (!(std::fabs(x) < 0x1p63L)) return 0;
   return static_cast<Number>(static_cast<Int>(static_cast<int64_t>(x)));
 }
 
