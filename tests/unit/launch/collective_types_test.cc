@@ -1,11 +1,15 @@
 // Every operator that meets other ranks is seen in its group by everybody who looks at groups.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
+#include "collectives/group_names.h"
 #include "graph/compare/laws.h"
 #include "graph/compare/replay.h"
 #include "graph/export/collective_trace.h"
+#include "graph/export/group_members.h"
 #include "graph/ir/graph_builder.h"
 #include "launch/view/graph_facts.h"
+#include "launch/view/unmet_groups.h"
 
 namespace npumesh {
 namespace {
@@ -110,11 +114,40 @@ TEST_P(CollectiveType, IsSeenByReplay) {
   }
   source.Add("op", GetParam(), Side::kOutput, 0, tensor);
   const RankGraphs graphs = {{&model_, &model_}, {}};
-  const auto replayed = Replay(graphs, {&source, &source}, Env(), {});
+  Env env;
+  env.hbm_bytes = uint64_t{8} << 20;
+  const auto replayed = Replay(graphs, {&source, &source}, env, {});
   ASSERT_TRUE(replayed.ok()) << replayed.status().ToString();
   const char* const why = op_.collective->peer.empty() ? kNobody : "a message has no counterpart";
   const auto says_why = testing::Field(&NotReplayed::reason, HasSubstr(why));
   EXPECT_THAT(replayed->left_out, ElementsAre(says_why, says_why));
+}
+
+// What one of those who look at groups says about a name.
+std::string Members(const Result<GroupProvider::Members>& members) {
+  if (!members.ok()) return members.status().ToString();
+  return fmt::format("{}", fmt::join(members->world_ranks, ","));
+}
+
+TEST(GroupNames, MeanTheSameToAllWhoReadThem) {
+  const GroupTable table = {{"tp", {1, 0}}, {"nobody", {}}};
+  GroupsOnPaper exported(table, 0, 2);
+  UnmetGroups planned(table, 2, 0);
+  const RankGraphs compared = {{nullptr, nullptr}, table};
+  for (const std::string group :
+       {"", "hccl_world_group", "tp", "nobody", "dp", "tag=a;rank_list=1,0", "tag=;rank_list=1,1",
+        "tag=;rank_list=x", "rank_list=0,1", "x;rank_list=0,1"}) {
+    const Result<std::vector<int>> ranks = RanksInWorld(group, table, 2);
+    const std::string expected =
+        ranks.ok() ? fmt::format("{}", fmt::join(*ranks, ",")) : ranks.status().ToString();
+    EXPECT_EQ(Members(exported.MembersOf(group)), expected) << group;
+    EXPECT_EQ(Members(planned.MembersOf(group)), expected) << group;
+    const Result<std::vector<int>> members = MembersOfGroup(group, compared);
+    EXPECT_EQ(members.status().ToString(), ranks.status().ToString()) << group;
+    if (ranks.ok()) EXPECT_EQ(*members, *ranks) << group;
+  }
+  EXPECT_EQ(exported.MembersOf("tag=;rank_list=0,5").status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(planned.MembersOf("tag=;rank_list=0,5").ok()) << "nobody knows how many will run";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CollectiveType, testing::ValuesIn(CollectiveTypes()),
