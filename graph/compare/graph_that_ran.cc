@@ -12,14 +12,6 @@
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kWeight = "x2";
-constexpr std::string_view kTurn = "transpose_x2";
-
-bool HasTurn(const OpSchema& schema) {
-  return std::any_of(schema.attrs.begin(), schema.attrs.end(),
-                     [](const AttrSpec& attr) { return attr.name == kTurn; });
-}
-
 // How many elements of a square matrix are those of `weight`, and of its transposition.
 std::pair<int64_t, int64_t> Matches(const Tensor& dumped, const Tensor& weight) {
   const auto size = static_cast<size_t>(weight.shape()[0]);
@@ -59,9 +51,9 @@ Result<Tensor> DumpedAt(const TensorSource& source, const BoundGraph& bound, Nod
 // The product reads a weight of the graph, and the dump holds that weight the other way round.
 bool RanTurned(const BoundGraph& bound, NodeId id, const std::string& path,
                const TensorSource& source) {
-  if (!bound.bound(id) || !HasTurn(bound.op(id)->schema)) return false;
+  if (!bound.bound(id) || !bound.op(id)->product) return false;
   if (source.Find(OperatorKey(bound.node(id).name)) == nullptr) return false;
-  const int slot = bound.context(id).slot(kWeight);
+  const int slot = bound.context(id).slot(bound.op(id)->product->right);
   const std::optional<Value> value = bound.SlotValue(id, slot);
   if (!value || !IsWeightNode(bound.node(value->node))) return false;
   const Result<Tensor> dumped = DumpedAt(source, bound, id, slot);
@@ -78,8 +70,9 @@ void TurnAsDumped(Model& model, const OpRegistry& registry, const TensorSource& 
   }
   for (const NodeId id : turned) {
     Node& product = model.graph.node(id);
-    const bool before = product.BoolAttr(kTurn, false);
-    product.attrs.insert_or_assign(std::string(kTurn), AttrValue::Bool(!before));
+    const std::string turn(registry.Find(product.type)->product->right_transposed);
+    const bool before = product.BoolAttr(turn, false);
+    product.attrs.insert_or_assign(turn, AttrValue::Bool(!before));
   }
 }
 
