@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launch/report/command_report.h"
 #include "launch/report/junit.h"
 #include "runtime/base/secure_file.h"
 
@@ -18,6 +19,10 @@ constexpr int kAskedToStop = 128;
 
 json OrNull(const std::string& text) {
   return text.empty() ? json() : json(text);
+}
+
+json RankOrNull(int rank) {
+  return rank < 0 ? json() : json(rank);
 }
 
 json OptionsAsJson(const RunOptions& options) {
@@ -43,7 +48,7 @@ json GoldenAsJson(const RunStory& story, const RunOptions& options) {
   json golden = {{"graph", options.golden}, {"compared", story.golden.has_value()}};
   if (!story.golden) return golden;
   golden["differs"] = story.golden->differs;
-  golden["rank"] = story.golden->rank < 0 ? json() : json(story.golden->rank);
+  golden["rank"] = RankOrNull(story.golden->rank);
   golden["operator"] = OrNull(story.golden->op);
   golden["type"] = OrNull(story.golden->type);
   return golden;
@@ -84,6 +89,25 @@ JunitCase CaseOf(const OutputSummary& output) {
           JunitCase::Result::kSkipped, "not checked: no --check", SummaryLines({output})};
 }
 
+std::string GoldenWords(const GoldenFinding& golden) {
+  return fmt::format("{} differs first: {} ({})",
+                     golden.rank < 0 ? "a rank" : RankGroup(golden.rank), golden.op, golden.type);
+}
+
+// What differs, in the form of every command.
+json FindingsOf(const RunStory& story) {
+  CommandReport found;
+  for (const OutputCheck& check : story.measured.checks) {
+    if (check.ok) continue;
+    found.Add(Severity::kError, CheckLine(check), {{"rank", check.rank}, {"output", check.index}});
+  }
+  if (story.golden && story.golden->differs) {
+    found.Add(Severity::kError, GoldenWords(*story.golden),
+              {{"rank", RankOrNull(story.golden->rank)}, {"operator", story.golden->op}});
+  }
+  return found.findings;
+}
+
 JunitCase GoldenCase(const RunStory& story, const RunOptions& options) {
   JunitCase test{"golden", options.golden, JunitCase::Result::kPassed, "", ""};
   if (!story.golden) {
@@ -91,9 +115,7 @@ JunitCase GoldenCase(const RunStory& story, const RunOptions& options) {
     test.message = "not compared";
   } else if (story.golden->differs) {
     test.result = JunitCase::Result::kFailed;
-    test.message = fmt::format("{} differs first: {} ({})",
-                               story.golden->rank < 0 ? "a rank" : RankGroup(story.golden->rank),
-                               story.golden->op, story.golden->type);
+    test.message = GoldenWords(*story.golden);
   }
   return test;
 }
@@ -137,7 +159,6 @@ std::string OperatorToBlame(const RunStory& story) {
 
 std::string ToJson(const RunStory& story, const RunOptions& options, const json& versions) {
   const MeasuredRun& measured = story.measured;
-  const int rank = RankToBlame(story);
   const json report = {
       {"command", "run"},
       {"npumesh", versions},
@@ -146,8 +167,9 @@ std::string ToJson(const RunStory& story, const RunOptions& options, const json&
       {"verdict", VerdictOf(story, options)},
       {"exit_code", story.ended ? json(story.outcome.exit_code) : json()},
       {"error", OrNull(ErrorOf(story))},
-      {"rank", rank < 0 ? json() : json(rank)},
+      {"rank", RankOrNull(RankToBlame(story))},
       {"operator", OrNull(OperatorToBlame(story))},
+      {"findings", FindingsOf(story)},
       {"golden", GoldenAsJson(story, options)},
       {"slowest_rank", measured.ranks.empty() ? json() : json(SlowestRank(measured.ranks))},
       {"ranks", measured.ranks},

@@ -82,6 +82,10 @@ TEST(RunStory, ADifferenceNamesTheFirstRank) {
   EXPECT_EQ(report.at("exit_code"), 1);
   EXPECT_EQ(report.at("rank"), 1);
   EXPECT_TRUE(report.at("error").is_null());
+  ASSERT_EQ(report.at("findings").size(), 2u);
+  EXPECT_EQ(report.at("findings")[0].at("severity"), "error");
+  EXPECT_EQ(report.at("findings")[0].at("rank"), 1);
+  EXPECT_EQ(report.at("findings")[0].at("output"), 0);
   const std::string junit = ToJunit(story, Options());
   EXPECT_THAT(junit, HasSubstr("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""));
   EXPECT_THAT(junit, HasSubstr("<testcase classname=\"rank 0\" name=\"output 0 float32[4]\"/>"));
