@@ -5,6 +5,7 @@
 #include "graph/compare/graph_that_ran.h"
 #include "graph/compare/law_replay.h"
 #include "launch/commands/answer.h"
+#include "launch/commands/validators.h"
 #include "launch/dump/compare_page.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
@@ -22,6 +23,7 @@ struct DumpCompareOptions {
   std::vector<int> ranks;  // two, or none
   std::optional<uint64_t> step;
   bool overflow = false;
+  bool allow_outside = false;
   bool as_json = false;
   CompareOptions compare;
 };
@@ -86,10 +88,10 @@ Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
 }
 
 // The graph that orders and pictures the comparison, of the rank that is asked for.
-Result<std::unique_ptr<JobModels>> ModelsFor(const std::string& path,
+Result<std::unique_ptr<JobModels>> ModelsFor(const DumpCompareOptions& options,
                                              const std::vector<DumpStep>& steps) {
-  if (path.empty()) return std::unique_ptr<JobModels>();
-  return LoadJobModels(path, RanksOf(steps));
+  if (options.model.empty()) return std::unique_ptr<JobModels>();
+  return LoadJobModels("dump", options.model, RanksOf(steps), options.allow_outside);
 }
 
 // What explains the first difference of a comparison, by the graph that ran if there is one.
@@ -113,8 +115,7 @@ Result<Answer> CompareDumps(const DumpCompareOptions& options) {
   pairing.step = options.step;
   if (options.ranks.size() == 2) pairing.ranks = {options.ranks[0], options.ranks[1]};
   my_steps = LatestSteps(std::move(my_steps));
-  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> models,
-                           ModelsFor(options.model, my_steps));
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> models, ModelsFor(options, my_steps));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<StepPair> pairs,
                            PairSteps(my_steps, LatestSteps(std::move(golden_steps)), pairing));
   std::optional<OperatorOrder> order;
@@ -149,6 +150,7 @@ struct LawOptions {
   std::optional<uint64_t> step;
   bool list = false;
   bool equal_inputs = false;
+  bool allow_outside = false;
   bool as_json = false;
 };
 
@@ -158,7 +160,7 @@ Result<Answer> CheckJobLaws(const LawOptions& options) {
   steps = LatestSteps(std::move(steps));
   const int ranks = RanksOf(steps);
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> job,
-                           LoadJobModels(options.model, ranks));
+                           LoadJobModels("dump", options.model, ranks, options.allow_outside));
   NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order,
                            OperatorOrder::FromGraph(job->models[0].graph, BuiltinOps()));
   Answer answer;
@@ -191,9 +193,11 @@ void AddAllowance(CLI::App& command, CompareOptions& options) {
   command
       .add_option("--atol", options.allowance.absolute,
                   "Allowed absolute difference of floating-point elements")
-      ->check(CLI::NonNegativeNumber);
+      ->type_name("NUMBER")
+      ->check(NumberFromZero());
   command.add_option("--rtol", options.allowance.relative, "Allowed relative difference")
-      ->check(CLI::NonNegativeNumber);
+      ->type_name("NUMBER")
+      ->check(NumberFromZero());
   command.add_flag("--reorder", options.reorder,
                    "Allow what sums in another order may differ by, by dtype");
 }
@@ -218,6 +222,7 @@ void AddCompare(CLI::App& dump, Action& action) {
       ->capture_default_str();
   compare->add_flag("--overflow", options->overflow, "Adds the column OverFlow (float16)");
   AddAllowance(*compare, options->compare);
+  AddAllowOutsideOption(*compare, options->allow_outside);
   AddJsonFlag(*compare, options->as_json);
   compare->callback([options, &action] {
     if (options->golden.empty() && options->ranks.empty()) {
@@ -238,6 +243,7 @@ void AddLaws(CLI::App& dump, Action& action) {
   laws->add_flag("--list", options->list, "Prints every law");
   laws->add_flag("--equal-inputs", options->equal_inputs,
                  "Graph inputs that are not in the dump were equal on all ranks");
+  AddAllowOutsideOption(*laws, options->allow_outside);
   AddJsonFlag(*laws, options->as_json);
   laws->callback([options, &action] {
     action = [options] { return Tell("dump laws", options->as_json, CheckJobLaws(*options)); };

@@ -18,6 +18,7 @@ struct ReplayCommandOptions {
   std::vector<std::string> operators;
   bool verbose = false;
   bool as_json = false;
+  bool allow_outside = false;
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
   ReplayOptions replay;
@@ -70,8 +71,9 @@ Result<Answer> ReplayDump(ReplayCommandOptions options) {
   NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
   steps = LatestSteps(std::move(steps));
-  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobModels> job,
-                           LoadJobModels(options.model, RanksOf(steps)));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const std::unique_ptr<JobModels> job,
+      LoadJobModels("replay", options.model, RanksOf(steps), options.allow_outside));
   for (const std::string& name : options.operators) {
     options.replay.only.insert(OperatorKey(name));
   }
@@ -109,6 +111,7 @@ void AddReplay(CLI::App& app, Action& action) {
   replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
   AddOpLibraryOption(*replay, options->op_libraries, options->library_trust);
   AddAllowance(*replay, options->replay.compare);
+  AddAllowOutsideOption(*replay, options->allow_outside);
   AddJsonFlag(*replay, options->as_json);
   replay->callback([options, &action] {
     action = [options] { return Tell("replay", options->as_json, ReplayDump(*options)); };

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <limits>
 
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/run_faults.h"
+#include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
 #include "launch/run/agreement.h"
 #include "launch/run/dim_bindings.h"
@@ -17,7 +17,6 @@
 #include "launch/run/run_story.h"
 #include "launch/run/stop_request.h"
 #include "runtime/base/log.h"
-#include "runtime/base/parse.h"
 #include "runtime/base/process_safety.h"
 #include "runtime/base/thread_census.h"
 
@@ -228,17 +227,6 @@ int CheckAndRun(const RunOptions& options) {
                     Outcome::Usage(fmt::format("{}; see npumesh run --help", words.message())));
 }
 
-// Refuses what is no number from 0 on, in words of its own.
-CLI::Validator FromZero() {
-  return {[](const std::string& text) {
-            constexpr double kMax = std::numeric_limits<double>::max();
-            const Result<double> number = ParseDouble(text, -kMax, kMax, "tolerance");
-            if (number.ok() && *number >= 0) return std::string();
-            return fmt::format("expected a number from 0 on, got \"{}\"", text.substr(0, 80));
-          },
-          ""};
-}
-
 CLI::Validator IsToleranceRule() {
   return {[](const std::string& text) {
             return std::string(ParseToleranceRule(text, "value").status().message());
@@ -259,10 +247,10 @@ void AddToleranceOptions(CLI::App& run, ToleranceOptions& options) {
       ->check(IsToleranceRule());
   run.add_option("--rtol", options.rtol, "Relative tolerance of --check, in place of --tolerance")
       ->type_name("NUMBER")
-      ->check(FromZero());
+      ->check(NumberFromZero());
   run.add_option("--atol", options.atol, "Absolute tolerance of --check, in place of --tolerance")
       ->type_name("NUMBER")
-      ->check(FromZero());
+      ->check(NumberFromZero());
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <set>
 
 #include "graph/io/model_file.h"
+#include "graph/io/weight_places.h"
 #include "graph/session/session.h"
 #include "launch/run/model_choice.h"
+#include "launch/run/warnings.h"
 
 namespace npumesh {
 namespace {
@@ -29,15 +31,20 @@ bool SameStep(const DumpStep& mine, const DumpStep& golden, bool any) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobModels>> LoadJobModels(const std::string& path, int ranks) {
+Result<std::unique_ptr<JobModels>> LoadJobModels(std::string_view command, const std::string& path,
+                                                 int ranks, bool allow_outside) {
   auto job = std::make_unique<JobModels>();
+  std::vector<std::string> warnings;
   for (int rank = 0; rank < ranks; ++rank) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(path, rank, ranks));
     NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file));
+    NPUMESH_ASSIGN_OR_RETURN(const Warnings places, CheckWeightPlaces(model, {allow_outside}));
+    warnings.push_back(PackWarnings(places));
     job->models.push_back(std::move(model));
     if (rank > 0) continue;
     NPUMESH_ASSIGN_OR_RETURN(job->graphs.groups, ReadGroupTable(FolderOf(file)));
   }
+  PrintWarnings(command, MergeWarnings(warnings));
   for (const Model& model : job->models) job->graphs.models.push_back(&model);
   return job;
 }

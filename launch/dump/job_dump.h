@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,11 @@ struct JobModels {
   std::vector<Model> models;  // by rank
   RankGraphs graphs;          // views of them
 };
-// Errors: as ChooseModelFile, LoadModel and ReadGroupTable.
-Result<std::unique_ptr<JobModels>> LoadJobModels(const std::string& path, int ranks);
+// Prints, as warnings of `command`, what is to be said of the places of their weights; links lead
+// out of the package only with `allow_outside`. Errors: as ChooseModelFile, LoadModel,
+// CheckWeightPlaces and ReadGroupTable.
+Result<std::unique_ptr<JobModels>> LoadJobModels(std::string_view command, const std::string& path,
+                                                 int ranks, bool allow_outside);
 
 // How many ranks the job of these dumps had.
 int RanksOf(const std::vector<DumpStep>& steps);

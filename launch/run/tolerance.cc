@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "graph/compare/elements.h"
+#include "launch/report/json_error.h"
+#include "runtime/base/foreign_json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 
@@ -111,16 +113,10 @@ Status ReadRules(const json& object, FileRules* rules) {
 }
 
 Result<json> ParseObject(const std::string& text) {
-  try {
-    json object = json::parse(text);
-    if (object.is_object()) return object;
-    return Error(Code::kCorrupt, "expected a JSON object");
-  } catch (const json::exception& error) {
-    const std::string what = error.what();
-    const size_t line = what.find("line ");
-    return Error(Code::kCorrupt, "is not JSON: {}",
-                 (line == what.npos ? what : what.substr(line)).substr(0, 200));
-  }
+  json object = ParseForeignJson(text);
+  if (object.is_object()) return object;
+  if (object.is_discarded()) return Error(Code::kCorrupt, "is not JSON: {}", JsonErrorIn(text));
+  return Error(Code::kCorrupt, "expected a JSON object");
 }
 
 // An absent file has no rules.

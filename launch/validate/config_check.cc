@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "graph/export/package_layout.h"
+#include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
@@ -22,7 +23,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kLargestConfig = uint64_t{64} << 20;
-constexpr size_t kLongestError = 200;
 
 // One object of a file, with its place for messages.
 class Fields {
@@ -103,19 +103,6 @@ class Fields {
   std::string file_;
   Findings* findings_;
 };
-
-// Why ParseForeignJson discards a text: "line 3, column 7: ...".
-std::string SyntaxError(const std::string& text) {
-  try {
-    [[maybe_unused]] const Json json = Json::parse(text);
-    return fmt::format("it nests deeper than {} levels", kMostJsonLevels);
-  } catch (const Json::parse_error& error) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 7: what is wrong".
-    const std::string what = error.what();
-    const size_t line = what.find("line ");
-    return line == what.npos ? what : what.substr(line).substr(0, kLongestError);
-  }
-}
 
 struct Device {
   int cluster = 0;
@@ -302,7 +289,7 @@ std::optional<nlohmann::json> ReadJsonObject(const PackageFiles& files, const st
   Json json = ParseForeignJson(*text);
   if (json.is_object()) return json;
   findings->Error(
-      name, json.is_discarded() ? "is not JSON: " + SyntaxError(*text) : "expected a JSON object");
+      name, json.is_discarded() ? "is not JSON: " + JsonErrorIn(*text) : "expected a JSON object");
   return std::nullopt;
 }
 

@@ -95,7 +95,7 @@ TEST_F(ToleranceFile, ErrorsNameFileAndField) {
       {R"({"default": {"rtol": -1}})", "default: rtol: expected a number from 0 on"},
       {R"({"default": {"rtol": "1"}})", "default: rtol: expected a number from 0 on"},
       {R"({"default": {"tol": 1}})", "default: unknown key \"tol\"; known: rtol, atol"},
-      {R"({"default": 1e999})", "is not JSON: "},
+      {R"({"default": 1e999})", "is not JSON: number overflow parsing '1e999'"},
       {R"({"outputs": []})", "outputs: expected an object"},
       {R"({"outputs": {"y": "exact"}})", "outputs: \"y\" is no number of an output"},
       {R"({"outputs": {"3": 7}})", "outputs: 3: expected \"exact\", \"close\" or an object"},

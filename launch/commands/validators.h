@@ -1,0 +1,14 @@
+// Checks of option values that CLI11 has only with texts of its own.
+#ifndef NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_
+#define NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_
+
+#include <CLI/CLI.hpp>
+
+namespace npumesh {
+
+// A finite number from 0 on. The refusal quotes what was given, not the largest number there is.
+CLI::Validator NumberFromZero();
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_
