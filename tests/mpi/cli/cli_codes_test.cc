@@ -1,6 +1,9 @@
 // Exit codes are a contract: the table of the README, alone and under `npumesh launch`.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "launch/mpirun/child_process.h"
 #include "tests/mpi/cli/run_command.h"
 
@@ -80,6 +83,12 @@ TEST(CliCodes, LaunchKeepsTheCodesOfOtherPrograms) {
                                      "did you mean run"));
 }
 
+std::string TextOf(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
 // The command gets SIGINT after `seconds`. It runs in front, because a shell lets what runs beside
 // it ignore the signal.
 CommandRun RunInterrupted(const TestFolder& folder, const std::string& words, int seconds) {
@@ -93,10 +102,16 @@ TEST(CliCodes, CtrlCStopsAllRanksBetweenTwoSteps) {
   const TestFolder folder;
   folder.PutModels(2);
   // Long enough for the ranks to have started also on a machine that is busy.
-  const CommandRun run =
-      RunInterrupted(folder, "launch -n 2 -- run " + folder.path() + " --steps 100000000", 6);
+  const CommandRun run = RunInterrupted(
+      folder,
+      "launch -n 2 -- run " + folder.path() + " --steps 100000000 --report " + (folder / "r.json"),
+      6);
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_THAT(run.err, ContainsRegex("stopped at step [0-9]+ of 100000000"));
+  const std::string report = TextOf(folder / "r.json");
+  EXPECT_THAT(report, HasSubstr("\"verdict\": \"stopped\""));
+  EXPECT_THAT(report, HasSubstr("\"exit_code\": 130"));
+  EXPECT_THAT(report, ContainsRegex("\"error\": \"stopped at step [0-9]+ of 100000000"));
 }
 
 TEST(CliCodes, CtrlCStopsASingleRank) {
@@ -112,8 +127,10 @@ TEST(CliCodes, ATimeEndsARunOnAllRanks) {
   const TestFolder folder;
   folder.PutModels(2);
   const CommandRun run =
-      RunScript("$N launch -n 2 -- run " + folder.path() + " --steps 100000000 --timeout 2");
+      RunScript("$N launch -n 2 -- run " + folder.path() +
+                " --steps 100000000 --timeout 2 --report " + (folder / "r.json"));
   EXPECT_EQ(run.code, 4) << run.err;
+  EXPECT_THAT(TextOf(folder / "r.json"), HasSubstr("\"exit_code\": 4"));
   EXPECT_THAT(run.err, ContainsRegex("the run was not done after 2 s \\(--timeout\\): stopped at "
                                      "step [0-9]+ of 100000000"));
 }
