@@ -36,6 +36,27 @@ bool FailedByItself(const RecordedCall& call) {
          call.status != Code::kPeerLost;
 }
 
+// True for nearly every call of a record: what the rest of it costs matters little.
+bool AllAlike(const CallByRank& call) {
+  const RecordedCall& first = *call.begin()->second;
+  return std::all_of(call.begin(), call.end(), [&](const auto& entry) {
+    const RecordedCall& other = *entry.second;
+    return std::tie(first.kind, first.dtype, first.op, first.root, first.count, first.node,
+                    first.fingerprint) == std::tie(other.kind, other.dtype, other.op, other.root,
+                                                   other.count, other.node, other.fingerprint);
+  });
+}
+
+// The error with which a rank left its last call; null: it is in a call, or left well.
+const RecordedCall* LastError(const RankRecord& record) {
+  const RecordedCall* latest = nullptr;
+  for (const RecordedCall& call : record.calls) {
+    if (!call.done()) return nullptr;
+    if (latest == nullptr || call.done_ns >= latest->done_ns) latest = &call;
+  }
+  return latest != nullptr && Failed(*latest) ? latest : nullptr;
+}
+
 // A call that failed was waited in, too: for arrival, or for departure.
 Phase PhaseOf(const RecordedCall& call) {
   if (call.done() && call.status == Code::kOk) return Phase::kOutside;
@@ -57,7 +78,8 @@ class BlameFinder {
     const std::vector<int64_t> offsets = ClockOffsets(records);
     for (size_t i = 0; i < records.size(); ++i) offset_[records[i].rank] = offsets[i];
     for (const RankRecord& record : records) {
-      if (LeftWithError(record)) gave_up_.insert(record.rank);
+      const RecordedCall* const error = LastError(record);
+      if (error != nullptr && !FailedByItself(*error)) gave_up_.insert(record.rank);
     }
   }
 
@@ -116,9 +138,12 @@ class BlameFinder {
   }
 
   Blame Missing() const {
-    Blame blame{Cause::kMissing, Roots(waits_), "others wait there, for what waits for nobody"};
-    std::erase_if(blame.ranks, [this](int rank) { return gave_up_.contains(rank); });
-    return blame;
+    std::vector<int> ranks = Roots(waits_);
+    std::erase_if(ranks, [this](int rank) { return gave_up_.contains(rank); });
+    const bool one = ranks.size() == 1;
+    return {Cause::kMissing, std::move(ranks),
+            one ? "others wait for it, and it waits for nobody"
+                : "others wait for them, and they wait for nobody"};
   }
 
   // A call in which a rank gave up waiting, the first of all.
@@ -163,26 +188,24 @@ class BlameFinder {
     Blame blame{Cause::kMissing, {}, "it was still in a call when another rank gave up waiting"};
     blame.ranks = RanksWhere(*given_up.call,
                              [](int, const RecordedCall& recorded) { return !recorded.done(); });
-    if (blame.ranks.empty()) blame.ranks = LastToLeave(*given_up.call);
+    if (blame.ranks.empty()) blame.ranks = LastToLeave(*given_up.call, given_up.time);
     return blame;
   }
 
-  // Among those that did not give up themselves; nobody when all did.
-  std::vector<int> LastToLeave(const CallByRank& call) const {
-    int last = -1;
-    int64_t latest = 0;
-    for (const bool well : {true, false}) {
-      for (const auto& [rank, recorded] : call) {
-        const int64_t done = recorded->done_ns + offset_.at(rank);
-        const bool counts =
-            well ? recorded->status == Code::kOk : recorded->status != Code::kTimeout;
-        if (!counts || (last >= 0 && done <= latest)) continue;
-        last = rank;
-        latest = done;
-      }
-      if (last >= 0) return {last};
+  // Among those that left after `given_up` and did not give up themselves: who did its part, else
+  // who left last.
+  std::vector<int> LastToLeave(const CallByRank& call, int64_t given_up) const {
+    std::vector<int> last;
+    std::pair<bool, int64_t> best;
+    for (const auto& [rank, recorded] : call) {
+      const int64_t left = recorded->done_ns + offset_.at(rank);
+      if (recorded->status == Code::kTimeout || left <= given_up) continue;
+      const std::pair<bool, int64_t> mark(recorded->status == Code::kOk, left);
+      if (!last.empty() && mark <= best) continue;
+      best = mark;
+      last = {rank};
     }
-    return {};
+    return last;
   }
 
   template <typename Holds>
@@ -271,7 +294,7 @@ class BlameFinder {
   const std::vector<JoinedGroup>& groups_;
   const std::vector<Wait> waits_;
   std::map<int, int64_t> offset_;  // of the clock, by rank
-  std::set<int> gave_up_;
+  std::set<int> gave_up_;          // left because of another rank
 };
 
 }  // namespace
@@ -300,6 +323,7 @@ std::vector<Request> RequestsOf(const CallByRank& call) {
 }
 
 std::optional<Disagreement> DisputeOf(const CallByRank& call) {
+  if (AllAlike(call)) return std::nullopt;
   std::optional<Disagreement> found = FindDisagreement(RequestsOf(call));
   if (found) return found;
   // Names that differ in a number at their end may; equal ones may have been cut.
@@ -314,12 +338,7 @@ std::optional<Disagreement> DisputeOf(const CallByRank& call) {
 }
 
 bool LeftWithError(const RankRecord& record) {
-  const RecordedCall* latest = nullptr;
-  for (const RecordedCall& call : record.calls) {
-    if (!call.done()) return false;
-    if (latest == nullptr || call.done_ns >= latest->done_ns) latest = &call;
-  }
-  return latest != nullptr && Failed(*latest) && !FailedByItself(*latest);
+  return LastError(record) != nullptr;
 }
 
 bool IsForgotten(const RankRecord& record, const JoinedGroup& group) {
