@@ -48,12 +48,19 @@ Result<Tensor> DumpedAt(const TensorSource& source, const BoundGraph& bound, Nod
   return source.Load(OperatorKey(node.name), Side::kInput, static_cast<int>(number));
 }
 
+// The trait of a product that can read its right operand transposed; null: it is none.
+const ProductTrait* ProductOf(const BoundGraph& bound, NodeId id) {
+  if (!bound.bound(id) || !bound.op(id)->product) return nullptr;
+  const ProductTrait& product = *bound.op(id)->product;
+  return product.right_transposed.empty() ? nullptr : &product;
+}
+
 // The product reads a weight of the graph, and the dump holds that weight the other way round.
 bool RanTurned(const BoundGraph& bound, NodeId id, const std::string& path,
                const TensorSource& source) {
-  if (!bound.bound(id) || !bound.op(id)->product) return false;
-  if (source.Find(OperatorKey(bound.node(id).name)) == nullptr) return false;
-  const int slot = bound.context(id).slot(bound.op(id)->product->right);
+  const ProductTrait* const product = ProductOf(bound, id);
+  if (product == nullptr || source.Find(OperatorKey(bound.node(id).name)) == nullptr) return false;
+  const int slot = bound.context(id).slot(product->right);
   const std::optional<Value> value = bound.SlotValue(id, slot);
   if (!value || !IsWeightNode(bound.node(value->node))) return false;
   const Result<Tensor> dumped = DumpedAt(source, bound, id, slot);
@@ -63,16 +70,16 @@ bool RanTurned(const BoundGraph& bound, NodeId id, const std::string& path,
 }
 
 void TurnAsDumped(Model& model, const OpRegistry& registry, const TensorSource& source) {
-  std::vector<NodeId> turned;
+  std::vector<std::pair<NodeId, std::string>> turned;  // a product, and its attribute
   const BoundGraph bound(model.graph, registry);
   for (const Node& node : model.graph.nodes()) {
-    if (!node.removed && RanTurned(bound, node.id, model.path, source)) turned.push_back(node.id);
+    if (node.removed || !RanTurned(bound, node.id, model.path, source)) continue;
+    turned.emplace_back(node.id, bound.op(node.id)->product->right_transposed);
   }
-  for (const NodeId id : turned) {
+  for (const auto& [id, attribute] : turned) {
     Node& product = model.graph.node(id);
-    const std::string turn(registry.Find(product.type)->product->right_transposed);
-    const bool before = product.BoolAttr(turn, false);
-    product.attrs.insert_or_assign(turn, AttrValue::Bool(!before));
+    const bool before = product.BoolAttr(attribute, false);
+    product.attrs.insert_or_assign(attribute, AttrValue::Bool(!before));
   }
 }
 

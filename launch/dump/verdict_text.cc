@@ -60,7 +60,10 @@ std::string VerdictText(const std::vector<RankComparison>& comparisons, int blam
   const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
   const OperatorRow& first = *one.comparison.First();
   text += fmt::format("verdict: {}: {}\n", Where(one), DistanceText(first));
-  if (one.cause) text += fmt::format("  {}\n", ToText(*one.cause, one.ranks, one.golden_ranks));
+  if (one.cause) {
+    text +=
+        fmt::format("  {}\n", PrintableMessage(ToText(*one.cause, one.ranks, one.golden_ranks)));
+  }
   return text;
 }
 
@@ -115,7 +118,7 @@ std::string GoldenText(const GoldenReport& report, int rank,
                           ? fmt::format("{} elements differ, max abs {:.6g}",
                                         first->fit.distance.differing, first->fit.distance.max_abs)
                           : first->fit.distance.reason);
-  if (shard) text += fmt::format("golden: {}\n", ToText(*shard));
+  if (shard) text += fmt::format("golden: {}\n", PrintableMessage(ToText(*shard)));
   return text;
 }
 
