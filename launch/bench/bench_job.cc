@@ -112,7 +112,8 @@ Status BenchJob::Prepare() {
   }
   if (!options_.baseline || world_.size() == 1) return Status();
   mpi_watch_ = std::make_unique<BlockedWatch>(
-      "the collectives of MPI itself", BlockedWatch::Limits{world_.env().soft_timeout, kNoTimeout});
+      "the collectives of MPI itself",
+      BlockedWatch::Limits{world_.env().soft_timeout, kNoTimeout, std::chrono::seconds(1)});
   NPUMESH_ASSIGN_OR_RETURN(mpi_, MpiBaseline::Create());
   if (const CombineFn combine = FindCombine(options_.dtype, options_.reduce_op)) {
     mpi_->SetReduction(options_.dtype, options_.reduce_op, combine);

@@ -11,25 +11,25 @@ namespace npumesh {
 namespace {
 
 // A command is one to a process, and so is its standard error.
-struct Printer {
+struct AdviceOutlet {
   std::mutex mutex;
   AdvicePrinter print;
   std::unordered_set<std::string> said;
 
-  static Printer& OfProcess() {
-    static Printer printer;
-    return printer;
+  static AdviceOutlet& OfProcess() {
+    static AdviceOutlet outlet;
+    return outlet;
   }
 };
 
 // A text that the level hides counts as not said.
 bool PrintOnce(std::string_view text) {
-  Printer& printer = Printer::OfProcess();
-  const std::lock_guard lock(printer.mutex);
-  if (!printer.print) return false;
-  if (printer.said.contains(std::string(text))) return true;
-  if (!printer.print(text)) return false;
-  printer.said.emplace(text);
+  AdviceOutlet& outlet = AdviceOutlet::OfProcess();
+  const std::lock_guard lock(outlet.mutex);
+  if (!outlet.print) return false;
+  if (outlet.said.contains(std::string(text))) return true;
+  if (!outlet.print(text)) return false;
+  outlet.said.emplace(text);
   return true;
 }
 
@@ -40,10 +40,10 @@ void Advise(std::string_view text) {
 }
 
 void SetAdvicePrinter(AdvicePrinter printer) {
-  Printer& process = Printer::OfProcess();
-  const std::lock_guard lock(process.mutex);
-  process.print = std::move(printer);
-  process.said.clear();
+  AdviceOutlet& outlet = AdviceOutlet::OfProcess();
+  const std::lock_guard lock(outlet.mutex);
+  outlet.print = std::move(printer);
+  outlet.said.clear();
 }
 
 }  // namespace npumesh

@@ -25,9 +25,6 @@ namespace npumesh {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(250);
-// How long MPI may take to end the job by itself, and a rank to come out of a start that is over
-// for others.
-constexpr auto kPatience = std::chrono::seconds(3);
 constexpr int kExitCode = 5;  // as ExitCode of a lost peer
 
 // The value of `name` in the environment with which a process was started.
@@ -160,7 +157,8 @@ void BlockedWatch::Watch(const Limits& limits) {
     siblings.Find();
     const std::string ended = siblings.Ended();
     if (!ended.empty() && !lost_since) lost_since = now;
-    if (lost_since && now - *lost_since >= kPatience) end(fmt::format("it waits for {}", ended));
+    if (lost_since && now - *lost_since >= limits.patience)
+      end(fmt::format("it waits for {}", ended));
     const std::string stopped = siblings.Stopped();
     if (stopped.empty()) {
       notices = NoticeTimes(limits.soft);

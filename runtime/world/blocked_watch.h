@@ -20,6 +20,9 @@ class BlockedWatch {
   struct Limits {
     std::chrono::seconds soft;
     std::chrono::seconds hard;  // kNoTimeout: none
+    // How long MPI may take to end the job by itself after a rank has ended, and this rank to come
+    // out of what is over for others.
+    std::chrono::seconds patience{3};
   };
 
   // From now until it is destroyed. `what`, a literal, says in which part of the rank's life. Does

@@ -118,15 +118,14 @@ def kill(job, ranks, victim):
     took = until(lambda: not any(alive(pid) for pid in others), START_SECONDS * job.scale)
     said = job.said()
     started = "in the start of all ranks" not in said and "MPI_Init" not in said
-    named = re.search(rf"rank {victim}\b", said)
+    named = re.search(rf"rank {victim}\b[^\n;]*\bhas ended|process {ranks[victim]}\)? has ended", said)
     limit = (KILL_SECONDS if started else START_SECONDS) * job.scale
     return took, took is not None and took <= limit and bool(named)
 
 
 def stop(job, ranks, victim):
     os.kill(ranks[victim], signal.SIGSTOP)
-    words = re.compile(rf"rank {victim}, w[^\n]*process \d+ is stopped"
-                       rf"|rank {victim} [^\n;]*; its process \d+ is stopped")
+    words = re.compile(rf"rank {victim}\b[^\n]*process {ranks[victim]} is stopped")
     took = until(lambda: words.search(job.said()), STOP_SECONDS * job.scale)
     return took, took is not None
 
