@@ -146,10 +146,11 @@ bool MayBeReplaced(const struct stat& folder, const struct stat& file) {
   return (folder.st_mode & S_ISVTX) == 0 || !trusted_owner;
 }
 
-// `path` has no links in it.
+// Error: everybody may write `path`, or put something else in its place or in that of a folder
+// above.
 Status CheckPermissions(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) return SystemError("inspect", path, errno);
+  if (lstat(path.c_str(), &info) != 0) return SystemError("inspect", path, errno);
   const auto refusal = [](std::string_view what, const std::string& where) {
     return Error(
         Code::kInvalidArgument,
@@ -157,7 +158,8 @@ Status CheckPermissions(const std::string& path) {
         "or ask for it with --allow-writable-library",
         what, where, where);
   };
-  if ((info.st_mode & S_IWOTH) != 0) return refusal("write", path);
+  // A link says nothing about what it names.
+  if (!S_ISLNK(info.st_mode) && (info.st_mode & S_IWOTH) != 0) return refusal("write", path);
   for (std::filesystem::path inner = path; inner.has_relative_path(); inner = inner.parent_path()) {
     struct stat above;
     const std::string folder = inner.parent_path().string();
@@ -170,9 +172,13 @@ Status CheckPermissions(const std::string& path) {
 
 Result<LibraryHandle> Open(const std::string& path, LibraryTrust trust) {
   std::error_code error;
+  const std::filesystem::path named = std::filesystem::absolute(path, error).lexically_normal();
   const std::string absolute = std::filesystem::canonical(path, error).string();
   if (error) return Error(Code::kIo, "cannot be located: {}", error.message());
-  if (trust == LibraryTrust::kOwner) NPUMESH_RETURN_IF_ERROR(CheckPermissions(absolute));
+  if (trust == LibraryTrust::kOwner) {
+    NPUMESH_RETURN_IF_ERROR(CheckPermissions(named.string()));
+    NPUMESH_RETURN_IF_ERROR(CheckPermissions(absolute));
+  }
   LibraryHandle handle(dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (handle == nullptr) {
     return Error(Code::kInvalidArgument, "cannot be loaded as a shared library: {}",
@@ -239,8 +245,9 @@ Result<std::shared_ptr<const OpRegistry>> OperatorsWith(const std::vector<std::s
     return std::shared_ptr<const OpRegistry>(std::shared_ptr<void>(), &BuiltinOps());
   }
   auto registry = std::make_shared<OpRegistry>(BuiltinOps());
-  for (const std::string& path : libraries)
+  for (const std::string& path : libraries) {
     NPUMESH_RETURN_IF_ERROR(LoadOpLibrary(path, *registry, trust));
+  }
   return std::shared_ptr<const OpRegistry>(std::move(registry));
 }
 

@@ -83,6 +83,10 @@ TEST(OpLibrary, InAFolderThatEverybodyMayWriteIsRefused) {
   const TemporaryFolder elsewhere;
   fs::create_symlink(library.path(), elsewhere.Path("link.so"));
   EXPECT_FALSE(OperatorsWith({elsewhere.Path("link.so")}).ok());
+  // And so does a link there to a library that is fine.
+  const LibraryCopy good;
+  fs::create_symlink(good.path(), library.folder() + "/link.so");
+  EXPECT_FALSE(OperatorsWith({library.folder() + "/link.so"}).ok());
   // In a sticky folder only its owner replaces it.
   fs::permissions(library.folder(), fs::perms::sticky_bit, fs::perm_options::add);
   EXPECT_TRUE(library.Load().ok()) << library.Load().ToString();
