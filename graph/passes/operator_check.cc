@@ -48,8 +48,9 @@ Status CheckOperators(const BoundGraph& graph, const std::vector<bool>& needed) 
   if (missing.empty() && misfit_count == 0) return Status();
   std::string text;
   if (!missing.empty()) {
-    text = fmt::format("graph \"{}\": {} operator type{} cannot be run:", graph.graph().name(),
-                       missing.size(), missing.size() == 1 ? "" : "s");
+    text = fmt::format(
+        "graph \"{}\": {} operator type{} cannot be run; --op-library loads some of one's own:",
+        graph.graph().name(), missing.size(), missing.size() == 1 ? "" : "s");
     for (const auto& [type, entry] : missing) text += Describe(graph.registry(), type, entry);
   }
   if (misfit_count > 0) {
