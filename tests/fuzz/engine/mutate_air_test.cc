@@ -15,6 +15,7 @@
 #include "tests/fuzz/engine/engine_run.h"
 #include "tests/fuzz/engine/generator.h"
 #include "tests/fuzz/engine/graph_mutator.h"
+#include "tests/fuzz/engine/plain_tensor.h"
 #include "tests/fuzz/engine/saved_case.h"
 
 namespace npumesh::fuzz {
