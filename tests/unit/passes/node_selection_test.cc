@@ -79,7 +79,8 @@ TEST_F(NodeSelectionTest, ListsEveryMissingOperatorAtOnce) {
   const Status status = Check(g_);
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_EQ(status.message(),
-            "graph \"graph_1\": 3 operator types cannot be run; --op-library loads some of one's own:\n"
+            "graph \"graph_1\": 3 operator types cannot be run; --op-library loads some of one's "
+            "own:\n"
             "  Bare: 1 node, for example \"d\"; known, but without a kernel\n"
             "  FlashAttentionScore: 1 node, for example \"c\"\n"
             "  Negete: 2 nodes, for example \"a\"; similar: Negate\n"
