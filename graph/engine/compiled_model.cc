@@ -117,9 +117,10 @@ Status CheckInputTypes(const std::vector<InputSpec>& inputs, const std::vector<T
   return Status();
 }
 
-std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry) {
+std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry,
+                                      DeadNodes dead) {
   const BoundGraph bound(model.graph, registry);
-  const std::vector<bool> by_node = ShapeDecidingInputs(bound, NeededNodes(bound));
+  const std::vector<bool> by_node = ShapeDecidingInputs(bound, NeededNodes(bound, nullptr, dead));
   std::vector<bool> by_position;
   for (const NodeId id : model.graph.DataNodes()) {
     by_position.push_back(by_node[static_cast<size_t>(id)]);

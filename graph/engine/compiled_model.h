@@ -23,6 +23,7 @@
 #include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
 #include "graph/passes/execution_order.h"
+#include "graph/passes/reachability.h"
 #include "graph/passes/static_split.h"
 #include "runtime/device/device_memory.h"
 
@@ -47,6 +48,7 @@ struct CompileOptions {
   bool fold_constants = true;
   // Leaves out operators whose results nobody reads.
   bool drop_dead_nodes = true;
+  DeadNodes dead_nodes() const { return drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep; }
   // Connected operators with known shapes that are compiled once for all signatures, at least as
   // many (passes/static_split.h); -1: none.
   int64_t static_ops_limit = kDefaultStaticOpsLimit;
@@ -127,9 +129,10 @@ Status CheckInputTypes(const std::vector<InputSpec>& inputs, const std::vector<T
 inline constexpr uint64_t kMaxShapeValueBytes = uint64_t{64} << 10;
 
 // By position in InputsOf: inputs whose values may decide shapes: host scalars and small integers
-// that reach an input which inference reads by value. Compile takes their values if they are at
-// most kMaxShapeValueBytes.
-std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry);
+// that reach an input which inference reads by value, of dead nodes too where they are kept.
+// Compile takes their values if they are at most kMaxShapeValueBytes.
+std::vector<bool> ShapeDecidingInputs(const Model& model, const OpRegistry& registry,
+                                      DeadNodes dead);
 
 // Everything that can be said about a model and its subgraphs without input types: its operators
 // are known and fit their interfaces, and what runs as a branch or body overwrites none of its

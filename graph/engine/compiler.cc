@@ -91,7 +91,7 @@ Result<std::vector<NodeId>> Compiler::Order() const {
 }
 
 std::vector<bool> Compiler::Needed(const std::function<bool(Value)>& known) const {
-  return NeededNodes(bound_, known, options_.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep);
+  return NeededNodes(bound_, known, options_.dead_nodes());
 }
 
 Status Compiler::CheckProducers() const {

@@ -24,7 +24,8 @@ PlanCache::PlanCache(const Model& model, const PlanSettings& settings, DevicePoo
       pool_(pool),
       slots_(std::move(slots)),
       stats_(stats),
-      shape_deciding_(ShapeDecidingInputs(model, *settings.registry)),
+      shape_deciding_(
+          ShapeDecidingInputs(model, *settings.registry, settings.compile.dead_nodes())),
       fused_parts_(settings.compile.static_ops_limit),
       plain_parts_(settings.compile.static_ops_limit) {}
 

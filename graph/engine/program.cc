@@ -84,7 +84,7 @@ Result<std::unique_ptr<Program>> Program::Create(const Model& model, const Model
 Status Program::AddStages() {
   const size_t inputs = model_.graph.DataNodes().size();
   held_.resize(inputs);
-  const DeadNodes dead = settings_.compile.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep;
+  const DeadNodes dead = settings_.compile.dead_nodes();
   if (!NeedsStages(BoundGraph(model_.graph, *settings_.registry), dead)) {
     slots_.resize(inputs);
     auto runner = std::make_unique<StageRunner>();

@@ -130,11 +130,11 @@ class AttentionFinder {
     const std::optional<Operands> operands = FindOperands();
     if (!operands) return;
     const std::optional<AttentionPlan> plan = Plan(*operands);
-    if (!plan || !view_.MayFuse(match_.nodes)) return;
     FusedStep step;
     step.inputs = {operands->q.value, operands->k.value, operands->v.value};
     if (operands->mask) step.inputs.push_back(operands->mask->value);
     if (operands->shift) step.inputs.push_back(operands->shift->value);
+    if (!plan || !view_.MayFuse(match_.nodes, step.inputs)) return;
     step.make_kernel = [plan = *plan] { return attention::MakeAttentionKernel(plan); };
     step.nodes = std::move(match_.nodes);
     view_.Take(std::move(step));

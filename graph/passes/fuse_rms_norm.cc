@@ -28,7 +28,7 @@ class RmsNormFinder {
     match_ = {};
     if (!FindStatistics(rsqrt) || !FindProducts(rsqrt)) return;
     FindInputCast();
-    if (!view_.MayFuse(match_.nodes)) return;
+    if (!view_.MayFuse(match_.nodes, {match_.x, match_.gamma})) return;
     FusedStep step;
     step.inputs = {match_.x, match_.gamma};
     step.make_kernel = [plan = match_.plan] {

@@ -96,7 +96,11 @@ bool FusionView::StaysWhole(Value value, int first, int last) const {
   return true;
 }
 
-bool FusionView::MayFuse(std::vector<NodeId>& nodes) const {
+bool FusionView::MayFuse(std::vector<NodeId>& nodes,
+                         const std::vector<std::optional<Value>>& inputs) const {
+  for (const std::optional<Value>& input : inputs) {
+    if (input && Inside(input->node, nodes)) return false;
+  }
   const auto before = [this](NodeId a, NodeId b) { return position(a) < position(b); };
   std::sort(nodes.begin(), nodes.end(), before);
   const int first = position(nodes.front());

@@ -48,8 +48,10 @@ class FusionView {
 
   // Sorts the nodes into execution order. True when they may run as one step where the last one
   // stands, which is no view: see Fuse; and nothing between the first and the last overwrites in
-  // place what one of them reads.
-  bool MayFuse(std::vector<NodeId>& nodes) const;
+  // place what one of them reads. Nor may one of them compute one of `inputs`, which the step
+  // reads.
+  bool MayFuse(std::vector<NodeId>& nodes,
+               const std::vector<std::optional<Value>>& inputs = {}) const;
 
   // Takes the nodes of a step, which MayFuse has sorted, and names the step.
   void Take(FusedStep step);

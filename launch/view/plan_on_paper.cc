@@ -25,10 +25,6 @@ const OpRegistry& RegistryOf(const SessionOptions& options) {
   return options.registry != nullptr ? *options.registry : BuiltinOps();
 }
 
-DeadNodes DeadNodesOf(const SessionOptions& options) {
-  return options.compile.drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep;
-}
-
 Status Prepare(Model& model, const SessionOptions& options) {
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
   NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, RegistryOf(options)));
@@ -68,7 +64,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
   UnmetGroups groups(given.groups, place.world_size, place.rank);
   SessionOptions options = given;
   StaticParts parts(options.compile.static_ops_limit);
-  const DeadNodes dead = DeadNodesOf(options);
+  const DeadNodes dead = options.compile.dead_nodes();
   if (!NeedsStages(BoundGraph(model.graph, registry), dead)) {
     options.compile.static_parts = &parts;
     NPUMESH_ASSIGN_OR_RETURN(
@@ -107,7 +103,7 @@ Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptio
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
   NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
   StagedModel staged;
-  const DeadNodes dead = DeadNodesOf(options);
+  const DeadNodes dead = options.compile.dead_nodes();
   if (NeedsStages(BoundGraph(model.graph, registry), dead)) {
     NPUMESH_ASSIGN_OR_RETURN(staged, SplitStages(model, registry, dead));
   } else {

@@ -79,9 +79,9 @@ Result<StageOutline> OutlineOf(const Stage& stage, int number, const OpRegistry&
                                GroupProvider* groups) {
   const Graph& graph = stage.model.graph;
   const BoundGraph bound(graph, registry);
-  NPUMESH_ASSIGN_OR_RETURN(
-      const std::vector<NodeId> order,
-      ExecutionOrder(bound, NeededNodes(bound), options.order, options.overlap_collectives));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order,
+                           ExecutionOrder(bound, NeededNodes(bound, nullptr, options.dead_nodes()),
+                                          options.order, options.overlap_collectives));
   StageOutline outline;
   outline.number = number;
   for (const NodeId id : graph.DataNodes()) {

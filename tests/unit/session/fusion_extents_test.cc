@@ -68,6 +68,18 @@ void AttentionOfRepeatedRows(GraphBuilder& g, const Extents& e, DataType type) {
                  {{"x1", Softmax(g, Scaled(g, scores))}, {"x2", repeated("v", e[3], e[5])}})});
 }
 
+// What is added to the scores is the scores:
+// a step cannot read what it computes.
+void AttentionShiftedByItself(GraphBuilder& g, const Extents& e, DataType type) {
+  const Value q = g.Data("q", {type, {e[0], e[1], e[2], e[4]}});
+  const Value k = g.Data("k", {type, {e[0], e[1], e[3], e[4]}});
+  const Value v = g.Data("v", {type, {e[0], e[1], e[3], e[5]}});
+  const Value scores =
+      Scaled(g, g.Op("BatchMatMulV2", {{"x1", q}, {"x2", k}}, {{"adj_x2", AttrValue::Bool(true)}}));
+  const Value twice = g.Op("Add", {{"x1", scores}, {"x2", scores}});
+  g.Output({g.Op("BatchMatMulV2", {{"x1", Softmax(g, twice)}, {"x2", v}})});
+}
+
 // extents: rows, columns.
 void RmsNorm(GraphBuilder& g, const Extents& e, DataType) {
   const Value x = g.Data("x", {DataType::kFloat, {e[0], e[1]}});
@@ -163,6 +175,7 @@ const std::vector<Pattern>& Patterns() {
       {"attention", {2, 3, 4, 5, 8, 6}, Attention, 1e-6},
       {"attention as models write it", {2, 3, 4, 5, 8, 6}, AttentionOfModels, 1e-6},
       {"attention of repeated rows", {2, 3, 4, 5, 8, 6}, AttentionOfRepeatedRows, 1e-6},
+      {"attention shifted by itself", {2, 3, 4, 5, 8, 6}, AttentionShiftedByItself, 1e-6},
       {"RMS norm", {3, 8}, RmsNorm, 1e-6},
       {"product, bias and activation", {3, 8, 5}, ProductBiasActivation, 0},
       {"chain", {3, 8}, Chain, 0},
