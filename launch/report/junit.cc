@@ -5,35 +5,18 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runtime/base/printable.h"
+
 namespace npumesh {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-bool IsContinuation(unsigned char byte) {
-  return (byte & 0xc0) == 0x80;
-}
-
-// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
-size_t CharacterLength(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80                     ? 1
-                        : first >= 0xc2 && first < 0xe0  ? 2
-                        : first >= 0xe0 && first < 0xf0  ? 3
-                        : first >= 0xf0 && first <= 0xf4 ? 4
-                                                         : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(static_cast<unsigned char>(text[i]))) return 0;
-  }
-  return length;
-}
-
 // Line ends stay what they are in texts, and must be written as numbers in attributes.
 std::string Escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const size_t length = CharacterLength(text);
+    const size_t length = Utf8Length(text);
     const char c = text[0];
     if (c == '&') {
       out += "&amp;";

@@ -18,23 +18,6 @@ Outcome Unpack(const std::string& bytes) {
   return {static_cast<unsigned char>(bytes[0]), bytes.substr(2), bytes[1] != 0};
 }
 
-// One line, or our own list below a headline: a line that begins with a blank stays one. Whatever
-// else breaks lines in a message, which comes from another library, becomes "; ".
-std::string OneLine(std::string_view text) {
-  std::string line;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool item = c == '\n' && text.substr(i + 1).starts_with("  ");
-    if (c != '\n' || item) {
-      line.push_back(c);
-    } else if (!line.empty() && !line.ends_with("; ")) {
-      line += "; ";
-    }
-  }
-  while (line.ends_with("; ")) line.resize(line.size() - 2);
-  return line;
-}
-
 // A number that tells this group apart from the groups of graphs over the same ranks.
 constexpr uint32_t kCircleKey = 0x72696e67;
 
@@ -42,7 +25,7 @@ constexpr uint32_t kCircleKey = 0x72696e67;
 
 Outcome Outcome::From(const Status& status) {
   if (status.ok()) return {};
-  return {ExitCode(status), OneLine(status.message()), status.code() == Code::kPeerLost};
+  return {ExitCode(status), std::string(status.message()), status.code() == Code::kPeerLost};
 }
 
 int Culprit(const std::vector<Outcome>& outcomes) {

@@ -22,7 +22,7 @@ namespace npumesh {
 // 4 run-time, 5 peer, 128 + a signal that asked it to stop.
 struct Outcome {
   int exit_code = 0;
-  std::string message;       // one line; empty on success
+  std::string message;       // as Status prints it; empty on success
   bool consequence = false;  // failed only because another rank did
 
   bool ok() const { return exit_code == 0; }

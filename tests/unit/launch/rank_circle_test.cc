@@ -26,9 +26,11 @@ TEST(TellFailure, OneLineForAll) {
   EXPECT_EQ(TellFailure({kMine, kOther}), "rank 0 of 2: no such file (1 other rank failed too)");
 }
 
-TEST(Outcome, AMessageIsOneLine) {
-  const Outcome outcome = Outcome::From(Error(Code::kMismatch, "ranks differ\n\n  rank 0: 3\n"));
-  EXPECT_EQ(outcome.message, "ranks differ;   rank 0: 3");
+// A list below a headline stays one; no other line end reaches the terminal.
+TEST(Outcome, AMessageIsThatOfItsStatus) {
+  const Outcome outcome =
+      Outcome::From(Error(Code::kMismatch, "ranks differ\n  rank 0: 3\nforged"));
+  EXPECT_EQ(outcome.message, "ranks differ\n  rank 0: 3\\nforged");
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_FALSE(outcome.consequence);
   EXPECT_TRUE(Outcome::From(Error(Code::kPeerLost, "gone")).consequence);
