@@ -148,7 +148,9 @@ int NpumeshMain(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Ascend graphs and HCCL programs, with true numbers, on any MPI cluster", "npumesh");
   app.require_subcommand(1);
-  app.set_version_flag("-V,--version", VersionsAsText());
+  std::string versions = VersionsAsText();
+  versions.pop_back();  // CLI11 ends the line
+  app.set_version_flag("-V,--version", versions);
   app.footer("Example:\n  npumesh launch -n 4 -- run mp/ --steps 10");
   Action action;
   AddCommands(app, action);
