@@ -125,6 +125,9 @@ Status Inference::VisitOperator(const Node& node) {
   NPUMESH_RETURN_IF_ERROR(CheckInferred(context));
   NPUMESH_RETURN_IF_ERROR(CheckSharedStorage(op, context));
   for (int i = 0; i < context.outputs(); ++i) mine.types.push_back(context.out(i));
+  for (int i = 0; i < context.outputs(); ++i) {
+    if (graph_.UpdatedUnseen({node.id, i})) return Status();
+  }
   NPUMESH_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> outputs, FoldConstants(op, context));
   if (outputs) mine.constants = std::move(*outputs);
   return Status();

@@ -19,6 +19,14 @@ BoundGraph::BoundGraph(const Graph& graph, const OpRegistry& registry)
     binding.context = std::move(context).value();
     CollectWrites(node.id);
   }
+  for (const InPlaceWrite& write : writes_) {
+    const bool shown = static_cast<size_t>(write.output) < node(write.node).output_descs.size();
+    if (!shown) updated_unseen_.insert(StorageRoot(write.target));
+  }
+}
+
+bool BoundGraph::UpdatedUnseen(Value value) const {
+  return !updated_unseen_.empty() && updated_unseen_.count(StorageRoot(value)) > 0;
 }
 
 void BoundGraph::CollectWrites(NodeId id) {

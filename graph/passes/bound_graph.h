@@ -8,6 +8,7 @@
 #define NPUMESH_GRAPH_PASSES_BOUND_GRAPH_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,10 @@ class BoundGraph {
   // All in-place outputs, in node order.
   const std::vector<InPlaceWrite>& writes() const { return writes_; }
 
+  // An operator overwrites the value's storage, and no output shows it: who reads the value sees
+  // other bytes than its producer left.
+  bool UpdatedUnseen(Value value) const;
+
   // Meets other ranks or the outside world: runs even if nobody reads it, in program order.
   bool HasEffect(NodeId id) const;
 
@@ -80,6 +85,7 @@ class BoundGraph {
   const OpRegistry* registry_;
   std::vector<Binding> bindings_;
   std::vector<InPlaceWrite> writes_;
+  std::set<Value> updated_unseen_;  // storage roots
 };
 
 }  // namespace npumesh

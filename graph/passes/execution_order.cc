@@ -74,9 +74,11 @@ class Orderer {
   }
 
   // For every storage that somebody overwrites: the reads of any value that lives in it.
+  // A constant is not among them, because its writer gets a copy.
   void CollectStorageReaders() {
     for (const InPlaceWrite& write : graph_.writes()) {
-      if (needed(write.node)) reads_[graph_.StorageRoot(write.target)];
+      const Value root = graph_.StorageRoot(write.target);
+      if (needed(write.node) && !IsWeightNode(graph_.node(root.node))) reads_[root];
     }
     if (reads_.empty()) return;
     for (const Node& node : graph_.graph().nodes()) {

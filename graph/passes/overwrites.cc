@@ -58,7 +58,8 @@ class Resolver {
   // A target is a place, so a view in front of it only says its shape.
   Value Target(const Storage& storage, NodeId writer, Value value) {
     const int level = storages_.Level(storage, writer);
-    if (storages_.SeenLevel(storage, value).value_or(-1) == level) return value;
+    const bool in_place = storages_.SeenLevel(storage, value).value_or(-1) == level;
+    if (in_place && !NeedsVariable(storage)) return value;
     return Name(storage, level, value, writer);
   }
 
@@ -80,7 +81,7 @@ class Resolver {
   Value Name(const Storage& storage, int level, Value like, NodeId reader) {
     AwaitHiddenWriter(storage, level, reader);
     const Value base = Base(storage, level);
-    if (ShapeSource(base) == ShapeSource(like)) return base;
+    if (SameShape(base, like)) return base;
     if (ChangesType(base) || ChangesType(like)) {
       if (level > 0) Await(storage.writers[static_cast<size_t>(level) - 1].node, reader);
       return like;
@@ -94,16 +95,21 @@ class Resolver {
     const Value base = Base(storage, level);
     const Value copy = Move(base, writer);
     AwaitHiddenWriter(storage, level, copy.node);
-    return ShapeSource(base) == ShapeSource(like) ? copy : InShapeOf(like, copy);
+    return SameShape(base, like) ? copy : InShapeOf(like, copy);
+  }
+
+  // A constant that somebody updates without showing it in an output.
+  bool NeedsVariable(const Storage& storage) const {
+    return IsWeightNode(bound_.node(storage.root.node)) && bound_.UpdatedUnseen(storage.root);
   }
 
   // The youngest value that names the storage after `level` writes.
-  static Value Base(const Storage& storage, int level) {
+  Value Base(const Storage& storage, int level) {
     for (int i = level; i-- > 0;) {
       const StorageWriter& writer = storage.writers[static_cast<size_t>(i)];
       if (writer.has_port) return writer.result;
     }
-    return storage.root;
+    return NeedsVariable(storage) ? Move(storage.root, storage.writers[0].node) : storage.root;
   }
 
   // No data edge leads from an update that no output shows.
@@ -133,9 +139,18 @@ class Resolver {
     }
   }
 
+  // A variable has the shape of the constant that it starts with.
+  bool SameShape(Value a, Value b) const {
+    return ShapeSource(Original(a)) == ShapeSource(Original(b));
+  }
+
+  Value Original(Value value) const {
+    return value.node < first_added() ? value : *NodeOf(value.node).inputs[0];
+  }
+
   // A view on the way to the root gives the bytes another type.
   bool ChangesType(Value value) const {
-    for (std::optional<Value> at = value; at; at = bound_.StorageSource(*at)) {
+    for (std::optional<Value> at = Original(value); at; at = bound_.StorageSource(*at)) {
       if (bound_.node(at->node).type == "Bitcast") return true;
     }
     return false;
@@ -148,17 +163,20 @@ class Resolver {
     const Value shape = AddNode("Shape", fmt::format("{}/shape_{}", shaped, like.port),
                                 {{"x", like}}, DataType::kInt64);
     added_.back().attrs["dtype"] = AttrValue::Type(DataType::kInt64);
-    return known->second = AddNode("Reshape", fmt::format("{}/as_{}", NameOf(value.node), shaped),
-                                   {{"x", value}, {"shape", shape}}, DataType::kUndefined);
+    return known->second =
+               AddNode("Reshape", fmt::format("{}/as_{}", NodeOf(value.node).name, shaped),
+                       {{"x", value}, {"shape", shape}}, DataType::kUndefined);
   }
 
+  // What the value holds before `writer` runs.
   Value Move(Value value, NodeId writer) {
-    const auto [known, added] = copies_.try_emplace(value);
+    const auto [known, added] = copies_.try_emplace({value, writer});
     if (!added) return known->second;
-    const Node& producer = bound_.node(value.node);
+    const Node& producer = NodeOf(value.node);
+    const DataType dtype = producer.output_descs[static_cast<size_t>(value.port)].dtype;
     return known->second = AddNode(
                "TensorMove", fmt::format("{}/before_{}", producer.name, bound_.node(writer).name),
-               {{"x", value}}, producer.output_descs[static_cast<size_t>(value.port)].dtype);
+               {{"x", value}}, dtype);
   }
 
   Value AddNode(std::string type, std::string name,
@@ -189,9 +207,8 @@ class Resolver {
   }
 
   NodeId first_added() const { return static_cast<NodeId>(bound_.graph().nodes().size()); }
-  const std::string& NameOf(NodeId id) const {
-    return id < first_added() ? bound_.node(id).name
-                              : added_[static_cast<size_t>(id - first_added())].name;
+  const Node& NodeOf(NodeId id) const {
+    return id < first_added() ? bound_.node(id) : added_[static_cast<size_t>(id - first_added())];
   }
 
   struct InputChange {
@@ -205,8 +222,8 @@ class Resolver {
   std::vector<InputChange> inputs_;
   std::set<std::pair<NodeId, NodeId>> controls_;
   std::vector<Node> added_;
-  std::set<std::string> names_;  // of added nodes
-  std::map<Value, Value> copies_;
+  std::set<std::string> names_;                        // of added nodes
+  std::map<std::pair<Value, NodeId>, Value> copies_;   // by value and writer
   std::map<std::pair<Value, Value>, Value> reshaped_;  // by shape and value
 };
 

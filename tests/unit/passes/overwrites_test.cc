@@ -117,6 +117,33 @@ TEST_F(OverwritesTest, AnUpdateWithoutAnOutputIsAwaited) {
   EXPECT_EQ(Source("read", 0), "ref");
 }
 
+TEST_F(OverwritesTest, AConstantThatIsUpdatedUnseenBecomesAVariable) {
+  const Value constant = g_.Const("constant", IntTensor({1, 2}));
+  g_.Op("AccumulateAll", {{"value", v_}, {"refs0", constant}}, {}, "update", 0);
+  const Value old = Negate(constant, "old");
+  g_.Output({constant, old});
+  EXPECT_THAT(Added(), ElementsAre("constant/before_update"));
+  EXPECT_EQ(Source("update", 1), "constant/before_update");
+  EXPECT_EQ(Source("NetOutput", 0), "constant/before_update");
+  EXPECT_EQ(Source("old", 0), "constant");
+}
+
+TEST_F(OverwritesTest, CopiesOfOneNameAtTwoMomentsAreTwo) {
+  const Value ref = g_.RefData("ref", IntType({2}));
+  const Value first = g_.Op("Reshape", {{"x", ref}, {"shape", g_.Ints({2})}}, {}, "first");
+  const Value one = g_.Op("AccumulateAll", {{"value", v_}, {"refs0", ref}}, {}, "one", 0);
+  const Value second = g_.Op("Reshape", {{"x", ref}, {"shape", g_.Ints({2})}}, {}, "second");
+  const Value two = g_.Op("AccumulateAll", {{"value", v_}, {"refs0", ref}}, {}, "two", 0);
+  g_.Order(first, one);
+  g_.Order(one, second);
+  g_.Order(second, two);
+  g_.Output({first, second, ref});
+  EXPECT_THAT(Added(), ElementsAre("ref/before_one", "first/shape_0", "ref/before_one/as_first",
+                                   "ref/before_two", "second/shape_0", "ref/before_two/as_second"));
+  const Graph& graph = model_.graph;
+  EXPECT_THAT(graph.node(graph.Find("ref/before_two")).controls, ElementsAre(graph.Find("one")));
+}
+
 TEST_F(OverwritesTest, OneStorageIsOverwrittenOnceByANode) {
   const Value ref = g_.RefData("ref", IntType({2}));
   g_.Op("AccumulateAll", {{"value", v_}, {"refs0", ref}, {"refs1", ref}}, {}, "update", 0);

@@ -232,6 +232,31 @@ TEST(Overwrite, AWriteThroughAViewIsSeenInTheShapeOfTheReader) {
       {{{30, 70}, {1, 2, 3, 4}}, {{30, 70}, {10, 20, 30, 40}}});
 }
 
+TEST(Overwrite, AnUpdateThatNoOutputShowsIsSeen) {
+  for (const bool folded : {false, true}) {
+    ExpectOutputs(
+        [&](GraphBuilder& g) {
+          const Value one = g.Const("one", Ones());
+          const Value x = folded ? g.Op("Neg", {{"x", one}}, {}, "negated") : one;
+          g.Op("ForeachNegInplace", {{"x0", x}}, {}, "update", 0);
+          g.Output({x, g.Op("Abs", {{"x", x}}, {}, "read before")});
+        },
+        {}, {{folded ? kOnes : std::vector<float>{-1, -1, -1, -1}, kOnes}});
+  }
+}
+
+TEST(Overwrite, DeadWritersThatReadEachOthersTargetsRun) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value constant = g.Const("constant", Ones());
+        const Value x = g.Data("x", kFour);
+        g.Op("Assign", {{"ref", constant}, {"value", x}}, {}, "a");
+        g.Op("Assign", {{"ref", x}, {"value", constant}}, {}, "b");
+        g.Output({g.Op("Neg", {{"x", x}}, {}, "y")});
+      },
+      {Seven()}, {{{-7, -7, -7, -7}}});
+}
+
 TEST(Overwrite, DeadReadersOfShapesAndDeadLateNodesRun) {
   ExpectOutputs(
       [](GraphBuilder& g) {
