@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +26,8 @@ namespace npumesh {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(250);
+// The launcher starts the processes of a host before it does anything else.
+constexpr auto kAllAreThere = std::chrono::seconds(8);
 constexpr int kExitCode = 5;  // as ExitCode of a lost peer
 
 // The value of `name` in the environment with which a process was started.
@@ -48,12 +51,12 @@ std::string ProgramOf(std::string_view process) {
   return error ? std::string() : link.string();
 }
 
-// Ranks of this host, if the launcher has told; else more than there can be.
+// Ranks of this host; 0 unless the launcher has told.
 size_t LocalSize() {
   constexpr int64_t kMany = 1 << 20;
   const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   const auto size = ParseInt(text == nullptr ? "" : text, 1, kMany, "ranks");
-  return static_cast<size_t>(size.ok() ? *size : kMany);
+  return static_cast<size_t>(size.ok() ? *size : 0);
 }
 
 // The processes of this host that were started for the same job with the same program.
@@ -61,21 +64,25 @@ class Siblings {
  public:
   bool known() const { return job_.has_value() && !program_.empty(); }
 
+  // False when the launcher has told of more ranks than have been seen, though some have: where
+  // each rank has a view of processes to itself, nothing is known.
+  bool complete() const { return seen_.empty() || seen_.size() + 1 >= expected_; }
+
   // Finds those that have come since.
   void Find() {
-    if (ranks_.size() + 1 >= expected_) return;
+    if (expected_ != 0 && seen_.size() + 1 >= expected_) return;
     std::error_code error;
     for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
          it.increment(error)) {
       const std::string name = it->path().filename().string();
       const auto process = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
-      if (!process.ok() || *process == getpid() || ranks_.contains(static_cast<int>(*process)) ||
-          ProgramOf(name) != program_) {
-        continue;
-      }
+      if (!process.ok() || *process == getpid()) continue;
       const int number = static_cast<int>(*process);
-      if (Variable(number, "PMIX_NAMESPACE") != job_) continue;
-      if (const auto rank = Variable(number, "PMIX_RANK")) ranks_[number] = *rank;
+      if (ranks_.contains(number) || Variable(number, "PMIX_NAMESPACE") != job_) continue;
+      const auto rank = Variable(number, "PMIX_RANK");
+      if (!rank || *rank == own_rank_) continue;
+      seen_.insert(*rank);
+      if (ProgramOf(name) == program_) ranks_[number] = *rank;
     }
   }
 
@@ -101,7 +108,9 @@ class Siblings {
 
   const std::optional<std::string> job_ = Variable(getpid(), "PMIX_NAMESPACE");
   const std::string program_ = ProgramOf("self");
+  const std::string own_rank_ = Variable(getpid(), "PMIX_RANK").value_or("");
   const size_t expected_ = LocalSize();
+  std::set<std::string> seen_;        // ranks, of any program: one may start in a script
   std::map<int, std::string> ranks_;  // by process
 };
 
@@ -143,10 +152,12 @@ void BlockedWatch::Watch(const Limits& limits) {
   const auto since = SteadyClock::now();
   auto stopped_since = since;
   std::optional<SteadyClock::time_point> lost_since;
+  std::string lost;  // who was lost first; others may end because of that
   const auto end = [this](const std::string& why) {
     Say(LogLevel::kError, fmt::format("{} ends in {}: {}", ThisRank(), what_, why));
     _exit(kExitCode);
   };
+  if (siblings.known()) siblings.Find();
   std::unique_lock lock(mutex_);
   while (!ends_.wait_for(lock, kBetweenLooks, [this] { return over_; })) {
     const auto now = SteadyClock::now();
@@ -155,10 +166,13 @@ void BlockedWatch::Watch(const Limits& limits) {
     }
     if (!siblings.known()) continue;
     siblings.Find();
-    const std::string ended = siblings.Ended();
-    if (!ended.empty() && !lost_since) lost_since = now;
-    if (lost_since && now - *lost_since >= limits.patience)
-      end(fmt::format("it waits for {}", ended));
+    if (!lost_since) lost = siblings.Ended();
+    if (!lost.empty() && !lost_since) lost_since = now;
+    if (lost_since && now - *lost_since >= limits.patience) end("it waits for " + lost);
+    if (!siblings.complete() && now - since >= kAllAreThere) {
+      end(fmt::format("it waits for a rank of this host that was not there within {} s",
+                      kAllAreThere.count()));
+    }
     const std::string stopped = siblings.Stopped();
     if (stopped.empty()) {
       notices = NoticeTimes(limits.soft);

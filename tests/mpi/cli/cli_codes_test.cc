@@ -1,6 +1,8 @@
 // Exit codes are a contract: the table of the README, alone and under `npumesh launch`.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include <fstream>
 #include <sstream>
 
@@ -139,8 +141,9 @@ TEST(CliCodes, ATimeEndsARunOnAllRanks) {
 TEST(CliCodes, ATimeEndsARunInsideOfAStep) {
   const TestFolder folder;
   folder.PutModels(2);
-  const CommandRun run = RunScript("$N launch -n 2 -- run " + folder.path() +
-                                   " --timeout 2 --inject delay:rank=1,op=AllReduce,ms=6000 2>&1");
+  const CommandRun run =
+      RunScript("$N launch -n 2 -- run " + folder.path() +
+                " --timeout 2 --inject delay:rank=1,op=HcomAllReduce,ms=6000 2>&1");
   EXPECT_EQ(run.code, 4) << run.out;
   EXPECT_THAT(run.out, HasSubstr("the run was not done after 2 s (--timeout)"));
 }
@@ -155,6 +158,7 @@ TEST(CliCodes, ATimeEndsALaunch) {
 TEST(CliCodes, WhatTheUserTypedInVainIsSaidAtEveryLevel) {
   const TestFolder folder;
   folder.PutModels(1);
+  std::filesystem::create_directory(folder / "dump");
   const CommandRun layer =
       RunScript("TNG_LOG_LEVEL=3 $N run " + (folder / "m0.air") +
                 " --dump all --dump-layer Nobody --dump-path " + (folder / "dump"));

@@ -8,7 +8,7 @@ The moment is chosen over the whole life of the job, its start included. After e
   kill: the others must end within 2 s, or 10 s when the job was still starting, and a line must name
         the rank that was killed;
   stop: within the soft limit + 2 s a line must name the rank that was stopped;
-and nothing of the job may stay behind: no process, nothing in /dev/shm. Prints one line for each kind
+and nothing of the job may stay behind: no process, no folder of segments. Prints one line for each kind
 and fault, and fails when one trial failed.
 """
 
@@ -52,20 +52,33 @@ def kinds(npumesh, decoder, program, model, folder):
     }
 
 
+def segments_of(processes):
+    """Folders below /dev/shm that the environment of these processes names."""
+    found = set()
+    for pid in processes:
+        try:
+            with open(f"/proc/{pid}/environ", errors="replace") as file:
+                found.update(re.findall(r"/dev/shm/npumesh-job\.\w+", file.read()))
+        except OSError:
+            pass
+    return found
+
+
 class Job:
-    def __init__(self, kind, log, scale):
+    def __init__(self, npumesh, kind, log, scale):
         self.program = kind.program
         self.tag = uuid.uuid4().hex
         self.log = log
         environment = {"NPUMESH_TEST_TAG": self.tag, "NPUMESH_SOFT_TIMEOUT": str(SOFT_SECONDS),
                        "NPUMESH_HBM_SIZE": "16M"}
-        exports = [word for pair in environment.items() for word in ("-x", "=".join(pair))]
         with open(log, "w") as out:
+            # The launcher leaves the survivors alone, so that they have to notice by themselves.
             self.mpirun = subprocess.Popen(
-                MPIRUN + ["--enable-recovery", "-n", str(RANKS)] + exports +
-                [kind.program, *kind.words], stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT)
+                [npumesh, "launch", "-n", str(RANKS), "--mpi-arg=--enable-recovery", "--",
+                 kind.program, *kind.words], stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, env={**os.environ, **environment})
         self.scale = scale
+        self.segments = set()
 
     def processes(self):
         return processes_of(self.program, self.tag)
@@ -76,6 +89,7 @@ class Job:
         while time.monotonic() < end:
             found = self.processes()
             if len(found) == RANKS:
+                self.segments = segments_of(found.values())
                 return found
             if self.mpirun.poll() is not None:
                 return None
@@ -130,10 +144,9 @@ def stop(job, ranks, victim):
     return took, took is not None
 
 
-def trial(kind, what, folder, scale):
+def trial(npumesh, kind, what, folder, scale):
     """Seconds until the rank was named and whether all was right; None when the job was over."""
-    shm = set(os.listdir("/dev/shm"))
-    job = Job(kind, f"{folder}/log", scale)
+    job = Job(npumesh, kind, f"{folder}/log", scale)
     ranks = job.wait_for_all()
     if ranks is None:
         job.end()
@@ -144,10 +157,10 @@ def trial(kind, what, folder, scale):
         job.end()
         return None
     took, right = {"kill": kill, "stop": stop}[what](job, ranks, victim)
-    over = not right and job.mpirun.poll() == 0  # the job was done before the fault mattered
+    # The job was done before the fault mattered.
+    over = not right and job.mpirun.poll() == 0 and "has ended" not in job.said()
     left = job.end()
-    left += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - shm
-             if not name.startswith("sem.")]
+    left += [path for path in job.segments if os.path.exists(path)]
     if over:
         return None
     if left or not right:
@@ -156,11 +169,11 @@ def trial(kind, what, folder, scale):
     return took if took is not None else float("inf"), right and not left
 
 
-def series(name, what, trials, make, scale):
+def series(npumesh, name, what, trials, make, scale):
     times, right, tried = [], 0, 0
     while tried < trials:
         with tempfile.TemporaryDirectory() as folder:
-            result = trial(make(folder)[name], what, folder, scale)
+            result = trial(npumesh, make(folder)[name], what, folder, scale)
         if result is None:
             continue
         tried += 1
@@ -197,7 +210,7 @@ def main():
         for name in words.kinds.split(","):
             for what, trials in (("kill", words.kills), ("stop", words.stops)):
                 if trials > 0:
-                    good = series(name, what, trials, make, words.scale) and good
+                    good = series(words.npumesh, name, what, trials, make, words.scale) and good
     finally:
         shutil.rmtree(model)
     sys.exit(0 if good else 1)

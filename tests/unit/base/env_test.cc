@@ -152,7 +152,7 @@ TEST(Env, ADeadlockFailsUnlessToldOtherwise) {
   EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "fail"}})->deadlock, Env::Deadlock::kFail);
   EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "wait"}})->deadlock, Env::Deadlock::kWait);
   EXPECT_EQ(Parse({{"NPUMESH_DEADLOCK", "Wait"}}).status().message(),
-            "NPUMESH_DEADLOCK: expected fail or wait, got \"Wait\"");
+            "environment variable: NPUMESH_DEADLOCK: expected fail or wait, got \"Wait\"");
 }
 
 TEST(Env, AWrongLogLevelOnlyWarnsAndOnlyOnce) {
