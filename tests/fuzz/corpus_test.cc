@@ -10,6 +10,11 @@
 #include "tests/fuzz/seeds.h"
 
 namespace npumesh::fuzz {
+
+void PrintTo(const Target& target, std::ostream* out) {
+  *out << target.name;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

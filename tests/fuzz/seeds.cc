@@ -4,6 +4,7 @@
 #include "graph/dump/format_data.h"
 #include "graph/export/deployment_config.h"
 #include "graph/io/npy_header.h"
+#include "graph/io/wire.h"
 #include "tests/fuzz/targets.h"
 #include "tests/unit/io/models.h"
 #include "tests/unit/record/records.h"
@@ -13,12 +14,14 @@ namespace {
 
 using Seeds = std::vector<std::string>;
 
-constexpr std::string_view kModels[] = {testing::kRawExample, testing::kAllReduceExample};
+std::vector<std::string_view> ModelTexts() {
+  return {testing::kRawExample, testing::kAllReduceExample};
+}
 
 Seeds AirSeeds() {
   Seeds seeds;
-  for (const std::string_view text : kModels) {
-    seeds.push_back(testing::FromText(text).SerializeAsString());
+  for (const std::string_view text : ModelTexts()) {
+    seeds.push_back(SerializeWire(testing::FromText(text)));
     seeds.push_back(SerializeAir(testing::Load(text)).value());
   }
   return seeds;
@@ -26,13 +29,13 @@ Seeds AirSeeds() {
 
 Seeds PbtxtSeeds() {
   Seeds seeds;
-  for (const std::string_view text : kModels) seeds.push_back(ToPbtxt(testing::Load(text)));
+  for (const std::string_view text : ModelTexts()) seeds.push_back(ToPbtxt(testing::Load(text)));
   return seeds;
 }
 
 Seeds GeProtoSeeds() {
   Seeds seeds;
-  for (const std::string_view text : kModels) {
+  for (const std::string_view text : ModelTexts()) {
     seeds.push_back(ToGeProtoText(testing::Load(text), 2));
     seeds.push_back(testing::FromText(text).graph(0).Utf8DebugString());
   }

@@ -44,7 +44,9 @@ TEST(CliLibrary, TwoRanksRunItsOperator) {
 TEST(CliLibrary, WithoutItTheOperatorIsUnknown) {
   const TestFolder folder;
   PutModel(folder);
-  ExpectFailure(RunAlone({"run", folder / "m.air"}), 3, "Polynomial");
+  const CommandRun run = RunAlone({"run", folder / "m.air"});
+  ExpectFailure(run, 3, "1 operator type cannot be run");
+  EXPECT_THAT(run.err, HasSubstr("\n  Polynomial: 1 node"));
 }
 
 TEST(CliLibrary, OtherCommandsKnowItToo) {

@@ -159,16 +159,17 @@ TEST_F(ChainTest, TheBoundDegradesToStatistics) {
 
 // A process that was killed while it dumped leaves files on their way.
 TEST_F(ChainTest, RemovesWhatAKilledDumpLeft) {
-  const std::string old = folder_.Path("20240101000000/0/g/1/0");
+  const std::string root = RankRoot(settings_, place_);
+  const std::string old = root + "/20240101000000/0/g/1/0";
   std::filesystem::create_directories(old);
   for (const char* name : {".Add.a.1.2.3.77.0.tmp", "Add.a.1.2.3"}) {
     ASSERT_TRUE(WriteFile(old + "/" + name, "x", FileKind::kDataDump).ok());
   }
-  ASSERT_TRUE(WriteFile(folder_.Path(".mine.1.tmp"), "x", FileKind::kData).ok());
+  ASSERT_TRUE(WriteFile(root + "/.mine.1.tmp", "x", FileKind::kData).ok());
   const Dumper dumper(settings_, place_, limits_);
   EXPECT_FALSE(std::filesystem::exists(old + "/.Add.a.1.2.3.77.0.tmp"));
   EXPECT_TRUE(std::filesystem::exists(old + "/Add.a.1.2.3"));
-  EXPECT_TRUE(std::filesystem::exists(folder_.Path(".mine.1.tmp"))) << "no folder of a dump";
+  EXPECT_TRUE(std::filesystem::exists(root + "/.mine.1.tmp")) << "no folder of a dump";
 }
 
 TEST_F(ChainTest, Permissions) {
