@@ -22,6 +22,14 @@ bool IsEcho(std::string_view line) {
   });
 }
 
+// mpirun tags every piece that it reads, and a line that was written in pieces, as the trace of a
+// crash is, has the tag before each.
+std::string Without(std::string_view tag, std::string_view text) {
+  std::string rest(text);
+  for (size_t at = 0; (at = rest.find(tag, at)) != std::string::npos;) rest.erase(at, tag.size());
+  return rest;
+}
+
 bool TellsOfDeath(std::string_view line) {
   return line.find("exited on signal") != std::string_view::npos;
 }
@@ -58,7 +66,8 @@ std::optional<std::string> ShortenTag(std::string_view line) {
   }
   for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
     if (!rest.starts_with(stream)) continue;
-    return fmt::format("[{}] {}", rank, rest.substr(stream.size()));
+    const std::string_view tag = line.substr(0, close + 1 + stream.size());
+    return fmt::format("[{}] {}", rank, Without(tag, rest.substr(stream.size())));
   }
   return std::nullopt;
 }

@@ -24,7 +24,8 @@ class LineCutter {
   std::string rest_;
 };
 
-// "[1,2]<stdout>:text" becomes "[2] text"; nullopt for a line without such a tag.
+// "[1,2]<stdout>:text" becomes "[2] text", wherever in the line this tag stands once more; nullopt
+// for a line that does not begin with such a tag.
 std::optional<std::string> ShortenTag(std::string_view line);
 
 // One of the two streams of mpirun.

@@ -16,6 +16,8 @@ TEST(LineCutter, JoinsWhatComesInPieces) {
 TEST(ShortenTag, OnlyTouchesTagsOfMpirun) {
   EXPECT_EQ(ShortenTag("[1,2]<stdout>:text"), "[2] text");
   EXPECT_EQ(ShortenTag("[1,13]<stderr>:"), "[13] ");
+  EXPECT_EQ(ShortenTag("[1,1]<stderr>:[vm:1] [ 0] [1,1]<stderr>:/lib/libc.so [1,2]<stderr>:"),
+            "[1] [vm:1] [ 0] /lib/libc.so [1,2]<stderr>:");
   for (const char* line : {"text", "", "[1,2]", "[1,x]<stdout>:a", "[12]<stdout>:a", "[1,2]<in>:a",
                            "],[", "[1,]<stdout>:a"}) {
     EXPECT_EQ(ShortenTag(line), std::nullopt) << line;
