@@ -227,7 +227,34 @@ class Resolver {
   std::map<std::pair<Value, Value>, Value> reshaped_;  // by shape and value
 };
 
+// Outputs of nodes that run graphs, in whose memory somebody writes.
+std::set<Value> OverwrittenResults(const BoundGraph& bound) {
+  std::set<Value> results;
+  for (const InPlaceWrite& write : bound.writes()) {
+    const Value root = bound.StorageRoot(write.target);
+    const Operator* const op = bound.op(root.node);
+    if (op != nullptr && op->control_flow) results.insert(root);
+  }
+  return results;
+}
+
 }  // namespace
+
+Status OwnOverwrittenResults(Graph& graph, const OpRegistry& registry) {
+  const std::set<Value> results = OverwrittenResults(BoundGraph(graph, registry));
+  for (const Value result : results) {
+    Node move;
+    move.type = "TensorMove";
+    move.name = fmt::format("{}/own_{}", graph.node(result.node).name, result.port);
+    move.input_descs.emplace_back().name = "x";
+    move.inputs.emplace_back();
+    move.output_descs.emplace_back().name = "y";
+    NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph.Add(std::move(move)));
+    graph.ReplaceUses(result, {id, 0});
+    graph.node(id).inputs[0] = result;
+  }
+  return Status();
+}
 
 Status ResolveOverwrites(Graph& graph, const OpRegistry& registry) {
   const BoundGraph bound(graph, registry);

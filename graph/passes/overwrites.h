@@ -19,6 +19,11 @@ namespace npumesh {
 // REQUIRES: graph.Verify() is OK. Not collective.
 Status ResolveOverwrites(Graph& graph, const OpRegistry& registry);
 
+// Gives outputs of calls and branches that somebody overwrites memory of their own, which they
+// would lose when the graph takes the place of the node: a TensorMove "<node>/own_<port>".
+// REQUIRES: graph.Verify() is OK. Not collective.
+Status OwnOverwrittenResults(Graph& graph, const OpRegistry& registry);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_PASSES_OVERWRITES_H_

@@ -192,7 +192,10 @@ class Splitter {
 
   // What lives in a RefData is reached through the RefData, so that writing there keeps meaning it.
   Result<Value> ImportAlias(Value value, Part& reader) {
-    if (!bound_.op(value.node)->view) return Import(*bound_.StorageSource(value), reader);
+    if (!bound_.op(value.node)->view) {
+      NPUMESH_ASSIGN_OR_RETURN(const Value ref, Import(*bound_.StorageSource(value), reader));
+      return reader.values[value] = ref;
+    }
     NPUMESH_RETURN_IF_ERROR(Clone(value.node, reader));
     return reader.values.at(value);
   }

@@ -14,7 +14,7 @@ Result<Storages> Storages::Of(const BoundGraph& graph) {
   NPUMESH_RETURN_IF_ERROR(storages.CollectWriters());
   if (storages.empty()) return storages;
   storages.AddGraphEdges();
-  storages.OrderWriters();
+  NPUMESH_RETURN_IF_ERROR(storages.OrderWriters());
   return storages;
 }
 
@@ -49,32 +49,29 @@ void Storages::AddGraphEdges() {
   }
 }
 
-// Writers come in node order. An edge into a writer changes nothing of what runs after it, so one
-// look is enough for all edges that it gets.
-void Storages::OrderWriters() {
-  std::map<Value, std::vector<NodeId>> earlier;
-  for (const InPlaceWrite& write : graph_->writes()) {
-    std::vector<NodeId>& others = earlier[graph_->StorageRoot(write.target)];
-    if (!others.empty()) {
-      const std::vector<bool> after = From(write.node);
-      for (const NodeId other : others) {
-        if (!after[static_cast<size_t>(other)]) AddEdge(other, write.node);
-      }
-    }
-    others.push_back(write.node);
-  }
+// The stable order is one order for all storages that contradicts no edge, and a file that was
+// written in it gives it again.
+Status Storages::OrderWriters() {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_->graph().StableOrder());
+  std::vector<size_t> position(successors_.size(), 0);
+  for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = i;
   for (auto& [root, storage] : storages_) {
-    std::map<NodeId, std::vector<bool>> after;
-    for (const StorageWriter& writer : storage.writers) after[writer.node] = From(writer.node);
     std::stable_sort(storage.writers.begin(), storage.writers.end(),
                      [&](const StorageWriter& a, const StorageWriter& b) {
-                       return a.node != b.node && after[a.node][static_cast<size_t>(b.node)];
+                       return position[static_cast<size_t>(a.node)] <
+                              position[static_cast<size_t>(b.node)];
                      });
+    for (size_t i = 1; i < storage.writers.size(); ++i) {
+      AddEdge(storage.writers[i - 1].node, storage.writers[i].node);
+    }
+  }
+  for (auto& [root, storage] : storages_) {
     for (const StorageWriter& writer : storage.writers) {
-      storage.after.push_back(std::move(after[writer.node]));
+      storage.after.push_back(From(writer.node));
       storage.after.back()[static_cast<size_t>(writer.node)] = false;
     }
   }
+  return Status();
 }
 
 const Storage* Storages::Find(Value value) const {

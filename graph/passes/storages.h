@@ -5,8 +5,8 @@
 // names of the storage: reading one shows what the storage holds at that moment. A view is a
 // reader instead: its value is what it saw at its own place (docs/engine.md, "Overwriting").
 //
-// Order: data edges, control edges, then writers of one storage in node order where nothing else
-// orders them.
+// Order: data edges, control edges, then writers of one storage in the stable order of the graph
+// (Graph::StableOrder).
 //
 // Thread-safety: const members may be called from several threads.
 #ifndef NPUMESH_GRAPH_PASSES_STORAGES_H_
@@ -59,7 +59,7 @@ class Storages {
   explicit Storages(const BoundGraph& graph);
   Status CollectWriters();
   void AddGraphEdges();
-  void OrderWriters();
+  Status OrderWriters();
   // By node id: `from` and what runs after it.
   std::vector<bool> From(NodeId from) const;
 

@@ -11,6 +11,10 @@ namespace npumesh {
 
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
   NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
+  NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(model.graph, registry));
+  for (Graph& graph : model.subgraphs) {
+    NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(graph, registry));
+  }
   NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
                                                          : InlineCalls(model));
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));

@@ -50,10 +50,10 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-using Run = std::vector<std::vector<float>>;  // outputs of one step
+using StepOutputs = std::vector<std::vector<float>>;
 
-Run AsFloats(const std::vector<Tensor>& outputs) {
-  Run run;
+StepOutputs AsFloats(const std::vector<Tensor>& outputs) {
+  StepOutputs run;
   for (const Tensor& output : outputs) {
     run.emplace_back(output.as<float>().begin(), output.as<float>().end());
   }
@@ -62,14 +62,14 @@ Run AsFloats(const std::vector<Tensor>& outputs) {
 
 // Each variant takes as many steps as there are expected ones.
 void ExpectOutputs(const std::function<void(GraphBuilder&)>& write,
-                   const std::vector<Tensor>& inputs, const std::vector<Run>& expected) {
+                   const std::vector<Tensor>& inputs, const std::vector<StepOutputs>& expected) {
   for (const Variant& variant : Variants()) {
     SCOPED_TRACE(variant.name);
     GraphBuilder graph;
     write(graph);
     RunInSession(graph, variant.options, [&](Session& session) {
       std::vector<Tensor> given = inputs;
-      for (const Run& step : expected) {
+      for (const StepOutputs& step : expected) {
         const Result<std::vector<Tensor>> outputs = session.Run(given);
         ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
         EXPECT_EQ(AsFloats(*outputs), step);
@@ -243,6 +243,51 @@ TEST(Overwrite, AnUpdateThatNoOutputShowsIsSeen) {
         },
         {}, {{folded ? kOnes : std::vector<float>{-1, -1, -1, -1}, kOnes}});
   }
+}
+
+// Conditions that constants decide are inlined, unless folding is off.
+TEST(Overwrite, WhatABranchHandsThroughIsAValueOfItsOwn) {
+  for (const bool branches : {false, true}) {
+    GraphBuilder body("body");
+    body.Output({body.Op("Identity", {{"x", body.Data("x", kFour)}})});
+    const Model callee = std::move(body.Build()).value();
+    for (const Variant& variant : Variants()) {
+      SCOPED_TRACE(variant.name);
+      GraphBuilder g;
+      const Value x = g.RefData("x", kFour);
+      const Value taken = g.Const("taken", Tensor::FromVector<bool>({DataType::kBool, {}}, {true}));
+      const Value result = branches ? g.Op("If", {{"cond", taken}, {"input0", x}}, {}, "node")
+                                    : g.Op("PartitionedCall", {{"args0", x}}, {}, "node");
+      g.Op("Assign", {{"ref", result}, {"value", g.Const("seven", Seven())}}, {}, "write");
+      g.Output({result, x});
+      Model model = std::move(g.Build()).value();
+      model.subgraphs = {callee.graph};
+      model.graph.node(model.graph.Find("node")).subgraphs.assign(branches ? 2 : 1, "body");
+      const auto statuses = OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+        NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                                 Session::Create(world, memory, model, variant.options));
+        NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run({Ones()}));
+        EXPECT_EQ(AsFloats(outputs), (StepOutputs{kSevens, kOnes}));
+        return Status();
+      });
+      EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+    }
+  }
+}
+
+TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value ref = g.RefData("ref", kFour);
+        const Value write =
+            g.Op("Assign", {{"ref", ref}, {"value", g.Data("v", kFour)}}, {}, "write");
+        const Value first = g.Op("NonZero", {{"x", g.Data("x", kFour)}}, {}, "first");
+        const Value second = g.Op("NonZero", {{"x", write}}, {}, "second");
+        g.Order(first, second);
+        g.Output({g.Op("Cast", {{"x", first}}, {{"dst_type", AttrValue::Int(0)}}, "a"),
+                  g.Op("Cast", {{"x", second}}, {{"dst_type", AttrValue::Int(0)}}, "b")});
+      },
+      {Ones(), Floats({0, 0, 5, 0}), Floats({0, 1, 0, 0})}, {{{1}, {2}}});
 }
 
 TEST(Overwrite, DeadWritersThatReadEachOthersTargetsRun) {
