@@ -143,6 +143,18 @@ bool MayRoundElsewhere(const Model& model) {
   return false;
 }
 
+// What a refusal says, without the names and numbers that change with the case.
+std::string KindOf(const Status& status) {
+  std::string kind;
+  bool quoted = false;
+  for (const char c : status.ToString()) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && c != '"' && std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
+    if (c == '\n' || kind.size() > 120) break;
+  }
+  return kind;
+}
+
 class Checker {
  public:
   explicit Checker(const FuzzCase& fuzzed)
@@ -151,7 +163,7 @@ class Checker {
   std::optional<Disagreement> CheckFirst(const OptionSet& set, const EngineRun& run) const {
     const size_t legal = LegalSteps();
     if (run.steps.size() < legal) {
-      return Disagreement{"refused by every set",
+      return Disagreement{"refused by every set: " + KindOf(run.status),
                           fmt::format("[{}] refuses step {}: {}", set.name, run.steps.size(),
                                       run.status.ToString())};
     }
@@ -163,10 +175,11 @@ class Checker {
     if (a.steps.size() != b.steps.size()) {
       const bool fewer = b.steps.size() < a.steps.size();
       const EngineRun& failed = fewer ? b : a;
-      return Disagreement{fmt::format("refused by [{}]", fewer ? set.name : first.name),
-                          fmt::format("[{}] refuses step {}, [{}] does not: {}",
-                                      fewer ? set.name : first.name, failed.steps.size(),
-                                      fewer ? first.name : set.name, failed.status.ToString())};
+      return Disagreement{
+          fmt::format("refused by [{}]: {}", fewer ? set.name : first.name, KindOf(failed.status)),
+          fmt::format("[{}] refuses step {}, [{}] does not: {}", fewer ? set.name : first.name,
+                      failed.steps.size(), fewer ? first.name : set.name,
+                      failed.status.ToString())};
     }
     if (loose_) return AgainstPlain(set, b);
     for (size_t s = 0; s < a.steps.size(); ++s) {

@@ -232,14 +232,19 @@ class Shrinking {
         }
         changed.attrs["value"] = AttrValue::Value(ToTensor(value));
       }
-      for (TensorDesc& desc : changed.output_descs) {
-        if (!desc.shape) continue;
-        Extents dims = desc.shape->dims();
-        std::replace(dims.begin(), dims.end(), from, to);
-        desc.shape = Shape(dims);
-      }
+      ReplaceExtent(changed.input_descs, from, to);
+      ReplaceExtent(changed.output_descs, from, to);
     }
     return Try(std::move(smaller));
+  }
+
+  static void ReplaceExtent(std::vector<TensorDesc>& descs, int64_t from, int64_t to) {
+    for (TensorDesc& desc : descs) {
+      if (!desc.shape) continue;
+      Extents dims = desc.shape->dims();
+      std::replace(dims.begin(), dims.end(), from, to);
+      desc.shape = Shape(dims);
+    }
   }
 
   static Tensor Cut(const Tensor& tensor, int64_t from, int64_t to) {
