@@ -14,6 +14,7 @@
 #include "launch/mpirun/mpirun_plan.h"
 #include "launch/mpirun/rank_output.h"
 #include "launch/mpirun/segment_folder.h"
+#include "launch/run/run_story.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
@@ -111,6 +112,24 @@ std::vector<std::string> LoopbackEnvironment(const std::string& self) {
   return {fmt::format("LD_PRELOAD={}{}{}", path, alone ? "" : ":", alone ? "" : others)};
 }
 
+// The value of an option among the words of a command; empty when it is not there.
+std::string ValueOf(const std::string& option, const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
+    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+  }
+  return "";
+}
+
+// Ranks that are killed cannot end the reports of their run.
+Status EndReports(const LaunchOptions& options, const LaunchPlace& place, int code) {
+  if (!RunsSubCommand(options, place) || options.command[0] != "run") return Status();
+  return EndUnfinishedReports(ValueOf("--report", options.command),
+                              ValueOf("--junit", options.command), code,
+                              fmt::format("the ranks were ended before one of them could report{}",
+                                          code == 5 ? ", because a rank was lost" : ""));
+}
+
 Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_commands) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Host> hosts, HostsOf(options));
   NPUMESH_ASSIGN_OR_RETURN(LaunchPlace place, FindPlace(std::move(sub_commands)));
@@ -125,14 +144,19 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
                                     PassOn(errors, stderr), care));
+  Status late;
   if (end.late) {
-    return Error(Code::kInternal,
-                 "the job was not done after {} s (--timeout); its ranks are ended",
-                 options.timeout);
+    late =
+        Error(Code::kInternal, "the job was not done after {} s (--timeout); its ranks are ended",
+              options.timeout);
   }
-  if (end.signal != 0) return 128 + end.signal;
   const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
-  return JobCode(end.code, RunsSubCommand(options, place), refused);
+  const int code = !late.ok()        ? ExitCode(late)
+                   : end.signal != 0 ? 128 + end.signal
+                                     : JobCode(end.code, RunsSubCommand(options, place), refused);
+  NPUMESH_RETURN_IF_ERROR(EndReports(options, place, code));
+  if (!late.ok()) return late;
+  return code;
 }
 
 }  // namespace

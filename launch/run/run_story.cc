@@ -1,9 +1,12 @@
 #include "launch/run/run_story.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "launch/report/command_report.h"
 #include "launch/report/junit.h"
+#include "runtime/base/foreign_json.h"
+#include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -16,6 +19,18 @@ constexpr const char* kUnfinished =
 
 // Exit codes above are 128 and the signal that asked for the end.
 constexpr int kAskedToStop = 128;
+
+constexpr uint64_t kLargestReport = uint64_t{1} << 30;
+
+// Names of files may hold any bytes; a report is UTF-8.
+std::string Dump(const json& report) {
+  return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> ReadReport(const std::string& file) {
+  if (file.empty()) return Error(Code::kNotFound, "no report was asked for");
+  return ReadFile(file, kLargestReport);
+}
 
 json OrNull(const std::string& text) {
   return text.empty() ? json() : json(text);
@@ -66,6 +81,20 @@ std::string OperatorIn(const std::string& message) {
   const size_t name = begin + kNode.size();
   const size_t end = message.find('"', name);
   return end == message.npos ? "" : message.substr(name, end - name);
+}
+
+// The rank of "rank 1 of 4 (process 77) has ended" or "rank 1, whose process 77 is stopped"; -1
+// when a message says neither.
+int LostRankIn(const std::string& message) {
+  constexpr std::string_view kRank = "rank ";
+  const size_t end = std::min(message.find(" has ended"), message.find(" is stopped"));
+  const size_t begin = end == message.npos ? end : message.rfind(kRank, end);
+  if (begin == message.npos) return -1;
+  const std::string_view number = std::string_view(message).substr(begin + kRank.size());
+  const size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());
+  const Result<int64_t> rank =
+      ParseInt(number.substr(0, digits), 0, std::numeric_limits<int>::max(), "rank");
+  return rank.ok() ? static_cast<int>(*rank) : -1;
 }
 
 std::string RankGroup(int rank) {
@@ -146,6 +175,7 @@ std::string VerdictOf(const RunStory& story, const RunOptions& options) {
 }
 
 int RankToBlame(const RunStory& story) {
+  if (story.outcome.consequence) return LostRankIn(story.outcome.message);
   if (!story.outcome.message.empty()) return story.culprit;
   if (story.golden && story.golden->rank >= 0) return story.golden->rank;
   const OutputCheck* const first = story.measured.FirstDifference();
@@ -175,8 +205,7 @@ std::string ToJson(const RunStory& story, const RunOptions& options, const json&
       {"ranks", measured.ranks},
       {"checks", measured.checks},
       {"outputs", measured.outputs}};
-  // Names of files may hold any bytes; a report is UTF-8.
-  return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return Dump(report);
 }
 
 std::string ToJunit(const RunStory& story, const RunOptions& options) {
@@ -187,7 +216,8 @@ std::string ToJunit(const RunStory& story, const RunOptions& options) {
   }
   if (!options.golden.empty()) cases.push_back(GoldenCase(story, options));
   if (const std::string error = ErrorOf(story); !error.empty()) {
-    const std::string group = story.culprit < 0 ? "run" : RankGroup(story.culprit);
+    const int rank = RankToBlame(story);
+    const std::string group = rank < 0 ? "run" : RankGroup(rank);
     cases.push_back({group, "run", JunitCase::Result::kError, error, ""});
   }
   return ToJunit("npumesh run " + options.path, SecondsOf(story.measured), cases);
@@ -201,6 +231,23 @@ Status WriteReports(const RunStory& story, const RunOptions& options, const json
   if (options.junit.empty()) return report.WithContext("--report");
   const Status junit = WriteFile(options.junit, ToJunit(story, options), FileKind::kData);
   return report.ok() ? junit.WithContext("--junit") : report.WithContext("--report");
+}
+
+Status EndUnfinishedReports(const std::string& report, const std::string& junit, int exit_code,
+                            const std::string& reason) {
+  if (const Result<std::string> text = ReadReport(report); text.ok()) {
+    json object = ParseForeignJson(*text);
+    if (object.is_object() && object.value("verdict", "") == "unfinished") {
+      object["verdict"] = exit_code > kAskedToStop ? "stopped" : "error";
+      object["exit_code"] = exit_code;
+      object["error"] = reason;
+      NPUMESH_RETURN_IF_ERROR(WriteFile(report, Dump(object), FileKind::kData));
+    }
+  }
+  const Result<std::string> text = ReadReport(junit);
+  if (!text.ok() || text->find(kUnfinished) == text->npos) return Status();
+  const JunitCase test{"run", "run", JunitCase::Result::kError, reason, ""};
+  return WriteFile(junit, ToJunit("npumesh run", 0, {test}), FileKind::kData);
 }
 
 }  // namespace npumesh

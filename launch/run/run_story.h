@@ -38,7 +38,7 @@ struct RunStory {
   bool ended = false;  // false: as it stands before the run
   // Exit code and error; exit code 1 without an error: something differs.
   Outcome outcome;
-  int culprit = -1;  // the rank of the error; -1: not known, or no error
+  int culprit = -1;  // the rank whose error it is; -1: not known, or no error
   MeasuredRun measured;
   std::optional<GoldenFinding> golden;
 };
@@ -62,6 +62,12 @@ std::string ToJunit(const RunStory& story, const RunOptions& options);
 // other may all call it, and the last one stands. Errors name the file.
 Status WriteReports(const RunStory& story, const RunOptions& options,
                     const nlohmann::json& versions);
+
+// For whoever started the ranks of a run: reports that still say "unfinished" when all of them have
+// ended, because they were killed, get the exit code and what is known of the reason. Paths may be
+// empty; files that are not there, or have an end, stay. Errors name the file.
+Status EndUnfinishedReports(const std::string& report, const std::string& junit, int exit_code,
+                            const std::string& reason);
 
 }  // namespace npumesh
 

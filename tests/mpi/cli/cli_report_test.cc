@@ -131,6 +131,19 @@ TEST_F(CliReport, OfALostRank) {
   EXPECT_THAT(junit_, HasSubstr("errors=\"1\""));
 }
 
+// The launcher knows the end of ranks that could not say it.
+TEST_F(CliReport, OfALostRankUnderLaunch) {
+  folder_.PutModels(2);
+  const CommandRun run =
+      RunAlone({"launch", "-n", "2", "--", "run", folder_.path(), "--inject", "kill:rank=1",
+                "--report", folder_ / "r.json", "--junit", folder_ / "r.xml"});
+  EXPECT_EQ(run.code, 5) << run.err;
+  const json report = JsonOf(folder_ / "r.json");
+  EXPECT_EQ(report.at("verdict"), "error");
+  EXPECT_EQ(report.at("exit_code"), 5);
+  EXPECT_THAT(TextOf(folder_ / "r.xml"), HasSubstr("errors=\"1\""));
+}
+
 TEST_F(CliReport, IsTriedBeforeTheRun) {
   folder_.PutModels(2);
   for (const char* option : {"--report", "--junit"}) {

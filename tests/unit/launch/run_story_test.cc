@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/unit/base/temporary_folder.h"
 
@@ -135,6 +136,41 @@ TEST(RunStory, AnErrorHasItsRankAndOperator) {
   const json report = Report(Failed(3, "absent.air: no such file", -1), Options());
   EXPECT_TRUE(report.at("rank").is_null());
   EXPECT_TRUE(report.at("operator").is_null());
+}
+
+TEST(RunStory, ALostRankIsBlamedNotTheOneThatNoticed) {
+  const auto rank_of = [](const std::string& message) {
+    RunStory story = Failed(5, message, 0);
+    story.outcome.consequence = true;
+    return RankToBlame(story);
+  };
+  EXPECT_EQ(rank_of("node \"all\" (HcomAllReduce): rank 12 of 16 (process 15303) has ended"), 12);
+  EXPECT_EQ(rank_of("rank 0 waits: rank 3, whose process 77 is stopped"), 3);
+  EXPECT_EQ(rank_of("a rank has ended"), -1);
+  EXPECT_EQ(rank_of("timed out"), -1);
+}
+
+TEST(EndUnfinishedReports, GivesKilledRunsTheirEndAndLeavesOthersAlone) {
+  const TemporaryFolder folder;
+  RunOptions options = Options();
+  options.report = folder.Path("r.json");
+  options.junit = folder.Path("r.xml");
+  const auto end = [&] { return EndUnfinishedReports(options.report, options.junit, 5, "lost"); };
+  EXPECT_TRUE(end().ok());
+  EXPECT_TRUE(folder.List().empty());
+  ASSERT_TRUE(WriteReports({}, options, {}).ok());
+  EXPECT_TRUE(end().ok());
+  const json killed = json::parse(std::ifstream(options.report));
+  EXPECT_EQ(killed.at("verdict"), "error");
+  EXPECT_EQ(killed.at("exit_code"), 5);
+  EXPECT_EQ(killed.at("error"), "lost");
+  EXPECT_EQ(killed.at("options").at("path"), "mp");
+  std::ostringstream junit;
+  junit << std::ifstream(options.junit).rdbuf();
+  EXPECT_THAT(junit.str(), HasSubstr("<error message=\"lost\">"));
+  ASSERT_TRUE(WriteReports(Ended({}, 0), options, {}).ok());
+  EXPECT_TRUE(end().ok());
+  EXPECT_EQ(json::parse(std::ifstream(options.report)).at("exit_code"), 0);
 }
 
 TEST(RunStory, OutputsThatNobodyCheckedAreSkipped) {
