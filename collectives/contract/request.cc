@@ -134,6 +134,7 @@ std::string_view Name(CollectiveKind kind) {
 }
 
 std::string NameOf(CollectiveKind kind, std::string_view node) {
+  if (kind == CollectiveKind::kNone) return "the creation of the group";
   if (node.empty()) return std::string(Name(kind));
   return fmt::format("{} \"{}\"", Name(kind), node);
 }

@@ -21,6 +21,7 @@ import random
 import re
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -55,8 +56,16 @@ class Job:
         return processes_of(self.program, self.tag)
 
     def wait_for_records(self):
-        wait_until(lambda: all(os.path.exists(f"{self.records}/rank_{rank}.npr")
-                               for rank in range(RANKS)), 30, "the start of all records")
+        wait_until(lambda: all(self.calls(rank) > 0 for rank in range(RANKS)), 30,
+                   "the first calls of all ranks")
+
+    def calls(self, rank):
+        """How many a rank has recorded (docs/formats/flight_record.md)."""
+        try:
+            with open(f"{self.records}/rank_{rank}.npr", "rb") as file:
+                return struct.unpack_from("<Q", file.read(96), 88)[0]
+        except FileNotFoundError:
+            return 0
 
     def said(self):
         with open(self.log, errors="replace") as log:
