@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
@@ -82,15 +84,24 @@ uint64_t FingerprintOf(const CallFacts& facts) {
   return Mix(hash, rest);
 }
 
+// Creates a file and claims it. The other ranks look for leftovers in the same folder at the same
+// time, and may take the file for one before it is claimed: then it is made again.
+Result<UniqueFd> CreateClaimed(const std::string& path) {
+  constexpr int kMostTries = 1000;
+  for (int i = 0; i < kMostTries; ++i) {
+    UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                     FileMode(FileKind::kDebug)));
+    if (!fd && errno != EEXIST) return SystemError("create", path, errno);
+    if (fd && ClaimNewFile(fd.get())) return fd;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return Error(Code::kIo, "{} was removed by another process each time it was made", path);
+}
+
 // Opens a new file of `bytes` zeros whose place on the disk is taken, so that a full disk is an
 // error here and not a signal later.
 Result<UniqueFd> MakeFile(const std::string& path, uint64_t bytes) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   FileMode(FileKind::kDebug)));
-  if (!fd) return SystemError("create", path, errno);
-  if (!ClaimNewFile(fd.get())) {
-    return Error(Code::kIo, "{} was removed by another process while it was made", path);
-  }
+  NPUMESH_ASSIGN_OR_RETURN(UniqueFd fd, CreateClaimed(path));
   const int reason = posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
   if (reason != 0) {
     (void)RealFileSystem().Remove(path);

@@ -145,7 +145,8 @@ def prepare(reader, options, folder):
     for name in ("dump", "card", "good", "bad", "from_npu", "tensors", "dumps"):
         os.mkdir(f"{folder}/{name}")
     for name in ("in", "inputs"):
-        write_npy(f"{folder}/{name}/0.npy", (8, 32))
+        for rank in (".", "rank_0", "rank_1", "rank_2", "rank_3"):
+            write_npy(f"{folder}/{name}/{rank}/0.npy", (8, 32))
     shutil.copy(options.library, f"{folder}/libpolynomial_operator.so")
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         file.write('{"ge_config": {"oo_level": "O3"}}\n')
