@@ -81,8 +81,10 @@ def commands_of_help(npumesh, words):
     found = []
     page = " ".join(["npumesh", *words, "--help"])
     for line in text.partition("Example")[2].splitlines()[1:]:
+        if not line.startswith("  "):
+            break  # other words of the footer
         command = line.strip()
-        if command and not matches(HELP_NOT_TYPED, command):
+        if not matches(HELP_NOT_TYPED, command):
             found.append(Command(page, command, matches(HELP_MAY_FAIL, command)))
     below = text.partition("Subcommands:\n")[2].partition("\n\n")[0]
     for line in below.splitlines():
