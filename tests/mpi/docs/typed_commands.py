@@ -221,7 +221,9 @@ def main():
     pages = [f"{options.source}/{name}" for name in ("README.md", "CONTRIBUTING.md")]
     pages += sorted(glob.glob(f"{options.source}/docs/**/*.md", recursive=True))
     commands = [command for page in pages for command in commands_of_page(options.source, page)]
-    commands += commands_of_help(options.npumesh, [])
+    shown = commands_of_help(options.npumesh, [])  # sub-commands repeat what stands above them
+    commands += [command for i, command in enumerate(shown)
+                 if command.text not in {earlier.text for earlier in shown[:i]}]
     commands = [command for command in commands if options.only in command.page]
     if not commands:
         sys.exit("no commands were found")
