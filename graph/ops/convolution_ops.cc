@@ -131,7 +131,7 @@ Status SetPads(const OpContext& op, const ConvolutionRow& row, const std::vector
                const std::vector<int64_t>& reach, Convolution& plan) {
   std::vector<int64_t> pads = op.attr_ints("pads");
   const auto image = static_cast<size_t>(row.image);
-  const std::string padding = op.node().StringAttr("padding", "");
+  const std::string padding = op.attr_string("padding");
   const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
   if (pads.size() != 2 * image || (computed && padding != "SAME" && padding != "VALID")) {
     return Error(Code::kInvalidArgument, "{}: \"pads\" are {}, expected {} numbers", op.Who(),
@@ -320,7 +320,8 @@ void RegisterConvolution(OpRegistry& registry, const ConvolutionRow& row) {
   schema.attrs = {{"strides", Required::kInts},
                   {"pads", Required::kInts},
                   {"dilations", AttrValue::Ints(std::vector<int64_t>(size, 1))},
-                  {"data_format", AttrValue::String(row.image == 2 ? "NHWC" : "NDHWC")}};
+                  {"data_format", AttrValue::String(row.image == 2 ? "NHWC" : "NDHWC")},
+                  {"padding", AttrValue::String("")}};
   if (!row.depthwise) schema.attrs.push_back({"groups", AttrValue::Int(1)});
   if (row.has_bias) schema.attrs.push_back({"offset_x", AttrValue::Int(0)});
   if (row.transposed && row.has_bias) {

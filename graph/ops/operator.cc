@@ -208,10 +208,10 @@ AttrSpec AttrSpec::Only(std::string_view name, AttrValue value) {
 bool IsBookkeeping(const Node& node, std::string_view attribute) {
   if (attribute.starts_with('_')) return true;
   constexpr std::string_view kOfEveryType[] = {
-      "nn_module_stack", "torchair_enable_data_dump",  // TorchAir
-      "input_i",         "output_i",                   // places in memory, of a compiled graph
-      "stream_id",       "workspace",
-      "workspace_bytes", "is_input_const"};
+      // TorchAir. Layouts are hints: the operators that have images read them.
+      "nn_module_stack", "torchair_enable_data_dump", "input_layout_info", "output_layout_info",
+      // Places in memory and time, of a compiled graph.
+      "input_i", "output_i", "stream_id", "workspace", "workspace_bytes", "is_input_const"};
   const auto end = std::end(kOfEveryType);
   if (std::find(std::begin(kOfEveryType), end, attribute) != end) return true;
   const AttrValue* const declared = node.FindAttr("_ir_attr_names");

@@ -59,7 +59,7 @@ class CollectiveType : public testing::TestWithParam<std::string> {
 };
 
 TEST(CollectiveTypes, AreAllThatNameAGroup) {
-  EXPECT_EQ(CollectiveTypes().size(), 34u);
+  EXPECT_EQ(CollectiveTypes().size(), 32u);
   for (const std::string_view type : BuiltinOps().Types()) {
     const Operator& op = *BuiltinOps().Find(type);
     for (const AttrSpec& attr : op.schema.attrs) {
