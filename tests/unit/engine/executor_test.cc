@@ -77,10 +77,15 @@ TEST_F(ExecutorTest, RunsCollectivesBesideWithoutAllocation) {
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   const std::unique_ptr<Executor> executor = Make(**model);
   ASSERT_NE(executor, nullptr);
-  ASSERT_TRUE(executor->Run().ok());  // the queue of the stream grows once
-  const uint64_t host_before = AllocationCount();
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(executor->Run().ok());
-  EXPECT_EQ(AllocationCount(), host_before);
+  // The queue of the stream grows until it holds all collectives, which is when its thread was late
+  // by so much: on a busy machine not in the first run.
+  uint64_t allocated = 1;
+  for (int attempt = 0; attempt < 12 && allocated > 0; ++attempt) {
+    const uint64_t before = AllocationCount();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(executor->Run().ok());
+    allocated = AllocationCount() - before;
+  }
+  EXPECT_EQ(allocated, 0u);
 }
 
 TEST_F(ExecutorTest, FreesItsDeviceMemory) {
