@@ -27,7 +27,7 @@ namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(250);
 // The launcher starts the processes of a host before it does anything else.
-constexpr auto kAllAreThere = std::chrono::seconds(8);
+constexpr auto kAllAreThere = std::chrono::seconds(6);
 constexpr int kExitCode = 5;  // as ExitCode of a lost peer
 
 // The value of `name` in the environment with which a process was started.
@@ -51,10 +51,10 @@ std::string ProgramOf(std::string_view process) {
   return error ? std::string() : link.string();
 }
 
-// Ranks of this host; 0 unless the launcher has told.
-size_t LocalSize() {
+// A number of ranks; 0 unless the launcher has told.
+size_t RanksToldBy(const char* variable) {
   constexpr int64_t kMany = 1 << 20;
-  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const char* text = std::getenv(variable);
   const auto size = ParseInt(text == nullptr ? "" : text, 1, kMany, "ranks");
   return static_cast<size_t>(size.ok() ? *size : 0);
 }
@@ -67,6 +67,16 @@ class Siblings {
   // False when the launcher has told of more ranks than have been seen, though some have: where
   // each rank has a view of processes to itself, nothing is known.
   bool complete() const { return seen_.empty() || seen_.size() + 1 >= expected_; }
+
+  // The first rank that has not been seen, where all ranks are on this host.
+  std::string Missing() const {
+    for (size_t rank = 0; expected_ == RanksToldBy("OMPI_COMM_WORLD_SIZE") && rank < expected_;
+         ++rank) {
+      const std::string name = fmt::format("{}", rank);
+      if (name != own_rank_ && !seen_.contains(name)) return "rank " + name;
+    }
+    return "a rank of this host";
+  }
 
   // Finds those that have come since.
   void Find() {
@@ -109,7 +119,7 @@ class Siblings {
   const std::optional<std::string> job_ = Variable(getpid(), "PMIX_NAMESPACE");
   const std::string program_ = ProgramOf("self");
   const std::string own_rank_ = Variable(getpid(), "PMIX_RANK").value_or("");
-  const size_t expected_ = LocalSize();
+  const size_t expected_ = RanksToldBy("OMPI_COMM_WORLD_LOCAL_SIZE");
   std::set<std::string> seen_;        // ranks, of any program: one may start in a script
   std::map<int, std::string> ranks_;  // by process
 };
@@ -170,7 +180,7 @@ void BlockedWatch::Watch(const Limits& limits) {
     if (!lost.empty() && !lost_since) lost_since = now;
     if (lost_since && now - *lost_since >= limits.patience) end("it waits for " + lost);
     if (!siblings.complete() && now - since >= kAllAreThere) {
-      end(fmt::format("it waits for a rank of this host that was not there within {} s",
+      end(fmt::format("it waits for {}, which was not there within {} s", siblings.Missing(),
                       kAllAreThere.count()));
     }
     const std::string stopped = siblings.Stopped();
