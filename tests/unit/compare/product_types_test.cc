@@ -98,12 +98,8 @@ TEST_P(ProductType, IsFusedWithBiasAndActivation) {
 
 TEST_P(ProductType, IsFusedIntoAttention) {
   const Value q = Data("q", {2, 3, 4});
-<<<<<<< HEAD
   const Value k = Data("k", {2, 5, 4});
   const Value scores = Product(q, k, true);
-=======
-  const Value scores = Product(q, Data("k", {2, 5, 4}), true);
->>>>>>> e0224ec (graph/ops: layout hints are bookkeeping, Conv2D lists its padding)
   const Value weights =
       g_.Op("SoftmaxV2", {{"x", scores}}, {{"axes", AttrValue::Ints({-1})}}, "softmax");
   const std::vector<std::string> steps =
@@ -139,12 +135,8 @@ TEST_P(ProductType, HasAReferenceInFloat64) {
   const Tensor left = Tensor::FromVector<float>({DataType::kFloat, {1, 3}}, {1e8f, 1, -1e8f});
   const Tensor ones = Tensor::FromVector<float>({DataType::kFloat, {3, 1}}, {1, 1, 1});
   const Value x = Data("x", {1, 3});
-<<<<<<< HEAD
   const Value y = Data("y", {3, 1});
   g_.Output({Product(x, y)});
-=======
-  g_.Output({Product(x, Data("y", {3, 1}))});
->>>>>>> e0224ec (graph/ops: layout hints are bookkeeping, Conv2D lists its padding)
   Run(ReferenceOps(), [&](Session& session) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> sums, session.Run({left, ones}));
     EXPECT_EQ(sums[0].as<float>()[0], 1.0f);
