@@ -28,6 +28,7 @@ std::optional<PlainTensors> Reshape(const PlainCall& call) {
   int64_t known = 1;
   int64_t* open = nullptr;
   for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] < -1) return std::nullopt;
     if (dims[d] == 0 && d < x.dims.size()) dims[d] = x.dims[d];
     if (dims[d] != -1) {
       known *= dims[d];

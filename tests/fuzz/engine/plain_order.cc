@@ -1,5 +1,7 @@
 #include "tests/fuzz/engine/plain_order.h"
 
+#include <algorithm>
+
 #include "tests/fuzz/engine/plain_ops.h"
 
 namespace npumesh::fuzz {
@@ -13,6 +15,29 @@ const PlainOp* OpOf(const Node& node) {
 bool IsView(const Graph& graph, Value value) {
   const PlainOp* op = OpOf(graph.node(value.node));
   return op != nullptr && op->view && value.port == 0;
+}
+
+// By node id: the place among all nodes when of those that may come next the first in the file
+// does.
+std::vector<size_t> FilePlaces(const Graph& graph, const Successors& edges) {
+  std::vector<int> waiting(edges.size(), 0);
+  for (const std::vector<NodeId>& behind : edges) {
+    for (const NodeId node : behind) ++waiting[static_cast<size_t>(node)];
+  }
+  std::vector<size_t> places(edges.size(), 0);
+  std::vector<bool> placed(edges.size(), false);
+  for (size_t place = 1; place <= edges.size(); ++place) {
+    size_t next = 0;
+    const auto waits = [&](size_t id) {
+      return placed[id] || waiting[id] > 0 || graph.nodes()[id].removed;
+    };
+    while (next < edges.size() && waits(next)) ++next;
+    if (next == edges.size()) break;
+    placed[next] = true;
+    places[next] = place;
+    for (const NodeId node : edges[next]) --waiting[static_cast<size_t>(node)];
+  }
+  return places;
 }
 
 }  // namespace
@@ -51,17 +76,20 @@ Successors GraphEdges(const Graph& graph) {
   return edges;
 }
 
-// The order of the file decides where the edges so far do not.
+// The order of the file decides where the edges of the graph do not.
 void PlainOrder::AddWriterOrder() {
   for (const Node& node : graph_.nodes()) {
     const PlainOp* op = node.removed ? nullptr : OpOf(node);
-    if (op == nullptr || !op->writes) continue;
-    std::vector<NodeId>& earlier = writers_[RootOf(*node.inputs[0])];
-    for (const NodeId writer : earlier) {
-      if (ReachedFrom(node.id, edges_)[static_cast<size_t>(writer)]) continue;
-      edges_[static_cast<size_t>(writer)].push_back(node.id);
+    if (op != nullptr && op->writes) writers_[RootOf(*node.inputs[0])].push_back(node.id);
+  }
+  const std::vector<size_t> places = FilePlaces(graph_, edges_);
+  for (auto& [root, writers] : writers_) {
+    std::sort(writers.begin(), writers.end(), [&](NodeId a, NodeId b) {
+      return places[static_cast<size_t>(a)] < places[static_cast<size_t>(b)];
+    });
+    for (size_t i = 1; i < writers.size(); ++i) {
+      edges_[static_cast<size_t>(writers[i - 1])].push_back(writers[i]);
     }
-    earlier.push_back(node.id);
   }
   for (const auto& [root, writers] : writers_) {
     for (const NodeId writer : writers) behind_writer_[writer] = ReachedFrom(writer, edges_);
