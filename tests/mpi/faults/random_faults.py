@@ -156,7 +156,7 @@ def trial(npumesh, kind, what, folder, scale):
     if ranks is None:
         job.end()
         return None
-    time.sleep(random.uniform(0, kind.seconds * scale))
+    time.sleep(random.uniform(0, kind.seconds))
     victim = random.randrange(RANKS)
     if not all(alive(pid) for pid in ranks.values()):
         job.end()
