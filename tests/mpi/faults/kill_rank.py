@@ -86,7 +86,8 @@ def main():
         codes = dict(re.findall(r"rank (\d+) ended with code (\d+)", output))
         for rank in set(range(RANKS)) - {VICTIM}:
             check(codes.get(str(rank)) == "5", f"rank {rank} did not end with code 5", output)
-        check(re.search(rf"npumesh run: rank \d.*rank {VICTIM} ", output),
+        # On a machine that is loaded the ranks may still be starting.
+        check(re.search(rf"npumesh run: rank \d.*rank {VICTIM} |rank \d ends in .*rank {VICTIM},", output),
               "no survivor says which rank was lost", output)
     check(not left, f"left in /dev/shm: {sorted(left)}", output)
     print(f"kill_rank: the others ended {took:.2f} s after rank {VICTIM} was killed")
