@@ -1,6 +1,7 @@
 #include "graph/ops/half_product.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "graph/ops/packed_memory.h"
 #include "graph/ops/simd_targets.h"
@@ -21,7 +22,13 @@ constexpr size_t kVectors = 4;  // of columns at once: Four
 template <class Half>
 hn::Vec<Floats> Wide(const uint16_t* from) {
   const hn::Rebind<Half, Floats> dh;
-  return hn::PromoteTo(Floats(), hn::LoadU(dh, reinterpret_cast<const Half*>(from)));
+  const auto wide = hn::PromoteTo(Floats(), hn::LoadU(dh, reinterpret_cast<const Half*>(from)));
+  // Without F16C Highway takes infinity and NaN of float16 for numbers from 65536 on, which no
+  // float16 is: what lacks is the exponent.
+  constexpr bool kHasF16c = HWY_TARGET <= HWY_AVX2;
+  if constexpr (kHasF16c || !std::is_same_v<Half, hwy::float16_t>) return wide;
+  const auto special = hn::Ge(hn::Abs(wide), hn::Set(Floats(), 65536.0f));
+  return hn::IfThenElse(special, hn::Or(wide, hn::Inf(Floats())), wide);
 }
 
 // kVectors vectors of a row. (Named one by one, they stay in registers without being unrolled.)
