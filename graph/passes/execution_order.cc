@@ -73,18 +73,27 @@ class Orderer {
     return node.type != "NetOutput" && !IsShapeQuery(node) && (op == nullptr || !op->view);
   }
 
+  // A weight, or a view of one.
+  bool IsConstant(Value value) const {
+    for (std::optional<Value> at = value; at; at = graph_.StorageSource(*at)) {
+      if (IsWeightNode(graph_.node(at->node))) return true;
+      const Operator* const op = graph_.op(at->node);
+      if (op == nullptr || !op->view) return false;
+    }
+    return false;
+  }
+
   // For every storage that somebody overwrites: the reads of any value that lives in it.
-  // A constant is not among them, because its writer gets a copy.
+  // Reads of a constant are not among them, because its writer gets a copy.
   void CollectStorageReaders() {
     for (const InPlaceWrite& write : graph_.writes()) {
-      const Value root = graph_.StorageRoot(write.target);
-      if (needed(write.node) && !IsWeightNode(graph_.node(root.node))) reads_[root];
+      if (needed(write.node)) reads_[graph_.StorageRoot(write.target)];
     }
     if (reads_.empty()) return;
     for (const Node& node : graph_.graph().nodes()) {
       if (!needed(node.id) || !ReadsBytes(node)) continue;
       for (const std::optional<Value>& input : node.inputs) {
-        if (!input) continue;
+        if (!input || IsConstant(*input)) continue;
         const auto storage = reads_.find(graph_.StorageRoot(*input));
         if (storage != reads_.end()) storage->second.push_back({node.id, *input});
       }

@@ -13,7 +13,9 @@ namespace {
 // Collects the changes first, because the analysis looks at the graph as it was.
 class Resolver {
  public:
-  Resolver(const BoundGraph& bound, Storages& storages) : bound_(bound), storages_(storages) {}
+  // `order`: all nodes, producers first.
+  Resolver(const BoundGraph& bound, const std::vector<NodeId>& order, Storages& storages)
+      : bound_(bound), known_late_(NodesKnownLate(bound, order)), storages_(storages) {}
 
   void Visit(const Node& node) {
     if (node.removed || IsShapeQuery(node)) return;
@@ -66,8 +68,9 @@ class Resolver {
   Value Read(const Storage& storage, NodeId reader, Value value) {
     const std::optional<int> seen = storages_.SeenLevel(storage, value);
     const int level = seen.value_or(storages_.Level(storage, reader));
-    // A constant is never overwritten itself: its first writer gets a copy of it.
-    if (level == 0 && IsWeightNode(bound_.node(storage.root.node))) return value;
+    // Neither is overwritten itself: the first writer of a constant gets a copy of it.
+    const bool constant = IsWeightNode(bound_.node(storage.root.node));
+    if (level == 0 && (constant || NeedsVariable(storage))) return value;
     if (static_cast<size_t>(level) < storage.writers.size()) {
       const NodeId next = storage.writers[static_cast<size_t>(level)].node;
       const bool last = bound_.node(reader).type == "NetOutput";
@@ -98,9 +101,11 @@ class Resolver {
     return SameShape(base, like) ? copy : InShapeOf(like, copy);
   }
 
-  // A constant that somebody updates without showing it in an output.
+  // What may be known while compiling, and is updated without an output that shows it: who reads it
+  // afterwards must not take it for the known value.
   bool NeedsVariable(const Storage& storage) const {
-    return IsWeightNode(bound_.node(storage.root.node)) && bound_.UpdatedUnseen(storage.root);
+    return !known_late_[static_cast<size_t>(storage.root.node)] &&
+           bound_.UpdatedUnseen(storage.root);
   }
 
   // The youngest value that names the storage after `level` writes.
@@ -139,7 +144,7 @@ class Resolver {
     }
   }
 
-  // A variable has the shape of the constant that it starts with.
+  // A variable has the shape of the value that it starts with.
   bool SameShape(Value a, Value b) const {
     return ShapeSource(Original(a)) == ShapeSource(Original(b));
   }
@@ -218,6 +223,7 @@ class Resolver {
   };
 
   const BoundGraph& bound_;
+  const std::vector<bool> known_late_;  // by node id
   Storages& storages_;
   std::vector<InputChange> inputs_;
   std::set<std::pair<NodeId, NodeId>> controls_;
@@ -260,7 +266,8 @@ Status ResolveOverwrites(Graph& graph, const OpRegistry& registry) {
   const BoundGraph bound(graph, registry);
   if (bound.writes().empty()) return Status();
   NPUMESH_ASSIGN_OR_RETURN(Storages storages, Storages::Of(bound));
-  Resolver resolver(bound, storages);
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
+  Resolver resolver(bound, order, storages);
   for (const Node& node : graph.nodes()) resolver.Visit(node);
   return resolver.Apply(graph);
 }

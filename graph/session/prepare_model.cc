@@ -18,12 +18,13 @@ Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistr
   NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
                                                          : InlineCalls(model));
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
-  if (options.compile.fold_constants) ReadTransposedWeights(model, registry);
   if (options.ref_data) MarkRefData(model, registry);
   NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model.graph, registry));
   for (Graph& graph : model.subgraphs) {
     NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(graph, registry));
   }
+  // From here on a weight has the same bytes wherever it is read.
+  if (options.compile.fold_constants) ReadTransposedWeights(model, registry);
   return Status();
 }
 

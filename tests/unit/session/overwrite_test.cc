@@ -290,6 +290,47 @@ TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
       {Ones(), Floats({0, 0, 5, 0}), Floats({0, 1, 0, 0})}, {{{1}, {2}}});
 }
 
+TEST(Overwrite, ReadersOfAWrittenConstantComeBeforeTheNextWriter) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value constant = g.Const("constant", Ones());
+        const Value one =
+            g.Op("Assign", {{"ref", constant}, {"value", g.Data("x", kFour)}}, {}, "w1");
+        const Value two =
+            g.Op("Assign", {{"ref", constant}, {"value", g.Data("y", kFour)}}, {}, "w2");
+        const Value read = g.Op("Neg", {{"x", one}}, {}, "read");
+        g.Output({read, two});
+      },
+      {Seven(), Floats({2, 2, 2, 2})}, {{{-7, -7, -7, -7}, {2, 2, 2, 2}}});
+}
+
+TEST(Overwrite, AProductReadsATransposedWeightThatIsOverwrittenLater) {
+  const TensorType square{DataType::kFloat, {2, 2}};
+  ExpectOutputs(
+      [&](GraphBuilder& g) {
+        const Value w = g.Const("w", Tensor::FromVector<float>(square, {1, 2, 3, 4}));
+        const Value write =
+            g.Op("Assign", {{"ref", w}, {"value", g.Data("x", square)}}, {}, "write");
+        const Value turned = g.Op("Transpose", {{"x", w}, {"perm", g.Ints({1, 0})}}, {}, "turned");
+        g.Output({g.Op("MatMul", {{"x1", write}, {"x2", turned}}, {}, "product")});
+      },
+      {Tensor::FromVector<float>(square, {1, 0, 0, 1})}, {{{1, 3, 2, 4}}});
+}
+
+TEST(Overwrite, AShapeThatIsUpdatedLaterIsKnownBefore) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value shape = g.Op("Shape", {{"x", g.Data("like", {DataType::kFloat, {2, 2}})}},
+                                 {{"dtype", AttrValue::Type(DataType::kInt32)}}, "shape");
+        const Value flat = g.Data("flat", kFour);
+        const Value rows = g.Op("Reshape", {{"x", flat}, {"shape", shape}}, {}, "rows");
+        g.Op("ForeachNegInplace", {{"x0", shape}}, {}, "update", 0);
+        g.Output({g.Op("ReduceSum", {{"x", rows}, {"axes", g.Ints({1})}}, {}, "sums"),
+                  g.Op("Cast", {{"x", shape}}, {{"dst_type", AttrValue::Int(0)}}, "seen before")});
+      },
+      {Tensor::Allocate({DataType::kFloat, {2, 2}}), Floats({1, 2, 3, 4})}, {{{3, 7}, {2, 2}}});
+}
+
 TEST(Overwrite, DeadWritersThatReadEachOthersTargetsRun) {
   ExpectOutputs(
       [](GraphBuilder& g) {
