@@ -40,8 +40,9 @@ class Resolver {
     const Value value = *node.inputs[static_cast<size_t>(input)];
     if (IsTarget(storage, node.id, input)) return Target(storage, node.id, value);
     if (IsViewedInput(node, input)) {
-      if (storages_.SeenLevel(storage, value)) return value;
-      return Name(storage, storages_.Level(storage, node.id), value, node.id);
+      const int level = storages_.Level(storage, node.id);
+      const bool seen = storages_.SeenLevel(storage, value).has_value();
+      return seen || StaysWhole(storage, level) ? value : Name(storage, level, value, node.id);
     }
     return Read(storage, node.id, value);
   }
@@ -68,9 +69,7 @@ class Resolver {
   Value Read(const Storage& storage, NodeId reader, Value value) {
     const std::optional<int> seen = storages_.SeenLevel(storage, value);
     const int level = seen.value_or(storages_.Level(storage, reader));
-    // Neither is overwritten itself: the first writer of a constant gets a copy of it.
-    const bool constant = IsWeightNode(bound_.node(storage.root.node));
-    if (level == 0 && (constant || NeedsVariable(storage))) return value;
+    if (StaysWhole(storage, level)) return value;
     if (static_cast<size_t>(level) < storage.writers.size()) {
       const NodeId next = storage.writers[static_cast<size_t>(level)].node;
       const bool last = bound_.node(reader).type == "NetOutput";
@@ -99,6 +98,13 @@ class Resolver {
     const Value copy = Move(base, writer);
     AwaitHiddenWriter(storage, level, copy.node);
     return SameShape(base, like) ? copy : InShapeOf(like, copy);
+  }
+
+  // Nobody overwrites the root itself: the first writer of a constant gets a copy of it, and so
+  // does that of what needs a variable.
+  bool StaysWhole(const Storage& storage, int level) const {
+    if (level > 0) return false;
+    return IsWeightNode(bound_.node(storage.root.node)) || NeedsVariable(storage);
   }
 
   // What may be known while compiling, and is updated without an output that shows it: who reads it
@@ -244,20 +250,55 @@ std::set<Value> OverwrittenResults(const BoundGraph& bound) {
   return results;
 }
 
-}  // namespace
+// A node that hands its input "x" on as "y".
+Node OneToOne(std::string type, std::string name, Value x) {
+  Node node;
+  node.type = std::move(type);
+  node.name = std::move(name);
+  node.input_descs.emplace_back().name = "x";
+  node.inputs.emplace_back(x);
+  node.output_descs.emplace_back().name = "y";
+  return node;
+}
 
 Status OwnOverwrittenResults(Graph& graph, const OpRegistry& registry) {
-  const std::set<Value> results = OverwrittenResults(BoundGraph(graph, registry));
-  for (const Value result : results) {
-    Node move;
-    move.type = "TensorMove";
-    move.name = fmt::format("{}/own_{}", graph.node(result.node).name, result.port);
-    move.input_descs.emplace_back().name = "x";
-    move.inputs.emplace_back();
-    move.output_descs.emplace_back().name = "y";
-    NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph.Add(std::move(move)));
+  for (const Value result : OverwrittenResults(BoundGraph(graph, registry))) {
+    const std::string name = fmt::format("{}/own_{}", graph.node(result.node).name, result.port);
+    NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph.Add(OneToOne("TensorMove", name, result)));
     graph.ReplaceUses(result, {id, 0});
     graph.node(id).inputs[0] = result;
+  }
+  return Status();
+}
+
+Status NameHandedThrough(Graph& graph) {
+  const NodeId sink = graph.NetOutput();
+  if (sink == kNoNode) return Status();
+  for (size_t i = 0; i < graph.node(sink).inputs.size(); ++i) {
+    const std::optional<Value> result = graph.node(sink).inputs[i];
+    if (!result || graph.node(result->node).type != "Data") continue;
+    const std::string name = fmt::format("{}/through_{}", graph.node(result->node).name, i);
+    NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph.Add(OneToOne("Identity", name, *result)));
+    graph.node(sink).inputs[i] = Value{id, 0};
+  }
+  return Status();
+}
+
+bool HasWrites(const Graph& graph, const OpRegistry& registry) {
+  return !BoundGraph(graph, registry).writes().empty();
+}
+
+}  // namespace
+
+Status SeparateResults(Model& model, const OpRegistry& registry) {
+  const bool writes = HasWrites(model.graph, registry) ||
+                      std::any_of(model.subgraphs.begin(), model.subgraphs.end(),
+                                  [&](const Graph& graph) { return HasWrites(graph, registry); });
+  if (!writes) return Status();
+  NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(model.graph, registry));
+  for (Graph& graph : model.subgraphs) {
+    NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(graph, registry));
+    NPUMESH_RETURN_IF_ERROR(NameHandedThrough(graph));
   }
   return Status();
 }

@@ -8,21 +8,29 @@
 #include "graph/session/ref_data.h"
 
 namespace npumesh {
+namespace {
 
-Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
-  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
-  NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(model.graph, registry));
-  for (Graph& graph : model.subgraphs) {
-    NPUMESH_RETURN_IF_ERROR(OwnOverwrittenResults(graph, registry));
-  }
-  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
-                                                         : InlineCalls(model));
-  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
-  if (options.ref_data) MarkRefData(model, registry);
+Status ResolveOverwrites(Model& model, const OpRegistry& registry) {
   NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model.graph, registry));
   for (Graph& graph : model.subgraphs) {
     NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(graph, registry));
   }
+  return Status();
+}
+
+}  // namespace
+
+Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
+  NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
+  // A call reads its inputs where it stands, so that is settled before its graph takes its place;
+  // what the graph itself overwrites, afterwards.
+  NPUMESH_RETURN_IF_ERROR(SeparateResults(model, registry));
+  NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model, registry));
+  NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
+                                                         : InlineCalls(model));
+  NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));
+  if (options.ref_data) MarkRefData(model, registry);
+  NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model, registry));
   // From here on a weight has the same bytes wherever it is read.
   if (options.compile.fold_constants) ReadTransposedWeights(model, registry);
   return Status();

@@ -275,6 +275,32 @@ TEST(Overwrite, WhatABranchHandsThroughIsAValueOfItsOwn) {
   }
 }
 
+TEST(Overwrite, WhatACallHandsThroughIsReadWhereTheCallStands) {
+  GraphBuilder body("body");
+  body.Output({body.Data("x", kFour)});
+  const Model callee = std::move(body.Build()).value();
+  for (const Variant& variant : Variants()) {
+    SCOPED_TRACE(variant.name);
+    GraphBuilder g;
+    const Value ref = g.RefData("ref", kFour);
+    g.Op("Assign", {{"ref", ref}, {"value", g.Const("seven", Seven())}}, {}, "first");
+    const Value old = g.Op("PartitionedCall", {{"args0", ref}}, {}, "node");
+    g.Op("Assign", {{"ref", ref}, {"value", old}}, {}, "second");
+    g.Output({ref});
+    Model model = std::move(g.Build()).value();
+    model.subgraphs = {callee.graph};
+    model.graph.node(model.graph.Find("node")).subgraphs = {"body"};
+    const auto statuses = OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                               Session::Create(world, memory, model, variant.options));
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run({Ones()}));
+      EXPECT_EQ(AsFloats(outputs), (StepOutputs{kOnes}));
+      return Status();
+    });
+    EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+  }
+}
+
 TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
   ExpectOutputs(
       [](GraphBuilder& g) {
@@ -288,6 +314,19 @@ TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
                   g.Op("Cast", {{"x", second}}, {{"dst_type", AttrValue::Int(0)}}, "b")});
       },
       {Ones(), Floats({0, 0, 5, 0}), Floats({0, 1, 0, 0})}, {{{1}, {2}}});
+}
+
+TEST(Overwrite, AViewOfWhatIsUpdatedUnseenKeepsTheOldBytes) {
+  for (const bool through : {false, true}) {
+    ExpectOutputs(
+        [&](GraphBuilder& g) {
+          const Value one = g.Const("one", Ones());
+          const Value view = g.Op("Reshape", {{"x", one}, {"shape", g.Ints({2, 2})}}, {}, "view");
+          g.Op("ForeachNegInplace", {{"x0", through ? view : one}}, {}, "update", 0);
+          g.Output({view});
+        },
+        {}, {{kOnes}});
+  }
 }
 
 TEST(Overwrite, ReadersOfAWrittenConstantComeBeforeTheNextWriter) {
