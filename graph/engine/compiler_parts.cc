@@ -48,10 +48,20 @@ void Compiler::Remember(const std::vector<bool>& is_static) {
   const auto folds = [&](NodeId id) {
     return is_static[static_cast<size_t>(id)] && Replaced({id, 0});
   };
+  // Operators that the next compilation computes anew, although they are static perhaps: something
+  // that they are made from is not.
+  std::set<NodeId> computed_anew;
   std::set<NodeId> read;  // by nodes that will ask for the value again
   for (const NodeId id : order_) {
-    if (folds(id)) continue;
-    for (const std::optional<Value>& input : graph_.node(id).inputs) {
+    const std::vector<std::optional<Value>>& inputs = graph_.node(id).inputs;
+    const bool anew = bound_.op(id) != nullptr &&
+                      (!is_static[static_cast<size_t>(id)] ||
+                       std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+                         return input && computed_anew.count(input->node) > 0;
+                       }));
+    if (anew) computed_anew.insert(id);
+    if (folds(id) && !anew) continue;
+    for (const std::optional<Value>& input : inputs) {
       if (input) read.insert(input->node);
     }
   }

@@ -242,6 +242,13 @@ class Splitter {
     return known->second;
   }
 
+  bool UpdatesUnseen(NodeId id) const {
+    return std::any_of(bound_.writes().begin(), bound_.writes().end(),
+                       [&](const InPlaceWrite& write) {
+                         return write.node == id && bound_.UpdatedUnseen(write.target);
+                       });
+  }
+
   // The NetOutput of a stage that others follow.
   Status AddSink(Part& part) {
     Node sink;
@@ -250,6 +257,10 @@ class Splitter {
     for (size_t i = 0; i < part.outputs.size(); ++i) {
       sink.inputs.push_back(part.outputs[i]);
       sink.input_descs.emplace_back().name = fmt::format("input{}", i);
+    }
+    // What no output shows is needed all the same, or it would not be in the order.
+    for (const auto& [node, local] : part.nodes) {
+      if (UpdatesUnseen(node)) sink.controls.push_back(local);
     }
     return part.stage.model.graph.Add(std::move(sink)).status();
   }

@@ -3,6 +3,8 @@
 #include <set>
 
 #include "graph/passes/bound_graph.h"
+#include "graph/passes/reachability.h"
+#include "graph/passes/value_flow.h"
 
 namespace npumesh {
 
@@ -10,8 +12,11 @@ void MarkRefData(Model& model, const OpRegistry& registry) {
   std::set<NodeId> written;
   {
     const BoundGraph bound(model.graph, registry);
+    const std::vector<bool> deciding =
+        ShapeDecidingInputs(bound, NeededNodes(bound, nullptr, DeadNodes::kKeep));
     for (const InPlaceWrite& write : bound.writes()) {
-      written.insert(bound.StorageRoot(write.target).node);
+      const NodeId root = bound.StorageRoot(write.target).node;
+      if (!deciding[static_cast<size_t>(root)]) written.insert(root);
     }
   }
   for (const NodeId id : written) {

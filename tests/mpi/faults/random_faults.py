@@ -35,19 +35,22 @@ STOP_SECONDS = SOFT_SECONDS + 2.0
 
 
 class Kind:
-    """One kind of job: its program, its words, and the seconds over which faults are spread."""
+    """One kind of job: its program, its words, the seconds over which faults are spread, and what it
+    says when its work is done."""
 
-    def __init__(self, program, words, seconds):
-        self.program, self.words, self.seconds = program, words, seconds
+    def __init__(self, program, words, seconds, done=None):
+        self.program, self.words, self.seconds, self.done = program, words, seconds, done
 
 
 def kinds(npumesh, decoder, program, model, folder):
+    os.mkdir(f"{folder}/dump")
     return {
         "run": Kind(npumesh, ["run", model, "--steps", "1000000"], 3.0),
         "dump": Kind(npumesh, ["run", model, "--steps", "1000000", "--dump", "all", "--dump-path",
                                f"{folder}/dump"], 3.0),
         "bench": Kind(npumesh, ["bench", "all", "-b", "64", "-e", "1M", "-f", "4", "-n", "2000"], 4.0),
-        "export": Kind(npumesh, ["export", model, "--path", f"{folder}/package"], 1.0),
+        "export": Kind(npumesh, ["export", model, "--path", f"{folder}/package"], 1.0,
+                       done="4 ranks"),
         "hccl": Kind(program, ["loop"], 3.0),
     }
 
@@ -164,6 +167,10 @@ def trial(npumesh, kind, what, folder, scale):
     took, right = {"kill": kill, "stop": stop}[what](job, ranks, victim)
     # The job was done before the fault mattered.
     over = not right and job.mpirun.poll() == 0 and "has ended" not in job.said()
+    # So it was when a rank was stopped that nobody waits for any more.
+    others = [pid for rank, pid in ranks.items() if rank != victim]
+    done = kind.done is not None and kind.done in job.said()
+    over = over or (what == "stop" and not right and done and not any(map(alive, others)))
     left = job.end()
     left += [path for path in job.segments if os.path.exists(path)]
     if over:

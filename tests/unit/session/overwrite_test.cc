@@ -301,6 +301,17 @@ TEST(Overwrite, WhatACallHandsThroughIsReadWhereTheCallStands) {
   }
 }
 
+TEST(Overwrite, AnUpdateThatNoOutputShowsIsSeenBehindACut) {
+  ExpectOutputs(
+      [](GraphBuilder& g) {
+        const Value x = g.Data("x", kFour);
+        g.Op("ForeachNegInplace", {{"x0", x}}, {}, "update", 0);
+        const Value late = g.Op("NonZero", {{"x", g.Data("y", kFour)}}, {}, "late");
+        g.Output({x, g.Op("Cast", {{"x", late}}, {{"dst_type", AttrValue::Int(0)}}, "where")});
+      },
+      {Ones(), Floats({0, 0, 5, 0})}, {{{-1, -1, -1, -1}, {2}}});
+}
+
 TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
   ExpectOutputs(
       [](GraphBuilder& g) {

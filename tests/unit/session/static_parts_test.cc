@@ -443,5 +443,30 @@ TEST(StaticPartsFusion, ResultsHaveTheSameBits) {
   }
 }
 
+// What a part was folded from is asked for again where another operand of its reader is no part of
+// anything: here a sum of memory that somebody overwrites.
+TEST(StaticPartsMemory, KeepsWhatIsComputedAnew) {
+  const TensorType two{DataType::kFloat, {2}};
+  GraphBuilder g;
+  const Value c = g.Const("c", Tensor::FromVector<float>(two, {1, 2}));
+  const Value w = g.Const("w", Tensor::FromVector<float>(two, {3, 4}));
+  const Value folded = g.Op("Abs", {{"x", g.Op("Neg", {{"x", c}})}}, {}, "folded");
+  const Value sum = g.Op("ReduceSum", {{"x", w}, {"axes", g.Ints({0})}}, {}, "sum");
+  g.Op("Assign", {{"ref", w}, {"value", c}}, {}, "write");
+  const Value product = g.Op("Mul", {{"x1", folded}, {"x2", sum}}, {}, "product");
+  const Value open = g.Op("Neg", {{"x", g.Data("x", {DataType::kFloat, {-1}})}}, {}, "open");
+  g.Output({g.Op("Exp", {{"x", product}}), product, open, w});
+  SessionOptions options;
+  options.compile.static_ops_limit = 2;
+  RunInSession(g, options, [](Session& session) {
+    for (const int64_t n : {1, 3, 2}) {
+      const Result<std::vector<Tensor>> outputs = session.Run({Tensor::FromVector<float>(
+          {DataType::kFloat, {n}}, std::vector<float>(static_cast<size_t>(n), 1))});
+      ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+      EXPECT_THAT((*outputs)[1].as<float>(), ElementsAre(7, 14)) << n;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace npumesh
