@@ -32,6 +32,7 @@ std::optional<PlainTensors> Product(const PlainCall& call) {
   };
   const int64_t m = size(a, !turned.x1), k = size(a, turned.x1), n = size(b, turned.x2);
   if (size(b, !turned.x2) != k) return std::nullopt;
+  if (bias != nullptr && static_cast<int64_t>(bias->v.size()) != n) return std::nullopt;
   const Extents batch_a(a.dims.begin(), a.dims.end() - 2),
       batch_b(b.dims.begin(), b.dims.end() - 2);
   const std::optional<Extents> batch = Joined(batch_a, batch_b);
