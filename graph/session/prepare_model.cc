@@ -23,9 +23,10 @@ Status ResolveOverwrites(Model& model, const OpRegistry& registry) {
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry) {
   NPUMESH_RETURN_IF_ERROR(CheckSubgraphs(model));
   // A call reads its inputs where it stands, so that is settled before its graph takes its place;
-  // what the graph itself overwrites, afterwards.
-  NPUMESH_RETURN_IF_ERROR(SeparateResults(model, registry));
+  // what the graph itself overwrites, afterwards. First of all, because new nodes have high numbers
+  // and change the stable order.
   NPUMESH_RETURN_IF_ERROR(ResolveOverwrites(model, registry));
+  NPUMESH_RETURN_IF_ERROR(SeparateResults(model, registry));
   NPUMESH_RETURN_IF_ERROR(options.compile.fold_constants ? InlineKnownBranches(model, registry)
                                                          : InlineCalls(model));
   NPUMESH_RETURN_IF_ERROR(MakeValuesPlain(model));

@@ -312,6 +312,37 @@ TEST(Overwrite, AnUpdateThatNoOutputShowsIsSeenBehindACut) {
       {Ones(), Floats({0, 0, 5, 0})}, {{{-1, -1, -1, -1}, {2}}});
 }
 
+// What is put in for the branch's result must not change which writer comes first.
+TEST(Overwrite, WritersKeepTheirOrderBesideABranch) {
+  GraphBuilder body("body");
+  body.Output({body.Op("Abs", {{"x", body.Data("x", kFour)}})});
+  const Model branch = std::move(body.Build()).value();
+  for (const Variant& variant : Variants()) {
+    SCOPED_TRACE(variant.name);
+    GraphBuilder g;
+    const Value ref = g.RefData("ref", kFour);
+    const Value condition = g.Data("condition", {DataType::kBool, {}});
+    const Value result = g.Op("If", {{"cond", condition}, {"input0", ref}}, {}, "node");
+    g.Op("Assign", {{"ref", result}, {"value", g.Const("seven", Seven())}}, {}, "overwrites");
+    const Value written = g.Op("Assign", {{"ref", ref}, {"value", result}}, {}, "first");
+    g.Op("ForeachNegInplace", {{"x0", ref}}, {}, "second", 0);
+    g.Output({written});
+    Model model = std::move(g.Build()).value();
+    model.subgraphs = {branch.graph};
+    model.graph.node(model.graph.Find("node")).subgraphs = {"body", "body"};
+    const auto statuses = OnRanks(1, [&](World& world, DeviceMemory& memory) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                               Session::Create(world, memory, model, variant.options));
+      const Tensor no = Tensor::FromVector<bool>({DataType::kBool, {}}, {false});
+      NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run({Ones(), no}));
+      // "first" reads the branch's result before "overwrites" writes there.
+      EXPECT_EQ(AsFloats(outputs), (StepOutputs{{-1, -1, -1, -1}}));
+      return Status();
+    });
+    EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+  }
+}
+
 TEST(Overwrite, ALateNodeReadsWhatAnEarlierStageWroteIntoARefData) {
   ExpectOutputs(
       [](GraphBuilder& g) {
