@@ -25,11 +25,14 @@ std::optional<PlainTensors> Viewed(const PlainTensor& x, Extents dims) {
 std::optional<PlainTensors> Reshape(const PlainCall& call) {
   const PlainTensor& x = call.in("x");
   Extents dims = call.ints("shape");
+  const bool infers = std::find(dims.begin(), dims.end(), -1) != dims.end();
+  // Zeros of an empty tensor may mean themselves.
+  const bool literal = x.count() == 0 && !infers;
   int64_t known = 1;
   int64_t* open = nullptr;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] < -1) return std::nullopt;
-    if (dims[d] == 0 && d < x.dims.size()) dims[d] = x.dims[d];
+    if (dims[d] == 0 && d < x.dims.size() && !literal) dims[d] = x.dims[d];
     if (dims[d] != -1) {
       known *= dims[d];
     } else if (open != nullptr) {

@@ -77,11 +77,16 @@ Number Product(const std::vector<Number>& x, bool& exact) {
   return product;
 }
 
+// NaN is the largest and the smallest of all, as in PyTorch.
+std::optional<Number> NanOf(const std::vector<Number>& x) {
+  const auto nan = std::find_if(x.begin(), x.end(), [](Number each) { return std::isnan(each); });
+  return nan == x.end() ? std::nullopt : std::optional(*nan);
+}
 Number Largest(const std::vector<Number>& x, bool&) {
-  return *std::max_element(x.begin(), x.end());
+  return NanOf(x).value_or(*std::max_element(x.begin(), x.end()));
 }
 Number Smallest(const std::vector<Number>& x, bool&) {
-  return *std::min_element(x.begin(), x.end());
+  return NanOf(x).value_or(*std::min_element(x.begin(), x.end()));
 }
 Number Any(const std::vector<Number>& x, bool&) {
   return std::any_of(x.begin(), x.end(), [](Number each) { return each != 0; });
