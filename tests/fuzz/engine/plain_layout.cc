@@ -319,10 +319,19 @@ std::optional<PlainTensors> BroadcastTo(const PlainCall& call) {
 
 std::optional<PlainTensors> AsStrided(const PlainCall& call) {
   const PlainTensor& x = call.in("x");
+  const Extents size = call.ints("size");
   const Extents strides = call.ints("stride");
   const int64_t start = call.in("storage_offset").integer(0);
-  return One(Arranged(x, call.ints("size"),
-                      [&](const Extents& at) { return start + OffsetOf(at, strides); }));
+  const auto negative = [](int64_t extent) { return extent < 0; };
+  if (size.size() != strides.size() || std::any_of(size.begin(), size.end(), negative)) {
+    return std::nullopt;
+  }
+  const auto place = [&](const Extents& at) { return start + OffsetOf(at, strides); };
+  bool inside = true;
+  ForEachPosition(
+      size, [&](const Extents& at) { inside = inside && place(at) >= 0 && place(at) < x.count(); });
+  if (!inside) return std::nullopt;
+  return One(Arranged(x, size, place));
 }
 
 }  // namespace
