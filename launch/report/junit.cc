@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "runtime/base/printable.h"
+#include "launch/report/xml_text.h"
 
 namespace npumesh {
 namespace {
@@ -14,28 +14,10 @@ constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 // Line ends stay what they are in texts, and must be written as numbers in attributes.
 std::string Escaped(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    const char c = text[0];
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (c == '\n' || c == '\t') {
-      out += fmt::format("&#{};", static_cast<int>(c));
-    } else if (length == 0 || (length == 1 && static_cast<unsigned char>(c) < 0x20)) {
-      out += kReplacement;
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return out;
+  return EscapeXml(text, [](char c) {
+    const bool blank = c == '\n' || c == '\t';
+    return blank ? fmt::format("&#{};", static_cast<int>(c)) : std::string(kReplacement);
+  });
 }
 
 std::string ElementOf(JunitCase::Result result) {

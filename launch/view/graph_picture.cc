@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "launch/report/xml_text.h"
+
 namespace npumesh {
 namespace {
 
@@ -28,21 +30,6 @@ const Style& StyleOf(BoxKind kind) {
     if (style.kind == kind) return style;
   }
   return kStyles[2];
-}
-
-// Bytes of the UTF-8 sequence at the start of `text`; 0 when there is none.
-size_t Utf8Length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80              ? 1
-                        : (lead & 0xe0u) == 0xc0 ? 2
-                        : (lead & 0xf0u) == 0xe0 ? 3
-                        : (lead & 0xf8u) == 0xf0 ? 4
-                                                 : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80) return 0;
-  }
-  return length;
 }
 
 std::string DotText(const std::string& text) {
@@ -97,26 +84,7 @@ std::string StyleSheet() {
 }  // namespace
 
 std::string XmlText(const std::string& text) {
-  std::string out;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t length = Utf8Length(rest);
-    const char c = rest[0];
-    if (length == 0 || static_cast<unsigned char>(c) < 0x20) {
-      out += '?';
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += rest.substr(0, length);
-    }
-    rest.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out;
+  return EscapeXml(text, [](char) { return std::string("?"); });
 }
 
 std::string ToSvg(const Drawing& drawing, const std::string& title) {
