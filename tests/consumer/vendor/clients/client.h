@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <string>
 #include <thread>
@@ -46,12 +47,21 @@ struct Rank {
     }                                                                                 \
   } while (0)
 
+// Ends the program where a check cannot return: wrong bytes must not pass for the result of a call.
+inline void MustSucceed(const char* what, aclError error) {
+  if (error == ACL_SUCCESS) return;
+  const char* why = aclGetRecentErrMsg();
+  fprintf(stderr, "%s: acl error %d: %s\n", what, error, why ? why : "-");
+  exit(1);
+}
+
 // An array in device memory.
 class DeviceArray {
  public:
   explicit DeviceArray(const std::vector<float>& values) : bytes_(values.size() * sizeof(float)) {
-    if (aclrtMalloc(&data_, bytes_, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS) data_ = nullptr;
-    if (data_) aclrtMemcpy(data_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE);
+    MustSucceed("aclrtMalloc", aclrtMalloc(&data_, bytes_, ACL_MEM_MALLOC_HUGE_FIRST));
+    MustSucceed("aclrtMemcpy",
+                aclrtMemcpy(data_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE));
   }
   ~DeviceArray() { aclrtFree(data_); }
   DeviceArray(const DeviceArray&) = delete;
@@ -60,7 +70,8 @@ class DeviceArray {
   void* get() const { return data_; }
   std::vector<float> values() const {
     std::vector<float> host(bytes_ / sizeof(float));
-    aclrtMemcpy(host.data(), bytes_, data_, bytes_, ACL_MEMCPY_DEVICE_TO_HOST);
+    MustSucceed("aclrtMemcpy",
+                aclrtMemcpy(host.data(), bytes_, data_, bytes_, ACL_MEMCPY_DEVICE_TO_HOST));
     return host;
   }
 

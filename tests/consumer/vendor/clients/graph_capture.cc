@@ -4,11 +4,12 @@
 static const size_t kCount = 1000;
 static const int kRuns = 4;
 
-// recv becomes the sum over all ranks, and then the next input: size times as much each time.
+// A global capture would forbid the synchronous copies of other threads, which are other ranks
+// here. recv becomes the sum over all ranks, and then the next input: size times as much each time.
 static bool Capture(const Rank& me, const DeviceArray& send, const DeviceArray& recv,
                     aclmdlRI* model) {
   const size_t bytes = kCount * sizeof(float);
-  CHECK_ACL(aclmdlRICaptureBegin(me.stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  CHECK_ACL(aclmdlRICaptureBegin(me.stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
   CHECK_HCCL(HcclAllReduce(send.get(), recv.get(), kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM,
                            me.comm, me.stream));
   CHECK_ACL(aclrtMemcpyAsync(send.get(), bytes, recv.get(), bytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
