@@ -5,10 +5,16 @@
 // there when it ends. Of a test case every operator counts that ran in it without an error; it is
 // compared exactly unless the case has an EXPECT_NEAR.
 //
+// Results: with NPUMESH_OPERATOR_RESULTS each program leaves a file named like itself there, with a
+// line for each call that ran: test, operator and a hash of the outputs' bits. Two builds agree
+// when their lines are the same in any order (tests/compare_operator_results.py).
+//
 // Thread-safety: all members may be called from any thread (ranks are threads).
 #ifndef NPUMESH_TESTS_UNIT_OP_EVIDENCE_H_
 #define NPUMESH_TESTS_UNIT_OP_EVIDENCE_H_
 
+#include <errno.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,6 +27,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/ops/operator.h"
 
@@ -33,6 +40,7 @@ class OpEvidence {
     return evidence;
   }
   ~OpEvidence() {
+    WriteResults();
     if (folder_ == nullptr) return;
     std::ofstream file(std::string(folder_) + "/" + std::to_string(getpid()));
     for (const auto& [test, found] : tests_) {
@@ -55,6 +63,18 @@ class OpEvidence {
       if (context.has(slot)) dtypes.insert(std::string(Name(context.in(slot).dtype)));
     }
   }
+  // The outputs of the call.
+  void Gave(const OpContext& context, const std::vector<Tensor>& outputs) {
+    if (results_folder_ == nullptr) return;
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const Tensor& output : outputs) {
+      for (uint64_t i = 0; i < output.bytes(); ++i) {
+        hash = (hash ^ static_cast<uint64_t>(output.data()[i])) * 0x100000001b3;
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    results_.push_back(fmt::format("{}\t{}\t{:016x}", TestName(), context.schema().type, hash));
+  }
   // A result may differ from `expected` by `error`.
   void Near(double expected, double error) {
     if (folder_ == nullptr) return;
@@ -69,19 +89,31 @@ class OpEvidence {
     double near = 0;
   };
 
-  OpEvidence() : folder_(std::getenv("NPUMESH_OPERATOR_EVIDENCE")) {}
+  OpEvidence()
+      : folder_(std::getenv("NPUMESH_OPERATOR_EVIDENCE")),
+        results_folder_(std::getenv("NPUMESH_OPERATOR_RESULTS")) {}
 
-  Found& Current() {
+  static std::string TestName() {
     const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
-    if (test == nullptr) return tests_["?"];
+    if (test == nullptr) return "?";
     const std::string path = test->file();
-    return tests_[path.substr(path.rfind('/') + 1) + " " + test->test_suite_name() + "." +
-                  test->name()];
+    return path.substr(path.rfind('/') + 1) + " " + test->test_suite_name() + "." + test->name();
+  }
+
+  Found& Current() { return tests_[TestName()]; }
+
+  void WriteResults() {
+    if (results_folder_ == nullptr) return;
+    std::sort(results_.begin(), results_.end());  // ranks that are threads come in any order
+    std::ofstream file(std::string(results_folder_) + "/" + program_invocation_short_name);
+    for (const std::string& line : results_) file << line << '\n';
   }
 
   const char* const folder_;
+  const char* const results_folder_;
   std::mutex mutex_;
   std::map<std::string, Found> tests_;
+  std::vector<std::string> results_;
 };
 
 inline testing::AssertionResult NearAndNoted(const char* actual, const char* expected, const char*,

@@ -263,6 +263,7 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
                            op_test::RunOnce(*op, call, context, kernel.get(), -1));
   op_test::OpEvidence::OfProgram().Ran(context);
+  op_test::OpEvidence::OfProgram().Gave(context, outputs);
   if (op->view || op->collective || !op->pure) return outputs;
 
   std::vector<int> placements = op_test::SlotsToReuse(*op, context);
