@@ -62,8 +62,8 @@ def main():
               f"{', '.join(sorted(files[operator]))} |")
     page = subprocess.run([f"{sys.argv[1]}/launch/npumesh", "ops", "--markdown"], check=True,
                           capture_output=True, text=True).stdout
-    others = [name for name in re.findall(r"^\| (\w+) \|", page, re.M)
-              if name not in files and name != "operator"]
+    others = [name for name in re.findall(r"^\| `(\w+)\(", page, re.M)
+              if name not in files]
     print("\nNot run alone, but in graphs, by tests of the engine, of sessions and of models, or checked for their "
           f"types only: {', '.join(others)}.")
 

@@ -2,6 +2,8 @@
 // reference 5.19.
 #include <algorithm>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
@@ -11,23 +13,6 @@
 
 namespace npumesh {
 namespace {
-
-Status ExpectRows(const OpContext& op, int rank = 0) {
-  const TensorType& x = op.in("x");
-  const bool ranked = rank == 0 ? x.shape.rank() > 0 : x.shape.rank() == rank;
-  if (IsRowType(x.dtype) && ranked) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: \"x\" is {}, expected float16, bfloat16 or float32 with {} dimension", op.Who(),
-               x.ToString(), rank == 0 ? "at least one" : "two");
-}
-
-// Error unless factors are absent, one, or one for each column of x.
-Status ExpectColumns(const OpContext& op, const Factors& factors, std::string_view port) {
-  const int64_t width = op.in("x").shape.dims().back();
-  if (!factors.given() || factors.count() == 1 || factors.count() == width) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" has {} elements, expected 1 or {}", op.Who(),
-               port, factors.count(), width);
-}
 
 // Factors of the columns, one for all repeated.
 void LoadColumns(const KernelArgs& args, const Factors& factors, int64_t first, int64_t count,
@@ -46,249 +31,188 @@ Shape WithoutLast(Shape shape) {
 
 // ---- GeluQuant ----
 
-struct GeluPlan {
-  Formula formula = Formula::kGeluErf;
+struct GeluPlan : Planned {
+  BlockFn formula = nullptr;
   bool dynamic = true;
+  DataType x = DataType::kFloat;
   DataType dtype = DataType::kInt8;
   Rounding rounding = Rounding::kNearest;
   Factors scale;
   Factors offset;
+  int64_t rows = 0;
+  int64_t width = 0;
+  Slice<float> row, scales, offsets;
 };
 
 Result<GeluPlan> PlanGelu(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op));
+  Check check(op);
+  check.RankAtLeast("x", kFloats, 1);
+  check.OneOf("approximate", {"none", "tanh"});
+  check.OneOf("quant_mode", {"dynamic", "static"});
+  if (!check.ok()) return check.status();
+  const TensorType& x = op.in("x");
   GeluPlan plan;
-  const std::string approximate = op.attr_string("approximate");
-  const std::string mode = op.attr_string("quant_mode");
-  if ((approximate != "none" && approximate != "tanh") || (mode != "dynamic" && mode != "static")) {
-    return Error(Code::kInvalidArgument,
-                 "{}: approximate \"{}\" and quant_mode \"{}\"; expected none or tanh, and dynamic "
-                 "or static",
-                 op.Who(), approximate, mode);
-  }
-  if (approximate == "tanh") plan.formula = Formula::kGeluTanh;
-  plan.dynamic = mode == "dynamic";
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, NarrowType(op, "dst_type"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.rounding, RoundingOf(op, "round_mode"));
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, plan.dtype, op.in("x").shape));
-  NPUMESH_ASSIGN_OR_RETURN(plan.scale, Factors::Of(op, "input_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.offset, Factors::Of(op, "input_offset"));
-  NPUMESH_RETURN_IF_ERROR(ExpectColumns(op, plan.scale, "input_scale"));
-  NPUMESH_RETURN_IF_ERROR(ExpectColumns(op, plan.offset, "input_offset"));
-  if (plan.dynamic ? !plan.offset.given() : plan.scale.given()) return plan;
-  return Error(Code::kInvalidArgument, "{}: quant_mode {} {}", op.Who(), mode,
-               plan.dynamic ? "takes no input_offset" : "needs input_scale");
+  plan.x = x.dtype;
+  plan.width = x.shape.dims().back();
+  plan.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
+  const bool tanh = op.attr_string("approximate") == "tanh";
+  plan.formula = FloatBlock(tanh ? Formula::kGeluTanh : Formula::kGeluErf);
+  plan.dynamic = op.attr_string("quant_mode") == "dynamic";
+  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  check.Keep(CheckPacking(op, plan.dtype, x.shape));
+  plan.scale = check.Take(Factors::Of(op, "input_scale"));
+  plan.offset = check.Take(Factors::Of(op, "input_offset"));
+  check.Elements("input_scale", {1, plan.width});
+  check.Elements("input_offset", {1, plan.width});
+  check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
+  check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
+  plan.outputs = {{plan.dtype, x.shape}, {DataType::kFloat, WithoutLast(x.shape)}};
+  plan.row = plan.scratch.Floats(plan.width);
+  plan.scales = plan.scratch.Floats(plan.width);
+  plan.offsets = plan.scratch.Floats(plan.width);
+  return check.Done(std::move(plan));
 }
 
-Status InferGelu(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GeluPlan plan, PlanGelu(op));
-  const Shape& x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.dtype, x));
-  return SetOutput(op, 1, DataType::kFloat, WithoutLast(x));
+void Activate(BlockFn formula, float* row, int64_t width) {
+  constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
+  for (int64_t first = 0; first < width; first += kBlock) {
+    const void* in[] = {row + first};
+    formula(in, row + first, static_cast<size_t>(std::min(kBlock, width - first)), {});
+  }
 }
 
-class GeluKernel final : public Kernel {
- public:
-  GeluKernel(const OpContext& op, const GeluPlan& plan)
-      : plan_(plan),
-        formula_(FloatBlock(plan.formula)),
-        x_(op.in("x").dtype),
-        width_(op.in("x").shape.dims().back()),
-        rows_(ElementsBetween(op.in("x").shape, 0, op.in("x").shape.rank() - 1)) {}
-
-  // Rows for x, scales and offsets.
-  uint64_t scratch_bytes() const override {
-    return 3 * static_cast<uint64_t>(width_) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* row = static_cast<float*>(args.scratch);
-    float *scale = row + width_, *offset = scale + width_;
-    if (plan_.scale.given()) LoadColumns(args, plan_.scale, 0, width_, scale);
-    if (plan_.offset.given()) LoadColumns(args, plan_.offset, 0, width_, offset);
-    auto* scales = static_cast<float*>(args.out[1]);
-    const float largest = LargestNarrow(plan_.dtype);
-    for (int64_t r = 0; r < rows_; ++r) {
-      LoadNumbers(x_, args.in[0], r * width_, width_, row);
-      Activate(row);
-      for (int64_t i = 0; plan_.scale.given() && i < width_; ++i) row[i] *= scale[i];
-      for (int64_t i = 0; plan_.offset.given() && i < width_; ++i) row[i] += offset[i];
-      if (plan_.dynamic) {
-        scales[r] =
-            QuantiseRow(plan_.dtype, plan_.rounding, largest, row, width_, args.out[0], r * width_);
-      } else {
-        scales[r] = 0;
-        StoreNarrow(plan_.dtype, plan_.rounding, row, args.out[0], r * width_, width_);
-      }
-    }
-    return Status();
-  }
-
- private:
-  void Activate(float* row) const {
-    constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
-    for (int64_t first = 0; first < width_; first += kBlock) {
-      const void* in[] = {row + first};
-      formula_(in, row + first, static_cast<size_t>(std::min(kBlock, width_ - first)), {});
+Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
+  if (plan.scale.given()) LoadColumns(args, plan.scale, 0, width, scale);
+  if (plan.offset.given()) LoadColumns(args, plan.offset, 0, width, offset);
+  auto* scales = static_cast<float*>(args.out[1]);
+  const float largest = LargestNarrow(plan.dtype);
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    LoadNumbers(plan.x, args.in[0], r * width, width, row);
+    Activate(plan.formula, row, width);
+    for (int64_t i = 0; plan.scale.given() && i < width; ++i) row[i] *= scale[i];
+    for (int64_t i = 0; plan.offset.given() && i < width; ++i) row[i] += offset[i];
+    scales[r] = 0;
+    if (plan.dynamic) {
+      scales[r] =
+          QuantiseRow(plan.dtype, plan.rounding, largest, row, width, args.out[0], r * width);
+    } else {
+      StoreNarrow(plan.dtype, plan.rounding, row, args.out[0], r * width, width);
     }
   }
-
-  GeluPlan plan_;
-  BlockFn formula_;
-  DataType x_;
-  int64_t width_;
-  int64_t rows_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeGelu(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GeluPlan plan, PlanGelu(op));
-  return std::unique_ptr<Kernel>(std::make_unique<GeluKernel>(op, plan));
+  return Status();
 }
 
 // ---- GroupQuant ----
 
-struct GroupPlan {
+struct GroupPlan : Planned {
+  DataType x = DataType::kFloat;
   DataType dtype = DataType::kInt8;
   Factors scale;
   Factors offset;
-  GroupRows rows;
+  GroupRows groups;
+  int64_t height = 0;
+  int64_t width = 0;
+  Slice<float> row, scales;
 };
 
 Result<GroupPlan> PlanGroup(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op, 2));
+  Check check(op);
   GroupPlan plan;
-  const TensorType &x = op.in("x"), &scale = op.in("scale");
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, QuantisedType(op, "dst_type"));
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, plan.dtype, x.shape));
-  NPUMESH_ASSIGN_OR_RETURN(plan.scale, Factors::Of(op, "scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.offset, Factors::Of(op, "offset"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.rows, GroupRows::Of(op, "group_index", false, x.shape[0]));
-  if (scale.shape == Shape({plan.rows.groups(), x.shape[1]}) && plan.offset.count() <= 1) {
-    return plan;
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: scale is {} and offset has {} elements, expected [{},{}] and at most one",
-               op.Who(), scale.ToString(), plan.offset.count(), plan.rows.groups(), x.shape[1]);
+  plan.x = op.in("x").dtype;
+  const auto [height, width] = check.Matrix("x", kFloats);
+  plan.height = height;
+  plan.width = width;
+  plan.dtype = check.Take(QuantisedType(op, "dst_type"));
+  check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
+  plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
+  plan.scale = check.Take(Factors::Of(op, "scale"));
+  plan.offset = check.Take(Factors::Of(op, "offset"));
+  check.Shape("scale", {plan.groups.groups(), width});
+  check.Elements("offset", {1});
+  plan.outputs = {{plan.dtype, op.in("x").shape}};
+  plan.row = plan.scratch.Floats(width);
+  plan.scales = plan.scratch.Floats(width);
+  return check.Done(std::move(plan));
 }
 
-Status InferGroup(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupPlan plan, PlanGroup(op));
-  return SetOutput(op, 0, plan.dtype, op.in("x").shape);
-}
-
-class GroupKernel final : public Kernel {
- public:
-  GroupKernel(const OpContext& op, GroupPlan plan)
-      : plan_(std::move(plan)),
-        x_(op.in("x").dtype),
-        height_(op.in("x").shape[0]),
-        width_(op.in("x").shape[1]) {}
-
-  // Rows for x and scales.
-  uint64_t scratch_bytes() const override {
-    return 2 * static_cast<uint64_t>(width_) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* row = static_cast<float*>(args.scratch);
-    float* scale = row + width_;
-    const float offset = plan_.offset.given() ? plan_.offset.At(args, 0) : 0.0f;
-    int64_t done = 0;
-    NPUMESH_RETURN_IF_ERROR(
-        plan_.rows.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
-          plan_.scale.Load(args, group * width_, width_, scale);
-          for (int64_t r = begin; r < end; ++r) {
-            LoadNumbers(x_, args.in[0], r * width_, width_, row);
-            for (int64_t i = 0; i < width_; ++i) row[i] = row[i] * scale[i] + offset;
-            Store(args, r, row);
-          }
-          done = end;
-          return Status();
-        }));
-    std::fill_n(row, width_, 0.0f);
-    for (int64_t r = done; r < height_; ++r) Store(args, r, row);
+// Rows behind the last group are zero.
+Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *row = plan.row(args), *scale = plan.scales(args);
+  const auto store = [&](int64_t r) {
+    StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
+  };
+  const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
+  int64_t done = 0;
+  NPUMESH_RETURN_IF_ERROR(plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+    plan.scale.Load(args, group * width, width, scale);
+    for (int64_t r = begin; r < end; ++r) {
+      LoadNumbers(plan.x, args.in[0], r * width, width, row);
+      for (int64_t i = 0; i < width; ++i) row[i] = row[i] * scale[i] + offset;
+      store(r);
+    }
+    done = end;
     return Status();
-  }
-
- private:
-  void Store(const KernelArgs& args, int64_t r, const float* row) const {
-    StoreIntegers(plan_.dtype, Rounding::kNearest, row, args.out[0], r * width_, width_);
-  }
-
-  GroupPlan plan_;
-  DataType x_;
-  int64_t height_;
-  int64_t width_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeGroup(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(GroupPlan plan, PlanGroup(op));
-  return std::unique_ptr<Kernel>(std::make_unique<GroupKernel>(op, std::move(plan)));
+  }));
+  std::fill_n(row, width, 0.0f);
+  for (int64_t r = done; r < plan.height; ++r) store(r);
+  return Status();
 }
 
 // ---- QuantMax ----
 
-Status InferMax(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, NarrowType(op, "dst_type"));
-  NPUMESH_RETURN_IF_ERROR(RoundingOf(op, "round_mode").status());
-  const TensorType &x = op.in("x"), &scale = op.in("scale");
-  if (scale.dtype != DataType::kFloat || scale.shape.elements() != 1 || dtype == DataType::kInt8 ||
-      dtype == DataType::kInt4) {
-    return Error(Code::kInvalidArgument,
-                 "{}: scale is {} and dst_type {}, expected one float32 and an 8-bit float",
-                 op.Who(), scale.ToString(), Name(dtype));
-  }
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, x.shape));
-  return SetOutput(op, 1, x.dtype, {1});
+struct MaxPlan : Planned {
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kFloat8E5M2;
+  int64_t elements = 0;
+};
+
+Result<MaxPlan> PlanMax(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  check.RankAtLeast("x", kFloats, 1);
+  check.Type("scale", DataType::kFloat);
+  check.Elements("scale", {1});
+  check.Keep(RoundingOf(op, "round_mode").status());
+  MaxPlan plan;
+  plan.from = x.dtype;
+  plan.to = check.Take(NarrowType(op, "dst_type"));
+  check.That(!kQuantised.Contains(plan.to), "dst_type is {}, expected an 8-bit float",
+             Name(plan.to));
+  plan.elements = x.shape.elements();
+  plan.outputs = {{plan.to, x.shape}, {x.dtype, {1}}};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeMax(const OpContext& op) {
-  const DataType from = op.in("x").dtype, to = op.out(0).dtype;
-  const int64_t elements = op.in("x").shape.elements();
-  return MakeKernel([=](const KernelArgs& args) {
-    constexpr int64_t kBlock = 512;
-    float row[kBlock];
-    const float scale = *static_cast<const float*>(args.in[1]);
-    float most = 0;
-    for (int64_t first = 0; first < elements; first += kBlock) {
-      const int64_t count = std::min(kBlock, elements - first);
-      LoadNumbers(from, args.in[0], first, count, row);
-      most = std::max(most, LargestMagnitude(row, count));
-      for (int64_t i = 0; i < count; ++i) row[i] *= scale;
-      StoreNarrow(to, Rounding::kNearest, row, args.out[0], first, count);
-    }
-    StoreRow(from, &most, args.out[1], 0, 1);
-    return Status();
-  });
+Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
+  constexpr int64_t kBlock = 512;
+  float row[kBlock];
+  const float scale = *static_cast<const float*>(args.in[1]);
+  float most = 0;
+  for (int64_t first = 0; first < plan.elements; first += kBlock) {
+    const int64_t count = std::min(kBlock, plan.elements - first);
+    LoadNumbers(plan.from, args.in[0], first, count, row);
+    most = std::max(most, LargestMagnitude(row, count));
+    for (int64_t i = 0; i < count; ++i) row[i] *= scale;
+    StoreNarrow(plan.to, Rounding::kNearest, row, args.out[0], first, count);
+  }
+  StoreRow(plan.from, &most, args.out[1], 0, 1);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterActivationQuantOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  const AttrSpec round = {"round_mode", AttrValue::String("rint")};
-  registry.Add({.schema = {"GeluQuant",
-                           {{"x"}, optional("input_scale"), optional("input_offset")},
-                           {{"y"}, {"out_scale"}},
-                           {{"approximate", AttrValue::String("none")},
-                            {"quant_mode", AttrValue::String("dynamic")},
-                            {"dst_type", AttrValue::Int(2)},
-                            round}},
-                .infer = InferGelu,
-                .make_kernel = MakeGelu});
-  registry.Add({.schema = {"GroupQuant",
-                           {{"x"}, {"scale"}, {"group_index"}, optional("offset")},
-                           {{"y"}},
-                           {{"dst_type", AttrValue::Int(2)}}},
-                .infer = InferGroup,
-                .make_kernel = MakeGroup});
-  registry.Add({.schema = {"QuantMax",
-                           {{"x"}, {"scale"}},
-                           {{"y"}, {"amax"}},
-                           {round, {"dst_type", AttrValue::Int(35)}}},
-                .infer = InferMax,
-                .make_kernel = MakeMax});
+  registry.Add(Define<PlanGelu, RunGelu>(
+      "GeluQuant(x, input_scale?, input_offset?; approximate=\"none\", quant_mode=\"dynamic\", "
+      "dst_type=2, round_mode=\"rint\") -> y, out_scale"));
+  registry.Add(
+      Define<PlanGroup, RunGroup>("GroupQuant(x, scale, group_index, offset?; dst_type=2) -> y"));
+  registry.Add(
+      Define<PlanMax, RunMax>("QuantMax(x, scale; round_mode=\"rint\", dst_type=35) -> y, amax"));
 }
 
 }  // namespace npumesh

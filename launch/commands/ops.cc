@@ -1,25 +1,45 @@
 // `npumesh ops`: the operators npumesh can run.
-#include "graph/ops/op_library.h"
+#include <fmt/ranges.h>
 
+#include "graph/ops/op_library.h"
 #include "launch/commands/answer.h"
 #include "launch/view/op_table.h"
 #include "launch/view/tables_json.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
 
 struct OpsOptions {
+  std::vector<std::string> names;  // none: all
   std::vector<std::string> libraries;
   LibraryTrust trust = LibraryTrust::kOwner;
   bool markdown = false;
   bool as_json = false;
 };
 
+// The operators of these names; error: kNotFound with names that look alike.
+Result<OpRegistry> Named(const OpRegistry& registry, const std::vector<std::string>& names) {
+  OpRegistry named;
+  for (const std::string& name : names) {
+    const Operator* const op = registry.Find(name);
+    if (op == nullptr) {
+      return Error(Code::kNotFound,
+                   "there is no operator \"{}\" (similar: {}); npumesh ops has all", Quotable(name),
+                   fmt::join(registry.Nearest(name), ", "));
+    }
+    if (named.Find(name) == nullptr) named.Add(*op);
+  }
+  return named;
+}
+
 Result<Answer> ListOps(const OpsOptions& options) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> all,
                            OperatorsWith(options.libraries, options.trust));
-  return Answer{0, options.markdown ? OpsAsMarkdown(*registry) : OpsAsText(*registry),
-                OpsReport(*registry)};
+  NPUMESH_ASSIGN_OR_RETURN(const OpRegistry named, Named(*all, options.names));
+  const OpRegistry& registry = options.names.empty() ? *all : named;
+  return Answer{0, options.markdown ? OpsAsMarkdown(registry) : OpsAsText(registry),
+                OpsReport(registry)};
 }
 
 }  // namespace
@@ -41,8 +61,10 @@ void AddOps(CLI::App& app, Action& action) {
   CLI::App* ops = app.add_subcommand("ops", "List the operators npumesh can run");
   ops->footer(
       "Examples:\n"
+      "  npumesh ops MatMulV2 HcomAllReduce\n"
       "  npumesh ops --markdown > docs/operators.md\n"
       "  npumesh ops --op-library ./libpolynomial_operator.so");
+  ops->add_option("names", options->names, "Only these operators")->type_name("NAME");
   CLI::Option* markdown = ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
   AddJsonFlag(*ops, options->as_json)->excludes(markdown);
   AddOpLibraryOption(*ops, options->libraries, options->trust);

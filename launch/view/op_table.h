@@ -9,7 +9,7 @@
 
 namespace npumesh {
 
-// One line an operator: "Add (x1, x2) -> (y)  elementwise".
+// One line an operator: "Add(x1, x2) -> y  elementwise".
 std::string OpsAsText(const OpRegistry& registry);
 
 // docs/operators.md, word for word.
@@ -17,9 +17,6 @@ std::string OpsAsMarkdown(const OpRegistry& registry);
 
 // "view", "in place", "needs shape": what else its row says.
 std::vector<std::string> TraitsOf(const Operator& op);
-
-// The default of an attribute: "[1,2]", "true", "\"sum\"".
-std::string ValueText(const AttrValue& value);
 
 }  // namespace npumesh
 

@@ -1,5 +1,6 @@
 #include "launch/view/tables_json.h"
 
+#include "graph/ops/signature.h"
 #include "launch/view/op_table.h"
 #include "runtime/base/env.h"
 #include "runtime/base/hccl_env.h"
@@ -61,6 +62,7 @@ CommandReport OpsReport(const OpRegistry& registry) {
   for (const std::string_view type : registry.Types()) {
     const Operator& op = *registry.Find(type);
     operators.push_back({{"type", type},
+                         {"signature", SignatureText(op.schema)},
                          {"inputs", PortsJson(op.schema.inputs)},
                          {"outputs", PortsJson(op.schema.outputs)},
                          {"attributes", AttrsJson(op.schema.attrs)},

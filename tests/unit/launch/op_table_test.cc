@@ -22,13 +22,11 @@ TEST(OpTable, ShowsPortsAttributesAndTraits) {
   op.collective = CollectiveTrait();
   op.value_inputs = {"bias"};
   registry.Add(op);
-  EXPECT_EQ(OpsAsText(registry),
-            "Mix (x, bias?, more...) -> (y) {axis=-1, axes=[1,2], mode (required string), "
-            "seed=0 (only)}  collective, needs bias\n");
-  EXPECT_THAT(
-      OpsAsMarkdown(registry),
-      HasSubstr("| Mix | x, bias?, more... | y | axis=-1, axes=[1,2], mode (required string), "
-                "seed=0 (only) | collective, needs bias |\n"));
+  const std::string signature =
+      "Mix(x, bias?, more...; axis=-1, axes=[1,2], mode:string, seed==0) -> y";
+  EXPECT_EQ(OpsAsText(registry), signature + "  collective, needs bias\n");
+  EXPECT_THAT(OpsAsMarkdown(registry),
+              HasSubstr("| `" + signature + "` | collective, needs bias |\n"));
 }
 
 // Mend with: npumesh ops --markdown > docs/operators.md; what follows is made by

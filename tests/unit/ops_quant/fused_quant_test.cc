@@ -106,10 +106,10 @@ TEST(GeluQuant, RefusesByName) {
   call.inputs.push_back({"input_offset", Noise(kHalf, {1}, 1)});
   Fails(call, Code::kInvalidArgument, {"takes no input_offset"});
   call.inputs[1] = {"input_scale", Noise(kHalf, {3}, 1)};
-  Fails(call, Code::kInvalidArgument, {"\"input_scale\" has 3 elements, expected 1 or 4"});
+  Fails(call, Code::kInvalidArgument, {"input_scale is float16[3], expected 1 or 4 elements"});
   call.inputs.pop_back();
   call.attrs[0].second = AttrValue::String("pertoken");
-  Fails(call, Code::kInvalidArgument, {"quant_mode \"pertoken\""});
+  Fails(call, Code::kInvalidArgument, {"quant_mode is \"pertoken\""});
   call.attrs = {{"dst_type", AttrValue::Int(3)}};
   Fails(call, Code::kUnsupported, {"dst_type is int32"});
 }
@@ -155,7 +155,7 @@ TEST(QuantMax, ScalesAndFindsTheLargest) {
       EXPECT_EQ(got[1].type(), (TensorType{from, {1}}));
       EXPECT_EQ(ToDoubles(got[1]), std::vector<double>{most});
       call.attrs[0].second = AttrValue::Int(2);
-      Fails(call, Code::kInvalidArgument, {"dst_type int8", "8-bit float"});
+      Fails(call, Code::kInvalidArgument, {"dst_type is int8", "8-bit float"});
     }
   }
 }

@@ -1,0 +1,56 @@
+// Scratch: the memory that a kernel works in, laid out when the operator is planned.
+//
+//   plan.row = plan.scratch.Take<float>(width);      // while planning
+//   float* row = plan.row(args);                     // while running
+//
+// So no size is written twice, and no place is computed by hand. Slices begin at a cache line.
+#ifndef NPUMESH_GRAPH_OPS_SCRATCH_H_
+#define NPUMESH_GRAPH_OPS_SCRATCH_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "graph/ops/operator.h"
+
+namespace npumesh {
+
+// A place in the scratch memory of one kernel, with room for elements of T.
+template <typename T>
+class Slice {
+ public:
+  Slice() = default;  // no place
+
+  T* operator()(const KernelArgs& args) const {
+    return reinterpret_cast<T*>(static_cast<char*>(args.scratch) + offset_);
+  }
+
+ private:
+  friend class Scratch;
+  explicit Slice(uint64_t offset) : offset_(offset) {}
+
+  uint64_t offset_ = 0;
+};
+
+class Scratch {
+ public:
+  // Room for `count` elements; none for a negative count.
+  template <typename T>
+  Slice<T> Take(int64_t count) {
+    const Slice<T> slice(bytes_);
+    const uint64_t bytes = static_cast<uint64_t>(std::max<int64_t>(count, 0)) * sizeof(T);
+    bytes_ += (bytes + kLine - 1) / kLine * kLine;
+    return slice;
+  }
+  Slice<float> Floats(int64_t count) { return Take<float>(count); }
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr uint64_t kLine = 64;
+
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_SCRATCH_H_
