@@ -82,20 +82,26 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   impl->tag = TagOf(impl->name, world_ranks);
   impl->selection = std::move(selection);
   impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
-  NPUMESH_ASSIGN_OR_RETURN(impl->meeting, Meeting::Open(world, impl->name, impl->world_ranks));
-  if (!options.contract) impl->meeting->StopComparing();
-  impl->run_ahead = options.run_ahead;
-  impl->several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
-    return world.node_of()[static_cast<size_t>(r)] != world.node();
-  });
-  if (impl->several_nodes) {
-    NPUMESH_ASSIGN_OR_RETURN(impl->layers,
-                             Layers::Open(world, impl->name, impl->world_ranks, impl->rank));
-  }
-  if (options.exec_timeout) impl->LimitWaits(*options.exec_timeout);
-  impl->logbook->Created();
+  impl->logbook->Creating();
+  const Status met = impl->MeetMembers(options);
+  impl->logbook->Created(met);
+  NPUMESH_RETURN_IF_ERROR(met);
   NPUMESH_INFO("group \"{}\" of ranks {} is made", impl->name, RangeText(impl->world_ranks));
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
+}
+
+Status Communicator::Impl::MeetMembers(const CommunicatorOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(meeting, Meeting::Open(world, name, world_ranks));
+  if (!options.contract) meeting->StopComparing();
+  run_ahead = options.run_ahead;
+  several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
+    return world.node_of()[static_cast<size_t>(r)] != world.node();
+  });
+  if (several_nodes) {
+    NPUMESH_ASSIGN_OR_RETURN(layers, Layers::Open(world, name, world_ranks, rank));
+  }
+  if (options.exec_timeout) LimitWaits(*options.exec_timeout);
+  return Status();
 }
 
 void Communicator::Impl::LimitWaits(std::chrono::seconds limit) const {

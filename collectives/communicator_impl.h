@@ -53,6 +53,8 @@ struct Communicator::Impl {
 
   int size() const { return static_cast<int>(world_ranks.size()); }
 
+  // Meets the members for the first time. Collective; every wait has its limit.
+  Status MeetMembers(const CommunicatorOptions& options);
   // For every call from now on; local.
   void LimitWaits(std::chrono::seconds limit) const;
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.

@@ -60,8 +60,19 @@ Logbook::~Logbook() {
   if (position_) position_->Close(RoughlyNow());
 }
 
-void Logbook::Created() {
-  if (position_) position_->Leave(RoughlyNow());
+void Logbook::Creating() {
+  constexpr uint64_t kCreationCall = 1;
+  if (!record_) return;
+  CallFacts facts;
+  facts.call = kCreationCall;
+  entry_ = record_->Begin(group_, facts, Now());
+}
+
+void Logbook::Created(const Status& met) {
+  if (position_ && met.ok()) position_->Leave(RoughlyNow());
+  if (entry_ && met.ok()) FlightRecord::Arrived(entry_, Now());
+  if (entry_) FlightRecord::Done(entry_, met.code(), Now());
+  entry_ = nullptr;
 }
 
 void Logbook::Enter(const CallFacts& facts, uint64_t serial) {

@@ -32,7 +32,10 @@ class Logbook {
   Logbook(const Logbook&) = delete;
   Logbook& operator=(const Logbook&) = delete;
 
-  void Created();  // the members have met
+  // The record says, too, that this rank waits for the members, until Created. Not for the two ends
+  // of messages, who do not wait for each other before the first one.
+  void Creating();
+  void Created(const Status& met = Status());  // the members have met, or will not
   // `serial`: equal numbers, other than 0, stand for calls that differ in nothing but their place
   // in the sequence.
   void Enter(const CallFacts& facts, uint64_t serial);

@@ -342,7 +342,8 @@ bool LeftWithError(const RankRecord& record) {
 }
 
 bool IsForgotten(const RankRecord& record, const JoinedGroup& group) {
-  return group.last.at(record.rank) == nullptr && record.forgotten != 0;
+  const bool created = record.HasGroup(group.id) || !record.has_all_groups;
+  return group.last.at(record.rank) == nullptr && record.forgotten != 0 && created;
 }
 
 std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,

@@ -68,7 +68,8 @@ std::optional<Disagreement> DisputeOf(const CallByRank& call);
 // wrote an end of its record depends on the program.
 bool LeftWithError(const RankRecord& record);
 
-// A rank whose ring has forgotten all calls of a group says nothing about it.
+// A rank whose ring has forgotten all calls of a group says nothing about it. A group that is not
+// in its table it has not begun to create.
 bool IsForgotten(const RankRecord& record, const JoinedGroup& group);
 
 // Who waits for whom, those that have given up included.

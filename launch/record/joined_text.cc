@@ -69,7 +69,7 @@ std::string ArrivalTable(const std::vector<LateRank>& arrivals) {
 
 std::string CallText(const RecordedCall& call) {
   const std::string text = NameOf(call.kind, Printable(call.node));
-  if (call.kind == CollectiveKind::kBarrier) return text;
+  if (call.kind == CollectiveKind::kBarrier || call.creates_group()) return text;
   return fmt::format("{} {}[{}]", text, Name(static_cast<DataType>(call.dtype)), call.count);
 }
 

@@ -99,7 +99,7 @@ class Joiner {
         if (last == nullptr || last->call < call.call) last = &call;
       }
     }
-    JoinSilentEnds(groups);
+    JoinSilentMembers(groups);
     for (auto& [id, group] : groups) {
       if (group.name.empty()) group.name = fmt::format("number {:016x}", id);
       for (const auto& [rank, last] : group.last) group.members.push_back(rank);
@@ -111,15 +111,16 @@ class Joiner {
               });
   }
 
-  // Messages from one rank to another are calls of a group of these two, which each of them records
-  // with its first message: the other end of a message may not have got so far.
-  void JoinSilentEnds(std::map<uint64_t, JoinedGroup>& groups) const {
+  // Members of which others wait that have not recorded the group: those of a group that is being
+  // created, and the other end of messages. Messages from one rank to another are calls of a group
+  // of these two, which each of them records with its first message.
+  void JoinSilentMembers(std::map<uint64_t, JoinedGroup>& groups) const {
     for (const RankRecord& record : records_) {
       for (const RecordedGroup& row : record.groups) {
         JoinedGroup& group = groups[row.id];
-        if (!HoldsMessages(group)) continue;
+        if (!HoldsMessages(group) && !IsBeingCreated(group)) continue;
         for (const RankRecord& other : records_) {
-          if (IsMember(row, other.rank)) group.last.try_emplace(other.rank, nullptr);
+          if (row.HasMember(other.rank)) group.last.try_emplace(other.rank, nullptr);
         }
       }
     }
@@ -131,13 +132,12 @@ class Joiner {
     });
   }
 
-  // Of a group of two, whose members are written "3-4" or "3,7".
-  static bool IsMember(const RecordedGroup& row, int rank) {
-    const std::string& text = row.members;
-    const std::string number = fmt::format("{}", rank);
-    const size_t middle = text.find_first_of("-,");
-    if (row.size != 2 || middle == std::string::npos) return false;
-    return text.substr(0, middle) == number || text.substr(middle + 1) == number;
+  static bool IsBeingCreated(const JoinedGroup& group) {
+    return std::any_of(group.last.begin(), group.last.end(), [](const auto& entry) {
+      const RecordedCall* const last = entry.second;
+      const bool met = last != nullptr && last->done() && last->status == Code::kOk;
+      return last != nullptr && last->creates_group() && !met;
+    });
   }
 
   bool Unknown(const JoinedGroup& group, int rank) const {
@@ -207,6 +207,11 @@ class Joiner {
     const std::string call = CallText(*group.last.at(leaders[0]));
     for (const auto& [number, ranks] : by_call) {
       if (number == ahead) continue;
+      if (group.last.at(leaders[0])->creates_group()) {
+        Say("group {}: its creation waits for {}, which {} not begun it; {} entered it", group.name,
+            RanksText(ranks), ranks.size() == 1 ? "has" : "have", RanksText(leaders));
+        continue;
+      }
       Say("group {}: {} {} at call {}, {} behind {}, which entered call {}: {}", group.name,
           RanksText(ranks), ranks.size() == 1 ? "is" : "are", number, ahead - number,
           RanksText(leaders), ahead, call);
@@ -292,6 +297,7 @@ class Joiner {
     for (const JoinedGroup& group : joined_.groups) {
       for (const auto& [number, by_rank] : group.calls) {
         if (by_rank.size() < 2 || by_rank.size() != group.members.size()) continue;
+        if (by_rank.begin()->second->creates_group()) continue;  // ranks start when they can
         MeasureCall(by_rank, offset, arrivals);
       }
     }

@@ -122,6 +122,7 @@ RecordedCall ToCall(const CallEntry& e) {
 
 void ReadGroups(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
   const uint32_t rows = std::min(h.groups, h.group_capacity);
+  record.has_all_groups = h.groups <= h.group_capacity;
   for (uint32_t i = 0; i < rows; ++i) {
     const auto row = Take<GroupRow>(bytes, sizeof(RecordHeader) + uint64_t{i} * sizeof(GroupRow));
     if (row.id == 0) continue;
@@ -166,6 +167,25 @@ int64_t RankRecord::last_ns() const {
     last = std::max({last, call.entered_ns, call.arrived_ns, call.done_ns});
   }
   return last;
+}
+
+bool RankRecord::HasGroup(uint64_t id) const {
+  return std::any_of(groups.begin(), groups.end(),
+                     [id](const RecordedGroup& row) { return row.id == id; });
+}
+
+bool RecordedGroup::HasMember(int world_rank) const {
+  for (std::string_view rest = members; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const size_t dash = std::min(part.find('-'), part.size());
+    const auto first = ParseInt(part.substr(0, dash), 0, kMostRanks, "rank");
+    const auto last =
+        dash == part.size() ? first : ParseInt(part.substr(dash + 1), 0, kMostRanks, "rank");
+    if (!first.ok() || !last.ok()) return false;
+    if (*first <= world_rank && world_rank <= *last) return true;
+  }
+  return false;
 }
 
 Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path) {

@@ -20,6 +20,9 @@ struct RecordedGroup {
   int group_rank = 0;
   std::string name;
   std::string members;  // world ranks as text; may be cut or empty
+
+  // Whether `members` names a world rank; false, too, when it is no list of ranks.
+  bool HasMember(int world_rank) const;
 };
 
 // Times are nanoseconds of the writer's CLOCK_MONOTONIC; 0: did not happen.
@@ -40,6 +43,7 @@ struct RecordedCall {
   Code status = Code::kOk;
   std::string node;
 
+  bool creates_group() const { return kind == CollectiveKind::kNone; }
   bool done() const { return stage == flight::Stage::kDone; }
 };
 
@@ -57,11 +61,13 @@ struct RankRecord {
   std::string boot_id;
   std::vector<RecordedGroup> groups;
   std::vector<RecordedCall> calls;  // by sequence, the oldest kept first
+  bool has_all_groups = true;       // false: some had no room in the table
   uint64_t forgotten = 0;           // calls that the ring has overwritten
   uint64_t damaged = 0;             // entries that make no sense and were left out
 
   // The last time of anything in it.
   int64_t last_ns() const;
+  bool HasGroup(uint64_t id) const;  // in the table
 };
 
 // `path` is for messages. kCorrupt naming path, what was expected and what is there. Entries that

@@ -42,7 +42,7 @@ json Slice(const std::string& name, std::string_view category, int rank, size_t 
 json Arguments(const RecordedCall& call, const std::string& group) {
   json args = {{"group", group},
                {"call", call.call},
-               {"kind", Name(call.kind)},
+               {"kind", call.creates_group() ? "creation" : Name(call.kind)},
                {"operator", call.node},
                {"dtype", Name(static_cast<DataType>(call.dtype))},
                {"count", call.count},
@@ -74,7 +74,7 @@ std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& j
     }
     for (const RecordedCall& call : record.calls) {
       const size_t track = tracks.at(call.group);
-      const std::string name(call.node.empty() ? Name(call.kind) : call.node);
+      const std::string name = call.node.empty() ? NameOf(call.kind, {}) : call.node;
       const int64_t left = call.done() ? call.done_ns + shift : end - begin;
       json slice = Slice(name, "collective", record.rank, track, call.entered_ns + shift, left);
       slice["args"] = Arguments(call, joined.groups[track].name);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does something to one rank of a running job and checks who is blamed for it.
 
-  flight_record.py NPUMESH PROGRAM kill|stop|early|late|count|circle [TRIALS]
+  flight_record.py NPUMESH PROGRAM kill|stop|early|late|count|circle|create [TRIALS]
 
 kill:   SIGKILL at a random moment. The others must end and name the rank.
 stop:   SIGSTOP at a random moment. With a soft limit of 1 s the others must say whom they wait for,
@@ -10,6 +10,7 @@ early:  the rank ends its work before the others. They must say so.
 late:   SIGSTOP at a random moment, and SIGCONT after the others have given up and left.
 count:  the rank reduces half as many elements.
 circle: the rank calls two collectives in the other order.
+create: the rank stops before it creates a group. The record must say that the creation waits for it.
 
 Each time `npumesh record` must say to look at that rank first; in the circle, at it and one more.
 The words of the others must come within 2 s plus the soft limit. Prints how often all this happened
@@ -31,6 +32,7 @@ import uuid
 from kill_rank import MPIRUN, alive, processes_of, wait_until
 
 RANKS = 4
+GROUPS = 2  # of each rank; creating one is a call
 SOFT_SECONDS = 1
 LIMIT_SECONDS = 2.0
 
@@ -56,7 +58,7 @@ class Job:
         return processes_of(self.program, self.tag)
 
     def wait_for_records(self):
-        wait_until(lambda: all(self.calls(rank) > 0 for rank in range(RANKS)), 30,
+        wait_until(lambda: all(self.calls(rank) > GROUPS for rank in range(RANKS)), 30,
                    "the first calls of all ranks")
 
     def calls(self, rank):
@@ -164,6 +166,16 @@ def circle(npumesh, program, folder, victim):
     return took, suspect == f"ranks {low},{low + 2}", text
 
 
+def create(npumesh, program, folder, victim):
+    job = Job(program, folder, "1000000", "create", str(victim))
+    words = rf"has waited 1 s in .* for rank {victim}, which .*process \d+ is stopped"
+    took = until(lambda: re.search(words, job.said()), 30)
+    job.end()
+    suspect, text = first_suspect(npumesh, job.records)
+    named = f"group half: its creation waits for rank {victim}, which has not begun it" in text
+    return took, suspect == f"rank {victim}" and named, job.said() + text
+
+
 def early(npumesh, program, folder, victim):
     job = Job(program, folder, "1000000", "early", str(victim))
     job.wait_for_records()
@@ -180,7 +192,7 @@ def main():
     npumesh, program, what = sys.argv[1:4]
     trials = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     trial = {"kill": kill, "stop": stop, "early": early, "late": late, "count": count,
-             "circle": circle}[what]
+             "circle": circle, "create": create}[what]
     times = []
     for number in range(trials):
         victim = random.randrange(RANKS)

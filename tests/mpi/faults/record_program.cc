@@ -1,10 +1,11 @@
 // Ranks that call collectives in two groups until something happens to them. flight_record.py
 // kills or stops one of them, or lets one do something else than the others in step 20:
 //
-//   record_program STEPS [early|count|circle RANK]
+//   record_program STEPS [early|count|circle|create RANK]
 //
 // early: it ends its work; count: it reduces half as many elements; circle: it calls the collective
-// of its half before that of all.
+// of its half before that of all; create: it stops when the others create the second group.
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -53,6 +54,7 @@ Status Work(World& world, const Plan& plan) {
   std::vector<int> half;
   for (int rank = world.rank() % 2; rank < world.size(); rank += 2) half.push_back(rank);
   NPUMESH_ASSIGN_OR_RETURN(const auto all, Communicator::Create(world, *memory, "all", everyone));
+  if (plan.fault == "create" && plan.rank == world.rank()) raise(SIGSTOP);
   NPUMESH_ASSIGN_OR_RETURN(const auto part, Communicator::Create(world, *memory, "half", half));
   constexpr uint64_t kCount = 256;
   NPUMESH_ASSIGN_OR_RETURN(void* const block, memory->Allocate(kCount * sizeof(float)));

@@ -130,6 +130,73 @@ TEST(Joiner, DrawsCircles) {
               Contains("the ranks wait for each other in a circle (0 -> 1 -> 0)"));
 }
 
+// Ranks 0, 2 and 3 have begun to create group dp; rank 1 has only its calls of tp.
+std::vector<RankRecord> CreationWithoutRankOne() {
+  std::vector<RankRecord> records = OrderlyRun(4, 2);
+  for (const size_t rank : {0u, 2u, 3u}) {
+    AddGroup(records[rank], kDp, "dp", "0,1-3");
+    AddCreation(records[rank], kDp, 90'000);
+    CutAt(records[rank], flight::Stage::kEntered);
+  }
+  records[1].state = flight::State::kRunning;
+  return records;
+}
+
+void ExpectRankOneIsMissed(const std::vector<RankRecord>& records) {
+  const Joined joined = MustJoin(records);
+  EXPECT_EQ(BlameText(joined.blame), "rank 1: others wait for it, and it waits for nobody");
+  EXPECT_THAT(joined.problems, Contains("group dp: its creation waits for rank 1, which has not "
+                                        "begun it; ranks 0,2-3 entered it"));
+  EXPECT_THAT(joined.problems,
+              Contains(HasSubstr("ranks 0,2-3 wait for rank 1, which waits for nobody")));
+}
+
+TEST(Joiner, NamesTheRankForWhichTheCreationOfAGroupWaits) {
+  std::vector<RankRecord> records = CreationWithoutRankOne();
+  ExpectRankOneIsMissed(records);
+  EXPECT_THAT(MustJoin(records).problems,
+              Contains(HasSubstr("in the middle of call 1 of group dp, the creation of the group "
+                                 "(it waited for the others to arrive)")));
+  records[1].forgotten = 100;  // it would have a row of the group
+  ExpectRankOneIsMissed(records);
+}
+
+TEST(Joiner, NamesThatRankWhenTheOthersHaveGivenUp) {
+  std::vector<RankRecord> records = CreationWithoutRankOne();
+  for (const size_t rank : {0u, 2u, 3u}) {
+    RecordedCall& creation = records[rank].calls.back();
+    creation.stage = flight::Stage::kDone;
+    creation.status = Code::kTimeout;
+    creation.done_ns = 95'000;
+    records[rank].state = flight::State::kAbandoned;
+  }
+  records[1].state = flight::State::kShutDown;
+  ExpectRankOneIsMissed(records);
+}
+
+// Stopped after it had begun, or before it saw the others come.
+TEST(Joiner, NamesTheRankThatStaysInTheCreationOfAGroup) {
+  std::vector<RankRecord> records = OrderlyRun(3, 0);
+  for (RankRecord& record : records) {
+    AddGroup(record, kDp, "dp", "0-2");
+    AddCreation(record, kDp, 90'000).status = Code::kTimeout;
+    record.calls.back().arrived_ns = 0;
+    record.state = flight::State::kAbandoned;
+  }
+  CutAt(records[1], flight::Stage::kEntered);
+  EXPECT_THAT(MustJoin(records).blame.ranks, ElementsAre(1));
+}
+
+TEST(Joiner, CreatedGroupsAreNoProblemAndNoArrival) {
+  std::vector<RankRecord> records = OrderlyRun(2, 0);
+  for (RankRecord& record : records) AddCreation(record, kTp, 90'000 + record.rank);
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems, IsEmpty());
+  EXPECT_THAT(joined.arrivals, IsEmpty());
+  EXPECT_THAT(JoinedText(records, joined),
+              HasSubstr("group tp (ranks 0-1): all have done call 1, the creation of the group\n"));
+}
+
 struct Change {
   const char* field;
   void (*apply)(RecordedCall&);

@@ -99,6 +99,14 @@ RecordedCall& AddCall(RankRecord& record, uint64_t group, uint64_t call, int64_t
   return record.calls.emplace_back(std::move(entry));
 }
 
+RecordedCall& AddCreation(RankRecord& record, uint64_t group, int64_t at_ns) {
+  RecordedCall& call = AddCall(record, group, 1, at_ns);
+  call.kind = CollectiveKind::kNone;
+  call.count = 0;
+  call.node.clear();
+  return call;
+}
+
 void CutAt(RankRecord& record, flight::Stage stage) {
   RecordedCall& last = record.calls.back();
   last.stage = stage;

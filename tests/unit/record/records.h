@@ -21,6 +21,9 @@ void AddGroup(RankRecord& record, uint64_t id, const std::string& name, const st
 // Adds a float32[64] allreduce "attn": entered at `at_ns`, arrived 10 and done 20 ns later.
 RecordedCall& AddCall(RankRecord& record, uint64_t group, uint64_t call, int64_t at_ns);
 
+// Rank enters the creation of a group, whose row it has, at `at_ns`; it takes 20 ns.
+RecordedCall& AddCreation(RankRecord& record, uint64_t group, int64_t at_ns);
+
 // The last call stays as it is after `stage` was reached; the record has no end.
 void CutAt(RankRecord& record, flight::Stage stage);
 
