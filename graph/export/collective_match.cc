@@ -11,7 +11,7 @@ namespace npumesh {
 namespace {
 
 bool IsMessage(const CollectiveCall& call) {
-  return call.type == "HcomSend" || call.type == "HcomReceive";
+  return call.encounter == Encounter::kSend || call.encounter == Encounter::kReceive;
 }
 
 std::string TypesText(const std::vector<TensorType>& types) {
@@ -87,8 +87,8 @@ class Matcher {
   bool Advance(size_t rank) {
     const CollectiveCall* call = Next(rank);
     if (call == nullptr) return false;
-    if (call->type == "HcomSend") return Send(rank, *call);
-    if (call->type == "HcomReceive") return Receive(rank, *call);
+    if (call->encounter == Encounter::kSend) return Send(rank, *call);
+    if (call->encounter == Encounter::kReceive) return Receive(rank, *call);
     const std::vector<int>& members = Members(rank, *call);
     if (std::count(members.begin(), members.end(), static_cast<int>(rank)) == 0) {
       ++at_[rank];  // reported by CheckGroups
@@ -185,7 +185,7 @@ class Matcher {
 
   // What a rank sends to another is what that one receives from it.
   void CompareCounts(const std::vector<int>& members, const CollectiveCall& call) {
-    if (call.type == "HcomAllToAllV") return ComparePairs(members);
+    if (call.encounter == Encounter::kPairs) return ComparePairs(members);
     for (const auto& [all, own] : {std::pair("recv_counts", "send_count"),
                                    {"send_counts", "recv_count"},
                                    {"send_count_matrix", ""}}) {

@@ -136,6 +136,7 @@ class Tracer {
     call.reduction = node.StringAttr(trait.reduction, "");
     call.root = node.IntAttr("root_rank", -1);
     call.peer = node.IntAttr(trait.peer, -1);
+    if (op != nullptr) call.encounter = EncounterOf(*op);
     if (typed_) AddTypes(node, &call);
     if (trace_.MembersOf(call.group) == nullptr) {
       Result<GroupProvider::Members> members = groups_.MembersOf(call.group);
@@ -150,7 +151,7 @@ class Tracer {
 
   void AddTypes(const Node& node, CollectiveCall* call) const {
     const OpContext& context = inference_.context(node.id);
-    if (node.type == "HcomReceive") {
+    if (call->encounter == Encounter::kReceive) {
       call->operands = {context.out(0)};
       return;
     }
@@ -183,6 +184,7 @@ Json ToJson(const CollectiveCall& call) {
   }
   return {{"node", call.node},
           {"type", call.type},
+          {"encounter", static_cast<int>(call.encounter)},
           {"group", call.group},
           {"reduction", call.reduction},
           {"root", call.root},
@@ -195,6 +197,7 @@ CollectiveCall CallFrom(const Json& json) {
   CollectiveCall call;
   json.at("node").get_to(call.node);
   json.at("type").get_to(call.type);
+  call.encounter = static_cast<Encounter>(json.at("encounter").get<uint8_t>());
   json.at("group").get_to(call.group);
   json.at("reduction").get_to(call.reduction);
   json.at("root").get_to(call.root);
@@ -208,6 +211,18 @@ CollectiveCall CallFrom(const Json& json) {
 }
 
 }  // namespace
+
+Encounter EncounterOf(const Operator& op) {
+  const OpSchema& schema = op.schema;
+  if (!op.collective->peer.empty()) {
+    return schema.inputs.empty() ? Encounter::kReceive : Encounter::kSend;
+  }
+  const auto has = [&schema](std::string_view name) {
+    return std::any_of(schema.inputs.begin(), schema.inputs.end(),
+                       [name](const PortSpec& port) { return port.name == name; });
+  };
+  return has("send_counts") && has("recv_counts") ? Encounter::kPairs : Encounter::kAll;
+}
 
 const std::vector<int>* CollectiveTrace::MembersOf(const std::string& group) const {
   for (const auto& [name, members] : groups) {
@@ -238,6 +253,12 @@ Result<CollectiveTrace> ParseTrace(const std::string& text) {
     json.at("groups").get_to(trace.groups);
   } catch (const nlohmann::json::exception& error) {
     return Error(Code::kCorrupt, "a rank sent no trace of collectives: {}", error.what());
+  }
+  for (const CollectiveCall& call : trace.calls) {
+    if (call.encounter <= Encounter::kReceive) continue;
+    return Error(Code::kCorrupt,
+                 "a rank sent no trace of collectives: node \"{}\" has encounter {}", call.node,
+                 static_cast<int>(call.encounter));
   }
   return trace;
 }

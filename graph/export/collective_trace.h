@@ -17,13 +17,24 @@
 
 namespace npumesh {
 
+// How the members of a group meet in a call.
+enum class Encounter : uint8_t {
+  kAll = 0,      // every member comes
+  kPairs = 1,    // every member comes and says what it sends to, and receives from, each other
+  kSend = 2,     // a message to the peer
+  kReceive = 3,  // a message from the peer
+};
+// As the operator's row says: the traits and the ports. REQUIRES: op.collective.
+Encounter EncounterOf(const Operator& op);
+
 struct CollectiveCall {
   std::string node;
   std::string type;  // operator
+  Encounter encounter = Encounter::kAll;
   std::string group;
   std::string reduction;             // empty: the operator has none
   int64_t root = -1;                 // rank in the group; -1: none
-  int64_t peer = -1;                 // HcomSend: dest_rank, HcomReceive: src_rank
+  int64_t peer = -1;                 // of a message: rank in the group; -1: none
   std::vector<TensorType> operands;  // inputs of a send, outputs of a receive; empty: unknown
   // Counts of the operators with uneven blocks, by port, where they are constants.
   std::map<std::string, std::vector<int64_t>> counts;

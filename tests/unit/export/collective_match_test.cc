@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "graph/ir/graph_builder.h"
 
 namespace npumesh {
@@ -24,6 +26,8 @@ CollectiveCall Call(std::string type, std::string group, int64_t count = 4) {
   CollectiveCall call;
   call.node = "n";
   call.type = std::move(type);
+  const Operator* const op = BuiltinOps().Find(call.type);
+  if (op != nullptr && op->collective) call.encounter = EncounterOf(*op);
   call.group = std::move(group);
   call.operands = {Floats(count)};
   return call;
@@ -166,6 +170,43 @@ TEST(CollectiveMatch, TokensAndRowsOfExpertsMayBeUneven) {
     many.operands[0].dtype = DataType::kInt8;
     EXPECT_THAT(Mismatches({Trace({few}), Trace({many})}), ElementsAre(HasSubstr("int8"))) << type;
   }
+}
+
+TEST(CollectiveTrace, OperatorsSayHowTheirMembersMeet) {
+  std::map<Encounter, std::vector<std::string_view>> found;
+  for (const std::string_view type : BuiltinOps().Types()) {
+    const Operator& op = *BuiltinOps().Find(type);
+    if (op.collective) found[EncounterOf(op)].push_back(type);
+  }
+  EXPECT_THAT(found[Encounter::kSend], ElementsAre("HcomSend"));
+  EXPECT_THAT(found[Encounter::kReceive], ElementsAre("HcomReceive"));
+  EXPECT_THAT(found[Encounter::kPairs], ElementsAre("HcomAllToAllV"));
+  EXPECT_THAT(found[Encounter::kAll], ::testing::Contains("HcomAllReduce"));
+}
+
+// An operator of a library is judged as the built-in one with the same row.
+TEST(CollectiveTrace, MessagesOfAnyNameAreMessages) {
+  OpRegistry registry;
+  RegisterStructureOps(registry);
+  Operator send = *BuiltinOps().Find("HcomSend");
+  send.schema.type = "LibrarySend";
+  registry.Add(send);
+  GraphBuilder g;
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  g.Op("LibrarySend", {{"x", x}},
+       {{"group", AttrValue::String(kBoth)},
+        {"sr_tag", AttrValue::Int(0)},
+        {"dest_rank", AttrValue::Int(1)}},
+       "send");
+  g.Output({x});
+  const Result<CollectiveTrace> mine = TraceCollectives(*g.Build(), registry, {}, 0, 2);
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  const Result<CollectiveTrace> carried = ParseTrace(TraceText(*mine));
+  ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+  EXPECT_THAT(Mismatches({*carried, Trace({Message("HcomReceive", 0)})}), IsEmpty());
+  std::string text = TraceText(*mine);
+  text.replace(text.find("\"encounter\":2"), 13, "\"encounter\":9");
+  EXPECT_EQ(ParseTrace(text).status().code(), Code::kCorrupt);
 }
 
 TEST(CollectiveTrace, ExpertsHaveTheirGroupUnderAnotherName) {
