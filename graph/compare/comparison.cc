@@ -14,9 +14,9 @@ bool Differs(const TensorRow& row) {
   return !row.distance.same();
 }
 
-void MeasureRow(const Tensor& mine, const Tensor& golden, const CompareOptions& options,
-                TensorRow& row) {
-  row.distance = DistanceOf(mine, golden, options.For(golden.dtype()));
+void MeasureRow(const std::string& key, const Tensor& mine, const Tensor& golden,
+                const CompareOptions& options, TensorRow& row) {
+  row.distance = DistanceOf(mine, golden, options.For(key, golden));
   if (!row.distance.reason.empty() || options.algorithms.empty()) return;
   const Result<std::vector<double>> x = ElementsOf(mine);
   const Result<std::vector<double>> y = ElementsOf(golden);
@@ -40,7 +40,7 @@ Status AddTensor(const TensorSource& my_source, const TensorSource& golden_sourc
   tensor.golden_file = golden_source.FileOf(row.key, side, index);
   tensor.my_address = my_source.AddressOf(row.key, side, index);
   tensor.golden_address = golden_source.AddressOf(row.key, side, index);
-  MeasureRow(mine, golden, options, tensor);
+  MeasureRow(row.key, mine, golden, options, tensor);
   if (Differs(tensor)) {
     row.standing = Standing::kOrigin;
     if (side == Side::kInput) row.inputs_differ = true;
@@ -121,6 +121,14 @@ double Weight(const TensorRow& row) {
 }
 
 }  // namespace
+
+Allowance CompareOptions::For(const std::string& key, const Tensor& golden) const {
+  if (roundings != nullptr) {
+    const auto known = roundings->find(key);
+    if (known != roundings->end()) return CloseAllowanceInside(known->second, golden);
+  }
+  return reorder ? ReorderAllowance(golden.dtype()) : allowance;
+}
 
 const TensorRow* OperatorRow::Worst() const {
   const TensorRow* worst = nullptr;

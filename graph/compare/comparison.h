@@ -12,6 +12,7 @@
 #include "graph/compare/algorithms.h"
 #include "graph/compare/distance.h"
 #include "graph/compare/operator_order.h"
+#include "graph/compare/rounding.h"
 #include "graph/compare/tensor_source.h"
 
 namespace npumesh {
@@ -20,10 +21,13 @@ struct CompareOptions {
   Allowance allowance;
   // True: floating-point tensors get ReorderAllowance of their dtype instead.
   bool reorder = false;
+  // Not null: operators that it has get CloseAllowanceInside instead. It must outlive the options.
+  const OperatorRoundings* roundings = nullptr;
   // Empty: no columns of msaccucmp are measured.
   std::vector<CompareAlgorithm> algorithms;
 
-  Allowance For(DataType dtype) const { return reorder ? ReorderAllowance(dtype) : allowance; }
+  // For an output of operator `key` (of mine) that should be `golden`.
+  Allowance For(const std::string& key, const Tensor& golden) const;
 };
 
 // One tensor that both sources have.

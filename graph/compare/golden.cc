@@ -112,7 +112,7 @@ class WholeComparer {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, LoadAll(ranks_, key, output));
     if (tensors.empty()) return Status();
     NPUMESH_ASSIGN_OR_RETURN(const Tensor expected, whole_.Load(golden.key, Side::kOutput, output));
-    GoldenRow row = CompareWithWhole(tensors, expected, options_);
+    GoldenRow row = CompareWithWhole(tensors, expected, options_.For(key, expected));
     const SourceOperator& mine = *ranks_.front()->Find(key);
     row.key = key;
     row.name = mine.name;
@@ -162,10 +162,10 @@ Result<Counterparts> FindCounterparts(const Graph& sharded, const Graph& whole,
 }
 
 GoldenRow CompareWithWhole(const std::vector<Tensor>& ranks, const Tensor& whole,
-                           const CompareOptions& options) {
+                           const Allowance& allowance) {
   GoldenRow row;
   row.whole = whole.type();
-  row.fit = FitShards(ranks, whole, options.For(whole.dtype()));
+  row.fit = FitShards(ranks, whole, allowance);
   if (row.fit.sharding.kind != Sharding::Kind::kNone && !row.fit.same()) {
     row.standing = Standing::kOrigin;
   }

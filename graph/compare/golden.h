@@ -45,7 +45,7 @@ struct GoldenReport {
 
 // Compares one output of all ranks (none empty) with the whole.
 GoldenRow CompareWithWhole(const std::vector<Tensor>& ranks, const Tensor& whole,
-                           const CompareOptions& options);
+                           const Allowance& allowance);
 
 // All operators that every rank and the whole have. Errors: those of Load; kInvalidArgument when
 // there is nothing to compare.

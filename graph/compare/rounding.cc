@@ -2,12 +2,44 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <utility>
 
+#include "graph/compare/elements.h"
+#include "graph/compare/tensor_source.h"
 #include "graph/passes/bound_graph.h"
 
 namespace npumesh {
 namespace {
+
+// What may be large without being an outlier, in lower quartiles of the magnitudes.
+constexpr double kOutlier = 128;
+constexpr size_t kSamples = 65'536;
+
+double SmallestOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::kDouble:
+      return std::numeric_limits<double>::denorm_min();
+    case DataType::kFloat16:
+      return 0x1p-24;
+    default:
+      return std::numeric_limits<float>::denorm_min();
+  }
+}
+
+// The lower quartile of some magnitudes that are not zero; 0 when there are none.
+double LowerQuartile(const std::vector<double>& magnitudes) {
+  std::vector<double> samples;
+  const size_t stride = magnitudes.size() / kSamples + 1;
+  for (size_t i = 0; i < magnitudes.size(); i += stride) {
+    if (magnitudes[i] > 0) samples.push_back(magnitudes[i]);
+  }
+  if (samples.empty()) return 0;
+  const auto quarter = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 4);
+  std::nth_element(samples.begin(), quarter, samples.end());
+  return *quarter;
+}
 
 TensorType TypeOf(const TensorDesc& desc) {
   return {desc.dtype, desc.shape.value_or(Shape::UnknownRank())};
@@ -24,7 +56,7 @@ bool IsReal(DataType dtype) {
 }
 
 // 0 when it is not known.
-double ElementsOf(const TensorType& type) {
+double CountOf(const TensorType& type) {
   return type.shape.is_static() ? static_cast<double>(type.shape.elements()) : 0;
 }
 
@@ -36,9 +68,9 @@ bool AnyReal(const std::vector<TensorType>& types) {
 // Terms of the sums behind one element of `output`, by sizes.
 double SumLength(const std::vector<TensorType>& inputs, const TensorType& output) {
   std::vector<double> sizes = {0, 0};
-  for (const TensorType& input : inputs) sizes.push_back(ElementsOf(input));
+  for (const TensorType& input : inputs) sizes.push_back(CountOf(input));
   std::sort(sizes.rbegin(), sizes.rend());
-  const double size = ElementsOf(output);
+  const double size = CountOf(output);
   if (size == 0) return 1;
   return std::max({1.0, sizes[0] / size, std::sqrt(sizes[0] * sizes[1] / size)});
 }
@@ -70,6 +102,34 @@ double UnitRoundoff(DataType dtype) {
   }
 }
 
+double ScaleOf(const Tensor& tensor) {
+  if (!IsFloating(tensor.dtype())) return 0;
+  Result<std::vector<double>> values = ElementsOf(tensor);
+  if (!values.ok()) return 0;
+  double largest = 0;
+  for (double& value : *values) {
+    value = std::isfinite(value) ? std::abs(value) : 0;
+    largest = std::max(largest, value);
+  }
+  return std::min(largest, kOutlier * LowerQuartile(*values));
+}
+
+Allowance CloseAllowance(const RoundingPath& rounding, const Tensor& golden) {
+  if (!IsFloating(golden.dtype())) return {};
+  // One deviation of the largest values, which are some four times the others: four deviations of
+  // those, of roundings that are mostly smaller than the bound. The output itself is rounded, too.
+  const double own = UnitRoundoff(golden.dtype());
+  const double relative = std::sqrt(rounding.variance + own * own);
+  return {.absolute = relative * ScaleOf(golden) + 4 * SmallestOf(golden.dtype()),
+          .relative = relative};
+}
+
+Allowance CloseAllowanceInside(const RoundingPath& rounding, const Tensor& golden) {
+  Allowance allowance = CloseAllowance(rounding, golden);
+  allowance.of_peak = ReorderAllowance(golden.dtype()).of_peak;
+  return allowance;
+}
+
 // One graph, producers before readers; subgraphs when a node runs them.
 class RoundingEstimate::Walk {
  public:
@@ -81,6 +141,7 @@ class RoundingEstimate::Walk {
     std::vector<RoundingPath> roundings(graph.nodes().size());
     for (const NodeId id : order) {
       NPUMESH_ASSIGN_OR_RETURN(roundings[static_cast<size_t>(id)], Behind(graph, id, roundings));
+      Keep(graph.node(id), roundings[static_cast<size_t>(id)]);
     }
     std::vector<RoundingPath> outputs;
     if (graph.NetOutput() == kNoNode) return outputs;
@@ -90,7 +151,16 @@ class RoundingEstimate::Walk {
     return outputs;
   }
 
+  // Of the operators that OutputsOf has passed.
+  OperatorRoundings TakeOperators() { return std::move(operators_); }
+
  private:
+  void Keep(const Node& node, RoundingPath path) {
+    if (!estimate_.types_.contains(node.name)) return;
+    Append(before_call_, &path);
+    operators_[OperatorKey(node.name)] = path;
+  }
+
   Result<RoundingPath> Behind(const Graph& graph, NodeId id,
                               const std::vector<RoundingPath>& roundings) {
     const Node& node = graph.node(id);
@@ -112,7 +182,10 @@ class RoundingEstimate::Walk {
   Status AddSubgraph(const std::string& name, RoundingPath* rounding) {
     const Graph* graph = model_.FindSubgraph(name);
     if (graph == nullptr || !entered_.insert(name).second) return Status();
+    const RoundingPath outer = before_call_;
+    Append(*rounding, &before_call_);
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<RoundingPath> outputs, OutputsOf(*graph));
+    before_call_ = outer;
     entered_.erase(name);
     const auto most = std::max_element(
         outputs.begin(), outputs.end(),
@@ -168,6 +241,8 @@ class RoundingEstimate::Walk {
   const OpRegistry& registry_;
   int ranks_;
   std::set<std::string> entered_;
+  RoundingPath before_call_;  // of the subgraph that is walked
+  OperatorRoundings operators_;
 };
 
 void RoundingEstimate::Note(const Model& typed) {
@@ -182,6 +257,14 @@ Result<std::vector<RoundingPath>> RoundingEstimate::OutputsOf(const Model& model
                                                               const OpRegistry& registry,
                                                               int ranks) const {
   return Walk(*this, model, registry, ranks).OutputsOf(model.graph);
+}
+
+Result<OperatorRoundings> RoundingEstimate::OperatorsOf(const Model& model,
+                                                        const OpRegistry& registry,
+                                                        int ranks) const {
+  Walk walk(*this, model, registry, ranks);
+  NPUMESH_RETURN_IF_ERROR(walk.OutputsOf(model.graph).status());
+  return walk.TakeOperators();
 }
 
 }  // namespace npumesh

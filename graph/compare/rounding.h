@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/compare/distance.h"
 #include "graph/ir/graph.h"
 #include "graph/ops/op_registry.h"
 
@@ -37,9 +38,25 @@ struct RoundingPath {
   DataType coarsest = DataType::kUndefined;
 };
 
+// What lies between the inputs of a graph and the outputs of its operators, by OperatorKey.
+using OperatorRoundings = std::map<std::string, RoundingPath>;
+
 // 2^-p of a floating type; half a step relative to the range of a quantised int8 or int4; 0 of any
 // other type.
 double UnitRoundoff(DataType dtype);
+
+// The size of a tensor's values: the largest magnitude, but at most 128 times the lower quartile of
+// those that are not zero, so that a mask of -1e38 or a lone outlier does not excuse every other
+// value. Infinities and NaN have no part in it; 0 for types without fractions.
+double ScaleOf(const Tensor& tensor);
+
+// As far as a correct result may be from `golden`, an output of the graph; exact for types without
+// fractions.
+Allowance CloseAllowance(const RoundingPath& rounding, const Tensor& golden);
+
+// The same for a value inside of the graph: never less than ReorderAllowance, because such values
+// often are small differences of large ones.
+Allowance CloseAllowanceInside(const RoundingPath& rounding, const Tensor& golden);
 
 // Thread-safety: none.
 class RoundingEstimate {
@@ -52,6 +69,11 @@ class RoundingEstimate {
   // Nodes of which no types were noted do not round. Error: kCorrupt for a cycle.
   Result<std::vector<RoundingPath>> OutputsOf(const Model& model, const OpRegistry& registry,
                                               int ranks) const;
+
+  // The same of each operator, of subgraphs with what lies before their call. Operators of which no
+  // types were noted are left out.
+  Result<OperatorRoundings> OperatorsOf(const Model& model, const OpRegistry& registry,
+                                        int ranks) const;
 
  private:
   struct Types {

@@ -24,7 +24,9 @@ Result<Comparison> CompareWithReference(World& world, const RunOptions& options,
       Session::Create(world, job.memory(), std::move(model), std::move(session_options)));
   Recorder recorder("float64", 0, false);
   NPUMESH_RETURN_IF_ERROR(session->Run(job.recorded_inputs(), &recorder).status());
-  return CompareSources(job.recorder()->source(), recorder.source(), &order, {.reorder = true});
+  NPUMESH_ASSIGN_OR_RETURN(const OperatorRoundings roundings, job.Roundings());
+  return CompareSources(job.recorder()->source(), recorder.source(), &order,
+                        {.reorder = true, .roundings = &roundings});
 }
 
 // What the other ranks need to know of a comparison.

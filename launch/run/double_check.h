@@ -25,7 +25,7 @@ struct DoubleVerdict {
 
 // Collective over all ranks, after the steps of `job` ran with options.golden. Every rank runs its
 // graph once more with ReferenceOps and the inputs of the first step, and compares all operators;
-// what rounding may do is allowed (ReorderAllowance).
+// what rounding may do is allowed (CloseAllowanceInside).
 Result<DoubleVerdict> DoubleCheck(World& world, RankCircle& circle, const RunOptions& options,
                                   RunJob& job);
 

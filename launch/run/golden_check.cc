@@ -133,7 +133,9 @@ Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, 
   NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order, OperatorOrder::FromGraph(graph, registry));
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Recorder> whole,
                            RunGolden(world, file, std::move(golden), job));
-  return CompareRanksWithWhole(sources, whole->source(), counterparts, order, {.reorder = true});
+  NPUMESH_ASSIGN_OR_RETURN(const OperatorRoundings roundings, job.Roundings());
+  return CompareRanksWithWhole(sources, whole->source(), counterparts, order,
+                               {.reorder = true, .roundings = &roundings});
 }
 
 // The graphs of all ranks.

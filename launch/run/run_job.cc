@@ -249,7 +249,7 @@ Status RunJob::KeepOutput(uint64_t step, size_t index, const Tensor& output) {
 }
 
 void RunJob::WatchTypes(CompileOptions* options) {
-  if (options_.check.empty()) return;
+  if (options_.check.empty() && options_.golden.empty()) return;
   options->observer = [this](std::string_view stage, const Model& typed) {
     if (stage != "AfterInfershape") return;
     estimate_.Note(typed);

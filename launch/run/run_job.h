@@ -59,6 +59,10 @@ class RunJob {
   // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
   const Recorder* recorder() const { return recorder_.get(); }
   const std::vector<Tensor>& recorded_inputs() const { return recorded_inputs_; }
+  // What rounds before the outputs of this rank's operators, for a comparison with a golden.
+  Result<OperatorRoundings> Roundings() const {
+    return estimate_.OperatorsOf(session_->model(), *registry_, world_.size());
+  }
   DeviceMemory& memory() { return *memory_; }
   const Session& session() const { return *session_; }
   // The operators of the run: the built-in ones and those of the libraries.
@@ -72,7 +76,7 @@ class RunJob {
   Status OpenFolders();
   Status MakeRandomInputs();
   Status OpenGoldens();
-  // Notes types for the tolerance, if there is a check.
+  // Notes types for the tolerance, if anything is compared.
   void WatchTypes(CompileOptions* options);
   // An error of the graph, with the name of its file; success stays success.
   Status AtFile(const Status& status) const;

@@ -1,13 +1,11 @@
 #include "launch/run/tolerance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "graph/compare/elements.h"
 #include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/parse.h"
@@ -20,34 +18,6 @@ using nlohmann::json;
 
 constexpr const char* kFileName = "tolerance.json";
 constexpr uint64_t kLargestFile = uint64_t{1} << 20;
-
-// What may be large without being an outlier, in lower quartiles of the magnitudes.
-constexpr double kOutlier = 128;
-constexpr size_t kSamples = 65'536;
-
-double SmallestOf(DataType dtype) {
-  switch (dtype) {
-    case DataType::kDouble:
-      return std::numeric_limits<double>::denorm_min();
-    case DataType::kFloat16:
-      return 0x1p-24;
-    default:
-      return std::numeric_limits<float>::denorm_min();
-  }
-}
-
-// The lower quartile of some magnitudes that are not zero; 0 when there are none.
-double LowerQuartile(const std::vector<double>& magnitudes) {
-  std::vector<double> samples;
-  const size_t stride = magnitudes.size() / kSamples + 1;
-  for (size_t i = 0; i < magnitudes.size(); i += stride) {
-    if (magnitudes[i] > 0) samples.push_back(magnitudes[i]);
-  }
-  if (samples.empty()) return 0;
-  const auto quarter = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 4);
-  std::nth_element(samples.begin(), quarter, samples.end());
-  return *quarter;
-}
 
 Result<double> NumberOf(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -174,30 +144,15 @@ Tolerance DefaultTolerance(DataType dtype) {
   }
 }
 
-double ScaleOf(const Tensor& tensor) {
-  if (!IsFloating(tensor.dtype())) return 0;
-  Result<std::vector<double>> values = ElementsOf(tensor);
-  if (!values.ok()) return 0;
-  double largest = 0;
-  for (double& value : *values) {
-    value = std::isfinite(value) ? std::abs(value) : 0;
-    largest = std::max(largest, value);
-  }
-  return std::min(largest, kOutlier * LowerQuartile(*values));
-}
-
 AppliedTolerance CloseTolerance(const RoundingPath& rounding, const Tensor& golden) {
   if (!IsFloating(golden.dtype())) return {{}, "exact"};
-  // One deviation of the largest values, which are some four times the others: four deviations of
-  // those, of roundings that are mostly smaller than the bound. The output itself is rounded, too.
-  const double own = UnitRoundoff(golden.dtype());
-  const double relative = std::sqrt(rounding.variance + own * own);
-  const double scale = ScaleOf(golden);
-  const DataType coarsest =
-      UnitRoundoff(rounding.coarsest) > own ? rounding.coarsest : golden.dtype();
-  return {{relative, relative * scale + 4 * SmallestOf(golden.dtype())},
+  const Allowance allowed = CloseAllowance(rounding, golden);
+  const DataType coarsest = UnitRoundoff(rounding.coarsest) > UnitRoundoff(golden.dtype())
+                                ? rounding.coarsest
+                                : golden.dtype();
+  return {{allowed.relative, allowed.absolute},
           fmt::format("close: {}, {} roundings, sums of {:.0f}, scale {:.3g}", Name(coarsest),
-                      rounding.operators + 1, rounding.longest_sum, scale)};
+                      rounding.operators + 1, rounding.longest_sum, ScaleOf(golden))};
 }
 
 Result<TolerancePlan> TolerancePlan::Make(const ToleranceOptions& options,

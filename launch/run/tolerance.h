@@ -54,11 +54,6 @@ struct AppliedTolerance {
   std::string why;  // "exact", "given", "close: float16, 20 roundings, sums of 64, scale 3.1"
 };
 
-// The size of a tensor's values: the largest magnitude, but at most 128 times the lower quartile of
-// those that are not zero, so that a mask of -1e38 or a lone outlier does not excuse every other
-// value. Infinities and NaN have no part in it; 0 for types without fractions.
-double ScaleOf(const Tensor& tensor);
-
 // "close" for one output: relative to `rounding`, `golden` for the scale.
 AppliedTolerance CloseTolerance(const RoundingPath& rounding, const Tensor& golden);
 

@@ -3,10 +3,9 @@
 
   torchair_tools.py NPUMESH WRITE_PREFILL DTYPE PLANTS [SAMPLES]
 
-A clean run of four ranks is replayed whole and blamed by nobody. PLANTS wrong elements of a MatMul are
-each named, with the rank, by replay. In float32, where the unsharded graph serves as golden, --golden
-names them, too, a changed weight of one rank is named by `dump compare` and --golden, and four ranks
-against one are said to be sharded. With SAMPLES, a folder with
+A clean run of four ranks is replayed whole and blamed by nobody, --golden included. PLANTS wrong elements
+of a MatMul are each named, with the rank, by replay and --golden. In float32 a changed weight of one rank
+is named by `dump compare` and --golden, and four ranks against one are said to be sharded. With SAMPLES, a folder with
 float32_tp2 of another tool chain, each of its products is planted once; it is passed over when absent.
 """
 
@@ -49,10 +48,8 @@ def check_replayed(job, dump, model):
 
 def plant(job, name, op, rank, words, whole):
     fault = f"corrupt:rank={rank},op={op}"
-    golden = ["--golden", whole] if whole else []
-    dump, text = job.run(name, [fault], 1 if whole else 0, [*words, *golden])
-    if whole:
-        expect(verdict(text, "golden: rank"), f"golden: rank {rank} ", f" {op} (")
+    dump, text = job.run(name, [fault], 1, [*words, "--golden", whole])
+    expect(verdict(text, "golden: rank"), f"golden: rank {rank} ", f" {op} (")
     report = as_json(job.npumesh, "replay", dump, "--model", job.models, code=1, verdict="differ")
     blamed = [(each["rank"], each["operator"]) for each in report["findings"]]
     if blamed != [(rank, op)]:
@@ -136,17 +133,15 @@ def main():
         os.chdir(folder)
         call([write_prefill, folder, str(RANKS), dtype], 0)
         job = Job(npumesh, folder)
-        golden = job.whole if dtype == "float32" else None  # 16 bits round partial sums coarsely
-        clean, text = job.run("clean", [], 0, [*INPUTS, *(["--golden", golden] if golden else [])])
-        if golden:
-            expect(text, "golden: no operator differs")
+        clean, text = job.run("clean", [], 0, [*INPUTS, "--golden", job.whole])
+        expect(text, "golden: no operator differs")
         check_replayed(job, clean, job.models)
         products = products_of(job, clean)
         if len(products) != 14:
             sys.exit(f"products: {products}")
         for number in range(plants):
             plant(job, f"plant{number}", chance.choice(products), chance.randrange(RANKS), INPUTS,
-                  golden)
+                  job.whole)
         laws = as_json(npumesh, "dump", "laws", clean, "--model", job.models, code=0,
                        verdict="hold")
         if laws["steps"][0]["checked"] < 8:
