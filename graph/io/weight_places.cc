@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Paths outside of the package that are named one by one.
+constexpr size_t kMostOutside = 8;
+
 bool SameContent(const std::string& x, const std::string& y) {
   const auto a = MappedFile::Open(x);
   const auto b = MappedFile::Open(y);
@@ -35,6 +38,7 @@ class PlaceCheck {
   }
 
   std::vector<std::string> Notes() && {
+    if (outside_.size() > kMostOutside) notes_.push_back(MoreOutsideNote());
     if (elsewhere_ > 0) notes_.push_back(ElsewhereNote());
     return std::move(notes_);
   }
@@ -61,13 +65,19 @@ class PlaceCheck {
 
   void Note(const std::string& stored, const WeightPlace& place) {
     if (!place.in_package && fs::path(stored).is_absolute()) {
-      AddOnce(
-          fmt::format("weight file {} is outside of the package {}", stored, package_.string()));
+      NoteOutside(stored);
     } else if (!place.in_package) {
       if (elsewhere_++ == 0) elsewhere_file_ = place.file;
     } else {
       NoteRival(stored, place);
     }
+  }
+
+  // Legal, but a package with hundreds of weights would bury what else there is to say.
+  void NoteOutside(const std::string& stored) {
+    if (!outside_.insert(stored).second || outside_.size() > kMostOutside) return;
+    notes_.push_back(
+        fmt::format("weight file {} is outside of the package {}", stored, package_.string()));
   }
 
   // Another file where the program that wrote the graph, and ATC, would look.
@@ -77,10 +87,15 @@ class PlaceCheck {
     if (!fs::is_regular_file(stored, error) || fs::equivalent(stored, place.file, error)) return;
     if (SameContent(stored, place.file)) return;
     rival_told_ = true;
-    AddOnce(
+    notes_.push_back(
         fmt::format("weight file {} is taken from the package; \"{}\" below the working directory "
                     "has the same name and other content",
                     place.file, stored));
+  }
+
+  std::string MoreOutsideNote() const {
+    return fmt::format("and {} more weight files are outside of the package {}",
+                       outside_.size() - kMostOutside, package_.string());
   }
 
   std::string ElsewhereNote() const {
@@ -89,15 +104,11 @@ class PlaceCheck {
                        package_.string(), elsewhere_file_, more);
   }
 
-  void AddOnce(const std::string& note) {
-    if (told_.insert(note).second) notes_.push_back(note);
-  }
-
   const Model& model_;
   const WeightRules& rules_;
   fs::path package_;
   std::vector<std::string> notes_;
-  std::set<std::string> told_;
+  std::set<std::string> outside_;  // paths as stored
   size_t elsewhere_ = 0;
   std::string elsewhere_file_;
   bool rival_told_ = false;

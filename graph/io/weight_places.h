@@ -19,11 +19,12 @@ struct WeightRules {
   WeightSearch search = WeightSearch::kEverywhere;
 };
 
-// What a user should know, a line each: every absolute path outside of the package; that weights
-// are missing in the package and come from elsewhere; that a file below the working directory has
-// the recorded path of a weight and other content. Files that are missing or too short are not
-// looked for here; LoadWeight names them. Reads bytes only where two files compete. Error
-// (kInvalidArgument): a link that leads out, with the node, the file and where it leads.
+// What a user should know, a line each: the absolute paths outside of the package, of which all but
+// the first eight are counted in one line; that weights are missing in the package and come from
+// elsewhere; that a file below the working directory has the recorded path of a weight and other
+// content. Files that are missing or too short are not looked for here; LoadWeight names them.
+// Reads bytes only where two files compete. Error (kInvalidArgument): a link that leads out, with
+// the node, the file and where it leads.
 Result<std::vector<std::string>> CheckWeightPlaces(const Model& model, const WeightRules& rules);
 
 }  // namespace npumesh

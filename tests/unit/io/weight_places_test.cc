@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // A package "mp" that was written as "good", read from the folder "work".
 class WeightPlaces : public ::testing::Test {
@@ -94,6 +95,21 @@ TEST_F(WeightPlaces, WhatComesFromOutsideIsTold) {
   EXPECT_THAT(Notes(), ElementsAre(HasSubstr("other/p1 is outside of the package "),
                                    HasSubstr("lacks weight files; taken from outside: "
                                              "good/rank_0/p2 and 1 more")));
+}
+
+TEST_F(WeightPlaces, ManyFilesOutsideAreCounted) {
+  const auto add = [&](int number) {
+    const std::string path = folder_.Path(fmt::format("other/p{}", number));
+    PutFile(path, "1234");
+    AddWeight(path);
+  };
+  for (int i = 1; i <= 8; ++i) add(i);
+  EXPECT_THAT(Notes(), SizeIs(8));
+  for (int i = 9; i <= 20; ++i) add(i);
+  const std::vector<std::string> notes = Notes();
+  ASSERT_THAT(notes, SizeIs(9));
+  EXPECT_THAT(notes[7], HasSubstr("other/p8 is outside of the package "));
+  EXPECT_THAT(notes[8], HasSubstr("and 12 more weight files are outside of the package "));
 }
 
 TEST_F(WeightPlaces, ALinkThatLeadsOutIsRefused) {
