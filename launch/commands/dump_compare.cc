@@ -210,10 +210,12 @@ void AddCompare(CLI::App& dump, Action& action) {
   compare->add_option("mine", options->mine, "A dump folder, of any level")->required();
   compare->add_option("golden", options->golden,
                       "Another one, or a folder of .npy files; default: the same, with --ranks");
-  compare->add_option("--ranks", options->ranks, "A,B: rank A of mine against rank B of golden")
+  compare
+      ->add_option("--ranks", options->ranks,
+                   "A,B: rank A of mine against rank B of golden, both 0 or more")
       ->delimiter(',')
       ->expected(2)
-      ->check(CLI::NonNegativeNumber);
+      ->check(NumberFromZero());
   compare->add_option("--step", options->step, "Only this step");
   compare->add_option(
       "--model", options->model,

@@ -82,6 +82,13 @@ TEST(Commands, HelpAndVersionAreFoundWhereTheyAreLookedFor) {
   }
 }
 
+TEST(Commands, ANegativeRankIsRefusedWithoutTheLargestNumberThereIs) {
+  const Ran ran = RunCommand({"dump", "compare", "a", "b", "--ranks", "-1,2"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("expected a number from 0 on, got \"-1\""));
+  EXPECT_THAT(RunCommand({"dump", "compare", "--help"}).out, HasSubstr("both 0 or more"));
+}
+
 TEST(Commands, AMissingFileIsCode3AndOneLine) {
   const Ran ran = RunCommand({"graph", "/no/such.air"});
   EXPECT_EQ(ran.code, 3);
