@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/mpi/cli/run_command.h"
@@ -52,6 +53,23 @@ TEST(CliConfig, EachRankDumpsBothGraphs) {
   EXPECT_THAT(files[3], HasSubstr("_rank_1_pid_"));
 }
 
+// The lines that docs/graph_dump.md greps for: name fields of operators, and of nothing else.
+void ExpectOperatorNames(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  size_t names = 0;
+  size_t operators = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with("ge_proto")) continue;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("    name:")) ++names;
+      if (line.starts_with("  op {")) ++operators;
+    }
+  }
+  EXPECT_GT(operators, 0u);
+  EXPECT_EQ(names, operators);
+}
+
 TEST(CliConfig, StagesAreDumped) {
   const TestFolder folder;
   folder.PutModels(2);
@@ -65,6 +83,7 @@ TEST(CliConfig, StagesAreDumped) {
               testing::ElementsAre(
                   "ge_onnx_00000000_graph_0_Build.pbtxt", "ge_onnx_00000000_graph_0_Build.pbtxt",
                   "ge_proto_00000000_graph_0_Build.txt", "ge_proto_00000000_graph_0_Build.txt"));
+  ExpectOperatorNames(folder / "ge");
 }
 
 TEST(CliConfig, AnOptionWithoutEffectSaysWhy) {
