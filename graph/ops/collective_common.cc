@@ -2,13 +2,18 @@
 
 namespace npumesh::hcom {
 
+Status Meet(const OpContext& op, Meeting* plan) {
+  plan->node = op.node().name;
+  NPUMESH_ASSIGN_OR_RETURN(plan->group, GroupOf(op));
+  return Status();
+}
+
 Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute) {
   const std::string group = op.attr_string(attribute);
   if (op.groups() == nullptr) {
     return Error(Code::kUnsupported,
-                 "{}: group \"{}\" cannot be opened, this graph runs without "
-                 "other ranks",
-                 op.Who(), group);
+                 "{}: group \"{}\" cannot be opened, this graph runs without other ranks", op.Who(),
+                 group);
   }
   Result<Communicator*> communicator = op.groups()->Group(group);
   if (!communicator.ok()) return communicator.status().WithContext(op.Who());
@@ -19,8 +24,7 @@ Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view a
   const std::string group = op.attr_string(attribute);
   if (op.groups() == nullptr) {
     return Error(Code::kUnsupported,
-                 "{}: the members of group \"{}\" are unknown, this graph runs "
-                 "without other ranks",
+                 "{}: the members of group \"{}\" are unknown, this graph runs without other ranks",
                  op.Who(), group);
   }
   Result<GroupProvider::Members> members = op.groups()->MembersOf(group);
@@ -30,6 +34,13 @@ Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view a
                  group);
   }
   return members;
+}
+
+Call CallFor(const OpContext& op, const TensorType& x, Check& check) {
+  Call call;
+  call.wire = check.Take(WireType(op, x.dtype));
+  call.count = Count(x);
+  return call;
 }
 
 Result<int> RankIn(const OpContext& op, std::string_view attribute) {
@@ -48,8 +59,8 @@ Status CheckFusion(const OpContext& op, bool by_gradients) {
   const bool known = fusion == 0 || fusion == 2 || (fusion == 1 && by_gradients);
   if (known && (fusion != 2 || (id >= 0 && id <= INT32_MAX))) return Status();
   return Error(Code::kInvalidArgument,
-               "{}: fusion {} with fusion_id {}; expected fusion 0{} or 2, "
-               "and for 2 an id of 0 or more",
+               "{}: fusion {} with fusion_id {}; expected fusion 0{} or 2, and for 2 an id of 0 or "
+               "more",
                op.Who(), fusion, id, by_gradients ? ", 1" : "");
 }
 
@@ -69,17 +80,22 @@ Result<DataType> WireType(const OpContext& op, DataType dtype) {
   return Error(Code::kUnsupported, "{}: tensors of {} cannot be sent", op.Who(), Name(dtype));
 }
 
-uint64_t Count(const TensorType& type) {
-  return static_cast<uint64_t>(type.shape.elements());
+Result<Shape> DividedByRanks(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
+  const auto ranks = static_cast<int64_t>(members.world_ranks.size());
+  Shape shape = op.in("x").shape;
+  if (shape.rank() == 0 || shape[0] % ranks != 0) {
+    return Error(Code::kInvalidArgument,
+                 "{}: x is {}; its first dimension must be divisible by the {} ranks of group "
+                 "\"{}\"",
+                 op.Who(), op.in("x").ToString(), ranks, op.attr_string("group"));
+  }
+  shape[0] /= ranks;
+  return shape;
 }
 
-void Add(OpRegistry& registry, OpSchema schema, CollectiveTrait trait, InferFn infer,
-         MakeKernelFn make, std::vector<std::string_view> value_inputs) {
-  registry.Add({.schema = std::move(schema),
-                .infer = std::move(infer),
-                .make_kernel = std::move(make),
-                .value_inputs = std::move(value_inputs),
-                .collective = std::move(trait)});
+uint64_t Count(const TensorType& type) {
+  return static_cast<uint64_t>(type.shape.elements());
 }
 
 }  // namespace npumesh::hcom

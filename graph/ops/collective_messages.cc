@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "graph/ops/collective.h"
-#include "graph/ops/infer_checks.h"
 #include "graph/ops/numbers.h"
 
 namespace npumesh::hcom {
@@ -12,111 +11,80 @@ namespace {
 
 // The other rank of a message.
 Result<int> PeerOf(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const int peer, RankIn(op, attribute));
-  if (op.attr_int("sr_tag") < 0) {
-    return Error(Code::kInvalidArgument, "{}: sr_tag is {}, expected 0 or more", op.Who(),
-                 op.attr_int("sr_tag"));
-  }
-  if (peer == members.rank) {
-    return Error(Code::kInvalidArgument, "{}: {} {} is this rank itself", op.Who(), attribute,
-                 peer);
-  }
-  return peer;
+  Check check(op);
+  const GroupProvider::Members members = check.Take(MembersOf(op));
+  const int peer = check.Take(RankIn(op, attribute));
+  check.That(op.attr_int("sr_tag") >= 0, "sr_tag is {}, expected 0 or more", op.attr_int("sr_tag"));
+  check.That(peer != members.rank, "{} {} is this rank itself", attribute, peer);
+  return check.Done(peer);
 }
 
-Status InferSend(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(WireType(op, op.in("x").dtype).status());
-  return PeerOf(op, "dest_rank").status();
+Result<Call> PlanSend(const OpContext& op) {
+  Check check(op);
+  Call call = CallFor(op, op.in("x"), check);
+  call.rank = check.Take(PeerOf(op, "dest_rank"));
+  return check.Done(std::move(call));
 }
 
-Result<std::unique_ptr<Kernel>> MakeSend(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, GroupOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, WireType(op, op.in("x").dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const int peer, PeerOf(op, "dest_rank"));
-  const uint64_t count = Count(op.in("x"));
-  return MakeKernel([=, node = op.node().name](const KernelArgs& args) {
-    return group->Send(args.in[0], count, dtype, peer, node);
-  });
+Status RunSend(const Call& call, const KernelArgs& args) {
+  return call.group->Send(args.in[0], call.count, call.wire, call.rank, call.node);
 }
 
-Status InferReceive(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(PeerOf(op, "src_rank").status());
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  NPUMESH_RETURN_IF_ERROR(WireType(op, dtype).status());
+Result<Call> PlanReceive(const OpContext& op) {
+  Check check(op);
+  Call call;
+  call.rank = check.Take(PeerOf(op, "src_rank"));
+  const DataType dtype = check.Take(op.attr_dtype("dtype"));
+  if (check.ok()) call.wire = check.Take(WireType(op, dtype));
   const std::vector<int64_t> shape = op.attr_ints("shape");
   for (const int64_t dimension : shape) {
-    if (dimension > 0) continue;
-    return Error(Code::kInvalidArgument, "{}: shape has a dimension of {}, expected 1 or more",
-                 op.Who(), dimension);
+    check.That(dimension > 0, "shape has a dimension of {}, expected 1 or more", dimension);
   }
-  return SetOutput(op, 0, dtype, Shape(shape));
+  call.outputs = {{dtype, Shape(shape)}};
+  return check.Done(std::move(call));
 }
 
-Result<std::unique_ptr<Kernel>> MakeReceive(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, GroupOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, WireType(op, op.out(0).dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const int peer, PeerOf(op, "src_rank"));
-  const uint64_t count = Count(op.out(0));
-  return MakeKernel([=, node = op.node().name](const KernelArgs& args) {
-    return group->Recv(args.out[0], count, dtype, peer, node);
-  });
+Status RunReceive(const Call& call, const KernelArgs& args) {
+  return call.group->Recv(args.out[0], Count(call.outputs[0]), call.wire, call.rank, call.node);
 }
 
 // The limit of time_out is that of every collective, HCCL_EXEC_TIMEOUT.
-Status InferBarrier(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
-  const auto ranks = static_cast<int64_t>(members.world_ranks.size());
-  if (op.attr_int("world_size") != ranks) {
-    return Error(Code::kInvalidArgument, "{}: world_size {}, but group \"{}\" has {} ranks",
-                 op.Who(), op.attr_int("world_size"), op.attr_string("group"), ranks);
-  }
-  if (SlotIfFed(op, "elastic_info") >= 0) {
+Result<Meeting> PlanBarrier(const OpContext& op) {
+  Check check(op);
+  const auto ranks = static_cast<int64_t>(check.Take(MembersOf(op)).world_ranks.size());
+  check.That(op.attr_int("world_size") == ranks, "world_size {}, but group \"{}\" has {} ranks",
+             op.attr_int("world_size"), op.attr_string("group"), ranks);
+  if (check.ok() && SlotIfFed(op, "elastic_info") >= 0) {
     return Error(Code::kUnsupported, "{}: the input \"elastic_info\" is not supported", op.Who());
   }
-  return SetOutput(op, 0, op.in("x_ref").dtype, op.in("x_ref").shape);
+  Meeting plan;
+  plan.outputs = {op.in("x_ref")};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeBarrier(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, GroupOf(op));
-  const uint64_t bytes = op.out(0).bytes();
-  return MakeKernel([=, node = op.node().name](const KernelArgs& args) {
-    NPUMESH_RETURN_IF_ERROR(group->Barrier(node));
-    if (bytes > 0) std::memcpy(args.out[0], args.in[0], bytes);
-    return Status();
-  });
+Status RunBarrier(const Meeting& plan, const KernelArgs& args) {
+  NPUMESH_RETURN_IF_ERROR(plan.group->Barrier(plan.node));
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0) std::memcpy(args.out[0], args.in[0], bytes);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterMessageOps(OpRegistry& registry) {
-  const AttrSpec group = {"group", AttrValue::String(std::string(kWorldGroup))};
-  const AttrSpec tag = {"sr_tag", Required::kInt};
-  registry.Add({.schema = {"HcomSend", {{"x"}}, {}, {group, tag, {"dest_rank", Required::kInt}}},
-                .infer = InferSend,
-                .make_kernel = MakeSend,
-                .collective = CollectiveTrait{.peer = "dest_rank"},
-                .side_effect = true});
-  Add(registry,
-      {"HcomReceive",
-       {},
-       {{"y"}},
-       {group,
-        tag,
-        {"src_rank", Required::kInt},
-        {"shape", Required::kInts},
-        {"dtype", Required::kType}}},
-      {.peer = "src_rank"}, InferReceive, MakeReceive);
-  registry.Add({.schema = {"DistributeBarrier",
-                           {{"x_ref"},
-                            {"time_out", PortKind::kOptional},
-                            {"elastic_info", PortKind::kOptional}},
-                           {{"x_ref"}},
-                           {{"group", Required::kString}, {"world_size", Required::kInt}}},
-                .infer = InferBarrier,
-                .make_kernel = MakeBarrier,
-                .collective = CollectiveTrait(),
-                .side_effect = true});
+  Operator send = Collective<PlanSend, RunSend>(
+      "HcomSend(x; group=\"hccl_world_group\", sr_tag:int, dest_rank:int) ->",
+      {.peer = "dest_rank"});
+  send.side_effect = true;
+  registry.Add(std::move(send));
+  registry.Add(
+      Collective<PlanReceive, RunReceive>("HcomReceive(; group=\"hccl_world_group\", sr_tag:int, "
+                                          "src_rank:int, shape:ints, dtype:type) -> y",
+                                          {.peer = "src_rank"}));
+  Operator barrier = Collective<PlanBarrier, RunBarrier>(
+      "DistributeBarrier(x_ref, time_out?, elastic_info?; group:string, world_size:int) -> x_ref");
+  barrier.side_effect = true;
+  registry.Add(std::move(barrier));
 }
 
 }  // namespace npumesh::hcom

@@ -1,308 +1,189 @@
 // AlltoAllMatmul and MatmulAlltoAll: rows for columns between the ranks, in front of a product or
-// behind it. Ops reference 5.17.
+// behind it.
 //
 // In front: a rank keeps one block of rows and gets these rows' columns of all ranks. Behind: it
 // keeps one block of columns and gets all rows of it. Large tensors go in chunks of rows, which
 // travel while others are multiplied.
 #include <algorithm>
 
-#include "graph/ops/float_rows.h"
-#include "graph/ops/fused_chunks.h"
 #include "graph/ops/fused_matmul.h"
-#include "graph/ops/infer_checks.h"
 #include "graph/ops/row_travel.h"
 
 namespace npumesh::fused {
 namespace {
 
-struct AllToAllPlan {
+struct ExchangePlan : hcom::Meeting {
   Local local;  // the product of this rank; m is that of x1
   Ring ring;
   DataType y_dtype = DataType::kUndefined;
+  bool gives = false;  // what the product multiplies is output 1
+  // From Prepare.
+  int64_t rows = 0;   // of each block in a chunk
+  int64_t slice = 0;  // bytes of a row on its way
+  Products product;   // of a chunk
+  std::unique_ptr<RowTravel> travel;
+  Slice<std::byte> send, arrived, joined, made;
 
-  int64_t element_bytes() const { return BitsOf(local.dtype) / 8; }
+  int64_t y_row_bytes() const { return local.n * BitsOf(y_dtype) / 8; }
 };
 
-// `axes`: what all2all_axes must say unless it is empty. `joined` as in LocalForm, from the ranks.
-Result<AllToAllPlan> PlanAllToAll(const OpContext& op, const std::vector<int64_t>& axes,
+// `axes`: what all2all_axes must say unless it is empty. `joins`: the exchange comes first and
+// joins the columns of the ranks.
+Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t>& axes,
                                   bool joins) {
-  NPUMESH_RETURN_IF_ERROR(
-      RefuseInputs(op, {"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"}));
-  NPUMESH_RETURN_IF_ERROR(RefuseModes(op, {"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"}));
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op));
-  AllToAllPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.ring, RingOf(op, "world_size"));
+  Check check(op);
+  check.Keep(RefuseInputs(op, {"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"}));
+  check.Keep(RefuseModes(op, {"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"}));
+  check.Keep(ExpectFloats(op));
+  ExchangePlan plan;
+  plan.ring = check.Take(RingOf(op, "world_size"));
   const LocalForm form = {"transpose_x1", "transpose_x2", joins ? plan.ring.ranks : 1};
-  NPUMESH_ASSIGN_OR_RETURN(plan.local, PlanLocal(op, form));
+  plan.local = check.Take(PlanLocal(op, form));
   const std::vector<int64_t> told = op.attr_ints("all2all_axes");
-  if (plan.local.transposed1 || (!told.empty() && told != axes)) {
-    return Error(Code::kUnsupported, "{}: transpose_x1 {} and all2all_axes {}; expected no and {}",
-                 op.Who(), plan.local.transposed1 ? "yes" : "no", Shape(told).ToString(),
-                 Shape(axes).ToString());
-  }
-  plan.y_dtype = plan.local.dtype;
+  check.Keep(Supports(op, !plan.local.transposed_x && (told.empty() || told == axes),
+                      "transpose_x1 {} and all2all_axes {}; expected no and {}",
+                      plan.local.transposed_x ? "yes" : "no", Shape(told).ToString(),
+                      Shape(axes).ToString()));
+  plan.y_dtype = plan.local.x_dtype;
   if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
-    NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("y_dtype"));
+    plan.y_dtype = check.Take(op.attr_dtype("y_dtype"));
   }
-  const bool typed = plan.y_dtype == plan.local.dtype || plan.y_dtype == DataType::kFloat;
+  if (!check.ok()) return check.status();
+  const bool typed = plan.y_dtype == plan.local.x_dtype || plan.y_dtype == DataType::kFloat;
   const int64_t split = joins ? plan.local.m : plan.local.n;
-  if (typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0) return plan;
-  return Error(Code::kInvalidArgument,
-               "{}: y_dtype {}, x1 {}, x2 {}; expected the type of x1 or float32, a matrix, and {} "
-               "{} that the {} ranks can divide",
-               op.Who(), Name(plan.y_dtype), op.in("x1").ToString(), op.in("x2").ToString(), split,
-               joins ? "rows" : "columns", plan.ring.ranks);
+  check.That(typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0,
+             "y_dtype {}, x1 {}, x2 {}; expected the type of x1 or float32, a matrix, and {} {} "
+             "that the {} ranks can divide",
+             Name(plan.y_dtype), op.in("x1").ToString(), op.in("x2").ToString(), split,
+             joins ? "rows" : "columns", plan.ring.ranks);
+  return check.Done(std::move(plan));
+}
+
+// Blocks as they lie in a tensor: by rank, then by chunk.
+auto ByRank(int64_t chunks) {
+  return [chunks](int64_t chunk, int64_t rank) { return rank * chunks + chunk; };
+}
+
+// Blocks as they travel: by chunk, then by rank.
+auto ByChunk(int64_t ranks) {
+  return [ranks](int64_t chunk, int64_t rank) { return chunk * ranks + rank; };
+}
+
+// What both Prepares do: meets the group, cuts blocks of `block` rows into chunks of together
+// `bytes`, and makes the product of one.
+Status PrepareChunks(const OpContext& op, int64_t block, uint64_t bytes, ExchangePlan* plan) {
+  NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
+  const int64_t chunks = ChunksOf(block, bytes);
+  plan->rows = block / chunks;
+  plan->travel = std::make_unique<RowTravel>(plan->ring.ranks, chunks, plan->slice);
+  NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, plan->local, plan->rows, plan->y_dtype));
+  plan->product.Add(std::move(product));
+  plan->product.Reserve(op, plan);
+  return Status();
 }
 
 // ---- AlltoAllMatmul ----
 
-Result<AllToAllPlan> PlanExchangeMatmul(const OpContext& op) {
-  return PlanAllToAll(op, {-2, -1}, true);
-}
-
-Status InferExchangeMatmul(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AllToAllPlan plan, PlanExchangeMatmul(op));
+Result<ExchangePlan> PlanExchangeMatmul(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-2, -1}, true));
   const int64_t rows = plan.local.m / plan.ring.ranks;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.y_dtype, {rows, plan.local.n}));
-  const bool gives = op.attr_bool("alltoall_out_flag");
-  return SetOutput(op, 1, plan.local.dtype, gives ? Shape{rows, plan.local.k} : Shape{0});
+  plan.gives = op.attr_bool("alltoall_out_flag");
+  plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
+                  {plan.local.x_dtype, plan.gives ? Shape{rows, plan.local.k} : Shape{0}}};
+  return plan;
 }
 
 // x1 travels from where it is; a chunk is some rows of every block.
-class ExchangeMatmulKernel final : public Kernel {
- public:
-  // `product` multiplies the rows of one chunk; null: the result has no elements.
-  ExchangeMatmulKernel(const OpContext& op, const AllToAllPlan& plan, int64_t chunks,
-                       Communicator* group, std::unique_ptr<Kernel> product)
-      : node_(op.node().name),
-        plan_(plan),
-        rows_(plan.local.m / plan.ring.ranks / chunks),
-        slice_(plan.local.k / plan.ring.ranks * plan.element_bytes()),
-        travel_(plan.ring.ranks, chunks, slice_),
-        group_(group),
-        product_(std::move(product)),
-        x1_(op.slot("x1")),
-        gives_(op.attr_bool("alltoall_out_flag")),
-        in_(static_cast<size_t>(op.slots())) {
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      for (int64_t r = 0; r < plan.ring.ranks; ++r) {
-        travel_.SetRows(chunk, r, rows_, rows_);
-        travel_.SetPlace(chunk, r, (r * chunks + chunk) * rows_,
-                         (chunk * plan.ring.ranks + r) * rows_);
-      }
+Status PrepareExchangeMatmul(const OpContext& op, ExchangePlan* plan) {
+  const int64_t ranks = plan->ring.ranks, block = plan->local.m / ranks;
+  plan->slice = plan->local.x_row_bytes() / ranks;
+  plan->arrived = plan->scratch.Take<std::byte>(block * ranks * plan->slice);
+  if (!plan->gives) plan->joined = plan->scratch.Take<std::byte>(block * ranks * plan->slice);
+  NPUMESH_RETURN_IF_ERROR(PrepareChunks(op, block, op.in("x1").bytes(), plan));
+  plan->travel->SetBlocks(plan->rows, ByRank(plan->travel->chunks()), ByChunk(ranks));
+  return Status();
+}
+
+// Row after row of a chunk, the slices of all ranks.
+void Join(const ExchangePlan& plan, int64_t chunk, const std::byte* arrived, std::byte* to) {
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    for (int64_t r = 0; r < plan.ring.ranks; ++r, to += plan.slice) {
+      std::copy_n(arrived + plan.travel->recv_at(chunk, r) + row * plan.slice, plan.slice, to);
     }
   }
+}
 
-  // What arrives, the joined rows where they are no output, then the product's.
-  uint64_t scratch_bytes() const override {
-    return (gives_ ? 1 : 2) * all_bytes() + (product_ == nullptr ? 0 : product_->scratch_bytes());
-  }
-  bool reads(int slot) const override {
-    return slot == x1_ || product_ == nullptr || product_->reads(slot);
-  }
-
-  // Collective over the group.
-  Status Run(const KernelArgs& args) override {
-    auto* const arrived = static_cast<std::byte*>(args.scratch);
-    auto* const joined = gives_ ? static_cast<std::byte*>(args.out[1]) : arrived + all_bytes();
-    const auto ready = [](int64_t) { return Status(); };
-    const auto multiply = [&](int64_t chunk) -> Status {
-      Join(chunk, arrived, joined);
-      return product_ == nullptr ? Status() : Multiply(args, chunk, joined);
-    };
-    return travel_.Run(*group_, node_, static_cast<const std::byte*>(args.in[x1_]), arrived, ready,
-                       multiply);
-  }
-
- private:
-  uint64_t all_bytes() const {
-    return RoundedUp(static_cast<uint64_t>(plan_.local.m * plan_.local.k / plan_.ring.ranks *
-                                           plan_.element_bytes()));
-  }
-
-  // Row after row, the slices of all ranks.
-  void Join(int64_t chunk, const std::byte* arrived, std::byte* joined) const {
-    std::byte* to = joined + chunk * rows_ * plan_.ring.ranks * slice_;
-    for (int64_t row = 0; row < rows_; ++row) {
-      for (int64_t r = 0; r < plan_.ring.ranks; ++r, to += slice_) {
-        std::copy_n(arrived + travel_.recv_at(chunk, r) + row * slice_, slice_, to);
-      }
-    }
-  }
-
-  Status Multiply(const KernelArgs& args, int64_t chunk, const std::byte* joined) {
-    std::copy_n(args.in, in_.size(), in_.begin());
-    in_[static_cast<size_t>(x1_)] = joined + chunk * rows_ * plan_.ring.ranks * slice_;
-    const int64_t y_row = plan_.local.n * BitsOf(plan_.y_dtype) / 8;
-    void* out[] = {static_cast<std::byte*>(args.out[0]) + chunk * rows_ * y_row};
-    return product_->Run(
-        {in_.data(), out, static_cast<std::byte*>(args.scratch) + (gives_ ? 1 : 2) * all_bytes()});
-  }
-
-  std::string node_;
-  AllToAllPlan plan_;
-  int64_t rows_;   // of each block in a chunk
-  int64_t slice_;  // bytes of a row of x1
-  RowTravel travel_;
-  Communicator* group_;
-  std::unique_ptr<Kernel> product_;
-  int x1_;
-  bool gives_;
-  std::vector<const void*> in_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeExchangeMatmul(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AllToAllPlan plan, PlanExchangeMatmul(op));
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
-  const int64_t block = plan.local.m / plan.ring.ranks;
-  const int64_t chunks = ChunksOf(block, op.in("x1").bytes());
-  std::unique_ptr<Kernel> product;
-  if (op.out(0).shape.elements() > 0) {
-    NPUMESH_ASSIGN_OR_RETURN(product, MakeProduct(op, plan.local, block / chunks, plan.y_dtype));
-  }
-  return std::unique_ptr<Kernel>(
-      std::make_unique<ExchangeMatmulKernel>(op, plan, chunks, group, std::move(product)));
+// Collective over the group.
+Status RunExchangeMatmul(const ExchangePlan& plan, const KernelArgs& args) {
+  std::byte* const arrived = plan.arrived(args);
+  std::byte* const joined = plan.gives ? static_cast<std::byte*>(args.out[1]) : plan.joined(args);
+  const auto ready = [](int64_t) {};
+  const auto multiply = [&](int64_t chunk) {
+    const int64_t row = chunk * plan.rows;
+    std::byte* const x = joined + row * plan.ring.ranks * plan.slice;
+    Join(plan, chunk, arrived, x);
+    return plan.product.Run(args, {{plan.local.x, x}},
+                            static_cast<std::byte*>(args.out[0]) + row * plan.y_row_bytes());
+  };
+  return plan.travel->Run(*plan.group, plan.node,
+                          static_cast<const std::byte*>(args.in[plan.local.x]), arrived, ready,
+                          multiply);
 }
 
 // ---- MatmulAlltoAll ----
 
-Result<AllToAllPlan> PlanMatmulExchange(const OpContext& op) {
-  return PlanAllToAll(op, {-1, -2}, false);
-}
-
-Status InferMatmulExchange(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AllToAllPlan plan, PlanMatmulExchange(op));
-  return SetOutput(op, 0, plan.y_dtype,
-                   {plan.local.m * plan.ring.ranks, plan.local.n / plan.ring.ranks});
+Result<ExchangePlan> PlanMatmulExchange(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-1, -2}, false));
+  const int64_t ranks = plan.ring.ranks;
+  plan.outputs = {{plan.y_dtype, {plan.local.m * ranks, plan.local.n / ranks}}};
+  return plan;
 }
 
 // Rows of the product are cut into the ranks' columns, and arrive where they belong.
-class MatmulExchangeKernel final : public Kernel {
- public:
-  // `product` multiplies the rows of one chunk; null: the result has no elements.
-  MatmulExchangeKernel(const OpContext& op, const AllToAllPlan& plan, int64_t chunks,
-                       Communicator* group, std::unique_ptr<Kernel> product)
-      : node_(op.node().name),
-        plan_(plan),
-        rows_(plan.local.m / chunks),
-        slice_(plan.local.n / plan.ring.ranks * BitsOf(plan.y_dtype) / 8),
-        travel_(plan.ring.ranks, chunks, slice_),
-        group_(group),
-        product_(std::move(product)),
-        x1_(op.slot("x1")),
-        in_(static_cast<size_t>(op.slots())) {
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      for (int64_t r = 0; r < plan.ring.ranks; ++r) {
-        travel_.SetRows(chunk, r, rows_, rows_);
-        travel_.SetPlace(chunk, r, (chunk * plan.ring.ranks + r) * rows_,
-                         (r * chunks + chunk) * rows_);
+Status PrepareMatmulExchange(const OpContext& op, ExchangePlan* plan) {
+  const int64_t ranks = plan->ring.ranks, m = plan->local.m;
+  plan->slice = plan->y_row_bytes() / ranks;
+  NPUMESH_RETURN_IF_ERROR(PrepareChunks(op, m, op.out(0).bytes(), plan));
+  plan->travel->SetBlocks(plan->rows, ByChunk(ranks), ByRank(plan->travel->chunks()));
+  plan->send = plan->scratch.Take<std::byte>(m * ranks * plan->slice);
+  plan->made = plan->scratch.Take<std::byte>(plan->rows * ranks * plan->slice);
+  return Status();
+}
+
+// Collective over the group.
+Status RunMatmulExchange(const ExchangePlan& plan, const KernelArgs& args) {
+  std::byte* const send = plan.send(args);
+  const auto* x1 = static_cast<const std::byte*>(args.in[plan.local.x]);
+  const auto multiply = [&](int64_t chunk) -> Status {
+    const std::byte* const x = x1 + chunk * plan.rows * plan.local.x_row_bytes();
+    const std::byte* from = plan.made(args);
+    NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, {{plan.local.x, x}}, plan.made(args)));
+    for (int64_t row = 0; row < plan.rows; ++row) {
+      for (int64_t r = 0; r < plan.ring.ranks; ++r, from += plan.slice) {
+        std::copy_n(from, plan.slice, send + plan.travel->send_at(chunk, r) + row * plan.slice);
       }
     }
-  }
-
-  // What is sent, the product of a chunk, then the product's own.
-  uint64_t scratch_bytes() const override {
-    return send_bytes() + chunk_bytes() + (product_ == nullptr ? 0 : product_->scratch_bytes());
-  }
-  bool reads(int slot) const override { return product_ == nullptr || product_->reads(slot); }
-
-  // Collective over the group.
-  Status Run(const KernelArgs& args) override {
-    auto* const send = static_cast<std::byte*>(args.scratch);
-    const auto multiply = [&](int64_t chunk) -> Status {
-      if (product_ == nullptr) return Status();
-      NPUMESH_RETURN_IF_ERROR(Multiply(args, chunk));
-      Cut(chunk, send);
-      return Status();
-    };
-    const auto arrived = [](int64_t) { return Status(); };
-    return travel_.Run(*group_, node_, send, static_cast<std::byte*>(args.out[0]), multiply,
-                       arrived);
-  }
-
- private:
-  uint64_t send_bytes() const {
-    return RoundedUp(static_cast<uint64_t>(plan_.local.m * plan_.ring.ranks * slice_));
-  }
-  uint64_t chunk_bytes() const {
-    return RoundedUp(static_cast<uint64_t>(rows_ * plan_.ring.ranks * slice_));
-  }
-
-  Status Multiply(const KernelArgs& args, int64_t chunk) {
-    std::copy_n(args.in, in_.size(), in_.begin());
-    const void*& x1 = in_[static_cast<size_t>(x1_)];
-    x1 = static_cast<const std::byte*>(x1) + chunk * rows_ * plan_.local.k * plan_.element_bytes();
-    std::byte* const room = static_cast<std::byte*>(args.scratch) + send_bytes();
-    void* out[] = {room};
-    return product_->Run({in_.data(), out, room + chunk_bytes()});
-  }
-
-  void Cut(int64_t chunk, std::byte* send) const {
-    const std::byte* from = send + send_bytes();
-    for (int64_t row = 0; row < rows_; ++row) {
-      for (int64_t r = 0; r < plan_.ring.ranks; ++r, from += slice_) {
-        std::copy_n(from, slice_, send + travel_.send_at(chunk, r) + row * slice_);
-      }
-    }
-  }
-
-  std::string node_;
-  AllToAllPlan plan_;
-  int64_t rows_;   // of a chunk
-  int64_t slice_;  // bytes of a row of y
-  RowTravel travel_;
-  Communicator* group_;
-  std::unique_ptr<Kernel> product_;
-  int x1_;
-  std::vector<const void*> in_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeMatmulExchange(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AllToAllPlan plan, PlanMatmulExchange(op));
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op));
-  const int64_t chunks = ChunksOf(plan.local.m, op.out(0).bytes());
-  std::unique_ptr<Kernel> product;
-  if (op.out(0).shape.elements() > 0) {
-    NPUMESH_ASSIGN_OR_RETURN(product,
-                             MakeProduct(op, plan.local, plan.local.m / chunks, plan.y_dtype));
-  }
-  return std::unique_ptr<Kernel>(
-      std::make_unique<MatmulExchangeKernel>(op, plan, chunks, group, std::move(product)));
+    return Status();
+  };
+  const auto arrived = [](int64_t) {};
+  return plan.travel->Run(*plan.group, plan.node, send, static_cast<std::byte*>(args.out[0]),
+                          multiply, arrived);
 }
 
 }  // namespace
 
 void RegisterAllToAllMatmuls(OpRegistry& registry) {
-  const auto integer = [](std::string_view name, int64_t value) {
-    return AttrSpec{name, AttrValue::Int(value)};
-  };
-  OpSchema after = {"MatmulAlltoAll",
-                    {{"x1"}, {"x2"}},
-                    {{"y"}},
-                    {{"group", Required::kString},
-                     {"world_size", Required::kInt},
-                     {"all2all_axes", AttrValue::Ints({-1, -2})},
-                     integer("y_dtype", 28),
-                     integer("x1_quant_mode", 0),
-                     integer("x2_quant_mode", 0),
-                     integer("comm_quant_mode", 0),
-                     integer("comm_quant_dtype", 28),
-                     {"transpose_x1", AttrValue::Bool(false)},
-                     {"transpose_x2", AttrValue::Bool(false)},
-                     integer("group_size", 0),
-                     {"comm_mode", AttrValue::String("")}}};
-  for (const std::string_view port :
-       {"bias", "x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"}) {
-    after.inputs.push_back({port, PortKind::kOptional});
-  }
-  OpSchema before = after;
-  before.type = "AlltoAllMatmul";
-  before.outputs.push_back({"all2all_out"});
-  before.attrs[2] = {"all2all_axes", AttrValue::Ints({-2, -1})};
-  before.attrs.push_back(integer("x1_quant_dtype", 28));
-  before.attrs.push_back({"alltoall_out_flag", AttrValue::Bool(true)});
-  hcom::Add(registry, std::move(before), {}, InferExchangeMatmul, MakeExchangeMatmul);
-  hcom::Add(registry, std::move(after), {}, InferMatmulExchange, MakeMatmulExchange);
+  registry.Add(hcom::Collective<PlanExchangeMatmul, RunExchangeMatmul, PrepareExchangeMatmul>(
+      "AlltoAllMatmul(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
+      "group:string, world_size:int, all2all_axes=[-2,-1], y_dtype=28, x1_quant_mode=0, "
+      "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "
+      "transpose_x2=false, group_size=0, comm_mode=\"\", x1_quant_dtype=28, "
+      "alltoall_out_flag=true) -> y, all2all_out"));
+  registry.Add(hcom::Collective<PlanMatmulExchange, RunMatmulExchange, PrepareMatmulExchange>(
+      "MatmulAlltoAll(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
+      "group:string, world_size:int, all2all_axes=[-1,-2], y_dtype=28, x1_quant_mode=0, "
+      "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "
+      "transpose_x2=false, group_size=0, comm_mode=\"\") -> y"));
 }
 
 }  // namespace npumesh::fused

@@ -1,7 +1,7 @@
 // Chunks of a product that travel between the ranks while the next one is computed.
 //
-// A kernel sends its chunks in order; a thread of its own does the collectives behind it. With one
-// chunk there is no thread, and sending does the work at once. No allocation once the kernel ran.
+// A kernel sends its chunks in order; a second thread does the collectives. With one chunk there is
+// no such thread, and sending does the work at once. No allocation once the kernel ran.
 #ifndef NPUMESH_GRAPH_OPS_FUSED_CHUNKS_H_
 #define NPUMESH_GRAPH_OPS_FUSED_CHUNKS_H_
 
@@ -40,6 +40,20 @@ class ChunkTravel {
       return Status();
     });
     Depart(chunk);
+  }
+
+  // Calls prepare(chunk) for every chunk in order and has work(chunk) done behind it, both of them
+  // Status(int64_t). Blocks until everything has arrived. The first failure of prepare, else of
+  // work.
+  template <typename Prepare, typename Work>
+  Status Run(const Prepare& prepare, const Work& work) {
+    Status prepared;
+    for (int64_t chunk = 0; chunk < chunks() && prepared.ok(); ++chunk) {
+      prepared = prepare(chunk);
+      if (prepared.ok()) Send(chunk, work);
+    }
+    const Status arrived = AwaitAll();
+    return prepared.ok() ? arrived : prepared;
   }
 
   // Blocks until the chunk has arrived; its failure.

@@ -1,5 +1,4 @@
-// What the products that are fused with a collective share: the product of one rank. Ops reference
-// 5.17.
+// What the products that are fused with a collective share: the product of one rank.
 #ifndef NPUMESH_GRAPH_OPS_FUSED_MATMUL_H_
 #define NPUMESH_GRAPH_OPS_FUSED_MATMUL_H_
 
@@ -8,22 +7,34 @@
 
 #include "graph/ops/collective.h"
 #include "graph/ops/numbers.h"
+#include "graph/ops/refusals.h"
 
 namespace npumesh::fused {
 
-// op(x1)[m, k] op(x2)[k, n] of this rank.
+// A product x[m, k] w[k, n] of this rank. A transposed operand is stored the other way.
 struct Local {
+  int x = -1;  // slots
+  int w = -1;
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  bool transposed1 = false;
-  bool transposed2 = false;
-  DataType dtype = DataType::kUndefined;  // of x1
-  std::vector<int64_t> front;             // dimensions of x1 in front of k
+  bool transposed_x = false;
+  bool transposed_w = false;
+  DataType x_dtype = DataType::kUndefined;
+  DataType w_dtype = DataType::kUndefined;
+  const Tensor* w_value = nullptr;  // constant weights, which the product may pack
+  std::vector<int64_t> front;       // dimensions of x in front of k
   Factors bias;
+  // Of 8-bit operands.
+  int row_scale = -1;          // slot of the scales of x; -1: the operands are floats
+  bool scale_of_rows = false;  // one for each row of x, not one for all
+  Factors column_scale;        // of w
+
+  bool scaled() const { return row_scale >= 0; }
+  int64_t x_row_bytes() const { return k * BitsOf(x_dtype) / 8; }
 };
 
-// How the operators tell it: names of attributes, and how many times the columns of x1 the product
+// How an operator tells it: names of attributes, and how many times the columns of x1 the product
 // goes over, which an exchange in front of it may have joined.
 struct LocalForm {
   std::string_view transposed1 = "is_trans_a";
@@ -31,21 +42,42 @@ struct LocalForm {
   int64_t joined = 1;
 };
 
+// The product of x1 and x2, with the bias.
 Result<Local> PlanLocal(const OpContext& op, const LocalForm& form = {});
 
-// Error unless the product is one of floats of the same type.
+// Error unless x1 and x2 are floats of one type.
 Status ExpectFloats(const OpContext& op);
 
-// The product of `m` rows of floats as the matmul family computes it, bias included.
-Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& plan, int64_t m,
+// The product of `m` of its rows, rounded once to `y_dtype`; null when it has no elements.
+Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& local, int64_t m,
                                             DataType y_dtype);
+
+// Products that a kernel runs on parts of its inputs, one at a time.
+class Products {
+ public:
+  // Takes over a product, or a null one, which does nothing.
+  void Add(std::unique_ptr<Kernel> product) { kernels_.push_back(std::move(product)); }
+  // Takes the memory they share, and notes the constants that none of them reads. REQUIRES: all are
+  // added.
+  void Reserve(const OpContext& op, Planned* plan);
+
+  // Runs one with other addresses for some slots of its operator, and with its output at `y`.
+  struct Input {
+    int slot;
+    const void* address;
+  };
+  Status Run(const KernelArgs& args, std::initializer_list<Input> parts, void* y,
+             size_t index = 0) const;
+
+ private:
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  size_t slots_ = 0;
+  Slice<const void*> in_;
+  Slice<std::byte> room_;
+};
 
 // Error unless the attribute reduce_op is "sum".
 Status ExpectSum(const OpContext& op);
-
-// Error when one of the inputs is fed, or one of the attributes is not 0.
-Status RefuseInputs(const OpContext& op, std::initializer_list<std::string_view> ports);
-Status RefuseModes(const OpContext& op, std::initializer_list<std::string_view> attributes);
 
 // The number of members of the node's group, and this rank. Error unless the attribute `size`
 // says the same; 0 there says nothing.
@@ -55,18 +87,13 @@ struct Ring {
 };
 Result<Ring> RingOf(const OpContext& op, std::string_view size);
 
-// Bytes up to the next multiple of 64.
-inline uint64_t RoundedUp(uint64_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 inline uint64_t FloatBytes(int64_t elements) {
   return static_cast<uint64_t>(elements) * sizeof(float);
 }
 
 // Parts of RegisterFusedMatmulOps.
-void RegisterAllReduceMatmul(OpRegistry& registry);  // MatmulAllReduce
-void RegisterRowMatmuls(OpRegistry& registry);       // AllGatherMatmul, MatmulReduceScatter
+void RegisterAllReduceMatmul(OpRegistry& registry);  // MatmulAllReduce, -AddRmsNorm
+void RegisterRowMatmuls(OpRegistry& registry);       // AllGatherMatmul, MatmulReduceScatter ...
 void RegisterAllToAllMatmuls(OpRegistry& registry);  // AlltoAllMatmul, MatmulAlltoAll
 void RegisterExpertMatmuls(OpRegistry& registry);    // AlltoAllvGroupedMatMul ...
 void RegisterQuantReductions(OpRegistry& registry);  // QuantAllReduce, QuantReduceScatter

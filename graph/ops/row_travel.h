@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -30,6 +31,17 @@ class RowTravel {
   void SetPlace(int64_t chunk, int64_t rank, int64_t send_row, int64_t recv_row);
   // In place of SetPlace: blocks lie behind each other in both buffers, by chunk, then by rank.
   void LineUp();
+  // In place of all three: every block has `rows` rows; send(chunk, rank) and recv(chunk, rank) say
+  // how many blocks lie in front of it.
+  template <typename Send, typename Recv>
+  void SetBlocks(int64_t rows, const Send& send, const Recv& recv) {
+    for (int64_t chunk = 0; chunk < chunks(); ++chunk) {
+      for (int64_t rank = 0; rank < static_cast<int64_t>(ranks_); ++rank) {
+        SetRows(chunk, rank, rows, rows);
+        SetPlace(chunk, rank, send(chunk, rank) * rows, recv(chunk, rank) * rows);
+      }
+    }
+  }
 
   // Where a block begins, in bytes.
   uint64_t send_at(int64_t chunk, int64_t rank) const { return send_at_[Index(chunk, rank)]; }
@@ -37,29 +49,37 @@ class RowTravel {
 
   // Collective over the group. Calls prepare(chunk) for every chunk, which fills its part of
   // `send` and whose end lets it travel, meanwhile(), then use(chunk) for every chunk that has
-  // arrived in `recv`. They return Status and run on the calling thread, in order, while other
-  // chunks are on their way. After a failure nothing is under way.
-  template <typename Prepare, typename Use, typename Meanwhile = Status (*)()>
+  // arrived in `recv`. They return Status or nothing and run on the calling thread, in order, while
+  // other chunks are on their way. After a failure nothing is under way.
+  template <typename Prepare, typename Use, typename Meanwhile = void (*)()>
   Status Run(
       Communicator& group, const std::string& node, const std::byte* send, std::byte* recv,
-      const Prepare& prepare, const Use& use,
-      const Meanwhile& meanwhile = [] { return Status(); }) {
+      const Prepare& prepare, const Use& use, const Meanwhile& meanwhile = [] {}) {
     const auto exchange = [&](int64_t chunk) { return Exchange(group, node, send, recv, chunk); };
     Status done;
     for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
-      done = prepare(chunk);
+      done = StatusOf(prepare, chunk);
       if (done.ok()) travel_.Send(chunk, exchange);
     }
-    if (done.ok()) done = meanwhile();
+    if (done.ok()) done = StatusOf(meanwhile);
     for (int64_t chunk = 0; chunk < chunks() && done.ok(); ++chunk) {
       done = travel_.Await(chunk);
-      if (done.ok()) done = use(chunk);
+      if (done.ok()) done = StatusOf(use, chunk);
     }
     const Status arrived = travel_.AwaitAll();
     return done.ok() ? arrived : done;
   }
 
  private:
+  template <typename Call, typename... Args>
+  static Status StatusOf(const Call& call, Args... args) {
+    if constexpr (std::is_void_v<decltype(call(args...))>) {
+      call(args...);
+      return Status();
+    } else {
+      return call(args...);
+    }
+  }
   size_t Index(int64_t chunk, int64_t rank) const {
     return static_cast<size_t>(chunk) * ranks_ + static_cast<size_t>(rank);
   }
