@@ -1,253 +1,340 @@
 // MoeDistributeCombine, MoeDistributeCombineV2 and MoeDistributeCombineAddRmsNorm: the results of
-// the experts travel back to the ranks of their tokens and are summed there. Ops reference 5.12.
+// the experts travel back to the ranks of their tokens and are summed there.
 //
 // The rank of a token knows from its own expert_ids which rows come back and in which order, and
 // tells the ranks of the experts, which compare that with what they have. Large tensors go in
 // chunks of tokens: one is packed, or weighted and summed, while others are on their way.
-#include <cstring>
-
-#include "graph/ops/collective.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/moe_combine.h"
+#include "graph/ops/moe_exchange.h"
 #include "graph/ops/norm.h"
+#include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {
 
-using moe::Combine;
-using moe::ExpandedRows;
 using moe::kAssist;
-using moe::PlanCombine;
-using moe::Route;
-using moe::Routes;
-using moe::Segment;
 
-Status InferCombine(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Combine plan, PlanCombine(op));
-  if (plan.residual < 0) return SetOutput(op, 0, plan.dtype, {plan.tokens, plan.width});
-  const Shape y = op.in(plan.residual).shape;
-  Shape rstd = y;
-  rstd.mutable_dims().back() = 1;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.dtype, y));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, rstd));
-  return SetOutput(op, 2, plan.dtype, y);
-}
+enum class Form : uint8_t { kFirst, kSecond, kAddRmsNorm };
 
-class CombineKernel final : public Kernel {
- public:
-  CombineKernel(const OpContext& op, const Combine& plan, Communicator* group)
-      : who_(op.Who()),
-        node_(op.node().name),
-        plan_(plan),
-        group_(group),
-        x_(op.slot("expand_x")),
-        ids_(op.slot("expert_ids")),
-        ends_(op.slot("ep_send_counts")),
-        routes_(op.Who(), plan.placement, plan.chunks(), plan.tokens, plan.k),
-        rows_(op.Who(), node_, plan.placement, plan.chunks()),
-        travel_(plan.placement.ranks, plan.chunks().count, plan.row_bytes()),
-        place_(static_cast<size_t>(routes_.most())) {
-    counts_at_ = Reserve(static_cast<int64_t>(rows_.scratch_bytes()));
-    verdict_at_ = Reserve(sizeof(int64_t));
-    rows_at_ = Reserve(plan.rows * plan.row_bytes());
-    back_at_ = Reserve(routes_.most() * plan.row_bytes());
-    sum_at_ = Reserve(5 * plan.width * int64_t{sizeof(float)});
-  }
+struct Combine : moe::TokensPlan {
+  int64_t rows = 0;       // of expand_x
+  int64_t zeros = 0;      // experts behind the last one: that give nothing,
+  int64_t copies = 0;     // give the token back,
+  int64_t constants = 0;  // or alpha1 * token + alpha2 * v
+  DataType dtype = DataType::kUndefined;
+  int x = -1;  // slots; -1: not fed, or the operator has none
+  int ends = -1;
+  int assist = -1;
+  int shared_x = -1;
+  int original = -1;
+  int residual = -1;  // added before the sum is normalised; -1: it is not
+  int gamma = -1;
+  double epsilon = 0;
+  Factors weights;
+  Factors alpha1;
+  Factors alpha2;
+  Factors constant;
+  // From Prepare.
+  Slice<int64_t> verdict;
+  Slice<int64_t> place;  // route of (token, choice); -1: it has none
+  Slice<std::byte> sent, back;
+  Slice<float> sum, row, constant_row, gamma_row, norm_room;
 
-  uint64_t scratch_bytes() const override { return scratch_bytes_; }
-
-  // Collective over the group.
-  Status Run(const KernelArgs& args) override {
-    const auto* active =
-        plan_.active < 0 ? nullptr : static_cast<const uint8_t*>(args.in[plan_.active]);
-    const Status mine = routes_.Find(static_cast<const int32_t*>(args.in[ids_]), active);
-    NPUMESH_RETURN_IF_ERROR(
-        rows_.Hear(*group_, At(args, counts_at_), routes_, mine, plan_.group_tokens));
-    NPUMESH_RETURN_IF_ERROR(Agree(args, CheckRows(args)));
-    moe::LayOut(routes_, rows_, plan_.placement.ranks, true, travel_);
-    FindPlaces();
-    const auto pack = [&](int64_t chunk) { return Pack(args, chunk); };
-    const auto sum = [&](int64_t chunk) { return Sum(args, chunk); };
-    return travel_.Run(*group_, node_, At(args, rows_at_), At(args, back_at_), pack, sum);
-  }
-
- private:
-  uint64_t Reserve(int64_t bytes) {
-    const uint64_t at = scratch_bytes_;
-    scratch_bytes_ += (static_cast<uint64_t>(bytes) + 63) / 64 * 64;
-    return at;
-  }
-  std::byte* At(const KernelArgs& args, uint64_t offset) const {
-    return static_cast<std::byte*>(args.scratch) + offset;
-  }
-
-  // Whether the rows of expand_x are those that the ranks wait for.
-  Status CheckRows(const KernelArgs& args) const {
-    NPUMESH_RETURN_IF_ERROR(
-        moe::CheckEnds(who_, rows_, plan_.placement, static_cast<const int32_t*>(args.in[ends_])));
-    if (rows_.total() > plan_.rows) {
-      return Error(Code::kInvalidArgument, "{}: ep_send_counts says {} rows, expand_x has {}", who_,
-                   rows_.total(), plan_.rows);
-    }
-    if (plan_.assist < 0) return Status();
-    const auto* assist = static_cast<const int32_t*>(args.in[plan_.assist]);
-    for (int64_t e = 0; e < plan_.placement.local_experts(); ++e) {
-      for (int64_t r = 0; r < plan_.placement.ranks; ++r) {
-        for (int64_t row = rows_.First(e, r); row < rows_.First(e, r + 1); ++row) {
-          if (assist[row * kAssist] == r) continue;
-          return Error(Code::kInvalidArgument,
-                       "{}: assist_info_for_combine says that row {} is of rank {}, ep_send_counts "
-                       "that it is of rank {}",
-                       who_, row, assist[row * kAssist], r);
-        }
-      }
-    }
-    return Status();
-  }
-
-  // Collective over the group: all leave together when one of them cannot go on.
-  Status Agree(const KernelArgs& args, const Status& mine) {
-    auto* verdict = reinterpret_cast<int64_t*>(At(args, verdict_at_));
-    *verdict = mine.ok() ? 0 : 1;
-    NPUMESH_RETURN_IF_ERROR(
-        group_->AllReduce(verdict, verdict, 1, DataType::kInt64, ReduceOp::kMax, node_));
-    if (!mine.ok() || *verdict == 0) return mine;
-    return Error(Code::kPeerLost, "{}: another rank of the group failed; see its message", who_);
-  }
-
-  // Rows in the order in which they travel.
-  Status Pack(const KernelArgs& args, int64_t chunk) {
-    const auto* x = static_cast<const std::byte*>(args.in[x_]);
-    std::byte* to = At(args, rows_at_) + travel_.send_at(chunk, 0);
-    rows_.EachSegment(chunk, [&](const Segment& segment) {
-      const int64_t bytes = segment.count * plan_.row_bytes();
-      std::copy_n(x + segment.first * plan_.row_bytes(), bytes, to);
-      to += bytes;
-    });
-    return Status();
-  }
-
-  void FindPlaces() {
-    std::fill(place_.begin(), place_.end(), -1);
-    const std::vector<Route>& routes = routes_.all();
-    for (size_t i = 0; i < routes.size(); ++i) {
-      const int64_t at = routes[i].token * routes_.choices() + routes[i].choice;
-      place_[static_cast<size_t>(at)] = static_cast<int64_t>(i);
-    }
-  }
-
-  // The choices of a token are added in their order, wherever their experts live.
-  Status Sum(const KernelArgs& args, int64_t chunk) {
-    const int64_t n = plan_.width;
-    const moe::Chunks chunks = plan_.chunks();
-    auto* sum = reinterpret_cast<float*>(At(args, sum_at_));
-    for (int64_t token = chunks.First(chunk, plan_.tokens);
-         token < chunks.First(chunk + 1, plan_.tokens); ++token) {
-      std::fill_n(sum, n, 0.0f);
-      for (int64_t choice = 0; choice < routes_.choices(); ++choice) {
-        AddChoice(args, token, choice, sum);
-      }
-      if (plan_.shared_x >= 0) Add(args.in[plan_.shared_x], token * n, 1, sum);
-      if (plan_.residual >= 0) {
-        Normalise(args, token, sum);
-      } else {
-        StoreRow(plan_.dtype, sum, args.out[0], token * n, n);
-      }
-    }
-    return Status();
-  }
-
-  // As AddRmsNorm does: the sum is rounded before it is normalised.
-  void Normalise(const KernelArgs& args, int64_t token, float* sum) const {
-    const int64_t n = plan_.width;
-    float* y = sum + 3 * n;
-    Add(args.in[plan_.residual], token * n, 1, sum);
-    StoreRow(plan_.dtype, sum, args.out[2], token * n, n);
-    const float* x = LoadRow(plan_.dtype, args.out[2], token * n, n, sum);
-    const float* gamma = LoadRow(plan_.dtype, args.in[plan_.gamma], 0, n, sum + 4 * n);
-    static_cast<float*>(args.out[1])[token] =
-        NormaliseRow(plan_.dtype, x, gamma, n, plan_.epsilon, true, y, args.out[0], token * n);
-  }
-
-  void AddChoice(const KernelArgs& args, int64_t token, int64_t choice, float* sum) const {
-    const int64_t route = place_[static_cast<size_t>(token * routes_.choices() + choice)];
-    const bool shared = choice >= plan_.k;
-    const float weight =
-        shared || !plan_.weights.given() ? 1.0f : plan_.weights.At(args, token * plan_.k + choice);
-    if (route >= 0) {
-      Add(At(args, back_at_), route * plan_.width, weight, sum);
-      return;
-    }
-    const bool idle =
-        plan_.active >= 0 && static_cast<const uint8_t*>(args.in[plan_.active])[token] == 0;
-    if (shared || idle) return;
-    const int64_t id = static_cast<const int32_t*>(args.in[ids_])[token * plan_.k + choice];
-    const int64_t special = id - plan_.placement.experts - plan_.zeros;
-    if (special < 0) return;
-    if (special < plan_.copies) {
-      Add(args.in[plan_.original], token * plan_.width, weight, sum);
-    } else {
-      AddConstant(args, token, special - plan_.copies, weight, sum);
-    }
-  }
-
-  void Add(const void* rows, int64_t first, float weight, float* sum) const {
-    float* row = sum + plan_.width;
-    LoadNumbers(plan_.dtype, rows, first, plan_.width, row);
-    for (int64_t i = 0; i < plan_.width; ++i) sum[i] += weight * row[i];
-  }
-
-  void AddConstant(const KernelArgs& args, int64_t token, int64_t expert, float weight,
-                   float* sum) const {
-    const int64_t n = plan_.width;
-    float* row = sum + n;
-    float* constant = row + n;
-    LoadNumbers(plan_.dtype, args.in[plan_.original], token * n, n, row);
-    plan_.constant.Load(args, expert * n, n, constant);
-    const auto alpha = [&](const Factors& factors, int64_t i) {
-      return factors.At(args, factors.count() == plan_.constants ? expert : expert * n + i);
-    };
-    for (int64_t i = 0; i < n; ++i) {
-      sum[i] += weight * (alpha(plan_.alpha1, i) * row[i] + alpha(plan_.alpha2, i) * constant[i]);
-    }
-  }
-
-  std::string who_;
-  std::string node_;
-  Combine plan_;
-  Communicator* group_;
-  int x_;
-  int ids_;
-  int ends_;
-  Routes routes_;
-  ExpandedRows rows_;
-  fused::RowTravel travel_;
-  std::vector<int64_t> place_;  // route of (token, choice); -1: none
-  uint64_t scratch_bytes_ = 0;
-  uint64_t counts_at_ = 0;
-  uint64_t verdict_at_ = 0;
-  uint64_t rows_at_ = 0;
-  uint64_t back_at_ = 0;
-  uint64_t sum_at_ = 0;
+  int64_t row_bytes() const { return width * BitsOf(dtype) / 8; }
 };
 
-Result<std::unique_ptr<Kernel>> MakeCombine(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Combine plan, PlanCombine(op));
-  NPUMESH_ASSIGN_OR_RETURN(Communicator* const group, hcom::GroupOf(op, "group_ep"));
-  return std::unique_ptr<Kernel>(std::make_unique<CombineKernel>(op, plan, group));
+// What came with the rows, and what is added to them. `handed`: the port of the hand-over data.
+Status ReadInputs(const OpContext& op, std::string_view handed, Combine& plan) {
+  Check check(op);
+  const int64_t entries = plan.assist < 0 ? plan.tokens * plan.k : plan.rows * kAssist;
+  const int64_t segments = plan.placement.local_experts() * plan.placement.ranks;
+  plan.weights = check.Take(Factors::Of(op, "expert_scales"));
+  const TensorType &counts = op.in(plan.ends), &passed = op.in(handed);
+  const bool shared_fits =
+      plan.shared_x < 0 || (op.in(plan.shared_x).dtype == plan.dtype &&
+                            op.in(plan.shared_x).shape.elements() == plan.tokens * plan.width);
+  check.That(passed.dtype == DataType::kInt32 && passed.shape.elements() == entries &&
+                 counts.dtype == DataType::kInt32 && counts.shape.elements() == segments &&
+                 (!plan.weights.given() || plan.weights.count() == plan.tokens * plan.k) &&
+                 shared_fits,
+             "{} {}, ep_send_counts {}, {} expert_scales or shared_expert_x do not fit expand_x {} "
+             "and expert_ids {}",
+             handed, passed.ToString(), counts.ToString(), plan.weights.count(),
+             op.in(plan.x).ToString(), op.in(plan.ids).ToString());
+  return check.status();
+}
+
+// Experts that no token travels to.
+Status ReadSpecial(const OpContext& op, Combine& plan) {
+  Check check(op);
+  plan.zeros = op.attr_int("zero_expert_num");
+  plan.copies = op.attr_int("copy_expert_num");
+  plan.constants = op.attr_int("const_expert_num");
+  plan.original = SlotIfFed(op, "ori_x");
+  plan.alpha1 = check.Take(Factors::Of(op, "const_expert_alpha_1"));
+  plan.alpha2 = check.Take(Factors::Of(op, "const_expert_alpha_2"));
+  plan.constant = check.Take(Factors::Of(op, "const_expert_v"));
+  const TensorType tokens = {plan.dtype, {plan.tokens, plan.width}};
+  bool fits =
+      plan.copies + plan.constants == 0 || (plan.original >= 0 && op.in(plan.original) == tokens);
+  const int64_t elements = plan.constants * plan.width;
+  if (plan.constants != 0) {
+    const auto one_each = [&](const Factors& alpha) {
+      return alpha.count() == plan.constants || alpha.count() == elements;
+    };
+    fits =
+        fits && one_each(plan.alpha1) && one_each(plan.alpha2) && plan.constant.count() == elements;
+  }
+  check.That(fits,
+             "{} copy and {} constant experts need ori_x [{},{}] and, for the latter, alphas and v",
+             plan.copies, plan.constants, plan.tokens, plan.width);
+  return check.status();
+}
+
+// The residual and the norm of MoeDistributeCombineAddRmsNorm.
+Status ReadNorm(const OpContext& op, Combine& plan) {
+  plan.residual = op.slot("residual_x");
+  plan.gamma = op.slot("gamma");
+  plan.epsilon = static_cast<double>(op.attr_float("norm_eps"));
+  const TensorType &residual = op.in(plan.residual), &gamma = op.in(plan.gamma);
+  const int rank = residual.shape.rank();
+  const bool fits = residual.dtype == plan.dtype && rank >= 2 &&
+                    residual.shape[rank - 1] == plan.width &&
+                    ElementsBetween(residual.shape, 0, rank - 1) == plan.tokens &&
+                    gamma == TensorType{plan.dtype, {plan.width}};
+  Check check(op);
+  check.That(fits, "residual_x is {} and gamma {}; expected {} [{},1,{}] and [{}]",
+             residual.ToString(), gamma.ToString(), Name(plan.dtype), plan.tokens, plan.width,
+             plan.width);
+  return check.status();
+}
+
+template <Form kForm>
+Result<Combine> Plan(const OpContext& op) {
+  Check check(op);
+  Combine plan;
+  constexpr bool kSecond = kForm != Form::kFirst;
+  moe::ReadTokens(op, "expand_x", kSecond, check, &plan);
+  check.Keep(RefuseModes(op, {"comm_quant_mode"}));
+  if (!check.ok()) return check.status();
+  plan.x = op.slot("expand_x");
+  plan.ends = op.slot("ep_send_counts");
+  plan.rows = op.in(plan.x).shape[0];
+  plan.dtype = op.in(plan.x).dtype;
+  const std::string_view handed = kSecond ? "assist_info_for_combine" : "expand_idx";
+  if (kSecond) {
+    plan.assist = op.slot(handed);
+    plan.shared_x = SlotIfFed(op, "shared_expert_x");
+  }
+  check.Keep(ReadInputs(op, handed, plan));
+  if (kSecond) check.Keep(ReadSpecial(op, plan));
+  plan.outputs = {{plan.dtype, {plan.tokens, plan.width}}};
+  if (kForm == Form::kAddRmsNorm) {
+    check.Keep(ReadNorm(op, plan));
+    if (!check.ok()) return check.status();
+    const Shape y = op.in(plan.residual).shape;
+    Shape rstd = y;
+    rstd.mutable_dims().back() = 1;
+    plan.outputs = {{plan.dtype, y}, {DataType::kFloat, rstd}, {plan.dtype, y}};
+  }
+  return check.Done(std::move(plan));
+}
+
+Status Prepare(const OpContext& op, Combine* plan) {
+  NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, plan->row_bytes(), plan));
+  const int64_t routes = plan->exchange->routes.most();
+  plan->verdict = plan->scratch.Take<int64_t>(1);
+  plan->place = plan->scratch.Take<int64_t>(routes);
+  plan->sent = plan->scratch.Take<std::byte>(plan->rows * plan->row_bytes());
+  plan->back = plan->scratch.Take<std::byte>(routes * plan->row_bytes());
+  for (auto* row :
+       {&plan->sum, &plan->row, &plan->constant_row, &plan->gamma_row, &plan->norm_room}) {
+    *row = plan->scratch.Floats(plan->width);
+  }
+  return Status();
+}
+
+// Error unless the rows came from where ep_send_counts says.
+Status CheckAssist(const Combine& plan, const int32_t* assist) {
+  const moe::ExpandedRows& rows = plan.exchange->rows;
+  for (int64_t e = 0; e < plan.placement.local_experts(); ++e) {
+    for (int64_t r = 0; r < plan.placement.ranks; ++r) {
+      for (int64_t row = rows.First(e, r); row < rows.First(e, r + 1); ++row) {
+        if (assist[row * kAssist] == r) continue;
+        return Error(Code::kInvalidArgument,
+                     "{}: assist_info_for_combine says that row {} is of rank {}, ep_send_counts "
+                     "that it is of rank {}",
+                     plan.who, row, assist[row * kAssist], r);
+      }
+    }
+  }
+  return Status();
+}
+
+// Whether the rows of expand_x are those that the ranks wait for.
+Status CheckRows(const Combine& plan, const KernelArgs& args) {
+  const moe::ExpandedRows& rows = plan.exchange->rows;
+  NPUMESH_RETURN_IF_ERROR(moe::CheckEnds(plan.who, rows, plan.placement,
+                                         static_cast<const int32_t*>(args.in[plan.ends])));
+  if (rows.total() > plan.rows) {
+    return Error(Code::kInvalidArgument, "{}: ep_send_counts says {} rows, expand_x has {}",
+                 plan.who, rows.total(), plan.rows);
+  }
+  if (plan.assist < 0) return Status();
+  return CheckAssist(plan, static_cast<const int32_t*>(args.in[plan.assist]));
+}
+
+// Collective over the group: all leave together when one of them cannot go on.
+Status Agree(const Combine& plan, const KernelArgs& args, const Status& mine) {
+  int64_t* const verdict = plan.verdict(args);
+  *verdict = mine.ok() ? 0 : 1;
+  NPUMESH_RETURN_IF_ERROR(
+      plan.group->AllReduce(verdict, verdict, 1, DataType::kInt64, ReduceOp::kMax, plan.node));
+  if (!mine.ok() || *verdict == 0) return mine;
+  return Error(Code::kPeerLost, "{}: another rank of the group failed; see its message", plan.who);
+}
+
+void FindPlaces(const Combine& plan, const KernelArgs& args) {
+  const moe::Routes& routes = plan.exchange->routes;
+  int64_t* const place = plan.place(args);
+  std::fill_n(place, routes.most(), -1);
+  for (size_t i = 0; i < routes.all().size(); ++i) {
+    const moe::Route& route = routes.all()[i];
+    place[route.token * plan.choices() + route.choice] = static_cast<int64_t>(i);
+  }
+}
+
+// Rows in the order in which they travel.
+void Pack(const Combine& plan, const KernelArgs& args, int64_t chunk) {
+  const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
+  std::byte* to = plan.sent(args) + plan.exchange->travel.send_at(chunk, 0);
+  plan.exchange->rows.EachSegment(chunk, [&](const moe::Segment& segment) {
+    to = std::copy_n(x + segment.first * plan.row_bytes(), segment.count * plan.row_bytes(), to);
+  });
+}
+
+// Adds a row times its weight to the sum.
+void Add(const Combine& plan, const KernelArgs& args, const void* rows, int64_t index,
+         float weight) {
+  float *sum = plan.sum(args), *row = plan.row(args);
+  LoadNumbers(plan.dtype, rows, index * plan.width, plan.width, row);
+  for (int64_t i = 0; i < plan.width; ++i) sum[i] += weight * row[i];
+}
+
+void AddConstant(const Combine& plan, const KernelArgs& args, int64_t token, int64_t expert,
+                 float weight) {
+  const int64_t n = plan.width;
+  float *sum = plan.sum(args), *row = plan.row(args), *constant = plan.constant_row(args);
+  LoadNumbers(plan.dtype, args.in[plan.original], token * n, n, row);
+  plan.constant.Load(args, expert * n, n, constant);
+  const auto alpha = [&](const Factors& factors, int64_t i) {
+    return factors.At(args, factors.count() == plan.constants ? expert : expert * n + i);
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    sum[i] += weight * (alpha(plan.alpha1, i) * row[i] + alpha(plan.alpha2, i) * constant[i]);
+  }
+}
+
+void AddChoice(const Combine& plan, const KernelArgs& args, int64_t token, int64_t choice) {
+  const int64_t route = plan.place(args)[token * plan.choices() + choice];
+  const bool shared = choice >= plan.k;
+  const float weight =
+      shared || !plan.weights.given() ? 1.0f : plan.weights.At(args, token * plan.k + choice);
+  if (route >= 0) {
+    Add(plan, args, plan.back(args), route, weight);
+    return;
+  }
+  if (shared || !plan.IsActive(args, token)) return;
+  const int64_t id = static_cast<const int32_t*>(args.in[plan.ids])[token * plan.k + choice];
+  const int64_t special = id - plan.placement.experts - plan.zeros;
+  if (special < 0) return;
+  if (special < plan.copies) {
+    Add(plan, args, args.in[plan.original], token, weight);
+  } else {
+    AddConstant(plan, args, token, special - plan.copies, weight);
+  }
+}
+
+// As AddRmsNorm does: the sum is rounded before it is normalised.
+void Normalise(const Combine& plan, const KernelArgs& args, int64_t token) {
+  const int64_t n = plan.width;
+  float* const sum = plan.sum(args);
+  Add(plan, args, args.in[plan.residual], token, 1);
+  StoreRow(plan.dtype, sum, args.out[2], token * n, n);
+  const float* x = LoadRow(plan.dtype, args.out[2], token * n, n, sum);
+  const float* gamma = LoadRow(plan.dtype, args.in[plan.gamma], 0, n, plan.gamma_row(args));
+  static_cast<float*>(args.out[1])[token] = NormaliseRow(
+      plan.dtype, x, gamma, n, plan.epsilon, true, plan.norm_room(args), args.out[0], token * n);
+}
+
+// The choices of a token are added in their order, wherever their experts live.
+void Sum(const Combine& plan, const KernelArgs& args, int64_t chunk) {
+  const int64_t n = plan.width;
+  const moe::Chunks& chunks = plan.exchange->chunks;
+  float* const sum = plan.sum(args);
+  const int64_t end = chunks.First(chunk + 1, plan.tokens);
+  for (int64_t token = chunks.First(chunk, plan.tokens); token < end; ++token) {
+    std::fill_n(sum, n, 0.0f);
+    for (int64_t choice = 0; choice < plan.choices(); ++choice) {
+      AddChoice(plan, args, token, choice);
+    }
+    if (plan.shared_x >= 0) Add(plan, args, args.in[plan.shared_x], token, 1);
+    if (plan.residual >= 0) {
+      Normalise(plan, args, token);
+    } else {
+      StoreRow(plan.dtype, sum, args.out[0], token * n, n);
+    }
+  }
+}
+
+// Collective over the group.
+Status Run(const Combine& plan, const KernelArgs& args) {
+  moe::Exchange& exchange = *plan.exchange;
+  NPUMESH_RETURN_IF_ERROR(moe::HearRoutes(plan, args));
+  NPUMESH_RETURN_IF_ERROR(Agree(plan, args, CheckRows(plan, args)));
+  moe::LayOut(exchange, plan.placement.ranks, true);
+  FindPlaces(plan, args);
+  const auto pack = [&](int64_t chunk) { Pack(plan, args, chunk); };
+  const auto sum = [&](int64_t chunk) { Sum(plan, args, chunk); };
+  return exchange.travel.Run(*plan.group, plan.node, plan.sent(args), plan.back(args), pack, sum);
 }
 
 }  // namespace
 
 void RegisterMoeCombineOps(OpRegistry& registry) {
-  for (OpSchema& schema : moe::CombineSchemas()) {
-    registry.Add({.schema = std::move(schema),
-                  .infer = InferCombine,
-                  .make_kernel = MakeCombine,
-                  .collective = CollectiveTrait{.group = "group_ep"}});
-  }
+  const CollectiveTrait experts = {.group = "group_ep"};
+  registry.Add(hcom::Collective<Plan<Form::kFirst>, Run, Prepare>(
+      "MoeDistributeCombine(expand_x, expert_ids, expand_idx, ep_send_counts, expert_scales, "
+      "tp_send_counts?, x_active_mask?, activation_scale?, weight_scale?, group_list?, "
+      "expand_scales?; group_ep:string, ep_world_size:int, ep_rank_id:int, moe_expert_num:int, "
+      "group_tp=\"\", tp_world_size=0, tp_rank_id=0, expert_shard_type=0, shared_expert_num=1, "
+      "shared_expert_rank_num=0, global_bs=0, out_dtype=0, comm_quant_mode=0, group_list_type=0) "
+      "-> x",
+      experts));
+  registry.Add(hcom::Collective<Plan<Form::kSecond>, Run, Prepare>(
+      "MoeDistributeCombineV2(expand_x, expert_ids, assist_info_for_combine, ep_send_counts, "
+      "expert_scales, tp_send_counts?, x_active_mask?, activation_scale?, weight_scale?, "
+      "group_list?, expand_scales?, shared_expert_x?, elastic_info?, ori_x?, "
+      "const_expert_alpha_1?, const_expert_alpha_2?, const_expert_v?, performance_info?; "
+      "group_ep:string, ep_world_size:int, ep_rank_id:int, moe_expert_num:int, group_tp=\"\", "
+      "tp_world_size=0, tp_rank_id=0, expert_shard_type=0, shared_expert_num=1, "
+      "shared_expert_rank_num=0, global_bs=0, out_dtype=0, comm_quant_mode=0, group_list_type=0, "
+      "comm_alg=\"\", zero_expert_num=0, copy_expert_num=0, const_expert_num=0) -> x",
+      experts));
+  registry.Add(hcom::Collective<Plan<Form::kAddRmsNorm>, Run, Prepare>(
+      "MoeDistributeCombineAddRmsNorm(expand_x, expert_ids, assist_info_for_combine, "
+      "ep_send_counts, expert_scales, residual_x, gamma, tp_send_counts?, x_active_mask?, "
+      "activation_scale?, weight_scale?, group_list?, expand_scales?, shared_expert_x?, "
+      "elastic_info?, ori_x?, const_expert_alpha_1?, const_expert_alpha_2?, const_expert_v?; "
+      "group_ep:string, ep_world_size:int, ep_rank_id:int, moe_expert_num:int, group_tp=\"\", "
+      "tp_world_size=0, tp_rank_id=0, expert_shard_type=0, shared_expert_num=1, "
+      "shared_expert_rank_num=0, global_bs=0, out_dtype=0, comm_quant_mode=0, group_list_type=0, "
+      "comm_alg=\"\", zero_expert_num=0, copy_expert_num=0, const_expert_num=0, norm_eps=1e-06) -> "
+      "y, rstd, x",
+      experts));
 }
 
 }  // namespace npumesh

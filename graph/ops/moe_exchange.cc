@@ -3,55 +3,64 @@
 #include <algorithm>
 #include <tuple>
 
-#include "graph/ops/collective.h"
 #include "graph/ops/numbers.h"
+#include "graph/ops/refusals.h"
 
 namespace npumesh::moe {
 
-Result<Placement> PlacementOf(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, hcom::MembersOf(op, "group_ep"));
+namespace {
+
+// The attributes that the operators have in common.
+Placement PlacementOf(const OpContext& op, bool second, Check& check) {
+  const GroupProvider::Members members = check.Take(hcom::MembersOf(op, "group_ep"));
   Placement placement;
   placement.ranks = static_cast<int64_t>(members.world_ranks.size());
   placement.rank = members.rank;
   placement.experts = op.attr_int("moe_expert_num");
   placement.shared_ranks = op.attr_int("shared_expert_rank_num");
   placement.shared_experts = placement.shared_ranks == 0 ? 0 : op.attr_int("shared_expert_num");
-  for (const AttrSpec& attr : op.schema().attrs) {
-    const bool counts = attr.name == "zero_expert_num" || attr.name == "copy_expert_num" ||
-                        attr.name == "const_expert_num";
-    if (counts) placement.special += op.attr_int(attr.name);
+  if (second) {
+    placement.special = op.attr_int("zero_expert_num") + op.attr_int("copy_expert_num") +
+                        op.attr_int("const_expert_num");
   }
-  if (op.attr_int("ep_world_size") != placement.ranks ||
-      op.attr_int("ep_rank_id") != placement.rank) {
-    return Error(Code::kInvalidArgument,
-                 "{}: ep_rank_id {} of ep_world_size {}, but this is rank {} of the {} in group "
-                 "\"{}\"",
-                 op.Who(), op.attr_int("ep_rank_id"), op.attr_int("ep_world_size"), placement.rank,
-                 placement.ranks, op.attr_string("group_ep"));
-  }
-  const bool shared_fit =
-      placement.shared_ranks >= 0 && placement.shared_ranks < placement.ranks &&
-      placement.shared_experts >= 0 &&
-      (placement.shared_ranks == 0 ||
-       (placement.shared_experts > 0 && placement.shared_ranks % placement.shared_experts == 0));
-  if (!shared_fit || placement.experts < 1 ||
-      placement.experts % (placement.ranks - placement.shared_ranks) != 0) {
-    return Error(Code::kInvalidArgument,
-                 "{}: {} experts and {} shared ones on {} shared ranks cannot be spread over {} "
-                 "ranks",
-                 op.Who(), placement.experts, placement.shared_experts, placement.shared_ranks,
-                 placement.ranks);
-  }
-  if (op.attr_int("tp_world_size") > 1 || op.attr_int("expert_shard_type") != 0) {
-    return Error(Code::kUnsupported, "{}: tp_world_size {} and expert_shard_type {}, expected 0",
-                 op.Who(), op.attr_int("tp_world_size"), op.attr_int("expert_shard_type"));
-  }
-  for (const PortSpec& port : op.schema().inputs) {
-    if (port.name == "elastic_info" && SlotIfFed(op, port.name) >= 0) {
-      return Error(Code::kUnsupported, "{}: the input \"elastic_info\" is not supported", op.Who());
-    }
-  }
+  const int64_t rank = op.attr_int("ep_rank_id"), ranks = op.attr_int("ep_world_size");
+  check.That(ranks == placement.ranks && rank == placement.rank,
+             "ep_rank_id {} of ep_world_size {}, but this is rank {} of the {} in group \"{}\"",
+             rank, ranks, placement.rank, placement.ranks, op.attr_string("group_ep"));
+  const int64_t shared = placement.shared_ranks, copies = placement.shared_experts;
+  const bool shared_fit = shared == 0 || (copies > 0 && shared % copies == 0);
+  check.That(shared >= 0 && shared < placement.ranks && copies >= 0 && shared_fit &&
+                 placement.experts >= 1 && placement.experts % (placement.ranks - shared) == 0,
+             "{} experts and {} shared ones on {} shared ranks cannot be spread over {} ranks",
+             placement.experts, copies, shared, placement.ranks);
+  const int64_t tensor_ranks = op.attr_int("tp_world_size"),
+                type = op.attr_int("expert_shard_type");
+  check.Keep(Supports(op, tensor_ranks <= 1 && type == 0,
+                      "tp_world_size {} and expert_shard_type {}, expected 0", tensor_ranks, type));
+  if (second) check.Keep(RefuseInputs(op, {"elastic_info"}));
   return placement;
+}
+
+}  // namespace
+
+void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
+                TokensPlan* plan) {
+  plan->who = op.Who();
+  plan->placement = PlacementOf(op, second, check);
+  plan->ids = op.slot("expert_ids");
+  plan->active = SlotIfFed(op, "x_active_mask");
+  const TensorType &x = op.in(rows), &ids = op.in(plan->ids);
+  check.That(kFloats.Contains(x.dtype) && x.shape.rank() == 2 && ids.shape.rank() == 2 &&
+                 ids.dtype == DataType::kInt32,
+             "{} is {} and expert_ids {}; expected float16 or bfloat16 [rows,H] and int32[BS,K]",
+             rows, x.ToString(), ids.ToString());
+  if (!check.ok()) return;
+  plan->tokens = ids.shape[0];
+  plan->k = ids.shape[1];
+  plan->width = x.shape[1];
+  const int64_t given = op.attr_int("global_bs");
+  plan->group_tokens = given > 0 ? given : plan->tokens * plan->placement.ranks;
+  check.TypeAndShape("x_active_mask", DataType::kBool, {plan->tokens});
 }
 
 Chunks Chunks::Of(const Placement& placement, int64_t group_tokens, int64_t choices,
@@ -142,22 +151,19 @@ constexpr int64_t kRefused = -1;  // in place of the tokens
 }  // namespace
 
 ExpandedRows::ExpandedRows(std::string who, std::string node, const Placement& placement,
-                           const Chunks& chunks)
+                           const Chunks& chunks, Scratch& scratch)
     : who_(std::move(who)),
       node_(std::move(node)),
       placement_(placement),
       chunks_(chunks),
       entry_(kCounts + chunks.count * placement.experts_of_rank()),
-      first_(static_cast<size_t>(placement.local_experts() * placement.ranks * chunks.count + 1)) {}
+      first_(static_cast<size_t>(placement.local_experts() * placement.ranks * chunks.count + 1)),
+      told_(scratch.Take<int64_t>(placement.ranks * entry_)),
+      heard_(scratch.Take<int64_t>(placement.ranks * entry_)) {}
 
-uint64_t ExpandedRows::scratch_bytes() const {
-  return 2 * static_cast<uint64_t>(placement_.ranks * entry_) * sizeof(int64_t);
-}
-
-Status ExpandedRows::Hear(Communicator& group, void* scratch, const Routes& routes,
+Status ExpandedRows::Hear(Communicator& group, const KernelArgs& args, const Routes& routes,
                           const Status& mine, int64_t room) {
-  auto* told = static_cast<int64_t*>(scratch);
-  int64_t* heard = told + placement_.ranks * entry_;
+  int64_t *told = told_(args), *heard = heard_(args);
   Tell(routes, mine, room, told);
   NPUMESH_RETURN_IF_ERROR(
       group.AllToAll(told, heard, static_cast<uint64_t>(entry_), DataType::kInt64, node_));
@@ -241,12 +247,33 @@ Status CheckEnds(const std::string& who, const ExpandedRows& rows, const Placeme
   return Status();
 }
 
-void LayOut(const Routes& routes, const ExpandedRows& rows, int64_t ranks, bool back,
-            fused::RowTravel& travel) {
+Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan) {
+  plan->node = op.node().name;
+  NPUMESH_ASSIGN_OR_RETURN(plan->group, hcom::GroupOf(op, "group_ep"));
+  const Placement& placement = plan->placement;
+  const Chunks chunks = Chunks::Of(placement, plan->group_tokens, plan->choices(), row_bytes);
+  plan->exchange = std::make_unique<Exchange>(
+      Exchange{chunks, Routes(plan->who, placement, chunks, plan->tokens, plan->k),
+               ExpandedRows(plan->who, plan->node, placement, chunks, plan->scratch),
+               fused::RowTravel(placement.ranks, chunks.count, row_bytes)});
+  return Status();
+}
+
+Status HearRoutes(const TokensPlan& plan, const KernelArgs& args) {
+  Exchange& exchange = *plan.exchange;
+  const auto* ids = static_cast<const int32_t*>(args.in[plan.ids]);
+  const auto* active =
+      plan.active < 0 ? nullptr : static_cast<const uint8_t*>(args.in[plan.active]);
+  const Status mine = exchange.routes.Find(ids, active);
+  return exchange.rows.Hear(*plan.group, args, exchange.routes, mine, plan.group_tokens);
+}
+
+void LayOut(Exchange& exchange, int64_t ranks, bool back) {
+  fused::RowTravel& travel = exchange.travel;
   for (int64_t chunk = 0; chunk < travel.chunks(); ++chunk) {
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      const int64_t own = routes.count(chunk, rank);
-      const int64_t theirs = rows.Count(chunk, rank);
+      const int64_t own = exchange.routes.count(chunk, rank);
+      const int64_t theirs = exchange.rows.Count(chunk, rank);
       travel.SetRows(chunk, rank, back ? theirs : own, back ? own : theirs);
     }
   }

@@ -1,5 +1,5 @@
 // Which token goes to which rank: what the operators that dispatch tokens to experts and combine
-// their results share. Ops reference 5.12.
+// their results share.
 //
 // The first shared_expert_rank_num ranks of the group hold the shared experts, the others equal
 // parts of the experts. A shared expert lives on several ranks; a token goes to the one that its
@@ -12,10 +12,11 @@
 #define NPUMESH_GRAPH_OPS_MOE_EXCHANGE_H_
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "graph/ops/operator.h"
+#include "graph/ops/collective.h"
 #include "graph/ops/row_travel.h"
 
 namespace npumesh::moe {
@@ -35,9 +36,6 @@ struct Placement {
   // Expanded rows that `tokens` tokens of K choices can become on this rank.
   int64_t RowsOf(int64_t tokens, int64_t k) const { return tokens * std::min(local_experts(), k); }
 };
-
-// Reads and checks the attributes the operators have in common. Not collective.
-Result<Placement> PlacementOf(const OpContext& op);
 
 // The tokens of a rank in parts that travel one after the other, equal but for the last.
 struct Chunks {
@@ -112,15 +110,14 @@ struct Segment {
 // The expanded rows of this rank, as the ranks of their tokens tell it.
 class ExpandedRows {
  public:
-  ExpandedRows(std::string who, std::string node, const Placement& placement, const Chunks& chunks);
-
-  uint64_t scratch_bytes() const;
+  ExpandedRows(std::string who, std::string node, const Placement& placement, const Chunks& chunks,
+               Scratch& scratch);
 
   // Collective over the group: hears the routes of all ranks. `mine`: whether this one has found
-  // its own; `room`: tokens the group may have together. Errors are those of all ranks, since each
-  // hears the same: `mine`, kPeerLost when another rank failed, kInvalidArgument when there are
-  // more tokens than any rank has room for.
-  Status Hear(Communicator& group, void* scratch, const Routes& routes, const Status& mine,
+  // its own; `room`: tokens the group may have together. Errors are those of all ranks, because
+  // each hears the same: `mine`, kPeerLost when another rank failed, kInvalidArgument when there
+  // are more tokens than any rank has room for.
+  Status Hear(Communicator& group, const KernelArgs& args, const Routes& routes, const Status& mine,
               int64_t room);
 
   // Rows in front of those of `rank` for local expert `expert`. The rank behind the last: its end.
@@ -157,6 +154,7 @@ class ExpandedRows {
   Chunks chunks_;
   int64_t entry_;               // int64 that one rank tells another
   std::vector<int64_t> first_;  // by expert, rank and chunk, and the end
+  Slice<int64_t> told_, heard_;
 };
 
 // Error unless the ep_send_counts of the node, prefix sums by local expert and rank, are those of
@@ -164,9 +162,48 @@ class ExpandedRows {
 Status CheckEnds(const std::string& who, const ExpandedRows& rows, const Placement& placement,
                  const int32_t* ends);
 
+inline constexpr int64_t kAssist = 128;  // int32 of hand-over data for each row of the V2 operators
+
+// What one run leaves for the next to fill again.
+struct Exchange {
+  Chunks chunks;
+  Routes routes;
+  ExpandedRows rows;
+  fused::RowTravel travel;
+};
+
+// A plan that brings this rank's tokens to experts, or back.
+struct TokensPlan : hcom::Meeting {
+  std::string who;
+  Placement placement;
+  int64_t tokens = 0;
+  int64_t group_tokens = 0;  // of all ranks together, at most
+  int64_t k = 0;
+  int64_t width = 0;
+  int ids = -1;                        // slots: expert_ids
+  int active = -1;                     // x_active_mask; -1: all tokens are active
+  std::unique_ptr<Exchange> exchange;  // from PrepareExchange
+
+  int64_t choices() const { return k + placement.shared_experts; }
+  bool IsActive(const KernelArgs& args, int64_t token) const {
+    return active < 0 || static_cast<const uint8_t*>(args.in[active])[token] != 0;
+  }
+};
+
+// Reads and checks what the operators have in common, not the input `rows` but that it is a matrix
+// of floats. `second`: the operator is not of the first version. Not collective.
+void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
+                TokensPlan* plan);
+
+// `row_bytes`: of a row that travels. Collective over the group when it is first asked for.
+Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan);
+
+// Collective over the group: finds the routes of this rank's tokens and hears those of the others.
+// Errors: those of ExpandedRows::Hear.
+Status HearRoutes(const TokensPlan& plan, const KernelArgs& args);
+
 // Lays out the travel of routed rows: to the experts, or `back` from there.
-void LayOut(const Routes& routes, const ExpandedRows& rows, int64_t ranks, bool back,
-            fused::RowTravel& travel);
+void LayOut(Exchange& exchange, int64_t ranks, bool back);
 
 }  // namespace npumesh::moe
 
