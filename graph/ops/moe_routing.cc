@@ -1,293 +1,367 @@
-// MoeInitRoutingV3 and MoeComputeExpertTokens: tokens sorted by the experts they go to. Ops
-// reference 5.12.
+// MoeInitRouting, MoeInitRoutingV2 and MoeInitRoutingV3: tokens sorted by the experts they go to.
 //
-// Position p of expert_idx is choice p % K of token p / K. Positions are sorted by expert, those of
-// equal experts stay in order; experts outside of active_expert_range come last and are not
-// expanded. Expanded rows that nothing goes to are unspecified; they are zero here.
+// Position p of expert_idx is choice p % K of token p / K. Positions are sorted by expert; those of
+// equal experts stay in order. The first version carries a row number with each choice, that of
+// MoeGatingTopKSoftmax: choice j of token t is row j * tokens + t. In the third, experts outside of
+// active_expert_range are not expanded. Expanded rows that nothing goes to are zero.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "graph/ops/float_rows.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/expert_families.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/moe.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {
 
-enum class Quant : uint8_t { kNone, kStatic, kDynamic };
+// What each version gives of the tokens of an expert.
+enum class Counts : uint8_t { kNone, kSums, kCounts, kPairs };
 
-struct Routing {
+struct Routing : Planned {
+  std::string who;
   int64_t tokens = 0;
   int64_t k = 0;
   int64_t width = 0;
-  int64_t first = 0;  // active experts [first, last)
-  int64_t last = 0;
-  int64_t experts = 0;
-  int64_t capacity = 0;  // rows of each expert; 0: they follow each other
-  int64_t rows = 0;      // of expanded_x
-  Quant quant = Quant::kNone;
-  bool counts = false;  // expert_tokens_count_or_cumsum is asked for
-  int64_t count_type = 0;
-  bool gathers = true;  // expanded_row_idx by position, not by row
-  Factors scale;
-  Factors offset;
+  int64_t row_bytes = 0;  // of x
   DataType x_dtype = DataType::kUndefined;
+  DataType id_dtype = DataType::kInt32;
+  int64_t rows = 0;     // of expanded_x
+  int64_t experts = 0;  // 0: any number
+  int64_t first = 0;    // active experts [first, last)
+  int64_t last = INT64_MAX;
+  int64_t capacity = 0;  // rows of each expert; 0: they follow each other
+  Counts counts = Counts::kNone;
+  Slice<int32_t> order;      // positions by expert
+  Slice<int64_t> tokens_of;  // of each expert
 
   int64_t positions() const { return tokens * k; }
-  Shape CountShape() const {
-    if (!counts) return {0};
-    return count_type == 2 ? Shape{experts, 2} : Shape{last - first};
+  Shape expanded() const {
+    return capacity > 0 ? Shape{experts, capacity, width} : Shape{rows, width};
   }
 };
 
-Status ReadExperts(const OpContext& op, Routing& plan) {
-  plan.experts = op.attr_int("expert_num");
-  const std::vector<int64_t> range = op.attr_ints("active_expert_range");
-  plan.last = plan.experts;
-  if (range.size() == 2) {
-    plan.first = range[0];
-    plan.last = range[1];
+// x [tokens, H], expert_idx [tokens, K].
+Routing PlanPositions(const OpContext& op, TypeSet ids_types, Check& check) {
+  const TensorType &x = op.in("x"), &ids = op.in("expert_idx");
+  Routing plan;
+  const auto element = static_cast<int64_t>(check.Take(ElementBytes(op, x.dtype)));
+  check.That(x.shape.rank() == 2 && ids.shape.rank() == 2 && ids.shape[0] == x.shape[0] &&
+                 ids_types.Contains(ids.dtype),
+             "x is {} and expert_idx {}, expected [tokens,H] and [tokens,K] of {}", x.ToString(),
+             ids.ToString(), ids_types.ToString());
+  if (!check.ok()) return plan;
+  plan.who = op.Who();
+  plan.tokens = x.shape[0];
+  plan.k = ids.shape[1];
+  plan.width = x.shape[1];
+  plan.row_bytes = plan.width * element;
+  plan.x_dtype = x.dtype;
+  plan.id_dtype = ids.dtype;
+  plan.order = plan.scratch.Take<int32_t>(plan.positions());
+  return plan;
+}
+
+// Sets the rows, of which the attribute active_num leaves that many; 0 or less: all.
+void SetRows(const OpContext& op, Routing* plan) {
+  const int64_t active = op.attr_int("active_num"), all = plan->positions();
+  plan->rows = plan->capacity > 0 ? plan->experts * plan->capacity
+               : active > 0       ? std::min(active, all)
+                                  : all;
+  plan->tokens_of = plan->scratch.Take<int64_t>(plan->experts);
+}
+
+// Sorts the positions of active experts and counts the tokens of each expert. Returns how many
+// positions these are. Error: an id that is no expert.
+template <typename Id>
+Result<int64_t> Sort(const Routing& plan, const KernelArgs& args, const Id* ids) {
+  int32_t* const order = plan.order(args);
+  int64_t* const tokens_of = plan.tokens_of(args);
+  std::fill_n(tokens_of, plan.experts, 0);
+  int64_t active = 0;
+  for (int64_t p = 0; p < plan.positions(); ++p) {
+    if (ids[p] < 0 || (plan.experts > 0 && ids[p] >= plan.experts)) {
+      return Error(Code::kInvalidArgument, "{}: expert_idx holds {} for token {}, expected 0 to {}",
+                   plan.who, ids[p], p / plan.k, plan.experts > 0 ? plan.experts - 1 : INT32_MAX);
+    }
+    if (ids[p] < plan.first || ids[p] >= plan.last) continue;
+    order[active++] = static_cast<int32_t>(p);
+    if (plan.experts > 0) ++tokens_of[ids[p]];
   }
-  const bool range_fits = (range.empty() || range.size() == 2) && plan.first >= 0 &&
-                          plan.first < plan.last && plan.last <= plan.experts;
-  const int64_t drop = op.attr_int("drop_pad_mode");
-  plan.capacity = drop == 1 ? op.attr_int("expert_capacity") : 0;
-  if (plan.experts < 1 || !range_fits || (drop != 0 && (drop != 1 || plan.capacity < 1))) {
-    return Error(Code::kInvalidArgument,
-                 "{}: expert_num {}, active_expert_range of {} numbers, drop_pad_mode {} with "
-                 "expert_capacity {}",
-                 op.Who(), plan.experts, range.size(), drop, op.attr_int("expert_capacity"));
+  std::sort(order, order + active,
+            [ids](int32_t a, int32_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+  return active;
+}
+
+// Calls place(i, position, expert, row) for the sorted positions that get a row, which may lie
+// behind the last one of expanded_x.
+template <typename Id, typename Place>
+void EachRow(const Routing& plan, const int32_t* order, int64_t active, const Id* ids,
+             const Place& place) {
+  int64_t in_expert = 0;
+  for (int64_t i = 0; i < active; ++i) {
+    const int32_t position = order[i];
+    const int64_t expert = ids[position];
+    in_expert = i > 0 && ids[order[i - 1]] == expert ? in_expert + 1 : 0;
+    if (plan.capacity == 0) {
+      place(i, position, expert, i);
+    } else if (in_expert < plan.capacity) {
+      place(i, position, expert, expert * plan.capacity + in_expert);
+    }
+  }
+}
+
+void CopyRow(const Routing& plan, const KernelArgs& args, int64_t token, int64_t row) {
+  std::copy_n(static_cast<const std::byte*>(args.in[0]) + token * plan.row_bytes, plan.row_bytes,
+              static_cast<std::byte*>(args.out[0]) + row * plan.row_bytes);
+}
+
+// Clears expanded_x where not all of its rows are written, and the row of every position.
+void Clear(const Routing& plan, const KernelArgs& args, int64_t active) {
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0 && (plan.capacity > 0 || active < plan.rows)) std::memset(args.out[0], 0, bytes);
+  std::fill_n(static_cast<int32_t*>(args.out[1]), plan.positions(), -1);
+}
+
+// What `counts` says of the active experts.
+template <typename T>
+void StoreCounts(const Routing& plan, const KernelArgs& args, Counts counts, void* out) {
+  T* to = static_cast<T*>(out);
+  if (counts == Counts::kPairs) std::fill_n(to, 2 * plan.experts, T{0});
+  T sum = 0;
+  const int64_t end = std::min(plan.last, plan.experts);
+  for (int64_t e = plan.first; e < end; ++e) {
+    const T count = static_cast<T>(plan.tokens_of(args)[e]);
+    sum += count;
+    if (counts != Counts::kPairs) {
+      *to++ = counts == Counts::kSums ? sum : count;
+    } else if (count > 0) {
+      *to++ = static_cast<T>(e);
+      *to++ = count;
+    }
+  }
+}
+
+// ---- MoeInitRouting ----
+
+Result<Routing> PlanFirst(const OpContext& op) {
+  Check check(op);
+  Routing plan = PlanPositions(op, DataType::kInt32, check);
+  const TensorType &rows = op.in("row_idx"), &ids = op.in("expert_idx");
+  const int64_t active = op.attr_int("active_num");
+  check.That(rows == ids && active >= 0,
+             "row_idx is {}, expert_idx {} and active_num {}; expected two of one type and 0 or "
+             "more",
+             rows.ToString(), ids.ToString(), active);
+  plan.rows = std::min(active, plan.tokens) * plan.k;
+  const TensorType positions = {DataType::kInt32, {plan.positions()}};
+  plan.outputs = {{plan.x_dtype, {plan.rows, plan.width}}, positions, positions};
+  return check.Done(std::move(plan));
+}
+
+Status RunFirst(const Routing& plan, const KernelArgs& args) {
+  const auto* rows = static_cast<const int32_t*>(args.in[1]);
+  const auto* ids = static_cast<const int32_t*>(args.in[2]);
+  auto* row_at = static_cast<int32_t*>(args.out[1]);
+  NPUMESH_RETURN_IF_ERROR(Sort(plan, args, ids).status());
+  std::fill_n(row_at, plan.positions(), 0);
+  for (int64_t i = 0; i < plan.positions(); ++i) {
+    const int32_t position = plan.order(args)[i], row = rows[position];
+    if (row < 0 || row >= plan.positions()) {
+      return Error(Code::kInvalidArgument, "{}: row_idx holds {} at {}, expected 0 to {}", plan.who,
+                   row, position, plan.positions() - 1);
+    }
+    row_at[row] = static_cast<int32_t>(i);
+    static_cast<int32_t*>(args.out[2])[i] = ids[position];
+    if (i < plan.rows) CopyRow(plan, args, row % plan.tokens, i);
   }
   return Status();
 }
 
-// scale: none without quantisation or [tokens]; static one; dynamic smoothing [1 or experts, H].
-Status ReadScales(const OpContext& op, Routing& plan) {
-  const int64_t mode = op.attr_int("quant_mode");
-  if (mode < -1 || mode > 1) {
-    return Error(Code::kUnsupported, "{}: quant_mode {} is not supported, expected -1, 0 or 1",
-                 op.Who(), mode);
-  }
-  plan.quant = mode < 0 ? Quant::kNone : mode == 0 ? Quant::kStatic : Quant::kDynamic;
-  NPUMESH_ASSIGN_OR_RETURN(plan.scale, Factors::Of(op, "scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.offset, Factors::Of(op, "offset"));
-  const int64_t count = plan.scale.count();
-  const bool fits = plan.quant == Quant::kStatic ? count == 1 && plan.offset.count() <= 1
-                    : !plan.scale.given()        ? true
-                    : plan.quant == Quant::kNone
-                        ? count == plan.tokens
-                        : count == plan.width || count == plan.width * plan.experts ||
-                              count == plan.width * (plan.last - plan.first);
-  const bool typed = plan.quant == Quant::kNone || IsRowType(plan.x_dtype);
-  if (fits && typed) return Status();
-  return Error(Code::kInvalidArgument, "{}: {} scales for x {} and quant_mode {}", op.Who(), count,
-               op.in("x").ToString(), mode);
-}
+// ---- MoeInitRoutingV2 ----
 
-Result<Routing> PlanRouting(const OpContext& op) {
-  const TensorType& x = op.in("x");
-  const TensorType& ids = op.in("expert_idx");
-  if (x.shape.rank() != 2 || ids.shape.rank() != 2 || ids.shape[0] != x.shape[0] ||
-      ids.dtype != DataType::kInt32) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {} and expert_idx {}, expected [tokens,H] and int32[tokens,K]", op.Who(),
-                 x.ToString(), ids.ToString());
-  }
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  Routing plan;
-  plan.tokens = x.shape[0];
-  plan.k = ids.shape[1];
-  plan.width = x.shape[1];
-  plan.x_dtype = x.dtype;
-  NPUMESH_RETURN_IF_ERROR(ReadExperts(op, plan));
-  NPUMESH_RETURN_IF_ERROR(ReadScales(op, plan));
-  plan.counts = op.attr_bool("expert_tokens_num_flag");
-  plan.count_type = op.attr_int("expert_tokens_num_type");
-  plan.gathers = op.attr_int("row_idx_type") == 0;
-  if (plan.count_type < 0 || plan.count_type > 2) {
-    return Error(Code::kInvalidArgument, "{}: expert_tokens_num_type {}, expected 0, 1 or 2",
-                 op.Who(), plan.count_type);
-  }
+struct Second : Routing {
+  bool raw_counts = false;  // output 3: the tokens of each expert, dropped ones included
+};
+
+Result<Second> PlanSecond(const OpContext& op) {
+  Check check(op);
+  Second plan{PlanPositions(op, kIndices, check)};
+  plan.experts = op.attr_int("expert_num");
+  const int64_t drop = op.attr_int("drop_pad_mode");
+  const int64_t capacity = op.attr_int("expert_capacity");
   const int64_t active = op.attr_int("active_num");
-  plan.rows = plan.capacity > 0 ? plan.experts * plan.capacity
-              : active > 0      ? std::min(active, plan.positions())
-                                : plan.positions();
+  const int64_t flag = op.attr_int("expert_tokens_count_or_cumsum_flag");
+  const bool modes = drop == 0 || (drop == 1 && capacity > 0);
+  const bool named = plan.experts > 0 || (plan.experts == 0 && drop == 0 && flag == 0);
+  check.That(flag >= 0 && flag <= 2 && modes && named && active >= 0,
+             "expert_num {}, active_num {}, drop_pad_mode {} with expert_capacity {}, "
+             "expert_tokens_count_or_cumsum_flag {}; expected 0 or more, mode 0 or 1 with a "
+             "capacity, flag 0 to 2, and experts for counts and capacities",
+             plan.experts, active, drop, capacity, flag);
+  if (!check.ok()) return check.status();
+  plan.capacity = drop == 1 ? capacity : 0;
+  plan.counts = drop == 1 || flag == 0 ? Counts::kNone
+                : flag == 1            ? Counts::kSums
+                                       : Counts::kCounts;
+  plan.raw_counts = op.attr_bool("expert_tokens_before_capacity_flag") && drop == 1;
+  SetRows(op, &plan);
+  const bool counted = plan.counts != Counts::kNone;
+  plan.outputs = {{plan.x_dtype, plan.expanded()},
+                  {DataType::kInt32, {plan.positions()}},
+                  {DataType::kInt32, {counted ? plan.experts : 0}},
+                  {DataType::kInt32, {plan.raw_counts ? plan.experts : 0}}};
   return plan;
 }
 
-Status InferRouting(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Routing plan, PlanRouting(op));
-  const DataType dtype = plan.quant == Quant::kNone ? plan.x_dtype : DataType::kInt8;
-  const Shape expanded = plan.capacity > 0 ? Shape{plan.experts, plan.capacity, plan.width}
-                                           : Shape{plan.rows, plan.width};
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, expanded));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kInt32, {plan.positions()}));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, DataType::kInt64, plan.CountShape()));
-  return SetOutput(op, 3, DataType::kFloat, {plan.rows});
+template <typename Id>
+Status RunSecondOf(const Second& plan, const KernelArgs& args) {
+  const auto* ids = static_cast<const Id*>(args.in[1]);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t active, Sort(plan, args, ids));
+  Clear(plan, args, active);
+  const auto place = [&](int64_t, int32_t position, int64_t, int64_t row) {
+    static_cast<int32_t*>(args.out[1])[position] = static_cast<int32_t>(row);
+    if (row < plan.rows) CopyRow(plan, args, position / plan.k, row);
+  };
+  EachRow(plan, plan.order(args), active, ids, place);
+  if (plan.counts != Counts::kNone) StoreCounts<int32_t>(plan, args, plan.counts, args.out[2]);
+  if (plan.raw_counts) StoreCounts<int32_t>(plan, args, Counts::kCounts, args.out[3]);
+  return Status();
 }
 
-class RoutingKernel final : public Kernel {
- public:
-  RoutingKernel(const OpContext& op, const Routing& plan)
-      : who_(op.Who()),
-        plan_(plan),
-        x_(op.slot("x")),
-        ids_(op.slot("expert_idx")),
-        row_bytes_(static_cast<size_t>(plan.width * BitsOf(plan.x_dtype) / 8)),
-        expanded_bytes_(op.out(0).bytes()),
-        order_(static_cast<size_t>(plan.positions())),
-        counts_(static_cast<size_t>(plan.experts)) {}
+Status RunSecond(const Second& plan, const KernelArgs& args) {
+  return plan.id_dtype == DataType::kInt64 ? RunSecondOf<int64_t>(plan, args)
+                                           : RunSecondOf<int32_t>(plan, args);
+}
 
-  // A row of x and its smoothing.
-  uint64_t scratch_bytes() const override {
-    return 2 * static_cast<uint64_t>(plan_.width) * sizeof(float);
-  }
+// ---- MoeInitRoutingV3 ----
 
-  Status Run(const KernelArgs& args) override {
-    const auto* ids = static_cast<const int32_t*>(args.in[ids_]);
-    NPUMESH_RETURN_IF_ERROR(Sort(ids));
-    if (expanded_bytes_ > 0) std::memset(args.out[0], 0, expanded_bytes_);
-    std::fill_n(static_cast<float*>(args.out[3]), plan_.rows, 0.0f);
-    auto* row_of = static_cast<int32_t*>(args.out[1]);
-    std::fill_n(row_of, plan_.positions(), -1);
-    int64_t in_expert = 0;
-    for (int64_t i = 0; i < active_; ++i) {
-      const int32_t position = order_[static_cast<size_t>(i)];
-      const int32_t expert = ids[position];
-      in_expert = i > 0 && ids[order_[static_cast<size_t>(i - 1)]] == expert ? in_expert + 1 : 0;
-      int64_t row = i;
-      if (plan_.capacity > 0) {
-        if (in_expert >= plan_.capacity) continue;
-        row = expert * plan_.capacity + in_expert;
-      }
-      if (plan_.gathers) {
-        row_of[position] = static_cast<int32_t>(row);
-      } else {
-        row_of[i] = position;
-      }
-      if (row < plan_.rows) Expand(args, position / plan_.k, expert, row);
-    }
-    if (plan_.counts) StoreCounts(static_cast<int64_t*>(args.out[2]));
-    return Status();
-  }
+enum class Quant : uint8_t { kNone, kStatic, kDynamic };
 
- private:
-  bool IsActive(int32_t expert) const { return expert >= plan_.first && expert < plan_.last; }
-
-  // Fills order_, counts_ and active_.
-  Status Sort(const int32_t* ids) {
-    std::fill(counts_.begin(), counts_.end(), 0);
-    active_ = 0;
-    for (int64_t p = 0; p < plan_.positions(); ++p) {
-      order_[static_cast<size_t>(p)] = static_cast<int32_t>(p);
-      if (ids[p] < 0 || ids[p] >= plan_.experts) {
-        return Error(Code::kInvalidArgument,
-                     "{}: expert_idx holds {} for token {}, expected 0 to {}", who_, ids[p],
-                     p / plan_.k, plan_.experts - 1);
-      }
-      if (!IsActive(ids[p])) continue;
-      ++counts_[static_cast<size_t>(ids[p])];
-      ++active_;
-    }
-    std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) {
-      if (IsActive(ids[a]) != IsActive(ids[b])) return IsActive(ids[a]);
-      return ids[a] != ids[b] ? ids[a] < ids[b] : a < b;
-    });
-    return Status();
-  }
-
-  void Expand(const KernelArgs& args, int64_t token, int32_t expert, int64_t row) const {
-    auto* scales = static_cast<float*>(args.out[3]);
-    if (plan_.quant == Quant::kNone) {
-      std::memcpy(
-          static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(row) * row_bytes_,
-          static_cast<const std::byte*>(args.in[x_]) + static_cast<size_t>(token) * row_bytes_,
-          row_bytes_);
-      if (plan_.scale.given()) scales[row] = plan_.scale.At(args, token);
-      return;
-    }
-    const int64_t n = plan_.width;
-    auto* x = static_cast<float*>(args.scratch);
-    int8_t* to = static_cast<int8_t*>(args.out[0]) + row * n;
-    LoadNumbers(plan_.x_dtype, args.in[x_], token * n, n, x);
-    if (plan_.quant == Quant::kDynamic) {
-      if (plan_.scale.given()) Smooth(args, expert, x);
-      scales[row] = QuantiseRow(x, n, to);
-      return;
-    }
-    const float scale = plan_.scale.At(args, 0);
-    const float offset = plan_.offset.given() ? plan_.offset.At(args, 0) : 0.0f;
-    for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale + offset;
-    StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
-  }
-
-  void Smooth(const KernelArgs& args, int32_t expert, float* x) const {
-    const int64_t n = plan_.width;
-    float* factors = x + n;
-    const int64_t sets = plan_.scale.count() / n;
-    const int64_t set = sets == 1 ? 0 : sets == plan_.experts ? expert : expert - plan_.first;
-    plan_.scale.Load(args, set * n, n, factors);
-    for (int64_t i = 0; i < n; ++i) x[i] *= factors[i];
-  }
-
-  void StoreCounts(int64_t* to) const {
-    int64_t sum = 0;
-    if (plan_.count_type == 2) std::fill_n(to, 2 * plan_.experts, 0);
-    for (int64_t e = plan_.first; e < plan_.last; ++e) {
-      const int64_t count = counts_[static_cast<size_t>(e)];
-      sum += count;
-      if (plan_.count_type == 2) {
-        if (count == 0) continue;
-        *to++ = e;
-        *to++ = count;
-      } else {
-        *to++ = plan_.count_type == 0 ? sum : count;
-      }
-    }
-  }
-
-  std::string who_;
-  Routing plan_;
-  int x_;
-  int ids_;
-  size_t row_bytes_;
-  uint64_t expanded_bytes_;
-  std::vector<int32_t> order_;   // positions by expert
-  std::vector<int64_t> counts_;  // of each expert
-  int64_t active_ = 0;           // positions of active experts
+struct Third : Routing {
+  Quant quant = Quant::kNone;
+  bool gathers = true;  // expanded_row_idx by position, not by row
+  Factors scale;
+  Factors offset;
+  Slice<float> row, factors;
 };
 
-Result<std::unique_ptr<Kernel>> MakeRouting(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Routing plan, PlanRouting(op));
-  return std::unique_ptr<Kernel>(std::make_unique<RoutingKernel>(op, plan));
-}
-
-// ---- MoeComputeExpertTokens ----
-
-Status InferTokens(OpContext& op) {
-  const int64_t experts = op.attr_int("num_experts");
-  if (op.in(0).dtype != DataType::kInt32 || experts < 1) {
-    return Error(Code::kInvalidArgument, "{}: sorted_experts is {} and num_experts {}", op.Who(),
-                 op.in(0).ToString(), experts);
+Status ReadExperts(const OpContext& op, Third* plan) {
+  plan->experts = op.attr_int("expert_num");
+  const std::vector<int64_t> range = op.attr_ints("active_expert_range");
+  plan->last = plan->experts;
+  if (range.size() == 2) {
+    plan->first = range[0];
+    plan->last = range[1];
   }
-  return SetOutput(op, 0, DataType::kInt32, {experts});
+  const bool range_fits = (range.empty() || range.size() == 2) && plan->first >= 0 &&
+                          plan->first < plan->last && plan->last <= plan->experts;
+  const int64_t drop = op.attr_int("drop_pad_mode");
+  plan->capacity = drop == 1 ? op.attr_int("expert_capacity") : 0;
+  Check check(op);
+  check.That(plan->experts >= 1 && range_fits && (drop == 0 || (drop == 1 && plan->capacity >= 1)),
+             "expert_num {}, active_expert_range of {} numbers, drop_pad_mode {} with "
+             "expert_capacity {}",
+             plan->experts, range.size(), drop, op.attr_int("expert_capacity"));
+  return check.status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeTokens(const OpContext& op) {
-  const int64_t experts = op.attr_int("num_experts");
-  const int64_t count = op.in(0).shape.elements();
-  return MakeKernel([=](const KernelArgs& args) {
-    const auto* sorted = static_cast<const int32_t*>(args.in[0]);
-    auto* to = static_cast<int32_t*>(args.out[0]);
-    for (int64_t e = 0, at = 0; e < experts; ++e) {
-      while (at < count && sorted[at] <= e) ++at;
-      to[e] = static_cast<int32_t>(at);
-    }
-    return Status();
-  });
+bool ScaleFits(const Third& plan) {
+  const int64_t count = plan.scale.count(), n = plan.width;
+  switch (plan.quant) {
+    case Quant::kNone:
+      return !plan.scale.given() || count == plan.tokens;
+    case Quant::kStatic:
+      return count == 1 && plan.offset.count() <= 1;
+    case Quant::kDynamic:  // smoothing, of all tokens or of each expert
+      return !plan.scale.given() || count == n || count == n * plan.experts ||
+             count == n * (plan.last - plan.first);
+  }
+  return false;
+}
+
+Result<Third> PlanThird(const OpContext& op) {
+  Check check(op);
+  Third plan{PlanPositions(op, DataType::kInt32, check)};
+  check.Keep(ReadExperts(op, &plan));
+  const int64_t mode = op.attr_int("quant_mode");
+  check.Keep(Supports(op, mode >= -1 && mode <= 1,
+                      "quant_mode {} is not supported, expected -1, 0 or 1", mode));
+  if (!check.ok()) return check.status();
+  plan.quant = static_cast<Quant>(mode + 1);
+  plan.scale = check.Take(Factors::Of(op, "scale"));
+  plan.offset = check.Take(Factors::Of(op, "offset"));
+  check.That(ScaleFits(plan) && (plan.quant == Quant::kNone || kFloats.Contains(plan.x_dtype)),
+             "{} scales for x {} and quant_mode {}", plan.scale.count(), op.in("x").ToString(),
+             mode);
+  constexpr Counts kCounts[] = {Counts::kSums, Counts::kCounts, Counts::kPairs};
+  const int64_t counts = check.Between("expert_tokens_num_type", 0, 2);
+  if (!check.ok()) return check.status();
+  if (op.attr_bool("expert_tokens_num_flag")) plan.counts = kCounts[counts];
+  plan.gathers = op.attr_int("row_idx_type") == 0;
+  SetRows(op, &plan);
+  const Shape count_shape = plan.counts == Counts::kNone    ? Shape{0}
+                            : plan.counts == Counts::kPairs ? Shape{plan.experts, 2}
+                                                            : Shape{plan.last - plan.first};
+  plan.outputs = {{plan.quant == Quant::kNone ? plan.x_dtype : DataType::kInt8, plan.expanded()},
+                  {DataType::kInt32, {plan.positions()}},
+                  {DataType::kInt64, count_shape},
+                  {DataType::kFloat, {plan.rows}}};
+  plan.row = plan.scratch.Floats(plan.width);
+  plan.factors = plan.scratch.Floats(plan.width);
+  return plan;
+}
+
+void Smooth(const Third& plan, const KernelArgs& args, int64_t expert, float* x) {
+  const int64_t n = plan.width;
+  float* const factors = plan.factors(args);
+  const int64_t sets = plan.scale.count() / n;
+  const int64_t set = sets == 1 ? 0 : sets == plan.experts ? expert : expert - plan.first;
+  plan.scale.Load(args, set * n, n, factors);
+  for (int64_t i = 0; i < n; ++i) x[i] *= factors[i];
+}
+
+// A token into a row of expanded_x.
+void Expand(const Third& plan, const KernelArgs& args, int64_t token, int64_t expert, int64_t row) {
+  auto* scales = static_cast<float*>(args.out[3]);
+  if (plan.quant == Quant::kNone) {
+    CopyRow(plan, args, token, row);
+    if (plan.scale.given()) scales[row] = plan.scale.At(args, token);
+    return;
+  }
+  const int64_t n = plan.width;
+  float* const x = plan.row(args);
+  int8_t* const to = static_cast<int8_t*>(args.out[0]) + row * n;
+  LoadNumbers(plan.x_dtype, args.in[0], token * n, n, x);
+  if (plan.quant == Quant::kDynamic) {
+    if (plan.scale.given()) Smooth(plan, args, expert, x);
+    scales[row] = QuantiseRow(x, n, to);
+    return;
+  }
+  const float scale = plan.scale.At(args, 0);
+  const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale + offset;
+  StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
+}
+
+Status RunThird(const Third& plan, const KernelArgs& args) {
+  const auto* ids = static_cast<const int32_t*>(args.in[1]);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t active, Sort(plan, args, ids));
+  Clear(plan, args, active);
+  std::fill_n(static_cast<float*>(args.out[3]), plan.rows, 0.0f);
+  auto* row_of = static_cast<int32_t*>(args.out[1]);
+  const auto place = [&](int64_t i, int32_t position, int64_t expert, int64_t row) {
+    row_of[plan.gathers ? position : i] = plan.gathers ? static_cast<int32_t>(row) : position;
+    if (row < plan.rows) Expand(plan, args, position / plan.k, expert, row);
+  };
+  EachRow(plan, plan.order(args), active, ids, place);
+  if (plan.counts != Counts::kNone) StoreCounts<int64_t>(plan, args, plan.counts, args.out[2]);
+  return Status();
 }
 
 }  // namespace
@@ -301,33 +375,23 @@ float QuantiseRow(float* from, int64_t count, int8_t* to) {
   return scale;
 }
 
+void RegisterMoeInitRoutingOps(OpRegistry& registry) {
+  registry.Add(Define<PlanFirst, RunFirst>(
+      "MoeInitRouting(x, row_idx, expert_idx; active_num:int) -> expanded_x, expanded_row_idx, "
+      "expanded_expert_idx"));
+  registry.Add(Define<PlanSecond, RunSecond>(
+      "MoeInitRoutingV2(x, expert_idx; active_num=0, expert_capacity=0, expert_num=0, "
+      "drop_pad_mode=0, expert_tokens_count_or_cumsum_flag=0, "
+      "expert_tokens_before_capacity_flag=false) -> expanded_x, expanded_row_idx, "
+      "expert_tokens_count_or_cumsum, expert_tokens_before_capacity"));
+}
+
 void RegisterMoeRoutingOps(OpRegistry& registry) {
-  registry.Add({.schema = {"MoeInitRoutingV3",
-                           {{"x"},
-                            {"expert_idx"},
-                            {"scale", PortKind::kOptional},
-                            {"offset", PortKind::kOptional}},
-                           {{"expanded_x"},
-                            {"expanded_row_idx"},
-                            {"expert_tokens_count_or_cumsum"},
-                            {"expanded_scale"}},
-                           {{"active_num", AttrValue::Int(-1)},
-                            {"expert_capacity", AttrValue::Int(-1)},
-                            {"expert_num", AttrValue::Int(-1)},
-                            {"drop_pad_mode", AttrValue::Int(0)},
-                            {"expert_tokens_num_type", AttrValue::Int(0)},
-                            {"expert_tokens_num_flag", AttrValue::Bool(false)},
-                            {"quant_mode", AttrValue::Int(-1)},
-                            {"active_expert_range", AttrValue::Ints({})},
-                            {"row_idx_type", AttrValue::Int(0)}}},
-                .infer = InferRouting,
-                .make_kernel = MakeRouting});
-  registry.Add({.schema = {"MoeComputeExpertTokens",
-                           {{"sorted_experts"}},
-                           {{"total_rows_before_expert"}},
-                           {{"num_experts", Required::kInt}}},
-                .infer = InferTokens,
-                .make_kernel = MakeTokens});
+  registry.Add(Define<PlanThird, RunThird>(
+      "MoeInitRoutingV3(x, expert_idx, scale?, offset?; active_num=-1, expert_capacity=-1, "
+      "expert_num=-1, drop_pad_mode=0, expert_tokens_num_type=0, expert_tokens_num_flag=false, "
+      "quant_mode=-1, active_expert_range=[], row_idx_type=0) -> expanded_x, expanded_row_idx, "
+      "expert_tokens_count_or_cumsum, expanded_scale"));
 }
 
 }  // namespace npumesh

@@ -183,7 +183,7 @@ TEST(MoeGating, RefusesWhatDoesNotFit) {
   ExpectFails(Registry(), call, Code::kInvalidArgument, {"1 of 3 groups", "4 experts"});
   call.attrs = {{"k", AttrValue::Int(2)}};
   call.inputs.push_back({"bias", Pattern(DataType::kFloat, {3})});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"bias", "3 elements"});
+  ExpectFails(Registry(), call, Code::kInvalidArgument, {"bias is float32[3]", "4 elements"});
 }
 
 // ---- routing ----
