@@ -145,7 +145,7 @@ Result<Combine> Plan(const OpContext& op) {
 
 Status Prepare(const OpContext& op, Combine* plan) {
   NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, plan->row_bytes(), plan));
-  const int64_t routes = plan->exchange->routes.most();
+  const int64_t routes = plan->most_routes();
   plan->verdict = plan->scratch.Take<int64_t>(1);
   plan->place = plan->scratch.Take<int64_t>(routes);
   plan->sent = plan->scratch.Take<std::byte>(plan->rows * plan->row_bytes());
@@ -159,10 +159,9 @@ Status Prepare(const OpContext& op, Combine* plan) {
 
 // Error unless the rows came from where ep_send_counts says.
 Status CheckAssist(const Combine& plan, const int32_t* assist) {
-  const moe::ExpandedRows& rows = plan.exchange->rows;
   for (int64_t e = 0; e < plan.placement.local_experts(); ++e) {
     for (int64_t r = 0; r < plan.placement.ranks; ++r) {
-      for (int64_t row = rows.First(e, r); row < rows.First(e, r + 1); ++row) {
+      for (int64_t row = plan.FirstRow(e, r); row < plan.FirstRow(e, r + 1); ++row) {
         if (assist[row * kAssist] == r) continue;
         return Error(Code::kInvalidArgument,
                      "{}: assist_info_for_combine says that row {} is of rank {}, ep_send_counts "
@@ -176,12 +175,10 @@ Status CheckAssist(const Combine& plan, const int32_t* assist) {
 
 // Whether the rows of expand_x are those that the ranks wait for.
 Status CheckRows(const Combine& plan, const KernelArgs& args) {
-  const moe::ExpandedRows& rows = plan.exchange->rows;
-  NPUMESH_RETURN_IF_ERROR(moe::CheckEnds(plan.who, rows, plan.placement,
-                                         static_cast<const int32_t*>(args.in[plan.ends])));
-  if (rows.total() > plan.rows) {
+  NPUMESH_RETURN_IF_ERROR(moe::CheckEnds(plan, static_cast<const int32_t*>(args.in[plan.ends])));
+  if (plan.expanded_rows() > plan.rows) {
     return Error(Code::kInvalidArgument, "{}: ep_send_counts says {} rows, expand_x has {}",
-                 plan.who, rows.total(), plan.rows);
+                 plan.who, plan.expanded_rows(), plan.rows);
   }
   if (plan.assist < 0) return Status();
   return CheckAssist(plan, static_cast<const int32_t*>(args.in[plan.assist]));
@@ -198,12 +195,11 @@ Status Agree(const Combine& plan, const KernelArgs& args, const Status& mine) {
 }
 
 void FindPlaces(const Combine& plan, const KernelArgs& args) {
-  const moe::Routes& routes = plan.exchange->routes;
+  const std::vector<moe::Route>& routes = plan.exchange->routes;
   int64_t* const place = plan.place(args);
-  std::fill_n(place, routes.most(), -1);
-  for (size_t i = 0; i < routes.all().size(); ++i) {
-    const moe::Route& route = routes.all()[i];
-    place[route.token * plan.choices() + route.choice] = static_cast<int64_t>(i);
+  std::fill_n(place, plan.most_routes(), -1);
+  for (size_t i = 0; i < routes.size(); ++i) {
+    place[routes[i].token * plan.choices() + routes[i].choice] = static_cast<int64_t>(i);
   }
 }
 
@@ -211,7 +207,7 @@ void FindPlaces(const Combine& plan, const KernelArgs& args) {
 void Pack(const Combine& plan, const KernelArgs& args, int64_t chunk) {
   const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
   std::byte* to = plan.sent(args) + plan.exchange->travel.send_at(chunk, 0);
-  plan.exchange->rows.EachSegment(chunk, [&](const moe::Segment& segment) {
+  plan.EachSegment(chunk, [&](const moe::Segment& segment) {
     to = std::copy_n(x + segment.first * plan.row_bytes(), segment.count * plan.row_bytes(), to);
   });
 }
@@ -273,10 +269,9 @@ void Normalise(const Combine& plan, const KernelArgs& args, int64_t token) {
 // The choices of a token are added in their order, wherever their experts live.
 void Sum(const Combine& plan, const KernelArgs& args, int64_t chunk) {
   const int64_t n = plan.width;
-  const moe::Chunks& chunks = plan.exchange->chunks;
   float* const sum = plan.sum(args);
-  const int64_t end = chunks.First(chunk + 1, plan.tokens);
-  for (int64_t token = chunks.First(chunk, plan.tokens); token < end; ++token) {
+  const int64_t end = plan.chunks.First(chunk + 1, plan.tokens);
+  for (int64_t token = plan.chunks.First(chunk, plan.tokens); token < end; ++token) {
     std::fill_n(sum, n, 0.0f);
     for (int64_t choice = 0; choice < plan.choices(); ++choice) {
       AddChoice(plan, args, token, choice);
@@ -292,14 +287,14 @@ void Sum(const Combine& plan, const KernelArgs& args, int64_t chunk) {
 
 // Collective over the group.
 Status Run(const Combine& plan, const KernelArgs& args) {
-  moe::Exchange& exchange = *plan.exchange;
   NPUMESH_RETURN_IF_ERROR(moe::HearRoutes(plan, args));
   NPUMESH_RETURN_IF_ERROR(Agree(plan, args, CheckRows(plan, args)));
-  moe::LayOut(exchange, plan.placement.ranks, true);
+  moe::LayOut(plan, true);
   FindPlaces(plan, args);
   const auto pack = [&](int64_t chunk) { Pack(plan, args, chunk); };
   const auto sum = [&](int64_t chunk) { Sum(plan, args, chunk); };
-  return exchange.travel.Run(*plan.group, plan.node, plan.sent(args), plan.back(args), pack, sum);
+  return plan.exchange->travel.Run(*plan.group, plan.node, plan.sent(args), plan.back(args), pack,
+                                   sum);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
 Status Prepare(const OpContext& op, Dispatch* plan) {
   const int64_t record = plan->record_bytes();
   NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, record, plan));
-  plan->send = plan->scratch.Take<std::byte>(plan->exchange->routes.most() * record);
+  plan->send = plan->scratch.Take<std::byte>(plan->most_routes() * record);
   plan->recv = plan->scratch.Take<std::byte>(plan->rows * record);
   plan->row = plan->scratch.Floats(plan->width);
   plan->factors = plan->scratch.Floats(plan->width);
@@ -148,11 +148,12 @@ float PackRow(const Dispatch& plan, const KernelArgs& args, const Route& route, 
 
 // Records lie in the order of the routes.
 void Pack(const Dispatch& plan, const KernelArgs& args, int64_t chunk) {
-  const moe::Routes& routes = plan.exchange->routes;
+  const std::vector<int64_t>& first = plan.exchange->first_route;
   const auto* weights =
       plan.expert_scales < 0 ? nullptr : static_cast<const float*>(args.in[plan.expert_scales]);
-  for (int64_t i = routes.First(chunk); i < routes.First(chunk + 1); ++i) {
-    const Route& route = routes.all()[static_cast<size_t>(i)];
+  const auto c = static_cast<size_t>(chunk);
+  for (int64_t i = first[c]; i < first[c + 1]; ++i) {
+    const Route& route = plan.exchange->routes[static_cast<size_t>(i)];
     std::byte* const to = plan.send(args) + i * plan.record_bytes();
     Tail tail{0, 0, route.token, route.choice};
     if (weights != nullptr && route.choice < plan.k) {
@@ -183,7 +184,7 @@ void UnpackRow(const Dispatch& plan, const KernelArgs& args, const std::byte* re
 void Unpack(const Dispatch& plan, const KernelArgs& args, int64_t chunk) {
   const std::byte* from = plan.recv(args) + plan.exchange->travel.recv_at(chunk, 0);
   const int64_t record = plan.record_bytes();
-  plan.exchange->rows.EachSegment(chunk, [&](const moe::Segment& segment) {
+  plan.EachSegment(chunk, [&](const moe::Segment& segment) {
     for (int64_t i = 0; i < segment.count; ++i, from += record) {
       UnpackRow(plan, args, from, segment.rank, segment.first + i);
     }
@@ -191,16 +192,15 @@ void Unpack(const Dispatch& plan, const KernelArgs& args, int64_t chunk) {
 }
 
 void StoreCounts(const Dispatch& plan, const KernelArgs& args) {
-  const moe::ExpandedRows& rows = plan.exchange->rows;
   auto* counts = static_cast<int64_t*>(args.out[3]);
   auto* ends = static_cast<int32_t*>(args.out[4]);
   for (int64_t e = 0; e < plan.placement.local_experts(); ++e) {
     for (int64_t r = 0; r < plan.placement.ranks; ++r) {
-      *ends++ = static_cast<int32_t>(rows.First(e, r + 1));
+      *ends++ = static_cast<int32_t>(plan.FirstRow(e, r + 1));
     }
-    counts[e] = rows.First(e + 1, 0) - (plan.sums ? 0 : rows.First(e, 0));
+    counts[e] = plan.FirstRow(e + 1, 0) - (plan.sums ? 0 : plan.FirstRow(e, 0));
   }
-  *static_cast<int32_t*>(args.out[5]) = static_cast<int32_t>(rows.total());
+  *static_cast<int32_t*>(args.out[5]) = static_cast<int32_t>(plan.expanded_rows());
 }
 
 // V1: the place of each choice among those of this rank for the same expert.
@@ -216,7 +216,7 @@ void StoreIndices(const Dispatch& plan, const KernelArgs& args) {
 
 // Rows behind the last one are unspecified; they are zero here.
 void ClearBehind(const Dispatch& plan, const KernelArgs& args) {
-  const int64_t total = plan.exchange->rows.total();
+  const int64_t total = plan.expanded_rows();
   const auto clear = [&](int port, int64_t bytes) {
     auto* first = static_cast<std::byte*>(args.out[port]) + total * bytes;
     std::fill_n(first, (plan.rows - total) * bytes, std::byte{0});
@@ -229,9 +229,8 @@ void ClearBehind(const Dispatch& plan, const KernelArgs& args) {
 
 // Collective over the group.
 Status RunDispatch(const Dispatch& plan, const KernelArgs& args) {
-  moe::Exchange& exchange = *plan.exchange;
   NPUMESH_RETURN_IF_ERROR(moe::HearRoutes(plan, args));
-  moe::LayOut(exchange, plan.placement.ranks, false);
+  moe::LayOut(plan, false);
   const auto pack = [&](int64_t chunk) { Pack(plan, args, chunk); };
   const auto unpack = [&](int64_t chunk) { Unpack(plan, args, chunk); };
   const auto meanwhile = [&] {
@@ -239,8 +238,8 @@ Status RunDispatch(const Dispatch& plan, const KernelArgs& args) {
     if (!plan.assist) StoreIndices(plan, args);
     ClearBehind(plan, args);
   };
-  return exchange.travel.Run(*plan.group, plan.node, plan.send(args), plan.recv(args), pack, unpack,
-                             meanwhile);
+  return plan.exchange->travel.Run(*plan.group, plan.node, plan.send(args), plan.recv(args), pack,
+                                   unpack, meanwhile);
 }
 
 }  // namespace

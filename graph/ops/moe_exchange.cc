@@ -74,127 +74,100 @@ Chunks Chunks::Of(const Placement& placement, int64_t group_tokens, int64_t choi
   return chunks;
 }
 
-Routes::Routes(std::string who, const Placement& placement, const Chunks& chunks, int64_t tokens,
-               int64_t k)
-    : who_(std::move(who)),
-      placement_(placement),
-      chunks_(chunks),
-      tokens_(tokens),
-      k_(k),
-      counts_(static_cast<size_t>(chunks.count * placement.ranks)),
-      first_(static_cast<size_t>(chunks.count + 1)) {
-  routes_.reserve(static_cast<size_t>(most()));
+namespace {
+
+// ---- the routes of this rank's tokens ----
+
+Status AddRoutes(const TokensPlan& plan, const int32_t* ids, int64_t token) {
+  const Placement& at = plan.placement;
+  const int64_t chunk = plan.chunks.Holding(token);
+  const auto add = [&](int64_t rank, int64_t expert, int64_t choice) {
+    plan.exchange->routes.push_back({static_cast<int32_t>(chunk), static_cast<int32_t>(rank),
+                                     static_cast<int32_t>(expert), static_cast<int32_t>(token),
+                                     static_cast<int32_t>(choice)});
+    ++plan.exchange->counts[static_cast<size_t>(chunk * at.ranks + rank)];
+  };
+  const int64_t share = at.experts_of_rank();
+  for (int64_t choice = 0; choice < plan.k; ++choice) {
+    const int64_t id = ids[token * plan.k + choice];
+    if (id < 0 || id >= at.experts + at.special) {
+      return Error(Code::kInvalidArgument, "{}: expert_ids holds {} for token {}, expected 0 to {}",
+                   plan.who, id, token, at.experts + at.special - 1);
+    }
+    if (id < at.experts) add(at.shared_ranks + id / share, id % share, choice);
+  }
+  for (int64_t shared = 0; shared < at.shared_experts; ++shared) {
+    const int64_t copies = at.shared_ranks / at.shared_experts;
+    add(shared * copies + at.rank % copies, 0, plan.k + shared);
+  }
+  return Status();
 }
 
-Status Routes::Find(const int32_t* ids, const uint8_t* active) {
-  routes_.clear();
-  std::fill(counts_.begin(), counts_.end(), 0);
-  for (int64_t token = 0; token < tokens_; ++token) {
-    if (active != nullptr && active[token] == 0) continue;
-    NPUMESH_RETURN_IF_ERROR(AddToken(ids, token));
+// Fills routes, counts and first_route. After an error they are of no use.
+Status FindRoutes(const TokensPlan& plan, const KernelArgs& args) {
+  Exchange& exchange = *plan.exchange;
+  std::vector<Route>& routes = exchange.routes;
+  routes.clear();
+  std::fill(exchange.counts.begin(), exchange.counts.end(), 0);
+  for (int64_t token = 0; token < plan.tokens; ++token) {
+    if (!plan.IsActive(args, token)) continue;
+    NPUMESH_RETURN_IF_ERROR(AddRoutes(plan, static_cast<const int32_t*>(args.in[plan.ids]), token));
   }
-  std::sort(routes_.begin(), routes_.end(), [](const Route& a, const Route& b) {
+  std::sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) {
     return std::tie(a.chunk, a.rank, a.expert, a.token, a.choice) <
            std::tie(b.chunk, b.rank, b.expert, b.token, b.choice);
   });
   // The bound of rows that a rank can get relies on it.
-  for (size_t i = 1; i < routes_.size(); ++i) {
-    const Route& a = routes_[i - 1];
-    const Route& b = routes_[i];
+  for (size_t i = 1; i < routes.size(); ++i) {
+    const Route &a = routes[i - 1], &b = routes[i];
     if (std::tie(a.rank, a.expert, a.token) != std::tie(b.rank, b.expert, b.token)) continue;
-    return Error(Code::kInvalidArgument, "{}: expert_ids names one expert twice for token {}", who_,
-                 a.token);
+    return Error(Code::kInvalidArgument, "{}: expert_ids names one expert twice for token {}",
+                 plan.who, a.token);
   }
-  for (int64_t chunk = 0; chunk < chunks_.count; ++chunk) {
-    const auto c = static_cast<size_t>(chunk);
-    first_[c + 1] = first_[c];
-    for (int64_t rank = 0; rank < placement_.ranks; ++rank) first_[c + 1] += count(chunk, rank);
-  }
-  return Status();
-}
-
-Status Routes::AddToken(const int32_t* ids, int64_t token) {
-  const int64_t chunk = chunks_.Holding(token);
-  const auto add = [&](int64_t rank, int64_t expert, int64_t choice) {
-    routes_.push_back({static_cast<int32_t>(chunk), static_cast<int32_t>(rank),
-                       static_cast<int32_t>(expert), static_cast<int32_t>(token),
-                       static_cast<int32_t>(choice)});
-    ++counts_[static_cast<size_t>(chunk * placement_.ranks + rank)];
-  };
-  const int64_t share = placement_.experts_of_rank();
-  for (int64_t choice = 0; choice < k_; ++choice) {
-    const int64_t id = ids[token * k_ + choice];
-    if (id < 0 || id >= placement_.experts + placement_.special) {
-      return Error(Code::kInvalidArgument, "{}: expert_ids holds {} for token {}, expected 0 to {}",
-                   who_, id, token, placement_.experts + placement_.special - 1);
-    }
-    if (id < placement_.experts) add(placement_.shared_ranks + id / share, id % share, choice);
-  }
-  for (int64_t shared = 0; shared < placement_.shared_experts; ++shared) {
-    const int64_t copies = placement_.shared_ranks / placement_.shared_experts;
-    add(shared * copies + placement_.rank % copies, 0, k_ + shared);
+  const auto ranks = static_cast<size_t>(plan.placement.ranks);
+  for (size_t i = 0; i < exchange.counts.size(); ++i) {
+    int64_t& end = exchange.first_route[i / ranks + 1];
+    end = (i % ranks == 0 ? exchange.first_route[i / ranks] : end) + exchange.counts[i];
   }
   return Status();
 }
 
-// ---- ExpandedRows ----
+// ---- what the ranks tell each other ----
 
-namespace {
-
-// What a rank tells another: its tokens, the tokens it has room for, then routes by chunk and
-// expert of the other rank.
+// An entry for each rank: the tokens of the one that tells, the tokens it has room for, then routes
+// by chunk and expert of the other rank.
 constexpr int64_t kTokens = 0;
 constexpr int64_t kRoom = 1;
 constexpr int64_t kCounts = 2;
 constexpr int64_t kRefused = -1;  // in place of the tokens
 
-}  // namespace
-
-ExpandedRows::ExpandedRows(std::string who, std::string node, const Placement& placement,
-                           const Chunks& chunks, Scratch& scratch)
-    : who_(std::move(who)),
-      node_(std::move(node)),
-      placement_(placement),
-      chunks_(chunks),
-      entry_(kCounts + chunks.count * placement.experts_of_rank()),
-      first_(static_cast<size_t>(placement.local_experts() * placement.ranks * chunks.count + 1)),
-      told_(scratch.Take<int64_t>(placement.ranks * entry_)),
-      heard_(scratch.Take<int64_t>(placement.ranks * entry_)) {}
-
-Status ExpandedRows::Hear(Communicator& group, const KernelArgs& args, const Routes& routes,
-                          const Status& mine, int64_t room) {
-  int64_t *told = told_(args), *heard = heard_(args);
-  Tell(routes, mine, room, told);
-  NPUMESH_RETURN_IF_ERROR(
-      group.AllToAll(told, heard, static_cast<uint64_t>(entry_), DataType::kInt64, node_));
-  NPUMESH_RETURN_IF_ERROR(mine);
-  NPUMESH_RETURN_IF_ERROR(CheckRoom(heard));
-  LineUp(heard);
-  return Status();
+int64_t EntrySize(const TokensPlan& plan) {
+  return kCounts + plan.chunks.count * plan.placement.experts_of_rank();
 }
 
-void ExpandedRows::Tell(const Routes& routes, const Status& mine, int64_t room,
-                        int64_t* entries) const {
-  std::fill_n(entries, placement_.ranks * entry_, 0);
-  for (int64_t rank = 0; rank < placement_.ranks; ++rank) {
-    entries[rank * entry_ + kTokens] = mine.ok() ? routes.tokens() : kRefused;
-    entries[rank * entry_ + kRoom] = room;
+// `mine`: whether this rank has found its routes.
+void Tell(const TokensPlan& plan, const Status& mine, int64_t* entries) {
+  const int64_t size = EntrySize(plan);
+  std::fill_n(entries, plan.placement.ranks * size, 0);
+  for (int64_t rank = 0; rank < plan.placement.ranks; ++rank) {
+    entries[rank * size + kTokens] = mine.ok() ? plan.tokens : kRefused;
+    entries[rank * size + kRoom] = plan.group_tokens;
   }
   if (!mine.ok()) return;
-  for (const Route& route : routes.all()) {
-    const int64_t at = route.chunk * placement_.experts_of_rank() + route.expert;
-    ++entries[route.rank * entry_ + kCounts + at];
+  for (const Route& route : plan.exchange->routes) {
+    const int64_t at = route.chunk * plan.placement.experts_of_rank() + route.expert;
+    ++entries[route.rank * size + kCounts + at];
   }
 }
 
-Status ExpandedRows::CheckRoom(const int64_t* entries) const {
+Status CheckRoom(const TokensPlan& plan, const int64_t* entries) {
   int64_t tokens = 0;
   int64_t room = INT64_MAX;
-  for (int64_t rank = 0; rank < placement_.ranks; ++rank) {
-    const int64_t* entry = entries + rank * entry_;
+  for (int64_t rank = 0; rank < plan.placement.ranks; ++rank) {
+    const int64_t* entry = entries + rank * EntrySize(plan);
     if (entry[kTokens] == kRefused) {
       return Error(Code::kPeerLost, "{}: rank {} of the group refuses its inputs; see its message",
-                   who_, rank);
+                   plan.who, rank);
     }
     tokens += entry[kTokens];
     room = std::min(room, entry[kRoom]);
@@ -204,76 +177,80 @@ Status ExpandedRows::CheckRoom(const int64_t* entries) const {
       Code::kInvalidArgument,
       "{}: the ranks have {} tokens together, but global_bs, or the tokens of the rank that "
       "has fewest, leaves room for {}; set global_bs to the most tokens of a rank times {}",
-      who_, tokens, room, placement_.ranks);
+      plan.who, tokens, room, plan.placement.ranks);
 }
 
-void ExpandedRows::LineUp(const int64_t* entries) {
+// Fills first_row.
+void LineUp(const TokensPlan& plan, const int64_t* entries) {
+  auto first = plan.exchange->first_row.begin();
   int64_t row = 0;
-  size_t i = 0;
-  for (int64_t expert = 0; expert < placement_.local_experts(); ++expert) {
-    for (int64_t rank = 0; rank < placement_.ranks; ++rank) {
-      const int64_t* counts = entries + rank * entry_ + kCounts + expert;
-      for (int64_t chunk = 0; chunk < chunks_.count; ++chunk) {
-        first_[i++] = row;
-        row += counts[chunk * placement_.experts_of_rank()];
+  for (int64_t expert = 0; expert < plan.placement.local_experts(); ++expert) {
+    for (int64_t rank = 0; rank < plan.placement.ranks; ++rank) {
+      const int64_t* counts = entries + rank * EntrySize(plan) + kCounts + expert;
+      for (int64_t chunk = 0; chunk < plan.chunks.count; ++chunk) {
+        *first++ = row;
+        row += counts[chunk * plan.placement.experts_of_rank()];
       }
     }
   }
-  first_[i] = row;
+  *first = row;
 }
 
-int64_t ExpandedRows::Count(int64_t chunk, int64_t rank) const {
-  int64_t count = 0;
-  for (int64_t expert = 0; expert < placement_.local_experts(); ++expert) {
-    count += At(expert, rank, chunk + 1) - At(expert, rank, chunk);
-  }
-  return count;
-}
-
-Status CheckEnds(const std::string& who, const ExpandedRows& rows, const Placement& placement,
-                 const int32_t* ends) {
-  for (int64_t expert = 0; expert < placement.local_experts(); ++expert) {
-    for (int64_t rank = 0; rank < placement.ranks; ++rank) {
-      const int64_t end = rows.First(expert, rank + 1);
-      const int64_t given = ends[expert * placement.ranks + rank];
-      if (given == end) continue;
-      return Error(
-          Code::kMismatch,
-          "{}: by ep_send_counts the rows of rank {} for local expert {} end at {}, by the "
-          "expert_ids of the ranks at {}",
-          who, rank, expert, given, end);
-    }
-  }
-  return Status();
-}
+}  // namespace
 
 Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan) {
   plan->node = op.node().name;
   NPUMESH_ASSIGN_OR_RETURN(plan->group, hcom::GroupOf(op, "group_ep"));
-  const Placement& placement = plan->placement;
-  const Chunks chunks = Chunks::Of(placement, plan->group_tokens, plan->choices(), row_bytes);
-  plan->exchange = std::make_unique<Exchange>(
-      Exchange{chunks, Routes(plan->who, placement, chunks, plan->tokens, plan->k),
-               ExpandedRows(plan->who, plan->node, placement, chunks, plan->scratch),
-               fused::RowTravel(placement.ranks, chunks.count, row_bytes)});
+  const Placement& at = plan->placement;
+  plan->chunks = Chunks::Of(at, plan->group_tokens, plan->choices(), row_bytes);
+  const int64_t chunks = plan->chunks.count;
+  plan->exchange =
+      std::make_unique<Exchange>(Exchange{.travel = fused::RowTravel(at.ranks, chunks, row_bytes)});
+  plan->exchange->routes.reserve(static_cast<size_t>(plan->most_routes()));
+  plan->exchange->counts.resize(static_cast<size_t>(chunks * at.ranks));
+  plan->exchange->first_route.resize(static_cast<size_t>(chunks + 1));
+  plan->exchange->first_row.resize(static_cast<size_t>(at.local_experts() * at.ranks * chunks + 1));
+  plan->told = plan->scratch.Take<int64_t>(at.ranks * EntrySize(*plan));
+  plan->heard = plan->scratch.Take<int64_t>(at.ranks * EntrySize(*plan));
   return Status();
 }
 
 Status HearRoutes(const TokensPlan& plan, const KernelArgs& args) {
-  Exchange& exchange = *plan.exchange;
-  const auto* ids = static_cast<const int32_t*>(args.in[plan.ids]);
-  const auto* active =
-      plan.active < 0 ? nullptr : static_cast<const uint8_t*>(args.in[plan.active]);
-  const Status mine = exchange.routes.Find(ids, active);
-  return exchange.rows.Hear(*plan.group, args, exchange.routes, mine, plan.group_tokens);
+  int64_t *told = plan.told(args), *heard = plan.heard(args);
+  const Status mine = FindRoutes(plan, args);
+  Tell(plan, mine, told);
+  NPUMESH_RETURN_IF_ERROR(plan.group->AllToAll(told, heard, static_cast<uint64_t>(EntrySize(plan)),
+                                               DataType::kInt64, plan.node));
+  NPUMESH_RETURN_IF_ERROR(mine);
+  NPUMESH_RETURN_IF_ERROR(CheckRoom(plan, heard));
+  LineUp(plan, heard);
+  return Status();
 }
 
-void LayOut(Exchange& exchange, int64_t ranks, bool back) {
-  fused::RowTravel& travel = exchange.travel;
+Status CheckEnds(const TokensPlan& plan, const int32_t* ends) {
+  for (int64_t expert = 0; expert < plan.placement.local_experts(); ++expert) {
+    for (int64_t rank = 0; rank < plan.placement.ranks; ++rank, ++ends) {
+      const int64_t end = plan.FirstRow(expert, rank + 1);
+      if (*ends == end) continue;
+      return Error(Code::kMismatch,
+                   "{}: by ep_send_counts the rows of rank {} for local expert {} end at {}, by "
+                   "the expert_ids of the ranks at {}",
+                   plan.who, rank, expert, *ends, end);
+    }
+  }
+  return Status();
+}
+
+void LayOut(const TokensPlan& plan, bool back) {
+  fused::RowTravel& travel = plan.exchange->travel;
   for (int64_t chunk = 0; chunk < travel.chunks(); ++chunk) {
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      const int64_t own = exchange.routes.count(chunk, rank);
-      const int64_t theirs = exchange.rows.Count(chunk, rank);
+    for (int64_t rank = 0; rank < plan.placement.ranks; ++rank) {
+      const auto route = static_cast<size_t>(chunk * plan.placement.ranks + rank);
+      const int64_t own = plan.exchange->counts[route];
+      int64_t theirs = 0;
+      for (int64_t e = 0; e < plan.placement.local_experts(); ++e) {
+        theirs += plan.FirstRow(e, rank, chunk + 1) - plan.FirstRow(e, rank, chunk);
+      }
       travel.SetRows(chunk, rank, back ? theirs : own, back ? own : theirs);
     }
   }

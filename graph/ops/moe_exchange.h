@@ -63,42 +63,6 @@ struct Route {
   int32_t choice = 0;
 };
 
-// The routes of this rank's tokens.
-class Routes {
- public:
-  Routes(std::string who, const Placement& placement, const Chunks& chunks, int64_t tokens,
-         int64_t k);
-
-  // `ids` are [tokens, K]; a token whose `active` byte is 0 goes nowhere (null: all are active).
-  // Sorted by chunk, rank, expert, token and choice. Errors (kInvalidArgument): an id that is no
-  // expert, or stands twice with one token; the routes are then of no use.
-  Status Find(const int32_t* ids, const uint8_t* active);
-
-  const std::vector<Route>& all() const { return routes_; }
-  // Routes of a chunk to a rank.
-  int64_t count(int64_t chunk, int64_t rank) const {
-    return counts_[static_cast<size_t>(chunk * placement_.ranks + rank)];
-  }
-  // The first route of a chunk.
-  int64_t First(int64_t chunk) const { return first_[static_cast<size_t>(chunk)]; }
-  // The most there can be.
-  int64_t most() const { return tokens_ * choices(); }
-  int64_t choices() const { return k_ + placement_.shared_experts; }
-  int64_t tokens() const { return tokens_; }
-
- private:
-  Status AddToken(const int32_t* ids, int64_t token);
-
-  std::string who_;
-  Placement placement_;
-  Chunks chunks_;
-  int64_t tokens_;
-  int64_t k_;
-  std::vector<Route> routes_;
-  std::vector<int64_t> counts_;
-  std::vector<int64_t> first_;  // by chunk, and the end
-};
-
 // Expanded rows [first, first + count) of this rank: tokens of `rank` in one chunk for one expert.
 struct Segment {
   int64_t rank = 0;
@@ -107,68 +71,15 @@ struct Segment {
   int64_t count = 0;
 };
 
-// The expanded rows of this rank, as the ranks of their tokens tell it.
-class ExpandedRows {
- public:
-  ExpandedRows(std::string who, std::string node, const Placement& placement, const Chunks& chunks,
-               Scratch& scratch);
-
-  // Collective over the group: hears the routes of all ranks. `mine`: whether this one has found
-  // its own; `room`: tokens the group may have together. Errors are those of all ranks, because
-  // each hears the same: `mine`, kPeerLost when another rank failed, kInvalidArgument when there
-  // are more tokens than any rank has room for.
-  Status Hear(Communicator& group, const KernelArgs& args, const Routes& routes, const Status& mine,
-              int64_t room);
-
-  // Rows in front of those of `rank` for local expert `expert`. The rank behind the last: its end.
-  int64_t First(int64_t expert, int64_t rank) const { return At(expert, rank, 0); }
-  int64_t total() const { return first_.back(); }
-  // Rows of a chunk that belong to tokens of `rank`.
-  int64_t Count(int64_t chunk, int64_t rank) const;
-
-  // Calls visit(Segment) for the rows of a chunk, in the order in which they travel.
-  template <typename Visit>
-  void EachSegment(int64_t chunk, const Visit& visit) const {
-    for (int64_t rank = 0; rank < placement_.ranks; ++rank) {
-      for (int64_t expert = 0; expert < placement_.local_experts(); ++expert) {
-        const int64_t first = At(expert, rank, chunk);
-        const int64_t count = At(expert, rank, chunk + 1) - first;
-        if (count > 0) visit(Segment{rank, expert, first, count});
-      }
-    }
-  }
-
- private:
-  // Rows in front of those of a chunk.
-  int64_t At(int64_t expert, int64_t rank, int64_t chunk) const {
-    const int64_t index = (expert * placement_.ranks + rank) * chunks_.count + chunk;
-    return first_[static_cast<size_t>(index)];
-  }
-  void Tell(const Routes& routes, const Status& mine, int64_t room, int64_t* entries) const;
-  Status CheckRoom(const int64_t* entries) const;
-  void LineUp(const int64_t* entries);
-
-  std::string who_;
-  std::string node_;
-  Placement placement_;
-  Chunks chunks_;
-  int64_t entry_;               // int64 that one rank tells another
-  std::vector<int64_t> first_;  // by expert, rank and chunk, and the end
-  Slice<int64_t> told_, heard_;
-};
-
-// Error unless the ep_send_counts of the node, prefix sums by local expert and rank, are those of
-// `rows`.
-Status CheckEnds(const std::string& who, const ExpandedRows& rows, const Placement& placement,
-                 const int32_t* ends);
-
 inline constexpr int64_t kAssist = 128;  // int32 of hand-over data for each row of the V2 operators
 
-// What one run leaves for the next to fill again.
+// What one run finds out, and the next one anew.
 struct Exchange {
-  Chunks chunks;
-  Routes routes;
-  ExpandedRows rows;
+  // Of this rank's tokens, sorted by chunk, rank, expert, token and choice.
+  std::vector<Route> routes;
+  std::vector<int64_t> counts;       // routes by chunk and rank
+  std::vector<int64_t> first_route;  // by chunk, and the end
+  std::vector<int64_t> first_row;    // expanded rows by expert, rank and chunk, and the end
   fused::RowTravel travel;
 };
 
@@ -180,17 +91,40 @@ struct TokensPlan : hcom::Meeting {
   int64_t group_tokens = 0;  // of all ranks together, at most
   int64_t k = 0;
   int64_t width = 0;
-  int ids = -1;                        // slots: expert_ids
-  int active = -1;                     // x_active_mask; -1: all tokens are active
-  std::unique_ptr<Exchange> exchange;  // from PrepareExchange
+  int ids = -1;     // slot of expert_ids
+  int active = -1;  // slot of x_active_mask; -1: all tokens are active
+  // From PrepareExchange.
+  Chunks chunks;
+  std::unique_ptr<Exchange> exchange;
+  Slice<int64_t> told, heard;
 
   int64_t choices() const { return k + placement.shared_experts; }
+  int64_t most_routes() const { return tokens * choices(); }
   bool IsActive(const KernelArgs& args, int64_t token) const {
     return active < 0 || static_cast<const uint8_t*>(args.in[active])[token] != 0;
   }
+
+  // After HearRoutes: rows in front of those of `rank`, or of a chunk of them, for local expert
+  // `expert`. The rank behind the last: its end.
+  int64_t FirstRow(int64_t expert, int64_t rank, int64_t chunk = 0) const {
+    const int64_t index = (expert * placement.ranks + rank) * chunks.count + chunk;
+    return exchange->first_row[static_cast<size_t>(index)];
+  }
+  int64_t expanded_rows() const { return exchange->first_row.back(); }
+  // Calls visit(Segment) for the rows of a chunk, in the order in which they travel.
+  template <typename Visit>
+  void EachSegment(int64_t chunk, const Visit& visit) const {
+    for (int64_t rank = 0; rank < placement.ranks; ++rank) {
+      for (int64_t expert = 0; expert < placement.local_experts(); ++expert) {
+        const int64_t first = FirstRow(expert, rank, chunk);
+        const int64_t count = FirstRow(expert, rank, chunk + 1) - first;
+        if (count > 0) visit(Segment{rank, expert, first, count});
+      }
+    }
+  }
 };
 
-// Reads and checks what the operators have in common, not the input `rows` but that it is a matrix
+// Reads and checks what the operators have in common; of the input `rows` only that it is a matrix
 // of floats. `second`: the operator is not of the first version. Not collective.
 void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
                 TokensPlan* plan);
@@ -198,12 +132,18 @@ void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& 
 // `row_bytes`: of a row that travels. Collective over the group when it is first asked for.
 Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan);
 
-// Collective over the group: finds the routes of this rank's tokens and hears those of the others.
-// Errors: those of ExpandedRows::Hear.
+// Collective over the group: finds the routes of this rank's tokens and hears those of all ranks.
+// Errors: an id that is no expert, or stands twice with one token (kInvalidArgument); kPeerLost
+// when another rank failed; kInvalidArgument when there are more tokens than any rank has room for,
+// which every rank learns.
 Status HearRoutes(const TokensPlan& plan, const KernelArgs& args);
 
+// Error (kMismatch) unless the ep_send_counts of the node, prefix sums by local expert and rank,
+// are those of the expanded rows.
+Status CheckEnds(const TokensPlan& plan, const int32_t* ends);
+
 // Lays out the travel of routed rows: to the experts, or `back` from there.
-void LayOut(Exchange& exchange, int64_t ranks, bool back);
+void LayOut(const TokensPlan& plan, bool back);
 
 }  // namespace npumesh::moe
 
