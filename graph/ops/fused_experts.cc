@@ -270,17 +270,16 @@ Status Prepare(const OpContext& op, ExpertsPlan* plan) {
   return Status();
 }
 
-// Calls copy(travelling, by expert, bytes) for the rows of each rank and expert of a chunk.
-template <typename Copy>
-void EachSegment(const ExpertsPlan& plan, int64_t chunk, std::byte* travelling, std::byte* sorted,
-                 const Copy& copy) {
+// Copies the rows of a chunk between where they travel and where they lie by expert.
+void Sort(const ExpertsPlan& plan, int64_t chunk, std::byte* travelling, std::byte* sorted) {
   const RowTravel& travel = *plan.travel;
   for (int64_t rank = 0; rank < plan.ring.ranks; ++rank) {
     std::byte* there = travelling + (plan.exchange_first ? travel.recv_at(chunk, rank)
                                                          : travel.send_at(chunk, rank));
     for (int64_t e = plan.FirstExpert(chunk); e < plan.FirstExpert(chunk + 1); ++e) {
       const int64_t bytes = plan.rows.Count(e, rank) * plan.row_bytes();
-      copy(there, sorted + plan.rows.Here(e, rank) * plan.row_bytes(), bytes);
+      std::byte* const here = sorted + plan.rows.Here(e, rank) * plan.row_bytes();
+      std::copy_n(plan.exchange_first ? there : here, bytes, plan.exchange_first ? here : there);
       there += bytes;
     }
   }
@@ -314,17 +313,14 @@ Status Run(const ExpertsPlan& plan, const KernelArgs& args) {
   };
   if (plan.exchange_first) {
     const auto use = [&](int64_t chunk) {
-      EachSegment(
-          plan, chunk, travelling, sorted,
-          [](std::byte* there, std::byte* here, int64_t n) { std::copy_n(there, n, here); });
+      Sort(plan, chunk, travelling, sorted);
       return Multiply(plan, args, chunk, sorted, y);
     };
     return plan.travel->Run(*plan.group, plan.node, x, travelling, nothing, use, shared);
   }
   const auto prepare = [&](int64_t chunk) -> Status {
     NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, chunk, x, sorted));
-    EachSegment(plan, chunk, travelling, sorted,
-                [](std::byte* there, std::byte* here, int64_t n) { std::copy_n(here, n, there); });
+    Sort(plan, chunk, travelling, sorted);
     return Status();
   };
   return plan.travel->Run(*plan.group, plan.node, travelling, y, prepare, nothing, shared);

@@ -95,13 +95,10 @@ Status Prepare(const OpContext& op, ReducePlan* plan) {
   const int64_t chunks = ChunksOf(plan->block(), static_cast<uint64_t>(bytes));
   plan->chunk_rows = plan->block() / chunks;
   plan->travel = std::make_unique<RowTravel>(ranks, chunks, plan->record_bytes());
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    for (int64_t r = 0; r < ranks; ++r) {
-      plan->travel->SetRows(chunk, r, plan->chunk_rows, plan->chunk_rows);
-      plan->travel->SetPlace(chunk, r, FirstRow(*plan, chunk, r),
-                             (chunk * ranks + r) * plan->chunk_rows);
-    }
-  }
+  plan->travel->SetBlocks(
+      plan->chunk_rows,
+      [&](int64_t chunk, int64_t r) { return (plan->scatters ? r * chunks : 0) + chunk; },
+      [&](int64_t chunk, int64_t r) { return chunk * ranks + r; });
   plan->send = plan->scratch.Take<std::byte>(bytes);
   plan->recv = plan->scratch.Take<std::byte>(ranks * plan->block() * plan->record_bytes());
   plan->sum = plan->scratch.Floats(plan->width);

@@ -53,15 +53,9 @@ bool ScalesFit(const Dispatch& plan) {
   const int64_t count = plan.scales.count();
   const int64_t sets = plan.width == 0 ? 0 : count / plan.width;
   const Placement& at = plan.placement;
-  switch (plan.quant) {
-    case Quant::kNone:
-      return true;
-    case Quant::kStatic:
-      return count == 1 || sets == 1;
-    case Quant::kDynamic:
-      return !plan.scales.given() || sets == at.experts || sets == at.experts + at.shared_experts;
-  }
-  return false;
+  if (plan.quant == Quant::kNone) return true;
+  if (plan.quant == Quant::kStatic) return count == 1 || sets == 1;
+  return !plan.scales.given() || sets == at.experts || sets == at.experts + at.shared_experts;
 }
 
 template <bool kSecond>

@@ -70,6 +70,15 @@ Scores ReadScores(const OpContext& op, Check& check) {
   return plan;
 }
 
+// Chooses the experts that are largest in `by`; `chosen` gets their p. Returns their ids.
+int32_t* Choose(const Scores& plan, const KernelArgs& args, int64_t row, const float* by) {
+  auto* const ids = static_cast<int32_t*>(args.out[1]) + row * plan.k;
+  LargestFirst(by, plan.experts, plan.k, plan.order(args));
+  std::copy_n(plan.order(args), plan.k, ids);
+  for (int64_t j = 0; j < plan.k; ++j) plan.chosen(args)[j] = plan.p(args)[ids[j]];
+  return ids;
+}
+
 // ---- MoeGatingTopKSoftmax, MoeGatingTopKSoftmaxV2 ----
 
 struct SoftmaxGating : Scores {
@@ -102,20 +111,14 @@ template <bool kSecond>
 Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
   const int64_t experts = plan.experts, k = plan.k;
   float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
-  int32_t* const order = plan.order(args);
   for (int64_t row = 0; row < plan.rows; ++row) {
-    auto* const ids = static_cast<int32_t*>(args.out[1]) + row * k;
     LoadNumbers(plan.dtype, args.in[0], row * experts, experts, x);
     if (plan.late) {
       std::copy_n(x, experts, p);
     } else {
       Softmax(x, experts, p);
     }
-    LargestFirst(p, experts, k, order);
-    for (int64_t j = 0; j < k; ++j) {
-      ids[j] = order[j];
-      chosen[j] = p[ids[j]];
-    }
+    int32_t* const ids = Choose(plan, args, row, p);
     if (plan.late) Softmax(chosen, k, plan.weights(args));
     StoreRow(plan.dtype, plan.late ? plan.weights(args) : chosen, args.out[0], row * k, k);
     if (plan.finished >= 0 && static_cast<const uint8_t*>(args.in[plan.finished])[row] != 0) {
@@ -215,21 +218,15 @@ Status RunGating(const Gating& plan, const KernelArgs& args) {
   const int64_t experts = plan.experts, k = plan.k;
   float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
   float *biased = plan.biased(args), *bias = plan.biases(args);
-  int32_t* const order = plan.order(args);
   if (plan.bias.given()) plan.bias.Load(args, 0, experts, bias);
   for (int64_t row = 0; row < plan.rows; ++row) {
-    auto* const ids = static_cast<int32_t*>(args.out[1]) + row * k;
     LoadNumbers(plan.dtype, args.in[0], row * experts, experts, x);
     Normalise(plan.norm, x, experts, p);
     for (int64_t i = 0; i < experts; ++i) biased[i] = p[i] + (plan.bias.given() ? bias[i] : 0.0f);
     if (plan.groups > 1) DropGroups(plan, args, biased);
-    LargestFirst(biased, experts, k, order);
+    Choose(plan, args, row, biased);
     double sum = 0;
-    for (int64_t j = 0; j < k; ++j) {
-      ids[j] = order[j];
-      chosen[j] = p[ids[j]];
-      sum += static_cast<double>(chosen[j]);
-    }
+    for (int64_t j = 0; j < k; ++j) sum += static_cast<double>(chosen[j]);
     const float divisor = plan.divides ? static_cast<float>(sum) + plan.epsilon : 1.0f;
     for (int64_t j = 0; j < k; ++j) chosen[j] = chosen[j] / divisor * plan.factor;
     StoreRow(plan.dtype, chosen, args.out[0], row * k, k);

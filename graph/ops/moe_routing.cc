@@ -271,18 +271,13 @@ Status ReadExperts(const OpContext& op, Third* plan) {
   return check.status();
 }
 
+// Static: one; dynamic: smoothing of all tokens or of each expert.
 bool ScaleFits(const Third& plan) {
   const int64_t count = plan.scale.count(), n = plan.width;
-  switch (plan.quant) {
-    case Quant::kNone:
-      return !plan.scale.given() || count == plan.tokens;
-    case Quant::kStatic:
-      return count == 1 && plan.offset.count() <= 1;
-    case Quant::kDynamic:  // smoothing, of all tokens or of each expert
-      return !plan.scale.given() || count == n || count == n * plan.experts ||
-             count == n * (plan.last - plan.first);
-  }
-  return false;
+  if (plan.quant == Quant::kStatic) return count == 1 && plan.offset.count() <= 1;
+  if (!plan.scale.given()) return true;
+  if (plan.quant == Quant::kNone) return count == plan.tokens;
+  return count == n || count == n * plan.experts || count == n * (plan.last - plan.first);
 }
 
 Result<Third> PlanThird(const OpContext& op) {
