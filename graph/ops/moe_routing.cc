@@ -67,13 +67,17 @@ Routing PlanPositions(const OpContext& op, TypeSet ids_types, Check& check) {
   return plan;
 }
 
-// Sets the rows, of which the attribute active_num leaves that many; 0 or less: all.
-void SetRows(const OpContext& op, Routing* plan) {
-  const int64_t active = op.attr_int("active_num"), all = plan->positions();
-  plan->rows = plan->capacity > 0 ? plan->experts * plan->capacity
-               : active > 0       ? std::min(active, all)
-                                  : all;
+// Sets the rows, of which the attribute active_num leaves that many; 0 or less: all. Error: those
+// of AskForLists for one entry of each expert.
+Status SetRows(const OpContext& op, Routing* plan) {
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, plan->experts));
+  const int64_t active = op.attr_int("active_num");
+  plan->rows = active > 0 ? std::min(active, plan->positions()) : plan->positions();
+  if (plan->capacity > 0 && __builtin_mul_overflow(plan->experts, plan->capacity, &plan->rows)) {
+    plan->rows = INT64_MAX;  // SetOutput refuses it
+  }
   plan->tokens_of = plan->scratch.Take<int64_t>(plan->experts);
+  return Status();
 }
 
 // Sorts the positions of active experts and counts the tokens of each expert. Returns how many
@@ -210,7 +214,7 @@ Result<Second> PlanSecond(const OpContext& op) {
                 : flag == 1            ? Counts::kSums
                                        : Counts::kCounts;
   plan.raw_counts = op.attr_bool("expert_tokens_before_capacity_flag") && drop == 1;
-  SetRows(op, &plan);
+  NPUMESH_RETURN_IF_ERROR(SetRows(op, &plan));
   const bool counted = plan.counts != Counts::kNone;
   plan.outputs = {{plan.x_dtype, plan.expanded()},
                   {DataType::kInt32, {plan.positions()}},
@@ -299,7 +303,7 @@ Result<Third> PlanThird(const OpContext& op) {
   if (!check.ok()) return check.status();
   if (op.attr_bool("expert_tokens_num_flag")) plan.counts = kCounts[counts];
   plan.gathers = op.attr_int("row_idx_type") == 0;
-  SetRows(op, &plan);
+  NPUMESH_RETURN_IF_ERROR(SetRows(op, &plan));
   const Shape count_shape = plan.counts == Counts::kNone    ? Shape{0}
                             : plan.counts == Counts::kPairs ? Shape{plan.experts, 2}
                                                             : Shape{plan.last - plan.first};

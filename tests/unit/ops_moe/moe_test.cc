@@ -269,6 +269,10 @@ TEST(MoeInitRoutingV3, RefusesWhatDoesNotFit) {
               {"quant_mode 3"});
   ExpectFails(Registry(), Routing({{"active_expert_range", AttrValue::Ints({3, 2})}}),
               Code::kInvalidArgument, {"active_expert_range"});
+  // Its lists used to end the process.
+  call = Routing({});
+  call.attrs = {{"expert_num", AttrValue::Int(int64_t{1} << 60)}};
+  ExpectFails(Registry(), call, Code::kOutOfMemory, {"1152921504606846976 entries"});
 }
 
 TEST(MoeComputeExpertTokens, CountsUpToEachExpert) {
