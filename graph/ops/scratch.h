@@ -33,12 +33,14 @@ class Slice {
 
 class Scratch {
  public:
-  // Room for `count` elements; none for a negative count.
+  // Room for `count` elements; none for a negative count. What does not fit into 62 bits in all is
+  // asked for as that many bytes, which no device has.
   template <typename T>
   Slice<T> Take(int64_t count) {
     const Slice<T> slice(bytes_);
-    const uint64_t bytes = static_cast<uint64_t>(std::max<int64_t>(count, 0)) * sizeof(T);
-    bytes_ += (bytes + kLine - 1) / kLine * kLine;
+    const auto elements = static_cast<uint64_t>(std::max<int64_t>(count, 0));
+    const uint64_t bytes = elements > kMost / sizeof(T) ? kMost : elements * sizeof(T);
+    bytes_ = std::min(kMost, bytes_ + (bytes + kLine - 1) / kLine * kLine);
     return slice;
   }
   Slice<float> Floats(int64_t count) { return Take<float>(count); }
@@ -47,6 +49,7 @@ class Scratch {
 
  private:
   static constexpr uint64_t kLine = 64;
+  static constexpr uint64_t kMost = uint64_t{1} << 62;
 
   uint64_t bytes_ = 0;
 };

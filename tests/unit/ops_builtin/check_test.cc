@@ -89,6 +89,17 @@ TEST(Define, KernelsSayWhatTheyHaveTaken) {
   EXPECT_EQ((*kernel)->scratch_bytes(), 128u);
 }
 
+TEST(Scratch, WhatNoMemoryHoldsIsNotLittle) {
+  Scratch scratch;
+  scratch.Take<int64_t>(int64_t{1} << 61);  // times 8 is 0 in 64 bits
+  scratch.Floats(INT64_MAX);
+  scratch.Floats(INT64_MAX);
+  EXPECT_EQ(scratch.bytes(), uint64_t{1} << 62);
+  Scratch none;
+  none.Floats(-1);
+  EXPECT_EQ(none.bytes(), 0u);
+}
+
 TEST(Check, SaysWhatIsSeenAndExpected) {
   const OpRegistry registry = Registry();
   const auto objection = [&](OpCall call) {
