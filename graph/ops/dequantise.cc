@@ -1,195 +1,172 @@
-// AscendDequant, DequantBias, AscendAntiQuantV2, AscendAntiQuant and TransQuantParamV2. Ops
-// reference 5.13 and 5.6.
+// AscendDequant, DequantBias, AscendAntiQuantV2, AscendAntiQuant and TransQuantParamV2.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "graph/ops/blocked_product.h"
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/quant_checks.h"
 
 namespace npumesh {
 namespace {
 
-Result<DataType> FloatType(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
-  if (IsRowType(dtype)) return dtype;
-  return Error(Code::kInvalidArgument, "{}: {} is {}, expected float16, bfloat16 or float32",
-               op.Who(), attribute, Name(dtype));
-}
+// Rows of integers that become floats.
+struct RowsPlan : Planned {
+  DataType from = DataType::kInt32;
+  DataType to = DataType::kFloat;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  Slice<float> row;
+};
 
-// A matrix of integers whose rows become floats.
-Status ExpectRows(const OpContext& op, bool narrow) {
+// Reads x and the attribute with the type of y.
+void ReadRows(Check& check, const OpContext& op, TypeSet from, std::string_view attribute,
+              RowsPlan& plan) {
+  check.RankAtLeast("x", from, 1);
+  plan.to = TypeOf(check, op, attribute, kFloats, Code::kInvalidArgument);
+  if (!check.ok()) return;
   const TensorType& x = op.in("x");
-  const bool typed = narrow ? x.dtype == DataType::kInt8 || x.dtype == DataType::kInt4
-                            : x.dtype == DataType::kInt32;
-  if (typed && x.shape.rank() > 0) return Status();
-  return Error(Code::kInvalidArgument, "{}: x is {}, expected {} with at least one dimension",
-               op.Who(), x.ToString(), narrow ? "int8 or int4" : "int32");
+  plan.from = x.dtype;
+  plan.columns = x.shape.dims().back();
+  plan.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
+  plan.outputs = {{plan.to, x.shape}};
+  plan.row = plan.scratch.Floats(plan.columns);
 }
 
 // ---- AscendDequant, DequantBias ----
 
-struct DequantPlan {
+struct DequantPlan : RowsPlan {
   Dequant dequant;
-  DataType dtype = DataType::kUndefined;
+  Slice<float> factors;
 };
 
 Result<DequantPlan> PlanDequant(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op, false));
-  const Shape& x = op.in("x").shape;
-  const int64_t columns = x.dims().back();
-  const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
+  Check check(op);
   DequantPlan plan;
-  if (op.schema().type == "AscendDequant") {
-    NPUMESH_ASSIGN_OR_RETURN(plan.dtype, FloatType(op, "dtype"));
-    NPUMESH_ASSIGN_OR_RETURN(plan.dequant.scale, Factors::Of(op, "deq_scale"));
-    NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.scale, "deq_scale", columns));
-    plan.dequant.twice = op.attr_bool("sqrt_mode");
-    plan.dequant.relu = op.attr_bool("relu_flag");
-    return plan;
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, FloatType(op, "output_dtype"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.dequant.scale, Factors::Of(op, "weight_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.dequant.row_scale, Factors::Of(op, "activate_scale"));
-  NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.scale, "weight_scale", columns));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.row_scale, "activate_scale", rows));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.before, "bias", columns));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.after, "bias", columns));
-  return plan;
+  ReadRows(check, op, DataType::kInt32, "dtype", plan);
+  plan.dequant.scale = FactorsOf(check, op, "deq_scale", {1, plan.columns});
+  plan.dequant.twice = op.attr_bool("sqrt_mode");
+  plan.dequant.relu = op.attr_bool("relu_flag");
+  plan.factors = plan.scratch.Floats(plan.columns);
+  return check.Done(std::move(plan));
 }
 
-Status InferDequant(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DequantPlan plan, PlanDequant(op));
-  return SetOutput(op, 0, plan.dtype, op.in("x").shape);
+Result<DequantPlan> PlanDequantBias(const OpContext& op) {
+  Check check(op);
+  DequantPlan plan;
+  ReadRows(check, op, DataType::kInt32, "output_dtype", plan);
+  plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, plan.columns});
+  plan.dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.rows});
+  check.Keep(ReadBias(op, "bias", plan.dequant));
+  check.Elements("bias", {1, plan.columns});
+  plan.factors = plan.scratch.Floats(plan.columns);
+  return check.Done(std::move(plan));
 }
 
-class DequantKernel final : public Kernel {
- public:
-  DequantKernel(const OpContext& op, DequantPlan plan)
-      : plan_(std::move(plan)),
-        x_(op.slot("x")),
-        columns_(op.in("x").shape.dims().back()),
-        rows_(columns_ == 0 ? 0 : op.in("x").shape.elements() / columns_) {}
-
-  // A row of results and one of factors.
-  uint64_t scratch_bytes() const override {
-    return 2 * static_cast<uint64_t>(columns_) * sizeof(float);
+Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
+  const int64_t columns = plan.columns;
+  float* row = plan.row(args);
+  const auto* x = static_cast<const int32_t*>(args.in[0]);
+  for (int64_t r = 0; r < plan.rows; ++r, x += columns) {
+    plan.dequant.Apply(args, {r, 0, columns, x, nullptr}, plan.factors(args), row);
+    StoreRow(plan.to, row, args.out[0], r * columns, columns);
   }
-
-  Status Run(const KernelArgs& args) override {
-    auto* row = static_cast<float*>(args.scratch);
-    const auto* x = static_cast<const int32_t*>(args.in[x_]);
-    for (int64_t r = 0; r < rows_; ++r, x += columns_) {
-      plan_.dequant.Apply(args, {r, 0, columns_, x, nullptr}, row + columns_, row);
-      StoreRow(plan_.dtype, row, args.out[0], r * columns_, columns_);
-    }
-    return Status();
-  }
-
- private:
-  DequantPlan plan_;
-  int x_;
-  int64_t columns_;
-  int64_t rows_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeDequant(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(DequantPlan plan, PlanDequant(op));
-  return std::unique_ptr<Kernel>(std::make_unique<DequantKernel>(op, std::move(plan)));
+  return Status();
 }
 
 // ---- AscendAntiQuantV2, AscendAntiQuant ----
 
-struct AntiQuantPlan {
+// y = (x + offset) * scale
+struct AntiQuantPlan : RowsPlan {
   Factors scale;
   Factors offset;
-  float scale_value = 1;
+  float scale_value = 1;  // where there is no input for it
   float offset_value = 0;
   bool squared = false;
-  DataType dtype = DataType::kUndefined;
+  Slice<float> scales, offsets;
 };
 
-Result<AntiQuantPlan> PlanAntiQuant(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op, true));
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, op.in("x").dtype, op.in("x").shape));
+AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view attribute) {
   AntiQuantPlan plan;
+  ReadRows(check, op, kQuantised, attribute, plan);
+  check.Keep(CheckPacking(op, op.in("x").dtype, op.in("x").shape));
   plan.squared = op.attr_bool("sqrt_mode");
-  if (op.schema().type == "AscendAntiQuant") {
-    plan.scale_value = op.attr_float("scale");
-    plan.offset_value = op.attr_float("offset");
-    NPUMESH_ASSIGN_OR_RETURN(plan.dtype, FloatType(op, "dtype"));
-    return plan;
-  }
-  const int64_t columns = op.in("x").shape.dims().back();
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, FloatType(op, "dst_type"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.scale, Factors::Of(op, "scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.offset, Factors::Of(op, "offset"));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.scale, "scale", columns));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.offset, "offset", columns));
+  plan.scales = plan.scratch.Floats(plan.columns);
+  plan.offsets = plan.scratch.Floats(plan.columns);
   return plan;
 }
 
-Status InferAntiQuant(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AntiQuantPlan plan, PlanAntiQuant(op));
-  return SetOutput(op, 0, plan.dtype, op.in("x").shape);
+Result<AntiQuantPlan> PlanAntiQuant(const OpContext& op) {
+  Check check(op);
+  AntiQuantPlan plan = AntiQuantOf(check, op, "dtype");
+  plan.scale_value = op.attr_float("scale");
+  plan.offset_value = op.attr_float("offset");
+  return check.Done(std::move(plan));
 }
 
-class AntiQuantKernel final : public Kernel {
- public:
-  AntiQuantKernel(const OpContext& op, AntiQuantPlan plan)
-      : plan_(std::move(plan)),
-        x_(op.slot("x")),
-        from_(op.in("x").dtype),
-        columns_(op.in("x").shape.dims().back()),
-        rows_(columns_ == 0 ? 0 : op.in("x").shape.elements() / columns_) {}
+Result<AntiQuantPlan> PlanAntiQuantV2(const OpContext& op) {
+  Check check(op);
+  AntiQuantPlan plan = AntiQuantOf(check, op, "dst_type");
+  plan.scale = FactorsOf(check, op, "scale", {1, plan.columns});
+  plan.offset = FactorsOf(check, op, "offset", {1, plan.columns});
+  return check.Done(std::move(plan));
+}
 
-  // Rows for x, scales and offsets.
-  uint64_t scratch_bytes() const override {
-    return 3 * static_cast<uint64_t>(columns_) * sizeof(float);
+void LoadColumns(const KernelArgs& args, const Factors& factors, float value, int64_t columns,
+                 float* to) {
+  if (factors.count() > 1) {
+    factors.Load(args, 0, columns, to);
+  } else {
+    std::fill_n(to, columns, factors.given() ? factors.At(args, 0) : value);
   }
+}
 
-  Status Run(const KernelArgs& args) override {
-    auto* row = static_cast<float*>(args.scratch);
-    float* scale = row + columns_;
-    float* offset = row + 2 * columns_;
-    Fill(args, plan_.scale, plan_.scale_value, scale);
-    Fill(args, plan_.offset, plan_.offset_value, offset);
-    for (int64_t i = 0; plan_.squared && i < columns_; ++i) scale[i] *= scale[i];
-    for (int64_t r = 0; r < rows_; ++r) {
-      LoadNumbers(from_, args.in[x_], r * columns_, columns_, row);
-      for (int64_t i = 0; i < columns_; ++i) row[i] = (row[i] + offset[i]) * scale[i];
-      StoreRow(plan_.dtype, row, args.out[0], r * columns_, columns_);
-    }
-    return Status();
+Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
+  const int64_t columns = plan.columns;
+  float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
+  LoadColumns(args, plan.scale, plan.scale_value, columns, scale);
+  LoadColumns(args, plan.offset, plan.offset_value, columns, offset);
+  for (int64_t i = 0; plan.squared && i < columns; ++i) scale[i] *= scale[i];
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    LoadNumbers(plan.from, args.in[0], r * columns, columns, row);
+    for (int64_t i = 0; i < columns; ++i) row[i] = (row[i] + offset[i]) * scale[i];
+    StoreRow(plan.to, row, args.out[0], r * columns, columns);
   }
-
- private:
-  void Fill(const KernelArgs& args, const Factors& factors, float value, float* to) const {
-    if (factors.count() > 1) {
-      factors.Load(args, 0, columns_, to);
-    } else {
-      std::fill_n(to, columns_, factors.given() ? factors.At(args, 0) : value);
-    }
-  }
-
-  AntiQuantPlan plan_;
-  int x_;
-  DataType from_;
-  int64_t columns_;
-  int64_t rows_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeAntiQuant(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(AntiQuantPlan plan, PlanAntiQuant(op));
-  return std::unique_ptr<Kernel>(std::make_unique<AntiQuantKernel>(op, std::move(plan)));
+  return Status();
 }
 
 // ---- TransQuantParamV2 ----
 
-// The layout of ops reference 5.6: the scale's bits below, 9 bits of offset at 37, a mark at 46.
+struct ParamPlan : Planned {
+  Factors scale;
+  Factors offset;
+  bool rounds = false;
+  int64_t count = 0;
+};
+
+Result<ParamPlan> PlanTransParam(const OpContext& op) {
+  Check check(op);
+  ParamPlan plan;
+  plan.offset = check.Take(Factors::Of(op, "offset"));
+  check.Type("scale", DataType::kFloat);
+  check.Type("offset", DataType::kFloat);
+  plan.scale = check.Take(Factors::OfSlot(op, op.slot("scale")));
+  const int64_t scales = op.in("scale").shape.elements(), offsets = plan.offset.count();
+  check.That(offsets <= 1 || scales == 1 || offsets == scales,
+             "scale is {} and offset has {} elements; expected equal counts, or one",
+             op.in("scale").ToString(), offsets);
+  const Shape& y = op.in(offsets > std::max<int64_t>(scales, 1) ? "offset" : "scale").shape;
+  plan.rounds = op.attr_int("round_mode") == 1;
+  plan.count = y.elements();
+  plan.outputs = {{DataType::kUint64, y}};
+  return check.Done(std::move(plan));
+}
+
+// The packed form of a scale and an offset: the scale's bits below, 9 bits of offset at 37, a mark
+// at 46.
 uint64_t PackedScale(float scale, float offset, bool rounds) {
   constexpr uint32_t kDropped = (1u << 13) - 1;
   auto bits = std::bit_cast<uint32_t>(scale);
@@ -200,77 +177,29 @@ uint64_t PackedScale(float scale, float offset, bool rounds) {
   return uint64_t{1} << 46 | nine << 37 | bits;
 }
 
-Status InferTransParam(OpContext& op) {
-  const TensorType& scale = op.in("scale");
-  NPUMESH_ASSIGN_OR_RETURN(const Factors offset, Factors::Of(op, "offset"));
-  const int64_t count = scale.shape.elements();
-  const bool floats =
-      scale.dtype == DataType::kFloat && (!offset.given() || offset.dtype() == DataType::kFloat);
-  if (!floats || (offset.given() && offset.count() != 1 && count != 1 && offset.count() != count)) {
-    return Error(
-        Code::kInvalidArgument,
-        "{}: scale is {} and offset has {} elements; expected float32 and equal counts, or "
-        "one",
-        op.Who(), scale.ToString(), offset.count());
+Status RunTransParam(const ParamPlan& plan, const KernelArgs& args) {
+  auto* y = static_cast<uint64_t*>(args.out[0]);
+  const Factors &scale = plan.scale, &offset = plan.offset;
+  for (int64_t i = 0; i < plan.count; ++i) {
+    const float shift = offset.given() ? offset.At(args, offset.count() == 1 ? 0 : i) : 0.0f;
+    y[i] = PackedScale(scale.At(args, scale.count() == 1 ? 0 : i), shift, plan.rounds);
   }
-  const bool longer = offset.given() && offset.count() > count;
-  return SetOutput(op, 0, DataType::kUint64, longer ? op.in("offset").shape : scale.shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeTransParam(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Factors scale, Factors::OfSlot(op, op.slot("scale")));
-  NPUMESH_ASSIGN_OR_RETURN(const Factors offset, Factors::Of(op, "offset"));
-  const bool rounds = op.attr_int("round_mode") == 1;
-  const int64_t count = op.out(0).shape.elements();
-  return MakeKernel([=](const KernelArgs& args) {
-    auto* y = static_cast<uint64_t*>(args.out[0]);
-    for (int64_t i = 0; i < count; ++i) {
-      const float shift = offset.given() ? offset.At(args, offset.count() == 1 ? 0 : i) : 0.0f;
-      y[i] = PackedScale(scale.At(args, scale.count() == 1 ? 0 : i), shift, rounds);
-    }
-    return Status();
-  });
+  return Status();
 }
 
 }  // namespace
 
 void RegisterDequantiseOps(OpRegistry& registry) {
-  const AttrSpec sqrt_mode = {"sqrt_mode", AttrValue::Bool(false)};
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  registry.Add(
-      {.schema = {"AscendDequant",
-                  {{"x"}, {"deq_scale"}},
-                  {{"y"}},
-                  {sqrt_mode, {"relu_flag", AttrValue::Bool(false)}, {"dtype", AttrValue::Int(0)}}},
-       .infer = InferDequant,
-       .make_kernel = MakeDequant});
-  registry.Add({.schema = {"DequantBias",
-                           {{"x"}, {"weight_scale"}, optional("activate_scale"), optional("bias")},
-                           {{"y"}},
-                           {{"output_dtype", Required::kInt}}},
-                .infer = InferDequant,
-                .make_kernel = MakeDequant});
-  registry.Add({.schema = {"AscendAntiQuantV2",
-                           {{"x"}, {"scale"}, optional("offset")},
-                           {{"y"}},
-                           {{"dst_type", AttrValue::Int(1)}, sqrt_mode}},
-                .infer = InferAntiQuant,
-                .make_kernel = MakeAntiQuant});
-  registry.Add({.schema = {"AscendAntiQuant",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"scale", Required::kFloat},
-                            {"offset", Required::kFloat},
-                            {"dtype", AttrValue::Int(0)},
-                            sqrt_mode}},
-                .infer = InferAntiQuant,
-                .make_kernel = MakeAntiQuant});
-  registry.Add({.schema = {"TransQuantParamV2",
-                           {{"scale"}, optional("offset")},
-                           {{"y"}},
-                           {{"round_mode", AttrValue::Int(0)}}},
-                .infer = InferTransParam,
-                .make_kernel = MakeTransParam});
+  registry.Add(Define<PlanDequant, RunDequant>(
+      "AscendDequant(x, deq_scale; sqrt_mode=false, relu_flag=false, dtype=0) -> y"));
+  registry.Add(Define<PlanDequantBias, RunDequant>(
+      "DequantBias(x, weight_scale, activate_scale?, bias?; output_dtype:int) -> y"));
+  registry.Add(Define<PlanAntiQuantV2, RunAntiQuant>(
+      "AscendAntiQuantV2(x, scale, offset?; dst_type=1, sqrt_mode=false) -> y"));
+  registry.Add(Define<PlanAntiQuant, RunAntiQuant>(
+      "AscendAntiQuant(x; scale:float, offset:float, dtype=0, sqrt_mode=false) -> y"));
+  registry.Add(Define<PlanTransParam, RunTransParam>(
+      "TransQuantParamV2(scale, offset?; round_mode=0) -> y"));
 }
 
 }  // namespace npumesh

@@ -1,43 +1,45 @@
-// DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant and Quantize. Ops reference 5.13.
+// DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant and Quantize.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "graph/ops/float_rows.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/quant_checks.h"
 
 namespace npumesh {
 namespace {
 
-Status ExpectRows(const OpContext& op, std::string_view port) {
-  const TensorType& x = op.in(port);
-  if (IsRowType(x.dtype) && x.shape.rank() > 0) return Status();
-  return Error(
-      Code::kInvalidArgument,
-      "{}: \"{}\" is {}, expected float16, bfloat16 or float32 with at least one dimension",
-      op.Who(), port, x.ToString());
-}
-
 // ---- DynamicQuant, DynamicQuantV2 ----
 
+// What shares a scale: a row, the whole tensor, or a column of a matrix.
 enum class Span : uint8_t { kToken, kTensor, kChannel };
 
-Result<Span> SpanOf(const OpContext& op) {
-  if (op.schema().type == "DynamicQuant") return Span::kToken;
-  const std::string mode = op.attr_string("quant_mode");
-  if (mode == "pertoken") return Span::kToken;
-  if (mode == "pertensor") return Span::kTensor;
-  if (mode == "perchannel" && op.in("x").shape.rank() >= 2) return Span::kChannel;
-  return Error(Code::kInvalidArgument,
-               "{}: quant_mode \"{}\" for x {}, expected pertoken, pertensor or perchannel",
-               op.Who(), mode, op.in("x").ToString());
-}
+// x is walked in blocks of rows that share their scales: a row, everything, or a matrix.
+struct DynamicPlan : Planned {
+  Span span = Span::kToken;
+  bool symmetrical = true;
+  Factors smooth;   // [width], or [groups, width]
+  int groups = -1;  // slot with the prefix sums of the groups; -1: there is one group
+  DataType group_dtype = DataType::kInt32;
+  int64_t group_count = 1;
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kInt8;
+  int64_t width = 0;
+  int64_t block_rows = 1;
+  int64_t blocks = 0;
+  Slice<float> x, factors, least, most, scale, offset;
+};
 
-bool IsSymmetrical(const OpContext& op) {
-  return op.schema().type == "DynamicQuant" || op.attr_bool("is_symmetrical");
+Span SpanOf(Check& check, const OpContext& op) {
+  check.OneOf("quant_mode", {"pertoken", "pertensor", "perchannel"});
+  const std::string mode = op.attr_string("quant_mode");
+  check.That(mode != "perchannel" || op.in("x").shape.rank() >= 2,
+             "x is {}, expected at least 2 dimensions for quant_mode perchannel",
+             op.in("x").ToString());
+  return mode == "pertensor" ? Span::kTensor : mode == "perchannel" ? Span::kChannel : Span::kToken;
 }
 
 Shape ScaleShape(const Shape& x, Span span) {
@@ -48,177 +50,138 @@ Shape ScaleShape(const Shape& x, Span span) {
   return shape;
 }
 
-// smooth_scales are [H], or [G, H] with a group for each row.
-Status CheckSmooth(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Factors smooth, Factors::Of(op, "smooth_scales"));
-  const int groups = SlotIfFed(op, "group_index");
-  NPUMESH_RETURN_IF_ERROR(ExpectIntegers(op, groups));
-  if (!smooth.given()) return Status();
-  const int64_t width = op.in("x").shape.dims().back();
-  const int64_t count = groups < 0 ? 1 : op.in(groups).shape.elements();
-  if (smooth.count() == width * count) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: smooth_scales is {}, expected {} x {} elements for x {}", op.Who(),
-               op.in("smooth_scales").ToString(), count, width, op.in("x").ToString());
+void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
+  plan.smooth = check.Take(Factors::Of(op, "smooth_scales"));
+  check.Type("group_index", kIndices);
+  plan.groups = SlotIfFed(op, "group_index");
+  if (plan.groups >= 0) {
+    plan.group_dtype = op.in(plan.groups).dtype;
+    plan.group_count = op.in(plan.groups).shape.elements();
+  }
+  if (!plan.smooth.given()) return;
+  check.That(plan.smooth.count() == plan.width * plan.group_count,
+             "smooth_scales is {}, expected {} x {} elements for x {}",
+             op.in("smooth_scales").ToString(), plan.group_count, plan.width,
+             op.in("x").ToString());
 }
 
-Status InferDynamic(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, QuantisedType(op, "dst_type"));
-  NPUMESH_ASSIGN_OR_RETURN(const Span span, SpanOf(op));
-  NPUMESH_RETURN_IF_ERROR(CheckSmooth(op));
+template <bool kSecond>  // DynamicQuantV2
+Result<DynamicPlan> PlanDynamic(const OpContext& op) {
+  Check check(op);
+  check.RankAtLeast("x", kFloats, 1);
+  DynamicPlan plan;
+  plan.to = check.Take(QuantisedType(op, "dst_type"));
+  if constexpr (kSecond) {
+    plan.span = SpanOf(check, op);
+    plan.symmetrical = op.attr_bool("is_symmetrical");
+  }
+  if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, dtype, x));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, x));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, ScaleShape(x, span)));
-  if (op.schema().type == "DynamicQuant") return Status();
-  return SetOutput(op, 2, DataType::kFloat, ScaleShape(x, span));
+  plan.from = op.in("x").dtype;
+  plan.width = x.dims().back();
+  ReadSmoothing(check, op, plan);
+  check.Keep(CheckPacking(op, plan.to, x));
+  const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
+  if (plan.span == Span::kTensor) plan.block_rows = rows;
+  if (plan.span == Span::kChannel) plan.block_rows = x[x.rank() - 2];
+  plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
+  const TensorType scale = {DataType::kFloat, ScaleShape(x, plan.span)};
+  plan.outputs = {{plan.to, x}, scale};
+  if (kSecond) plan.outputs.push_back(scale);
+  for (Slice<float>* slice :
+       {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset}) {
+    *slice = plan.scratch.Floats(plan.width);
+  }
+  return check.Done(std::move(plan));
 }
 
-// Walks x in blocks that share their scales: a row, a matrix (scales for each column), everything.
-class DynamicQuantKernel final : public Kernel {
- public:
-  DynamicQuantKernel(const OpContext& op, Span span, Factors smooth)
-      : span_(span),
-        symmetrical_(IsSymmetrical(op)),
-        offsets_(op.schema().type != "DynamicQuant"),
-        smooth_(smooth),
-        groups_(SlotIfFed(op, "group_index")),
-        x_(op.slot("x")),
-        from_(op.in("x").dtype),
-        to_(op.out(0).dtype),
-        width_(op.in("x").shape.dims().back()) {
-    const Shape& x = op.in("x").shape;
-    if (groups_ >= 0) {
-      group_dtype_ = op.in(groups_).dtype;
-      group_count_ = op.in(groups_).shape.elements();
-    }
-    const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
-    block_rows_ = span == Span::kToken ? 1 : span == Span::kTensor ? rows : x[x.rank() - 2];
-    blocks_ = block_rows_ == 0 ? 0 : rows / block_rows_;
-  }
-
-  // Rows for x, its smoothing, the extremes, scales and offsets.
-  uint64_t scratch_bytes() const override {
-    return 6 * static_cast<uint64_t>(width_) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* room = static_cast<float*>(args.scratch);
-    const Rows rows{room,
-                    room + width_,
-                    room + 2 * width_,
-                    room + 3 * width_,
-                    room + 4 * width_,
-                    room + 5 * width_};
-    loaded_ = -1;
-    for (int64_t b = 0; b < blocks_; ++b) {
-      FindRange(args, b, rows);
-      SetScales(args, b, rows);
-      for (int64_t r = 0; r < block_rows_; ++r) {
-        LoadSmoothed(args, b * block_rows_ + r, rows);
-        for (int64_t i = 0; i < width_; ++i) {
-          const float scale = rows.scale[i];
-          rows.x[i] = scale == 0 ? 0.0f : rows.x[i] / scale + rows.offset[i];
-        }
-        StoreIntegers(to_, Rounding::kNearest, rows.x, args.out[0], (b * block_rows_ + r) * width_,
-                      width_);
-      }
-    }
-    return Status();
-  }
-
- private:
-  struct Rows {
-    float* x;
-    float* smooth;
-    float* least;
-    float* most;
-    float* scale;
-    float* offset;
-  };
-
-  // The group of a row: the first whose prefix sum is above it.
-  int64_t GroupOf(const KernelArgs& args, int64_t row) const {
-    int64_t group = 0;
-    while (group + 1 < group_count_ && row >= IntegerAt(group_dtype_, args.in[groups_], group)) {
-      ++group;
-    }
-    return group;
-  }
-
-  void LoadSmoothed(const KernelArgs& args, int64_t row, const Rows& rows) {
-    LoadNumbers(from_, args.in[x_], row * width_, width_, rows.x);
-    if (!smooth_.given()) return;
-    const int64_t group = groups_ < 0 ? 0 : GroupOf(args, row);
-    if (group != loaded_) smooth_.Load(args, group * width_, width_, rows.smooth);
-    loaded_ = group;
-    for (int64_t i = 0; i < width_; ++i) rows.x[i] *= rows.smooth[i];
-  }
-
-  void FindRange(const KernelArgs& args, int64_t block, const Rows& rows) {
-    std::fill_n(rows.least, width_, std::numeric_limits<float>::infinity());
-    std::fill_n(rows.most, width_, -std::numeric_limits<float>::infinity());
-    for (int64_t r = 0; r < block_rows_; ++r) {
-      LoadSmoothed(args, block * block_rows_ + r, rows);
-      for (int64_t i = 0; i < width_; ++i) {
-        rows.least[i] = std::min(rows.least[i], rows.x[i]);
-        rows.most[i] = std::max(rows.most[i], rows.x[i]);
-      }
-    }
-    if (span_ == Span::kChannel || width_ == 0) return;
-    std::fill_n(rows.least, width_, *std::min_element(rows.least, rows.least + width_));
-    std::fill_n(rows.most, width_, *std::max_element(rows.most, rows.most + width_));
-  }
-
-  // A range of zero width has scale 0 and gives zeros.
-  void SetScales(const KernelArgs& args, int64_t block, const Rows& rows) const {
-    const float largest = LargestOf(to_);
-    for (int64_t i = 0; i < width_; ++i) {
-      const float least = rows.least[i];
-      const float most = rows.most[i];
-      if (symmetrical_) {
-        rows.scale[i] = std::max(std::fabs(least), std::fabs(most)) / largest;
-        rows.offset[i] = 0;
-        continue;
-      }
-      rows.scale[i] = (most - least) / (2 * largest + 1);
-      rows.offset[i] = rows.scale[i] == 0 ? 0.0f : largest - most / rows.scale[i];
-    }
-    const int64_t count = span_ == Span::kChannel ? width_ : std::min<int64_t>(width_, 1);
-    std::copy_n(rows.scale, count, static_cast<float*>(args.out[1]) + block * count);
-    if (offsets_) std::copy_n(rows.offset, count, static_cast<float*>(args.out[2]) + block * count);
-  }
-
-  Span span_;
-  bool symmetrical_;
-  bool offsets_;
-  Factors smooth_;
-  int groups_;
-  DataType group_dtype_ = DataType::kInt32;
-  int64_t group_count_ = 0;
-  int x_;
-  DataType from_;
-  DataType to_;
-  int64_t width_;
-  int64_t block_rows_ = 1;
-  int64_t blocks_ = 0;
-  int64_t loaded_ = -1;  // group whose smoothing is in scratch
+// The rows of scratch in one run.
+struct DynamicRows {
+  float *x, *factors, *least, *most, *scale, *offset;
+  int64_t loaded = -1;  // group whose smoothing is in `factors`
 };
 
-Result<std::unique_ptr<Kernel>> MakeDynamic(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Span span, SpanOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const Factors smooth, Factors::Of(op, "smooth_scales"));
-  if (op.out(0).shape.elements() > 0) {
-    return std::unique_ptr<Kernel>(std::make_unique<DynamicQuantKernel>(op, span, smooth));
+// The group of a row: the first whose prefix sum is above it.
+int64_t GroupOfRow(const DynamicPlan& plan, const KernelArgs& args, int64_t row) {
+  int64_t group = 0;
+  while (group + 1 < plan.group_count &&
+         row >= IntegerAt(plan.group_dtype, args.in[plan.groups], group)) {
+    ++group;
   }
-  const int outputs = op.outputs();
-  return MakeKernel([bytes = op.out(1).bytes(), outputs](const KernelArgs& args) {
-    for (int i = 1; i < outputs && bytes > 0; ++i) {
-      std::fill_n(static_cast<std::byte*>(args.out[i]), bytes, std::byte{0});
+  return group;
+}
+
+void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, DynamicRows& rows) {
+  const int64_t width = plan.width;
+  LoadNumbers(plan.from, args.in[0], row * width, width, rows.x);
+  if (!plan.smooth.given()) return;
+  const int64_t group = plan.groups < 0 ? 0 : GroupOfRow(plan, args, row);
+  if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
+  rows.loaded = group;
+  for (int64_t i = 0; i < width; ++i) rows.x[i] *= rows.factors[i];
+}
+
+void FindRange(const DynamicPlan& plan, const KernelArgs& args, int64_t block, DynamicRows& rows) {
+  const int64_t width = plan.width;
+  std::fill_n(rows.least, width, std::numeric_limits<float>::infinity());
+  std::fill_n(rows.most, width, -std::numeric_limits<float>::infinity());
+  for (int64_t r = 0; r < plan.block_rows; ++r) {
+    LoadSmoothed(plan, args, block * plan.block_rows + r, rows);
+    for (int64_t i = 0; i < width; ++i) {
+      rows.least[i] = std::min(rows.least[i], rows.x[i]);
+      rows.most[i] = std::max(rows.most[i], rows.x[i]);
+    }
+  }
+  if (plan.span == Span::kChannel) return;
+  std::fill_n(rows.least, width, *std::min_element(rows.least, rows.least + width));
+  std::fill_n(rows.most, width, *std::max_element(rows.most, rows.most + width));
+}
+
+// A range of zero width has scale 0 and gives zeros.
+void SetScales(const DynamicPlan& plan, const KernelArgs& args, int64_t block,
+               const DynamicRows& rows) {
+  const float largest = LargestOf(plan.to);
+  for (int64_t i = 0; i < plan.width; ++i) {
+    const float least = rows.least[i], most = rows.most[i];
+    if (plan.symmetrical) {
+      rows.scale[i] = std::max(std::fabs(least), std::fabs(most)) / largest;
+      rows.offset[i] = 0;
+      continue;
+    }
+    rows.scale[i] = (most - least) / (2 * largest + 1);
+    rows.offset[i] = rows.scale[i] == 0 ? 0.0f : largest - most / rows.scale[i];
+  }
+  const int64_t count = plan.span == Span::kChannel ? plan.width : 1;
+  const float* const from[] = {rows.scale, rows.offset};
+  for (size_t port = 1; port < plan.outputs.size(); ++port) {
+    std::copy_n(from[port - 1], count, static_cast<float*>(args.out[port]) + block * count);
+  }
+}
+
+// Scales of a tensor without elements are zeros.
+Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  if (plan.blocks * plan.block_rows * width == 0) {
+    for (size_t port = 1; port < plan.outputs.size(); ++port) {
+      std::fill_n(static_cast<float*>(args.out[port]), plan.outputs[port].shape.elements(), 0.0f);
     }
     return Status();
-  });
+  }
+  DynamicRows rows = {plan.x(args),    plan.factors(args), plan.least(args),
+                      plan.most(args), plan.scale(args),   plan.offset(args)};
+  for (int64_t b = 0; b < plan.blocks; ++b) {
+    FindRange(plan, args, b, rows);
+    SetScales(plan, args, b, rows);
+    for (int64_t r = b * plan.block_rows; r < (b + 1) * plan.block_rows; ++r) {
+      LoadSmoothed(plan, args, r, rows);
+      for (int64_t i = 0; i < width; ++i) {
+        const float scale = rows.scale[i];
+        rows.x[i] = scale == 0 ? 0.0f : rows.x[i] / scale + rows.offset[i];
+      }
+      StoreIntegers(plan.to, Rounding::kNearest, rows.x, args.out[0], r * width, width);
+    }
+  }
+  return Status();
 }
 
 // ---- AscendQuantV2, AscendQuant, Quantize ----
@@ -228,7 +191,7 @@ struct Grid {
   Factors factors;
   std::vector<int64_t> strides;  // for each dimension of x; empty: one factor
 
-  // Element of the row of x with number `row`; its columns follow if `by_column()`.
+  // The factor at the beginning of row number `row` of x.
   int64_t First(const Shape& x, int64_t row) const {
     int64_t index = 0;
     for (size_t i = strides.empty() ? 0 : strides.size() - 1; i-- > 0;) {
@@ -238,11 +201,12 @@ struct Grid {
     }
     return index;
   }
-  bool by_column() const { return !strides.empty() && strides.back() != 0; }
 
+  // Sets the factors of a row; leaves `to` where there are none.
   void Load(const KernelArgs& args, const Shape& x, int64_t row, int64_t width, float* to) const {
+    if (!factors.given()) return;
     const int64_t first = First(x, row);
-    if (by_column()) {
+    if (!strides.empty() && strides.back() != 0) {
       factors.Load(args, first, width, to);
     } else {
       std::fill_n(to, width, factors.At(args, first));
@@ -250,16 +214,15 @@ struct Grid {
   }
 };
 
-Result<Grid> GridOf(const OpContext& op, std::string_view port) {
+Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
   Grid grid;
-  NPUMESH_ASSIGN_OR_RETURN(grid.factors, Factors::Of(op, port));
-  if (!grid.factors.given() || grid.factors.count() == 1) return grid;
-  const Shape& x = op.in("x").shape;
-  const Shape& shape = op.in(port).shape;
+  grid.factors = check.Take(Factors::Of(op, port));
+  if (!check.ok() || grid.factors.count() <= 1) return grid;
+  const Shape &x = op.in("x").shape, &shape = op.in(port).shape;
   grid.strides.assign(x.dims().size(), 0);
   bool fits = true;
   if (shape.rank() == 1) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.rank(), "axis"));
+    const int axis = check.Axis("axis", x.rank());
     fits = shape[0] == x[axis];
     grid.strides[static_cast<size_t>(axis)] = 1;
   } else {
@@ -271,21 +234,68 @@ Result<Grid> GridOf(const OpContext& op, std::string_view port) {
       stride *= shape[i];
     }
   }
-  if (fits) return grid;
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, which does not broadcast to x {}",
-               op.Who(), port, op.in(port).ToString(), op.in("x").ToString());
+  check.That(fits, "{} is {}, expected what broadcasts to x {}", port, op.in(port).ToString(),
+             op.in("x").ToString());
+  return grid;
 }
 
-struct StaticQuant {
+// y = round(x * scale + offset), or of x / scale.
+struct StaticPlan : Planned {
   Grid scale;
   Grid offset;
   float scale_value = 1;  // where there is no input for it
   float offset_value = 0;
-  bool squared = false;
+  bool squared = false;  // the scale is applied twice
   bool divides = false;
   Rounding rounding = Rounding::kNearest;
-  DataType dtype = DataType::kInt8;
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kInt8;
+  Shape shape;
+  int64_t width = 0;
+  int64_t rows = 0;
+  Slice<float> x, scales, offsets;
 };
+
+StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
+  StaticPlan plan;
+  check.RankAtLeast("x", kFloats, 1);
+  if (!check.ok()) return plan;
+  plan.from = op.in("x").dtype;
+  plan.to = to;
+  plan.shape = op.in("x").shape;
+  plan.width = plan.shape.dims().back();
+  plan.rows = ElementsBetween(plan.shape, 0, plan.shape.rank() - 1);
+  plan.outputs = {{to, plan.shape}};
+  plan.x = plan.scratch.Floats(plan.width);
+  plan.scales = plan.scratch.Floats(plan.width);
+  plan.offsets = plan.scratch.Floats(plan.width);
+  return plan;
+}
+
+// What the Ascend forms have in common.
+StaticPlan AscendOf(Check& check, const OpContext& op) {
+  StaticPlan plan = StaticOf(check, op, check.Take(QuantisedType(op, "dst_type")));
+  plan.squared = op.attr_bool("sqrt_mode");
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  check.Keep(CheckPacking(op, plan.to, plan.shape));
+  return plan;
+}
+
+Result<StaticPlan> PlanAscend(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = AscendOf(check, op);
+  plan.scale_value = op.attr_float("scale");
+  plan.offset_value = op.attr_float("offset");
+  return check.Done(std::move(plan));
+}
+
+Result<StaticPlan> PlanAscendV2(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = AscendOf(check, op);
+  plan.scale = GridOf(check, op, "scale");
+  plan.offset = GridOf(check, op, "offset");
+  return check.Done(std::move(plan));
+}
 
 // The string of Quantize: "torch.qint8" ...
 Result<DataType> TorchType(const OpContext& op) {
@@ -298,81 +308,31 @@ Result<DataType> TorchType(const OpContext& op) {
                name);
 }
 
-Result<StaticQuant> PlanStatic(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectRows(op, "x"));
-  StaticQuant plan;
-  if (op.schema().type == "Quantize") {
-    plan.divides = true;
-    NPUMESH_ASSIGN_OR_RETURN(plan.dtype, TorchType(op));
-    NPUMESH_ASSIGN_OR_RETURN(plan.scale, GridOf(op, "scales"));
-    NPUMESH_ASSIGN_OR_RETURN(plan.offset, GridOf(op, "zero_points"));
-    return plan;
-  }
-  plan.squared = op.attr_bool("sqrt_mode");
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, QuantisedType(op, "dst_type"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.rounding, RoundingOf(op, "round_mode"));
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, plan.dtype, op.in("x").shape));
-  if (op.schema().type == "AscendQuant") {
-    plan.scale_value = op.attr_float("scale");
-    plan.offset_value = op.attr_float("offset");
-    return plan;
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.scale, GridOf(op, "scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.offset, GridOf(op, "offset"));
-  return plan;
+Result<StaticPlan> PlanQuantize(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = StaticOf(check, op, check.Take(TorchType(op)));
+  plan.divides = true;
+  plan.scale = GridOf(check, op, "scales");
+  plan.offset = GridOf(check, op, "zero_points");
+  return check.Done(std::move(plan));
 }
 
-Status InferStatic(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const StaticQuant plan, PlanStatic(op));
-  return SetOutput(op, 0, plan.dtype, op.in("x").shape);
-}
-
-class StaticQuantKernel final : public Kernel {
- public:
-  StaticQuantKernel(const OpContext& op, StaticQuant plan)
-      : plan_(std::move(plan)),
-        x_(op.slot("x")),
-        from_(op.in("x").dtype),
-        shape_(op.in("x").shape),
-        width_(shape_.dims().back()),
-        rows_(ElementsBetween(shape_, 0, shape_.rank() - 1)) {}
-
-  // Rows for x, scales and offsets.
-  uint64_t scratch_bytes() const override {
-    return 3 * static_cast<uint64_t>(width_) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* x = static_cast<float*>(args.scratch);
-    float* scale = x + width_;
-    float* offset = x + 2 * width_;
-    std::fill_n(scale, width_, plan_.scale_value);
-    std::fill_n(offset, width_, plan_.offset_value);
-    for (int64_t r = 0; r < rows_; ++r) {
-      LoadNumbers(from_, args.in[x_], r * width_, width_, x);
-      if (plan_.scale.factors.given()) plan_.scale.Load(args, shape_, r, width_, scale);
-      if (plan_.offset.factors.given()) plan_.offset.Load(args, shape_, r, width_, offset);
-      for (int64_t i = 0; i < width_; ++i) {
-        const float scaled = plan_.divides ? x[i] / scale[i] : x[i] * scale[i];
-        x[i] = (plan_.squared ? scaled * scale[i] : scaled) + offset[i];
-      }
-      StoreIntegers(plan_.dtype, plan_.rounding, x, args.out[0], r * width_, width_);
+Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *x = plan.x(args), *scale = plan.scales(args), *offset = plan.offsets(args);
+  std::fill_n(scale, width, plan.scale_value);
+  std::fill_n(offset, width, plan.offset_value);
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    LoadNumbers(plan.from, args.in[0], r * width, width, x);
+    plan.scale.Load(args, plan.shape, r, width, scale);
+    plan.offset.Load(args, plan.shape, r, width, offset);
+    for (int64_t i = 0; i < width; ++i) {
+      const float scaled = plan.divides ? x[i] / scale[i] : x[i] * scale[i];
+      x[i] = (plan.squared ? scaled * scale[i] : scaled) + offset[i];
     }
-    return Status();
+    StoreIntegers(plan.to, plan.rounding, x, args.out[0], r * width, width);
   }
-
- private:
-  StaticQuant plan_;
-  int x_;
-  DataType from_;
-  Shape shape_;
-  int64_t width_;
-  int64_t rows_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeStatic(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(StaticQuant plan, PlanStatic(op));
-  return std::unique_ptr<Kernel>(std::make_unique<StaticQuantKernel>(op, std::move(plan)));
+  return Status();
 }
 
 }  // namespace
@@ -386,47 +346,19 @@ void RegisterQuantOps(OpRegistry& registry) {
 }
 
 void RegisterQuantiseOps(OpRegistry& registry) {
-  const PortSpec smooth = {"smooth_scales", PortKind::kOptional};
-  const PortSpec groups = {"group_index", PortKind::kOptional};
-  const AttrSpec dst = {"dst_type", AttrValue::Int(2)};
-  const AttrSpec sqrt_mode = {"sqrt_mode", AttrValue::Bool(false)};
-  registry.Add({.schema = {"DynamicQuant", {{"x"}, smooth, groups}, {{"y"}, {"scale"}}, {dst}},
-                .infer = InferDynamic,
-                .make_kernel = MakeDynamic});
-  registry.Add({.schema = {"DynamicQuantV2",
-                           {{"x"}, smooth, groups},
-                           {{"y"}, {"scale"}, {"offset"}},
-                           {dst,
-                            {"is_symmetrical", AttrValue::Bool(false)},
-                            {"quant_mode", AttrValue::String("pertoken")},
-                            {"dst_type_max", AttrValue::Float(0.0f)}}},
-                .infer = InferDynamic,
-                .make_kernel = MakeDynamic});
-  registry.Add({.schema = {"AscendQuantV2",
-                           {{"x"}, {"scale"}, {"offset", PortKind::kOptional}},
-                           {{"y"}},
-                           {sqrt_mode,
-                            {"round_mode", AttrValue::String("round")},
-                            dst,
-                            {"axis", AttrValue::Int(-1)}}},
-                .infer = InferStatic,
-                .make_kernel = MakeStatic});
-  registry.Add({.schema = {"AscendQuant",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"scale", Required::kFloat},
-                            {"offset", Required::kFloat},
-                            sqrt_mode,
-                            {"round_mode", AttrValue::String("Round")},
-                            dst}},
-                .infer = InferStatic,
-                .make_kernel = MakeStatic});
-  registry.Add({.schema = {"Quantize",
-                           {{"x"}, {"scales"}, {"zero_points", PortKind::kOptional}},
-                           {{"y"}},
-                           {{"dtype", Required::kString}, {"axis", AttrValue::Int(1)}}},
-                .infer = InferStatic,
-                .make_kernel = MakeStatic});
+  registry.Add(Define<PlanDynamic<false>, RunDynamic>(
+      "DynamicQuant(x, smooth_scales?, group_index?; dst_type=2) -> y, scale"));
+  registry.Add(Define<PlanDynamic<true>, RunDynamic>(
+      "DynamicQuantV2(x, smooth_scales?, group_index?; dst_type=2, is_symmetrical=false, "
+      "quant_mode=\"pertoken\", dst_type_max=0.0) -> y, scale, offset"));
+  registry.Add(Define<PlanAscendV2, RunStatic>(
+      "AscendQuantV2(x, scale, offset?; sqrt_mode=false, round_mode=\"round\", dst_type=2, "
+      "axis=-1) -> y"));
+  registry.Add(
+      Define<PlanAscend, RunStatic>("AscendQuant(x; scale:float, offset:float, sqrt_mode=false, "
+                                    "round_mode=\"Round\", dst_type=2) -> y"));
+  registry.Add(Define<PlanQuantize, RunStatic>(
+      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y"));
 }
 
 }  // namespace npumesh

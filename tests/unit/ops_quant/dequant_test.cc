@@ -31,6 +31,12 @@ TEST(TransQuantParam, PacksScaleAndOffset) {
     EXPECT_EQ(static_cast<uint32_t>(packed.as<uint64_t>()[0]),
               rounds == 1 ? 0x3f334000u : 0x3f332000u);
   }
+  // An offset for no scale.
+  EXPECT_EQ(MustRun({.type = "TransQuantParamV2",
+                     .inputs = {{"scale", Pattern(DataType::kFloat, {0})},
+                                {"offset", Pattern(DataType::kFloat, {1})}}})[0]
+                .shape(),
+            Shape({0}));
   ExpectFails(QuantRegistry(),
               {.type = "TransQuantParamV2",
                .inputs = {{"scale", Pattern(DataType::kFloat, {2})},
@@ -62,7 +68,7 @@ TEST(AscendDequant, MultipliesByTheScaleOfTheColumn) {
   ExpectFails(QuantRegistry(),
               {.type = "AscendDequant",
                .inputs = {{"x", x}, {"deq_scale", Pattern(DataType::kFloat16, {2})}}},
-              Code::kInvalidArgument, {"deq_scale", "2 elements"});
+              Code::kInvalidArgument, {"deq_scale is float16[2]"});
 }
 
 TEST(DequantBias, AddsBeforeOrBehind) {
@@ -235,7 +241,7 @@ TEST(DequantSwigluQuant, RefusesWhatDoesNotFit) {
   ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"halved", "[2,3]"});
   call.inputs[0].value = Pattern(DataType::kInt32, {2, 4});
   call.inputs.push_back({"weight_scale", Pattern(DataType::kFloat, {3})});
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"weight_scale", "3 elements"});
+  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"weight_scale is float32[3]"});
   call.attrs = {{"quant_mode", AttrValue::String("none")}};
   ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"\"none\""});
 }
