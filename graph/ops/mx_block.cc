@@ -7,6 +7,7 @@
 #include <string>
 
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/quant_checks.h"
 #include "graph/ops/small_float.h"
 
 namespace npumesh {
@@ -97,43 +98,29 @@ void StoreCodes(DataType dtype, int64_t count, void* data, int64_t first, Code c
   }
 }
 
-Status ExpectZero(const OpContext& op, std::string_view attr) {
-  for (const AttrSpec& spec : op.schema().attrs) {
-    if (spec.name != attr || op.attr_float(attr) == 0) continue;
-    return Error(Code::kUnsupported, "{}: {} is {}, expected 0", op.Who(), attr,
-                 op.attr_float(attr));
-  }
-  return Status();
-}
-
 }  // namespace
 
-Result<MxFormat> MxFormatOf(const OpContext& op) {
+MxFormat MxFormatOf(Check& check, const OpContext& op) {
   MxFormat format;
-  NPUMESH_ASSIGN_OR_RETURN(format.dtype, op.attr_dtype("dst_type"));
-  const bool wide =
-      format.dtype == DataType::kFloat8E4M3Fn || format.dtype == DataType::kFloat8E5M2;
-  if (!wide && !IsFloat4(format.dtype)) {
-    return Error(Code::kUnsupported,
-                 "{}: dst_type is {}, expected float8_e5m2, float8_e4m3fn, float4_e2m1 or "
-                 "float4_e1m2",
-                 op.Who(), Name(format.dtype));
-  }
+  format.dtype =
+      TypeOf(check, op, "dst_type", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2);
+  const bool wide = kFloat8.Contains(format.dtype);
   const std::string round = op.attr_string("round_mode");
   if (round == "round") format.rounding = MxRounding::kNearestAway;
   if (round == "floor") format.rounding = MxRounding::kFloor;
-  if (round != "rint" && (wide || (round != "round" && round != "floor"))) {
-    return Error(Code::kUnsupported, "{}: round_mode \"{}\" for {}, expected rint{}", op.Who(),
-                 round, Name(format.dtype), wide ? "" : ", round or floor");
-  }
+  Supported(check, op, round == "rint" || (!wide && format.rounding != MxRounding::kNearestEven),
+            "round_mode \"{}\" for {}, expected rint{}", round, Name(format.dtype),
+            wide ? "" : ", round or floor");
   const int64_t algorithm = op.attr_int("scale_alg");
-  if (algorithm != 0 && !(algorithm == 1 && wide)) {
-    return Error(Code::kUnsupported, "{}: scale_alg is {} for {}, expected 0{}", op.Who(),
-                 algorithm, Name(format.dtype), wide ? " or 1" : "");
-  }
+  Supported(check, op, algorithm == 0 || (algorithm == 1 && wide),
+            "scale_alg is {} for {}, expected 0{}", algorithm, Name(format.dtype),
+            wide ? " or 1" : "");
   format.rounds_up = algorithm == 1;
-  NPUMESH_RETURN_IF_ERROR(ExpectZero(op, "dst_type_max"));
-  NPUMESH_RETURN_IF_ERROR(ExpectZero(op, "max_low_bound"));
+  for (const AttrSpec& spec : op.schema().attrs) {
+    if (spec.name != "dst_type_max" && spec.name != "max_low_bound") continue;
+    const float value = op.attr_float(spec.name);
+    Supported(check, op, value == 0, "{} is {}, expected 0", spec.name, value);
+  }
   return format;
 }
 
@@ -179,10 +166,9 @@ Shape MxScaleShape(Shape shape, int axis, int64_t block) {
   return shape;
 }
 
-Status CheckMxPacking(const OpContext& op, DataType dtype, const Shape& shape) {
-  if (!IsFloat4(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0)) return Status();
-  return Error(Code::kInvalidArgument, "{}: 4-bit elements of shape {} need an even last dimension",
-               op.Who(), shape.ToString());
+void CheckMxPacking(Check& check, DataType dtype, const Shape& shape) {
+  check.That(!IsFloat4(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0),
+             "4-bit elements of shape {} need an even last dimension", shape.ToString());
 }
 
 void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int64_t b,

@@ -1,5 +1,5 @@
 // MX quantisation: blocks of values that share a power of two, whose quotients are 8-bit or 4-bit
-// floats. Ops reference 5.19; the rounding of elements is that of the OCP formats.
+// floats. Elements are rounded as the OCP formats say.
 //
 //   scale_alg 0: scale = 2^(floor(log2(max|v|)) - emax), emax the exponent of the largest element
 //   scale_alg 1: max|v| / largest element, rounded up to a power of two
@@ -10,6 +10,7 @@
 #define NPUMESH_GRAPH_OPS_MX_BLOCK_H_
 
 #include "graph/ops/block_scale.h"
+#include "graph/ops/check.h"
 
 namespace npumesh {
 
@@ -22,8 +23,8 @@ struct MxFormat {
 };
 
 // Reads dst_type, round_mode, scale_alg, and checks dst_type_max and max_low_bound where the
-// operator has them. Errors: kUnsupported, naming the attribute.
-Result<MxFormat> MxFormatOf(const OpContext& op);
+// operator has them. Objections: kUnsupported, naming the attribute.
+MxFormat MxFormatOf(Check& check, const OpContext& op);
 
 // The byte of the float8_e8m0 scale of values whose largest magnitude is `most` (NaN: not finite).
 uint8_t MxScaleByte(const MxFormat& format, float most);
@@ -56,8 +57,8 @@ MxAxis MxAxisOf(const Shape& shape, int axis, int64_t block);
 // The shape of the scales: the axis becomes pairs of blocks, and a dimension of 2 follows.
 Shape MxScaleShape(Shape shape, int axis, int64_t block);
 
-// Error (kInvalidArgument): rows of 4-bit elements must fill whole bytes.
-Status CheckMxPacking(const OpContext& op, DataType dtype, const Shape& shape);
+// Objects to rows of 4-bit elements that do not fill whole bytes.
+void CheckMxPacking(Check& check, DataType dtype, const Shape& shape);
 
 // Finds the scales of block `b` of part `o` and stores its elements. `values`: the elements of the
 // block, [its length, inner]. For 4-bit floats the tensor's rows are even.

@@ -1,351 +1,266 @@
 // MX quantisation of tensors: DynamicMxQuant, DynamicMxQuantWithDualAxis, DynamicBlockMxQuant,
-// GroupedDynamicMxQuant and AntiMxQuant. Ops reference 5.19.
+// GroupedDynamicMxQuant and AntiMxQuant.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
 #include "graph/ops/group_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/mx_block.h"
+#include "graph/ops/quant_checks.h"
 #include "graph/ops/small_float.h"
 
 namespace npumesh {
 namespace {
 
-Status ExpectFloats(const OpContext& op, int least, int most) {
-  const TensorType& x = op.in("x");
-  if (IsRowType(x.dtype) && x.shape.rank() >= least && x.shape.rank() <= most) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: \"x\" is {}, expected float16, bfloat16 or float32 with {} to {} dimensions",
-               op.Who(), x.ToString(), least, most);
+// The format of the elements of y, which has the shape of x.
+MxFormat FormatOf(Check& check, const OpContext& op, int least_rank, int most_rank) {
+  RankBetween(check, op, "x", kFloats, least_rank, most_rank);
+  const MxFormat format = MxFormatOf(check, op);
+  CheckMxPacking(check, format.dtype, op.in("x").shape);
+  return format;
 }
 
-Result<MxFormat> FormatOf(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, MxFormatOf(op));
-  NPUMESH_RETURN_IF_ERROR(CheckMxPacking(op, format.dtype, op.in("x").shape));
-  return format;
+TensorType ScaleType(const Shape& x, int axis, int64_t block) {
+  return {DataType::kFloat8E8M0, MxScaleShape(x, axis, block)};
 }
 
 // ---- DynamicMxQuant, DynamicMxQuantWithDualAxis ----
 
-bool HasTwoAxes(const OpContext& op) {
-  return op.schema().type == "DynamicMxQuantWithDualAxis";
-}
-
-// The axes of results 0, 1.
-Result<std::vector<int>> AxesOf(const OpContext& op) {
-  const int rank = op.in("x").shape.rank();
-  if (HasTwoAxes(op)) return std::vector<int>{rank - 1, rank - 2};
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), rank, "axis"));
-  return std::vector<int>{axis};
-}
-
-Result<int64_t> BlockOf(const OpContext& op) {
-  if (HasTwoAxes(op)) return kMxBlock;
-  const int64_t block = op.attr_int("blocksize");
-  if (block > 0 && block % kMxBlock == 0 && block <= 1024) return block;
-  return Error(Code::kUnsupported, "{}: blocksize is {}, expected a multiple of 32 up to 1024",
-               op.Who(), block);
-}
-
-Status InferMx(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op, HasTwoAxes(op) ? 2 : 1, 7));
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t block, BlockOf(op));
-  const Shape& x = op.in("x").shape;
-  for (int i = 0; i < static_cast<int>(axes.size()); ++i) {
-    const Shape scales = MxScaleShape(x, axes[static_cast<size_t>(i)], block);
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2 * i, format.dtype, x));
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2 * i + 1, DataType::kFloat8E8M0, scales));
-  }
-  return Status();
-}
-
-class MxKernel final : public Kernel {
- public:
-  MxKernel(const OpContext& op, const MxFormat& format, const std::vector<int>& axes, int64_t block)
-      : format_(format), x_(op.in("x").dtype) {
-    for (const int axis : axes) axes_.push_back(MxAxisOf(op.in("x").shape, axis, block));
-  }
-
-  // A block of the longest inner extent.
-  uint64_t scratch_bytes() const override {
-    int64_t floats = 0;
-    for (const MxAxis& axis : axes_) floats = std::max(floats, axis.block * axis.inner);
-    return static_cast<uint64_t>(floats) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    for (size_t i = 0; i < axes_.size(); ++i) {
-      RunAxis(args, axes_[i], args.out[2 * i], static_cast<uint8_t*>(args.out[2 * i + 1]));
-    }
-    return Status();
-  }
-
- private:
-  void RunAxis(const KernelArgs& args, const MxAxis& axis, void* y, uint8_t* scales) const {
-    auto* room = static_cast<float*>(args.scratch);
-    std::memset(scales, 0, static_cast<size_t>(axis.outer * axis.pairs() * axis.inner * 2));
-    for (int64_t o = 0; o < axis.outer; ++o) {
-      for (int64_t b = 0; b < axis.blocks(); ++b) {
-        const int64_t begin = b * axis.block;
-        const int64_t count = std::min(axis.block, axis.length - begin) * axis.inner;
-        LoadNumbers(x_, args.in[0], (o * axis.length + begin) * axis.inner, count, room);
-        QuantiseMxBlock(format_, axis, o, b, room, y, scales);
-      }
-    }
-  }
-
-  MxFormat format_;
-  DataType x_;
-  std::vector<MxAxis> axes_;
+struct MxPlan : Planned {
+  MxFormat format;
+  DataType x = DataType::kFloat;
+  std::vector<MxAxis> axes;  // of results 0, 1
+  Slice<float> room;         // a block of the longest inner extent
 };
 
-Result<std::unique_ptr<Kernel>> MakeMx(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t block, BlockOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<MxKernel>(op, format, axes, block));
+// Adds the result along an axis: elements and scales.
+void AddAxis(const OpContext& op, int axis, int64_t block, MxPlan& plan) {
+  const Shape& x = op.in("x").shape;
+  plan.axes.push_back(MxAxisOf(x, axis, block));
+  plan.outputs.push_back({plan.format.dtype, x});
+  plan.outputs.push_back(ScaleType(x, axis, block));
+}
+
+Result<MxPlan> PlanMx(const OpContext& op) {
+  Check check(op);
+  MxPlan plan;
+  plan.x = op.in("x").dtype;
+  plan.format = FormatOf(check, op, 1, 7);
+  const int axis = check.Axis("axis", op.in("x").shape.rank());
+  const int64_t block = op.attr_int("blocksize");
+  Supported(check, op, block > 0 && block % kMxBlock == 0 && block <= 1024,
+            "blocksize is {}, expected a multiple of 32 up to 1024", block);
+  if (!check.ok()) return check.status();
+  AddAxis(op, axis, block, plan);
+  plan.room = plan.scratch.Floats(block * plan.axes[0].inner);
+  return check.Done(std::move(plan));
+}
+
+Result<MxPlan> PlanTwoAxes(const OpContext& op) {
+  Check check(op);
+  MxPlan plan;
+  plan.x = op.in("x").dtype;
+  plan.format = FormatOf(check, op, 2, 7);
+  if (!check.ok()) return check.status();
+  const int rank = op.in("x").shape.rank();
+  AddAxis(op, rank - 1, kMxBlock, plan);
+  AddAxis(op, rank - 2, kMxBlock, plan);
+  plan.room = plan.scratch.Floats(kMxBlock * std::max<int64_t>(plan.axes[1].inner, 1));
+  return check.Done(std::move(plan));
+}
+
+void RunAxis(const MxPlan& plan, const KernelArgs& args, const MxAxis& axis, void* y,
+             uint8_t* scales) {
+  float* room = plan.room(args);
+  std::memset(scales, 0, static_cast<size_t>(axis.outer * axis.pairs() * axis.inner * 2));
+  for (int64_t o = 0; o < axis.outer; ++o) {
+    for (int64_t b = 0; b < axis.blocks(); ++b) {
+      const int64_t begin = b * axis.block;
+      const int64_t count = std::min(axis.block, axis.length - begin) * axis.inner;
+      LoadNumbers(plan.x, args.in[0], (o * axis.length + begin) * axis.inner, count, room);
+      QuantiseMxBlock(plan.format, axis, o, b, room, y, scales);
+    }
+  }
+}
+
+Status RunMx(const MxPlan& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.axes.size(); ++i) {
+    RunAxis(plan, args, plan.axes[i], args.out[2 * i], static_cast<uint8_t*>(args.out[2 * i + 1]));
+  }
+  return Status();
 }
 
 // ---- DynamicBlockMxQuant ----
 
-Status InferTiles(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op, 2, 3));
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
+// Tiles of 32 x 32 with one scale each, which both outputs of scales repeat.
+struct TilePlan : Planned {
+  MxFormat format;
+  DataType x = DataType::kFloat;
+  MxAxis along;
+  MxAxis down;
+  Slice<float> tile;
+};
+
+Result<TilePlan> PlanTiles(const OpContext& op) {
+  Check check(op);
+  TilePlan plan;
+  plan.format = FormatOf(check, op, 2, 3);
+  if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, format.dtype, x));
-  for (const int port : {1, 2}) {
-    const Shape scales = MxScaleShape(x, x.rank() - port, kMxBlock);
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, port, DataType::kFloat8E8M0, scales));
+  const int last = x.rank() - 1;
+  plan.x = op.in("x").dtype;
+  plan.along = MxAxisOf(x, last, kMxBlock);
+  plan.down = MxAxisOf(x, last - 1, kMxBlock);
+  plan.outputs = {
+      {plan.format.dtype, x}, ScaleType(x, last, kMxBlock), ScaleType(x, last - 1, kMxBlock)};
+  plan.tile = plan.scratch.Floats(kMxBlock * kMxBlock);
+  return check.Done(std::move(plan));
+}
+
+// The tile in row r and column c of the tiles of matrix m.
+void RunTile(const TilePlan& plan, const KernelArgs& args, int64_t m, int64_t r, int64_t c) {
+  float* tile = plan.tile(args);
+  const int64_t width = plan.along.length, height = plan.down.length;
+  const int64_t top = r * kMxBlock, left = c * kMxBlock;
+  const int64_t rows = std::min(kMxBlock, height - top);
+  const int64_t columns = std::min(kMxBlock, width - left);
+  for (int64_t i = 0; i < rows; ++i) {
+    LoadNumbers(plan.x, args.in[0], (m * height + top + i) * width + left, columns,
+                tile + i * columns);
+  }
+  const uint8_t scale = MxScaleByte(plan.format, MxMagnitude(tile, rows * columns, 1));
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t row = m * height + top + i;
+    StoreMx(plan.format, scale, tile + i * columns, columns, args.out[0], row * width + left);
+    static_cast<uint8_t*>(args.out[1])[plan.along.ScaleAt(row, c, 0)] = scale;
+  }
+  for (int64_t i = 0; i < columns; ++i) {
+    static_cast<uint8_t*>(args.out[2])[plan.down.ScaleAt(m, r, left + i)] = scale;
+  }
+}
+
+Status RunTiles(const TilePlan& plan, const KernelArgs& args) {
+  for (const size_t port : {1, 2}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
+  for (int64_t m = 0; m < plan.down.outer; ++m) {
+    for (int64_t r = 0; r < plan.down.blocks(); ++r) {
+      for (int64_t c = 0; c < plan.along.blocks(); ++c) RunTile(plan, args, m, r, c);
+    }
   }
   return Status();
 }
 
-// Tiles of 32 x 32 with one scale each, which both outputs of scales repeat.
-class TileKernel final : public Kernel {
- public:
-  TileKernel(const OpContext& op, const MxFormat& format)
-      : format_(format),
-        x_(op.in("x").dtype),
-        along_(MxAxisOf(op.in("x").shape, op.in("x").shape.rank() - 1, kMxBlock)),
-        down_(MxAxisOf(op.in("x").shape, op.in("x").shape.rank() - 2, kMxBlock)) {}
-
-  uint64_t scratch_bytes() const override { return kMxBlock * kMxBlock * sizeof(float); }
-
-  Status Run(const KernelArgs& args) override {
-    std::memset(args.out[1], 0, static_cast<size_t>(along_.outer * along_.pairs() * 2));
-    std::memset(args.out[2], 0, static_cast<size_t>(down_.outer * down_.pairs() * down_.inner * 2));
-    for (int64_t m = 0; m < down_.outer; ++m) {
-      for (int64_t r = 0; r < down_.blocks(); ++r) {
-        for (int64_t c = 0; c < along_.blocks(); ++c) RunTile(args, m, r, c);
-      }
-    }
-    return Status();
-  }
-
- private:
-  void RunTile(const KernelArgs& args, int64_t m, int64_t r, int64_t c) const {
-    auto* tile = static_cast<float*>(args.scratch);
-    const int64_t width = along_.length, height = down_.length;
-    const int64_t top = r * kMxBlock, left = c * kMxBlock;
-    const int64_t rows = std::min(kMxBlock, height - top);
-    const int64_t columns = std::min(kMxBlock, width - left);
-    for (int64_t i = 0; i < rows; ++i) {
-      LoadNumbers(x_, args.in[0], (m * height + top + i) * width + left, columns,
-                  tile + i * columns);
-    }
-    const uint8_t scale = MxScaleByte(format_, MxMagnitude(tile, rows * columns, 1));
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t row = m * height + top + i;
-      StoreMx(format_, scale, tile + i * columns, columns, args.out[0], row * width + left);
-      static_cast<uint8_t*>(args.out[1])[along_.ScaleAt(row, c, 0)] = scale;
-    }
-    for (int64_t i = 0; i < columns; ++i) {
-      static_cast<uint8_t*>(args.out[2])[down_.ScaleAt(m, r, left + i)] = scale;
-    }
-  }
-
-  MxFormat format_;
-  DataType x_;
-  MxAxis along_;
-  MxAxis down_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeTiles(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<TileKernel>(op, format));
-}
-
 // ---- GroupedDynamicMxQuant ----
 
-Result<GroupRows> GroupsOf(const OpContext& op) {
-  if (op.attr_int("blocksize") != kMxBlock) {
-    return Error(Code::kUnsupported, "{}: blocksize is {}, expected 32", op.Who(),
-                 op.attr_int("blocksize"));
-  }
-  return GroupRows::Of(op, "group_index", false, op.in("x").shape[0]);
-}
-
-Status InferGrouped(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op, 2, 2));
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const GroupRows groups, GroupsOf(op));
-  const Shape& x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, format.dtype, x));
-  return SetOutput(op, 1, DataType::kFloat8E8M0,
-                   {x[0] / (2 * kMxBlock) + groups.groups(), x[1], 2});
-}
-
-// The pairs of group g begin at begin / 64 + g; rows behind the last group are zeros.
-class GroupedMxKernel final : public Kernel {
- public:
-  GroupedMxKernel(const OpContext& op, const MxFormat& format, GroupRows groups)
-      : format_(format),
-        groups_(std::move(groups)),
-        x_(op.in("x").dtype),
-        width_(op.in("x").shape[1]),
-        row_bits_(width_ * BitsOf(op.out(0).dtype)),
-        y_bytes_(op.out(0).bytes()),
-        scale_bytes_(op.out(1).bytes()) {}
-
-  uint64_t scratch_bytes() const override {
-    return static_cast<uint64_t>(kMxBlock * width_) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    std::memset(args.out[0], 0, y_bytes_);
-    std::memset(args.out[1], 0, scale_bytes_);
-    return groups_.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
-      RunGroup(args, group, begin, end);
-      return Status();
-    });
-  }
-
- private:
-  void RunGroup(const KernelArgs& args, int64_t group, int64_t begin, int64_t end) const {
-    auto* room = static_cast<float*>(args.scratch);
-    const MxAxis axis = {1, end - begin, width_, kMxBlock};
-    const int64_t pair = begin / (2 * kMxBlock) + group;
-    auto* y = static_cast<std::byte*>(args.out[0]) + begin * row_bits_ / 8;
-    auto* scales = static_cast<uint8_t*>(args.out[1]) + pair * width_ * 2;
-    for (int64_t b = 0; b < axis.blocks(); ++b) {
-      const int64_t first = begin + b * kMxBlock, rows = std::min(kMxBlock, end - first);
-      LoadNumbers(x_, args.in[0], first * width_, rows * width_, room);
-      QuantiseMxBlock(format_, axis, 0, b, room, y, scales);
-    }
-  }
-
-  MxFormat format_;
-  GroupRows groups_;
-  DataType x_;
-  int64_t width_;
-  int64_t row_bits_;
-  uint64_t y_bytes_;
-  uint64_t scale_bytes_;
+// The pairs of group g begin at begin / 64 + g; rows after the last group are zeros.
+struct GroupedPlan : Planned {
+  MxFormat format;
+  GroupRows groups;
+  DataType x = DataType::kFloat;
+  int64_t width = 0;
+  Slice<float> room;
 };
 
-Result<std::unique_ptr<Kernel>> MakeGrouped(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, FormatOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(GroupRows groups, GroupsOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<GroupedMxKernel>(op, format, std::move(groups)));
+Result<GroupedPlan> PlanGrouped(const OpContext& op) {
+  Check check(op);
+  GroupedPlan plan;
+  plan.x = op.in("x").dtype;
+  const auto [height, width] = check.Matrix("x", kFloats);
+  plan.width = width;
+  plan.format = FormatOf(check, op, 2, 2);
+  const int64_t block = op.attr_int("blocksize");
+  Supported(check, op, block == kMxBlock, "blocksize is {}, expected 32", block);
+  plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
+  const Shape scales = {height / (2 * kMxBlock) + plan.groups.groups(), width, 2};
+  plan.outputs = {{plan.format.dtype, op.in("x").shape}, {DataType::kFloat8E8M0, scales}};
+  plan.room = plan.scratch.Floats(kMxBlock * width);
+  return check.Done(std::move(plan));
+}
+
+void RunGroup(const GroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
+              int64_t end) {
+  const int64_t width = plan.width, row_bits = width * BitsOf(plan.format.dtype);
+  const MxAxis axis = {1, end - begin, width, kMxBlock};
+  const int64_t pair = begin / (2 * kMxBlock) + group;
+  auto* y = static_cast<std::byte*>(args.out[0]) + begin * row_bits / 8;
+  auto* scales = static_cast<uint8_t*>(args.out[1]) + pair * width * 2;
+  for (int64_t b = 0; b < axis.blocks(); ++b) {
+    const int64_t first = begin + b * kMxBlock, rows = std::min(kMxBlock, end - first);
+    LoadNumbers(plan.x, args.in[0], first * width, rows * width, plan.room(args));
+    QuantiseMxBlock(plan.format, axis, 0, b, plan.room(args), y, scales);
+  }
+}
+
+Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
+  for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
+  return plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+    RunGroup(plan, args, group, begin, end);
+    return Status();
+  });
 }
 
 // ---- AntiMxQuant ----
 
-Result<int> AntiAxis(const OpContext& op) {
-  const TensorType &x = op.in("x"), &scale = op.in("mxscale");
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
-  const bool typed =
-      IsSmallFloat(x.dtype) && x.dtype != DataType::kFloat8E8M0 && x.dtype != DataType::kHifloat8;
-  const Shape wanted = MxScaleShape(x.shape, axis, kMxBlock);
-  if (typed && scale == TensorType{DataType::kFloat8E8M0, wanted}) return axis;
-  return Error(Code::kInvalidArgument,
-               "{}: \"x\" is {} and \"mxscale\" {}, expected an 8-bit or 4-bit float and "
-               "float8_e8m0{}",
-               op.Who(), x.ToString(), scale.ToString(), wanted.ToString());
+struct AntiPlan : Planned {
+  MxAxis axis;
+  DataType from = DataType::kUndefined;
+  DataType to = DataType::kUndefined;
+};
+
+Result<AntiPlan> PlanAnti(const OpContext& op) {
+  Check check(op);
+  AntiPlan plan;
+  const TensorType& x = op.in("x");
+  check.RankAtLeast("x", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2, 1);
+  const int axis = check.Axis("axis", x.shape.rank());
+  if (!check.ok()) return check.status();
+  check.TypeAndShape("mxscale", DataType::kFloat8E8M0, MxScaleShape(x.shape, axis, kMxBlock));
+  CheckMxPacking(check, x.dtype, x.shape);
+  plan.axis = MxAxisOf(x.shape, axis, kMxBlock);
+  plan.from = x.dtype;
+  plan.to = TypeOf(check, op, "dst_type", kFloats);
+  plan.outputs = {{plan.to, x.shape}};
+  return check.Done(std::move(plan));
 }
 
-Status InferAnti(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dst_type"));
-  NPUMESH_RETURN_IF_ERROR(AntiAxis(op).status());
-  NPUMESH_RETURN_IF_ERROR(CheckMxPacking(op, op.in("x").dtype, op.in("x").shape));
-  if (IsRowType(dtype)) return SetOutput(op, 0, dtype, op.in("x").shape);
-  return Error(Code::kUnsupported, "{}: dst_type is {}, expected float16, bfloat16 or float32",
-               op.Who(), Name(dtype));
-}
-
-Result<std::unique_ptr<Kernel>> MakeAnti(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const int along, AntiAxis(op));
-  const MxAxis axis = MxAxisOf(op.in("x").shape, along, kMxBlock);
-  const DataType from = op.in("x").dtype, to = op.out(0).dtype;
-  return MakeKernel([=](const KernelArgs& args) {
-    constexpr int64_t kChunk = 512;
-    float row[kChunk];
-    const auto* scales = static_cast<const uint8_t*>(args.in[1]);
-    for (int64_t line = 0; line < axis.outer * axis.length; ++line) {
-      const int64_t o = line / axis.length, b = line % axis.length / axis.block;
-      for (int64_t i = 0; i < axis.inner; i += kChunk) {
-        const int64_t count = std::min(kChunk, axis.inner - i);
-        LoadNumbers(from, args.in[0], line * axis.inner + i, count, row);
-        for (int64_t j = 0; j < count; ++j) {
-          row[j] *= ToFloat(Float8E8m0{scales[axis.ScaleAt(o, b, i + j)]});
-        }
-        StoreRow(to, row, args.out[0], line * axis.inner + i, count);
+Status RunAnti(const AntiPlan& plan, const KernelArgs& args) {
+  constexpr int64_t kChunk = 512;
+  float row[kChunk];
+  const MxAxis& axis = plan.axis;
+  const auto* scales = static_cast<const uint8_t*>(args.in[1]);
+  for (int64_t line = 0; line < axis.outer * axis.length; ++line) {
+    const int64_t o = line / axis.length, b = line % axis.length / axis.block;
+    for (int64_t i = 0; i < axis.inner; i += kChunk) {
+      const int64_t count = std::min(kChunk, axis.inner - i);
+      LoadNumbers(plan.from, args.in[0], line * axis.inner + i, count, row);
+      for (int64_t j = 0; j < count; ++j) {
+        row[j] *= ToFloat(Float8E8m0{scales[axis.ScaleAt(o, b, i + j)]});
       }
+      StoreRow(plan.to, row, args.out[0], line * axis.inner + i, count);
     }
-    return Status();
-  });
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterMxQuantOps(OpRegistry& registry) {
-  const AttrSpec round = {"round_mode", AttrValue::String("rint")};
-  const AttrSpec dst = {"dst_type", AttrValue::Int(40)};
-  const AttrSpec block = {"blocksize", AttrValue::Int(32)};
-  const AttrSpec algorithm = {"scale_alg", AttrValue::Int(0)};
-  const AttrSpec largest = {"dst_type_max", AttrValue::Float(0.0f)};
-  const AttrSpec axis = {"axis", AttrValue::Int(-1)};
-  registry.Add({.schema = {"DynamicMxQuant",
-                           {{"x"}},
-                           {{"y"}, {"mxscale"}},
-                           {axis,
-                            round,
-                            dst,
-                            block,
-                            algorithm,
-                            largest,
-                            {"max_low_bound", AttrValue::Float(0.0f)}}},
-                .infer = InferMx,
-                .make_kernel = MakeMx});
-  registry.Add({.schema = {"DynamicMxQuantWithDualAxis",
-                           {{"x"}},
-                           {{"y1"}, {"mxscale1"}, {"y2"}, {"mxscale2"}},
-                           {round, dst, algorithm, largest}},
-                .infer = InferMx,
-                .make_kernel = MakeMx});
-  registry.Add({.schema = {"DynamicBlockMxQuant",
-                           {{"x"}},
-                           {{"y"}, {"scale1"}, {"scale2"}},
-                           {round, dst, algorithm, largest}},
-                .infer = InferTiles,
-                .make_kernel = MakeTiles});
-  registry.Add({.schema = {"GroupedDynamicMxQuant",
-                           {{"x"}, {"group_index"}},
-                           {{"y"}, {"mxscale"}},
-                           {round, {"dst_type", AttrValue::Int(35)}, block, algorithm, largest}},
-                .infer = InferGrouped,
-                .make_kernel = MakeGrouped});
-  registry.Add({.schema = {"AntiMxQuant",
-                           {{"x"}, {"mxscale"}},
-                           {{"y"}},
-                           {axis, {"dst_type", AttrValue::Int(27)}}},
-                .infer = InferAnti,
-                .make_kernel = MakeAnti});
+  registry.Add(Define<PlanMx, RunMx>(
+      "DynamicMxQuant(x; axis=-1, round_mode=\"rint\", dst_type=40, blocksize=32, scale_alg=0, "
+      "dst_type_max=0.0, max_low_bound=0.0) -> y, mxscale"));
+  registry.Add(Define<PlanTwoAxes, RunMx>(
+      "DynamicMxQuantWithDualAxis(x; round_mode=\"rint\", dst_type=40, scale_alg=0, "
+      "dst_type_max=0.0) -> y1, mxscale1, y2, mxscale2"));
+  registry.Add(Define<PlanTiles, RunTiles>(
+      "DynamicBlockMxQuant(x; round_mode=\"rint\", dst_type=40, scale_alg=0, dst_type_max=0.0) "
+      "-> y, scale1, scale2"));
+  registry.Add(Define<PlanGrouped, RunGrouped>(
+      "GroupedDynamicMxQuant(x, group_index; round_mode=\"rint\", dst_type=35, blocksize=32, "
+      "scale_alg=0, dst_type_max=0.0) -> y, mxscale"));
+  registry.Add(Define<PlanAnti, RunAnti>("AntiMxQuant(x, mxscale; axis=-1, dst_type=27) -> y"));
 }
 
 }  // namespace npumesh

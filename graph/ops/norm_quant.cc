@@ -1,5 +1,5 @@
 // AddRmsNormDynamicQuant, RmsNormDynamicMxQuant and AddRmsNormDynamicMxQuant: an RMS norm whose
-// result is quantised. Ops reference 5.7 and 5.19.
+// result is quantised.
 //
 //   x = x1 + x2, rounded to its type;  y = x * rstd * gamma + beta in float32
 //
@@ -8,22 +8,23 @@
 #include <cmath>
 #include <cstring>
 
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/mx_block.h"
+#include "graph/ops/quant_checks.h"
 #include "graph/ops/quantised_row.h"
 #include "graph/ops/row_math.h"
 
 namespace npumesh {
 namespace {
 
-// The norm of rows of x, or of x1 + x2.
+// The norm of rows of x (slot 0), or of x1 + x2 (slots 0 and 1).
 struct NormRows {
+  bool sums = false;
   int64_t rows = 0;
   int64_t columns = 0;
-  int x = 0;         // slots
-  int summand = -1;  // -1: none
   DataType dtype = DataType::kUndefined;
   Factors gamma;
   Factors beta;
@@ -32,9 +33,9 @@ struct NormRows {
   // Fills `row` with the norm of row r. `sum`: where x1 + x2 goes, null: nowhere. `room` has
   // `columns` floats. Returns 1 / rms.
   float Load(const KernelArgs& args, int64_t r, void* sum, float* room, float* row) const {
-    LoadNumbers(dtype, args.in[x], r * columns, columns, row);
-    if (summand >= 0) {
-      AddRow(row, LoadRow(dtype, args.in[summand], r * columns, columns, room), columns, row);
+    LoadNumbers(dtype, args.in[0], r * columns, columns, row);
+    if (sums) {
+      AddRow(row, LoadRow(dtype, args.in[1], r * columns, columns, room), columns, row);
       StoreRow(dtype, row, sum, r * columns, columns);
       LoadNumbers(dtype, sum, r * columns, columns, row);
     }
@@ -51,30 +52,20 @@ struct NormRows {
   }
 };
 
-Result<NormRows> NormRowsOf(const OpContext& op) {
-  const bool sums = op.schema().type != "RmsNormDynamicMxQuant";
+NormRows NormRowsOf(Check& check, const OpContext& op, bool sums) {
   NormRows norm;
-  norm.x = op.slot(sums ? "x1" : "x");
-  norm.summand = sums ? op.slot("x2") : -1;
-  const TensorType& x = op.in(norm.x);
-  if (!IsRowType(x.dtype) || x.shape.rank() == 0 || (sums && op.in("x2") != x)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {}{}, expected a float type with at least one dimension{}", op.Who(),
-                 x.ToString(), sums ? " and x2 " + op.in("x2").ToString() : "",
-                 sums ? ", the same twice" : "");
-  }
+  check.RankAtLeast(sums ? "x1" : "x", kFloats, 1);
+  if (sums) check.SameTensor("x2", "x1");
+  if (!check.ok()) return norm;
+  const TensorType& x = op.in(0);
+  norm.sums = sums;
   norm.dtype = x.dtype;
   norm.columns = x.shape.dims().back();
   norm.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
   norm.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  NPUMESH_ASSIGN_OR_RETURN(norm.gamma, Factors::Of(op, "gamma"));
-  NPUMESH_ASSIGN_OR_RETURN(norm.beta, Factors::Of(op, "beta"));
-  for (const auto& [port, factors] :
-       {std::pair("gamma", &norm.gamma), std::pair("beta", &norm.beta)}) {
-    if (factors->count() == norm.columns || (port[0] == 'b' && !factors->given())) continue;
-    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} elements, expected {}", op.Who(), port,
-                 factors->count(), norm.columns);
-  }
+  norm.gamma = check.Take(Factors::Of(op, "gamma"));
+  check.Elements("gamma", {norm.columns});
+  norm.beta = FactorsOf(check, op, "beta", {norm.columns});
   return norm;
 }
 
@@ -85,213 +76,144 @@ Shape WithoutLast(Shape shape) {
 
 // ---- AddRmsNormDynamicQuant ----
 
-struct DynamicPlan {
+struct DynamicPlan : Planned {
   NormRows norm;
   DataType dtype = DataType::kInt8;
   Factors smooth[2];
   bool wanted[2] = {true, false};
+  Slice<float> row, scaled, room;
 };
 
-Result<DynamicPlan> PlanDynamic(const OpContext& op) {
-  DynamicPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.norm, NormRowsOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(plan.dtype, NarrowType(op, "dst_type"));
-  NPUMESH_RETURN_IF_ERROR(CheckPacking(op, plan.dtype, op.in("x1").shape));
-  NPUMESH_ASSIGN_OR_RETURN(plan.smooth[0], Factors::Of(op, "smooth_scale1"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.smooth[1], Factors::Of(op, "smooth_scale2"));
-  plan.wanted[1] = plan.smooth[1].given();
+// Which of the two results are wanted: by the attribute output_mask, or those that are smoothed.
+void ReadWanted(Check& check, const OpContext& op, DynamicPlan& plan) {
   const AttrValue* mask = op.node().FindAttr("output_mask");
   const ListAttr* list = mask != nullptr ? mask->get<ListAttr>() : nullptr;
+  plan.wanted[1] = plan.smooth[1].given();
   if (list != nullptr && !list->b.empty()) {
-    if (list->b.size() != 2) {
-      return Error(Code::kInvalidArgument, "{}: output_mask has {} entries, expected 2", op.Who(),
-                   list->b.size());
-    }
-    plan.wanted[0] = list->b[0];
-    plan.wanted[1] = list->b[1];
+    check.That(list->b.size() == 2, "output_mask has {} entries, expected 2", list->b.size());
+    plan.wanted[0] = list->b.front();
+    plan.wanted[1] = list->b.back();
   }
   for (const int i : {0, 1}) {
-    const Factors& smooth = plan.smooth[i];
-    const bool fits = !smooth.given() || smooth.count() == plan.norm.columns;
-    if (fits && (plan.wanted[i] || !smooth.given())) continue;
-    return Error(Code::kInvalidArgument,
-                 "{}: \"smooth_scale{}\" has {} elements{}, expected {} and output {} wanted",
-                 op.Who(), i + 1, smooth.count(), plan.wanted[i] ? "" : " and output_mask false",
-                 plan.norm.columns, i + 1);
+    check.That(plan.wanted[i] || !plan.smooth[i].given(),
+               "smooth_scale{} is fed and output_mask false, expected output {} wanted", i + 1,
+               i + 1);
   }
-  const bool second_alone = list == nullptr && plan.smooth[1].given() && !plan.smooth[0].given();
-  if (!second_alone) return plan;
-  return Error(Code::kInvalidArgument,
-               "{}: \"smooth_scale2\" is fed without \"smooth_scale1\" and without output_mask",
-               op.Who());
+  check.That(list != nullptr || plan.smooth[0].given() || !plan.smooth[1].given(),
+             "smooth_scale2 is fed without smooth_scale1 and without output_mask");
+}
+
+Result<DynamicPlan> PlanDynamic(const OpContext& op) {
+  Check check(op);
+  DynamicPlan plan;
+  plan.norm = NormRowsOf(check, op, true);
+  const int64_t columns = plan.norm.columns;
+  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  check.Keep(CheckPacking(op, plan.dtype, op.in("x1").shape));
+  plan.smooth[0] = FactorsOf(check, op, "smooth_scale1", {columns});
+  plan.smooth[1] = FactorsOf(check, op, "smooth_scale2", {columns});
+  ReadWanted(check, op, plan);
+  if (!check.ok()) return check.status();
+  const TensorType& x = op.in("x1");
+  const TensorType y = {plan.dtype, x.shape};
+  const TensorType scale = {DataType::kFloat, WithoutLast(x.shape)};
+  plan.outputs = {y, y, x, scale, scale};
+  plan.row = plan.scratch.Floats(columns);
+  plan.scaled = plan.scratch.Floats(columns);
+  plan.room = plan.scratch.Floats(columns);
+  return check.Done(std::move(plan));
+}
+
+// Row r of result i from the norm in plan.row.
+void Quantise(const DynamicPlan& plan, const KernelArgs& args, int i, int64_t r) {
+  const int64_t n = plan.norm.columns;
+  float *scaled = plan.scaled(args), *room = plan.room(args);
+  std::copy_n(plan.row(args), n, scaled);
+  if (plan.smooth[i].given()) {
+    plan.smooth[i].Load(args, 0, n, room);
+    MultiplyRow(scaled, room, n, scaled);
+  }
+  static_cast<float*>(args.out[3 + i])[r] = QuantiseRow(
+      plan.dtype, Rounding::kNearest, LargestNarrow(plan.dtype), scaled, n, args.out[i], r * n);
 }
 
 // Results that are not wanted are zeros.
-Status InferDynamic(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DynamicPlan plan, PlanDynamic(op));
-  const TensorType& x = op.in("x1");
-  for (const int port : {0, 1}) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, port, plan.dtype, x.shape));
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, 3 + port, DataType::kFloat, WithoutLast(x.shape)));
+Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
+  for (const int i : {0, 1}) {
+    if (plan.wanted[i]) continue;
+    std::memset(args.out[i], 0, plan.outputs[0].bytes());
+    std::fill_n(static_cast<float*>(args.out[3 + i]), plan.norm.rows, 0.0f);
   }
-  return SetOutput(op, 2, x.dtype, x.shape);
-}
-
-class DynamicKernel final : public Kernel {
- public:
-  DynamicKernel(const OpContext& op, DynamicPlan plan)
-      : plan_(std::move(plan)), y_bytes_(op.out(0).bytes()) {}
-
-  // Rows for the norm, what is quantised, and factors.
-  uint64_t scratch_bytes() const override {
-    return 3 * static_cast<uint64_t>(plan_.norm.columns) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    const int64_t n = plan_.norm.columns;
-    auto* row = static_cast<float*>(args.scratch);
-    float *scaled = row + n, *room = scaled + n;
+  for (int64_t r = 0; r < plan.norm.rows; ++r) {
+    plan.norm.Load(args, r, args.out[2], plan.room(args), plan.row(args));
     for (const int i : {0, 1}) {
-      if (plan_.wanted[i]) continue;
-      std::memset(args.out[i], 0, y_bytes_);
-      std::fill_n(static_cast<float*>(args.out[3 + i]), plan_.norm.rows, 0.0f);
+      if (plan.wanted[i]) Quantise(plan, args, i, r);
     }
-    for (int64_t r = 0; r < plan_.norm.rows; ++r) {
-      plan_.norm.Load(args, r, args.out[2], room, row);
-      for (const int i : {0, 1}) {
-        if (plan_.wanted[i]) Quantise(args, i, r, row, room, scaled);
-      }
-    }
-    return Status();
   }
-
- private:
-  void Quantise(const KernelArgs& args, int i, int64_t r, const float* row, float* room,
-                float* scaled) const {
-    const int64_t n = plan_.norm.columns;
-    std::copy_n(row, n, scaled);
-    if (plan_.smooth[i].given()) {
-      plan_.smooth[i].Load(args, 0, n, room);
-      MultiplyRow(scaled, room, n, scaled);
-    }
-    static_cast<float*>(args.out[3 + i])[r] = QuantiseRow(
-        plan_.dtype, Rounding::kNearest, LargestNarrow(plan_.dtype), scaled, n, args.out[i], r * n);
-  }
-
-  DynamicPlan plan_;
-  uint64_t y_bytes_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeDynamic(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(DynamicPlan plan, PlanDynamic(op));
-  return std::unique_ptr<Kernel>(std::make_unique<DynamicKernel>(op, std::move(plan)));
+  return Status();
 }
 
 // ---- RmsNormDynamicMxQuant, AddRmsNormDynamicMxQuant ----
 
-// Output ports: y, the sum (-1: none), scales, rstd.
-struct MxPorts {
-  int sum;
-  int scales;
-  int rstd;
+struct MxNormPlan : Planned {
+  NormRows norm;
+  MxFormat format;
+  MxAxis axis;
+  bool gives_rstd = false;
+  Slice<float> row, room;
 };
 
-MxPorts MxPortsOf(const OpContext& op) {
-  return op.schema().type == "RmsNormDynamicMxQuant" ? MxPorts{-1, 1, 2} : MxPorts{1, 2, 3};
+// Outputs: y, the sum if there is one, scales, rstd.
+template <bool kSums>
+Result<MxNormPlan> PlanMx(const OpContext& op) {
+  Check check(op);
+  MxNormPlan plan;
+  plan.norm = NormRowsOf(check, op, kSums);
+  plan.format = MxFormatOf(check, op);
+  CheckMxPacking(check, plan.format.dtype, op.in(0).shape);
+  if (!check.ok()) return check.status();
+  const TensorType& x = op.in(0);
+  const int last = x.shape.rank() - 1;
+  plan.axis = MxAxisOf(x.shape, last, kMxBlock);
+  plan.gives_rstd = op.attr_bool("output_rstd");
+  plan.outputs = {{plan.format.dtype, x.shape}};
+  if (kSums) plan.outputs.push_back(x);
+  plan.outputs.push_back({DataType::kFloat8E8M0, MxScaleShape(x.shape, last, kMxBlock)});
+  plan.outputs.push_back({DataType::kFloat, WithoutLast(x.shape)});
+  plan.row = plan.scratch.Floats(plan.norm.columns);
+  plan.room = plan.scratch.Floats(plan.norm.columns);
+  return check.Done(std::move(plan));
 }
 
-Status InferMx(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormRows norm, NormRowsOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, MxFormatOf(op));
-  const MxPorts ports = MxPortsOf(op);
-  const Shape x = op.in(norm.x).shape;
-  NPUMESH_RETURN_IF_ERROR(CheckMxPacking(op, format.dtype, x));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, format.dtype, x));
-  if (ports.sum >= 0) NPUMESH_RETURN_IF_ERROR(SetOutput(op, ports.sum, norm.dtype, x));
-  NPUMESH_RETURN_IF_ERROR(
-      SetOutput(op, ports.scales, DataType::kFloat8E8M0, MxScaleShape(x, x.rank() - 1, kMxBlock)));
-  return SetOutput(op, ports.rstd, DataType::kFloat, WithoutLast(x));
-}
-
-class MxNormKernel final : public Kernel {
- public:
-  MxNormKernel(const OpContext& op, NormRows norm, const MxFormat& format)
-      : norm_(std::move(norm)),
-        format_(format),
-        ports_(MxPortsOf(op)),
-        axis_(MxAxisOf(op.in(norm_.x).shape, op.in(norm_.x).shape.rank() - 1, kMxBlock)),
-        gives_rstd_(op.attr_bool("output_rstd")) {}
-
-  // Rows for the norm and factors.
-  uint64_t scratch_bytes() const override {
-    return 2 * static_cast<uint64_t>(norm_.columns) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* row = static_cast<float*>(args.scratch);
-    auto* scales = static_cast<uint8_t*>(args.out[ports_.scales]);
-    auto* rstds = static_cast<float*>(args.out[ports_.rstd]);
-    void* sum = ports_.sum >= 0 ? args.out[ports_.sum] : nullptr;
-    std::memset(scales, 0, static_cast<size_t>(axis_.outer * axis_.pairs() * 2));
-    for (int64_t r = 0; r < norm_.rows; ++r) {
-      const float rstd = norm_.Load(args, r, sum, row + norm_.columns, row);
-      rstds[r] = gives_rstd_ ? rstd : 0.0f;
-      for (int64_t b = 0; b < axis_.blocks(); ++b) {
-        QuantiseMxBlock(format_, axis_, r, b, row + b * kMxBlock, args.out[0], scales);
-      }
+Status RunMx(const MxNormPlan& plan, const KernelArgs& args) {
+  const int first = plan.norm.sums ? 2 : 1;  // port of the scales
+  auto* scales = static_cast<uint8_t*>(args.out[first]);
+  auto* rstds = static_cast<float*>(args.out[first + 1]);
+  void* sum = plan.norm.sums ? args.out[1] : nullptr;
+  float* row = plan.row(args);
+  std::memset(scales, 0, static_cast<size_t>(plan.axis.outer * plan.axis.pairs() * 2));
+  for (int64_t r = 0; r < plan.norm.rows; ++r) {
+    const float rstd = plan.norm.Load(args, r, sum, plan.room(args), row);
+    rstds[r] = plan.gives_rstd ? rstd : 0.0f;
+    for (int64_t b = 0; b < plan.axis.blocks(); ++b) {
+      QuantiseMxBlock(plan.format, plan.axis, r, b, row + b * kMxBlock, args.out[0], scales);
     }
-    return Status();
   }
-
- private:
-  NormRows norm_;
-  MxFormat format_;
-  MxPorts ports_;
-  MxAxis axis_;
-  bool gives_rstd_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeMx(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(NormRows norm, NormRowsOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const MxFormat format, MxFormatOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<MxNormKernel>(op, std::move(norm), format));
+  return Status();
 }
 
 }  // namespace
 
 void RegisterNormQuantOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  const AttrSpec epsilon = {"epsilon", AttrValue::Float(1e-6f)};
-  registry.Add({.schema = {"AddRmsNormDynamicQuant",
-                           {{"x1"},
-                            {"x2"},
-                            {"gamma"},
-                            optional("smooth_scale1"),
-                            optional("smooth_scale2"),
-                            optional("beta")},
-                           {{"y1"}, {"y2"}, {"x_out"}, {"scale1"}, {"scale2"}},
-                           {epsilon,
-                            {"output_mask", AttrValue::Bools({})},
-                            {"dst_type", AttrValue::Int(2)}}},
-                .infer = InferDynamic,
-                .make_kernel = MakeDynamic});
-  const std::vector<AttrSpec> attrs = {epsilon,
-                                       {"scale_alg", AttrValue::Int(0)},
-                                       {"round_mode", AttrValue::String("rint")},
-                                       {"dst_type", AttrValue::Int(40)},
-                                       {"output_rstd", AttrValue::Bool(false)}};
-  registry.Add({.schema = {"RmsNormDynamicMxQuant",
-                           {{"x"}, {"gamma"}, optional("beta")},
-                           {{"y"}, {"mxscale"}, {"rstd"}},
-                           attrs},
-                .infer = InferMx,
-                .make_kernel = MakeMx});
-  registry.Add({.schema = {"AddRmsNormDynamicMxQuant",
-                           {{"x1"}, {"x2"}, {"gamma"}, optional("beta")},
-                           {{"y"}, {"x"}, {"mxscale"}, {"rstd"}},
-                           attrs},
-                .infer = InferMx,
-                .make_kernel = MakeMx});
+  registry.Add(Define<PlanDynamic, RunDynamic>(
+      "AddRmsNormDynamicQuant(x1, x2, gamma, smooth_scale1?, smooth_scale2?, beta?; "
+      "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2"));
+  registry.Add(Define<PlanMx<false>, RunMx>(
+      "RmsNormDynamicMxQuant(x, gamma, beta?; epsilon=1e-06, scale_alg=0, round_mode=\"rint\", "
+      "dst_type=40, output_rstd=false) -> y, mxscale, rstd"));
+  registry.Add(Define<PlanMx<true>, RunMx>(
+      "AddRmsNormDynamicMxQuant(x1, x2, gamma, beta?; epsilon=1e-06, scale_alg=0, "
+      "round_mode=\"rint\", dst_type=40, output_rstd=false) -> y, x, mxscale, rstd"));
 }
 
 }  // namespace npumesh

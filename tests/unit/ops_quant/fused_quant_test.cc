@@ -304,15 +304,15 @@ TEST(AddRmsNormDynamicQuant, RefusesByName) {
   const Tensor x = Noise(kHalf, {2, 8}, 1), gamma = Noise(kHalf, {8}, 2);
   OpCall call = {.type = "AddRmsNormDynamicQuant",
                  .inputs = {{"x1", x}, {"x2", x}, {"gamma", gamma}, {"smooth_scale2", gamma}}};
-  Fails(call, Code::kInvalidArgument, {"\"smooth_scale2\" is fed without \"smooth_scale1\""});
+  Fails(call, Code::kInvalidArgument, {"smooth_scale2 is fed without smooth_scale1"});
   call.attrs = {{"output_mask", AttrValue::Bools({true, false})}};
   Fails(call, Code::kInvalidArgument, {"smooth_scale2", "output_mask false"});
   call.attrs = {{"output_mask", AttrValue::Bools({true})}};
   Fails(call, Code::kInvalidArgument, {"output_mask has 1 entries"});
   call.inputs[2].value = Noise(kHalf, {7}, 2);
-  Fails(call, Code::kInvalidArgument, {"\"gamma\" has 7 elements, expected 8"});
+  Fails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
   call.inputs[1].value = Noise(kBf16, {2, 8}, 2);
-  Fails(call, Code::kInvalidArgument, {"x2 bfloat16[2,8]"});
+  Fails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});
 }
 
 }  // namespace
