@@ -1,10 +1,13 @@
-// GroupedMatmul as it is read from a node. Ops reference 5.6.
+// GroupedMatmul as it is read from a node.
 #ifndef NPUMESH_GRAPH_OPS_GROUPED_MATMUL_H_
 #define NPUMESH_GRAPH_OPS_GROUPED_MATMUL_H_
 
+#include <string>
 #include <vector>
 
 #include "graph/ops/blocked_product.h"
+#include "graph/ops/define.h"
+#include "graph/ops/expert_activation.h"
 
 namespace npumesh {
 
@@ -23,7 +26,7 @@ struct Group {
   Dequant dequant;
 };
 
-struct Grouped {
+struct GroupedPlan : Planned {
   Split split = Split::kTensors;
   std::vector<Group> groups;
   bool joined = false;  // one output for all groups
@@ -36,11 +39,15 @@ struct Grouped {
   int list_slot = -1;
   DataType list_dtype = DataType::kInt64;
   int64_t list_type = 0;
-  int64_t activation = 0;
+  int64_t list_elements = 0;
+  ExpertActivation activation = ExpertActivation::kNone;
+  std::string who;
+  int threads = 1;
+  Slice<float> factors, results;  // segments
 };
 
 // Reads and checks everything but the values of group_list. At least one group.
-Result<Grouped> PlanGrouped(const OpContext& op);
+Result<GroupedPlan> PlanGrouped(const OpContext& op);
 
 }  // namespace npumesh
 

@@ -1,172 +1,135 @@
 // GroupedMatmulSwigluQuantV2: products of int8 rows with the weights of their experts, gated and
-// quantised again. Ops reference 5.6.
-//
-// Rows behind the last group are unspecified; they are zero here.
+// quantised again.
 #include <algorithm>
 #include <cmath>
 
 #include "graph/ops/blocked_product.h"
+#include "graph/ops/define.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/grouped_rows.h"
-#include "graph/ops/infer_checks.h"
-#include "graph/ops/moe.h"
+#include "graph/ops/quant_checks.h"
+#include "graph/ops/quantised_row.h"
 
 namespace npumesh {
 namespace {
 
-struct SwigluQuant {
+struct SwigluPlan : Planned {
   GroupedRows rows;
   std::vector<int> weights;     // slots: one for all experts, or one each
   std::vector<Factors> scales;  // of the columns, by expert
   Factors row_scale;
+  BlockedProduct product;
+  int threads = 1;
+  Slice<float> products, factors;
+
+  bool stacked() const { return weights.size() == 1; }
 };
 
-Result<SwigluQuant> PlanSwigluQuant(const OpContext& op) {
+void RefuseWhatIsMissing(Check& check, const OpContext& op) {
   for (const std::string_view name : {"dequant_mode", "quant_mode"}) {
-    if (op.attr_int(name) == 0) continue;
-    return Error(Code::kUnsupported, "{}: {} {} is not supported, expected 0", op.Who(), name,
-                 op.attr_int(name));
+    Supported(check, op, op.attr_int(name) == 0, "{} {} is not supported, expected 0", name,
+              op.attr_int(name));
   }
-  for (const std::string_view port : {"weight_assist_matrix", "bias", "smooth_scale"}) {
-    if (op.count(port) == 0 || op.in(op.slot(port)).shape.elements() == 0) continue;
-    return Error(Code::kUnsupported, "{}: the input \"{}\" is not supported", op.Who(), port);
-  }
-  SwigluQuant plan;
-  for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
-  const bool stacked = plan.weights.size() == 1;
-  NPUMESH_ASSIGN_OR_RETURN(plan.rows,
-                           PlanGroupedRows(op, plan.weights[0], stacked, "transpose_weight"));
-  const auto experts = static_cast<size_t>(plan.rows.experts);
-  NPUMESH_ASSIGN_OR_RETURN(plan.row_scale, Factors::Of(op, "x_scale"));
-  bool fits = (stacked || plan.weights.size() == experts) && plan.rows.n % 2 == 0 &&
-              plan.row_scale.count() == plan.rows.m;
-  for (const int slot : plan.weights) fits = fits && op.in(slot) == op.in(plan.weights[0]);
-  const int given = op.count("weight_scale");
-  for (size_t e = 0; fits && e < experts; ++e) {
+  NotFed(check, op, {"weight_assist_matrix", "bias", "smooth_scale"});
+}
+
+// One tensor with the scales of all experts, or one each.
+void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
+  const int64_t experts = plan.rows.experts, given = op.count("weight_scale");
+  check.That(given == 1 || given == experts, "{} weight_scale, expected 1 or {}", given, experts);
+  if (!check.ok()) return;
+  const int64_t parts = given == 1 ? experts : 1;
+  for (int64_t e = 0; e < experts; ++e) {
     const int slot = op.slot("weight_scale") + (given == 1 ? 0 : static_cast<int>(e));
-    fits = given == 1 || given == plan.rows.experts;
-    if (!fits) break;
-    NPUMESH_ASSIGN_OR_RETURN(const Factors all, Factors::OfSlot(op, slot));
-    fits = all.count() == plan.rows.n * (given == 1 ? plan.rows.experts : 1);
-    if (fits && given == 1 && experts > 1) {
-      plan.scales.push_back(all.Part(static_cast<int64_t>(e), plan.rows.experts));
-    } else {
-      plan.scales.push_back(all);
-    }
+    const Factors scale = check.Take(Factors::OfSlot(op, slot));
+    check.That(scale.count() == parts * plan.rows.n,
+               "weight_scale is {}, expected {} elements for {} experts", op.in(slot).ToString(),
+               parts * plan.rows.n, parts);
+    plan.scales.push_back(check.ok() && parts > 1 ? scale.Part(e, parts) : scale);
   }
-  if (fits) return plan;
-  return Error(Code::kInvalidArgument,
-               "{}: {} weights like {}, {} weight_scale and {} x_scale for x {} and {} experts; "
-               "expected equal weights, an even number of columns, a scale for each column and row",
-               op.Who(), plan.weights.size(), op.in(plan.weights[0]).ToString(), given,
-               plan.row_scale.count(), op.in("x").ToString(), experts);
 }
 
-Status InferSwigluQuant(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const SwigluQuant plan, PlanSwigluQuant(op));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, DataType::kInt8, {plan.rows.m, plan.rows.n / 2}));
-  return SetOutput(op, 1, DataType::kFloat, {plan.rows.m});
+Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
+  Check check(op);
+  SwigluPlan plan;
+  RefuseWhatIsMissing(check, op);
+  for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
+  check.That(!plan.weights.empty(), "no weight");
+  if (!check.ok()) return check.status();
+  plan.rows = GroupedRowsOf(check, op, plan.weights[0], plan.stacked(), "transpose_weight");
+  const GroupedRows& rows = plan.rows;
+  check.That(plan.stacked() || plan.weights.size() == static_cast<size_t>(rows.experts),
+             "{} weights, expected 1 or {}", plan.weights.size(), rows.experts);
+  for (const int slot : plan.weights) {
+    check.That(op.in(slot) == op.in(plan.weights[0]), "weights are {} and {}, expected equal ones",
+               op.in(plan.weights[0]).ToString(), op.in(slot).ToString());
+  }
+  check.That(rows.n % 2 == 0, "weight is {}, expected an even number of columns",
+             op.in(plan.weights[0]).ToString());
+  plan.row_scale = check.Take(Factors::Of(op, "x_scale"));
+  check.Elements("x_scale", {rows.m});
+  ReadScales(check, op, plan);
+  plan.outputs = {{DataType::kInt8, {rows.m, rows.n / 2}}, {DataType::kFloat, {rows.m}}};
+  plan.threads = op.threads();
+  plan.product = BlockedProduct(rows.k, true);
+  plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
+  plan.products = plan.scratch.Floats(rows.m * rows.n);
+  plan.factors = plan.scratch.Floats(kBlockColumns);
+  return check.Done(std::move(plan));
 }
 
-// The product of an expert as floats in scratch, then its rows one by one.
-class SwigluQuantKernel final : public Kernel {
- public:
-  SwigluQuantKernel(const OpContext& op, SwigluQuant plan)
-      : who_(op.Who()),
-        plan_(std::move(plan)),
-        list_dtype_(op.in(plan_.rows.list).dtype),
-        product_(plan_.rows.k, true),
-        threads_(op.threads()) {}
+// The dequantised products of the rows [begin, end) of an expert.
+Status Multiply(const SwigluPlan& plan, const KernelArgs& args, int64_t expert, int64_t begin,
+                int64_t end) {
+  const GroupedRows& rows = plan.rows;
+  const auto e = static_cast<size_t>(expert);
+  Dequant dequant;
+  dequant.scale = plan.scales[e];
+  dequant.row_scale = plan.row_scale;
+  const StoredMatrix x = {DataType::kInt8, args.in[0], begin * rows.k};
+  const StoredMatrix w = {DataType::kInt8, args.in[plan.weights[plan.stacked() ? 0 : e]],
+                          plan.stacked() ? expert * rows.k * rows.n : 0, rows.transposed};
+  return plan.product.Run(args, end - begin, rows.n, x, w, {}, [&](SumSegment segment) {
+    segment.row += begin;
+    dequant.Apply(args, segment, plan.factors(args),
+                  plan.products(args) + segment.row * rows.n + segment.first);
+  });
+}
 
-  uint64_t scratch_bytes() const override {
-    const int64_t floats = plan_.rows.m * plan_.rows.n + kBlockColumns;
-    return product_.scratch_bytes() + static_cast<uint64_t>(floats) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    const ProductThreads threads(threads_);
-    NPUMESH_ASSIGN_OR_RETURN(const int64_t end,
-                             EachGroup(who_, plan_.rows, list_dtype_, args,
-                                       [&](int64_t e, int64_t first, int64_t count) {
-                                         return Multiply(args, e, first, count);
-                                       }));
-    const int64_t half = plan_.rows.n / 2;
-    auto* y = static_cast<int8_t*>(args.out[0]);
-    auto* scales = static_cast<float*>(args.out[1]);
-    for (int64_t row = 0; row < end; ++row) {
-      float* c = Products(args) + row * plan_.rows.n;
-      for (int64_t i = 0; i < half; ++i) {
-        const auto gate = static_cast<double>(c[i]);
-        c[i] = static_cast<float>(gate / (1 + std::exp(-gate))) * c[half + i];
-      }
-      scales[row] = QuantiseRow(c, half, y + row * half);
+// Rows after the last group are unspecified; they are zero here.
+Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
+  const ProductThreads threads(plan.threads);
+  const int64_t m = plan.rows.m, n = plan.rows.n, half = n / 2;
+  int64_t done = 0;
+  NPUMESH_RETURN_IF_ERROR(
+      plan.rows.list.ForEach(args, [&](int64_t expert, int64_t begin, int64_t end) {
+        done = end;
+        return begin == end ? Status() : Multiply(plan, args, expert, begin, end);
+      }));
+  auto* y = static_cast<int8_t*>(args.out[0]);
+  auto* scales = static_cast<float*>(args.out[1]);
+  for (int64_t row = 0; row < done; ++row) {
+    float* c = plan.products(args) + row * n;
+    for (int64_t i = 0; i < half; ++i) {
+      const auto gate = static_cast<double>(c[i]);
+      c[i] = static_cast<float>(gate / (1 + std::exp(-gate))) * c[half + i];
     }
-    std::fill_n(y + end * half, (plan_.rows.m - end) * half, int8_t{0});
-    std::fill_n(scales + end, plan_.rows.m - end, 0.0f);
-    return Status();
+    scales[row] = QuantiseRow(DataType::kInt8, Rounding::kNearest, LargestOf(DataType::kInt8), c,
+                              half, y, row * half);
   }
-
- private:
-  float* Products(const KernelArgs& args) const {
-    auto* const room = static_cast<std::byte*>(args.scratch) + product_.scratch_bytes();
-    return reinterpret_cast<float*>(room);
-  }
-
-  Status Multiply(const KernelArgs& args, int64_t expert, int64_t first, int64_t count) const {
-    const GroupedRows& rows = plan_.rows;
-    const bool stacked = plan_.weights.size() == 1;
-    const auto e = static_cast<size_t>(expert);
-    Dequant dequant;
-    dequant.scale = plan_.scales[e];
-    dequant.row_scale = plan_.row_scale;
-    float* const products = Products(args);
-    float* const factors = products + rows.m * rows.n;
-    const auto take = [&](SumSegment segment) {
-      segment.row += first;
-      dequant.Apply(args, segment, factors, products + segment.row * rows.n + segment.first);
-    };
-    return product_.Run(args, count, rows.n, {DataType::kInt8, args.in[0], first * rows.k},
-                        {DataType::kInt8, args.in[plan_.weights[stacked ? 0 : e]],
-                         stacked ? expert * rows.k * rows.n : 0, rows.transposed},
-                        {}, take);
-  }
-
-  std::string who_;
-  SwigluQuant plan_;
-  DataType list_dtype_;
-  BlockedProduct product_;
-  int threads_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeSwigluQuant(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(SwigluQuant plan, PlanSwigluQuant(op));
-  return std::unique_ptr<Kernel>(std::make_unique<SwigluQuantKernel>(op, std::move(plan)));
+  std::fill_n(y + done * half, (m - done) * half, int8_t{0});
+  std::fill_n(scales + done, m - done, 0.0f);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterGroupedSwigluOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  const auto list = [](std::string_view name) { return PortSpec{name, PortKind::kDynamic}; };
-  registry.Add({.schema = {"GroupedMatmulSwigluQuantV2",
-                           {{"x"},
-                            {"x_scale"},
-                            {"group_list"},
-                            list("weight"),
-                            list("weight_scale"),
-                            list("weight_assist_matrix"),
-                            optional("bias"),
-                            optional("smooth_scale")},
-                           {{"y"}, {"y_scale"}},
-                           {{"dequant_mode", AttrValue::Int(0)},
-                            {"dequant_dtype", AttrValue::Int(0)},
-                            {"quant_mode", AttrValue::Int(0)},
-                            {"quant_dtype", AttrValue::Int(1)},
-                            {"transpose_weight", AttrValue::Bool(false)},
-                            {"group_list_type", AttrValue::Int(0)},
-                            {"tuning_config", AttrValue::Ints({0})}}},
-                .infer = InferSwigluQuant,
-                .make_kernel = MakeSwigluQuant});
+  registry.Add(Define<PlanSwiglu, RunSwiglu>(
+      "GroupedMatmulSwigluQuantV2(x, x_scale, group_list, weight..., weight_scale..., "
+      "weight_assist_matrix..., bias?, smooth_scale?; dequant_mode=0, dequant_dtype=0, "
+      "quant_mode=0, quant_dtype=1, transpose_weight=false, group_list_type=0, "
+      "tuning_config=[0]) -> y, y_scale"));
 }
 
 }  // namespace npumesh

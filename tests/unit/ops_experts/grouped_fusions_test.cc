@@ -175,7 +175,7 @@ TEST(GroupedFusions, TypesWithUnknownDimensions) {
 TEST(GroupedFusions, Refusals) {
   OpCall call = Swiglu(true, false);
   call.inputs[2].value = MakeInts({4, 0, 4});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"entry 2", "4 rows", "after 4"});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
   call = Swiglu(true, false);
   call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
   ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode 1"});
@@ -187,10 +187,10 @@ TEST(GroupedFusions, Refusals) {
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"row_index holds 4 for row 2"});
   call = Finalize(true);
   call.attrs[2] = {"shared_input_offset", AttrValue::Int(3)};
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"from row 3 do not fit"});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"shared_input is", "from row 3"});
   call = Finalize(true);
   call.attrs.push_back({"transpose_x", AttrValue::Bool(true)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_x yes"});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_x is true"});
 }
 
 }  // namespace
