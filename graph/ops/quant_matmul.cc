@@ -24,166 +24,150 @@ int64_t MatrixOf(const Shape& own, const Shape& batch, int64_t index) {
   return matrix;
 }
 
-class QuantMatmulKernel final : public Kernel {
- public:
-  QuantMatmulKernel(const OpContext& op, QuantMatmul plan)
-      : plan_(std::move(plan)),
-        threads_(op.threads()),
-        product_(plan_.left.columns, plan_.integers) {}
+void LayOut(uint64_t product_bytes, QuantMatmul& plan) {
+  plan.scratch = Scratch();
+  plan.scratch.Take<std::byte>(static_cast<int64_t>(product_bytes));
+  plan.factors = plan.scratch.Floats(kBlockColumns);
+  plan.results = plan.scratch.Floats(kBlockColumns);
+}
 
-  // Packs int8 weights that are one constant matrix. Errors as Int8Product::Make.
-  Status Prepare(const OpContext& op) {
-    const Tensor* const weight = op.value(1);
-    const bool plain = !plan_.left_scale.given() && !plan_.right_scale.given();
-    const bool matrices = weight != nullptr && plan_.integers && plain &&
-                          plan_.x_dtype == DataType::kInt8 && plan_.w_dtype == DataType::kInt8 &&
-                          !plan_.transposed1 && Matrices(plan_.right.batch) == 1;
-    if (!matrices) return Status();
-    const int64_t rows = plan_.left.rows * Matrices(plan_.left.batch);
-    if (rows != plan_.left.rows * Matrices(plan_.batch)) return Status();
-    NPUMESH_ASSIGN_OR_RETURN(
-        packed_, Int8Product::Make(op.Who(), *weight,
-                                   {rows, plan_.right.columns, plan_.right.rows, plan_.transposed2},
-                                   threads_, op.packed()));
-    return Status();
+// A bias may have a row for each matrix of the batch.
+Dequant DequantOf(const QuantMatmul& plan, int64_t matrix) {
+  Dequant dequant = plan.dequant;
+  for (Factors* bias : {&dequant.before, &dequant.after}) {
+    if (bias->count() > plan.right.columns) *bias = bias->Part(matrix, plan.batch.elements());
   }
+  return dequant;
+}
 
-  bool reads(int slot) const override { return slot != 1 || packed_ == nullptr; }
-
-  // The product's, and two segments: factors and results.
-  uint64_t scratch_bytes() const override {
-    return product_bytes() + 2 * kBlockColumns * sizeof(float);
+void Store(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix,
+           const SumSegment& segment) {
+  const int64_t first =
+      (matrix * plan.left.rows + segment.row) * plan.right.columns + segment.first;
+  const Dequant dequant = DequantOf(plan, matrix);
+  if (plan.y_dtype == DataType::kInt32 && !dequant.row_scale.given()) {
+    dequant.AddIntegers(args, segment, static_cast<int32_t*>(args.out[0]) + first);
+    return;
   }
-
-  Status Run(const KernelArgs& args) override {
-    if (packed_ != nullptr) return RunPacked(args);
-    const ProductThreads threads(threads_);
-    const int64_t batches = ElementsBetween(plan_.batch, 0, plan_.batch.rank());
-    for (int64_t b = 0; b < batches; ++b) {
-      const int64_t m = plan_.left.rows;
-      const int64_t n = plan_.right.columns;
-      const int64_t k = plan_.left.columns;
-      const int64_t left = MatrixOf(plan_.left.batch, plan_.batch, b);
-      const int64_t right = MatrixOf(plan_.right.batch, plan_.batch, b);
-      BlockScale x_scale = plan_.left_scale, w_scale = plan_.right_scale;
-      x_scale.first += left * plan_.left_factors;
-      w_scale.first += right * plan_.right_factors;
-      const StoredMatrix x{plan_.x_dtype,     args.in[0], left * m * k,
-                           plan_.transposed1, 0,          x_scale.given() ? &x_scale : nullptr};
-      const StoredMatrix w{plan_.w_dtype,     args.in[1], right * k * n,
-                           plan_.transposed2, 0,          w_scale.given() ? &w_scale : nullptr};
-      const auto take = [&](const SumSegment& segment) { Store(args, b, segment); };
-      NPUMESH_RETURN_IF_ERROR(product_.Run(args, m, n, x, w, plan_.weight_scale, take));
+  float *room = plan.factors(args), *row = plan.results(args);
+  dequant.Apply(args, segment, room, row);
+  for (const auto& [factors, adds] :
+       {std::pair(&plan.out_scale, false), std::pair(&plan.out_offset, true)}) {
+    if (!factors->given()) continue;
+    const bool shared = factors->count() == 1;
+    factors->Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
+    for (int64_t i = 0; i < segment.count; ++i) {
+      const float factor = room[shared ? 0 : i];
+      row[i] = adds ? row[i] + factor : row[i] * factor;
     }
-    return Status();
   }
-
- private:
-  static int64_t Matrices(const Shape& batch) { return ElementsBetween(batch, 0, batch.rank()); }
-  uint64_t product_bytes() const {
-    return packed_ != nullptr ? packed_->scratch_bytes() : product_.scratch_bytes();
+  if (plan.adds) {
+    const float* y = static_cast<const float*>(args.out[0]) + first;
+    for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
   }
+  StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
+}
 
-  // All rows of all batches in one product.
-  Status RunPacked(const KernelArgs& args) const {
-    const int64_t n = plan_.right.columns;
-    return packed_->Run(args.in[0], args.scratch, [&](int64_t row, const int32_t* sums) {
-      for (int64_t first = 0; first < n; first += kBlockColumns) {
-        SumSegment segment{row % plan_.left.rows, first, std::min(kBlockColumns, n - first)};
-        segment.integers = sums + first;
-        Store(args, row / plan_.left.rows, segment);
-      }
-    });
-  }
-
-  void Store(const KernelArgs& args, int64_t batch, const SumSegment& segment) const {
-    const int64_t n = plan_.right.columns;
-    const int64_t first = (batch * plan_.left.rows + segment.row) * n + segment.first;
-    const Dequant dequant = DequantOf(batch);
-    if (plan_.y_dtype == DataType::kInt32 && !dequant.row_scale.given()) {
-      dequant.AddIntegers(args, segment, static_cast<int32_t*>(args.out[0]) + first);
-      return;
+// All rows of all batches in one product.
+Status RunPacked(const QuantMatmul& plan, const KernelArgs& args) {
+  const int64_t n = plan.right.columns;
+  return plan.packed->Run(args.in[0], args.scratch, [&](int64_t row, const int32_t* sums) {
+    for (int64_t first = 0; first < n; first += kBlockColumns) {
+      SumSegment segment{row % plan.left.rows, first, std::min(kBlockColumns, n - first)};
+      segment.integers = sums + first;
+      Store(plan, args, row / plan.left.rows, segment);
     }
-    auto* room = reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + product_bytes());
-    float* row = room + kBlockColumns;
-    dequant.Apply(args, segment, room, row);
-    for (const auto& [factors, adds] :
-         {std::pair(&plan_.out_scale, false), std::pair(&plan_.out_offset, true)}) {
-      if (!factors->given()) continue;
-      const bool shared = factors->count() == 1;
-      factors->Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
-      for (int64_t i = 0; i < segment.count; ++i) {
-        const float factor = room[shared ? 0 : i];
-        row[i] = adds ? row[i] + factor : row[i] * factor;
-      }
-    }
-    if (plan_.adds) {
-      const float* y = static_cast<const float*>(args.out[0]) + first;
-      for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
-    }
-    StoreNumbers(plan_.y_dtype, row, args.out[0], first, segment.count);
-  }
+  });
+}
 
-  // A bias may have a row for each matrix of the batch.
-  Dequant DequantOf(int64_t batch) const {
-    Dequant dequant = plan_.dequant;
-    const int64_t batches = ElementsBetween(plan_.batch, 0, plan_.batch.rank());
-    for (Factors* bias : {&dequant.before, &dequant.after}) {
-      if (bias->count() > plan_.right.columns) *bias = bias->Part(batch, batches);
-    }
-    return dequant;
-  }
-
-  QuantMatmul plan_;
-  int threads_;
-  BlockedProduct product_;
-  std::unique_ptr<Int8Product> packed_;  // null: the weights are read in each run
-};
+Status RunMatrix(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix) {
+  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
+  const int64_t left = MatrixOf(plan.left.batch, plan.batch, matrix);
+  const int64_t right = MatrixOf(plan.right.batch, plan.batch, matrix);
+  BlockScale x_scale = plan.left_scale, w_scale = plan.right_scale;
+  x_scale.first += left * plan.left_factors;
+  w_scale.first += right * plan.right_factors;
+  const StoredMatrix x{plan.x_dtype,     args.in[0], left * m * k,
+                       plan.transposed1, 0,          x_scale.given() ? &x_scale : nullptr};
+  const StoredMatrix w{plan.w_dtype,     args.in[1], right * k * n,
+                       plan.transposed2, 0,          w_scale.given() ? &w_scale : nullptr};
+  return plan.product.Run(args, m, n, x, w, plan.weight_scale,
+                          [&](const SumSegment& segment) { Store(plan, args, matrix, segment); });
+}
 
 }  // namespace
 
-Result<MatmulSide> SideOf(const OpContext& op, std::string_view port, bool transposed) {
+MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed) {
   const TensorType& type = op.in(port);
-  Shape shape = type.shape;
-  if (shape.rank() < 2) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected a matrix", op.Who(), port,
-                 type.ToString());
-  }
-  if (type.dtype == DataType::kInt32) shape.mutable_dims().back() *= 8;
+  const std::vector<int64_t>& dims = type.shape.dims();
   MatmulSide side;
-  side.rows = shape[shape.rank() - 2];
-  side.columns = shape[shape.rank() - 1];
+  check.That(dims.size() >= 2, "{} is {}, expected a matrix", port, type.ToString());
+  if (!check.ok()) return side;
+  side.rows = dims[dims.size() - 2];
+  side.columns = dims.back() * (type.dtype == DataType::kInt32 ? 8 : 1);
   if (transposed) std::swap(side.rows, side.columns);
-  side.batch = Shape(std::vector<int64_t>(shape.dims().begin(), shape.dims().end() - 2));
+  side.batch = Shape(std::vector<int64_t>(dims.begin(), dims.end() - 2));
   return side;
 }
 
-Status JoinSides(const OpContext& op, QuantMatmul& plan) {
-  Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
-  if (!batch.ok() || plan.left.columns != plan.right.rows) {
-    return Error(Code::kInvalidArgument, "{}: {}{} and {}{} cannot be multiplied", op.Who(),
-                 op.in(0).ToString(), plan.transposed1 ? " transposed" : "", op.in(1).ToString(),
-                 plan.transposed2 ? " transposed" : "");
+void ReadSides(Check& check, const OpContext& op, std::string_view x, std::string_view w,
+               QuantMatmul& plan) {
+  const auto stored = [&](std::string_view port) {
+    const DataType dtype = op.in(port).dtype;
+    return dtype == DataType::kInt32 ? DataType::kInt4 : dtype;
+  };
+  plan.x_dtype = stored(x);
+  plan.w_dtype = stored(w);
+  plan.left = SideOf(check, op, x, plan.transposed1);
+  plan.right = SideOf(check, op, w, plan.transposed2);
+  const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
+  check.That(batch.ok() && plan.left.columns == plan.right.rows,
+             "{}{} and {}{} cannot be multiplied", op.in(x).ToString(),
+             plan.transposed1 ? " transposed" : "", op.in(w).ToString(),
+             plan.transposed2 ? " transposed" : "");
+  if (batch.ok()) plan.batch = *batch;
+}
+
+void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan) {
+  check.Keep(ReadBias(op, "bias", plan.dequant));
+  check.Elements("bias", {plan.right.columns, plan.right.columns * plan.batch.elements()});
+}
+
+Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan) {
+  plan.outputs = {{plan.y_dtype, plan.y()}};
+  plan.threads = op.threads();
+  plan.product = BlockedProduct(plan.left.columns, plan.integers);
+  LayOut(plan.product.scratch_bytes(), plan);
+  return check.Done(std::move(plan));
+}
+
+Status PackWeights(const OpContext& op, QuantMatmul* plan) {
+  const Tensor* const weight = op.value(1);
+  const bool integers = plan->integers && plan->x_dtype == DataType::kInt8 &&
+                        plan->w_dtype == DataType::kInt8 && !plan->left_scale.given() &&
+                        !plan->right_scale.given();
+  const int64_t rows = plan->left.rows * plan->left.batch.elements();
+  if (weight == nullptr || !integers || plan->transposed1 || plan->right.batch.elements() != 1 ||
+      rows != plan->left.rows * plan->batch.elements()) {
+    return Status();
   }
-  plan.batch = *batch;
+  NPUMESH_ASSIGN_OR_RETURN(plan->packed, Int8Product::Make(op.Who(), *weight,
+                                                           {rows, plan->right.columns,
+                                                            plan->right.rows, plan->transposed2},
+                                                           plan->threads, op.packed()));
+  if (plan->packed == nullptr) return Status();
+  plan->taken = {1};
+  LayOut(plan->packed->scratch_bytes(), *plan);
   return Status();
 }
 
-Status CheckBias(const OpContext& op, const QuantMatmul& plan) {
-  const int64_t columns = plan.right.columns;
-  for (const Factors& bias : {plan.dequant.before, plan.dequant.after}) {
-    const int64_t batches = ElementsBetween(plan.batch, 0, plan.batch.rank());
-    if (!bias.given() || bias.count() == columns || bias.count() == columns * batches) continue;
-    return Error(Code::kInvalidArgument, "{}: bias has {} elements, expected {} for each batch",
-                 op.Who(), bias.count(), columns);
+Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args) {
+  if (plan.packed != nullptr) return RunPacked(plan, args);
+  const ProductThreads threads(plan.threads);
+  for (int64_t matrix = 0; matrix < plan.batch.elements(); ++matrix) {
+    NPUMESH_RETURN_IF_ERROR(RunMatrix(plan, args, matrix));
   }
   return Status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan) {
-  auto kernel = std::make_unique<QuantMatmulKernel>(op, std::move(plan));
-  NPUMESH_RETURN_IF_ERROR(kernel->Prepare(op));
-  return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 }  // namespace npumesh

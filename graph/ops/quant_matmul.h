@@ -1,14 +1,18 @@
 // The one form to which QuantBatchMatmulV3, QuantBatchMatmulV4, WeightQuantBatchMatmulV2 and
-// QuantBatchMatmulInplaceAdd are brought, and the kernel that computes it. Ops reference 5.6, 5.19.
+// QuantBatchMatmulInplaceAdd are brought, and the function that runs it.
 #ifndef NPUMESH_GRAPH_OPS_QUANT_MATMUL_H_
 #define NPUMESH_GRAPH_OPS_QUANT_MATMUL_H_
 
 #include <memory>
 
 #include "graph/ops/blocked_product.h"
+#include "graph/ops/define.h"
 #include "graph/ops/op_registry.h"
+#include "graph/ops/quant_checks.h"
 
 namespace npumesh {
+
+class Int8Product;
 
 // Rows and columns of an operand after its transposition, and what stands in front of them.
 struct MatmulSide {
@@ -17,16 +21,11 @@ struct MatmulSide {
   Shape batch;
 };
 
-// The operand's shape in elements: an int32 tensor carries eight int4 in each element. Error
-// (kInvalidArgument): it is no matrix.
-Result<MatmulSide> SideOf(const OpContext& op, std::string_view port, bool transposed);
+// The operand's shape in elements: an int32 tensor carries eight int4 in each element. Objects to
+// what is no matrix.
+MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed);
 
-// int4 for int32, which carries eight of them.
-inline DataType StoredType(DataType dtype) {
-  return dtype == DataType::kInt32 ? DataType::kInt4 : dtype;
-}
-
-struct QuantMatmul {
+struct QuantMatmul : Planned {
   MatmulSide left;   // slot 0
   MatmulSide right;  // slot 1
   bool transposed1 = false;
@@ -45,6 +44,10 @@ struct QuantMatmul {
   Factors out_offset;
   Shape batch;
   bool adds = false;  // to what is in the (float32) output
+  int threads = 1;
+  BlockedProduct product;
+  std::shared_ptr<Int8Product> packed;  // null: the weights are read in each run
+  Slice<float> factors, results;        // segments
 
   Shape y() const {
     Shape shape = batch;
@@ -53,15 +56,21 @@ struct QuantMatmul {
   }
 };
 
-// Sets `batch`. Error (kInvalidArgument): the sides cannot be multiplied.
-Status JoinSides(const OpContext& op, QuantMatmul& plan);
+// Reads the operands: types (int4 for int32, which carries eight of them), sides and `batch`.
+// Objects to sides that cannot be multiplied.
+void ReadSides(Check& check, const OpContext& op, std::string_view x, std::string_view w,
+               QuantMatmul& plan);
 
-// Error (kInvalidArgument) unless there is no bias, or one for each column, or for each column of
-// every matrix.
-Status CheckBias(const OpContext& op, const QuantMatmul& plan);
+// Reads the bias: absent, one for each column, or one for each column of every matrix.
+void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan);
+
+// The plan, which has everything but its output and its scratch.
+Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan);
 
 // Packs weights that are one constant int8 matrix. Errors as Int8Product::Make.
-Result<std::unique_ptr<Kernel>> MakeQuantMatmulKernel(const OpContext& op, QuantMatmul plan);
+Status PackWeights(const OpContext& op, QuantMatmul* plan);
+
+Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args);
 
 // QuantBatchMatmulV4 and QuantBatchMatmulInplaceAdd. Part of RegisterQuantMatmulOps.
 void RegisterBlockMatmulOps(OpRegistry& registry);
