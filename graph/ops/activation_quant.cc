@@ -1,14 +1,13 @@
-// GeluQuant, GroupQuant and QuantMax: element-wise formulas whose results are quantised. Ops
-// reference 5.19.
+// GeluQuant, GroupQuant and QuantMax: element-wise formulas, and their results quantised.
 #include <algorithm>
 
-#include "graph/ops/check.h"
 #include "graph/ops/define.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
 #include "graph/ops/group_rows.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/quant_checks.h"
 #include "graph/ops/quantised_row.h"
 
 namespace npumesh {
@@ -61,10 +60,8 @@ Result<GeluPlan> PlanGelu(const OpContext& op) {
   plan.dtype = check.Take(NarrowType(op, "dst_type"));
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   check.Keep(CheckPacking(op, plan.dtype, x.shape));
-  plan.scale = check.Take(Factors::Of(op, "input_scale"));
-  plan.offset = check.Take(Factors::Of(op, "input_offset"));
-  check.Elements("input_scale", {1, plan.width});
-  check.Elements("input_offset", {1, plan.width});
+  plan.scale = FactorsOf(check, op, "input_scale", {1, plan.width});
+  plan.offset = FactorsOf(check, op, "input_offset", {1, plan.width});
   check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
   check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
   plan.outputs = {{plan.dtype, x.shape}, {DataType::kFloat, WithoutLast(x.shape)}};
@@ -129,16 +126,15 @@ Result<GroupPlan> PlanGroup(const OpContext& op) {
   check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   plan.scale = check.Take(Factors::Of(op, "scale"));
-  plan.offset = check.Take(Factors::Of(op, "offset"));
+  plan.offset = FactorsOf(check, op, "offset", {1});
   check.Shape("scale", {plan.groups.groups(), width});
-  check.Elements("offset", {1});
   plan.outputs = {{plan.dtype, op.in("x").shape}};
   plan.row = plan.scratch.Floats(width);
   plan.scales = plan.scratch.Floats(width);
   return check.Done(std::move(plan));
 }
 
-// Rows behind the last group are zero.
+// Rows after the last group are zero.
 Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
   const int64_t width = plan.width;
   float *row = plan.row(args), *scale = plan.scales(args);

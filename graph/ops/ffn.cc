@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/define.h"
 #include "graph/ops/expert_activation.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/group_rows.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/product_plan.h"
 #include "graph/ops/quant_checks.h"
 
 namespace npumesh {
@@ -27,7 +26,7 @@ struct Layer {
   BlockedProduct product;
 };
 
-struct FfnPlan : Planned {
+struct FfnPlan : ProductPlan {
   int64_t m = 0;
   GroupRows tokens;  // rows of each expert; absent: all rows are of one
   bool gated = false;
@@ -36,9 +35,7 @@ struct FfnPlan : Planned {
   Layer first;
   Layer second;
   std::string who;
-  int threads = 1;
-  // The first product of an expert, what its activation gives, and two segments.
-  Slice<float> sums, hidden, factors, results;
+  Slice<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 
 struct Activation {
@@ -117,13 +114,10 @@ Result<FfnPlan> PlanFfn(const OpContext& op) {
   plan.outputs = {x};
   plan.outputs[0].shape[last] = plan.second.n;
   plan.who = op.Who();
-  plan.threads = op.threads();
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(
-      std::max(plan.first.product.scratch_bytes(), plan.second.product.scratch_bytes())));
+  plan.TakeRoom(op,
+                std::max(plan.first.product.scratch_bytes(), plan.second.product.scratch_bytes()));
   plan.sums = plan.scratch.Floats(plan.m * plan.first.n);
   plan.hidden = plan.scratch.Floats(plan.m * plan.second.k);
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
   return check.Done(std::move(plan));
 }
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/define.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/grouped_rows.h"
+#include "graph/ops/product_plan.h"
 #include "graph/ops/quant_checks.h"
 
 namespace npumesh {
@@ -27,7 +26,7 @@ Rows RowsOf(const OpContext& op, std::string_view port) {
   return {slot, type.dtype, type.shape.rank() == 0 ? 1 : type.shape[0]};
 }
 
-struct FinalizePlan : Planned {
+struct FinalizePlan : ProductPlan {
   GroupedRows rows;
   Dequant dequant;  // of all experts
   Factors logit;
@@ -37,9 +36,7 @@ struct FinalizePlan : Planned {
   float shared_weight = 1;
   int64_t y_rows = 0;
   std::string who;
-  BlockedProduct product;
-  int threads = 1;
-  Slice<float> row, factors, results;
+  Slice<float> row;
 
   int64_t Target(const KernelArgs& args, int64_t r) const {
     return IntegerAt(index.dtype, args.in[index.slot], r);
@@ -87,12 +84,8 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   ReadShared(check, op, plan);
   plan.outputs = {{DataType::kFloat, {plan.y_rows, rows.n}}};
   plan.who = op.Who();
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(rows.k, true);
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
+  plan.TakeProduct(op, rows.k, true);
   plan.row = plan.scratch.Floats(rows.n);
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
   return check.Done(std::move(plan));
 }
 

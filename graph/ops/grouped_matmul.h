@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/define.h"
 #include "graph/ops/expert_activation.h"
+#include "graph/ops/product_plan.h"
 
 namespace npumesh {
 
@@ -26,7 +25,7 @@ struct Group {
   Dequant dequant;
 };
 
-struct GroupedPlan : Planned {
+struct GroupedPlan : ProductPlan {
   Split split = Split::kTensors;
   std::vector<Group> groups;
   bool joined = false;  // one output for all groups
@@ -42,8 +41,6 @@ struct GroupedPlan : Planned {
   int64_t list_elements = 0;
   ExpertActivation activation = ExpertActivation::kNone;
   std::string who;
-  int threads = 1;
-  Slice<float> factors, results;  // segments
 };
 
 // Reads and checks everything but the values of group_list. At least one group.

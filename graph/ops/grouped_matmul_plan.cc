@@ -7,8 +7,8 @@
 namespace npumesh {
 namespace {
 
-// The tensors of a dynamic input. A list of one vector without elements is a placeholder for none;
-// a matrix without rows is none: it belongs to a rank to which no token went.
+// The tensors of a dynamic input. One vector without elements stands for an empty list. A matrix
+// without rows does not: it is the x of a rank to which no token went.
 std::vector<int> SlotsOf(const OpContext& op, std::string_view port) {
   std::vector<int> slots;
   for (int i = 0; i < op.count(port); ++i) slots.push_back(op.slot(port) + i);
@@ -226,14 +226,11 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   ReadFactors(check, op, plan);
   SetOutputTypes(check, op, plan);
   plan.who = op.Who();
-  plan.threads = op.threads();
   uint64_t product = 0;
   for (const Group& group : plan.groups) {
     product = std::max(product, BlockedProduct(group.k, true).scratch_bytes());
   }
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(product));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
+  plan.TakeRoom(op, product);
   return check.Done(std::move(plan));
 }
 

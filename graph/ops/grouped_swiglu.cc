@@ -3,24 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/define.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/grouped_rows.h"
+#include "graph/ops/product_plan.h"
 #include "graph/ops/quant_checks.h"
 #include "graph/ops/quantised_row.h"
 
 namespace npumesh {
 namespace {
 
-struct SwigluPlan : Planned {
+struct SwigluPlan : ProductPlan {
   GroupedRows rows;
   std::vector<int> weights;     // slots: one for all experts, or one each
   std::vector<Factors> scales;  // of the columns, by expert
   Factors row_scale;
-  BlockedProduct product;
-  int threads = 1;
-  Slice<float> products, factors;
+  Slice<float> products;
 
   bool stacked() const { return weights.size() == 1; }
 };
@@ -70,11 +67,8 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
   check.Elements("x_scale", {rows.m});
   ReadScales(check, op, plan);
   plan.outputs = {{DataType::kInt8, {rows.m, rows.n / 2}}, {DataType::kFloat, {rows.m}}};
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(rows.k, true);
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
+  plan.TakeProduct(op, rows.k, true);
   plan.products = plan.scratch.Floats(rows.m * rows.n);
-  plan.factors = plan.scratch.Floats(kBlockColumns);
   return check.Done(std::move(plan));
 }
 

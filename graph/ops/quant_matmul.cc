@@ -24,13 +24,6 @@ int64_t MatrixOf(const Shape& own, const Shape& batch, int64_t index) {
   return matrix;
 }
 
-void LayOut(uint64_t product_bytes, QuantMatmul& plan) {
-  plan.scratch = Scratch();
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(product_bytes));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
-}
-
 // A bias may have a row for each matrix of the batch.
 Dequant DequantOf(const QuantMatmul& plan, int64_t matrix) {
   Dequant dequant = plan.dequant;
@@ -135,9 +128,7 @@ void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan) {
 
 Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan) {
   plan.outputs = {{plan.y_dtype, plan.y()}};
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(plan.left.columns, plan.integers);
-  LayOut(plan.product.scratch_bytes(), plan);
+  plan.TakeProduct(op, plan.left.columns, plan.integers);
   return check.Done(std::move(plan));
 }
 
@@ -157,7 +148,8 @@ Status PackWeights(const OpContext& op, QuantMatmul* plan) {
                                                            plan->threads, op.packed()));
   if (plan->packed == nullptr) return Status();
   plan->taken = {1};
-  LayOut(plan->packed->scratch_bytes(), *plan);
+  plan->scratch = Scratch();
+  plan->TakeRoom(op, plan->packed->scratch_bytes());
   return Status();
 }
 

@@ -5,9 +5,8 @@
 
 #include <memory>
 
-#include "graph/ops/blocked_product.h"
-#include "graph/ops/define.h"
 #include "graph/ops/op_registry.h"
+#include "graph/ops/product_plan.h"
 #include "graph/ops/quant_checks.h"
 
 namespace npumesh {
@@ -25,7 +24,7 @@ struct MatmulSide {
 // what is no matrix.
 MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed);
 
-struct QuantMatmul : Planned {
+struct QuantMatmul : ProductPlan {
   MatmulSide left;   // slot 0
   MatmulSide right;  // slot 1
   bool transposed1 = false;
@@ -43,11 +42,8 @@ struct QuantMatmul : Planned {
   Factors out_scale;  // of an int8 result, applied after everything else
   Factors out_offset;
   Shape batch;
-  bool adds = false;  // to what is in the (float32) output
-  int threads = 1;
-  BlockedProduct product;
+  bool adds = false;                    // to what is in the (float32) output
   std::shared_ptr<Int8Product> packed;  // null: the weights are read in each run
-  Slice<float> factors, results;        // segments
 
   Shape y() const {
     Shape shape = batch;

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <string>
 
-#include "graph/ops/blocked_product.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/group_rows.h"
 #include "graph/ops/quant_matmul.h"
@@ -17,7 +16,7 @@
 namespace npumesh {
 namespace {
 
-struct OnlinePlan : Planned {
+struct OnlinePlan : ProductPlan {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
@@ -29,9 +28,6 @@ struct OnlinePlan : Planned {
   Factors x_scale;
   Dequant dequant;  // of all groups
   GroupRows rows;   // absent: one group of all rows
-  BlockedProduct product;
-  int threads = 1;
-  Slice<float> factors, results;  // segments
   Slice<float> row, smoothing, scales;
   Slice<int8_t> integers;
 };
@@ -85,11 +81,7 @@ Result<OnlinePlan> PlanOnline(const OpContext& op) {
                plan.rows.groups(), plan.groups);
   }
   plan.outputs = {{plan.dtype, {plan.m, plan.n}}};
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(plan.k, true);
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
+  plan.TakeProduct(op, plan.k, true);
   plan.row = plan.scratch.Floats(plan.k);
   plan.smoothing = plan.scratch.Floats(plan.k);
   plan.scales = plan.scratch.Floats(plan.m);

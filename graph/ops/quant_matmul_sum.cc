@@ -11,7 +11,7 @@ namespace {
 
 // ---- QuantMatmulReduceSum ----
 
-struct SumPlan : Planned {
+struct SumPlan : ProductPlan {
   MatmulSide left;
   MatmulSide right;
   bool transposed1 = false;
@@ -20,9 +20,6 @@ struct SumPlan : Planned {
   DataType y_dtype = DataType::kUndefined;
   Dequant dequant;
   bool rows_by_matrix = false;  // x1_scale is [batch, m]
-  BlockedProduct product;
-  int threads = 1;
-  Slice<float> factors, results;  // segments
   Slice<float> sums;
 };
 
@@ -57,11 +54,7 @@ Result<SumPlan> PlanSum(const OpContext& op) {
   const int64_t rows = plan.dequant.row_scale.count();
   plan.rows_by_matrix = rows != m && rows > 1;
   plan.outputs = {{plan.y_dtype, op.attr_bool("keep_dims") ? Shape({1, m, n}) : Shape({m, n})}};
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(plan.left.columns, true);
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
+  plan.TakeProduct(op, plan.left.columns, true);
   plan.sums = plan.scratch.Floats(m * n);
   return check.Done(std::move(plan));
 }
@@ -91,7 +84,7 @@ Status RunSum(const SumPlan& plan, const KernelArgs& args) {
 
 // y[g] += x1[rows of g]^T x2[rows of g], scaled for each group, or by MX scales that restart at a
 // whole pair of blocks for each group.
-struct GroupedAddPlan : Planned {
+struct GroupedAddPlan : ProductPlan {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
@@ -101,8 +94,6 @@ struct GroupedAddPlan : Planned {
   Factors left;
   Factors right;
   GroupRows rows;
-  int threads = 1;
-  Slice<float> factors, results;  // segments
 };
 
 void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
@@ -146,11 +137,7 @@ Result<GroupedAddPlan> PlanGroupedAdd(const OpContext& op) {
   ReadOperands(check, op, plan);
   ReadGroupedScales(check, op, plan);
   plan.outputs = {op.in("y")};
-  plan.threads = op.threads();
-  // For all of k, which no group exceeds.
-  plan.scratch.Take<std::byte>(static_cast<int64_t>(BlockedProduct(plan.k, false).scratch_bytes()));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.results = plan.scratch.Floats(kBlockColumns);
+  plan.TakeProduct(op, plan.k, false);  // no group has more than all of k
   return check.Done(std::move(plan));
 }
 

@@ -42,14 +42,6 @@ Span SpanOf(Check& check, const OpContext& op) {
   return mode == "pertensor" ? Span::kTensor : mode == "perchannel" ? Span::kChannel : Span::kToken;
 }
 
-Shape ScaleShape(const Shape& x, Span span) {
-  if (span == Span::kTensor) return {1};
-  Shape shape = x;
-  std::vector<int64_t>& dims = shape.mutable_dims();
-  dims.erase(dims.end() - (span == Span::kToken ? 1 : 2));
-  return shape;
-}
-
 void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
   plan.smooth = check.Take(Factors::Of(op, "smooth_scales"));
   check.Type("group_index", kIndices);
@@ -82,10 +74,17 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   ReadSmoothing(check, op, plan);
   check.Keep(CheckPacking(op, plan.to, x));
   const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
-  if (plan.span == Span::kTensor) plan.block_rows = rows;
-  if (plan.span == Span::kChannel) plan.block_rows = x[x.rank() - 2];
+  TensorType scale = {DataType::kFloat, x};
+  std::vector<int64_t>& dims = scale.shape.mutable_dims();
+  if (plan.span == Span::kChannel) {
+    plan.block_rows = x[x.rank() - 2];
+    dims.erase(dims.end() - 2);
+  } else {
+    plan.block_rows = plan.span == Span::kTensor ? rows : 1;
+    dims.pop_back();
+  }
+  if (plan.span == Span::kTensor) dims = {1};
   plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
-  const TensorType scale = {DataType::kFloat, ScaleShape(x, plan.span)};
   plan.outputs = {{plan.to, x}, scale};
   if (kSecond) plan.outputs.push_back(scale);
   for (Slice<float>* slice :

@@ -256,6 +256,9 @@ TEST(WeightQuantBatchMatmulV2, RefusesWhatDoesNotFit) {
   ExpectFails(QuantRegistry(), call, Code::kUnsupported, {"float16", "int8 or int4"});
   call.inputs[1].value = Pattern(DataType::kInt8, {5, 3});
   ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"[2,4]", "[5,3]"});
+  call.inputs[1].value = Pattern(DataType::kInt8, {4, 3});
+  call.inputs.push_back({"bias", Pattern(DataType::kInt32, {2})});
+  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"bias is int32[2]"});
 }
 
 }  // namespace
