@@ -69,8 +69,7 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
   plan.scale_rows = (plan.height + plan.tile_rows - 1) / plan.tile_rows;
   plan.scale_columns = (plan.width + plan.tile_columns - 1) / plan.tile_columns;
   if constexpr (kGrouped) {
-    const int64_t type = op.attr_int("group_list_type");
-    Supported(check, op, type == 0, "group_list_type is {}, expected 0, prefix sums", type);
+    Only(check, op, "group_list_type", 0);  // prefix sums
     plan.groups = check.Take(GroupRows::Of(op, "group_list", false, plan.height));
     plan.scale_rows = plan.height / plan.tile_rows + plan.groups.groups();
   }

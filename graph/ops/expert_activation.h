@@ -1,4 +1,4 @@
-// The activations between the products of experts: what FFN and GroupedMatmul share.
+// The activations between and after the products of experts.
 #ifndef NPUMESH_GRAPH_OPS_EXPERT_ACTIVATION_H_
 #define NPUMESH_GRAPH_OPS_EXPERT_ACTIVATION_H_
 

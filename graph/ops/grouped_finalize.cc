@@ -71,7 +71,7 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   Check check(op);
   FinalizePlan plan;
   Supported(check, op, !op.attr_bool("transpose_x"), "transpose_x is true, expected false");
-  Supported(check, op, op.attr_int("dtype") == 0, "dtype is {}, expected 0", op.attr_int("dtype"));
+  Only(check, op, "dtype", 0);
   NotFed(check, op, {"offset"});
   plan.rows = GroupedRowsOf(check, op, op.slot("w"), true, "transpose_w");
   const GroupedRows& rows = plan.rows;

@@ -1,8 +1,8 @@
 // GroupedMatmulSwigluQuantV2: products of int8 rows with the weights of their experts, gated and
 // quantised again.
 #include <algorithm>
-#include <cmath>
 
+#include "graph/ops/expert_activation.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/grouped_rows.h"
 #include "graph/ops/product_plan.h"
@@ -21,14 +21,6 @@ struct SwigluPlan : ProductPlan {
 
   bool stacked() const { return weights.size() == 1; }
 };
-
-void RefuseWhatIsMissing(Check& check, const OpContext& op) {
-  for (const std::string_view name : {"dequant_mode", "quant_mode"}) {
-    Supported(check, op, op.attr_int(name) == 0, "{} {} is not supported, expected 0", name,
-              op.attr_int(name));
-  }
-  NotFed(check, op, {"weight_assist_matrix", "bias", "smooth_scale"});
-}
 
 // One tensor with the scales of all experts, or one each.
 void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
@@ -49,7 +41,8 @@ void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
 Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
   Check check(op);
   SwigluPlan plan;
-  RefuseWhatIsMissing(check, op);
+  for (const std::string_view name : {"dequant_mode", "quant_mode"}) Only(check, op, name, 0);
+  NotFed(check, op, {"weight_assist_matrix", "bias", "smooth_scale"});
   for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
   check.That(!plan.weights.empty(), "no weight");
   if (!check.ok()) return check.status();
@@ -105,8 +98,8 @@ Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
   for (int64_t row = 0; row < done; ++row) {
     float* c = plan.products(args) + row * n;
     for (int64_t i = 0; i < half; ++i) {
-      const auto gate = static_cast<double>(c[i]);
-      c[i] = static_cast<float>(gate / (1 + std::exp(-gate))) * c[half + i];
+      const double gate = Activated(ExpertActivation::kSilu, static_cast<double>(c[i]));
+      c[i] = static_cast<float>(gate) * c[half + i];
     }
     scales[row] = QuantiseRow(DataType::kInt8, Rounding::kNearest, LargestOf(DataType::kInt8), c,
                               half, y, row * half);

@@ -171,8 +171,7 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.width = width;
   plan.format = FormatOf(check, op, 2, 2);
-  const int64_t block = op.attr_int("blocksize");
-  Supported(check, op, block == kMxBlock, "blocksize is {}, expected 32", block);
+  Only(check, op, "blocksize", kMxBlock);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   const Shape scales = {height / (2 * kMxBlock) + plan.groups.groups(), width, 2};
   plan.outputs = {{plan.format.dtype, op.in("x").shape}, {DataType::kFloat8E8M0, scales}};

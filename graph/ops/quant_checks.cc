@@ -2,6 +2,11 @@
 
 namespace npumesh {
 
+void Only(Check& check, const OpContext& op, std::string_view attribute, int64_t value) {
+  const int64_t seen = op.attr_int(attribute);
+  Supported(check, op, seen == value, "{} is {}, expected {}", attribute, seen, value);
+}
+
 void NotFed(Check& check, const OpContext& op, std::initializer_list<std::string_view> ports) {
   for (const std::string_view port : ports) {
     Supported(check, op, SlotIfFed(op, port) < 0, "\"{}\" is fed, which is not supported", port);

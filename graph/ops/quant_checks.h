@@ -20,6 +20,9 @@ void Supported(Check& check, const OpContext& op, bool holds, fmt::format_string
                    fmt::format(text, std::forward<Args>(args)...)));
 }
 
+// Objects (kUnsupported) to another value of an integer attribute.
+void Only(Check& check, const OpContext& op, std::string_view attribute, int64_t value);
+
 // Objects (kUnsupported) to the first of the inputs that is fed.
 void NotFed(Check& check, const OpContext& op, std::initializer_list<std::string_view> ports);
 

@@ -159,8 +159,7 @@ Result<QuantMatmul> PlanV4(const OpContext& op) {
   Check check(op);
   QuantMatmul plan;
   NotFed(check, op, {"x1_offset", "y_scale", "y_offset", "x2_table"});
-  const int64_t type = op.attr_int("compute_type");
-  Supported(check, op, type == -1, "compute_type is {}, expected -1", type);
+  Only(check, op, "compute_type", -1);
   ReadOperands(check, op, plan);
   plan.y_dtype = check.Take(op.attr_dtype("dtype"));
   ReadScales(check, op, plan);

@@ -19,8 +19,7 @@ Result<QuantMatmul> PlanQuant(const OpContext& op) {
     Supported(check, op, stored.Contains(op.in(port).dtype), "{} is {}, expected {}", port,
               Name(op.in(port).dtype), kQuantised.ToString());
   }
-  const int64_t group = op.attr_int("group_size");
-  Supported(check, op, group == 0, "group_size {}; block scales are not supported", group);
+  Only(check, op, "group_size", 0);
   ReadSides(check, op, "x1", "x2", plan);
   plan.y_dtype = TypeOf(check, op, "dtype", kResults);
   const int64_t columns = plan.right.columns;

@@ -30,10 +30,10 @@ void CheckAttributes(Check& check, const OpContext& op) {
     const int axis = check.Axis(attr, rank);
     Supported(check, op, axis == rank - 1, "{} is {}, expected the last dimension", attr, axis);
   }
-  const int64_t mode = op.attr_int("swiglu_mode"), group_mode = op.attr_int("group_mode");
+  const int64_t mode = op.attr_int("swiglu_mode");
   const float largest = op.attr_float("max_dtype_value");
   Supported(check, op, mode >= 0 && mode <= 2, "swiglu_mode is {}, expected 0 to 2", mode);
-  Supported(check, op, group_mode == 0, "group_mode is {}, expected 0", group_mode);
+  Only(check, op, "group_mode", 0);
   Supported(check, op, largest == 0, "max_dtype_value is {}, expected 0", largest);
 }
 

@@ -178,7 +178,7 @@ TEST(GroupedFusions, Refusals) {
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
   call = Swiglu(true, false);
   call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode 1"});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode is 1"});
   call = Swiglu(true, false);
   call.inputs[0].value = Pattern(DataType::kFloat16, {kRows, kInner});
   ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"x is float16", "expected int8"});

@@ -167,7 +167,7 @@ TEST(QuantBatchMatmulV3, RefusesWhatDoesNotFit) {
   ExpectFails(QuantRegistry(), floats, Code::kUnsupported, {"float32"});
   OpCall group = call({2, 3}, {3, 2});
   group.attrs.push_back({"group_size", AttrValue::Int(32)});
-  ExpectFails(QuantRegistry(), group, Code::kUnsupported, {"group_size 32"});
+  ExpectFails(QuantRegistry(), group, Code::kUnsupported, {"group_size is 32"});
 }
 
 // ---- WeightQuantBatchMatmulV2 ----
