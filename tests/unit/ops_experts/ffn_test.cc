@@ -146,7 +146,8 @@ TEST(Ffn, Refusals) {
   OpCall call = Call({"relu", {4, 0, 1}, true}, DataType::kFloat16);
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"5 rows together, x has 6"});
   call = Call({"relu", {4, 0, 3}, true}, DataType::kFloat16);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"entry 2 of \"expert_tokens\" is 3", "rows 4 to 7 of 6"});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+              {"entry 2 of \"expert_tokens\" is 3", "rows 4 to 7 of 6"});
   call = Call({"tanh"}, DataType::kFloat16);
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"activation is \"tanh\""});
   call = Call({"relu"}, DataType::kFloat16);

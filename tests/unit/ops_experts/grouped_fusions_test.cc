@@ -175,7 +175,8 @@ TEST(GroupedFusions, TypesWithUnknownDimensions) {
 TEST(GroupedFusions, Refusals) {
   OpCall call = Swiglu(true, false);
   call.inputs[2].value = MakeInts({4, 0, 4});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+              {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
   call = Swiglu(true, false);
   call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
   ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode is 1"});

@@ -283,7 +283,8 @@ TEST(AntiMxQuant, UndoesTheScales) {
         call.attrs[1].second = AttrValue::Int(2);
         ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dst_type is int8"});
         call.inputs[1].value = Powers({3, 40, 7, 2}, 1);
-        ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"mxscale is float8_e8m0[3,40,7,2]"});
+        ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+                    {"mxscale is float8_e8m0[3,40,7,2]"});
       }
     }
   }
