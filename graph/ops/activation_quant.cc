@@ -40,7 +40,7 @@ struct GeluPlan : Planned {
   Factors offset;
   int64_t rows = 0;
   int64_t width = 0;
-  Slice<float> row, scales, offsets;
+  Workspace<float> row, scales, offsets;
 };
 
 Result<GeluPlan> PlanGelu(const OpContext& op) {
@@ -112,7 +112,7 @@ struct GroupPlan : Planned {
   GroupRows groups;
   int64_t height = 0;
   int64_t width = 0;
-  Slice<float> row, scales;
+  Workspace<float> row, scales;
 };
 
 Result<GroupPlan> PlanGroup(const OpContext& op) {

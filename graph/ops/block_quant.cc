@@ -30,7 +30,7 @@ struct TilePlan : Planned {
   GroupRows groups;  // absent: one of all rows
   int64_t scale_rows = 0;
   int64_t scale_columns = 0;
-  Slice<float> row;
+  Workspace<float> row;
 
   // The element where a row of x begins.
   int64_t Element(int64_t matrix, int64_t r) const { return (matrix * height + r) * width; }
@@ -40,19 +40,19 @@ void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
   plan.dtype = check.Take(NarrowType(op, "dst_type"));
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   const float least = op.attr_float("min_scale"), largest = op.attr_float("dst_type_max");
-  Supported(check, op, least == 0, "min_scale {}, expected 0", least);
-  Supported(check, op, plan.dtype != DataType::kInt4, "dst_type is int4, expected {}",
-            (kFloat8 | DataType::kInt8 | DataType::kHifloat8).ToString());
-  Supported(check, op, largest == 0 || plan.dtype == DataType::kHifloat8,
-            "dst_type_max {} for {}, expected 0 unless dst_type is hifloat8", largest,
-            Name(plan.dtype));
+  check.Supported(least == 0, "min_scale {}, expected 0", least);
+  check.Supported(plan.dtype != DataType::kInt4, "dst_type is int4, expected {}",
+                  (kFloat8 | DataType::kInt8 | DataType::kHifloat8).ToString());
+  check.Supported(largest == 0 || plan.dtype == DataType::kHifloat8,
+                  "dst_type_max {} for {}, expected 0 unless dst_type is hifloat8", largest,
+                  Name(plan.dtype));
   plan.largest = largest > 0 ? largest : LargestNarrow(plan.dtype);
 }
 
 template <bool kGrouped>
 Result<TilePlan> PlanTiles(const OpContext& op) {
   Check check(op);
-  RankBetween(check, op, "x", kFloats, 2, 3);
+  check.RankBetween("x", kFloats, 2, 3);
   TilePlan plan;
   plan.tile_rows = op.attr_int("row_block_size");
   plan.tile_columns = op.attr_int("col_block_size");
@@ -69,7 +69,7 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
   plan.scale_rows = (plan.height + plan.tile_rows - 1) / plan.tile_rows;
   plan.scale_columns = (plan.width + plan.tile_columns - 1) / plan.tile_columns;
   if constexpr (kGrouped) {
-    Only(check, op, "group_list_type", 0);  // prefix sums
+    check.Only("group_list_type", 0);  // prefix sums
     plan.groups = check.Take(GroupRows::Of(op, "group_list", false, plan.height));
     plan.scale_rows = plan.height / plan.tile_rows + plan.groups.groups();
   }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "graph/ops/infer_checks.h"
 
@@ -50,8 +51,8 @@ const TensorType* Check::Seen(std::string_view port) const {
   return &type;
 }
 
-void Check::Object(std::string_view text) {
-  status_ = Error(Code::kInvalidArgument, "{}: {}", op_.Who(), text);
+void Check::Object(std::string_view text, Code code) {
+  status_ = Error(code, "{}: {}", op_.Who(), text);
 }
 
 void Check::Expected(std::string_view port, const TensorType& seen, std::string_view expected) {
@@ -78,6 +79,13 @@ void Check::RankAtLeast(std::string_view port, TypeSet expected, int rank) {
   Expected(port, *seen, fmt::format("at least {} dimension{}", rank, rank == 1 ? "" : "s"));
 }
 
+void Check::RankBetween(std::string_view port, TypeSet expected, int least, int most) {
+  RankAtLeast(port, expected, least);
+  const TensorType* seen = Seen(port);
+  if (seen == nullptr || seen->shape.rank() <= most) return;
+  Expected(port, *seen, fmt::format("at most {} dimensions", most));
+}
+
 Check::HeightAndWidth Check::Matrix(std::string_view port, TypeSet expected) {
   Rank(port, expected, 2);
   const TensorType* seen = Seen(port);
@@ -99,9 +107,12 @@ void Check::TypeAndShape(std::string_view port, TypeSet expected, const npumesh:
 void Check::Elements(std::string_view port, std::initializer_list<int64_t> counts) {
   const TensorType* seen = Seen(port);
   if (seen == nullptr) return;
-  const int64_t elements = seen->shape.elements();
-  if (std::find(counts.begin(), counts.end(), elements) != counts.end()) return;
-  Expected(port, *seen, AlternativesOf(counts) + " elements");
+  const std::set<int64_t> allowed = counts;
+  if (allowed.contains(seen->shape.elements())) return;
+  std::vector<std::string> texts;
+  for (const int64_t count : allowed) texts.push_back(fmt::format("{}", count));
+  const bool one = *allowed.rbegin() == 1;
+  Expected(port, *seen, Alternatives(texts) + (one ? " element" : " elements"));
 }
 
 void Check::SameType(std::string_view port, std::string_view other) {
@@ -114,6 +125,29 @@ void Check::SameTensor(std::string_view port, std::string_view other) {
   const TensorType *seen = Seen(port), *like = Seen(other);
   if (seen == nullptr || like == nullptr || *seen == *like) return;
   Expected(port, *seen, fmt::format("{} like {}", like->ToString(), other));
+}
+
+void Check::NotFed(std::initializer_list<std::string_view> ports) {
+  for (const std::string_view port : ports) {
+    const bool fed = op_.has(port) && op_.in(port).shape.elements() > 0;
+    Supported(!fed, "the input \"{}\" is not supported", port);
+  }
+}
+
+void Check::Only(std::string_view attribute, int64_t value) {
+  const int64_t seen = op_.attr_int(attribute);
+  Supported(seen == value, "{} is {}, expected {}", attribute, seen, value);
+}
+
+void Check::OnlyZero(std::initializer_list<std::string_view> attributes) {
+  for (const std::string_view attribute : attributes) Only(attribute, 0);
+}
+
+DataType Check::TypeOf(std::string_view attribute, TypeSet expected, Code code) {
+  const DataType dtype = Take(op_.attr_dtype(attribute));
+  if (!ok() || expected.Contains(dtype)) return dtype;
+  Object(fmt::format("{} is {}, expected {}", attribute, Name(dtype), expected.ToString()), code);
+  return dtype;
 }
 
 void Check::OneOf(std::string_view attribute, std::initializer_list<std::string_view> texts) {

@@ -43,6 +43,7 @@ class Check {
   // A tensor of one of the types with exactly `rank` dimensions, or with at least that many.
   void Rank(std::string_view port, TypeSet expected, int rank);
   void RankAtLeast(std::string_view port, TypeSet expected, int rank);
+  void RankBetween(std::string_view port, TypeSet expected, int least, int most);
   // Height and width of a matrix; zeros after an objection.
   struct HeightAndWidth {
     int64_t height = 0;
@@ -57,9 +58,17 @@ class Check {
   void SameType(std::string_view port, std::string_view other);
   void SameTensor(std::string_view port, std::string_view other);
 
+  // Objects (kUnsupported) to the first of these optional inputs that is fed.
+  void NotFed(std::initializer_list<std::string_view> ports);
+
   // ---- attributes ----
   void OneOf(std::string_view attribute, std::initializer_list<std::string_view> texts);
   void OneOf(std::string_view attribute, std::initializer_list<int64_t> numbers);
+  // Objects (kUnsupported) to another value; to another one than 0.
+  void Only(std::string_view attribute, int64_t value);
+  void OnlyZero(std::initializer_list<std::string_view> attributes);
+  // A type attribute; objects with `code` to one that is not expected.
+  DataType TypeOf(std::string_view attribute, TypeSet expected, Code code = Code::kUnsupported);
   // In [least, most].
   int64_t Between(std::string_view attribute, int64_t least, int64_t most);
   // Axis in [0, rank), counted from the end when negative.
@@ -83,11 +92,17 @@ class Check {
     if (holds || !ok()) return;
     Object(fmt::format(text, std::forward<Args>(args)...));
   }
+  // The same for what is well formed, but npumesh cannot do (kUnsupported).
+  template <typename... Args>
+  void Supported(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (holds || !ok()) return;
+    Object(fmt::format(text, std::forward<Args>(args)...), Code::kUnsupported);
+  }
 
  private:
   // The tensor of a port that is to be looked at; null: absent, or there is an objection already.
   const TensorType* Seen(std::string_view port) const;
-  void Object(std::string_view text);
+  void Object(std::string_view text, Code code = Code::kInvalidArgument);
   void Expected(std::string_view port, const TensorType& seen, std::string_view expected);
 
   const OpContext& op_;

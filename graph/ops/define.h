@@ -1,7 +1,7 @@
 // Define: an operator from three plain parts: its signature, a function that plans a call, and a
 // function that runs the plan.
 //
-//   struct ScalePlan : Planned { Factors scale; Slice<float> row; ... };
+//   struct ScalePlan : Planned { Factors scale; Workspace<float> row; ... };
 //   Result<ScalePlan> PlanScale(const OpContext& op);
 //   Status RunScale(const ScalePlan& plan, const KernelArgs& args);
 //

@@ -31,13 +31,13 @@ struct SwigluPlan : Planned {
   bool dynamic = false;
   GatedUnit unit;
   Rounding rounding = Rounding::kNearest;
-  Slice<float> first, second, factors, z;
+  Workspace<float> first, second, factors, z;
 };
 
 void ReadDequant(Check& check, const OpContext& op, SwigluPlan& plan) {
   constexpr TypeSet kTypes = kFloats | DataType::kInt32;
-  Supported(check, op, kTypes.Contains(plan.x_dtype), "x is {}, expected {}", Name(plan.x_dtype),
-            kTypes.ToString());
+  check.Supported(kTypes.Contains(plan.x_dtype), "x is {}, expected {}", Name(plan.x_dtype),
+                  kTypes.ToString());
   if (!check.ok() || plan.x_dtype != DataType::kInt32) return;
   const int64_t groups = plan.groups, all = groups * plan.columns;
   const int64_t rows = op.in("x").shape.elements() / std::max<int64_t>(plan.columns, 1);

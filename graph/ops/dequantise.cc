@@ -19,14 +19,14 @@ struct RowsPlan : Planned {
   DataType to = DataType::kFloat;
   int64_t rows = 0;
   int64_t columns = 0;
-  Slice<float> row;
+  Workspace<float> row;
 };
 
 // Reads x and the attribute with the type of y.
 void ReadRows(Check& check, const OpContext& op, TypeSet from, std::string_view attribute,
               RowsPlan& plan) {
   check.RankAtLeast("x", from, 1);
-  plan.to = TypeOf(check, op, attribute, kFloats, Code::kInvalidArgument);
+  plan.to = check.TypeOf(attribute, kFloats, Code::kInvalidArgument);
   if (!check.ok()) return;
   const TensorType& x = op.in("x");
   plan.from = x.dtype;
@@ -40,7 +40,7 @@ void ReadRows(Check& check, const OpContext& op, TypeSet from, std::string_view 
 
 struct DequantPlan : RowsPlan {
   Dequant dequant;
-  Slice<float> factors;
+  Workspace<float> factors;
 };
 
 Result<DequantPlan> PlanDequant(const OpContext& op) {
@@ -86,7 +86,7 @@ struct AntiQuantPlan : RowsPlan {
   float scale_value = 1;  // where there is no input for it
   float offset_value = 0;
   bool squared = false;
-  Slice<float> scales, offsets;
+  Workspace<float> scales, offsets;
 };
 
 AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view attribute) {

@@ -35,7 +35,7 @@ struct FfnPlan : ProductPlan {
   Layer first;
   Layer second;
   std::string who;
-  Slice<float> sums, hidden;  // the first product of an expert, and what its activation gives
+  Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 
 struct Activation {
@@ -79,15 +79,14 @@ Layer ReadLayer(Check& check, const OpContext& op, std::string_view weight, std:
 }
 
 void ReadTypes(Check& check, const OpContext& op, FfnPlan& plan) {
-  NotFed(check, op,
-         {"scale", "offset", "deq_scale1", "deq_scale2", "antiquant_scale1", "antiquant_scale2",
-          "antiquant_offset1", "antiquant_offset2"});
+  check.NotFed({"scale", "offset", "deq_scale1", "deq_scale2", "antiquant_scale1",
+                "antiquant_scale2", "antiquant_offset1", "antiquant_offset2"});
   const DataType x = op.in("x").dtype, first = op.in("weight1").dtype,
                  second = op.in("weight2").dtype;
-  Supported(check, op, kFloats.Contains(x) && first == x && second == x,
-            "x is {}, weight1 {} and weight2 {}, expected {}, the same", Name(x), Name(first),
-            Name(second), kFloats.ToString());
-  Only(check, op, "output_dtype", -1);
+  check.Supported(kFloats.Contains(x) && first == x && second == x,
+                  "x is {}, weight1 {} and weight2 {}, expected {}, the same", Name(x), Name(first),
+                  Name(second), kFloats.ToString());
+  check.Only("output_dtype", -1);
   plan.dtype = x;
 }
 

@@ -32,8 +32,8 @@ struct AllReducePlan : hcom::Meeting {
   Products floats;        // the product of floats
   BlockedProduct blocks;  // that of integers
   std::unique_ptr<ChunkTravel> travel;
-  Slice<float> sums, segment, norm_rows;
-  Slice<std::byte> blocks_room;
+  Workspace<float> sums, segment, norm_rows;
+  Workspace<std::byte> blocks_room;
 
   bool blocked() const { return quantised || weights; }
 };
@@ -97,7 +97,7 @@ Result<AllReducePlan> PlanSum(const OpContext& op, bool by_rows) {
 Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
   Check check(op);
   AllReducePlan plan = check.Take(PlanSum(op, true));
-  check.Keep(RefuseInputs(op, {"comm_quant_scale_1", "comm_quant_scale_2"}));
+  check.NotFed({"comm_quant_scale_1", "comm_quant_scale_2"});
   plan.x3 = check.Take(Factors::Of(op, "x3"));
   const int64_t m = plan.local.m, n = plan.local.n, x3 = plan.x3.count();
   check.That(!plan.x3.given() || x3 == n || x3 == m * n, "x3 is {} for a product of {} x {}",

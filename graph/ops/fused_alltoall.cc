@@ -22,7 +22,7 @@ struct ExchangePlan : hcom::Meeting {
   int64_t slice = 0;  // bytes of a row on its way
   Products product;   // of a chunk
   std::unique_ptr<RowTravel> travel;
-  Slice<std::byte> send, arrived, joined, made;
+  Workspace<std::byte> send, arrived, joined, made;
 
   int64_t y_row_bytes() const { return local.n * BitsOf(y_dtype) / 8; }
 };
@@ -32,18 +32,18 @@ struct ExchangePlan : hcom::Meeting {
 Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t>& axes,
                                   bool joins) {
   Check check(op);
-  check.Keep(RefuseInputs(op, {"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"}));
-  check.Keep(RefuseModes(op, {"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"}));
+  check.NotFed({"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"});
+  check.OnlyZero({"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"});
   check.Keep(ExpectFloats(op));
   ExchangePlan plan;
   plan.ring = check.Take(RingOf(op, "world_size"));
   const LocalForm form = {"transpose_x1", "transpose_x2", joins ? plan.ring.ranks : 1};
   plan.local = check.Take(PlanLocal(op, form));
   const std::vector<int64_t> told = op.attr_ints("all2all_axes");
-  check.Keep(Supports(op, !plan.local.transposed_x && (told.empty() || told == axes),
-                      "transpose_x1 {} and all2all_axes {}; expected no and {}",
-                      plan.local.transposed_x ? "yes" : "no", Shape(told).ToString(),
-                      Shape(axes).ToString()));
+  check.Supported(!plan.local.transposed_x && (told.empty() || told == axes),
+                  "transpose_x1 {} and all2all_axes {}; expected no and {}",
+                  plan.local.transposed_x ? "yes" : "no", Shape(told).ToString(),
+                  Shape(axes).ToString());
   plan.y_dtype = plan.local.x_dtype;
   if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
     plan.y_dtype = check.Take(op.attr_dtype("y_dtype"));

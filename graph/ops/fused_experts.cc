@@ -70,7 +70,7 @@ struct ExpertsPlan : hcom::Meeting {
   ExpertRows rows;
   Products products;  // by expert, then the shared one
   std::unique_ptr<RowTravel> travel;
-  Slice<std::byte> travelling, sorted;
+  Workspace<std::byte> travelling, sorted;
 
   int64_t chunks() const { return std::min<int64_t>(experts, 8); }
   int64_t FirstExpert(int64_t chunk) const { return chunk * experts / chunks(); }
@@ -128,17 +128,16 @@ Status ReadScales(const OpContext& op, const Names& names, Local& local) {
   Check check(op);
   for (const OperandNames& operand : {names.x, names.w}) {
     const int64_t mode = op.attr_int(operand.mode);
-    check.Keep(Supports(op, mode == 1,
-                        "{} {} is not supported, expected 1, one scale for the tensor",
-                        operand.mode, mode));
+    check.Supported(mode == 1, "{} {} is not supported, expected 1, one scale for the tensor",
+                    operand.mode, mode);
   }
   check.Keep(ExpectEightBits(op, names.x.port, names.w.port));
   for (const OperandNames& operand : {names.x, names.w}) {
     const int slot = SlotIfFed(op, operand.scale);
     const bool fits =
         slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
-    check.Keep(Supports(op, fits, "{} is {}, expected one float32 for the tensor", operand.scale,
-                        slot < 0 ? "not fed" : op.in(slot).ToString()));
+    check.Supported(fits, "{} is {}, expected one float32 for the tensor", operand.scale,
+                    slot < 0 ? "not fed" : op.in(slot).ToString());
   }
   local.row_scale = op.slot(names.x.scale);
   local.column_scale = check.Take(Factors::Of(op, names.w.scale));
@@ -182,10 +181,10 @@ Status ReadFloats(const OpContext& op, ExpertsPlan& plan) {
 Status ReadEightBits(const OpContext& op, ExpertsPlan& plan) {
   Check check(op);
   if (!plan.exchange_first) {
-    check.Keep(RefuseInputs(op, {"comm_quant_scale"}));
-    check.Keep(RefuseModes(op, {"comm_quant_mode"}));
+    check.NotFed({"comm_quant_scale"});
+    check.OnlyZero({"comm_quant_mode"});
   }
-  check.Keep(RefuseModes(op, {"group_size"}));
+  check.OnlyZero({"group_size"});
   check.Keep(ReadScales(op, kRouted, plan.routed));
   if (plan.shared && check.ok()) check.Keep(ReadScales(op, kShared, *plan.shared));
   plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", DataType::kUndefined));

@@ -72,8 +72,8 @@ class Products {
  private:
   std::vector<std::unique_ptr<Kernel>> kernels_;
   size_t slots_ = 0;
-  Slice<const void*> in_;
-  Slice<std::byte> room_;
+  Workspace<const void*> in_;
+  Workspace<std::byte> room_;
 };
 
 // Error unless the attribute reduce_op is "sum".

@@ -30,8 +30,8 @@ struct ReducePlan : hcom::Meeting {
   // From Prepare.
   int64_t chunk_rows = 0;  // of each block in a chunk
   std::unique_ptr<RowTravel> travel;
-  Slice<std::byte> send, recv;
-  Slice<float> sum, term;
+  Workspace<std::byte> send, recv;
+  Workspace<float> sum, term;
 
   int64_t group_size() const { return powers ? kSmallGroup : kGroup; }
   // Bytes of a row's scales are the same in both forms.
@@ -63,10 +63,10 @@ Result<ReducePlan> PlanReduce(const OpContext& op) {
   const bool typed =
       (x.dtype == DataType::kInt8 || IsEightBitFloat(x.dtype)) &&
       (scales.dtype == DataType::kFloat || (plan.powers && kFloat8.Contains(x.dtype)));
-  check.Keep(Supports(op, typed && kFloats.Contains(plan.y_dtype),
-                      "x is {}, scales {} and output_dtype {}; expected int8 or an 8-bit float "
-                      "with float32 scales, or float8 with float8_e8m0 ones, and a float type",
-                      Name(x.dtype), Name(scales.dtype), Name(plan.y_dtype)));
+  check.Supported(typed && kFloats.Contains(plan.y_dtype),
+                  "x is {}, scales {} and output_dtype {}; expected int8 or an 8-bit float "
+                  "with float32 scales, or float8 with float8_e8m0 ones, and a float type",
+                  Name(x.dtype), Name(scales.dtype), Name(plan.y_dtype));
   const int rank = x.shape.rank();
   bool fits = rank >= 2 && rank <= 3 && x.shape[rank - 1] % kGroup == 0 &&
               scales.shape == ScalesOf(x.shape, plan.powers);

@@ -53,12 +53,12 @@ Status ReadScales(const OpContext& op, RowsPlan& plan) {
   const bool fits = slot >= 0 && op.in(slot).dtype == DataType::kFloat &&
                     (rows == 1 || rows == local.m) && (columns == 1 || columns == local.n) &&
                     local.column_scale.given() && !local.transposed_x;
-  check.Keep(Supports(op, fits,
-                      "{} x1_scale and {} x2_scale for a product of {} x {}{}; expected float32, 1 "
-                      "or {} and 1 or {}, and x1 not transposed; scales of blocks are not "
-                      "supported",
-                      rows, columns, local.m, local.n,
-                      local.transposed_x ? " with x1 transposed" : "", local.m, local.n));
+  check.Supported(fits,
+                  "{} x1_scale and {} x2_scale for a product of {} x {}{}; expected float32, 1 "
+                  "or {} and 1 or {}, and x1 not transposed; scales of blocks are not "
+                  "supported",
+                  rows, columns, local.m, local.n, local.transposed_x ? " with x1 transposed" : "",
+                  local.m, local.n);
   local.row_scale = slot;
   local.scale_of_rows = rows == local.m && rows > 1;
   if (check.ok()) plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", DataType::kFloat16));
@@ -77,8 +77,8 @@ Result<RowsPlan> PlanRows(const OpContext& op, bool second) {
   plan.ring = check.Take(RingOf(op, "rank_size"));
   plan.y_dtype = plan.local.x_dtype;
   if (second && check.ok()) {
-    check.Keep(RefuseInputs(op, {"quant_scale"}));
-    check.Keep(Supports(op, !op.attr_bool("is_amax_out"), "is_amax_out is not supported"));
+    check.NotFed({"quant_scale"});
+    check.Supported(!op.attr_bool("is_amax_out"), "is_amax_out is not supported");
     check.Keep(floats ? RefuseInputs(op, {"x1_scale", "x2_scale"}) : ReadScales(op, plan));
   }
   check.That(x1.shape.rank() == 2, "x1 is {}, expected a matrix", x1.ToString());
@@ -90,8 +90,8 @@ Result<RowsPlan> PlanRows(const OpContext& op, bool second) {
 struct GatherPlan : RowsPlan {
   bool gives = true;  // the gathered x1 is output 1
   // From Prepare.
-  Slice<std::byte> gathered;
-  Slice<float> told_scales, scales;  // as they are gathered; one for each row
+  Workspace<std::byte> gathered;
+  Workspace<float> told_scales, scales;  // as they are gathered; one for each row
 
   DataType wire() const { return local.scaled() ? DataType::kInt8 : local.x_dtype; }
 };
@@ -101,8 +101,8 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   Check check(op);
   GatherPlan plan{check.Take(PlanRows(op, kSecond))};
   const int64_t index = op.attr_int("gather_index");
-  check.Keep(Supports(op, !plan.local.transposed_x && index == 0,
-                      "is_trans_a and gather_index {} are not supported", index));
+  check.Supported(!plan.local.transposed_x && index == 0,
+                  "is_trans_a and gather_index {} are not supported", index);
   plan.gives = op.attr_bool("is_gather_out");
   const int64_t rows = plan.local.m * plan.ring.ranks;
   plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
@@ -203,8 +203,9 @@ Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
 
 struct ScatterPlan : RowsPlan {
   // From Prepare.
-  int64_t block = 0;           // rows of the product for one rank
-  Slice<float> sums, rounded;  // the product; this rank's rows of the sum where they are rounded
+  int64_t block = 0;  // rows of the product for one rank
+  Workspace<float> sums,
+      rounded;  // the product; this rank's rows of the sum where they are rounded
 
   bool rounds() const { return y_dtype != DataType::kFloat; }
 };

@@ -36,7 +36,7 @@ struct FinalizePlan : ProductPlan {
   float shared_weight = 1;
   int64_t y_rows = 0;
   std::string who;
-  Slice<float> row;
+  Workspace<float> row;
 
   int64_t Target(const KernelArgs& args, int64_t r) const {
     return IntegerAt(index.dtype, args.in[index.slot], r);
@@ -70,9 +70,9 @@ void ReadShared(Check& check, const OpContext& op, FinalizePlan& plan) {
 Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   Check check(op);
   FinalizePlan plan;
-  Supported(check, op, !op.attr_bool("transpose_x"), "transpose_x is true, expected false");
-  Only(check, op, "dtype", 0);
-  NotFed(check, op, {"offset"});
+  check.Supported(!op.attr_bool("transpose_x"), "transpose_x is true, expected false");
+  check.Only("dtype", 0);
+  check.NotFed({"offset"});
   plan.rows = GroupedRowsOf(check, op, op.slot("w"), true, "transpose_w");
   const GroupedRows& rows = plan.rows;
   plan.y_rows = op.attr_int("output_bs") > 0 ? op.attr_int("output_bs") : rows.m;

@@ -55,12 +55,13 @@ void ReadSplit(Check& check, const OpContext& op, GroupedPlan& plan) {
   const bool listed = plan.split == Split::kTensors || plan.list_slot >= 0;
   const bool turned = (plan.split == Split::kRows && plan.transposed_x) ||
                       (plan.split == Split::kInner && plan.transposed_w);
-  Supported(check, op, known && listed && !turned && (plan.split != Split::kRows || plan.joined),
-            "group_type {}, split_item {}, group_list_type {}{}{}; expected group_type -1, 0 or 2, "
-            "for 0 a split_item of 2 or 3, a group_list where one tensor is split, and the split "
-            "dimension not transposed away",
-            type, item, plan.list_type, listed ? "" : " without group_list",
-            turned ? " with a transposed operand" : "");
+  check.Supported(
+      known && listed && !turned && (plan.split != Split::kRows || plan.joined),
+      "group_type {}, split_item {}, group_list_type {}{}{}; expected group_type -1, 0 or 2, "
+      "for 0 a split_item of 2 or 3, a group_list where one tensor is split, and the split "
+      "dimension not transposed away",
+      type, item, plan.list_type, listed ? "" : " without group_list",
+      turned ? " with a transposed operand" : "");
 }
 
 // Weights: [K, N] each, or one [E, K, N].
@@ -92,10 +93,11 @@ void AddWeights(Check& check, const OpContext& op, const std::vector<int>& slots
 void AddInputs(Check& check, const OpContext& op, const std::vector<int>& slots,
                GroupedPlan& plan) {
   const bool each = plan.split == Split::kTensors;
-  Supported(check, op, slots.size() == (each ? plan.groups.size() : 1),
-            "group_type {} with {} tensors x and {} weights; expected as many, or one x to be "
-            "split",
-            op.attr_int("group_type"), slots.size(), plan.groups.size());
+  check.Supported(
+      slots.size() == (each ? plan.groups.size() : 1),
+      "group_type {} with {} tensors x and {} weights; expected as many, or one x to be "
+      "split",
+      op.attr_int("group_type"), slots.size(), plan.groups.size());
   for (size_t i = 0; check.ok() && i < plan.groups.size(); ++i) {
     Group& group = plan.groups[i];
     group.x_slot = slots[each ? i : 0];
@@ -129,11 +131,11 @@ void ReadTypes(Check& check, const OpContext& op, DataType x, DataType w, Groupe
   plan.w_dtype = w == DataType::kInt32 ? DataType::kInt4 : w;
   plan.integers = kQuantised.Contains(x) && kQuantised.Contains(plan.w_dtype);
   const bool floats = kFloats.Contains(x) && (w == x || kQuantised.Contains(plan.w_dtype));
-  Supported(check, op, plan.integers || floats, "products of {} and {} are not available", Name(x),
-            Name(plan.w_dtype));
+  check.Supported(plan.integers || floats, "products of {} and {} are not available", Name(x),
+                  Name(plan.w_dtype));
   const int64_t type = op.attr_int("act_type");
   const bool known = type >= 0 && type <= 5 && type != 3;
-  Supported(check, op, known, "act_type {}, expected 0, 1, 2, 4 or 5", type);
+  check.Supported(known, "act_type {}, expected 0, 1, 2, 4 or 5", type);
   plan.activation = kActivations[known ? type : 0];
   plan.y_dtype = OutputType(check, plan);
 }

@@ -15,8 +15,8 @@ GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked
              stacked ? "[E,K,N]" : "[K,N]");
   check.That(SlotIfFed(op, "group_list") >= 0, "group_list is missing");
   check.OneOf("group_list_type", {0, 1});
-  Supported(check, op, x.dtype == DataType::kInt8 && weight.dtype == DataType::kInt8,
-            "x is {} and the weights {}, expected int8", Name(x.dtype), Name(weight.dtype));
+  check.Supported(x.dtype == DataType::kInt8 && weight.dtype == DataType::kInt8,
+                  "x is {} and the weights {}, expected int8", Name(x.dtype), Name(weight.dtype));
   if (!check.ok()) return rows;
   rows.m = x.shape[0];
   rows.k = x.shape[1];

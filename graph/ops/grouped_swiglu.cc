@@ -17,7 +17,7 @@ struct SwigluPlan : ProductPlan {
   std::vector<int> weights;     // slots: one for all experts, or one each
   std::vector<Factors> scales;  // of the columns, by expert
   Factors row_scale;
-  Slice<float> products;
+  Workspace<float> products;
 
   bool stacked() const { return weights.size() == 1; }
 };
@@ -41,8 +41,8 @@ void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
 Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
   Check check(op);
   SwigluPlan plan;
-  for (const std::string_view name : {"dequant_mode", "quant_mode"}) Only(check, op, name, 0);
-  NotFed(check, op, {"weight_assist_matrix", "bias", "smooth_scale"});
+  for (const std::string_view name : {"dequant_mode", "quant_mode"}) check.Only(name, 0);
+  check.NotFed({"weight_assist_matrix", "bias", "smooth_scale"});
   for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
   check.That(!plan.weights.empty(), "no weight");
   if (!check.ok()) return check.status();

@@ -38,10 +38,10 @@ struct Combine : moe::TokensPlan {
   Factors alpha2;
   Factors constant;
   // From Prepare.
-  Slice<int64_t> verdict;
-  Slice<int64_t> place;  // route of (token, choice); -1: it has none
-  Slice<std::byte> sent, back;
-  Slice<float> sum, row, constant_row, gamma_row, norm_room;
+  Workspace<int64_t> verdict;
+  Workspace<int64_t> place;  // route of (token, choice); -1: it has none
+  Workspace<std::byte> sent, back;
+  Workspace<float> sum, row, constant_row, gamma_row, norm_room;
 
   int64_t row_bytes() const { return width * BitsOf(dtype) / 8; }
 };
@@ -118,7 +118,7 @@ Result<Combine> Plan(const OpContext& op) {
   Combine plan;
   constexpr bool kSecond = kForm != Form::kFirst;
   moe::ReadTokens(op, "expand_x", kSecond, check, &plan);
-  check.Keep(RefuseModes(op, {"comm_quant_mode"}));
+  check.OnlyZero({"comm_quant_mode"});
   if (!check.ok()) return check.status();
   plan.x = op.slot("expand_x");
   plan.ends = op.slot("ep_send_counts");

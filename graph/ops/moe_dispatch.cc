@@ -40,9 +40,9 @@ struct Dispatch : moe::TokensPlan {
   DataType y_dtype = DataType::kUndefined;
   Factors scales;  // static: 1 or [width]; dynamic: [experts or all, width]
   // From Prepare.
-  Slice<std::byte> send, recv;
-  Slice<float> row, factors;
-  Slice<int32_t> seen;  // choices of each expert so far
+  Workspace<std::byte> send, recv;
+  Workspace<float> row, factors;
+  Workspace<int32_t> seen;  // choices of each expert so far
 
   int64_t row_bytes() const { return width * BitsOf(y_dtype) / 8; }
   // Of a token on its way.
@@ -69,8 +69,8 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   check.That(ids.shape[0] == x.shape[0], "x is {} and expert_ids {}; expected as many rows of both",
              x.ToString(), ids.ToString());
   const int64_t mode = op.attr_int("quant_mode");
-  check.Keep(Supports(op, mode >= 0 && mode <= 2,
-                      "quant_mode {} is not supported, expected 0, 1 or 2", mode));
+  check.Supported(mode >= 0 && mode <= 2, "quant_mode {} is not supported, expected 0, 1 or 2",
+                  mode);
   plan.quant = static_cast<Quant>(mode);
   plan.x_dtype = x.dtype;
   plan.y_dtype = plan.quant == Quant::kNone ? x.dtype : DataType::kInt8;

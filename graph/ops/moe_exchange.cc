@@ -35,9 +35,9 @@ Placement PlacementOf(const OpContext& op, bool second, Check& check) {
              placement.experts, copies, shared, placement.ranks);
   const int64_t tensor_ranks = op.attr_int("tp_world_size"),
                 type = op.attr_int("expert_shard_type");
-  check.Keep(Supports(op, tensor_ranks <= 1 && type == 0,
-                      "tp_world_size {} and expert_shard_type {}, expected 0", tensor_ranks, type));
-  if (second) check.Keep(RefuseInputs(op, {"elastic_info"}));
+  check.Supported(tensor_ranks <= 1 && type == 0,
+                  "tp_world_size {} and expert_shard_type {}, expected 0", tensor_ranks, type);
+  if (second) check.NotFed({"elastic_info"});
   return placement;
 }
 

@@ -96,7 +96,7 @@ struct TokensPlan : hcom::Meeting {
   // From PrepareExchange.
   Chunks chunks;
   std::unique_ptr<Exchange> exchange;
-  Slice<int64_t> told, heard;
+  Workspace<int64_t> told, heard;
 
   int64_t choices() const { return k + placement.shared_experts; }
   int64_t most_routes() const { return tokens * choices(); }

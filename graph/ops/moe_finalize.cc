@@ -28,7 +28,7 @@ struct Finalize : Planned {
   int64_t experts = 0;
   Factors bias;    // [experts, width]
   Factors scales;  // [tokens, k]
-  Slice<float> sum, row, bias_row;
+  Workspace<float> sum, row, bias_row;
 };
 
 // What the second version lets choose.

@@ -43,8 +43,9 @@ struct Scores : Planned {
   int64_t experts = 0;
   int64_t rows = 0;
   int64_t k = 0;
-  Slice<float> x, p, chosen;  // scores, their softmax or what stands for it, those of the chosen
-  Slice<int32_t> order;
+  Workspace<float> x, p,
+      chosen;  // scores, their softmax or what stands for it, those of the chosen
+  Workspace<int32_t> order;
 };
 
 // x as [.., experts]. The first two outputs are the weights and the experts.
@@ -85,7 +86,7 @@ struct SoftmaxGating : Scores {
   int finished = -1;   // slot
   bool late = false;   // softmax of the chosen ones only
   bool keeps = false;  // the softmax of all is output 2
-  Slice<float> weights;
+  Workspace<float> weights;
 };
 
 template <bool kSecond>
@@ -149,7 +150,7 @@ struct Gating : Scores {
   bool keeps = false;  // the normalised scores are output 2
   float factor = 1;
   float epsilon = 0;
-  Slice<float> biased, biases, group_scores;
+  Workspace<float> biased, biases, group_scores;
 };
 
 Result<Gating> PlanGating(const OpContext& op) {
@@ -168,7 +169,7 @@ Result<Gating> PlanGating(const OpContext& op) {
              plan.kept_groups, plan.groups, experts, plan.k, norm, mode);
   check.Elements("bias", {experts});
   plan.bias = check.Take(Factors::Of(op, "bias"));
-  check.Keep(RefuseInputs(op, {"input_ids", "tid2eid"}));
+  check.NotFed({"input_ids", "tid2eid"});
   plan.two_largest = mode == 1;
   plan.norm = static_cast<Norm>(norm);
   plan.divides = plan.norm != Norm::kSoftmax || op.attr_int("renorm") == 1;

@@ -37,8 +37,8 @@ struct Routing : Planned {
   int64_t last = INT64_MAX;
   int64_t capacity = 0;  // rows of each expert; 0: they follow each other
   Counts counts = Counts::kNone;
-  Slice<int32_t> order;      // positions by expert
-  Slice<int64_t> tokens_of;  // of each expert
+  Workspace<int32_t> order;      // positions by expert
+  Workspace<int64_t> tokens_of;  // of each expert
 
   int64_t positions() const { return tokens * k; }
   Shape expanded() const {
@@ -252,7 +252,7 @@ struct Third : Routing {
   bool gathers = true;  // expanded_row_idx by position, not by row
   Factors scale;
   Factors offset;
-  Slice<float> row, factors;
+  Workspace<float> row, factors;
 };
 
 Status ReadExperts(const OpContext& op, Third* plan) {
@@ -289,8 +289,8 @@ Result<Third> PlanThird(const OpContext& op) {
   Third plan{PlanPositions(op, DataType::kInt32, check)};
   check.Keep(ReadExperts(op, &plan));
   const int64_t mode = op.attr_int("quant_mode");
-  check.Keep(Supports(op, mode >= -1 && mode <= 1,
-                      "quant_mode {} is not supported, expected -1, 0 or 1", mode));
+  check.Supported(mode >= -1 && mode <= 1, "quant_mode {} is not supported, expected -1, 0 or 1",
+                  mode);
   if (!check.ok()) return check.status();
   plan.quant = static_cast<Quant>(mode + 1);
   plan.scale = check.Take(Factors::Of(op, "scale"));

@@ -102,24 +102,23 @@ void StoreCodes(DataType dtype, int64_t count, void* data, int64_t first, Code c
 
 MxFormat MxFormatOf(Check& check, const OpContext& op) {
   MxFormat format;
-  format.dtype =
-      TypeOf(check, op, "dst_type", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2);
+  format.dtype = check.TypeOf("dst_type", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2);
   const bool wide = kFloat8.Contains(format.dtype);
   const std::string round = op.attr_string("round_mode");
   if (round == "round") format.rounding = MxRounding::kNearestAway;
   if (round == "floor") format.rounding = MxRounding::kFloor;
-  Supported(check, op, round == "rint" || (!wide && format.rounding != MxRounding::kNearestEven),
-            "round_mode \"{}\" for {}, expected rint{}", round, Name(format.dtype),
-            wide ? "" : ", round or floor");
+  check.Supported(round == "rint" || (!wide && format.rounding != MxRounding::kNearestEven),
+                  "round_mode \"{}\" for {}, expected rint{}", round, Name(format.dtype),
+                  wide ? "" : ", round or floor");
   const int64_t algorithm = op.attr_int("scale_alg");
-  Supported(check, op, algorithm == 0 || (algorithm == 1 && wide),
-            "scale_alg is {} for {}, expected 0{}", algorithm, Name(format.dtype),
-            wide ? " or 1" : "");
+  check.Supported(algorithm == 0 || (algorithm == 1 && wide),
+                  "scale_alg is {} for {}, expected 0{}", algorithm, Name(format.dtype),
+                  wide ? " or 1" : "");
   format.rounds_up = algorithm == 1;
   for (const AttrSpec& spec : op.schema().attrs) {
     if (spec.name != "dst_type_max" && spec.name != "max_low_bound") continue;
     const float value = op.attr_float(spec.name);
-    Supported(check, op, value == 0, "{} is {}, expected 0", spec.name, value);
+    check.Supported(value == 0, "{} is {}, expected 0", spec.name, value);
   }
   return format;
 }

@@ -18,7 +18,7 @@ namespace {
 
 // The format of the elements of y, which has the shape of x.
 MxFormat FormatOf(Check& check, const OpContext& op, int least_rank, int most_rank) {
-  RankBetween(check, op, "x", kFloats, least_rank, most_rank);
+  check.RankBetween("x", kFloats, least_rank, most_rank);
   const MxFormat format = MxFormatOf(check, op);
   CheckMxPacking(check, format.dtype, op.in("x").shape);
   return format;
@@ -34,7 +34,7 @@ struct MxPlan : Planned {
   MxFormat format;
   DataType x = DataType::kFloat;
   std::vector<MxAxis> axes;  // of results 0, 1
-  Slice<float> room;         // a block of the longest inner extent
+  Workspace<float> room;     // a block of the longest inner extent
 };
 
 // Adds the result along an axis: elements and scales.
@@ -52,8 +52,8 @@ Result<MxPlan> PlanMx(const OpContext& op) {
   plan.format = FormatOf(check, op, 1, 7);
   const int axis = check.Axis("axis", op.in("x").shape.rank());
   const int64_t block = op.attr_int("blocksize");
-  Supported(check, op, block > 0 && block % kMxBlock == 0 && block <= 1024,
-            "blocksize is {}, expected a multiple of 32 up to 1024", block);
+  check.Supported(block > 0 && block % kMxBlock == 0 && block <= 1024,
+                  "blocksize is {}, expected a multiple of 32 up to 1024", block);
   if (!check.ok()) return check.status();
   AddAxis(op, axis, block, plan);
   plan.room = plan.scratch.Floats(block * plan.axes[0].inner);
@@ -102,7 +102,7 @@ struct TilePlan : Planned {
   DataType x = DataType::kFloat;
   MxAxis along;
   MxAxis down;
-  Slice<float> tile;
+  Workspace<float> tile;
 };
 
 Result<TilePlan> PlanTiles(const OpContext& op) {
@@ -161,7 +161,7 @@ struct GroupedPlan : Planned {
   GroupRows groups;
   DataType x = DataType::kFloat;
   int64_t width = 0;
-  Slice<float> room;
+  Workspace<float> room;
 };
 
 Result<GroupedPlan> PlanGrouped(const OpContext& op) {
@@ -171,7 +171,7 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.width = width;
   plan.format = FormatOf(check, op, 2, 2);
-  Only(check, op, "blocksize", kMxBlock);
+  check.Only("blocksize", kMxBlock);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   const Shape scales = {height / (2 * kMxBlock) + plan.groups.groups(), width, 2};
   plan.outputs = {{plan.format.dtype, op.in("x").shape}, {DataType::kFloat8E8M0, scales}};
@@ -220,7 +220,7 @@ Result<AntiPlan> PlanAnti(const OpContext& op) {
   CheckMxPacking(check, x.dtype, x.shape);
   plan.axis = MxAxisOf(x.shape, axis, kMxBlock);
   plan.from = x.dtype;
-  plan.to = TypeOf(check, op, "dst_type", kFloats);
+  plan.to = check.TypeOf("dst_type", kFloats);
   plan.outputs = {{plan.to, x.shape}};
   return check.Done(std::move(plan));
 }

@@ -81,7 +81,7 @@ struct DynamicPlan : Planned {
   DataType dtype = DataType::kInt8;
   Factors smooth[2];
   bool wanted[2] = {true, false};
-  Slice<float> row, scaled, room;
+  Workspace<float> row, scaled, room;
 };
 
 // Which of the two results are wanted: by the attribute output_mask, or those that are smoothed.
@@ -160,7 +160,7 @@ struct MxNormPlan : Planned {
   MxFormat format;
   MxAxis axis;
   bool gives_rstd = false;
-  Slice<float> row, room;
+  Workspace<float> row, room;
 };
 
 // Outputs: y, the sum if there is one, scales, rstd.

@@ -9,8 +9,8 @@ namespace npumesh {
 
 struct ProductPlan : Planned {
   BlockedProduct product;
-  int threads = 1;                // for ProductThreads
-  Slice<float> factors, results;  // a segment each
+  int threads = 1;                    // for ProductThreads
+  Workspace<float> factors, results;  // a segment each
 
   // Sets threads and takes scratch memory. Products work at its beginning, so this comes before
   // all else that is taken. `product_bytes`: of the largest product.

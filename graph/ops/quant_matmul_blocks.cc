@@ -37,8 +37,8 @@ GroupSize GroupSizeOf(const OpContext& op) {
 
 void CheckGroup(Check& check, const OpContext& op, bool fits, std::string_view expected) {
   const GroupSize group = GroupSizeOf(op);
-  Supported(check, op, fits, "group_size {} means blocks of {} x {} x {} (m, n, k), expected {}",
-            op.attr_int("group_size"), group.m, group.n, group.k, expected);
+  check.Supported(fits, "group_size {} means blocks of {} x {} x {} (m, n, k), expected {}",
+                  op.attr_int("group_size"), group.m, group.n, group.k, expected);
 }
 
 void ReadOperands(Check& check, const OpContext& op, QuantMatmul& plan) {
@@ -46,15 +46,15 @@ void ReadOperands(Check& check, const OpContext& op, QuantMatmul& plan) {
   plan.transposed2 = op.attr_bool("transpose_x2");
   ReadSides(check, op, "x1", "x2", plan);
   plan.integers = kQuantised.Contains(plan.x_dtype) && kQuantised.Contains(plan.w_dtype);
-  Supported(check, op, plan.integers || (IsFloat8(plan.x_dtype) && IsFloat8(plan.w_dtype)),
-            "x1 is {} and x2 {}, expected int8 and int4, or 8-bit floats, on both sides",
-            Name(op.in("x1").dtype), Name(op.in("x2").dtype));
+  check.Supported(plan.integers || (IsFloat8(plan.x_dtype) && IsFloat8(plan.w_dtype)),
+                  "x1 is {} and x2 {}, expected int8 and int4, or 8-bit floats, on both sides",
+                  Name(op.in("x1").dtype), Name(op.in("x2").dtype));
 }
 
 void ReadMxScales(Check& check, const OpContext& op, QuantMatmul& plan) {
   const GroupSize group = GroupSizeOf(op);
-  Supported(check, op, !plan.integers, "float8_e8m0 scales are for 8-bit floats, x1 is {}",
-            Name(plan.x_dtype));
+  check.Supported(!plan.integers, "float8_e8m0 scales are for 8-bit floats, x1 is {}",
+                  Name(plan.x_dtype));
   CheckGroup(check, op, group.m <= 1 && group.n <= 1 && (group.k == 0 || group.k == kMxBlock),
              "1 x 1 x 32 for float8_e8m0 scales");
   const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
@@ -99,10 +99,11 @@ void ReadBlockScales(Check& check, const OpContext& op, QuantMatmul& plan) {
   const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
   const TensorType& x2_scale = op.in("x2_scale");
   const bool packed = x2_scale.dtype == DataType::kUint64 || x2_scale.dtype == DataType::kInt64;
-  Supported(check, op, plan.batch.rank() == 0 && !packed,
-            "x2_scale {} is for blocks, which is supported for matrices without batch and scales "
-            "of a float type",
-            x2_scale.ToString());
+  check.Supported(
+      plan.batch.rank() == 0 && !packed,
+      "x2_scale {} is for blocks, which is supported for matrices without batch and scales "
+      "of a float type",
+      x2_scale.ToString());
   if (plan.integers) return ReadGroupScales(check, op, group, plan);
   CheckGroup(check, op,
              (group.k == 0 || group.k == kWideBlock) && (group.n == 0 || group.n == kWideBlock) &&
@@ -147,26 +148,26 @@ void ReadScales(Check& check, const OpContext& op, QuantMatmul& plan) {
 void ReadBiasAndOffset(Check& check, const OpContext& op, QuantMatmul& plan) {
   const bool blocks = plan.right_scale.given();
   ReadMatrixBias(check, op, plan);
-  Supported(check, op, plan.integers || !plan.dequant.before.given(),
-            "bias is int32, expected a float type beside x1 {}", op.in("x1").ToString());
+  check.Supported(plan.integers || !plan.dequant.before.given(),
+                  "bias is int32, expected a float type beside x1 {}", op.in("x1").ToString());
   if (IsFloat8(plan.x_dtype) && !blocks) std::swap(plan.dequant.before, plan.dequant.after);
   plan.out_offset = FactorsOf(check, op, "x2_offset", {1, plan.right.columns});
-  Supported(check, op, !plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
-            "x2_offset is fed, supported for int8 results only");
+  check.Supported(!plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
+                  "x2_offset is fed, supported for int8 results only");
 }
 
 Result<QuantMatmul> PlanV4(const OpContext& op) {
   Check check(op);
   QuantMatmul plan;
-  NotFed(check, op, {"x1_offset", "y_scale", "y_offset", "x2_table"});
-  Only(check, op, "compute_type", -1);
+  check.NotFed({"x1_offset", "y_scale", "y_offset", "x2_table"});
+  check.Only("compute_type", -1);
   ReadOperands(check, op, plan);
   plan.y_dtype = check.Take(op.attr_dtype("dtype"));
   ReadScales(check, op, plan);
   ReadBiasAndOffset(check, op, plan);
   const TypeSet results = plan.integers ? kFloats | DataType::kInt8 | DataType::kInt32 : kFloats;
-  Supported(check, op, results.Contains(plan.y_dtype), "dtype is {}, expected {}",
-            Name(plan.y_dtype), results.ToString());
+  check.Supported(results.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
+                  results.ToString());
   return Finished(check, op, std::move(plan));
 }
 

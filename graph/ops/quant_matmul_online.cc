@@ -28,8 +28,8 @@ struct OnlinePlan : ProductPlan {
   Factors x_scale;
   Dequant dequant;  // of all groups
   GroupRows rows;   // absent: one group of all rows
-  Slice<float> row, smoothing, scales;
-  Slice<int8_t> integers;
+  Workspace<float> row, smoothing, scales;
+  Workspace<int8_t> integers;
 };
 
 template <bool kGrouped>
@@ -56,16 +56,15 @@ void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
   plan.x_scale = FactorsOf(check, op, "x_scale", {1, plan.m});
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, columns});
   check.Keep(ReadBias(op, "bias", plan.dequant));
-  Supported(check, op, !plan.dequant.after.given(), "bias is {}, expected int32",
-            plan.dequant.after.given() ? op.in("bias").ToString() : "");
+  check.Supported(!plan.dequant.after.given(), "bias is {}, expected int32",
+                  plan.dequant.after.given() ? op.in("bias").ToString() : "");
   check.Elements("bias", {1, columns});
   check.OneOf("x_quant_mode", {"pertoken", "pertensor"});
   const bool whole = op.attr_string("x_quant_mode") == "pertensor";
   plan.folded = op.in("weight_scale").dtype == DataType::kInt64;
-  Supported(check, op, !whole || plan.x_scale.count() == 1,
-            "x_quant_mode pertensor with {} x_scale, expected one", plan.x_scale.count());
-  Supported(check, op, whole || !plan.folded,
-            "weight_scale is int64, expected x_quant_mode pertensor");
+  check.Supported(!whole || plan.x_scale.count() == 1,
+                  "x_quant_mode pertensor with {} x_scale, expected one", plan.x_scale.count());
+  check.Supported(whole || !plan.folded, "weight_scale is int64, expected x_quant_mode pertensor");
 }
 
 template <bool kGrouped>
@@ -74,7 +73,7 @@ Result<OnlinePlan> PlanOnline(const OpContext& op) {
   OnlinePlan plan;
   ReadOperands<kGrouped>(check, op, plan);
   ReadScales(check, op, plan);
-  NotFed(check, op, {"x_offset"});
+  check.NotFed({"x_offset"});
   if constexpr (kGrouped) {
     plan.rows = check.Take(GroupRows::Of(op, "group_list", false, plan.m));
     check.That(plan.rows.groups() == plan.groups, "group_list has {} entries for {} weights",

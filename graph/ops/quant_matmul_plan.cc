@@ -16,12 +16,12 @@ Result<QuantMatmul> PlanQuant(const OpContext& op) {
   plan.transposed2 = op.attr_bool("transpose_x2");
   const TypeSet stored = kQuantised | DataType::kInt32;
   for (const std::string_view port : {"x1", "x2"}) {
-    Supported(check, op, stored.Contains(op.in(port).dtype), "{} is {}, expected {}", port,
-              Name(op.in(port).dtype), kQuantised.ToString());
+    check.Supported(stored.Contains(op.in(port).dtype), "{} is {}, expected {}", port,
+                    Name(op.in(port).dtype), kQuantised.ToString());
   }
-  Only(check, op, "group_size", 0);
+  check.Only("group_size", 0);
   ReadSides(check, op, "x1", "x2", plan);
-  plan.y_dtype = TypeOf(check, op, "dtype", kResults);
+  plan.y_dtype = check.TypeOf("dtype", kResults);
   const int64_t columns = plan.right.columns;
   plan.dequant.scale = FactorsOf(check, op, "scale", {1, columns});
   plan.dequant.row_scale = FactorsOf(check, op, "pertoken_scale", {1, plan.left.rows});
@@ -59,9 +59,9 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
   plan.transposed1 = op.attr_bool("transpose_x");
   plan.transposed2 = op.attr_bool("transpose_weight");
   const DataType x = op.in("x").dtype, weight = op.in("weight").dtype;
-  Supported(check, op, kFloats.Contains(x) && (kQuantised | DataType::kInt32).Contains(weight),
-            "x is {} and weight {}, expected {}, and {}", Name(x), Name(weight), kFloats.ToString(),
-            kQuantised.ToString());
+  check.Supported(kFloats.Contains(x) && (kQuantised | DataType::kInt32).Contains(weight),
+                  "x is {} and weight {}, expected {}, and {}", Name(x), Name(weight),
+                  kFloats.ToString(), kQuantised.ToString());
   ReadSides(check, op, "x", "weight", plan);
   ReadWeightScale(check, op, plan);
   const int64_t columns = plan.right.columns;
@@ -71,7 +71,7 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
   plan.out_offset = FactorsOf(check, op, "quant_offset", {1, columns});
   plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : x;
   if (!plan.out_scale.given() && op.attr_int("dtype") >= 0) {
-    plan.y_dtype = TypeOf(check, op, "dtype", kFloats);
+    plan.y_dtype = check.TypeOf("dtype", kFloats);
   }
   return Finished(check, op, std::move(plan));
 }

@@ -20,18 +20,18 @@ struct SumPlan : ProductPlan {
   DataType y_dtype = DataType::kUndefined;
   Dequant dequant;
   bool rows_by_matrix = false;  // x1_scale is [batch, m]
-  Slice<float> sums;
+  Workspace<float> sums;
 };
 
 void RefuseWhatIsMissing(Check& check, const OpContext& op) {
-  NotFed(check, op, {"bias", "y_scale", "x1_offset", "x2_offset", "y_offset", "x2_table"});
+  check.NotFed({"bias", "y_scale", "x1_offset", "x2_offset", "y_offset", "x2_table"});
   for (const std::string_view attr : {"compute_type", "group_size"}) {
-    Supported(check, op, op.attr_int(attr) <= 0, "{} is {}, expected -1", attr, op.attr_int(attr));
+    check.Supported(op.attr_int(attr) <= 0, "{} is {}, expected -1", attr, op.attr_int(attr));
   }
   const std::vector<int64_t> dims = check.Take(op.Ints("dims"));
-  Supported(check, op, dims.size() == 1 && (dims[0] == 0 || dims[0] == -3),
-            "dims has {} entries, the first {}; expected 0, the batch", dims.size(),
-            dims.empty() ? -1 : dims[0]);
+  check.Supported(dims.size() == 1 && (dims[0] == 0 || dims[0] == -3),
+                  "dims has {} entries, the first {}; expected 0, the batch", dims.size(),
+                  dims.empty() ? -1 : dims[0]);
 }
 
 Result<SumPlan> PlanSum(const OpContext& op) {
@@ -43,7 +43,7 @@ Result<SumPlan> PlanSum(const OpContext& op) {
   plan.transposed2 = op.attr_bool("transpose_x2");
   plan.left = SideOf(check, op, "x1", plan.transposed1);
   plan.right = SideOf(check, op, "x2", plan.transposed2);
-  plan.y_dtype = TypeOf(check, op, "dtype", kFloats, Code::kInvalidArgument);
+  plan.y_dtype = check.TypeOf("dtype", kFloats, Code::kInvalidArgument);
   check.That(plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows,
              "x1 is {} and x2 {}, expected [b,m,k] and [b,k,n]", op.in("x1").ToString(),
              op.in("x2").ToString());
@@ -99,7 +99,7 @@ struct GroupedAddPlan : ProductPlan {
 void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
   constexpr TypeSet kEightBits = kFloat8 | DataType::kHifloat8;
   const int64_t kind = op.attr_int("group_list_type");
-  Supported(check, op, kind == 0 || kind == 1, "group_list_type is {}, expected 0 or 1", kind);
+  check.Supported(kind == 0 || kind == 1, "group_list_type is {}, expected 0 or 1", kind);
   const auto [k, m] = check.Matrix("x1", kEightBits);
   const auto [depth, n] = check.Matrix("x2", kEightBits);
   check.That(k == depth, "x1 is {} and x2 {}, expected [k,m] and [k,n]", op.in("x1").ToString(),
@@ -116,8 +116,8 @@ void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
 void ReadGroupedScales(Check& check, const OpContext& op, GroupedAddPlan& plan) {
   plan.mx = op.in("scale2").dtype == DataType::kFloat8E8M0;
   const int64_t size = op.attr_int("group_size");
-  Supported(check, op, size <= 0 || (plan.mx && (size & 0xffff) == kMxBlock),
-            "group_size is {}, expected 0", size);
+  check.Supported(size <= 0 || (plan.mx && (size & 0xffff) == kMxBlock),
+                  "group_size is {}, expected 0", size);
   plan.left = check.Take(Factors::Of(op, "scale1"));
   plan.right = check.Take(Factors::Of(op, "scale2"));
   const int64_t groups = plan.rows.groups(), pairs = plan.k / (2 * kMxBlock) + groups;

@@ -30,7 +30,7 @@ struct DynamicPlan : Planned {
   int64_t width = 0;
   int64_t block_rows = 1;
   int64_t blocks = 0;
-  Slice<float> x, factors, least, most, scale, offset;
+  Workspace<float> x, factors, least, most, scale, offset;
 };
 
 Span SpanOf(Check& check, const OpContext& op) {
@@ -87,7 +87,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
   plan.outputs = {{plan.to, x}, scale};
   if (kSecond) plan.outputs.push_back(scale);
-  for (Slice<float>* slice :
+  for (Workspace<float>* slice :
        {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset}) {
     *slice = plan.scratch.Floats(plan.width);
   }
@@ -252,7 +252,7 @@ struct StaticPlan : Planned {
   Shape shape;
   int64_t width = 0;
   int64_t rows = 0;
-  Slice<float> x, scales, offsets;
+  Workspace<float> x, scales, offsets;
 };
 
 StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {

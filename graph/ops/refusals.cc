@@ -13,15 +13,6 @@ Status RefuseInputs(const OpContext& op, std::initializer_list<std::string_view>
   return Status();
 }
 
-Status RefuseModes(const OpContext& op, std::initializer_list<std::string_view> attributes) {
-  for (const std::string_view name : attributes) {
-    const int64_t mode = op.attr_int(name);
-    NPUMESH_RETURN_IF_ERROR(
-        Supports(op, mode == 0, "{} {} is not supported, expected 0", name, mode));
-  }
-  return Status();
-}
-
 Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard) {
   DataType dtype = standard;
   if (op.attr_int(attribute) != static_cast<int64_t>(DataType::kUndefined)) {

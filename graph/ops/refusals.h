@@ -21,9 +21,6 @@ Status Supports(const OpContext& op, bool holds, fmt::format_string<Args...> tex
 // Error when one of the optional inputs is fed.
 Status RefuseInputs(const OpContext& op, std::initializer_list<std::string_view> ports);
 
-// Error when one of the integer attributes is not 0.
-Status RefuseModes(const OpContext& op, std::initializer_list<std::string_view> attributes);
-
 // The dtype in an attribute, `standard` where it holds the number of "undefined". Error unless it
 // is float16, bfloat16 or float32.
 Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard);

@@ -3,7 +3,7 @@
 //   plan.row = plan.scratch.Take<float>(width);      // while planning
 //   float* row = plan.row(args);                     // while running
 //
-// So no size is written twice, and no place is computed by hand. Slices begin at a cache line.
+// So no size is written twice, and no place is computed by hand. Each begins at a cache line.
 #ifndef NPUMESH_GRAPH_OPS_SCRATCH_H_
 #define NPUMESH_GRAPH_OPS_SCRATCH_H_
 
@@ -16,9 +16,9 @@ namespace npumesh {
 
 // A place in the scratch memory of one kernel, with room for elements of T.
 template <typename T>
-class Slice {
+class Workspace {
  public:
-  Slice() = default;  // no place
+  Workspace() = default;  // no place
 
   T* operator()(const KernelArgs& args) const {
     return reinterpret_cast<T*>(static_cast<char*>(args.scratch) + offset_);
@@ -26,7 +26,7 @@ class Slice {
 
  private:
   friend class Scratch;
-  explicit Slice(uint64_t offset) : offset_(offset) {}
+  explicit Workspace(uint64_t offset) : offset_(offset) {}
 
   uint64_t offset_ = 0;
 };
@@ -36,14 +36,14 @@ class Scratch {
   // Room for `count` elements; none for a negative count. What does not fit into 62 bits in all is
   // asked for as that many bytes, which no device has.
   template <typename T>
-  Slice<T> Take(int64_t count) {
-    const Slice<T> slice(bytes_);
+  Workspace<T> Take(int64_t count) {
+    const Workspace<T> slice(bytes_);
     const auto elements = static_cast<uint64_t>(std::max<int64_t>(count, 0));
     const uint64_t bytes = elements > kMost / sizeof(T) ? kMost : elements * sizeof(T);
     bytes_ = std::min(kMost, bytes_ + (bytes + kLine - 1) / kLine * kLine);
     return slice;
   }
-  Slice<float> Floats(int64_t count) { return Take<float>(count); }
+  Workspace<float> Floats(int64_t count) { return Take<float>(count); }
 
   uint64_t bytes() const { return bytes_; }
 

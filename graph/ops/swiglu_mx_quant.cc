@@ -20,7 +20,7 @@ struct SwigluMxPlan : Planned {
   GroupRows groups;
   DataType x = DataType::kFloat;
   MxAxis axis;  // of y
-  Slice<float> row, z;
+  Workspace<float> row, z;
 };
 
 // Only the last dimension is halved and quantised.
@@ -28,13 +28,13 @@ void CheckAttributes(Check& check, const OpContext& op) {
   const int rank = op.in("x").shape.rank();
   for (const std::string_view attr : {"activate_dim", "axis"}) {
     const int axis = check.Axis(attr, rank);
-    Supported(check, op, axis == rank - 1, "{} is {}, expected the last dimension", attr, axis);
+    check.Supported(axis == rank - 1, "{} is {}, expected the last dimension", attr, axis);
   }
   const int64_t mode = op.attr_int("swiglu_mode");
   const float largest = op.attr_float("max_dtype_value");
-  Supported(check, op, mode >= 0 && mode <= 2, "swiglu_mode is {}, expected 0 to 2", mode);
-  Only(check, op, "group_mode", 0);
-  Supported(check, op, largest == 0, "max_dtype_value is {}, expected 0", largest);
+  check.Supported(mode >= 0 && mode <= 2, "swiglu_mode is {}, expected 0 to 2", mode);
+  check.Only("group_mode", 0);
+  check.Supported(largest == 0, "max_dtype_value is {}, expected 0", largest);
 }
 
 Result<SwigluMxPlan> PlanSwigluMx(const OpContext& op) {

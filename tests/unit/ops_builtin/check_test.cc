@@ -17,8 +17,8 @@ using testing::HasSubstr;
 struct TwofoldPlan : Planned {
   float factor = 0;
   int64_t count = 0;
-  Slice<char> odd;  // so that the next slice has to be aligned
-  Slice<float> room;
+  Workspace<char> odd;  // so that the next slice has to be aligned
+  Workspace<float> room;
 };
 
 Result<TwofoldPlan> PlanTwofold(const OpContext& op) {
@@ -107,9 +107,8 @@ TEST(Check, SaysWhatIsSeenAndExpected) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     return std::string(status.message());
   };
-  EXPECT_THAT(
-      objection(Call("Twofold", MakeInts({1}))),
-      AllOf(HasSubstr("node_under_test"), HasSubstr("x is int64[1], expected float32")));
+  EXPECT_THAT(objection(Call("Twofold", MakeInts({1}))),
+              AllOf(HasSubstr("node_under_test"), HasSubstr("x is int64[1], expected float32")));
   EXPECT_THAT(objection(Call("Twofold", Make<float>(DataType::kFloat, {2}, {1, 2}))),
               HasSubstr("x is float32[2], expected 2 dimensions"));
   OpCall call = Call("Twofold", Row());
