@@ -168,8 +168,8 @@ TEST(LightningIndexer, InfersAndRefuses) {
     wrong.attrs.push_back(std::move(attr));
     Fails(wrong, code, words);
   };
-  fails({"sparse_mode", AttrValue::Int(1)}, Code::kUnsupported, {"sparse_mode 1"});
-  fails({"pre_tokens", AttrValue::Int(5)}, Code::kUnsupported, {"pre_tokens 5"});
+  fails({"sparse_mode", AttrValue::Int(1)}, Code::kUnsupported, {"sparse_mode is 1"});
+  fails({"pre_tokens", AttrValue::Int(5)}, Code::kUnsupported, {"pre_tokens is 5"});
   fails({"layout_query", AttrValue::String("BNSD")}, Code::kUnsupported, {"layout_query \"BNSD\""});
   fails({"layout_key", AttrValue::String("PA_BSND")}, Code::kInvalidArgument,
         {"\"actual_seq_lengths_key\" is missing"});
@@ -290,10 +290,10 @@ TEST(SparseFlashAttention, RefusesByName) {
   Fails(wrong, Code::kInvalidArgument, {"\"query_rope\" and \"key_rope\" must be fed both"});
   wrong = call;
   wrong.attrs.emplace_back("attention_mode", AttrValue::Int(1));
-  Fails(wrong, Code::kUnsupported, {"attention_mode 1"});
+  Fails(wrong, Code::kUnsupported, {"attention_mode is 1"});
   wrong = call;
   wrong.inputs[3].value = Ints({1, 2, 2, 1}, {0, 1, 0, 1});
-  Fails(wrong, Code::kInvalidArgument, {"sparse_indices int32[1,2,2,1]"});
+  Fails(wrong, Code::kInvalidArgument, {"sparse_indices is int32[1,2,2,1]", "[1,2,1,1]"});
   wrong = call;
   wrong.inputs[1].value = wrong.inputs[2].value = Noise(kHalf, {2, 4, 1, 4}, 2);
   wrong.attrs.emplace_back("layout_kv", AttrValue::String("PA_BSND"));

@@ -1,0 +1,66 @@
+// What plans of attention, of its caches and of products say alike.
+#ifndef NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
+#define NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/numbers.h"
+
+namespace npumesh {
+
+// ---- parts of an interface that npumesh does not compute ----
+
+// Objects (kUnsupported) with the node and the text unless `holds`.
+template <typename... Args>
+void Supported(Check& check, const OpContext& op, bool holds, fmt::format_string<Args...> text,
+               Args&&... args) {
+  if (holds || !check.ok()) return;
+  check.Keep(Error(Code::kUnsupported, "{}: {}", op.Who(),
+                   fmt::format(text, std::forward<Args>(args)...)));
+}
+
+// The attribute has one of the values.
+inline int64_t SupportedOf(Check& check, const OpContext& op, std::string_view attribute,
+                           std::initializer_list<int64_t> values) {
+  const int64_t seen = op.attr_int(attribute);
+  Supported(check, op, std::find(values.begin(), values.end(), seen) != values.end(),
+            "{} is {}, expected {}", attribute, seen, fmt::join(values, " or "));
+  return seen;
+}
+
+// None of the inputs is fed.
+inline void NotFed(Check& check, const OpContext& op,
+                   std::initializer_list<std::string_view> ports) {
+  for (const std::string_view port : ports) {
+    Supported(check, op, SlotIfFed(op, port) < 0, "\"{}\" is fed, which is not supported", port);
+  }
+}
+
+// ---- shapes and tensors ----
+
+inline Shape WithLast(Shape shape, int64_t extent) {
+  shape.mutable_dims().back() = extent;
+  return shape;
+}
+
+inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {
+  const uint64_t bytes = plan.outputs[static_cast<size_t>(port)].bytes();
+  if (bytes > 0) std::memset(args.out[port], 0, bytes);
+}
+
+// Element `i` of an int32 input.
+inline int64_t Int32At(const KernelArgs& args, int slot, int64_t i) {
+  return static_cast<const int32_t*>(args.in[slot])[i];
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
