@@ -1,5 +1,5 @@
 // RecurrentGatedDeltaRule and ChunkGatedDeltaRule: linear attention with a state for each head of
-// values. Ops reference 5.19.
+// values.
 //
 //   S = S * exp(g) * exp(gk);  S += beta (v - S k) k^T;  out = S (q * scale_value)
 //
@@ -14,279 +14,214 @@
 
 #include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
-#include "graph/ops/infer_checks.h"
-#include "graph/ops/numbers.h"
+#include "graph/ops/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
-struct DeltaPlan {
+struct DeltaPlan : Planned {
+  std::string who;
   int64_t tokens = 0;
   int64_t key_heads = 0;
   int64_t heads = 0;  // of values
   int64_t key_width = 0;
   int64_t width = 0;  // of values
   int64_t states = 0;
+  int64_t state_elements = 0;
   int64_t sequences = 0;
   DataType dtype = DataType::kUndefined;
   DataType state_dtype = DataType::kUndefined;
   bool recurrent = false;
+  float scale = 1;
   int lengths = -1;  // slots
   int indices = -1;
   int accepted = -1;
   Factors beta;
   Factors gate;
   Factors key_gate;
-
-  int64_t state_elements() const { return width * key_width; }
+  Slice<float> state, query, key, gates, value;
 };
 
-Status ExpectShape(const OpContext& op, std::string_view port, const Shape& shape) {
-  if (!op.has(port) || op.in(port).shape == shape) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected {}", op.Who(), port,
-               op.in(port).ToString(), shape.ToString());
+// query and key are [T, Nk, Dk], value [T, Nv, Dv], the states [.., Nv, Dv, Dk].
+void ReadShapes(const OpContext& op, std::string_view states, Check& check, DeltaPlan& plan) {
+  check.Rank("query", kFloats, 3);
+  check.Rank("value", kFloats, 3);
+  check.Rank(states, kFloats, 4);
+  check.SameTensor("key", "query");
+  check.SameType("value", "query");
+  if (!check.ok()) return;
+  const Shape &query = op.in("query").shape, &value = op.in("value").shape;
+  plan.dtype = op.in("query").dtype;
+  plan.state_dtype = op.in(states).dtype;
+  plan.tokens = query[0];
+  plan.key_heads = query[1];
+  plan.key_width = query[2];
+  plan.heads = value[1];
+  plan.width = value[2];
+  plan.states = op.in(states).shape[0];
+  plan.state_elements = plan.width * plan.key_width;
+  check.Shape("value", {plan.tokens, plan.heads, plan.width});
+  check.Shape(states, {plan.states, plan.heads, plan.width, plan.key_width});
+  check.That(plan.key_heads > 0 && plan.heads % plan.key_heads == 0,
+             "value has {} heads and key {}, expected a multiple", plan.heads, plan.key_heads);
 }
 
-Status ReadShapes(const OpContext& op, DeltaPlan& plan) {
-  const TensorType &q = op.in("query"), &k = op.in("key"), &v = op.in("value");
-  const std::string_view name = plan.recurrent ? "state" : "initial_state";
-  const TensorType& state = op.in(name);
-  bool fits = IsRowType(q.dtype) && k == q && v.dtype == q.dtype && q.shape.rank() == 3 &&
-              v.shape.rank() == 3 && v.shape[0] == q.shape[0] && state.shape.rank() == 4 &&
-              IsRowType(state.dtype);
-  if (fits) {
-    plan.tokens = q.shape[0];
-    plan.key_heads = q.shape[1];
-    plan.key_width = q.shape[2];
-    plan.heads = v.shape[1];
-    plan.width = v.shape[2];
-    plan.states = state.shape[0];
-    fits = plan.key_heads > 0 && plan.heads % plan.key_heads == 0 &&
-           state.shape == Shape({plan.states, plan.heads, plan.width, plan.key_width});
-  }
-  if (fits) {
-    plan.dtype = q.dtype;
-    plan.state_dtype = state.dtype;
-    return Status();
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: query is {}, key {}, value {} and {} {}; expected query and key [T,Nk,Dk], "
-               "value [T,Nv,Dv] and states [..,Nv,Dv,Dk], Nv a multiple of Nk",
-               op.Who(), q.ToString(), k.ToString(), v.ToString(), name, state.ToString());
-}
-
-Status ExpectInt32(const OpContext& op, std::string_view port, int64_t count, int& slot) {
-  slot = SlotIfFed(op, port);
-  if (slot < 0 || op.in(slot) == TensorType{DataType::kInt32, {count}}) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected int32[{}]", op.Who(), port,
-               op.in(slot).ToString(), count);
-}
-
+template <bool kRecurrent>
 Result<DeltaPlan> PlanDelta(const OpContext& op) {
+  constexpr std::string_view kStates = kRecurrent ? "state" : "initial_state";
+  Check check(op);
   DeltaPlan plan;
-  plan.recurrent = op.schema().type == "RecurrentGatedDeltaRule";
-  NPUMESH_RETURN_IF_ERROR(ReadShapes(op, plan));
-  const TensorType& lengths = op.in("actual_seq_lengths");
-  plan.sequences = lengths.shape.elements();
-  NPUMESH_RETURN_IF_ERROR(ExpectInt32(op, "actual_seq_lengths", plan.sequences, plan.lengths));
-  NPUMESH_RETURN_IF_ERROR(ExpectShape(op, "beta", {plan.tokens, plan.heads}));
-  NPUMESH_RETURN_IF_ERROR(ExpectShape(op, "g", {plan.tokens, plan.heads}));
-  NPUMESH_ASSIGN_OR_RETURN(plan.beta, Factors::Of(op, "beta"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.gate, Factors::Of(op, "g"));
-  if (plan.recurrent) {
-    NPUMESH_RETURN_IF_ERROR(ExpectShape(op, "gk", {plan.tokens, plan.heads, plan.key_width}));
-    NPUMESH_ASSIGN_OR_RETURN(plan.key_gate, Factors::Of(op, "gk"));
-    NPUMESH_RETURN_IF_ERROR(ExpectInt32(op, "ssm_state_indices", plan.tokens, plan.indices));
-    NPUMESH_RETURN_IF_ERROR(ExpectInt32(op, "num_accepted_tokens", plan.sequences, plan.accepted));
-    return plan;
-  }
-  if (plan.states == plan.sequences) return plan;
-  return Error(Code::kInvalidArgument, "{}: initial_state has {} states for {} sequences", op.Who(),
+  ReadShapes(op, kStates, check, plan);
+  plan.who = op.Who();
+  plan.recurrent = kRecurrent;
+  plan.scale = op.attr_float("scale_value");
+  plan.lengths = op.slot("actual_seq_lengths");
+  plan.sequences = op.in(plan.lengths).shape.elements();
+  check.TypeAndShape("actual_seq_lengths", DataType::kInt32, {plan.sequences});
+  for (const std::string_view gate : {"beta", "g"}) check.Shape(gate, {plan.tokens, plan.heads});
+  plan.beta = check.Take(Factors::Of(op, "beta"));
+  plan.gate = check.Take(Factors::Of(op, "g"));
+  if constexpr (kRecurrent) {
+    check.Shape("gk", {plan.tokens, plan.heads, plan.key_width});
+    check.TypeAndShape("ssm_state_indices", DataType::kInt32, {plan.tokens});
+    check.TypeAndShape("num_accepted_tokens", DataType::kInt32, {plan.sequences});
+    plan.key_gate = check.Take(Factors::Of(op, "gk"));
+    plan.indices = op.slot("ssm_state_indices");
+    plan.accepted = SlotIfFed(op, "num_accepted_tokens");
+  } else {
+    check.That(plan.states == plan.sequences, "initial_state has {} states for {} sequences",
                plan.states, plan.sequences);
+  }
+  plan.outputs = {op.in("value"), op.in(kStates)};
+  plan.state = plan.scratch.Floats(plan.state_elements);
+  for (Slice<float>* row : {&plan.query, &plan.key, &plan.gates}) {
+    *row = plan.scratch.Floats(plan.key_width);
+  }
+  plan.value = plan.scratch.Floats(plan.width);
+  return check.Done(std::move(plan));
 }
 
-Status InferDelta(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DeltaPlan plan, PlanDelta(op));
-  const TensorType state = op.in(plan.recurrent ? "state" : "initial_state");
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, plan.dtype, op.in("value").shape));
-  return SetOutput(op, 1, state.dtype, state.shape);
+// First element of a state.
+int64_t StateAt(const DeltaPlan& plan, int64_t state, int64_t head) {
+  return (state * plan.heads + head) * plan.state_elements;
 }
 
-class DeltaKernel final : public Kernel {
- public:
-  DeltaKernel(const OpContext& op, DeltaPlan plan)
-      : plan_(std::move(plan)), who_(op.Who()), scale_(op.attr_float("scale_value")) {}
+Result<int64_t> IndexOf(const DeltaPlan& plan, const KernelArgs& args, int64_t token) {
+  const int64_t index = Int32At(args, plan.indices, token);
+  if (index >= 0 && index < plan.states) return index;
+  return Error(Code::kInvalidArgument,
+               "{}: \"ssm_state_indices\" names state {} for token {}, there are {}", plan.who,
+               index, token, plan.states);
+}
 
-  // A state, a key, a query, gates and a value.
-  uint64_t scratch_bytes() const override {
-    const int64_t floats = plan_.state_elements() + 3 * plan_.key_width + plan_.width;
-    return static_cast<uint64_t>(floats) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    int64_t begin = 0;
-    for (int64_t s = 0; s < plan_.sequences; ++s) {
-      const int64_t length = Integer(args, plan_.lengths, s);
-      if (length < 0 || begin + length > plan_.tokens) {
-        return Error(Code::kInvalidArgument,
-                     "{}: sequence {} would be tokens {} to {} of {} (actual_seq_lengths)", who_, s,
-                     begin, begin + length, plan_.tokens);
-      }
-      if (length > 0) NPUMESH_RETURN_IF_ERROR(RunSequence(args, s, begin, begin + length));
-      if (length == 0 && !plan_.recurrent) CopyState(args, s);
-      begin += length;
-    }
-    ClearBehind(args, begin);
-    return Status();
-  }
-
- private:
-  static int64_t Integer(const KernelArgs& args, int slot, int64_t i) {
-    return static_cast<const int32_t*>(args.in[slot])[i];
-  }
-
-  int64_t StateOf(int64_t state, int64_t head) const {
-    return (state * plan_.heads + head) * plan_.state_elements();
-  }
-
-  Result<int64_t> IndexOf(const KernelArgs& args, int64_t token) const {
-    const int64_t index = Integer(args, plan_.indices, token);
-    if (index >= 0 && index < plan_.states) return index;
+// The state that a sequence starts from.
+Result<int64_t> StartOf(const DeltaPlan& plan, const KernelArgs& args, int64_t sequence,
+                        int64_t begin, int64_t end) {
+  if (!plan.recurrent) return sequence;
+  const int64_t accepted = plan.accepted < 0 ? 1 : Int32At(args, plan.accepted, sequence);
+  if (accepted < 1 || begin + accepted > end) {
     return Error(Code::kInvalidArgument,
-                 "{}: \"ssm_state_indices\" names state {} for token {}, there are {}", who_, index,
-                 token, plan_.states);
+                 "{}: \"num_accepted_tokens\" is {} for sequence {} of {} tokens", plan.who,
+                 accepted, sequence, end - begin);
   }
+  return IndexOf(plan, args, begin + accepted - 1);
+}
 
-  // The state that a sequence starts from.
-  Result<int64_t> StartOf(const KernelArgs& args, int64_t sequence, int64_t begin,
-                          int64_t end) const {
-    if (!plan_.recurrent) return sequence;
-    const int64_t accepted = plan_.accepted < 0 ? 1 : Integer(args, plan_.accepted, sequence);
-    if (accepted < 1 || begin + accepted > end) {
+void LoadGates(const DeltaPlan& plan, const KernelArgs& args, int64_t at, float* gates) {
+  const int64_t dk = plan.key_width;
+  const float gate = plan.gate.given() ? std::exp(plan.gate.At(args, at)) : 1.0f;
+  std::fill_n(gates, dk, 0.0f);
+  if (plan.key_gate.given()) plan.key_gate.Load(args, at * dk, dk, gates);
+  for (int64_t c = 0; c < dk; ++c) gates[c] = gate * std::exp(gates[c]);
+}
+
+// One token of one head.
+void Step(const DeltaPlan& plan, const KernelArgs& args, int64_t t, int64_t h) {
+  const int64_t dk = plan.key_width, dv = plan.width;
+  float *state = plan.state(args), *key = plan.key(args), *query = plan.query(args);
+  float *gates = plan.gates(args), *value = plan.value(args);
+  const int64_t key_head = h / (plan.heads / plan.key_heads);
+  const int64_t row = (t * plan.key_heads + key_head) * dk;
+  const int64_t at = t * plan.heads + h;
+  LoadNumbers(plan.dtype, args.in[0], row, dk, query);
+  LoadNumbers(plan.dtype, args.in[1], row, dk, key);
+  LoadNumbers(plan.dtype, args.in[2], at * dv, dv, value);
+  LoadGates(plan, args, at, gates);
+  const float beta = plan.beta.At(args, at), scale = plan.scale;
+  for (int64_t r = 0; r < dv; ++r) {
+    float* line = state + r * dk;
+    for (int64_t c = 0; c < dk; ++c) line[c] *= gates[c];
+    double seen = 0;
+    for (int64_t c = 0; c < dk; ++c) seen += static_cast<double>(line[c] * key[c]);
+    const float change = (value[r] - static_cast<float>(seen)) * beta;
+    double out = 0;
+    for (int64_t c = 0; c < dk; ++c) {
+      line[c] += change * key[c];
+      out += static_cast<double>(line[c] * (query[c] * scale));
+    }
+    value[r] = static_cast<float>(out);
+  }
+  StoreRow(plan.dtype, value, args.out[0], at * dv, dv);
+}
+
+// Without tokens the final state is the one that the sequence starts from.
+Status RunSequence(const DeltaPlan& plan, const KernelArgs& args, int64_t sequence, int64_t begin,
+                   int64_t end) {
+  if (plan.recurrent && begin == end) return Status();
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t start, StartOf(plan, args, sequence, begin, end));
+  for (int64_t t = begin; plan.recurrent && t < end; ++t) {
+    NPUMESH_RETURN_IF_ERROR(IndexOf(plan, args, t).status());
+  }
+  const void* from = plan.recurrent ? args.out[1] : args.in[4];
+  float* state = plan.state(args);
+  for (int64_t h = 0; h < plan.heads; ++h) {
+    const auto store = [&](int64_t to) {
+      StoreRow(plan.state_dtype, state, args.out[1], StateAt(plan, to, h), plan.state_elements);
+    };
+    LoadNumbers(plan.state_dtype, from, StateAt(plan, start, h), plan.state_elements, state);
+    for (int64_t t = begin; t < end; ++t) {
+      Step(plan, args, t, h);
+      if (plan.recurrent) store(Int32At(args, plan.indices, t));
+    }
+    if (!plan.recurrent) store(sequence);
+  }
+  return Status();
+}
+
+// Tokens behind the last sequence give zeros.
+void ClearBehind(const DeltaPlan& plan, const KernelArgs& args, int64_t begin) {
+  const int64_t row = plan.heads * plan.width * BitsOf(plan.dtype) / 8;
+  std::fill_n(static_cast<std::byte*>(args.out[0]) + begin * row,
+              static_cast<size_t>((plan.tokens - begin) * row), std::byte{0});
+}
+
+Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
+  int64_t begin = 0;
+  for (int64_t s = 0; s < plan.sequences; ++s) {
+    const int64_t end = begin + Int32At(args, plan.lengths, s);
+    if (end < begin || end > plan.tokens) {
       return Error(Code::kInvalidArgument,
-                   "{}: \"num_accepted_tokens\" is {} for sequence {} of {} tokens", who_, accepted,
-                   sequence, end - begin);
+                   "{}: sequence {} would be tokens {} to {} of {} (actual_seq_lengths)", plan.who,
+                   s, begin, end, plan.tokens);
     }
-    return IndexOf(args, begin + accepted - 1);
+    NPUMESH_RETURN_IF_ERROR(RunSequence(plan, args, s, begin, end));
+    begin = end;
   }
-
-  Status RunSequence(const KernelArgs& args, int64_t sequence, int64_t begin, int64_t end) const {
-    NPUMESH_ASSIGN_OR_RETURN(const int64_t start, StartOf(args, sequence, begin, end));
-    for (int64_t t = begin; plan_.recurrent && t < end; ++t) {
-      NPUMESH_RETURN_IF_ERROR(IndexOf(args, t).status());
-    }
-    auto* state = static_cast<float*>(args.scratch);
-    const void* from = plan_.recurrent ? args.out[1] : args.in[4];
-    const int64_t elements = plan_.state_elements();
-    for (int64_t h = 0; h < plan_.heads; ++h) {
-      LoadNumbers(plan_.state_dtype, from, StateOf(start, h), elements, state);
-      for (int64_t t = begin; t < end; ++t) {
-        Step(args, t, h, state);
-        if (!plan_.recurrent && t + 1 < end) continue;
-        const int64_t to = plan_.recurrent ? Integer(args, plan_.indices, t) : sequence;
-        StoreRow(plan_.state_dtype, state, args.out[1], StateOf(to, h), elements);
-      }
-    }
-    return Status();
-  }
-
-  // One token of one head.
-  void Step(const KernelArgs& args, int64_t t, int64_t h, float* state) const {
-    const int64_t dk = plan_.key_width, dv = plan_.width;
-    float* key = state + plan_.state_elements();
-    float *query = key + dk, *gates = query + dk, *value = gates + dk;
-    const int64_t key_head = h / (plan_.heads / plan_.key_heads);
-    const int64_t row = (t * plan_.key_heads + key_head) * dk;
-    const int64_t at = t * plan_.heads + h;
-    LoadNumbers(plan_.dtype, args.in[0], row, dk, query);
-    LoadNumbers(plan_.dtype, args.in[1], row, dk, key);
-    LoadNumbers(plan_.dtype, args.in[2], at * dv, dv, value);
-    LoadGates(args, at, gates);
-    const float beta = plan_.beta.At(args, at);
-    for (int64_t r = 0; r < dv; ++r) {
-      float* line = state + r * dk;
-      for (int64_t c = 0; c < dk; ++c) line[c] *= gates[c];
-      double seen = 0;
-      for (int64_t c = 0; c < dk; ++c) seen += static_cast<double>(line[c] * key[c]);
-      const float change = (value[r] - static_cast<float>(seen)) * beta;
-      double out = 0;
-      for (int64_t c = 0; c < dk; ++c) {
-        line[c] += change * key[c];
-        out += static_cast<double>(line[c] * (query[c] * scale_));
-      }
-      value[r] = static_cast<float>(out);
-    }
-    StoreRow(plan_.dtype, value, args.out[0], at * dv, dv);
-  }
-
-  void LoadGates(const KernelArgs& args, int64_t at, float* gates) const {
-    const int64_t dk = plan_.key_width;
-    const float gate = plan_.gate.given() ? std::exp(plan_.gate.At(args, at)) : 1.0f;
-    std::fill_n(gates, dk, 0.0f);
-    if (plan_.key_gate.given()) plan_.key_gate.Load(args, at * dk, dk, gates);
-    for (int64_t c = 0; c < dk; ++c) gates[c] = gate * std::exp(gates[c]);
-  }
-
-  // The state of an empty sequence.
-  void CopyState(const KernelArgs& args, int64_t sequence) const {
-    auto* state = static_cast<float*>(args.scratch);
-    for (int64_t h = 0; h < plan_.heads; ++h) {
-      const int64_t at = StateOf(sequence, h);
-      LoadNumbers(plan_.state_dtype, args.in[4], at, plan_.state_elements(), state);
-      StoreRow(plan_.state_dtype, state, args.out[1], at, plan_.state_elements());
-    }
-  }
-
-  // Tokens behind the last sequence give zeros.
-  void ClearBehind(const KernelArgs& args, int64_t begin) const {
-    const int64_t row = plan_.heads * plan_.width * BitsOf(plan_.dtype) / 8;
-    std::fill_n(static_cast<std::byte*>(args.out[0]) + begin * row,
-                static_cast<size_t>((plan_.tokens - begin) * row), std::byte{0});
-  }
-
-  DeltaPlan plan_;
-  std::string who_;
-  float scale_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeDelta(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(DeltaPlan plan, PlanDelta(op));
-  return std::unique_ptr<Kernel>(std::make_unique<DeltaKernel>(op, std::move(plan)));
+  ClearBehind(plan, args, begin);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterGatedDeltaOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  const AttrSpec scale = {"scale_value", AttrValue::Float(1.0f)};
-  registry.Add({.schema = {"RecurrentGatedDeltaRule",
-                           {{"query"},
-                            {"key"},
-                            {"value"},
-                            {"beta"},
-                            {"state"},
-                            {"actual_seq_lengths"},
-                            {"ssm_state_indices"},
-                            optional("g"),
-                            optional("gk"),
-                            optional("num_accepted_tokens")},
-                           {{"out"}, {"state"}},
-                           {scale}},
-                .infer = InferDelta,
-                .make_kernel = MakeDelta,
-                .in_place = {{1, 4}}});
-  registry.Add({.schema = {"ChunkGatedDeltaRule",
-                           {{"query"},
-                            {"key"},
-                            {"value"},
-                            {"beta"},
-                            {"initial_state"},
-                            {"actual_seq_lengths"},
-                            optional("g")},
-                           {{"out"}, {"final_state"}},
-                           {scale}},
-                .infer = InferDelta,
-                .make_kernel = MakeDelta});
+  Operator recurrent = Define<PlanDelta<true>, RunDelta>(
+      "RecurrentGatedDeltaRule(query, key, value, beta, state, actual_seq_lengths, "
+      "ssm_state_indices, g?, gk?, num_accepted_tokens?; scale_value=1.0) -> out, state");
+  recurrent.in_place = {{1, 4}};
+  registry.Add(std::move(recurrent));
+  registry.Add(Define<PlanDelta<false>, RunDelta>(
+      "ChunkGatedDeltaRule(query, key, value, beta, initial_state, actual_seq_lengths, g?; "
+      "scale_value=1.0) -> out, final_state"));
 }
 
 }  // namespace npumesh
