@@ -1,15 +1,15 @@
 // KvRmsNormRopeCache: the keys and values of latent attention, normalised, rotated and written into
-// their caches. Ops reference 5.11.
+// their caches.
 //
 // A slot below 0 is skipped; one behind the cache is a run-time error.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
+#include "graph/ops/blocked_product.h"
 #include "graph/ops/float_rows.h"
-#include "graph/ops/infer_checks.h"
-#include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/plan_parts.h"
+#include "graph/ops/rms_row.h"
 #include "graph/ops/rope.h"
 
 namespace npumesh {
@@ -22,45 +22,23 @@ struct CachePlace {
   bool tiled = false;      // each block is stored [N, D / tile, block_size, tile]
   int64_t block_size = 0;  // Smax for Norm
   int64_t slots = 0;       // that an index may name
+
+  // Entries of the index for `rows` tokens of a sequence.
+  int64_t Entries(int64_t rows) const {
+    return by_block ? (rows + block_size - 1) / block_size : rows;
+  }
 };
 
-Result<CachePlace> PlaceIn(const OpContext& op, std::string_view port) {
-  const std::string mode = op.attr_string("cache_mode");
-  const Shape& cache = op.in(port).shape;
-  CachePlace place;
-  place.by_batch = mode == "Norm";
-  place.by_block = mode == "PA_BLK_BNSD" || mode == "PA_BLK_NZ";
-  place.tiled = mode == "PA_NZ" || mode == "PA_BLK_NZ";
-  if (!place.by_batch && !place.by_block && !place.tiled && mode != "PA" && mode != "PA_BNSD") {
-    return Error(Code::kInvalidArgument,
-                 "{}: cache_mode \"{}\", expected Norm, PA, PA_BNSD, PA_NZ, PA_BLK_BNSD or "
-                 "PA_BLK_NZ",
-                 op.Who(), mode);
-  }
-  const int64_t batch = op.in("kv").shape[0];
-  const int64_t heads = op.in("kv").shape[1];
-  const bool fits = cache.rank() == 4 && (place.by_batch ? cache[0] == batch && cache[1] == heads
-                                                         : cache[2] == heads && cache[1] > 0);
-  if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, which does not fit kv {} in mode {}",
-                 op.Who(), port, op.in(port).ToString(), op.in("kv").ToString(), mode);
-  }
-  place.block_size = cache[place.by_batch ? 2 : 1];
-  place.slots = place.by_batch ? cache[2] : cache[0] * cache[1];
-  return place;
-}
-
-// Writes vectors of one cache and of the output that repeats them without quantisation.
+// Writes vectors into one cache, and unchanged into the output two ports behind it.
 struct CacheWriter {
   CachePlace place;
-  int cache = 0;  // output
-  int plain = 0;  // output
+  int output = 0;
   DataType dtype = DataType::kUndefined;
-  DataType plain_dtype = DataType::kUndefined;
   int64_t heads = 1;
   int64_t width = 0;
   Factors scale;
   Factors offset;
+  Slice<float> row;
 
   // First element of (batch, head, slot).
   int64_t Element(int64_t batch, int64_t head, int64_t slot) const {
@@ -72,273 +50,208 @@ struct CacheWriter {
   int64_t tile() const {
     return place.tiled ? std::min<int64_t>(width, dtype == DataType::kInt8 ? 32 : 16) : width;
   }
-
-  // `row` is changed.
-  void Write(const KernelArgs& args, int64_t element, float* row, float* room) const {
-    if (scale.given()) Apply(args, scale, row, room, [](float a, float b) { return a * b; });
-    if (offset.given()) Apply(args, offset, row, room, [](float a, float b) { return a + b; });
-    for (int64_t d = 0; d < width; d += tile(), element += tile() * place.block_size) {
-      if (dtype == DataType::kInt8) {
-        StoreIntegers(dtype, Rounding::kNearest, row + d, args.out[cache], element, tile());
-      } else {
-        StoreRow(dtype, row + d, args.out[cache], element, tile());
-      }
-    }
-  }
-
- private:
-  template <typename F>
-  void Apply(const KernelArgs& args, const Factors& factors, float* row, float* room, F f) const {
-    const bool shared = factors.count() == 1;
-    factors.Load(args, 0, shared ? 1 : width, room);
-    for (int64_t d = 0; d < width; ++d) row[d] = f(row[d], room[shared ? 0 : d]);
-  }
 };
 
-Result<CacheWriter> WriterOf(const OpContext& op, std::string_view port, int output, int64_t width,
-                             std::string_view scale, std::string_view offset) {
-  const TensorType& cache = op.in(port);
-  CacheWriter writer;
-  NPUMESH_ASSIGN_OR_RETURN(writer.place, PlaceIn(op, port));
-  writer.cache = output;
-  writer.plain = output + 2;
-  writer.dtype = cache.dtype;
-  writer.plain_dtype = op.in("kv").dtype;
-  writer.heads = op.in("kv").shape[1];
-  writer.width = width;
-  NPUMESH_ASSIGN_OR_RETURN(writer.scale, Factors::Of(op, scale));
-  NPUMESH_ASSIGN_OR_RETURN(writer.offset, Factors::Of(op, offset));
-  bool fits = cache.shape[3] == width &&
-              (IsRowType(cache.dtype) || cache.dtype == DataType::kInt8) &&
-              width % writer.tile() == 0;
-  for (const Factors* factors : {&writer.scale, &writer.offset}) {
-    fits = fits && (!factors->given() || factors->count() == 1 || factors->count() == width);
-  }
-  if (fits) return writer;
-  return Error(Code::kInvalidArgument,
-               "{}: \"{}\" is {} for vectors of {} elements with {} scales and {} offsets",
-               op.Who(), port, cache.ToString(), width, writer.scale.count(),
-               writer.offset.count());
-}
-
-class KvRmsNormRopeKernel final : public Kernel {
- public:
-  KvRmsNormRopeKernel(const OpContext& op, CacheWriter keys, CacheWriter values)
-      : who_(op.Who()),
-        keys_(std::move(keys)),
-        values_(std::move(values)),
-        kv_(op.slot("kv")),
-        v_(SlotIfFed(op, "v")),
-        gamma_(op.slot("gamma")),
-        cos_(op.slot("cos")),
-        sin_(op.slot("sin")),
-        index_(op.slot("index")),
-        dtype_(op.in("kv").dtype),
-        gamma_dtype_(op.in("gamma").dtype),
-        table_dtype_(op.in("cos").dtype),
-        index_dtype_(op.in("index").dtype),
-        batch_(op.in("kv").shape[0]),
-        heads_(op.in("kv").shape[1]),
-        rows_(op.in("kv").shape[2]),
-        width_(op.in("kv").shape[3]),
-        normed_(op.in("gamma").shape.elements()),
-        rotated_(op.in("cos").shape[3]),
-        table_rows_(op.in("cos").shape[2]),
-        epsilon_(static_cast<double>(op.attr_float("epsilon"))) {}
-
-  // Eight rows of the widest vector.
-  uint64_t scratch_bytes() const override {
-    return 8 * static_cast<uint64_t>(Row()) * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    for (int64_t b = 0; b < batch_; ++b) {
-      for (int64_t h = 0; h < heads_; ++h) {
-        for (int64_t s = 0; s < rows_; ++s) NPUMESH_RETURN_IF_ERROR(RunToken(args, b, h, s));
-      }
-    }
-    return Status();
-  }
-
- private:
-  int64_t Row() const { return std::max({width_, keys_.width, values_.width}); }
-
-  Status RunToken(const KernelArgs& args, int64_t b, int64_t h, int64_t s) const {
-    auto* scratch = static_cast<float*>(args.scratch);
-    float* x = scratch;
-    float* key = scratch + Row();
-    float* value = scratch + 2 * Row();
-    float* room = scratch + 3 * Row();
-    const int64_t token = (b * heads_ + h) * rows_ + s;
-    LoadNumbers(dtype_, args.in[kv_], token * width_, width_, x);
-    if (v_ >= 0) {
-      Normalise(args, x, room);
-      std::copy(x, x + width_, key);
-      RotateInto(args, b, s, x, room, key);
-      LoadNumbers(dtype_, args.in[v_], token * values_.width, values_.width, value);
-    } else {
-      RotateInto(args, b, s, x + normed_, room, key);
-      Normalise(args, x, room);
-      std::copy(x, x + normed_, value);
-    }
-    StoreRow(keys_.plain_dtype, key, args.out[keys_.plain], token * keys_.width, keys_.width);
-    StoreRow(values_.plain_dtype, value, args.out[values_.plain], token * values_.width,
-             values_.width);
-    NPUMESH_RETURN_IF_ERROR(WriteTo(args, keys_, b, h, s, key, room));
-    return WriteTo(args, values_, b, h, s, value, room);
-  }
-
-  // x = rms norm of its first elements.
-  void Normalise(const KernelArgs& args, float* x, float* room) const {
-    const float* gamma = LoadRow(gamma_dtype_, args.in[gamma_], 0, normed_, room);
-    const double squares = BlockedSum(x, normed_, [](float v) { return v * v; });
-    const auto rstd =
-        static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(normed_) + epsilon_));
-    for (int64_t i = 0; i < normed_; ++i) x[i] = x[i] * rstd * gamma[i];
-  }
-
-  void RotateInto(const KernelArgs& args, int64_t b, int64_t s, const float* x, float* room,
-                  float* y) const {
-    const int64_t first = (b * table_rows_ + (table_rows_ == 1 ? 0 : s)) * rotated_;
-    const float* cos = LoadRow(table_dtype_, args.in[cos_], first, rotated_, room);
-    const float* sin = LoadRow(table_dtype_, args.in[sin_], first, rotated_, room + Row());
-    Rotate(RotaryMode::kInterleaveHalf, x, cos, sin, rotated_, y);
-  }
-
-  Status WriteTo(const KernelArgs& args, const CacheWriter& writer, int64_t b, int64_t h, int64_t s,
-                 float* row, float* room) const {
-    const CachePlace& place = writer.place;
-    int64_t entry = b * rows_ + s;
-    if (place.by_block) {
-      const int64_t blocks = (rows_ + place.block_size - 1) / place.block_size;
-      entry = b * blocks + s / place.block_size;
-    }
-    int64_t slot = IntegerAt(index_dtype_, args.in[index_], entry);
-    if (slot < 0) return Status();
-    if (place.by_block) slot += s % place.block_size;
-    if (slot >= place.slots) {
-      return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", who_,
-                   b * rows_ + s, slot, place.slots);
-    }
-    writer.Write(args, writer.Element(b, h, slot), row, room);
-    return Status();
-  }
-
-  std::string who_;
-  CacheWriter keys_;
-  CacheWriter values_;
-  int kv_;
-  int v_;
-  int gamma_;
-  int cos_;
-  int sin_;
-  int index_;
-  DataType dtype_;
-  DataType gamma_dtype_;
-  DataType table_dtype_;
-  DataType index_dtype_;
-  int64_t batch_;
-  int64_t heads_;
-  int64_t rows_;
-  int64_t width_;
-  int64_t normed_;
-  int64_t rotated_;
-  int64_t table_rows_;
-  double epsilon_;
-};
-
-struct NormRope {
+struct NormRopePlan : Planned {
+  std::string who;
+  DataType dtype = DataType::kUndefined;
+  DataType gamma_dtype = DataType::kUndefined;
+  DataType index_dtype = DataType::kUndefined;
+  int v = -1;  // slot; -1: the values are the first elements of kv, the keys the others
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t rows = 0;
+  int64_t width = 0;
+  int64_t normed = 0;
+  int64_t table_rows = 0;
+  double epsilon = 0;
+  RotaryTables tables;
   CacheWriter keys;
   CacheWriter values;
+  Slice<float> x, gamma, factors;
 };
 
-Result<NormRope> PlanNormRope(const OpContext& op) {
+CachePlace PlaceIn(const OpContext& op, std::string_view port, Check& check) {
+  const std::string mode = op.attr_string("cache_mode");
+  const Shape &cache = op.in(port).shape, &kv = op.in("kv").shape;
+  CachePlace place;
+  place.by_batch = mode == "Norm";
+  place.by_block = mode == "PA_BLK_BNSD" || mode == "PA_BLK_NZ";
+  place.tiled = mode == "PA_NZ" || mode == "PA_BLK_NZ";
+  const bool fits = cache.rank() == 4 && (place.by_batch ? cache[0] == kv[0] && cache[1] == kv[1]
+                                                         : cache[2] == kv[1] && cache[1] > 0);
+  check.That(fits, "{} is {}, which does not fit kv {} in mode {}", port, op.in(port).ToString(),
+             op.in("kv").ToString(), mode);
+  if (!fits) return place;
+  place.block_size = cache[place.by_batch ? 2 : 1];
+  place.slots = place.by_batch ? cache[2] : cache[0] * cache[1];
+  return place;
+}
+
+CacheWriter WriterOf(const OpContext& op, std::string_view port, int64_t width,
+                     std::string_view scale, std::string_view offset, Check& check) {
+  const TensorType& cache = op.in(port);
+  CacheWriter writer;
+  writer.place = PlaceIn(op, port, check);
+  if (!check.ok()) return writer;
+  writer.output = port == "k_cache" ? 0 : 1;
+  writer.dtype = cache.dtype;
+  writer.heads = op.in("kv").shape[1];
+  writer.width = width;
+  check.Type(port, kFloats | DataType::kInt8);
+  check.That(cache.shape.dims().back() == width && width % std::max<int64_t>(writer.tile(), 1) == 0,
+             "{} is {} for vectors of {} elements", port, cache.ToString(), width);
+  writer.scale = check.Take(Factors::Of(op, scale));
+  writer.offset = check.Take(Factors::Of(op, offset));
+  check.Keep(CheckFactors(op, writer.scale, scale, width));
+  check.Keep(CheckFactors(op, writer.offset, offset, width));
+  return writer;
+}
+
+// kv is [B, N, S, Dv + Dk], gamma [Dv], cos and sin [B, 1, S or 1, Dk]; with v, kv is [B, N, S, D]
+// and gamma [D].
+void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
+  check.Rank("kv", kFloats, 4);
+  check.Rank("gamma", kFloats, 1);
+  check.Rank("cos", kFloats, 4);
+  check.SameTensor("sin", "cos");
+  if (!check.ok()) return;
+  const TensorType &kv = op.in("kv"), &cos = op.in("cos"), &gamma = op.in("gamma");
+  plan.who = op.Who();
+  plan.dtype = kv.dtype;
+  plan.gamma_dtype = gamma.dtype;
+  plan.index_dtype = op.in("index").dtype;
+  plan.v = SlotIfFed(op, "v");
+  plan.batch = kv.shape[0];
+  plan.heads = kv.shape[1];
+  plan.rows = kv.shape[2];
+  plan.width = kv.shape[3];
+  plan.normed = gamma.shape[0];
+  plan.table_rows = cos.shape[2];
+  const int64_t rotated = cos.shape[3];
+  check.That(cos.shape[0] == plan.batch && cos.shape[1] == 1 && rotated % 2 == 0 &&
+                 (plan.table_rows == 1 || plan.table_rows == plan.rows),
+             "cos is {}, expected [{},1,{},Dk] with an even Dk", cos.ToString(), plan.batch,
+             plan.rows);
+  check.That(plan.v >= 0 ? plan.normed == plan.width && rotated <= plan.width
+                         : plan.normed + rotated == plan.width,
+             "gamma is {} and cos {}, which do not fit kv {}", gamma.ToString(), cos.ToString(),
+             kv.ToString());
+  if (plan.v < 0) return;
+  check.Rank("v", kv.dtype, 4);
+  if (check.ok()) check.Shape("v", WithLast(kv.shape, op.in("v").shape[3]));
+}
+
+Result<NormRopePlan> PlanNormRope(const OpContext& op) {
+  Check check(op);
+  NormRopePlan plan;
+  check.OneOf("cache_mode", {"Norm", "PA", "PA_BNSD", "PA_NZ", "PA_BLK_BNSD", "PA_BLK_NZ"});
+  ReadShapes(op, check, plan);
+  check.Type("index", kIndices);
+  if (!check.ok()) return check.status();
   const TensorType& kv = op.in("kv");
-  const TensorType& cos = op.in("cos");
-  const Shape& gamma = op.in("gamma").shape;
-  const bool separate = SlotIfFed(op, "v") >= 0;
-  const bool typed = IsRowType(kv.dtype) && IsRowType(cos.dtype) && IsRowType(op.in("gamma").dtype);
-  bool fits = typed && kv.shape.rank() == 4 && gamma.rank() == 1 && cos.shape.rank() == 4 &&
-              cos == op.in("sin");
-  if (fits) {
-    const int64_t width = kv.shape[3];
-    fits =
-        cos.shape[0] == kv.shape[0] && cos.shape[1] == 1 && cos.shape[3] % 2 == 0 &&
-        (cos.shape[2] == 1 || cos.shape[2] == kv.shape[2]) &&
-        (separate ? gamma[0] == width && cos.shape[3] <= width : gamma[0] + cos.shape[3] == width);
-  }
-  if (fits && separate) {
-    const TensorType& v = op.in("v");
-    fits = v.dtype == kv.dtype && v.shape.rank() == 4 &&
-           std::equal(v.shape.dims().begin(), v.shape.dims().end() - 1, kv.shape.dims().begin());
-  }
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: kv is {}, gamma {}, cos {} and sin {}; expected kv [B,N,S,Dv+Dk], gamma [Dv] "
-                 "and cos, sin [B,1,S,Dk]",
-                 op.Who(), kv.ToString(), gamma.ToString(), cos.ToString(),
-                 op.in("sin").ToString());
-  }
-  const int64_t key_width = separate ? kv.shape[3] : cos.shape[3];
-  const int64_t value_width = separate ? op.in("v").shape[3] : gamma[0];
-  NormRope plan;
-  NPUMESH_RETURN_IF_ERROR(ExpectIntegers(op, op.slot("index")));
-  NPUMESH_ASSIGN_OR_RETURN(plan.keys,
-                           WriterOf(op, "k_cache", 0, key_width, "k_rope_scale", "k_rope_offset"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.values,
-                           WriterOf(op, "ckv_cache", 1, value_width, "c_kv_scale", "c_kv_offset"));
+  const int64_t rotated = op.in("cos").shape[3];
+  const int64_t key_width = plan.v < 0 ? rotated : plan.width;
+  const int64_t value_width = plan.v < 0 ? plan.normed : op.in(plan.v).shape[3];
+  plan.keys = WriterOf(op, "k_cache", key_width, "k_rope_scale", "k_rope_offset", check);
+  plan.values = WriterOf(op, "ckv_cache", value_width, "c_kv_scale", "c_kv_offset", check);
+  if (!check.ok()) return check.status();
   const CachePlace& place = plan.keys.place;
-  const int64_t entries =
-      place.by_block ? (kv.shape[2] + place.block_size - 1) / place.block_size : kv.shape[2];
-  const bool blocks_fit = !place.by_block || place.block_size == plan.values.place.block_size;
-  if (op.in("index").shape.elements() == kv.shape[0] * entries && blocks_fit) return plan;
-  return Error(Code::kInvalidArgument, "{}: index is {}, expected {} entries for kv {} in mode {}",
-               op.Who(), op.in("index").ToString(), kv.shape[0] * entries, kv.ToString(),
-               op.attr_string("cache_mode"));
+  check.That(!place.by_block || place.block_size == plan.values.place.block_size,
+             "k_cache is {} and ckv_cache {}, expected blocks of one size",
+             op.in("k_cache").ToString(), op.in("ckv_cache").ToString());
+  check.Elements("index", {plan.batch * place.Entries(plan.rows)});
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.outputs = {op.in("k_cache"),
+                  op.in("ckv_cache"),
+                  {kv.dtype, WithLast(kv.shape, key_width)},
+                  {kv.dtype, WithLast(kv.shape, value_width)}};
+  plan.tables = RotaryTables::Of(op, "cos", "sin", RotaryMode::kInterleaveHalf, plan.scratch);
+  plan.x = plan.scratch.Floats(plan.width);
+  plan.gamma = plan.scratch.Floats(plan.normed);
+  plan.factors = plan.scratch.Floats(std::max(key_width, value_width));
+  plan.keys.row = plan.scratch.Floats(key_width);
+  plan.values.row = plan.scratch.Floats(value_width);
+  return check.Done(std::move(plan));
 }
 
-Status InferNormRope(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormRope plan, PlanNormRope(op));
-  const TensorType& kv = op.in("kv");
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, op.in("k_cache").dtype, op.in("k_cache").shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, op.in("ckv_cache").dtype, op.in("ckv_cache").shape));
-  Shape row = kv.shape;
-  row[3] = plan.keys.width;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, kv.dtype, row));
-  row[3] = plan.values.width;
-  return SetOutput(op, 3, kv.dtype, row);
+template <typename F>
+void ApplyFactors(const KernelArgs& args, const Factors& factors, int64_t width, float* room,
+                  float* row, F f) {
+  if (!factors.given()) return;
+  const bool shared = factors.count() == 1;
+  factors.Load(args, 0, shared ? 1 : width, room);
+  for (int64_t d = 0; d < width; ++d) row[d] = f(row[d], room[shared ? 0 : d]);
 }
 
-Result<std::unique_ptr<Kernel>> MakeNormRope(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(NormRope plan, PlanNormRope(op));
-  return std::unique_ptr<Kernel>(
-      std::make_unique<KvRmsNormRopeKernel>(op, std::move(plan.keys), std::move(plan.values)));
+// Quantises the writer's row and stores it from element `element` of the cache on.
+void Store(const CacheWriter& writer, const KernelArgs& args, int64_t element, float* room) {
+  float* row = writer.row(args);
+  const int64_t width = writer.width, tile = writer.tile();
+  ApplyFactors(args, writer.scale, width, room, row, [](float a, float b) { return a * b; });
+  ApplyFactors(args, writer.offset, width, room, row, [](float a, float b) { return a + b; });
+  for (int64_t d = 0; d < width; d += tile, element += tile * writer.place.block_size) {
+    StoreNumbers(writer.dtype, row + d, args.out[writer.output], element, tile);
+  }
+}
+
+Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter& writer, int64_t b,
+             int64_t h, int64_t s) {
+  const int64_t token = (b * plan.heads + h) * plan.rows + s, width = writer.width;
+  StoreRow(plan.dtype, writer.row(args), args.out[writer.output + 2], token * width, width);
+  const CachePlace& place = writer.place;
+  const int64_t entry = b * place.Entries(plan.rows) + (place.by_block ? s / place.block_size : s);
+  int64_t slot = IntegerAt(plan.index_dtype, args.in[4], entry);
+  if (slot < 0) return Status();
+  if (place.by_block) slot += s % place.block_size;
+  if (slot >= place.slots) {
+    return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", plan.who,
+                 b * plan.rows + s, slot, place.slots);
+  }
+  Store(writer, args, writer.Element(b, h, slot), plan.factors(args));
+  return Status();
+}
+
+Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t b, int64_t h, int64_t s) {
+  float *x = plan.x(args), *key = plan.keys.row(args), *value = plan.values.row(args);
+  const int64_t token = (b * plan.heads + h) * plan.rows + s;
+  const int64_t turn = (b * plan.table_rows + (plan.table_rows == 1 ? 0 : s)) * plan.tables.width;
+  const float* gamma = LoadRow(plan.gamma_dtype, args.in[1], 0, plan.normed, plan.gamma(args));
+  LoadNumbers(plan.dtype, args.in[0], token * plan.width, plan.width, x);
+  if (plan.v < 0) plan.tables.Rotate(args, turn, x + plan.normed, key);
+  RmsNormalise(x, gamma, plan.epsilon, plan.normed);
+  if (plan.v < 0) {
+    std::copy_n(x, plan.normed, value);
+  } else {
+    std::copy_n(x, plan.width, key);
+    plan.tables.Rotate(args, turn, x, key);
+    const int64_t width = plan.values.width;
+    LoadNumbers(plan.dtype, args.in[plan.v], token * width, width, value);
+  }
+  NPUMESH_RETURN_IF_ERROR(Write(plan, args, plan.keys, b, h, s));
+  return Write(plan, args, plan.values, b, h, s);
+}
+
+Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
+  for (int64_t b = 0; b < plan.batch; ++b) {
+    for (int64_t h = 0; h < plan.heads; ++h) {
+      for (int64_t s = 0; s < plan.rows; ++s) {
+        NPUMESH_RETURN_IF_ERROR(RunToken(plan, args, b, h, s));
+      }
+    }
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterNormRopeCacheOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  registry.Add({.schema = {"KvRmsNormRopeCache",
-                           {{"kv"},
-                            {"gamma"},
-                            {"cos"},
-                            {"sin"},
-                            {"index"},
-                            {"k_cache"},
-                            {"ckv_cache"},
-                            optional("k_rope_scale"),
-                            optional("c_kv_scale"),
-                            optional("k_rope_offset"),
-                            optional("c_kv_offset"),
-                            optional("v")},
-                           {{"k_cache"}, {"ckv_cache"}, {"k_rope"}, {"c_kv"}},
-                           {{"epsilon", AttrValue::Float(1e-5f)},
-                            {"cache_mode", AttrValue::String("Norm")},
-                            {"is_output_kv", AttrValue::Bool(false)}}},
-                .infer = InferNormRope,
-                .make_kernel = MakeNormRope,
-                .in_place = {{0, 5}, {1, 6}}});
+  Operator op = Define<PlanNormRope, RunNormRope>(
+      "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
+      "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "
+      "is_output_kv=false) -> k_cache, ckv_cache, k_rope, c_kv");
+  op.in_place = {{0, 5}, {1, 6}};
+  registry.Add(std::move(op));
 }
 
 }  // namespace npumesh

@@ -1,10 +1,8 @@
-// RotaryPositionEmbedding, RotaryMul, ApplyRotaryPosEmb and InterleaveRope. Ops reference 5.11.
+// RotaryPositionEmbedding, RotaryMul, ApplyRotaryPosEmb and InterleaveRope.
 #include "graph/ops/rope.h"
 
-#include <string>
-
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
-#include "graph/ops/infer_checks.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
 
@@ -23,183 +21,8 @@ void RotatePairs(const float* x, int64_t step, int64_t next, const float* cos, c
   }
 }
 
-// A tensor of vectors and where the vector of cos and sin for each of them lies.
-class Rotation {
- public:
-  // REQUIRES: CheckRotation has agreed.
-  Rotation(const OpContext& op, std::string_view x, std::string_view cos, std::string_view sin,
-           RotaryMode mode, int output)
-      : mode_(mode),
-        x_slot_(op.slot(x)),
-        cos_slot_(op.slot(cos)),
-        sin_slot_(op.slot(sin)),
-        output_(output),
-        dtype_(op.in(x).dtype),
-        table_dtype_(op.in(cos).dtype) {
-    const Shape& shape = op.in(x).shape;
-    const Shape& table = op.in(cos).shape;
-    width_ = shape[shape.rank() - 1];
-    extents_.assign(shape.dims().begin(), shape.dims().end() - 1);
-    strides_.assign(extents_.size(), 0);
-    int64_t stride = width_;
-    for (int i = table.rank() - 2; i >= 0; --i) {
-      const auto axis = static_cast<size_t>(i + shape.rank() - table.rank());
-      if (table[i] != 1) strides_[axis] = stride;
-      stride *= table[i];
-    }
-    for (const int64_t extent : extents_) rows_ *= extent;
-  }
-
-  // x, y, cos, sin.
-  uint64_t scratch_bytes() const { return 4 * static_cast<uint64_t>(width_) * sizeof(float); }
-
-  void Run(const KernelArgs& args) const {
-    auto* x = static_cast<float*>(args.scratch);
-    float* y = x + width_;
-    for (int64_t row = 0; row < rows_; ++row) {
-      const int64_t first = TableElement(row);
-      LoadNumbers(dtype_, args.in[x_slot_], row * width_, width_, x);
-      const float* cos = LoadRow(table_dtype_, args.in[cos_slot_], first, width_, x + 2 * width_);
-      const float* sin = LoadRow(table_dtype_, args.in[sin_slot_], first, width_, x + 3 * width_);
-      Rotate(mode_, x, cos, sin, width_, y);
-      StoreRow(dtype_, y, args.out[output_], row * width_, width_);
-    }
-  }
-
- private:
-  int64_t TableElement(int64_t row) const {
-    int64_t element = 0;
-    for (size_t i = extents_.size(); i-- > 0;) {
-      element += row % extents_[i] * strides_[i];
-      row /= extents_[i];
-    }
-    return element;
-  }
-
-  RotaryMode mode_;
-  int x_slot_;
-  int cos_slot_;
-  int sin_slot_;
-  int output_;
-  DataType dtype_;
-  DataType table_dtype_;
-  int64_t width_ = 0;
-  int64_t rows_ = 1;
-  std::vector<int64_t> extents_;
-  std::vector<int64_t> strides_;  // of the table along the leading dimensions of x
-};
-
-Status CheckRotation(const OpContext& op, std::string_view x_port, std::string_view cos_port,
-                     std::string_view sin_port, RotaryMode mode) {
-  const TensorType& x = op.in(x_port);
-  const TensorType& cos = op.in(cos_port);
-  const int rank = x.shape.rank();
-  const bool typed = IsRowType(x.dtype) && IsRowType(cos.dtype);
-  const Result<Shape> joined = Broadcast(x.shape, cos.shape);
-  const bool fits = typed && rank > 0 && cos == op.in(sin_port) && joined.ok() &&
-                    *joined == x.shape && cos.shape.rank() > 0 &&
-                    cos.shape.dims().back() == x.shape.dims().back();
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"{}\" is {}, \"{}\" {} and \"{}\" {}; expected floating types, and tables "
-                 "that broadcast to the tensor with the same last dimension",
-                 op.Who(), x_port, x.ToString(), cos_port, cos.ToString(), sin_port,
-                 op.in(sin_port).ToString());
-  }
-  const int64_t parts = mode == RotaryMode::kQuarter ? 4 : 2;
-  if (x.shape[rank - 1] % parts == 0) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: the last dimension of \"{}\" {} must be divisible by {}", op.Who(), x_port,
-               x.ToString(), parts);
-}
-
-// ---- one tensor ----
-
-struct OneTensor {
-  std::string_view cos;
-  std::string_view sin;
-  RotaryMode mode;
-};
-
-Result<OneTensor> PortsOf(const OpContext& op) {
-  if (op.schema().type == "RotaryMul") return OneTensor{"r1", "r2", RotaryMode::kHalf};
-  if (op.schema().type == "InterleaveRope") {
-    return OneTensor{"cos", "sin", RotaryMode::kInterleaveHalf};
-  }
-  const int64_t mode = op.attr_int("mode");
-  if (mode >= 0 && mode <= 3) return OneTensor{"cos", "sin", static_cast<RotaryMode>(mode)};
-  return Error(Code::kInvalidArgument, "{}: mode {}, expected 0 to 3", op.Who(), mode);
-}
-
-Status InferRotary(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const OneTensor ports, PortsOf(op));
-  NPUMESH_RETURN_IF_ERROR(CheckRotation(op, "x", ports.cos, ports.sin, ports.mode));
-  return SetOutput(op, 0, op.in("x").dtype, op.in("x").shape);
-}
-
-class RotaryKernel final : public Kernel {
- public:
-  explicit RotaryKernel(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
-
-  uint64_t scratch_bytes() const override {
-    uint64_t bytes = 0;
-    for (const Rotation& rotation : rotations_) bytes = std::max(bytes, rotation.scratch_bytes());
-    return bytes;
-  }
-
-  Status Run(const KernelArgs& args) override {
-    for (const Rotation& rotation : rotations_) rotation.Run(args);
-    return Status();
-  }
-
- private:
-  std::vector<Rotation> rotations_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeRotary(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const OneTensor ports, PortsOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<RotaryKernel>(
-      std::vector<Rotation>{{op, "x", ports.cos, ports.sin, ports.mode, 0}}));
-}
-
-// ---- query and key ----
-
-Result<RotaryMode> NamedMode(const OpContext& op) {
-  const std::string name = op.attr_string("rotary_mode");
-  if (name == "half") return RotaryMode::kHalf;
-  if (name == "interleave") return RotaryMode::kInterleave;
-  if (name == "quarter") return RotaryMode::kQuarter;
-  return Error(Code::kInvalidArgument,
-               "{}: rotary_mode \"{}\", expected half, interleave or quarter", op.Who(), name);
-}
-
-// The tables have 1 where query and key have their heads, so they broadcast in every layout.
-Status InferApplyRotary(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const RotaryMode mode, NamedMode(op));
-  const int64_t layout = op.attr_int("layout");
-  if (layout < 1 || layout > 4 || op.in("query").shape.rank() != (layout == 4 ? 3 : 4)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: layout {} with query {}; expected 1 BSND, 2 SBND, 3 BNSD or 4 TND", op.Who(),
-                 layout, op.in("query").ToString());
-  }
-  int output = 0;
-  for (const std::string_view port : {"query", "key"}) {
-    NPUMESH_RETURN_IF_ERROR(CheckRotation(op, port, "cos", "sin", mode));
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, output++, op.in(port).dtype, op.in(port).shape));
-  }
-  return Status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeApplyRotary(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const RotaryMode mode, NamedMode(op));
-  return std::unique_ptr<Kernel>(std::make_unique<RotaryKernel>(std::vector<Rotation>{
-      {op, "query", "cos", "sin", mode, 0}, {op, "key", "cos", "sin", mode, 1}}));
-}
-
-}  // namespace
-
-void Rotate(RotaryMode mode, const float* x, const float* cos, const float* sin, int64_t width,
-            float* y) {
+void RotateBy(RotaryMode mode, const float* x, const float* cos, const float* sin, int64_t width,
+              float* y) {
   const int64_t half = width / 2;
   switch (mode) {
     case RotaryMode::kHalf:
@@ -217,27 +40,143 @@ void Rotate(RotaryMode mode, const float* x, const float* cos, const float* sin,
   }
 }
 
+// ---- the operators: each output is an input rotated by the same tables ----
+
+struct RotaryPlan : Planned {
+  struct Tensor {
+    int slot = 0;
+    DataType dtype = DataType::kUndefined;
+    TableRows rows;
+  };
+  std::vector<Tensor> tensors;  // by output
+  RotaryTables tables;
+  Slice<float> x, y;
+};
+
+Result<RotaryPlan> PlanRotary(const OpContext& op, std::initializer_list<std::string_view> ports,
+                              std::string_view cos, std::string_view sin, RotaryMode mode,
+                              Check& check) {
+  RotaryPlan plan;
+  for (const std::string_view port : ports) {
+    check.RankAtLeast(port, kFloats, 1);
+    check.RankAtLeast(cos, kFloats, 1);
+    check.SameTensor(sin, cos);
+    CheckRotation(op, port, cos, mode, check);
+    if (!check.ok()) return check.status();
+    const TensorType& x = op.in(port);
+    plan.tensors.push_back({op.slot(port), x.dtype, TableRows(x.shape, op.in(cos).shape)});
+    plan.outputs.push_back(x);
+  }
+  plan.tables = RotaryTables::Of(op, cos, sin, mode, plan.scratch);
+  plan.x = plan.scratch.Floats(plan.tables.width);
+  plan.y = plan.scratch.Floats(plan.tables.width);
+  return plan;
+}
+
+Result<RotaryPlan> PlanMul(const OpContext& op) {
+  Check check(op);
+  return PlanRotary(op, {"x"}, "r1", "r2", RotaryMode::kHalf, check);
+}
+
+Result<RotaryPlan> PlanInterleave(const OpContext& op) {
+  Check check(op);
+  return PlanRotary(op, {"x"}, "cos", "sin", RotaryMode::kInterleaveHalf, check);
+}
+
+Result<RotaryPlan> PlanEmbedding(const OpContext& op) {
+  Check check(op);
+  return PlanRotary(op, {"x"}, "cos", "sin", RotaryModeOf(check), check);
+}
+
+// The tables have 1 where query and key have their heads, so they broadcast in every layout.
+Result<RotaryPlan> PlanApply(const OpContext& op) {
+  Check check(op);
+  check.OneOf("rotary_mode", {"half", "interleave", "quarter"});
+  const std::string name = op.attr_string("rotary_mode");
+  const RotaryMode mode = name == "half"         ? RotaryMode::kHalf
+                          : name == "interleave" ? RotaryMode::kInterleave
+                                                 : RotaryMode::kQuarter;
+  const int64_t layout = op.attr_int("layout");
+  check.That(layout >= 1 && layout <= 4 && op.in("query").shape.rank() == (layout == 4 ? 3 : 4),
+             "layout {} with query {}; expected 1 BSND, 2 SBND, 3 BNSD or 4 TND", layout,
+             op.in("query").ToString());
+  return PlanRotary(op, {"query", "key"}, "cos", "sin", mode, check);
+}
+
+Status RunRotary(const RotaryPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.tables.width;
+  float *x = plan.x(args), *y = plan.y(args);
+  for (size_t output = 0; output < plan.tensors.size(); ++output) {
+    const auto& [slot, dtype, rows] = plan.tensors[output];
+    for (int64_t row = 0; row < rows.rows(); ++row) {
+      LoadNumbers(dtype, args.in[slot], row * width, width, x);
+      plan.tables.Rotate(args, rows.Element(row), x, y);
+      StoreRow(dtype, y, args.out[output], row * width, width);
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+void CheckRotation(const OpContext& op, std::string_view x_port, std::string_view table_port,
+                   RotaryMode mode, Check& check) {
+  const Shape &x = op.in(x_port).shape, &table = op.in(table_port).shape;
+  const Result<Shape> joined = Broadcast(x, table);
+  check.That(x.rank() > 0 && table.rank() > 0 && joined.ok() && *joined == x &&
+                 table.dims().back() == x.dims().back(),
+             "{} is {} and {} {}, expected a table that broadcasts with the same last dimension",
+             x_port, x.ToString(), table_port, table.ToString());
+  const int64_t parts = mode == RotaryMode::kQuarter ? 4 : 2;
+  check.That(x.rank() > 0 && x.dims().back() % parts == 0,
+             "{} is {}, expected a last dimension divisible by {}", x_port, x.ToString(), parts);
+}
+
+TableRows::TableRows(const Shape& x, const Shape& table)
+    : width_(x.dims().back()),
+      extents_(x.dims().begin(), x.dims().end() - 1),
+      strides_(extents_.size(), 0) {
+  int64_t stride = width_;
+  for (int i = table.rank() - 2; i >= 0; --i) {
+    const auto axis = static_cast<size_t>(i + x.rank() - table.rank());
+    if (table[i] != 1) strides_[axis] = stride;
+    stride *= table[i];
+  }
+  for (const int64_t extent : extents_) rows_ *= extent;
+}
+
+int64_t TableRows::Element(int64_t row) const {
+  int64_t element = 0;
+  for (size_t i = extents_.size(); i-- > 0;) {
+    element += row % extents_[i] * strides_[i];
+    row /= extents_[i];
+  }
+  return element;
+}
+
+RotaryTables RotaryTables::Of(const OpContext& op, std::string_view cos, std::string_view sin,
+                              RotaryMode mode, Scratch& scratch) {
+  const TensorType& table = op.in(cos);
+  const int64_t width = table.shape.dims().back();
+  return {op.slot(cos), op.slot(sin),          table.dtype,          mode,
+          width,        scratch.Floats(width), scratch.Floats(width)};
+}
+
+void RotaryTables::Rotate(const KernelArgs& args, int64_t first, const float* x, float* y) const {
+  const float* cosines = LoadRow(dtype, args.in[cos], first, width, cos_row(args));
+  const float* sines = LoadRow(dtype, args.in[sin], first, width, sin_row(args));
+  RotateBy(mode, x, cosines, sines, width, y);
+}
+
 void RegisterRopeOps(OpRegistry& registry) {
-  registry.Add({.schema = {"RotaryPositionEmbedding",
-                           {{"x"}, {"cos"}, {"sin"}, {"rotate", PortKind::kOptional}},
-                           {{"y"}},
-                           {{"mode", AttrValue::Int(0)}}},
-                .infer = InferRotary,
-                .make_kernel = MakeRotary});
-  registry.Add({.schema = {"RotaryMul", {{"x"}, {"r1"}, {"r2"}}, {{"y"}}, {}},
-                .infer = InferRotary,
-                .make_kernel = MakeRotary});
-  registry.Add({.schema = {"InterleaveRope", {{"x"}, {"cos"}, {"sin"}}, {{"y"}}, {}},
-                .infer = InferRotary,
-                .make_kernel = MakeRotary});
-  registry.Add(
-      {.schema = {"ApplyRotaryPosEmb",
-                  {{"query"}, {"key"}, {"cos"}, {"sin"}},
-                  {{"query"}, {"key"}},
-                  {{"layout", AttrValue::Int(1)}, {"rotary_mode", AttrValue::String("half")}}},
-       .infer = InferApplyRotary,
-       .make_kernel = MakeApplyRotary,
-       .in_place = {{0, 0}, {1, 1}}});
+  registry.Add(Define<PlanEmbedding, RunRotary>(
+      "RotaryPositionEmbedding(x, cos, sin, rotate?; mode=0) -> y"));
+  registry.Add(Define<PlanMul, RunRotary>("RotaryMul(x, r1, r2) -> y"));
+  registry.Add(Define<PlanInterleave, RunRotary>("InterleaveRope(x, cos, sin) -> y"));
+  Operator apply = Define<PlanApply, RunRotary>(
+      "ApplyRotaryPosEmb(query, key, cos, sin; layout=1, rotary_mode=\"half\") -> query, key");
+  apply.in_place = {{0, 0}, {1, 1}};
+  registry.Add(std::move(apply));
 }
 
 }  // namespace npumesh

@@ -1,30 +1,15 @@
-// RotaryMulGrad and RotaryPositionEmbeddingGrad. Ops reference 5.19.
+// RotaryMulGrad and RotaryPositionEmbeddingGrad.
 //
 // Forwards, y[j] = x[first(j)] cos[j] + sign(j) x[second(j)] sin[j] for each vector, so backwards
 // every dy[j] goes to two elements of dx and to one of each table.
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/real_kernel.h"
 #include "graph/ops/rope.h"
+#include "graph/ops/signature.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {
-
-struct Ports {
-  std::string_view x;  // empty: not fed
-  std::string_view cos;
-  std::string_view sin;
-  RotaryMode mode = RotaryMode::kHalf;
-};
-
-Result<Ports> PortsOf(const OpContext& op) {
-  if (op.schema().type == "RotaryMulGrad") return Ports{"x", "r1", "r2", RotaryMode::kHalf};
-  const int64_t mode = op.attr_int("mode");
-  if (mode < 0 || mode > 3) {
-    return Error(Code::kInvalidArgument, "{}: mode {}, expected 0 to 3", op.Who(), mode);
-  }
-  return Ports{op.has("x") ? "x" : "", "cos", "sin", static_cast<RotaryMode>(mode)};
-}
 
 struct Source {
   size_t first = 0;
@@ -53,94 +38,97 @@ std::vector<Source> SourcesOf(RotaryMode mode, size_t width) {
   return sources;
 }
 
-// For each vector of dy the first element of its vector of the tables.
-std::vector<size_t> TableStarts(const Shape& dy, const Shape& table) {
-  const int rank = dy.rank();
-  const auto width = static_cast<size_t>(dy[rank - 1]);
-  std::vector<size_t> starts(1, 0);
-  for (int d = 0; d < rank - 1; ++d) {
-    const int own = d - (rank - table.rank());
-    const auto extent = static_cast<size_t>(dy[d]);
-    size_t step = own < 0 || table[own] == 1 ? 0 : width;
-    for (int below = own + 1; step > 0 && below < table.rank() - 1; ++below) {
-      step *= static_cast<size_t>(table[below]);
-    }
-    std::vector<size_t> next;
-    for (const size_t start : starts) {
-      for (size_t i = 0; i < extent; ++i) next.push_back(start + i * step);
-    }
-    starts = std::move(next);
-  }
-  return starts;
+struct GradPlan {
+  RotaryMode mode = RotaryMode::kHalf;
+  std::string_view cos;
+  bool tables = true;  // their gradients are asked for; zeros otherwise
+  int x = -1;          // slots; -1: not fed
+  int cos_slot = -1;
+  int sin_slot = -1;
+  int dy = -1;
+};
+
+Result<GradPlan> PlanGrad(const OpContext& op, std::string_view cos, std::string_view sin,
+                          RotaryMode mode, Check& check) {
+  const GradPlan plan = {.mode = mode,
+                         .cos = cos,
+                         .tables = op.has("x"),
+                         .x = op.has("x") ? op.slot("x") : -1,
+                         .cos_slot = op.slot(cos),
+                         .sin_slot = op.slot(sin),
+                         .dy = op.slot("dy")};
+  for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
+  if (plan.x >= 0) check.Keep(ExpectSameShape(op, "x", "dy"));
+  check.Keep(ExpectSameShape(op, sin, cos));
+  CheckRotation(op, "dy", cos, mode, check);
+  return check.Done(plan);
 }
 
-Status InferRotaryGrad(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Ports ports, PortsOf(op));
-  for (const PortSpec& port : op.schema().inputs) {
-    NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port.name));
-  }
-  if (!ports.x.empty()) NPUMESH_RETURN_IF_ERROR(ExpectSameShape(op, ports.x, "dy"));
-  NPUMESH_RETURN_IF_ERROR(ExpectSameShape(op, ports.sin, ports.cos));
-  const TensorType &dy = op.in("dy"), &cos = op.in(ports.cos);
-  const Result<Shape> joined = Broadcast(dy.shape, cos.shape);
-  const int parts = ports.mode == RotaryMode::kQuarter ? 4 : 2;
-  const bool fits = dy.shape.rank() > 0 && cos.shape.rank() > 0 && joined.ok() &&
-                    *joined == dy.shape && dy.shape.dims().back() == cos.shape.dims().back() &&
-                    dy.shape.dims().back() % parts == 0;
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: dy is {} and \"{}\" {}; expected a table that broadcasts to it with the same "
-                 "last dimension, a multiple of {}",
-                 op.Who(), dy.ToString(), ports.cos, cos.ToString(), parts);
-  }
+Result<GradPlan> PlanMul(const OpContext& op) {
+  Check check(op);
+  NPUMESH_ASSIGN_OR_RETURN(GradPlan plan, PlanGrad(op, "r1", "r2", RotaryMode::kHalf, check));
+  plan.tables = op.attr_bool("need_backward");
+  return plan;
+}
+
+Result<GradPlan> PlanEmbedding(const OpContext& op) {
+  Check check(op);
+  return PlanGrad(op, "cos", "sin", RotaryModeOf(check), check);
+}
+
+template <auto PlanFn>
+Status InferGrad(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const GradPlan plan, PlanFn(op));
+  const TensorType dy = op.in("dy"), table = op.in(plan.cos);
   NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dy.dtype, dy.shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, cos.dtype, cos.shape));
-  return SetOutput(op, 2, cos.dtype, cos.shape);
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, table.dtype, table.shape));
+  return SetOutput(op, 2, table.dtype, table.shape);
 }
 
-// The gradients of the tables stay zero without x, and where need_backward is false.
-Result<std::unique_ptr<Kernel>> MakeRotaryGrad(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Ports ports, PortsOf(op));
-  const bool mul = op.schema().type == "RotaryMulGrad";
-  const bool tables = !ports.x.empty() && (!mul || op.attr_bool("need_backward"));
-  const auto slot = [&](std::string_view port) { return static_cast<size_t>(op.slot(port)); };
-  const Shape& dy = op.in("dy").shape;
-  return MakeRealKernel(op, [=, starts = TableStarts(dy, op.in(ports.cos).shape),
-                             sources = SourcesOf(ports.mode, static_cast<size_t>(dy.dims().back())),
-                             x_slot = tables ? slot(ports.x) : 0, cos_slot = slot(ports.cos),
-                             sin_slot = slot(ports.sin), dy_slot = slot("dy")](RealTensors& t) {
-    const size_t width = sources.size();
-    for (size_t row = 0; row < starts.size(); ++row) {
-      for (size_t j = 0; j < width; ++j) {
-        const auto [first, second, sign] = sources[j];
-        const size_t x = row * width, table = starts[row] + j;
-        const double g = t.in[dy_slot][x + j];
-        t.out[0][x + first] += g * t.in[cos_slot][table];
-        t.out[0][x + second] += sign * g * t.in[sin_slot][table];
-        if (!tables) continue;
-        t.out[1][table] += g * t.in[x_slot][x + first];
-        t.out[2][table] += sign * g * t.in[x_slot][x + second];
-      }
-    }
-    return Status();
-  });
+template <auto PlanFn>
+Result<std::unique_ptr<Kernel>> MakeGrad(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const GradPlan plan, PlanFn(op));
+  const TableRows rows(op.in("dy").shape, op.in(plan.cos).shape);
+  return MakeRealKernel(
+      op, [plan, rows,
+           sources = SourcesOf(plan.mode, static_cast<size_t>(rows.width()))](RealTensors& t) {
+        const auto in = [&](int slot) -> const std::vector<double>& {
+          return t.in[static_cast<size_t>(slot)];
+        };
+        const auto &dy = in(plan.dy), &cos = in(plan.cos_slot), &sin = in(plan.sin_slot);
+        const size_t width = sources.size();
+        for (int64_t row = 0; row < rows.rows(); ++row) {
+          const auto first_of_table = static_cast<size_t>(rows.Element(row));
+          const size_t first_of_x = static_cast<size_t>(row) * width;
+          for (size_t j = 0; j < width; ++j) {
+            const size_t table = first_of_table + j;
+            const size_t first = first_of_x + sources[j].first;
+            const size_t second = first_of_x + sources[j].second;
+            const double g = dy[first_of_x + j], sign = sources[j].sign;
+            t.out[0][first] += g * cos[table];
+            t.out[0][second] += sign * g * sin[table];
+            if (!plan.tables) continue;
+            t.out[1][table] += g * in(plan.x)[first];
+            t.out[2][table] += sign * g * in(plan.x)[second];
+          }
+        }
+        return Status();
+      });
+}
+
+template <auto PlanFn>
+Operator Gradient(std::string_view signature) {
+  return {
+      .schema = Signature(signature), .infer = InferGrad<PlanFn>, .make_kernel = MakeGrad<PlanFn>};
 }
 
 }  // namespace
 
 void RegisterRotaryGradients(OpRegistry& registry) {
-  registry.Add({.schema = {"RotaryMulGrad",
-                           {{"x"}, {"r1"}, {"r2"}, {"dy"}},
-                           {{"dx"}, {"dr1"}, {"dr2"}},
-                           {{"need_backward", AttrValue::Bool(true)}}},
-                .infer = InferRotaryGrad,
-                .make_kernel = MakeRotaryGrad});
-  registry.Add({.schema = {"RotaryPositionEmbeddingGrad",
-                           {{"dy"}, {"cos"}, {"sin"}, {"x", PortKind::kOptional}},
-                           {{"dx"}, {"dcos"}, {"dsin"}},
-                           {{"mode", AttrValue::Int(0)}}},
-                .infer = InferRotaryGrad,
-                .make_kernel = MakeRotaryGrad});
+  registry.Add(
+      Gradient<PlanMul>("RotaryMulGrad(x, r1, r2, dy; need_backward=true) -> dx, dr1, dr2"));
+  registry.Add(Gradient<PlanEmbedding>(
+      "RotaryPositionEmbeddingGrad(dy, cos, sin, x?; mode=0) -> dx, dcos, dsin"));
 }
 
 }  // namespace npumesh

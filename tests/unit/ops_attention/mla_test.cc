@@ -210,7 +210,7 @@ TEST(MlaProlog, RefusesByName) {
   call.attrs.emplace_back("weight_quant_mode", AttrValue::Int(2));
   fails(call, Code::kUnsupported, {"weight_quant_mode is 2"});
   call = test.Call("MlaProlog", "PA_BLK_NZ");
-  fails(call, Code::kUnsupported, {"cache_mode \"PA_BLK_NZ\""});
+  fails(call, Code::kUnsupported, {"cache_mode is \"PA_BLK_NZ\""});
   call = test.Call("MlaProlog", "PA_BSND");
   call.inputs.back().value = MakeInts({0, 1, 2, 3, 8});
   fails(call, Code::kInvalidArgument, {"token 4 goes to slot 8, the cache has 8"});

@@ -127,7 +127,7 @@ TEST(RotaryPositionEmbedding, RefusesWhatDoesNotFit) {
               {"divisible by 2"});
   ExpectFails(AttentionRegistry(), call({2, 6}, {2, 6}, 2), Code::kInvalidArgument,
               {"divisible by 4"});
-  ExpectFails(AttentionRegistry(), call({2, 8}, {2, 8}, 4), Code::kInvalidArgument, {"mode 4"});
+  ExpectFails(AttentionRegistry(), call({2, 8}, {2, 8}, 4), Code::kInvalidArgument, {"mode is 4"});
 }
 
 TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {

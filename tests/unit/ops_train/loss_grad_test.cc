@@ -243,7 +243,7 @@ TEST(RotaryGrad, WithoutXTheTablesHaveNone) {
               {.type = "RotaryPositionEmbeddingGrad",
                .inputs = {{"dy", dy}, {"cos", table}, {"sin", table}},
                .attrs = {{"mode", AttrValue::Int(4)}}},
-              Code::kInvalidArgument, {"mode 4"});
+              Code::kInvalidArgument, {"mode is 4"});
   ExpectFails(BuiltinOps(),
               {.type = "RotaryPositionEmbeddingGrad",
                .inputs = {{"dy", Waves(kFloat, {2, 6})}, {"cos", table}, {"sin", table}}},
