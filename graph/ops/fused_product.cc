@@ -1,4 +1,4 @@
-// FusedMatMul: a product and what follows it, rounded once; and FullyConnection. Ops reference 5.6.
+// FusedMatMul: a product and what follows it, rounded once; and FullyConnection.
 #include <algorithm>
 
 #include "graph/ops/elementwise.h"
@@ -6,91 +6,85 @@
 #include "graph/ops/fused_families.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
 // ---- FusedMatMul ----
 
-enum class Follows : uint8_t { kNothing, kAdd, kMultiply, kFormula };
+enum class Follows : uint8_t { kNothing, kCast, kAdd, kMultiply, kFormula };
 
-struct FusedPlan {
+struct Fusion {
+  std::string_view name;  // fused_op_type
   Follows follows = Follows::kNothing;
   Formula formula = Formula::kRelu;
-  bool widens = false;  // the result is float32
 };
+constexpr Fusion kFusions[] = {{"", Follows::kNothing},
+                               {"16cast32", Follows::kCast},
+                               {"add", Follows::kAdd},
+                               {"mul", Follows::kMultiply},
+                               {"relu", Follows::kFormula, Formula::kRelu},
+                               {"gelu_erf", Follows::kFormula, Formula::kGeluErf},
+                               {"gelu_tanh", Follows::kFormula, Formula::kGeluTanh}};
 
-Result<FusedPlan> PlanFused(const OpContext& op) {
+Result<Fusion> FusionOf(const OpContext& op) {
+  Check check(op);
+  check.OneOf("fused_op_type", {"", "16cast32", "add", "mul", "relu", "gelu_erf", "gelu_tanh"});
+  if (!check.ok()) return check.status();
   const std::string type = op.attr_string("fused_op_type");
-  FusedPlan plan;
-  plan.widens = type == "16cast32";
-  if (type == "add" || type == "mul") {
-    plan.follows = type == "add" ? Follows::kAdd : Follows::kMultiply;
-  } else if (type == "relu" || type == "gelu_erf" || type == "gelu_tanh") {
-    plan.follows = Follows::kFormula;
-    plan.formula = type == "relu"       ? Formula::kRelu
-                   : type == "gelu_erf" ? Formula::kGeluErf
-                                        : Formula::kGeluTanh;
-  } else if (!type.empty() && !plan.widens) {
-    return Error(Code::kInvalidArgument,
-                 "{}: fused_op_type \"{}\", expected \"\", relu, add, mul, gelu_erf, gelu_tanh or "
-                 "16cast32",
-                 op.Who(), type);
-  }
-  const bool two = plan.follows == Follows::kAdd || plan.follows == Follows::kMultiply;
-  if (op.has("x3") != two) {
-    return Error(Code::kInvalidArgument, "{}: \"x3\" is {} with fused_op_type \"{}\"", op.Who(),
-                 two ? "missing" : "fed", type);
-  }
-  return plan;
+  const Fusion fusion = *std::find_if(std::begin(kFusions), std::end(kFusions),
+                                      [&](const Fusion& row) { return row.name == type; });
+  const bool two = fusion.follows == Follows::kAdd || fusion.follows == Follows::kMultiply;
+  check.That(op.has("x3") == two, "\"x3\" is {} with fused_op_type \"{}\"", two ? "missing" : "fed",
+             type);
+  return check.Done(fusion);
 }
 
 Status InferFused(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const FusedPlan plan, PlanFused(op));
+  NPUMESH_ASSIGN_OR_RETURN(const Fusion fusion, FusionOf(op));
   NPUMESH_RETURN_IF_ERROR(InferMatmul(op));
   const TensorType y = op.out(0);
-  if (!IsRowType(y.dtype)) {
-    return Error(Code::kUnsupported, "{}: x1 is {}, expected float16, bfloat16 or float32",
-                 op.Who(), op.in("x1").ToString());
-  }
-  if (op.has("x3") && op.in("x3") != y) {
-    return Error(Code::kInvalidArgument, "{}: \"x3\" is {}, expected {} like the product", op.Who(),
-                 op.in("x3").ToString(), y.ToString());
-  }
-  return plan.widens ? SetOutput(op, 0, DataType::kFloat, y.shape) : Status();
+  Check check(op);
+  Supported(check, op, kFloats.Contains(y.dtype), "x1 is {}, expected {}", op.in("x1").ToString(),
+            kFloats.ToString());
+  check.That(!op.has("x3") || op.in("x3") == y, "\"x3\" is {}, expected {} like the product",
+             op.in("x3").ToString(), y.ToString());
+  NPUMESH_RETURN_IF_ERROR(check.status());
+  return fusion.follows == Follows::kCast ? SetOutput(op, 0, DataType::kFloat, y.shape) : Status();
 }
 
-// The product in float32, and the rest on its way to the output.
+// The product in float32, and the rest on its way to the output. A class, because the kernel of the
+// product is part of it.
 class FusedKernel final : public Kernel {
  public:
-  FusedKernel(const OpContext& op, const FusedPlan& plan, std::unique_ptr<Kernel> product)
-      : plan_(plan),
+  FusedKernel(const OpContext& op, const Fusion& fusion, std::unique_ptr<Kernel> product)
+      : fusion_(fusion),
         x3_(op.slot("x3")),
         dtype_(op.out(0).dtype),
         elements_(op.out(0).shape.elements()),
-        formula_(FloatBlock(plan.formula)),
-        product_(std::move(product)) {}
+        formula_(FloatBlock(fusion.formula)),
+        product_(std::move(product)),
+        sums_(scratch_.Floats(elements_)),
+        room_(scratch_.Take<std::byte>(static_cast<int64_t>(product_->scratch_bytes()))) {}
 
-  // The product, then its kernel's.
-  uint64_t scratch_bytes() const override { return ProductBytes() + product_->scratch_bytes(); }
-
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
   bool reads(int slot) const override { return slot == x3_ || product_->reads(slot); }
 
   Status Run(const KernelArgs& args) override {
-    auto* sums = static_cast<float*>(args.scratch);
+    float* sums = sums_(args);
     void* out = sums;
-    NPUMESH_RETURN_IF_ERROR(
-        product_->Run({args.in, &out, static_cast<std::byte*>(args.scratch) + ProductBytes()}));
+    NPUMESH_RETURN_IF_ERROR(product_->Run({args.in, &out, room_(args)}));
     alignas(64) float other[kBlockElements];
     for (int64_t first = 0; first < elements_; first += kBlock) {
       const int64_t count = std::min(kBlock, elements_ - first);
       float* row = sums + first;
-      if (plan_.follows == Follows::kFormula) {
+      if (fusion_.follows == Follows::kFormula) {
         const void* in[] = {row};
         formula_(in, row, static_cast<size_t>(count), {});
       } else {
         const float* x3 = LoadRow(dtype_, args.in[x3_], first, count, other);
-        const bool adds = plan_.follows == Follows::kAdd;
+        const bool adds = fusion_.follows == Follows::kAdd;
         for (int64_t i = 0; i < count; ++i) row[i] = adds ? row[i] + x3[i] : row[i] * x3[i];
       }
       StoreRow(dtype_, row, args.out[0], first, count);
@@ -101,57 +95,52 @@ class FusedKernel final : public Kernel {
  private:
   static constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
 
-  uint64_t ProductBytes() const {
-    return (static_cast<uint64_t>(elements_) * sizeof(float) + 63) / 64 * 64;
-  }
-
-  FusedPlan plan_;
+  Fusion fusion_;
   int x3_;
   DataType dtype_;
   int64_t elements_;
   BlockFn formula_;
   std::unique_ptr<Kernel> product_;
+  Scratch scratch_;
+  Slice<float> sums_;
+  Slice<std::byte> room_;  // of the product's kernel
 };
 
 Result<std::unique_ptr<Kernel>> MakeFused(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const FusedPlan plan, PlanFused(op));
-  if (plan.follows == Follows::kNothing) return MakeMatmulKernel(op, -1, op.out(0).dtype);
+  NPUMESH_ASSIGN_OR_RETURN(const Fusion fusion, FusionOf(op));
+  if (fusion.follows == Follows::kNothing || fusion.follows == Follows::kCast) {
+    return MakeMatmulKernel(op, -1, op.out(0).dtype);
+  }
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product,
                            MakeMatmulKernel(op, -1, DataType::kFloat));
-  return std::unique_ptr<Kernel>(std::make_unique<FusedKernel>(op, plan, std::move(product)));
+  return std::unique_ptr<Kernel>(std::make_unique<FusedKernel>(op, fusion, std::move(product)));
 }
 
 // ---- FullyConnection ----
 
+// x is [m, ...], w [n, ...] or, transposed, [..., n], the rest in the order of x.
 Result<Matmul> PlanConnection(const OpContext& op) {
+  Check check(op);
   const TensorType &x = op.in("x"), &w = op.in("w");
-  if (op.attr_int("axis") != 1 || op.has("offset_w")) {
-    return Error(Code::kUnsupported, "{}: axis is {}{}, expected 1 and no offset_w", op.Who(),
-                 op.attr_int("axis"), op.has("offset_w") ? " and offset_w is fed" : "");
-  }
-  const bool transposed = op.attr_bool("transpose");
+  Supported(check, op, op.attr_int("axis") == 1 && !op.has("offset_w"),
+            "axis is {}{}, expected 1 and no offset_w", op.attr_int("axis"),
+            op.has("offset_w") ? " and offset_w is fed" : "");
+  const bool transposed = op.attr_bool("transpose"), integers = x.dtype == DataType::kInt8;
+  const int xr = x.shape.rank(), wr = w.shape.rank();
   Matmul matmul;
   matmul.who = op.Who();
   matmul.n = op.attr_int("num_output");
-  const int xr = x.shape.rank(), wr = w.shape.rank();
   bool fits = xr >= 2 && wr >= 2 && x.dtype == w.dtype;
   if (fits) {
     matmul.m = x.shape[0];
     matmul.k = ElementsBetween(x.shape, 1, xr);
-    // [n, ...] or [..., n], the rest in the order of x
     fits =
         w.shape[transposed ? wr - 1 : 0] == matmul.n && w.shape.elements() == matmul.n * matmul.k;
   }
-  if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: x is {} and w {}, which do not give {} outputs{}",
-                 op.Who(), x.ToString(), w.ToString(), matmul.n,
-                 transposed ? " with w transposed" : "");
-  }
-  const bool integers = x.dtype == DataType::kInt8;
-  if (!integers && !IsRowType(x.dtype)) {
-    return Error(Code::kUnsupported, "{}: products of {} are not available", op.Who(),
-                 Name(x.dtype));
-  }
+  check.That(fits, "x is {} and w {}, which do not give {} outputs{}", x.ToString(), w.ToString(),
+             matmul.n, transposed ? " with w transposed" : "");
+  Supported(check, op, integers || kFloats.Contains(x.dtype), "products of {} are not available",
+            Name(x.dtype));
   matmul.y_dtype = integers ? DataType::kInt32 : x.dtype;
   if (integers) matmul.offset = op.attr_int("offset_x");
   matmul.x1 = {op.slot("x"), x.dtype, {}, false};
@@ -159,16 +148,11 @@ Result<Matmul> PlanConnection(const OpContext& op) {
   matmul.x2_value = op.value(op.slot("w"));
   matmul.packed = op.packed();
   matmul.threads = op.threads();
-  if (!op.has("b")) return matmul;
-  const TensorType& b = op.in("b");
-  const bool typed =
-      integers ? b.dtype == DataType::kInt32 : b.dtype == DataType::kFloat || b.dtype == x.dtype;
-  if (!typed || b.shape.elements() != matmul.n) {
-    return Error(Code::kInvalidArgument, "{}: \"b\" is {}, expected {} elements of {}", op.Who(),
-                 b.ToString(), matmul.n, Name(matmul.y_dtype));
-  }
-  matmul.bias = {op.slot("b"), b.dtype, {}, false};
-  return matmul;
+  if (SlotIfFed(op, "b") < 0) return check.Done(std::move(matmul));
+  check.Type("b", integers ? TypeSet(DataType::kInt32) : TypeSet({DataType::kFloat, x.dtype}));
+  check.Elements("b", {matmul.n});
+  matmul.bias = {op.slot("b"), op.in("b").dtype, {}, false};
+  return check.Done(std::move(matmul));
 }
 
 Status InferConnection(OpContext& op) {
@@ -186,27 +170,15 @@ Result<std::unique_ptr<Kernel>> MakeConnection(const OpContext& op) {
 
 }  // namespace
 
+// enable_hf32 and inner_precise let a device compute with fewer bits; nothing does here.
 void RegisterFusedProductOps(OpRegistry& registry) {
-  const AttrValue no = AttrValue::Bool(false);
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  // enable_hf32 and inner_precise let a device compute with fewer bits; nothing does here.
-  registry.Add({.schema = {"FusedMatMul",
-                           {{"x1"}, {"x2"}, optional("bias"), optional("x3")},
-                           {{"y"}},
-                           {{"transpose_x1", no},
-                            {"transpose_x2", no},
-                            {"enable_hf32", no},
-                            {"fused_op_type", AttrValue::String("")},
-                            {"inner_precise", AttrValue::Int(1)}}},
+  registry.Add({.schema = Signature("FusedMatMul(x1, x2, bias?, x3?; transpose_x1=false, "
+                                    "transpose_x2=false, enable_hf32=false, fused_op_type=\"\", "
+                                    "inner_precise=1) -> y"),
                 .infer = InferFused,
                 .make_kernel = MakeFused});
-  registry.Add({.schema = {"FullyConnection",
-                           {{"x"}, {"w"}, optional("b"), optional("offset_w")},
-                           {{"y"}},
-                           {{"num_output", Required::kInt},
-                            {"transpose", no},
-                            {"axis", AttrValue::Int(1)},
-                            {"offset_x", AttrValue::Int(0)}}},
+  registry.Add({.schema = Signature("FullyConnection(x, w, b?, offset_w?; num_output:int, "
+                                    "transpose=false, axis=1, offset_x=0) -> y"),
                 .infer = InferConnection,
                 .make_kernel = MakeConnection});
 }

@@ -1,30 +1,34 @@
 // TransposeBatchMatMul and TransposeQuantBatchMatMul: a batch of products whose operands and result
-// lie transposed. Ops reference 5.6 and 5.19.
+// lie transposed.
 //
 //   y = permute_y(permute_1(x1) permute_2(x2) (scaled) + bias)
 #include <algorithm>
 #include <array>
 
 #include "graph/ops/blocked_product.h"
-#include "graph/ops/float_rows.h"
 #include "graph/ops/fused_families.h"
-#include "graph/ops/infer_checks.h"
-#include "graph/ops/small_float.h"
+#include "graph/ops/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
 using Three = std::array<int64_t, 3>;
 
+// The three values in the order of a permutation.
+Three Permuted(const Three& values, const Three& perm) {
+  const auto at = [&](size_t i) { return values[static_cast<size_t>(perm[i])]; };
+  return {at(0), at(1), at(2)};
+}
+
 // A permutation of three dimensions; an empty list keeps them.
-Result<Three> PermutationOf(const OpContext& op, std::string_view attr) {
+Three PermutationOf(const OpContext& op, std::string_view attr, Check& check) {
   const std::vector<int64_t> list = op.attr_ints(attr);
-  if (list.empty()) return Three{0, 1, 2};
   std::vector<int64_t> sorted = list;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted == std::vector<int64_t>{0, 1, 2}) return Three{list[0], list[1], list[2]};
-  return Error(Code::kInvalidArgument, "{}: {} is {}, expected a permutation of 0, 1, 2", op.Who(),
-               attr, Shape(list).ToString());
+  const bool fits = sorted == std::vector<int64_t>{0, 1, 2};
+  check.That(fits || list.empty(), "{} is {}, expected a permutation of 0, 1, 2", attr,
+             Shape(list).ToString());
+  return fits ? Three{list[0], list[1], list[2]} : Three{0, 1, 2};
 }
 
 // A batch of matrices in memory after its permutation.
@@ -38,27 +42,22 @@ struct PermutedSide {
   DataType dtype = DataType::kUndefined;
 };
 
-Result<PermutedSide> SideOf(const OpContext& op, std::string_view port, std::string_view attr) {
-  NPUMESH_ASSIGN_OR_RETURN(const Three perm, PermutationOf(op, attr));
+PermutedSide SideOf(const OpContext& op, std::string_view port, std::string_view attr,
+                    TypeSet types, Check& check) {
+  const Three perm = PermutationOf(op, attr, check);
   const TensorType& type = op.in(port);
-  if (type.shape.rank() != 3) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected three dimensions", op.Who(),
-                 port, type.ToString());
-  }
-  const Three own = {type.shape[1] * type.shape[2], type.shape[2], 1};
-  Three dims, strides;
-  for (size_t i = 0; i < 3; ++i) {
-    dims[i] = type.shape[static_cast<int>(perm[i])];
-    strides[i] = own[static_cast<size_t>(perm[i])];
-  }
-  if (perm[0] == 2) {
-    return Error(Code::kUnsupported,
-                 "{}: {} makes the last dimension of \"{}\" the batch, which is not supported",
-                 op.Who(), attr, port);
-  }
+  Supported(check, op, types.Contains(type.dtype), "{} is {}, expected {}", port, type.ToString(),
+            types.ToString());
+  check.Rank(port, types, 3);
+  Supported(check, op, perm[0] != 2,
+            "{} makes the last dimension of \"{}\" the batch, which is not supported", attr, port);
+  if (!check.ok()) return {};
+  const Shape& shape = type.shape;
+  const Three dims = Permuted({shape[0], shape[1], shape[2]}, perm);
+  const Three strides = Permuted({shape[1] * shape[2], shape[2], 1}, perm);
   const bool transposed = perm[1] == 2;
-  return PermutedSide{dims[0],    dims[1],   dims[2], strides[0], strides[transposed ? 2 : 1],
-                      transposed, type.dtype};
+  return {dims[0],    dims[1],   dims[2], strides[0], strides[transposed ? 2 : 1],
+          transposed, type.dtype};
 }
 
 // Where the elements of the result go.
@@ -76,9 +75,11 @@ struct ResultPlace {
   }
 };
 
-struct TransposePlan {
+struct TransposePlan : Planned {
+  int threads = 1;
   PermutedSide left;
   PermutedSide right;
+  BlockedProduct product;
   ResultPlace place;
   Shape y;
   DataType y_dtype = DataType::kUndefined;
@@ -87,240 +88,187 @@ struct TransposePlan {
   bool mx = false;
   Factors left_scale;
   Factors right_scale;
+  Slice<std::byte> blocks;  // begins the scratch, as BlockedProduct wants it
+  Slice<float> factors, row;
 };
 
-Status PlanSides(const OpContext& op, TransposePlan& plan) {
-  NPUMESH_ASSIGN_OR_RETURN(plan.left, SideOf(op, "x1", "perm_x1"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.right, SideOf(op, "x2", "perm_x2"));
-  if (plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: x1 {} and x2 {} cannot be multiplied: {} of {} x {} and {} of {} x {}",
-               op.Who(), op.in("x1").ToString(), op.in("x2").ToString(), plan.left.batch,
-               plan.left.rows, plan.left.columns, plan.right.batch, plan.right.rows,
-               plan.right.columns);
+void PlanSides(const OpContext& op, TypeSet types, Check& check, TransposePlan& plan) {
+  plan.left = SideOf(op, "x1", "perm_x1", types, check);
+  plan.right = SideOf(op, "x2", "perm_x2", types, check);
+  check.That(plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows,
+             "x1 {} and x2 {} cannot be multiplied: {} of {} x {} and {} of {} x {}",
+             op.in("x1").ToString(), op.in("x2").ToString(), plan.left.batch, plan.left.rows,
+             plan.left.columns, plan.right.batch, plan.right.rows, plan.right.columns);
 }
 
 // The result is [batch, rows, columns] permuted; parts of the batch, or what is quantised, join
 // batch and columns.
-Status PlanResult(const OpContext& op, TransposePlan& plan, bool joined) {
-  NPUMESH_ASSIGN_OR_RETURN(const Three perm, PermutationOf(op, "perm_y"));
+void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& plan) {
+  const Three perm = PermutationOf(op, "perm_y", check);
   const int64_t parts = op.attr_int("batch_split_factor");
   const int64_t batch = plan.left.batch, m = plan.left.rows, n = plan.right.columns;
-  const Three dims = {batch, m, n};
+  const Three dims = Permuted({batch, m, n}, perm);
   Three strides;
   int64_t stride = 1;
   for (size_t i = 3; i-- > 0;) {
     strides[static_cast<size_t>(perm[i])] = stride;
-    stride *= dims[static_cast<size_t>(perm[i])];
+    stride *= dims[i];
   }
   plan.place = {strides[0], strides[1], strides[2], 0, 0};
-  plan.y = Shape({dims[static_cast<size_t>(perm[0])], dims[static_cast<size_t>(perm[1])],
-                  dims[static_cast<size_t>(perm[2])]});
-  if (parts == 1 && !joined) return Status();
-  if (parts < 1 || batch % parts != 0 || perm != Three{1, 0, 2} || (joined && parts != 1)) {
-    return Error(Code::kUnsupported,
-                 "{}: batch_split_factor {} for {} matrices with perm_y {}{}; expected a divisor "
-                 "and perm_y 1,0,2",
-                 op.Who(), parts, batch, Shape(op.attr_ints("perm_y")).ToString(),
-                 joined ? " and a scale" : "");
-  }
+  plan.y = {dims[0], dims[1], dims[2]};
+  if (parts == 1 && !joined) return;
+  const bool fits =
+      parts >= 1 && batch % parts == 0 && perm == Three{1, 0, 2} && (!joined || parts == 1);
+  Supported(check, op, fits,
+            "batch_split_factor {} for {} matrices with perm_y {}{}; expected a divisor and perm_y "
+            "1,0,2",
+            parts, batch, Shape(op.attr_ints("perm_y")).ToString(), joined ? " and a scale" : "");
+  if (!fits) return;
   const int64_t width = batch / parts * n;
   plan.place = {n, width, 1, batch / parts, m * width};
   plan.y = parts == 1 ? Shape({m, 1, width}) : Shape({parts, m, width});
-  return Status();
+}
+
+Result<TransposePlan> Finish(const OpContext& op, Check& check, TransposePlan plan) {
+  plan.threads = op.threads();
+  plan.product = BlockedProduct(plan.left.columns, false);
+  plan.outputs = {{plan.y_dtype, plan.y}};
+  plan.blocks = plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
+  plan.factors = plan.scratch.Floats(kBlockColumns);
+  plan.row = plan.scratch.Floats(kBlockColumns);
+  return check.Done(std::move(plan));
 }
 
 Result<TransposePlan> PlanFloat(const OpContext& op) {
+  Check check(op);
   TransposePlan plan;
-  NPUMESH_RETURN_IF_ERROR(PlanSides(op, plan));
-  NPUMESH_ASSIGN_OR_RETURN(plan.out_scale, Factors::Of(op, "scale"));
-  NPUMESH_RETURN_IF_ERROR(PlanResult(op, plan, plan.out_scale.given()));
-  NPUMESH_RETURN_IF_ERROR(ReadBias(op, "bias", plan.dequant));
+  PlanSides(op, kFloats, check, plan);
+  plan.out_scale = check.Take(Factors::Of(op, "scale"));
+  PlanResult(op, plan.out_scale.given(), check, plan);
+  check.Keep(ReadBias(op, "bias", plan.dequant));
   plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : plan.left.dtype;
+  Supported(check, op, plan.right.dtype == plan.left.dtype && !plan.dequant.before.given(),
+            "x1 is {} and x2 {}, expected one float type, and a float type for the bias",
+            op.in("x1").ToString(), op.in("x2").ToString());
   const int64_t n = plan.right.columns, all = plan.left.batch * n;
-  if (!IsRowType(plan.left.dtype) || plan.right.dtype != plan.left.dtype ||
-      plan.dequant.before.given()) {
-    return Error(Code::kUnsupported,
-                 "{}: x1 is {} and x2 {}, expected one float type, and a float type for the bias",
-                 op.Who(), op.in("x1").ToString(), op.in("x2").ToString());
-  }
-  const int64_t bias = plan.dequant.after.count();
-  if (bias != all) NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.dequant.after, "bias", n));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.out_scale, "scale", all));
-  return plan;
+  const Factors& bias = plan.dequant.after;
+  if (bias.count() != all) check.Keep(CheckFactors(op, bias, "bias", n));
+  check.Keep(CheckFactors(op, plan.out_scale, "scale", all));
+  return Finish(op, check, std::move(plan));
 }
 
-Status PlanMx(const OpContext& op, TransposePlan& plan) {
+void CheckMx(const OpContext& op, const TransposePlan& plan, Check& check) {
   const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
   const int64_t batch = plan.left.batch, pairs = k / (2 * kMxBlock);
   const Shape left({m, batch, pairs, 2});
   const Shape right =
       plan.right.transposed ? Shape({batch, n, pairs, 2}) : Shape({batch, pairs, n, 2});
+  const std::vector<int64_t> perm = op.attr_ints("perm_x2");
   const bool stored =
-      op.attr_ints("perm_x1") == std::vector<int64_t>{1, 0, 2} && op.attr_ints("perm_x2")[0] == 0;
-  plan.mx = true;
-  if (stored && k % (2 * kMxBlock) == 0 &&
-      op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left} &&
-      op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right}) {
-    return Status();
-  }
-  return Error(Code::kUnsupported,
-               "{}: x1_scale is {} and x2_scale {}, expected float8_e8m0 {} and {}, k in whole "
-               "pairs of 32, perm_x1 1,0,2 and the batch of x2 in front",
-               op.Who(), op.in("x1_scale").ToString(), op.in("x2_scale").ToString(),
-               left.ToString(), right.ToString());
+      op.attr_ints("perm_x1") == std::vector<int64_t>{1, 0, 2} && (perm.empty() || perm[0] == 0);
+  Supported(check, op,
+            stored && k % (2 * kMxBlock) == 0 &&
+                op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left} &&
+                op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right},
+            "x1_scale is {} and x2_scale {}, expected float8_e8m0 {} and {}, k in whole pairs of "
+            "32, perm_x1 1,0,2 and the batch of x2 in front",
+            op.in("x1_scale").ToString(), op.in("x2_scale").ToString(), left.ToString(),
+            right.ToString());
 }
 
 Result<TransposePlan> PlanQuant(const OpContext& op) {
+  Check check(op);
   TransposePlan plan;
-  NPUMESH_RETURN_IF_ERROR(PlanSides(op, plan));
-  NPUMESH_RETURN_IF_ERROR(PlanResult(op, plan, false));
-  NPUMESH_ASSIGN_OR_RETURN(plan.y_dtype, op.attr_dtype("dtype"));
-  if (!IsFloat8(plan.left.dtype) || !IsFloat8(plan.right.dtype) || !IsRowType(plan.y_dtype)) {
-    return Error(Code::kUnsupported,
-                 "{}: x1 is {}, x2 {} and dtype {}, expected 8-bit floats and a wider one",
-                 op.Who(), op.in("x1").ToString(), op.in("x2").ToString(), Name(plan.y_dtype));
-  }
+  PlanSides(op, kFloat8 | DataType::kHifloat8, check, plan);
+  PlanResult(op, false, check, plan);
+  plan.y_dtype = check.Take(op.attr_dtype("dtype"));
+  Supported(check, op, kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}",
+            Name(plan.y_dtype), kFloats.ToString());
   const int left = SlotIfFed(op, "x1_scale"), right = SlotIfFed(op, "x2_scale");
-  if (SlotIfFed(op, "bias") >= 0 || left < 0 || right < 0) {
-    return Error(Code::kUnsupported, "{}: expected x1_scale and x2_scale, and no bias", op.Who());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.left_scale, Factors::Of(op, "x1_scale"));
-  NPUMESH_ASSIGN_OR_RETURN(plan.right_scale, Factors::Of(op, "x2_scale"));
+  Supported(check, op, SlotIfFed(op, "bias") < 0 && left >= 0 && right >= 0,
+            "expected x1_scale and x2_scale, and no bias");
+  if (!check.ok()) return check.status();
+  plan.left_scale = check.Take(Factors::OfSlot(op, left));
+  plan.right_scale = check.Take(Factors::OfSlot(op, right));
+  plan.mx = op.in(left).dtype == DataType::kFloat8E8M0;
   const int64_t group = op.attr_int("group_size");
-  const bool mx = op.in(left).dtype == DataType::kFloat8E8M0;
-  if (group > 0 && !(mx && (group & 0xffff) == kMxBlock)) {
-    return Error(Code::kUnsupported, "{}: group_size is {}, expected 0{}", op.Who(), group,
-                 mx ? " or 32" : "");
+  Supported(check, op, group <= 0 || (plan.mx && (group & 0xffff) == kMxBlock),
+            "group_size is {}, expected 0{}", group, plan.mx ? " or 32" : "");
+  if (plan.mx) {
+    CheckMx(op, plan, check);
+    return Finish(op, check, std::move(plan));
   }
-  if (mx) {
-    NPUMESH_RETURN_IF_ERROR(PlanMx(op, plan));
-    return plan;
-  }
-  if (op.in(left).dtype != DataType::kFloat || op.in(right).dtype != DataType::kFloat) {
-    return Error(Code::kUnsupported,
-                 "{}: x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
-                 op.Who(), op.in(left).ToString(), op.in(right).ToString());
-  }
+  Supported(check, op,
+            op.in(left).dtype == DataType::kFloat && op.in(right).dtype == DataType::kFloat,
+            "x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
+            op.in(left).ToString(), op.in(right).ToString());
   plan.dequant.row_scale = plan.left_scale;
   plan.dequant.scale = plan.right_scale;
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.left_scale, "x1_scale", plan.left.rows));
-  NPUMESH_RETURN_IF_ERROR(CheckFactors(op, plan.right_scale, "x2_scale", plan.right.columns));
-  return plan;
+  check.Keep(CheckFactors(op, plan.left_scale, "x1_scale", plan.left.rows));
+  check.Keep(CheckFactors(op, plan.right_scale, "x2_scale", plan.right.columns));
+  return Finish(op, check, std::move(plan));
 }
 
-Result<TransposePlan> PlanOf(const OpContext& op) {
-  return op.schema().type == "TransposeBatchMatMul" ? PlanFloat(op) : PlanQuant(op);
+// x1_scale is [m, batch, pairs, 2].
+BlockScale LeftScale(const TransposePlan& plan, int64_t b) {
+  const int64_t pairs = plan.left.columns / (2 * kMxBlock);
+  return {plan.left_scale, b * pairs * 2, kMxBlock, 1, plan.left.batch * pairs * 2, 2, 1};
 }
 
-Status InferTranspose(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const TransposePlan plan, PlanOf(op));
-  return SetOutput(op, 0, plan.y_dtype, plan.y);
+// x2_scale is [batch, pairs, n, 2], or [batch, n, pairs, 2] where x2 is transposed.
+BlockScale RightScale(const TransposePlan& plan, int64_t b) {
+  const int64_t pairs = plan.left.columns / (2 * kMxBlock), n = plan.right.columns;
+  const bool turned = plan.right.transposed;
+  return {plan.right_scale,       b * pairs * n * 2,  kMxBlock, 1,
+          turned ? pairs * 2 : 2, turned ? 2 : n * 2, 1};
 }
 
-class TransposeKernel final : public Kernel {
- public:
-  TransposeKernel(const OpContext& op, TransposePlan plan)
-      : plan_(std::move(plan)), threads_(op.threads()), product_(plan_.left.columns, false) {}
-
-  // The product's, and two segments: factors and results.
-  uint64_t scratch_bytes() const override {
-    return product_.scratch_bytes() + 2 * kBlockColumns * sizeof(float);
+void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
+           const SumSegment& segment) {
+  const int64_t n = plan.right.columns;
+  float* row = plan.row(args);
+  Dequant dequant = plan.dequant;
+  if (dequant.after.count() > n) dequant.after = dequant.after.Part(b, plan.left.batch);
+  dequant.Apply(args, segment, plan.factors(args), row);
+  for (int64_t i = 0; plan.out_scale.given() && i < segment.count; ++i) {
+    const bool shared = plan.out_scale.count() == 1;
+    row[i] *= plan.out_scale.At(args, shared ? 0 : b * n + segment.first + i);
   }
-
-  Status Run(const KernelArgs& args) override {
-    const ProductThreads threads(threads_);
-    const PermutedSide &left = plan_.left, &right = plan_.right;
-    for (int64_t b = 0; b < left.batch; ++b) {
-      const BlockScale left_scale = LeftScale(b), right_scale = RightScale(b);
-      const StoredMatrix x{left.dtype,      args.in[0],   b * left.by_batch,
-                           left.transposed, left.by_line, plan_.mx ? &left_scale : nullptr};
-      const StoredMatrix w{right.dtype,      args.in[1],    b * right.by_batch,
-                           right.transposed, right.by_line, plan_.mx ? &right_scale : nullptr};
-      const auto take = [&](const SumSegment& segment) { Store(args, b, segment); };
-      NPUMESH_RETURN_IF_ERROR(product_.Run(args, left.rows, right.columns, x, w, {}, take));
-    }
-    return Status();
+  const ResultPlace& place = plan.place;
+  const int64_t first = place.Element(b, segment.row, segment.first);
+  if (place.by_column == 1) {
+    StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
+    return;
   }
-
- private:
-  int64_t pairs() const { return plan_.left.columns / (2 * kMxBlock); }
-
-  // x1_scale is [m, batch, pairs, 2].
-  BlockScale LeftScale(int64_t b) const {
-    const int64_t row = plan_.left.batch * pairs() * 2;
-    return {plan_.left_scale, b * pairs() * 2, kMxBlock, 1, row, 2, 1};
+  for (int64_t i = 0; i < segment.count; ++i) {
+    StoreNumbers(plan.y_dtype, row + i, args.out[0], first + i * place.by_column, 1);
   }
-  // x2_scale is [batch, pairs, n, 2], or [batch, n, pairs, 2] where x2 is transposed.
-  BlockScale RightScale(int64_t b) const {
-    const int64_t n = plan_.right.columns, first = b * pairs() * n * 2;
-    if (plan_.right.transposed) return {plan_.right_scale, first, kMxBlock, 1, pairs() * 2, 2, 1};
-    return {plan_.right_scale, first, kMxBlock, 1, 2, n * 2, 1};
-  }
-
-  void Store(const KernelArgs& args, int64_t b, const SumSegment& segment) const {
-    const int64_t n = plan_.right.columns;
-    auto* room =
-        reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + product_.scratch_bytes());
-    float* row = room + kBlockColumns;
-    Dequant dequant = plan_.dequant;
-    if (dequant.after.count() > n) dequant.after = dequant.after.Part(b, plan_.left.batch);
-    dequant.Apply(args, segment, room, row);
-    for (int64_t i = 0; plan_.out_scale.given() && i < segment.count; ++i) {
-      const bool shared = plan_.out_scale.count() == 1;
-      row[i] *= plan_.out_scale.At(args, shared ? 0 : b * n + segment.first + i);
-    }
-    const ResultPlace& place = plan_.place;
-    const int64_t first = place.Element(b, segment.row, segment.first);
-    if (place.by_column == 1) {
-      StoreNumbers(plan_.y_dtype, row, args.out[0], first, segment.count);
-      return;
-    }
-    for (int64_t i = 0; i < segment.count; ++i) {
-      StoreNumbers(plan_.y_dtype, row + i, args.out[0], first + i * place.by_column, 1);
-    }
-  }
-
-  TransposePlan plan_;
-  int threads_;
-  BlockedProduct product_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeTranspose(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(TransposePlan plan, PlanOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<TransposeKernel>(op, std::move(plan)));
 }
 
-AttrValue Ints(std::vector<int64_t> values) {
-  return AttrValue::Ints(std::move(values));
+Status RunTranspose(const TransposePlan& plan, const KernelArgs& args) {
+  const ProductThreads threads(plan.threads);
+  const PermutedSide &left = plan.left, &right = plan.right;
+  for (int64_t b = 0; b < left.batch; ++b) {
+    const BlockScale left_scale = LeftScale(plan, b), right_scale = RightScale(plan, b);
+    const StoredMatrix x{left.dtype,      args.in[0],   b * left.by_batch,
+                         left.transposed, left.by_line, plan.mx ? &left_scale : nullptr};
+    const StoredMatrix w{right.dtype,      args.in[1],    b * right.by_batch,
+                         right.transposed, right.by_line, plan.mx ? &right_scale : nullptr};
+    const auto take = [&](const SumSegment& segment) { Store(plan, args, b, segment); };
+    NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, left.rows, right.columns, x, w, {}, take));
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterTransposeMatmulOps(OpRegistry& registry) {
-  const auto optional = [](std::string_view name) { return PortSpec{name, PortKind::kOptional}; };
-  registry.Add({.schema = {"TransposeBatchMatMul",
-                           {{"x1"}, {"x2"}, optional("bias"), optional("scale")},
-                           {{"y"}},
-                           {{"perm_x1", Ints({})},
-                            {"perm_x2", Ints({})},
-                            {"perm_y", Ints({})},
-                            {"enable_hf32", AttrValue::Bool(false)},
-                            {"batch_split_factor", AttrValue::Int(1)}}},
-                .infer = InferTranspose,
-                .make_kernel = MakeTranspose});
-  registry.Add(
-      {.schema = {"TransposeQuantBatchMatMul",
-                  {{"x1"}, {"x2"}, optional("bias"), optional("x1_scale"), optional("x2_scale")},
-                  {{"y"}},
-                  {{"dtype", Required::kInt},
-                   {"group_size", AttrValue::Int(0)},
-                   {"perm_x1", Ints({1, 0, 2})},
-                   {"perm_x2", Ints({0, 1, 2})},
-                   {"perm_y", Ints({1, 0, 2})},
-                   {"batch_split_factor", AttrValue::Int(1)}}},
-       .infer = InferTranspose,
-       .make_kernel = MakeTranspose});
+  registry.Add(Define<PlanFloat, RunTranspose>(
+      "TransposeBatchMatMul(x1, x2, bias?, scale?; perm_x1=[], perm_x2=[], perm_y=[], "
+      "enable_hf32=false, batch_split_factor=1) -> y"));
+  registry.Add(Define<PlanQuant, RunTranspose>(
+      "TransposeQuantBatchMatMul(x1, x2, bias?, x1_scale?, x2_scale?; dtype:int, group_size=0, "
+      "perm_x1=[1,0,2], perm_x2=[0,1,2], perm_y=[1,0,2], batch_split_factor=1) -> y"));
 }
 
 }  // namespace npumesh

@@ -82,7 +82,7 @@ TEST(FusedMatMul, TransposesAndRefuses) {
   for (double& value : want) value = std::max(value, 0.0);
   ExpectNear(Results(call)[0], want);
   call.attrs[1].second = AttrValue::String("silu");
-  Fails(call, Code::kInvalidArgument, {"fused_op_type \"silu\""});
+  Fails(call, Code::kInvalidArgument, {"fused_op_type is \"silu\""});
   call.attrs[1].second = AttrValue::String("add");
   Fails(call, Code::kInvalidArgument, {"\"x3\" is missing"});
   call.inputs.push_back({"x3", x2});
