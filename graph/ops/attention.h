@@ -1,5 +1,5 @@
 // Attention: what FusedInferAttentionScore, PromptFlashAttention, IncreFlashAttention and
-// FlashAttentionScore have in common, and the blocked kernel that computes it. Ops reference 5.11.
+// FlashAttentionScore have in common, and the blocked kernel that computes it.
 //
 //   out = softmax(scale * q k^T + pse, masked) v
 //
@@ -16,9 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/float_product.h"
 #include "graph/ops/numbers.h"
-#include "graph/ops/operator.h"
 
 namespace npumesh::attention {
 
@@ -35,22 +36,25 @@ struct HeadTensor {
   int64_t batch_stride = 0;
   int64_t row_stride = 0;
   int64_t head_stride = 0;
+
+  bool given() const { return slot >= 0; }
 };
 
 // Describes an input by the letters of its layout: B batch, S rows, N heads, D width, H = N * D, T
-// = rows of all sequences. `heads` is used where H hides it. Errors (kInvalidArgument) name the
-// port.
-Result<HeadTensor> HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads);
+// = rows of all sequences. `heads` is used where H hides it. Objects when the shape does not fit.
+HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads,
+                   Check& check);
 
 // The shape of a tensor of these dimensions in a layout, and its strides, which are filled in.
 Shape ShapeOf(std::string_view letters, HeadTensor& heads);
 
-// "BSH", "BNSD_BSND" ... as the layouts of inputs and output. Error: kUnsupported.
+// The attribute input_layout, "BSH", "BNSD_BSND" ... as the layouts of inputs and output. Objects
+// (kUnsupported) to an unknown one.
 struct Layouts {
-  std::string_view in;
-  std::string_view out;
+  std::string in;
+  std::string out;
 };
-Result<Layouts> LayoutsOf(const OpContext& op, std::string_view name);
+Layouts LayoutsOf(const OpContext& op, Check& check);
 
 // Lengths of sequences, an int32 or int64 input read at run time. -1: every sequence is whole.
 struct Lengths {
@@ -109,7 +113,7 @@ struct ScoreTensor {
   int64_t columns = 0;
 };
 
-// Which columns a row may look at: sparse_mode of ops reference 5.11.
+// Which columns a row may look at, as the attribute sparse_mode says.
 enum class Band : uint8_t {
   kAll,
   kTokens,         // row - pre .. row + next
@@ -121,7 +125,7 @@ enum class Band : uint8_t {
   kFirstBand,      // kUpperLeft, for the first sequence kShiftedTokens
 };
 
-struct AttentionPlan {
+struct AttentionPlan : Planned {
   std::string who;
   int threads = 1;
   int64_t batches = 0;
@@ -168,18 +172,28 @@ struct AttentionPlan {
   Factors out_scale;  // int8 output; one, or one for each head and column
   Factors out_offset;
 
-  int lse_port = -1;   // float32 maximum + ln(sum), [.., 1] in the order of (batch, head, row)
-  int zero_port = -1;  // one float32 0 in place of what was not asked for
-  int max_port = -1;   // float32, each value 8 times
+  int lse_port = -1;  // float32 maximum + ln(sum), [.., 1] in the order of (batch, head, row)
+  int max_port = -1;  // float32, each value 8 times
   int sum_port = -1;
+
+  // Of a tile; `row` and `factors` are single rows.
+  Slice<float> q_room, k_room, v_room, scores, sums, row, factors;
+
+  // Query heads for each key head.
+  int64_t shared() const { return heads / k.heads; }
+  int64_t k_width() const { return k.width + (k_rope.given() ? k_rope.width : 0); }
+  bool paged() const { return block_table >= 0; }
 };
 
 // Rows of a tile, and columns of it. A tile holds rows of all the query heads that share a K head.
 inline constexpr int64_t kTileRows = 64;
 inline constexpr int64_t kTileColumns = 128;
 
-// The kernel. Errors at run time: kInvalidArgument for lengths or block numbers that do not fit.
-Result<std::unique_ptr<Kernel>> MakeAttentionKernel(const AttentionPlan& plan);
+// Errors at run time: kInvalidArgument for lengths or block numbers that do not fit.
+Status RunAttention(const AttentionPlan& plan, const KernelArgs& args);
+
+// The kernel of a plan that was not read from one node: with one output, and without scratch.
+Result<std::unique_ptr<Kernel>> MakeAttentionKernel(AttentionPlan plan);
 
 // One sequence at run time.
 struct Sequence {
@@ -192,9 +206,14 @@ struct Sequence {
   int64_t band_prefix = 0;
 
   int64_t columns() const { return prefix + kv_rows; }
+  // First element of the vector of a row.
+  int64_t Element(const HeadTensor& tensor, int64_t head, int64_t row) const {
+    return (tensor.packed ? 0 : index * tensor.batch_stride) + (q_begin + row) * tensor.row_stride +
+           head * tensor.head_stride;
+  }
 };
 
-// Reads and checks the lengths of sequence `index`.
+// Reads the lengths of sequence `index`, and checks that the tensors hold its rows and scores.
 Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index);
 
 // Columns [first, first + count) of K (`part` 0) or V (1) of one head as `count` rows of floats.
@@ -208,24 +227,27 @@ Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
                               const Sequence& sequence, bool values, int64_t head, int64_t first,
                               int64_t count, float* room);
 
-// What the files that fill in plans share (attention_plan.cc).
+// What the files that fill in plans share (attention_plan.cc). All object to what does not fit.
 
 // K or V in one tensor, or one for each sequence, from the port or dynamic port `port`.
-Result<KeyValue> ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
-                              int64_t heads);
+KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
+                      int64_t heads, Check& check);
 // The same in pages: [blocks, block_size, N * D], [blocks, N, block_size, D] or tiled
 // [blocks, N, D / e, block_size, e].
-Result<KeyValue> ReadPages(const OpContext& op, std::string_view port, int64_t heads);
+KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check);
 // An optional input of lengths.
-Result<Lengths> ReadLengths(const OpContext& op, std::string_view port, bool sums);
+Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check);
 // An optional mask or shift: [S1, S2], [B, S1, S2] or [B, N, S1, S2] with 1 for what is broadcast;
 // for single query rows also [B, S2].
-Result<ScoreTensor> ReadScores(const OpContext& op, std::string_view port,
-                               const AttentionPlan& plan);
-// Sets the band of a sparse_mode and forgets the mask where the mode does not read it.
-Status SetBand(const OpContext& op, int64_t sparse_mode, AttentionPlan& plan);
-// Errors where q, k and v do not belong together; sets the shape of the output in `letters`.
-Result<Shape> Complete(const OpContext& op, std::string_view letters, AttentionPlan& plan);
+ScoreTensor ReadScores(const OpContext& op, std::string_view port, const AttentionPlan& plan,
+                       Check& check);
+// The band of a sparse_mode, and atten_mask where the mode reads it.
+void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionPlan& plan);
+// Objects where q, k and v do not belong together; lays out the scratch, and returns the shape of
+// the output in `letters`.
+Shape Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan);
+// float32, `copies` times for each head and row.
+TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies);
 
 }  // namespace npumesh::attention
 

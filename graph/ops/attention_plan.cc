@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "graph/ops/attention.h"
-#include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/plan_parts.h"
 
 namespace npumesh::attention {
 namespace {
+
+constexpr TypeSet kHeadTypes = kFloats | kQuantised | DataType::kUint8;
 
 // K or V without pages: a block is a sequence.
 KeyValue Unpaged(const HeadTensor& heads) {
@@ -22,78 +24,110 @@ KeyValue Unpaged(const HeadTensor& heads) {
   return result;
 }
 
-Status CheckHeadType(const OpContext& op, int slot) {
+void CheckHeadType(const OpContext& op, int slot, Check& check) {
   const DataType dtype = op.in(slot).dtype;
-  if (IsNumberType(dtype) && dtype != DataType::kInt32) return Status();
-  return Error(Code::kUnsupported,
-               "{}: input slot {} is {}, expected float16, bfloat16, float32, int8 or int4",
-               op.Who(), slot, Name(dtype));
+  Supported(check, op, kHeadTypes.Contains(dtype), "input slot {} is {}, expected {}", slot,
+            Name(dtype), kHeadTypes.ToString());
+}
+
+bool HaveEqualRows(const std::vector<KeyValue::Part>& a, const std::vector<KeyValue::Part>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.rows == y.rows; });
+}
+
+void CheckRope(const AttentionPlan& plan, Check& check) {
+  const HeadTensor& q = plan.q_rope;
+  const KeyValue& k = plan.k_rope;
+  const bool fits = k.given() == q.given() &&
+                    (!k.given() || (k.width == q.width && k.blocks == plan.k.blocks &&
+                                    HaveEqualRows(k.parts, plan.k.parts) && q.rows == plan.q.rows &&
+                                    q.batches == plan.q.batches));
+  check.That(fits, "the rotary part (query_rope, key_rope) does not fit query and key");
+}
+
+void CheckLengths(const AttentionPlan& plan, Check& check) {
+  for (const Lengths* lengths : {&plan.q_lengths, &plan.kv_lengths, &plan.band_prefix}) {
+    const bool fits = lengths->count == plan.batches || (lengths->count == 1 && !lengths->sums);
+    check.That(lengths->slot < 0 || fits, "input slot {} holds {} lengths for {} sequences",
+               lengths->slot, lengths->count, plan.batches);
+  }
+}
+
+void LayOut(AttentionPlan& plan) {
+  Scratch& scratch = plan.scratch;
+  const int64_t k = plan.k_width(), v = plan.v.width;
+  plan.q_room = scratch.Floats(kTileRows * k);
+  plan.k_room = scratch.Floats(kTileColumns * k);
+  plan.v_room = scratch.Floats(kTileColumns * v);
+  plan.scores = scratch.Floats(kTileRows * kTileColumns);
+  plan.sums = scratch.Floats(kTileRows * v);
+  plan.row = scratch.Floats(std::max(v, kTileColumns));
+  plan.factors = scratch.Floats(v);
 }
 
 }  // namespace
 
-Result<KeyValue> ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
-                              int64_t heads) {
+Result<std::unique_ptr<Kernel>> MakeAttentionKernel(AttentionPlan plan) {
+  plan.outputs = {
+      {plan.out.dtype, {plan.out.batches, plan.out.rows, plan.out.heads, plan.out.width}}};
+  LayOut(plan);
+  return std::unique_ptr<Kernel>(
+      std::make_unique<define::PlannedKernel<AttentionPlan, RunAttention>>(std::move(plan)));
+}
+
+KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
+                      int64_t heads, Check& check) {
   KeyValue result;
   const int first = op.slot(port);
+  check.That(op.count(port) > 0, "\"{}\" has no tensor", port);
   for (int i = 0; i < op.count(port); ++i) {
-    NPUMESH_RETURN_IF_ERROR(CheckHeadType(op, first + i));
-    NPUMESH_ASSIGN_OR_RETURN(const HeadTensor part, HeadsOf(op, first + i, letters, heads));
-    const KeyValue one = Unpaged(part);
+    CheckHeadType(op, first + i, check);
+    const KeyValue one = Unpaged(HeadsOf(op, first + i, letters, heads, check));
     if (i == 0) {
       result = one;
       continue;
     }
-    const bool fits = one.dtype == result.dtype && one.width == result.width &&
-                      one.heads == result.heads && one.blocks == 1 && result.blocks == 1 &&
-                      letters.front() == 'B';
-    if (!fits) {
-      return Error(Code::kInvalidArgument,
-                   "{}: \"{}{}\" is {} beside {}; the tensors of a list need batch 1 and equal "
-                   "types, heads and head sizes",
-                   op.Who(), port, i, op.in(first + i).ToString(), op.in(first).ToString());
-    }
+    check.That(one.dtype == result.dtype && one.width == result.width &&
+                   one.heads == result.heads && one.blocks == 1 && result.blocks == 1 &&
+                   letters.front() == 'B',
+               "\"{}{}\" is {} beside {}; the tensors of a list need batch 1 and equal types, "
+               "heads and head sizes",
+               port, i, op.in(first + i).ToString(), op.in(first).ToString());
     result.parts.push_back(one.parts[0]);
   }
-  if (result.given()) return result;
-  return Error(Code::kInvalidArgument, "{}: \"{}\" has no tensor", op.Who(), port);
+  return result;
 }
 
-Result<KeyValue> ReadPages(const OpContext& op, std::string_view port, int64_t heads) {
+KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check) {
   const int slot = op.slot(port);
-  NPUMESH_RETURN_IF_ERROR(CheckHeadType(op, slot));
+  CheckHeadType(op, slot, check);
   const TensorType& type = op.in(slot);
   const Shape& shape = type.shape;
+  const int rank = shape.rank();
   KeyValue result;
-  KeyValue::Part part{slot, 0, ElementsBetween(shape, 1, shape.rank()), 0, 0};
-  bool fits = op.count(port) == 1 && shape.rank() >= 3 && shape.rank() <= 5 && heads > 0;
-  if (fits && shape.rank() == 3) {
+  KeyValue::Part part{slot, 0, ElementsBetween(shape, 1, rank), 0, 0};
+  bool fits = op.count(port) == 1 && rank >= 3 && rank <= 5 && heads > 0;
+  if (fits && rank == 3) {
     fits = shape[2] % heads == 0;
     result.width = shape[2] / heads;
     part.rows = shape[1];
     part.head_stride = result.width;
     part.row_stride = shape[2];
-  } else if (fits && shape.rank() == 4) {
-    fits = shape[1] == heads;
-    result.width = shape[3];
-    part.rows = shape[2];
-    part.head_stride = shape[2] * shape[3];
-    part.row_stride = shape[3];
   } else if (fits) {
     fits = shape[1] == heads;
-    result.width = shape[2] * shape[4];
-    part.rows = shape[3];
-    part.head_stride = shape[2] * shape[3] * shape[4];
-    part.row_stride = shape[4];
-    result.chunk_stride = shape[3] * shape[4];
+    const int64_t tiles = rank == 5 ? shape[2] : 1;
+    part.rows = shape[rank - 2];
+    part.row_stride = shape[rank - 1];
+    part.head_stride = tiles * part.rows * part.row_stride;
+    result.width = tiles * part.row_stride;
+    if (rank == 5) result.chunk_stride = part.rows * part.row_stride;
   }
-  if (!fits || part.rows == 0) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"{}\" is {}, expected a paged cache [blocks,block_size,N*D], "
-                 "[blocks,N,block_size,D] or [blocks,N,D/e,block_size,e] with {} heads",
-                 op.Who(), port, type.ToString(), heads);
-  }
-  result.chunk = shape.rank() == 5 ? shape[4] : result.width;
+  check.That(fits && part.rows > 0,
+             "\"{}\" is {}, expected a paged cache [blocks,block_size,N*D], "
+             "[blocks,N,block_size,D] or [blocks,N,D/e,block_size,e] with {} heads",
+             port, type.ToString(), heads);
+  if (!check.ok()) return {};
+  result.chunk = rank == 5 ? shape[4] : result.width;
   result.parts = {part};
   result.dtype = type.dtype;
   result.heads = heads;
@@ -101,24 +135,18 @@ Result<KeyValue> ReadPages(const OpContext& op, std::string_view port, int64_t h
   return result;
 }
 
-Result<Lengths> ReadLengths(const OpContext& op, std::string_view port, bool sums) {
-  Lengths lengths;
-  lengths.slot = SlotIfFed(op, port);
-  NPUMESH_RETURN_IF_ERROR(ExpectIntegers(op, lengths.slot));
-  if (lengths.slot < 0) return lengths;
-  lengths.dtype = op.in(lengths.slot).dtype;
-  lengths.count = op.in(lengths.slot).shape.elements();
-  lengths.sums = sums;
-  return lengths;
+Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check) {
+  const int slot = SlotIfFed(op, port);
+  if (slot < 0) return {};
+  check.Type(port, kIndices);
+  return {slot, op.in(slot).dtype, op.in(slot).shape.elements(), sums};
 }
 
-Result<ScoreTensor> ReadScores(const OpContext& op, std::string_view port,
-                               const AttentionPlan& plan) {
-  ScoreTensor scores;
+ScoreTensor ReadScores(const OpContext& op, std::string_view port, const AttentionPlan& plan,
+                       Check& check) {
   const int slot = SlotIfFed(op, port);
-  if (slot < 0) return scores;
+  if (slot < 0) return {};
   const TensorType& type = op.in(slot);
-  const int bits = BitsOf(type.dtype);
   const bool one_row = plan.q.rows == 1 && !plan.q.packed;
   std::vector<int64_t> dims = type.shape.dims();
   if (dims.size() == 1 || (dims.size() == 2 && one_row && dims[0] == plan.batches)) {
@@ -126,15 +154,13 @@ Result<ScoreTensor> ReadScores(const OpContext& op, std::string_view port,
   }
   if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
   while (dims.size() < 4) dims.insert(dims.begin(), 1);
-  const bool fits = dims.size() == 4 && (bits == 8 || IsNumberType(type.dtype)) &&
-                    (dims[0] == 1 || dims[0] == plan.batches) &&
-                    (dims[1] == 1 || dims[1] == plan.heads);
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"{}\" is {}, expected [S1,S2], [B,S1,S2] or [B,N,S1,S2] for {} sequences "
-                 "and {} heads",
-                 op.Who(), port, type.ToString(), plan.batches, plan.heads);
-  }
+  check.That(dims.size() == 4 && (BitsOf(type.dtype) == 8 || IsNumberType(type.dtype)) &&
+                 (dims[0] == 1 || dims[0] == plan.batches) &&
+                 (dims[1] == 1 || dims[1] == plan.heads),
+             "\"{}\" is {}, expected [S1,S2], [B,S1,S2] or [B,N,S1,S2] for {} sequences and {} "
+             "heads",
+             port, type.ToString(), plan.batches, plan.heads);
+  ScoreTensor scores;
   scores.slot = slot;
   scores.dtype = type.dtype;
   scores.rows = dims[2];
@@ -145,87 +171,55 @@ Result<ScoreTensor> ReadScores(const OpContext& op, std::string_view port,
   return scores;
 }
 
-Status SetBand(const OpContext& op, int64_t sparse_mode, AttentionPlan& plan) {
-  switch (sparse_mode) {
-    case 0:
-      plan.band = plan.mask.slot < 0 ? Band::kAll : Band::kTokens;
-      return Status();
-    case 1:
-      plan.band = Band::kAll;
-      return Status();
-    case 2:
-      plan.band = Band::kUpperLeft;
-      break;
-    case 3:
-      plan.band = Band::kLowerRight;
-      break;
-    case 4:
-      plan.band = Band::kShiftedTokens;
-      break;
-    case 5:
-    case 6:
-      plan.band = Band::kPrefix;
-      break;
-    case 7:
-      plan.band = Band::kLastBand;
-      break;
-    case 8:
-      plan.band = Band::kFirstBand;
-      break;
-    default:
-      return Error(Code::kInvalidArgument, "{}: sparse_mode {}, expected 0 to 8", op.Who(),
-                   sparse_mode);
-  }
-  plan.mask = {};
-  if (plan.band != Band::kPrefix || plan.band_prefix.slot >= 0) return Status();
-  return Error(Code::kInvalidArgument, "{}: sparse_mode {} needs the input \"prefix\"", op.Who(),
-               sparse_mode);
+void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionPlan& plan) {
+  constexpr Band kBands[] = {Band::kTokens,     Band::kAll,           Band::kUpperLeft,
+                             Band::kLowerRight, Band::kShiftedTokens, Band::kPrefix,
+                             Band::kPrefix,     Band::kLastBand,      Band::kFirstBand};
+  check.That(sparse_mode >= 0 && sparse_mode <= 8, "sparse_mode is {}, expected 0 to 8",
+             sparse_mode);
+  if (!check.ok()) return;
+  if (sparse_mode <= 1) plan.mask = ReadScores(op, "atten_mask", plan, check);
+  plan.band = kBands[sparse_mode];
+  if (sparse_mode == 0 && plan.mask.slot < 0) plan.band = Band::kAll;
+  check.That(plan.band != Band::kPrefix || plan.band_prefix.slot >= 0,
+             "sparse_mode {} needs the input \"prefix\"", sparse_mode);
 }
 
-Result<Shape> Complete(const OpContext& op, std::string_view letters, AttentionPlan& plan) {
-  const auto refuse = [&](std::string_view why) {
-    return Error(Code::kInvalidArgument,
-                 "{}: query {} ({} heads), key {} ({} heads) and value {}: {}", op.Who(),
-                 op.in(plan.q.slot).ToString(), plan.heads, op.in(plan.k.parts[0].slot).ToString(),
-                 plan.k.heads, op.in(plan.v.parts[0].slot).ToString(), why);
+Shape Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
+  if (!check.ok()) return {};
+  const auto require = [&](bool holds, std::string_view what) {
+    check.That(holds, "query {} ({} heads), key {} ({} heads) and value {}: {}",
+               op.in(plan.q.slot).ToString(), plan.heads, op.in(plan.k.parts[0].slot).ToString(),
+               plan.k.heads, op.in(plan.v.parts[0].slot).ToString(), what);
   };
-  if (!IsRowType(plan.q.dtype) && plan.q.dtype != DataType::kInt8) {
-    return Error(Code::kUnsupported, "{}: query is {}, expected float16, bfloat16, float32 or int8",
-                 op.Who(), Name(plan.q.dtype));
-  }
-  if (plan.k.heads <= 0 || plan.heads % plan.k.heads != 0) {
-    return refuse("the heads of query must be a multiple of those of key");
-  }
-  if (plan.q.width != plan.k.width) return refuse("query and key need the same head size");
-  const auto same_rows = [](const KeyValue::Part& a, const KeyValue::Part& b) {
-    return a.rows == b.rows;
-  };
-  const std::vector<KeyValue::Part>& keys = plan.k.parts;
-  const std::vector<KeyValue::Part>& values = plan.v.parts;
-  if (plan.v.heads != plan.k.heads || plan.v.blocks != plan.k.blocks ||
-      !std::equal(keys.begin(), keys.end(), values.begin(), values.end(), same_rows)) {
-    return refuse("key and value need the same heads and rows");
-  }
-  const bool paged = plan.block_table >= 0;
-  const auto sequences = keys.size() > 1 ? static_cast<int64_t>(keys.size()) : plan.k.blocks;
-  if (plan.k.packed != (plan.q.packed && !paged) ||
-      (!paged && !plan.k.packed && sequences != plan.batches)) {
-    return refuse("query and key need the same number of sequences");
-  }
-  for (const Lengths* lengths : {&plan.q_lengths, &plan.kv_lengths, &plan.band_prefix}) {
-    const bool fits = lengths->count == plan.batches || (lengths->count == 1 && !lengths->sums);
-    if (lengths->slot >= 0 && !fits) {
-      return Error(Code::kInvalidArgument, "{}: input slot {} holds {} lengths for {} sequences",
-                   op.Who(), lengths->slot, lengths->count, plan.batches);
-    }
-  }
+  Supported(check, op, (kFloats | DataType::kInt8).Contains(plan.q.dtype),
+            "query is {}, expected float16, bfloat16, float32 or int8", Name(plan.q.dtype));
+  require(plan.k.heads > 0 && plan.heads % plan.k.heads == 0,
+          "the heads of query must be a multiple of those of key");
+  require(plan.q.width == plan.k.width, "query and key need the same head size");
+  require(plan.v.heads == plan.k.heads && plan.v.blocks == plan.k.blocks &&
+              HaveEqualRows(plan.k.parts, plan.v.parts),
+          "key and value need the same heads and rows");
+  const bool listed = plan.k.parts.size() > 1;
+  const int64_t sequences = listed ? static_cast<int64_t>(plan.k.parts.size()) : plan.k.blocks;
+  require(plan.k.packed == (plan.q.packed && !plan.paged()) &&
+              (plan.paged() || plan.k.packed || sequences == plan.batches),
+          "query and key need the same number of sequences");
+  CheckRope(plan, check);
+  CheckLengths(plan, check);
   plan.out.packed = plan.q.packed;
   plan.out.batches = plan.q.batches;
   plan.out.rows = plan.q.rows;
   plan.out.heads = plan.heads;
   plan.out.width = plan.v.width;
   plan.out.slot = 0;
+  LayOut(plan);
   return ShapeOf(letters, plan.out);
+}
+
+TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies) {
+  return {DataType::kFloat, plan.q.packed ? Shape{plan.q.rows, plan.heads, copies}
+                                          : Shape{plan.batches, plan.heads, plan.q.rows, copies}};
 }
 
 }  // namespace npumesh::attention

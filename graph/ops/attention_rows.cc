@@ -3,6 +3,7 @@
 #include <array>
 
 #include "graph/ops/attention.h"
+#include "graph/ops/plan_parts.h"
 
 namespace npumesh::attention {
 namespace {
@@ -51,7 +52,17 @@ Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& p
 int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
   const auto part = plan.k.parts.size() > 1 ? static_cast<size_t>(index) : 0;
   const int64_t rows = plan.k.parts[part].rows;
-  return plan.block_table >= 0 ? plan.table_width * rows : rows;
+  return plan.paged() ? plan.table_width * rows : rows;
+}
+
+// Error unless a mask or shift covers a sequence.
+Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
+                   const Sequence& sequence) {
+  const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
+  if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
+               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
+               sequence.columns());
 }
 
 // The place of one row of a cache.
@@ -72,7 +83,7 @@ Result<Place> PlaceOf(const AttentionPlan& plan, const KernelArgs& args, const K
   place.data = args.in[part.slot];
   place.row = sequence.kv_begin + position;
   place.block = listed || from.packed ? 0 : sequence.index;
-  if (plan.block_table >= 0) {
+  if (plan.paged()) {
     const int64_t page = part.rows;
     const auto* table = static_cast<const int32_t*>(args.in[plan.block_table]);
     place.block = table[sequence.index * plan.table_width + place.row / page];
@@ -153,21 +164,22 @@ void LoadPrefix(const KernelArgs& args, const KeyValue& from, int64_t head, int6
 
 }  // namespace
 
-Result<Layouts> LayoutsOf(const OpContext& op, std::string_view name) {
+Layouts LayoutsOf(const OpContext& op, Check& check) {
+  const std::string name = op.attr_string("input_layout");
   const size_t cut = name.find('_');
   Layouts layouts;
   layouts.in = name.substr(0, cut);
-  layouts.out = cut == std::string_view::npos ? layouts.in : name.substr(cut + 1);
-  if (IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out)) {
-    return layouts;
-  }
-  return Error(Code::kUnsupported,
-               "{}: input_layout \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs "
-               "of input and output like BNSD_BSND",
-               op.Who(), name);
+  layouts.out = cut == std::string::npos ? layouts.in : name.substr(cut + 1);
+  Supported(check, op,
+            IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out),
+            "input_layout is \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs of "
+            "input and output like BNSD_BSND",
+            name);
+  return layouts;
 }
 
-Result<HeadTensor> HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads) {
+HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads,
+                   Check& check) {
   const TensorType& type = op.in(slot);
   bool fits = type.shape.rank() == static_cast<int>(letters.size());
   HeadTensor result;
@@ -204,9 +216,9 @@ Result<HeadTensor> HeadsOf(const OpContext& op, int slot, std::string_view lette
     }
     stride *= extent;
   }
-  if (fits) return result;
-  return Error(Code::kInvalidArgument, "{}: input slot {} is {}, expected layout {} with {} heads",
-               op.Who(), slot, type.ToString(), letters, heads);
+  check.That(fits, "input slot {} is {}, expected layout {} with {} heads", slot, type.ToString(),
+             letters, heads);
+  return result;
 }
 
 Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
@@ -260,6 +272,8 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
     NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.band_prefix, "prefix", index,
                                      sequence.columns(), &begin, &sequence.band_prefix));
   }
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.mask, "the mask", sequence));
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.pse, "the position shift", sequence));
   return sequence;
 }
 
@@ -268,7 +282,7 @@ Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
                               int64_t count, float* room) {
   const KeyValue& from = values ? plan.v : plan.k;
   const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
-                       from.chunk >= from.width && plan.block_table < 0;
+                       from.chunk >= from.width && !plan.paged();
   const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
   if (!in_rows || !alone) {
     NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, values, head, first, count, room));

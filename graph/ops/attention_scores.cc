@@ -24,15 +24,6 @@ bool IsMasked(const ScoreTensor& mask, const void* data, int64_t index) {
   }
 }
 
-int64_t IndexIn(const ScoreTensor& tensor, int64_t batch, int64_t head, int64_t row,
-                int64_t column) {
-  return batch * tensor.batch_stride + head * tensor.head_stride + row * tensor.row_stride + column;
-}
-
-int64_t IndexIn(const ScoreTensor& tensor, const ScoreRow& at, int64_t column) {
-  return IndexIn(tensor, at.sequence.index, at.head, at.row, column);
-}
-
 }  // namespace
 
 Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row) {
@@ -64,20 +55,10 @@ Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row
   return {0, columns};
 }
 
-// Error unless a mask or shift covers a sequence.
-Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
-                   const Sequence& sequence) {
-  const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
-  if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
-  return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
-               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
-               sequence.columns());
-}
-
 void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores) {
   const ScoreTensor& shift = at.plan.pse;
   const void* data = at.args.in[shift.slot];
-  const int64_t index = IndexIn(shift, at, first);
+  const int64_t index = at.IndexIn(shift, first);
   if (shift.dtype == DataType::kFloat) {
     AddRow(scores, static_cast<const float*>(data) + index, count, scores);
     return;
@@ -94,7 +75,7 @@ void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64
   std::fill(scores + end, scores + count, kMasked);
   const ScoreTensor& mask = at.plan.mask;
   if (mask.slot < 0) return;
-  const int64_t index = IndexIn(mask, at, first);
+  const int64_t index = at.IndexIn(mask, first);
   for (int64_t j = begin; j < end; ++j) {
     if (IsMasked(mask, at.args.in[mask.slot], index + j) != at.plan.mask_keeps) {
       scores[j] = at.plan.mask_value;

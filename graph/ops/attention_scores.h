@@ -21,10 +21,6 @@ struct Columns {
 // By the band of the plan; `row` counts in the sequence.
 Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row);
 
-// Error (kInvalidArgument) unless a mask or shift, called `what`, covers a sequence.
-Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
-                   const Sequence& sequence);
-
 // One row of scores. Refers to its parts.
 struct ScoreRow {
   const AttentionPlan& plan;
@@ -32,6 +28,11 @@ struct ScoreRow {
   const Sequence& sequence;
   int64_t head = 0;  // of the query
   int64_t row = 0;   // in the sequence
+
+  int64_t IndexIn(const ScoreTensor& tensor, int64_t column) const {
+    return sequence.index * tensor.batch_stride + head * tensor.head_stride +
+           row * tensor.row_stride + column;
+  }
 };
 
 // All take `count` scores from column `first` on.

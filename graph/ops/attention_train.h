@@ -1,4 +1,4 @@
-// The plan of FlashAttentionScore, which its gradient follows too. Ops reference 5.11.
+// The plan of FlashAttentionScore, which its gradient follows too.
 #ifndef NPUMESH_GRAPH_OPS_ATTENTION_TRAIN_H_
 #define NPUMESH_GRAPH_OPS_ATTENTION_TRAIN_H_
 
@@ -14,8 +14,8 @@ struct TrainingPlan {
 };
 
 // From the inputs and attributes that both operators have. `shift` is the port of the position
-// shift. Errors name the node and what does not fit.
-Result<TrainingPlan> PlanTraining(const OpContext& op, std::string_view shift);
+// shift. Objects to what does not fit.
+TrainingPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check);
 
 }  // namespace npumesh::attention
 

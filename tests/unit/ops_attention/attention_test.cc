@@ -344,7 +344,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
               {"number of sequences"});
   OpCall mode = call({1, 2, 8}, {1, 2, 8}, "BSH");
   mode.attrs.push_back({"sparse_mode", AttrValue::Int(9)});
-  ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"sparse_mode 9"});
+  ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"sparse_mode is 9"});
   OpCall mask = call({1, 2, 8}, {1, 2, 8}, "BSH");
   mask.inputs.push_back({"atten_mask", Pattern(DataType::kBool, {2, 1})});
   ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"mask", "2 x 1", "2 x 2"});

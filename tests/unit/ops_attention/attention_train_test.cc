@@ -137,7 +137,7 @@ TEST(FlashAttentionScore, RefusesWhatItDoesNotKnow) {
   OpCall call = Score("BSH", InLayout(kType, "BSH", q), InLayout(kType, "BSH", q),
                       InLayout(kType, "BSH", q), 1);
   call.attrs.push_back({"pse_type", AttrValue::Int(2)});
-  ExpectFails(AttentionRegistry(), call, Code::kUnsupported, {"pse_type 2"});
+  ExpectFails(AttentionRegistry(), call, Code::kUnsupported, {"pse_type is 2"});
   call.attrs.pop_back();
   call.inputs.push_back({"d_scale_q", FromDoubles(DataType::kFloat, {1}, {1})});
   ExpectFails(AttentionRegistry(), call, Code::kUnsupported, {"d_scale_q"});
