@@ -1,10 +1,12 @@
-// Schemas and inference of the matrix multiplication family. Ops reference 5.6.
+// The matrix multiplication family: its operators, their inference and the choice of a kernel.
 #include "graph/ops/matmul.h"
 
 #include <algorithm>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_registry.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
@@ -24,20 +26,16 @@ struct Side {
   bool vector = false;
 };
 
-Result<Side> SideOf(const OpContext& op, std::string_view port, bool left) {
+Side SideOf(const OpContext& op, std::string_view port, bool left, Check& check) {
   const Shape& shape = op.in(port).shape;
-  if (shape.rank() == 0) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is a scalar, expected a matrix or vector",
-                 op.Who(), port);
-  }
+  const int rank = shape.rank();
+  check.That(rank > 0, "\"{}\" is a scalar, expected a matrix or vector", port);
   Side side;
-  if (shape.rank() == 1) {
-    side.vector = true;
-    (left ? side.columns : side.rows) = shape[0];
-    return side;
-  }
-  side.rows = shape[shape.rank() - 2];
-  side.columns = shape[shape.rank() - 1];
+  side.vector = rank == 1;
+  if (rank == 1) (left ? side.columns : side.rows) = shape[0];
+  if (rank < 2) return side;
+  side.rows = shape[rank - 2];
+  side.columns = shape[rank - 1];
   side.batch = Shape(std::vector<int64_t>(shape.dims().begin(), shape.dims().end() - 2));
   return side;
 }
@@ -49,67 +47,35 @@ std::vector<int64_t> PaddedBatch(const Shape& batch, size_t rank) {
   return padded;
 }
 
-// The output dtype of the operand dtypes: equal floats, int32, or int8 giving int32.
-Result<DataType> OutputDtype(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("x1"), op.slot("x2")));
-  const DataType dtype = op.in("x1").dtype;
-  const bool eight_bits = op.schema().type == "MatMulV2" || op.schema().type == "BatchMatMulV2";
-  switch (dtype) {
-    case DataType::kFloat:
-    case DataType::kFloat16:
-    case DataType::kBfloat16:
-    case DataType::kInt32:
-      return dtype;
-    case DataType::kInt8:
-      if (eight_bits) return DataType::kInt32;
-      break;
-    default:
-      break;
-  }
-  return Error(Code::kUnsupported, "{}: products of {} are not available", op.Who(), Name(dtype));
+// The bias of BatchMatMul does not exist, that of the others may be absent.
+bool HasBias(const OpContext& op) {
+  return op.schema().inputs.size() > 2 && op.has("bias");
 }
 
-Status AddBias(const OpContext& op, Matmul& matmul) {
-  if (op.schema().type == "BatchMatMul" || !op.has("bias")) return Status();
+// [n], or [.., 1, n] with the batch or 1s in front.
+void AddBias(const OpContext& op, Check& check, Matmul& matmul) {
+  if (!HasBias(op)) return;
   const TensorType& bias = op.in("bias");
   const bool integers = matmul.y_dtype == DataType::kInt32;
-  const bool dtype_fits = integers ? bias.dtype == DataType::kInt32
-                                   : bias.dtype == DataType::kFloat || bias.dtype == matmul.y_dtype;
-  if (!dtype_fits) {
-    return Error(Code::kInvalidArgument, "{}: \"bias\" is {}, but the product is {}", op.Who(),
-                 Name(bias.dtype), Name(matmul.y_dtype));
-  }
-  // Trailing dimensions [.., 1, n]; whatever stands in front must be 1 or the batch.
+  check.That(bias.dtype == matmul.y_dtype || (!integers && bias.dtype == DataType::kFloat),
+             "\"bias\" is {}, but the product is {}", Name(bias.dtype), Name(matmul.y_dtype));
   const Shape& shape = bias.shape;
-  const int rank = shape.rank();
+  const int rank = shape.rank(), leading = std::max(rank - 2, 0);
   bool fits = rank >= 1 && shape[rank - 1] == matmul.n && (rank < 2 || shape[rank - 2] == 1);
-  Shape batch;
-  for (int i = 0; i < rank - 2; ++i) {
-    const bool beyond = rank - 2 - i > static_cast<int>(matmul.batch.size());
-    if (beyond) {
+  std::vector<int64_t> batch(matmul.batch.size(), 1);
+  for (int i = 0; i < leading; ++i) {
+    const int from_end = leading - i;
+    if (from_end > static_cast<int>(batch.size())) {
       fits = fits && shape[i] == 1;
-    } else {
-      batch.mutable_dims().push_back(shape[i]);
+      continue;
     }
+    const size_t at = batch.size() - static_cast<size_t>(from_end);
+    batch[at] = shape[i];
+    fits = fits && (shape[i] == 1 || shape[i] == matmul.batch[at]);
   }
-  std::vector<int64_t> padded = PaddedBatch(batch, matmul.batch.size());
-  for (size_t i = 0; fits && i < padded.size(); ++i) {
-    fits = padded[i] == 1 || padded[i] == matmul.batch[i];
-  }
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"bias\" is {}, expected [{}] or one row for each "
-                 "batch of {}",
-                 op.Who(), shape.ToString(), matmul.n, Shape(matmul.batch).ToString());
-  }
-  matmul.bias = {op.slot("bias"), bias.dtype, std::move(padded), false};
-  return Status();
-}
-
-bool TransposeFlag(const OpContext& op, int operand) {
-  const bool by_adjoint = op.schema().type.starts_with("BatchMatMul");
-  if (by_adjoint) return op.attr_bool(operand == 1 ? "adj_x1" : "adj_x2");
-  return op.attr_bool(operand == 1 ? "transpose_x1" : "transpose_x2");
+  check.That(fits, "\"bias\" is {}, expected [{}] or one row for each batch of {}",
+             shape.ToString(), matmul.n, Shape(matmul.batch).ToString());
+  matmul.bias = {op.slot("bias"), bias.dtype, std::move(batch), false};
 }
 
 struct MatmulPlan {
@@ -117,26 +83,27 @@ struct MatmulPlan {
   Shape y;
 };
 
+// The first two attributes of every operator of the family say whether x1 and x2 are transposed.
 Result<MatmulPlan> PlanMatmul(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Side left, SideOf(op, "x1", true));
-  NPUMESH_ASSIGN_OR_RETURN(const Side right, SideOf(op, "x2", false));
-  const bool transpose1 = !left.vector && TransposeFlag(op, 1);
-  const bool transpose2 = !right.vector && TransposeFlag(op, 2);
+  Check check(op);
+  const Side left = SideOf(op, "x1", true, check), right = SideOf(op, "x2", false, check);
+  const auto flag = [&](size_t i) { return op.attr_bool(op.schema().attrs[i].name); };
+  const bool transpose1 = !left.vector && flag(0), transpose2 = !right.vector && flag(1);
   const int64_t k = transpose1 ? left.rows : left.columns;
   const int64_t k2 = transpose2 ? right.columns : right.rows;
   const Result<Shape> batch = Broadcast(left.batch, right.batch);
-  if (k != k2 || !batch.ok()) {
-    return Error(Code::kInvalidArgument, "{}: x1 {}{} and x2 {}{} cannot be multiplied", op.Who(),
-                 op.in("x1").shape.ToString(), transpose1 ? " transposed" : "",
-                 op.in("x2").shape.ToString(), transpose2 ? " transposed" : "");
-  }
+  check.That(k == k2 && batch.ok(), "x1 {}{} and x2 {}{} cannot be multiplied",
+             op.in("x1").shape.ToString(), transpose1 ? " transposed" : "",
+             op.in("x2").shape.ToString(), transpose2 ? " transposed" : "");
+  check.SameType("x1", "x2");
+  if (!check.ok()) return check.status();
   MatmulPlan plan;
   Matmul& matmul = plan.matmul;
+  const DataType dtype = op.in("x1").dtype;
   matmul.who = op.Who();
-  NPUMESH_ASSIGN_OR_RETURN(matmul.y_dtype, OutputDtype(op));
+  matmul.y_dtype = dtype == DataType::kInt8 ? DataType::kInt32 : dtype;
   matmul.batch = batch->dims();
   const size_t rank = matmul.batch.size();
-  const DataType dtype = op.in("x1").dtype;
   matmul.x1 = {op.slot("x1"), dtype, PaddedBatch(left.batch, rank), transpose1};
   matmul.x2 = {op.slot("x2"), dtype, PaddedBatch(right.batch, rank), transpose2};
   matmul.m = transpose1 ? left.columns : left.rows;
@@ -145,17 +112,21 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   matmul.x2_value = op.value(op.slot("x2"));
   matmul.packed = op.packed();
   matmul.threads = op.threads();
-  NPUMESH_RETURN_IF_ERROR(AddBias(op, matmul));
+  AddBias(op, check, matmul);
   plan.y = *batch;
   if (!left.vector) plan.y.mutable_dims().push_back(matmul.m);
   if (!right.vector) plan.y.mutable_dims().push_back(matmul.n);
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 }  // namespace
 
-Status InferMatmul(OpContext& op) {
+Status InferMatmul(OpContext& op, bool eight_bits) {
   NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
+  const DataType dtype = plan.matmul.x1.dtype;
+  if (!(kFloats | DataType::kInt32).Contains(dtype) && !(eight_bits && dtype == DataType::kInt8)) {
+    return Error(Code::kUnsupported, "{}: products of {} are not available", op.Who(), Name(dtype));
+  }
   return SetOutput(op, 0, plan.matmul.y_dtype, std::move(plan.y));
 }
 
@@ -197,38 +168,29 @@ Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_s
   return MakeIntegerMatmul(matmul);
 }
 
+// opImplMode and enable_hf32 let a device compute with fewer bits; nothing does here.
 void RegisterMatmulOps(OpRegistry& registry) {
-  const PortSpec bias = {"bias", PortKind::kOptional};
-  const PortSpec offset_w = {"offset_w", PortKind::kOptional};
-  const AttrValue no = AttrValue::Bool(false);
-  const AttrSpec offset_x = {"offset_x", AttrValue::Int(0)};
-  const std::vector<AttrSpec> transpose = {{"transpose_x1", no}, {"transpose_x2", no}};
-  const std::vector<AttrSpec> adjoint = {{"adj_x1", no}, {"adj_x2", no}};
-  const auto with_offset = [&](std::vector<AttrSpec> attrs) {
-    attrs.push_back(offset_x);
-    return attrs;
-  };
-  const auto add = [&](OpSchema schema) {
+  const auto add = [&](std::string_view signature, bool eight_bits = false) {
+    OpSchema schema = Signature(signature);
     ProductTrait product;
     product.left_transposed = schema.attrs[0].name;
     product.right_transposed = schema.attrs[1].name;
-    if (schema.inputs.size() > 2) product.bias = bias.name;
+    if (schema.inputs.size() > 2) product.bias = "bias";
     registry.Add({.schema = std::move(schema),
-                  .infer = InferMatmul,
+                  .infer = [=](OpContext& op) { return InferMatmul(op, eight_bits); },
                   .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); },
                   .product = product,
                   .weight = WeightTrait{.port = product.right}});
   };
-  add({"MatMul", {{"x1"}, {"x2"}, bias}, {{"y"}}, transpose});
-  add({"MatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(transpose)});
-  add({"BatchMatMul", {{"x1"}, {"x2"}}, {{"y"}}, adjoint});
-  add({"BatchMatMulV2", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, with_offset(adjoint)});
-  // opImplMode and enable_hf32 let a device compute with fewer bits; nothing does here.
-  std::vector<AttrSpec> v3 = with_offset(transpose), batch_v3 = with_offset(adjoint);
-  v3.push_back({"opImplMode", AttrValue::Int(1)});
-  batch_v3.push_back({"enable_hf32", no});
-  add({"MatMulV3", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, std::move(v3)});
-  add({"BatchMatMulV3", {{"x1"}, {"x2"}, bias, offset_w}, {{"y"}}, std::move(batch_v3)});
+  add("MatMul(x1, x2, bias?; transpose_x1=false, transpose_x2=false) -> y");
+  add("MatMulV2(x1, x2, bias?, offset_w?; transpose_x1=false, transpose_x2=false, offset_x=0) -> y",
+      true);
+  add("MatMulV3(x1, x2, bias?, offset_w?; transpose_x1=false, transpose_x2=false, offset_x=0, "
+      "opImplMode=1) -> y");
+  add("BatchMatMul(x1, x2; adj_x1=false, adj_x2=false) -> y");
+  add("BatchMatMulV2(x1, x2, bias?, offset_w?; adj_x1=false, adj_x2=false, offset_x=0) -> y", true);
+  add("BatchMatMulV3(x1, x2, bias?, offset_w?; adj_x1=false, adj_x2=false, offset_x=0, "
+      "enable_hf32=false) -> y");
 }
 
 }  // namespace npumesh

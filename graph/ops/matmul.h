@@ -1,5 +1,5 @@
-// Matmul: the one form to which MatMul, MatMulV2, BatchMatMul and BatchMatMulV2 are brought, and
-// the kernels that compute it. Ops reference 5.6.
+// Matmul: the one form to which the operators of the matrix multiplication family are brought, and
+// the kernels that compute it.
 #ifndef NPUMESH_GRAPH_OPS_MATMUL_H_
 #define NPUMESH_GRAPH_OPS_MATMUL_H_
 
@@ -56,9 +56,9 @@ Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
 // Products of int32 and int8, accumulated modulo 2^32.
 std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
 
-// Inference of an operator of the family: inputs x1, x2 and perhaps bias, attributes transpose_x1
-// and transpose_x2 (BatchMatMul...: adj_x1 and adj_x2).
-Status InferMatmul(OpContext& op);
+// Inference of an operator of the family: inputs x1, x2 and perhaps bias; the first two attributes
+// say whether x1 and x2 are transposed. `eight_bits`: the operator multiplies int8 too.
+Status InferMatmul(OpContext& op, bool eight_bits = false);
 
 // The kernel of a node of the family, whose output types are inferred. `bias_slot`: a slot behind
 // those of the operator, float32 [n] or [1, .., n], that is added too; -1: none. REQUIRES: with it,

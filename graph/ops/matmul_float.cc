@@ -5,13 +5,14 @@
 // weights stay as they are (matmul_half.cc) but for those in batches, which are widened when the
 // kernel is made. Everything that can be decided without addresses is decided then: Run sets
 // addresses and executes.
+#include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "graph/ops/cast.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/onednn_call.h"
 #include "graph/ops/onednn_pack.h"
+#include "graph/ops/scratch.h"
 
 namespace npumesh {
 namespace {
@@ -19,27 +20,6 @@ namespace {
 using dnnl::memory;
 
 constexpr std::string_view kWhat = "the product";
-constexpr uint64_t kLine = 64;
-
-uint64_t RoundedUp(uint64_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
-}
-
-void Widen(DataType from, const void* data, void* to, uint64_t count) {
-  if (from == DataType::kFloat16) {
-    HalfToFloat(data, to, count);
-  } else {
-    BfloatToFloat(data, to, count);
-  }
-}
-
-void Narrow(DataType to_dtype, const void* data, void* to, uint64_t count) {
-  if (to_dtype == DataType::kFloat16) {
-    FloatToHalf(data, to, count);
-  } else {
-    FloatToBfloat(data, to, count);
-  }
-}
 
 memory::data_type NativeType(DataType dtype) {
   return dtype == DataType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
@@ -60,10 +40,11 @@ struct Operand {
   DataType dtype = DataType::kUndefined;
   memory::desc desc;  // in C order or transposed, as the input is stored
   memory bound;       // what the primitive reads
-  uint64_t scratch = 0;
-  uint64_t elements = 0;
+  Slice<float> room;
+  int64_t elements = 0;
 };
 
+// A class, because the primitive and what it reads are bound anew in every run.
 class FloatMatmul final : public Kernel {
  public:
   explicit FloatMatmul(const Matmul& matmul)
@@ -87,7 +68,7 @@ class FloatMatmul final : public Kernel {
     return Status();
   }
 
-  uint64_t scratch_bytes() const override { return scratch_bytes_; }
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
   bool reads(int slot) const override { return slot != x2_.slot || x2_.source != Source::kPacked; }
 
   Status Run(const KernelArgs& args) override {
@@ -109,7 +90,7 @@ class FloatMatmul final : public Kernel {
     memory::dims strides(dims.size());
     int64_t stride = rows * columns;
     operand.elements = 1;
-    for (size_t i = dims.size(); i-- > 0;) operand.elements *= static_cast<uint64_t>(dims[i]);
+    for (const int64_t dim : dims) operand.elements *= dim;
     strides[dims.size() - 1] = from.transposed ? rows : 1;
     strides[dims.size() - 2] = from.transposed ? 1 : columns;
     for (size_t i = dims.size() - 2; i-- > 0;) {
@@ -165,45 +146,40 @@ class FloatMatmul final : public Kernel {
       if (operand->source == Source::kAbsent || operand->source == Source::kPacked) continue;
       operand->bound = memory(operand->desc, engine_, nullptr);
       if (operand->source == Source::kInput) continue;
-      operand->scratch = scratch_bytes_;
-      scratch_bytes_ += RoundedUp(operand->elements * sizeof(float));
+      operand->room = scratch_.Floats(operand->elements);
     }
-    scratchpad_ = memory(chosen_.scratchpad_desc(), engine_, nullptr);
-    scratchpad_offset_ = scratch_bytes_;
-    scratch_bytes_ += RoundedUp(chosen_.scratchpad_desc().get_size());
+    const memory::desc scratchpad = chosen_.scratchpad_desc();
+    scratchpad_ = memory(scratchpad, engine_, nullptr);
+    scratchpad_room_ = scratch_.Take<std::byte>(static_cast<int64_t>(scratchpad.get_size()));
   }
 
   // Sets the address of an operand, filling its scratch where it has some.
   void Bind(Operand& operand, const KernelArgs& args) {
-    auto* scratch = static_cast<std::byte*>(args.scratch) + operand.scratch;
-    switch (operand.source) {
-      case Source::kInput:
-        operand.bound.set_data_handle(const_cast<void*>(args.in[operand.slot]));
-        break;
-      case Source::kWidened:
-        Widen(operand.dtype, args.in[operand.slot], scratch, operand.elements);
-        operand.bound.set_data_handle(scratch);
-        break;
-      case Source::kZeros:
-        std::memset(scratch, 0, operand.elements * sizeof(float));
-        operand.bound.set_data_handle(scratch);
-        break;
-      case Source::kAbsent:
-      case Source::kPacked:
-        break;
+    if (operand.source == Source::kAbsent || operand.source == Source::kPacked) return;
+    if (operand.source == Source::kInput) {
+      operand.bound.set_data_handle(const_cast<void*>(args.in[operand.slot]));
+      return;
     }
+    float* room = operand.room(args);
+    const auto elements = static_cast<size_t>(operand.elements);
+    if (operand.source == Source::kZeros) {
+      std::fill_n(room, elements, 0.0f);
+    } else {
+      const auto widen = operand.dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
+      widen(args.in[operand.slot], room, elements);
+    }
+    operand.bound.set_data_handle(room);
   }
 
   Status Execute(const KernelArgs& args) {
     const ThreadCount threads(plan_.threads);
-    auto* scratch = static_cast<std::byte*>(args.scratch);
     const bool narrows = y_.source != Source::kInput;
-    void* y = narrows ? scratch + y_.scratch : args.out[0];
+    void* y = narrows ? y_.room(args) : args.out[0];
     Bind(x1_, args);
     Bind(x2_, args);
     Bind(bias_, args);
     y_.bound.set_data_handle(y);
-    scratchpad_.set_data_handle(scratch + scratchpad_offset_);
+    scratchpad_.set_data_handle(scratchpad_room_(args));
     const std::array<dnnl_exec_arg_t, 5> list = {{{DNNL_ARG_SRC, x1_.bound.get()},
                                                   {DNNL_ARG_WEIGHTS, x2_.bound.get()},
                                                   {DNNL_ARG_DST, y_.bound.get()},
@@ -211,7 +187,10 @@ class FloatMatmul final : public Kernel {
                                                   {DNNL_ARG_BIAS, bias_.bound.get(true)}}};
     const size_t count = bias_.source == Source::kAbsent ? 4 : 5;
     ExecuteAndWait(primitive_, stream_, std::span(list).first(count));
-    if (narrows) Narrow(plan_.y_dtype, y, args.out[0], y_.elements);
+    if (narrows) {
+      const auto narrow = plan_.y_dtype == DataType::kFloat16 ? FloatToHalf : FloatToBfloat;
+      narrow(y, args.out[0], static_cast<size_t>(y_.elements));
+    }
     return Status();
   }
 
@@ -227,8 +206,8 @@ class FloatMatmul final : public Kernel {
   dnnl::matmul primitive_;
   std::shared_ptr<const memory> packed_;  // keeps the weights that others may share
   memory scratchpad_;
-  uint64_t scratchpad_offset_ = 0;
-  uint64_t scratch_bytes_ = 0;
+  Scratch scratch_;
+  Slice<std::byte> scratchpad_room_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/onednn_call.h"
 #include "graph/ops/row_math.h"
+#include "graph/ops/scratch.h"
 
 namespace npumesh {
 namespace {
@@ -21,11 +22,10 @@ namespace {
 using dnnl::memory;
 
 constexpr std::string_view kWhat = "the product";
-constexpr uint64_t kLine = 64;
 // Rows up to which widening in registers is the faster way.
 constexpr int64_t kFewRows = 12;
 // Of widened panels that are worked on at once.
-constexpr int64_t kGroupBytes = int64_t{1} << 20;
+constexpr int64_t kGroupFloats = int64_t{1} << 18;
 
 // y[m, columns] = x1 times a group of widened panels.
 struct GroupProduct {
@@ -36,6 +36,7 @@ struct GroupProduct {
   memory x1, weights, y, scratchpad;
 };
 
+// A class, because the primitives and what they read are bound anew in every run.
 class HalfWeightMatmul final : public Kernel {
  public:
   explicit HalfWeightMatmul(const Matmul& matmul)
@@ -48,14 +49,14 @@ class HalfWeightMatmul final : public Kernel {
   Status Prepare() {
     const ThreadCount threads(plan_.threads);
     panels_ = PackHalves(*plan_.x2_value, plan_.k, plan_.n, plan_.x2.transposed, plan_.packed);
-    x1_at_ = Reserve(Bytes(plan_.m * plan_.k));
-    bias_at_ = Reserve(plan_.bias.slot < 0 ? 0 : Bytes(plan_.n));
+    x1_ = scratch_.Floats(plan_.m * plan_.k);
+    bias_ = scratch_.Floats(plan_.bias.slot < 0 ? 0 : plan_.n);
     if (!few_) ChooseProducts();
-    tile_at_ = Reserve(Bytes(plan_.m * kPanelColumns * (few_ ? 1 : whole_.panels)));
+    tile_ = scratch_.Floats(plan_.m * kPanelColumns * (few_ ? 1 : whole_.panels));
     return Status();
   }
 
-  uint64_t scratch_bytes() const override { return scratch_bytes_; }
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
   bool reads(int slot) const override { return slot != plan_.x2.slot; }
 
   Status Run(const KernelArgs& args) override {
@@ -63,31 +64,22 @@ class HalfWeightMatmul final : public Kernel {
   }
 
  private:
-  static uint64_t Bytes(int64_t floats) { return static_cast<uint64_t>(floats) * sizeof(float); }
-  uint64_t Reserve(uint64_t bytes) {
-    const uint64_t at = scratch_bytes_;
-    scratch_bytes_ += (bytes + kLine - 1) / kLine * kLine;
-    return at;
-  }
-  static float* At(const KernelArgs& args, uint64_t offset) {
-    return reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + offset);
-  }
   int64_t panel_elements() const { return panels_->rows * kPanelColumns; }
 
   // Groups of several panels where oneDNN reads them as they are, of one where it does not.
   void ChooseProducts() {
     const int64_t panels = panels_->panels;
-    const auto fit = static_cast<int64_t>(kGroupBytes / Bytes(panel_elements()));
+    const int64_t fit = kGroupFloats / panel_elements();
     const int64_t group = std::clamp<int64_t>(fit, 1, panels);
     const bool blocked = Choose(group, true, whole_) && Choose(Tail(group), true, tail_);
     if (!blocked) {
       Choose(1, false, whole_);
       Choose(1, false, tail_);
     }
-    group_at_ = Reserve(Bytes(whole_.panels * panel_elements()));
-    const uint64_t scratchpad = std::max(whole_.chosen.scratchpad_desc().get_size(),
-                                         tail_.chosen.scratchpad_desc().get_size());
-    scratchpad_at_ = Reserve(scratchpad);
+    group_ = scratch_.Floats(whole_.panels * panel_elements());
+    const size_t scratchpad = std::max(whole_.chosen.scratchpad_desc().get_size(),
+                                       tail_.chosen.scratchpad_desc().get_size());
+    scratchpad_ = scratch_.Take<std::byte>(static_cast<int64_t>(scratchpad));
   }
 
   // Panels of the last group.
@@ -124,7 +116,7 @@ class HalfWeightMatmul final : public Kernel {
 
   Status Execute(const KernelArgs& args) {
     const ThreadCount threads(plan_.threads);
-    float* x1 = At(args, x1_at_);
+    float* x1 = x1_(args);
     const auto widen = plan_.x1.dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
     widen(args.in[plan_.x1.slot], x1, static_cast<size_t>(plan_.m * plan_.k));
     const float* bias = LoadBias(args);
@@ -134,7 +126,7 @@ class HalfWeightMatmul final : public Kernel {
 
   void RunFew(const KernelArgs& args, const float* x1, const float* bias) const {
     for (int64_t i = 0; i < panels_->panels; ++i) {
-      MultiplyPanel(plan_.x2.dtype, x1, plan_.m, plan_.k, panels_->panel(i), At(args, tile_at_));
+      MultiplyPanel(plan_.x2.dtype, x1, plan_.m, plan_.k, panels_->panel(i), tile_(args));
       const int64_t columns = std::min(kPanelColumns, plan_.n - i * kPanelColumns);
       Store(args, i * kPanelColumns, columns, kPanelColumns, bias);
     }
@@ -143,12 +135,12 @@ class HalfWeightMatmul final : public Kernel {
   void RunGroups(const KernelArgs& args, float* x1, const float* bias) {
     for (int64_t i = 0; i < panels_->panels;) {
       GroupProduct& product = panels_->panels - i > whole_.panels ? whole_ : tail_;
-      float* weights = At(args, group_at_);
+      float* weights = group_(args);
       WidenPanel(plan_.x2.dtype, panels_->panel(i), product.panels * panel_elements(), weights);
       product.x1.set_data_handle(x1);
       product.weights.set_data_handle(weights);
-      product.y.set_data_handle(At(args, tile_at_));
-      product.scratchpad.set_data_handle(At(args, scratchpad_at_));
+      product.y.set_data_handle(tile_(args));
+      product.scratchpad.set_data_handle(scratchpad_(args));
       Multiply(product);
       Store(args, i * kPanelColumns, product.columns, product.columns, bias);
       i += product.panels;
@@ -158,7 +150,7 @@ class HalfWeightMatmul final : public Kernel {
   // Columns [first, first + columns) of y, which lie in the tile in rows `stride` apart.
   void Store(const KernelArgs& args, int64_t first, int64_t columns, int64_t stride,
              const float* bias) const {
-    float* row = At(args, tile_at_);
+    float* row = tile_(args);
     for (int64_t r = 0; r < plan_.m; ++r, row += stride) {
       if (bias != nullptr) AddRow(row, bias + first, columns, row);
       StoreRow(plan_.y_dtype, row, args.out[0], r * plan_.n + first, columns);
@@ -168,7 +160,7 @@ class HalfWeightMatmul final : public Kernel {
   // The bias as floats; null without one.
   const float* LoadBias(const KernelArgs& args) const {
     if (plan_.bias.slot < 0) return nullptr;
-    return LoadRow(plan_.bias.dtype, args.in[plan_.bias.slot], 0, plan_.n, At(args, bias_at_));
+    return LoadRow(plan_.bias.dtype, args.in[plan_.bias.slot], 0, plan_.n, bias_(args));
   }
 
   void Multiply(const GroupProduct& product) const {
@@ -186,12 +178,9 @@ class HalfWeightMatmul final : public Kernel {
   std::shared_ptr<const HalfPanels> panels_;
   GroupProduct whole_;
   GroupProduct tail_;  // the last group
-  uint64_t scratch_bytes_ = 0;
-  uint64_t x1_at_ = 0;
-  uint64_t bias_at_ = 0;
-  uint64_t group_at_ = 0;
-  uint64_t scratchpad_at_ = 0;
-  uint64_t tile_at_ = 0;
+  Scratch scratch_;
+  Slice<float> x1_, bias_, group_, tile_;
+  Slice<std::byte> scratchpad_;
 };
 
 }  // namespace
