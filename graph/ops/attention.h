@@ -33,9 +33,7 @@ struct HeadTensor {
   int64_t rows = 0;  // of one sequence; of all when packed
   int64_t heads = 0;
   int64_t width = 0;
-  int64_t batch_stride = 0;
-  int64_t row_stride = 0;
-  int64_t head_stride = 0;
+  int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 
   bool given() const { return slot >= 0; }
 };
@@ -85,13 +83,12 @@ struct KeyValue {
   struct Part {
     int slot = -1;
     int64_t rows = 0;  // of a block
-    int64_t block_stride = 0;
-    int64_t head_stride = 0;
-    int64_t row_stride = 0;
+    int64_t block_stride = 0, head_stride = 0, row_stride = 0;
   };
   std::vector<Part> parts;  // one tensor, or one for each sequence; empty: absent
   DataType dtype = DataType::kUndefined;
   bool packed = false;
+  bool paged = false;
   int64_t blocks = 0;
   int64_t heads = 0;
   int64_t width = 0;
@@ -100,15 +97,16 @@ struct KeyValue {
   Antiquant antiquant;
 
   bool given() const { return !parts.empty(); }
+  const Part& part(int64_t sequence) const {
+    return parts[parts.size() > 1 ? static_cast<size_t>(sequence) : 0];
+  }
 };
 
 // A tensor over [batch, head, row, column] whose leading dimensions may be broadcast.
 struct ScoreTensor {
   int slot = -1;
   DataType dtype = DataType::kUndefined;
-  int64_t batch_stride = 0;
-  int64_t head_stride = 0;
-  int64_t row_stride = 0;
+  int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
   int64_t rows = 0;
   int64_t columns = 0;
 };
@@ -133,17 +131,11 @@ struct AttentionPlan : Planned {
   HeadTensor q;
   HeadTensor q_rope;  // appended to q, k_rope to k
   HeadTensor out;
-  KeyValue k;
-  KeyValue k_rope;
-  KeyValue v;
-  KeyValue k_prefix;  // rows in front of every sequence
-  KeyValue v_prefix;
-  Lengths q_lengths;
-  Lengths kv_lengths;
-  Lengths prefix_length;
-  Lengths q_padding;  // sequences end this many rows before the tensor does
-  Lengths kv_padding;
-  int block_table = -1;  // int32 [batches, table_width]: K and V are paged
+  KeyValue k, k_rope, v;
+  KeyValue k_prefix, v_prefix;  // rows in front of every sequence
+  Lengths q_lengths, kv_lengths, prefix_length;
+  Lengths q_padding, kv_padding;  // sequences end this many rows before the tensor does
+  int block_table = -1;           // int32 [batches, table_width]: K and V are paged
   int64_t table_width = 0;
 
   float scale = 1;
@@ -243,11 +235,15 @@ ScoreTensor ReadScores(const OpContext& op, std::string_view port, const Attenti
                        Check& check);
 // The band of a sparse_mode, and atten_mask where the mode reads it.
 void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionPlan& plan);
-// Objects where q, k and v do not belong together; lays out the scratch, and returns the shape of
-// the output in `letters`.
-Shape Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan);
+// Objects where q, k and v do not belong together; lays out the scratch, and makes the output in
+// `letters` output 0.
+void Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan);
 // float32, `copies` times for each head and row.
 TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies);
+
+// The plan of FlashAttentionScore, which its gradient follows too, with the attention as the only
+// output. `shift` is the port of the position shift. Objects to what does not fit.
+AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check);
 
 }  // namespace npumesh::attention
 

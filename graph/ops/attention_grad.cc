@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "graph/ops/attention_scores.h"
-#include "graph/ops/attention_train.h"
 #include "graph/ops/float_exp.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/plan_parts.h"
@@ -57,12 +56,11 @@ void LayOut(GradientPlan& plan) {
 Result<GradientPlan> PlanGradient(const OpContext& op) {
   Check check(op);
   GradientPlan plan;
-  TrainingPlan training = PlanTraining(op, "pse_shift", check);
-  plan.forward = std::move(training.plan);
+  plan.forward = PlanTraining(op, "pse_shift", check);
   plan.dy = HeadsOf(op, op.slot("dy"), LayoutsOf(op, check).out, plan.forward.heads, check);
   check.Type("query", kFloats);
-  check.TypeAndShape("dy", kFloats, training.out);
   if (!check.ok()) return check.status();
+  check.TypeAndShape("dy", kFloats, plan.forward.outputs[0].shape);
   for (const std::string_view port :
        {"query", "key", "value", "pse_shift", "query_rope", "key_rope", "sink"}) {
     const int slot = SlotIfFed(op, port);
@@ -71,7 +69,7 @@ Result<GradientPlan> PlanGradient(const OpContext& op) {
   plan.outputs.resize(std::min(plan.outputs.size(), static_cast<size_t>(op.outputs())));
   plan.columns = plan.forward.k.parts[0].rows;
   LayOut(plan);
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 // The rows of one key head, and of the query heads that share it, in tiles of kRows.
@@ -79,24 +77,7 @@ class KeyHead {
  public:
   KeyHead(const GradientPlan& plan, const KernelArgs& args, const Sequence& sequence,
           int64_t kv_head)
-      : gradient_(plan),
-        plan_(plan.forward),
-        args_(args),
-        sequence_(sequence),
-        kv_head_(kv_head),
-        columns_(sequence.columns()),
-        k_width_(plan_.k_width()),
-        v_width_(plan_.v.width),
-        q_(plan.q(args)),
-        dq_(plan.dq(args)),
-        dy_(plan.dout(args)),
-        k_(plan.k(args)),
-        v_(plan.v(args)),
-        dk_(plan.dk(args)),
-        dv_(plan.dv(args)),
-        p_(plan.p(args)),
-        dropped_(plan.dropped(args)),
-        dp_(plan.dp(args)) {}
+      : gradient_(plan), plan_(plan.forward), args_(args), sequence_(sequence), kv_head_(kv_head) {}
 
   Status Run() {
     const int64_t rows = plan_.shared() * sequence_.q_rows;
@@ -233,9 +214,15 @@ class KeyHead {
   const AttentionPlan& plan_;
   const KernelArgs& args_;
   const Sequence& sequence_;
-  const int64_t kv_head_, columns_, k_width_, v_width_;
-  float *const q_, *const dq_, *const dy_, *const k_, *const v_, *const dk_, *const dv_;
-  float *const p_, *const dropped_, *const dp_;
+  const int64_t kv_head_;
+  const int64_t columns_ = sequence_.columns();
+  const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
+  float *const q_ = gradient_.q(args_), *const dq_ = gradient_.dq(args_);
+  float* const dy_ = gradient_.dout(args_);
+  float *const k_ = gradient_.k(args_), *const dk_ = gradient_.dk(args_);
+  float *const v_ = gradient_.v(args_), *const dv_ = gradient_.dv(args_);
+  float *const p_ = gradient_.p(args_), *const dp_ = gradient_.dp(args_);
+  float* const dropped_ = gradient_.dropped(args_);
   int64_t first_ = 0;  // row of the tile among those of all heads that share the key head
   int64_t rows_ = 0;
 };

@@ -50,55 +50,49 @@ void RefuseUnsupported(const OpContext& op, Check& check) {
 // batch, head, position and group of 32 elements.
 void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int64_t first,
                   int64_t count, const AttentionPlan& plan, Check& check, KeyValue& to) {
-  Antiquant& antiquant = to.antiquant;
-  antiquant.scale = scale;
-  antiquant.offset = offset;
-  antiquant.first = first;
-  const int64_t rows = to.parts[0].rows, pages = to.blocks * rows;
+  const int64_t rows = to.parts[0].rows, heads = std::max<int64_t>(to.heads, 1);
   const int64_t batches = std::max<int64_t>(plan.batches, 1);
+  const int64_t by_batch = count / batches, by_head = by_batch / heads;
+  const int64_t groups = (to.width + 31) / 32;
   int64_t expected = 0;
   switch (mode) {
     case 0:
+      if (count != 1) to.antiquant = {.by_head = to.width, .group = 1};
       expected = count == 1 ? 1 : to.heads * to.width;
-      antiquant.by_head = count == 1 ? 0 : to.width;
-      antiquant.group = count == 1 ? 0 : 1;
       break;
     case 1:
-      antiquant.by_batch = count / batches;
-      antiquant.by_position = 1;
-      expected = std::max(count / batches, rows) * plan.batches;
+      to.antiquant = {.by_batch = by_batch, .by_position = 1};
+      expected = batches * std::max(by_batch, rows);
       break;
     case 2:
-      antiquant.by_head = 1;
+      to.antiquant = {.by_head = 1};
       expected = to.heads;
       break;
     case 3:
-      antiquant.by_head = count / (batches * std::max<int64_t>(to.heads, 1));
-      antiquant.by_batch = antiquant.by_head * to.heads;
-      antiquant.by_position = 1;
-      expected = plan.batches * to.heads * std::max(antiquant.by_head, rows);
+      to.antiquant = {.by_batch = by_head * heads, .by_head = by_head, .by_position = 1};
+      expected = batches * heads * std::max(by_head, rows);
       break;
     case 4:
-      antiquant.by_block = rows;
-      antiquant.by_row = 1;
-      expected = pages;
+      to.antiquant = {.by_block = rows, .by_row = 1};
+      expected = to.blocks * rows;
       break;
     case 5:
-      antiquant.by_block = rows * to.heads;
-      antiquant.by_head = rows;
-      antiquant.by_row = 1;
-      expected = pages * to.heads;
+      to.antiquant = {.by_head = rows, .by_block = rows * heads, .by_row = 1};
+      expected = to.blocks * rows * to.heads;
       break;
     case 6:
-      antiquant.group = 32;
-      antiquant.by_position = (to.width + 31) / 32;
-      antiquant.by_head = rows * antiquant.by_position;
-      antiquant.by_batch = antiquant.by_head * to.heads;
-      expected = plan.batches * antiquant.by_batch;
+      to.antiquant = {.by_batch = rows * groups * heads,
+                      .by_head = rows * groups,
+                      .by_position = groups,
+                      .group = 32};
+      expected = batches * rows * groups * heads;
       break;
     default:
       break;
   }
+  to.antiquant.scale = scale;
+  to.antiquant.offset = offset;
+  to.antiquant.first = first;
   const bool by_page = mode == 4 || mode == 5;
   check.That(expected == count && (!offset.given() || offset.count() == scale.count()) &&
                  (!by_page || plan.paged()),
@@ -237,8 +231,7 @@ Result<AttentionPlan> PlanInference(const OpContext& op) {
   ReadQuantisation(op, check, plan);
   ReadAntiquant(op, check, plan);
   plan.sink = check.Take(Factors::Of(op, Port(op, "learnable_sink")));
-  const Shape out = Complete(op, layouts.out, check, plan);
-  plan.outputs = {{plan.out.dtype, out}};
+  Complete(op, layouts.out, check, plan);
   if (HasAttr(op, "softmax_lse_flag")) {
     if (op.attr_bool("softmax_lse_flag")) plan.lse_port = 1;
     plan.outputs.push_back(plan.lse_port < 0 ? TensorType{DataType::kFloat, {1}}

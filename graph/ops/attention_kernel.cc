@@ -32,15 +32,7 @@ class Tile {
   // that share the key head.
   Tile(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence, int64_t kv_head,
        int64_t first, int64_t rows)
-      : plan_(plan),
-        args_(args),
-        sequence_(sequence),
-        kv_head_(kv_head),
-        rows_(rows),
-        k_width_(plan.k_width()),
-        v_width_(plan.v.width),
-        scores_(plan.scores(args)),
-        sums_(plan.sums(args)) {
+      : plan_(plan), args_(args), sequence_(sequence), kv_head_(kv_head), rows_(rows) {
     int64_t head = kv_head * plan.shared() + first / sequence.q_rows;
     int64_t row = first % sequence.q_rows;
     for (int64_t r = 0; r < rows; ++r) {
@@ -184,26 +176,13 @@ class Tile {
     float factor = sum_[r] == 0 ? empty : static_cast<float>(1.0 / sum_[r]);
     if (plan_.quantised) factor = FactorOr1(plan_.sum_scale, args_);
     ScaleRow(row, factor, v_width_, row);
-    if (plan_.out.dtype == DataType::kInt8) ScaleOutput(head_[r], row);
+    if (plan_.out_scale.given()) {
+      ScaleColumns(args_, plan_.out_scale, plan_.out_offset, head_[r] * v_width_, v_width_,
+                   plan_.factors(args_), row);
+    }
     StoreNumbers(plan_.out.dtype, row, args_.out[plan_.out.slot], ElementOf(plan_.out, r),
                  v_width_);
     StoreStatistics(r);
-  }
-
-  void ScaleOutput(int64_t head, float* row) const {
-    float* factors = plan_.factors(args_);
-    const auto load = [&](const Factors& from) {
-      if (from.count() == 1) {
-        std::fill_n(factors, v_width_, from.At(args_, 0));
-      } else {
-        from.Load(args_, head * v_width_, v_width_, factors);
-      }
-    };
-    load(plan_.out_scale);
-    for (int64_t d = 0; d < v_width_; ++d) row[d] *= factors[d];
-    if (!plan_.out_offset.given()) return;
-    load(plan_.out_offset);
-    for (int64_t d = 0; d < v_width_; ++d) row[d] += factors[d];
   }
 
   // A row that sees nothing has the logarithm of an empty sum, -inf, with which AttentionUpdate
@@ -228,10 +207,8 @@ class Tile {
   const Sequence& sequence_;
   const int64_t kv_head_;
   const int64_t rows_;
-  const int64_t k_width_;
-  const int64_t v_width_;
-  float* const scores_;
-  float* const sums_;
+  const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
+  float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
   FloatMatrix query_ = {};
   int64_t head_[kTileRows];  // by row of the tile: the query head
   int64_t row_[kTileRows];   // and its row

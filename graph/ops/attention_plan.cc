@@ -10,8 +10,8 @@ namespace {
 
 constexpr TypeSet kHeadTypes = kFloats | kQuantised | DataType::kUint8;
 
-// K or V without pages: a block is a sequence.
-KeyValue Unpaged(const HeadTensor& heads) {
+// K or V whose blocks are the batches of a tensor.
+KeyValue RowsOf(const HeadTensor& heads) {
   KeyValue result;
   result.parts = {
       {heads.slot, heads.rows, heads.batch_stride, heads.head_stride, heads.row_stride}};
@@ -82,7 +82,7 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
   check.That(op.count(port) > 0, "\"{}\" has no tensor", port);
   for (int i = 0; i < op.count(port); ++i) {
     CheckHeadType(op, first + i, check);
-    const KeyValue one = Unpaged(HeadsOf(op, first + i, letters, heads, check));
+    const KeyValue one = RowsOf(HeadsOf(op, first + i, letters, heads, check));
     if (i == 0) {
       result = one;
       continue;
@@ -100,38 +100,29 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
 
 KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check) {
   const int slot = op.slot(port);
-  CheckHeadType(op, slot, check);
   const TensorType& type = op.in(slot);
   const Shape& shape = type.shape;
-  const int rank = shape.rank();
+  CheckHeadType(op, slot, check);
+  check.That(op.count(port) == 1, "\"{}\" is a list, expected one paged cache", port);
   KeyValue result;
-  KeyValue::Part part{slot, 0, ElementsBetween(shape, 1, rank), 0, 0};
-  bool fits = op.count(port) == 1 && rank >= 3 && rank <= 5 && heads > 0;
-  if (fits && rank == 3) {
-    fits = shape[2] % heads == 0;
-    result.width = shape[2] / heads;
-    part.rows = shape[1];
-    part.head_stride = result.width;
-    part.row_stride = shape[2];
-  } else if (fits) {
-    fits = shape[1] == heads;
-    const int64_t tiles = rank == 5 ? shape[2] : 1;
-    part.rows = shape[rank - 2];
-    part.row_stride = shape[rank - 1];
-    part.head_stride = tiles * part.rows * part.row_stride;
-    result.width = tiles * part.row_stride;
-    if (rank == 5) result.chunk_stride = part.rows * part.row_stride;
+  if (shape.rank() == 5) {
+    const int64_t tiles = shape[2], rows = shape[3], tile = shape[4];
+    check.That(shape[1] == heads,
+               "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port,
+               type.ToString(), heads);
+    result.parts = {{slot, rows, heads * tiles * rows * tile, tiles * rows * tile, tile}};
+    result.dtype = type.dtype;
+    result.blocks = shape[0];
+    result.heads = heads;
+    result.width = tiles * tile;
+    result.chunk = tile;
+    result.chunk_stride = rows * tile;
+  } else {
+    result = RowsOf(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
   }
-  check.That(fits && part.rows > 0,
-             "\"{}\" is {}, expected a paged cache [blocks,block_size,N*D], "
-             "[blocks,N,block_size,D] or [blocks,N,D/e,block_size,e] with {} heads",
-             port, type.ToString(), heads);
-  if (!check.ok()) return {};
-  result.chunk = rank == 5 ? shape[4] : result.width;
-  result.parts = {part};
-  result.dtype = type.dtype;
-  result.heads = heads;
-  result.blocks = shape[0];
+  check.That(result.parts[0].rows > 0, "\"{}\" is {}, expected blocks with rows", port,
+             type.ToString());
+  result.paged = true;
   return result;
 }
 
@@ -185,8 +176,8 @@ void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionP
              "sparse_mode {} needs the input \"prefix\"", sparse_mode);
 }
 
-Shape Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
-  if (!check.ok()) return {};
+void Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
+  if (!check.ok()) return;
   const auto require = [&](bool holds, std::string_view what) {
     check.That(holds, "query {} ({} heads), key {} ({} heads) and value {}: {}",
                op.in(plan.q.slot).ToString(), plan.heads, op.in(plan.k.parts[0].slot).ToString(),
@@ -213,8 +204,8 @@ Shape Complete(const OpContext& op, std::string_view letters, Check& check, Atte
   plan.out.heads = plan.heads;
   plan.out.width = plan.v.width;
   plan.out.slot = 0;
+  plan.outputs = {{plan.out.dtype, ShapeOf(letters, plan.out)}};
   LayOut(plan);
-  return ShapeOf(letters, plan.out);
 }
 
 TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies) {

@@ -50,9 +50,7 @@ Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& p
 }
 
 int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
-  const auto part = plan.k.parts.size() > 1 ? static_cast<size_t>(index) : 0;
-  const int64_t rows = plan.k.parts[part].rows;
-  return plan.paged() ? plan.table_width * rows : rows;
+  return plan.k.part(index).rows * (plan.paged() ? plan.table_width : 1);
 }
 
 // Error unless a mask or shift covers a sequence.
@@ -76,24 +74,22 @@ struct Place {
 
 Result<Place> PlaceOf(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
                       const Sequence& sequence, int64_t head, int64_t position) {
+  const KeyValue::Part& part = from.part(sequence.index);
   Place place;
-  place.position = position;
-  const bool listed = from.parts.size() > 1;
-  const KeyValue::Part& part = from.parts[listed ? static_cast<size_t>(sequence.index) : 0];
   place.data = args.in[part.slot];
+  place.position = position;
   place.row = sequence.kv_begin + position;
-  place.block = listed || from.packed ? 0 : sequence.index;
-  if (plan.paged()) {
-    const int64_t page = part.rows;
+  place.block = from.parts.size() > 1 || from.packed ? 0 : sequence.index;
+  if (from.paged) {
     const auto* table = static_cast<const int32_t*>(args.in[plan.block_table]);
-    place.block = table[sequence.index * plan.table_width + place.row / page];
+    place.block = table[sequence.index * plan.table_width + place.row / part.rows];
     if (place.block < 0 || place.block >= from.blocks) {
       return Error(Code::kInvalidArgument,
                    "{}: the block table names block {} for position {} of sequence {}, the cache "
                    "has {} blocks",
                    plan.who, place.block, place.row, sequence.index, from.blocks);
     }
-    place.row %= page;
+    place.row %= part.rows;
   }
   place.element =
       place.block * part.block_stride + head * part.head_stride + place.row * part.row_stride;
@@ -151,14 +147,31 @@ Status LoadRows(const AttentionPlan& plan, const KernelArgs& args, const KeyValu
   return Status();
 }
 
-// Rows of the prefix, which all sequences share.
-void LoadPrefix(const KernelArgs& args, const KeyValue& from, int64_t head, int64_t first,
-                int64_t count, int64_t stride, float* to) {
-  const KeyValue::Part& part = from.parts[0];
-  for (int64_t i = 0; i < count; ++i, to += stride) {
-    const int64_t element = head * part.head_stride + (first + i) * part.row_stride;
-    LoadNumbers(from.dtype, args.in[part.slot], element, from.width, to);
-    Dequantise(from.antiquant, args, 0, head, {.position = first + i}, from.width, to);
+// The letters of a layout with H, the vectors of all heads side by side, as N and D.
+std::string Expanded(std::string_view letters) {
+  std::string expanded(letters);
+  if (const size_t at = expanded.find('H'); at != std::string::npos) expanded.replace(at, 1, "ND");
+  return expanded;
+}
+
+// What a letter stands for. The elements of a vector (D) lie side by side.
+struct Dimension {
+  int64_t* extent;
+  int64_t* stride;
+};
+Dimension DimensionOf(HeadTensor& heads, char letter) {
+  if (letter == 'B') return {&heads.batches, &heads.batch_stride};
+  if (letter == 'N') return {&heads.heads, &heads.head_stride};
+  if (letter == 'D') return {&heads.width, nullptr};
+  return {&heads.rows, &heads.row_stride};
+}
+
+void SetStrides(std::string_view expanded, HeadTensor& heads) {
+  int64_t distance = 1;
+  for (size_t i = expanded.size(); i-- > 0;) {
+    const auto [extent, stride] = DimensionOf(heads, expanded[i]);
+    if (stride != nullptr) *stride = distance;
+    distance *= *extent;
   }
 }
 
@@ -181,72 +194,34 @@ Layouts LayoutsOf(const OpContext& op, Check& check) {
 HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads,
                    Check& check) {
   const TensorType& type = op.in(slot);
-  bool fits = type.shape.rank() == static_cast<int>(letters.size());
+  const std::string expanded = Expanded(letters);
+  std::vector<int64_t> dims = type.shape.dims();
+  bool fits = dims.size() == letters.size();
+  if (fits && letters.back() == 'H') {
+    fits = heads > 0 && dims.back() % heads == 0;
+    dims.push_back(fits ? dims.back() / heads : 0);
+    dims[dims.size() - 2] = heads;
+  }
   HeadTensor result;
   result.slot = slot;
   result.dtype = type.dtype;
-  int64_t stride = 1;
-  for (int i = static_cast<int>(letters.size()) - 1; fits && i >= 0; --i) {
-    const int64_t extent = type.shape[i];
-    switch (letters[static_cast<size_t>(i)]) {
-      case 'B':
-        result.batches = extent;
-        result.batch_stride = stride;
-        break;
-      case 'T':
-        result.packed = true;
-        [[fallthrough]];
-      case 'S':
-        result.rows = extent;
-        result.row_stride = stride;
-        break;
-      case 'N':
-        result.heads = extent;
-        result.head_stride = stride;
-        fits = heads == 0 || extent == heads;
-        break;
-      case 'H':
-        fits = heads > 0 && extent % heads == 0;
-        result.heads = heads;
-        result.width = fits ? extent / heads : 0;
-        result.head_stride = result.width;
-        break;
-      default:
-        result.width = extent;
-    }
-    stride *= extent;
+  result.packed = letters.find('T') != std::string_view::npos;
+  for (size_t i = 0; fits && i < dims.size(); ++i) {
+    *DimensionOf(result, expanded[i]).extent = dims[i];
   }
-  check.That(fits, "input slot {} is {}, expected layout {} with {} heads", slot, type.ToString(),
+  SetStrides(expanded, result);
+  check.That(fits && (heads == 0 || result.heads == heads),
+             "input slot {} is {}, expected layout {} with {} heads", slot, type.ToString(),
              letters, heads);
   return result;
 }
 
 Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
-  std::vector<int64_t> dims(letters.size());
-  int64_t stride = 1;
-  for (size_t i = letters.size(); i-- > 0;) {
-    switch (letters[i]) {
-      case 'B':
-        dims[i] = heads.batches;
-        heads.batch_stride = stride;
-        break;
-      case 'T':
-      case 'S':
-        dims[i] = heads.rows;
-        heads.row_stride = stride;
-        break;
-      case 'N':
-        dims[i] = heads.heads;
-        heads.head_stride = stride;
-        break;
-      case 'H':
-        dims[i] = heads.heads * heads.width;
-        heads.head_stride = heads.width;
-        break;
-      default:
-        dims[i] = heads.width;
-    }
-    stride *= dims[i];
+  SetStrides(Expanded(letters), heads);
+  std::vector<int64_t> dims;
+  for (const char letter : letters) {
+    const bool joined = letter == 'H';
+    dims.push_back(joined ? heads.heads * heads.width : *DimensionOf(heads, letter).extent);
   }
   return Shape(std::move(dims));
 }
@@ -282,7 +257,7 @@ Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
                               int64_t count, float* room) {
   const KeyValue& from = values ? plan.v : plan.k;
   const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
-                       from.chunk >= from.width && !plan.paged();
+                       from.chunk >= from.width && !from.paged;
   const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
   if (!in_rows || !alone) {
     NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, values, head, first, count, room));
@@ -290,9 +265,8 @@ Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
     return FloatMatrix{room, from.width + rope, !values};
   }
   NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(plan, args, from, sequence, head, first));
-  const auto part = from.parts.size() > 1 ? static_cast<size_t>(sequence.index) : 0;
   return FloatMatrix{static_cast<const float*>(place.data) + place.element,
-                     from.parts[part].row_stride, !values};
+                     from.part(sequence.index).row_stride, !values};
 }
 
 Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
@@ -302,7 +276,9 @@ Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequ
   const bool extended = !values && plan.k_rope.given();
   const int64_t stride = from.width + (extended ? plan.k_rope.width : 0);
   const int64_t in_front = std::clamp(sequence.prefix - first, int64_t{0}, count);
-  if (in_front > 0) LoadPrefix(args, prefix, head, first, in_front, stride, to);
+  if (in_front > 0) {  // all sequences share the prefix
+    NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, prefix, {}, head, first, in_front, stride, to));
+  }
   to += in_front * stride;
   first += in_front - sequence.prefix;
   count -= in_front;

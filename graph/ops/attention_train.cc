@@ -1,9 +1,8 @@
 // FlashAttentionScore: attention of training, with dropout and the statistics that the backward
 // pass needs.
-#include "graph/ops/attention_train.h"
-
 #include <algorithm>
 
+#include "graph/ops/attention.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/plan_parts.h"
 
@@ -49,22 +48,20 @@ void ReadDropout(const OpContext& op, Check& check, AttentionPlan& plan) {
 
 Result<AttentionPlan> PlanScore(const OpContext& op) {
   Check check(op);
-  TrainingPlan training = PlanTraining(op, "real_shift", check);
+  AttentionPlan plan = PlanTraining(op, "real_shift", check);
   if (!check.ok()) return check.status();
-  AttentionPlan& plan = training.plan;
   plan.max_port = 0;
   plan.sum_port = 1;
   plan.out.slot = 3;
   const TensorType statistics = StatisticsOf(plan, 8);
-  plan.outputs = {statistics, statistics, {plan.out.dtype, {0}}, {plan.out.dtype, training.out}};
-  return std::move(plan);
+  plan.outputs = {statistics, statistics, {plan.out.dtype, {0}}, plan.outputs[0]};
+  return plan;
 }
 
 }  // namespace
 
-TrainingPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check) {
-  TrainingPlan training;
-  AttentionPlan& plan = training.plan;
+AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check) {
+  AttentionPlan plan;
   NotFed(check, op,
          {"q_start_idx", "kv_start_idx", "d_scale_q", "d_scale_k", "d_scale_v", "p_scale"});
   const Layouts layouts = LayoutsOf(op, check);
@@ -75,7 +72,7 @@ TrainingPlan PlanTraining(const OpContext& op, std::string_view shift, Check& ch
   // The attribute came with a later interface, whose default is 1; its absence means the formula
   // of the earlier one, which is that of 0.
   plan.scales_pse = SupportedOf(check, op, "pse_type", {0, 1}) == 1;
-  if (!check.ok()) return training;
+  if (!check.ok()) return plan;
   ReadTensors(op, layouts.in, check, plan);
   plan.q_lengths = ReadLengths(op, "actual_seq_qlen", plan.q.packed, check);
   plan.kv_lengths = ReadLengths(op, "actual_seq_kvlen", plan.q.packed, check);
@@ -88,8 +85,8 @@ TrainingPlan PlanTraining(const OpContext& op, std::string_view shift, Check& ch
   ReadDropout(op, check, plan);
   plan.sink = check.Take(Factors::Of(op, "sink"));
   plan.out.dtype = plan.q.dtype;
-  training.out = Complete(op, layouts.out, check, plan);
-  return training;
+  Complete(op, layouts.out, check, plan);
+  return plan;
 }
 
 }  // namespace npumesh::attention

@@ -15,40 +15,30 @@
 namespace npumesh {
 namespace {
 
-// Where the row of a token lies in a cache.
-struct CachePlace {
+// Writes vectors into one cache, and unchanged into the output two ports behind it.
+struct CacheWriter {
+  int output = 0;
+  DataType dtype = DataType::kUndefined;
   bool by_batch = false;   // Norm: [B, N, Smax, D], otherwise [blocks, block_size, N, D]
   bool by_block = false;   // one slot for each block of S
   bool tiled = false;      // each block is stored [N, D / tile, block_size, tile]
   int64_t block_size = 0;  // Smax for Norm
   int64_t slots = 0;       // that an index may name
+  int64_t heads = 1;
+  int64_t width = 0;
+  int64_t tile = 0;  // elements that lie side by side
+  Factors scale, offset;
+  Slice<float> row;
 
   // Entries of the index for `rows` tokens of a sequence.
   int64_t Entries(int64_t rows) const {
     return by_block ? (rows + block_size - 1) / block_size : rows;
   }
-};
-
-// Writes vectors into one cache, and unchanged into the output two ports behind it.
-struct CacheWriter {
-  CachePlace place;
-  int output = 0;
-  DataType dtype = DataType::kUndefined;
-  int64_t heads = 1;
-  int64_t width = 0;
-  Factors scale;
-  Factors offset;
-  Slice<float> row;
-
   // First element of (batch, head, slot).
   int64_t Element(int64_t batch, int64_t head, int64_t slot) const {
-    if (place.by_batch) return ((batch * heads + head) * place.block_size + slot) * width;
-    if (!place.tiled) return (slot * heads + head) * width;
-    const int64_t block = (slot / place.block_size * heads + head) * width * place.block_size;
-    return block + slot % place.block_size * tile();
-  }
-  int64_t tile() const {
-    return place.tiled ? std::min<int64_t>(width, dtype == DataType::kInt8 ? 32 : 16) : width;
+    if (by_batch) return ((batch * heads + head) * block_size + slot) * width;
+    if (!tiled) return (slot * heads + head) * width;
+    return (slot / block_size * heads + head) * width * block_size + slot % block_size * tile;
   }
 };
 
@@ -58,49 +48,39 @@ struct NormRopePlan : Planned {
   DataType gamma_dtype = DataType::kUndefined;
   DataType index_dtype = DataType::kUndefined;
   int v = -1;  // slot; -1: the values are the first elements of kv, the keys the others
-  int64_t batch = 0;
-  int64_t heads = 0;
-  int64_t rows = 0;
-  int64_t width = 0;
-  int64_t normed = 0;
+  int64_t batch = 0, heads = 0, rows = 0, width = 0;  // of kv
+  int64_t normed = 0;                                 // elements of gamma
   int64_t table_rows = 0;
   double epsilon = 0;
   RotaryTables tables;
-  CacheWriter keys;
-  CacheWriter values;
+  CacheWriter keys, values;
   Slice<float> x, gamma, factors;
 };
 
-CachePlace PlaceIn(const OpContext& op, std::string_view port, Check& check) {
-  const std::string mode = op.attr_string("cache_mode");
-  const Shape &cache = op.in(port).shape, &kv = op.in("kv").shape;
-  CachePlace place;
-  place.by_batch = mode == "Norm";
-  place.by_block = mode == "PA_BLK_BNSD" || mode == "PA_BLK_NZ";
-  place.tiled = mode == "PA_NZ" || mode == "PA_BLK_NZ";
-  const bool fits = cache.rank() == 4 && (place.by_batch ? cache[0] == kv[0] && cache[1] == kv[1]
-                                                         : cache[2] == kv[1] && cache[1] > 0);
-  check.That(fits, "{} is {}, which does not fit kv {} in mode {}", port, op.in(port).ToString(),
-             op.in("kv").ToString(), mode);
-  if (!fits) return place;
-  place.block_size = cache[place.by_batch ? 2 : 1];
-  place.slots = place.by_batch ? cache[2] : cache[0] * cache[1];
-  return place;
-}
-
 CacheWriter WriterOf(const OpContext& op, std::string_view port, int64_t width,
                      std::string_view scale, std::string_view offset, Check& check) {
-  const TensorType& cache = op.in(port);
+  const std::string mode = op.attr_string("cache_mode");
+  const TensorType& type = op.in(port);
+  const Shape &cache = type.shape, &kv = op.in("kv").shape;
   CacheWriter writer;
-  writer.place = PlaceIn(op, port, check);
-  if (!check.ok()) return writer;
   writer.output = port == "k_cache" ? 0 : 1;
-  writer.dtype = cache.dtype;
-  writer.heads = op.in("kv").shape[1];
+  writer.dtype = type.dtype;
+  writer.by_batch = mode == "Norm";
+  writer.by_block = mode == "PA_BLK_BNSD" || mode == "PA_BLK_NZ";
+  writer.tiled = mode == "PA_NZ" || mode == "PA_BLK_NZ";
+  writer.heads = kv[1];
   writer.width = width;
-  check.Type(port, kFloats | DataType::kInt8);
-  check.That(cache.shape.dims().back() == width && width % std::max<int64_t>(writer.tile(), 1) == 0,
-             "{} is {} for vectors of {} elements", port, cache.ToString(), width);
+  writer.tile =
+      writer.tiled ? std::min<int64_t>(width, type.dtype == DataType::kInt8 ? 32 : 16) : width;
+  check.Rank(port, kFloats | DataType::kInt8, 4);
+  if (!check.ok()) return writer;
+  const bool placed =
+      writer.by_batch ? cache[0] == kv[0] && cache[1] == kv[1] : cache[2] == kv[1] && cache[1] > 0;
+  check.That(placed && cache[3] == width && (width == 0 || width % writer.tile == 0),
+             "{} is {}, which does not fit vectors of {} elements of kv {} in mode {}", port,
+             type.ToString(), width, op.in("kv").ToString(), mode);
+  writer.block_size = cache[writer.by_batch ? 2 : 1];
+  writer.slots = writer.by_batch ? cache[2] : cache[0] * cache[1];
   writer.scale = check.Take(Factors::Of(op, scale));
   writer.offset = check.Take(Factors::Of(op, offset));
   check.Keep(CheckFactors(op, writer.scale, scale, width));
@@ -156,11 +136,10 @@ Result<NormRopePlan> PlanNormRope(const OpContext& op) {
   plan.keys = WriterOf(op, "k_cache", key_width, "k_rope_scale", "k_rope_offset", check);
   plan.values = WriterOf(op, "ckv_cache", value_width, "c_kv_scale", "c_kv_offset", check);
   if (!check.ok()) return check.status();
-  const CachePlace& place = plan.keys.place;
-  check.That(!place.by_block || place.block_size == plan.values.place.block_size,
+  check.That(!plan.keys.by_block || plan.keys.block_size == plan.values.block_size,
              "k_cache is {} and ckv_cache {}, expected blocks of one size",
              op.in("k_cache").ToString(), op.in("ckv_cache").ToString());
-  check.Elements("index", {plan.batch * place.Entries(plan.rows)});
+  check.Elements("index", {plan.batch * plan.keys.Entries(plan.rows)});
   plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
   plan.outputs = {op.in("k_cache"),
                   op.in("ckv_cache"),
@@ -175,22 +154,12 @@ Result<NormRopePlan> PlanNormRope(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-template <typename F>
-void ApplyFactors(const KernelArgs& args, const Factors& factors, int64_t width, float* room,
-                  float* row, F f) {
-  if (!factors.given()) return;
-  const bool shared = factors.count() == 1;
-  factors.Load(args, 0, shared ? 1 : width, room);
-  for (int64_t d = 0; d < width; ++d) row[d] = f(row[d], room[shared ? 0 : d]);
-}
-
 // Quantises the writer's row and stores it from element `element` of the cache on.
 void Store(const CacheWriter& writer, const KernelArgs& args, int64_t element, float* room) {
   float* row = writer.row(args);
-  const int64_t width = writer.width, tile = writer.tile();
-  ApplyFactors(args, writer.scale, width, room, row, [](float a, float b) { return a * b; });
-  ApplyFactors(args, writer.offset, width, room, row, [](float a, float b) { return a + b; });
-  for (int64_t d = 0; d < width; d += tile, element += tile * writer.place.block_size) {
+  const int64_t width = writer.width, tile = writer.tile;
+  ScaleColumns(args, writer.scale, writer.offset, 0, width, room, row);
+  for (int64_t d = 0; d < width; d += tile, element += tile * writer.block_size) {
     StoreNumbers(writer.dtype, row + d, args.out[writer.output], element, tile);
   }
 }
@@ -199,14 +168,14 @@ Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter
              int64_t h, int64_t s) {
   const int64_t token = (b * plan.heads + h) * plan.rows + s, width = writer.width;
   StoreRow(plan.dtype, writer.row(args), args.out[writer.output + 2], token * width, width);
-  const CachePlace& place = writer.place;
-  const int64_t entry = b * place.Entries(plan.rows) + (place.by_block ? s / place.block_size : s);
+  const int64_t entry =
+      b * writer.Entries(plan.rows) + (writer.by_block ? s / writer.block_size : s);
   int64_t slot = IntegerAt(plan.index_dtype, args.in[4], entry);
   if (slot < 0) return Status();
-  if (place.by_block) slot += s % place.block_size;
-  if (slot >= place.slots) {
+  if (writer.by_block) slot += s % writer.block_size;
+  if (slot >= writer.slots) {
     return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", plan.who,
-                 b * plan.rows + s, slot, place.slots);
+                 b * plan.rows + s, slot, writer.slots);
   }
   Store(writer, args, writer.Element(b, h, slot), plan.factors(args));
   return Status();
@@ -233,12 +202,10 @@ Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t b, int
 }
 
 Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
-  for (int64_t b = 0; b < plan.batch; ++b) {
-    for (int64_t h = 0; h < plan.heads; ++h) {
-      for (int64_t s = 0; s < plan.rows; ++s) {
-        NPUMESH_RETURN_IF_ERROR(RunToken(plan, args, b, h, s));
-      }
-    }
+  for (int64_t token = 0; token < plan.batch * plan.heads * plan.rows; ++token) {
+    const int64_t vector = token / plan.rows;
+    NPUMESH_RETURN_IF_ERROR(
+        RunToken(plan, args, vector / plan.heads, vector % plan.heads, token % plan.rows));
   }
   return Status();
 }

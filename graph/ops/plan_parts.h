@@ -13,6 +13,7 @@
 #include "graph/ops/check.h"
 #include "graph/ops/define.h"
 #include "graph/ops/numbers.h"
+#include "graph/ops/row_math.h"
 
 namespace npumesh {
 
@@ -54,6 +55,22 @@ inline Shape WithLast(Shape shape, int64_t extent) {
 inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {
   const uint64_t bytes = plan.outputs[static_cast<size_t>(port)].bytes();
   if (bytes > 0) std::memset(args.out[port], 0, bytes);
+}
+
+// row = row * scale + offset, rounded after each step. A factor is one for all, or one for each
+// column, of which the row has [first, first + count). `room` holds a row.
+inline void ScaleColumns(const KernelArgs& args, const Factors& scale, const Factors& offset,
+                         int64_t first, int64_t count, float* room, float* row) {
+  const auto load = [&](const Factors& factors) {
+    if (factors.count() == 1) {
+      std::fill_n(room, count, factors.At(args, 0));
+    } else {
+      factors.Load(args, first, count, room);
+    }
+    return room;
+  };
+  if (scale.given()) MultiplyRow(row, load(scale), count, row);
+  if (offset.given()) AddRow(row, load(offset), count, row);
 }
 
 // Element `i` of an int32 input.
