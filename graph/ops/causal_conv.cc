@@ -20,17 +20,13 @@ namespace {
 struct ConvPlan : Planned {
   std::string who;
   bool in_place = false;  // y lies where x does
-  int64_t rows = 0;
-  int64_t width = 0;
-  int64_t taps = 0;
+  int64_t rows = 0, width = 0, taps = 0;
   int64_t kept = 0;  // rows that the cache has of a sequence
   int64_t sequences = 0;
   int64_t length = 0;  // of every sequence of a three-dimensional x; 0: packed
   int64_t lines = 0;   // of the cache
   DataType dtype = DataType::kUndefined;
-  int starts = -1;  // slots
-  int indices = -1;
-  int modes = -1;
+  int starts = -1, indices = -1, modes = -1;  // slots
   int64_t skipped = -1;
   bool activates = false;
   bool residual = true;

@@ -21,24 +21,16 @@ namespace {
 
 struct DeltaPlan : Planned {
   std::string who;
-  int64_t tokens = 0;
-  int64_t key_heads = 0;
-  int64_t heads = 0;  // of values
-  int64_t key_width = 0;
-  int64_t width = 0;  // of values
-  int64_t states = 0;
-  int64_t state_elements = 0;
-  int64_t sequences = 0;
+  int64_t tokens = 0, sequences = 0;
+  int64_t heads = 0, width = 0;  // of values
+  int64_t key_heads = 0, key_width = 0;
+  int64_t states = 0, state_elements = 0;
   DataType dtype = DataType::kUndefined;
   DataType state_dtype = DataType::kUndefined;
   bool recurrent = false;
   float scale = 1;
-  int lengths = -1;  // slots
-  int indices = -1;
-  int accepted = -1;
-  Factors beta;
-  Factors gate;
-  Factors key_gate;
+  int lengths = -1, indices = -1, accepted = -1;  // slots
+  Factors beta, gate, key_gate;
   Slice<float> state, query, key, gates, value;
 };
 
@@ -54,10 +46,8 @@ void ReadShapes(const OpContext& op, std::string_view states, Check& check, Delt
   plan.dtype = op.in("query").dtype;
   plan.state_dtype = op.in(states).dtype;
   plan.tokens = query[0];
-  plan.key_heads = query[1];
-  plan.key_width = query[2];
-  plan.heads = value[1];
-  plan.width = value[2];
+  plan.key_heads = query[1], plan.key_width = query[2];
+  plan.heads = value[1], plan.width = value[2];
   plan.states = op.in(states).shape[0];
   plan.state_elements = plan.width * plan.key_width;
   check.Shape("value", {plan.tokens, plan.heads, plan.width});

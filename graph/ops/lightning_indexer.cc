@@ -20,10 +20,8 @@ struct IndexerPlan : Planned {
   QueryKeys rows;
   DataType dtype = DataType::kUndefined;
   Factors weights;
-  Factors query_scale;  // of the quantised form
-  Factors key_scale;
-  int64_t heads = 0;  // of queries
-  int64_t width = 0;
+  Factors query_scale, key_scale;  // of the quantised form
+  int64_t heads = 0, width = 0;    // of queries
   int64_t count = 0;
   bool gives_values = false;
   Slice<float> query, weight, key, scores, values;  // query and weight: of all heads

@@ -24,8 +24,7 @@ struct LoraPlan : Planned {
   int64_t rank = 0;     // what weightB multiplies
   int64_t slice = 0;    // elements of y that change
   int64_t weights = 0;  // that an index may name
-  int64_t layers = 0;
-  int64_t layer = 0;
+  int64_t layers = 0, layer = 0;
   int64_t offset = 0;
   float scale = 0;
   bool low_rank = false;  // weightA is fed
@@ -45,13 +44,9 @@ Result<LoraPlan> PlanLora(const OpContext& op) {
   const TensorType &y = op.in("y"), &b = op.in("weightB");
   plan.who = op.Who();
   plan.dtype = y.dtype;
-  plan.rows = rows;
-  plan.width = width;
-  plan.inner = inner;
-  plan.weights = b.shape[0];
-  plan.layers = b.shape[1];
-  plan.slice = b.shape[2];
-  plan.rank = b.shape[3];
+  plan.rows = rows, plan.width = width, plan.inner = inner;
+  plan.weights = b.shape[0], plan.layers = b.shape[1];
+  plan.slice = b.shape[2], plan.rank = b.shape[3];
   plan.low_rank = SlotIfFed(op, "weightA") >= 0;
   check.TypeAndShape("weightA", y.dtype, {plan.weights, plan.layers, plan.rank, inner});
   check.That(plan.low_rank || plan.rank == inner,

@@ -198,10 +198,7 @@ class FloatMatmul final : public Kernel {
   dnnl::engine engine_;
   dnnl::stream stream_;
   bool widened_ = false;
-  Operand x1_;
-  Operand x2_;
-  Operand bias_;
-  Operand y_;
+  Operand x1_, x2_, bias_, y_;
   dnnl::matmul::primitive_desc chosen_;
   dnnl::matmul primitive_;
   std::shared_ptr<const memory> packed_;  // keeps the weights that others may share

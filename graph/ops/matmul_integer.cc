@@ -1,6 +1,5 @@
 // Integer products: rare in these graphs, so the plain loops in an order that reads x2 by rows.
 #include <algorithm>
-#include <cstring>
 
 #include "graph/ops/matmul.h"
 
@@ -19,57 +18,45 @@ int64_t MatrixOf(const Matmul::Operand& operand, const std::vector<int64_t>& bat
   return matrix;
 }
 
-// A matrix of x1 or x2; the distance of its rows and of its columns in elements.
+// The matrix of an operand for number `index` of the batch. Elements are unsigned, because signed
+// overflow must wrap.
 template <typename T>
-struct MatrixView {
-  const T* data = nullptr;
-  int64_t row = 0;
-  int64_t column = 0;
+struct Matrix {
+  const T* data;
+  int64_t by_row, by_column;  // elements to the next
+
+  Matrix(const Matmul& p, const Matmul::Operand& from, const KernelArgs& args, int64_t index,
+         int64_t rows, int64_t columns)
+      : data(static_cast<const T*>(args.in[from.slot]) +
+             MatrixOf(from, p.batch, index) * rows * columns),
+        by_row(from.transposed ? 1 : columns),
+        by_column(from.transposed ? rows : 1) {}
 
   uint32_t at(int64_t r, int64_t c) const {
-    return static_cast<uint32_t>(static_cast<int32_t>(data[r * row + c * column]));
+    return static_cast<uint32_t>(static_cast<int32_t>(data[r * by_row + c * by_column]));
   }
 };
 
 template <typename T>
-MatrixView<T> View(const Matmul::Operand& operand, const KernelArgs& args, int64_t matrix,
-                   int64_t rows, int64_t columns) {
-  const T* data = static_cast<const T*>(args.in[operand.slot]) + matrix * rows * columns;
-  if (operand.transposed) return {data, 1, rows};
-  return {data, columns, 1};
-}
-
-// y = a b + bias for one matrix of the batch; unsigned, because signed overflow must wrap.
-template <typename T>
-void Multiply(const Matmul& p, MatrixView<T> a, MatrixView<T> b, const uint32_t* bias,
-              uint32_t* y) {
-  const auto offset = static_cast<uint32_t>(p.offset);
-  for (int64_t i = 0; i < p.m; ++i, y += p.n) {
-    if (bias != nullptr) {
-      std::copy(bias, bias + p.n, y);
-    } else {
-      std::fill(y, y + p.n, 0u);
-    }
-    for (int64_t l = 0; l < p.k; ++l) {
-      const uint32_t factor = a.at(i, l) - offset;
-      for (int64_t j = 0; j < p.n; ++j) y[j] += factor * b.at(l, j);
-    }
-  }
-}
-
-template <typename T>
 void MultiplyAll(const Matmul& p, const KernelArgs& args) {
+  const auto offset = static_cast<uint32_t>(p.offset);
+  auto* y = static_cast<uint32_t*>(args.out[0]);
   int64_t matrices = 1;
   for (const int64_t dim : p.batch) matrices *= dim;
   for (int64_t i = 0; i < matrices; ++i) {
-    const uint32_t* bias = nullptr;
-    if (p.bias.slot >= 0) {
-      bias =
-          static_cast<const uint32_t*>(args.in[p.bias.slot]) + MatrixOf(p.bias, p.batch, i) * p.n;
+    const Matrix<T> a(p, p.x1, args, i, p.m, p.k), b(p, p.x2, args, i, p.k, p.n);
+    for (int64_t r = 0; r < p.m; ++r, y += p.n) {
+      if (p.bias.slot < 0) {
+        std::fill_n(y, p.n, 0u);
+      } else {
+        const auto* bias = static_cast<const uint32_t*>(args.in[p.bias.slot]);
+        std::copy_n(bias + MatrixOf(p.bias, p.batch, i) * p.n, p.n, y);
+      }
+      for (int64_t l = 0; l < p.k; ++l) {
+        const uint32_t factor = a.at(r, l) - offset;
+        for (int64_t j = 0; j < p.n; ++j) y[j] += factor * b.at(l, j);
+      }
     }
-    Multiply(p, View<T>(p.x1, args, MatrixOf(p.x1, p.batch, i), p.m, p.k),
-             View<T>(p.x2, args, MatrixOf(p.x2, p.batch, i), p.k, p.n), bias,
-             static_cast<uint32_t*>(args.out[0]) + i * p.m * p.n);
   }
 }
 

@@ -21,14 +21,11 @@ struct SparsePlan : Planned {
   DataType dtype = DataType::kUndefined;
   float scale = 1;
   int64_t block = 1;
-  int64_t count = 0;      // entries of a list
-  int64_t width = 0;      // of a head
-  int64_t heads = 0;      // of queries
-  int64_t key_heads = 0;  // each serves a group of query heads
-  int64_t group = 0;
-  int64_t rope = 0;  // width; 0: none
-  int query_rope = -1;
-  int key_rope = -1;
+  int64_t count = 0;                 // entries of a list
+  int64_t heads = 0, width = 0;      // of queries
+  int64_t key_heads = 0, group = 0;  // each serves a group of query heads
+  int64_t rope = 0;                  // width; 0: none
+  int query_rope = -1, key_rope = -1;
   bool packed = false;
   bool gives_lse = false;
   Slice<int64_t> chosen;  // the rows of the positions in a list

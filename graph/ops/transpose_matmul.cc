@@ -33,9 +33,7 @@ Three PermutationOf(const OpContext& op, std::string_view attr, Check& check) {
 
 // A batch of matrices in memory after its permutation.
 struct PermutedSide {
-  int64_t batch = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t batch = 0, rows = 0, columns = 0;
   int64_t by_batch = 0;  // elements from matrix to matrix
   int64_t by_line = 0;   // from line to line, as stored
   bool transposed = false;
@@ -62,9 +60,7 @@ PermutedSide SideOf(const OpContext& op, std::string_view port, std::string_view
 
 // Where the elements of the result go.
 struct ResultPlace {
-  int64_t by_batch = 0;
-  int64_t by_row = 0;
-  int64_t by_column = 0;
+  int64_t by_batch = 0, by_row = 0, by_column = 0;
   int64_t split = 0;     // matrices of one part of the batch; 0: it is not split
   int64_t by_split = 0;  // elements of a part
 
@@ -77,8 +73,7 @@ struct ResultPlace {
 
 struct TransposePlan : Planned {
   int threads = 1;
-  PermutedSide left;
-  PermutedSide right;
+  PermutedSide left, right;
   BlockedProduct product;
   ResultPlace place;
   Shape y;
@@ -86,8 +81,7 @@ struct TransposePlan : Planned {
   Dequant dequant;    // of one matrix or of all
   Factors out_scale;  // of int8 results, one for each column of every matrix
   bool mx = false;
-  Factors left_scale;
-  Factors right_scale;
+  Factors left_scale, right_scale;
   Slice<std::byte> blocks;  // begins the scratch, as BlockedProduct wants it
   Slice<float> factors, row;
 };
