@@ -99,11 +99,13 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
 }
 
 KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check) {
+  check.That(op.count(port) == 1, "\"{}\" has {} tensors, expected one paged cache", port,
+             op.count(port));
+  if (!check.ok()) return {};
   const int slot = op.slot(port);
   const TensorType& type = op.in(slot);
   const Shape& shape = type.shape;
   CheckHeadType(op, slot, check);
-  check.That(op.count(port) == 1, "\"{}\" is a list, expected one paged cache", port);
   KeyValue result;
   if (shape.rank() == 5) {
     const int64_t tiles = shape[2], rows = shape[3], tile = shape[4];
@@ -145,8 +147,8 @@ ScoreTensor ReadScores(const OpContext& op, std::string_view port, const Attenti
   }
   if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
   while (dims.size() < 4) dims.insert(dims.begin(), 1);
-  check.That(dims.size() == 4 && (BitsOf(type.dtype) == 8 || IsNumberType(type.dtype)) &&
-                 (dims[0] == 1 || dims[0] == plan.batches) &&
+  const bool typed = BitsOf(type.dtype) == 8 || (kFloats | DataType::kInt32).Contains(type.dtype);
+  check.That(dims.size() == 4 && typed && (dims[0] == 1 || dims[0] == plan.batches) &&
                  (dims[1] == 1 || dims[1] == plan.heads),
              "\"{}\" is {}, expected [S1,S2], [B,S1,S2] or [B,N,S1,S2] for {} sequences and {} "
              "heads",

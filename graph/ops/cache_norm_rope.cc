@@ -173,10 +173,7 @@ Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter
   int64_t slot = IntegerAt(plan.index_dtype, args.in[4], entry);
   if (slot < 0) return Status();
   if (writer.by_block) slot += s % writer.block_size;
-  if (slot >= writer.slots) {
-    return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", plan.who,
-                 b * plan.rows + s, slot, writer.slots);
-  }
+  NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, b * plan.rows + s, slot, writer.slots));
   Store(writer, args, writer.Element(b, h, slot), plan.factors(args));
   return Status();
 }

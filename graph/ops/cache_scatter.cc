@@ -80,10 +80,7 @@ Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& ar
   auto* cache = static_cast<std::byte*>(args.out[copy.output]);
   for (int64_t t = 0; t < plan.tokens; ++t) {
     const int64_t slot = IntegerAt(plan.slot_dtype, args.in[2], t);
-    if (slot >= copy.blocks * copy.block_size) {
-      return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}",
-                   plan.who, t, slot, copy.blocks * copy.block_size);
-    }
+    NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, t, slot, copy.blocks * copy.block_size));
     for (int64_t c = 0; c < copy.chunks; ++c, row += copy.chunk) {
       if (slot < 0) continue;
       const int64_t block = slot / copy.block_size * copy.chunks + c;

@@ -255,10 +255,7 @@ Status WriteCaches(const MlaPlan& plan, const KernelArgs& args, int64_t token, f
   const int64_t slot =
       plan.index < 0 ? token : static_cast<const int64_t*>(args.in[plan.index])[token];
   if (slot < 0) return Status();
-  if (slot >= plan.slots) {
-    return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", plan.who,
-                 token, slot, plan.slots);
-  }
+  NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, token, slot, plan.slots));
   float* rotated = plan.rotated(args);
   plan.tables.Rotate(args, token * plan.rope, row + plan.latent_kv, rotated);
   Write(plan, args.out[3], slot, plan.rope, rotated);

@@ -73,6 +73,13 @@ inline void ScaleColumns(const KernelArgs& args, const Factors& scale, const Fac
   if (offset.given()) AddRow(row, load(offset), count, row);
 }
 
+// Error (kInvalidArgument) unless a cache has the slot of a token.
+inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64_t slots) {
+  if (slot < slots) return Status();
+  return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", who, token,
+               slot, slots);
+}
+
 // Element `i` of an int32 input.
 inline int64_t Int32At(const KernelArgs& args, int slot, int64_t i) {
   return static_cast<const int32_t*>(args.in[slot])[i];

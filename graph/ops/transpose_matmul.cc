@@ -4,6 +4,7 @@
 //   y = permute_y(permute_1(x1) permute_2(x2) (scaled) + bias)
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "graph/ops/blocked_product.h"
 #include "graph/ops/fused_families.h"
@@ -61,13 +62,11 @@ PermutedSide SideOf(const OpContext& op, std::string_view port, std::string_view
 // Where the elements of the result go.
 struct ResultPlace {
   int64_t by_batch = 0, by_row = 0, by_column = 0;
-  int64_t split = 0;     // matrices of one part of the batch; 0: it is not split
-  int64_t by_split = 0;  // elements of a part
+  int64_t split = std::numeric_limits<int64_t>::max();  // matrices of one part of the batch
+  int64_t by_split = 0;                                 // elements of a part
 
   int64_t Element(int64_t b, int64_t row, int64_t column) const {
-    const int64_t part = split == 0 ? 0 : b / split;
-    const int64_t own = split == 0 ? b : b % split;
-    return part * by_split + own * by_batch + row * by_row + column * by_column;
+    return b / split * by_split + b % split * by_batch + row * by_row + column * by_column;
   }
 };
 
@@ -108,7 +107,7 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
     strides[static_cast<size_t>(perm[i])] = stride;
     stride *= dims[i];
   }
-  plan.place = {strides[0], strides[1], strides[2], 0, 0};
+  plan.place = {strides[0], strides[1], strides[2]};
   plan.y = {dims[0], dims[1], dims[2]};
   if (parts == 1 && !joined) return;
   const bool fits =
@@ -119,7 +118,7 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
             parts, batch, Shape(op.attr_ints("perm_y")).ToString(), joined ? " and a scale" : "");
   if (!fits) return;
   const int64_t width = batch / parts * n;
-  plan.place = {n, width, 1, batch / parts, m * width};
+  plan.place = {n, width, 1, std::max<int64_t>(batch / parts, 1), m * width};
   plan.y = parts == 1 ? Shape({m, 1, width}) : Shape({parts, m, width});
 }
 
