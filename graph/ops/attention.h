@@ -142,8 +142,8 @@ struct AttentionPlan : Planned {
   bool scales_pse = false;  // scale * (q k^T + pse)
   ScoreTensor mask;         // not zero: do not look
   bool mask_keeps = false;  // the other way round: zero: do not look
-  // The score of what is not looked at because of the mask; a number more than -inf leaves a row
-  // that looks at nothing the even weights that a softmax gives it.
+  // The score of what the mask hides; a number above -inf gives a row that sees nothing the even
+  // weights of a softmax.
   float mask_value = -std::numeric_limits<float>::infinity();
   ScoreTensor pse;
   Band band = Band::kAll;

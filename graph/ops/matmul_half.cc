@@ -1,4 +1,4 @@
-// Floating products with constant weights of 16 bits that have no instructions of their own:
+// Floating products with constant weights of 16 bits for which processors lack instructions:
 // float16, and bfloat16 where the processor lacks them.
 //
 // The weights stay in 16 bits (half_product.h). For few rows of x1, as in a decode step, they are

@@ -370,6 +370,8 @@ TEST(AttentionExtras, RotaryPartJoinsTheScores) {
     return dot * plain.scale;
   };
   ExpectHeads(MustRun(call), "BNSD", PlainAttention(q, k, k, plain).out);
+  call.inputs[3].value = InLayout(kHalf, "BNSD", Noise(kHalf, 1, 4, 1, 4, 2));
+  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});
   call.inputs.erase(call.inputs.begin() + 3);
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});
 }

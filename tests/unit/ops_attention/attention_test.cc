@@ -350,6 +350,8 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"mask", "2 x 1", "2 x 2"});
   mask.inputs.back().value = Pattern(DataType::kBool, {3, 2, 2});
   ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"atten_mask", "[3,2,2]"});
+  mask.inputs.back().value = Tensor::Allocate({DataType::kInt4, {2, 2}});
+  ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"atten_mask", "int4[2,2]"});
   OpCall unsupported = call({1, 2, 8}, {1, 2, 8}, "BSH");
   unsupported.inputs.push_back({"q_start_idx", MakeInts({0})});
   ExpectFails(AttentionRegistry(), unsupported, Code::kUnsupported, {"q_start_idx"});

@@ -209,6 +209,9 @@ TEST(MlaProlog, RefusesByName) {
   call = test.Call("MlaPrologV3", "PA_BSND");
   call.attrs.emplace_back("weight_quant_mode", AttrValue::Int(2));
   fails(call, Code::kUnsupported, {"weight_quant_mode is 2"});
+  call = test.Call("MlaProlog", "PA_BSND");
+  call.inputs[5].value = MakeInts({1, 2});
+  fails(call, Code::kInvalidArgument, {"rmsnorm_gamma_cq is int64[2]"});
   call = test.Call("MlaProlog", "PA_BLK_NZ");
   fails(call, Code::kUnsupported, {"cache_mode is \"PA_BLK_NZ\""});
   call = test.Call("MlaProlog", "PA_BSND");
