@@ -66,4 +66,18 @@ struct TensorType {
 
 }  // namespace npumesh
 
+// In messages both print as ToString does, which is then called only when the message is made.
+template <>
+struct fmt::formatter<npumesh::Shape> : fmt::formatter<std::string> {
+  auto format(const npumesh::Shape& shape, format_context& context) const {
+    return fmt::formatter<std::string>::format(shape.ToString(), context);
+  }
+};
+template <>
+struct fmt::formatter<npumesh::TensorType> : fmt::formatter<std::string> {
+  auto format(const npumesh::TensorType& type, format_context& context) const {
+    return fmt::formatter<std::string>::format(type.ToString(), context);
+  }
+};
+
 #endif  // NPUMESH_GRAPH_IR_SHAPE_H_

@@ -169,7 +169,7 @@ struct AttentionPlan : Planned {
   int sum_port = -1;
 
   // Of a tile; `row` and `factors` are single rows.
-  Slice<float> q_room, k_room, v_room, scores, sums, row, factors;
+  Workspace<float> q_room, k_room, v_room, scores, sums, row, factors;
 
   // Query heads for each key head.
   int64_t shared() const { return heads / k.heads; }

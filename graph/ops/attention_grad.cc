@@ -24,12 +24,12 @@ enum Port { kDq, kDk, kDv, kDpse, kDqRope, kDkRope, kDsink };
 struct GradientPlan : Planned {
   AttentionPlan forward;
   HeadTensor dy;
-  int64_t columns = 0;          // of the widest sequence
-  Slice<float> q, dq, dout;     // [kRows, width]
-  Slice<float> k, v, dk, dv;    // [columns, width]
-  Slice<float> p, dropped, dp;  // [kRows, columns]
-  Slice<float> shift;           // a row
-  Slice<float> dpse, dsink;     // sums of all rows
+  int64_t columns = 0;              // of the widest sequence
+  Workspace<float> q, dq, dout;     // [kRows, width]
+  Workspace<float> k, v, dk, dv;    // [columns, width]
+  Workspace<float> p, dropped, dp;  // [kRows, columns]
+  Workspace<float> shift;           // a row
+  Workspace<float> dpse, dsink;     // sums of all rows
 
   // Whether the node has the output, and the input that it is the gradient of is fed.
   bool gives(Port port) const {
@@ -40,11 +40,11 @@ struct GradientPlan : Planned {
 void LayOut(GradientPlan& plan) {
   Scratch& scratch = plan.scratch;
   const int64_t columns = plan.columns, k = plan.forward.k_width(), v = plan.forward.v.width;
-  for (Slice<float>* rows : {&plan.q, &plan.dq}) *rows = scratch.Floats(kRows * k);
+  for (Workspace<float>* rows : {&plan.q, &plan.dq}) *rows = scratch.Floats(kRows * k);
   plan.dout = scratch.Floats(kRows * v);
-  for (Slice<float>* keys : {&plan.k, &plan.dk}) *keys = scratch.Floats(columns * k);
-  for (Slice<float>* values : {&plan.v, &plan.dv}) *values = scratch.Floats(columns * v);
-  for (Slice<float>* scores : {&plan.p, &plan.dropped, &plan.dp}) {
+  for (Workspace<float>* keys : {&plan.k, &plan.dk}) *keys = scratch.Floats(columns * k);
+  for (Workspace<float>* values : {&plan.v, &plan.dv}) *values = scratch.Floats(columns * v);
+  for (Workspace<float>* scores : {&plan.p, &plan.dropped, &plan.dp}) {
     *scores = scratch.Floats(kRows * columns);
   }
   plan.shift = scratch.Floats(columns);
@@ -229,7 +229,7 @@ class KeyHead {
 
 Status RunGradient(const GradientPlan& plan, const KernelArgs& args) {
   const ProductThreads threads(plan.forward.threads);
-  const std::pair<Port, Slice<float>> sums[] = {{kDpse, plan.dpse}, {kDsink, plan.dsink}};
+  const std::pair<Port, Workspace<float>> sums[] = {{kDpse, plan.dpse}, {kDsink, plan.dsink}};
   const auto elements = [&](Port port) {
     return plan.gives(port) ? plan.outputs[port].shape.elements() : 0;
   };

@@ -37,10 +37,10 @@ int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
 void RefuseUnsupported(const OpContext& op, Check& check) {
   for (const std::string_view port :
        {"dequant_scale_query", "key_rope_antiquant_scale", "q_start_idx", "kv_start_idx"}) {
-    if (HasPort(op, port)) NotFed(check, op, {port});
+    if (HasPort(op, port)) check.NotFed({port});
   }
   for (const std::string_view attr : {"query_quant_mode", "pse_type"}) {
-    if (HasAttr(op, attr)) SupportedOf(check, op, attr, {0});
+    if (HasAttr(op, attr)) check.Among(attr, {0});
   }
 }
 
@@ -190,8 +190,7 @@ void CheckCaches(const OpContext& op, Check& check, AttentionPlan& plan) {
     const Shape& table = op.in(plan.block_table).shape;
     check.That(plan.kv_lengths.slot >= 0, "block_table needs key lengths beside it");
     check.That(table.rank() == 2 && table[0] == plan.batches,
-               "block_table is {}, expected a line for each of {} sequences", table.ToString(),
-               plan.batches);
+               "block_table is {}, expected a line for each of {} sequences", table, plan.batches);
     if (table.rank() == 2) plan.table_width = table[1];
   }
   if (!plan.k_prefix.given()) return;

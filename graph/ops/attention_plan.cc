@@ -26,8 +26,8 @@ KeyValue RowsOf(const HeadTensor& heads) {
 
 void CheckHeadType(const OpContext& op, int slot, Check& check) {
   const DataType dtype = op.in(slot).dtype;
-  Supported(check, op, kHeadTypes.Contains(dtype), "input slot {} is {}, expected {}", slot,
-            Name(dtype), kHeadTypes.ToString());
+  check.Supported(kHeadTypes.Contains(dtype), "input slot {} is {}, expected {}", slot, Name(dtype),
+                  kHeadTypes);
 }
 
 bool HaveEqualRows(const std::vector<KeyValue::Part>& a, const std::vector<KeyValue::Part>& b) {
@@ -92,7 +92,7 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
                    letters.front() == 'B',
                "\"{}{}\" is {} beside {}; the tensors of a list need batch 1 and equal types, "
                "heads and head sizes",
-               port, i, op.in(first + i).ToString(), op.in(first).ToString());
+               port, i, op.in(first + i), op.in(first));
     result.parts.push_back(one.parts[0]);
   }
   return result;
@@ -110,8 +110,8 @@ KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Ch
   if (shape.rank() == 5) {
     const int64_t tiles = shape[2], rows = shape[3], tile = shape[4];
     check.That(shape[1] == heads,
-               "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port,
-               type.ToString(), heads);
+               "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port, type,
+               heads);
     result.parts = {{slot, rows, heads * tiles * rows * tile, tiles * rows * tile, tile}};
     result.dtype = type.dtype;
     result.blocks = shape[0];
@@ -122,8 +122,7 @@ KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Ch
   } else {
     result = RowsOf(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
   }
-  check.That(result.parts[0].rows > 0, "\"{}\" is {}, expected blocks with rows", port,
-             type.ToString());
+  check.That(result.parts[0].rows > 0, "\"{}\" is {}, expected blocks with rows", port, type);
   result.paged = true;
   return result;
 }
@@ -152,7 +151,7 @@ ScoreTensor ReadScores(const OpContext& op, std::string_view port, const Attenti
                  (dims[1] == 1 || dims[1] == plan.heads),
              "\"{}\" is {}, expected [S1,S2], [B,S1,S2] or [B,N,S1,S2] for {} sequences and {} "
              "heads",
-             port, type.ToString(), plan.batches, plan.heads);
+             port, type, plan.batches, plan.heads);
   ScoreTensor scores;
   scores.slot = slot;
   scores.dtype = type.dtype;
@@ -181,12 +180,12 @@ void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionP
 void Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
   if (!check.ok()) return;
   const auto require = [&](bool holds, std::string_view what) {
-    check.That(holds, "query {} ({} heads), key {} ({} heads) and value {}: {}",
-               op.in(plan.q.slot).ToString(), plan.heads, op.in(plan.k.parts[0].slot).ToString(),
-               plan.k.heads, op.in(plan.v.parts[0].slot).ToString(), what);
+    check.That(holds, "query {} ({} heads), key {} ({} heads) and value {}: {}", op.in(plan.q.slot),
+               plan.heads, op.in(plan.k.parts[0].slot), plan.k.heads, op.in(plan.v.parts[0].slot),
+               what);
   };
-  Supported(check, op, (kFloats | DataType::kInt8).Contains(plan.q.dtype),
-            "query is {}, expected float16, bfloat16, float32 or int8", Name(plan.q.dtype));
+  check.Supported((kFloats | DataType::kInt8).Contains(plan.q.dtype),
+                  "query is {}, expected float16, bfloat16, float32 or int8", Name(plan.q.dtype));
   require(plan.k.heads > 0 && plan.heads % plan.k.heads == 0,
           "the heads of query must be a multiple of those of key");
   require(plan.q.width == plan.k.width, "query and key need the same head size");

@@ -183,11 +183,11 @@ Layouts LayoutsOf(const OpContext& op, Check& check) {
   Layouts layouts;
   layouts.in = name.substr(0, cut);
   layouts.out = cut == std::string::npos ? layouts.in : name.substr(cut + 1);
-  Supported(check, op,
-            IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out),
-            "input_layout is \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs of "
-            "input and output like BNSD_BSND",
-            name);
+  check.Supported(
+      IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out),
+      "input_layout is \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs of "
+      "input and output like BNSD_BSND",
+      name);
   return layouts;
 }
 
@@ -211,8 +211,7 @@ HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int6
   }
   SetStrides(expanded, result);
   check.That(fits && (heads == 0 || result.heads == heads),
-             "input slot {} is {}, expected layout {} with {} heads", slot, type.ToString(),
-             letters, heads);
+             "input slot {} is {}, expected layout {} with {} heads", slot, type, letters, heads);
   return result;
 }
 

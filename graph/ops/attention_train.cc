@@ -35,14 +35,14 @@ void ReadDropout(const OpContext& op, Check& check, AttentionPlan& plan) {
   plan.keep_prob = op.attr_float("keep_prob");
   const int slot = SlotIfFed(op, "drop_mask");
   if (slot < 0 || plan.keep_prob >= 1 || !check.ok()) return;
-  Supported(check, op, !plan.q.packed, "dropout in layout TND is not supported");
+  check.Supported(!plan.q.packed, "dropout in layout TND is not supported");
   const TensorType& mask = op.in(slot);
   const int64_t scores = plan.batches * plan.heads * plan.q.rows * plan.k.parts[0].rows;
   check.That(
       plan.keep_prob > 0 && mask.dtype == DataType::kUint8 && mask.shape.elements() * 8 >= scores,
       "drop_mask is {} and keep_prob {}; expected at least {} bits in uint8 and a "
       "probability above 0",
-      mask.ToString(), plan.keep_prob, scores);
+      mask, plan.keep_prob, scores);
   plan.drop_mask = slot;
 }
 
@@ -62,8 +62,7 @@ Result<AttentionPlan> PlanScore(const OpContext& op) {
 
 AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check) {
   AttentionPlan plan;
-  NotFed(check, op,
-         {"q_start_idx", "kv_start_idx", "d_scale_q", "d_scale_k", "d_scale_v", "p_scale"});
+  check.NotFed({"q_start_idx", "kv_start_idx", "d_scale_q", "d_scale_k", "d_scale_v", "p_scale"});
   const Layouts layouts = LayoutsOf(op, check);
   plan.who = op.Who();
   plan.threads = op.threads();
@@ -71,7 +70,7 @@ AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& c
   plan.scale = op.attr_float("scale_value");
   // The attribute came with a later interface, whose default is 1; its absence means the formula
   // of the earlier one, which is that of 0.
-  plan.scales_pse = SupportedOf(check, op, "pse_type", {0, 1}) == 1;
+  plan.scales_pse = check.Among("pse_type", {0, 1}) == 1;
   if (!check.ok()) return plan;
   ReadTensors(op, layouts.in, check, plan);
   plan.q_lengths = ReadLengths(op, "actual_seq_qlen", plan.q.packed, check);

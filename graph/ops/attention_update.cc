@@ -23,7 +23,7 @@ struct UpdatePlan : Planned {
   DataType dtype = DataType::kUndefined;
   int64_t rows = 0;
   int64_t width = 0;
-  Slice<float> sum, row;
+  Workspace<float> sum, row;
 };
 
 // Each lse is [rows], each go [rows, D]; the attribute sp counts both.
@@ -51,7 +51,7 @@ Result<UpdatePlan> PlanUpdate(const OpContext& op) {
   check.That(fits,
              "the first lse is {} and the first go {}, expected [rows], [rows,D] and the same"
              " types in all parts",
-             lse.ToString(), go.ToString());
+             lse, go);
   plan.outputs = {go, lse};
   plan.sum = plan.scratch.Floats(plan.width);
   plan.row = plan.scratch.Floats(plan.width);

@@ -42,7 +42,7 @@ void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
   const float least = op.attr_float("min_scale"), largest = op.attr_float("dst_type_max");
   check.Supported(least == 0, "min_scale {}, expected 0", least);
   check.Supported(plan.dtype != DataType::kInt4, "dst_type is int4, expected {}",
-                  (kFloat8 | DataType::kInt8 | DataType::kHifloat8).ToString());
+                  (kFloat8 | DataType::kInt8 | DataType::kHifloat8));
   check.Supported(largest == 0 || plan.dtype == DataType::kHifloat8,
                   "dst_type_max {} for {}, expected 0 unless dst_type is hifloat8", largest,
                   Name(plan.dtype));

@@ -28,7 +28,7 @@ struct CacheWriter {
   int64_t width = 0;
   int64_t tile = 0;  // elements that lie side by side
   Factors scale, offset;
-  Slice<float> row;
+  Workspace<float> row;
 
   // Entries of the index for `rows` tokens of a sequence.
   int64_t Entries(int64_t rows) const {
@@ -54,7 +54,7 @@ struct NormRopePlan : Planned {
   double epsilon = 0;
   RotaryTables tables;
   CacheWriter keys, values;
-  Slice<float> x, gamma, factors;
+  Workspace<float> x, gamma, factors;
 };
 
 CacheWriter WriterOf(const OpContext& op, std::string_view port, int64_t width,
@@ -77,8 +77,8 @@ CacheWriter WriterOf(const OpContext& op, std::string_view port, int64_t width,
   const bool placed =
       writer.by_batch ? cache[0] == kv[0] && cache[1] == kv[1] : cache[2] == kv[1] && cache[1] > 0;
   check.That(placed && cache[3] == width && (width == 0 || width % writer.tile == 0),
-             "{} is {}, which does not fit vectors of {} elements of kv {} in mode {}", port,
-             type.ToString(), width, op.in("kv").ToString(), mode);
+             "{} is {}, which does not fit vectors of {} elements of kv {} in mode {}", port, type,
+             width, op.in("kv"), mode);
   writer.block_size = cache[writer.by_batch ? 2 : 1];
   writer.slots = writer.by_batch ? cache[2] : cache[0] * cache[1];
   writer.scale = check.Take(Factors::Of(op, scale));
@@ -111,12 +111,10 @@ void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
   const int64_t rotated = cos.shape[3];
   check.That(cos.shape[0] == plan.batch && cos.shape[1] == 1 && rotated % 2 == 0 &&
                  (plan.table_rows == 1 || plan.table_rows == plan.rows),
-             "cos is {}, expected [{},1,{},Dk] with an even Dk", cos.ToString(), plan.batch,
-             plan.rows);
+             "cos is {}, expected [{},1,{},Dk] with an even Dk", cos, plan.batch, plan.rows);
   check.That(plan.v >= 0 ? plan.normed == plan.width && rotated <= plan.width
                          : plan.normed + rotated == plan.width,
-             "gamma is {} and cos {}, which do not fit kv {}", gamma.ToString(), cos.ToString(),
-             kv.ToString());
+             "gamma is {} and cos {}, which do not fit kv {}", gamma, cos, kv);
   if (plan.v < 0) return;
   check.Rank("v", kv.dtype, 4);
   if (check.ok()) check.Shape("v", WithLast(kv.shape, op.in("v").shape[3]));
@@ -137,8 +135,8 @@ Result<NormRopePlan> PlanNormRope(const OpContext& op) {
   plan.values = WriterOf(op, "ckv_cache", value_width, "c_kv_scale", "c_kv_offset", check);
   if (!check.ok()) return check.status();
   check.That(!plan.keys.by_block || plan.keys.block_size == plan.values.block_size,
-             "k_cache is {} and ckv_cache {}, expected blocks of one size",
-             op.in("k_cache").ToString(), op.in("ckv_cache").ToString());
+             "k_cache is {} and ckv_cache {}, expected blocks of one size", op.in("k_cache"),
+             op.in("ckv_cache"));
   check.Elements("index", {plan.batch * plan.keys.Entries(plan.rows)});
   plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
   plan.outputs = {op.in("k_cache"),

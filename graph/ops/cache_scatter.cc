@@ -49,8 +49,8 @@ CacheCopy PlanCopy(const OpContext& op, std::string_view port, std::string_view 
     fits =
         tokens == 0 || row == (tiled ? copy.chunks * tile : ElementsBetween(cache.shape, 2, rank));
   }
-  check.That(fits, "{} is {} for {} slots, which does not fit {} {} in cache_mode {}", port,
-             rows.ToString(), tokens, cache_port, cache.ToString(), op.attr_string("cache_mode"));
+  check.That(fits, "{} is {} for {} slots, which does not fit {} {} in cache_mode {}", port, rows,
+             tokens, cache_port, cache, op.attr_string("cache_mode"));
   return copy;
 }
 
@@ -58,9 +58,9 @@ Result<ScatterPlan> PlanScatter(const OpContext& op) {
   Check check(op);
   ScatterPlan plan;
   const std::string cache = op.attr_string("cache_mode"), scatter = op.attr_string("scatter_mode");
-  Supported(check, op, cache == "Norm" || cache == "PA_NZ",
-            "cache_mode is \"{}\", expected Norm or PA_NZ", cache);
-  Supported(check, op, scatter == "None", "scatter_mode is \"{}\", expected None", scatter);
+  check.Supported(cache == "Norm" || cache == "PA_NZ",
+                  "cache_mode is \"{}\", expected Norm or PA_NZ", cache);
+  check.Supported(scatter == "None", "scatter_mode is \"{}\", expected None", scatter);
   check.Type("slot_mapping", kIndices);
   if (!check.ok()) return check.status();
   plan.who = op.Who();

@@ -30,7 +30,7 @@ struct ConvPlan : Planned {
   int64_t skipped = -1;
   bool activates = false;
   bool residual = true;
-  Slice<float> weights, history, last, seen, y;
+  Workspace<float> weights, history, last, seen, y;
 };
 
 // x is [rows, dim] or [batch, length, dim], weight [K, dim], conv_states [lines, K - 1, dim].
@@ -38,8 +38,7 @@ void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank();
   check.Type("x", kFloats);
-  check.That(rank == 2 || rank == 3, "x is {}, expected [rows,dim] or [batch,length,dim]",
-             x.ToString());
+  check.That(rank == 2 || rank == 3, "x is {}, expected [rows,dim] or [batch,length,dim]", x);
   const auto [taps, width] = check.Matrix("weight", kFloats);
   check.Rank("conv_states", kFloats, 3);
   for (const std::string_view port : {"weight", "conv_states"}) check.SameType(port, "x");
@@ -55,8 +54,8 @@ void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
     plan.length = x.shape[1];
   }
   check.That(x.shape[rank - 1] == width && taps >= 1 && (rank == 2 || plan.length > 0),
-             "x is {} and weight {}, expected rows of one width and at least one tap", x.ToString(),
-             op.in("weight").ToString());
+             "x is {} and weight {}, expected rows of one width and at least one tap", x,
+             op.in("weight"));
   check.Shape("conv_states", {plan.lines, plan.kept, width});
 }
 
@@ -82,13 +81,13 @@ template <bool kInPlace>
 Result<ConvPlan> PlanConv(const OpContext& op) {
   Check check(op);
   ConvPlan plan;
-  NotFed(check, op,
-         {"bias", "num_accepted_tokens", "num_computed_tokens", "block_idx_first_scheduled_token",
-          "block_idx_last_scheduled_token", "initial_state_idx"});
-  SupportedOf(check, op, "conv_mode", {0});
-  SupportedOf(check, op, "run_mode", {0, 1});
-  plan.activates = SupportedOf(check, op, "activation_mode", {0, 1, 2}) != 0;
-  plan.residual = SupportedOf(check, op, "residual_connection", {0, 1}) == 1;
+  check.NotFed({"bias", "num_accepted_tokens", "num_computed_tokens",
+                "block_idx_first_scheduled_token", "block_idx_last_scheduled_token",
+                "initial_state_idx"});
+  check.Among("conv_mode", {0});
+  check.Among("run_mode", {0, 1});
+  plan.activates = check.Among("activation_mode", {0, 1, 2}) != 0;
+  plan.residual = check.Among("residual_connection", {0, 1}) == 1;
   plan.skipped = op.attr_int("pad_slot_id");
   plan.who = op.Who();
   plan.in_place = kInPlace;

@@ -143,6 +143,14 @@ void Check::OnlyZero(std::initializer_list<std::string_view> attributes) {
   for (const std::string_view attribute : attributes) Only(attribute, 0);
 }
 
+int64_t Check::Among(std::string_view attribute, std::initializer_list<int64_t> values) {
+  const int64_t seen = op_.attr_int(attribute);
+  if (std::find(values.begin(), values.end(), seen) != values.end() || !ok()) return seen;
+  Object(fmt::format("{} is {}, expected {}", attribute, seen, AlternativesOf(values)),
+         Code::kUnsupported);
+  return seen;
+}
+
 DataType Check::TypeOf(std::string_view attribute, TypeSet expected, Code code) {
   const DataType dtype = Take(op_.attr_dtype(attribute));
   if (!ok() || expected.Contains(dtype)) return dtype;

@@ -67,6 +67,8 @@ class Check {
   // Objects (kUnsupported) to another value; to another one than 0.
   void Only(std::string_view attribute, int64_t value);
   void OnlyZero(std::initializer_list<std::string_view> attributes);
+  // Objects (kUnsupported) to a value that is none of these; the value.
+  int64_t Among(std::string_view attribute, std::initializer_list<int64_t> values);
   // A type attribute; objects with `code` to one that is not expected.
   DataType TypeOf(std::string_view attribute, TypeSet expected, Code code = Code::kUnsupported);
   // In [least, most].

@@ -83,8 +83,7 @@ Status CheckFits(const OpContext& op, const Blocks& blocks, std::string_view por
   const TensorType& data = op.in(port);
   Check check(op);
   check.That(blocks.end <= data.shape.elements(),
-             "the blocks to send end at element {}, but \"{}\" is {}", blocks.end, port,
-             data.ToString());
+             "the blocks to send end at element {}, but \"{}\" is {}", blocks.end, port, data);
   return check.status();
 }
 
@@ -143,7 +142,7 @@ Result<MatrixCall> PlanAllToAllVC(const OpContext& op) {
     plan.matrix.push_back(static_cast<uint64_t>(values[i]));
   }
   check.That(sent <= data.shape.elements(), "{} elements are to be sent, but \"send_data\" is {}",
-             sent, data.ToString());
+             sent, data);
   plan.outputs = {{data.dtype, {received}}};
   return check.Done(std::move(plan));
 }
@@ -180,8 +179,7 @@ Result<SharedBlocks> PlanAllGatherV(const OpContext& op) {
   Check check(op);
   const TensorType& x = op.in("x");
   SharedBlocks plan = check.Take(PlanShared(op, "recv_counts", "recv_displacements", "send_count"));
-  check.That(plan.own <= x.shape.elements(), "\"send_count\" is {}, but \"x\" is {}", plan.own,
-             x.ToString());
+  check.That(plan.own <= x.shape.elements(), "\"send_count\" is {}, but \"x\" is {}", plan.own, x);
   plan.outputs = {{x.dtype, {plan.blocks.end}}};
   return check.Done(std::move(plan));
 }

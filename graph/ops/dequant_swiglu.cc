@@ -37,7 +37,7 @@ struct SwigluPlan : Planned {
 void ReadDequant(Check& check, const OpContext& op, SwigluPlan& plan) {
   constexpr TypeSet kTypes = kFloats | DataType::kInt32;
   check.Supported(kTypes.Contains(plan.x_dtype), "x is {}, expected {}", Name(plan.x_dtype),
-                  kTypes.ToString());
+                  kTypes);
   if (!check.ok() || plan.x_dtype != DataType::kInt32) return;
   const int64_t groups = plan.groups, all = groups * plan.columns;
   const int64_t rows = op.in("x").shape.elements() / std::max<int64_t>(plan.columns, 1);
@@ -54,7 +54,7 @@ int ReadHalves(Check& check, const OpContext& op, SwigluPlan& plan) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank(), axis = check.Axis("activate_dim", rank);
   if (!check.ok()) return axis;
-  check.That(x.shape[axis] % 2 == 0, "dimension {} of x {} cannot be halved", axis, x.ToString());
+  check.That(x.shape[axis] % 2 == 0, "dimension {} of x {} cannot be halved", axis, x);
   const int64_t half = x.shape[axis] / 2;
   plan.last = axis + 1 == rank;
   plan.x_dtype = x.dtype;

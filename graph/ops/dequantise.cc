@@ -157,7 +157,7 @@ Result<ParamPlan> PlanTransParam(const OpContext& op) {
   const int64_t scales = op.in("scale").shape.elements(), offsets = plan.offset.count();
   check.That(offsets <= 1 || scales == 1 || offsets == scales,
              "scale is {} and offset has {} elements; expected equal counts, or one",
-             op.in("scale").ToString(), offsets);
+             op.in("scale"), offsets);
   const Shape& y = op.in(offsets > std::max<int64_t>(scales, 1) ? "offset" : "scale").shape;
   plan.rounds = op.attr_int("round_mode") == 1;
   plan.count = y.elements();

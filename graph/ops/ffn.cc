@@ -67,8 +67,8 @@ Layer ReadLayer(Check& check, const OpContext& op, std::string_view weight, std:
   Layer layer;
   check.Rank(weight, w.dtype, 2 + front);
   if (!check.ok()) return layer;
-  check.That(!tokens.given() || w.shape[0] == experts, "{} is {}, expected {} experts", weight,
-             w.ToString(), experts);
+  check.That(!tokens.given() || w.shape[0] == experts, "{} is {}, expected {} experts", weight, w,
+             experts);
   layer.w = op.slot(weight);
   layer.k = w.shape[front];
   layer.n = w.shape[front + 1];
@@ -85,7 +85,7 @@ void ReadTypes(Check& check, const OpContext& op, FfnPlan& plan) {
                  second = op.in("weight2").dtype;
   check.Supported(kFloats.Contains(x) && first == x && second == x,
                   "x is {}, weight1 {} and weight2 {}, expected {}, the same", Name(x), Name(first),
-                  Name(second), kFloats.ToString());
+                  Name(second), kFloats);
   check.Only("output_dtype", -1);
   plan.dtype = x;
 }
@@ -108,7 +108,7 @@ Result<FfnPlan> PlanFfn(const OpContext& op) {
   check.That(x.shape[last] == plan.first.k && plan.first.n == halves * plan.second.k,
              "x is {}, weight1 {} and weight2 {}; expected matching sizes, {} times the rows of "
              "weight2 in the columns of weight1",
-             x.ToString(), op.in("weight1").ToString(), op.in("weight2").ToString(), halves);
+             x, op.in("weight1"), op.in("weight2"), halves);
   plan.outputs = {x};
   plan.outputs[0].shape[last] = plan.second.n;
   plan.who = op.Who();

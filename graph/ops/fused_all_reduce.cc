@@ -101,7 +101,7 @@ Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
   plan.x3 = check.Take(Factors::Of(op, "x3"));
   const int64_t m = plan.local.m, n = plan.local.n, x3 = plan.x3.count();
   check.That(!plan.x3.given() || x3 == n || x3 == m * n, "x3 is {} for a product of {} x {}",
-             op.in("x3").ToString(), m, n);
+             op.in("x3"), m, n);
   // As x1; the result of integers is float16 unless the scale or the attribute says otherwise.
   const bool as_scale = plan.dequant.scale.dtype() == DataType::kBfloat16;
   const DataType standard = !plan.quantised ? plan.local.x_dtype
@@ -134,7 +134,7 @@ Result<AllReducePlan> PlanAddRmsNorm(const OpContext& op) {
   check.That(typed && fits,
              "residual is {} and gamma {} for a product of {} x {} in {}; expected floats of one "
              "type, as many as the product has, and a row of them",
-             residual.ToString(), gamma.ToString(), local.m, local.n, Name(local.x_dtype));
+             residual, gamma, local.m, local.n, Name(local.x_dtype));
   plan.outputs = {residual, residual};
   return check.Done(std::move(plan));
 }

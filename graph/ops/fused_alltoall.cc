@@ -42,8 +42,7 @@ Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t
   const std::vector<int64_t> told = op.attr_ints("all2all_axes");
   check.Supported(!plan.local.transposed_x && (told.empty() || told == axes),
                   "transpose_x1 {} and all2all_axes {}; expected no and {}",
-                  plan.local.transposed_x ? "yes" : "no", Shape(told).ToString(),
-                  Shape(axes).ToString());
+                  plan.local.transposed_x ? "yes" : "no", Shape(told), Shape(axes));
   plan.y_dtype = plan.local.x_dtype;
   if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
     plan.y_dtype = check.Take(op.attr_dtype("y_dtype"));
@@ -54,8 +53,8 @@ Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t
   check.That(typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0,
              "y_dtype {}, x1 {}, x2 {}; expected the type of x1 or float32, a matrix, and {} {} "
              "that the {} ranks can divide",
-             Name(plan.y_dtype), op.in("x1").ToString(), op.in("x2").ToString(), split,
-             joins ? "rows" : "columns", plan.ring.ranks);
+             Name(plan.y_dtype), op.in("x1"), op.in("x2"), split, joins ? "rows" : "columns",
+             plan.ring.ranks);
   return check.Done(std::move(plan));
 }
 

@@ -118,8 +118,8 @@ Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
       plan.experts > 0 && fit(plan.sent) && fit(plan.received) && Sum(plan.sent) == x.shape[0],
       "{} send_counts of together {} rows and {} recv_counts for gmm_x {}, {} ranks and {} "
       "experts of each; expected {} of each, none below 0, and the rows of gmm_x",
-      plan.sent.size(), Sum(plan.sent), plan.received.size(), x.ToString(), plan.ring.ranks,
-      plan.experts, expected);
+      plan.sent.size(), Sum(plan.sent), plan.received.size(), x, plan.ring.ranks, plan.experts,
+      expected);
   return check.status();
 }
 
@@ -137,7 +137,7 @@ Status ReadScales(const OpContext& op, const Names& names, Local& local) {
     const bool fits =
         slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
     check.Supported(fits, "{} is {}, expected one float32 for the tensor", operand.scale,
-                    slot < 0 ? "not fed" : op.in(slot).ToString());
+                    slot < 0 ? "not fed" : op.in(slot));
   }
   local.row_scale = op.slot(names.x.scale);
   local.column_scale = check.Take(Factors::Of(op, names.w.scale));
@@ -160,8 +160,8 @@ Result<Local> ReadProduct(const OpContext& op, const Names& names) {
     fits = w.shape[names.experts + (local.transposed_w ? 1 : 0)] == local.k;
   }
   Check check(op);
-  check.That(fits, "{} {} and {} {}{} cannot be multiplied", names.x.port, x.ToString(),
-             names.w.port, w.ToString(), local.transposed_w ? " transposed" : "");
+  check.That(fits, "{} {} and {} {}{} cannot be multiplied", names.x.port, x, names.w.port, w,
+             local.transposed_w ? " transposed" : "");
   return check.Done(std::move(local));
 }
 

@@ -34,9 +34,9 @@ Result<Local> PlanLocal(const OpContext& op, const LocalForm& form) {
     fits = plan.k == x2.shape[plan.transposed_w ? 1 : 0];
   }
   Check check(op);
-  check.That(fits, "x1 {}{}{} and x2 {}{} cannot be multiplied", x1.ToString(),
+  check.That(fits, "x1 {}{}{} and x2 {}{} cannot be multiplied", x1,
              plan.transposed_x ? " transposed" : "",
-             form.joined == 1 ? "" : fmt::format(" of {} ranks", form.joined), x2.ToString(),
+             form.joined == 1 ? "" : fmt::format(" of {} ranks", form.joined), x2,
              plan.transposed_w ? " transposed" : "");
   plan.bias = check.Take(Factors::Of(op, "bias"));
   check.Keep(CheckFactors(op, plan.bias, "bias", plan.n));

@@ -46,10 +46,9 @@ Status InferFused(OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(InferMatmul(op));
   const TensorType y = op.out(0);
   Check check(op);
-  Supported(check, op, kFloats.Contains(y.dtype), "x1 is {}, expected {}", op.in("x1").ToString(),
-            kFloats.ToString());
+  check.Supported(kFloats.Contains(y.dtype), "x1 is {}, expected {}", op.in("x1"), kFloats);
   check.That(!op.has("x3") || op.in("x3") == y, "\"x3\" is {}, expected {} like the product",
-             op.in("x3").ToString(), y.ToString());
+             op.in("x3"), y);
   NPUMESH_RETURN_IF_ERROR(check.status());
   return fusion.follows == Follows::kCast ? SetOutput(op, 0, DataType::kFloat, y.shape) : Status();
 }
@@ -102,8 +101,8 @@ class FusedKernel final : public Kernel {
   BlockFn formula_;
   std::unique_ptr<Kernel> product_;
   Scratch scratch_;
-  Slice<float> sums_;
-  Slice<std::byte> room_;  // of the product's kernel
+  Workspace<float> sums_;
+  Workspace<std::byte> room_;  // of the product's kernel
 };
 
 Result<std::unique_ptr<Kernel>> MakeFused(const OpContext& op) {
@@ -122,9 +121,9 @@ Result<std::unique_ptr<Kernel>> MakeFused(const OpContext& op) {
 Result<Matmul> PlanConnection(const OpContext& op) {
   Check check(op);
   const TensorType &x = op.in("x"), &w = op.in("w");
-  Supported(check, op, op.attr_int("axis") == 1 && !op.has("offset_w"),
-            "axis is {}{}, expected 1 and no offset_w", op.attr_int("axis"),
-            op.has("offset_w") ? " and offset_w is fed" : "");
+  check.Supported(op.attr_int("axis") == 1 && !op.has("offset_w"),
+                  "axis is {}{}, expected 1 and no offset_w", op.attr_int("axis"),
+                  op.has("offset_w") ? " and offset_w is fed" : "");
   const bool transposed = op.attr_bool("transpose"), integers = x.dtype == DataType::kInt8;
   const int xr = x.shape.rank(), wr = w.shape.rank();
   Matmul matmul;
@@ -137,10 +136,10 @@ Result<Matmul> PlanConnection(const OpContext& op) {
     fits =
         w.shape[transposed ? wr - 1 : 0] == matmul.n && w.shape.elements() == matmul.n * matmul.k;
   }
-  check.That(fits, "x is {} and w {}, which do not give {} outputs{}", x.ToString(), w.ToString(),
-             matmul.n, transposed ? " with w transposed" : "");
-  Supported(check, op, integers || kFloats.Contains(x.dtype), "products of {} are not available",
-            Name(x.dtype));
+  check.That(fits, "x is {} and w {}, which do not give {} outputs{}", x, w, matmul.n,
+             transposed ? " with w transposed" : "");
+  check.Supported(integers || kFloats.Contains(x.dtype), "products of {} are not available",
+                  Name(x.dtype));
   matmul.y_dtype = integers ? DataType::kInt32 : x.dtype;
   if (integers) matmul.offset = op.attr_int("offset_x");
   matmul.x1 = {op.slot("x"), x.dtype, {}, false};

@@ -78,7 +78,7 @@ Result<ReducePlan> PlanReduce(const OpContext& op) {
   check.That(fits,
              "x is {} and scales {} on {} ranks; expected [rows,H] or [b,s,H], H a multiple of {}, "
              "scales for {} elements each{}",
-             x.ToString(), scales.ToString(), plan.ring.ranks, kGroup, plan.group_size(),
+             x, scales, plan.ring.ranks, kGroup, plan.group_size(),
              kScatters ? ", and rows that the ranks can divide" : "");
   plan.outputs = {{plan.y_dtype, kScatters ? Shape{plan.block(), plan.width} : x.shape}};
   return check.Done(std::move(plan));

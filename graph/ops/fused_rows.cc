@@ -81,7 +81,7 @@ Result<RowsPlan> PlanRows(const OpContext& op, bool second) {
     check.Supported(!op.attr_bool("is_amax_out"), "is_amax_out is not supported");
     check.Keep(floats ? RefuseInputs(op, {"x1_scale", "x2_scale"}) : ReadScales(op, plan));
   }
-  check.That(x1.shape.rank() == 2, "x1 is {}, expected a matrix", x1.ToString());
+  check.That(x1.shape.rank() == 2, "x1 is {}, expected a matrix", x1);
   return check.Done(std::move(plan));
 }
 

@@ -31,7 +31,7 @@ struct DeltaPlan : Planned {
   float scale = 1;
   int lengths = -1, indices = -1, accepted = -1;  // slots
   Factors beta, gate, key_gate;
-  Slice<float> state, query, key, gates, value;
+  Workspace<float> state, query, key, gates, value;
 };
 
 // query and key are [T, Nk, Dk], value [T, Nv, Dv], the states [.., Nv, Dv, Dk].
@@ -84,7 +84,7 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
   }
   plan.outputs = {op.in("value"), op.in(kStates)};
   plan.state = plan.scratch.Floats(plan.state_elements);
-  for (Slice<float>* row : {&plan.query, &plan.key, &plan.gates}) {
+  for (Workspace<float>* row : {&plan.query, &plan.key, &plan.gates}) {
     *row = plan.scratch.Floats(plan.key_width);
   }
   plan.value = plan.scratch.Floats(plan.width);

@@ -63,8 +63,8 @@ void ReadShared(Check& check, const OpContext& op, FinalizePlan& plan) {
   check.Rank("shared_input", kFloats, 2);
   check.That(shared.shape.rank() == 2 && shared.shape[1] == plan.rows.n && plan.shared_first >= 0 &&
                  plan.shared_first <= plan.y_rows - plan.shared.count,
-             "shared_input is {} from row {}, expected {} columns and a place in {} rows",
-             shared.ToString(), plan.shared_first, plan.rows.n, plan.y_rows);
+             "shared_input is {} from row {}, expected {} columns and a place in {} rows", shared,
+             plan.shared_first, plan.rows.n, plan.y_rows);
 }
 
 Result<FinalizePlan> PlanFinalize(const OpContext& op) {

@@ -75,7 +75,7 @@ void AddWeights(Check& check, const OpContext& op, const std::vector<int>& slots
     group.w_slot = slots[stacked ? 0 : static_cast<size_t>(i)];
     const TensorType& w = op.in(group.w_slot);
     const int front = stacked ? 1 : 0;
-    check.That(w.shape.rank() == 2 + front, "weight {} is {}, expected a matrix", i, w.ToString());
+    check.That(w.shape.rank() == 2 + front, "weight {} is {}, expected a matrix", i, w);
     if (!check.ok()) return;
     const int64_t columns = w.shape[front + 1] * (w.dtype == DataType::kInt32 ? 8 : 1);
     group.k = plan.transposed_w ? columns : w.shape[front];
@@ -102,13 +102,13 @@ void AddInputs(Check& check, const OpContext& op, const std::vector<int>& slots,
     Group& group = plan.groups[i];
     group.x_slot = slots[each ? i : 0];
     const TensorType& x = op.in(group.x_slot);
-    check.That(x.shape.rank() >= 2, "x {} is {}, expected a matrix", i, x.ToString());
+    check.That(x.shape.rank() >= 2, "x {} is {}, expected a matrix", i, x);
     if (!check.ok()) return;
     int64_t columns = x.shape.dims().back();
     group.m = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
     if (plan.transposed_x) std::swap(group.m, columns);
-    check.That(columns == group.k, "x {} and weight {} of group {} cannot be multiplied",
-               x.ToString(), op.in(group.w_slot).ToString(), i);
+    check.That(columns == group.k, "x {} and weight {} of group {} cannot be multiplied", x,
+               op.in(group.w_slot), i);
   }
 }
 
@@ -221,7 +221,7 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   if (plan.split != Split::kTensors) {
     const int64_t entries = plan.list_elements;
     check.That(plan.list_type == 2 ? entries % 2 == 0 : entries <= groups,
-               "group_list is {} for {} groups", op.in(plan.list_slot).ToString(), groups);
+               "group_list is {} for {} groups", op.in(plan.list_slot), groups);
   }
   check.That(groups > 0, "no groups");
   if (!check.ok()) return check.status();

@@ -11,7 +11,7 @@ GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked
   GroupedRows rows;
   rows.transposed = op.attr_bool(transposed);
   check.That(x.shape.rank() == 2 && weight.shape.rank() == 2 + front,
-             "x is {} and the weights {}, expected [M,K] and {}", x.ToString(), weight.ToString(),
+             "x is {} and the weights {}, expected [M,K] and {}", x, weight,
              stacked ? "[E,K,N]" : "[K,N]");
   check.That(SlotIfFed(op, "group_list") >= 0, "group_list is missing");
   check.OneOf("group_list_type", {0, 1});
@@ -28,7 +28,7 @@ GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked
                  (!stacked || weight.shape[0] == rows.experts),
              "x is {}, the weights {}{} and group_list has {} entries; expected [M,K], [E,K,N] and "
              "E entries",
-             x.ToString(), weight.ToString(), rows.transposed ? " transposed" : "", rows.experts);
+             x, weight, rows.transposed ? " transposed" : "", rows.experts);
   return rows;
 }
 

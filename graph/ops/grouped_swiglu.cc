@@ -32,7 +32,7 @@ void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
     const int slot = op.slot("weight_scale") + (given == 1 ? 0 : static_cast<int>(e));
     const Factors scale = check.Take(Factors::OfSlot(op, slot));
     check.That(scale.count() == parts * plan.rows.n,
-               "weight_scale is {}, expected {} elements for {} experts", op.in(slot).ToString(),
+               "weight_scale is {}, expected {} elements for {} experts", op.in(slot),
                parts * plan.rows.n, parts);
     plan.scales.push_back(check.ok() && parts > 1 ? scale.Part(e, parts) : scale);
   }
@@ -52,10 +52,10 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
              "{} weights, expected 1 or {}", plan.weights.size(), rows.experts);
   for (const int slot : plan.weights) {
     check.That(op.in(slot) == op.in(plan.weights[0]), "weights are {} and {}, expected equal ones",
-               op.in(plan.weights[0]).ToString(), op.in(slot).ToString());
+               op.in(plan.weights[0]), op.in(slot));
   }
   check.That(rows.n % 2 == 0, "weight is {}, expected an even number of columns",
-             op.in(plan.weights[0]).ToString());
+             op.in(plan.weights[0]));
   plan.row_scale = check.Take(Factors::Of(op, "x_scale"));
   check.Elements("x_scale", {rows.m});
   ReadScales(check, op, plan);

@@ -24,16 +24,16 @@ struct IndexerPlan : Planned {
   int64_t heads = 0, width = 0;    // of queries
   int64_t count = 0;
   bool gives_values = false;
-  Slice<float> query, weight, key, scores, values;  // query and weight: of all heads
-  Slice<int32_t> order;
+  Workspace<float> query, weight, key, scores, values;  // query and weight: of all heads
+  Workspace<int32_t> order;
 };
 
 void ReadQuantised(const OpContext& op, Check& check, IndexerPlan& plan) {
   for (const std::string_view mode : {"query_quant_mode", "key_quant_mode"}) {
-    SupportedOf(check, op, mode, {0});
+    check.Among(mode, {0});
   }
   for (const std::string_view stride : {"key_stride0", "key_dequant_scale_stride0"}) {
-    SupportedOf(check, op, stride, {-1});
+    check.Among(stride, {-1});
   }
   plan.query_scale = check.Take(Factors::Of(op, "query_dequant_scale"));
   plan.key_scale = check.Take(Factors::Of(op, "key_dequant_scale"));
@@ -46,7 +46,7 @@ Result<IndexerPlan> PlanIndexer(const OpContext& op) {
   Check check(op);
   IndexerPlan plan;
   plan.count = op.attr_int("sparse_count");
-  Supported(check, op, plan.count > 0, "sparse_count is {}, expected at least 1", plan.count);
+  check.Supported(plan.count > 0, "sparse_count is {}, expected at least 1", plan.count);
   plan.rows = QueryKeys::Of(op, "layout_key", "actual_seq_lengths_key", check);
   const SequenceRows &queries = plan.rows.queries, &keys = plan.rows.keys;
   plan.dtype = op.in("query").dtype;
@@ -54,7 +54,7 @@ Result<IndexerPlan> PlanIndexer(const OpContext& op) {
   plan.width = queries.width();
   check.Type("query", kQuantised ? TypeSet(DataType::kInt8) : kFloats);
   check.SameType("key", "query");
-  check.That(keys.heads() == 1, "key is {}, expected one head of keys", op.in("key").ToString());
+  check.That(keys.heads() == 1, "key is {}, expected one head of keys", op.in("key"));
   plan.weights = check.Take(Factors::Of(op, "weights"));
   check.Elements("weights", {queries.rows() * plan.heads});
   if constexpr (kQuantised) ReadQuantised(op, check, plan);

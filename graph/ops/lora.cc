@@ -28,7 +28,7 @@ struct LoraPlan : Planned {
   int64_t offset = 0;
   float scale = 0;
   bool low_rank = false;  // weightA is fed
-  Slice<float> x, weight, product, change, before;
+  Workspace<float> x, weight, product, change, before;
 };
 
 Result<LoraPlan> PlanLora(const OpContext& op) {
@@ -50,15 +50,14 @@ Result<LoraPlan> PlanLora(const OpContext& op) {
   plan.low_rank = SlotIfFed(op, "weightA") >= 0;
   check.TypeAndShape("weightA", y.dtype, {plan.weights, plan.layers, plan.rank, inner});
   check.That(plan.low_rank || plan.rank == inner,
-             "weightB is {}, expected rows of {} elements without weightA", b.ToString(), inner);
+             "weightB is {}, expected rows of {} elements without weightA", b, inner);
   plan.layer = check.Between("layer_idx", 0, plan.layers - 1);
   plan.offset = op.attr_int("y_offset");
   plan.scale = op.attr_float("scale");
   const int64_t slice = op.attr_int("y_slice_size");
   check.That(
       plan.offset >= 0 && (slice < 0 || slice == plan.slice) && plan.offset + plan.slice <= width,
-      "y_offset {} and y_slice_size {} do not fit y {} and weightB {}", plan.offset, slice,
-      y.ToString(), b.ToString());
+      "y_offset {} and y_slice_size {} do not fit y {} and weightB {}", plan.offset, slice, y, b);
   plan.outputs = {y};
   plan.x = plan.scratch.Floats(inner);
   plan.weight = plan.scratch.Floats(std::max(inner, plan.rank));

@@ -73,8 +73,8 @@ void AddBias(const OpContext& op, Check& check, Matmul& matmul) {
     batch[at] = shape[i];
     fits = fits && (shape[i] == 1 || shape[i] == matmul.batch[at]);
   }
-  check.That(fits, "\"bias\" is {}, expected [{}] or one row for each batch of {}",
-             shape.ToString(), matmul.n, Shape(matmul.batch).ToString());
+  check.That(fits, "\"bias\" is {}, expected [{}] or one row for each batch of {}", shape, matmul.n,
+             Shape(matmul.batch));
   matmul.bias = {op.slot("bias"), bias.dtype, std::move(batch), false};
 }
 
@@ -92,9 +92,8 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   const int64_t k = transpose1 ? left.rows : left.columns;
   const int64_t k2 = transpose2 ? right.columns : right.rows;
   const Result<Shape> batch = Broadcast(left.batch, right.batch);
-  check.That(k == k2 && batch.ok(), "x1 {}{} and x2 {}{} cannot be multiplied",
-             op.in("x1").shape.ToString(), transpose1 ? " transposed" : "",
-             op.in("x2").shape.ToString(), transpose2 ? " transposed" : "");
+  check.That(k == k2 && batch.ok(), "x1 {}{} and x2 {}{} cannot be multiplied", op.in("x1").shape,
+             transpose1 ? " transposed" : "", op.in("x2").shape, transpose2 ? " transposed" : "");
   check.SameType("x1", "x2");
   if (!check.ok()) return check.status();
   MatmulPlan plan;

@@ -40,7 +40,7 @@ struct Operand {
   DataType dtype = DataType::kUndefined;
   memory::desc desc;  // in C order or transposed, as the input is stored
   memory bound;       // what the primitive reads
-  Slice<float> room;
+  Workspace<float> room;
   int64_t elements = 0;
 };
 
@@ -204,7 +204,7 @@ class FloatMatmul final : public Kernel {
   std::shared_ptr<const memory> packed_;  // keeps the weights that others may share
   memory scratchpad_;
   Scratch scratch_;
-  Slice<std::byte> scratchpad_room_;
+  Workspace<std::byte> scratchpad_room_;
 };
 
 }  // namespace

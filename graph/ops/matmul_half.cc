@@ -179,8 +179,8 @@ class HalfWeightMatmul final : public Kernel {
   GroupProduct whole_;
   GroupProduct tail_;  // the last group
   Scratch scratch_;
-  Slice<float> x1_, bias_, group_, tile_;
-  Slice<std::byte> scratchpad_;
+  Workspace<float> x1_, bias_, group_, tile_;
+  Workspace<std::byte> scratchpad_;
 };
 
 }  // namespace

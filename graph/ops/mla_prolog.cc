@@ -38,8 +38,8 @@ struct MlaPlan : Planned {
   double epsilon_q = 0, epsilon_kv = 0;
   float scale_q = 1, scale_kv = 1;
   bool gives_norm = false;
-  Slice<std::byte> product;  // begins the scratch, as BlockedProduct wants it
-  Slice<float> queries, heads_of_queries, keys, gamma, rotated;
+  Workspace<std::byte> product;  // begins the scratch, as BlockedProduct wants it
+  Workspace<float> queries, heads_of_queries, keys, gamma, rotated;
 
   int64_t head_both() const { return head + rope; }
 };
@@ -48,15 +48,15 @@ struct MlaPlan : Planned {
 enum MlaSlot { kX, kDq, kUq, kUk, kDkv, kGammaQ, kGammaKv, kSin, kCos };
 
 void RefuseQuantised(const OpContext& op, bool third, Check& check) {
-  NotFed(check, op,
-         {"dequant_scale_x", "dequant_scale_w_dq", "dequant_scale_w_uq_qr",
-          "dequant_scale_w_dkv_kr", "quant_scale_ckv", "quant_scale_ckr", "smooth_scales_cq"});
+  check.NotFed({"dequant_scale_x", "dequant_scale_w_dq", "dequant_scale_w_uq_qr",
+                "dequant_scale_w_dkv_kr", "quant_scale_ckv", "quant_scale_ckr",
+                "smooth_scales_cq"});
   if (!third) return;
-  NotFed(check, op, {"actual_seq_len", "k_nope_clip_alpha"});
+  check.NotFed({"actual_seq_len", "k_nope_clip_alpha"});
   for (const std::string_view mode :
        {"weight_quant_mode", "kv_cache_quant_mode", "query_quant_mode", "ckvkr_repo_mode",
         "quant_scale_repo_mode"}) {
-    SupportedOf(check, op, mode, {0});
+    check.Among(mode, {0});
   }
 }
 
@@ -66,8 +66,7 @@ void ReadShapes(const OpContext& op, Check& check, MlaPlan& plan) {
   const TensorType &x = op.in("token_x"), &uk = op.in("weight_uk"), &cos = op.in("rope_cos");
   const int rank = x.shape.rank();
   check.Type("token_x", kFloats);
-  check.That(rank == 2 || rank == 3, "token_x is {}, expected two or three dimensions",
-             x.ToString());
+  check.That(rank == 2 || rank == 3, "token_x is {}, expected two or three dimensions", x);
   const int64_t latent_q = check.Matrix("weight_dq", x.dtype).width;
   check.Matrix("weight_uq_qr", x.dtype);
   check.Rank("weight_uk", x.dtype, 3);
@@ -90,10 +89,10 @@ void ReadShapes(const OpContext& op, Check& check, MlaPlan& plan) {
   check.Shape("weight_dkv_kr", {plan.model, plan.latent_kv + plan.rope});
   check.That(op.in("weight_uq_qr").shape == Shape({latent_q, plan.heads * plan.head_both()}),
              "weight_uq_qr is {} and weight_uk {}, expected [{},N*(D+{})] and [N,D,Hckv]",
-             op.in("weight_uq_qr").ToString(), uk.ToString(), latent_q, plan.rope);
+             op.in("weight_uq_qr"), uk, latent_q, plan.rope);
   check.That(plan.rope % 2 == 0 && ElementsBetween(cos.shape, 0, rank - 1) == plan.tokens,
-             "rope_cos is {}, expected an even last dimension for each of {} tokens",
-             cos.ToString(), plan.tokens);
+             "rope_cos is {}, expected an even last dimension for each of {} tokens", cos,
+             plan.tokens);
   check.Elements("rmsnorm_gamma_cq", {latent_q});
   check.Elements("rmsnorm_gamma_ckv", {plan.latent_kv});
 }
@@ -101,8 +100,8 @@ void ReadShapes(const OpContext& op, Check& check, MlaPlan& plan) {
 void ReadCaches(const OpContext& op, Check& check, MlaPlan& plan) {
   const std::string mode = op.attr_string("cache_mode");
   const bool paged = mode == "PA_BSND" || mode == "PA_NZ";
-  Supported(check, op, paged || mode == "BSND" || mode == "TND",
-            "cache_mode is \"{}\", expected PA_BSND, PA_NZ, BSND or TND", mode);
+  check.Supported(paged || mode == "BSND" || mode == "TND",
+                  "cache_mode is \"{}\", expected PA_BSND, PA_NZ, BSND or TND", mode);
   check.RankAtLeast("kv_cache", plan.dtype, 3);
   if (!check.ok()) return;
   const Shape& kv = op.in("kv_cache").shape;
@@ -119,15 +118,15 @@ void ReadCaches(const OpContext& op, Check& check, MlaPlan& plan) {
                    ElementsBetween(cache, 0, rank - 2) == plan.slots &&
                    (paged ? rank == 4 && cache[1] == plan.block_size : plan.slots == plan.tokens) &&
                    (!plan.tiled || width % 16 == 0),
-               "{} is {} in mode {} for {} tokens, expected {} rows [1,{}]", port,
-               op.in(port).ToString(), mode, plan.tokens, plan.slots, width);
+               "{} is {} in mode {} for {} tokens, expected {} rows [1,{}]", port, op.in(port),
+               mode, plan.tokens, plan.slots, width);
   }
   if (!paged) return;
   plan.index = SlotIfFed(op, "cache_index");
   check.That(plan.index >= 0 && op.in(plan.index).dtype == DataType::kInt64 &&
                  op.in(plan.index).shape.elements() == plan.tokens,
              "cache_index is {}, expected an int64 cache index for each token of {}",
-             plan.index < 0 ? "missing" : op.in(plan.index).ToString(), plan.tokens);
+             plan.index < 0 ? "missing" : op.in(plan.index), plan.tokens);
 }
 
 // Outputs that a form without quantisation does not have are empty.

@@ -62,8 +62,7 @@ Status ReadInputs(const OpContext& op, std::string_view handed, Combine& plan) {
                  shared_fits,
              "{} {}, ep_send_counts {}, {} expert_scales or shared_expert_x do not fit expand_x {} "
              "and expert_ids {}",
-             handed, passed.ToString(), counts.ToString(), plan.weights.count(),
-             op.in(plan.x).ToString(), op.in(plan.ids).ToString());
+             handed, passed, counts, plan.weights.count(), op.in(plan.x), op.in(plan.ids));
   return check.status();
 }
 
@@ -106,9 +105,8 @@ Status ReadNorm(const OpContext& op, Combine& plan) {
                     ElementsBetween(residual.shape, 0, rank - 1) == plan.tokens &&
                     gamma == TensorType{plan.dtype, {plan.width}};
   Check check(op);
-  check.That(fits, "residual_x is {} and gamma {}; expected {} [{},1,{}] and [{}]",
-             residual.ToString(), gamma.ToString(), Name(plan.dtype), plan.tokens, plan.width,
-             plan.width);
+  check.That(fits, "residual_x is {} and gamma {}; expected {} [{},1,{}] and [{}]", residual, gamma,
+             Name(plan.dtype), plan.tokens, plan.width, plan.width);
   return check.status();
 }
 

@@ -67,7 +67,7 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   plan.x = op.slot("x");
   const TensorType &x = op.in(plan.x), &ids = op.in(plan.ids);
   check.That(ids.shape[0] == x.shape[0], "x is {} and expert_ids {}; expected as many rows of both",
-             x.ToString(), ids.ToString());
+             x, ids);
   const int64_t mode = op.attr_int("quant_mode");
   check.Supported(mode >= 0 && mode <= 2, "quant_mode {} is not supported, expected 0, 1 or 2",
                   mode);
@@ -76,7 +76,7 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   plan.y_dtype = plan.quant == Quant::kNone ? x.dtype : DataType::kInt8;
   plan.scales = check.Take(Factors::Of(op, "scales"));
   check.That(ScalesFit(plan), "{} scales do not fit x {} and expert_ids {} in quant_mode {}",
-             plan.scales.count(), x.ToString(), ids.ToString(), mode);
+             plan.scales.count(), x, ids, mode);
   check.TypeAndShape("expert_scales", DataType::kFloat, ids.shape);
   plan.expert_scales = SlotIfFed(op, "expert_scales");
   plan.rows = plan.placement.RowsOf(plan.group_tokens, plan.k);

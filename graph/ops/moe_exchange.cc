@@ -53,7 +53,7 @@ void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& 
   check.That(kFloats.Contains(x.dtype) && x.shape.rank() == 2 && ids.shape.rank() == 2 &&
                  ids.dtype == DataType::kInt32,
              "{} is {} and expert_ids {}; expected float16 or bfloat16 [rows,H] and int32[BS,K]",
-             rows, x.ToString(), ids.ToString());
+             rows, x, ids);
   if (!check.ok()) return;
   plan->tokens = ids.shape[0];
   plan->k = ids.shape[1];

@@ -94,8 +94,7 @@ Result<Finalize> PlanFinalize(const OpContext& op) {
   check.That(fits,
              "expanded_x {}, expanded_row_idx {}, {} scales and {} elements of bias do not belong "
              "to {} tokens with {} choices",
-             expanded.ToString(), row_idx.ToString(), plan.scales.count(), plan.bias.count(),
-             plan.tokens, plan.k);
+             expanded, row_idx, plan.scales.count(), plan.bias.count(), plan.tokens, plan.k);
   plan.sum = plan.scratch.Floats(plan.width);
   plan.row = plan.scratch.Floats(plan.width);
   plan.bias_row = plan.scratch.Floats(plan.width);

@@ -55,8 +55,7 @@ Scores ReadScores(const OpContext& op, Check& check) {
   plan.k = op.attr_int("k");
   const bool fits = kFloats.Contains(x.dtype) && x.shape.rank() >= 2 && plan.k >= 1 &&
                     plan.k <= x.shape.dims().back();
-  check.That(fits, "x is {} and k {}; expected {} [..,E] with E of at least k", x.ToString(),
-             plan.k, kFloats.ToString());
+  check.That(fits, "x is {} and k {}; expected {} [..,E] with E of at least k", x, plan.k, kFloats);
   if (!check.ok()) return plan;
   plan.dtype = x.dtype;
   plan.experts = x.shape.dims().back();

@@ -38,7 +38,7 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
                  kIndices.Contains(counts.dtype) && (type == 0 || type == 1) && idx_type == 0,
              "tokens {}, expert_token_num_per_rank {}, expert_token_num_type {} and idx_type {}; "
              "expected [A,H], integers [ranks,experts], 0 or 1, and 0",
-             tokens.ToString(), counts.ToString(), type, idx_type);
+             tokens, counts, type, idx_type);
   if (!check.ok()) return check.status();
   plan.ranks = counts.shape[0];
   plan.experts = counts.shape[1];
@@ -52,8 +52,7 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
     scales = op.in(plan.scales);
     const auto bytes = static_cast<int64_t>(check.Take(ElementBytes(op, scales.dtype)));
     check.That(scales.shape.rank() > 0 && scales.shape[0] == plan.rows,
-               "per_token_scales {}; expected one row for each of {}", scales.ToString(),
-               tokens.ToString());
+               "per_token_scales {}; expected one row for each of {}", scales, tokens);
     plan.scale_bytes = bytes * ElementsBetween(scales.shape, 1, scales.shape.rank());
   }
   plan.outputs = {tokens, scales, {DataType::kInt32, {plan.rows}}, {counts.dtype, {plan.experts}}};
@@ -127,7 +126,7 @@ Result<TokenCounts> PlanTokens(const OpContext& op) {
   plan.experts = op.attr_int("num_experts");
   plan.positions = op.in(0).shape.elements();
   check.That(op.in(0).dtype == DataType::kInt32 && plan.experts >= 1,
-             "sorted_experts is {} and num_experts {}", op.in(0).ToString(), plan.experts);
+             "sorted_experts is {} and num_experts {}", op.in(0), plan.experts);
   plan.outputs = {{DataType::kInt32, {plan.experts}}};
   return check.Done(std::move(plan));
 }

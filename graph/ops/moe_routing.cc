@@ -53,8 +53,8 @@ Routing PlanPositions(const OpContext& op, TypeSet ids_types, Check& check) {
   const auto element = static_cast<int64_t>(check.Take(ElementBytes(op, x.dtype)));
   check.That(x.shape.rank() == 2 && ids.shape.rank() == 2 && ids.shape[0] == x.shape[0] &&
                  ids_types.Contains(ids.dtype),
-             "x is {} and expert_idx {}, expected [tokens,H] and [tokens,K] of {}", x.ToString(),
-             ids.ToString(), ids_types.ToString());
+             "x is {} and expert_idx {}, expected [tokens,H] and [tokens,K] of {}", x, ids,
+             ids_types);
   if (!check.ok()) return plan;
   plan.who = op.Who();
   plan.tokens = x.shape[0];
@@ -161,7 +161,7 @@ Result<Routing> PlanFirst(const OpContext& op) {
   check.That(rows == ids && active >= 0,
              "row_idx is {}, expert_idx {} and active_num {}; expected two of one type and 0 or "
              "more",
-             rows.ToString(), ids.ToString(), active);
+             rows, ids, active);
   plan.rows = std::min(active, plan.tokens) * plan.k;
   const TensorType positions = {DataType::kInt32, {plan.positions()}};
   plan.outputs = {{plan.x_dtype, {plan.rows, plan.width}}, positions, positions};
@@ -296,8 +296,7 @@ Result<Third> PlanThird(const OpContext& op) {
   plan.scale = check.Take(Factors::Of(op, "scale"));
   plan.offset = check.Take(Factors::Of(op, "offset"));
   check.That(ScaleFits(plan) && (plan.quant == Quant::kNone || kFloats.Contains(plan.x_dtype)),
-             "{} scales for x {} and quant_mode {}", plan.scale.count(), op.in("x").ToString(),
-             mode);
+             "{} scales for x {} and quant_mode {}", plan.scale.count(), op.in("x"), mode);
   constexpr Counts kCounts[] = {Counts::kSums, Counts::kCounts, Counts::kPairs};
   const int64_t counts = check.Between("expert_tokens_num_type", 0, 2);
   if (!check.ok()) return check.status();

@@ -167,7 +167,7 @@ Shape MxScaleShape(Shape shape, int axis, int64_t block) {
 
 void CheckMxPacking(Check& check, DataType dtype, const Shape& shape) {
   check.That(!IsFloat4(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0),
-             "4-bit elements of shape {} need an even last dimension", shape.ToString());
+             "4-bit elements of shape {} need an even last dimension", shape);
 }
 
 void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int64_t b,

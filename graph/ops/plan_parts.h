@@ -2,11 +2,8 @@
 #ifndef NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
 #define NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -16,36 +13,6 @@
 #include "graph/ops/row_math.h"
 
 namespace npumesh {
-
-// ---- parts of an interface that npumesh does not compute ----
-
-// Objects (kUnsupported) with the node and the text unless `holds`.
-template <typename... Args>
-void Supported(Check& check, const OpContext& op, bool holds, fmt::format_string<Args...> text,
-               Args&&... args) {
-  if (holds || !check.ok()) return;
-  check.Keep(Error(Code::kUnsupported, "{}: {}", op.Who(),
-                   fmt::format(text, std::forward<Args>(args)...)));
-}
-
-// The attribute has one of the values.
-inline int64_t SupportedOf(Check& check, const OpContext& op, std::string_view attribute,
-                           std::initializer_list<int64_t> values) {
-  const int64_t seen = op.attr_int(attribute);
-  Supported(check, op, std::find(values.begin(), values.end(), seen) != values.end(),
-            "{} is {}, expected {}", attribute, seen, fmt::join(values, " or "));
-  return seen;
-}
-
-// None of the inputs is fed.
-inline void NotFed(Check& check, const OpContext& op,
-                   std::initializer_list<std::string_view> ports) {
-  for (const std::string_view port : ports) {
-    Supported(check, op, SlotIfFed(op, port) < 0, "\"{}\" is fed, which is not supported", port);
-  }
-}
-
-// ---- shapes and tensors ----
 
 inline Shape WithLast(Shape shape, int64_t extent) {
   shape.mutable_dims().back() = extent;

@@ -94,7 +94,7 @@ MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool
   const TensorType& type = op.in(port);
   const std::vector<int64_t>& dims = type.shape.dims();
   MatmulSide side;
-  check.That(dims.size() >= 2, "{} is {}, expected a matrix", port, type.ToString());
+  check.That(dims.size() >= 2, "{} is {}, expected a matrix", port, type);
   if (!check.ok()) return side;
   side.rows = dims[dims.size() - 2];
   side.columns = dims.back() * (type.dtype == DataType::kInt32 ? 8 : 1);
@@ -115,9 +115,8 @@ void ReadSides(Check& check, const OpContext& op, std::string_view x, std::strin
   plan.right = SideOf(check, op, w, plan.transposed2);
   const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
   check.That(batch.ok() && plan.left.columns == plan.right.rows,
-             "{}{} and {}{} cannot be multiplied", op.in(x).ToString(),
-             plan.transposed1 ? " transposed" : "", op.in(w).ToString(),
-             plan.transposed2 ? " transposed" : "");
+             "{}{} and {}{} cannot be multiplied", op.in(x), plan.transposed1 ? " transposed" : "",
+             op.in(w), plan.transposed2 ? " transposed" : "");
   if (batch.ok()) plan.batch = *batch;
 }
 

@@ -80,7 +80,7 @@ BlockScale MatrixScale(Check& check, const OpContext& op, std::string_view port,
   scale.by_pair = 2 * scale.by_block;
   const Shape wanted = k_first ? Shape({along, across}) : Shape({across, along});
   check.That(op.in(port).shape == wanted, "{} is {}, expected {} for blocks of {} x {}", port,
-             op.in(port).ToString(), wanted.ToString(), line_extent, depth);
+             op.in(port), wanted, line_extent, depth);
   return scale;
 }
 
@@ -103,7 +103,7 @@ void ReadBlockScales(Check& check, const OpContext& op, QuantMatmul& plan) {
       plan.batch.rank() == 0 && !packed,
       "x2_scale {} is for blocks, which is supported for matrices without batch and scales "
       "of a float type",
-      x2_scale.ToString());
+      x2_scale);
   if (plan.integers) return ReadGroupScales(check, op, group, plan);
   CheckGroup(check, op,
              (group.k == 0 || group.k == kWideBlock) && (group.n == 0 || group.n == kWideBlock) &&
@@ -133,8 +133,7 @@ void ReadScales(Check& check, const OpContext& op, QuantMatmul& plan) {
   const bool one_column = !plan.integers && left >= 0 && scale.shape.rank() == 2 &&
                           op.in(left).shape.rank() == 2 && op.in(left).shape[1] != 1;
   if ((count != 1 && count != n) || one_column) {
-    check.That(plan.integers || left >= 0, "x2_scale is {}, expected 1 or {} elements",
-               scale.ToString(), n);
+    check.That(plan.integers || left >= 0, "x2_scale is {}, expected 1 or {} elements", scale, n);
     if (check.ok()) ReadBlockScales(check, op, plan);
     return;
   }
@@ -149,7 +148,7 @@ void ReadBiasAndOffset(Check& check, const OpContext& op, QuantMatmul& plan) {
   const bool blocks = plan.right_scale.given();
   ReadMatrixBias(check, op, plan);
   check.Supported(plan.integers || !plan.dequant.before.given(),
-                  "bias is int32, expected a float type beside x1 {}", op.in("x1").ToString());
+                  "bias is int32, expected a float type beside x1 {}", op.in("x1"));
   if (IsFloat8(plan.x_dtype) && !blocks) std::swap(plan.dequant.before, plan.dequant.after);
   plan.out_offset = FactorsOf(check, op, "x2_offset", {1, plan.right.columns});
   check.Supported(!plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
@@ -167,7 +166,7 @@ Result<QuantMatmul> PlanV4(const OpContext& op) {
   ReadBiasAndOffset(check, op, plan);
   const TypeSet results = plan.integers ? kFloats | DataType::kInt8 | DataType::kInt32 : kFloats;
   check.Supported(results.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
-                  results.ToString());
+                  results);
   return Finished(check, op, std::move(plan));
 }
 

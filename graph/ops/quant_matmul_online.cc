@@ -46,7 +46,7 @@ void ReadOperands(Check& check, const OpContext& op, OnlinePlan& plan) {
   plan.n = w[plan.transposed ? rank - 2 : rank - 1];
   plan.groups = kGrouped ? w[0] : 1;
   check.That(w[plan.transposed ? rank - 1 : rank - 2] == k,
-             "quantized_weight is int8{}, expected {} with k = {} as x has", w.ToString(),
+             "quantized_weight is int8{}, expected {} with k = {} as x has", w,
              plan.transposed ? "[n,k]" : "[k,n]", k);
 }
 
@@ -57,7 +57,7 @@ void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, columns});
   check.Keep(ReadBias(op, "bias", plan.dequant));
   check.Supported(!plan.dequant.after.given(), "bias is {}, expected int32",
-                  plan.dequant.after.given() ? op.in("bias").ToString() : "");
+                  plan.dequant.after.given() ? op.in("bias") : "");
   check.Elements("bias", {1, columns});
   check.OneOf("x_quant_mode", {"pertoken", "pertensor"});
   const bool whole = op.attr_string("x_quant_mode") == "pertensor";

@@ -17,7 +17,7 @@ Result<QuantMatmul> PlanQuant(const OpContext& op) {
   const TypeSet stored = kQuantised | DataType::kInt32;
   for (const std::string_view port : {"x1", "x2"}) {
     check.Supported(stored.Contains(op.in(port).dtype), "{} is {}, expected {}", port,
-                    Name(op.in(port).dtype), kQuantised.ToString());
+                    Name(op.in(port).dtype), kQuantised);
   }
   check.Only("group_size", 0);
   ReadSides(check, op, "x1", "x2", plan);
@@ -60,8 +60,8 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
   plan.transposed2 = op.attr_bool("transpose_weight");
   const DataType x = op.in("x").dtype, weight = op.in("weight").dtype;
   check.Supported(kFloats.Contains(x) && (kQuantised | DataType::kInt32).Contains(weight),
-                  "x is {} and weight {}, expected {}, and {}", Name(x), Name(weight),
-                  kFloats.ToString(), kQuantised.ToString());
+                  "x is {} and weight {}, expected {}, and {}", Name(x), Name(weight), kFloats,
+                  kQuantised);
   ReadSides(check, op, "x", "weight", plan);
   ReadWeightScale(check, op, plan);
   const int64_t columns = plan.right.columns;

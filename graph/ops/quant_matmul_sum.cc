@@ -45,8 +45,7 @@ Result<SumPlan> PlanSum(const OpContext& op) {
   plan.right = SideOf(check, op, "x2", plan.transposed2);
   plan.y_dtype = check.TypeOf("dtype", kFloats, Code::kInvalidArgument);
   check.That(plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows,
-             "x1 is {} and x2 {}, expected [b,m,k] and [b,k,n]", op.in("x1").ToString(),
-             op.in("x2").ToString());
+             "x1 is {} and x2 {}, expected [b,m,k] and [b,k,n]", op.in("x1"), op.in("x2"));
   const int64_t m = plan.left.rows, n = plan.right.columns;
   plan.batch = plan.left.batch.elements();
   plan.dequant.scale = FactorsOf(check, op, "x2_scale", {1, n});
@@ -102,8 +101,7 @@ void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
   check.Supported(kind == 0 || kind == 1, "group_list_type is {}, expected 0 or 1", kind);
   const auto [k, m] = check.Matrix("x1", kEightBits);
   const auto [depth, n] = check.Matrix("x2", kEightBits);
-  check.That(k == depth, "x1 is {} and x2 {}, expected [k,m] and [k,n]", op.in("x1").ToString(),
-             op.in("x2").ToString());
+  check.That(k == depth, "x1 is {} and x2 {}, expected [k,m] and [k,n]", op.in("x1"), op.in("x2"));
   plan.rows = check.Take(GroupRows::Of(op, "group_list", kind == 1, k));
   check.TypeAndShape("y", DataType::kFloat, {plan.rows.groups(), m, n});
   plan.x1 = op.in("x1").dtype;
@@ -127,7 +125,7 @@ void ReadGroupedScales(Check& check, const OpContext& op, GroupedAddPlan& plan) 
   const bool counts = plan.left.count() == left.elements() || (!plan.mx && !plan.left.given());
   check.That(typed && counts && plan.right.count() == right.elements(),
              "{} elements of scale1 and {} of scale2, expected {} and {} for {} groups{}",
-             plan.left.count(), plan.right.count(), left.ToString(), right.ToString(), groups,
+             plan.left.count(), plan.right.count(), left, right, groups,
              plan.mx ? ", both float8_e8m0" : "");
 }
 

@@ -37,8 +37,7 @@ Span SpanOf(Check& check, const OpContext& op) {
   check.OneOf("quant_mode", {"pertoken", "pertensor", "perchannel"});
   const std::string mode = op.attr_string("quant_mode");
   check.That(mode != "perchannel" || op.in("x").shape.rank() >= 2,
-             "x is {}, expected at least 2 dimensions for quant_mode perchannel",
-             op.in("x").ToString());
+             "x is {}, expected at least 2 dimensions for quant_mode perchannel", op.in("x"));
   return mode == "pertensor" ? Span::kTensor : mode == "perchannel" ? Span::kChannel : Span::kToken;
 }
 
@@ -52,9 +51,8 @@ void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
   }
   if (!plan.smooth.given()) return;
   check.That(plan.smooth.count() == plan.width * plan.group_count,
-             "smooth_scales is {}, expected {} x {} elements for x {}",
-             op.in("smooth_scales").ToString(), plan.group_count, plan.width,
-             op.in("x").ToString());
+             "smooth_scales is {}, expected {} x {} elements for x {}", op.in("smooth_scales"),
+             plan.group_count, plan.width, op.in("x"));
 }
 
 template <bool kSecond>  // DynamicQuantV2
@@ -233,8 +231,7 @@ Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
       stride *= shape[i];
     }
   }
-  check.That(fits, "{} is {}, expected what broadcasts to x {}", port, op.in(port).ToString(),
-             op.in("x").ToString());
+  check.That(fits, "{} is {}, expected what broadcasts to x {}", port, op.in(port), op.in("x"));
   return grid;
 }
 

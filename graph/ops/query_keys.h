@@ -18,16 +18,15 @@ struct QueryKeys {
   static QueryKeys Of(const OpContext& op, std::string_view layout, std::string_view lengths,
                       Check& check) {
     QueryKeys result;
-    result.causal = SupportedOf(check, op, "sparse_mode", {0, 3}) == 3;
-    SupportedOf(check, op, "pre_tokens", {kAllTokens});
-    SupportedOf(check, op, "next_tokens", {kAllTokens});
+    result.causal = check.Among("sparse_mode", {0, 3}) == 3;
+    check.Among("pre_tokens", {kAllTokens});
+    check.Among("next_tokens", {kAllTokens});
     result.queries = check.Take(
         SequenceRows::Of(op, "query", "layout_query", "actual_seq_lengths_query", "", -1));
     result.keys = check.Take(
         SequenceRows::Of(op, "key", layout, lengths, "block_table", result.queries.batch()));
     check.That(result.keys.width() == result.queries.width(),
-               "query is {} and key {}, expected the same width", op.in("query").ToString(),
-               op.in("key").ToString());
+               "query is {} and key {}, expected the same width", op.in("query"), op.in("key"));
     return result;
   }
 

@@ -50,7 +50,7 @@ struct RotaryPlan : Planned {
   };
   std::vector<Tensor> tensors;  // by output
   RotaryTables tables;
-  Slice<float> x, y;
+  Workspace<float> x, y;
 };
 
 Result<RotaryPlan> PlanRotary(const OpContext& op, std::initializer_list<std::string_view> ports,
@@ -99,7 +99,7 @@ Result<RotaryPlan> PlanApply(const OpContext& op) {
   const int64_t layout = op.attr_int("layout");
   check.That(layout >= 1 && layout <= 4 && op.in("query").shape.rank() == (layout == 4 ? 3 : 4),
              "layout {} with query {}; expected 1 BSND, 2 SBND, 3 BNSD or 4 TND", layout,
-             op.in("query").ToString());
+             op.in("query"));
   return PlanRotary(op, {"query", "key"}, "cos", "sin", mode, check);
 }
 
@@ -126,10 +126,10 @@ void CheckRotation(const OpContext& op, std::string_view x_port, std::string_vie
   check.That(x.rank() > 0 && table.rank() > 0 && joined.ok() && *joined == x &&
                  table.dims().back() == x.dims().back(),
              "{} is {} and {} {}, expected a table that broadcasts with the same last dimension",
-             x_port, x.ToString(), table_port, table.ToString());
+             x_port, x, table_port, table);
   const int64_t parts = mode == RotaryMode::kQuarter ? 4 : 2;
   check.That(x.rank() > 0 && x.dims().back() % parts == 0,
-             "{} is {}, expected a last dimension divisible by {}", x_port, x.ToString(), parts);
+             "{} is {}, expected a last dimension divisible by {}", x_port, x, parts);
 }
 
 TableRows::TableRows(const Shape& x, const Shape& table)

@@ -53,7 +53,7 @@ struct RotaryTables {
   DataType dtype = DataType::kUndefined;
   RotaryMode mode = RotaryMode::kHalf;
   int64_t width = 0;
-  Slice<float> cos_row, sin_row;
+  Workspace<float> cos_row, sin_row;
 
   static RotaryTables Of(const OpContext& op, std::string_view cos, std::string_view sin,
                          RotaryMode mode, Scratch& scratch);

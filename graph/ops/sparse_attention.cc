@@ -28,8 +28,8 @@ struct SparsePlan : Planned {
   int query_rope = -1, key_rope = -1;
   bool packed = false;
   bool gives_lse = false;
-  Slice<int64_t> chosen;  // the rows of the positions in a list
-  Slice<float> query, key, result, scores;
+  Workspace<int64_t> chosen;  // the rows of the positions in a list
+  Workspace<float> query, key, result, scores;
 };
 
 void ReadRope(const OpContext& op, Check& check, SparsePlan& plan) {
@@ -65,9 +65,9 @@ Result<SparsePlan> PlanSparse(const OpContext& op) {
   Check check(op);
   SparsePlan plan;
   plan.block = op.attr_int("sparse_block_size");
-  Supported(check, op, plan.block > 0, "sparse_block_size is {}, expected at least 1", plan.block);
-  SupportedOf(check, op, "attention_mode", {0, 2});
-  NotFed(check, op, {"sinks"});
+  check.Supported(plan.block > 0, "sparse_block_size is {}, expected at least 1", plan.block);
+  check.Among("attention_mode", {0, 2});
+  check.NotFed({"sinks"});
   plan.rows = QueryKeys::Of(op, "layout_kv", "actual_seq_lengths_kv", check);
   plan.scale = op.attr_float("scale_value");
   plan.gives_lse = op.attr_bool("return_softmax_lse");

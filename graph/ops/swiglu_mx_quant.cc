@@ -44,8 +44,7 @@ Result<SwigluMxPlan> PlanSwigluMx(const OpContext& op) {
   if (!check.ok()) return check.status();
   const TensorType& x = op.in("x");
   const int last = x.shape.rank() - 1;
-  check.That(x.shape[last] % 2 == 0, "x is {}, expected a last dimension that can be halved",
-             x.ToString());
+  check.That(x.shape[last] % 2 == 0, "x is {}, expected a last dimension that can be halved", x);
   Shape y = x.shape;
   y[last] /= 2;
   SwigluMxPlan plan;

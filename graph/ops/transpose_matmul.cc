@@ -28,7 +28,7 @@ Three PermutationOf(const OpContext& op, std::string_view attr, Check& check) {
   std::sort(sorted.begin(), sorted.end());
   const bool fits = sorted == std::vector<int64_t>{0, 1, 2};
   check.That(fits || list.empty(), "{} is {}, expected a permutation of 0, 1, 2", attr,
-             Shape(list).ToString());
+             Shape(list));
   return fits ? Three{list[0], list[1], list[2]} : Three{0, 1, 2};
 }
 
@@ -45,11 +45,11 @@ PermutedSide SideOf(const OpContext& op, std::string_view port, std::string_view
                     TypeSet types, Check& check) {
   const Three perm = PermutationOf(op, attr, check);
   const TensorType& type = op.in(port);
-  Supported(check, op, types.Contains(type.dtype), "{} is {}, expected {}", port, type.ToString(),
-            types.ToString());
+  check.Supported(types.Contains(type.dtype), "{} is {}, expected {}", port, type, types);
   check.Rank(port, types, 3);
-  Supported(check, op, perm[0] != 2,
-            "{} makes the last dimension of \"{}\" the batch, which is not supported", attr, port);
+  check.Supported(perm[0] != 2,
+                  "{} makes the last dimension of \"{}\" the batch, which is not supported", attr,
+                  port);
   if (!check.ok()) return {};
   const Shape& shape = type.shape;
   const Three dims = Permuted({shape[0], shape[1], shape[2]}, perm);
@@ -81,17 +81,17 @@ struct TransposePlan : Planned {
   Factors out_scale;  // of int8 results, one for each column of every matrix
   bool mx = false;
   Factors left_scale, right_scale;
-  Slice<std::byte> blocks;  // begins the scratch, as BlockedProduct wants it
-  Slice<float> factors, row;
+  Workspace<std::byte> blocks;  // begins the scratch, as BlockedProduct wants it
+  Workspace<float> factors, row;
 };
 
 void PlanSides(const OpContext& op, TypeSet types, Check& check, TransposePlan& plan) {
   plan.left = SideOf(op, "x1", "perm_x1", types, check);
   plan.right = SideOf(op, "x2", "perm_x2", types, check);
   check.That(plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows,
-             "x1 {} and x2 {} cannot be multiplied: {} of {} x {} and {} of {} x {}",
-             op.in("x1").ToString(), op.in("x2").ToString(), plan.left.batch, plan.left.rows,
-             plan.left.columns, plan.right.batch, plan.right.rows, plan.right.columns);
+             "x1 {} and x2 {} cannot be multiplied: {} of {} x {} and {} of {} x {}", op.in("x1"),
+             op.in("x2"), plan.left.batch, plan.left.rows, plan.left.columns, plan.right.batch,
+             plan.right.rows, plan.right.columns);
 }
 
 // The result is [batch, rows, columns] permuted; parts of the batch, or what is quantised, join
@@ -112,10 +112,11 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
   if (parts == 1 && !joined) return;
   const bool fits =
       parts >= 1 && batch % parts == 0 && perm == Three{1, 0, 2} && (!joined || parts == 1);
-  Supported(check, op, fits,
-            "batch_split_factor {} for {} matrices with perm_y {}{}; expected a divisor and perm_y "
-            "1,0,2",
-            parts, batch, Shape(op.attr_ints("perm_y")).ToString(), joined ? " and a scale" : "");
+  check.Supported(
+      fits,
+      "batch_split_factor {} for {} matrices with perm_y {}{}; expected a divisor and perm_y "
+      "1,0,2",
+      parts, batch, Shape(op.attr_ints("perm_y")), joined ? " and a scale" : "");
   if (!fits) return;
   const int64_t width = batch / parts * n;
   plan.place = {n, width, 1, std::max<int64_t>(batch / parts, 1), m * width};
@@ -140,9 +141,9 @@ Result<TransposePlan> PlanFloat(const OpContext& op) {
   PlanResult(op, plan.out_scale.given(), check, plan);
   check.Keep(ReadBias(op, "bias", plan.dequant));
   plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : plan.left.dtype;
-  Supported(check, op, plan.right.dtype == plan.left.dtype && !plan.dequant.before.given(),
-            "x1 is {} and x2 {}, expected one float type, and a float type for the bias",
-            op.in("x1").ToString(), op.in("x2").ToString());
+  check.Supported(plan.right.dtype == plan.left.dtype && !plan.dequant.before.given(),
+                  "x1 is {} and x2 {}, expected one float type, and a float type for the bias",
+                  op.in("x1"), op.in("x2"));
   const int64_t n = plan.right.columns, all = plan.left.batch * n;
   const Factors& bias = plan.dequant.after;
   if (bias.count() != all) check.Keep(CheckFactors(op, bias, "bias", n));
@@ -159,14 +160,13 @@ void CheckMx(const OpContext& op, const TransposePlan& plan, Check& check) {
   const std::vector<int64_t> perm = op.attr_ints("perm_x2");
   const bool stored =
       op.attr_ints("perm_x1") == std::vector<int64_t>{1, 0, 2} && (perm.empty() || perm[0] == 0);
-  Supported(check, op,
-            stored && k % (2 * kMxBlock) == 0 &&
-                op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left} &&
-                op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right},
-            "x1_scale is {} and x2_scale {}, expected float8_e8m0 {} and {}, k in whole pairs of "
-            "32, perm_x1 1,0,2 and the batch of x2 in front",
-            op.in("x1_scale").ToString(), op.in("x2_scale").ToString(), left.ToString(),
-            right.ToString());
+  check.Supported(
+      stored && k % (2 * kMxBlock) == 0 &&
+          op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left} &&
+          op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right},
+      "x1_scale is {} and x2_scale {}, expected float8_e8m0 {} and {}, k in whole pairs of "
+      "32, perm_x1 1,0,2 and the batch of x2 in front",
+      op.in("x1_scale"), op.in("x2_scale"), left, right);
 }
 
 Result<TransposePlan> PlanQuant(const OpContext& op) {
@@ -175,26 +175,25 @@ Result<TransposePlan> PlanQuant(const OpContext& op) {
   PlanSides(op, kFloat8 | DataType::kHifloat8, check, plan);
   PlanResult(op, false, check, plan);
   plan.y_dtype = check.Take(op.attr_dtype("dtype"));
-  Supported(check, op, kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}",
-            Name(plan.y_dtype), kFloats.ToString());
+  check.Supported(kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
+                  kFloats);
   const int left = SlotIfFed(op, "x1_scale"), right = SlotIfFed(op, "x2_scale");
-  Supported(check, op, SlotIfFed(op, "bias") < 0 && left >= 0 && right >= 0,
-            "expected x1_scale and x2_scale, and no bias");
+  check.Supported(SlotIfFed(op, "bias") < 0 && left >= 0 && right >= 0,
+                  "expected x1_scale and x2_scale, and no bias");
   if (!check.ok()) return check.status();
   plan.left_scale = check.Take(Factors::OfSlot(op, left));
   plan.right_scale = check.Take(Factors::OfSlot(op, right));
   plan.mx = op.in(left).dtype == DataType::kFloat8E8M0;
   const int64_t group = op.attr_int("group_size");
-  Supported(check, op, group <= 0 || (plan.mx && (group & 0xffff) == kMxBlock),
-            "group_size is {}, expected 0{}", group, plan.mx ? " or 32" : "");
+  check.Supported(group <= 0 || (plan.mx && (group & 0xffff) == kMxBlock),
+                  "group_size is {}, expected 0{}", group, plan.mx ? " or 32" : "");
   if (plan.mx) {
     CheckMx(op, plan, check);
     return Finish(op, check, std::move(plan));
   }
-  Supported(check, op,
-            op.in(left).dtype == DataType::kFloat && op.in(right).dtype == DataType::kFloat,
-            "x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
-            op.in(left).ToString(), op.in(right).ToString());
+  check.Supported(op.in(left).dtype == DataType::kFloat && op.in(right).dtype == DataType::kFloat,
+                  "x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
+                  op.in(left), op.in(right));
   plan.dequant.row_scale = plan.left_scale;
   plan.dequant.scale = plan.right_scale;
   check.Keep(CheckFactors(op, plan.left_scale, "x1_scale", plan.left.rows));

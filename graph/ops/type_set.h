@@ -2,6 +2,8 @@
 #ifndef NPUMESH_GRAPH_OPS_TYPE_SET_H_
 #define NPUMESH_GRAPH_OPS_TYPE_SET_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -44,5 +46,12 @@ inline constexpr TypeSet kQuantised = {DataType::kInt8, DataType::kInt4};
 inline constexpr TypeSet kNarrow = kQuantised | kFloat8 | DataType::kHifloat8;
 
 }  // namespace npumesh
+
+template <>
+struct fmt::formatter<npumesh::TypeSet> : fmt::formatter<std::string> {
+  auto format(npumesh::TypeSet types, format_context& context) const {
+    return fmt::formatter<std::string>::format(types.ToString(), context);
+  }
+};
 
 #endif  // NPUMESH_GRAPH_OPS_TYPE_SET_H_
