@@ -1,40 +1,39 @@
 // Normalisation by channel over a batch, in training: BatchNormV3 and BatchNorm, the pieces
-// BNTrainingReduce and BNTrainingUpdate that do the same in two steps, SyncBatchNormGatherStats,
-// and the gradients. Ops reference 5.7, 5.14 and 5.19.
+// BNTrainingReduce and BNTrainingUpdate that do the same in two steps, and
+// SyncBatchNormGatherStats. Their gradients are in batch_norm_grad.cc.
 //
 // Running variances take in the unbiased variance of the batch (n / (n - 1); a batch of one element
 // has none and counts as 0).
 #include <algorithm>
 
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/check.h"
 #include "graph/ops/image_layout.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/norm_view.h"
-#include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
-namespace {
 
-// Input x by channels; the others have an entry for each. Matrices have channels last, other
-// tensors where layout or `fallback` says.
-Result<NormView> ViewOf(const OpContext& op, std::string_view fallback) {
-  const Shape& x = op.in(0).shape;
-  if (x.rank() < 2) {
-    return Error(Code::kInvalidArgument, "{}: x is {}, expected two dimensions or more", op.Who(),
-                 x.ToString());
+NormView ViewByChannel(const OpContext& op, int x_slot, std::string_view fallback, Check& check) {
+  const std::vector<PortSpec>& ports = op.schema().inputs;
+  const auto x_port = static_cast<size_t>(x_slot);
+  const TensorType& x = op.in(x_slot);
+  check.That(x.shape.rank() >= 2, "\"{}\" is {}, expected two dimensions or more",
+             ports[x_port].name, x.ToString());
+  if (!check.ok()) return NormView();
+  const bool last = x.shape.rank() == 2 || check.Take(ChannelsLast(op, x_slot, fallback));
+  const NormView view = ChannelView(x.shape, last);
+  check.Keep(ExpectAllReal(op));
+  for (size_t i = 0; i < x_port; ++i) {
+    check.Keep(ExpectSameShape(op, ports[i].name, ports[x_port].name));
   }
-  bool last = true;
-  if (x.rank() > 2) {
-    NPUMESH_ASSIGN_OR_RETURN(last, ChannelsLast(op, 0, fallback));
-  }
-  const NormView view = ChannelView(x, last);
-  for (const PortSpec& port : op.schema().inputs) {
-    NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port.name));
-    if (port.name == "x") continue;
-    NPUMESH_RETURN_IF_ERROR(ExpectCount(op, port.name, view.params, "channel"));
+  for (size_t i = x_port + 1; i < ports.size(); ++i) {
+    check.Keep(ExpectCount(op, ports[i].name, view.params, "channel"));
   }
   return view;
 }
+
+namespace {
 
 double UnbiasedFactor(double count) {
   return count > 1 ? count / (count - 1) : 0.0;
@@ -47,232 +46,178 @@ void Advance(const Reals& old, const Reals& fresh, double factor, double momentu
   }
 }
 
-Status SetLike(OpContext& op, int output, std::string_view port) {
-  return SetOutput(op, output, op.in(port).dtype, op.in(port).shape);
-}
-
 // ---- BatchNormV3 ----
 
-Result<NormView> ViewOfBatchNormV3(const OpContext& op) {
-  return ViewOf(op, "NCHW");
-}
-
-Status InferBatchNormV3(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOfBatchNormV3(op));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 0, "x"));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 1, "running_mean"));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 2, "running_var"));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 3, DataType::kFloat, {view.params}));
-  return SetOutput(op, 4, DataType::kFloat, {view.params});
+Result<ChannelPlan> PlanBatchNormV3(const OpContext& op) {
+  Check check(op);
+  ChannelPlan plan;
+  plan.view = ViewByChannel(op, 0, "NCHW", check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.momentum = static_cast<double>(op.attr_float("momentum"));
+  plan.training = op.attr_bool("is_training");
+  const TensorType saved = {DataType::kFloat, {plan.view.params}};
+  plan.outputs = {op.in("x"), op.in("running_mean"), op.in("running_var"), saved, saved};
+  return check.Done(std::move(plan));
 }
 
 // Inputs x, weight, bias, running mean and variance. In inference the saved statistics are those
 // that were used.
-Result<std::unique_ptr<Kernel>> MakeBatchNormV3(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOfBatchNormV3(op));
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  const auto momentum = static_cast<double>(op.attr_float("momentum"));
-  return MakeRealKernel(op, [=, training = op.attr_bool("is_training")](RealTensors& t) {
-    Reals &mean = t.out[3], &rstd = t.out[4];
-    t.out[1] = mean = t.in[3];
-    t.out[2] = rstd = t.in[4];
-    if (training) {
-      FindMoments(view, t.in[0], &mean, &rstd);
-      Advance(t.in[3], mean, 1, momentum, &t.out[1]);
-      Advance(t.in[4], rstd, UnbiasedFactor(view.count()), momentum, &t.out[2]);
-    }
-    FindRstd(rstd, epsilon, &rstd);
-    Normalise(view, t.in[0], mean, rstd, t.in[1], t.in[2], &t.out[0]);
-    return Status();
-  });
+Status RunBatchNormV3(const ChannelPlan& plan, RealTensors& t) {
+  Reals &mean = t.out[3], &rstd = t.out[4];
+  t.out[1] = mean = t.in[3];
+  t.out[2] = rstd = t.in[4];
+  if (plan.training) {
+    FindMoments(plan.view, t.in[0], &mean, &rstd);
+    Advance(t.in[3], mean, 1, plan.momentum, &t.out[1]);
+    Advance(t.in[4], rstd, UnbiasedFactor(plan.view.count()), plan.momentum, &t.out[2]);
+  }
+  FindRstd(rstd, plan.epsilon, &rstd);
+  Normalise(plan.view, t.in[0], mean, rstd, t.in[1], t.in[2], &t.out[0]);
+  return Status();
 }
 
 // ---- BatchNorm ----
 
-Result<NormView> ViewOfBatchNorm(const OpContext& op) {
-  if (!op.attr_bool("is_training") && (!op.has("mean") || !op.has("variance"))) {
-    return Error(Code::kInvalidArgument,
-                 "{}: is_training is false, which needs \"mean\" and \"variance\"", op.Who());
-  }
-  return ViewOf(op, op.attr_string("data_format"));
-}
-
 // y, batch_mean, batch_variance, reserve_space_1 (mean), reserve_space_2 (biased variance), and
 // where the node has it reserve_space_3, which is one zero.
-Status InferBatchNorm(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOfBatchNorm(op));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 0, "x"));
-  for (int port = 1; port <= 4; ++port) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, port, DataType::kFloat, {view.params}));
-  }
-  return op.outputs() > 5 ? SetOutput(op, 5, DataType::kFloat, {1}) : Status();
+Result<ChannelPlan> PlanBatchNorm(const OpContext& op) {
+  Check check(op);
+  ChannelPlan plan;
+  plan.training = op.attr_bool("is_training");
+  check.That(plan.training || (op.has("mean") && op.has("variance")),
+             "is_training is false, which needs \"mean\" and \"variance\"");
+  plan.view = ViewByChannel(op, 0, op.attr_string("data_format"), check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.outputs.assign(5, {DataType::kFloat, {plan.view.params}});
+  plan.outputs[0] = op.in("x");
+  if (op.outputs() > 5) plan.outputs.push_back({DataType::kFloat, {1}});
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeBatchNorm(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOfBatchNorm(op));
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return MakeRealKernel(op,
-                        [=, training = op.attr_bool("is_training"),
-                         rstd = Reals(static_cast<size_t>(view.params))](RealTensors& t) mutable {
-                          Reals &mean = t.out[3], &variance = t.out[4];
-                          if (training) {
-                            FindMoments(view, t.in[0], &mean, &variance);
-                          } else {
-                            mean = t.in[3];
-                            variance = t.in[4];
-                          }
-                          FindRstd(variance, epsilon, &rstd);
-                          Normalise(view, t.in[0], mean, rstd, t.in[1], t.in[2], &t.out[0]);
-                          const double factor = training ? UnbiasedFactor(view.count()) : 1.0;
-                          t.out[1] = mean;
-                          for (size_t i = 0; i < variance.size(); ++i)
-                            t.out[2][i] = factor * variance[i];
-                          return Status();
-                        });
+Status RunBatchNorm(const ChannelPlan& plan, RealTensors& t) {
+  Reals &mean = t.out[3], &variance = t.out[4], &rstd = t.room[0];
+  if (plan.training) {
+    FindMoments(plan.view, t.in[0], &mean, &variance);
+  } else {
+    mean = t.in[3];
+    variance = t.in[4];
+  }
+  FindRstd(variance, plan.epsilon, &rstd);
+  Normalise(plan.view, t.in[0], mean, rstd, t.in[1], t.in[2], &t.out[0]);
+  const double factor = plan.training ? UnbiasedFactor(plan.view.count()) : 1.0;
+  t.out[1] = mean;
+  for (size_t i = 0; i < variance.size(); ++i) t.out[2][i] = factor * variance[i];
+  return Status();
 }
 
 // ---- BNTrainingReduce, BNTrainingUpdate ----
 
-Status InferReduce(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOf(op, "NCHW"));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, DataType::kFloat, {view.params}));
-  return SetOutput(op, 1, DataType::kFloat, {view.params});
+Result<NormPlan> PlanReduce(const OpContext& op) {
+  Check check(op);
+  NormPlan plan;
+  plan.view = ViewByChannel(op, 0, "NCHW", check);
+  plan.outputs.assign(2, {DataType::kFloat, {plan.view.params}});
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOf(op, "NCHW"));
-  return MakeRealKernel(op, [view](RealTensors& t) {
-    view.ForEach([&](size_t e, size_t, size_t p) {
-      t.out[0][p] += t.in[0][e];
-      t.out[1][p] += t.in[0][e] * t.in[0][e];
-    });
-    return Status();
+Status RunReduce(const NormPlan& plan, RealTensors& t) {
+  plan.view.ForEach([&](size_t e, size_t, size_t p) {
+    t.out[0][p] += t.in[0][e];
+    t.out[1][p] += t.in[0][e] * t.in[0][e];
   });
+  return Status();
 }
 
-Status InferUpdate(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ViewOf(op, "NCHW").status());
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 0, "x"));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 1, "mean"));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 2, "variance"));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 3, "mean"));
-  return SetLike(op, 4, "variance");
+Result<ChannelPlan> PlanUpdate(const OpContext& op) {
+  Check check(op);
+  ChannelPlan plan;
+  plan.view = ViewByChannel(op, 0, "NCHW", check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.momentum = static_cast<double>(op.attr_float("factor"));
+  const TensorType &mean = op.in("mean"), &variance = op.in("variance");
+  plan.outputs = {op.in("x"), mean, variance, mean, variance};
+  return check.Done(std::move(plan));
 }
 
 // Inputs x, sum, square_sum, scale, offset, mean, variance.
-Result<std::unique_ptr<Kernel>> MakeUpdate(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewOf(op, "NCHW"));
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  const auto factor = static_cast<double>(op.attr_float("factor"));
-  return MakeRealKernel(
-      op, [=, rstd = Reals(static_cast<size_t>(view.params))](RealTensors& t) mutable {
-        Reals &mean = t.out[3], &variance = t.out[4];
-        for (size_t i = 0; i < mean.size(); ++i) {
-          mean[i] = t.in[1][i] / view.count();
-          variance[i] = std::max(t.in[2][i] / view.count() - mean[i] * mean[i], 0.0);
-        }
-        FindRstd(variance, epsilon, &rstd);
-        Normalise(view, t.in[0], mean, rstd, t.in[3], t.in[4], &t.out[0]);
-        Advance(t.in[5], mean, 1, factor, &t.out[1]);
-        Advance(t.in[6], variance, UnbiasedFactor(view.count()), factor, &t.out[2]);
-        return Status();
-      });
+Status RunUpdate(const ChannelPlan& plan, RealTensors& t) {
+  Reals &mean = t.out[3], &variance = t.out[4], &rstd = t.room[0];
+  const double count = plan.view.count();
+  for (size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = t.in[1][i] / count;
+    variance[i] = std::max(t.in[2][i] / count - mean[i] * mean[i], 0.0);
+  }
+  FindRstd(variance, plan.epsilon, &rstd);
+  Normalise(plan.view, t.in[0], mean, rstd, t.in[3], t.in[4], &t.out[0]);
+  Advance(t.in[5], mean, 1, plan.momentum, &t.out[1]);
+  Advance(t.in[6], variance, UnbiasedFactor(count), plan.momentum, &t.out[2]);
+  return Status();
 }
 
 // ---- SyncBatchNormGatherStats ----
 
 // Sums of one rank or of several, one after the other.
-Status InferGatherStats(OpContext& op) {
-  const int64_t channels = op.in("mean").shape.elements();
-  const int64_t sums = op.in("total_sum").shape.elements();
-  for (const PortSpec& port : op.schema().inputs) {
-    if (port.name != "sample_count") NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port.name));
+Result<ChannelPlan> PlanGatherStats(const OpContext& op) {
+  Check check(op);
+  const TensorType &mean = op.in("mean"), &sums = op.in("total_sum");
+  const int64_t channels = mean.shape.elements();
+  for (const std::string_view port : {"total_sum", "total_square_sum", "mean", "variance"}) {
+    check.Keep(ExpectReal(op, port));
   }
-  NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "variance", channels, "channel"));
-  NPUMESH_RETURN_IF_ERROR(ExpectSameShape(op, "total_square_sum", "total_sum"));
-  if (channels == 0 || sums % channels != 0) {
-    return Error(Code::kInvalidArgument, "{}: total_sum is {}, expected {} sums for each rank",
-                 op.Who(), op.in("total_sum").ToString(), channels);
-  }
-  const DataType dtype = op.in("total_sum").dtype;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, dtype, op.in("mean").shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, dtype, op.in("mean").shape));
-  NPUMESH_RETURN_IF_ERROR(SetLike(op, 2, "mean"));
-  return SetLike(op, 3, "variance");
+  check.Keep(ExpectCount(op, "variance", channels, "channel"));
+  check.Keep(ExpectSameShape(op, "total_square_sum", "total_sum"));
+  check.That(channels > 0 && sums.shape.elements() % channels == 0,
+             "total_sum is {}, expected {} sums for each rank", sums.ToString(), channels);
+  ChannelPlan plan;
+  plan.epsilon = static_cast<double>(op.attr_float("eps"));
+  plan.momentum = static_cast<double>(op.attr_float("momentum"));
+  const TensorType of_batch = {sums.dtype, mean.shape};
+  plan.outputs = {of_batch, of_batch, mean, op.in("variance")};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeGatherStats(const OpContext& op) {
-  const auto momentum = static_cast<double>(op.attr_float("momentum"));
-  const auto epsilon = static_cast<double>(op.attr_float("eps"));
-  const auto channels = static_cast<size_t>(op.in("mean").shape.elements());
-  return MakeRealKernel(op, [=, variance = Reals(channels)](RealTensors& t) mutable {
-    Reals& mean = t.out[0];
-    double count = 0;
-    for (const double samples : t.in[2]) count += samples;
-    variance.assign(channels, 0.0);
-    for (size_t i = 0; i < t.in[0].size(); ++i) {
-      mean[i % channels] += t.in[0][i] / count;
-      variance[i % channels] += t.in[1][i] / count;
-    }
-    for (size_t i = 0; i < channels; ++i) {
-      variance[i] = std::max(variance[i] - mean[i] * mean[i], 0.0);
-    }
-    FindRstd(variance, epsilon, &t.out[1]);
-    Advance(t.in[3], mean, 1, momentum, &t.out[2]);
-    Advance(t.in[4], variance, UnbiasedFactor(count), momentum, &t.out[3]);
-    return Status();
-  });
+Status RunGatherStats(const ChannelPlan& plan, RealTensors& t) {
+  Reals &mean = t.out[0], &variance = t.room[0];
+  const size_t channels = mean.size();
+  double count = 0;
+  for (const double samples : t.in[2]) count += samples;
+  variance.assign(channels, 0.0);
+  for (size_t i = 0; i < t.in[0].size(); ++i) {
+    mean[i % channels] += t.in[0][i] / count;
+    variance[i % channels] += t.in[1][i] / count;
+  }
+  for (size_t i = 0; i < channels; ++i) {
+    variance[i] = std::max(variance[i] - mean[i] * mean[i], 0.0);
+  }
+  FindRstd(variance, plan.epsilon, &t.out[1]);
+  Advance(t.in[3], mean, 1, plan.momentum, &t.out[2]);
+  Advance(t.in[4], variance, UnbiasedFactor(count), plan.momentum, &t.out[3]);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterBatchNormOps(OpRegistry& registry) {
-  const AttrSpec epsilon = {"epsilon", AttrValue::Float(1e-5f)};
-  const AttrSpec training = {"is_training", AttrValue::Bool(true)};
-  registry.Add({.schema = {"BatchNormV3",
-                           {{"x"}, {"weight"}, {"bias"}, {"running_mean"}, {"running_var"}},
-                           {{"y"}, {"running_mean"}, {"running_var"}, {"save_mean"}, {"save_rstd"}},
-                           {epsilon, {"momentum", AttrValue::Float(0.1f)}, training}},
-                .infer = InferBatchNormV3,
-                .make_kernel = MakeBatchNormV3,
-                .in_place = {{1, 3}, {2, 4}}});
-  registry.Add({.schema = {"BatchNorm",
-                           {{"x"},
-                            {"scale"},
-                            {"offset"},
-                            {"mean", PortKind::kOptional},
-                            {"variance", PortKind::kOptional}},
-                           {{"y"},
-                            {"batch_mean"},
-                            {"batch_variance"},
-                            {"reserve_space_1"},
-                            {"reserve_space_2"},
-                            {"reserve_space_3"}},
-                           {{"epsilon", AttrValue::Float(1e-4f)},
-                            {"data_format", AttrValue::String("NHWC")},
-                            training,
-                            AttrSpec::Only("exponential_avg_factor", AttrValue::Float(1.0f))}},
-                .infer = InferBatchNorm,
-                .make_kernel = MakeBatchNorm});
-  registry.Add({.schema = {"BNTrainingReduce", {{"x"}}, {{"sum"}, {"square_sum"}}, {}},
-                .infer = InferReduce,
-                .make_kernel = MakeReduce});
-  registry.Add(
-      {.schema = {"BNTrainingUpdate",
-                  {{"x"}, {"sum"}, {"square_sum"}, {"scale"}, {"offset"}, {"mean"}, {"variance"}},
-                  {{"y"}, {"mean"}, {"variance"}, {"batch_mean"}, {"batch_variance"}},
-                  {{"factor", Required::kFloat}, {"epsilon", Required::kFloat}}},
-       .infer = InferUpdate,
-       .make_kernel = MakeUpdate,
-       .in_place = {{1, 5}, {2, 6}}});
-  registry.Add(
-      {.schema = {"SyncBatchNormGatherStats",
-                  {{"total_sum"}, {"total_square_sum"}, {"sample_count"}, {"mean"}, {"variance"}},
-                  {{"batch_mean"}, {"batch_invstd"}, {"mean"}, {"variance"}},
-                  {{"momentum", AttrValue::Float(0.1f)}, {"eps", AttrValue::Float(1e-5f)}}},
-       .infer = InferGatherStats,
-       .make_kernel = MakeGatherStats,
-       .in_place = {{2, 3}, {3, 4}}});
+  Operator norm = DefineReal<PlanBatchNormV3, RunBatchNormV3>(
+      "BatchNormV3(x, weight, bias, running_mean, running_var; epsilon=1e-05, momentum=0.1, "
+      "is_training=true) -> y, running_mean, running_var, save_mean, save_rstd");
+  norm.in_place = {{1, 3}, {2, 4}};
+  registry.Add(std::move(norm));
+  registry.Add(DefineReal<PlanBatchNorm, RunBatchNorm>(
+      "BatchNorm(x, scale, offset, mean?, variance?; epsilon=0.0001, data_format=\"NHWC\", "
+      "is_training=true, exponential_avg_factor==1.0) -> y, batch_mean, batch_variance, "
+      "reserve_space_1, reserve_space_2, reserve_space_3"));
+  registry.Add(DefineReal<PlanReduce, RunReduce>("BNTrainingReduce(x) -> sum, square_sum"));
+  Operator update = DefineReal<PlanUpdate, RunUpdate>(
+      "BNTrainingUpdate(x, sum, square_sum, scale, offset, mean, variance; factor:float, "
+      "epsilon:float) -> y, mean, variance, batch_mean, batch_variance");
+  update.in_place = {{1, 5}, {2, 6}};
+  registry.Add(std::move(update));
+  Operator gather = DefineReal<PlanGatherStats, RunGatherStats>(
+      "SyncBatchNormGatherStats(total_sum, total_square_sum, sample_count, mean, variance; "
+      "momentum=0.1, eps=1e-05) -> batch_mean, batch_invstd, mean, variance");
+  gather.in_place = {{2, 3}, {3, 4}};
+  registry.Add(std::move(gather));
   RegisterBatchNormGradients(registry);
 }
 

@@ -1,296 +1,205 @@
 // LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast, and the gradients LayerNormGradV3
-// and RmsNormGrad. Ops reference 5.7 and 5.14. LayerNormV4, RmsNorm and AddRmsNorm, which models
-// are full of, are in norm.cc.
-#include <cmath>
+// and RmsNormGrad. LayerNormV4, RmsNorm and AddRmsNorm, which models are full of, are in norm.cc.
+#include <algorithm>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/norm_view.h"
-#include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {
 
-// x with dimensions [axis, rank) 1: the shape of means and the like.
-Shape StatisticsShape(const Shape& x, int axis) {
-  Shape shape = x;
-  for (int i = axis; i < x.rank(); ++i) shape[i] = 1;
-  return shape;
-}
-
-Status ExpectAllReal(const OpContext& op) {
-  for (const PortSpec& port : op.schema().inputs) {
-    NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port.name));
-  }
-  return Status();
-}
-
 // ---- LayerNorm, LayerNormV3 ----
 
-Result<NormView> ViewByAxes(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const int axis,
-                           AxisOf(op, op.attr_int("begin_norm_axis"), x.rank(), "begin_norm_axis"));
-  NPUMESH_ASSIGN_OR_RETURN(const int params, AxisOf(op, op.attr_int("begin_params_axis"), x.rank(),
-                                                    "begin_params_axis"));
-  const NormView view = LayerView(x, axis, ElementsBetween(x, params, x.rank()));
-  for (const std::string_view port : {"gamma", "beta"}) {
-    NPUMESH_RETURN_IF_ERROR(ExpectCount(op, port, view.params, "place behind begin_params_axis"));
-  }
-  return view;
-}
-
-Status InferByAxes(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectAllReal(op));
-  NPUMESH_RETURN_IF_ERROR(ViewByAxes(op).status());
+template <bool kGivesRstd>
+Result<NormPlan> PlanByAxes(const OpContext& op) {
+  Check check(op);
+  check.Keep(ExpectAllReal(op));
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("begin_norm_axis"),
-                                                  x.shape.rank(), "begin_norm_axis"));
-  const Shape statistics = StatisticsShape(x.shape, axis);
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, x.dtype, x.shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, x.dtype, statistics));
-  return SetOutput(op, 2, x.dtype, statistics);
-}
-
-// The third output is 1 / sqrt(variance + epsilon), of LayerNorm the variance.
-Result<std::unique_ptr<Kernel>> MakeByAxes(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, ViewByAxes(op));
-  const bool gives_variance = op.schema().type == "LayerNorm";
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return MakeRealKernel(
-      op, [=, variance = Reals(static_cast<size_t>(view.statistics)),
-           rstd = Reals(static_cast<size_t>(view.statistics))](RealTensors& t) mutable {
-        FindMoments(view, t.in[0], &t.out[1], &variance);
-        FindRstd(variance, epsilon, &rstd);
-        Normalise(view, t.in[0], t.out[1], rstd, t.in[1], t.in[2], &t.out[0]);
-        t.out[2] = gives_variance ? variance : rstd;
-        return Status();
-      });
+  const int rank = x.shape.rank();
+  const int axis = check.Axis("begin_norm_axis", rank);
+  const int params = check.Axis("begin_params_axis", rank);
+  NormPlan plan;
+  plan.view = LayerView(x.shape, axis, ElementsBetween(x.shape, params, rank));
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.gives_rstd = kGivesRstd;
+  for (const std::string_view port : {"gamma", "beta"}) {
+    check.Keep(ExpectCount(op, port, plan.view.params, "place behind begin_params_axis"));
+  }
+  const TensorType statistics = {x.dtype, StatisticsShape(x.shape, axis)};
+  plan.outputs = {x, statistics, statistics};
+  return check.Done(std::move(plan));
 }
 
 // ---- gradients ----
 
-// x normalised over as many last dimensions as gamma has.
-Result<NormView> GradientView(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  const Shape& gamma = op.in("gamma").shape;
-  const int axis = x.rank() - gamma.rank();
-  NPUMESH_RETURN_IF_ERROR(ExpectSameShape(op, "dy", "x"));
-  bool fits = axis >= 0 && gamma.rank() > 0;
-  for (int i = 0; fits && i < gamma.rank(); ++i) fits = gamma[i] == x[axis + i];
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {}, which does not end with the shape of gamma, {}", op.Who(),
-                 x.ToString(), gamma.ToString());
-  }
-  const NormView view = LayerView(x, axis, gamma.elements());
-  NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "rstd", view.statistics, "row of x"));
-  return view;
+// Inputs dy, x, rstd, gamma; of a norm that subtracts the mean dy, x, rstd, mean, gamma. x was
+// normalised over as many last dimensions as gamma has.
+template <bool kCentred>
+Result<NormPlan> PlanGradient(const OpContext& op) {
+  Check check(op);
+  check.Keep(ExpectAllReal(op));
+  check.Keep(ExpectSameShape(op, "dy", "x"));
+  const Shape &x = op.in("x").shape, &gamma = op.in("gamma").shape;
+  check.That(gamma.rank() > 0 && EndsWith(x, gamma),
+             "x is {}, which does not end with the shape of gamma, {}", x.ToString(),
+             gamma.ToString());
+  if (!check.ok()) return check.status();
+  NormPlan plan;
+  plan.view = LayerView(x, x.rank() - gamma.rank(), gamma.elements());
+  check.Keep(ExpectCount(op, "rstd", plan.view.statistics, "row of x"));
+  if (kCentred) check.Keep(ExpectCount(op, "mean", plan.view.statistics, "row of x"));
+  plan.outputs = {{op.in("dy").dtype, x}, {DataType::kFloat, gamma}};
+  if (kCentred) plan.outputs.push_back({DataType::kFloat, gamma});
+  return check.Done(std::move(plan));
 }
 
-Status InferGradient(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectAllReal(op));
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, GradientView(op));
-  const bool centred = op.schema().type == "LayerNormGradV3";
-  if (centred) NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "mean", view.statistics, "row of x"));
-  const Shape& gamma = op.in("gamma").shape;
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, op.in("dy").dtype, op.in("x").shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, gamma));
-  return centred ? SetOutput(op, 2, DataType::kFloat, gamma) : Status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeGradient(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const NormView view, GradientView(op));
-  const auto slot = [&](std::string_view port) { return static_cast<size_t>(op.slot(port)); };
-  const bool centred = op.schema().type == "LayerNormGradV3";
-  return MakeRealKernel(
-      op, [=, x = slot("x"), rstd = slot("rstd"), gamma = slot("gamma"),
-           mean = centred ? slot("mean") : 0, none = Reals(),
-           room = Reals(2 * static_cast<size_t>(view.statistics))](RealTensors& t) mutable {
-        NormGradient(view, {t.in[0], t.in[x], centred ? t.in[mean] : none, t.in[rstd], t.in[gamma]},
-                     &t.out[0], &t.out[1], centred ? &t.out[2] : nullptr, &room);
-        return Status();
-      });
+template <bool kCentred>
+Status RunGradient(const NormPlan& plan, RealTensors& t) {
+  const Reals none;
+  const Reals &mean = kCentred ? t.in[3] : none, &gamma = t.in[kCentred ? 4 : 3];
+  NormGradient(plan.view, {t.in[0], t.in[1], mean, t.in[2], gamma}, &t.out[0], &t.out[1],
+               kCentred ? &t.out[2] : nullptr, &t.room[0]);
+  return Status();
 }
 
 // ---- sums that are normalised over the last dimension ----
 
-// Error unless x1 and x2 are alike and the vectors fit the last dimension.
-Status CheckSum(const OpContext& op, std::string_view x1, std::string_view x2,
-                std::initializer_list<std::string_view> vectors) {
-  NPUMESH_RETURN_IF_ERROR(ExpectAllReal(op));
-  NPUMESH_RETURN_IF_ERROR(ExpectSameShape(op, x2, x1));
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot(x1), op.slot(x2)));
-  const Shape& x = op.in(x1).shape;
-  if (x.rank() == 0) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is a scalar, expected rows", op.Who(), x1);
-  }
+struct SumPlan : NormPlan {
+  double alpha = 1;            // factor of x
+  TensorType statistics;       // of means and the like
+  ConvertFn narrow = nullptr;  // from double to the type of the sum
+  ConvertFn widen = nullptr;
+};
+
+// Plans the norm of x1 + x2, whose types and shapes are equal, with `vectors` along the last
+// dimension.
+SumPlan PlanSum(const OpContext& op, std::string_view x1, std::string_view x2,
+                std::initializer_list<std::string_view> vectors, Check& check) {
+  check.Keep(ExpectAllReal(op));
+  check.Keep(ExpectSameShape(op, x2, x1));
+  check.SameType(x2, x1);
+  const TensorType& x = op.in(x1);
+  check.That(x.shape.rank() > 0, "\"{}\" is a scalar, expected rows", x1);
+  SumPlan plan;
+  if (!check.ok()) return plan;
+  const int64_t columns = x.shape.dims().back();
   for (const std::string_view port : vectors) {
-    NPUMESH_RETURN_IF_ERROR(ExpectCount(op, port, x[x.rank() - 1], "column"));
+    check.Keep(ExpectCount(op, port, columns, "column"));
   }
+  plan.view = LayerView(x.shape, x.shape.rank() - 1, columns);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.statistics = {DataType::kFloat, StatisticsShape(x.shape, x.shape.rank() - 1)};
+  return plan;
+}
+
+// y = the norm of `sum`, which may be y.
+void NormaliseSum(const SumPlan& plan, const Reals& sum, const Reals& gamma, const Reals& beta,
+                  Reals* mean, Reals* rstd, Reals* y) {
+  FindMoments(plan.view, sum, mean, rstd);
+  FindRstd(*rstd, plan.epsilon, rstd);
+  Normalise(plan.view, sum, *mean, *rstd, gamma, beta, y);
+}
+
+Result<SumPlan> PlanAddLayerNorm(const OpContext& op) {
+  Check check(op);
+  SumPlan plan = PlanSum(op, "x1", "x2", {"gamma", "beta"}, check);
+  const TensorType& x = op.in("x1");
+  if (op.has("bias") && op.in("bias").shape != x.shape) {
+    check.Keep(ExpectCount(op, "bias", plan.view.params, "column"));
+  }
+  plan.outputs = {x, plan.statistics, plan.statistics, x};
+  return check.Done(std::move(plan));
+}
+
+Status RunAddLayerNorm(const SumPlan& plan, RealTensors& t) {
+  const Reals& bias = t.in[4];
+  Reals& sum = t.out[3];
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i] = t.in[0][i] + t.in[1][i] + (bias.empty() ? 0.0 : bias[i % bias.size()]);
+  }
+  NormaliseSum(plan, sum, t.in[2], t.in[3], &t.out[1], &t.out[2], &t.out[0]);
   return Status();
 }
 
-NormView ViewOfRows(const Shape& x) {
-  return LayerView(x, x.rank() - 1, x[x.rank() - 1]);
+Result<SumPlan> PlanDeepNorm(const OpContext& op) {
+  Check check(op);
+  SumPlan plan = PlanSum(op, "x", "gx", {"beta", "gamma"}, check);
+  plan.alpha = static_cast<double>(op.attr_float("alpha"));
+  plan.outputs = {plan.statistics, plan.statistics, op.in("x")};
+  return check.Done(std::move(plan));
 }
 
-// Outputs y, mean, rstd, x.
-Status InferAddLayerNorm(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckSum(op, "x1", "x2", {"gamma", "beta"}));
+Status RunDeepNorm(const SumPlan& plan, RealTensors& t) {
+  Reals& y = t.out[2];
+  for (size_t i = 0; i < y.size(); ++i) y[i] = plan.alpha * t.in[0][i] + t.in[1][i];
+  NormaliseSum(plan, y, t.in[3], t.in[2], &t.out[0], &t.out[1], &y);
+  return Status();
+}
+
+Result<SumPlan> PlanAddRmsNormCast(const OpContext& op) {
+  Check check(op);
+  SumPlan plan = PlanSum(op, "x1", "x2", {"gamma"}, check);
   const TensorType& x = op.in("x1");
-  const int64_t columns = x.shape[x.shape.rank() - 1];
-  if (op.has("bias") && op.in("bias").shape != x.shape) {
-    NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "bias", columns, "column"));
+  plan.narrow = FindConvert(DataType::kDouble, x.dtype);
+  plan.widen = FindConvert(x.dtype, DataType::kDouble);
+  plan.outputs = {{DataType::kFloat, x.shape}, x, plan.statistics, x};
+  return check.Done(std::move(plan));
+}
+
+// Rounds values to the type of the sum.
+void Round(const SumPlan& plan, Reals* values) {
+  constexpr size_t kBlock = 512;
+  double narrow[kBlock];
+  for (size_t first = 0; first < values->size(); first += kBlock) {
+    const size_t count = std::min(kBlock, values->size() - first);
+    plan.narrow(values->data() + first, narrow, count);
+    plan.widen(narrow, values->data() + first, count);
   }
-  const Shape statistics = StatisticsShape(x.shape, x.shape.rank() - 1);
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, x.dtype, x.shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, statistics));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, DataType::kFloat, statistics));
-  return SetOutput(op, 3, x.dtype, x.shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeAddLayerNorm(const OpContext& op) {
-  const NormView view = ViewOfRows(op.in("x1").shape);
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return MakeRealKernel(op, [=](RealTensors& t) {
-    const Reals& bias = t.in[4];
-    Reals &sum = t.out[3], &mean = t.out[1], &rstd = t.out[2];
-    for (size_t i = 0; i < sum.size(); ++i) {
-      sum[i] = t.in[0][i] + t.in[1][i] + (bias.empty() ? 0.0 : bias[i % bias.size()]);
-    }
-    FindMoments(view, sum, &mean, &rstd);
-    FindRstd(rstd, epsilon, &rstd);
-    Normalise(view, sum, mean, rstd, t.in[2], t.in[3], &t.out[0]);
-    return Status();
-  });
-}
-
-// Outputs mean, rstd, y.
-Status InferDeepNorm(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckSum(op, "x", "gx", {"beta", "gamma"}));
-  const TensorType& x = op.in("x");
-  const Shape statistics = StatisticsShape(x.shape, x.shape.rank() - 1);
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, DataType::kFloat, statistics));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, DataType::kFloat, statistics));
-  return SetOutput(op, 2, x.dtype, x.shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeDeepNorm(const OpContext& op) {
-  const NormView view = ViewOfRows(op.in("x").shape);
-  const auto alpha = static_cast<double>(op.attr_float("alpha"));
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return MakeRealKernel(op, [=](RealTensors& t) {
-    Reals &mean = t.out[0], &rstd = t.out[1], &y = t.out[2];
-    for (size_t i = 0; i < y.size(); ++i) y[i] = alpha * t.in[0][i] + t.in[1][i];
-    FindMoments(view, y, &mean, &rstd);
-    FindRstd(rstd, epsilon, &rstd);
-    Normalise(view, y, mean, rstd, t.in[3], t.in[2], &y);
-    return Status();
-  });
-}
-
-// ---- AddRmsNormCast ----
-
-// Rounds values to a type and back.
-class Rounding {
- public:
-  Rounding(DataType dtype, size_t count)
-      : store_(FindConvert(DataType::kDouble, dtype)),
-        load_(FindConvert(dtype, DataType::kDouble)),
-        room_(count * static_cast<size_t>(BitsOf(dtype)) / 8) {}
-
-  void operator()(Reals* values) {
-    store_(values->data(), room_.data(), values->size());
-    load_(room_.data(), values->data(), values->size());
-  }
-
- private:
-  ConvertFn store_;
-  ConvertFn load_;
-  std::vector<std::byte> room_;
-};
-
-// Outputs y in float32, y, rstd, x.
-Status InferAddRmsNormCast(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckSum(op, "x1", "x2", {"gamma"}));
-  const TensorType& x = op.in("x1");
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, DataType::kFloat, x.shape));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, x.dtype, x.shape));
-  NPUMESH_RETURN_IF_ERROR(
-      SetOutput(op, 2, DataType::kFloat, StatisticsShape(x.shape, x.shape.rank() - 1)));
-  return SetOutput(op, 3, x.dtype, x.shape);
 }
 
 // Rounds where AddRmsNorm of A2 and A3 does: the sum, and x * rstd before gamma.
-Result<std::unique_ptr<Kernel>> MakeAddRmsNormCast(const OpContext& op) {
-  const TensorType& type = op.in("x1");
-  const NormView view = ViewOfRows(type.shape);
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return MakeRealKernel(op, [=, none = Reals(),
-                             round = Rounding(type.dtype, static_cast<size_t>(view.elements))](
-                                RealTensors& t) mutable {
-    Reals &y = t.out[1], &rstd = t.out[2], &sum = t.out[3];
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = t.in[0][i] + t.in[1][i];
-    round(&sum);
-    view.ForEach([&](size_t e, size_t s, size_t) { rstd[s] += sum[e] * sum[e] / view.count(); });
-    FindRstd(rstd, epsilon, &rstd);
-    Normalise(view, sum, none, rstd, none, none, &y);
-    round(&y);
-    view.ForEach([&](size_t e, size_t, size_t p) { y[e] *= t.in[2][p]; });
-    round(&y);
-    t.out[0] = y;
-    return Status();
-  });
+Status RunAddRmsNormCast(const SumPlan& plan, RealTensors& t) {
+  const Reals none;
+  Reals &y = t.out[1], &rstd = t.out[2], &sum = t.out[3];
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = t.in[0][i] + t.in[1][i];
+  Round(plan, &sum);
+  const double count = plan.view.count();
+  plan.view.ForEach([&](size_t e, size_t s, size_t) { rstd[s] += sum[e] * sum[e] / count; });
+  FindRstd(rstd, plan.epsilon, &rstd);
+  Normalise(plan.view, sum, none, rstd, none, none, &y);
+  Round(plan, &y);
+  plan.view.ForEach([&](size_t e, size_t, size_t p) { y[e] *= t.in[2][p]; });
+  Round(plan, &y);
+  t.out[0] = y;
+  return Status();
 }
 
 }  // namespace
 
 void RegisterLayerNormOps(OpRegistry& registry) {
-  const auto epsilon = [](float value) { return AttrSpec{"epsilon", AttrValue::Float(value)}; };
-  const AttrSpec norm_axis = {"begin_norm_axis", AttrValue::Int(0)};
-  const AttrSpec params_axis = {"begin_params_axis", AttrValue::Int(0)};
-  registry.Add({.schema = {"LayerNorm",
-                           {{"x"}, {"gamma"}, {"beta"}},
-                           {{"y"}, {"mean"}, {"variance"}},
-                           {norm_axis, params_axis, epsilon(1e-7f)}},
-                .infer = InferByAxes,
-                .make_kernel = MakeByAxes});
-  registry.Add({.schema = {"LayerNormV3",
-                           {{"x"}, {"gamma"}, {"beta"}},
-                           {{"y"}, {"mean"}, {"rstd"}},
-                           {norm_axis, params_axis, epsilon(1e-5f)}},
-                .infer = InferByAxes,
-                .make_kernel = MakeByAxes});
-  registry.Add({.schema = {"LayerNormGradV3",
-                           {{"dy"}, {"x"}, {"rstd"}, {"mean"}, {"gamma"}},
-                           {{"pd_x"}, {"pd_gamma"}, {"pd_beta"}},
-                           {AttrSpec::Only("output_mask", AttrValue::Bools({true, true, true}))}},
-                .infer = InferGradient,
-                .make_kernel = MakeGradient});
   registry.Add(
-      {.schema = {"RmsNormGrad", {{"dy"}, {"x"}, {"rstd"}, {"gamma"}}, {{"dx"}, {"dgamma"}}, {}},
-       .infer = InferGradient,
-       .make_kernel = MakeGradient});
-  registry.Add({.schema = {"AddLayerNorm",
-                           {{"x1"}, {"x2"}, {"gamma"}, {"beta"}, {"bias", PortKind::kOptional}},
-                           {{"y"}, {"mean"}, {"rstd"}, {"x"}},
-                           {epsilon(1e-5f), {"additional_output", AttrValue::Bool(false)}}},
-                .infer = InferAddLayerNorm,
-                .make_kernel = MakeAddLayerNorm});
-  registry.Add({.schema = {"DeepNorm",
-                           {{"x"}, {"gx"}, {"beta"}, {"gamma"}},
-                           {{"mean"}, {"rstd"}, {"y"}},
-                           {{"alpha", AttrValue::Float(0.3f)}, epsilon(1e-6f)}},
-                .infer = InferDeepNorm,
-                .make_kernel = MakeDeepNorm});
-  registry.Add({.schema = {"AddRmsNormCast",
-                           {{"x1"}, {"x2"}, {"gamma"}},
-                           {{"y1"}, {"y2"}, {"rstd"}, {"x"}},
-                           {epsilon(1e-6f)}},
-                .infer = InferAddRmsNormCast,
-                .make_kernel = MakeAddRmsNormCast});
+      DefineReal<PlanByAxes<false>, RunNorm>("LayerNorm(x, gamma, beta; begin_norm_axis=0, "
+                                             "begin_params_axis=0, epsilon=1e-07) -> y, mean, "
+                                             "variance"));
+  registry.Add(DefineReal<PlanByAxes<true>, RunNorm>(
+      "LayerNormV3(x, gamma, beta; begin_norm_axis=0, begin_params_axis=0, epsilon=1e-05) -> y, "
+      "mean, rstd"));
+  registry.Add(DefineReal<PlanGradient<true>, RunGradient<true>>(
+      "LayerNormGradV3(dy, x, rstd, mean, gamma; output_mask==[true,true,true]) -> pd_x, pd_gamma, "
+      "pd_beta"));
+  registry.Add(DefineReal<PlanGradient<false>, RunGradient<false>>(
+      "RmsNormGrad(dy, x, rstd, gamma) -> dx, dgamma"));
+  registry.Add(DefineReal<PlanAddLayerNorm, RunAddLayerNorm>(
+      "AddLayerNorm(x1, x2, gamma, beta, bias?; epsilon=1e-05, additional_output=false) -> y, "
+      "mean, "
+      "rstd, x"));
+  registry.Add(DefineReal<PlanDeepNorm, RunDeepNorm>(
+      "DeepNorm(x, gx, beta, gamma; alpha=0.3, epsilon=1e-06) -> mean, rstd, y"));
+  registry.Add(DefineReal<PlanAddRmsNormCast, RunAddRmsNormCast>(
+      "AddRmsNormCast(x1, x2, gamma; epsilon=1e-06) -> y1, y2, rstd, x"));
 }
 
 }  // namespace npumesh

@@ -47,9 +47,20 @@ NormView ChannelView(const Shape& x, bool channels_last) {
   return view;
 }
 
+Shape StatisticsShape(const Shape& x, int axis) {
+  Shape shape = x;
+  for (int i = axis; i < x.rank(); ++i) shape[i] = 1;
+  return shape;
+}
+
+bool EndsWith(const Shape& x, const Shape& tail) {
+  if (tail.rank() > x.rank()) return false;
+  return std::equal(tail.dims().begin(), tail.dims().end(), x.dims().end() - tail.rank());
+}
+
 void FindMoments(const NormView& view, const Reals& x, Reals* mean, Reals* variance) {
-  std::fill(mean->begin(), mean->end(), 0.0);
-  std::fill(variance->begin(), variance->end(), 0.0);
+  mean->assign(static_cast<size_t>(view.statistics), 0.0);
+  variance->assign(static_cast<size_t>(view.statistics), 0.0);
   view.ForEach([&](size_t e, size_t s, size_t) { (*mean)[s] += x[e]; });
   for (double& value : *mean) value /= view.count();
   view.ForEach([&](size_t e, size_t s, size_t) {
@@ -60,6 +71,7 @@ void FindMoments(const NormView& view, const Reals& x, Reals* mean, Reals* varia
 }
 
 void FindRstd(const Reals& variance, double epsilon, Reals* rstd) {
+  rstd->resize(variance.size());
   for (size_t i = 0; i < variance.size(); ++i) (*rstd)[i] = 1 / std::sqrt(variance[i] + epsilon);
 }
 
@@ -96,6 +108,16 @@ void NormGradient(const NormView& view, const NormGradientInputs& in, Reals* dx,
     const double slope = (*room)[statistics + s] / view.count();
     (*dx)[e] = in.rstd[s] * (g - mean - normalised(e, s) * slope);
   });
+}
+
+Status RunNorm(const NormPlan& plan, RealTensors& t) {
+  Reals &y = t.out[0], &mean = t.out[1], &third = t.out[2], &rstd = t.room[0];
+  FindMoments(plan.view, t.in[0], &mean, &third);
+  FindRstd(third, plan.epsilon, &rstd);
+  Normalise(plan.view, t.in[0], mean, rstd, t.in[1], t.in[2], &y);
+  for (size_t i = 0; plan.silu && i < y.size(); ++i) y[i] /= 1 + std::exp(-y[i]);
+  if (plan.gives_rstd) third = rstd;
+  return Status();
 }
 
 }  // namespace npumesh

@@ -1,4 +1,4 @@
-// What layer, group and batch normalisation have in common. Ops reference 5.7 and 5.14.
+// What layer, group and batch normalisation have in common.
 //
 // Every element of x belongs to one statistic (a mean and a variance) and to one parameter (an
 // entry of gamma and beta); the norms differ in nothing but which. All in double.
@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/ops/define.h"
 #include "graph/ops/operator.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 
@@ -62,7 +64,15 @@ Result<NormView> GroupView(const OpContext& op, const Shape& x, bool channels_la
 // at least 2.
 NormView ChannelView(const Shape& x, bool channels_last);
 
+// x with dimensions [axis, rank) 1: the shape of means and the like.
+Shape StatisticsShape(const Shape& x, int axis);
+
+// True when `tail` are the last dimensions of x.
+bool EndsWith(const Shape& x, const Shape& tail);
+
 using Reals = std::vector<double>;
+
+// Functions give their results the size they need.
 
 // Mean and biased variance, in two passes.
 void FindMoments(const NormView& view, const Reals& x, Reals* mean, Reals* variance);
@@ -88,6 +98,17 @@ struct NormGradientInputs {
 // `room` is working memory; it keeps its size from call to call.
 void NormGradient(const NormView& view, const NormGradientInputs& in, Reals* dx, Reals* dgamma,
                   Reals* dbeta, Reals* room);
+
+// A planned normalisation (real_kernel.h).
+struct NormPlan : Planned {
+  NormView view;
+  double epsilon = 0;
+  bool gives_rstd = false;  // output 2 is rstd, not the variance
+  bool silu = false;        // y becomes y * sigmoid(y)
+};
+
+// Inputs x, gamma and beta; outputs y, mean, and variance or rstd.
+Status RunNorm(const NormPlan& plan, RealTensors& t);
 
 }  // namespace npumesh
 

@@ -61,13 +61,24 @@ Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody bod
 }
 
 bool IsRealType(DataType dtype) {
-  return IsFloating(dtype) && FindConvert(dtype, DataType::kDouble) != nullptr;
+  return kFloatsAndDouble.Contains(dtype);
+}
+
+Status ExpectType(const OpContext& op, std::string_view port, TypeSet expected) {
+  if (!op.has(port) || expected.Contains(op.in(port).dtype)) return Status();
+  return Error(Code::kUnsupported, "{}: \"{}\" is {}, expected {}", op.Who(), port,
+               op.in(port).ToString(), expected.ToString());
 }
 
 Status ExpectReal(const OpContext& op, std::string_view port) {
-  if (!op.has(port) || IsRealType(op.in(port).dtype)) return Status();
-  return Error(Code::kUnsupported, "{}: \"{}\" is {}, expected a floating type", op.Who(), port,
-               op.in(port).ToString());
+  return ExpectType(op, port, kFloatsAndDouble);
+}
+
+Status ExpectAllReal(const OpContext& op) {
+  for (const PortSpec& port : op.schema().inputs) {
+    NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port.name));
+  }
+  return Status();
 }
 
 Status ExpectCount(const OpContext& op, std::string_view port, int64_t count,

@@ -224,7 +224,7 @@ TEST(LayerNorm, RefusesWhatDoesNotFit) {
   ExpectFails(
       BuiltinOps(),
       {.type = "AddRmsNormCast", .inputs = {{"x1", x}, {"x2", x}, {"gamma", MakeInts({1, 2, 3})}}},
-      Code::kUnsupported, {"gamma", "floating"});
+      Code::kUnsupported, {"gamma", "float64"});
 }
 
 }  // namespace
