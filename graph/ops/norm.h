@@ -1,18 +1,19 @@
 // The kernel of RmsNorm and AddRmsNorm, and of the operators that RmsNorm is written out with
-// (passes/fuse_rms_norm.cc). Ops reference 5.7.
+// (passes/fuse_rms_norm.cc).
 #ifndef NPUMESH_GRAPH_OPS_NORM_H_
 #define NPUMESH_GRAPH_OPS_NORM_H_
 
 #include <cstdint>
 #include <memory>
 
+#include "graph/ops/define.h"
 #include "graph/ops/operator.h"
 
 namespace npumesh {
 
 // y = x / sqrt(mean(x^2) + epsilon) * gamma for `rows` rows of `columns` elements, statistics in
 // float32. Types are float16, bfloat16 or float32.
-struct RmsNormPlan {
+struct RmsNormPlan : Planned {
   int64_t rows = 0;
   int64_t columns = 0;  // elements of gamma
   int x_slot = 0;
@@ -24,9 +25,11 @@ struct RmsNormPlan {
   double epsilon = 0;
   bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
   bool gives_rstd = true;  // output 1: the reciprocal roots, float32
+  Slice<float> x_row, x2_row, gamma_row, y_row;
 };
 
-std::unique_ptr<Kernel> MakeRmsNormKernel(const RmsNormPlan& plan);
+// Takes the memory that the plan needs.
+std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan);
 
 // One row of it: elements [first, first + count) of `y`, which has `dtype`. Returns the reciprocal
 // root. `room` has place for the row; the three arrays of floats may not overlap.

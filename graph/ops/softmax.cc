@@ -1,4 +1,4 @@
-// SoftmaxV2: exp(x - max) / sum over the axes. Ops reference 5.7.
+// SoftmaxV2: exp(x - max) / sum over the axes.
 //
 // Rows are computed in float32 (double for double) and rounded once. Axes that are not the last
 // ones are first brought to the end by a transposition into scratch.
@@ -6,16 +6,19 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/real_kernel.h"
 #include "graph/ops/row_math.h"
 #include "graph/ops/strided_copy.h"
 
 namespace npumesh {
 namespace {
 
-// A row of nothing but -inf gives NaN, since -inf - -inf is.
+// A row of nothing but -inf gives NaN, because -inf - -inf is NaN.
 void SoftmaxRow(const float* x, int64_t count, float* y) {
   ExponentialsOfRow(x, LargestInRow(x, count), count, y);
   ScaleRow(y, static_cast<float>(1.0 / SumOfRow(y, count)), count, y);
@@ -31,14 +34,24 @@ void SoftmaxRow(const double* x, int64_t count, double* y) {
   for (int64_t i = 0; i < count; ++i) y[i] /= sum;
 }
 
+struct SoftmaxPlan : Planned {
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kFloat;
+  int64_t rows = 1;
+  int64_t columns = 1;
+  bool moved = false;  // the axes are not the last ones
+  StridedCopy gather, scatter;
+  Slice<float> x_row, y_row;
+  Slice<std::byte> x, y;  // with the axes last
+};
+
 // Dimensions of x in an order in which the normalised ones come last.
 struct AxisOrder {
   std::vector<int> order;
-  int normalized = 0;  // how many of them
-  bool moved = false;  // the order is not the one of x
+  size_t kept = 0;  // dimensions that are not normalised
 };
 
-Result<AxisOrder> OrderOf(const OpContext& op) {
+AxisOrder OrderOf(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   std::vector<bool> chosen(static_cast<size_t>(x.rank()), false);
   const std::vector<int64_t> axes = op.attr_ints("axes");
@@ -47,126 +60,87 @@ Result<AxisOrder> OrderOf(const OpContext& op) {
                         return axis == 0 || axis == -1;
                       });
   for (const int64_t listed : scalar ? std::vector<int64_t>() : axes) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.rank(), "axes"));
-    chosen[static_cast<size_t>(axis)] = true;
+    const int axis = check.Take(AxisOf(op, listed, x.rank(), "axes"));
+    if (check.ok()) chosen[static_cast<size_t>(axis)] = true;
   }
   AxisOrder result;
   result.order.resize(chosen.size());
   std::iota(result.order.begin(), result.order.end(), 0);
   const auto kept = [&](int axis) { return !chosen[static_cast<size_t>(axis)]; };
   const auto split = std::stable_partition(result.order.begin(), result.order.end(), kept);
-  result.normalized = static_cast<int>(result.order.end() - split);
-  result.moved = !std::is_sorted(result.order.begin(), result.order.end());
+  result.kept = static_cast<size_t>(split - result.order.begin());
   return result;
 }
 
-Status InferSoftmax(OpContext& op) {
-  const TensorType& x = op.in("x");
-  if (!IsRowType(x.dtype) && x.dtype != DataType::kDouble) {
-    return Error(Code::kUnsupported, "{}: x is {}, expected a floating type", op.Who(),
-                 Name(x.dtype));
+// The copy from x to its transposition, or back.
+StridedCopy Transposition(const Shape& x, const std::vector<int>& order, size_t element,
+                          bool forward) {
+  const std::vector<int64_t> strides = ByteStrides(x, element);
+  std::vector<CopyAxis> moves(order.size());
+  auto packed = static_cast<int64_t>(element);
+  for (size_t i = order.size(); i-- > 0;) {
+    const int64_t stride = strides[static_cast<size_t>(order[i])];
+    const int64_t extent = x[order[i]];
+    moves[i] = forward ? CopyAxis{extent, stride, packed} : CopyAxis{extent, packed, stride};
+    packed *= extent;
   }
-  NPUMESH_RETURN_IF_ERROR(OrderOf(op).status());
-  const bool widens = op.attr_bool("half_to_float") && x.dtype == DataType::kFloat16;
-  return SetOutput(op, 0, widens ? DataType::kFloat : x.dtype, x.shape);
+  return StridedCopy(moves, element);
 }
 
-class SoftmaxKernel final : public Kernel {
- public:
-  SoftmaxKernel(const OpContext& op, const AxisOrder& axes)
-      : from_(op.in("x").dtype), to_(op.out(0).dtype), moved_(axes.moved) {
-    const Shape& x = op.in("x").shape;
-    for (size_t i = 0; i < axes.order.size(); ++i) {
-      const bool normalized = i + static_cast<size_t>(axes.normalized) >= axes.order.size();
-      (normalized ? columns_ : rows_) *= x[axes.order[i]];
-    }
-    if (!moved_) return;
-    gather_ = StridedCopy(Moves(x, axes, ElementSize(from_), true), ElementSize(from_));
-    scatter_ = StridedCopy(Moves(x, axes, ElementSize(to_), false), ElementSize(to_));
+Result<SoftmaxPlan> PlanSoftmax(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  check.Keep(ExpectType(op, "x", kFloatsAndDouble));
+  const auto [order, kept] = OrderOf(op, check);
+  if (!check.ok()) return check.status();
+  SoftmaxPlan plan;
+  const bool widens = op.attr_bool("half_to_float") && x.dtype == DataType::kFloat16;
+  plan.from = x.dtype;
+  plan.to = widens ? DataType::kFloat : x.dtype;
+  for (size_t i = 0; i < order.size(); ++i)
+    (i < kept ? plan.rows : plan.columns) *= x.shape[order[i]];
+  plan.moved = !std::is_sorted(order.begin(), order.end());
+  plan.x_row = plan.scratch.Floats(plan.columns);
+  plan.y_row = plan.scratch.Floats(plan.columns);
+  if (plan.moved) {
+    const int64_t from_bytes = BitsOf(plan.from) / 8, to_bytes = BitsOf(plan.to) / 8;
+    plan.gather = Transposition(x.shape, order, static_cast<size_t>(from_bytes), true);
+    plan.scatter = Transposition(x.shape, order, static_cast<size_t>(to_bytes), false);
+    plan.x = plan.scratch.Take<std::byte>(x.shape.elements() * from_bytes);
+    plan.y = plan.scratch.Take<std::byte>(x.shape.elements() * to_bytes);
   }
+  plan.outputs = {{plan.to, x.shape}};
+  return plan;
+}
 
-  // Two rows of floats, then x and y with the normalised dimensions last.
-  uint64_t scratch_bytes() const override {
-    return moved_ ? MovedOffset() + elements() * (ElementSize(from_) + ElementSize(to_))
-                  : MovedOffset();
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* scratch = static_cast<std::byte*>(args.scratch);
-    if (!moved_) {
-      RunRows(args.in[0], args.out[0], scratch);
-      return Status();
+void RunRows(const SoftmaxPlan& plan, const KernelArgs& args, const void* x, void* y) {
+  const int64_t n = plan.columns;
+  for (int64_t r = 0; n > 0 && r < plan.rows; ++r) {
+    if (plan.from == DataType::kDouble) {
+      SoftmaxRow(static_cast<const double*>(x) + r * n, n, static_cast<double*>(y) + r * n);
+      continue;
     }
-    std::byte* y = scratch + MovedOffset();
-    std::byte* x = y + elements() * ElementSize(to_);
-    gather_.Run(args.in[0], x);
-    RunRows(x, y, scratch);
-    scatter_.Run(y, args.out[0]);
+    SoftmaxRow(LoadRow(plan.from, x, r * n, n, plan.x_row(args)), n, plan.y_row(args));
+    StoreRow(plan.to, plan.y_row(args), y, r * n, n);
+  }
+}
+
+Status RunSoftmax(const SoftmaxPlan& plan, const KernelArgs& args) {
+  if (!plan.moved) {
+    RunRows(plan, args, args.in[0], args.out[0]);
     return Status();
   }
-
- private:
-  static size_t ElementSize(DataType dtype) { return static_cast<size_t>(BitsOf(dtype)) / 8; }
-  uint64_t elements() const { return static_cast<uint64_t>(rows_ * columns_); }
-  uint64_t MovedOffset() const {
-    return (2 * static_cast<uint64_t>(columns_) * sizeof(float) + 63) / 64 * 64;
-  }
-
-  // The copy between x and its transposition.
-  static std::vector<CopyAxis> Moves(const Shape& x, const AxisOrder& axes, size_t element,
-                                     bool forward) {
-    const std::vector<int64_t> strides = ByteStrides(x, element);
-    std::vector<CopyAxis> moves(axes.order.size());
-    auto packed = static_cast<int64_t>(element);
-    for (size_t i = axes.order.size(); i-- > 0;) {
-      const int64_t stride = strides[static_cast<size_t>(axes.order[i])];
-      const int64_t extent = x[axes.order[i]];
-      moves[i] = forward ? CopyAxis{extent, stride, packed} : CopyAxis{extent, packed, stride};
-      packed *= extent;
-    }
-    return moves;
-  }
-
-  void RunRows(const void* x, void* y, std::byte* scratch) const {
-    if (elements() == 0) return;
-    auto* room = reinterpret_cast<float*>(scratch);
-    for (int64_t r = 0; r < rows_; ++r) {
-      const int64_t first = r * columns_;
-      if (from_ == DataType::kDouble) {
-        SoftmaxRow(static_cast<const double*>(x) + first, columns_,
-                   static_cast<double*>(y) + first);
-        continue;
-      }
-      const float* row = LoadRow(from_, x, first, columns_, room);
-      SoftmaxRow(row, columns_, room + columns_);
-      StoreRow(to_, room + columns_, y, first, columns_);
-    }
-  }
-
-  DataType from_;
-  DataType to_;
-  bool moved_;
-  int64_t rows_ = 1;
-  int64_t columns_ = 1;
-  StridedCopy gather_;
-  StridedCopy scatter_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeSoftmax(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const AxisOrder axes, OrderOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<SoftmaxKernel>(op, axes));
+  plan.gather.Run(args.in[0], plan.x(args));
+  RunRows(plan, args, plan.x(args), plan.y(args));
+  plan.scatter.Run(plan.y(args), args.out[0]);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterSoftmaxOps(OpRegistry& registry) {
   registry.Add(
-      {.schema = {"SoftmaxV2",
-                  {{"x"}},
-                  {{"y"}},
-                  {{"axes", AttrValue::Ints({-1})}, {"half_to_float", AttrValue::Bool(false)}}},
-       .infer = InferSoftmax,
-       .make_kernel = MakeSoftmax});
+      Define<PlanSoftmax, RunSoftmax>("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y"));
 }
 
 }  // namespace npumesh
