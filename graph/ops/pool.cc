@@ -1,6 +1,7 @@
 #include "graph/ops/pool.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/ops/image_layout.h"
 #include "graph/ops/infer_checks.h"
@@ -8,16 +9,7 @@
 namespace npumesh {
 namespace {
 
-// The operator whose windows these are.
-std::string_view ForwardType(const OpContext& op) {
-  const std::string_view type = op.schema().type;
-  if (type == "AvgPoolV2Grad") return "AvgPoolV2";
-  if (type == "AdaptiveAvgPool2dGrad") return "AdaptiveAvgPool2d";
-  if (type == "MaxPoolGradWithArgmaxV1") return "MaxPoolWithArgmaxV1";
-  return type;
-}
-
-enum class Padding { kValid, kSame, kGiven };
+using HeightAndWidth = std::array<int64_t, 2>;
 
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -42,61 +34,41 @@ std::vector<Window> AdaptiveWindows(int64_t size, int64_t cells) {
   return windows;
 }
 
-Result<Padding> PaddingOf(const OpContext& op) {
-  const std::string_view type = ForwardType(op);
-  if (type == "MaxPoolWithArgmaxV1") return Padding::kGiven;
-  const bool short_form = type == "MaxPool" || type == "AvgPool";
-  const std::string mode = op.attr_string(short_form ? "padding" : "padding_mode");
-  if (mode == "VALID") return Padding::kValid;
-  if (mode == "SAME") return Padding::kSame;
-  if (mode == "CALCULATED" && !short_form) return Padding::kGiven;
-  return Error(Code::kInvalidArgument, "{}: padding \"{}\" is not known", op.Who(), mode);
+// Of an attribute of four numbers those at `height` and behind it; the others must be 1.
+HeightAndWidth ImageNumbers(const OpContext& op, std::string_view attr, size_t height,
+                            Check& check) {
+  const std::vector<int64_t> list = op.attr_ints(attr);
+  bool fits = list.size() == 4;
+  for (size_t i = 0; fits && i < 4; ++i) {
+    const bool of_image = i == height || i == height + 1;
+    fits = of_image ? FitsImage(list[i], 1) : list[i] == 1;
+  }
+  check.That(fits, "\"{}\" is {}, expected four numbers, 1 and more for the image and 1 elsewhere",
+             attr, Shape(list).ToString());
+  return fits ? HeightAndWidth{list[height], list[height + 1]} : HeightAndWidth{1, 1};
 }
 
-// Attributes of four numbers, of which those at `height` and `width` belong to the image.
-struct FourNumbers {
-  std::vector<int64_t> kernel, stride, dilation;
-  size_t height = 0;
-  size_t width = 0;
-};
-
-Result<FourNumbers> NumbersOf(const OpContext& op, bool channels_last) {
-  const bool with_argmax = ForwardType(op) == "MaxPoolWithArgmaxV1";
-  FourNumbers numbers;
-  numbers.kernel = op.attr_ints("ksize");
-  numbers.stride = op.attr_ints("strides");
-  numbers.dilation = with_argmax ? op.attr_ints("dilation") : std::vector<int64_t>(4, 1);
-  // MaxPoolWithArgmaxV1 is always written [1, h, w, 1], whatever the layout.
-  numbers.height = channels_last || with_argmax ? 1 : 2;
-  numbers.width = numbers.height + 1;
-  for (const std::vector<int64_t>* list : {&numbers.kernel, &numbers.stride, &numbers.dilation}) {
-    bool fits = list->size() == 4;
-    for (size_t i = 0; fits && i < 4; ++i) {
-      const bool of_image = i == numbers.height || i == numbers.width;
-      fits = of_image ? (*list)[i] >= 1 && (*list)[i] < (INT64_C(1) << 31) : (*list)[i] == 1;
-    }
-    if (!fits) {
-      return Error(Code::kInvalidArgument,
-                   "{}: ksize, strides or dilation {} must be four numbers, 1 and more for the "
-                   "image and 1 elsewhere",
-                   op.Who(), Shape(*list).ToString());
-    }
+// "VALID", "SAME", or "CALCULATED": as "pads" says.
+std::string PaddingOf(const OpContext& op, PoolForm form, Check& check) {
+  if (form == PoolForm::kArgmax) return "CALCULATED";
+  if (form == PoolForm::kShort) {
+    check.OneOf("padding", {"VALID", "SAME"});
+    return op.attr_string("padding");
   }
-  return numbers;
+  check.OneOf("padding_mode", {"VALID", "SAME", "CALCULATED"});
+  return op.attr_string("padding_mode");
 }
 
 // [top, bottom, left, right]; of MaxPoolWithArgmaxV1 [1, vertical, horizontal, 1].
-Result<std::vector<int64_t>> PadsOf(const OpContext& op) {
+std::vector<int64_t> PadsOf(const OpContext& op, PoolForm form, Check& check) {
   std::vector<int64_t> pads = op.attr_ints("pads");
-  if (pads.size() == 4 && ForwardType(op) == "MaxPoolWithArgmaxV1") {
+  if (pads.size() == 4 && form == PoolForm::kArgmax) {
     pads = {pads[1], pads[1], pads[2], pads[2]};
   }
-  const bool fits = pads.size() == 4 && std::all_of(pads.begin(), pads.end(), [](int64_t pad) {
-                      return pad >= 0 && pad < (INT64_C(1) << 31);
-                    });
-  if (fits) return pads;
-  return Error(Code::kInvalidArgument, "{}: \"pads\" are {}, expected four numbers, none negative",
-               op.Who(), Shape(pads).ToString());
+  const bool fits = pads.size() == 4 && std::all_of(pads.begin(), pads.end(),
+                                                    [](int64_t pad) { return FitsImage(pad, 0); });
+  check.That(fits, "\"pads\" are {}, expected four numbers, none negative", Shape(pads).ToString());
+  return pads;
 }
 
 // Fills in what padding SAME gives: as many windows as strides, the odd element behind.
@@ -107,55 +79,39 @@ void PadSame(PoolExtent& e) {
   e.behind = all - e.before;
 }
 
-Status PlanWindows(const OpContext& op, bool channels_last, PoolPlan& plan) {
-  NPUMESH_ASSIGN_OR_RETURN(const FourNumbers numbers, NumbersOf(op, channels_last));
-  NPUMESH_ASSIGN_OR_RETURN(const Padding padding, PaddingOf(op));
+void PlanWindows(const OpContext& op, PoolForm form, bool channels_last, PoolPlan& plan,
+                 Check& check) {
+  const bool with_argmax = form == PoolForm::kArgmax;
+  // MaxPoolWithArgmaxV1 is always written [1, h, w, 1], whatever the layout.
+  const size_t height = channels_last || with_argmax ? 1 : 2;
+  const HeightAndWidth size = {plan.height, plan.width};
+  const HeightAndWidth kernel = ImageNumbers(op, "ksize", height, check);
+  const HeightAndWidth stride = ImageNumbers(op, "strides", height, check);
+  HeightAndWidth dilation = {1, 1};
+  if (with_argmax) dilation = ImageNumbers(op, "dilation", height, check);
+  const std::string padding = PaddingOf(op, form, check);
   std::vector<int64_t> pads(4, 0);
-  if (padding == Padding::kGiven) {
-    NPUMESH_ASSIGN_OR_RETURN(pads, PadsOf(op));
+  if (padding == "CALCULATED") pads = PadsOf(op, form, check);
+  if (!check.ok()) return;
+  const bool ceil_mode = form != PoolForm::kShort && op.attr_bool("ceil_mode");
+  for (const size_t d : {size_t{0}, size_t{1}}) {
+    PoolExtent extent{size[d], kernel[d], stride[d], dilation[d], pads[2 * d], pads[2 * d + 1]};
+    if (padding == "SAME") PadSame(extent);
+    (d == 0 ? plan.rows : plan.columns) = check.Take(WindowsAlong(op, extent, ceil_mode));
   }
-  const std::string_view type = ForwardType(op);
-  const bool ceil_mode = type != "MaxPool" && type != "AvgPool" && op.attr_bool("ceil_mode");
-  PoolExtent rows{plan.height,
-                  numbers.kernel[numbers.height],
-                  numbers.stride[numbers.height],
-                  numbers.dilation[numbers.height],
-                  pads[0],
-                  pads[1]};
-  PoolExtent columns{plan.width,
-                     numbers.kernel[numbers.width],
-                     numbers.stride[numbers.width],
-                     numbers.dilation[numbers.width],
-                     pads[2],
-                     pads[3]};
-  if (padding == Padding::kSame) {
-    PadSame(rows);
-    PadSame(columns);
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.rows, WindowsAlong(op, rows, ceil_mode));
-  NPUMESH_ASSIGN_OR_RETURN(plan.columns, WindowsAlong(op, columns, ceil_mode));
-  plan.row_step = rows.dilation;
-  plan.column_step = columns.dilation;
-  return Status();
+  plan.row_step = dilation[0];
+  plan.column_step = dilation[1];
 }
 
-// Cells of AdaptiveAvgPool2d along height and width: of the gradient those of the tensor in slot 0,
-// whose height is dimension `height`.
-Result<std::vector<int64_t>> CellsOf(const OpContext& op, int height) {
-  if (op.schema().type == "AdaptiveAvgPool2dGrad") {
-    const Shape& grad = op.in(0).shape;
-    return std::vector<int64_t>{grad[height], grad[height + 1]};
-  }
-  std::vector<int64_t> cells = op.attr_ints("output_size");
-  if (cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0) return cells;
-  return Error(Code::kInvalidArgument, "{}: \"output_size\" is {}, expected two numbers", op.Who(),
-               Shape(cells).ToString());
-}
-
-bool PoolsGlobally(const OpContext& op) {
-  const std::string_view type = ForwardType(op);
-  if (type == "GlobalAveragePool") return true;
-  return (type == "MaxPoolV3" || type == "AvgPoolV2") && op.attr_bool("global_pooling");
+// Plans `cells` windows along height and width that cover the image.
+void PlanCells(const OpContext& op, const std::vector<int64_t>& cells, PoolPlan& plan,
+               Check& check) {
+  check.That(cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0,
+             "\"output_size\" is {}, expected two numbers", Shape(cells).ToString());
+  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
+  if (!check.ok()) return;
+  plan.rows = AdaptiveWindows(plan.height, cells[0]);
+  plan.columns = AdaptiveWindows(plan.width, cells[1]);
 }
 
 }  // namespace
@@ -177,49 +133,41 @@ Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& 
   return windows;
 }
 
-Status CheckTouched(const OpContext& op, const std::vector<Window>& windows) {
-  for (const Window& window : windows) {
-    if (window.begin >= window.end) {
-      return Error(Code::kInvalidArgument,
-                   "{}: a window lies on the padding alone; pads must be smaller than ksize",
-                   op.Who());
-    }
-  }
-  return Status();
+void CheckTouched(const std::vector<Window>& windows, Check& check) {
+  const bool touched = std::all_of(windows.begin(), windows.end(),
+                                   [](const Window& window) { return window.begin < window.end; });
+  check.That(touched, "a window lies on the padding alone; pads must be smaller than ksize");
 }
 
-AverageRule AverageRuleOf(const OpContext& op) {
-  if (ForwardType(op) != "AvgPoolV2") return {};
-  return {op.attr_bool("exclusive"), op.attr_int("divisor_override")};
+void ReadDivisor(const OpContext& op, PoolPlan& plan) {
+  plan.exclusive = op.attr_bool("exclusive");
+  plan.divisor = op.attr_int("divisor_override");
 }
 
-Result<PoolPlan> PlanPool(const OpContext& op, const Shape& x, int slot) {
-  const std::string_view type = ForwardType(op);
-  const bool by_format =
-      type == "MaxPool" || type == "AvgPool" || type == "MaxPoolV3" || type == "AvgPoolV2";
+PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, Check& check) {
+  const bool by_format = form == PoolForm::kShort || form == PoolForm::kLong;
+  const bool adaptive = form == PoolForm::kAdaptive || form == PoolForm::kAdaptiveGrad;
   const std::string fallback = by_format ? op.attr_string("data_format") : "NCHW";
-  NPUMESH_ASSIGN_OR_RETURN(const bool last, ChannelsLast(op, slot, fallback));
-  const bool no_batch = x.rank() == 3 && type == "AdaptiveAvgPool2d";
-  if (x.rank() != 4 && !no_batch) {
-    return Error(Code::kInvalidArgument, "{}: x is {}, expected four dimensions", op.Who(),
-                 x.ToString());
-  }
-  const int height = x.rank() - (last ? 3 : 2);
+  const bool last = check.Take(ChannelsLast(op, slot, fallback));
+  check.That(x.rank() == 4 || (x.rank() == 3 && adaptive), "x is {}, expected four dimensions",
+             x.ToString());
   PoolPlan plan;
+  if (!check.ok()) return plan;
+  const int height = x.rank() - (last ? 3 : 2);
   plan.outer = ElementsBetween(x, 0, height);
   plan.height = x[height];
   plan.width = x[height + 1];
   plan.inner = last ? x[x.rank() - 1] : 1;
-  if (type == "AdaptiveAvgPool2d") {
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> cells, CellsOf(op, height));
-    NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
-    plan.rows = AdaptiveWindows(plan.height, cells[0]);
-    plan.columns = AdaptiveWindows(plan.width, cells[1]);
-  } else if (PoolsGlobally(op)) {
-    plan.rows = AdaptiveWindows(plan.height, 1);
-    plan.columns = AdaptiveWindows(plan.width, 1);
+  const Shape& given = op.in(slot).shape;
+  if (form == PoolForm::kAdaptive) {
+    PlanCells(op, op.attr_ints("output_size"), plan, check);
+  } else if (form == PoolForm::kAdaptiveGrad) {
+    PlanCells(op, {given[height], given[height + 1]}, plan, check);
+  } else if (form == PoolForm::kGlobal ||
+             (form == PoolForm::kLong && op.attr_bool("global_pooling"))) {
+    PlanCells(op, {1, 1}, plan, check);
   } else {
-    NPUMESH_RETURN_IF_ERROR(PlanWindows(op, last, plan));
+    PlanWindows(op, form, last, plan, check);
   }
   plan.y = x;
   plan.y[height] = static_cast<int64_t>(plan.rows.size());

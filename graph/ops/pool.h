@@ -1,10 +1,12 @@
-// Windows of pooling. Ops reference 5.8.
+// Windows of pooling.
 #ifndef NPUMESH_GRAPH_OPS_POOL_H_
 #define NPUMESH_GRAPH_OPS_POOL_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/operator.h"
 
 namespace npumesh {
@@ -33,12 +35,31 @@ struct PoolExtent {
 Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& extent,
                                          bool ceil_mode);
 
-// Error (kInvalidArgument) unless every window touches the image; with pads as wide as the kernel
-// one might not.
-Status CheckTouched(const OpContext& op, const std::vector<Window>& windows);
+// Objects unless every window touches the image; with pads as wide as the kernel one might not.
+void CheckTouched(const std::vector<Window>& windows, Check& check);
+
+// In [least, 2^31): what sizes, strides and pads may be.
+inline bool FitsImage(int64_t number, int64_t least) {
+  return number >= least && number < (INT64_C(1) << 31);
+}
+
+// True when `value` takes the place of the maximum `most`: the first NaN is the maximum.
+inline bool Exceeds(double value, double most) {
+  return value > most || (value != value && most == most);
+}
+
+// How an operator, or the one whose gradient it is, says what its windows are.
+enum class PoolForm : uint8_t {
+  kShort,         // ksize, strides, padding: MaxPool, AvgPool
+  kLong,          // with padding_mode, pads, global_pooling and ceil_mode: MaxPoolV3, AvgPoolV2
+  kArgmax,        // with pads, dilation and ceil_mode: MaxPoolWithArgmaxV1
+  kAdaptive,      // output_size windows, which cover the image: AdaptiveAvgPool2d
+  kAdaptiveGrad,  // as many as the gradient has elements
+  kGlobal,        // one window: GlobalAveragePool
+};
 
 // An image as [outer, height, width, inner]: inner are the channels when they come last.
-struct PoolPlan {
+struct PoolPlan : Planned {
   int64_t outer = 1;
   int64_t height = 1;
   int64_t width = 1;
@@ -47,20 +68,18 @@ struct PoolPlan {
   std::vector<Window> columns;  // and each column
   int64_t row_step = 1;         // dilation
   int64_t column_step = 1;
+  // How averages divide.
+  bool exclusive = true;  // by the positions inside of the image, not by the window
+  int64_t divisor = 0;    // more than 0: by this
   Shape y;
 };
 
 // The windows that the node's attributes give to an image of shape `x`, which lies as the tensor in
-// `slot` does. Gradients have the plan of the operator whose gradient they are. Errors name the
-// node and what does not fit.
-Result<PoolPlan> PlanPool(const OpContext& op, const Shape& x, int slot);
+// `slot` does. Objections name what does not fit.
+PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, Check& check);
 
-// How averages divide.
-struct AverageRule {
-  bool exclusive = true;  // divide by the positions inside of the image, not by the window
-  int64_t divisor = 0;    // more than 0: divide by this
-};
-AverageRule AverageRuleOf(const OpContext& op);
+// Takes "exclusive" and "divisor_override" into the plan.
+void ReadDivisor(const OpContext& op, PoolPlan& plan);
 
 // Element of the image in [outer, height, width, inner].
 inline int64_t ElementAt(const PoolPlan& plan, int64_t outer, int64_t row, int64_t column,
@@ -76,23 +95,30 @@ void ForWindow(const PoolPlan& plan, const Window& rows, const Window& columns, 
   }
 }
 
-// Calls visit(outer, rows, columns, inner) for the output in C order.
+// Calls visit(rows, columns, inner) for the outputs of one image in C order.
 template <typename Visit>
-void ForOutputs(const PoolPlan& plan, Visit visit) {
-  for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    for (const Window& rows : plan.rows) {
-      for (const Window& columns : plan.columns) {
-        for (int64_t inner = 0; inner < plan.inner; ++inner) visit(outer, rows, columns, inner);
-      }
+void ForOutputsOfImage(const PoolPlan& plan, Visit visit) {
+  for (const Window& rows : plan.rows) {
+    for (const Window& columns : plan.columns) {
+      for (int64_t inner = 0; inner < plan.inner; ++inner) visit(rows, columns, inner);
     }
   }
 }
 
+// Calls visit(outer, rows, columns, inner) for the output in C order.
+template <typename Visit>
+void ForOutputs(const PoolPlan& plan, Visit visit) {
+  for (int64_t outer = 0; outer < plan.outer; ++outer) {
+    ForOutputsOfImage(plan, [&](const Window& rows, const Window& columns, int64_t inner) {
+      visit(outer, rows, columns, inner);
+    });
+  }
+}
+
 // What the positions of a window are divided by.
-inline double DivisorOf(const PoolPlan& plan, AverageRule rule, const Window& rows,
-                        const Window& columns) {
-  if (rule.divisor > 0) return static_cast<double>(rule.divisor);
-  if (!rule.exclusive) return static_cast<double>(rows.span * columns.span);
+inline double DivisorOf(const PoolPlan& plan, const Window& rows, const Window& columns) {
+  if (plan.divisor > 0) return static_cast<double>(plan.divisor);
+  if (!plan.exclusive) return static_cast<double>(rows.span * columns.span);
   int64_t inside = 0;
   ForWindow(plan, rows, columns, [&](int64_t, int64_t) { ++inside; });
   return static_cast<double>(inside);

@@ -1,8 +1,4 @@
-// Gradients of pooling: AvgPoolV2Grad, AdaptiveAvgPool2dGrad and MaxPoolGradWithArgmaxV1. Ops
-// reference 5.14 and 5.19.
-#include <algorithm>
-
-#include "graph/ops/infer_checks.h"
+// Gradients of pooling: AvgPoolV2Grad, AdaptiveAvgPool2dGrad and MaxPoolGradWithArgmaxV1.
 #include "graph/ops/pool.h"
 #include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
@@ -10,78 +6,68 @@
 namespace npumesh {
 namespace {
 
-// Error unless the gradient that comes in has the shape of what the pooling gives.
-Status CheckGradient(const OpContext& op, std::string_view port, const PoolPlan& plan) {
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, port));
-  if (op.in(port).shape == plan.y) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, but pooling gives {}", op.Who(), port,
-               op.in(port).ToString(), plan.y.ToString());
+// Objects unless the gradient that comes in has the shape of what the pooling gives.
+void CheckGradient(const OpContext& op, std::string_view port, const PoolPlan& plan, Check& check) {
+  check.Keep(ExpectReal(op, port));
+  check.That(op.in(port).shape == plan.y, "\"{}\" is {}, but pooling gives {}", port,
+             op.in(port).ToString(), plan.y.ToString());
 }
 
 // ---- averages ----
 
-// Shape of the image that was pooled, an input or an attribute.
-Result<std::vector<int64_t>> ImageOf(const OpContext& op) {
-  if (op.schema().type == "AvgPoolV2Grad") return op.Ints("orig_input_shape");
-  return op.attr_ints("orig_input_shape");
-}
-
-struct AveragePlan {
-  Shape image;
-  PoolPlan pool;
-};
-
-Result<AveragePlan> PlanAverage(const OpContext& op) {
+// `image` is the shape of what was pooled.
+PoolPlan PlanAverage(const OpContext& op, PoolForm form, const Shape& image, Check& check) {
+  check.Keep(image.Check().WithContext(op.Who()));
   const int slot = op.slot("input_grad");
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, ImageOf(op));
-  AveragePlan plan;
-  plan.image = Shape(std::move(dims));
-  NPUMESH_RETURN_IF_ERROR(plan.image.Check().WithContext(op.Who()));
   const Shape& grad = op.in(slot).shape;
-  if (!plan.image.is_static() || plan.image.rank() != grad.rank() || grad.rank() < 3) {
-    return Error(Code::kInvalidArgument, "{}: the image is {} and the gradient {}", op.Who(),
-                 plan.image.ToString(), grad.ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.pool, PlanPool(op, plan.image, slot));
-  NPUMESH_RETURN_IF_ERROR(CheckGradient(op, "input_grad", plan.pool));
+  check.That(image.is_static() && image.rank() == grad.rank() && grad.rank() >= 3,
+             "the image is {} and the gradient {}", image.ToString(), grad.ToString());
+  if (!check.ok()) return PoolPlan();
+  PoolPlan plan = PlanPool(op, form, slot, image, check);
+  CheckGradient(op, "input_grad", plan, check);
+  plan.outputs = {{op.in(slot).dtype, image}};
   return plan;
 }
 
-Status InferAverage(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(AveragePlan plan, PlanAverage(op));
-  return SetOutput(op, 0, op.in("input_grad").dtype, std::move(plan.image));
+Result<PoolPlan> PlanAveragePoolGrad(const OpContext& op) {
+  Check check(op);
+  const Shape image(check.Take(op.Ints("orig_input_shape")));
+  PoolPlan plan = PlanAverage(op, PoolForm::kLong, image, check);
+  ReadDivisor(op, plan);
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeAverage(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(AveragePlan plan, PlanAverage(op));
-  return MakeRealKernel(op, [plan = std::move(plan.pool), rule = AverageRuleOf(op),
-                             slot = static_cast<size_t>(op.slot("input_grad"))](RealTensors& t) {
-    size_t next = 0;
-    ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
-      const double part = t.in[slot][next++] / DivisorOf(plan, rule, rows, columns);
-      ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
-        t.out[0][static_cast<size_t>(ElementAt(plan, outer, r, c, inner))] += part;
-      });
+Result<PoolPlan> PlanAdaptiveGrad(const OpContext& op) {
+  Check check(op);
+  const Shape image(op.attr_ints("orig_input_shape"));
+  return check.Done(PlanAverage(op, PoolForm::kAdaptiveGrad, image, check));
+}
+
+template <size_t kSlot>
+Status RunAverage(const PoolPlan& plan, RealTensors& t) {
+  size_t next = 0;
+  ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
+    const double part = t.in[kSlot][next++] / DivisorOf(plan, rows, columns);
+    ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
+      t.out[0][static_cast<size_t>(ElementAt(plan, outer, r, c, inner))] += part;
     });
-    return Status();
   });
+  return Status();
 }
 
 // ---- maximum ----
 
 Result<PoolPlan> PlanMaximum(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const PoolPlan plan, PlanPool(op, op.in("x").shape, op.slot("x")));
-  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan.rows));
-  NPUMESH_RETURN_IF_ERROR(CheckTouched(op, plan.columns));
-  NPUMESH_RETURN_IF_ERROR(CheckGradient(op, "grad", plan));
-  NPUMESH_RETURN_IF_ERROR(ExpectCount(op, "argmax", plan.y.elements(), "window"));
-  return plan;
-}
-
-Status InferMaximum(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(PlanMaximum(op).status());
-  return SetOutput(op, 0, op.in("grad").dtype, op.in("x").shape);
+  Check check(op);
+  const Shape& x = op.in("x").shape;
+  check.Keep(ExpectReal(op, "x"));
+  PoolPlan plan = PlanPool(op, PoolForm::kArgmax, op.slot("x"), x, check);
+  CheckTouched(plan.rows, check);
+  CheckTouched(plan.columns, check);
+  CheckGradient(op, "grad", plan, check);
+  if (check.ok()) check.Keep(ExpectCount(op, "argmax", plan.y.elements(), "window"));
+  plan.outputs = {{op.in("grad").dtype, x}};
+  return check.Done(std::move(plan));
 }
 
 // The element of x that a window took: the one `told` names, a place in the plane of the image, if
@@ -98,7 +84,7 @@ int64_t TakenElement(const PoolPlan& plan, const std::vector<double>& x, int64_t
       named = element;
       at_named = value;
     }
-    if (best >= 0 && !(value > most) && !(value != value && most == most)) return;
+    if (best >= 0 && !Exceeds(value, most)) return;
     best = element;
     most = value;
   });
@@ -106,54 +92,30 @@ int64_t TakenElement(const PoolPlan& plan, const std::vector<double>& x, int64_t
   return holds ? named : best;
 }
 
-Result<std::unique_ptr<Kernel>> MakeMaximum(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PoolPlan plan, PlanMaximum(op));
-  return MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) {
-    size_t next = 0;
-    ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
-      const int64_t taken = TakenElement(plan, t.in[0], outer, rows, columns, inner, t.in[2][next]);
-      t.out[0][static_cast<size_t>(taken)] += t.in[1][next++];
-    });
-    return Status();
+// Inputs x, grad, argmax.
+Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
+  size_t next = 0;
+  ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
+    const int64_t taken = TakenElement(plan, t.in[0], outer, rows, columns, inner, t.in[2][next]);
+    t.out[0][static_cast<size_t>(taken)] += t.in[1][next++];
   });
+  return Status();
 }
 
 }  // namespace
 
 void RegisterPoolGradients(OpRegistry& registry) {
-  const AttrSpec ksize = {"ksize", Required::kInts}, strides = {"strides", Required::kInts};
-  registry.Add({.schema = {"AvgPoolV2Grad",
-                           {{"orig_input_shape"}, {"input_grad"}},
-                           {{"out_grad"}},
-                           {ksize,
-                            strides,
-                            {"padding_mode", AttrValue::String("CALCULATED")},
-                            {"pads", AttrValue::Ints({0, 0, 0, 0})},
-                            {"data_format", AttrValue::String("NCHW")},
-                            {"global_pooling", AttrValue::Bool(false)},
-                            {"ceil_mode", AttrValue::Bool(false)},
-                            {"exclusive", AttrValue::Bool(true)},
-                            {"divisor_override", AttrValue::Int(0)}}},
-                .infer = InferAverage,
-                .make_kernel = MakeAverage,
-                .value_inputs = {"orig_input_shape"}});
-  registry.Add({.schema = {"AdaptiveAvgPool2dGrad",
-                           {{"input_grad"}},
-                           {{"output_grad"}},
-                           {{"orig_input_shape", Required::kInts}}},
-                .infer = InferAverage,
-                .make_kernel = MakeAverage});
-  registry.Add({.schema = {"MaxPoolGradWithArgmaxV1",
-                           {{"x"}, {"grad"}, {"argmax"}},
-                           {{"y"}},
-                           {ksize,
-                            strides,
-                            {"pads", Required::kInts},
-                            {"dtype", AttrValue::Int(3)},
-                            {"dilation", AttrValue::Ints({1, 1, 1, 1})},
-                            {"ceil_mode", AttrValue::Bool(false)}}},
-                .infer = InferMaximum,
-                .make_kernel = MakeMaximum});
+  Operator average = DefineReal<PlanAveragePoolGrad, RunAverage<1>>(
+      "AvgPoolV2Grad(orig_input_shape, input_grad; ksize:ints, strides:ints, "
+      "padding_mode=\"CALCULATED\", pads=[0,0,0,0], data_format=\"NCHW\", global_pooling=false, "
+      "ceil_mode=false, exclusive=true, divisor_override=0) -> out_grad");
+  average.value_inputs = {"orig_input_shape"};
+  registry.Add(std::move(average));
+  registry.Add(DefineReal<PlanAdaptiveGrad, RunAverage<0>>(
+      "AdaptiveAvgPool2dGrad(input_grad; orig_input_shape:ints) -> output_grad"));
+  registry.Add(DefineReal<PlanMaximum, RunMaximum>(
+      "MaxPoolGradWithArgmaxV1(x, grad, argmax; ksize:ints, strides:ints, pads:ints, dtype=3, "
+      "dilation=[1,1,1,1], ceil_mode=false) -> y"));
 }
 
 }  // namespace npumesh
