@@ -1,13 +1,12 @@
 // GridSampler2D, GridSampler3D and GridSampler2DGrad: an image read at places that a grid names.
-// Ops reference 5.8 and 5.19; coordinates, paddings and the cubic (a = -0.75) are PyTorch's
-// grid_sample.
+// Coordinates, paddings and the cubic (a = -0.75) are PyTorch's grid_sample.
 //
 // A grid holds coordinates in [-1, 1], the one of the last dimension of the image first. A
 // coordinate that is no number reads nothing.
 #include <array>
 #include <cmath>
 
-#include "graph/ops/infer_checks.h"
+#include "graph/ops/check.h"
 #include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
@@ -59,14 +58,8 @@ Place Reflected(Place place, int64_t size, bool align_corners) {
 }
 
 Place Bordered(Place place, int64_t size, const Sampling& how) {
-  switch (how.border) {
-    case Border::kZeros:
-      return place;
-    case Border::kEdge:
-      return Clipped(place, size);
-    case Border::kReflection:
-      return Reflected(place, size, how.align_corners);
-  }
+  if (how.border == Border::kEdge) return Clipped(place, size);
+  if (how.border == Border::kReflection) return Reflected(place, size, how.align_corners);
   return place;
 }
 
@@ -118,7 +111,7 @@ Taps TapsOf(double coordinate, int64_t size, const Sampling& how) {
 
 // ---- all dimensions together ----
 
-struct GridPlan {
+struct GridPlan : Planned {
   Sampling how;
   int64_t batches = 0;
   int64_t channels = 0;
@@ -126,7 +119,6 @@ struct GridPlan {
   int64_t pixels = 1;          // of the image
   int64_t places = 1;          // of the grid, for each batch
   bool last = false;           // the channels come last
-  Shape y;
 };
 
 // A pixel that is read, with its weight and the slopes of that by the coordinates of the grid.
@@ -179,137 +171,120 @@ size_t ElementOf(const GridPlan& plan, int64_t count, int64_t batch, int64_t cha
                                        : (batch * plan.channels + channel) * count + pixel);
 }
 
-Result<Sampling> SamplingOf(const OpContext& op, size_t dims) {
-  Sampling how;
+Sampling SamplingOf(const OpContext& op, bool of_image, Check& check) {
   const std::string mode = op.attr_string("interpolation_mode");
   const std::string padding = op.attr_string("padding_mode");
+  check.That(mode == "bilinear" || mode == "nearest" || (mode == "bicubic" && of_image),
+             "interpolation_mode is \"{}\", expected bilinear, nearest or, for images, bicubic",
+             mode);
+  check.OneOf("padding_mode", {"zeros", "border", "reflection"});
+  Sampling how;
   how.align_corners = op.attr_bool("align_corners");
-  if (mode == "nearest") {
-    how.interpolation = Interpolation::kNearest;
-  } else if (mode == "bicubic" && dims == 2) {
-    how.interpolation = Interpolation::kCubic;
-  } else if (mode != "bilinear") {
-    return Error(Code::kInvalidArgument,
-                 "{}: interpolation_mode is \"{}\", expected bilinear, nearest or, for images, "
-                 "bicubic",
-                 op.Who(), mode);
-  }
-  if (padding == "zeros") return how;
-  if (padding == "border" || padding == "reflection") {
-    how.border = padding == "border" ? Border::kEdge : Border::kReflection;
-    return how;
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: padding_mode is \"{}\", expected zeros, border or reflection", op.Who(),
-               padding);
+  if (mode == "nearest") how.interpolation = Interpolation::kNearest;
+  if (mode == "bicubic") how.interpolation = Interpolation::kCubic;
+  if (padding == "border") how.border = Border::kEdge;
+  if (padding == "reflection") how.border = Border::kReflection;
+  return how;
 }
 
-Result<GridPlan> PlanGrid(const OpContext& op, size_t dims) {
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "grid"));
+// Plans the sampling of an image or a volume; output 0 is what it gives.
+template <int kDims>
+GridPlan PlanSampling(const OpContext& op, Check& check) {
+  check.Keep(ExpectReal(op, "x"));
+  check.Keep(ExpectReal(op, "grid"));
   GridPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.how, SamplingOf(op, dims));
-  plan.last = dims == 3 && op.attr_string("data_format") == "NDHWC";
+  plan.how = SamplingOf(op, kDims == 2, check);
+  plan.last = kDims == 3 && op.attr_string("data_format") == "NDHWC";
   const Shape &x = op.in("x").shape, &grid = op.in("grid").shape;
-  const int rank = static_cast<int>(dims) + 2;
-  if (x.rank() != rank || grid.rank() != rank || grid[0] != x[0] ||
-      grid[rank - 1] != static_cast<int64_t>(dims)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {} and grid {}; expected {} dimensions, the same batch, and {} "
-                 "coordinates",
-                 op.Who(), x.ToString(), grid.ToString(), rank, dims);
-  }
+  constexpr int kRank = kDims + 2;
+  check.That(
+      x.rank() == kRank && grid.rank() == kRank && grid[0] == x[0] && grid[kRank - 1] == kDims,
+      "x is {} and grid {}; expected {} dimensions, the same batch, and {} coordinates",
+      x.ToString(), grid.ToString(), kRank, kDims);
+  if (!check.ok()) return plan;
   plan.batches = x[0];
-  plan.channels = x[plan.last ? rank - 1 : 1];
-  std::vector<int64_t> y = {x[0]};
-  if (!plan.last) y.push_back(plan.channels);
-  for (int d = 0; d < static_cast<int>(dims); ++d) {
-    plan.image.push_back(x[d + (plan.last ? 1 : 2)]);
-    plan.pixels *= plan.image.back();
+  plan.channels = x[plan.last ? kRank - 1 : 1];
+  Shape y = x;
+  for (int d = 0; d < kDims; ++d) {
+    const int dim = d + (plan.last ? 1 : 2);
+    plan.image.push_back(x[dim]);
+    plan.pixels *= x[dim];
     plan.places *= grid[d + 1];
-    y.push_back(grid[d + 1]);
+    y[dim] = grid[d + 1];
   }
-  if (plan.last) y.push_back(plan.channels);
-  plan.y = Shape(std::move(y));
+  plan.outputs = {{op.in("x").dtype, y}};
   return plan;
 }
 
-Status InferGrid(OpContext& op, size_t dims) {
-  NPUMESH_ASSIGN_OR_RETURN(GridPlan plan, PlanGrid(op, dims));
-  return SetOutput(op, 0, op.in("x").dtype, std::move(plan.y));
+template <int kDims>
+Result<GridPlan> PlanGrid(const OpContext& op) {
+  Check check(op);
+  return check.Done(PlanSampling<kDims>(op, check));
 }
 
-Result<std::unique_ptr<Kernel>> MakeGrid(const OpContext& op, size_t dims) {
-  NPUMESH_ASSIGN_OR_RETURN(GridPlan plan, PlanGrid(op, dims));
-  return MakeRealKernel(op, [plan = std::move(plan), dims](RealTensors& t) {
-    for (int64_t n = 0; n < plan.batches; ++n) {
-      for (int64_t q = 0; q < plan.places; ++q) {
-        const double* grid = t.in[1].data() + (n * plan.places + q) * static_cast<int64_t>(dims);
-        ForSources(plan, grid, [&](const Source& source) {
-          for (int64_t c = 0; c < plan.channels; ++c) {
-            t.out[0][ElementOf(plan, plan.places, n, c, q)] +=
-                source.weight * t.in[0][ElementOf(plan, plan.pixels, n, c, source.pixel)];
-          }
-        });
+// Calls visit(batch, place) for every place of the grid.
+template <typename Visit>
+void ForPlaces(const GridPlan& plan, Visit visit) {
+  for (int64_t n = 0; n < plan.batches; ++n) {
+    for (int64_t q = 0; q < plan.places; ++q) visit(n, q);
+  }
+}
+
+template <int kDims>
+Status RunGrid(const GridPlan& plan, RealTensors& t) {
+  ForPlaces(plan, [&](int64_t n, int64_t q) {
+    const double* grid = t.in[1].data() + (n * plan.places + q) * kDims;
+    ForSources(plan, grid, [&](const Source& source) {
+      for (int64_t c = 0; c < plan.channels; ++c) {
+        t.out[0][ElementOf(plan, plan.places, n, c, q)] +=
+            source.weight * t.in[0][ElementOf(plan, plan.pixels, n, c, source.pixel)];
       }
-    }
-    return Status();
+    });
   });
+  return Status();
+}
+
+Result<GridPlan> PlanGradient(const OpContext& op) {
+  Check check(op);
+  GridPlan plan = PlanSampling<2>(op, check);
+  check.Keep(ExpectReal(op, "grad"));
+  if (!check.ok()) return check.status();
+  const Shape& y = plan.outputs[0].shape;
+  check.That(op.in("grad").shape == y, "\"grad\" is {}, but sampling gives {}",
+             op.in("grad").ToString(), y.ToString());
+  plan.outputs = {op.in("x"), op.in("grid")};
+  return check.Done(std::move(plan));
 }
 
 // Inputs grad, x, grid; outputs dx, dgrid.
-Status InferGradient(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GridPlan plan, PlanGrid(op, 2));
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "grad"));
-  if (op.in("grad").shape != plan.y) {
-    return Error(Code::kInvalidArgument, "{}: \"grad\" is {}, but sampling gives {}", op.Who(),
-                 op.in("grad").ToString(), plan.y.ToString());
-  }
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, op.in("x").dtype, op.in("x").shape));
-  return SetOutput(op, 1, op.in("grid").dtype, op.in("grid").shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeGradient(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(GridPlan plan, PlanGrid(op, 2));
-  return MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) {
-    for (int64_t n = 0; n < plan.batches; ++n) {
-      for (int64_t q = 0; q < plan.places; ++q) {
-        const auto first = static_cast<size_t>(n * plan.places + q) * 2;
-        ForSources(plan, t.in[2].data() + first, [&](const Source& source) {
-          for (int64_t c = 0; c < plan.channels; ++c) {
-            const double g = t.in[0][ElementOf(plan, plan.places, n, c, q)];
-            const size_t pixel = ElementOf(plan, plan.pixels, n, c, source.pixel);
-            t.out[0][pixel] += g * source.weight;
-            t.out[1][first] += g * t.in[1][pixel] * source.slope[0];
-            t.out[1][first + 1] += g * t.in[1][pixel] * source.slope[1];
-          }
-        });
+Status RunGradient(const GridPlan& plan, RealTensors& t) {
+  ForPlaces(plan, [&](int64_t n, int64_t q) {
+    const auto first = static_cast<size_t>(n * plan.places + q) * 2;
+    ForSources(plan, t.in[2].data() + first, [&](const Source& source) {
+      for (int64_t c = 0; c < plan.channels; ++c) {
+        const double g = t.in[0][ElementOf(plan, plan.places, n, c, q)];
+        const size_t pixel = ElementOf(plan, plan.pixels, n, c, source.pixel);
+        t.out[0][pixel] += g * source.weight;
+        t.out[1][first] += g * t.in[1][pixel] * source.slope[0];
+        t.out[1][first + 1] += g * t.in[1][pixel] * source.slope[1];
       }
-    }
-    return Status();
+    });
   });
+  return Status();
 }
 
 }  // namespace
 
 void RegisterGridSampleOps(OpRegistry& registry) {
-  const std::vector<AttrSpec> attrs = {{"interpolation_mode", AttrValue::String("bilinear")},
-                                       {"padding_mode", AttrValue::String("zeros")},
-                                       {"align_corners", AttrValue::Bool(false)}};
-  std::vector<AttrSpec> volume_attrs = attrs;
-  volume_attrs.push_back({"data_format", AttrValue::String("NCDHW")});
-  for (const size_t dims : {size_t{2}, size_t{3}}) {
-    registry.Add({.schema = {dims == 2 ? "GridSampler2D" : "GridSampler3D",
-                             {{"x"}, {"grid"}},
-                             {{"y"}},
-                             dims == 2 ? attrs : volume_attrs},
-                  .infer = [dims](OpContext& op) { return InferGrid(op, dims); },
-                  .make_kernel = [dims](const OpContext& op) { return MakeGrid(op, dims); }});
-  }
-  registry.Add(
-      {.schema = {"GridSampler2DGrad", {{"grad"}, {"x"}, {"grid"}}, {{"dx"}, {"dgrid"}}, attrs},
-       .infer = InferGradient,
-       .make_kernel = MakeGradient});
+  registry.Add(DefineReal<PlanGrid<2>, RunGrid<2>>(
+      "GridSampler2D(x, grid; interpolation_mode=\"bilinear\", padding_mode=\"zeros\", "
+      "align_corners=false) -> y"));
+  registry.Add(DefineReal<PlanGrid<3>, RunGrid<3>>(
+      "GridSampler3D(x, grid; interpolation_mode=\"bilinear\", padding_mode=\"zeros\", "
+      "align_corners=false, data_format=\"NCDHW\") -> y"));
+  registry.Add(DefineReal<PlanGradient, RunGradient>(
+      "GridSampler2DGrad(grad, x, grid; interpolation_mode=\"bilinear\", padding_mode=\"zeros\", "
+      "align_corners=false) -> dx, dgrid"));
 }
 
 }  // namespace npumesh

@@ -1,15 +1,17 @@
-// ResizeNearestNeighborV2, its gradient, and ResizeBilinearV2. Ops reference 5.8.
+// ResizeNearestNeighborV2, its gradient, and ResizeBilinearV2.
 //
-// Both dimensions of the image are resized on their own: a position of the output reads one or two
+// Both dimensions of the image are resized separately: a position of the output reads one or two
 // positions of the input with weights. Computed in double and rounded once.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
 #include "graph/ops/image_layout.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -54,50 +56,70 @@ Tap LinearTap(int64_t at, int64_t in, int64_t out, CoordinateRule rule) {
   return {low, std::min(low + 1, in - 1), source - static_cast<double>(low)};
 }
 
-struct ResizePlan {
+struct ResizePlan : Planned {
   int64_t outer = 1;
   int64_t inner = 1;
   int64_t height = 0;
   int64_t width = 0;
   std::vector<Tap> rows;
   std::vector<Tap> columns;
-  Shape resized;
 };
 
-// Plans from an image of shape `x` in slot 0 to the size that port "size" gives; `backwards`: from
-// that size to x, which is how the gradient sees it.
-Result<ResizePlan> PlanResize(const OpContext& op, bool linear, bool backwards) {
-  const Shape& x = op.in(0).shape;
-  NPUMESH_ASSIGN_OR_RETURN(const bool last, ChannelsLast(op, 0, "NCHW"));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> size, op.Ints("size"));
-  if (x.rank() != 4 || size.size() != 2 || size[0] < 1 || size[1] < 1) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x {} and size {}: expected four dimensions and two numbers above 0", op.Who(),
-                 x.ToString(), Shape(size).ToString());
+enum class ResizeKind : uint8_t { kNearest, kLinear, kNearestGrad };
+
+std::vector<Tap> TapsAlong(ResizeKind kind, int64_t in, int64_t out, CoordinateRule rule) {
+  std::vector<Tap> taps;
+  for (int64_t at = 0; at < out; ++at) {
+    taps.push_back(kind == ResizeKind::kLinear ? LinearTap(at, in, out, rule)
+                                               : NearestTap(at, in, out, rule));
   }
+  return taps;
+}
+
+// The bilinear form of newer prototypes names its type.
+DataType OutputType(const OpContext& op, ResizeKind kind, Check& check) {
+  if (kind != ResizeKind::kLinear || op.node().FindAttr("dtype") == nullptr) return op.in(0).dtype;
+  return check.Take(op.attr_dtype("dtype"));
+}
+
+// Plans from an image in slot 0 to the size that port "size" gives. The gradient goes from the
+// image of that size to x.
+template <ResizeKind kKind>
+Result<ResizePlan> PlanResize(const OpContext& op) {
+  Check check(op);
+  const Shape& x = op.in(0).shape;
+  const bool last = check.Take(ChannelsLast(op, 0, "NCHW"));
+  const std::vector<int64_t> size = check.Take(op.Ints("size"));
+  check.That(x.rank() == 4 && size.size() == 2 && size[0] >= 1 && size[1] >= 1,
+             "x {} and size {}: expected four dimensions and two numbers above 0", x.ToString(),
+             Shape(size).ToString());
+  if (!check.ok()) return check.status();
   const int row = last ? 1 : 2;
+  Shape resized = x;
+  resized[row] = size[0];
+  resized[row + 1] = size[1];
+  check.Keep(resized.Check().WithContext(op.Who()));
+  constexpr bool kBackwards = kKind == ResizeKind::kNearestGrad;
+  const Shape &from = kBackwards ? resized : x, &to = kBackwards ? x : resized;
   ResizePlan plan;
   plan.outer = ElementsBetween(x, 0, row);
   plan.inner = last ? x[3] : 1;
-  plan.resized = x;
-  plan.resized[row] = size[0];
-  plan.resized[row + 1] = size[1];
-  NPUMESH_RETURN_IF_ERROR(plan.resized.Check().WithContext(op.Who()));
-  const Shape& from = backwards ? plan.resized : x;
-  const Shape& to = backwards ? x : plan.resized;
   plan.height = from[row];
   plan.width = from[row + 1];
-  if (plan.height == 0 || plan.width == 0) {
-    return Error(Code::kInvalidArgument, "{}: x {} has no pixels", op.Who(), x.ToString());
+  check.That(plan.height > 0 && plan.width > 0, "x {} has no pixels", x.ToString());
+  if (check.ok()) {
+    check.Keep(AskForLists(op, SumOfDims(Shape{to[row], to[row + 1]}), sizeof(Tap)));
   }
-  const int64_t taps = SumOfDims(Shape{to[row], to[row + 1]});
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, taps, sizeof(Tap)));
+  const DataType dtype = OutputType(op, kKind, check);
+  if (!check.ok()) return check.status();
+  if (FindConvert(op.in(0).dtype, DataType::kDouble) == nullptr ||
+      FindConvert(DataType::kDouble, dtype) == nullptr) {
+    return Error(Code::kUnsupported, "{}: not defined for {}", op.Who(), op.in(0).ToString());
+  }
   const CoordinateRule rule = {op.attr_bool("align_corners"), op.attr_bool("half_pixel_centers")};
-  const auto tap = linear ? LinearTap : NearestTap;
-  for (int64_t r = 0; r < to[row]; ++r) plan.rows.push_back(tap(r, plan.height, to[row], rule));
-  for (int64_t c = 0; c < to[row + 1]; ++c) {
-    plan.columns.push_back(tap(c, plan.width, to[row + 1], rule));
-  }
+  plan.rows = TapsAlong(kKind, plan.height, to[row], rule);
+  plan.columns = TapsAlong(kKind, plan.width, to[row + 1], rule);
+  plan.outputs = {{dtype, resized}};
   return plan;
 }
 
@@ -126,79 +148,45 @@ void ForTaps(const ResizePlan& plan, Visit visit) {
   }
 }
 
-struct ResizeRow {
-  std::string_view type;
-  std::string_view input;
-  bool linear;
-  bool backwards;
-};
-
-constexpr ResizeRow kRows[] = {
-    {"ResizeNearestNeighborV2", "x", false, false},
-    {"ResizeBilinearV2", "x", true, false},
-    {"ResizeNearestNeighborV2Grad", "grads", false, true},
-};
-
-// The bilinear form of newer prototypes names its type.
-Result<DataType> OutputType(const OpContext& op, const ResizeRow& row) {
-  if (!row.linear || op.node().FindAttr("dtype") == nullptr) return op.in(0).dtype;
-  return op.attr_dtype("dtype");
+Status RunNearest(const ResizePlan& plan, RealTensors& t) {
+  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
+                    const std::array<double, 4>&) { t.out[0][next] = t.in[0][sources[0]]; });
+  return Status();
 }
 
-Status InferResize(OpContext& op, const ResizeRow& row) {
-  NPUMESH_ASSIGN_OR_RETURN(const ResizePlan plan, PlanResize(op, row.linear, row.backwards));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, OutputType(op, row));
-  if (FindConvert(op.in(0).dtype, DataType::kDouble) == nullptr ||
-      FindConvert(DataType::kDouble, dtype) == nullptr) {
-    return Error(Code::kUnsupported, "{}: not defined for {}", op.Who(), op.in(0).ToString());
-  }
-  return SetOutput(op, 0, dtype, plan.resized);
+Status RunNearestGrad(const ResizePlan& plan, RealTensors& t) {
+  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
+                    const std::array<double, 4>&) { t.out[0][sources[0]] += t.in[0][next]; });
+  return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeResize(const OpContext& op, const ResizeRow& row) {
-  NPUMESH_ASSIGN_OR_RETURN(ResizePlan plan, PlanResize(op, row.linear, row.backwards));
-  NPUMESH_RETURN_IF_ERROR(
-      AskForLists(op, SumOfDims(Shape{op.in(0).shape.elements(), op.out(0).shape.elements()})));
-  return MakeKernel([plan = std::move(plan), backwards = row.backwards, linear = row.linear,
-                     load = FindConvert(op.in(0).dtype, DataType::kDouble),
-                     store = FindConvert(DataType::kDouble, op.out(0).dtype),
-                     x = std::vector<double>(static_cast<size_t>(op.in(0).shape.elements())),
-                     y = std::vector<double>(static_cast<size_t>(op.out(0).shape.elements()))](
-                        const KernelArgs& args) mutable {
-    load(args.in[0], x.data(), x.size());
-    if (backwards) std::fill(y.begin(), y.end(), 0.0);
-    ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
-                      const std::array<double, 4>& weights) {
-      if (backwards) {
-        y[sources[0]] += x[next];
-      } else if (!linear) {
-        y[next] = x[sources[0]];
-      } else {
-        double sum = 0;
-        for (size_t i = 0; i < 4; ++i) sum += weights[i] == 0 ? 0 : weights[i] * x[sources[i]];
-        y[next] = sum;
-      }
-    });
-    store(y.data(), args.out[0], y.size());
-    return Status();
+Status RunLinear(const ResizePlan& plan, RealTensors& t) {
+  const std::vector<double>& x = t.in[0];
+  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
+                    const std::array<double, 4>& weights) {
+    double sum = 0;
+    for (size_t i = 0; i < 4; ++i) sum += weights[i] == 0 ? 0 : weights[i] * x[sources[i]];
+    t.out[0][next] = sum;
   });
+  return Status();
 }
 
 }  // namespace
 
 void RegisterResizeOps(OpRegistry& registry) {
-  for (const ResizeRow& row : kRows) {
-    OpSchema schema = {row.type,
-                       {{row.input}, {"size"}},
-                       {{"y"}},
-                       {{"align_corners", AttrValue::Bool(false)},
-                        {"half_pixel_centers", AttrValue::Bool(false)},
-                        AttrSpec::Only("scales", AttrValue::Floats({0, 0}))}};
-    if (row.linear) schema.attrs.push_back({"dtype", AttrValue::Int(0)});
-    registry.Add({.schema = std::move(schema),
-                  .infer = [&row](OpContext& op) { return InferResize(op, row); },
-                  .make_kernel = [&row](const OpContext& op) { return MakeResize(op, row); },
-                  .value_inputs = {"size"}});
+  for (Operator op : {
+           DefineReal<PlanResize<ResizeKind::kNearest>, RunNearest>(
+               "ResizeNearestNeighborV2(x, size; align_corners=false, half_pixel_centers=false, "
+               "scales==[0.0,0.0]) -> y"),
+           DefineReal<PlanResize<ResizeKind::kLinear>, RunLinear>(
+               "ResizeBilinearV2(x, size; align_corners=false, half_pixel_centers=false, "
+               "scales==[0.0,0.0], dtype=0) -> y"),
+           DefineReal<PlanResize<ResizeKind::kNearestGrad>, RunNearestGrad>(
+               "ResizeNearestNeighborV2Grad(grads, size; align_corners=false, "
+               "half_pixel_centers=false, scales==[0.0,0.0]) -> y"),
+       }) {
+    op.value_inputs = {"size"};
+    registry.Add(std::move(op));
   }
 }
 
