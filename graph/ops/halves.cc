@@ -1,27 +1,35 @@
 // Operators on the two halves of x along a dimension: GLU, GeGluV2 and the gradients of GLU and
-// SwiGlu. Ops reference 5.3, 5.14 and 5.19. Computed in double and rounded once.
-#include <algorithm>
+// SwiGlu. Computed in double and rounded once.
+#include "graph/ops/halves.h"
+
 #include <array>
 #include <cmath>
 #include <numbers>
 
-#include "graph/ops/cast.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
+
+Halves HalvesOf(const OpContext& op, Check& check) {
+  const TensorType& x = op.in("x");
+  const int axis = check.Axis("dim", x.shape.rank());
+  if (!check.ok()) return Halves();
+  check.That(x.shape[axis] % 2 == 0,
+             "dimension {} of x {} is odd; expected an even size to split into halves", axis,
+             x.ToString());
+  Halves halves{ElementsBetween(x.shape, 0, axis),
+                ElementsBetween(x.shape, axis, x.shape.rank()) / 2, x.shape};
+  halves.half[axis] /= 2;
+  return halves;
+}
+
 namespace {
 
 // `g` is an element of the incoming gradient (0 without one), `a` and `b` those of the halves.
 // Gives the elements of output 0 and 1, or of the two halves of output 0.
 using HalvesFormula = std::array<double, 2> (*)(double g, double a, double b);
-
-struct HalvesRow {
-  std::string_view type;
-  bool gradient;  // inputs y_grad and x, output in the shape of x
-  std::vector<PortSpec> outputs;
-  HalvesFormula (*choose)(const OpContext& op);
-};
 
 double Sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
@@ -42,143 +50,105 @@ std::array<double, 2> GeGlu(double, double a, double b) {
   return {gelu * (kLeft ? b : a), gelu};
 }
 
-HalvesFormula ChooseGlu(const OpContext&) {
-  return [](double, double a, double b) -> std::array<double, 2> { return {a * Sigmoid(b), 0}; };
+std::array<double, 2> Glu(double, double a, double b) {
+  return {a * Sigmoid(b), 0};
 }
 
-HalvesFormula ChooseGeGlu(const OpContext& op) {
-  const bool left = op.attr_bool("activate_left");
-  if (op.attr_int("approximate") == 0) return left ? GeGlu<GeluErf, true> : GeGlu<GeluErf, false>;
-  return left ? GeGlu<GeluTanh, true> : GeGlu<GeluTanh, false>;
+std::array<double, 2> GluGrad(double g, double a, double b) {
+  const double s = Sigmoid(b);
+  return {g * s, g * a * s * (1 - s)};
 }
 
-HalvesFormula ChooseGluGrad(const OpContext&) {
-  return [](double g, double a, double b) -> std::array<double, 2> {
-    const double s = Sigmoid(b);
-    return {g * s, g * a * s * (1 - s)};
-  };
+std::array<double, 2> SwiGluGrad(double g, double a, double b) {
+  const double s = Sigmoid(a);
+  return {g * b * s * (1 + a * (1 - s)), g * a * s};
 }
 
-HalvesFormula ChooseSwiGluGrad(const OpContext&) {
-  return [](double g, double a, double b) -> std::array<double, 2> {
-    const double s = Sigmoid(a);
-    return {g * b * s * (1 + a * (1 - s)), g * a * s};
-  };
-}
-
-const HalvesRow kRows[] = {
-    {"GLU", false, {{"y"}}, ChooseGlu},
-    {"GeGluV2", false, {{"y"}, {"gelu"}}, ChooseGeGlu},
-    {"GLUGrad", true, {{"x_grad"}}, ChooseGluGrad},
-    {"SwiGluGrad", true, {{"y"}}, ChooseSwiGluGrad},
+struct HalvesPlan : Planned {
+  Halves halves;
+  HalvesFormula formula = nullptr;
 };
 
-// x as [outer, 2, run]: a row of one half, then one of the other.
-struct Halves {
-  int64_t outer = 1;
-  int64_t run = 0;
-  Shape half;
-};
-
-Result<Halves> HalvesOf(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("dim"), x.rank(), "dim"));
-  if (x[axis] % 2 != 0) {
-    return Error(Code::kInvalidArgument,
-                 "{}: dimension {} of x {} is odd; expected an even size to split into halves",
-                 op.Who(), axis, x.ToString());
-  }
-  Halves halves{ElementsBetween(x, 0, axis), ElementsBetween(x, axis, x.rank()) / 2, x};
-  halves.half[axis] /= 2;
-  return halves;
-}
-
-Status InferHalves(OpContext& op, const HalvesRow& row) {
+Result<HalvesPlan> PlanForward(const OpContext& op, HalvesFormula formula) {
+  Check check(op);
   const TensorType& x = op.in("x");
-  if (!IsFloating(x.dtype) || FindConvert(x.dtype, DataType::kDouble) == nullptr) {
-    return Error(Code::kUnsupported, "{}: x is {}, expected a floating type", op.Who(),
-                 x.ToString());
+  check.Keep(ExpectReal(op, "x"));
+  HalvesPlan plan;
+  plan.halves = HalvesOf(op, check);
+  plan.formula = formula;
+  plan.outputs.assign(op.schema().outputs.size(), {x.dtype, plan.halves.half});
+  return check.Done(std::move(plan));
+}
+
+Result<HalvesPlan> PlanGlu(const OpContext& op) {
+  return PlanForward(op, Glu);
+}
+
+Result<HalvesPlan> PlanGeGlu(const OpContext& op) {
+  const bool left = op.attr_bool("activate_left");
+  if (op.attr_int("approximate") == 0) {
+    return PlanForward(op, left ? GeGlu<GeluErf, true> : GeGlu<GeluErf, false>);
   }
-  NPUMESH_ASSIGN_OR_RETURN(const Halves halves, HalvesOf(op));
-  if (row.gradient && op.in("y_grad") != TensorType{x.dtype, halves.half}) {
-    return Error(Code::kInvalidArgument, "{}: \"y_grad\" is {}, expected a half of x {}", op.Who(),
-                 op.in("y_grad").ToString(), x.ToString());
+  return PlanForward(op, left ? GeGlu<GeluTanh, true> : GeGlu<GeluTanh, false>);
+}
+
+template <HalvesFormula kFormula>
+Result<HalvesPlan> PlanGradient(const OpContext& op) {
+  Check check(op);
+  const TensorType &x = op.in("x"), &grad = op.in("y_grad");
+  check.Keep(ExpectReal(op, "x"));
+  HalvesPlan plan;
+  plan.halves = HalvesOf(op, check);
+  plan.formula = kFormula;
+  check.That(grad == TensorType{x.dtype, plan.halves.half},
+             "\"y_grad\" is {}, expected a half of x {}", grad.ToString(), x.ToString());
+  plan.outputs = {x};
+  return check.Done(std::move(plan));
+}
+
+// Calls visit(element of the first half, element of a tensor of one half).
+template <typename Visit>
+void ForHalves(const Halves& halves, Visit visit) {
+  const auto run = static_cast<size_t>(halves.run);
+  for (size_t outer = 0; outer < static_cast<size_t>(halves.outer); ++outer) {
+    for (size_t i = 0; i < run; ++i) visit(2 * outer * run + i, outer * run + i);
   }
-  for (size_t i = 0; i < row.outputs.size(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(
-        SetOutput(op, static_cast<int>(i), x.dtype, row.gradient ? x.shape : halves.half));
-  }
+}
+
+Status RunForward(const HalvesPlan& plan, RealTensors& t) {
+  const std::vector<double>& x = t.in[0];
+  const auto run = static_cast<size_t>(plan.halves.run);
+  const bool two = plan.outputs.size() == 2;
+  ForHalves(plan.halves, [&](size_t a, size_t half) {
+    const std::array<double, 2> result = plan.formula(0, x[a], x[a + run]);
+    t.out[0][half] = result[0];
+    if (two) t.out[1][half] = result[1];
+  });
   return Status();
 }
 
-class HalvesKernel final : public Kernel {
- public:
-  HalvesKernel(const OpContext& op, const HalvesRow& row, const Halves& halves)
-      : formula_(row.choose(op)),
-        halves_(halves),
-        outputs_(row.outputs.size()),
-        x_slot_(op.slot("x")),
-        grad_slot_(row.gradient ? op.slot("y_grad") : -1),
-        load_(FindConvert(op.in("x").dtype, DataType::kDouble)),
-        store_(FindConvert(DataType::kDouble, op.in("x").dtype)),
-        x_(static_cast<size_t>(op.in("x").shape.elements())),
-        grad_(grad_slot_ < 0 ? 0 : x_.size() / 2),
-        first_(row.gradient ? x_.size() : x_.size() / 2),
-        second_(outputs_ == 2 ? x_.size() / 2 : 0) {}
-
-  Status Run(const KernelArgs& args) override {
-    load_(args.in[x_slot_], x_.data(), x_.size());
-    if (grad_slot_ >= 0) load_(args.in[grad_slot_], grad_.data(), grad_.size());
-    const auto run = static_cast<size_t>(halves_.run);
-    for (size_t outer = 0; outer < static_cast<size_t>(halves_.outer); ++outer) {
-      for (size_t i = 0; i < run; ++i) {
-        const size_t a = 2 * outer * run + i, half = outer * run + i;
-        const double g = grad_slot_ >= 0 ? grad_[half] : 0;
-        const std::array<double, 2> result = formula_(g, x_[a], x_[a + run]);
-        first_[grad_slot_ >= 0 ? a : half] = result[0];
-        if (grad_slot_ >= 0) first_[a + run] = result[1];
-        if (outputs_ == 2) second_[half] = result[1];
-      }
-    }
-    store_(first_.data(), args.out[0], first_.size());
-    if (outputs_ == 2) store_(second_.data(), args.out[1], second_.size());
-    return Status();
-  }
-
- private:
-  HalvesFormula formula_;
-  Halves halves_;
-  size_t outputs_;
-  int x_slot_;
-  int grad_slot_;  // -1: not a gradient
-  ConvertFn load_;
-  ConvertFn store_;
-  std::vector<double> x_;
-  std::vector<double> grad_;
-  std::vector<double> first_;
-  std::vector<double> second_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeHalves(const OpContext& op, const HalvesRow& row) {
-  NPUMESH_ASSIGN_OR_RETURN(const Halves halves, HalvesOf(op));
-  return std::unique_ptr<Kernel>(std::make_unique<HalvesKernel>(op, row, halves));
+// Inputs y_grad, x.
+Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
+  const std::vector<double>&grad = t.in[0], &x = t.in[1];
+  const auto run = static_cast<size_t>(plan.halves.run);
+  ForHalves(plan.halves, [&](size_t a, size_t half) {
+    const std::array<double, 2> result = plan.formula(grad[half], x[a], x[a + run]);
+    t.out[0][a] = result[0];
+    t.out[0][a + run] = result[1];
+  });
+  return Status();
 }
 
 }  // namespace
 
 void RegisterHalvesOps(OpRegistry& registry) {
-  for (const HalvesRow& row : kRows) {
-    OpSchema schema = {row.type, {}, row.outputs, {{"dim", AttrValue::Int(-1)}}};
-    if (row.gradient) schema.inputs.push_back({"y_grad"});
-    schema.inputs.push_back({"x"});
-    if (row.outputs.size() == 2) {
-      schema.attrs.push_back({"approximate", AttrValue::Int(1)});
-      schema.attrs.push_back({"activate_left", AttrValue::Bool(false)});
-    }
-    registry.Add({.schema = std::move(schema),
-                  .infer = [&row](OpContext& op) { return InferHalves(op, row); },
-                  .make_kernel = [&row](const OpContext& op) { return MakeHalves(op, row); }});
-  }
+  registry.Add(DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y"));
+  registry.Add(DefineReal<PlanGeGlu, RunForward>(
+      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu"));
+  registry.Add(
+      DefineReal<PlanGradient<GluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
+  registry.Add(
+      DefineReal<PlanGradient<SwiGluGrad>, RunGradient>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
 }
 
 }  // namespace npumesh
