@@ -1,4 +1,4 @@
-// Convolution, its transpose and the gradient of its filter, by oneDNN. Ops reference 5.8.
+// Convolution, its transpose and the gradient of its filter, by oneDNN.
 #ifndef NPUMESH_GRAPH_OPS_CONVOLUTION_H_
 #define NPUMESH_GRAPH_OPS_CONVOLUTION_H_
 
