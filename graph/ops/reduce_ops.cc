@@ -1,4 +1,4 @@
-// The reductions of ops reference 5.5: schema, inference and the walk over the axes.
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceAny and ReduceAll.
 //
 // Neighbouring axes that are all reduced or all kept are merged, so that a tensor becomes
 // alternating groups; each reduced group then takes one pass over [outer, size, inner], the last
@@ -6,14 +6,16 @@
 // scratch memory; they are rounded to the output's type once, at the end. The order of folding
 // depends on the shape alone.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "graph/ops/cast.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/op_registry.h"
 #include "graph/ops/reduce_ops_fold.h"
+#include "graph/ops/row_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -63,234 +65,190 @@ std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced)
   return passes;
 }
 
-class ReduceKernel final : public Kernel {
- public:
-  // `count`: elements folded into one, for the mean.
-  ReduceKernel(const Fold& fold, std::vector<Pass> passes, DataType in, DataType out, int64_t count)
-      : fold_(fold),
-        passes_(std::move(passes)),
-        count_(count),
-        in_width_(static_cast<size_t>(BitsOf(in)) / 8),
-        out_width_(static_cast<size_t>(BitsOf(out)) / 8),
-        width_(static_cast<size_t>(BitsOf(fold.compute)) / 8),
-        load_(FindConvert(in, fold.compute)),
-        store_(FindConvert(fold.compute, out)) {}
+constexpr int64_t kStep = 512;  // elements of a block
 
-  uint64_t scratch_bytes() const override {
-    if (passes_.size() == 1) return 0;
-    return static_cast<uint64_t>(passes_[0].outer * passes_[0].inner) * width_;
-  }
-
-  Status Run(const KernelArgs& args) override {
-    for (size_t i = 0; i < passes_.size(); ++i) {
-      const bool first = i == 0;
-      const bool last = i + 1 == passes_.size();
-      const Source source{static_cast<const std::byte*>(first ? args.in[0] : args.scratch),
-                          first ? in_width_ : width_, first ? load_ : nullptr};
-      RunPass(passes_[i], source, static_cast<std::byte*>(last ? args.out[0] : args.scratch), last);
-    }
-    return Status();
-  }
-
- private:
-  struct alignas(64) Block {
-    std::byte bytes[kBlockElements * 8];
-  };
-  struct Source {
-    const std::byte* data;
-    size_t width;
-    ConvertFn load;  // null: already in the fold's type
-
-    const void* Read(int64_t begin, size_t count, Block& block) const {
-      const std::byte* from = data + static_cast<size_t>(begin) * width;
-      if (load == nullptr) return from;
-      load(from, block.bytes, count);
-      return block.bytes;
-    }
-  };
-
-  // A pass may write over its own source: what it writes lies before what it has yet to read.
-  void RunPass(const Pass& pass, const Source& source, std::byte* to, bool last) const {
-    const size_t step = last ? out_width_ : width_;
-    for (int64_t outer = 0; outer < pass.outer; ++outer) {
-      for (int64_t begin = 0; begin < pass.inner; begin += kStep) {
-        const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
-        Block total;
-        fold_.fill(fold_.identity, total.bytes, columns);
-        const int64_t start = outer * pass.size * pass.inner + begin;
-        if (pass.inner == 1) {
-          FoldRow(source, start, pass.size, total);
-        } else {
-          FoldColumns(source, start, pass, columns, total);
-        }
-        std::byte* place = to + static_cast<size_t>(outer * pass.inner + begin) * step;
-        Finish(total, columns, place, last);
-      }
-    }
-  }
-
-  void FoldRow(const Source& source, int64_t start, int64_t size, Block& total) const {
-    Block block;
-    for (int64_t begin = 0; begin < size; begin += kStep) {
-      const auto count = static_cast<size_t>(std::min(kStep, size - begin));
-      fold_.row(source.Read(start + begin, count, block), count, total.bytes);
-    }
-  }
-
-  void FoldColumns(const Source& source, int64_t start, const Pass& pass, size_t columns,
-                   Block& total) const {
-    Block block;
-    for (int64_t row = 0; row < pass.size; ++row) {
-      fold_.columns(source.Read(start + row * pass.inner, columns, block), columns, total.bytes);
-    }
-  }
-
-  void Finish(Block& total, size_t columns, std::byte* to, bool last) const {
-    if (!last) {
-      std::memcpy(to, total.bytes, columns * width_);
-      return;
-    }
-    if (fold_.divide != nullptr) fold_.divide(total.bytes, columns, count_);
-    store_(total.bytes, to, columns);
-  }
-
-  static constexpr int64_t kStep = kBlockElements;
-
-  Fold fold_;
-  std::vector<Pass> passes_;
-  int64_t count_;
-  size_t in_width_;
-  size_t out_width_;
-  size_t width_;  // of the fold's type
-  ConvertFn load_;
-  ConvertFn store_;
-};
-
-struct ReduceSpec {
-  std::string_view type;
-  FoldKind kind;
-  bool by_attr = false;  // the axes are an attribute
-  bool casts = false;    // attribute "dtype" names the type of the result; 28: that of x
+struct ReducePlan : Planned {
+  int64_t elements = 0;      // of x
+  ConvertFn copy = nullptr;  // not null: nothing is folded, x is converted
+  Fold fold = {};
+  std::vector<Pass> passes;
+  int64_t count = 1;  // elements folded into one, for the mean
+  size_t in_width = 0;
+  size_t out_width = 0;
+  size_t width = 0;  // of the fold's type
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  Slice<std::byte> between;  // results of a pass that is not the last
 };
 
 constexpr int64_t kSameType = 28;
 
-bool GivesBool(FoldKind kind) {
-  return kind == FoldKind::kAny || kind == FoldKind::kAll;
+size_t BytesOf(DataType dtype) {
+  return static_cast<size_t>(BitsOf(dtype)) / 8;
 }
 
-// Which axes of x are folded, and whether the operator does nothing at all (no axes are given).
-struct Axes {
-  std::vector<bool> reduced;
-  bool noop = false;
+// `kCasts`: attribute "dtype" names the type that is folded, which the elements of x are converted
+// to.
+template <FoldKind kKind, bool kCasts>
+Result<ReducePlan> PlanReduce(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  const bool casts = kCasts && op.attr_int("dtype") != kSameType;
+  const DataType folded = casts ? check.Take(op.attr_dtype("dtype")) : x.dtype;
+  const std::optional<Fold> fold = FindFold(kKind, folded);
+  if (check.ok() && (!fold || FindConvert(x.dtype, folded) == nullptr)) {
+    return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
+  }
+  const std::vector<int64_t> axes = check.Take(op.Ints("axes"));
+  std::vector<bool> reduced = check.Take(ChooseAxes(op, x, axes, "axes"));
+  if (!check.ok()) return check.status();
+  const bool noop = axes.empty() && op.attr_bool("noop_with_empty_axes");
+  if (noop) reduced.assign(reduced.size(), false);
+  const bool flags = kKind == FoldKind::kAny || kKind == FoldKind::kAll;
+  const DataType out = flags ? DataType::kBool : folded;
+  ReducePlan plan;
+  plan.elements = x.shape.elements();
+  plan.fold = *fold;
+  plan.passes = PassesOf(x.shape, reduced);
+  for (int i = 0; i < x.shape.rank(); ++i) {
+    if (reduced[static_cast<size_t>(i)]) plan.count *= x.shape[i];
+  }
+  plan.in_width = BytesOf(x.dtype);
+  plan.out_width = BytesOf(out);
+  plan.width = BytesOf(fold->compute);
+  plan.load = FindConvert(x.dtype, fold->compute);
+  plan.store = FindConvert(fold->compute, out);
+  if (noop) plan.copy = FindConvert(x.dtype, out);
+  if (plan.passes.size() > 1) {
+    const Pass& first = plan.passes[0];
+    plan.between =
+        plan.scratch.Take<std::byte>(first.outer * first.inner * static_cast<int64_t>(plan.width));
+  }
+  plan.outputs = {{out, Reduced(x.shape, reduced, op.attr_bool("keep_dims"))}};
+  return plan;
+}
+
+struct alignas(64) Block {
+  std::byte bytes[kStep * 8];
 };
 
-Result<Axes> AxesOf(const OpContext& context) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.Ints("axes"));
-  const TensorType& x = context.in("x");
-  const int rank = x.shape.rank();
-  Axes result;
-  result.noop = axes.empty() && context.attr_bool("noop_with_empty_axes");
-  result.reduced.assign(static_cast<size_t>(rank), axes.empty() && !result.noop);
-  for (const int64_t axis : axes) {
-    // A scalar lets itself be reduced over its only element.
-    const Result<int> normal = NormalizeAxis(axis, std::max(rank, 1));
-    if (!normal.ok()) {
-      return normal.status().WithContext(
-          fmt::format("{}: \"axes\" for x {}", context.Who(), x.ToString()));
-    }
-    if (rank > 0) result.reduced[static_cast<size_t>(*normal)] = true;
+// Where a pass reads.
+struct Source {
+  const std::byte* data;
+  size_t width;
+  ConvertFn load;  // null: already in the fold's type
+
+  const void* Read(int64_t begin, size_t count, Block& block) const {
+    const std::byte* from = data + static_cast<size_t>(begin) * width;
+    if (load == nullptr) return from;
+    load(from, block.bytes, count);
+    return block.bytes;
   }
-  return result;
+};
+
+void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size, Block& total) {
+  Block block;
+  for (int64_t begin = 0; begin < size; begin += kStep) {
+    const auto count = static_cast<size_t>(std::min(kStep, size - begin));
+    fold.row(source.Read(start + begin, count, block), count, total.bytes);
+  }
 }
 
-// Type that is folded, which the elements of x are converted to.
-Result<DataType> FoldedType(const OpContext& context, const ReduceSpec& spec) {
-  const DataType x = context.in("x").dtype;
-  if (!spec.casts || context.attr_int("dtype") == kSameType) return x;
-  return context.attr_dtype("dtype");
+void FoldColumns(const Fold& fold, const Source& source, int64_t start, const Pass& pass,
+                 size_t columns, Block& total) {
+  Block block;
+  for (int64_t row = 0; row < pass.size; ++row) {
+    fold.columns(source.Read(start + row * pass.inner, columns, block), columns, total.bytes);
+  }
 }
 
-Status InferReduce(OpContext& context, const ReduceSpec& spec) {
-  const TensorType& x = context.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const DataType folded, FoldedType(context, spec));
-  if (!FindFold(spec.kind, folded) || FindConvert(x.dtype, folded) == nullptr) {
-    return Error(Code::kUnsupported, "{}: not defined for x {}", context.Who(), x.ToString());
+// Writes totals in the fold's type, or after the last pass as results.
+void Finish(const ReducePlan& plan, Block& total, size_t columns, std::byte* to, bool last) {
+  if (!last) {
+    std::memcpy(to, total.bytes, columns * plan.width);
+    return;
   }
-  NPUMESH_ASSIGN_OR_RETURN(const Axes axes, AxesOf(context));
-  const bool keep_dims = context.attr_bool("keep_dims");
-  std::vector<int64_t> dims;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    if (!axes.reduced[static_cast<size_t>(i)]) {
-      dims.push_back(x.shape[i]);
-    } else if (keep_dims) {
-      dims.push_back(1);
+  if (plan.fold.divide != nullptr) plan.fold.divide(total.bytes, columns, plan.count);
+  plan.store(total.bytes, to, columns);
+}
+
+// A pass may write over its own source: what it writes lies before what it has yet to read.
+void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std::byte* to,
+             bool last) {
+  const size_t step = last ? plan.out_width : plan.width;
+  for (int64_t outer = 0; outer < pass.outer; ++outer) {
+    for (int64_t begin = 0; begin < pass.inner; begin += kStep) {
+      const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
+      Block total;
+      plan.fold.fill(plan.fold.identity, total.bytes, columns);
+      const int64_t start = outer * pass.size * pass.inner + begin;
+      if (pass.inner == 1) {
+        FoldRow(plan.fold, source, start, pass.size, total);
+      } else {
+        FoldColumns(plan.fold, source, start, pass, columns, total);
+      }
+      Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step,
+             last);
     }
   }
-  context.set_out(0, {GivesBool(spec.kind) ? DataType::kBool : folded, Shape(std::move(dims))});
+}
+
+Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {
+  if (plan.copy != nullptr) {
+    plan.copy(args.in[0], args.out[0], static_cast<size_t>(plan.elements));
+    return Status();
+  }
+  Source source{static_cast<const std::byte*>(args.in[0]), plan.in_width, plan.load};
+  for (size_t i = 0; i < plan.passes.size(); ++i) {
+    const bool last = i + 1 == plan.passes.size();
+    std::byte* to = last ? static_cast<std::byte*>(args.out[0]) : plan.between(args);
+    RunPass(plan, plan.passes[i], source, to, last);
+    source = {to, plan.width, nullptr};
+  }
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeReduce(const OpContext& context, const ReduceSpec& spec) {
-  NPUMESH_ASSIGN_OR_RETURN(const Axes axes, AxesOf(context));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType folded_type, FoldedType(context, spec));
-  const TensorType& x = context.in("x");
-  const DataType out = context.out(0).dtype;
-  if (axes.noop) {
-    const ConvertFn convert = FindConvert(x.dtype, out);
-    const auto count = static_cast<size_t>(x.shape.elements());
-    return MakeKernel([convert, count](const KernelArgs& args) {
-      convert(args.in[0], args.out[0], count);
-      return Status();
-    });
-  }
-  int64_t folded = 1;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    if (axes.reduced[static_cast<size_t>(i)]) folded *= x.shape[i];
-  }
-  return std::unique_ptr<Kernel>(std::make_unique<ReduceKernel>(
-      *FindFold(spec.kind, folded_type), PassesOf(x.shape, axes.reduced), x.dtype, out, folded));
+template <FoldKind kKind, bool kCasts = false>
+void AddReduction(OpRegistry& registry, std::string_view signature) {
+  Operator op = Define<PlanReduce<kKind, kCasts>, RunReduce>(signature);
+  if (op.schema.inputs.size() == 2) op.value_inputs = {"axes"};
+  registry.Add(std::move(op));
 }
 
-constexpr ReduceSpec kSpecs[] = {
-    {"ReduceSum", FoldKind::kSum},
-    {"ReduceMean", FoldKind::kMean},
-    {"ReduceMax", FoldKind::kMax},
-    {"ReduceMin", FoldKind::kMin},
-    {"ReduceProd", FoldKind::kProd},
-    {"ReduceAny", FoldKind::kAny},
-    {"ReduceAll", FoldKind::kAll},
-    {"ReduceSumD", FoldKind::kSum, true},
-    {"ReduceMeanD", FoldKind::kMean, true},
-    {"ReduceMaxD", FoldKind::kMax, true},
-    {"ReduceMinD", FoldKind::kMin, true},
-    {"ReduceProdD", FoldKind::kProd, true},
-    {"ReduceAnyD", FoldKind::kAny, true},
-    {"ReduceAllD", FoldKind::kAll, true},
-    {"ReduceMeanWithCast", FoldKind::kMean, false, true},
-};
+// Both forms: with the axes as an input, and as an attribute.
+template <FoldKind kKind>
+void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
+  AddReduction<kKind>(registry, by_input);
+  AddReduction<kKind>(registry, by_attr);
+}
 
 }  // namespace
 
 void RegisterReduceOps(OpRegistry& registry) {
-  for (const ReduceSpec& spec : kSpecs) {
-    Operator op;
-    op.schema = {spec.type,
-                 {{"x"}},
-                 {{"y"}},
-                 {{"keep_dims", AttrValue::Bool(false)},
-                  {"noop_with_empty_axes", AttrValue::Bool(!spec.by_attr)}}};
-    if (spec.by_attr) {
-      op.schema.attrs.push_back({"axes", Required::kInts});
-    } else {
-      op.schema.inputs.push_back({"axes"});
-      op.value_inputs = {"axes"};
-    }
-    if (spec.casts) op.schema.attrs.push_back({"dtype", AttrValue::Int(kSameType)});
-    op.infer = [&spec](OpContext& context) { return InferReduce(context, spec); };
-    op.make_kernel = [&spec](const OpContext& context) { return MakeReduce(context, spec); };
-    registry.Add(std::move(op));
-  }
+  AddReductions<FoldKind::kSum>(
+      registry, "ReduceSum(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceSumD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMean>(
+      registry, "ReduceMean(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMeanD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMax>(
+      registry, "ReduceMax(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMaxD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMin>(
+      registry, "ReduceMin(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMinD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kProd>(
+      registry, "ReduceProd(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceProdD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kAny>(
+      registry, "ReduceAny(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceAnyD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kAll>(
+      registry, "ReduceAll(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceAllD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReduction<FoldKind::kMean, true>(
+      registry,
+      "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y");
 }
 
 }  // namespace npumesh

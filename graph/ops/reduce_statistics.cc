@@ -1,13 +1,14 @@
-// Reductions that need whole rows at once: deviations, norms, logarithms of sums. Ops
-// reference 5.5.
+// Reductions that need whole rows at once: deviations, norms, logarithms of sums.
 //
 // Statistics are computed in two passes in double and rounded once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/infer_checks.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/real_kernel.h"
 #include "graph/ops/row_kernel.h"
 
 namespace npumesh {
@@ -17,13 +18,11 @@ using Body = RowBody<double>;
 
 // A row operator over some axes of x.
 struct StatisticRow {
-  std::string_view type;
-  std::vector<PortSpec> inputs;
-  std::vector<PortSpec> outputs;
-  std::vector<AttrSpec> attrs;
+  std::string_view signature;
   std::string_view axes;  // port or attribute
   std::string_view keep;  // attribute
   Body (*body)(const OpContext& op, int64_t columns);
+  bool two_inputs = false;  // a second input has the type and shape of x
 };
 
 double Mean(const double* x, int64_t n) {
@@ -123,105 +122,50 @@ Body LpNorm(const OpContext& op, int64_t n) {
   };
 }
 
-const StatisticRow kRows[] = {
-    {"ReduceStdV2",
-     {{"x"}},
-     {{"std"}, {"mean"}},
-     {{"dim", AttrValue::Ints({})},
-      {"correction", AttrValue::Int(1)},
-      {"keepdim", AttrValue::Bool(false)},
-      {"is_mean_out", AttrValue::Bool(true)}},
-     "dim",
-     "keepdim",
-     StdV2},
-    {"ReduceStd",
-     {{"x"}},
-     {{"y1"}, {"y2"}},
-     {{"dim", AttrValue::Ints({})},
-      {"unbiased", AttrValue::Bool(true)},
-      {"keepdim", AttrValue::Bool(false)}},
-     "dim",
-     "keepdim",
-     Std},
-    {"ReduceStdWithMean",
-     {{"x"}, {"mean"}},
-     {{"y"}},
-     {{"dim", AttrValue::Ints({})},
-      {"unbiased", AttrValue::Bool(true)},
-      {"keepdim", AttrValue::Bool(false)},
-      {"invert", AttrValue::Bool(false)},
-      {"epsilon", AttrValue::Float(0.001f)},
-      {"correction", AttrValue::Int(1)}},
-     "dim",
-     "keepdim",
-     StdWithMean},
-    {"ReduceLogSumExp",
-     {{"x"}, {"axes"}},
-     {{"y"}},
-     {{"keep_dims", AttrValue::Bool(false)}, {"noop_with_empty_axes", AttrValue::Bool(false)}},
-     "axes",
-     "keep_dims",
-     LogSumExp},
-    {"ReduceLogSum",
-     {{"x"}, {"axes"}},
-     {{"y"}},
-     {{"keep_dims", AttrValue::Bool(false)}},
-     "axes",
-     "keep_dims",
-     LogSum},
-    {"LpNormV2",
-     {{"x"}},
-     {{"y"}},
-     {{"p", AttrValue::Float(2.0f)},
-      {"axes", AttrValue::Ints({})},
-      {"keepdim", AttrValue::Bool(false)},
-      {"epsilon", AttrValue::Float(1e-12f)}},
-     "axes",
-     "keepdim",
-     LpNorm},
+constexpr StatisticRow kRows[] = {
+    {"ReduceStdV2(x; dim=[], correction=1, keepdim=false, is_mean_out=true) -> std, mean", "dim",
+     "keepdim", StdV2},
+    {"ReduceStd(x; dim=[], unbiased=true, keepdim=false) -> y1, y2", "dim", "keepdim", Std},
+    {"ReduceStdWithMean(x, mean; dim=[], unbiased=true, keepdim=false, invert=false, "
+     "epsilon=0.001, correction=1) -> y",
+     "dim", "keepdim", StdWithMean, true},
+    {"ReduceLogSumExp(x, axes; keep_dims=false, noop_with_empty_axes=false) -> y", "axes",
+     "keep_dims", LogSumExp},
+    {"ReduceLogSum(x, axes; keep_dims=false) -> y", "axes", "keep_dims", LogSum},
+    {"LpNormV2(x; p=2.0, axes=[], keepdim=false, epsilon=1e-12) -> y", "axes", "keepdim", LpNorm},
 };
-
-bool AxesAreInput(const StatisticRow& row) {
-  return row.inputs.back().name == row.axes;
-}
 
 // The axes to reduce. No axes mean all of them, or none when the operator says so.
 Result<std::vector<bool>> ChosenAxes(const OpContext& op, const StatisticRow& row) {
-  const int rank = op.in("x").shape.rank();
+  const TensorType& x = op.in("x");
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(row.axes));
-  for (const AttrSpec& attr : row.attrs) {
+  for (const AttrSpec& attr : op.schema().attrs) {
     if (attr.name == "noop_with_empty_axes" && axes.empty() && op.attr_bool(attr.name)) {
-      return std::vector<bool>(static_cast<size_t>(rank), false);
+      return std::vector<bool>(static_cast<size_t>(x.shape.rank()), false);
     }
   }
-  return ChooseAxes(op, axes, rank, row.axes);
+  return ChooseAxes(op, x, axes, row.axes);
 }
 
 Status InferStatistic(OpContext& op, const StatisticRow& row) {
+  Check check(op);
   const TensorType& x = op.in("x");
-  if (WideTypeOf(x.dtype) != DataType::kDouble) {
-    return Error(Code::kUnsupported, "{}: x is {}, expected a floating type", op.Who(),
-                 x.ToString());
-  }
-  if (row.inputs.size() == 2 && !AxesAreInput(row) && op.in(1) != x) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected the type and shape of x, {}",
-                 op.Who(), row.inputs[1].name, op.in(1).ToString(), x.ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, ChosenAxes(op, row));
-  const Shape shape = Reduced(x.shape, chosen, op.attr_bool(row.keep));
-  for (size_t i = 0; i < row.outputs.size(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, static_cast<int>(i), x.dtype, shape));
-  }
-  return Status();
+  check.Keep(ExpectReal(op, "x"));
+  check.That(!row.two_inputs || op.in(1) == x, "\"{}\" is {}, expected the type and shape of x, {}",
+             op.schema().inputs.back().name, op.in(op.slots() - 1).ToString(), x.ToString());
+  const std::vector<bool> chosen = check.Take(ChosenAxes(op, row));
+  if (!check.ok()) return check.status();
+  const TensorType reduced = {x.dtype, Reduced(x.shape, chosen, op.attr_bool(row.keep))};
+  return define::SetOutputs(op, std::vector<TensorType>(op.schema().outputs.size(), reduced));
 }
 
 Result<std::unique_ptr<Kernel>> MakeStatistic(const OpContext& op, const StatisticRow& row) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, ChosenAxes(op, row));
   const Shape& x = op.in("x").shape;
   std::vector<int> slots = {0};
-  if (row.inputs.size() == 2 && !AxesAreInput(row)) slots.push_back(1);
+  if (row.two_inputs) slots.push_back(1);
   RowOutputs outputs{Reduced(x, chosen, true), {0}};
-  if (row.outputs.size() == 2) outputs.values.push_back(1);
+  if (op.schema().outputs.size() == 2) outputs.values.push_back(1);
   Body body = row.body(op, AxisRows(x, chosen).columns());
   return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
 }
@@ -231,10 +175,10 @@ Result<std::unique_ptr<Kernel>> MakeStatistic(const OpContext& op, const Statist
 void RegisterStatisticOps(OpRegistry& registry) {
   for (const StatisticRow& row : kRows) {
     Operator op;
-    op.schema = {row.type, row.inputs, row.outputs, row.attrs};
+    op.schema = Signature(row.signature);
     op.infer = [&row](OpContext& context) { return InferStatistic(context, row); };
     op.make_kernel = [&row](const OpContext& context) { return MakeStatistic(context, row); };
-    if (AxesAreInput(row)) op.value_inputs = {row.axes};
+    if (op.schema.inputs.back().name == row.axes) op.value_inputs = {row.axes};
     registry.Add(std::move(op));
   }
 }

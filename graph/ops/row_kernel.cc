@@ -1,6 +1,5 @@
 #include "graph/ops/row_kernel.h"
 
-#include "graph/ops/elementwise.h"
 #include "graph/ops/infer_checks.h"
 
 namespace npumesh {
@@ -67,13 +66,17 @@ std::vector<bool> ChooseAxis(int rank, int axis) {
   return chosen;
 }
 
-Result<std::vector<bool>> ChooseAxes(const OpContext& op, const std::vector<int64_t>& axes,
-                                     int rank, std::string_view what) {
+Result<std::vector<bool>> ChooseAxes(const OpContext& op, const TensorType& x,
+                                     const std::vector<int64_t>& axes, std::string_view what) {
+  const int rank = x.shape.rank();
   std::vector<bool> chosen(static_cast<size_t>(rank), axes.empty());
   for (const int64_t axis : axes) {
-    // A scalar lets itself be reduced over its only element.
-    NPUMESH_ASSIGN_OR_RETURN(const int normal, AxisOf(op, axis, rank == 0 ? 1 : rank, what));
-    if (rank > 0) chosen[static_cast<size_t>(normal)] = true;
+    const Result<int> normal = NormalizeAxis(axis, std::max(rank, 1));
+    if (!normal.ok()) {
+      return normal.status().WithContext(
+          fmt::format("{}: \"{}\" for {}", op.Who(), what, x.ToString()));
+    }
+    if (rank > 0) chosen[static_cast<size_t>(*normal)] = true;
   }
   return chosen;
 }
@@ -91,8 +94,7 @@ Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep) {
 }
 
 DataType WideTypeOf(DataType dtype) {
-  if (IsFloating(dtype))
-    return FindConvert(dtype, DataType::kDouble) ? DataType::kDouble : DataType::kUndefined;
+  if (IsFloating(dtype)) return DataType::kDouble;
   if (dtype == DataType::kUint64) return dtype;
   return IsInteger(dtype) || dtype == DataType::kBool ? DataType::kInt64 : DataType::kUndefined;
 }

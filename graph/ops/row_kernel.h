@@ -48,9 +48,10 @@ class AxisRows {
 
 // Marks one axis.
 std::vector<bool> ChooseAxis(int rank, int axis);
-// Marks listed axes, which may be negative; an empty list marks all. Errors name `what`.
-Result<std::vector<bool>> ChooseAxes(const OpContext& op, const std::vector<int64_t>& axes,
-                                     int rank, std::string_view what);
+// Marks listed axes of x, which may be negative; an empty list marks all. For a scalar axis 0 or -1
+// is allowed. Errors name `what`.
+Result<std::vector<bool>> ChooseAxes(const OpContext& op, const TensorType& x,
+                                     const std::vector<int64_t>& axes, std::string_view what);
 // The shape with the chosen dimensions 1, or without them.
 Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep);
 

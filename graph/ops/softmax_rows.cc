@@ -1,22 +1,22 @@
 // LogSoftmaxV2, the gradients of both softmaxes, L2Normalize: rows along some axes, computed in
-// double and rounded once. Ops reference 5.7 and 5.14.
+// double and rounded once.
 #include <algorithm>
 #include <cmath>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/row_kernel.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
 
 using Body = RowBody<double>;
 
+// All inputs have the shape of the first, as has the output.
 struct RowOperator {
-  std::string_view type;
-  std::vector<PortSpec> inputs;
-  std::string_view output;
-  std::vector<AttrSpec> attrs;
+  std::string_view signature;
   std::string_view axes;  // attribute
   Body (*body)(const OpContext& op, int64_t columns);
 };
@@ -58,63 +58,38 @@ Body L2Normalize(const OpContext& op, int64_t n) {
   };
 }
 
-const RowOperator kRows[] = {
-    {"LogSoftmaxV2",
-     {{"logits"}},
-     "logsoftmax",
-     {{"axes", AttrValue::Ints({-1})}},
-     "axes",
-     LogSoftmax},
-    {"SoftmaxGrad",
-     {{"softmax"}, {"grad_softmax"}},
-     "grad_x",
-     {{"axes", AttrValue::Ints({-1})}},
-     "axes",
-     SoftmaxGrad},
-    {"LogSoftmaxGrad",
-     {{"grad"}, {"x"}},
-     "y",
-     {{"axis", AttrValue::Ints({-1})}},
-     "axis",
-     LogSoftmaxGrad},
-    {"L2Normalize",
-     {{"x"}},
-     "y",
-     {{"axis", AttrValue::Ints({})}, {"eps", AttrValue::Float(1e-4f)}},
-     "axis",
-     L2Normalize},
+constexpr RowOperator kRows[] = {
+    {"LogSoftmaxV2(logits; axes=[-1]) -> logsoftmax", "axes", LogSoftmax},
+    {"SoftmaxGrad(softmax, grad_softmax; axes=[-1]) -> grad_x", "axes", SoftmaxGrad},
+    {"LogSoftmaxGrad(grad, x; axis=[-1]) -> y", "axis", LogSoftmaxGrad},
+    {"L2Normalize(x; axis=[], eps=0.0001) -> y", "axis", L2Normalize},
 };
 
 Status InferRows(OpContext& op, const RowOperator& row) {
+  Check check(op);
   const TensorType& x = op.in(0);
-  for (int slot = 0; slot < op.slots(); ++slot) {
-    if (WideTypeOf(op.in(slot).dtype) == DataType::kDouble && op.in(slot).shape == x.shape)
-      continue;
-    return Error(Code::kInvalidArgument,
-                 "{}: input \"{}\" is {}, expected a floating type in the shape {}", op.Who(),
-                 row.inputs[static_cast<size_t>(slot)].name, op.in(slot).ToString(),
-                 x.shape.ToString());
+  for (const PortSpec& port : op.schema().inputs) {
+    check.TypeAndShape(port.name, kFloatsAndDouble, x.shape);
   }
-  NPUMESH_RETURN_IF_ERROR(
-      ChooseAxes(op, op.attr_ints(row.axes), x.shape.rank(), row.axes).status());
-  return SetOutput(op, 0, x.dtype, x.shape);
+  check.Keep(ChooseAxes(op, x, op.attr_ints(row.axes), row.axes).status());
+  return check.ok() ? SetOutput(op, 0, x.dtype, x.shape) : check.status();
 }
 
 Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
-  const Shape& x = op.in(0).shape;
+  const TensorType& x = op.in(0);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen,
-                           ChooseAxes(op, op.attr_ints(row.axes), x.rank(), row.axes));
+                           ChooseAxes(op, x, op.attr_ints(row.axes), row.axes));
   std::vector<int> slots;
   for (int slot = 0; slot < op.slots(); ++slot) slots.push_back(slot);
-  Body body = row.body(op, AxisRows(x, chosen).columns());
-  return MakeRowKernel<double>(op, slots, chosen, {x, {0}}, std::move(body));
+  Body body = row.body(op, AxisRows(x.shape, chosen).columns());
+  return MakeRowKernel<double>(op, slots, chosen, {x.shape, {0}}, std::move(body));
 }
 
 }  // namespace
 
 void RegisterSoftmaxRowOps(OpRegistry& registry) {
   for (const RowOperator& row : kRows) {
-    registry.Add({.schema = {row.type, row.inputs, {{row.output}}, row.attrs},
+    registry.Add({.schema = Signature(row.signature),
                   .infer = [&row](OpContext& op) { return InferRows(op, row); },
                   .make_kernel = [&row](const OpContext& op) { return MakeRows(op, row); }});
   }

@@ -123,7 +123,7 @@ TEST(SoftmaxRows, Refuse) {
   ExpectFails(LayerOps(),
               {.type = "SoftmaxGrad",
                .inputs = {{"softmax", x}, {"grad_softmax", Pattern(DataType::kFloat, {2})}}},
-              Code::kInvalidArgument, {"\"grad_softmax\" is float32[2]"});
+              Code::kInvalidArgument, {"grad_softmax is float32[2]"});
   ExpectFails(LayerOps(),
               {.type = "LogSoftmaxV2",
                .inputs = {{"logits", x}},
