@@ -9,7 +9,23 @@
 namespace npumesh {
 namespace {
 
-using HeightAndWidth = std::array<int64_t, 2>;
+// Numbers of depth, height and width.
+using Numbers = std::array<int64_t, 3>;
+
+// What an operator says of one dimension of the image.
+struct PoolExtent {
+  int64_t size = 0;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t before = 0;  // padding
+  int64_t behind = 0;
+};
+
+// In [least, 2^31): what sizes, strides and pads may be.
+bool FitsImage(int64_t number, int64_t least) {
+  return number >= least && number < (INT64_C(1) << 31);
+}
 
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -34,9 +50,20 @@ std::vector<Window> AdaptiveWindows(int64_t size, int64_t cells) {
   return windows;
 }
 
+// Three numbers, or one for all of depth, height and width.
+Numbers VolumeNumbers(const OpContext& op, std::string_view attr, int64_t least, Check& check) {
+  std::vector<int64_t> list = op.attr_ints(attr);
+  const std::string seen = Shape(list).ToString();
+  if (list.size() == 1) list.resize(3, list[0]);
+  const bool fits = list.size() == 3 && std::all_of(list.begin(), list.end(), [=](int64_t number) {
+                      return FitsImage(number, least);
+                    });
+  check.That(fits, "\"{}\" is {}, expected three numbers, {} or more", attr, seen, least);
+  return fits ? Numbers{list[0], list[1], list[2]} : Numbers{};
+}
+
 // Of an attribute of four numbers those at `height` and behind it; the others must be 1.
-HeightAndWidth ImageNumbers(const OpContext& op, std::string_view attr, size_t height,
-                            Check& check) {
+Numbers ImageNumbers(const OpContext& op, std::string_view attr, size_t height, Check& check) {
   const std::vector<int64_t> list = op.attr_ints(attr);
   bool fits = list.size() == 4;
   for (size_t i = 0; fits && i < 4; ++i) {
@@ -45,7 +72,7 @@ HeightAndWidth ImageNumbers(const OpContext& op, std::string_view attr, size_t h
   }
   check.That(fits, "\"{}\" is {}, expected four numbers, 1 and more for the image and 1 elsewhere",
              attr, Shape(list).ToString());
-  return fits ? HeightAndWidth{list[height], list[height + 1]} : HeightAndWidth{1, 1};
+  return fits ? Numbers{1, list[height], list[height + 1]} : Numbers{};
 }
 
 // "VALID", "SAME", or "CALCULATED": as "pads" says.
@@ -79,43 +106,7 @@ void PadSame(PoolExtent& e) {
   e.behind = all - e.before;
 }
 
-void PlanWindows(const OpContext& op, PoolForm form, bool channels_last, PoolPlan& plan,
-                 Check& check) {
-  const bool with_argmax = form == PoolForm::kArgmax;
-  // MaxPoolWithArgmaxV1 is always written [1, h, w, 1], whatever the layout.
-  const size_t height = channels_last || with_argmax ? 1 : 2;
-  const HeightAndWidth size = {plan.height, plan.width};
-  const HeightAndWidth kernel = ImageNumbers(op, "ksize", height, check);
-  const HeightAndWidth stride = ImageNumbers(op, "strides", height, check);
-  HeightAndWidth dilation = {1, 1};
-  if (with_argmax) dilation = ImageNumbers(op, "dilation", height, check);
-  const std::string padding = PaddingOf(op, form, check);
-  std::vector<int64_t> pads(4, 0);
-  if (padding == "CALCULATED") pads = PadsOf(op, form, check);
-  if (!check.ok()) return;
-  const bool ceil_mode = form != PoolForm::kShort && op.attr_bool("ceil_mode");
-  for (const size_t d : {size_t{0}, size_t{1}}) {
-    PoolExtent extent{size[d], kernel[d], stride[d], dilation[d], pads[2 * d], pads[2 * d + 1]};
-    if (padding == "SAME") PadSame(extent);
-    (d == 0 ? plan.rows : plan.columns) = check.Take(WindowsAlong(op, extent, ceil_mode));
-  }
-  plan.row_step = dilation[0];
-  plan.column_step = dilation[1];
-}
-
-// Plans `cells` windows along height and width that cover the image.
-void PlanCells(const OpContext& op, const std::vector<int64_t>& cells, PoolPlan& plan,
-               Check& check) {
-  check.That(cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0,
-             "\"output_size\" is {}, expected two numbers", Shape(cells).ToString());
-  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
-  if (!check.ok()) return;
-  plan.rows = AdaptiveWindows(plan.height, cells[0]);
-  plan.columns = AdaptiveWindows(plan.width, cells[1]);
-}
-
-}  // namespace
-
+// The windows along one dimension. A last window that starts on the padding behind does not count.
 Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& e, bool ceil_mode) {
   std::vector<Window> windows;
   const int64_t count = WindowCount(e, ceil_mode);
@@ -133,10 +124,57 @@ Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& 
   return windows;
 }
 
-void CheckTouched(const std::vector<Window>& windows, Check& check) {
-  const bool touched = std::all_of(windows.begin(), windows.end(),
-                                   [](const Window& window) { return window.begin < window.end; });
-  check.That(touched, "a window lies on the padding alone; pads must be smaller than ksize");
+void PlanVolume(const OpContext& op, PoolPlan& plan, Check& check) {
+  const Numbers kernel = VolumeNumbers(op, "ksize", 1, check);
+  const Numbers strides = VolumeNumbers(op, "strides", 1, check);
+  const Numbers pads = VolumeNumbers(op, "pads", 0, check);
+  plan.step = VolumeNumbers(op, "dilation", 1, check);
+  for (size_t d = 0; check.ok() && d < 3; ++d) {
+    const PoolExtent extent{plan.size[d], kernel[d], strides[d], plan.step[d], pads[d], pads[d]};
+    plan.windows[d] = check.Take(WindowsAlong(op, extent, op.attr_bool("ceil_mode")));
+  }
+}
+
+void PlanImage(const OpContext& op, PoolForm form, bool channels_last, PoolPlan& plan,
+               Check& check) {
+  const bool with_argmax = form == PoolForm::kArgmax;
+  // MaxPoolWithArgmaxV1 is always written [1, h, w, 1], whatever the layout.
+  const size_t height = channels_last || with_argmax ? 1 : 2;
+  const Numbers kernel = ImageNumbers(op, "ksize", height, check);
+  const Numbers strides = ImageNumbers(op, "strides", height, check);
+  if (with_argmax) plan.step = ImageNumbers(op, "dilation", height, check);
+  const std::string padding = PaddingOf(op, form, check);
+  std::vector<int64_t> pads(4, 0);
+  if (padding == "CALCULATED") pads = PadsOf(op, form, check);
+  const bool ceil_mode = form != PoolForm::kShort && op.attr_bool("ceil_mode");
+  for (size_t d = 1; check.ok() && d < 3; ++d) {
+    PoolExtent extent{plan.size[d], kernel[d],       strides[d],
+                      plan.step[d], pads[2 * d - 2], pads[2 * d - 1]};
+    if (padding == "SAME") PadSame(extent);
+    plan.windows[d] = check.Take(WindowsAlong(op, extent, ceil_mode));
+  }
+}
+
+// Plans `cells` windows along height and width that cover the image.
+void PlanCells(const OpContext& op, const std::vector<int64_t>& cells, PoolPlan& plan,
+               Check& check) {
+  check.That(cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0,
+             "\"output_size\" is {}, expected two numbers", Shape(cells).ToString());
+  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
+  for (size_t d = 1; check.ok() && d < 3; ++d) {
+    plan.windows[d] = AdaptiveWindows(plan.size[d], cells[d - 1]);
+  }
+}
+
+}  // namespace
+
+void CheckTouched(const PoolPlan& plan, Check& check) {
+  for (const std::vector<Window>& windows : plan.windows) {
+    const bool touched = std::all_of(windows.begin(), windows.end(), [](const Window& window) {
+      return window.begin < window.end;
+    });
+    check.That(touched, "a window lies on the padding alone; pads must be smaller than ksize");
+  }
 }
 
 void ReadDivisor(const OpContext& op, PoolPlan& plan) {
@@ -145,21 +183,24 @@ void ReadDivisor(const OpContext& op, PoolPlan& plan) {
 }
 
 PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, Check& check) {
-  const bool by_format = form == PoolForm::kShort || form == PoolForm::kLong;
+  const bool volume = form == PoolForm::kVolume;
+  const bool by_format = form == PoolForm::kShort || form == PoolForm::kLong || volume;
   const bool adaptive = form == PoolForm::kAdaptive || form == PoolForm::kAdaptiveGrad;
   const std::string fallback = by_format ? op.attr_string("data_format") : "NCHW";
   const bool last = check.Take(ChannelsLast(op, slot, fallback));
-  check.That(x.rank() == 4 || (x.rank() == 3 && adaptive), "x is {}, expected four dimensions",
-             x.ToString());
+  check.That(x.rank() == (volume ? 5 : 4) || (x.rank() == 3 && adaptive),
+             "x is {}, expected {} dimensions", x.ToString(), volume ? "five" : "four");
   PoolPlan plan;
   if (!check.ok()) return plan;
   const int height = x.rank() - (last ? 3 : 2);
-  plan.outer = ElementsBetween(x, 0, height);
-  plan.height = x[height];
-  plan.width = x[height + 1];
-  plan.inner = last ? x[x.rank() - 1] : 1;
+  const int first = volume ? height - 1 : height;
+  plan.outer = ElementsBetween(x, 0, first);
+  plan.inner = last ? x.dims().back() : 1;
+  plan.size = {volume ? x[first] : 1, x[height], x[height + 1]};
   const Shape& given = op.in(slot).shape;
-  if (form == PoolForm::kAdaptive) {
+  if (volume) {
+    PlanVolume(op, plan, check);
+  } else if (form == PoolForm::kAdaptive) {
     PlanCells(op, op.attr_ints("output_size"), plan, check);
   } else if (form == PoolForm::kAdaptiveGrad) {
     PlanCells(op, {given[height], given[height + 1]}, plan, check);
@@ -167,11 +208,12 @@ PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, 
              (form == PoolForm::kLong && op.attr_bool("global_pooling"))) {
     PlanCells(op, {1, 1}, plan, check);
   } else {
-    PlanWindows(op, form, last, plan, check);
+    PlanImage(op, form, last, plan, check);
   }
   plan.y = x;
-  plan.y[height] = static_cast<int64_t>(plan.rows.size());
-  plan.y[height + 1] = static_cast<int64_t>(plan.columns.size());
+  for (int dim = first; dim < height + 2; ++dim) {
+    plan.y[dim] = static_cast<int64_t>(plan.windows[static_cast<size_t>(dim - height + 1)].size());
+  }
   return plan;
 }
 

@@ -46,11 +46,11 @@ Result<PoolPlan> PlanAdaptiveGrad(const OpContext& op) {
 template <size_t kSlot>
 Status RunAverage(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
-    const double part = t.in[kSlot][next++] / DivisorOf(plan, rows, columns);
-    ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
-      t.out[0][static_cast<size_t>(ElementAt(plan, outer, r, c, inner))] += part;
-    });
+  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
+    const double part = t.in[kSlot][next++] / DivisorOf(plan, box);
+    double* dx = t.out[0].data();
+    const int64_t first = ElementAt(plan, outer, 0, inner);
+    ForPlaces(plan, box, [&](int64_t place) { dx[first + place * plan.inner] += part; });
   });
   return Status();
 }
@@ -62,8 +62,7 @@ Result<PoolPlan> PlanMaximum(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   check.Keep(ExpectReal(op, "x"));
   PoolPlan plan = PlanPool(op, PoolForm::kArgmax, op.slot("x"), x, check);
-  CheckTouched(plan.rows, check);
-  CheckTouched(plan.columns, check);
+  CheckTouched(plan, check);
   CheckGradient(op, "grad", plan, check);
   if (check.ok()) check.Keep(ExpectCount(op, "argmax", plan.y.elements(), "window"));
   plan.outputs = {{op.in("grad").dtype, x}};
@@ -74,29 +73,28 @@ Result<PoolPlan> PlanMaximum(const OpContext& op) {
 // it lies in the window and holds the maximum. Graphs of TorchAir hand on the pooled values in
 // place of the indices; then it is the first maximum.
 int64_t TakenElement(const PoolPlan& plan, const std::vector<double>& x, int64_t outer,
-                     const Window& rows, const Window& columns, int64_t inner, double told) {
+                     const Box& box, int64_t inner, double told) {
   int64_t best = -1, named = -1;
   double most = 0, at_named = 0;
-  ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
-    const int64_t element = ElementAt(plan, outer, r, c, inner);
-    const double value = x[static_cast<size_t>(element)];
-    if (static_cast<double>(r * plan.width + c) == told) {
-      named = element;
+  ForPlaces(plan, box, [&](int64_t place) {
+    const double value = x[static_cast<size_t>(ElementAt(plan, outer, place, inner))];
+    if (static_cast<double>(place) == told) {
+      named = place;
       at_named = value;
     }
     if (best >= 0 && !Exceeds(value, most)) return;
-    best = element;
+    best = place;
     most = value;
   });
   const bool holds = named >= 0 && (at_named == most || (at_named != at_named && most != most));
-  return holds ? named : best;
+  return ElementAt(plan, outer, holds ? named : best, inner);
 }
 
 // Inputs x, grad, argmax.
 Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
-    const int64_t taken = TakenElement(plan, t.in[0], outer, rows, columns, inner, t.in[2][next]);
+  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
+    const int64_t taken = TakenElement(plan, t.in[0], outer, box, inner, t.in[2][next]);
     t.out[0][static_cast<size_t>(taken)] += t.in[1][next++];
   });
   return Status();

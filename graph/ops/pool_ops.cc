@@ -1,5 +1,5 @@
 // Pooling: MaxPool, MaxPoolV3, MaxPoolWithArgmaxV1, AvgPool, AvgPoolV2, AdaptiveAvgPool2d,
-// GlobalAveragePool.
+// GlobalAveragePool, MaxPool3DWithArgmaxV2.
 //
 // Averages are computed in double and rounded once. A NaN in a window is its maximum.
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "graph/ops/layer_families.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/real_kernel.h"
+#include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {
@@ -16,33 +17,39 @@ namespace {
 
 struct MaxPoolPlan : PoolPlan {
   ConvertFn load = nullptr;
-  size_t width_bytes = 0;           // of an element
+  size_t element_bytes = 0;
   ConvertFn store_place = nullptr;  // null: no second output
   size_t place_bytes = 0;
-  Slice<double> image;
+  Slice<double> volume;
 };
+
+// The type of the places of maxima.
+DataType PlaceType(const OpContext& op, bool any_integer, Check& check) {
+  const DataType dtype = check.Take(op.attr_dtype("dtype"));
+  if (check.ok() && !(any_integer ? IsInteger(dtype) : kIndices.Contains(dtype))) {
+    check.Keep(Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected {}",
+                     op.Who(), Name(dtype), any_integer ? "integers" : kIndices.ToString()));
+  }
+  return dtype;
+}
 
 template <PoolForm kForm>
 Result<MaxPoolPlan> PlanMaxPool(const OpContext& op) {
+  constexpr bool kVolume = kForm == PoolForm::kVolume;
   Check check(op);
   const TensorType& x = op.in(0);
-  MaxPoolPlan plan;
-  plan.load = x.dtype == DataType::kBool ? nullptr : FindConvert(x.dtype, DataType::kDouble);
-  if (plan.load == nullptr) {
+  if (kVolume) check.Keep(ExpectReal(op, "x"));
+  if (x.dtype == DataType::kBool || FindConvert(x.dtype, DataType::kDouble) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
   }
-  static_cast<PoolPlan&>(plan) = PlanPool(op, kForm, 0, x.shape, check);
-  CheckTouched(plan.rows, check);
-  CheckTouched(plan.columns, check);
-  plan.width_bytes = static_cast<size_t>(BitsOf(x.dtype)) / 8;
-  plan.image = plan.scratch.Take<double>(plan.height * plan.width * plan.inner);
+  MaxPoolPlan plan = {PlanPool(op, kForm, 0, x.shape, check)};
+  CheckTouched(plan, check);
+  plan.load = FindConvert(x.dtype, DataType::kDouble);
+  plan.element_bytes = static_cast<size_t>(BitsOf(x.dtype)) / 8;
+  plan.volume = plan.scratch.Take<double>(plan.places() * plan.inner);
   plan.outputs = {{x.dtype, plan.y}};
-  if (kForm == PoolForm::kArgmax) {
-    const DataType place = check.Take(op.attr_dtype("dtype"));
-    if (check.ok() && !IsInteger(place)) {
-      return Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected integers",
-                   op.Who(), Name(place));
-    }
+  if (kVolume || kForm == PoolForm::kArgmax) {
+    const DataType place = PlaceType(op, !kVolume, check);
     plan.store_place = FindConvert(DataType::kInt64, place);
     plan.place_bytes = static_cast<size_t>(BitsOf(place)) / 8;
     plan.outputs.push_back({place, plan.y});
@@ -53,31 +60,30 @@ Result<MaxPoolPlan> PlanMaxPool(const OpContext& op) {
 // Elements are compared as doubles, which is exact but for integers past 53 bits, and copied as
 // they are.
 Status RunMaxPool(const MaxPoolPlan& plan, const KernelArgs& args) {
-  const size_t bytes = plan.width_bytes;
-  const auto elements = static_cast<size_t>(plan.height * plan.width * plan.inner);
+  const int64_t elements = plan.places() * plan.inner;  // of a volume
   const auto* from = static_cast<const std::byte*>(args.in[0]);
   auto* to = static_cast<std::byte*>(args.out[0]);
-  double* image = plan.image(args);
-  size_t next = 0;
-  for (int64_t outer = 0; outer < plan.outer; ++outer, from += elements * bytes) {
-    plan.load(from, image, elements);
-    ForOutputsOfImage(plan, [&](const Window& rows, const Window& columns, int64_t inner) {
-      int64_t best = -1, place = 0;
+  auto* places = static_cast<std::byte*>(plan.store_place == nullptr ? nullptr : args.out[1]);
+  double* x = plan.volume(args);
+  for (int64_t outer = 0; outer < plan.outer; ++outer) {
+    plan.load(from, x, static_cast<size_t>(elements));
+    ForBoxes(plan, [&](const Box& box, int64_t inner) {
+      int64_t best = -1;
       double most = 0;
-      ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
-        const int64_t element = ElementAt(plan, 0, r, c, inner);
-        if (best >= 0 && !Exceeds(image[element], most)) return;
-        best = element;
-        place = r * plan.width + c;
-        most = image[element];
+      ForPlaces(plan, box, [&](int64_t place) {
+        const double value = x[place * plan.inner + inner];
+        if (best >= 0 && !Exceeds(value, most)) return;
+        best = place;
+        most = value;
       });
-      std::copy_n(from + static_cast<size_t>(best) * bytes, bytes, to + next * bytes);
-      if (plan.store_place != nullptr) {
-        auto* places = static_cast<std::byte*>(args.out[1]);
-        plan.store_place(&place, places + next * plan.place_bytes, 1);
-      }
-      ++next;
+      const std::byte* found =
+          from + static_cast<size_t>(best * plan.inner + inner) * plan.element_bytes;
+      to = std::copy_n(found, plan.element_bytes, to);
+      if (places == nullptr) return;
+      plan.store_place(&best, places, 1);
+      places += plan.place_bytes;
     });
+    from += static_cast<size_t>(elements) * plan.element_bytes;
   }
   return Status();
 }
@@ -96,14 +102,13 @@ Result<PoolPlan> PlanAvgPool(const OpContext& op) {
 }
 
 Status RunAvgPool(const PoolPlan& plan, RealTensors& t) {
-  const std::vector<double>& x = t.in[0];
   size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Window& rows, const Window& columns, int64_t inner) {
+  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
+    const double* x = t.in[0].data();
+    const int64_t first = ElementAt(plan, outer, 0, inner);
     double sum = 0;
-    ForWindow(plan, rows, columns, [&](int64_t r, int64_t c) {
-      sum += x[static_cast<size_t>(ElementAt(plan, outer, r, c, inner))];
-    });
-    t.out[0][next++] = sum / DivisorOf(plan, rows, columns);
+    ForPlaces(plan, box, [&](int64_t place) { sum += x[first + place * plan.inner]; });
+    t.out[0][next++] = sum / DivisorOf(plan, box);
   });
   return Status();
 }
@@ -137,6 +142,12 @@ void RegisterPoolOps(OpRegistry& registry) {
       "divisor_override=0) -> y"));
   registry.Add(AvgPool<PoolForm::kAdaptive>("AdaptiveAvgPool2d(x; output_size:ints) -> y"));
   registry.Add(AvgPool<PoolForm::kGlobal>("GlobalAveragePool(x) -> y"));
+}
+
+void RegisterVolumePoolOps(OpRegistry& registry) {
+  registry.Add(MaxPool<PoolForm::kVolume>(
+      "MaxPool3DWithArgmaxV2(x; ksize:ints, strides:ints, pads:ints, dilation=[1,1,1], "
+      "ceil_mode=false, data_format=\"NCDHW\", dtype=3) -> y, argmax"));
 }
 
 }  // namespace npumesh
