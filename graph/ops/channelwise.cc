@@ -1,6 +1,5 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
-// BiasAdd, and Scale, which names the dimensions it has numbers for. Ops reference 5.7, 5.8 and
-// 5.19.
+// BiasAdd, and Scale, which names the dimensions it has numbers for.
 #include <cmath>
 
 #include "graph/ops/image_layout.h"

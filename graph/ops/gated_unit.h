@@ -1,5 +1,4 @@
-// The gated activation of feed-forward layers with the options of DequantSwigluQuant. Ops reference
-// 5.13.
+// The gated activation of feed-forward layers with the options of DequantSwigluQuant.
 #ifndef NPUMESH_GRAPH_OPS_GATED_UNIT_H_
 #define NPUMESH_GRAPH_OPS_GATED_UNIT_H_
 

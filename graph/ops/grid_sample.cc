@@ -142,25 +142,20 @@ void ForSources(const GridPlan& plan, const double* grid, Visit visit) {
     Source source;
     source.slope.fill(1);
     bool inside = true;
+    int64_t step = 1;
     int rest = number;
     for (size_t d = dims; d-- > 0;) {
       const auto i = static_cast<size_t>(rest % taps[d].count);
       rest /= taps[d].count;
       inside = inside && taps[d].at[i] >= 0;
+      source.pixel += taps[d].at[i] * step;
+      step *= plan.image[d];
       source.weight *= taps[d].weight[i];
       for (size_t by = 0; by < dims; ++by) {
         source.slope[by] *= by == dims - 1 - d ? taps[d].slope[i] : taps[d].weight[i];
       }
     }
-    if (!inside) continue;
-    rest = number;
-    int64_t step = 1;
-    for (size_t d = dims; d-- > 0;) {
-      source.pixel += taps[d].at[static_cast<size_t>(rest % taps[d].count)] * step;
-      rest /= taps[d].count;
-      step *= plan.image[d];
-    }
-    visit(source);
+    if (inside) visit(source);
   }
 }
 
