@@ -1,7 +1,6 @@
 #include "graph/ops/reduce_ops_fold.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -26,22 +25,10 @@ struct Min {
 };
 
 template <typename T>
-T FromBytes(uint64_t bytes) {
-  T value;
-  std::memcpy(&value, &bytes, sizeof(T));
-  return value;
-}
-
-template <typename T>
-uint64_t ToBytes(T value) {
-  uint64_t bytes = 0;
-  std::memcpy(&bytes, &value, sizeof(T));
-  return bytes;
-}
-
-template <typename T>
 void Fill(uint64_t identity, void* totals, size_t count) {
-  std::fill_n(static_cast<T*>(totals), count, FromBytes<T>(identity));
+  T value;
+  std::memcpy(&value, &identity, sizeof(T));
+  std::fill_n(static_cast<T*>(totals), count, value);
 }
 
 // Eight independent accumulators, joined as a tree: fast, and rounded less often than a chain.
@@ -81,28 +68,27 @@ void Divide(void* totals, size_t count, int64_t divisor) {
 
 template <typename T, typename Join>
 Fold Make(DataType compute, T identity) {
-  return {compute, ToBytes(identity), Fill<T>, Row<T, Join>, Columns<T, Join>, nullptr};
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, &identity, sizeof(T));
+  return {compute, bytes, Fill<T>, Row<T, Join>, Columns<T, Join>, nullptr};
 }
 
-// Sums and products of integers wrap, which only unsigned ones may do.
+// Sums and products of integers wrap, which only unsigned ones may do. A mean is a sum that is
+// divided.
 std::optional<Fold> SumOrProduct(FoldKind kind, DataType dtype) {
-  const bool product = kind == FoldKind::kProd;
+  const bool product = kind == FoldKind::kProd, mean = kind == FoldKind::kMean;
   if (IsFloating(dtype)) {
-    return product ? Make<double, Prod<double>>(DataType::kDouble, 1.0)
-                   : Make<double, Sum<double>>(DataType::kDouble, 0.0);
+    Fold fold = product ? Make<double, Prod<double>>(DataType::kDouble, 1.0)
+                        : Make<double, Sum<double>>(DataType::kDouble, 0.0);
+    if (mean) fold.divide = Divide<double>;
+    return fold;
   }
   if (!IsInteger(dtype)) return std::nullopt;
-  const DataType compute = dtype == DataType::kUint64 ? DataType::kUint64 : DataType::kInt64;
-  return product ? Make<uint64_t, Prod<uint64_t>>(compute, 1)
-                 : Make<uint64_t, Sum<uint64_t>>(compute, 0);
-}
-
-std::optional<Fold> Mean(DataType dtype) {
-  std::optional<Fold> fold = SumOrProduct(FoldKind::kSum, dtype);
-  if (!fold) return fold;
-  if (fold->compute == DataType::kDouble) fold->divide = Divide<double>;
-  if (fold->compute == DataType::kInt64) fold->divide = Divide<int64_t>;
-  if (fold->compute == DataType::kUint64) fold->divide = Divide<uint64_t>;
+  const bool is_signed = dtype != DataType::kUint64;
+  const DataType compute = is_signed ? DataType::kInt64 : DataType::kUint64;
+  Fold fold = product ? Make<uint64_t, Prod<uint64_t>>(compute, 1)
+                      : Make<uint64_t, Sum<uint64_t>>(compute, 0);
+  if (mean) fold.divide = is_signed ? Divide<int64_t> : Divide<uint64_t>;
   return fold;
 }
 
@@ -134,19 +120,8 @@ std::optional<Fold> MaxOrMin(FoldKind kind, DataType dtype) {
 }  // namespace
 
 std::optional<Fold> FindFold(FoldKind kind, DataType dtype) {
-  switch (kind) {
-    case FoldKind::kSum:
-    case FoldKind::kProd:
-      return SumOrProduct(kind, dtype);
-    case FoldKind::kMean:
-      return Mean(dtype);
-    case FoldKind::kMax:
-    case FoldKind::kMin:
-      return MaxOrMin(kind, dtype);
-    case FoldKind::kAny:
-    case FoldKind::kAll:
-      break;
-  }
+  if (kind == FoldKind::kMax || kind == FoldKind::kMin) return MaxOrMin(kind, dtype);
+  if (kind != FoldKind::kAny && kind != FoldKind::kAll) return SumOrProduct(kind, dtype);
   if (!IsFloating(dtype) && !IsInteger(dtype) && dtype != DataType::kBool) return std::nullopt;
   return kind == FoldKind::kAny ? Make<uint8_t, Max<uint8_t>>(DataType::kBool, 0)
                                 : Make<uint8_t, Min<uint8_t>>(DataType::kBool, 1);

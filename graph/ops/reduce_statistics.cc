@@ -5,25 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/check.h"
-#include "graph/ops/define.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/real_kernel.h"
 #include "graph/ops/row_kernel.h"
 
 namespace npumesh {
 namespace {
 
 using Body = RowBody<double>;
-
-// A row operator over some axes of x.
-struct StatisticRow {
-  std::string_view signature;
-  std::string_view axes;  // port or attribute
-  std::string_view keep;  // attribute
-  Body (*body)(const OpContext& op, int64_t columns);
-  bool two_inputs = false;  // a second input has the type and shape of x
-};
 
 double Mean(const double* x, int64_t n) {
   double sum = 0;
@@ -122,65 +110,22 @@ Body LpNorm(const OpContext& op, int64_t n) {
   };
 }
 
-constexpr StatisticRow kRows[] = {
-    {"ReduceStdV2(x; dim=[], correction=1, keepdim=false, is_mean_out=true) -> std, mean", "dim",
-     "keepdim", StdV2},
-    {"ReduceStd(x; dim=[], unbiased=true, keepdim=false) -> y1, y2", "dim", "keepdim", Std},
-    {"ReduceStdWithMean(x, mean; dim=[], unbiased=true, keepdim=false, invert=false, "
-     "epsilon=0.001, correction=1) -> y",
-     "dim", "keepdim", StdWithMean, true},
-    {"ReduceLogSumExp(x, axes; keep_dims=false, noop_with_empty_axes=false) -> y", "axes",
-     "keep_dims", LogSumExp},
-    {"ReduceLogSum(x, axes; keep_dims=false) -> y", "axes", "keep_dims", LogSum},
-    {"LpNormV2(x; p=2.0, axes=[], keepdim=false, epsilon=1e-12) -> y", "axes", "keepdim", LpNorm},
-};
-
-// The axes to reduce. No axes mean all of them, or none when the operator says so.
-Result<std::vector<bool>> ChosenAxes(const OpContext& op, const StatisticRow& row) {
-  const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(row.axes));
-  for (const AttrSpec& attr : op.schema().attrs) {
-    if (attr.name == "noop_with_empty_axes" && axes.empty() && op.attr_bool(attr.name)) {
-      return std::vector<bool>(static_cast<size_t>(x.shape.rank()), false);
-    }
-  }
-  return ChooseAxes(op, x, axes, row.axes);
-}
-
-Status InferStatistic(OpContext& op, const StatisticRow& row) {
-  Check check(op);
-  const TensorType& x = op.in("x");
-  check.Keep(ExpectReal(op, "x"));
-  check.That(!row.two_inputs || op.in(1) == x, "\"{}\" is {}, expected the type and shape of x, {}",
-             op.schema().inputs.back().name, op.in(op.slots() - 1).ToString(), x.ToString());
-  const std::vector<bool> chosen = check.Take(ChosenAxes(op, row));
-  if (!check.ok()) return check.status();
-  const TensorType reduced = {x.dtype, Reduced(x.shape, chosen, op.attr_bool(row.keep))};
-  return define::SetOutputs(op, std::vector<TensorType>(op.schema().outputs.size(), reduced));
-}
-
-Result<std::unique_ptr<Kernel>> MakeStatistic(const OpContext& op, const StatisticRow& row) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, ChosenAxes(op, row));
-  const Shape& x = op.in("x").shape;
-  std::vector<int> slots = {0};
-  if (row.two_inputs) slots.push_back(1);
-  RowOutputs outputs{Reduced(x, chosen, true), {0}};
-  if (op.schema().outputs.size() == 2) outputs.values.push_back(1);
-  Body body = row.body(op, AxisRows(x, chosen).columns());
-  return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
-}
-
 }  // namespace
 
 void RegisterStatisticOps(OpRegistry& registry) {
-  for (const StatisticRow& row : kRows) {
-    Operator op;
-    op.schema = Signature(row.signature);
-    op.infer = [&row](OpContext& context) { return InferStatistic(context, row); };
-    op.make_kernel = [&row](const OpContext& context) { return MakeStatistic(context, row); };
-    if (op.schema.inputs.back().name == row.axes) op.value_inputs = {row.axes};
-    registry.Add(std::move(op));
-  }
+  constexpr RowOperator kRows[] = {
+      {"ReduceStdV2(x; dim=[], correction=1, keepdim=false, is_mean_out=true) -> std, mean", "dim",
+       "keepdim", StdV2},
+      {"ReduceStd(x; dim=[], unbiased=true, keepdim=false) -> y1, y2", "dim", "keepdim", Std},
+      {"ReduceStdWithMean(x, mean; dim=[], unbiased=true, keepdim=false, invert=false, "
+       "epsilon=0.001, correction=1) -> y",
+       "dim", "keepdim", StdWithMean},
+      {"ReduceLogSumExp(x, axes; keep_dims=false, noop_with_empty_axes=false) -> y", "axes",
+       "keep_dims", LogSumExp},
+      {"ReduceLogSum(x, axes; keep_dims=false) -> y", "axes", "keep_dims", LogSum},
+      {"LpNormV2(x; p=2.0, axes=[], keepdim=false, epsilon=1e-12) -> y", "axes", "keepdim", LpNorm},
+  };
+  for (const RowOperator& row : kRows) AddRowOperator(registry, row);
 }
 
 }  // namespace npumesh

@@ -1,6 +1,9 @@
 #include "graph/ops/row_kernel.h"
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -97,6 +100,68 @@ DataType WideTypeOf(DataType dtype) {
   if (IsFloating(dtype)) return DataType::kDouble;
   if (dtype == DataType::kUint64) return dtype;
   return IsInteger(dtype) || dtype == DataType::kBool ? DataType::kInt64 : DataType::kUndefined;
+}
+
+namespace {
+
+// The axes of a row. No axes mean all of them, or none when the operator says so.
+Result<std::vector<bool>> AxesOf(const OpContext& op, const RowOperator& row) {
+  const TensorType& x = op.in(0);
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(row.axes));
+  for (const AttrSpec& attr : op.schema().attrs) {
+    if (attr.name == "noop_with_empty_axes" && axes.empty() && op.attr_bool(attr.name)) {
+      return std::vector<bool>(static_cast<size_t>(x.shape.rank()), false);
+    }
+  }
+  return ChooseAxes(op, x, axes, row.axes);
+}
+
+// The ports of tensors: all but that of the axes.
+std::vector<std::string_view> TensorPorts(const OpContext& op, const RowOperator& row) {
+  std::vector<std::string_view> ports;
+  for (const PortSpec& port : op.schema().inputs) {
+    if (port.name != row.axes) ports.push_back(port.name);
+  }
+  return ports;
+}
+
+Status InferRows(OpContext& op, const RowOperator& row) {
+  Check check(op);
+  const TensorType& x = op.in(0);
+  const bool reduces = !row.keep.empty();
+  const std::vector<std::string_view> ports = TensorPorts(op, row);
+  if (reduces) check.Keep(ExpectReal(op, ports[0]));
+  for (const std::string_view port : ports) {
+    check.TypeAndShape(port, reduces ? TypeSet(x.dtype) : kFloatsAndDouble, x.shape);
+  }
+  const std::vector<bool> chosen = check.Take(AxesOf(op, row));
+  if (!check.ok()) return check.status();
+  const Shape y = reduces ? Reduced(x.shape, chosen, op.attr_bool(row.keep)) : x.shape;
+  return define::SetOutputs(op, std::vector<TensorType>(op.schema().outputs.size(), {x.dtype, y}));
+}
+
+Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, AxesOf(op, row));
+  const Shape& x = op.in(0).shape;
+  std::vector<int> slots;
+  for (const std::string_view port : TensorPorts(op, row)) slots.push_back(op.slot(port));
+  RowOutputs outputs{row.keep.empty() ? x : Reduced(x, chosen, true)};
+  for (size_t port = 0; port < op.schema().outputs.size(); ++port) {
+    outputs.values.push_back(static_cast<int>(port));
+  }
+  RowBody<double> body = row.body(op, AxisRows(x, chosen).columns());
+  return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
+}
+
+}  // namespace
+
+void AddRowOperator(OpRegistry& registry, const RowOperator& row) {
+  Operator op;
+  op.schema = Signature(row.signature);
+  op.infer = [row](OpContext& context) { return InferRows(context, row); };
+  op.make_kernel = [row](const OpContext& context) { return MakeRows(context, row); };
+  if (op.schema.inputs.back().name == row.axes) op.value_inputs = {row.axes};
+  registry.Add(std::move(op));
 }
 
 }  // namespace npumesh

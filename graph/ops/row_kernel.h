@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/op_registry.h"
 #include "graph/ops/operator.h"
 
 namespace npumesh {
@@ -144,6 +146,16 @@ std::unique_ptr<Kernel> MakeRowKernel(const OpContext& op, const std::vector<int
                                       RowBody<Wide> body) {
   return std::make_unique<RowKernel<Wide>>(op, slots, chosen, outputs, std::move(body));
 }
+
+// An operator on rows of doubles, whose inputs have the shape of the first.
+struct RowOperator {
+  std::string_view signature;
+  std::string_view axes;  // port or attribute with the axes of a row; none: all axes
+  std::string_view keep;  // attribute: reduced axes are kept; empty: nothing is reduced
+  RowBody<double> (*body)(const OpContext& op, int64_t columns);
+};
+
+void AddRowOperator(OpRegistry& registry, const RowOperator& row);
 
 }  // namespace npumesh
 

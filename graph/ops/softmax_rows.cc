@@ -3,23 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/check.h"
-#include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/row_kernel.h"
-#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
 
 using Body = RowBody<double>;
-
-// All inputs have the shape of the first, as has the output.
-struct RowOperator {
-  std::string_view signature;
-  std::string_view axes;  // attribute
-  Body (*body)(const OpContext& op, int64_t columns);
-};
 
 Body LogSoftmax(const OpContext&, int64_t n) {
   return [n](const double* x, double* y, int64_t*) {
@@ -58,41 +48,16 @@ Body L2Normalize(const OpContext& op, int64_t n) {
   };
 }
 
-constexpr RowOperator kRows[] = {
-    {"LogSoftmaxV2(logits; axes=[-1]) -> logsoftmax", "axes", LogSoftmax},
-    {"SoftmaxGrad(softmax, grad_softmax; axes=[-1]) -> grad_x", "axes", SoftmaxGrad},
-    {"LogSoftmaxGrad(grad, x; axis=[-1]) -> y", "axis", LogSoftmaxGrad},
-    {"L2Normalize(x; axis=[], eps=0.0001) -> y", "axis", L2Normalize},
-};
-
-Status InferRows(OpContext& op, const RowOperator& row) {
-  Check check(op);
-  const TensorType& x = op.in(0);
-  for (const PortSpec& port : op.schema().inputs) {
-    check.TypeAndShape(port.name, kFloatsAndDouble, x.shape);
-  }
-  check.Keep(ChooseAxes(op, x, op.attr_ints(row.axes), row.axes).status());
-  return check.ok() ? SetOutput(op, 0, x.dtype, x.shape) : check.status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
-  const TensorType& x = op.in(0);
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen,
-                           ChooseAxes(op, x, op.attr_ints(row.axes), row.axes));
-  std::vector<int> slots;
-  for (int slot = 0; slot < op.slots(); ++slot) slots.push_back(slot);
-  Body body = row.body(op, AxisRows(x.shape, chosen).columns());
-  return MakeRowKernel<double>(op, slots, chosen, {x.shape, {0}}, std::move(body));
-}
-
 }  // namespace
 
 void RegisterSoftmaxRowOps(OpRegistry& registry) {
-  for (const RowOperator& row : kRows) {
-    registry.Add({.schema = Signature(row.signature),
-                  .infer = [&row](OpContext& op) { return InferRows(op, row); },
-                  .make_kernel = [&row](const OpContext& op) { return MakeRows(op, row); }});
-  }
+  constexpr RowOperator kRows[] = {
+      {"LogSoftmaxV2(logits; axes=[-1]) -> logsoftmax", "axes", "", LogSoftmax},
+      {"SoftmaxGrad(softmax, grad_softmax; axes=[-1]) -> grad_x", "axes", "", SoftmaxGrad},
+      {"LogSoftmaxGrad(grad, x; axis=[-1]) -> y", "axis", "", LogSoftmaxGrad},
+      {"L2Normalize(x; axis=[], eps=0.0001) -> y", "axis", "", L2Normalize},
+  };
+  for (const RowOperator& row : kRows) AddRowOperator(registry, row);
 }
 
 }  // namespace npumesh

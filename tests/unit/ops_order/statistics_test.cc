@@ -174,7 +174,7 @@ TEST(Statistics, StdWithMeanTakesTheMeanAsGiven) {
   ExpectFails(Registry(),
               {.type = "ReduceStdWithMean",
                .inputs = {{"x", x}, {"mean", FromDoubles(DataType::kFloat, {1}, {1})}}},
-              Code::kInvalidArgument, {"\"mean\" is float32[1]"});
+              Code::kInvalidArgument, {"mean is float32[1]"});
 }
 
 TEST(Statistics, LogSumExpOfInfinities) {
