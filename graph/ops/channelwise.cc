@@ -1,11 +1,13 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
 // BiasAdd, and Scale, which names the dimensions it has numbers for.
 #include <cmath>
+#include <utility>
 
 #include "graph/ops/image_layout.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/pointwise.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
@@ -66,71 +68,58 @@ Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
   return Shape(std::move(dims));
 }
 
-const PointwiseSpec kRows[] = {
-    {.type = "BNInfer",
-     .inputs = {{"x"}, {"scale"}, {"offset"}, {"mean"}, {"variance"}},
-     .real =
-         [](const double* in, const C& c, double* out) {
-           out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
-         },
-     .attrs = {{"epsilon", Required::kFloat}},
-     .data = 1,
-     .seen_as = AlongChannelsOfNchw},
-    {.type = "BNInferGrad",
-     .inputs = {{"grads"}, {"scale"}, {"batch_variance"}},
-     .real = [](const double* in, const C& c,
-                double* out) { out[0] = in[0] * in[1] / std::sqrt(in[2] + c.attr[0]); },
-     .attrs = {{"epsilon", AttrValue::Float(1e-4f)}},
-     .outputs = {{"x_backprop"}},
-     .data = 1,
-     .seen_as = AlongChannelsOfNchw},
-    {.type = "SyncBatchNormBackwardElemt",
-     .inputs = {{"grad_output"},
-                {"save_input"},
-                {"mean"},
-                {"invstd"},
-                {"weight"},
-                {"mean_dy"},
-                {"mean_dy_xmu"}},
-     .real =
-         [](const double* in, const C&, double* out) {
-           const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
-           out[0] = (in[0] - in[5] - centered) * in[3] * in[4];
-         },
-     .outputs = {{"grad_input"}},
-     .data = 1,
-     .seen_as = AlongChannelsOfNchw},
-    {.type = "SyncBatchNormBackwardReduce",
-     .inputs = {{"sum_dy"}, {"sum_dy_dx_pad"}, {"mean"}, {"invert_std"}},
-     .real =
-         [](const double* in, const C&, double* out) {
-           out[0] = in[1] - in[0] * in[2];
-           out[1] = out[0] * in[3];
-         },
-     .outputs = {{"sum_dy_xmu"}, {"y"}}},
-    {.type = "BiasAdd",
-     .inputs = {{"x"}, {"bias"}},
-     .real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[1]; },
-     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] + in[1]; },
-     .attrs = {{"data_format", AttrValue::String("NHWC")}},
-     .data = 1,
-     .seen_as = AlongChannelsByFormat,
-     .text = "data_format",
-     .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}},
-    {.type = "Scale",
-     .inputs = {{"x"}, {"scale"}, {"bias", PortKind::kOptional}},
-     .real = [](const double* in, const C&, double* out) { out[0] = in[0] * in[1] + in[2]; },
-     .attrs = {{"axis", AttrValue::Int(1)},
-               {"num_axes", AttrValue::Int(1)},
-               {"scale_from_blob", AttrValue::Bool(true)}},
-     .data = 1,
-     .seen_as = AlongNamedAxes},
-};
+// The spec takes its schema from the signature.
+void Add(OpRegistry& registry, std::string_view signature, PointwiseSpec spec) {
+  OpSchema schema = Signature(signature);
+  spec.type = schema.type;
+  spec.inputs = std::move(schema.inputs);
+  spec.outputs = std::move(schema.outputs);
+  spec.attrs = std::move(schema.attrs);
+  RegisterPointwise(registry, std::move(spec));
+}
 
 }  // namespace
 
 void RegisterChannelOps(OpRegistry& registry) {
-  for (const PointwiseSpec& spec : kRows) RegisterPointwise(registry, spec);
+  Add(registry, "BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
+      {.real =
+           [](const double* in, const C& c, double* out) {
+             out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
+           },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry, "BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
+      {.real = [](const double* in, const C& c,
+                  double* out) { out[0] = in[0] * in[1] / std::sqrt(in[2] + c.attr[0]); },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry,
+      "SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
+      "mean_dy_xmu) -> grad_input",
+      {.real =
+           [](const double* in, const C&, double* out) {
+             const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
+             out[0] = (in[0] - in[5] - centered) * in[3] * in[4];
+           },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry,
+      "SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
+      {.real = [](const double* in, const C&, double* out) {
+        out[0] = in[1] - in[0] * in[2];
+        out[1] = out[0] * in[3];
+      }});
+  Add(registry, "BiasAdd(x, bias; data_format=\"NHWC\") -> y",
+      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[1]; },
+       .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] + in[1]; },
+       .data = 1,
+       .seen_as = AlongChannelsByFormat,
+       .text = "data_format",
+       .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}});
+  Add(registry, "Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
+      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] * in[1] + in[2]; },
+       .data = 1,
+       .seen_as = AlongNamedAxes});
 }
 
 }  // namespace npumesh

@@ -68,8 +68,9 @@ class ConvolutionKernel final : public Kernel {
       : plan_(std::move(plan)), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
   // Chooses the primitive, for y or for the gradient of the filter. Throws what oneDNN throws.
-  void Prepare(bool of_filter) {
+  void Prepare() {
     const ThreadCount threads(plan_.threads);
+    const bool of_filter = plan_.of_filter;
     x_ = DescribeSide(plan_.x, engine_, true, scratch_);
     filter_ = DescribeSide(plan_.filter, engine_, !of_filter, scratch_);
     y_ = DescribeSide(plan_.y, engine_, of_filter, scratch_);
@@ -161,32 +162,21 @@ class ConvolutionKernel final : public Kernel {
   Slice<std::byte> scratchpad_at_;
 };
 
-// The kernel, with what oneDNN throws as an error.
-Result<std::unique_ptr<Kernel>> Prepared(Convolution plan, bool of_filter) {
-  const std::string who = plan.who;
-  std::unique_ptr<ConvolutionKernel> kernel;
-  NPUMESH_RETURN_IF_ERROR(Guarded(who, kWhat, [&] {
-    kernel = std::make_unique<ConvolutionKernel>(std::move(plan));
-    kernel->Prepare(of_filter);
-    return Status();
-  }));
-  return std::unique_ptr<Kernel>(std::move(kernel));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan) {
-  if (plan.y.elements == 0) {
-    return MakeKernel([](const KernelArgs&) { return Status(); });
+  const bool sums = plan.x.elements > 0 && plan.filter.elements > 0;
+  if (plan.y.elements > 0 && (sums || !plan.of_filter)) {
+    std::unique_ptr<ConvolutionKernel> kernel;
+    NPUMESH_RETURN_IF_ERROR(Guarded(std::string(plan.who), kWhat, [&] {
+      kernel = std::make_unique<ConvolutionKernel>(std::move(plan));
+      kernel->Prepare();
+      return Status();
+    }));
+    return std::unique_ptr<Kernel>(std::move(kernel));
   }
-  return Prepared(std::move(plan), false);
-}
-
-Result<std::unique_ptr<Kernel>> MakeFilterGradient(Convolution plan) {
-  if (plan.filter.elements > 0 && plan.y.elements > 0 && plan.x.elements > 0) {
-    return Prepared(std::move(plan), true);
-  }
-  const auto bytes = static_cast<size_t>(plan.filter.elements * BitsOf(plan.filter.dtype) / 8);
+  // An empty y, or the gradient of a sum without elements.
+  const uint64_t bytes = plan.of_filter ? plan.outputs[0].bytes() : 0;
   return MakeKernel([bytes](const KernelArgs& args) {
     if (bytes > 0) std::memset(args.out[0], 0, bytes);
     return Status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/define.h"
 #include "graph/ops/operator.h"
 
 namespace npumesh {
@@ -22,10 +23,11 @@ struct ConvolutionTensor {
   int64_t elements = 0;
 };
 
-struct Convolution {
+struct Convolution : Planned {
   std::string who;
   int threads = 1;
   bool transposed = false;  // spreads every position of x, instead of gathering
+  bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
   ConvolutionTensor x;
   ConvolutionTensor filter;
   ConvolutionTensor bias;
@@ -37,12 +39,9 @@ struct Convolution {
   std::vector<int64_t> behind;
 };
 
-// Computed in float32; 16-bit floats are widened and rounded once. Errors: what oneDNN refuses.
+// Computed in float32; 16-bit floats are widened and rounded once. A gradient of a filter has no
+// bias and is not transposed. Errors: what oneDNN refuses.
 Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
-
-// The gradient of the filter by the gradient of y: `x` and `y` are inputs, `filter` the output, and
-// there is no bias. REQUIRES: not transposed.
-Result<std::unique_ptr<Kernel>> MakeFilterGradient(Convolution plan);
 
 }  // namespace npumesh
 

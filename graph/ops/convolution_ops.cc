@@ -13,73 +13,60 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/real_kernel.h"
-#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
 
+enum class ConvolutionKind : uint8_t {
+  kForward,
+  kDepthwise,   // each channel has its filters
+  kTranspose,   // y has the shape of port input_size
+  kInputGrad,   // the same of port out_backprop
+  kFilterGrad,  // y is the gradient of a filter in the shape of port filter_size
+};
+using enum ConvolutionKind;
+
 struct ConvolutionRow {
   std::string_view signature;
-  int image;                 // dimensions of the image
-  bool transposed = false;   // y has the shape of port input_size
-  bool depthwise = false;    // each channel has its filters
-  std::string_view x = "x";  // port
-  bool has_bias = true;
-  bool of_filter = false;  // y is the gradient of a filter in the shape of port filter_size
-  bool packs = false;      // devices like the filter in FRACTAL_Z
+  int image;  // dimensions of the image
+  ConvolutionKind kind;
+  bool packs = false;  // devices like the filter in FRACTAL_Z
+
+  bool transposed() const { return kind == kTranspose || kind == kInputGrad; }
+  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad; }
+  std::string_view x() const { return kind == kInputGrad ? "out_backprop" : "x"; }  // port
 };
 
 constexpr ConvolutionRow kRows[] = {
-    {.signature = "Conv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1, "
-                  "offset_x=0) -> y",
-     .image = 2,
-     .packs = true},
-    {.signature = "DepthwiseConv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", offset_x=0) -> y",
-     .image = 2,
-     .depthwise = true},
-    {.signature = "Conv3D(x, filter, bias?, offset_w?; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1, "
-                  "offset_x=0) -> y",
-     .image = 3},
-    {.signature = "Conv2DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, "
-                  "pads:ints, dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1, "
-                  "offset_x=0, output_padding=[0,0,0,0]) -> y",
-     .image = 2,
-     .transposed = true},
-    {.signature = "Conv3DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, "
-                  "pads:ints, dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", "
-                  "groups=1, offset_x=0, output_padding=[0,0,0,0,0]) -> y",
-     .image = 3,
-     .transposed = true},
-    {.signature = "Conv2DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
-     .image = 2,
-     .transposed = true,
-     .x = "out_backprop",
-     .has_bias = false},
-    {.signature = "Conv3DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
-     .image = 3,
-     .transposed = true,
-     .x = "out_backprop",
-     .has_bias = false},
-    {.signature = "Conv2DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
-     .image = 2,
-     .has_bias = false,
-     .of_filter = true},
-    {.signature = "Conv3DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
-                  "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
-     .image = 3,
-     .has_bias = false,
-     .of_filter = true},
-};
-
-struct ConvolutionPlan {
-  Convolution convolution;
-  TensorType output;
+    {"Conv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1], "
+     "data_format=\"NHWC\", padding=\"\", groups=1, offset_x=0) -> y",
+     2, kForward, true},
+    {"DepthwiseConv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1], "
+     "data_format=\"NHWC\", padding=\"\", offset_x=0) -> y",
+     2, kDepthwise},
+    {"Conv3D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1,1], "
+     "data_format=\"NDHWC\", padding=\"\", groups=1, offset_x=0) -> y",
+     3, kForward},
+    {"Conv2DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1, offset_x=0, "
+     "output_padding=[0,0,0,0]) -> y",
+     2, kTranspose},
+    {"Conv3DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1, offset_x=0, "
+     "output_padding=[0,0,0,0,0]) -> y",
+     3, kTranspose},
+    {"Conv2DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
+     2, kInputGrad},
+    {"Conv3DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
+     3, kInputGrad},
+    {"Conv2DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
+     2, kFilterGrad},
+    {"Conv3DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
+     3, kFilterGrad},
 };
 
 // The numbers of a list attribute that belong to the image; the others must be 1.
@@ -122,7 +109,7 @@ ConvolutionTensor Activation(int slot, const TensorType& type, bool last) {
 
 std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool last) {
   const std::string_view fallback = last ? "HWCN" : "NCHW";
-  if (!row.of_filter) return LayoutOf(op, op.slot("filter"), fallback);
+  if (row.kind != kFilterGrad) return LayoutOf(op, op.slot("filter"), fallback);
   const std::string& own = op.node().output_descs[0].layout;
   return own.empty() || own == "ND" ? std::string(fallback) : own;
 }
@@ -134,7 +121,7 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
   check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type.ToString(),
              rank);
   if (!check.ok()) return {};
-  const int slot = row.of_filter ? -1 : op.slot("filter");
+  const int slot = row.kind == kFilterGrad ? -1 : op.slot("filter");
   const std::string layout = FilterLayout(op, row, last);
   const bool behind = layout.starts_with('H') || layout.starts_with('D');  // HWCN, DHWCN
   const std::vector<int64_t> distance = ByteStrides(type.shape, 1);
@@ -143,7 +130,7 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
   int64_t outer_size = type.shape[outer], inner_size = type.shape[inner];
   const int64_t outer_step = distance[static_cast<size_t>(outer)];
   const int64_t inner_step = distance[static_cast<size_t>(inner)];
-  if (row.depthwise && behind) {  // [h, w, channels, multiples]
+  if (row.kind == kDepthwise && behind) {  // [h, w, channels, multiples]
     outer_size *= inner_size;
     inner_size = 1;
   }
@@ -154,7 +141,7 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
                            {groups, share, inner_size},
                            {share * outer_step, outer_step, inner_step},
                            type.shape.elements()};
-  if (row.transposed) {  // reads the dimension of the outputs as its inputs
+  if (row.transposed()) {  // reads the dimension of the outputs as its inputs
     std::swap(filter.dims[1], filter.dims[2]);
     std::swap(filter.strides[1], filter.strides[2]);
   }
@@ -237,7 +224,7 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
   check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
                  Gathered(plan, spread) == image,
              "input_size {} does not become \"{}\" {} by filter {}, strides and pads", y.ToString(),
-             row.x, op.in(row.x).ToString(), filter.ToString());
+             row.x(), op.in(row.x()).ToString(), filter.ToString());
   // What the strides leave over belongs behind the image.
   for (size_t i = 0; check.ok() && i < spread.size(); ++i) {
     plan.behind[i] = (image[i] - 1) * plan.strides[i] + reach[i] - plan.before[i] - spread[i];
@@ -250,9 +237,9 @@ Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorTy
   if (!check.ok()) return {};
   const std::vector<int64_t>& dims = plan.filter.dims;
   const int64_t inputs = dims[0] * dims[2], outputs = dims[0] * dims[1];
-  check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x,
-             op.in(row.x).ToString(), plan.x.dims[1], filter.ToString(), inputs);
-  if (row.transposed) return SpreadShape(op, row, last, outputs, filter, plan, check);
+  check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
+             op.in(row.x()).ToString(), plan.x.dims[1], filter.ToString(), inputs);
+  if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
   SetPads(op, ImageOf(plan.x), Reach(plan), plan, check);
   if (!check.ok()) return {};
   return ShapeOf(plan.x.dims[0], outputs, Gathered(plan, ImageOf(plan.x)), last);
@@ -268,50 +255,51 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
 }
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
-  const TensorType& x = op.in(row.x);
-  check.Keep(ExpectType(op, row.x, kFloats));
-  check.Keep(ExpectType(op, row.of_filter ? "out_backprop" : "filter", x.dtype));
-  if (row.has_bias && op.has("offset_w")) {
+  const TensorType& x = op.in(row.x());
+  check.Keep(ExpectType(op, row.x(), kFloats));
+  check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter", x.dtype));
+  if (row.has_bias() && op.has("offset_w")) {
     check.Keep(
         Error(Code::kUnsupported, "{}: \"offset_w\" is connected, but only for int8", op.Who()));
   }
-  check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x,
+  check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(),
              x.ToString(), row.image + 2);
 }
 
-Result<ConvolutionPlan> PlanConvolution(const OpContext& op, const ConvolutionRow& row) {
+Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& row) {
   Check check(op);
   CheckTypes(op, row, check);
-  const int slot = op.slot(row.x);
+  const int slot = op.slot(row.x());
   const TensorType& x = op.in(slot);
   const bool last = check.Take(ChannelsLast(op, slot, op.attr_string("data_format")));
   const bool by_last = op.attr_string("data_format").ends_with('C');
-  ConvolutionPlan plan;
-  Convolution& convolution = plan.convolution;
+  Convolution convolution;
   convolution.who = op.Who();
   convolution.threads = op.threads();
-  convolution.transposed = row.transposed;
+  convolution.transposed = row.transposed();
+  convolution.of_filter = row.kind == kFilterGrad;
   convolution.strides = ImageNumbers(op, "strides", row.image, by_last, check);
   convolution.dilations = ImageNumbers(op, "dilations", row.image, by_last, check);
   if (!check.ok()) return check.status();
   convolution.x = Activation(slot, x, last);
-  const int64_t groups = row.depthwise ? convolution.x.dims[1] : op.attr_int("groups");
+  const int64_t groups = row.kind == kDepthwise ? convolution.x.dims[1] : op.attr_int("groups");
   check.That(groups >= 1, "{} groups, expected 1 or more", groups);
-  const TensorType filter =
-      row.of_filter ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)} : op.in("filter");
+  const TensorType filter = row.kind == kFilterGrad
+                                ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)}
+                                : op.in("filter");
   convolution.filter = Filter(op, row, filter, last, groups, check);
   const Shape y = OutputShape(op, row, filter, last, convolution, check);
-  if (row.has_bias) SetBias(op, convolution, check);
+  if (row.has_bias()) SetBias(op, convolution, check);
   check.Keep(y.Check().WithContext(op.Who()));
   if (!check.ok()) return check.status();
   convolution.y = Activation(-1, {x.dtype, y}, last);
-  plan.output = {x.dtype, y};
-  if (!row.of_filter) return plan;
+  convolution.outputs = {{x.dtype, y}};
+  if (row.kind != kFilterGrad) return convolution;
   convolution.y.slot = op.slot("out_backprop");
   check.That(op.in("out_backprop").shape == y, "out_backprop is {}, but the convolution gives {}",
              op.in("out_backprop").ToString(), y.ToString());
-  plan.output.shape = filter.shape;
-  return check.Done(std::move(plan));
+  convolution.outputs = {filter};
+  return check.Done(std::move(convolution));
 }
 
 }  // namespace
@@ -321,16 +309,15 @@ void RegisterConvolutionOps(OpRegistry& registry) {
     Operator op;
     op.schema = Signature(row.signature);
     op.infer = [&row](OpContext& context) -> Status {
-      NPUMESH_ASSIGN_OR_RETURN(const ConvolutionPlan plan, PlanConvolution(context, row));
-      return SetOutput(context, 0, plan.output.dtype, plan.output.shape);
+      NPUMESH_ASSIGN_OR_RETURN(const Convolution plan, PlanConvolution(context, row));
+      return define::SetOutputs(context, plan.outputs);
     };
     op.make_kernel = [&row](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
-      NPUMESH_ASSIGN_OR_RETURN(ConvolutionPlan plan, PlanConvolution(context, row));
-      return row.of_filter ? MakeFilterGradient(std::move(plan.convolution))
-                           : MakeConvolution(std::move(plan.convolution));
+      NPUMESH_ASSIGN_OR_RETURN(Convolution plan, PlanConvolution(context, row));
+      return MakeConvolution(std::move(plan));
     };
-    if (row.transposed) op.value_inputs = {"input_size"};
-    if (row.of_filter) op.value_inputs = {"filter_size"};
+    if (row.transposed()) op.value_inputs = {"input_size"};
+    if (row.kind == kFilterGrad) op.value_inputs = {"filter_size"};
     if (row.packs) op.weight = WeightTrait{"filter", "FRACTAL_Z", "NCHW"};
     registry.Add(std::move(op));
   }

@@ -28,32 +28,15 @@ struct CoordinateRule {
   bool half_pixel_centers = false;
 };
 
-Tap NearestTap(int64_t at, int64_t in, int64_t out, CoordinateRule rule) {
-  const double scale = static_cast<double>(in) / static_cast<double>(out);
-  const auto place = static_cast<double>(at);
-  double source = std::floor(place * scale);
-  if (rule.align_corners) {
-    const double corners =
-        out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
-    source = std::round(place * corners);
-  } else if (rule.half_pixel_centers) {
-    source = std::floor((place + 0.5) * scale);
-  }
-  const int64_t taken = std::clamp<int64_t>(static_cast<int64_t>(source), 0, in - 1);
-  return {taken, taken, 0};
+// The position of the input that output position `at` corresponds to.
+double NearestSource(double at, double in, double out, CoordinateRule rule) {
+  if (rule.align_corners) return std::round(at * (out > 1 ? (in - 1) / (out - 1) : 0.0));
+  return std::floor((rule.half_pixel_centers ? at + 0.5 : at) * (in / out));
 }
 
-Tap LinearTap(int64_t at, int64_t in, int64_t out, CoordinateRule rule) {
-  const double scale = static_cast<double>(in) / static_cast<double>(out);
-  const auto place = static_cast<double>(at);
-  double source = place * scale;
-  if (rule.align_corners) {
-    source = out > 1 ? place * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
-  } else if (rule.half_pixel_centers) {
-    source = std::max((place + 0.5) * scale - 0.5, 0.0);
-  }
-  const int64_t low = std::min(static_cast<int64_t>(source), in - 1);
-  return {low, std::min(low + 1, in - 1), source - static_cast<double>(low)};
+double LinearSource(double at, double in, double out, CoordinateRule rule) {
+  if (rule.align_corners) return out > 1 ? at * (in - 1) / (out - 1) : 0.0;
+  return rule.half_pixel_centers ? std::max((at + 0.5) * (in / out) - 0.5, 0.0) : at * (in / out);
 }
 
 struct ResizePlan : Planned {
@@ -68,10 +51,19 @@ struct ResizePlan : Planned {
 enum class ResizeKind : uint8_t { kNearest, kLinear, kNearestGrad };
 
 std::vector<Tap> TapsAlong(ResizeKind kind, int64_t in, int64_t out, CoordinateRule rule) {
+  const auto in_size = static_cast<double>(in), out_size = static_cast<double>(out);
   std::vector<Tap> taps;
-  for (int64_t at = 0; at < out; ++at) {
-    taps.push_back(kind == ResizeKind::kLinear ? LinearTap(at, in, out, rule)
-                                               : NearestTap(at, in, out, rule));
+  for (int64_t i = 0; i < out; ++i) {
+    const auto at = static_cast<double>(i);
+    if (kind != ResizeKind::kLinear) {
+      const double source = NearestSource(at, in_size, out_size, rule);
+      const int64_t taken = std::clamp<int64_t>(static_cast<int64_t>(source), 0, in - 1);
+      taps.push_back({taken, taken, 0});
+      continue;
+    }
+    const double source = LinearSource(at, in_size, out_size, rule);
+    const int64_t low = std::min(static_cast<int64_t>(source), in - 1);
+    taps.push_back({low, std::min(low + 1, in - 1), source - static_cast<double>(low)});
   }
   return taps;
 }
