@@ -125,7 +125,7 @@ struct EntropyPlan : Planned {
   std::string who;
   int64_t rows = 0;
   int64_t classes = 0;
-  int64_t row_step = 0;
+  int64_t row_step = 1;  // between labels
   int64_t class_step = 0;
 };
 
@@ -171,37 +171,22 @@ double EntropyOfRow(const double* x, int64_t classes, Label label, double* backp
   return loss;
 }
 
-// Calls label_of(row) for the label function of a row, and computes with it.
-template <typename LabelOf>
-void EntropyOfRows(const EntropyPlan& plan, RealTensors& t, LabelOf label_of) {
+template <bool kSparse>
+Status RunEntropy(const EntropyPlan& plan, RealTensors& t) {
   for (int64_t row = 0; row < plan.rows; ++row) {
+    const double* labels = t.in[1].data() + row * plan.row_step;
+    const auto target = kSparse ? static_cast<int64_t>(*labels) : 0;
+    if (kSparse && (target < 0 || target >= plan.classes)) {
+      return Error(Code::kInvalidArgument, "{}: label {} of row {} is not one of {} classes",
+                   plan.who, target, row, plan.classes);
+    }
+    const auto label = [&](int64_t c) {
+      return kSparse ? (c == target ? 1.0 : 0.0) : labels[c * plan.class_step];
+    };
     const int64_t first = row * plan.classes;
     t.out[0][static_cast<size_t>(row)] =
-        EntropyOfRow(t.in[0].data() + first, plan.classes, label_of(row), t.out[1].data() + first);
+        EntropyOfRow(t.in[0].data() + first, plan.classes, label, t.out[1].data() + first);
   }
-}
-
-Status RunDenseEntropy(const EntropyPlan& plan, RealTensors& t) {
-  EntropyOfRows(plan, t, [&](int64_t row) {
-    return [labels = t.in[1].data() + row * plan.row_step, step = plan.class_step](int64_t c) {
-      return labels[c * step];
-    };
-  });
-  return Status();
-}
-
-Status RunSparseEntropy(const EntropyPlan& plan, RealTensors& t) {
-  const auto target = [&](int64_t row) {
-    return static_cast<int64_t>(t.in[1][static_cast<size_t>(row)]);
-  };
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    if (target(row) >= 0 && target(row) < plan.classes) continue;
-    return Error(Code::kInvalidArgument, "{}: label {} of row {} is not one of {} classes",
-                 plan.who, target(row), row, plan.classes);
-  }
-  EntropyOfRows(plan, t, [&](int64_t row) {
-    return [taken = target(row)](int64_t c) { return c == taken ? 1.0 : 0.0; };
-  });
   return Status();
 }
 
@@ -247,9 +232,9 @@ void RegisterLossOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanNllLossGrad, RunNllLossGrad>(
       "NLLLossGrad(x, y_grad, target, weight, total_weight; reduction=\"mean\", "
       "ignore_index=-100) -> x_grad"));
-  registry.Add(DefineReal<PlanEntropy<false>, RunDenseEntropy>(
+  registry.Add(DefineReal<PlanEntropy<false>, RunEntropy<false>>(
       "SoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop"));
-  registry.Add(DefineReal<PlanEntropy<true>, RunSparseEntropy>(
+  registry.Add(DefineReal<PlanEntropy<true>, RunEntropy<true>>(
       "SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop"));
   registry.Add(
       DefineReal<PlanPReluGrad, RunPReluGrad>("PReluGrad(grads, features, weights) -> dx, da"));

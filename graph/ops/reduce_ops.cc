@@ -13,6 +13,7 @@
 #include "graph/ops/cast.h"
 #include "graph/ops/check.h"
 #include "graph/ops/define.h"
+#include "graph/ops/infer_checks.h"
 #include "graph/ops/op_registry.h"
 #include "graph/ops/reduce_ops_fold.h"
 #include "graph/ops/row_kernel.h"
@@ -27,39 +28,21 @@ struct Pass {
   int64_t inner = 1;
 };
 
-struct Group {
-  int64_t size;
-  bool reduced;
-};
-
-std::vector<Group> MergeAxes(const Shape& shape, const std::vector<bool>& reduced) {
-  std::vector<Group> groups;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 1) continue;
-    const bool fold = reduced[static_cast<size_t>(i)];
-    if (!groups.empty() && groups.back().reduced == fold) {
-      groups.back().size *= shape[i];
-    } else {
-      groups.push_back({shape[i], fold});
-    }
-  }
-  return groups;
-}
-
-int64_t Product(const std::vector<Group>& groups, size_t begin, size_t end) {
-  int64_t product = 1;
-  for (size_t i = begin; i < end; ++i) product *= groups[i].size;
-  return product;
-}
-
 std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced) {
-  std::vector<Group> groups = MergeAxes(shape, reduced);
   std::vector<Pass> passes;
-  for (size_t i = groups.size(); i-- > 0;) {
-    if (!groups[i].reduced) continue;
-    passes.push_back(
-        {Product(groups, 0, i), groups[i].size, Product(groups, i + 1, groups.size())});
-    groups[i].size = 1;
+  int64_t inner = 1;
+  bool continues = false;  // the axis behind belongs to the last pass
+  for (int i = shape.rank(); i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (!reduced[static_cast<size_t>(i)]) {
+      inner *= shape[i];
+    } else if (continues) {
+      passes.back().outer = ElementsBetween(shape, 0, i);
+      passes.back().size *= shape[i];
+    } else {
+      passes.push_back({ElementsBetween(shape, 0, i), shape[i], inner});
+    }
+    continues = reduced[static_cast<size_t>(i)];
   }
   if (passes.empty()) passes.push_back({1, 1, shape.elements()});
   return passes;
