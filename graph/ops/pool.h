@@ -2,6 +2,7 @@
 #ifndef NPUMESH_GRAPH_OPS_POOL_H_
 #define NPUMESH_GRAPH_OPS_POOL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -75,13 +76,16 @@ inline int64_t ElementAt(const PoolPlan& plan, int64_t outer, int64_t place, int
   return (outer * plan.places() + place) * plan.inner + inner;
 }
 
-// Calls visit(place) for the positions of a box.
-template <typename Visit>
+// Calls visit(place) for the positions of a box. Images have no loop over the depth, because most
+// windows are small.
+template <bool kVolume = false, typename Visit>
 void ForPlaces(const PoolPlan& plan, const Box& box, Visit visit) {
-  for (int64_t d = box.depth.begin; d < box.depth.end; d += plan.step[0]) {
-    for (int64_t r = box.rows.begin; r < box.rows.end; r += plan.step[1]) {
+  const int64_t row_step = plan.step[1], column_step = plan.step[2];
+  const int64_t end = kVolume ? box.depth.end : 1, step = kVolume ? plan.step[0] : 1;
+  for (int64_t d = kVolume ? box.depth.begin : 0; d < end; d += step) {
+    for (int64_t r = box.rows.begin; r < box.rows.end; r += row_step) {
       const int64_t row = (d * plan.size[1] + r) * plan.size[2];
-      for (int64_t c = box.columns.begin; c < box.columns.end; c += plan.step[2]) visit(row + c);
+      for (int64_t c = box.columns.begin; c < box.columns.end; c += column_step) visit(row + c);
     }
   }
 }
@@ -108,13 +112,12 @@ void ForOutputs(const PoolPlan& plan, Visit visit) {
   }
 }
 
-// What the sum over a box is divided by.
+// What the sum over a box is divided by. Averages are of images and have no dilation.
 inline double DivisorOf(const PoolPlan& plan, const Box& box) {
   if (plan.divisor > 0) return static_cast<double>(plan.divisor);
   if (!plan.exclusive) return static_cast<double>(box.rows.span * box.columns.span);
-  int64_t inside = 0;
-  ForPlaces(plan, box, [&](int64_t) { ++inside; });
-  return static_cast<double>(inside);
+  const auto inside = [](const Window& w) { return std::max<int64_t>(w.end - w.begin, 0); };
+  return static_cast<double>(inside(box.rows) * inside(box.columns));
 }
 
 }  // namespace npumesh

@@ -2,7 +2,7 @@
 // GlobalAveragePool, MaxPool3DWithArgmaxV2.
 //
 // Averages are computed in double and rounded once. A NaN in a window is its maximum.
-#include <algorithm>
+#include <cstring>
 
 #include "graph/ops/cast.h"
 #include "graph/ops/layer_families.h"
@@ -13,15 +13,34 @@
 namespace npumesh {
 namespace {
 
-// ---- maximum ----
-
-struct MaxPoolPlan : PoolPlan {
+// What is done with each volume: widen it, find its outputs, store them.
+struct VolumePlan : PoolPlan {
   ConvertFn load = nullptr;
+  int64_t outputs_of_volume = 0;
   size_t element_bytes = 0;
-  ConvertFn store_place = nullptr;  // null: no second output
-  size_t place_bytes = 0;
-  Slice<double> volume;
+  ConvertFn store = nullptr;  // of averages, or of the places of maxima; null: there are none
+  size_t stored_bytes = 0;
+  Slice<double> volume, averages;
+  Slice<int64_t> maxima;
+
+  int64_t elements_of_volume() const { return places() * inner; }
 };
+
+VolumePlan PlanVolumes(const OpContext& op, PoolForm form, Check& check) {
+  const TensorType& x = op.in(0);
+  VolumePlan plan = {PlanPool(op, form, 0, x.shape, check)};
+  plan.load = FindConvert(x.dtype, DataType::kDouble);
+  plan.outputs_of_volume = plan.inner;
+  for (const std::vector<Window>& windows : plan.windows) {
+    plan.outputs_of_volume *= static_cast<int64_t>(windows.size());
+  }
+  plan.element_bytes = static_cast<size_t>(BitsOf(x.dtype)) / 8;
+  plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
+  plan.outputs = {{x.dtype, plan.y}};
+  return plan;
+}
+
+// ---- maximum ----
 
 // The type of the places of maxima.
 DataType PlaceType(const OpContext& op, bool any_integer, Check& check) {
@@ -34,7 +53,7 @@ DataType PlaceType(const OpContext& op, bool any_integer, Check& check) {
 }
 
 template <PoolForm kForm>
-Result<MaxPoolPlan> PlanMaxPool(const OpContext& op) {
+Result<VolumePlan> PlanMaxPool(const OpContext& op) {
   constexpr bool kVolume = kForm == PoolForm::kVolume;
   Check check(op);
   const TensorType& x = op.in(0);
@@ -42,48 +61,60 @@ Result<MaxPoolPlan> PlanMaxPool(const OpContext& op) {
   if (x.dtype == DataType::kBool || FindConvert(x.dtype, DataType::kDouble) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
   }
-  MaxPoolPlan plan = {PlanPool(op, kForm, 0, x.shape, check)};
+  VolumePlan plan = PlanVolumes(op, kForm, check);
   CheckTouched(plan, check);
-  plan.load = FindConvert(x.dtype, DataType::kDouble);
-  plan.element_bytes = static_cast<size_t>(BitsOf(x.dtype)) / 8;
-  plan.volume = plan.scratch.Take<double>(plan.places() * plan.inner);
-  plan.outputs = {{x.dtype, plan.y}};
+  plan.maxima = plan.scratch.Take<int64_t>(plan.outputs_of_volume);
   if (kVolume || kForm == PoolForm::kArgmax) {
     const DataType place = PlaceType(op, !kVolume, check);
-    plan.store_place = FindConvert(DataType::kInt64, place);
-    plan.place_bytes = static_cast<size_t>(BitsOf(place)) / 8;
+    plan.store = FindConvert(DataType::kInt64, place);
+    plan.stored_bytes = static_cast<size_t>(BitsOf(place)) / 8;
     plan.outputs.push_back({place, plan.y});
   }
   return check.Done(std::move(plan));
 }
 
+// Copies an element; the usual widths need no call.
+void CopyElement(const std::byte* from, size_t bytes, std::byte* to) {
+  if (bytes == 2) {
+    std::memcpy(to, from, 2);
+  } else if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 // Elements are compared as doubles, which is exact but for integers past 53 bits, and copied as
 // they are.
-Status RunMaxPool(const MaxPoolPlan& plan, const KernelArgs& args) {
-  const int64_t elements = plan.places() * plan.inner;  // of a volume
+template <bool kVolume>
+Status RunMaxPool(const VolumePlan& plan, const KernelArgs& args) {
+  const size_t bytes = plan.element_bytes;
+  const auto elements = static_cast<size_t>(plan.elements_of_volume());
+  const auto count = static_cast<size_t>(plan.outputs_of_volume);
   const auto* from = static_cast<const std::byte*>(args.in[0]);
   auto* to = static_cast<std::byte*>(args.out[0]);
-  auto* places = static_cast<std::byte*>(plan.store_place == nullptr ? nullptr : args.out[1]);
-  double* x = plan.volume(args);
+  auto* places = static_cast<std::byte*>(plan.store == nullptr ? nullptr : args.out[1]);
+  const double* x = plan.volume(args);
   for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    plan.load(from, x, static_cast<size_t>(elements));
-    ForBoxes(plan, [&](const Box& box, int64_t inner) {
+    plan.load(from, plan.volume(args), elements);
+    int64_t* next = plan.maxima(args);
+    ForBoxes(plan, [&, channels = plan.inner](const Box& box, int64_t inner) {
       int64_t best = -1;
       double most = 0;
-      ForPlaces(plan, box, [&](int64_t place) {
-        const double value = x[place * plan.inner + inner];
+      ForPlaces<kVolume>(plan, box, [&](int64_t place) {
+        const double value = x[place * channels + inner];
         if (best >= 0 && !Exceeds(value, most)) return;
         best = place;
         most = value;
       });
-      const std::byte* found =
-          from + static_cast<size_t>(best * plan.inner + inner) * plan.element_bytes;
-      to = std::copy_n(found, plan.element_bytes, to);
-      if (places == nullptr) return;
-      plan.store_place(&best, places, 1);
-      places += plan.place_bytes;
+      *next++ = best;
+      CopyElement(from + static_cast<size_t>(best * channels + inner) * bytes, bytes, to);
+      to += bytes;
     });
-    from += static_cast<size_t>(elements) * plan.element_bytes;
+    from += elements * bytes;
+    if (plan.store == nullptr) continue;
+    plan.store(plan.maxima(args), places, count);
+    places += count * plan.stored_bytes;
   }
   return Status();
 }
@@ -91,36 +122,45 @@ Status RunMaxPool(const MaxPoolPlan& plan, const KernelArgs& args) {
 // ---- average ----
 
 template <PoolForm kForm>
-Result<PoolPlan> PlanAvgPool(const OpContext& op) {
+Result<VolumePlan> PlanAvgPool(const OpContext& op) {
   Check check(op);
-  const TensorType& x = op.in(0);
   check.Keep(ExpectReal(op, "x"));
-  PoolPlan plan = PlanPool(op, kForm, 0, x.shape, check);
+  VolumePlan plan = PlanVolumes(op, kForm, check);
   if (kForm == PoolForm::kLong) ReadDivisor(op, plan);
-  plan.outputs = {{x.dtype, plan.y}};
+  plan.store = FindConvert(DataType::kDouble, op.in(0).dtype);
+  plan.averages = plan.scratch.Take<double>(plan.outputs_of_volume);
   return check.Done(std::move(plan));
 }
 
-Status RunAvgPool(const PoolPlan& plan, RealTensors& t) {
-  size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
-    const double* x = t.in[0].data();
-    const int64_t first = ElementAt(plan, outer, 0, inner);
-    double sum = 0;
-    ForPlaces(plan, box, [&](int64_t place) { sum += x[first + place * plan.inner]; });
-    t.out[0][next++] = sum / DivisorOf(plan, box);
-  });
+Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {
+  const auto elements = static_cast<size_t>(plan.elements_of_volume());
+  const auto count = static_cast<size_t>(plan.outputs_of_volume);
+  const auto* from = static_cast<const std::byte*>(args.in[0]);
+  auto* to = static_cast<std::byte*>(args.out[0]);
+  double* x = plan.volume(args);
+  for (int64_t outer = 0; outer < plan.outer; ++outer) {
+    plan.load(from, x, elements);
+    double* next = plan.averages(args);
+    ForBoxes(plan, [&](const Box& box, int64_t inner) {
+      double sum = 0;
+      ForPlaces(plan, box, [&](int64_t place) { sum += x[place * plan.inner + inner]; });
+      *next++ = sum / DivisorOf(plan, box);
+    });
+    plan.store(plan.averages(args), to, count);
+    from += elements * plan.element_bytes;
+    to += count * plan.element_bytes;
+  }
   return Status();
 }
 
 template <PoolForm kForm>
 Operator MaxPool(std::string_view signature) {
-  return Define<PlanMaxPool<kForm>, RunMaxPool>(signature);
+  return Define<PlanMaxPool<kForm>, RunMaxPool<kForm == PoolForm::kVolume>>(signature);
 }
 
 template <PoolForm kForm>
 Operator AvgPool(std::string_view signature) {
-  return DefineReal<PlanAvgPool<kForm>, RunAvgPool>(signature);
+  return Define<PlanAvgPool<kForm>, RunAvgPool>(signature);
 }
 
 }  // namespace
