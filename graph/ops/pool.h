@@ -55,7 +55,7 @@ struct PoolPlan : Planned {
 };
 
 // The windows of one output.
-struct Box {
+struct PoolBox {
   const Window& depth;
   const Window& rows;
   const Window& columns;
@@ -79,7 +79,7 @@ inline int64_t ElementAt(const PoolPlan& plan, int64_t outer, int64_t place, int
 // Calls visit(place) for the positions of a box. Images have no loop over the depth, because most
 // windows are small.
 template <bool kVolume = false, typename Visit>
-void ForPlaces(const PoolPlan& plan, const Box& box, Visit visit) {
+void ForPlaces(const PoolPlan& plan, const PoolBox& box, Visit visit) {
   const int64_t row_step = plan.step[1], column_step = plan.step[2];
   const int64_t end = kVolume ? box.depth.end : 1, step = kVolume ? plan.step[0] : 1;
   for (int64_t d = kVolume ? box.depth.begin : 0; d < end; d += step) {
@@ -97,7 +97,7 @@ void ForBoxes(const PoolPlan& plan, Visit visit) {
     for (const Window& rows : plan.windows[1]) {
       for (const Window& columns : plan.windows[2]) {
         for (int64_t inner = 0; inner < plan.inner; ++inner) {
-          visit(Box{depth, rows, columns}, inner);
+          visit(PoolBox{depth, rows, columns}, inner);
         }
       }
     }
@@ -108,12 +108,12 @@ void ForBoxes(const PoolPlan& plan, Visit visit) {
 template <typename Visit>
 void ForOutputs(const PoolPlan& plan, Visit visit) {
   for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    ForBoxes(plan, [&](const Box& box, int64_t inner) { visit(outer, box, inner); });
+    ForBoxes(plan, [&](const PoolBox& box, int64_t inner) { visit(outer, box, inner); });
   }
 }
 
 // What the sum over a box is divided by. Averages are of images and have no dilation.
-inline double DivisorOf(const PoolPlan& plan, const Box& box) {
+inline double DivisorOf(const PoolPlan& plan, const PoolBox& box) {
   if (plan.divisor > 0) return static_cast<double>(plan.divisor);
   if (!plan.exclusive) return static_cast<double>(box.rows.span * box.columns.span);
   const auto inside = [](const Window& w) { return std::max<int64_t>(w.end - w.begin, 0); };

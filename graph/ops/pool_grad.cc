@@ -46,7 +46,7 @@ Result<PoolPlan> PlanAdaptiveGrad(const OpContext& op) {
 template <size_t kSlot>
 Status RunAverage(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
+  ForOutputs(plan, [&](int64_t outer, const PoolBox& box, int64_t inner) {
     const double part = t.in[kSlot][next++] / DivisorOf(plan, box);
     double* dx = t.out[0].data();
     const int64_t first = ElementAt(plan, outer, 0, inner);
@@ -73,7 +73,7 @@ Result<PoolPlan> PlanMaximum(const OpContext& op) {
 // it lies in the window and holds the maximum. Graphs of TorchAir hand on the pooled values in
 // place of the indices; then it is the first maximum.
 int64_t TakenElement(const PoolPlan& plan, const std::vector<double>& x, int64_t outer,
-                     const Box& box, int64_t inner, double told) {
+                     const PoolBox& box, int64_t inner, double told) {
   int64_t best = -1, named = -1;
   double most = 0, at_named = 0;
   ForPlaces(plan, box, [&](int64_t place) {
@@ -93,7 +93,7 @@ int64_t TakenElement(const PoolPlan& plan, const std::vector<double>& x, int64_t
 // Inputs x, grad, argmax.
 Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
-  ForOutputs(plan, [&](int64_t outer, const Box& box, int64_t inner) {
+  ForOutputs(plan, [&](int64_t outer, const PoolBox& box, int64_t inner) {
     const int64_t taken = TakenElement(plan, t.in[0], outer, box, inner, t.in[2][next]);
     t.out[0][static_cast<size_t>(taken)] += t.in[1][next++];
   });

@@ -98,7 +98,7 @@ Status RunMaxPool(const VolumePlan& plan, const KernelArgs& args) {
   for (int64_t outer = 0; outer < plan.outer; ++outer) {
     plan.load(from, plan.volume(args), elements);
     int64_t* next = plan.maxima(args);
-    ForBoxes(plan, [&, channels = plan.inner](const Box& box, int64_t inner) {
+    ForBoxes(plan, [&, channels = plan.inner](const PoolBox& box, int64_t inner) {
       int64_t best = -1;
       double most = 0;
       ForPlaces<kVolume>(plan, box, [&](int64_t place) {
@@ -141,7 +141,7 @@ Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {
   for (int64_t outer = 0; outer < plan.outer; ++outer) {
     plan.load(from, x, elements);
     double* next = plan.averages(args);
-    ForBoxes(plan, [&](const Box& box, int64_t inner) {
+    ForBoxes(plan, [&](const PoolBox& box, int64_t inner) {
       double sum = 0;
       ForPlaces(plan, box, [&](int64_t place) { sum += x[place * plan.inner + inner]; });
       *next++ = sum / DivisorOf(plan, box);
