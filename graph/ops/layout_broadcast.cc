@@ -1,9 +1,10 @@
-// BroadcastTo, Expand and Tile: elements of x, repeated. Ops reference 5.9.
+// BroadcastTo, Expand and Tile: elements of x, repeated.
 #include <algorithm>
 
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -16,102 +17,57 @@ Shape Padded(const Shape& shape, int rank) {
 }
 
 // BroadcastTo: -1 keeps the dimension of x. Expand: so does 1, and x may have the higher rank.
-Status InferBroadcast(OpContext& op) {
-  const bool expand = op.schema().type == "Expand";
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
+template <bool kExpand>
+Result<CopyPlan> PlanBroadcast(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, op.Ints("shape"));
-  Shape target(wanted);
-  if (expand) target = Padded(target, x.shape.rank());
-  const Shape from = Padded(x.shape, target.rank());
-  bool fits = from.rank() == target.rank();
-  for (int i = 0; fits && i < target.rank(); ++i) {
-    if (target[i] == -1 || (expand && target[i] == 1)) target[i] = from[i];
-    fits = target[i] >= 0 && (from[i] == 1 || from[i] == target[i]);
+  const TensorType& x = op.in("x");
+  Shape y(wanted);
+  if (kExpand) y = Padded(y, x.shape.rank());
+  const Shape from = Padded(x.shape, y.rank());
+  const std::vector<int64_t> steps = ByteStrides(from, 1);
+  bool fits = from.rank() == y.rank();
+  for (int i = 0; fits && i < y.rank(); ++i) {
+    if (y[i] == -1 || (kExpand && y[i] == 1)) y[i] = from[i];
+    fits = y[i] >= 0 && (from[i] == 1 || from[i] == y[i]);
+    plan.loops.push_back({y[i], from[i] == 1 ? 0 : steps[static_cast<size_t>(i)]});
   }
   if (!fits) {
     return Error(Code::kInvalidArgument, "{}: x is {} and cannot be broadcast to {}", op.Who(),
                  x.ToString(), Shape(wanted).ToString());
   }
-  return SetOutput(op, 0, x.dtype, std::move(target));
-}
-
-Result<std::unique_ptr<Kernel>> MakeBroadcast(const OpContext& op) {
-  const int slot = op.slot("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(slot).dtype));
-  const Shape& y = op.out(0).shape;
-  const Shape x = Padded(op.in(slot).shape, y.rank());
-  const std::vector<int64_t> from = ByteStrides(x, element);
-  const std::vector<int64_t> to = ByteStrides(y, element);
-  std::vector<CopyAxis> axes;
-  for (int i = 0; i < y.rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    axes.push_back({y[i], x[i] == 1 ? 0 : from[at], to[at]});
-  }
-  return MakeKernel([slot, copy = StridedCopy(axes, element)](const KernelArgs& args) {
-    copy.Run(args.in[slot], args.out[0]);
-    return Status();
-  });
-}
-
-// x and multiples of Tile, both padded to one rank.
-struct Tiling {
-  Shape x;
-  Shape multiples;
-};
-
-Result<Tiling> PlanTile(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> multiples, op.Ints("multiples"));
-  const Shape& x = op.in("x").shape;
-  const int rank = std::max(x.rank(), static_cast<int>(multiples.size()));
-  return Tiling{Padded(x, rank), Padded(Shape(multiples), rank)};
-}
-
-Status InferTile(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const Tiling tiling, PlanTile(op));
-  Shape y = tiling.x;
-  for (int i = 0; i < y.rank(); ++i) {
-    if (tiling.multiples[i] < 0 || __builtin_mul_overflow(y[i], tiling.multiples[i], &y[i])) {
-      return Error(Code::kInvalidArgument, "{}: x is {} and cannot be repeated {} times", op.Who(),
-                   op.in("x").ToString(), tiling.multiples.ToString());
-    }
-  }
-  return SetOutput(op, 0, op.in("x").dtype, std::move(y));
+  plan.outputs = {{x.dtype, std::move(y)}};
+  return plan;
 }
 
 // Each dimension becomes two loops: over the repetitions, and over the elements.
-Result<std::unique_ptr<Kernel>> MakeTile(const OpContext& op) {
-  const int slot = op.slot("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(slot).dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const Tiling tiling, PlanTile(op));
-  const std::vector<int64_t> from = ByteStrides(tiling.x, element);
-  const std::vector<int64_t> to = ByteStrides(op.out(0).shape, element);
-  std::vector<CopyAxis> axes;
-  for (int i = 0; i < tiling.x.rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    axes.push_back({tiling.multiples[i], 0, to[at] * tiling.x[i]});
-    axes.push_back({tiling.x[i], from[at], to[at]});
+Result<CopyPlan> PlanTile(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> listed, op.Ints("multiples"));
+  const TensorType& x = op.in("x");
+  const int rank = std::max(x.shape.rank(), static_cast<int>(listed.size()));
+  const Shape from = Padded(x.shape, rank), multiples = Padded(Shape(listed), rank);
+  const std::vector<int64_t> steps = ByteStrides(from, 1);
+  Shape y = from;
+  for (int i = 0; i < rank; ++i) {
+    if (multiples[i] < 0 || __builtin_mul_overflow(y[i], multiples[i], &y[i])) {
+      return Error(Code::kInvalidArgument, "{}: x is {} and cannot be repeated {} times", op.Who(),
+                   x.ToString(), multiples.ToString());
+    }
+    plan.loops.push_back({multiples[i], 0});
+    plan.loops.push_back({from[i], steps[static_cast<size_t>(i)]});
   }
-  return MakeKernel([slot, copy = StridedCopy(axes, element)](const KernelArgs& args) {
-    copy.Run(args.in[slot], args.out[0]);
-    return Status();
-  });
+  plan.outputs = {{x.dtype, std::move(y)}};
+  return plan;
 }
 
 }  // namespace
 
 void RegisterBroadcastOps(OpRegistry& registry) {
-  for (const std::string_view type : {"BroadcastTo", "Expand"}) {
-    registry.Add({.schema = {type, {{"x"}, {"shape"}}, {{"y"}}, {}},
-                  .infer = InferBroadcast,
-                  .make_kernel = MakeBroadcast,
-                  .value_inputs = {"shape"}});
-  }
-  registry.Add({.schema = {"Tile", {{"x"}, {"multiples"}}, {{"y"}}, {}},
-                .infer = InferTile,
-                .make_kernel = MakeTile,
-                .value_inputs = {"multiples"}});
+  registry.Add(
+      NeedsValues(DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y"), {"shape"}));
+  registry.Add(NeedsValues(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y"), {"shape"}));
+  registry.Add(NeedsValues(DefineCopy<PlanTile>("Tile(x, multiples) -> y"), {"multiples"}));
 }
 
 }  // namespace npumesh

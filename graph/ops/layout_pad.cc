@@ -1,36 +1,44 @@
 // Pad, PadV3 and MirrorPad: x with elements before and behind each dimension; PadV3Grad, which adds
-// the gradient of every element to where it came from. Ops reference 5.9 and 5.19.
+// the gradient of every element to where it came from.
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <array>
 #include <cstdlib>
+#include <span>
 
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/mapped_copy.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/real_kernel.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
 enum class PadMode { kConstant, kReflect, kSymmetric, kEdge };
 
-Result<PadMode> ModeOf(const OpContext& op) {
-  const std::string_view type = op.schema().type;
-  if (type == "Pad") return PadMode::kConstant;
+// A mode and the word for it.
+struct ModeWord {
+  std::string_view word;
+  PadMode mode;
+};
+
+constexpr ModeWord kPadModes[] = {{"constant", PadMode::kConstant},
+                                  {"reflect", PadMode::kReflect},
+                                  {"symmetric", PadMode::kSymmetric},
+                                  {"edge", PadMode::kEdge}};
+constexpr ModeWord kMirrorModes[] = {{"REFLECT", PadMode::kReflect},
+                                     {"SYMMETRIC", PadMode::kSymmetric}};
+
+Result<PadMode> ModeOf(const OpContext& op, std::span<const ModeWord> words) {
   const std::string mode = op.attr_string("mode");
-  if (type == "MirrorPad") {
-    if (mode == "REFLECT") return PadMode::kReflect;
-    if (mode == "SYMMETRIC") return PadMode::kSymmetric;
-    return Error(Code::kInvalidArgument,
-                 "{}: attribute \"mode\" is \"{}\"; expected REFLECT or SYMMETRIC", op.Who(), mode);
+  std::vector<std::string_view> known;
+  for (const ModeWord& entry : words) {
+    if (mode == entry.word) return entry.mode;
+    known.push_back(entry.word);
   }
-  if (mode == "constant") return PadMode::kConstant;
-  if (mode == "reflect") return PadMode::kReflect;
-  if (mode == "symmetric") return PadMode::kSymmetric;
-  if (mode == "edge") return PadMode::kEdge;
-  return Error(Code::kInvalidArgument,
-               "{}: attribute \"mode\" is \"{}\"; expected constant, reflect, symmetric or edge",
-               op.Who(), mode);
+  return Error(Code::kInvalidArgument, "{}: attribute \"mode\" is \"{}\"; expected {}", op.Who(),
+               mode, fmt::join(known, ", "));
 }
 
 // Elements added before and behind a dimension; negative ones are cut off.
@@ -39,7 +47,8 @@ struct Padding {
   int64_t behind = 0;
 };
 
-Result<std::vector<Padding>> PaddingsOf(const OpContext& op) {
+// Listed as pairs, or those before all dimensions first.
+Result<std::vector<Padding>> PaddingsOf(const OpContext& op, bool pairs) {
   const Shape& x = op.in("x").shape;
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> list, op.Ints("paddings"));
   const auto rank = static_cast<size_t>(x.rank());
@@ -47,8 +56,6 @@ Result<std::vector<Padding>> PaddingsOf(const OpContext& op) {
     return Error(Code::kInvalidArgument, "{}: \"paddings\" has {} entries, x {} needs {}", op.Who(),
                  list.size(), x.ToString(), 2 * rank);
   }
-  const bool has_form = op.schema().type == "PadV3" || op.schema().type == "PadV3Grad";
-  const bool pairs = !has_form || op.attr_bool("paddings_contiguous");
   std::vector<Padding> paddings;
   for (size_t d = 0; d < rank; ++d) {
     paddings.push_back(pairs ? Padding{list[2 * d], list[2 * d + 1]}
@@ -80,11 +87,9 @@ int64_t MostAdded(int64_t extent, PadMode mode) {
   return mode == PadMode::kEdge && extent == 0 ? 0 : INT32_MAX;
 }
 
-// Length of each padded dimension.
-Result<Shape> PaddedShape(const OpContext& op) {
+// Error unless every dimension of x can be padded.
+Result<Shape> PaddedShape(const OpContext& op, PadMode mode, const std::vector<Padding>& paddings) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
   Shape y = x;
   for (int d = 0; d < x.rank(); ++d) {
     const Padding& padding = paddings[static_cast<size_t>(d)];
@@ -102,51 +107,51 @@ Result<Shape> PaddedShape(const OpContext& op) {
   return y;
 }
 
-Status InferPad(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(Shape y, PaddedShape(op));
-  if (op.schema().type == "PadV3" && op.has("constant_values")) {
-    const TensorType& value = op.in("constant_values");
-    if (value.dtype != x.dtype || value.shape.elements() != 1) {
-      return Error(Code::kInvalidArgument,
-                   "{}: \"constant_values\" is {}, expected one element of type {}", op.Who(),
-                   value.ToString(), Name(x.dtype));
+Result<MappedPlan> PlanPadding(const OpContext& op, PadMode mode, bool pairs) {
+  MappedPlan plan;
+  plan.x = op.in("x").shape;
+  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op, pairs));
+  NPUMESH_ASSIGN_OR_RETURN(Shape y, PaddedShape(op, mode, paddings));
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(y)));
+  for (size_t d = 0; d < paddings.size(); ++d) {
+    std::vector<int64_t>& list = plan.sources.emplace_back();
+    for (int64_t i = 0; i < y.dims()[d]; ++i) {
+      list.push_back(SourceOf(i - paddings[d].before, plan.x.dims()[d], mode));
     }
   }
-  return SetOutput(op, 0, x.dtype, std::move(y));
+  plan.outputs = {{op.in("x").dtype, std::move(y)}};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakePad(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(op.out(0).shape)));
-  std::vector<std::vector<int64_t>> sources(paddings.size());
-  for (size_t d = 0; d < sources.size(); ++d) {
-    const int64_t length = op.out(0).shape.dims()[d];
-    for (int64_t i = 0; i < length; ++i) {
-      sources[d].push_back(SourceOf(i - paddings[d].before, x.dims()[d], mode));
-    }
-  }
-  const bool given = op.schema().type == "PadV3" && op.has("constant_values");
-  const int value = given ? op.slot("constant_values") : -1;
-  return MakeKernel(
-      [copy = MappedCopy(x, std::move(sources), element), value](const KernelArgs& args) {
-        static constexpr std::array<std::byte, 16> kZeros{};
-        copy.Run(args.in[0], value >= 0 ? args.in[value] : kZeros.data(), args.out[0]);
-        return Status();
-      });
+Result<MappedPlan> PlanPad(const OpContext& op) {
+  return PlanPadding(op, PadMode::kConstant, true);
+}
+
+Result<MappedPlan> PlanMirrorPad(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kMirrorModes));
+  return PlanPadding(op, mode, true);
+}
+
+Result<MappedPlan> PlanPadV3(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kPadModes));
+  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan,
+                           PlanPadding(op, mode, op.attr_bool("paddings_contiguous")));
+  if (!op.has("constant_values")) return plan;
+  plan.fill = op.slot("constant_values");
+  const TensorType &value = op.in(plan.fill), &x = op.in("x");
+  if (value.dtype == x.dtype && value.shape.elements() == 1) return plan;
+  return Error(Code::kInvalidArgument,
+               "{}: \"constant_values\" is {}, expected one element of type {}", op.Who(),
+               value.ToString(), Name(x.dtype));
 }
 
 // ---- PadV3Grad ----
 
 // What is padded to x.
-Result<Shape> UnpaddedShape(const OpContext& op) {
+Result<Shape> UnpaddedShape(const OpContext& op, PadMode mode,
+                            const std::vector<Padding>& paddings) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
   Shape y = x;
   for (int d = 0; d < x.rank(); ++d) {
     const auto [before, behind] = paddings[static_cast<size_t>(d)];
@@ -163,12 +168,9 @@ Result<Shape> UnpaddedShape(const OpContext& op) {
   return y;
 }
 
-// For each dimension, which element of the unpadded tensor a position belongs to, times the
-// elements below it; kFilled: none.
-using Origins = std::vector<std::vector<int64_t>>;
-
-// Adds the elements of the padded tensor, from `*next` on, to their origins below `base`.
-void AddToOrigins(const Origins& origins, size_t dim, int64_t base, const double** next,
+// Adds the elements of the padded tensor, from `*next` on, to their origins below `base`. An origin
+// is the position in the unpadded tensor times the elements below it, or kFilled.
+void AddToOrigins(const Sources& origins, size_t dim, int64_t base, const double** next,
                   std::vector<double>* y) {
   if (dim == origins.size()) {
     if (base >= 0) (*y)[static_cast<size_t>(base)] += **next;
@@ -181,18 +183,32 @@ void AddToOrigins(const Origins& origins, size_t dim, int64_t base, const double
   }
 }
 
+// How x was padded.
+struct GradPadding {
+  PadMode mode = PadMode::kConstant;
+  std::vector<Padding> paddings;
+};
+
+Result<GradPadding> PaddingOfGrad(const OpContext& op) {
+  GradPadding padding;
+  NPUMESH_ASSIGN_OR_RETURN(padding.mode, ModeOf(op, kPadModes));
+  NPUMESH_ASSIGN_OR_RETURN(padding.paddings, PaddingsOf(op, op.attr_bool("paddings_contiguous")));
+  return padding;
+}
+
 Status InferPadGrad(OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op));
+  NPUMESH_ASSIGN_OR_RETURN(const auto padding, PaddingOfGrad(op));
+  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op, padding.mode, padding.paddings));
   return SetOutput(op, 0, op.in("x").dtype, std::move(y));
 }
 
 Result<std::unique_ptr<Kernel>> MakePadGrad(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op));
+  NPUMESH_ASSIGN_OR_RETURN(const auto padding, PaddingOfGrad(op));
+  const auto& [mode, paddings] = padding;
   const Shape &x = op.in("x").shape, &y = op.out(0).shape;
   NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
-  Origins origins(paddings.size());
+  Sources origins(paddings.size());
   for (size_t d = 0; d < origins.size(); ++d) {
     const int64_t below = ElementsBetween(y, static_cast<int>(d) + 1, y.rank());
     for (int64_t i = 0; i < x.dims()[d]; ++i) {
@@ -210,31 +226,18 @@ Result<std::unique_ptr<Kernel>> MakePadGrad(const OpContext& op) {
 }  // namespace
 
 void RegisterPadOps(OpRegistry& registry) {
-  registry.Add({.schema = {"Pad", {{"x"}, {"paddings"}}, {{"y"}}, {}},
-                .infer = InferPad,
-                .make_kernel = MakePad,
-                .value_inputs = {"paddings"}});
-  registry.Add({.schema = {"PadV3",
-                           {{"x"}, {"paddings"}, {"constant_values", PortKind::kOptional}},
-                           {{"y"}},
-                           {{"mode", AttrValue::String("constant")},
-                            {"paddings_contiguous", AttrValue::Bool(true)}}},
-                .infer = InferPad,
-                .make_kernel = MakePad,
-                .value_inputs = {"paddings"}});
-  registry.Add({.schema = {"PadV3Grad",
-                           {{"x"}, {"paddings"}},
-                           {{"y"}},
-                           {{"mode", AttrValue::String("reflect")},
-                            {"paddings_contiguous", AttrValue::Bool(true)}}},
+  registry.Add(NeedsValues(DefineMapped<PlanPad>("Pad(x, paddings) -> y"), {"paddings"}));
+  registry.Add(
+      NeedsValues(DefineMapped<PlanPadV3>("PadV3(x, paddings, constant_values?; mode=\"constant\", "
+                                          "paddings_contiguous=true) -> y"),
+                  {"paddings"}));
+  registry.Add({.schema = Signature("PadV3Grad(x, paddings; mode=\"reflect\", "
+                                    "paddings_contiguous=true) -> y"),
                 .infer = InferPadGrad,
                 .make_kernel = MakePadGrad,
                 .value_inputs = {"paddings"}});
-  registry.Add(
-      {.schema = {"MirrorPad", {{"x"}, {"paddings"}}, {{"y"}}, {{"mode", Required::kString}}},
-       .infer = InferPad,
-       .make_kernel = MakePad,
-       .value_inputs = {"paddings"}});
+  registry.Add(NeedsValues(DefineMapped<PlanMirrorPad>("MirrorPad(x, paddings; mode:string) -> y"),
+                           {"paddings"}));
 }
 
 }  // namespace npumesh

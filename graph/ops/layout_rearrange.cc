@@ -1,168 +1,107 @@
 // Operators that put the elements of x into another order: ReverseV2, Roll, RepeatInterleave,
-// DepthToSpace and SpaceToDepth. Ops reference 5.9.
+// DepthToSpace and SpaceToDepth.
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/mapped_copy.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
-using Sources = std::vector<std::vector<int64_t>>;
-
-// Every position of every dimension where it is.
-Sources InPlaceOrder(const Shape& x) {
-  Sources sources(x.dims().size());
-  for (size_t d = 0; d < sources.size(); ++d) {
-    sources[d].resize(static_cast<size_t>(x.dims()[d]));
-    std::iota(sources[d].begin(), sources[d].end(), 0);
-  }
-  return sources;
-}
-
-Result<std::unique_ptr<Kernel>> CopyKernel(const OpContext& op, const Shape& x, Sources sources) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
-  return MakeKernel([copy = MappedCopy(x, std::move(sources), element),
-                     slot = op.slot("x")](const KernelArgs& args) {
-    copy.Run(args.in[slot], nullptr, args.out[0]);
-    return Status();
-  });
-}
-
-// ---- ReverseV2 ----
-
-Result<Sources> ReversedOrder(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axis"));
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
-  Sources sources = InPlaceOrder(x);
-  std::vector<bool> turned(sources.size(), false);
-  for (const int64_t listed : axes) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.rank(), "axis"));
-    const auto d = static_cast<size_t>(axis);
-    if (turned[d]) {
-      return Error(Code::kInvalidArgument, "{}: \"axis\" names axis {} twice", op.Who(), axis);
-    }
-    turned[d] = true;
-    std::reverse(sources[d].begin(), sources[d].end());
-  }
-  return sources;
-}
-
-Status InferReverse(OpContext& op) {
+// A plan that leaves every position of x where it is; `more` entries are asked for besides. Error
+// (kOutOfMemory): the host has no room for the lists.
+Result<MappedPlan> InPlaceOrder(const OpContext& op, Shape x, int64_t more = 0) {
   NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_RETURN_IF_ERROR(ReversedOrder(op).status());
-  return SetOutput(op, 0, op.in("x").dtype, op.in("x").shape);
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x) + more));
+  MappedPlan plan;
+  for (const int64_t extent : x.dims()) {
+    std::vector<int64_t>& list = plan.sources.emplace_back(static_cast<size_t>(extent));
+    std::iota(list.begin(), list.end(), 0);
+  }
+  plan.x = std::move(x);
+  plan.outputs = {op.in("x")};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeReverse(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Sources sources, ReversedOrder(op));
-  return CopyKernel(op, op.in("x").shape, std::move(sources));
-}
-
-// ---- Roll ----
-
-// The shape that is rolled: without dims, x as a vector.
-Shape RolledShape(const OpContext& op) {
+Result<MappedPlan> PlanReverse(const OpContext& op) {
   const Shape& x = op.in("x").shape;
-  return op.attr_ints("dims").empty() ? Shape({x.elements()}) : x;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> listed, op.Ints("axis"));
+  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, listed, x.rank(), "axis"));
+  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x));
+  for (const int axis : axes) {
+    std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
+    std::reverse(list.begin(), list.end());
+  }
+  return plan;
 }
 
-Result<Sources> RolledOrder(const OpContext& op) {
+// Without dims, x is rolled as a vector.
+Result<MappedPlan> PlanRoll(const OpContext& op) {
   const std::vector<int64_t> shifts = op.attr_ints("shifts");
   std::vector<int64_t> dims = op.attr_ints("dims");
-  const Shape shape = RolledShape(op);
-  if (dims.empty()) dims = {0};
+  Shape x = op.in("x").shape;
+  if (dims.empty()) {
+    x = Shape({x.elements()});
+    dims = {0};
+  }
   if (shifts.size() != dims.size()) {
     return Error(Code::kInvalidArgument, "{}: {} \"shifts\" for {} \"dims\"", op.Who(),
                  shifts.size(), dims.size());
   }
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(shape)));
-  Sources sources = InPlaceOrder(shape);
+  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x));
   for (size_t i = 0; i < dims.size(); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dims[i], shape.rank(), "dims"));
-    std::vector<int64_t>& list = sources[static_cast<size_t>(axis)];
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dims[i], x.rank(), "dims"));
+    std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
     if (list.empty()) continue;
     const auto extent = static_cast<int64_t>(list.size());
     const int64_t shift = (shifts[i] % extent + extent) % extent;
     std::rotate(list.begin(), list.end() - shift, list.end());
   }
-  return sources;
-}
-
-Status InferRoll(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_RETURN_IF_ERROR(RolledOrder(op).status());
-  return SetOutput(op, 0, op.in("x").dtype, op.in("x").shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeRoll(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Sources sources, RolledOrder(op));
-  return CopyKernel(op, RolledShape(op), std::move(sources));
+  return plan;
 }
 
 // ---- RepeatInterleave ----
 
 constexpr int64_t kFlattened = 1000;  // value of "axis" that makes x a vector first
 
-struct Repetition {
-  Shape x;
-  Sources sources;
-};
-
-Result<Repetition> RepetitionOf(const OpContext& op) {
-  Repetition repetition;
+Result<MappedPlan> PlanRepeat(const OpContext& op) {
+  Check check(op);
   int64_t listed = op.attr_int("axis");
-  repetition.x = op.in("x").shape;
+  Shape x = op.in("x").shape;
   if (listed == kFlattened) {
-    repetition.x = Shape({repetition.x.elements()});
+    x = Shape({x.elements()});
     listed = 0;
   }
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, repetition.x.rank(), "axis"));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, op.Ints("repeats"));
-  const int64_t extent = repetition.x[axis];
+  const int axis = check.Take(AxisOf(op, listed, x.rank(), "axis"));
+  const std::vector<int64_t> repeats = check.Take(op.Ints("repeats"));
+  if (!check.ok()) return check.status();
+  const int64_t extent = x[axis];
   const auto count = static_cast<int64_t>(repeats.size());
   const bool negative =
       std::any_of(repeats.begin(), repeats.end(), [](int64_t r) { return r < 0; });
-  if ((count != 1 && count != extent) || negative) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"repeats\" are {}; expected one number, or {} of them, none negative",
-                 op.Who(), Shape(repeats).ToString(), extent);
-  }
+  check.That((count == 1 || count == extent) && !negative,
+             "\"repeats\" are {}; expected one number, or {} of them, none negative",
+             Shape(repeats).ToString(), extent);
   const auto times = [&](int64_t i) { return repeats[static_cast<size_t>(count == 1 ? 0 : i)]; };
   int64_t length = 0;
-  for (int64_t i = 0; i < extent; ++i) {
-    if (times(i) > int64_t{INT32_MAX} - length) {
-      return Error(Code::kInvalidArgument, "{}: {} repetitions are too many", op.Who(), times(i));
-    }
+  for (int64_t i = 0; check.ok() && i < extent; ++i) {
+    check.That(times(i) <= int64_t{INT32_MAX} - length, "{} repetitions are too many", times(i));
     length += times(i);
   }
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(repetition.x) + length));
-  repetition.sources = InPlaceOrder(repetition.x);
-  std::vector<int64_t>& list = repetition.sources[static_cast<size_t>(axis)];
+  if (!check.ok()) return check.status();
+  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x, length));
+  std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
   list.clear();
   for (int64_t i = 0; i < extent; ++i) {
     list.insert(list.end(), static_cast<size_t>(times(i)), i);
   }
-  return repetition;
-}
-
-Status InferRepeat(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const Repetition repetition, RepetitionOf(op));
-  std::vector<int64_t> dims;
-  for (const std::vector<int64_t>& list : repetition.sources) {
-    dims.push_back(static_cast<int64_t>(list.size()));
-  }
-  return SetOutput(op, 0, op.in("x").dtype, Shape(std::move(dims)));
-}
-
-Result<std::unique_ptr<Kernel>> MakeRepeat(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Repetition repetition, RepetitionOf(op));
-  return CopyKernel(op, repetition.x, std::move(repetition.sources));
+  x[axis] = length;
+  plan.outputs = {{op.in("x").dtype, std::move(x)}};
+  return plan;
 }
 
 // ---- DepthToSpace, SpaceToDepth ----
@@ -175,7 +114,8 @@ struct BlockShape {
   bool block_first;
 };
 
-Result<BlockShape> BlockOf(const OpContext& op, bool to_space) {
+template <bool kToSpace>
+Result<BlockShape> BlockOf(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   const std::string format = op.attr_string("data_format");
   const int64_t block = op.attr_int("block_size");
@@ -185,9 +125,9 @@ Result<BlockShape> BlockOf(const OpContext& op, bool to_space) {
   if (fits) {
     const int64_t depth = x[last ? 3 : 1];
     const int64_t height = x[last ? 1 : 2], width = x[last ? 2 : 3];
-    const std::string mode = to_space ? op.attr_string("mode") : "DCR";
+    const std::string mode = kToSpace ? op.attr_string("mode") : "DCR";
     shape = {x[0], height, width, depth, block, last, mode == "DCR"};
-    if (to_space) {
+    if (kToSpace) {
       fits = depth % (block * block) == 0 && (mode == "DCR" || mode == "CRD");
       shape.channels = depth / (block * block);
     } else {
@@ -232,66 +172,38 @@ Shape ShapeOf(const BlockShape& s, bool space) {
                          : Shape({s.batch, depth, height, width});
 }
 
-Status InferBlocks(OpContext& op, bool to_space) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const BlockShape shape, BlockOf(op, to_space));
-  return SetOutput(op, 0, op.in("x").dtype, ShapeOf(shape, to_space));
-}
-
-Result<std::unique_ptr<Kernel>> MakeBlocks(const OpContext& op, bool to_space) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t bytes, ElementBytes(op, op.in("x").dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const BlockShape s, BlockOf(op, to_space));
-  const BlockStrides from = to_space ? DepthStrides(s) : SpaceStrides(s);
-  const BlockStrides to = to_space ? SpaceStrides(s) : DepthStrides(s);
-  std::vector<CopyAxis> axes = {
-      {s.batch, from.batch, to.batch},   {s.height, from.height, to.height},
-      {s.width, from.width, to.width},   {s.block, from.row, to.row},
-      {s.block, from.column, to.column}, {s.channels, from.channel, to.channel}};
-  for (CopyAxis& axis : axes) {
-    axis.from *= static_cast<int64_t>(bytes);
-    axis.to *= static_cast<int64_t>(bytes);
-  }
-  return MakeKernel([copy = StridedCopy(axes, bytes)](const KernelArgs& args) {
-    copy.Run(args.in[0], args.out[0]);
-    return Status();
-  });
+template <bool kToSpace>
+Result<CopyPlan> PlanBlocks(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+  NPUMESH_ASSIGN_OR_RETURN(const BlockShape s, BlockOf<kToSpace>(op));
+  const BlockStrides from = kToSpace ? DepthStrides(s) : SpaceStrides(s);
+  const BlockStrides to = kToSpace ? SpaceStrides(s) : DepthStrides(s);
+  struct Axis {
+    Loop loop;
+    int64_t to;
+  };
+  std::vector<Axis> axes = {
+      {{s.batch, from.batch}, to.batch},   {{s.height, from.height}, to.height},
+      {{s.width, from.width}, to.width},   {{s.block, from.row}, to.row},
+      {{s.block, from.column}, to.column}, {{s.channels, from.channel}, to.channel}};
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.to > b.to; });
+  for (const Axis& axis : axes) plan.loops.push_back(axis.loop);
+  plan.outputs = {{op.in("x").dtype, ShapeOf(s, kToSpace)}};
+  return plan;
 }
 
 }  // namespace
 
 void RegisterRearrangeOps(OpRegistry& registry) {
-  registry.Add({.schema = {"ReverseV2", {{"x"}, {"axis"}}, {{"y"}}, {}},
-                .infer = InferReverse,
-                .make_kernel = MakeReverse,
-                .value_inputs = {"axis"}});
-  registry.Add({.schema = {"Roll",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"shifts", Required::kInts}, {"dims", AttrValue::Ints({})}}},
-                .infer = InferRoll,
-                .make_kernel = MakeRoll});
-  registry.Add({.schema = {"RepeatInterleave",
-                           {{"x"}, {"repeats"}},
-                           {{"y"}},
-                           {{"axis", AttrValue::Int(kFlattened)}}},
-                .infer = InferRepeat,
-                .make_kernel = MakeRepeat,
-                .value_inputs = {"repeats"}});
-  registry.Add({.schema = {"DepthToSpace",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"block_size", Required::kInt},
-                            {"mode", AttrValue::String("DCR")},
-                            {"data_format", AttrValue::String("NHWC")}}},
-                .infer = [](OpContext& op) { return InferBlocks(op, true); },
-                .make_kernel = [](const OpContext& op) { return MakeBlocks(op, true); }});
+  registry.Add(NeedsValues(DefineMapped<PlanReverse>("ReverseV2(x, axis) -> y"), {"axis"}));
+  registry.Add(DefineMapped<PlanRoll>("Roll(x; shifts:ints, dims=[]) -> y"));
+  registry.Add(NeedsValues(DefineMapped<PlanRepeat>("RepeatInterleave(x, repeats; axis=1000) -> y"),
+                           {"repeats"}));
+  registry.Add(DefineCopy<PlanBlocks<true>>(
+      "DepthToSpace(x; block_size:int, mode=\"DCR\", data_format=\"NHWC\") -> y"));
   registry.Add(
-      {.schema = {"SpaceToDepth",
-                  {{"x"}},
-                  {{"y"}},
-                  {{"block_size", Required::kInt}, {"data_format", AttrValue::String("NHWC")}}},
-       .infer = [](OpContext& op) { return InferBlocks(op, false); },
-       .make_kernel = [](const OpContext& op) { return MakeBlocks(op, false); }});
+      DefineCopy<PlanBlocks<false>>("SpaceToDepth(x; block_size:int, data_format=\"NHWC\") -> y"));
 }
 
 }  // namespace npumesh

@@ -1,10 +1,12 @@
-// StridedSlice, StridedSliceV2 and Slice: a box of x, possibly with steps. Ops reference 5.9.
+// StridedSlice, StridedSliceV2 and Slice: a box of x, possibly with steps.
 #include <algorithm>
 #include <optional>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -17,14 +19,29 @@ struct Cut {
   bool shrink = false;  // one position, and the dimension disappears
 };
 
-struct SlicePlan {
-  std::vector<Cut> cuts;  // one for each dimension of x
+// A cut for each dimension of x, and the shape that is left.
+struct Box {
+  std::vector<Cut> cuts;
   Shape y;
 };
 
-// ---- StridedSliceV2 ----
+Result<CopyPlan> PlanBox(const OpContext& op, Box box) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+  const TensorType& x = op.in("x");
+  const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
+  for (size_t i = 0; i < box.cuts.size(); ++i) {
+    const Cut& cut = box.cuts[i];
+    const int64_t step = cut.length > 1 ? cut.step : 0;  // one position: any step, even a huge one
+    plan.loops.push_back({cut.length, steps[i] * step});
+    plan.first += cut.length > 0 ? steps[i] * cut.begin : 0;
+  }
+  plan.outputs = {{x.dtype, std::move(box.y)}};
+  return plan;
+}
 
-// The inputs and masks of StridedSliceV2; entry i of each list belongs together with bit i of each
+// ---- StridedSlice, StridedSliceV2 ----
+
+// The inputs and masks; entry i of each list belongs together with bit i of each
 // mask.
 struct SliceSpec {
   std::vector<int64_t> begin;
@@ -53,38 +70,28 @@ Result<std::optional<std::vector<int64_t>>> OptionalInts(const OpContext& op,
   return std::optional(std::move(values));
 }
 
-Result<SliceSpec> ReadSpec(const OpContext& op) {
+Result<SliceSpec> ReadSpec(const OpContext& op, bool has_axes) {
+  Check check(op);
   SliceSpec spec;
-  NPUMESH_ASSIGN_OR_RETURN(spec.begin, op.Ints("begin"));
-  NPUMESH_ASSIGN_OR_RETURN(spec.end, op.Ints("end"));
-  if (op.schema().type == "StridedSliceV2") {
-    NPUMESH_ASSIGN_OR_RETURN(spec.axes, OptionalInts(op, "axes"));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const auto steps, OptionalInts(op, "strides"));
-  spec.steps = steps.value_or(std::vector<int64_t>(spec.entries(), 1));
+  spec.begin = check.Take(op.Ints("begin"));
+  spec.end = check.Take(op.Ints("end"));
+  if (has_axes) spec.axes = check.Take(OptionalInts(op, "axes"));
+  const size_t n = spec.entries();
+  spec.steps = check.Take(OptionalInts(op, "strides")).value_or(std::vector<int64_t>(n, 1));
   spec.begin_mask = op.attr_int("begin_mask");
   spec.end_mask = op.attr_int("end_mask");
   spec.ellipsis_mask = op.attr_int("ellipsis_mask");
   spec.new_axis_mask = op.attr_int("new_axis_mask");
   spec.shrink_mask = op.attr_int("shrink_axis_mask");
-  const size_t n = spec.entries();
   const size_t axes = spec.axes ? spec.axes->size() : n;
-  if (n > 63 || spec.end.size() != n || spec.steps.size() != n || axes != n) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"begin\", \"end\", \"axes\" and \"strides\" have {}, "
-                 "{}, {} and {} entries; expected equal numbers, 63 at most",
-                 op.Who(), n, spec.end.size(), axes, spec.steps.size());
-  }
-  if (std::count(spec.steps.begin(), spec.steps.end(), 0) != 0) {
-    return Error(Code::kInvalidArgument, "{}: \"strides\" has a 0", op.Who());
-  }
-  if (spec.axes && (spec.ellipsis_mask != 0 || spec.new_axis_mask != 0)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: ellipsis_mask and new_axis_mask have no meaning "
-                 "beside the input \"axes\"",
-                 op.Who());
-  }
-  return spec;
+  check.That(n <= 63 && spec.end.size() == n && spec.steps.size() == n && axes == n,
+             "\"begin\", \"end\", \"axes\" and \"strides\" have {}, {}, {} and {} entries; "
+             "expected equal numbers, 63 at most",
+             n, spec.end.size(), axes, spec.steps.size());
+  check.That(std::count(spec.steps.begin(), spec.steps.end(), 0) == 0, "\"strides\" has a 0");
+  check.That(!spec.axes || (spec.ellipsis_mask == 0 && spec.new_axis_mask == 0),
+             "ellipsis_mask and new_axis_mask have no meaning beside the input \"axes\"");
+  return check.Done(std::move(spec));
 }
 
 // Position in [low, high], counted from the end when negative.
@@ -92,8 +99,7 @@ int64_t Clamped(int64_t position, int64_t extent, int64_t low, int64_t high) {
   return std::clamp(position < 0 ? position + extent : position, low, high);
 }
 
-// Entry `i` of the spec applied to a dimension of `extent` (TensorFlow rules, ops reference
-// StridedSlice).
+// Entry `i` of the spec applied to a dimension of `extent`, by TensorFlow's rules.
 Result<Cut> CutOf(const OpContext& op, const SliceSpec& spec, size_t i, int64_t extent) {
   const int64_t step = spec.steps[i];
   if (Bit(spec.shrink_mask, i)) {
@@ -125,27 +131,22 @@ std::vector<Cut> WholeOf(const Shape& x) {
   return cuts;
 }
 
-Result<SlicePlan> PlanByAxes(const OpContext& op, const SliceSpec& spec) {
+Result<Box> BoxByAxes(const OpContext& op, const SliceSpec& spec) {
   const Shape& x = op.in("x").shape;
-  SlicePlan plan{WholeOf(x), {}};
-  std::vector<bool> seen(static_cast<size_t>(x.rank()), false);
-  for (size_t i = 0; i < spec.entries(); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, (*spec.axes)[i], x.rank(), "axes"));
-    const auto at = static_cast<size_t>(axis);
-    if (seen[at]) {
-      return Error(Code::kInvalidArgument, "{}: \"axes\" names axis {} twice", op.Who(), axis);
-    }
-    seen[at] = true;
-    NPUMESH_ASSIGN_OR_RETURN(plan.cuts[at], CutOf(op, spec, i, x[axis]));
+  Box box{WholeOf(x), {}};
+  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, *spec.axes, x.rank(), "axes"));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(box.cuts[static_cast<size_t>(axes[i])],
+                             CutOf(op, spec, i, x[axes[i]]));
   }
-  for (const Cut& cut : plan.cuts) {
-    if (!cut.shrink) plan.y.mutable_dims().push_back(cut.length);
+  for (const Cut& cut : box.cuts) {
+    if (!cut.shrink) box.y.mutable_dims().push_back(cut.length);
   }
-  return plan;
+  return box;
 }
 
 // Entries apply to dimensions 0, 1, ...; an ellipsis stands for as many as are left over.
-Result<SlicePlan> PlanByPosition(const OpContext& op, const SliceSpec& spec) {
+Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
   const Shape& x = op.in("x").shape;
   const size_t n = spec.entries();
   int64_t consumed = 0;
@@ -160,8 +161,8 @@ Result<SlicePlan> PlanByPosition(const OpContext& op, const SliceSpec& spec) {
                  "{}: {} entries with {} ellipses do not fit x, which is {}", op.Who(), n, ellipses,
                  x.ToString());
   }
-  SlicePlan plan{WholeOf(x), {}};
-  std::vector<int64_t>& y = plan.y.mutable_dims();
+  Box box{WholeOf(x), {}};
+  std::vector<int64_t>& y = box.y.mutable_dims();
   int dim = 0;
   for (size_t i = 0; i < n; ++i) {
     if (Bit(spec.ellipsis_mask, i)) {
@@ -169,108 +170,61 @@ Result<SlicePlan> PlanByPosition(const OpContext& op, const SliceSpec& spec) {
     } else if (Bit(spec.new_axis_mask, i)) {
       y.push_back(1);
     } else {
-      Cut& cut = plan.cuts[static_cast<size_t>(dim)];
+      Cut& cut = box.cuts[static_cast<size_t>(dim)];
       NPUMESH_ASSIGN_OR_RETURN(cut, CutOf(op, spec, i, x[dim]));
       if (!cut.shrink) y.push_back(cut.length);
       ++dim;
     }
   }
   while (dim < x.rank()) y.push_back(x[dim++]);
-  return plan;
+  return box;
 }
 
-Result<SlicePlan> PlanStridedSlice(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const SliceSpec spec, ReadSpec(op));
-  return spec.axes ? PlanByAxes(op, spec) : PlanByPosition(op, spec);
+template <bool kHasAxes>
+Result<CopyPlan> PlanStridedSlice(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const SliceSpec spec, ReadSpec(op, kHasAxes));
+  NPUMESH_ASSIGN_OR_RETURN(Box box, spec.axes ? BoxByAxes(op, spec) : BoxByPosition(op, spec));
+  return PlanBox(op, std::move(box));
 }
 
 // ---- Slice ----
 
-Result<SlicePlan> PlanSlice(const OpContext& op) {
+Result<CopyPlan> PlanSlice(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, op.Ints("offsets"));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, op.Ints("size"));
   const auto rank = static_cast<size_t>(x.rank());
   bool fits = offsets.size() == rank && sizes.size() == rank;
-  SlicePlan plan;
+  Box box;
   for (size_t i = 0; fits && i < rank; ++i) {
     const int64_t extent = x.dims()[i];
     fits = offsets[i] >= 0 && offsets[i] <= extent;
     const int64_t size = sizes[i] == -1 ? extent - offsets[i] : sizes[i];
     fits = fits && size >= 0 && size <= extent - offsets[i];
-    plan.cuts.push_back({offsets[i], size, 1, false});
-    plan.y.mutable_dims().push_back(size);
+    box.cuts.push_back({offsets[i], size, 1, false});
+    box.y.mutable_dims().push_back(size);
   }
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: offsets {} and sizes {} do not lie inside x, which is "
-                 "{}",
-                 op.Who(), Shape(offsets).ToString(), Shape(sizes).ToString(), x.ToString());
-  }
-  return plan;
-}
-
-// ---- both ----
-
-Result<SlicePlan> Plan(const OpContext& op) {
-  return op.schema().type.starts_with("Slice") ? PlanSlice(op) : PlanStridedSlice(op);
-}
-
-Status InferSlice(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(SlicePlan plan, Plan(op));
-  return SetOutput(op, 0, op.in("x").dtype, std::move(plan.y));
-}
-
-Result<std::unique_ptr<Kernel>> MakeSlice(const OpContext& op) {
-  const int slot = op.slot("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(slot).dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const SlicePlan plan, Plan(op));
-  const std::vector<int64_t> strides = ByteStrides(op.in(slot).shape, element);
-  std::vector<CopyAxis> axes(plan.cuts.size());
-  int64_t offset = 0;
-  auto to = static_cast<int64_t>(element);
-  for (size_t i = plan.cuts.size(); i-- > 0;) {
-    const Cut& cut = plan.cuts[i];
-    const int64_t step = cut.length > 1 ? cut.step : 0;  // one position: any step, even a huge one
-    axes[i] = {cut.length, strides[i] * step, to};
-    offset += cut.length > 0 ? strides[i] * cut.begin : 0;
-    to *= cut.length;
-  }
-  return MakeKernel([slot, offset, copy = StridedCopy(axes, element)](const KernelArgs& args) {
-    copy.Run(static_cast<const std::byte*>(args.in[slot]) + offset, args.out[0]);
-    return Status();
-  });
+  if (fits) return PlanBox(op, std::move(box));
+  return Error(Code::kInvalidArgument,
+               "{}: offsets {} and sizes {} do not lie inside x, which is {}", op.Who(),
+               Shape(offsets).ToString(), Shape(sizes).ToString(), x.ToString());
 }
 
 }  // namespace
 
 void RegisterSliceOps(OpRegistry& registry) {
-  const std::vector<AttrSpec> masks = {{"begin_mask", AttrValue::Int(0)},
-                                       {"end_mask", AttrValue::Int(0)},
-                                       {"ellipsis_mask", AttrValue::Int(0)},
-                                       {"new_axis_mask", AttrValue::Int(0)},
-                                       {"shrink_axis_mask", AttrValue::Int(0)}};
-  registry.Add({.schema = {"StridedSliceV2",
-                           {{"x"},
-                            {"begin"},
-                            {"end"},
-                            {"axes", PortKind::kOptional},
-                            {"strides", PortKind::kOptional}},
-                           {{"y"}},
-                           masks},
-                .infer = InferSlice,
-                .make_kernel = MakeSlice,
-                .value_inputs = {"begin", "end", "axes", "strides"}});
   registry.Add(
-      {.schema = {"StridedSlice", {{"x"}, {"begin"}, {"end"}, {"strides"}}, {{"y"}}, masks},
-       .infer = InferSlice,
-       .make_kernel = MakeSlice,
-       .value_inputs = {"begin", "end", "strides"}});
-  registry.Add({.schema = {"Slice", {{"x"}, {"offsets"}, {"size"}}, {{"y"}}, {}},
-                .infer = InferSlice,
-                .make_kernel = MakeSlice,
-                .value_inputs = {"offsets", "size"}});
+      NeedsValues(DefineCopy<PlanStridedSlice<true>>(
+                      "StridedSliceV2(x, begin, end, axes?, strides?; begin_mask=0, end_mask=0, "
+                      "ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> y"),
+                  {"begin", "end", "axes", "strides"}));
+  registry.Add(NeedsValues(
+      DefineCopy<PlanStridedSlice<false>>(
+          "StridedSlice(x, begin, end, strides; begin_mask=0, end_mask=0, ellipsis_mask=0, "
+          "new_axis_mask=0, shrink_axis_mask=0) -> y"),
+      {"begin", "end", "strides"}));
+  registry.Add(
+      NeedsValues(DefineCopy<PlanSlice>("Slice(x, offsets, size) -> y"), {"offsets", "size"}));
 }
 
 }  // namespace npumesh

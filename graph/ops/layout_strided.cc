@@ -1,9 +1,11 @@
-// AsStrided and ViewCopy: tensors as views with strides into a flat buffer. Ops reference 5.9.
+// AsStrided and ViewCopy: tensors as views with strides into a flat buffer.
 //
 // Strides and offsets count elements. A view must lie inside of its buffer.
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -53,97 +55,86 @@ Result<View> ViewOf(const OpContext& op, std::string_view port, const ViewPorts&
                buffer.ToString());
 }
 
-// ---- AsStrided ----
-
-Status InferAsStrided(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const View view, ViewOf(op, "x", kOnly));
-  return SetOutput(op, 0, op.in("x").dtype, view.size);
-}
-
-Result<std::unique_ptr<Kernel>> MakeAsStrided(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const View view, ViewOf(op, "x", kOnly));
-  const auto bytes = static_cast<int64_t>(element);
-  const std::vector<int64_t> to = ByteStrides(view.size, element);
-  std::vector<CopyAxis> axes;
-  for (size_t d = 0; d < to.size(); ++d) {
-    axes.push_back({view.size.dims()[d], view.stride[d] * bytes, to[d]});
+Result<CopyPlan> PlanAsStrided(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+  NPUMESH_ASSIGN_OR_RETURN(View view, ViewOf(op, "x", kOnly));
+  for (size_t d = 0; d < view.stride.size(); ++d) {
+    plan.loops.push_back({view.size.dims()[d], view.stride[d]});
   }
-  const int64_t offset = view.size.elements() == 0 ? 0 : view.offset * bytes;
-  return MakeKernel([copy = StridedCopy(axes, element), offset](const KernelArgs& args) {
-    copy.Run(static_cast<const std::byte*>(args.in[0]) + offset, args.out[0]);
-    return Status();
-  });
+  plan.first = view.offset;
+  plan.outputs = {{op.in("x").dtype, std::move(view.size)}};
+  return plan;
 }
 
 // ---- ViewCopy ----
 
-Status InferViewCopy(OpContext& op) {
-  const TensorType& dst = op.in("dst");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, dst.dtype).status());
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("dst"), op.slot("src")));
-  NPUMESH_ASSIGN_OR_RETURN(const View to, ViewOf(op, "dst", kDst));
-  NPUMESH_ASSIGN_OR_RETURN(const View from, ViewOf(op, "src", kSrc));
-  if (to.size != from.size) {
-    return Error(Code::kInvalidArgument, "{}: dst_size {} and src_size {} differ", op.Who(),
-                 to.size.ToString(), from.size.ToString());
+// A copy between a view and its elements side by side.
+struct ViewSide {
+  StridedCopy copy;
+  int64_t first = 0;  // byte of the buffer where the view begins
+};
+
+// The elements go into the view, or come from it.
+ViewSide SideOf(const View& view, size_t element, bool into) {
+  const auto bytes = static_cast<int64_t>(element);
+  const std::vector<int64_t> packed = ByteStrides(view.size, element);
+  std::vector<CopyAxis> axes;
+  for (size_t d = 0; d < packed.size(); ++d) {
+    const int64_t extent = view.size.dims()[d];
+    const int64_t stride = extent > 1 ? view.stride[d] * bytes : 0;
+    axes.push_back(into ? CopyAxis{extent, packed[d], stride}
+                        : CopyAxis{extent, stride, packed[d]});
   }
-  return SetOutput(op, 0, dst.dtype, dst.shape);
+  return {StridedCopy(axes, element), view.size.elements() == 0 ? 0 : view.offset * bytes};
 }
 
-// Element by element in C order, as the views may overlap themselves; src may even be dst, and is
-// copied first then.
-Result<std::unique_ptr<Kernel>> MakeViewCopy(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("dst").dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const View to, ViewOf(op, "dst", kDst));
-  NPUMESH_ASSIGN_OR_RETURN(const View from, ViewOf(op, "src", kSrc));
-  const auto bytes = static_cast<int64_t>(element);
-  const std::vector<int64_t> packed = ByteStrides(to.size, element);
-  std::vector<CopyAxis> gather, scatter;
-  for (size_t d = 0; d < packed.size(); ++d) {
-    const int64_t extent = to.size.dims()[d];
-    gather.push_back({extent, from.stride[d] * bytes, packed[d]});
-    scatter.push_back({extent, packed[d], to.stride[d] * bytes});
-  }
-  const bool empty = to.size.elements() == 0;
-  const int64_t source = empty ? 0 : from.offset * bytes;
-  const int64_t target = empty ? 0 : to.offset * bytes;
-  const int src = op.slot("src");
-  std::vector<std::byte> room(static_cast<size_t>(to.size.elements()) * element);
-  return MakeKernel([=, copy_in = StridedCopy(gather, element),
-                     copy_out = StridedCopy(scatter, element),
-                     room = std::move(room)](const KernelArgs& args) mutable {
-    copy_in.Run(static_cast<const std::byte*>(args.in[src]) + source, room.data());
-    copy_out.Run(room.data(), static_cast<std::byte*>(args.out[0]) + target);
-    return Status();
-  });
+struct ViewCopyPlan : Planned {
+  int src = 0;
+  ViewSide from, to;
+  Slice<std::byte> room;
+};
+
+Result<ViewCopyPlan> PlanViewCopy(const OpContext& op) {
+  Check check(op);
+  const TensorType& dst = op.in("dst");
+  const size_t element = check.Take(ElementBytes(op, dst.dtype));
+  check.SameType("src", "dst");
+  const View to = check.Take(ViewOf(op, "dst", kDst)), from = check.Take(ViewOf(op, "src", kSrc));
+  check.That(to.size == from.size, "dst_size {} and src_size {} differ", to.size.ToString(),
+             from.size.ToString());
+  if (!check.ok()) return check.status();
+  ViewCopyPlan plan;
+  plan.src = op.slot("src");
+  plan.from = SideOf(from, element, false);
+  plan.to = SideOf(to, element, true);
+  plan.room = plan.scratch.Take<std::byte>(to.size.elements() * static_cast<int64_t>(element));
+  plan.outputs = {dst};
+  return plan;
+}
+
+// Element by element in C order, as the views may overlap themselves; src may even be dst, so it is
+// copied first.
+Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
+  std::byte* room = plan.room(args);
+  plan.from.copy.Run(static_cast<const std::byte*>(args.in[plan.src]) + plan.from.first, room);
+  plan.to.copy.Run(room, static_cast<std::byte*>(args.out[0]) + plan.to.first);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterStridedOps(OpRegistry& registry) {
   registry.Add(
-      {.schema = {"AsStrided", {{"x"}, {"size"}, {"stride"}, {"storage_offset"}}, {{"y"}}, {}},
-       .infer = InferAsStrided,
-       .make_kernel = MakeAsStrided,
-       .value_inputs = {"size", "stride", "storage_offset"}});
-  registry.Add({.schema = {"ViewCopy",
-                           {{"dst"},
-                            {"dst_size"},
-                            {"dst_stride"},
-                            {"dst_storage_offset"},
-                            {"src"},
-                            {"src_size"},
-                            {"src_stride"},
-                            {"src_storage_offset"}},
-                           {{"dst"}},
-                           {}},
-                .infer = InferViewCopy,
-                .make_kernel = MakeViewCopy,
-                .in_place = {{0, 0}},
-                .value_inputs = {"dst_size", "dst_stride", "dst_storage_offset", "src_size",
-                                 "src_stride", "src_storage_offset"}});
+      NeedsValues(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y"),
+                  {"size", "stride", "storage_offset"}));
+  Operator copy = NeedsValues(
+      Define<PlanViewCopy, RunViewCopy>(
+          "ViewCopy(dst, dst_size, dst_stride, dst_storage_offset, src, src_size, src_stride, "
+          "src_storage_offset) -> dst"),
+      {"dst_size", "dst_stride", "dst_storage_offset", "src_size", "src_stride",
+       "src_storage_offset"});
+  copy.in_place = {{0, 0}};
+  registry.Add(std::move(copy));
 }
 
 }  // namespace npumesh

@@ -1,76 +1,46 @@
-// Transpose and Permute: dimension i of y is dimension perm[i] of x. Ops reference 5.9.
+// Transpose and Permute: dimension i of y is dimension perm[i] of x.
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
-// perm with every axis of x exactly once, in [0, rank).
-Result<std::vector<int>> Permutation(const OpContext& op) {
-  std::vector<int64_t> listed;
-  const bool by_input = op.schema().type.starts_with("Transpose");
-  if (by_input) {
-    NPUMESH_ASSIGN_OR_RETURN(listed, op.Ints("perm"));
-  } else {
-    listed = op.attr_ints("order");
-  }
-  const std::string_view what = by_input ? "perm" : "order";
-  const int rank = op.in("x").shape.rank();
-  if (listed.size() != static_cast<size_t>(rank)) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, x is {}", op.Who(), what,
-                 listed.size(), op.in("x").ToString());
-  }
-  std::vector<int> perm;
-  std::vector<bool> seen(static_cast<size_t>(rank), false);
-  for (const int64_t entry : listed) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, entry, rank, what));
-    if (seen[static_cast<size_t>(axis)]) {
-      return Error(Code::kInvalidArgument, "{}: \"{}\" names axis {} twice", op.Who(), what, axis);
-    }
-    seen[static_cast<size_t>(axis)] = true;
-    perm.push_back(axis);
-  }
-  return perm;
-}
-
-Status InferTranspose(OpContext& op) {
+// `listed` has every axis of x exactly once; `what` is its port or attribute.
+Result<CopyPlan> PlanPermutation(const OpContext& op, const std::vector<int64_t>& listed,
+                                 std::string_view what) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
   const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> perm, Permutation(op));
+  if (listed.size() != static_cast<size_t>(x.shape.rank())) {
+    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, x is {}", op.Who(), what,
+                 listed.size(), x.ToString());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, listed, x.shape.rank(), what));
+  const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
   std::vector<int64_t> dims;
-  for (const int axis : perm) dims.push_back(x.shape[axis]);
-  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+  for (const int axis : axes) {
+    dims.push_back(x.shape[axis]);
+    plan.loops.push_back({x.shape[axis], steps[static_cast<size_t>(axis)]});
+  }
+  plan.outputs = {{x.dtype, Shape(std::move(dims))}};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeTranspose(const OpContext& op) {
-  const int slot = op.slot("x");
-  const TensorType& x = op.in(slot);
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int> perm, Permutation(op));
-  const std::vector<int64_t> from = ByteStrides(x.shape, element);
-  const std::vector<int64_t> to = ByteStrides(op.out(0).shape, element);
-  std::vector<CopyAxis> axes;
-  for (size_t i = 0; i < perm.size(); ++i) {
-    const auto axis = static_cast<size_t>(perm[i]);
-    axes.push_back({x.shape.dims()[axis], from[axis], to[i]});
-  }
-  return MakeKernel([slot, copy = StridedCopy(axes, element)](const KernelArgs& args) {
-    copy.Run(args.in[slot], args.out[0]);
-    return Status();
-  });
+Result<CopyPlan> PlanTranspose(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> perm, op.Ints("perm"));
+  return PlanPermutation(op, perm, "perm");
+}
+
+Result<CopyPlan> PlanPermute(const OpContext& op) {
+  return PlanPermutation(op, op.attr_ints("order"), "order");
 }
 
 }  // namespace
 
 void RegisterTransposeOps(OpRegistry& registry) {
-  registry.Add({.schema = {"Transpose", {{"x"}, {"perm"}}, {{"y"}}, {}},
-                .infer = InferTranspose,
-                .make_kernel = MakeTranspose,
-                .value_inputs = {"perm"}});
-  registry.Add({.schema = {"Permute", {{"x"}}, {{"y"}}, {{"order", AttrValue::Ints({0})}}},
-                .infer = InferTranspose,
-                .make_kernel = MakeTranspose});
+  registry.Add(NeedsValues(DefineCopy<PlanTranspose>("Transpose(x, perm) -> y"), {"perm"}));
+  registry.Add(DefineCopy<PlanPermute>("Permute(x; order=[0]) -> y"));
 }
 
 }  // namespace npumesh
