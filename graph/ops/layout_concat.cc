@@ -1,43 +1,56 @@
 // Operators that join tensors along a dimension or cut them there: ConcatV2, Pack, Unpack, SplitV,
-// Split. Ops reference 5.9.
+// Split.
 #include <algorithm>
 #include <cstring>
 #include <span>
 
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
-// The whole tensor as `outer` rows, to which piece p contributes `pieces[p]` neighbouring bytes.
-struct Rows {
-  int64_t outer = 1;
-  std::vector<int64_t> pieces;
-};
-
-// One copy for each piece, between the piece on its own and its place in the whole.
+// One copy, between a piece alone and its place in the whole.
 struct PieceCopy {
   StridedCopy copy;
   int64_t offset = 0;  // of the piece in the first row of the whole
 };
 
-enum class Direction { kJoin, kCut };
+// The whole tensor as `outer` rows, to which piece p contributes `pieces[p]` neighbouring bytes.
+struct PiecesPlan : Planned {
+  int slot = 0;  // of the whole, or of the first piece
+  int64_t outer = 1;
+  std::vector<int64_t> pieces;
+  std::vector<bool> narrow;       // by piece: int32 that is joined as int64; empty: none is
+  std::vector<PieceCopy> copies;  // made by PreparePieces
+};
 
-std::vector<PieceCopy> PlanPieces(const Rows& rows, Direction direction) {
+// Pieces with `sizes` positions along an axis of the whole.
+void SetPieces(PiecesPlan* plan, const Shape& whole, int axis, size_t element,
+               const std::vector<int64_t>& sizes) {
+  plan->outer = ElementsBetween(whole, 0, axis);
+  const int64_t inner =
+      ElementsBetween(whole, axis + 1, whole.rank()) * static_cast<int64_t>(element);
+  for (const int64_t size : sizes) plan->pieces.push_back(size * inner);
+}
+
+template <bool kJoin>
+Status PreparePieces(const OpContext&, PiecesPlan* plan) {
   int64_t row = 0;
-  for (const int64_t bytes : rows.pieces) row += bytes;
-  std::vector<PieceCopy> plan;
+  for (const int64_t bytes : plan->pieces) row += bytes;
   int64_t offset = 0;
-  for (const int64_t bytes : rows.pieces) {
-    const CopyAxis outer = direction == Direction::kJoin ? CopyAxis{rows.outer, bytes, row}
-                                                         : CopyAxis{rows.outer, row, bytes};
-    plan.push_back({StridedCopy({outer, {bytes, 1, 1}}, 1), offset});
+  for (const int64_t bytes : plan->pieces) {
+    const CopyAxis outer = {plan->outer, kJoin ? bytes : row, kJoin ? row : bytes};
+    plan->copies.push_back({StridedCopy({outer, {bytes, 1, 1}}, 1), offset});
     offset += bytes;
   }
-  return plan;
+  return Status();
 }
+
+// ---- joining ----
 
 bool IsIndex(DataType dtype) {
   return dtype == DataType::kInt32 || dtype == DataType::kInt64;
@@ -58,69 +71,6 @@ DataType JoinedDtype(const OpContext& op) {
   return MixesIndexes(op) ? DataType::kInt64 : op.in("x").dtype;
 }
 
-// Inputs first_slot, first_slot + 1, ... into output 0.
-std::unique_ptr<Kernel> Join(const Rows& rows, int first_slot) {
-  return MakeKernel(
-      [plan = PlanPieces(rows, Direction::kJoin), first_slot](const KernelArgs& args) {
-        auto* whole = static_cast<std::byte*>(args.out[0]);
-        for (size_t p = 0; p < plan.size(); ++p) {
-          plan[p].copy.Run(args.in[static_cast<size_t>(first_slot) + p], whole + plan[p].offset);
-        }
-        return Status();
-      });
-}
-
-// `values` as int64 at `to`.
-void CopyWider(std::span<const int32_t> values, std::byte* to) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t wide = values[i];
-    std::memcpy(to + i * sizeof wide, &wide, sizeof wide);
-  }
-}
-
-// As Join, of int64; the inputs in `narrow` (by piece) are int32.
-std::unique_ptr<Kernel> JoinIndexes(Rows rows, std::vector<bool> narrow, int first_slot) {
-  return MakeKernel(
-      [rows = std::move(rows), narrow = std::move(narrow), first_slot](const KernelArgs& args) {
-        auto* to = static_cast<std::byte*>(args.out[0]);
-        for (int64_t row = 0; row < rows.outer; ++row) {
-          for (size_t p = 0; p < narrow.size(); ++p) {
-            const auto bytes = static_cast<size_t>(rows.pieces[p]);
-            const size_t count = bytes / sizeof(int64_t);
-            const size_t begin = static_cast<size_t>(row) * count;
-            const void* const from = args.in[static_cast<size_t>(first_slot) + p];
-            if (narrow[p]) {
-              CopyWider({static_cast<const int32_t*>(from) + begin, count}, to);
-            } else if (bytes > 0) {
-              std::memcpy(to, static_cast<const int64_t*>(from) + begin, bytes);
-            }
-            to += bytes;
-          }
-        }
-        return Status();
-      });
-}
-
-// The tensors of port x, of which `rows` says where they go.
-std::unique_ptr<Kernel> JoinInputs(const OpContext& op, Rows rows) {
-  const int first = op.slot("x");
-  if (!MixesIndexes(op)) return Join(rows, first);
-  std::vector<bool> narrow;
-  for (int i = 0; i < op.count("x"); ++i) {
-    narrow.push_back(op.in(first + i).dtype == DataType::kInt32);
-  }
-  return JoinIndexes(std::move(rows), std::move(narrow), first);
-}
-
-// Input `slot` into outputs 0, 1, ...
-std::unique_ptr<Kernel> Cut(const Rows& rows, int slot) {
-  return MakeKernel([plan = PlanPieces(rows, Direction::kCut), slot](const KernelArgs& args) {
-    const auto* whole = static_cast<const std::byte*>(args.in[slot]);
-    for (size_t p = 0; p < plan.size(); ++p) plan[p].copy.Run(whole + plan[p].offset, args.out[p]);
-    return Status();
-  });
-}
-
 // The tensors of the dynamic port x: at least one, of one dtype or indexes of both widths, as many
 // as the attribute N says.
 Status CheckPieces(const OpContext& op) {
@@ -135,6 +85,58 @@ Status CheckPieces(const OpContext& op) {
     NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, first, first + i));
   }
   return ElementBytes(op, op.in(first).dtype).status();
+}
+
+// A plan that joins the tensors of port x to `y`.
+Result<PiecesPlan> JoinOf(const OpContext& op, Shape y, int axis,
+                          const std::vector<int64_t>& sizes) {
+  PiecesPlan plan;
+  plan.slot = op.slot("x");
+  const DataType dtype = JoinedDtype(op);
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
+  SetPieces(&plan, y, axis, element, sizes);
+  for (int i = 0; MixesIndexes(op) && i < op.count("x"); ++i) {
+    plan.narrow.push_back(op.in(plan.slot + i).dtype == DataType::kInt32);
+  }
+  plan.outputs = {{dtype, std::move(y)}};
+  return plan;
+}
+
+// `values` as int64 at `to`.
+void CopyWider(std::span<const int32_t> values, std::byte* to) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t wide = values[i];
+    std::memcpy(to + i * sizeof wide, &wide, sizeof wide);
+  }
+}
+
+void JoinIndexes(const PiecesPlan& plan, const void* const* in, std::byte* to) {
+  for (int64_t row = 0; row < plan.outer; ++row) {
+    for (size_t p = 0; p < plan.narrow.size(); ++p) {
+      const auto bytes = static_cast<size_t>(plan.pieces[p]);
+      const size_t count = bytes / sizeof(int64_t);
+      const size_t begin = static_cast<size_t>(row) * count;
+      if (plan.narrow[p]) {
+        CopyWider({static_cast<const int32_t*>(in[p]) + begin, count}, to);
+      } else if (bytes > 0) {
+        std::memcpy(to, static_cast<const int64_t*>(in[p]) + begin, bytes);
+      }
+      to += bytes;
+    }
+  }
+}
+
+Status RunJoin(const PiecesPlan& plan, const KernelArgs& args) {
+  auto* whole = static_cast<std::byte*>(args.out[0]);
+  const void* const* in = args.in + plan.slot;
+  if (!plan.narrow.empty()) {
+    JoinIndexes(plan, in, whole);
+    return Status();
+  }
+  for (size_t p = 0; p < plan.copies.size(); ++p) {
+    plan.copies[p].copy.Run(in[p], whole + plan.copies[p].offset);
+  }
+  return Status();
 }
 
 // ---- ConcatV2 ----
@@ -158,49 +160,33 @@ Shape LeadingPiece(const OpContext& op) {
   return PieceOf(op, 0);
 }
 
-Result<int> ConcatAxis(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("concat_dim"));
-  return AxisOf(op, dim, LeadingPiece(op).rank(), "concat_dim");
-}
-
-Status InferConcat(OpContext& op) {
+Result<PiecesPlan> PlanConcat(const OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(CheckPieces(op));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, ConcatAxis(op));
   Shape y = LeadingPiece(op);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("concat_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, y.rank(), "concat_dim"));
   int64_t length = 0;
+  std::vector<int64_t> sizes;
   for (int i = 0; i < op.count("x"); ++i) {
     Shape piece = PieceOf(op, i);
+    const bool joins = !IsLegacyEmpty(piece) && piece.rank() == y.rank();
+    sizes.push_back(joins ? piece[axis] : 0);
     if (IsLegacyEmpty(piece)) continue;
-    const bool equal_rank = piece.rank() == y.rank();
-    if (equal_rank && __builtin_add_overflow(length, piece[axis], &length)) length = INT64_MAX;
-    if (equal_rank) piece[axis] = y[axis];
+    if (__builtin_add_overflow(length, sizes.back(), &length)) length = INT64_MAX;
+    if (joins) piece[axis] = y[axis];
     if (piece != y) {
       return Error(Code::kInvalidArgument,
-                   "{}: input \"x{}\" is {}, which does not continue {} "
-                   "along dimension {}",
+                   "{}: input \"x{}\" is {}, which does not continue {} along dimension {}",
                    op.Who(), i, op.in(op.slot("x") + i).shape.ToString(), y.ToString(), axis);
     }
   }
   y[axis] = length;
-  return SetOutput(op, 0, JoinedDtype(op), std::move(y));
-}
-
-Result<std::unique_ptr<Kernel>> MakeConcat(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, JoinedDtype(op)));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, ConcatAxis(op));
-  const Shape& y = op.out(0).shape;
-  const int64_t inner = ElementsBetween(y, axis + 1, y.rank()) * static_cast<int64_t>(element);
-  Rows rows{ElementsBetween(y, 0, axis), {}};
-  for (int i = 0; i < op.count("x"); ++i) {
-    const Shape piece = PieceOf(op, i);
-    rows.pieces.push_back(IsLegacyEmpty(piece) ? 0 : piece[axis] * inner);
-  }
-  return JoinInputs(op, std::move(rows));
+  return JoinOf(op, std::move(y), axis, sizes);
 }
 
 // ---- Pack, Unpack ----
 
-Status InferPack(OpContext& op) {
+Result<PiecesPlan> PlanPack(const OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(CheckPieces(op));
   const int count = op.count("x");
   const Shape& piece = op.in("x").shape;
@@ -215,27 +201,24 @@ Status InferPack(OpContext& op) {
                            AxisOf(op, op.attr_int("axis"), piece.rank() + 1, "axis"));
   std::vector<int64_t> dims = piece.dims();
   dims.insert(dims.begin() + axis, count);
-  return SetOutput(op, 0, JoinedDtype(op), Shape(std::move(dims)));
+  return JoinOf(op, Shape(std::move(dims)), axis,
+                std::vector<int64_t>(static_cast<size_t>(count), 1));
 }
 
-// Outer and piece of a tensor stacked along `axis`.
-Rows StackRows(const Shape& stacked, int axis, size_t element) {
-  const int64_t inner = ElementsBetween(stacked, axis + 1, stacked.rank());
-  return {ElementsBetween(stacked, 0, axis),
-          std::vector<int64_t>(static_cast<size_t>(stacked[axis]),
-                               inner * static_cast<int64_t>(element))};
+// ---- cutting ----
+
+Status RunCut(const PiecesPlan& plan, const KernelArgs& args) {
+  const auto* whole = static_cast<const std::byte*>(args.in[plan.slot]);
+  for (size_t p = 0; p < plan.copies.size(); ++p) {
+    plan.copies[p].copy.Run(whole + plan.copies[p].offset, args.out[p]);
+  }
+  return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakePack(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, JoinedDtype(op)));
-  const Shape& y = op.out(0).shape;
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), y.rank(), "axis"));
-  return JoinInputs(op, StackRows(y, axis, element));
-}
-
-Status InferUnpack(OpContext& op) {
+Result<PiecesPlan> PlanUnpack(const OpContext& op) {
+  PiecesPlan plan;
   const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
   const int64_t num = op.attr_int("num");
   if (num != op.outputs() || num != x.shape[axis]) {
@@ -244,32 +227,23 @@ Status InferUnpack(OpContext& op) {
                  "node has {} outputs; expected three equal numbers",
                  op.Who(), num, axis, x.ToString(), x.shape[axis], op.outputs());
   }
+  const auto count = static_cast<size_t>(num);
+  SetPieces(&plan, x.shape, axis, element, std::vector<int64_t>(count, 1));
   std::vector<int64_t> dims = x.shape.dims();
   dims.erase(dims.begin() + axis);
-  for (int i = 0; i < op.outputs(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, x.dtype, Shape(dims)));
-  }
-  return Status();
+  plan.outputs.assign(count, {x.dtype, Shape(std::move(dims))});
+  return plan;
 }
-
-Result<std::unique_ptr<Kernel>> MakeUnpack(const OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
-  return Cut(StackRows(x.shape, axis, element), op.slot("x"));
-}
-
-// ---- SplitV, Split ----
 
 // Sizes of the pieces along dimension `extent`, with the one -1 replaced by the rest.
-Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent) {
+Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent, bool listed) {
   const int64_t pieces = op.attr_int("num_split");
   if (pieces != op.outputs()) {
     return Error(Code::kCorrupt, "{}: attribute \"num_split\" is {}, but the node has {} outputs",
                  op.Who(), pieces, op.outputs());
   }
   std::vector<int64_t> sizes;
-  if (op.schema().type.starts_with("SplitV")) {
+  if (listed) {
     NPUMESH_ASSIGN_OR_RETURN(sizes, op.Ints("size_splits"));
   } else if (pieces > 0 && extent % pieces == 0) {
     sizes.assign(static_cast<size_t>(pieces), extent / pieces);
@@ -291,63 +265,38 @@ Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent) {
   return sizes;
 }
 
-Result<int> SplitAxis(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("split_dim"));
-  return AxisOf(op, dim, op.in("x").shape.rank(), "split_dim");
-}
-
-Status InferSplit(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, SplitAxis(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, PieceSizes(op, x.shape[axis]));
-  for (int i = 0; i < op.outputs(); ++i) {
-    Shape piece = x.shape;
-    piece[axis] = sizes[static_cast<size_t>(i)];
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, x.dtype, std::move(piece)));
-  }
-  return Status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeSplit(const OpContext& op) {
+template <bool kListed>
+Result<PiecesPlan> PlanSplit(const OpContext& op) {
+  PiecesPlan plan;
+  plan.slot = op.slot("x");
   const TensorType& x = op.in("x");
   NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, SplitAxis(op));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, PieceSizes(op, x.shape[axis]));
-  const int64_t inner =
-      ElementsBetween(x.shape, axis + 1, x.shape.rank()) * static_cast<int64_t>(element);
-  Rows rows{ElementsBetween(x.shape, 0, axis), {}};
-  for (const int64_t size : sizes) rows.pieces.push_back(size * inner);
-  return Cut(rows, op.slot("x"));
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("split_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, x.shape.rank(), "split_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const auto sizes, PieceSizes(op, x.shape[axis], kListed));
+  SetPieces(&plan, x.shape, axis, element, sizes);
+  for (const int64_t size : sizes) {
+    plan.outputs.push_back(x);
+    plan.outputs.back().shape[axis] = size;
+  }
+  return plan;
 }
 
 }  // namespace
 
 void RegisterConcatOps(OpRegistry& registry) {
-  const PortSpec many_x = {"x", PortKind::kDynamic};
-  const PortSpec many_y = {"y", PortKind::kDynamic};
-  const AttrSpec axis = {"axis", AttrValue::Int(0)};
-  const AttrSpec num_split = {"num_split", Required::kInt};
+  registry.Add(NeedsValues(
+      Define<PlanConcat, RunJoin, PreparePieces<true>>("ConcatV2(x..., concat_dim; N=1) -> y"),
+      {"concat_dim"}));
+  registry.Add(Define<PlanPack, RunJoin, PreparePieces<true>>("Pack(x...; axis=0, N:int) -> y"));
   registry.Add(
-      {.schema = {"ConcatV2", {many_x, {"concat_dim"}}, {{"y"}}, {{"N", AttrValue::Int(1)}}},
-       .infer = InferConcat,
-       .make_kernel = MakeConcat,
-       .value_inputs = {"concat_dim"}});
-  registry.Add({.schema = {"Pack", {many_x}, {{"y"}}, {axis, {"N", Required::kInt}}},
-                .infer = InferPack,
-                .make_kernel = MakePack});
-  registry.Add({.schema = {"Unpack", {{"x"}}, {many_y}, {{"num", Required::kInt}, axis}},
-                .infer = InferUnpack,
-                .make_kernel = MakeUnpack});
-  registry.Add(
-      {.schema = {"SplitV", {{"x"}, {"size_splits"}, {"split_dim"}}, {many_y}, {num_split}},
-       .infer = InferSplit,
-       .make_kernel = MakeSplit,
-       .value_inputs = {"size_splits", "split_dim"}});
-  registry.Add({.schema = {"Split", {{"split_dim"}, {"x"}}, {many_y}, {num_split}},
-                .infer = InferSplit,
-                .make_kernel = MakeSplit,
-                .value_inputs = {"split_dim"}});
+      Define<PlanUnpack, RunCut, PreparePieces<false>>("Unpack(x; num:int, axis=0) -> y..."));
+  registry.Add(NeedsValues(Define<PlanSplit<true>, RunCut, PreparePieces<false>>(
+                               "SplitV(x, size_splits, split_dim; num_split:int) -> y..."),
+                           {"size_splits", "split_dim"}));
+  registry.Add(NeedsValues(Define<PlanSplit<false>, RunCut, PreparePieces<false>>(
+                               "Split(split_dim, x; num_split:int) -> y..."),
+                           {"split_dim"}));
 }
 
 }  // namespace npumesh

@@ -1,12 +1,14 @@
 // Operators that make tensors from little or nothing: Fill, Empty, ZerosLike, OnesLike, Range.
-// Ops reference 5.9.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/value_inputs.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -25,44 +27,49 @@ void Repeat(const void* element, size_t size, void* out, uint64_t bytes) {
   }
 }
 
-Result<std::unique_ptr<Kernel>> MakeZeros(const OpContext& op) {
-  return MakeKernel([bytes = op.out(0).bytes()](const KernelArgs& args) {
-    if (bytes > 0) std::memset(args.out[0], 0, bytes);
-    return Status();
-  });
+// ---- Fill ----
+
+struct FillPlan : Planned {
+  int value = 0;
+  size_t size = 0;  // bytes of the value
+};
+
+Result<FillPlan> PlanFill(const OpContext& op) {
+  Check check(op);
+  FillPlan plan;
+  plan.value = op.slot("value");
+  const DataType dtype = op.in(plan.value).dtype;
+  plan.size = check.Take(ElementBytes(op, dtype));
+  check.Elements("value", {1});
+  plan.outputs = {{dtype, Shape(check.Take(op.Ints("dims")))}};
+  return check.Done(std::move(plan));
 }
 
-Status InferLike(OpContext& op) {
-  return SetOutput(op, 0, op.in("x").dtype, op.in("x").shape);
+Status RunFill(const FillPlan& plan, const KernelArgs& args) {
+  Repeat(args.in[plan.value], plan.size, args.out[0], plan.outputs[0].bytes());
+  return Status();
 }
 
-// ---- Fill, Empty ----
+// ---- Empty, ZerosLike ----
 
-Status InferFill(OpContext& op) {
-  const TensorType& value = op.in("value");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, value.dtype).status());
-  if (value.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: \"value\" is {}, expected one element", op.Who(),
-                 value.ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("dims"));
-  return SetOutput(op, 0, value.dtype, Shape(std::move(dims)));
+Result<Planned> PlanEmpty(const OpContext& op) {
+  Check check(op);
+  Planned plan;
+  plan.outputs = {{check.Take(op.attr_dtype("dtype")), Shape(check.Take(op.Ints("shape")))}};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeFill(const OpContext& op) {
-  const int value = op.slot("value");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t size, ElementBytes(op, op.in(value).dtype));
-  return MakeKernel([value, size, bytes = op.out(0).bytes()](const KernelArgs& args) {
-    Repeat(args.in[value], size, args.out[0], bytes);
-    return Status();
-  });
+Result<Planned> PlanLike(const OpContext& op) {
+  Planned plan;
+  plan.outputs = {op.in("x")};
+  return plan;
 }
 
-// The contents are unspecified; zeros are the same in every run.
-Status InferEmpty(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  return SetOutput(op, 0, dtype, Shape(std::move(dims)));
+// The contents of an empty tensor are unspecified; zeros are the same in every run.
+Status RunZeros(const Planned& plan, const KernelArgs& args) {
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0) std::memset(args.out[0], 0, bytes);
+  return Status();
 }
 
 // ---- OnesLike ----
@@ -80,8 +87,7 @@ OneElement ElementOf(T value) {
   return element;
 }
 
-Result<OneElement> One(const OpContext& op) {
-  const DataType dtype = op.in("x").dtype;
+Result<OneElement> One(const OpContext& op, DataType dtype) {
   switch (dtype) {
     case DataType::kFloat:
       return ElementOf(1.0f);
@@ -109,17 +115,20 @@ Result<OneElement> One(const OpContext& op) {
   }
 }
 
-Status InferOnes(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(One(op).status());
-  return InferLike(op);
+struct OnesPlan : Planned {
+  OneElement one;
+};
+
+Result<OnesPlan> PlanOnes(const OpContext& op) {
+  OnesPlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.one, One(op, op.in("x").dtype));
+  plan.outputs = {op.in("x")};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeOnes(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const OneElement one, One(op));
-  return MakeKernel([one, bytes = op.out(0).bytes()](const KernelArgs& args) {
-    Repeat(one.bytes.data(), one.size, args.out[0], bytes);
-    return Status();
-  });
+Status RunOnes(const OnesPlan& plan, const KernelArgs& args) {
+  Repeat(plan.one.bytes.data(), plan.one.size, args.out[0], plan.outputs[0].bytes());
+  return Status();
 }
 
 // ---- Range ----
@@ -164,7 +173,7 @@ Result<Number> NumberOf(const OpContext& op, std::string_view port) {
   }
 }
 
-struct Progression {
+struct RangePlan : Planned {
   DataType dtype = DataType::kUndefined;
   Number start;
   Number delta;
@@ -198,33 +207,29 @@ Result<int64_t> CountReals(double start, double limit, double delta, bool closed
   return count > 0 ? static_cast<int64_t>(count) : int64_t{0};
 }
 
-Result<Progression> PlanRange(const OpContext& op) {
-  Progression range;
-  NPUMESH_ASSIGN_OR_RETURN(range.start, NumberOf(op, "start"));
-  NPUMESH_ASSIGN_OR_RETURN(const Number limit, NumberOf(op, "limit"));
-  NPUMESH_ASSIGN_OR_RETURN(range.delta, NumberOf(op, "delta"));
-  const bool equal = range.start.dtype == limit.dtype && limit.dtype == range.delta.dtype;
-  range.dtype = equal ? limit.dtype : DataType::kFloat;
-  if (range.delta.real == 0) {
-    return Error(Code::kInvalidArgument, "{}: \"delta\" is 0", op.Who());
-  }
+Result<RangePlan> PlanRange(const OpContext& op) {
+  Check check(op);
+  RangePlan plan;
+  plan.start = check.Take(NumberOf(op, "start"));
+  const Number limit = check.Take(NumberOf(op, "limit"));
+  plan.delta = check.Take(NumberOf(op, "delta"));
+  check.That(plan.delta.real != 0, "\"delta\" is 0");
+  if (!check.ok()) return check.status();
+  const bool equal = plan.start.dtype == limit.dtype && limit.dtype == plan.delta.dtype;
+  plan.dtype = equal ? limit.dtype : DataType::kFloat;
   const bool closed = op.attr_bool("is_closed");
   const Result<int64_t> count =
-      IsInteger(range.dtype)
-          ? CountIntegers(range.start.integer, limit.integer, range.delta.integer, closed)
-          : CountReals(range.start.real, limit.real, range.delta.real, closed);
+      IsInteger(plan.dtype)
+          ? CountIntegers(plan.start.integer, limit.integer, plan.delta.integer, closed)
+          : CountReals(plan.start.real, limit.real, plan.delta.real, closed);
   NPUMESH_RETURN_IF_ERROR(count.status().WithContext(op.Who()));
-  range.count = *count;
-  return range;
-}
-
-Status InferRange(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Progression range, PlanRange(op));
-  return SetOutput(op, 0, range.dtype, Shape{range.count});
+  plan.count = *count;
+  plan.outputs = {{plan.dtype, {plan.count}}};
+  return plan;
 }
 
 template <typename T>
-void WriteReals(const Progression& range, void* out) {
+void WriteReals(const RangePlan& range, void* out) {
   for (int64_t i = 0; i < range.count; ++i) {
     const double value = range.start.real + static_cast<double>(i) * range.delta.real;
     if constexpr (sizeof(T) == 2) {
@@ -237,7 +242,7 @@ void WriteReals(const Progression& range, void* out) {
 
 // Unsigned, because i * delta may leave the signed range although the sum does not.
 template <typename T>
-void WriteIntegers(const Progression& range, void* out) {
+void WriteIntegers(const RangePlan& range, void* out) {
   auto value = static_cast<uint64_t>(range.start.integer);
   for (int64_t i = 0; i < range.count; ++i) {
     static_cast<T*>(out)[i] = static_cast<T>(value);
@@ -245,7 +250,7 @@ void WriteIntegers(const Progression& range, void* out) {
   }
 }
 
-void WriteRange(const Progression& range, void* out) {
+void WriteRange(const RangePlan& range, void* out) {
   switch (range.dtype) {
     case DataType::kInt32:
       return WriteIntegers<int32_t>(range, out);
@@ -262,41 +267,22 @@ void WriteRange(const Progression& range, void* out) {
   }
 }
 
-Result<std::unique_ptr<Kernel>> MakeRange(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Progression range, PlanRange(op));
-  return MakeKernel([range](const KernelArgs& args) {
-    WriteRange(range, args.out[0]);
-    return Status();
-  });
+Status RunRange(const RangePlan& plan, const KernelArgs& args) {
+  WriteRange(plan, args.out[0]);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterFillOps(OpRegistry& registry) {
-  registry.Add({.schema = {"Fill", {{"dims"}, {"value"}}, {{"y"}}, {}},
-                .infer = InferFill,
-                .make_kernel = MakeFill,
-                .value_inputs = {"dims"}});
-  registry.Add({.schema = {"Empty",
-                           {{"shape"}},
-                           {{"y"}},
-                           {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))},
-                            {"init", AttrValue::Bool(false)}}},
-                .infer = InferEmpty,
-                .make_kernel = MakeZeros,
-                .value_inputs = {"shape"}});
-  registry.Add({.schema = {"ZerosLike", {{"x"}}, {{"y"}}, {}},
-                .infer = InferLike,
-                .make_kernel = MakeZeros});
+  registry.Add(NeedsValues(Define<PlanFill, RunFill>("Fill(dims, value) -> y"), {"dims"}));
+  registry.Add(NeedsValues(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y"),
+                           {"shape"}));
+  registry.Add(Define<PlanLike, RunZeros>("ZerosLike(x) -> y"));
+  registry.Add(Define<PlanOnes, RunOnes>("OnesLike(x) -> y"));
   registry.Add(
-      {.schema = {"OnesLike", {{"x"}}, {{"y"}}, {}}, .infer = InferOnes, .make_kernel = MakeOnes});
-  registry.Add({.schema = {"Range",
-                           {{"start"}, {"limit"}, {"delta"}},
-                           {{"y"}},
-                           {{"is_closed", AttrValue::Bool(false)}}},
-                .infer = InferRange,
-                .make_kernel = MakeRange,
-                .value_inputs = {"start", "limit", "delta"}});
+      NeedsValues(Define<PlanRange, RunRange>("Range(start, limit, delta; is_closed=false) -> y"),
+                  {"start", "limit", "delta"}));
 }
 
 }  // namespace npumesh

@@ -1,165 +1,163 @@
-// Tensors made from a few numbers: OneHot, Eye and LinSpace. Ops reference 5.9.
+// Tensors made from a few numbers: OneHot, Eye and LinSpace.
 #include <algorithm>
 #include <cstring>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
 // ---- OneHot ----
 
-// The position of the new dimension, which counts in the result.
-Result<int> OneHotAxis(const OpContext& op) {
-  return AxisOf(op, op.attr_int("axis"), op.in("x").shape.rank() + 1, "axis");
-}
+struct OneHotPlan : Planned {
+  int64_t count = 0;  // elements of x
+  int64_t depth = 0;
+  int64_t inner = 1;  // elements of x behind the new dimension
+  size_t element = 0;
+  int on = 0;  // slots
+  int off = 0;
+  ConvertFn load = nullptr;
+  Slice<int64_t> hot;
+};
 
-Status InferOneHot(OpContext& op) {
-  const TensorType& x = op.in("x");
-  const TensorType& on = op.in("on_value");
+Result<OneHotPlan> PlanOneHot(const OpContext& op) {
+  const TensorType &x = op.in("x"), &on = op.in("on_value");
   if (!IsInteger(x.dtype)) {
     return Error(Code::kUnsupported, "{}: x is {}, expected integers", op.Who(), x.ToString());
   }
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, on.dtype).status());
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("on_value"), op.slot("off_value")));
-  if (on.shape.elements() != 1 || op.in("off_value").shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: on_value {} and off_value {} must have one element",
-                 op.Who(), on.ToString(), op.in("off_value").ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, OneHotAxis(op));
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t depth, op.Int("depth"));
-  if (depth < 0) {
-    return Error(Code::kInvalidArgument, "{}: \"depth\" is {}, expected 0 or more", op.Who(),
-                 depth);
-  }
+  Check check(op);
+  OneHotPlan plan;
+  plan.element = check.Take(ElementBytes(op, on.dtype));
+  check.SameType("off_value", "on_value");
+  check.Elements("on_value", {1});
+  check.Elements("off_value", {1});
+  const int axis = check.Axis("axis", x.shape.rank() + 1);  // counts in the result
+  plan.depth = check.Take(op.Int("depth"));
+  check.That(plan.depth >= 0, "\"depth\" is {}, expected 0 or more", plan.depth);
+  plan.count = x.shape.elements();
+  plan.inner = ElementsBetween(x.shape, axis, x.shape.rank());
+  plan.on = op.slot("on_value");
+  plan.off = op.slot("off_value");
+  plan.load = FindConvert(x.dtype, DataType::kInt64);
+  plan.hot = plan.scratch.Take<int64_t>(plan.count);
   std::vector<int64_t> dims = x.shape.dims();
-  dims.insert(dims.begin() + axis, depth);
-  return SetOutput(op, 0, on.dtype, Shape(std::move(dims)));
+  dims.insert(dims.begin() + axis, plan.depth);
+  plan.outputs = {{on.dtype, Shape(std::move(dims))}};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeOneHot(const OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, OneHotAxis(op));
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.out(0).dtype));
-  const int64_t depth = op.out(0).shape[axis];
-  const int64_t inner = ElementsBetween(x.shape, axis, x.shape.rank());
-  const int on = op.slot("on_value"), off = op.slot("off_value");
-  return MakeKernel([=, load = FindConvert(x.dtype, DataType::kInt64),
-                     hot = std::vector<int64_t>(static_cast<size_t>(x.shape.elements()))](
-                        const KernelArgs& args) mutable {
-    load(args.in[0], hot.data(), hot.size());
-    auto* y = static_cast<std::byte*>(args.out[0]);
-    const auto count = static_cast<int64_t>(hot.size());
-    for (int64_t i = 0; i < count * depth; ++i) {
-      std::memcpy(y + static_cast<size_t>(i) * element, args.in[off], element);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = hot[static_cast<size_t>(i)];
-      if (at < 0 || at >= depth) continue;
-      const int64_t place = (i / inner * depth + at) * inner + i % inner;
-      std::memcpy(y + static_cast<size_t>(place) * element, args.in[on], element);
-    }
-    return Status();
-  });
+Status RunOneHot(const OneHotPlan& plan, const KernelArgs& args) {
+  int64_t* hot = plan.hot(args);
+  plan.load(args.in[0], hot, static_cast<size_t>(plan.count));
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  const auto set = [&](int64_t place, int slot) {
+    std::memcpy(y + static_cast<size_t>(place) * plan.element, args.in[slot], plan.element);
+  };
+  for (int64_t i = 0; i < plan.count * plan.depth; ++i) set(i, plan.off);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    if (hot[i] < 0 || hot[i] >= plan.depth) continue;
+    set((i / plan.inner * plan.depth + hot[i]) * plan.inner + i % plan.inner, plan.on);
+  }
+  return Status();
 }
 
 // ---- Eye ----
 
-Status InferEye(OpContext& op) {
+struct EyePlan : Planned {
+  size_t element = 0;
+  ConvertFn one = nullptr;
+};
+
+Result<EyePlan> PlanEye(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  const int64_t rows = op.attr_int("num_rows");
-  const int64_t columns = op.attr_int("num_columns");
-  if (FindConvert(DataType::kFloat, dtype) == nullptr) {
+  EyePlan plan;
+  plan.one = FindConvert(DataType::kFloat, dtype);
+  if (plan.one == nullptr) {
     return Error(Code::kUnsupported, "{}: no identity matrix of type {}", op.Who(), Name(dtype));
   }
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, dtype));
+  const int64_t rows = op.attr_int("num_rows"), columns = op.attr_int("num_columns");
   std::vector<int64_t> dims = op.attr_ints("batch_shape");
   dims.push_back(rows);
   dims.push_back(columns > 0 ? columns : rows);
-  return SetOutput(op, 0, dtype, Shape(std::move(dims)));
+  plan.outputs = {{dtype, Shape(std::move(dims))}};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeEye(const OpContext& op) {
-  const TensorType& y = op.out(0);
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, y.dtype));
-  const int64_t rows = y.shape[y.shape.rank() - 2], columns = y.shape[y.shape.rank() - 1];
-  const int64_t matrix = rows * columns;
-  const int64_t batch = matrix == 0 ? 0 : y.shape.elements() / matrix;
-  return MakeKernel(
-      [=, bytes = y.bytes(), one = FindConvert(DataType::kFloat, y.dtype)](const KernelArgs& args) {
-        constexpr float kOne = 1;
-        auto* to = static_cast<std::byte*>(args.out[0]);
-        if (bytes > 0) std::memset(to, 0, bytes);
-        for (int64_t b = 0; b < batch; ++b) {
-          for (int64_t i = 0; i < std::min(rows, columns); ++i) {
-            const int64_t place = b * matrix + i * columns + i;
-            one(&kOne, to + static_cast<size_t>(place) * element, 1);
-          }
-        }
-        return Status();
-      });
+Status RunEye(const EyePlan& plan, const KernelArgs& args) {
+  constexpr float kOne = 1;
+  const TensorType& y = plan.outputs[0];
+  const int rank = y.shape.rank();
+  const int64_t rows = y.shape[rank - 2], columns = y.shape[rank - 1];
+  const int64_t matrix = rows * columns, elements = y.shape.elements();
+  auto* to = static_cast<std::byte*>(args.out[0]);
+  if (elements > 0) std::memset(to, 0, y.bytes());
+  for (int64_t first = 0; first < elements; first += matrix) {
+    for (int64_t i = 0; i < std::min(rows, columns); ++i) {
+      plan.one(&kOne, to + static_cast<size_t>(first + i * columns + i) * plan.element, 1);
+    }
+  }
+  return Status();
 }
 
 // ---- LinSpace ----
 
-Status InferLinSpace(OpContext& op) {
-  const TensorType& start = op.in("start");
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("start"), op.slot("stop")));
-  if (FindConvert(start.dtype, DataType::kDouble) == nullptr || start.shape.elements() != 1 ||
-      op.in("stop").shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: start {} and stop {}: expected one number each",
-                 op.Who(), start.ToString(), op.in("stop").ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t num, op.Int("num"));
-  return SetOutput(op, 0, start.dtype, {num});
+struct LinSpacePlan : Planned {
+  int64_t count = 0;
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  Slice<double> y;
+};
+
+Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
+  Check check(op);
+  const DataType dtype = op.in("start").dtype;
+  LinSpacePlan plan;
+  plan.load = FindConvert(dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, dtype);
+  check.SameType("stop", "start");
+  check.That(plan.load != nullptr, "start is {}, expected a number", op.in("start").ToString());
+  check.Elements("start", {1});
+  check.Elements("stop", {1});
+  plan.count = check.Take(op.Int("num"));
+  check.Keep(AskForLists(op, plan.count, sizeof(double)));
+  plan.y = plan.scratch.Take<double>(plan.count);
+  plan.outputs = {{dtype, {plan.count}}};
+  return check.Done(std::move(plan));
 }
 
 // Both ends are exact; each half counts from its own end.
-Result<std::unique_ptr<Kernel>> MakeLinSpace(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape[0], sizeof(double)));
-  const auto num = static_cast<size_t>(op.out(0).shape[0]);
-  return MakeKernel([load = FindConvert(op.in("start").dtype, DataType::kDouble),
-                     store = FindConvert(DataType::kDouble, op.out(0).dtype),
-                     y = std::vector<double>(num)](const KernelArgs& args) mutable {
-    double start = 0, stop = 0;
-    load(args.in[0], &start, 1);
-    load(args.in[1], &stop, 1);
-    const size_t count = y.size();
-    const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
-    for (size_t i = 0; i < count; ++i) {
-      y[i] = 2 * i < count ? start + step * static_cast<double>(i)
-                           : stop - step * static_cast<double>(count - 1 - i);
-    }
-    if (count == 1) y[0] = start;
-    store(y.data(), args.out[0], count);
-    return Status();
-  });
+Status RunLinSpace(const LinSpacePlan& plan, const KernelArgs& args) {
+  double start = 0, stop = 0;
+  plan.load(args.in[0], &start, 1);
+  plan.load(args.in[1], &stop, 1);
+  const int64_t count = plan.count;
+  double* y = plan.y(args);
+  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = i < count - i ? start + step * static_cast<double>(i)
+                         : stop - step * static_cast<double>(count - 1 - i);
+  }
+  if (count == 1) y[0] = start;
+  plan.store(y, args.out[0], static_cast<size_t>(count));
+  return Status();
 }
 
 }  // namespace
 
 void RegisterMakeOps(OpRegistry& registry) {
-  registry.Add({.schema = {"OneHot",
-                           {{"x"}, {"depth"}, {"on_value"}, {"off_value"}},
-                           {{"y"}},
-                           {{"axis", AttrValue::Int(-1)}}},
-                .infer = InferOneHot,
-                .make_kernel = MakeOneHot,
-                .value_inputs = {"depth"}});
-  registry.Add({.schema = {"Eye",
-                           {},
-                           {{"y"}},
-                           {{"num_rows", Required::kInt},
-                            {"num_columns", AttrValue::Int(0)},
-                            {"batch_shape", AttrValue::Ints({})},
-                            {"dtype", AttrValue::Int(0)}}},
-                .infer = InferEye,
-                .make_kernel = MakeEye});
-  registry.Add({.schema = {"LinSpace", {{"start"}, {"stop"}, {"num"}}, {{"output"}}, {}},
-                .infer = InferLinSpace,
-                .make_kernel = MakeLinSpace,
-                .value_inputs = {"num"}});
+  registry.Add(NeedsValues(
+      Define<PlanOneHot, RunOneHot>("OneHot(x, depth, on_value, off_value; axis=-1) -> y"),
+      {"depth"}));
+  registry.Add(
+      Define<PlanEye, RunEye>("Eye(; num_rows:int, num_columns=0, batch_shape=[], dtype=0) -> y"));
+  registry.Add(NeedsValues(
+      Define<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output"), {"num"}));
 }
 
 }  // namespace npumesh

@@ -1,7 +1,8 @@
-// Operators that rename the dimensions of the same bytes. Ops reference 5.9.
+// Operators that rename the dimensions of the same bytes: they only infer.
 #include <algorithm>
 
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
 
 namespace npumesh {
@@ -104,28 +105,13 @@ Status SetSqueezed(OpContext& op, const std::vector<int64_t>& axes, std::string_
   return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
 }
 
-Status InferSqueeze(OpContext& op) {
-  return SetSqueezed(op, op.attr_ints("axis"), "axis");
-}
-
-Status InferSqueezeV3(OpContext& op) {
-  if (!op.has("axes")) return SetSqueezed(op, {}, "axes");
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axes"));
-  return SetSqueezed(op, axes, "axes");
-}
-
 // x with a 1 at each of `positions`, which count in the result.
 Status SetUnsqueezed(OpContext& op, const std::vector<int64_t>& positions, std::string_view what) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank() + static_cast<int>(positions.size());
+  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, positions, rank, what));
   std::vector<bool> inserted(static_cast<size_t>(rank), false);
-  for (const int64_t listed : positions) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, rank, what));
-    if (inserted[static_cast<size_t>(axis)]) {
-      return Error(Code::kInvalidArgument, "{}: \"{}\" names axis {} twice", op.Who(), what, axis);
-    }
-    inserted[static_cast<size_t>(axis)] = true;
-  }
+  for (const int axis : axes) inserted[static_cast<size_t>(axis)] = true;
   std::vector<int64_t> dims;
   int next = 0;
   for (int i = 0; i < rank; ++i) {
@@ -134,17 +120,22 @@ Status SetUnsqueezed(OpContext& op, const std::vector<int64_t>& positions, std::
   return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
 }
 
-Status InferUnsqueeze(OpContext& op) {
-  return SetUnsqueezed(op, op.attr_ints("axes"), "axes");
+// ---- axes from an attribute, or from an input that may be absent ----
+
+using SetFn = Status (*)(OpContext& op, const std::vector<int64_t>& axes, std::string_view what);
+
+template <SetFn kSet>
+InferFn ByAttribute(std::string_view name) {
+  return [name](OpContext& op) { return kSet(op, op.attr_ints(name), name); };
 }
 
-Status InferUnsqueezeV2(OpContext& op) {
-  return SetUnsqueezed(op, op.attr_ints("axis"), "axis");
-}
-
-Status InferUnsqueezeV3(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints("axes"));
-  return SetUnsqueezed(op, axes, "axes");
+template <SetFn kSet>
+InferFn ByInput(std::string_view port) {
+  return [port](OpContext& op) -> Status {
+    if (!op.has(port)) return kSet(op, {}, port);
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(port));
+    return kSet(op, axes, port);
+  };
 }
 
 // ---- Flatten, FlattenV2 ----
@@ -183,49 +174,27 @@ Status InferExpandDims(OpContext& op) {
   return SetUnsqueezed(op, {axis}, "axis");
 }
 
+Operator View(std::string_view signature, InferFn infer,
+              std::vector<std::string_view> value_inputs = {}) {
+  return {.schema = Signature(signature),
+          .infer = std::move(infer),
+          .view = true,
+          .value_inputs = std::move(value_inputs)};
+}
+
 }  // namespace
 
 void RegisterViewOps(OpRegistry& registry) {
-  registry.Add({.schema = {"Reshape",
-                           {{"x"}, {"shape"}},
-                           {{"y"}},
-                           {{"axis", AttrValue::Int(0)}, {"num_axes", AttrValue::Int(-1)}}},
-                .infer = InferReshape,
-                .view = true,
-                .value_inputs = {"shape"}});
-  registry.Add({.schema = {"Squeeze", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
-                .infer = InferSqueeze,
-                .view = true});
-  registry.Add({.schema = {"Unsqueeze", {{"x"}}, {{"y"}}, {{"axes", AttrValue::Ints({})}}},
-                .infer = InferUnsqueeze,
-                .view = true});
-  registry.Add({.schema = {"SqueezeV2", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
-                .infer = InferSqueeze,
-                .view = true});
-  registry.Add({.schema = {"UnsqueezeV2", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Ints({})}}},
-                .infer = InferUnsqueezeV2,
-                .view = true});
-  registry.Add({.schema = {"SqueezeV3", {{"x"}, {"axes", PortKind::kOptional}}, {{"y"}}, {}},
-                .infer = InferSqueezeV3,
-                .view = true,
-                .value_inputs = {"axes"}});
-  registry.Add({.schema = {"UnsqueezeV3", {{"x"}, {"axes"}}, {{"y"}}, {}},
-                .infer = InferUnsqueezeV3,
-                .view = true,
-                .value_inputs = {"axes"}});
-  registry.Add({.schema = {"Flatten", {{"x"}}, {{"y"}}, {{"axis", AttrValue::Int(1)}}},
-                .infer = InferFlatten,
-                .view = true});
-  registry.Add({.schema = {"FlattenV2",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"axis", AttrValue::Int(1)}, {"end_axis", AttrValue::Int(-1)}}},
-                .infer = InferFlattenV2,
-                .view = true});
-  registry.Add({.schema = {"ExpandDims", {{"x"}, {"axis"}}, {{"y"}}, {}},
-                .infer = InferExpandDims,
-                .view = true,
-                .value_inputs = {"axis"}});
+  registry.Add(View("Reshape(x, shape; axis=0, num_axes=-1) -> y", InferReshape, {"shape"}));
+  registry.Add(View("Squeeze(x; axis=[]) -> y", ByAttribute<SetSqueezed>("axis")));
+  registry.Add(View("SqueezeV2(x; axis=[]) -> y", ByAttribute<SetSqueezed>("axis")));
+  registry.Add(View("SqueezeV3(x, axes?) -> y", ByInput<SetSqueezed>("axes"), {"axes"}));
+  registry.Add(View("Unsqueeze(x; axes=[]) -> y", ByAttribute<SetUnsqueezed>("axes")));
+  registry.Add(View("UnsqueezeV2(x; axis=[]) -> y", ByAttribute<SetUnsqueezed>("axis")));
+  registry.Add(View("UnsqueezeV3(x, axes) -> y", ByInput<SetUnsqueezed>("axes"), {"axes"}));
+  registry.Add(View("Flatten(x; axis=1) -> y", InferFlatten));
+  registry.Add(View("FlattenV2(x; axis=1, end_axis=-1) -> y", InferFlattenV2));
+  registry.Add(View("ExpandDims(x, axis) -> y", InferExpandDims, {"axis"}));
 }
 
 }  // namespace npumesh
