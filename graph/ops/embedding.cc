@@ -1,9 +1,11 @@
-// EmbeddingBag and EmbeddingDenseGrad: tables whose rows are looked up. Ops reference 5.10.
+// EmbeddingBag and EmbeddingDenseGrad: tables whose rows are looked up.
 //
 // Sums are computed in double and rounded once.
 #include <algorithm>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/index_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
@@ -11,12 +13,8 @@
 namespace npumesh {
 namespace {
 
-int64_t ReadIndex(const void* data, bool wide, int64_t i) {
-  return wide ? static_cast<const int64_t*>(data)[i] : static_cast<const int32_t*>(data)[i];
-}
-
-void WriteIndex(void* data, bool wide, int64_t i, int64_t value) {
-  if (wide) {
+void WriteIndex(void* data, DataType dtype, int64_t i, int64_t value) {
+  if (dtype == DataType::kInt64) {
     static_cast<int64_t*>(data)[i] = value;
   } else {
     static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value);
@@ -30,24 +28,32 @@ Status ExpectFloats(const OpContext& op, std::string_view port) {
                op.in(port).ToString());
 }
 
+size_t BytesOf(DataType dtype) {
+  return static_cast<size_t>(BitsOf(dtype)) / 8;
+}
+
 // ---- EmbeddingBag ----
 
 enum class BagMode { kSum, kMean, kMax };
 
-struct BagPlan {
-  std::string who;
+struct BagPlan : Planned {
+  IndexSlot indices;  // into the rows of weight
   BagMode mode = BagMode::kMean;
-  int64_t table = 0;    // rows of weight
   int64_t columns = 0;  // elements of a row
-  int64_t indices = 0;
+  int64_t count = 0;    // of the indices
   int64_t bags = 0;
   int64_t bag_length = 0;  // of every bag when the indices are a matrix
-  int64_t padding = -1;    // row that is passed over; -1: none
+  int64_t padding = -1;    // row that is passed over; -1: there is none
   int offsets = -1;        // slots
   int weights = -1;
-  bool wide = false;  // the indices are int64
-  bool wide_offsets = false;
+  DataType offset_dtype = DataType::kInt64;
   bool last_offset = false;  // one more offset says where the last bag ends
+  size_t width = 0;          // bytes of an element
+  size_t weight_width = 0;
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  ConvertFn load_weight = nullptr;
+  Slice<double> row, sum;
 };
 
 Result<BagMode> ModeOf(const OpContext& op) {
@@ -59,251 +65,227 @@ Result<BagMode> ModeOf(const OpContext& op) {
                "{}: attribute \"mode\" is \"{}\"; expected sum, mean or max", op.Who(), mode);
 }
 
-Status CheckBags(const OpContext& op, const BagPlan& plan) {
+// How the indices are cut into bags: by rows of a matrix, or by offsets into a vector.
+void PlanBags(Check& check, const OpContext& op, BagPlan* plan) {
   const Shape& indices = op.in("indices").shape;
-  const bool vector = indices.rank() == 1 && plan.offsets >= 0;
-  if (op.in("weight").shape.rank() != 2 || (!vector && indices.rank() != 2)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: weight {} and indices {}: expected a matrix, and a vector with offsets or a "
-                 "matrix",
-                 op.Who(), op.in("weight").ToString(), indices.ToString());
+  if (indices.rank() == 2) {
+    plan->bags = indices[0];
+    plan->bag_length = indices[1];
+    return;
   }
-  if (vector) NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, plan.offsets));
-  if (plan.weights < 0) return Status();
-  if (plan.mode == BagMode::kSum && op.in(plan.weights).shape == indices) {
-    return ExpectFloats(op, "per_sample_weights");
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: \"per_sample_weights\" {} need mode sum and the shape of the indices, {}",
-               op.Who(), op.in(plan.weights).ToString(), indices.ToString());
+  check.That(indices.rank() == 1 && op.has("offsets"),
+             "indices are {}, expected a vector with offsets or a matrix", indices.ToString());
+  check.Type("offsets", kIndices);
+  if (!check.ok()) return;
+  plan->offsets = op.slot("offsets");
+  plan->offset_dtype = op.in(plan->offsets).dtype;
+  plan->last_offset = op.attr_bool("include_last_offset");
+  plan->bags = op.in(plan->offsets).shape.elements() - (plan->last_offset ? 1 : 0);
+  check.That(plan->bags >= 0, "\"offsets\" is empty, but include_last_offset is set");
 }
 
-Result<BagPlan> PlanBags(const OpContext& op) {
+void PlanWeights(Check& check, const OpContext& op, BagPlan* plan) {
+  if (!op.has("per_sample_weights")) return;
+  plan->weights = op.slot("per_sample_weights");
+  const TensorType& weights = op.in(plan->weights);
   const Shape& indices = op.in("indices").shape;
+  check.That(plan->mode == BagMode::kSum && weights.shape == indices,
+             "\"per_sample_weights\" {} need mode sum and the shape of the indices, {}",
+             weights.ToString(), indices.ToString());
+  check.Keep(ExpectFloats(op, "per_sample_weights"));
+  plan->weight_width = BytesOf(weights.dtype);
+  plan->load_weight = FindConvert(weights.dtype, DataType::kDouble);
+}
+
+Result<BagPlan> PlanBag(const OpContext& op) {
+  Check check(op);
+  const TensorType &weight = op.in("weight"), &indices = op.in("indices");
   BagPlan plan;
-  plan.who = op.Who();
-  NPUMESH_ASSIGN_OR_RETURN(plan.mode, ModeOf(op));
-  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, op.slot("indices")));
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op, "weight"));
-  plan.offsets = op.has("offsets") && indices.rank() == 1 ? op.slot("offsets") : -1;
-  plan.weights = op.has("per_sample_weights") ? op.slot("per_sample_weights") : -1;
-  NPUMESH_RETURN_IF_ERROR(CheckBags(op, plan));
-  plan.table = op.in("weight").shape[0];
-  plan.columns = op.in("weight").shape[1];
-  plan.indices = indices.elements();
+  plan.mode = check.Take(ModeOf(op));
+  check.Type("indices", kIndices);
+  check.Keep(ExpectFloats(op, "weight"));
+  check.That(weight.shape.rank() == 2, "weight is {}, expected a matrix", weight.ToString());
+  if (!check.ok()) return check.status();
+  PlanBags(check, op, &plan);
+  PlanWeights(check, op, &plan);
+  plan.indices = check.Take(IndexSlot::Of(op, "indices", weight.shape[0]));
+  plan.columns = weight.shape[1];
+  plan.count = indices.shape.elements();
   plan.padding = op.attr_int("padding_idx");
-  plan.wide = op.in("indices").dtype == DataType::kInt64;
-  if (plan.offsets < 0) {
-    plan.bags = indices[0];
-    plan.bag_length = indices[1];
-    return plan;
-  }
-  plan.wide_offsets = op.in(plan.offsets).dtype == DataType::kInt64;
-  plan.last_offset = op.attr_bool("include_last_offset");
-  plan.bags = op.in(plan.offsets).shape.elements() - (plan.last_offset ? 1 : 0);
-  if (plan.bags >= 0) return plan;
-  return Error(Code::kInvalidArgument, "{}: \"offsets\" is empty, but include_last_offset is set",
-               op.Who());
+  plan.width = BytesOf(weight.dtype);
+  plan.load = FindConvert(weight.dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, weight.dtype);
+  plan.row = plan.scratch.Take<double>(plan.columns);
+  plan.sum = plan.scratch.Take<double>(plan.columns);
+  const bool most = plan.mode == BagMode::kMax;
+  plan.outputs = {{weight.dtype, {plan.bags, plan.columns}},
+                  {indices.dtype, {plan.count}},
+                  {indices.dtype, {plan.bags}},
+                  {indices.dtype, most ? Shape({plan.bags, plan.columns}) : Shape({plan.bags})}};
+  return check.Done(std::move(plan));
 }
 
-Status InferEmbeddingBag(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const BagPlan plan, PlanBags(op));
-  const DataType index = op.in("indices").dtype;
-  const Shape most =
-      plan.mode == BagMode::kMax ? Shape({plan.bags, plan.columns}) : Shape({plan.bags});
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, op.in("weight").dtype, {plan.bags, plan.columns}));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 1, index, {plan.indices}));
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 2, index, {plan.bags}));
-  return SetOutput(op, 3, index, most);
+// Where a bag that begins at `begin` ends.
+Result<int64_t> EndOf(const BagPlan& plan, const KernelArgs& args, int64_t bag, int64_t begin) {
+  if (plan.offsets < 0) return begin + plan.bag_length;
+  const auto at = [&](int64_t i) { return IntegerAt(plan.offset_dtype, args.in[plan.offsets], i); };
+  const bool last = bag + 1 == plan.bags && !plan.last_offset;
+  const int64_t own = at(bag), end = last ? plan.count : at(bag + 1);
+  if (own == begin && end >= begin && end <= plan.count) return end;
+  return Error(Code::kInvalidArgument,
+               "{}: \"offsets\" put bag {} at {} to {}, expected a bag from {} on within {} "
+               "indices",
+               plan.indices.who, bag, own, end, begin, plan.count);
 }
 
-class BagKernel final : public Kernel {
- public:
-  BagKernel(const OpContext& op, BagPlan plan)
-      : plan_(std::move(plan)),
-        width_(static_cast<size_t>(BitsOf(op.in("weight").dtype)) / 8),
-        load_(FindConvert(op.in("weight").dtype, DataType::kDouble)),
-        store_(FindConvert(DataType::kDouble, op.in("weight").dtype)),
-        row_(static_cast<size_t>(plan_.columns)),
-        sum_(row_.size()) {
-    if (plan_.weights < 0) return;
-    weight_width_ = static_cast<size_t>(BitsOf(op.in(plan_.weights).dtype)) / 8;
-    load_weight_ = FindConvert(op.in(plan_.weights).dtype, DataType::kDouble);
+void AddRow(const BagPlan& plan, const KernelArgs& args, int64_t i) {
+  double weight = 1;
+  if (plan.weights >= 0) {
+    plan.load_weight(static_cast<const std::byte*>(args.in[plan.weights]) +
+                         static_cast<size_t>(i) * plan.weight_width,
+                     &weight, 1);
   }
+  const double* row = plan.row(args);
+  double* sum = plan.sum(args);
+  for (int64_t c = 0; c < plan.columns; ++c) sum[c] += weight * row[c];
+}
 
-  Status Run(const KernelArgs& args) override {
-    int64_t begin = 0;
-    for (int64_t bag = 0; bag < plan_.bags; ++bag) {
-      NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(args, bag, begin));
-      NPUMESH_RETURN_IF_ERROR(FillBag(args, bag, begin, end));
-      begin = end;
-    }
-    // Indices behind the last bag belong to none.
-    for (int64_t i = begin; i < plan_.indices; ++i) WriteIndex(args.out[1], plan_.wide, i, -1);
-    return Status();
+void TakeLargest(const BagPlan& plan, const KernelArgs& args, int64_t bag, int64_t index,
+                 bool first) {
+  const double* row = plan.row(args);
+  double* sum = plan.sum(args);
+  for (int64_t c = 0; c < plan.columns; ++c) {
+    if (!first && !(row[c] > sum[c])) continue;
+    sum[c] = row[c];
+    WriteIndex(args.out[3], plan.indices.dtype, bag * plan.columns + c, index);
   }
+}
 
- private:
-  Result<int64_t> EndOf(const KernelArgs& args, int64_t bag, int64_t begin) const {
-    if (plan_.offsets < 0) return begin + plan_.bag_length;
-    const void* offsets = args.in[plan_.offsets];
-    const int64_t own = ReadIndex(offsets, plan_.wide_offsets, bag);
-    const bool last = bag + 1 == plan_.bags && !plan_.last_offset;
-    const int64_t end = last ? plan_.indices : ReadIndex(offsets, plan_.wide_offsets, bag + 1);
-    if (own == begin && end >= begin && end <= plan_.indices) return end;
-    return Error(Code::kInvalidArgument,
-                 "{}: \"offsets\" put bag {} at {} to {}, expected a bag from {} on within {} "
-                 "indices",
-                 plan_.who, bag, own, end, begin, plan_.indices);
+Status FillBag(const BagPlan& plan, const KernelArgs& args, int64_t bag, int64_t begin,
+               int64_t end) {
+  const bool most = plan.mode == BagMode::kMax;
+  const DataType dtype = plan.indices.dtype;
+  const auto columns = static_cast<size_t>(plan.columns);
+  double* sum = plan.sum(args);
+  std::fill_n(sum, columns, 0.0);
+  int64_t size = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t index = plan.indices.At(args, i);
+    if (index == kOutside) return plan.indices.OutsideError(args, i);
+    WriteIndex(args.out[1], dtype, i, bag);
+    if (index == plan.padding) continue;
+    plan.load(static_cast<const std::byte*>(args.in[0]) +
+                  static_cast<size_t>(index) * columns * plan.width,
+              plan.row(args), columns);
+    most ? TakeLargest(plan, args, bag, index, size == 0) : AddRow(plan, args, i);
+    ++size;
   }
-
-  Status FillBag(const KernelArgs& args, int64_t bag, int64_t begin, int64_t end) {
-    const bool most = plan_.mode == BagMode::kMax;
-    std::fill(sum_.begin(), sum_.end(), 0.0);
-    int64_t size = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t index = ReadIndex(args.in[1], plan_.wide, i);
-      if (index < 0 || index >= plan_.table) {
-        return Error(Code::kInvalidArgument,
-                     "{}: \"indices\" holds {} at element {}, expected 0 <= index < {}", plan_.who,
-                     index, i, plan_.table);
-      }
-      WriteIndex(args.out[1], plan_.wide, i, bag);
-      if (index == plan_.padding) continue;
-      load_(static_cast<const std::byte*>(args.in[0]) +
-                static_cast<size_t>(index * plan_.columns) * width_,
-            row_.data(), row_.size());
-      most ? TakeLargest(args, bag, index, size == 0) : Add(args, i);
-      ++size;
-    }
-    if (plan_.mode == BagMode::kMean && size > 0) {
-      for (double& value : sum_) value /= static_cast<double>(size);
-    }
-    store_(sum_.data(),
-           static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(bag * plan_.columns) * width_,
-           sum_.size());
-    WriteIndex(args.out[2], plan_.wide, bag, size);
-    if (!most) WriteIndex(args.out[3], plan_.wide, bag, 0);
-    for (int64_t c = 0; most && size == 0 && c < plan_.columns; ++c) {
-      WriteIndex(args.out[3], plan_.wide, bag * plan_.columns + c, 0);
-    }
-    return Status();
+  for (size_t c = 0; plan.mode == BagMode::kMean && size > 0 && c < columns; ++c) {
+    sum[c] /= static_cast<double>(size);
   }
-
-  void Add(const KernelArgs& args, int64_t i) {
-    double weight = 1;
-    if (plan_.weights >= 0) {
-      load_weight_(static_cast<const std::byte*>(args.in[plan_.weights]) +
-                       static_cast<size_t>(i) * weight_width_,
-                   &weight, 1);
-    }
-    for (size_t c = 0; c < sum_.size(); ++c) sum_[c] += weight * row_[c];
+  plan.store(sum,
+             static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(bag) * columns * plan.width,
+             columns);
+  WriteIndex(args.out[2], dtype, bag, size);
+  if (!most) WriteIndex(args.out[3], dtype, bag, 0);
+  for (int64_t c = 0; most && size == 0 && c < plan.columns; ++c) {
+    WriteIndex(args.out[3], dtype, bag * plan.columns + c, 0);
   }
+  return Status();
+}
 
-  void TakeLargest(const KernelArgs& args, int64_t bag, int64_t index, bool first) {
-    for (size_t c = 0; c < sum_.size(); ++c) {
-      if (!first && !(row_[c] > sum_[c])) continue;
-      sum_[c] = row_[c];
-      WriteIndex(args.out[3], plan_.wide, bag * plan_.columns + static_cast<int64_t>(c), index);
-    }
+Status RunBag(const BagPlan& plan, const KernelArgs& args) {
+  int64_t begin = 0;
+  for (int64_t bag = 0; bag < plan.bags; ++bag) {
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(plan, args, bag, begin));
+    NPUMESH_RETURN_IF_ERROR(FillBag(plan, args, bag, begin, end));
+    begin = end;
   }
-
-  BagPlan plan_;
-  size_t width_;
-  ConvertFn load_;
-  ConvertFn store_;
-  std::vector<double> row_;
-  std::vector<double> sum_;
-  size_t weight_width_ = 0;
-  ConvertFn load_weight_ = nullptr;
-};
-
-Result<std::unique_ptr<Kernel>> MakeEmbeddingBag(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(BagPlan plan, PlanBags(op));
-  return std::unique_ptr<Kernel>(std::make_unique<BagKernel>(op, std::move(plan)));
+  // Indices behind the last bag belong to no bag.
+  for (int64_t i = begin; i < plan.count; ++i) {
+    WriteIndex(args.out[1], plan.indices.dtype, i, -1);
+  }
+  return Status();
 }
 
 // ---- EmbeddingDenseGrad ----
 
-Status InferDenseGrad(OpContext& op) {
-  const TensorType& grad = op.in("grad");
+struct DenseGradPlan : Planned {
+  IndexSlot indices;  // into the rows of the table
+  int64_t rows = 0;   // of grad
+  int64_t columns = 0;
+  int64_t padding = -1;
+  bool shares = false;  // a row is divided by the number of its uses
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  Slice<double> grad, y;
+  Slice<int64_t> uses;
+};
+
+Result<DenseGradPlan> PlanDenseGrad(const OpContext& op) {
+  Check check(op);
+  const auto& [dtype, grad] = op.in("grad");
   const Shape& indices = op.in("indices").shape;
-  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, op.slot("indices")));
-  NPUMESH_RETURN_IF_ERROR(ExpectFloats(op, "grad"));
-  bool fits = grad.shape.rank() == indices.rank() + 1;
-  for (int d = 0; fits && d < indices.rank(); ++d) fits = grad.shape[d] == indices[d];
-  if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: grad {} does not have a row for each index of {}",
-                 op.Who(), grad.ToString(), indices.ToString());
-  }
-  return SetOutput(op, 0, grad.dtype, {op.attr_int("num_weights"), grad.shape.dims().back()});
+  check.Type("indices", kIndices);
+  check.Keep(ExpectFloats(op, "grad"));
+  bool fits = grad.rank() == indices.rank() + 1;
+  for (int d = 0; fits && d < indices.rank(); ++d) fits = grad[d] == indices[d];
+  check.That(fits, "grad {} does not have a row for each index of {}", grad.ToString(),
+             indices.ToString());
+  if (!check.ok()) return check.status();
+  const int64_t table = op.attr_int("num_weights");
+  DenseGradPlan plan;
+  plan.rows = indices.elements();
+  plan.columns = grad.dims().back();
+  const Shape y = {table, plan.columns};
+  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
+  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(Shape{y.elements(), grad.elements(), table})));
+  plan.indices = check.Take(IndexSlot::Of(op, "indices", table));
+  plan.padding = op.attr_int("padding_idx");
+  plan.shares = op.attr_bool("scale_grad_by_freq");
+  plan.load = FindConvert(dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, dtype);
+  plan.grad = plan.scratch.Take<double>(grad.elements());
+  plan.y = plan.scratch.Take<double>(y.elements());
+  plan.uses = plan.scratch.Take<int64_t>(table);
+  plan.outputs = {{dtype, y}};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeDenseGrad(const OpContext& op) {
-  const auto columns = static_cast<size_t>(op.out(0).shape[1]);
-  const auto rows = static_cast<size_t>(op.in("indices").shape.elements());
-  const int64_t table = op.out(0).shape[0];
-  const DataType dtype = op.in("grad").dtype;
-  NPUMESH_RETURN_IF_ERROR(AskForLists(
-      op, SumOfDims(Shape{op.out(0).shape.elements(), op.in("grad").shape.elements(), table})));
-  return MakeKernel([=, who = op.Who(), padding = op.attr_int("padding_idx"),
-                     shares = op.attr_bool("scale_grad_by_freq"),
-                     wide = op.in("indices").dtype == DataType::kInt64,
-                     load = FindConvert(dtype, DataType::kDouble),
-                     store = FindConvert(DataType::kDouble, dtype),
-                     grad = std::vector<double>(rows * columns),
-                     y = std::vector<double>(static_cast<size_t>(table) * columns),
-                     uses = std::vector<int64_t>(static_cast<size_t>(table))](
-                        const KernelArgs& args) mutable -> Status {
-    std::fill(y.begin(), y.end(), 0.0);
-    std::fill(uses.begin(), uses.end(), 0);
-    load(args.in[0], grad.data(), grad.size());
-    for (size_t i = 0; i < rows; ++i) {
-      const int64_t index = ReadIndex(args.in[1], wide, static_cast<int64_t>(i));
-      if (index < 0 || index >= table) {
-        return Error(Code::kInvalidArgument,
-                     "{}: \"indices\" holds {} at element {}, expected 0 <= index < {}", who, index,
-                     i, table);
-      }
-      if (index == padding) continue;
-      ++uses[static_cast<size_t>(index)];
-      double* to = y.data() + static_cast<size_t>(index) * columns;
-      for (size_t c = 0; c < columns; ++c) to[c] += grad[i * columns + c];
+Status RunDenseGrad(const DenseGradPlan& plan, const KernelArgs& args) {
+  const int64_t table = plan.indices.bound, columns = plan.columns;
+  double *grad = plan.grad(args), *y = plan.y(args);
+  int64_t* uses = plan.uses(args);
+  std::fill_n(y, table * columns, 0.0);
+  std::fill_n(uses, table, 0);
+  plan.load(args.in[0], grad, static_cast<size_t>(plan.rows * columns));
+  for (int64_t i = 0; i < plan.rows; ++i, grad += columns) {
+    const int64_t index = plan.indices.At(args, i);
+    if (index == kOutside) return plan.indices.OutsideError(args, i);
+    if (index == plan.padding) continue;
+    ++uses[index];
+    double* to = y + index * columns;
+    for (int64_t c = 0; c < columns; ++c) to[c] += grad[c];
+  }
+  for (int64_t r = 0; plan.shares && r < table; ++r) {
+    for (int64_t c = 0; c < columns && uses[r] > 1; ++c) {
+      y[r * columns + c] /= static_cast<double>(uses[r]);
     }
-    for (size_t r = 0; shares && r < uses.size(); ++r) {
-      for (size_t c = 0; c < columns && uses[r] > 1; ++c) {
-        y[r * columns + c] /= static_cast<double>(uses[r]);
-      }
-    }
-    store(y.data(), args.out[0], y.size());
-    return Status();
-  });
+  }
+  plan.store(y, args.out[0], static_cast<size_t>(table * columns));
+  return Status();
 }
 
 }  // namespace
 
 void RegisterEmbeddingOps(OpRegistry& registry) {
-  registry.Add({.schema = {"EmbeddingBag",
-                           {{"weight"},
-                            {"indices"},
-                            {"offsets", PortKind::kOptional},
-                            {"per_sample_weights", PortKind::kOptional}},
-                           {{"y"}, {"offset2bag"}, {"bag_size"}, {"max_indices"}},
-                           {{"mode", AttrValue::String("mean")},
-                            {"scale_grad_by_freq", AttrValue::Bool(false)},
-                            {"sparse", AttrValue::Bool(false)},
-                            {"include_last_offset", AttrValue::Bool(false)},
-                            {"padding_idx", AttrValue::Int(-1)}}},
-                .infer = InferEmbeddingBag,
-                .make_kernel = MakeEmbeddingBag});
-  registry.Add({.schema = {"EmbeddingDenseGrad",
-                           {{"grad"}, {"indices"}},
-                           {{"y"}},
-                           {{"num_weights", Required::kInt},
-                            {"padding_idx", AttrValue::Int(-1)},
-                            {"scale_grad_by_freq", AttrValue::Bool(false)}}},
-                .infer = InferDenseGrad,
-                .make_kernel = MakeDenseGrad});
+  registry.Add(Define<PlanBag, RunBag>(
+      "EmbeddingBag(weight, indices, offsets?, per_sample_weights?; mode=\"mean\", "
+      "scale_grad_by_freq=false, sparse=false, include_last_offset=false, padding_idx=-1) -> y, "
+      "offset2bag, bag_size, max_indices"));
+  registry.Add(Define<PlanDenseGrad, RunDenseGrad>(
+      "EmbeddingDenseGrad(grad, indices; num_weights:int, padding_idx=-1, "
+      "scale_grad_by_freq=false) -> y"));
 }
 
 }  // namespace npumesh

@@ -1,107 +1,77 @@
-// Gather, GatherV2 and GatherElements. Ops reference 5.10.
+// Gather, GatherV2 and GatherElements.
 //
-// An index outside of the dimension is a run-time error: silently reading zeros would hide the
-// fault that a simulator is there to show.
+// An index outside of the dimension is a run-time error, because zeros read in silence would hide
+// the fault that a simulator is there to show.
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/index_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_registry.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
-// Reads element i of an int32 or int64 tensor.
-int64_t IndexAt(const void* indices, bool wide, int64_t i) {
-  return wide ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
-}
-
-Status CheckIndexType(const OpContext& op, std::string_view port) {
-  const DataType dtype = op.in(port).dtype;
-  if (dtype == DataType::kInt32 || dtype == DataType::kInt64) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected int32 or int64", op.Who(), port,
-               Name(dtype));
-}
-
-Status OutOfRange(const std::string& who, std::string_view port, int64_t position, int64_t index,
-                  int64_t bound, bool negative) {
-  return Error(Code::kInvalidArgument,
-               "{}: \"{}\" holds {} at element {}, expected {} <= index < {}", who, port, index,
-               position, negative ? -bound : 0, bound);
-}
-
 // ---- Gather, GatherV2 ----
 
-struct GatherAxes {
-  int axis = 0;
-  int batch = 0;  // leading dimensions that x and indices share
-};
-
-Result<GatherAxes> AxesOf(const OpContext& op) {
-  const Shape& x = op.in("x").shape;
-  const Shape& indices = op.in("indices").shape;
-  GatherAxes axes;
-  int64_t batch = op.attr_int("batch_dims");
-  if (batch < 0) batch += indices.rank();
-  int64_t axis = batch;
-  if (op.schema().type == "GatherV2") {
-    NPUMESH_ASSIGN_OR_RETURN(axis, op.Int("axis"));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(axes.axis, AxisOf(op, axis, x.rank(), "axis"));
-  bool fits = batch >= 0 && batch <= indices.rank() && batch <= axes.axis;
-  axes.batch = static_cast<int>(fits ? batch : 0);
-  for (int i = 0; i < axes.batch; ++i) fits = fits && x[i] == indices[i];
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: batch_dims {} does not fit x {} and indices {} along "
-                 "axis {}",
-                 op.Who(), op.attr_int("batch_dims"), x.ToString(), indices.ToString(), axes.axis);
-  }
-  return axes;
-}
-
-Status InferGather(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, "indices"));
-  NPUMESH_ASSIGN_OR_RETURN(const GatherAxes axes, AxesOf(op));
-  const std::vector<int64_t>& from = x.shape.dims();
-  const std::vector<int64_t>& chosen = op.in("indices").shape.dims();
-  std::vector<int64_t> y(from.begin(), from.begin() + axes.axis);
-  y.insert(y.end(), chosen.begin() + axes.batch, chosen.end());
-  y.insert(y.end(), from.begin() + axes.axis + 1, from.end());
-  return SetOutput(op, 0, x.dtype, Shape(std::move(y)));
-}
-
 // x as [batch, outer, bound, row bytes], indices as [batch, count].
-struct GatherPlan {
-  std::string who;
-  int x_slot = 0;
-  int index_slot = 0;
+struct GatherPlan : Planned {
+  IndexSlot indices;
+  int x = 0;  // slot
   int64_t batch = 1;
   int64_t outer = 1;
-  int64_t bound = 0;
   int64_t count = 0;
   size_t row = 0;
-  bool wide = false;
-  bool negative = false;
 };
 
+// Gather takes the first dimension behind those that x and indices share, GatherV2 an input "axis".
+template <bool kAxisInput>
+Result<GatherPlan> PlanGather(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  const Shape& indices = op.in("indices").shape;
+  const size_t element = check.Take(ElementBytes(op, x.dtype));
+  check.Type("indices", kIndices);
+  int64_t batch = op.attr_int("batch_dims");
+  if (batch < 0) batch += indices.rank();
+  const int64_t listed = kAxisInput ? check.Take(op.Int("axis")) : batch;
+  const int axis = check.Take(AxisOf(op, listed, x.shape.rank(), "axis"));
+  bool fits = batch >= 0 && batch <= indices.rank() && batch <= axis;
+  const int shared = static_cast<int>(fits ? batch : 0);
+  for (int i = 0; i < shared && check.ok(); ++i) fits = fits && x.shape[i] == indices[i];
+  check.That(fits, "batch_dims {} does not fit x {} and indices {} along axis {}",
+             op.attr_int("batch_dims"), x.shape.ToString(), indices.ToString(), axis);
+  if (!check.ok()) return check.status();
+  // select.int arrives as GatherV2 with a scalar index, which may count from the end.
+  const bool wraps = op.attr_bool("negative_index_support") || (kAxisInput && indices.rank() == 0);
+  GatherPlan plan;
+  plan.x = op.slot("x");
+  plan.indices = check.Take(IndexSlot::Of(op, "indices", x.shape[axis],
+                                          wraps ? IndexRange::kWraps : IndexRange::kStrict));
+  plan.batch = ElementsBetween(x.shape, 0, shared);
+  plan.outer = ElementsBetween(x.shape, shared, axis);
+  plan.count = ElementsBetween(indices, shared, indices.rank());
+  plan.row = element * static_cast<size_t>(ElementsBetween(x.shape, axis + 1, x.shape.rank()));
+  const std::vector<int64_t>&from = x.shape.dims(), &chosen = indices.dims();
+  std::vector<int64_t> y(from.begin(), from.begin() + axis);
+  y.insert(y.end(), chosen.begin() + shared, chosen.end());
+  y.insert(y.end(), from.begin() + axis + 1, from.end());
+  plan.outputs = {{x.dtype, Shape(std::move(y))}};
+  return check.Done(std::move(plan));
+}
+
 Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
-  const auto* x = static_cast<const std::byte*>(args.in[plan.x_slot]);
+  const auto* table = static_cast<const std::byte*>(args.in[plan.x]);
+  const size_t table_bytes = static_cast<size_t>(plan.indices.bound) * plan.row;
   auto* y = static_cast<std::byte*>(args.out[0]);
-  const void* indices = args.in[plan.index_slot];
   for (int64_t b = 0; b < plan.batch; ++b) {
-    for (int64_t o = 0; o < plan.outer; ++o) {
-      const std::byte* table =
-          x + static_cast<size_t>((b * plan.outer + o) * plan.bound) * plan.row;
-      for (int64_t i = 0; i < plan.count; ++i, y += plan.row) {
-        const int64_t given = IndexAt(indices, plan.wide, b * plan.count + i);
-        const int64_t index = given < 0 && plan.negative ? given + plan.bound : given;
-        if (index < 0 || index >= plan.bound) {
-          return OutOfRange(plan.who, "indices", b * plan.count + i, given, plan.bound,
-                            plan.negative);
-        }
+    for (int64_t o = 0; o < plan.outer; ++o, table += table_bytes) {
+      for (int64_t i = b * plan.count; i < (b + 1) * plan.count; ++i, y += plan.row) {
+        const int64_t index = plan.indices.At(args, i);
+        if (index == kOutside) return plan.indices.OutsideError(args, i);
         if (plan.row > 0) std::memcpy(y, table + static_cast<size_t>(index) * plan.row, plan.row);
       }
     }
@@ -109,135 +79,69 @@ Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeGather(const OpContext& op) {
-  const TensorType& x = op.in("x");
-  const TensorType& indices = op.in("indices");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const GatherAxes axes, AxesOf(op));
-  GatherPlan plan;
-  plan.who = op.Who();
-  plan.x_slot = op.slot("x");
-  plan.index_slot = op.slot("indices");
-  plan.batch = ElementsBetween(x.shape, 0, axes.batch);
-  plan.outer = ElementsBetween(x.shape, axes.batch, axes.axis);
-  plan.bound = x.shape[axes.axis];
-  plan.count = ElementsBetween(indices.shape, axes.batch, indices.shape.rank());
-  plan.row = element * static_cast<size_t>(ElementsBetween(x.shape, axes.axis + 1, x.shape.rank()));
-  plan.wide = indices.dtype == DataType::kInt64;
-  // select.int arrives as GatherV2 with a scalar index, which may count from the end.
-  plan.negative = op.attr_bool("negative_index_support") ||
-                  (op.schema().type == "GatherV2" && indices.shape.rank() == 0);
-  return MakeKernel([plan](const KernelArgs& args) { return RunGather(plan, args); });
-}
-
 // ---- GatherElements ----
 
-Status InferGatherElements(OpContext& op) {
-  const TensorType& x = op.in("x");
-  const Shape& index = op.in("index").shape;
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
-  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, "index"));
-  NPUMESH_ASSIGN_OR_RETURN(const int dim, AxisOf(op, op.attr_int("dim"), x.shape.rank(), "dim"));
-  bool fits = index.rank() == x.shape.rank();
-  for (int i = 0; fits && i < index.rank(); ++i) fits = i == dim || index[i] <= x.shape[i];
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"index\" is {}, which does not lie inside x {} "
-                 "outside of dimension {}",
-                 op.Who(), index.ToString(), x.shape.ToString(), dim);
-  }
-  return SetOutput(op, 0, x.dtype, index);
-}
-
-// Walks the positions of `index`, knowing for each the element of x that it would name with a 0.
-class GatherElementsKernel final : public Kernel {
- public:
-  GatherElementsKernel(const OpContext& op, int dim, size_t element)
-      : who_(op.Who()),
-        x_slot_(op.slot("x")),
-        index_slot_(op.slot("index")),
-        dim_(static_cast<size_t>(dim)),
-        element_(element),
-        wide_(op.in("index").dtype == DataType::kInt64),
-        bound_(op.in("x").shape[dim]),
-        extents_(op.in("index").shape.dims()),
-        strides_(ByteStrides(op.in("x").shape, element)),
-        count_(op.in("index").shape.elements()),
-        position_(extents_.size(), 0) {}
-
-  Status Run(const KernelArgs& args) override {
-    const auto* x = static_cast<const std::byte*>(args.in[x_slot_]);
-    auto* y = static_cast<std::byte*>(args.out[0]);
-    int64_t base = 0;
-    for (int64_t i = 0; i < count_; ++i, y += element_) {
-      const int64_t index = IndexAt(args.in[index_slot_], wide_, i);
-      if (index < 0 || index >= bound_) {
-        std::fill(position_.begin(), position_.end(), 0);
-        return OutOfRange(who_, "index", i, index, bound_, false);
-      }
-      std::memcpy(y, x + base + index * strides_[dim_], element_);
-      base = Next(base);
-    }
-    return Status();
-  }
-
- private:
-  // Steps `position_` on, back to all zeros after the last one.
-  int64_t Next(int64_t base) {
-    for (size_t d = extents_.size(); d-- > 0;) {
-      const int64_t stride = d == dim_ ? 0 : strides_[d];
-      if (++position_[d] < extents_[d]) return base + stride;
-      base -= stride * (extents_[d] - 1);
-      position_[d] = 0;
-    }
-    return base;
-  }
-
-  std::string who_;
-  int x_slot_;
-  int index_slot_;
-  size_t dim_;
-  size_t element_;
-  bool wide_;
-  int64_t bound_;
-  std::vector<int64_t> extents_;
-  std::vector<int64_t> strides_;
-  int64_t count_;
-  std::vector<int64_t> position_;
+// Walks the positions of `index`, with the offset of the element of x that a 0 there would name.
+struct ElementsPlan : Planned {
+  IndexSlot index;
+  int x = 0;  // slot
+  int64_t count = 0;
+  size_t element = 0;
+  int64_t stride = 0;  // in x, of the dimension that is indexed
+  PositionWalk walk;
+  Slice<int64_t> position;
 };
 
-Result<std::unique_ptr<Kernel>> MakeGatherElements(const OpContext& op) {
+Result<ElementsPlan> PlanElements(const OpContext& op) {
+  Check check(op);
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const int dim, AxisOf(op, op.attr_int("dim"), x.shape.rank(), "dim"));
-  return std::unique_ptr<Kernel>(std::make_unique<GatherElementsKernel>(op, dim, element));
+  const Shape& index = op.in("index").shape;
+  ElementsPlan plan;
+  plan.element = check.Take(ElementBytes(op, x.dtype));
+  check.Type("index", kIndices);
+  const int dim = check.Axis("dim", x.shape.rank());
+  bool fits = index.rank() == x.shape.rank();
+  for (int i = 0; fits && i < index.rank(); ++i) fits = i == dim || index[i] <= x.shape[i];
+  check.That(fits, "\"index\" is {}, which does not lie inside x {} outside of dimension {}",
+             index.ToString(), x.shape.ToString(), dim);
+  if (!check.ok()) return check.status();
+  std::vector<int64_t> strides = ByteStrides(x.shape, plan.element);
+  plan.stride = std::exchange(strides[static_cast<size_t>(dim)], 0);
+  plan.walk = PositionWalk(index, std::move(strides));
+  plan.position = plan.scratch.Take<int64_t>(index.rank());
+  plan.index = check.Take(IndexSlot::Of(op, "index", x.shape[dim]));
+  plan.x = op.slot("x");
+  plan.count = index.elements();
+  plan.outputs = {{x.dtype, index}};
+  return check.Done(std::move(plan));
+}
+
+Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {
+  const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  int64_t* position = plan.position(args);
+  std::fill_n(position, plan.walk.rank(), 0);
+  int64_t offset = 0;
+  for (int64_t i = 0; i < plan.count; ++i, y += plan.element) {
+    const int64_t index = plan.index.At(args, i);
+    if (index == kOutside) return plan.index.OutsideError(args, i);
+    std::memcpy(y, x + offset + index * plan.stride, plan.element);
+    offset = plan.walk.Next(position, offset);
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterGatherOps(OpRegistry& registry) {
-  registry.Add({.schema = {"Gather",
-                           {{"x"}, {"indices"}},
-                           {{"y"}},
-                           {{"validate_indices", AttrValue::Bool(true)},
-                            {"batch_dims", AttrValue::Int(0)},
-                            {"is_preprocessed", AttrValue::Bool(false)},
-                            {"negative_index_support", AttrValue::Bool(false)}}},
-                .infer = InferGather,
-                .make_kernel = MakeGather});
-  registry.Add({.schema = {"GatherV2",
-                           {{"x"}, {"indices"}, {"axis"}},
-                           {{"y"}},
-                           {{"batch_dims", AttrValue::Int(0)},
-                            {"is_preprocessed", AttrValue::Bool(false)},
-                            {"negative_index_support", AttrValue::Bool(false)}}},
-                .infer = InferGather,
-                .make_kernel = MakeGather,
-                .value_inputs = {"axis"}});
-  registry.Add(
-      {.schema = {"GatherElements", {{"x"}, {"index"}}, {{"y"}}, {{"dim", AttrValue::Int(0)}}},
-       .infer = InferGatherElements,
-       .make_kernel = MakeGatherElements});
+  registry.Add(Define<PlanGather<false>, RunGather>(
+      "Gather(x, indices; validate_indices=true, batch_dims=0, is_preprocessed=false, "
+      "negative_index_support=false) -> y"));
+  registry.Add(NeedsValues(Define<PlanGather<true>, RunGather>(
+                               "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
+                               "negative_index_support=false) -> y"),
+                           {"axis"}));
+  registry.Add(Define<PlanElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
 }
 
 }  // namespace npumesh

@@ -1,174 +1,142 @@
-// GatherNd and indexing with tensors: IndexByTensor, Index, IndexPutV2. Ops reference 5.10.
-#include <algorithm>
+// GatherNd and indexing with tensors: IndexByTensor, Index, IndexPutV2.
 #include <cstring>
+#include <optional>
 
 #include "graph/ops/broadcast.h"
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/scatter.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
 // Row i of the output is the i-th named row of x.
-Result<std::unique_ptr<Kernel>> MakeRowGather(const OpContext& op, IndexRows rows) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
-  const size_t row = element * static_cast<size_t>(rows.inner);
-  const int slot = op.slot("x");
-  return MakeKernel([rows = std::move(rows), row, slot,
-                     found = std::vector<int64_t>(static_cast<size_t>(rows.count))](
-                        const KernelArgs& args) mutable -> Status {
-    NPUMESH_RETURN_IF_ERROR(rows.find(args, found.data()));
-    const auto* x = static_cast<const std::byte*>(args.in[slot]);
-    auto* y = static_cast<std::byte*>(args.out[0]);
-    for (size_t i = 0; i < found.size() && row > 0; ++i) {
-      std::memcpy(y + i * row, x + static_cast<size_t>(found[i]) * row, row);
-    }
-    return Status();
-  });
+struct RowsPlan : Planned {
+  IndexRows rows;
+  int x = 0;       // slot
+  size_t row = 0;  // bytes
+  Slice<int64_t> found;
+};
+
+Result<RowsPlan> RowsOf(const OpContext& op, IndexRows rows, Shape y) {
+  RowsPlan plan;
+  plan.x = op.slot("x");
+  const DataType dtype = op.in(plan.x).dtype;
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
+  plan.row = element * static_cast<size_t>(rows.inner);
+  plan.found = plan.scratch.Take<int64_t>(rows.count);
+  plan.rows = std::move(rows);
+  plan.outputs = {{dtype, std::move(y)}};
+  return plan;
+}
+
+Status RunRows(const RowsPlan& plan, const KernelArgs& args) {
+  int64_t* found = plan.found(args);
+  NPUMESH_RETURN_IF_ERROR(plan.rows.find(args, found));
+  const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  for (int64_t i = 0; i < plan.rows.count && plan.row > 0; ++i, y += plan.row) {
+    std::memcpy(y, x + static_cast<size_t>(found[i]) * plan.row, plan.row);
+  }
+  return Status();
 }
 
 // ---- GatherNd ----
 
-Result<IndexRows> GatheredRows(const OpContext& op) {
-  const bool wraps = op.attr_bool("negative_index_support");
-  return RowsByTuples(op, "indices", op.in("x").shape,
-                      wraps ? IndexRange::kWraps : IndexRange::kStrict);
-}
-
-Status InferGatherNd(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
+Result<RowsPlan> PlanGatherNd(const OpContext& op) {
+  const Shape &x = op.in("x").shape, &indices = op.in("indices").shape;
   NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, op.slot("indices")));
-  NPUMESH_RETURN_IF_ERROR(GatheredRows(op).status());
-  const Shape& indices = op.in("indices").shape;
+  const bool wraps = op.attr_bool("negative_index_support");
+  NPUMESH_ASSIGN_OR_RETURN(
+      IndexRows rows,
+      RowsByTuples(op, "indices", x, wraps ? IndexRange::kWraps : IndexRange::kStrict));
   std::vector<int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
-  dims.insert(dims.end(), x.shape.dims().begin() + indices.dims().back(), x.shape.dims().end());
-  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
-}
-
-Result<std::unique_ptr<Kernel>> MakeGatherNd(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(IndexRows rows, GatheredRows(op));
-  return MakeRowGather(op, std::move(rows));
+  dims.insert(dims.end(), x.dims().begin() + indices.dims().back(), x.dims().end());
+  return RowsOf(op, std::move(rows), Shape(std::move(dims)));
 }
 
 // ---- IndexByTensor, Index ----
 
-// Which dimensions are indexed. Without a mask, as many leading ones as there are tensors.
-Result<std::vector<int64_t>> MaskOf(const OpContext& op) {
-  if (op.schema().type != "IndexByTensor") return op.Ints("indexed_sizes");
+// Which dimensions of x are indexed; without a mask, as many leading ones as there are tensors.
+Result<std::vector<int64_t>> MaskAttribute(const OpContext& op) {
   std::vector<int64_t> mask = op.attr_ints("indices_mask");
   if (mask.empty()) mask.assign(static_cast<size_t>(op.count("indices")), 1);
   return mask;
 }
 
-Result<IndexRows> IndexedRows(const OpContext& op, Shape* shape) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, MaskOf(op));
-  return RowsByTensors(op, "indices", mask, op.in("x").shape, shape);
+Result<std::vector<int64_t>> MaskInput(const OpContext& op) {
+  return op.Ints("indexed_sizes");
 }
 
-Status InferIndex(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
+template <auto kMask>
+Result<RowsPlan> PlanIndex(const OpContext& op) {
   Shape shape;
-  NPUMESH_RETURN_IF_ERROR(IndexedRows(op, &shape).status());
-  return SetOutput(op, 0, op.in("x").dtype, std::move(shape));
-}
-
-Result<std::unique_ptr<Kernel>> MakeIndex(const OpContext& op) {
-  Shape shape;
-  NPUMESH_ASSIGN_OR_RETURN(IndexRows rows, IndexedRows(op, &shape));
-  return MakeRowGather(op, std::move(rows));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, kMask(op));
+  NPUMESH_ASSIGN_OR_RETURN(IndexRows rows,
+                           RowsByTensors(op, "indices", mask, op.in("x").shape, &shape));
+  return RowsOf(op, std::move(rows), std::move(shape));
 }
 
 // ---- IndexPutV2: x[indices] = value, or += ----
 
-Status InferIndexPut(OpContext& op) {
-  const TensorType& x = op.in("x");
-  const TensorType& value = op.in("value");
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("x"), op.slot("value")));
-  NPUMESH_RETURN_IF_ERROR(
-      CheckJoin(op, x.dtype, op.attr_bool("accumulate") ? Join::kAdd : Join::kSet));
-  Shape shape;
-  NPUMESH_RETURN_IF_ERROR(IndexedRows(op, &shape).status());
-  const Result<Shape> wider = Broadcast(shape, value.shape);
-  if (!wider.ok() || *wider != shape) {
-    return Error(Code::kInvalidArgument, "{}: \"value\" is {}, which does not broadcast to {}",
-                 op.Who(), value.ToString(), shape.ToString());
-  }
-  return SetOutput(op, 0, x.dtype, x.shape);
-}
-
-// The scatter wants the value in the shape of x[indices]: it is repeated into `room_` first.
-class IndexPutKernel final : public Kernel {
- public:
-  IndexPutKernel(const OpContext& op, const Shape& shape, size_t element,
-                 std::unique_ptr<Kernel> scatter)
-      : plan_(op.in("value").shape, shape, element),
-        value_(op.slot("value")),
-        in_(static_cast<size_t>(op.slots())),
-        count_(static_cast<size_t>(shape.elements())),
-        room_(count_ * element),
-        scatter_(std::move(scatter)) {}
-
-  Status Run(const KernelArgs& args) override {
-    std::copy(args.in, args.in + in_.size(), in_.begin());
-    if (!plan_.direct() && count_ > 0) {
-      plan_.Gather(args.in[value_], 0, count_, room_.data());
-      in_[static_cast<size_t>(value_)] = room_.data();
-    }
-    return scatter_->Run({in_.data(), args.out, args.scratch});
-  }
-
- private:
-  BroadcastPlan plan_;
-  int value_;
-  std::vector<const void*> in_;
-  size_t count_;
-  std::vector<std::byte> room_;
-  std::unique_ptr<Kernel> scatter_;
+// A scatter, which wants the value in the shape of x[indices]: it is repeated into `room` first.
+struct PutPlan : ScatterPlan {
+  std::optional<BroadcastPlan> broadcast;
+  size_t count = 0;
+  Slice<std::byte> room;
 };
 
-Result<std::unique_ptr<Kernel>> MakeIndexPut(const OpContext& op) {
+Result<PutPlan> PlanPut(const OpContext& op) {
+  const TensorType &x = op.in("x"), &value = op.in("value");
+  Check check(op);
+  check.SameType("value", "x");
   Shape shape;
-  ScatterPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.rows, IndexedRows(op, &shape));
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in("x").dtype));
-  plan.join = op.attr_bool("accumulate") ? Join::kAdd : Join::kSet;
-  plan.updates = op.slot("value");
-  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> scatter, MakeScatter(op, std::move(plan)));
-  return std::unique_ptr<Kernel>(
-      std::make_unique<IndexPutKernel>(op, shape, element, std::move(scatter)));
+  ScatterPlan scatter;
+  scatter.updates = op.slot("value");
+  scatter.join = op.attr_bool("accumulate") ? Join::kAdd : Join::kSet;
+  const std::vector<int64_t> mask = check.Take(MaskInput(op));
+  if (!check.ok()) return check.status();
+  scatter.rows = check.Take(RowsByTensors(op, "indices", mask, x.shape, &shape));
+  const Result<Shape> wider = Broadcast(shape, value.shape);
+  check.That(wider.ok() && *wider == shape, "\"value\" is {}, which does not broadcast to {}",
+             value.ToString(), shape.ToString());
+  if (!check.ok()) return check.status();
+  PutPlan plan;
+  const size_t element = check.Take(ElementBytes(op, x.dtype));
+  static_cast<ScatterPlan&>(plan) = check.Take(Complete(op, std::move(scatter), x));
+  plan.broadcast.emplace(value.shape, shape, element);
+  plan.count = static_cast<size_t>(shape.elements());
+  if (!plan.broadcast->direct()) {
+    plan.room = plan.scratch.Take<std::byte>(shape.elements() * static_cast<int64_t>(element));
+  }
+  return check.Done(std::move(plan));
+}
+
+Status RunPut(const PutPlan& plan, const KernelArgs& args) {
+  const void* value = args.in[plan.updates];
+  if (plan.broadcast->direct() || plan.count == 0) return Scatter(plan, args, value);
+  plan.broadcast->Gather(value, 0, plan.count, plan.room(args));
+  return Scatter(plan, args, plan.room(args));
 }
 
 }  // namespace
 
 void RegisterIndexOps(OpRegistry& registry) {
-  const PortSpec indices = {"indices", PortKind::kDynamic};
-  registry.Add({.schema = {"GatherNd",
-                           {{"x"}, {"indices"}},
-                           {{"y"}},
-                           {{"negative_index_support", AttrValue::Bool(false)}}},
-                .infer = InferGatherNd,
-                .make_kernel = MakeGatherNd});
-  registry.Add({.schema = {"IndexByTensor",
-                           {{"x"}, indices},
-                           {{"y"}},
-                           {{"indices_mask", AttrValue::Ints({})}}},
-                .infer = InferIndex,
-                .make_kernel = MakeIndex});
   registry.Add(
-      {.schema = {"Index", {{"x"}, {"indexed_sizes"}, {"indexed_strides"}, indices}, {{"y"}}, {}},
-       .infer = InferIndex,
-       .make_kernel = MakeIndex,
-       .value_inputs = {"indexed_sizes"}});
-  registry.Add({.schema = {"IndexPutV2",
-                           {{"x"}, {"value"}, {"indexed_sizes"}, {"indexed_strides"}, indices},
-                           {{"x"}},
-                           {{"accumulate", AttrValue::Bool(false)}}},
-                .infer = InferIndexPut,
-                .make_kernel = MakeIndexPut,
-                .in_place = {{0, 0}},
-                .value_inputs = {"indexed_sizes"}});
+      Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
+  registry.Add(Define<PlanIndex<MaskAttribute>, RunRows>(
+      "IndexByTensor(x, indices...; indices_mask=[]) -> y"));
+  registry.Add(NeedsValues(Define<PlanIndex<MaskInput>, RunRows>(
+                               "Index(x, indexed_sizes, indexed_strides, indices...) -> y"),
+                           {"indexed_sizes"}));
+  Operator put = NeedsValues(
+      Define<PlanPut, RunPut>("IndexPutV2(x, value, indexed_sizes, indexed_strides, indices...; "
+                              "accumulate=false) -> x"),
+      {"indexed_sizes"});
+  put.in_place = {{0, 0}};
+  registry.Add(std::move(put));
 }
 
 }  // namespace npumesh

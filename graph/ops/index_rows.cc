@@ -1,44 +1,25 @@
 #include "graph/ops/index_rows.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "graph/ops/broadcast.h"
 #include "graph/ops/infer_checks.h"
 
 namespace npumesh {
-namespace {
-
-// Reads the indices of one slot, checked against a bound.
-struct IndexSlot {
-  std::string who;
-  std::string_view port;
-  int slot = 0;
-  bool wide = false;
-  int64_t bound = 0;
-  IndexRange range = IndexRange::kStrict;
-
-  // Index i in [0, bound), or kNoRow.
-  Result<int64_t> At(const KernelArgs& args, int64_t i) const {
-    const void* data = args.in[slot];
-    const int64_t given =
-        wide ? static_cast<const int64_t*>(data)[i] : static_cast<const int32_t*>(data)[i];
-    if (given < 0 && range == IndexRange::kDropsNegative) return kNoRow;
-    const int64_t index = given < 0 && range == IndexRange::kWraps ? given + bound : given;
-    if (index >= 0 && index < bound) return index;
-    return Error(Code::kInvalidArgument,
-                 "{}: \"{}\" holds {} at element {}, expected {} <= index < {}", who, port, given,
-                 i, range == IndexRange::kWraps ? -bound : 0, bound);
-  }
-};
-
-Result<IndexSlot> SlotOf(const OpContext& op, std::string_view port, int slot, int64_t bound,
-                         IndexRange range) {
+Result<IndexSlot> IndexSlot::Of(const OpContext& op, std::string_view port, int64_t bound,
+                                IndexRange range, int nth) {
+  const int slot = op.slot(port) + nth;
   NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, slot));
-  return IndexSlot{op.Who(), port, slot, op.in(slot).dtype == DataType::kInt64, bound, range};
+  return IndexSlot{op.Who(), port, slot, op.in(slot).dtype, bound, range};
 }
 
-}  // namespace
+Status IndexSlot::OutsideError(const KernelArgs& args, int64_t i) const {
+  return Error(
+      Code::kInvalidArgument, "{}: \"{}\" holds {} at element {}, expected {} <= index < {}", who,
+      port, IntegerAt(dtype, args.in[slot], i), i, range == IndexRange::kWraps ? -bound : 0, bound);
+}
 
 Status CheckIndexType(const OpContext& op, int slot) {
   const DataType dtype = op.in(slot).dtype;
@@ -49,8 +30,7 @@ Status CheckIndexType(const OpContext& op, int slot) {
 
 Result<IndexRows> RowsByTuples(const OpContext& op, std::string_view indices, const Shape& x,
                                IndexRange range) {
-  const int slot = op.slot(indices);
-  const Shape& shape = op.in(slot).shape;
+  const Shape& shape = op.in(indices).shape;
   const int64_t depth = shape.rank() == 0 ? -1 : shape[shape.rank() - 1];
   if (depth < 0 || depth > x.rank()) {
     return Error(
@@ -63,8 +43,7 @@ Result<IndexRows> RowsByTuples(const OpContext& op, std::string_view indices, co
                  ElementsBetween(x, split, x.rank())};
   std::vector<IndexSlot> parts;
   for (int d = 0; d < split; ++d) {
-    NPUMESH_ASSIGN_OR_RETURN(IndexSlot part, SlotOf(op, indices, slot, x[d], range));
-    parts.push_back(std::move(part));
+    NPUMESH_ASSIGN_OR_RETURN(parts.emplace_back(), IndexSlot::Of(op, indices, x[d], range));
   }
   rows.find = [parts, count = rows.count](const KernelArgs& args, int64_t* to) -> Status {
     const auto width = static_cast<int64_t>(parts.size());
@@ -72,7 +51,8 @@ Result<IndexRows> RowsByTuples(const OpContext& op, std::string_view indices, co
       int64_t row = 0;
       for (int64_t d = 0; d < width; ++d) {
         const IndexSlot& part = parts[static_cast<size_t>(d)];
-        NPUMESH_ASSIGN_OR_RETURN(const int64_t index, part.At(args, i * width + d));
+        const int64_t index = part.At(args, i * width + d);
+        if (index == kOutside) return part.OutsideError(args, i * width + d);
         row = row * part.bound + index;
       }
       to[i] = row;
@@ -84,14 +64,14 @@ Result<IndexRows> RowsByTuples(const OpContext& op, std::string_view indices, co
 
 Result<IndexRows> RowsAlongAxis(const OpContext& op, std::string_view indices, const Shape& x,
                                 int axis, IndexRange range) {
-  const int slot = op.slot(indices);
   const int64_t outer = ElementsBetween(x, 0, axis);
-  const int64_t named = op.in(slot).shape.elements();
-  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part, SlotOf(op, indices, slot, x[axis], range));
+  const int64_t named = op.in(indices).shape.elements();
+  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part, IndexSlot::Of(op, indices, x[axis], range));
   IndexRows rows{nullptr, outer * named, outer * x[axis], ElementsBetween(x, axis + 1, x.rank())};
   rows.find = [part, outer, named](const KernelArgs& args, int64_t* to) -> Status {
     for (int64_t j = 0; j < named && outer > 0; ++j) {
-      NPUMESH_ASSIGN_OR_RETURN(const int64_t index, part.At(args, j));
+      const int64_t index = part.At(args, j);
+      if (index == kOutside) return part.OutsideError(args, j);
       for (int64_t o = 0; o < outer; ++o) {
         to[o * named + j] = index == kNoRow ? kNoRow : o * part.bound + index;
       }
@@ -103,26 +83,21 @@ Result<IndexRows> RowsAlongAxis(const OpContext& op, std::string_view indices, c
 
 Result<IndexRows> RowsByElements(const OpContext& op, std::string_view indices, const Shape& x,
                                  int axis) {
-  const int slot = op.slot(indices);
-  const Shape extents = op.in(slot).shape;
-  const std::vector<int64_t> strides = ByteStrides(x, 1);
-  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part,
-                           SlotOf(op, indices, slot, x[axis], IndexRange::kStrict));
+  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part, IndexSlot::Of(op, indices, x[axis]));
+  const Shape& extents = op.in(indices).shape;
+  std::vector<int64_t> strides = ByteStrides(x, 1);
+  const int64_t stride = std::exchange(strides[static_cast<size_t>(axis)], 0);
   IndexRows rows{nullptr, extents.elements(), x.elements(), 1};
-  rows.find = [part, extents, strides, axis, count = rows.count,
-               at = std::vector<int64_t>(strides.size())](const KernelArgs& args,
-                                                          int64_t* to) mutable -> Status {
+  rows.find = [part, stride, walk = PositionWalk(extents, std::move(strides)), count = rows.count,
+               at = std::vector<int64_t>(x.dims().size())](const KernelArgs& args,
+                                                           int64_t* to) mutable -> Status {
     std::fill(at.begin(), at.end(), 0);
+    int64_t offset = 0;
     for (int64_t i = 0; i < count; ++i) {
-      NPUMESH_ASSIGN_OR_RETURN(const int64_t index, part.At(args, i));
-      to[i] = index * strides[static_cast<size_t>(axis)];
-      for (size_t d = 0; d < at.size(); ++d) {
-        if (static_cast<int>(d) != axis) to[i] += at[d] * strides[d];
-      }
-      for (size_t d = at.size(); d-- > 0;) {
-        if (++at[d] < extents.dims()[d]) break;
-        at[d] = 0;
-      }
+      const int64_t index = part.At(args, i);
+      if (index == kOutside) return part.OutsideError(args, i);
+      to[i] = offset + index * stride;
+      offset = walk.Next(at.data(), offset);
     }
     return Status();
   };
@@ -167,65 +142,90 @@ Result<TensorIndexing> IndexingOf(const OpContext& op, std::string_view indices,
   return result;
 }
 
+// x[indices]: the indexed dimensions are replaced by those of the broadcast.
+Shape IndexedShape(const TensorIndexing& how, const Shape& x) {
+  std::vector<int64_t> dims;
+  for (const int d : how.kept) dims.push_back(x[d]);
+  const std::vector<int64_t>& named = how.broadcast.dims();
+  dims.insert(dims.begin() + how.place, named.begin(), named.end());
+  return Shape(std::move(dims));
+}
+
+// Offsets in x of all positions of the kept dimensions [first, last) that stand before dimension
+// `end` of x.
+std::vector<int64_t> KeptOffsets(const TensorIndexing& how, const Shape& x, int first, int last,
+                                 int end) {
+  const std::vector<int64_t> strides = ByteStrides(x, 1);
+  std::vector<int64_t> offsets = {0};
+  for (int k = first; k < last; ++k) {
+    const int d = how.kept[static_cast<size_t>(k)];
+    if (d > end) continue;
+    std::vector<int64_t> next;
+    for (const int64_t offset : offsets) {
+      for (int64_t i = 0; i < x[d]; ++i) {
+        next.push_back(offset + i * strides[static_cast<size_t>(d)]);
+      }
+    }
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+// One index tensor.
+struct TensorIndices {
+  IndexSlot slot;
+  int64_t stride;              // in x, of the dimension that it indexes
+  std::vector<int64_t> order;  // its element for each position of the broadcast
+};
+
+Result<std::vector<TensorIndices>> IndicesOf(const OpContext& op, std::string_view indices,
+                                             const TensorIndexing& how, const Shape& x) {
+  const std::vector<int64_t> strides = ByteStrides(x, 1);
+  std::vector<TensorIndices> parts;
+  for (const int d : how.indexed) {
+    const auto nth = static_cast<int>(parts.size());
+    NPUMESH_ASSIGN_OR_RETURN(IndexSlot part,
+                             IndexSlot::Of(op, indices, x[d], IndexRange::kWraps, nth));
+    const Shape& shape = op.in(part.slot).shape;
+    std::vector<int64_t> plain(static_cast<size_t>(shape.elements()));
+    std::iota(plain.begin(), plain.end(), 0);
+    std::vector<int64_t> order(static_cast<size_t>(how.broadcast.elements()));
+    if (!order.empty()) {
+      BroadcastPlan(shape, how.broadcast, sizeof(int64_t))
+          .Gather(plain.data(), 0, order.size(), order.data());
+    }
+    parts.push_back({std::move(part), strides[static_cast<size_t>(d)], std::move(order)});
+  }
+  return parts;
+}
+
 }  // namespace
 
 Result<IndexRows> RowsByTensors(const OpContext& op, std::string_view indices,
                                 const std::vector<int64_t>& mask, const Shape& x, Shape* shape) {
   NPUMESH_ASSIGN_OR_RETURN(const TensorIndexing how, IndexingOf(op, indices, mask, x));
-  std::vector<int64_t> dims, kept_dims;
-  for (const int d : how.kept) kept_dims.push_back(x[d]);
-  dims.assign(kept_dims.begin(), kept_dims.begin() + how.place);
-  dims.insert(dims.end(), how.broadcast.dims().begin(), how.broadcast.dims().end());
-  dims.insert(dims.end(), kept_dims.begin() + how.place, kept_dims.end());
-  *shape = Shape(std::move(dims));
+  *shape = IndexedShape(how, x);
   NPUMESH_RETURN_IF_ERROR(shape->Check().WithContext(op.Who()));
+  NPUMESH_ASSIGN_OR_RETURN(auto parts, IndicesOf(op, indices, how, x));
 
   // Result as [before, broadcast, between, row]: dimensions behind the last indexed one are a row.
   const int last = how.indexed.back();
-  const std::vector<int64_t> strides = ByteStrides(x, 1);
   const int64_t inner = ElementsBetween(x, last + 1, x.rank());
-  std::vector<int64_t> before = {0}, between = {0};  // offsets of kept dimensions, in elements
-  for (size_t k = 0; k < how.kept.size(); ++k) {
-    if (how.kept[k] > last) continue;
-    std::vector<int64_t>& offsets = static_cast<int>(k) < how.place ? before : between;
-    std::vector<int64_t> next;
-    for (const int64_t offset : offsets) {
-      for (int64_t i = 0; i < x[how.kept[k]]; ++i) {
-        next.push_back(offset + i * strides[static_cast<size_t>(how.kept[k])]);
-      }
-    }
-    offsets = std::move(next);
-  }
-  struct Part {
-    IndexSlot slot;
-    int64_t stride;
-    std::vector<int64_t> order;  // element of the tensor for each position of the broadcast
-  };
-  std::vector<Part> parts;
+  std::vector<int64_t> before = KeptOffsets(how, x, 0, how.place, last);
+  std::vector<int64_t> between =
+      KeptOffsets(how, x, how.place, static_cast<int>(how.kept.size()), last);
   const int64_t named = how.broadcast.elements();
-  for (size_t i = 0; i < how.indexed.size(); ++i) {
-    const int slot = op.slot(indices) + static_cast<int>(i);
-    const int d = how.indexed[i];
-    NPUMESH_ASSIGN_OR_RETURN(IndexSlot part, SlotOf(op, indices, slot, x[d], IndexRange::kWraps));
-    std::vector<int64_t> plain(static_cast<size_t>(op.in(slot).shape.elements()));
-    for (size_t e = 0; e < plain.size(); ++e) plain[e] = static_cast<int64_t>(e);
-    std::vector<int64_t> order(static_cast<size_t>(named));
-    if (named > 0) {
-      BroadcastPlan(op.in(slot).shape, how.broadcast, sizeof(int64_t))
-          .Gather(plain.data(), 0, order.size(), order.data());
-    }
-    parts.push_back({std::move(part), strides[static_cast<size_t>(d)], std::move(order)});
-  }
   IndexRows rows{nullptr,
                  static_cast<int64_t>(before.size()) * named * static_cast<int64_t>(between.size()),
                  inner == 0 ? 0 : x.elements() / inner, inner};
-  rows.find = [parts = std::move(parts), before, between, named, inner,
-               offsets = std::vector<int64_t>(static_cast<size_t>(named))](
+  rows.find = [parts = std::move(parts), before = std::move(before), between = std::move(between),
+               inner, offsets = std::vector<int64_t>(static_cast<size_t>(named))](
                   const KernelArgs& args, int64_t* to) mutable -> Status {
     std::fill(offsets.begin(), offsets.end(), 0);
-    for (const Part& part : parts) {
+    for (const TensorIndices& part : parts) {
       for (size_t i = 0; i < offsets.size(); ++i) {
-        NPUMESH_ASSIGN_OR_RETURN(const int64_t index, part.slot.At(args, part.order[i]));
+        const int64_t index = part.slot.At(args, part.order[i]);
+        if (index == kOutside) return part.slot.OutsideError(args, part.order[i]);
         offsets[i] += index * part.stride;
       }
     }

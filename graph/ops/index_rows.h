@@ -9,14 +9,49 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "graph/ops/numbers.h"
 #include "graph/ops/operator.h"
 
 namespace npumesh {
 
-// Row number of an index that is to be passed over.
+// Row number of an index that is to be passed over, and what IndexSlot::At answers for an error.
 inline constexpr int64_t kNoRow = -1;
+inline constexpr int64_t kOutside = -2;
+
+// What indices may be besides 0 <= index < bound.
+enum class IndexRange {
+  kStrict,         // nothing else
+  kWraps,          // -bound and more, counted from the end
+  kDropsNegative,  // negative ones are passed over
+};
+
+// The indices that a slot holds, into `bound` positions.
+struct IndexSlot {
+  std::string who;
+  std::string_view port;
+  int slot = 0;
+  DataType dtype = DataType::kInt64;
+  int64_t bound = 0;
+  IndexRange range = IndexRange::kStrict;
+
+  // The indices of a port, or of its tensor `nth`. Error (kInvalidArgument) unless they are int32
+  // or int64.
+  static Result<IndexSlot> Of(const OpContext& op, std::string_view port, int64_t bound,
+                              IndexRange range = IndexRange::kStrict, int nth = 0);
+
+  // Index i in [0, bound), kNoRow, or kOutside.
+  int64_t At(const KernelArgs& args, int64_t i) const {
+    const int64_t given = IntegerAt(dtype, args.in[slot], i);
+    if (given < 0 && range == IndexRange::kDropsNegative) return kNoRow;
+    const int64_t index = given < 0 && range == IndexRange::kWraps ? given + bound : given;
+    return index >= 0 && index < bound ? index : kOutside;
+  }
+  // The error (kInvalidArgument) of an index for which At answers kOutside.
+  Status OutsideError(const KernelArgs& args, int64_t i) const;
+};
 
 struct IndexRows {
   // Writes the row numbers, `count` of them, each in [0, bound) or kNoRow.
@@ -26,15 +61,33 @@ struct IndexRows {
   int64_t inner = 1;  // elements of a row
 };
 
-// What indices may be besides 0 <= index < bound.
-enum class IndexRange {
-  kStrict,         // nothing else
-  kWraps,          // -bound and more, counted from the end
-  kDropsNegative,  // negative ones are passed over
-};
-
 // Error (kInvalidArgument) unless a slot holds int32 or int64.
 Status CheckIndexType(const OpContext& op, int slot);
+
+// The positions of a tensor in C order, each with its offset in another tensor.
+class PositionWalk {
+ public:
+  PositionWalk() = default;
+  // `strides` are those of the other tensor, one for each dimension of `extents`.
+  PositionWalk(const Shape& extents, std::vector<int64_t> strides)
+      : extents_(extents.dims()), strides_(std::move(strides)) {}
+
+  size_t rank() const { return extents_.size(); }
+  // Steps `position`, rank() numbers, on, back to zeros after the last one; `offset` is that of the
+  // position before. Returns the offset of the next.
+  int64_t Next(int64_t* position, int64_t offset) const {
+    for (size_t d = extents_.size(); d-- > 0;) {
+      if (++position[d] < extents_[d]) return offset + strides_[d];
+      offset -= strides_[d] * (extents_[d] - 1);
+      position[d] = 0;
+    }
+    return offset;
+  }
+
+ private:
+  std::vector<int64_t> extents_;
+  std::vector<int64_t> strides_;
+};
 
 // The last dimension of `indices` addresses the first dimensions of `x`.
 Result<IndexRows> RowsByTuples(const OpContext& op, std::string_view indices, const Shape& x,

@@ -6,39 +6,10 @@
 #include <utility>
 
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/row_kernel.h"
+#include "graph/ops/wide_type.h"
 
 namespace npumesh {
 namespace {
-
-// Copies rows without looking at them.
-class SetKernel final : public Kernel {
- public:
-  SetKernel(const OpContext& op, ScatterPlan plan, size_t element)
-      : plan_(std::move(plan)),
-        row_(element * static_cast<size_t>(plan_.rows.inner)),
-        bytes_(op.out(0).bytes()),
-        found_(static_cast<size_t>(plan_.rows.count)) {}
-
-  Status Run(const KernelArgs& args) override {
-    NPUMESH_RETURN_IF_ERROR(plan_.rows.find(args, found_.data()));
-    auto* y = static_cast<std::byte*>(args.out[0]);
-    if (plan_.copied >= 0 && bytes_ > 0) std::memcpy(y, args.in[plan_.copied], bytes_);
-    if (plan_.starts && bytes_ > 0) std::memset(y, 0, bytes_);
-    const auto* updates = static_cast<const std::byte*>(args.in[plan_.updates]);
-    for (size_t i = 0; i < found_.size() && row_ > 0; ++i) {
-      if (found_[i] == kNoRow) continue;
-      std::memcpy(y + static_cast<size_t>(found_[i]) * row_, updates + i * row_, row_);
-    }
-    return Status();
-  }
-
- private:
-  ScatterPlan plan_;
-  size_t row_;  // bytes
-  uint64_t bytes_;
-  std::vector<int64_t> found_;
-};
 
 // Sums and products of integers wrap, which only unsigned ones may do.
 template <typename Wide>
@@ -73,7 +44,7 @@ Wide Joined(Wide a, Wide b, Join join) {
   return a;
 }
 
-double LargestOf(DataType dtype) {
+double LargestFinite(DataType dtype) {
   if (dtype == DataType::kFloat16) return 65504;
   if (dtype == DataType::kBfloat16) return 0x1.fep127;
   return dtype == DataType::kDouble ? std::numeric_limits<double>::max()
@@ -87,7 +58,7 @@ Wide IdentityOf(DataType dtype, Join join) {
   if (join != Join::kMax && join != Join::kMin) return 0;
   const bool least = join == Join::kMax;
   if constexpr (std::is_floating_point_v<Wide>) {
-    const double most = LargestOf(dtype);
+    const double most = LargestFinite(dtype);
     return least ? -most : most;
   } else {
     if (!IsSignedInteger(dtype)) {
@@ -98,89 +69,90 @@ Wide IdentityOf(DataType dtype, Join join) {
   }
 }
 
+// Copies rows without looking at them.
+Status SetRows(const ScatterPlan& plan, const KernelArgs& args, const void* updates) {
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (plan.copied >= 0 && bytes > 0) std::memcpy(y, args.in[plan.copied], bytes);
+  if (plan.starts && bytes > 0) std::memset(y, 0, bytes);
+  const auto* from = static_cast<const std::byte*>(updates);
+  const int64_t* found = plan.found(args);
+  for (int64_t i = 0; i < plan.rows.count && plan.row > 0; ++i, from += plan.row) {
+    if (found[i] == kNoRow) continue;
+    std::memcpy(y + static_cast<size_t>(found[i]) * plan.row, from, plan.row);
+  }
+  return Status();
+}
+
 template <typename Wide>
-class JoinKernel final : public Kernel {
- public:
-  JoinKernel(const OpContext& op, ScatterPlan plan)
-      : plan_(std::move(plan)),
-        start_(IdentityOf<Wide>(op.out(0).dtype, plan_.join)),
-        who_(op.Who()),
-        found_(static_cast<size_t>(plan_.rows.count)),
-        y_(static_cast<size_t>(op.out(0).shape.elements())),
-        updates_(found_.size() * static_cast<size_t>(plan_.rows.inner)) {
-    const DataType dtype = op.out(0).dtype;
-    const DataType wide = WideTypeOf(dtype);
-    load_ = FindConvert(dtype, wide);
-    store_ = FindConvert(wide, dtype);
-    load_updates_ = FindConvert(op.in(plan_.updates).dtype, wide);
-    if (plan_.scale >= 0) load_scale_ = FindConvert(op.in(plan_.scale).dtype, wide);
+Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* updates) {
+  static_assert(sizeof(Wide) == sizeof(uint64_t));
+  const TensorType& type = plan.outputs[0];
+  const auto elements = static_cast<size_t>(type.shape.elements());
+  const int64_t inner = plan.rows.inner;
+  auto* y = reinterpret_cast<Wide*>(plan.result(args));
+  auto* from = reinterpret_cast<Wide*>(plan.joining(args));
+  if (plan.starts) {
+    std::fill_n(y, elements, IdentityOf<Wide>(type.dtype, plan.join));
+  } else {
+    plan.load(plan.copied >= 0 ? args.in[plan.copied] : args.out[0], y, elements);
   }
-
-  Status Run(const KernelArgs& args) override {
-    NPUMESH_RETURN_IF_ERROR(plan_.rows.find(args, found_.data()));
-    if (plan_.starts) {
-      std::fill(y_.begin(), y_.end(), start_);
-    } else {
-      load_(plan_.copied >= 0 ? args.in[plan_.copied] : args.out[0], y_.data(), y_.size());
-    }
-    load_updates_(args.in[plan_.updates], updates_.data(), updates_.size());
-    Wide scale = 1;
-    if (plan_.scale >= 0) load_scale_(args.in[plan_.scale], &scale, 1);
-    const auto inner = static_cast<size_t>(plan_.rows.inner);
-    for (size_t i = 0; i < found_.size(); ++i) {
-      if (found_[i] == kNoRow) continue;
-      Wide* to = y_.data() + static_cast<size_t>(found_[i]) * inner;
-      const Wide* from = updates_.data() + i * inner;
-      for (size_t e = 0; e < inner; ++e) {
-        if (!std::is_floating_point_v<Wide> && plan_.join == Join::kDiv && from[e] == 0) {
-          return Error(Code::kInvalidArgument,
-                       "{}: update row {} holds a 0, which divides an integer", who_, i);
-        }
-        const Wide update = plan_.scale < 0 ? from[e] : Joined(from[e], scale, Join::kMul);
-        to[e] = Joined(to[e], update, plan_.join);
+  plan.load_updates(updates, from, static_cast<size_t>(plan.rows.count * inner));
+  Wide scale = 1;
+  if (plan.scale >= 0) plan.load_scale(args.in[plan.scale], &scale, 1);
+  const int64_t* found = plan.found(args);
+  for (int64_t i = 0; i < plan.rows.count; ++i, from += inner) {
+    if (found[i] == kNoRow) continue;
+    Wide* to = y + found[i] * inner;
+    for (int64_t e = 0; e < inner; ++e) {
+      if (!std::is_floating_point_v<Wide> && plan.join == Join::kDiv && from[e] == 0) {
+        return Error(Code::kInvalidArgument,
+                     "{}: update row {} holds a 0, which divides an integer", plan.who, i);
       }
+      const Wide update = plan.scale < 0 ? from[e] : Joined(from[e], scale, Join::kMul);
+      to[e] = Joined(to[e], update, plan.join);
     }
-    store_(y_.data(), args.out[0], y_.size());
-    return Status();
   }
-
- private:
-  ScatterPlan plan_;
-  Wide start_;
-  std::string who_;
-  std::vector<int64_t> found_;
-  std::vector<Wide> y_;
-  std::vector<Wide> updates_;
-  ConvertFn load_;
-  ConvertFn store_;
-  ConvertFn load_updates_;
-  ConvertFn load_scale_ = nullptr;
-};
+  plan.store(y, args.out[0], elements);
+  return Status();
+}
 
 }  // namespace
 
-Status CheckJoin(const OpContext& op, DataType dtype, Join join) {
-  if (join == Join::kSet) return ElementBytes(op, dtype).status();
-  if (dtype != DataType::kBool && WideTypeOf(dtype) != DataType::kUndefined) return Status();
-  return Error(Code::kUnsupported, "{}: elements of type {} cannot be joined", op.Who(),
-               Name(dtype));
+Result<ScatterPlan> Complete(const OpContext& op, ScatterPlan plan, TensorType y) {
+  NPUMESH_RETURN_IF_ERROR(y.shape.Check().WithContext(op.Who()));
+  plan.found = plan.scratch.Take<int64_t>(plan.rows.count);
+  if (plan.join == Join::kSet) {
+    NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, y.dtype));
+    plan.row = element * static_cast<size_t>(plan.rows.inner);
+    plan.outputs = {std::move(y)};
+    return plan;
+  }
+  const DataType wide = WideTypeOf(y.dtype);
+  if (y.dtype == DataType::kBool || wide == DataType::kUndefined) {
+    return Error(Code::kUnsupported, "{}: elements of type {} cannot be joined", op.Who(),
+                 Name(y.dtype));
+  }
+  plan.who = op.Who();
+  plan.load = FindConvert(y.dtype, wide);
+  plan.store = FindConvert(wide, y.dtype);
+  plan.load_updates = FindConvert(op.in(plan.updates).dtype, wide);
+  if (plan.scale >= 0) plan.load_scale = FindConvert(op.in(plan.scale).dtype, wide);
+  plan.result = plan.scratch.Take<uint64_t>(y.shape.elements());
+  plan.joining = plan.scratch.Take<uint64_t>(plan.rows.count * plan.rows.inner);
+  plan.outputs = {std::move(y)};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeScatter(const OpContext& op, ScatterPlan plan) {
-  const DataType dtype = op.out(0).dtype;
-  NPUMESH_RETURN_IF_ERROR(CheckJoin(op, dtype, plan.join));
-  std::unique_ptr<Kernel> kernel;
-  if (plan.join == Join::kSet) {
-    NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
-    kernel = std::make_unique<SetKernel>(op, std::move(plan), element);
-  } else if (WideTypeOf(dtype) == DataType::kDouble) {
-    kernel = std::make_unique<JoinKernel<double>>(op, std::move(plan));
-  } else if (dtype == DataType::kUint64) {
-    kernel = std::make_unique<JoinKernel<uint64_t>>(op, std::move(plan));
-  } else {
-    kernel = std::make_unique<JoinKernel<int64_t>>(op, std::move(plan));
-  }
-  return kernel;
+Status Scatter(const ScatterPlan& plan, const KernelArgs& args, const void* updates) {
+  NPUMESH_RETURN_IF_ERROR(plan.rows.find(args, plan.found(args)));
+  if (plan.join == Join::kSet) return SetRows(plan, args, updates);
+  return ByWideType(plan.outputs[0].dtype,
+                    [&](auto wide) { return JoinRows<decltype(wide)>(plan, args, updates); });
+}
+
+Status RunScatter(const ScatterPlan& plan, const KernelArgs& args) {
+  return Scatter(plan, args, args.in[plan.updates]);
 }
 
 }  // namespace npumesh

@@ -2,9 +2,8 @@
 #ifndef NPUMESH_GRAPH_OPS_SCATTER_H_
 #define NPUMESH_GRAPH_OPS_SCATTER_H_
 
-#include <memory>
-#include <vector>
-
+#include "graph/ops/cast.h"
+#include "graph/ops/define.h"
 #include "graph/ops/index_rows.h"
 
 namespace npumesh {
@@ -13,7 +12,9 @@ namespace npumesh {
 // after the other, in the order of the indices.
 enum class Join : uint8_t { kSet, kAdd, kSub, kMul, kDiv, kMax, kMin };
 
-struct ScatterPlan {
+// Everything but kSet is computed in double or 64-bit integers for the whole tensor and rounded
+// once.
+struct ScatterPlan : Planned {
   IndexRows rows;
   Join join = Join::kSet;
   int updates = -1;  // slot with rows.count rows
@@ -22,16 +23,27 @@ struct ScatterPlan {
   // neither, what is there already, as the operator works in place.
   int copied = -1;
   bool starts = false;
-  int scale = -1;  // slot of one element that every update is multiplied by; -1: none
+  int scale = -1;  // slot of one element that every update is multiplied by; -1: there is none
+
+  // Filled in by Complete.
+  std::string who;
+  size_t row = 0;  // bytes
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  ConvertFn load_updates = nullptr;
+  ConvertFn load_scale = nullptr;
+  Slice<int64_t> found;
+  Slice<uint64_t> result;  // and the updates, in the wide type, for joins other than kSet
+  Slice<uint64_t> joining;
 };
 
-// Kernel that writes output 0. Everything but kSet is computed in double or 64-bit integers for the
-// whole tensor and rounded once. Errors: a type that cannot be joined; an index out of range (when
-// it runs); an integer division by zero (when it runs).
-Result<std::unique_ptr<Kernel>> MakeScatter(const OpContext& op, ScatterPlan plan);
+// The plan with `y` as output 0. Error: updates of this join cannot meet elements of the type.
+Result<ScatterPlan> Complete(const OpContext& op, ScatterPlan plan, TensorType y);
 
-// Errors unless updates of this join can meet elements of the type.
-Status CheckJoin(const OpContext& op, DataType dtype, Join join);
+// Writes output 0. Errors: an index is out of range; an integer is divided by zero.
+Status RunScatter(const ScatterPlan& plan, const KernelArgs& args);
+// The same with the updates at another address.
+Status Scatter(const ScatterPlan& plan, const KernelArgs& args, const void* updates);
 
 }  // namespace npumesh
 
