@@ -1,19 +1,17 @@
-// Places of values among sorted ones: SearchSorted (ops reference 5.5) and Bucketize (5.10).
+// Places of values among sorted ones: SearchSorted and Bucketize.
 //
 // Numbers are compared as doubles, integers wider than 53 bits as int64; NaN is larger than all.
 #include <algorithm>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/index_type.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/row_kernel.h"
+#include "graph/ops/wide_type.h"
 
 namespace npumesh {
 namespace {
-
-template <typename Wide>
-bool Less(Wide a, Wide b) {
-  return a < b || (b != b && a == a);
-}
 
 // Where `value` is to be put among sorted elements: before its equals, or behind them (`right`).
 template <typename Wide>
@@ -23,129 +21,110 @@ int64_t PlaceOf(const Wide* sorted, int64_t count, Wide value, bool right) {
   return place - sorted;
 }
 
-Result<DataType> IndexType(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  if (dtype == DataType::kInt32 || dtype == DataType::kInt64) return dtype;
-  return Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected int32 or int64",
-               op.Who(), Name(dtype));
-}
-
 // ---- SearchSorted ----
 
-// Rows of the sequences and of the values; one sequence may serve all values.
-Status CheckSequences(const OpContext& op) {
-  const TensorType& sequence = op.in("sorted_sequence");
-  const TensorType& values = op.in("values");
-  bool fits = sequence.shape.rank() >= 1 &&
-              (sequence.shape.rank() == 1 || sequence.shape.rank() == values.shape.rank());
-  for (int i = 0; fits && i + 1 < sequence.shape.rank(); ++i) {
-    fits = sequence.shape[i] == values.shape[i];
-  }
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: sorted_sequence {} and values {} differ before the last dimension", op.Who(),
-                 sequence.ToString(), values.ToString());
-  }
+struct SearchPlan : Planned {
+  std::string who;
+  DataType dtype = DataType::kFloat;  // of the sequences
+  bool right = false;
+  int sorter = -1;       // slot
+  int64_t elements = 0;  // of all sequences
+  int64_t length = 0;    // of one
+  int64_t rows = 1;      // sequences; 1: one serves all values
+  int64_t values = 0;
+  ConvertFn load_sequence = nullptr;
+  ConvertFn load_value = nullptr;
+  ConvertFn store = nullptr;
+  Slice<uint64_t> sequences, ordered, searched;  // in the wide type
+  Slice<int64_t> places;
+};
+
+Result<SearchPlan> PlanSearch(const OpContext& op) {
+  const TensorType &sequence = op.in("sorted_sequence"), &values = op.in("values");
+  const int rank = sequence.shape.rank();
+  Check check(op);
+  bool fits = rank >= 1 && (rank == 1 || rank == values.shape.rank());
+  for (int i = 0; fits && i + 1 < rank; ++i) fits = sequence.shape[i] == values.shape[i];
+  check.That(fits, "sorted_sequence {} and values {} differ before the last dimension",
+             sequence.ToString(), values.ToString());
+  if (!check.ok()) return check.status();
   const DataType wide = WideTypeOf(sequence.dtype);
   if (wide == DataType::kUndefined || wide != WideTypeOf(values.dtype)) {
     return Error(Code::kUnsupported, "{}: cannot search {} in {}", op.Who(), values.ToString(),
                  sequence.ToString());
   }
-  if (!op.has("sorter")) return Status();
-  const TensorType& sorter = op.in("sorter");
-  if (sorter.dtype == DataType::kInt64 && sorter.shape == sequence.shape) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"sorter\" is {}, expected int64 in the shape of {}",
-               op.Who(), sorter.ToString(), sequence.ToString());
+  if (op.has("sorter")) check.TypeAndShape("sorter", DataType::kInt64, sequence.shape);
+  const DataType index = check.Take(IndexTypeOf(op, "dtype", Code::kUnsupported));
+  SearchPlan plan;
+  plan.elements = sequence.shape.elements();
+  plan.who = op.Who();
+  plan.dtype = sequence.dtype;
+  plan.right = op.attr_bool("right");
+  plan.sorter = op.has("sorter") ? op.slot("sorter") : -1;
+  plan.length = sequence.shape[rank - 1];
+  plan.rows = plan.length == 0 ? 1 : std::max<int64_t>(plan.elements / plan.length, 1);
+  plan.values = values.shape.elements();
+  plan.load_sequence = FindConvert(sequence.dtype, wide);
+  plan.load_value = FindConvert(values.dtype, wide);
+  plan.store = FindConvert(DataType::kInt64, index);
+  plan.sequences = plan.scratch.Take<uint64_t>(plan.elements);
+  plan.ordered = plan.scratch.Take<uint64_t>(plan.sorter < 0 ? 0 : plan.elements);
+  plan.searched = plan.scratch.Take<uint64_t>(plan.values);
+  plan.places = plan.scratch.Take<int64_t>(plan.values);
+  plan.outputs = {{index, values.shape}};
+  return check.Done(std::move(plan));
 }
 
-Status InferSearchSorted(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckSequences(op));
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, IndexType(op));
-  return SetOutput(op, 0, dtype, op.in("values").shape);
+// Puts each of the sequences into the order that the sorter gives.
+template <typename Wide>
+Status Order(const SearchPlan& plan, const KernelArgs& args, const Wide* from, Wide* to) {
+  const auto* sorter = static_cast<const int64_t*>(args.in[plan.sorter]);
+  for (int64_t i = 0; i < plan.elements; ++i) {
+    if (sorter[i] < 0 || sorter[i] >= plan.length) {
+      return Error(Code::kInvalidArgument,
+                   "{}: \"sorter\" holds {} at element {}, expected 0 <= index < {}", plan.who,
+                   sorter[i], i, plan.length);
+    }
+    to[i] = from[i / plan.length * plan.length + sorter[i]];
+  }
+  return Status();
 }
 
 template <typename Wide>
-class SearchSortedKernel final : public Kernel {
- public:
-  explicit SearchSortedKernel(const OpContext& op)
-      : who_(op.Who()),
-        right_(op.attr_bool("right")),
-        sorter_(op.has("sorter") ? op.slot("sorter") : -1),
-        length_(op.in(0).shape[op.in(0).shape.rank() - 1]),
-        sequences_(length_ == 0 ? 0 : op.in(0).shape.elements() / length_),
-        values_(op.in(1).shape.elements()),
-        store_(FindConvert(DataType::kInt64, op.out(0).dtype)) {
-    const DataType wide = WideTypeOf(op.in(0).dtype);
-    load_sequence_ = FindConvert(op.in(0).dtype, wide);
-    load_value_ = FindConvert(op.in(1).dtype, wide);
-    sorted_.resize(static_cast<size_t>(op.in(0).shape.elements()));
-    ordered_.resize(sorted_.size());
-    searched_.resize(static_cast<size_t>(values_));
-    places_.resize(static_cast<size_t>(values_));
+Status Search(const SearchPlan& plan, const KernelArgs& args) {
+  auto* sorted = reinterpret_cast<Wide*>(plan.sequences(args));
+  plan.load_sequence(args.in[0], sorted, static_cast<size_t>(plan.elements));
+  if (plan.sorter >= 0) {
+    auto* ordered = reinterpret_cast<Wide*>(plan.ordered(args));
+    NPUMESH_RETURN_IF_ERROR(Order(plan, args, sorted, ordered));
+    sorted = ordered;
   }
-
-  Status Run(const KernelArgs& args) override {
-    load_sequence_(args.in[0], sorted_.data(), sorted_.size());
-    if (sorter_ >= 0) NPUMESH_RETURN_IF_ERROR(Order(static_cast<const int64_t*>(args.in[sorter_])));
-    load_value_(args.in[1], searched_.data(), searched_.size());
-    const int64_t rows = std::max<int64_t>(sequences_, 1);
-    for (int64_t i = 0; i < values_; ++i) {
-      const int64_t row = i / (values_ / rows);
-      places_[static_cast<size_t>(i)] = PlaceOf(sorted_.data() + row * length_, length_,
-                                                searched_[static_cast<size_t>(i)], right_);
-    }
-    store_(places_.data(), args.out[0], places_.size());
-    return Status();
+  auto* searched = reinterpret_cast<Wide*>(plan.searched(args));
+  plan.load_value(args.in[1], searched, static_cast<size_t>(plan.values));
+  int64_t* places = plan.places(args);
+  for (int64_t i = 0; i < plan.values; ++i) {
+    const int64_t row = i / (plan.values / plan.rows);
+    places[i] = PlaceOf(sorted + row * plan.length, plan.length, searched[i], plan.right);
   }
+  plan.store(places, args.out[0], static_cast<size_t>(plan.values));
+  return Status();
+}
 
- private:
-  // Puts each sequence into the order that the sorter gives.
-  Status Order(const int64_t* sorter) {
-    ordered_ = sorted_;
-    for (size_t i = 0; i < sorted_.size(); ++i) {
-      const int64_t from = sorter[i];
-      if (from < 0 || from >= length_) {
-        return Error(Code::kInvalidArgument,
-                     "{}: \"sorter\" holds {} at element {}, expected 0 <= index < {}", who_, from,
-                     i, length_);
-      }
-      const size_t row = i / static_cast<size_t>(length_);
-      sorted_[i] = ordered_[row * static_cast<size_t>(length_) + static_cast<size_t>(from)];
-    }
-    return Status();
-  }
-
-  std::string who_;
-  bool right_;
-  int sorter_;
-  int64_t length_;     // of one sequence
-  int64_t sequences_;  // 1: serves all values
-  int64_t values_;
-  ConvertFn store_;
-  ConvertFn load_sequence_;
-  ConvertFn load_value_;
-  std::vector<Wide> sorted_;
-  std::vector<Wide> ordered_;
-  std::vector<Wide> searched_;
-  std::vector<int64_t> places_;
-};
-
-Result<std::unique_ptr<Kernel>> MakeSearchSorted(const OpContext& op) {
-  std::unique_ptr<Kernel> kernel;
-  switch (WideTypeOf(op.in(0).dtype)) {
-    case DataType::kDouble:
-      kernel = std::make_unique<SearchSortedKernel<double>>(op);
-      break;
-    case DataType::kUint64:
-      kernel = std::make_unique<SearchSortedKernel<uint64_t>>(op);
-      break;
-    default:
-      kernel = std::make_unique<SearchSortedKernel<int64_t>>(op);
-  }
-  return kernel;
+Status RunSearch(const SearchPlan& plan, const KernelArgs& args) {
+  return ByWideType(plan.dtype, [&](auto wide) { return Search<decltype(wide)>(plan, args); });
 }
 
 // ---- Bucketize ----
+
+struct BucketizePlan : Planned {
+  std::vector<double> boundaries;
+  bool right = true;
+  int64_t count = 0;
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  Slice<double> x;
+  Slice<int64_t> places;
+};
 
 std::vector<double> Boundaries(const OpContext& op) {
   const AttrValue* value = op.node().FindAttr("boundaries");
@@ -154,54 +133,46 @@ std::vector<double> Boundaries(const OpContext& op) {
                          : std::vector<double>();
 }
 
-Status InferBucketize(OpContext& op) {
+Result<BucketizePlan> PlanBucketize(const OpContext& op) {
   const TensorType& x = op.in("x");
   if (WideTypeOf(x.dtype) == DataType::kUndefined) {
     return Error(Code::kUnsupported, "{}: x is {}, expected a floating or integer type", op.Who(),
                  x.ToString());
   }
-  const std::vector<double> boundaries = Boundaries(op);
-  if (!std::is_sorted(boundaries.begin(), boundaries.end())) {
-    return Error(Code::kInvalidArgument, "{}: \"boundaries\" are not in ascending order", op.Who());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, IndexType(op));
-  return SetOutput(op, 0, dtype, x.shape);
+  Check check(op);
+  BucketizePlan plan;
+  plan.boundaries = Boundaries(op);
+  check.That(std::is_sorted(plan.boundaries.begin(), plan.boundaries.end()),
+             "\"boundaries\" are not in ascending order");
+  const DataType index = check.Take(IndexTypeOf(op, "dtype", Code::kUnsupported));
+  plan.right = op.attr_bool("right");
+  plan.count = x.shape.elements();
+  plan.load = FindConvert(x.dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kInt64, index);
+  plan.x = plan.scratch.Take<double>(plan.count);
+  plan.places = plan.scratch.Take<int64_t>(plan.count);
+  plan.outputs = {{index, x.shape}};
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeBucketize(const OpContext& op) {
-  const auto count = static_cast<size_t>(op.in("x").shape.elements());
-  const ConvertFn load = FindConvert(op.in("x").dtype, DataType::kDouble);
-  const ConvertFn store = FindConvert(DataType::kInt64, op.out(0).dtype);
-  return MakeKernel([boundaries = Boundaries(op), right = op.attr_bool("right"), load, store,
-                     x = std::vector<double>(count),
-                     places = std::vector<int64_t>(count)](const KernelArgs& args) mutable {
-    load(args.in[0], x.data(), x.size());
-    for (size_t i = 0; i < x.size(); ++i) {
-      places[i] = PlaceOf(boundaries.data(), static_cast<int64_t>(boundaries.size()), x[i], right);
-    }
-    store(places.data(), args.out[0], places.size());
-    return Status();
-  });
+Status RunBucketize(const BucketizePlan& plan, const KernelArgs& args) {
+  double* x = plan.x(args);
+  int64_t* places = plan.places(args);
+  plan.load(args.in[0], x, static_cast<size_t>(plan.count));
+  for (int64_t i = 0; i < plan.count; ++i) {
+    places[i] = PlaceOf(plan.boundaries.data(), std::ssize(plan.boundaries), x[i], plan.right);
+  }
+  plan.store(places, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
 }
 
 }  // namespace
 
 void RegisterSearchOps(OpRegistry& registry) {
-  registry.Add({.schema = {"SearchSorted",
-                           {{"sorted_sequence"}, {"values"}, {"sorter", PortKind::kOptional}},
-                           {{"out"}},
-                           {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))},
-                            {"right", AttrValue::Bool(false)}}},
-                .infer = InferSearchSorted,
-                .make_kernel = MakeSearchSorted});
-  registry.Add({.schema = {"Bucketize",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"boundaries", Required::kFloats},
-                            {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))},
-                            {"right", AttrValue::Bool(true)}}},
-                .infer = InferBucketize,
-                .make_kernel = MakeBucketize});
+  registry.Add(Define<PlanSearch, RunSearch>(
+      "SearchSorted(sorted_sequence, values, sorter?; dtype=9, right=false) -> out"));
+  registry.Add(Define<PlanBucketize, RunBucketize>(
+      "Bucketize(x; boundaries:floats, dtype=3, right=true) -> y"));
 }
 
 }  // namespace npumesh
