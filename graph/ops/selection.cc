@@ -1,13 +1,18 @@
 // Operators whose output sizes follow from values: NonZero, Where, MaskedSelect, Unique and its
-// relatives. Ops reference 5.4 and 5.10; UniqueExt2 and UniqueWithCountsExt2 as Unique along an
-// axis.
+// relatives; UniqueExt2 and UniqueWithCountsExt2 are Unique along an axis. The engine evaluates
+// them.
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <unordered_map>
 
 #include "graph/ops/broadcast.h"
+#include "graph/ops/check.h"
+#include "graph/ops/index_type.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/signature.h"
 #include "graph/ops/truth.h"
 
 namespace npumesh {
@@ -25,11 +30,11 @@ Status SetLateOutput(OpContext& op, int port, DataType dtype, Shape shape) {
   return Status();
 }
 
-Result<DataType> IndexType(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
-  if (dtype == DataType::kInt32 || dtype == DataType::kInt64) return dtype;
-  return Error(Code::kInvalidArgument, "{}: attribute \"{}\" is {}, expected int32 or int64",
-               op.Who(), attribute, Name(dtype));
+// Error (kUnsupported): of the type nobody can say whether an element is zero.
+Status ExpectZeros(const OpContext& op) {
+  const DataType dtype = op.in("x").dtype;
+  if (HasZero(dtype)) return Status();
+  return Error(Code::kUnsupported, "{}: \"x\" is {}", op.Who(), Name(dtype));
 }
 
 // Values as int32 or int64.
@@ -41,24 +46,29 @@ Tensor IndexTensor(DataType dtype, Shape shape, const std::vector<int64_t>& valu
 
 // ---- NonZero, Where ----
 
-Result<DataType> CoordinateType(const OpContext& op) {
-  if (op.schema().type == "Where") return DataType::kInt64;
-  return IndexType(op, "dtype");
+// The result: [positions, rank], or transposed.
+struct Coordinates {
+  DataType dtype = DataType::kInt64;
+  bool transposed = false;
+};
+
+Result<Coordinates> NonZeroCoordinates(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, IndexTypeOf(op, "dtype"));
+  return Coordinates{dtype, op.attr_bool("transpose")};
 }
 
-bool Transposed(const OpContext& op) {
-  return op.schema().type == "NonZero" && op.attr_bool("transpose");
+Result<Coordinates> WhereCoordinates(const OpContext&) {
+  return Coordinates();
 }
 
+template <auto kCoordinates>
 Status InferNonZero(OpContext& op) {
-  const TensorType& x = op.in("x");
-  if (!HasZero(x.dtype)) {
-    return Error(Code::kUnsupported, "{}: \"x\" is {}", op.Who(), Name(x.dtype));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, CoordinateType(op));
-  const int64_t rank = x.shape.has_rank() ? x.shape.rank() : kUnknownDim;
-  return SetLateOutput(op, 0, dtype,
-                       Transposed(op) ? Shape{rank, kUnknownDim} : Shape{kUnknownDim, rank});
+  const Shape& x = op.in("x").shape;
+  NPUMESH_RETURN_IF_ERROR(ExpectZeros(op));
+  NPUMESH_ASSIGN_OR_RETURN(const Coordinates result, kCoordinates(op));
+  const int64_t rank = x.has_rank() ? x.rank() : kUnknownDim;
+  return SetLateOutput(op, 0, result.dtype,
+                       result.transposed ? Shape{rank, kUnknownDim} : Shape{kUnknownDim, rank});
 }
 
 // Positions of the elements that are not zero, in C order.
@@ -73,13 +83,14 @@ std::vector<int64_t> NonZeroPositions(const TensorType& type, const void* data) 
   return positions;
 }
 
+template <auto kCoordinates>
 Result<Tensors> EvaluateNonZero(const OpContext& op, Addresses in) {
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, CoordinateType(op));
+  NPUMESH_ASSIGN_OR_RETURN(const Coordinates result, kCoordinates(op));
   const std::vector<int64_t> positions = NonZeroPositions(x, in[0]);
   const size_t count = positions.size();
   const auto rank = static_cast<size_t>(x.shape.rank());
-  const bool transposed = Transposed(op);
+  const bool transposed = result.transposed;
   std::vector<int64_t> coordinates(count * rank);
   for (size_t i = 0; i < count; ++i) {
     int64_t rest = positions[i];
@@ -91,17 +102,17 @@ Result<Tensors> EvaluateNonZero(const OpContext& op, Addresses in) {
   }
   const auto rows = static_cast<int64_t>(transposed ? rank : count);
   const auto columns = static_cast<int64_t>(transposed ? count : rank);
-  return Tensors{IndexTensor(dtype, {rows, columns}, coordinates)};
+  return Tensors{IndexTensor(result.dtype, {rows, columns}, coordinates)};
 }
 
 // ---- MaskedSelect ----
 
 Status InferMaskedSelect(OpContext& op) {
   const TensorType& x = op.in("x");
-  if (const DataType mask = op.in("mask").dtype; mask != DataType::kBool) {
-    return Error(Code::kInvalidArgument, "{}: \"mask\" is {}, expected bool", op.Who(), Name(mask));
-  }
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, x.dtype).status());
+  Check check(op);
+  check.Type("mask", DataType::kBool);
+  check.Keep(ElementBytes(op, x.dtype).status());
+  if (!check.ok()) return check.status();
   return SetLateOutput(op, 0, x.dtype, {kUnknownDim});
 }
 
@@ -141,15 +152,13 @@ bool HasAxis(const OpContext& op) {
 
 Status InferUnique(OpContext& op) {
   const TensorType& x = op.in("x");
-  if (!HasZero(x.dtype)) {
-    return Error(Code::kUnsupported, "{}: \"x\" is {}", op.Who(), Name(x.dtype));
-  }
+  NPUMESH_RETURN_IF_ERROR(ExpectZeros(op));
   const bool vector = !x.shape.has_rank() || x.shape.rank() == 1;
   if (!HasAxis(op) && !vector) {
     return Error(Code::kInvalidArgument, "{}: \"x\" has shape {}, expected one dimension", op.Who(),
                  x.shape.ToString());
   }
-  NPUMESH_ASSIGN_OR_RETURN(const DataType index, IndexType(op, "out_idx"));
+  NPUMESH_ASSIGN_OR_RETURN(const DataType index, IndexTypeOf(op, "out_idx"));
   Shape shape = x.shape;
   if (shape.has_rank()) {
     // The axis may be a value that is not known yet.
@@ -171,41 +180,30 @@ Result<int> UniqueAxis(const OpContext& op, Addresses in) {
     return Error(Code::kInvalidArgument, "{}: \"x\" has shape {} and \"axis\" is empty", op.Who(),
                  op.in("x").shape.ToString());
   }
-  const TensorType& axis = op.in("axis");
-  const bool wide = axis.dtype == DataType::kInt64;
-  if ((!wide && axis.dtype != DataType::kInt32) || axis.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: \"axis\" is {}, expected one int32 or int64",
-                 op.Who(), axis.ToString());
-  }
-  int64_t value = 0;
-  int32_t narrow = 0;
-  if (wide) {
-    std::memcpy(&value, in[1], sizeof value);
-  } else {
-    std::memcpy(&narrow, in[1], sizeof narrow);
-    value = narrow;
-  }
-  return AxisOf(op, value, rank, "axis");
+  Check check(op);
+  check.Type("axis", kIndices);
+  check.Elements("axis", {1});
+  if (!check.ok()) return check.status();
+  return AxisOf(op, IntegerAt(op.in("axis").dtype, in[1], 0), rank, "axis");
+}
+
+template <typename T>
+T Read(const std::byte* element) {
+  T value;
+  std::memcpy(&value, element, sizeof value);
+  return value;
 }
 
 bool IsNan(DataType dtype, const std::byte* element) {
   switch (dtype) {
     case DataType::kFloat16:
-    case DataType::kBfloat16: {
-      uint16_t bits = 0;
-      std::memcpy(&bits, element, sizeof bits);
-      return (bits & 0x7FFF) > (dtype == DataType::kFloat16 ? 0x7C00 : 0x7F80);
-    }
-    case DataType::kFloat: {
-      float value = 0;
-      std::memcpy(&value, element, sizeof value);
-      return value != value;
-    }
-    case DataType::kDouble: {
-      double value = 0;
-      std::memcpy(&value, element, sizeof value);
-      return value != value;
-    }
+      return (Read<uint16_t>(element) & 0x7FFF) > 0x7C00;
+    case DataType::kBfloat16:
+      return (Read<uint16_t>(element) & 0x7FFF) > 0x7F80;
+    case DataType::kFloat:
+      return std::isnan(Read<float>(element));
+    case DataType::kDouble:
+      return std::isnan(Read<double>(element));
     default:
       return false;
   }
@@ -246,7 +244,7 @@ std::string KeyOf(const Slices& slices, int64_t slice, DataType dtype) {
 
 Result<Tensors> EvaluateUnique(const OpContext& op, Addresses in) {
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const DataType index_type, IndexType(op, "out_idx"));
+  NPUMESH_ASSIGN_OR_RETURN(const DataType index_type, IndexTypeOf(op, "out_idx"));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, UniqueAxis(op, in));
   const auto width = static_cast<size_t>(BitsOf(x.dtype)) / 8;
   const Slices slices{
@@ -284,40 +282,29 @@ Result<Tensors> EvaluateUnique(const OpContext& op, Addresses in) {
   return outputs;
 }
 
-void AddUnique(OpRegistry& registry, std::string_view type, bool axis, bool counts,
-               const AttrSpec& index_type) {
-  std::vector<PortSpec> inputs = {{"x"}};
-  if (axis) inputs.push_back({"axis"});
-  std::vector<PortSpec> outputs = {{"y"}, {"idx"}};
-  if (counts) outputs.push_back({"count"});
-  registry.Add({.schema = {type, inputs, outputs, {index_type}},
-                .infer = InferUnique,
-                .evaluate = EvaluateUnique});
+Operator Late(std::string_view signature, InferFn infer, EvaluateFn evaluate) {
+  return {
+      .schema = Signature(signature), .infer = std::move(infer), .evaluate = std::move(evaluate)};
 }
 
 }  // namespace
 
 void RegisterSelectionOps(OpRegistry& registry) {
-  registry.Add({.schema = {"NonZero",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"transpose", AttrValue::Bool(false)}, {"dtype", AttrValue::Int(9)}}},
-                .infer = InferNonZero,
-                .evaluate = EvaluateNonZero});
-  registry.Add({.schema = {"Where", {{"x"}}, {{"y"}}, {}},
-                .infer = InferNonZero,
-                .evaluate = EvaluateNonZero});
-  for (const std::string_view type : {"MaskedSelect", "MaskedSelectV2", "MaskedSelectV3"}) {
-    registry.Add({.schema = {type, {{"x"}, {"mask"}}, {{"y"}}, {}},
-                  .infer = InferMaskedSelect,
-                  .evaluate = EvaluateMaskedSelect});
+  registry.Add(Late("NonZero(x; transpose=false, dtype=9) -> y", InferNonZero<NonZeroCoordinates>,
+                    EvaluateNonZero<NonZeroCoordinates>));
+  registry.Add(
+      Late("Where(x) -> y", InferNonZero<WhereCoordinates>, EvaluateNonZero<WhereCoordinates>));
+  for (const std::string_view signature :
+       {"MaskedSelect(x, mask) -> y", "MaskedSelectV2(x, mask) -> y",
+        "MaskedSelectV3(x, mask) -> y"}) {
+    registry.Add(Late(signature, InferMaskedSelect, EvaluateMaskedSelect));
   }
-  const AttrSpec optional = {"out_idx", AttrValue::Int(3)};
-  const AttrSpec required = {"out_idx", Required::kType};
-  AddUnique(registry, "Unique", false, false, optional);
-  AddUnique(registry, "UniqueExt2", true, false, optional);
-  AddUnique(registry, "UniqueWithCounts", false, true, required);
-  AddUnique(registry, "UniqueWithCountsExt2", true, true, required);
+  for (const std::string_view signature :
+       {"Unique(x; out_idx=3) -> y, idx", "UniqueExt2(x, axis; out_idx=3) -> y, idx",
+        "UniqueWithCounts(x; out_idx:type) -> y, idx, count",
+        "UniqueWithCountsExt2(x, axis; out_idx:type) -> y, idx, count"}) {
+    registry.Add(Late(signature, InferUnique, EvaluateUnique));
+  }
 }
 
 }  // namespace npumesh

@@ -149,7 +149,7 @@ TEST(MaskedSelect, NothingChosen) {
 TEST(MaskedSelect, Refuses) {
   const Tensor x = Floats({2}, {1, 2});
   ExpectError({.type = "MaskedSelect", .inputs = {{"x", x}, {"mask", x}}}, Code::kInvalidArgument,
-              "\"mask\" is float32, expected bool");
+              "mask is float32[2], expected bool");
   ExpectError({.type = "MaskedSelect", .inputs = {{"x", x}, {"mask", Bools({3}, {1, 1, 1})}}},
               Code::kInvalidArgument, "MaskedSelect");
 }
