@@ -1,7 +1,6 @@
-// If, Case, While and calls of subgraphs: their interfaces. The engine runs them. Ops
-// reference 5.1.
-#include "graph/ops/infer_checks.h"
+// If, Case, While and calls of subgraphs: their interfaces. The engine runs them.
 #include "graph/ops/op_families.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
@@ -14,35 +13,29 @@ Status InferUnknown(OpContext& op) {
   return Status();
 }
 
-// What a branch does is only known when it runs, so each counts as something with an effect.
-void AddFlow(OpRegistry& registry, std::string_view type, std::vector<PortSpec> inputs,
-             std::vector<AttrSpec> attrs) {
-  registry.Add(
-      {.schema = {type, std::move(inputs), {{"output", PortKind::kDynamic}}, std::move(attrs)},
-       .infer = InferUnknown,
-       .side_effect = true,
-       .control_flow = true});
-}
+constexpr std::string_view kFlows[] = {
+    "If(cond, input...) -> output...",
+    "StatelessIf(cond, input...) -> output...",
+    "_If(cond, input...) -> output...",
+    "Case(branch_index, input...) -> output...",
+    "StatelessCase(branch_index, input...) -> output...",
+    "While(input...; parallel_iterations=10) -> output...",
+    "StatelessWhile(input...; parallel_iterations=10) -> output...",
+    "_While(input...) -> output...",
+    "PartitionedCall(args...; config=\"\", config_proto=\"\", executor_type=\"\") -> output...",
+    "StatefulPartitionedCall(args...; config=\"\", config_proto=\"\", executor_type=\"\") -> "
+    "output...",
+};
 
 }  // namespace
 
+// What a branch does is only known when it runs, so each counts as something with an effect.
 void RegisterControlFlowOps(OpRegistry& registry) {
-  const PortSpec input = {"input", PortKind::kDynamic};
-  for (const std::string_view type : {"If", "StatelessIf", "_If"}) {
-    AddFlow(registry, type, {{"cond"}, input}, {});
-  }
-  for (const std::string_view type : {"Case", "StatelessCase"}) {
-    AddFlow(registry, type, {{"branch_index"}, input}, {});
-  }
-  for (const std::string_view type : {"While", "StatelessWhile"}) {
-    AddFlow(registry, type, {input}, {{"parallel_iterations", AttrValue::Int(10)}});
-  }
-  AddFlow(registry, "_While", {input}, {});
-  for (const std::string_view type : {"PartitionedCall", "StatefulPartitionedCall"}) {
-    AddFlow(registry, type, {{"args", PortKind::kDynamic}},
-            {{"config", AttrValue::String("")},
-             {"config_proto", AttrValue::String("")},
-             {"executor_type", AttrValue::String("")}});
+  for (const std::string_view signature : kFlows) {
+    registry.Add({.schema = Signature(signature),
+                  .infer = InferUnknown,
+                  .side_effect = true,
+                  .control_flow = true});
   }
 }
 

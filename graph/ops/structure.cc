@@ -1,7 +1,9 @@
-// Inputs, constants, outputs, and operators that only hand tensors on. Ops reference 5.1.
+// Inputs, constants, outputs, and operators that only hand tensors on.
 #include <cstring>
 
 #include "graph/ir/graph_input.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 
@@ -42,88 +44,50 @@ Status InferFileConstant(OpContext& op) {
   return SetOutput(op, 0, dtype, Shape(op.attr_ints("shape")));
 }
 
-Status InferNothing(OpContext&) {
+// ---- NoOp, Identity and copies ----
+
+Result<Planned> PlanNothing(const OpContext&) {
+  return Planned();
+}
+
+Status RunNothing(const Planned&, const KernelArgs&) {
   return Status();
 }
 
-void RegisterEnds(OpRegistry& registry) {
-  const std::vector<AttrSpec> index = {{"index", AttrValue::Int(0)}};
-  // A Data node has an input port that nothing feeds, or none at all.
-  for (const std::string_view type : {"Data", "RefData"}) {
-    registry.Add(
-        {.schema = {type, {{"x", PortKind::kOptional}}, {{"y"}}, index}, .infer = InferData});
-  }
-  registry.Add(
-      {.schema = {"Const", {}, {{"y"}}, {{"value", Required::kTensor}}}, .infer = InferConst});
-  registry.Alias("Constant", "Const");
-  registry.Add({.schema = {"FileConstant",
-                           {},
-                           {{"y"}},
-                           {{"file_path", AttrValue::String("")},
-                            {"file_id", AttrValue::String("")},
-                            {"shape", Required::kInts},
-                            {"dtype", Required::kType}}},
-                .infer = InferFileConstant});
-  registry.Add(
-      {.schema = {"NetOutput", {{"input", PortKind::kDynamic}}, {}, {}}, .infer = InferNothing});
-  registry.Add({.schema = {"NoOp", {}, {}, {}},
-                .infer = InferNothing,
-                .make_kernel = [](const OpContext&) -> Result<std::unique_ptr<Kernel>> {
-                  return MakeKernel([](const KernelArgs&) { return Status(); });
-                }});
-}
-
-// ---- Identity and copies ----
-
-Status InferSame(OpContext& op) {
-  return SetOutput(op, 0, op.in(0).dtype, op.in(0).shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeCopy(const OpContext& op) {
-  return MakeKernel([bytes = op.in(0).bytes()](const KernelArgs& args) {
-    if (bytes > 0) std::memcpy(args.out[0], args.in[0], bytes);
-    return Status();
-  });
-}
-
-Status InferIdentityN(OpContext& op) {
+// As many outputs as inputs, alike.
+Result<Planned> PlanSame(const OpContext& op) {
   if (op.outputs() != op.slots()) {
     return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
                  op.outputs());
   }
-  for (int i = 0; i < op.slots(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, op.in(i).dtype, op.in(i).shape));
+  Planned plan;
+  for (int i = 0; i < op.slots(); ++i) plan.outputs.push_back(op.in(i));
+  return plan;
+}
+
+Status RunSame(const Planned& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const uint64_t bytes = plan.outputs[i].bytes();
+    if (bytes > 0) std::memcpy(args.out[i], args.in[i], bytes);
   }
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeIdentityN(const OpContext& op) {
-  std::vector<uint64_t> bytes;
-  for (int i = 0; i < op.slots(); ++i) bytes.push_back(op.in(i).bytes());
-  return MakeKernel([bytes](const KernelArgs& args) {
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      if (bytes[i] > 0) std::memcpy(args.out[i], args.in[i], bytes[i]);
-    }
-    return Status();
-  });
+Result<Planned> PlanCopies(const OpContext& op) {
+  Check check(op);
+  check.That(op.attr_int("N") == op.outputs(), "N is {}, but there are {} outputs",
+             op.attr_int("N"), op.outputs());
+  Planned plan;
+  plan.outputs.assign(static_cast<size_t>(op.outputs()), op.in(0));
+  return check.Done(std::move(plan));
 }
 
-Status InferCopies(OpContext& op) {
-  if (op.attr_int("N") != op.outputs()) {
-    return Error(Code::kInvalidArgument, "{}: N is {}, but there are {} outputs", op.Who(),
-                 op.attr_int("N"), op.outputs());
-  }
-  for (int i = 0; i < op.outputs(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, op.in(0).dtype, op.in(0).shape));
+Status RunCopies(const Planned& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const uint64_t bytes = plan.outputs[i].bytes();
+    if (bytes > 0) std::memcpy(args.out[i], args.in[0], bytes);
   }
   return Status();
-}
-
-Result<std::unique_ptr<Kernel>> MakeCopies(const OpContext& op) {
-  return MakeKernel([copies = op.outputs(), bytes = op.in(0).bytes()](const KernelArgs& args) {
-    for (int i = 0; i < copies && bytes > 0; ++i) std::memcpy(args.out[i], args.in[0], bytes);
-    return Status();
-  });
 }
 
 bool SameButForOneElementRank(const Shape& a, const Shape& b) {
@@ -131,60 +95,48 @@ bool SameButForOneElementRank(const Shape& a, const Shape& b) {
   return a == b || (one(a) && one(b));
 }
 
-Status InferAssign(OpContext& op) {
-  const TensorType& ref = op.in("ref");
-  const TensorType& value = op.in("value");
-  if (ref.dtype != value.dtype || !SameButForOneElementRank(ref.shape, value.shape)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"value\" is {} but \"ref\" is {}; Assign needs equal "
-                 "types and shapes",
-                 op.Who(), value.ToString(), ref.ToString());
-  }
-  return SetOutput(op, 0, ref.dtype, ref.shape);
+Result<Planned> PlanAssign(const OpContext& op) {
+  const TensorType &ref = op.in("ref"), &value = op.in("value");
+  Check check(op);
+  check.That(ref.dtype == value.dtype && SameButForOneElementRank(ref.shape, value.shape),
+             "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes",
+             value.ToString(), ref.ToString());
+  Planned plan;
+  plan.outputs = {ref};
+  return check.Done(std::move(plan));
 }
 
 // The value may be a view of the storage it is written to.
-Result<std::unique_ptr<Kernel>> MakeAssign(const OpContext& op) {
-  const int value = op.slot("value");
-  return MakeKernel([value, bytes = op.in(value).bytes()](const KernelArgs& args) {
-    if (bytes > 0) std::memmove(args.out[0], args.in[value], bytes);
-    return Status();
-  });
+Status RunAssign(const Planned& plan, const KernelArgs& args) {
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0) std::memmove(args.out[0], args.in[1], bytes);
+  return Status();
 }
 
 // ---- Bitcast ----
 
 // The dimensions of x when its elements become `factor` narrower ones.
-Result<Shape> Narrowed(const OpContext& op, const Shape& shape, int64_t factor) {
+Shape Narrowed(Check& check, const Shape& shape, int64_t factor, bool keep) {
   Shape narrow = shape;
-  if (!op.attr_bool("keep_dim")) {
-    narrow.mutable_dims().push_back(factor);
-    return narrow;
-  }
-  if (shape.rank() == 0 || shape[shape.rank() - 1] > INT64_MAX / factor) {
-    return Error(Code::kInvalidArgument, "{}: the last dimension of {} cannot grow {} times",
-                 op.Who(), shape.ToString(), factor);
-  }
-  narrow.mutable_dims().back() *= factor;
+  std::vector<int64_t>& dims = narrow.mutable_dims();
+  check.That(!keep || (!dims.empty() && dims.back() <= INT64_MAX / factor),
+             "the last dimension of {} cannot grow {} times", shape.ToString(), factor);
+  if (!keep) dims.push_back(factor);
+  if (keep && check.ok()) dims.back() *= factor;
   return narrow;
 }
 
 // The dimensions of x when `factor` of its elements become a wider one.
-Result<Shape> Widened(const OpContext& op, const Shape& shape, int64_t factor) {
-  const bool keep = op.attr_bool("keep_dim");
-  const int64_t last = shape.rank() > 0 ? shape[shape.rank() - 1] : 0;
-  if (shape.rank() == 0 || (keep ? last % factor != 0 : last != factor)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: the last dimension of {} must be {}{} to become "
-                 "wider elements",
-                 op.Who(), shape.ToString(), keep ? "a multiple of " : "", factor);
-  }
+Shape Widened(Check& check, const Shape& shape, int64_t factor, bool keep) {
   Shape wide = shape;
-  if (keep) {
-    wide.mutable_dims().back() /= factor;
-  } else {
-    wide.mutable_dims().pop_back();
-  }
+  std::vector<int64_t>& dims = wide.mutable_dims();
+  check.That(!dims.empty() && (keep ? dims.back() % factor == 0 : dims.back() == factor),
+             "the last dimension of {} must be {}{} to become wider elements", shape.ToString(),
+             keep ? "a multiple of " : "", factor);
+  if (!check.ok()) return wide;
+  const int64_t last = dims.back();
+  dims.pop_back();
+  if (keep) dims.push_back(last / factor);
   return wide;
 }
 
@@ -201,9 +153,26 @@ Status InferBitcast(OpContext& op) {
   }
   if (from_bits == to_bits) return SetOutput(op, 0, to, x.shape);
   const int64_t factor = wider / narrower;
-  NPUMESH_ASSIGN_OR_RETURN(Shape shape, from_bits > to_bits ? Narrowed(op, x.shape, factor)
-                                                            : Widened(op, x.shape, factor));
-  return SetOutput(op, 0, to, std::move(shape));
+  const bool keep = op.attr_bool("keep_dim");
+  Check check(op);
+  Shape shape = from_bits > to_bits ? Narrowed(check, x.shape, factor, keep)
+                                    : Widened(check, x.shape, factor, keep);
+  return check.ok() ? SetOutput(op, 0, to, std::move(shape)) : check.status();
+}
+
+void RegisterEnds(OpRegistry& registry) {
+  // A Data node has an input port that nothing feeds, or no port.
+  for (const std::string_view signature : {"Data(x?; index=0) -> y", "RefData(x?; index=0) -> y"}) {
+    registry.Add({.schema = Signature(signature), .infer = InferData});
+  }
+  registry.Add({.schema = Signature("Const(; value:tensor) -> y"), .infer = InferConst});
+  registry.Alias("Constant", "Const");
+  registry.Add({.schema = Signature("FileConstant(; file_path=\"\", file_id=\"\", shape:ints, "
+                                    "dtype:type) -> y"),
+                .infer = InferFileConstant});
+  registry.Add(
+      {.schema = Signature("NetOutput(input...) -> "), .infer = define::Infer<PlanNothing>});
+  registry.Add(Define<PlanNothing, RunNothing>("NoOp() -> "));
 }
 
 }  // namespace
@@ -212,29 +181,16 @@ void RegisterStructureOps(OpRegistry& registry) {
   RegisterEnds(registry);
   RegisterShapeQueryOps(registry);
   RegisterTextOps(registry);
-  registry.Add({.schema = {"Identity", {{"x"}}, {{"y"}}, {}}, .infer = InferSame, .view = true});
   registry.Add(
-      {.schema = {"IdentityN", {{"x", PortKind::kDynamic}}, {{"y", PortKind::kDynamic}}, {}},
-       .infer = InferIdentityN,
-       .make_kernel = MakeIdentityN});
-  registry.Add({.schema = {"Copy", {{"x"}}, {{"y", PortKind::kDynamic}}, {{"N", Required::kInt}}},
-                .infer = InferCopies,
-                .make_kernel = MakeCopies});
-  registry.Add({.schema = {"TensorMove", {{"x"}}, {{"y"}}, {}},
-                .infer = InferSame,
-                .make_kernel = MakeCopy});
-  registry.Add({.schema = {"Assign",
-                           {{"ref"}, {"value"}},
-                           {{"ref"}},
-                           {{"validate_shape", AttrValue::Bool(true)},
-                            {"use_locking", AttrValue::Bool(false)}}},
-                .infer = InferAssign,
-                .make_kernel = MakeAssign,
-                .in_place = {{0, 0}}});
-  registry.Add({.schema = {"Bitcast",
-                           {{"x"}},
-                           {{"y"}},
-                           {{"type", Required::kType}, {"keep_dim", AttrValue::Bool(false)}}},
+      {.schema = Signature("Identity(x) -> y"), .infer = define::Infer<PlanSame>, .view = true});
+  registry.Add(Define<PlanSame, RunSame>("IdentityN(x...) -> y..."));
+  registry.Add(Define<PlanSame, RunSame>("TensorMove(x) -> y"));
+  registry.Add(Define<PlanCopies, RunCopies>("Copy(x; N:int) -> y..."));
+  Operator assign = Define<PlanAssign, RunAssign>(
+      "Assign(ref, value; validate_shape=true, use_locking=false) -> ref");
+  assign.in_place = {{0, 0}};
+  registry.Add(std::move(assign));
+  registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
                 .infer = InferBitcast,
                 .view = true});
 }

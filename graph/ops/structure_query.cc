@@ -1,102 +1,78 @@
-// Operators whose result follows from shapes alone. Ops reference 5.1.
-#include <cstring>
+// Operators whose result follows from shapes alone.
+#include <algorithm>
 
-#include "graph/ops/infer_checks.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
+#include "graph/ops/index_type.h"
 #include "graph/ops/op_families.h"
 
 namespace npumesh {
 namespace {
 
-// The dtype of Shape, ShapeN and Size: int32 or int64.
-Result<DataType> CountType(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  if (dtype == DataType::kInt32 || dtype == DataType::kInt64) return dtype;
-  return Error(Code::kInvalidArgument, "{}: attribute \"dtype\" is {}, expected int32 or int64",
-               op.Who(), Name(dtype));
-}
+// Fixed integers, one list for each output.
+struct AnswerPlan : Planned {
+  std::vector<std::vector<int64_t>> lists;
+};
 
-// Error when a count does not fit into the output's integers.
-Status CheckFits(const OpContext& op, int64_t count, DataType dtype) {
-  if (dtype == DataType::kInt64 || count <= INT32_MAX) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: {} does not fit into int32; ask for int64 with the "
-               "attribute \"dtype\"",
-               op.Who(), count);
-}
-
-// Writes fixed integers to an output.
-void WriteInts(const std::vector<int64_t>& values, DataType dtype, void* out) {
-  if (dtype == DataType::kInt64) {
-    std::copy(values.begin(), values.end(), static_cast<int64_t*>(out));
-  } else {
-    std::copy(values.begin(), values.end(), static_cast<int32_t*>(out));
+void Answer(Check& check, AnswerPlan* plan, DataType dtype, Shape shape,
+            std::vector<int64_t> values) {
+  for (const int64_t value : values) {
+    check.That(dtype == DataType::kInt64 || value <= INT32_MAX,
+               "{} does not fit into int32; ask for int64 with the attribute \"dtype\"", value);
   }
+  plan->lists.push_back(std::move(values));
+  plan->outputs.push_back({dtype, std::move(shape)});
 }
 
-// A kernel that answers with fixed integers, one list for each output.
-std::unique_ptr<Kernel> Answer(const OpContext& op, std::vector<std::vector<int64_t>> lists) {
-  const DataType dtype = lists.empty() ? DataType::kInt32 : op.out(0).dtype;
-  return MakeKernel([lists = std::move(lists), dtype](const KernelArgs& args) {
-    for (size_t i = 0; i < lists.size(); ++i) WriteInts(lists[i], dtype, args.out[i]);
-    return Status();
-  });
-}
-
-Status InferShapes(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, CountType(op));
-  if (op.outputs() != op.slots()) {
-    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
-                 op.outputs());
-  }
-  for (int i = 0; i < op.slots(); ++i) {
-    const Shape& shape = op.in(i).shape;
-    for (const int64_t dim : shape.dims()) {
-      NPUMESH_RETURN_IF_ERROR(CheckFits(op, dim, dtype));
+Status RunAnswer(const AnswerPlan& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.lists.size(); ++i) {
+    const std::vector<int64_t>& values = plan.lists[i];
+    if (plan.outputs[i].dtype == DataType::kInt64) {
+      std::copy(values.begin(), values.end(), static_cast<int64_t*>(args.out[i]));
+    } else {
+      std::copy(values.begin(), values.end(), static_cast<int32_t*>(args.out[i]));
     }
-    NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, dtype, Shape{shape.rank()}));
   }
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeShapes(const OpContext& op) {
-  std::vector<std::vector<int64_t>> dims;
-  for (int i = 0; i < op.slots(); ++i) dims.push_back(op.in(i).shape.dims());
-  return Answer(op, std::move(dims));
+Result<AnswerPlan> PlanShapes(const OpContext& op) {
+  if (op.outputs() != op.slots()) {
+    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
+                 op.outputs());
+  }
+  Check check(op);
+  AnswerPlan plan;
+  const DataType dtype = check.Take(IndexTypeOf(op, "dtype"));
+  for (int i = 0; i < op.slots(); ++i) {
+    const Shape& shape = op.in(i).shape;
+    Answer(check, &plan, dtype, {shape.rank()}, shape.dims());
+  }
+  return check.Done(std::move(plan));
 }
 
-Status InferSize(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, CountType(op));
-  NPUMESH_RETURN_IF_ERROR(CheckFits(op, op.in(0).shape.elements(), dtype));
-  return SetOutput(op, 0, dtype, Shape());
+Result<AnswerPlan> PlanSize(const OpContext& op) {
+  Check check(op);
+  AnswerPlan plan;
+  const DataType dtype = check.Take(IndexTypeOf(op, "dtype"));
+  Answer(check, &plan, dtype, {}, {op.in(0).shape.elements()});
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeSize(const OpContext& op) {
-  return Answer(op, {{op.in(0).shape.elements()}});
-}
-
-Status InferRank(OpContext& op) {
-  return SetOutput(op, 0, DataType::kInt32, Shape());
-}
-
-Result<std::unique_ptr<Kernel>> MakeRank(const OpContext& op) {
-  return Answer(op, {{op.in(0).shape.rank()}});
+Result<AnswerPlan> PlanRank(const OpContext& op) {
+  Check check(op);
+  AnswerPlan plan;
+  Answer(check, &plan, DataType::kInt32, {}, {op.in(0).shape.rank()});
+  return check.Done(std::move(plan));
 }
 
 }  // namespace
 
 void RegisterShapeQueryOps(OpRegistry& registry) {
-  const AttrSpec dtype = {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt32))};
-  registry.Add({.schema = {"Shape", {{"x"}}, {{"y"}}, {dtype}},
-                .infer = InferShapes,
-                .make_kernel = MakeShapes});
-  registry.Add(
-      {.schema = {"ShapeN", {{"x", PortKind::kDynamic}}, {{"y", PortKind::kDynamic}}, {dtype}},
-       .infer = InferShapes,
-       .make_kernel = MakeShapes});
-  registry.Add(
-      {.schema = {"Size", {{"x"}}, {{"y"}}, {dtype}}, .infer = InferSize, .make_kernel = MakeSize});
-  registry.Add(
-      {.schema = {"Rank", {{"x"}}, {{"y"}}, {}}, .infer = InferRank, .make_kernel = MakeRank});
+  registry.Add(Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y"));
+  registry.Add(Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."));
+  registry.Add(Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"));
+  registry.Add(Define<PlanRank, RunAnswer>("Rank(x) -> y"));
 }
 
 }  // namespace npumesh

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 #include "runtime/base/float16.h"
@@ -134,10 +136,11 @@ class TensorText {
 
 // ---- StringFormat ----
 
-struct FormatPlan {
+struct FormatPlan : Planned {
   std::vector<std::string> around;  // the template between the placeholders
   std::vector<TensorText> tensors;  // one less
-  int64_t most_bytes = 0;           // with the zero at the end
+  int first = 0;                    // slot
+  int64_t most_bytes = 1;           // with the zero at the end
 };
 
 std::vector<std::string> SplitTemplate(const std::string& text, const std::string& placeholder) {
@@ -153,17 +156,16 @@ std::vector<std::string> SplitTemplate(const std::string& text, const std::strin
 }
 
 Result<FormatPlan> PlanFormat(const OpContext& op) {
+  Check check(op);
   FormatPlan plan;
+  plan.first = op.slot("x");
   plan.around = SplitTemplate(op.attr_string("template"), op.attr_string("placeholder"));
-  if (plan.around.size() != static_cast<size_t>(op.count("x")) + 1) {
-    return Error(Code::kInvalidArgument,
-                 "{}: the template has {} placeholders \"{}\", but {} tensors are connected",
-                 op.Who(), plan.around.size() - 1, op.attr_string("placeholder"), op.count("x"));
-  }
-  plan.most_bytes = 1;
+  check.That(plan.around.size() == static_cast<size_t>(op.count("x")) + 1,
+             "the template has {} placeholders \"{}\", but {} tensors are connected",
+             plan.around.size() - 1, op.attr_string("placeholder"), op.count("x"));
   for (const std::string& text : plan.around) plan.most_bytes += std::ssize(text);
-  for (int i = 0; i < op.count("x"); ++i) {
-    const TensorType& x = op.in(op.slot("x") + i);
+  for (int i = 0; check.ok() && i < op.count("x"); ++i) {
+    const TensorType& x = op.in(plan.first + i);
     const AppendFn append = FindAppend(x.dtype);
     if (append == nullptr) {
       return Error(Code::kUnsupported, "{}: tensors of {} cannot be written as text", op.Who(),
@@ -171,53 +173,49 @@ Result<FormatPlan> PlanFormat(const OpContext& op) {
     }
     plan.tensors.emplace_back(x.shape, append, op.attr_int("summarize"));
     const int64_t bytes = plan.tensors.back().MostBytes();
-    if (__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes)) {
-      return Error(Code::kInvalidArgument, "{}: the text of {} is too long", op.Who(),
-                   x.ToString());
-    }
+    check.That(!__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes),
+               "the text of {} is too long", x.ToString());
   }
-  return plan;
+  plan.outputs = {{DataType::kUint8, {plan.most_bytes}}};
+  return check.Done(std::move(plan));
 }
 
-Status InferFormat(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const FormatPlan plan, PlanFormat(op));
-  return SetOutput(op, 0, DataType::kUint8, Shape{plan.most_bytes});
-}
-
-Result<std::unique_ptr<Kernel>> MakeFormat(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(FormatPlan plan, PlanFormat(op));
-  return MakeKernel([plan = std::move(plan), first = op.slot("x")](const KernelArgs& args) {
-    std::string text = plan.around[0];
-    for (size_t i = 0; i < plan.tensors.size(); ++i) {
-      plan.tensors[i].Append(args.in[static_cast<size_t>(first) + i], text);
-      text += plan.around[i + 1];
-    }
-    const size_t bytes = std::min(text.size(), static_cast<size_t>(plan.most_bytes) - 1);
-    std::memcpy(args.out[0], text.data(), bytes);
-    std::memset(static_cast<char*>(args.out[0]) + bytes, 0,
-                static_cast<size_t>(plan.most_bytes) - bytes);
-    return Status();
-  });
+Status RunFormat(const FormatPlan& plan, const KernelArgs& args) {
+  std::string text = plan.around[0];
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    plan.tensors[i].Append(args.in[static_cast<size_t>(plan.first) + i], text);
+    text += plan.around[i + 1];
+  }
+  const auto room = static_cast<size_t>(plan.most_bytes);
+  const size_t bytes = std::min(text.size(), room - 1);
+  std::memcpy(args.out[0], text.data(), bytes);
+  std::memset(static_cast<char*>(args.out[0]) + bytes, 0, room - bytes);
+  return Status();
 }
 
 // ---- PrintV2 ----
 
-Result<std::FILE*> StreamOf(const OpContext& op) {
-  const std::string name = op.attr_string("output_stream");
-  if (name == "stderr") return stderr;
-  if (name == "stdout") return stdout;
-  return Error(Code::kUnsupported, "{}: output_stream \"{}\", expected stderr or stdout", op.Who(),
-               name);
-}
+struct PrintPlan : Planned {
+  std::string who;
+  std::FILE* stream = nullptr;
+  size_t bytes = 0;
+};
 
-Status InferPrint(OpContext& op) {
+Result<PrintPlan> PlanPrint(const OpContext& op) {
   const TensorType& x = op.in("x");
   if (x.dtype != DataType::kUint8 || x.shape.rank() != 1) {
     return Error(Code::kUnsupported,
                  "{}: x is {}, expected the text of a StringFormat, which is a vector of uint8",
                  op.Who(), x.ToString());
   }
-  return StreamOf(op).status();
+  PrintPlan plan;
+  plan.who = op.Who();
+  plan.bytes = x.bytes();
+  const std::string name = op.attr_string("output_stream");
+  plan.stream = name == "stderr" ? stderr : name == "stdout" ? stdout : nullptr;
+  if (plan.stream != nullptr) return plan;
+  return Error(Code::kUnsupported, "{}: output_stream \"{}\", expected stderr or stdout", op.Who(),
+               name);
 }
 
 // The line to print: control characters, which could move a terminal's cursor, are spelled out.
@@ -234,33 +232,21 @@ std::string LineOf(std::string_view text) {
   return line + '\n';
 }
 
-Result<std::unique_ptr<Kernel>> MakePrint(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(std::FILE* const stream, StreamOf(op));
-  return MakeKernel(
-      [stream, bytes = op.in("x").bytes(), who = op.Who()](const KernelArgs& args) -> Status {
-        const std::string line = LineOf({static_cast<const char*>(args.in[0]), bytes});
-        const bool written = std::fwrite(line.data(), 1, line.size(), stream) == line.size();
-        if (written && std::fflush(stream) == 0) return Status();
-        return Error(Code::kIo, "{}: the text cannot be written: {}", who, std::strerror(errno));
-      });
+Status RunPrint(const PrintPlan& plan, const KernelArgs& args) {
+  const std::string line = LineOf({static_cast<const char*>(args.in[0]), plan.bytes});
+  const bool written = std::fwrite(line.data(), 1, line.size(), plan.stream) == line.size();
+  if (written && std::fflush(plan.stream) == 0) return Status();
+  return Error(Code::kIo, "{}: the text cannot be written: {}", plan.who, std::strerror(errno));
 }
 
 }  // namespace
 
 void RegisterTextOps(OpRegistry& registry) {
-  registry.Add({.schema = {"StringFormat",
-                           {{"x", PortKind::kDynamic}},
-                           {{"y"}},
-                           {{"template", AttrValue::String("%s")},
-                            {"placeholder", AttrValue::String("%s")},
-                            {"summarize", AttrValue::Int(3)}}},
-                .infer = InferFormat,
-                .make_kernel = MakeFormat});
-  registry.Add(
-      {.schema = {"PrintV2", {{"x"}}, {}, {{"output_stream", AttrValue::String("stderr")}}},
-       .infer = InferPrint,
-       .make_kernel = MakePrint,
-       .side_effect = true});
+  registry.Add(Define<PlanFormat, RunFormat>(
+      "StringFormat(x...; template=\"%s\", placeholder=\"%s\", summarize=3) -> y"));
+  Operator print = Define<PlanPrint, RunPrint>("PrintV2(x; output_stream=\"stderr\") -> ");
+  print.side_effect = true;
+  registry.Add(std::move(print));
 }
 
 }  // namespace npumesh
