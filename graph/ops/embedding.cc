@@ -50,9 +50,7 @@ struct BagPlan : Planned {
   bool last_offset = false;  // one more offset says where the last bag ends
   size_t width = 0;          // bytes of an element
   size_t weight_width = 0;
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
-  ConvertFn load_weight = nullptr;
+  ConvertFn load = nullptr, store = nullptr, load_weight = nullptr;
   Slice<double> row, sum;
 };
 
@@ -216,8 +214,7 @@ struct DenseGradPlan : Planned {
   int64_t columns = 0;
   int64_t padding = -1;
   bool shares = false;  // a row is divided by the number of its uses
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
+  ConvertFn load = nullptr, store = nullptr;
   Slice<double> grad, y;
   Slice<int64_t> uses;
 };

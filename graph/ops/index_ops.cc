@@ -105,7 +105,7 @@ Result<PutPlan> PlanPut(const OpContext& op) {
   if (!check.ok()) return check.status();
   PutPlan plan;
   const size_t element = check.Take(ElementBytes(op, x.dtype));
-  static_cast<ScatterPlan&>(plan) = check.Take(Complete(op, std::move(scatter), x));
+  static_cast<ScatterPlan&>(plan) = check.Take(Complete(check, op, std::move(scatter), x));
   plan.broadcast.emplace(value.shape, shape, element);
   plan.count = static_cast<size_t>(shape.elements());
   if (!plan.broadcast->direct()) {

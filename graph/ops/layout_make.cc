@@ -109,8 +109,7 @@ Status RunEye(const EyePlan& plan, const KernelArgs& args) {
 
 struct LinSpacePlan : Planned {
   int64_t count = 0;
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
+  ConvertFn load = nullptr, store = nullptr;
   Slice<double> y;
 };
 

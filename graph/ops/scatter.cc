@@ -119,7 +119,9 @@ Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* upd
 
 }  // namespace
 
-Result<ScatterPlan> Complete(const OpContext& op, ScatterPlan plan, TensorType y) {
+Result<ScatterPlan> Complete(const Check& check, const OpContext& op, ScatterPlan plan,
+                             TensorType y) {
+  if (!check.ok()) return check.status();
   NPUMESH_RETURN_IF_ERROR(y.shape.Check().WithContext(op.Who()));
   plan.found = plan.scratch.Take<int64_t>(plan.rows.count);
   if (plan.join == Join::kSet) {

@@ -3,6 +3,7 @@
 #define NPUMESH_GRAPH_OPS_SCATTER_H_
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
 #include "graph/ops/define.h"
 #include "graph/ops/index_rows.h"
 
@@ -28,17 +29,16 @@ struct ScatterPlan : Planned {
   // Filled in by Complete.
   std::string who;
   size_t row = 0;  // bytes
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
-  ConvertFn load_updates = nullptr;
-  ConvertFn load_scale = nullptr;
+  ConvertFn load = nullptr, store = nullptr, load_updates = nullptr, load_scale = nullptr;
   Slice<int64_t> found;
   Slice<uint64_t> result;  // and the updates, in the wide type, for joins other than kSet
   Slice<uint64_t> joining;
 };
 
-// The plan with `y` as output 0. Error: updates of this join cannot meet elements of the type.
-Result<ScatterPlan> Complete(const OpContext& op, ScatterPlan plan, TensorType y);
+// The plan with `y` as output 0. Error: the objection, or updates of this join cannot meet elements
+// of the type.
+Result<ScatterPlan> Complete(const Check& check, const OpContext& op, ScatterPlan plan,
+                             TensorType y);
 
 // Writes output 0. Errors: an index is out of range; an integer is divided by zero.
 Status RunScatter(const ScatterPlan& plan, const KernelArgs& args);

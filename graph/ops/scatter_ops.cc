@@ -49,8 +49,7 @@ Result<ScatterPlan> PlanElements(const OpContext& op) {
   plan.rows = check.Take(RowsByElements(op, "indices", data, axis));
   plan.updates = op.slot("updates");
   plan.copied = op.slot("data");
-  if (!check.ok()) return check.status();
-  return Complete(op, std::move(plan), op.in("data"));
+  return Complete(check, op, std::move(plan), op.in("data"));
 }
 
 // ---- by tuples of indices, and along dimension 0 ----
@@ -80,8 +79,7 @@ Result<ScatterPlan> PlanRows(const OpContext& op) {
     plan.rows = check.Take(RowsAlongAxis(op, "indices", var.shape, 0, IndexRange::kStrict));
     check.Shape("updates", Joint(indices, indices.rank(), var.shape, 1));
   }
-  if (!check.ok()) return check.status();
-  return Complete(op, std::move(plan), var);
+  return Complete(check, op, std::move(plan), var);
 }
 
 // ---- ScatterNd: into zeros ----
@@ -97,8 +95,7 @@ Result<ScatterPlan> PlanScatterNd(const OpContext& op) {
   plan.updates = op.slot("x");
   plan.rows = check.Take(RowsByTuples(op, "indices", y, IndexRange::kStrict));
   if (check.ok()) check.Shape("x", TupleUpdates(op.in("indices").shape, y));
-  if (!check.ok()) return check.status();
-  return Complete(op, std::move(plan), {op.in("x").dtype, y});
+  return Complete(check, op, std::move(plan), {op.in("x").dtype, y});
 }
 
 // ---- InplaceIndexAdd ----
@@ -119,8 +116,7 @@ Result<ScatterPlan> PlanIndexAdd(const OpContext& op) {
   updates[axis] = op.in("indices").shape.elements();
   check.Shape("updates", updates);
   plan.rows = check.Take(RowsAlongAxis(op, "indices", var.shape, axis, IndexRange::kStrict));
-  if (!check.ok()) return check.status();
-  return Complete(op, std::move(plan), var);
+  return Complete(check, op, std::move(plan), var);
 }
 
 // ---- UnsortedSegment* ----
@@ -144,9 +140,8 @@ Result<ScatterPlan> PlanSegment(const OpContext& op) {
   plan.join = kJoin;
   plan.starts = true;
   plan.updates = op.slot("x");
-  NPUMESH_ASSIGN_OR_RETURN(plan.rows,
-                           RowsAlongAxis(op, "segment_ids", y, 0, IndexRange::kDropsNegative));
-  return Complete(op, std::move(plan), {x.dtype, std::move(y)});
+  plan.rows = check.Take(RowsAlongAxis(op, "segment_ids", y, 0, IndexRange::kDropsNegative));
+  return Complete(check, op, std::move(plan), {x.dtype, std::move(y)});
 }
 
 // ---- Scatter: a cache whose entry i is written at its own place along an axis ----
@@ -199,81 +194,74 @@ Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
     }
     return Status();
   };
-  return Complete(op, std::move(plan), op.in("var"));
+  return Complete(check, op, std::move(plan), op.in("var"));
 }
 
 // ---- registration ----
 
 template <auto PlanFn>
-void AddUpdating(OpRegistry& registry, std::string_view signature) {
+Operator Updating(std::string_view signature) {
   Operator op = Define<PlanFn, RunScatter>(signature);
   op.in_place = {{0, 0}};
-  registry.Add(std::move(op));
-}
-
-template <Join kJoin, Addressing kBy>
-void AddInPlace(OpRegistry& registry, std::string_view signature) {
-  AddUpdating<PlanRows<kJoin, kBy, true>>(registry, signature);
+  return op;
 }
 
 template <Join kJoin>
-void AddTensor(OpRegistry& registry, std::string_view signature) {
-  registry.Add(Define<PlanRows<kJoin, Addressing::kTuples, false>, RunScatter>(signature));
+Operator ByTuples(std::string_view signature) {
+  return Updating<PlanRows<kJoin, Addressing::kTuples, true>>(signature);
 }
 
 template <Join kJoin>
-void AddSegment(OpRegistry& registry, std::string_view signature) {
-  registry.Add(NeedsValues(Define<PlanSegment<kJoin>, RunScatter>(signature), {"num_segments"}));
+Operator ByFirst(std::string_view signature) {
+  return Updating<PlanRows<kJoin, Addressing::kFirst, true>>(signature);
+}
+
+template <Join kJoin>
+Operator OfTensor(std::string_view signature) {
+  return Define<PlanRows<kJoin, Addressing::kTuples, false>, RunScatter>(signature);
+}
+
+template <Join kJoin>
+Operator Segment(std::string_view signature) {
+  return NeedsValues(Define<PlanSegment<kJoin>, RunScatter>(signature), {"num_segments"});
 }
 
 }  // namespace
 
 void RegisterScatterOps(OpRegistry& registry) {
-  registry.Add(Define<PlanElements, RunScatter>(
+  using enum Join;
+  const auto add = [&](Operator op) { registry.Add(std::move(op)); };
+  add(Define<PlanElements, RunScatter>(
       "ScatterElements(data, indices, updates; axis=0, reduction=\"none\") -> y"));
-  constexpr Addressing kTuples = Addressing::kTuples, kFirst = Addressing::kFirst;
-  AddInPlace<Join::kSet, kTuples>(
-      registry, "ScatterNdUpdate(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kAdd, kTuples>(registry,
-                                  "ScatterNdAdd(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kSub, kTuples>(registry,
-                                  "ScatterNdSub(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kMax, kTuples>(registry,
-                                  "ScatterNdMax(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kSet, kFirst>(registry,
-                                 "ScatterUpdate(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kAdd, kFirst>(registry,
-                                 "ScatterAdd(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kSub, kFirst>(registry,
-                                 "ScatterSub(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kMul, kFirst>(registry,
-                                 "ScatterMul(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kDiv, kFirst>(registry,
-                                 "ScatterDiv(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kMax, kFirst>(registry,
-                                 "ScatterMax(var, indices, updates; use_locking=false) -> var");
-  AddInPlace<Join::kMin, kFirst>(registry,
-                                 "ScatterMin(var, indices, updates; use_locking=false) -> var");
-  AddTensor<Join::kSet>(registry, "TensorScatterUpdate(x, indices, updates) -> y");
-  AddTensor<Join::kAdd>(registry, "TensorScatterAdd(x, indices, updates) -> y");
-  AddTensor<Join::kSub>(registry, "TensorScatterSub(x, indices, updates) -> y");
-  AddTensor<Join::kMax>(registry, "TensorScatterMax(input, indices, updates) -> output");
-  AddTensor<Join::kMin>(registry, "TensorScatterMin(input, indices, updates) -> output");
-  registry.Add(NeedsValues(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y"),
-                           {"shape"}));
-  AddUpdating<PlanIndexAdd>(registry,
-                            "InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var");
-  AddUpdating<PlanCacheWrite>(registry,
-                              "Scatter(var, indices, updates; reduce:string, axis=0) -> var");
-  AddSegment<Join::kAdd>(registry,
-                         "UnsortedSegmentSum(x, segment_ids, num_segments; is_preprocessed=false, "
-                         "check_ids==false) -> y");
-  AddSegment<Join::kMul>(
-      registry, "UnsortedSegmentProd(x, segment_ids, num_segments; is_preprocessed=false) -> y");
-  AddSegment<Join::kMax>(
-      registry, "UnsortedSegmentMax(x, segment_ids, num_segments; is_preprocessed=false) -> y");
-  AddSegment<Join::kMin>(
-      registry, "UnsortedSegmentMin(x, segment_ids, num_segments; is_preprocessed=false) -> y");
+  add(ByTuples<kSet>("ScatterNdUpdate(var, indices, updates; use_locking=false) -> var"));
+  add(ByTuples<kAdd>("ScatterNdAdd(var, indices, updates; use_locking=false) -> var"));
+  add(ByTuples<kSub>("ScatterNdSub(var, indices, updates; use_locking=false) -> var"));
+  add(ByTuples<kMax>("ScatterNdMax(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kSet>("ScatterUpdate(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kAdd>("ScatterAdd(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kSub>("ScatterSub(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kMul>("ScatterMul(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kDiv>("ScatterDiv(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kMax>("ScatterMax(var, indices, updates; use_locking=false) -> var"));
+  add(ByFirst<kMin>("ScatterMin(var, indices, updates; use_locking=false) -> var"));
+  add(OfTensor<kSet>("TensorScatterUpdate(x, indices, updates) -> y"));
+  add(OfTensor<kAdd>("TensorScatterAdd(x, indices, updates) -> y"));
+  add(OfTensor<kSub>("TensorScatterSub(x, indices, updates) -> y"));
+  add(OfTensor<kMax>("TensorScatterMax(input, indices, updates) -> output"));
+  add(OfTensor<kMin>("TensorScatterMin(input, indices, updates) -> output"));
+  add(NeedsValues(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y"),
+                  {"shape"}));
+  add(Updating<PlanIndexAdd>("InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var"));
+  add(Updating<PlanCacheWrite>("Scatter(var, indices, updates; reduce:string, axis=0) -> var"));
+  add(
+      Segment<kAdd>("UnsortedSegmentSum(x, segment_ids, num_segments; is_preprocessed=false, "
+                    "check_ids==false) -> y"));
+  add(Segment<kMul>(
+      "UnsortedSegmentProd(x, segment_ids, num_segments; is_preprocessed=false) -> y"));
+  add(Segment<kMax>(
+      "UnsortedSegmentMax(x, segment_ids, num_segments; is_preprocessed=false) -> y"));
+  add(Segment<kMin>(
+      "UnsortedSegmentMin(x, segment_ids, num_segments; is_preprocessed=false) -> y"));
 }
 
 }  // namespace npumesh

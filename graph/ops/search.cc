@@ -32,9 +32,7 @@ struct SearchPlan : Planned {
   int64_t length = 0;    // of one
   int64_t rows = 1;      // sequences; 1: one serves all values
   int64_t values = 0;
-  ConvertFn load_sequence = nullptr;
-  ConvertFn load_value = nullptr;
-  ConvertFn store = nullptr;
+  ConvertFn load_sequence = nullptr, load_value = nullptr, store = nullptr;
   Slice<uint64_t> sequences, ordered, searched;  // in the wide type
   Slice<int64_t> places;
 };
@@ -120,8 +118,7 @@ struct BucketizePlan : Planned {
   std::vector<double> boundaries;
   bool right = true;
   int64_t count = 0;
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
+  ConvertFn load = nullptr, store = nullptr;
   Slice<double> x;
   Slice<int64_t> places;
 };
