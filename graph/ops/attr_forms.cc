@@ -4,26 +4,26 @@
 #include <cassert>
 
 #include "graph/ops/op_families.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
 
 struct AttrForm {
-  std::string_view type;
+  std::string_view signature;
   std::string_view same_as;
-  std::vector<AttrSpec> ports;  // that are attributes
 };
 
-const AttrForm kForms[] = {
-    {"TransposeD", "Transpose", {{"perm", Required::kInts}}},
-    {"ConcatD", "ConcatV2", {{"concat_dim", Required::kInt}}},
-    {"SplitD", "Split", {{"split_dim", Required::kInt}}},
-    {"SplitVD", "SplitV", {{"size_splits", Required::kInts}, {"split_dim", Required::kInt}}},
-    {"SliceD", "Slice", {{"offsets", Required::kInts}, {"size", Required::kInts}}},
-    {"TileD", "Tile", {{"multiples", Required::kInts}}},
-    {"BroadcastToD", "BroadcastTo", {{"shape", Required::kInts}}},
-    {"FillD", "Fill", {{"dims", Required::kInts}}},
-    {"OneHotD", "OneHot", {{"depth", Required::kInt}}},
+constexpr AttrForm kForms[] = {
+    {"TransposeD(x; perm:ints) -> y", "Transpose"},
+    {"ConcatD(x...; N=1, concat_dim:int) -> y", "ConcatV2"},
+    {"SplitD(x; num_split:int, split_dim:int) -> y...", "Split"},
+    {"SplitVD(x; num_split:int, size_splits:ints, split_dim:int) -> y...", "SplitV"},
+    {"SliceD(x; offsets:ints, size:ints) -> y", "Slice"},
+    {"TileD(x; multiples:ints) -> y", "Tile"},
+    {"BroadcastToD(x; shape:ints) -> y", "BroadcastTo"},
+    {"FillD(value; dims:ints) -> y", "Fill"},
+    {"OneHotD(x, on_value, off_value; axis=-1, depth:int) -> y", "OneHot"},
 };
 
 }  // namespace
@@ -33,12 +33,8 @@ void RegisterAttrForms(OpRegistry& registry) {
     const Operator* source = registry.Find(form.same_as);
     assert(source != nullptr && "register the operator first");
     Operator op = *source;
-    op.schema.type = form.type;
-    for (const AttrSpec& attr : form.ports) {
-      std::erase_if(op.schema.inputs, [&](const PortSpec& port) { return port.name == attr.name; });
-      std::erase(op.value_inputs, attr.name);
-      op.schema.attrs.push_back(attr);
-    }
+    op.schema = Signature(form.signature);
+    for (const AttrSpec& attr : op.schema.attrs) std::erase(op.value_inputs, attr.name);
     registry.Add(std::move(op));
   }
 }

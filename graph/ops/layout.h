@@ -3,11 +3,13 @@
 #define NPUMESH_GRAPH_OPS_LAYOUT_H_
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/define.h"
 #include "graph/ops/mapped_copy.h"
 #include "graph/ops/strided_copy.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 
@@ -34,8 +36,8 @@ Status PrepareCopy(const OpContext& op, CopyPlan* plan);
 Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
-Operator DefineCopy(std::string_view signature) {
-  return Define<PlanFn, RunCopy, PrepareCopy>(signature);
+Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
+  return NeedsValues(Define<PlanFn, RunCopy, PrepareCopy>(signature), std::move(value_inputs));
 }
 
 // ---- mapped copies ----
@@ -55,8 +57,8 @@ Status PrepareMapped(const OpContext& op, MappedPlan* plan);
 Status RunMapped(const MappedPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
-Operator DefineMapped(std::string_view signature) {
-  return Define<PlanFn, RunMapped, PrepareMapped>(signature);
+Operator DefineMapped(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
+  return NeedsValues(Define<PlanFn, RunMapped, PrepareMapped>(signature), std::move(value_inputs));
 }
 
 // ---- axes ----

@@ -4,7 +4,6 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -64,10 +63,9 @@ Result<CopyPlan> PlanTile(const OpContext& op) {
 }  // namespace
 
 void RegisterBroadcastOps(OpRegistry& registry) {
-  registry.Add(
-      NeedsValues(DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y"), {"shape"}));
-  registry.Add(NeedsValues(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y"), {"shape"}));
-  registry.Add(NeedsValues(DefineCopy<PlanTile>("Tile(x, multiples) -> y"), {"multiples"}));
+  registry.Add(DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y", {"shape"}));
+  registry.Add(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y", {"shape"}));
+  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"}));
 }
 
 }  // namespace npumesh

@@ -1,13 +1,12 @@
 // Operators that join tensors along a dimension or cut them there: ConcatV2, Pack, Unpack, SplitV,
 // Split.
 #include <algorithm>
-#include <cstring>
-#include <span>
 
 #include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/strided_copy.h"
+#include "graph/ops/type_set.h"
 #include "graph/ops/value_inputs.h"
 
 namespace npumesh {
@@ -22,6 +21,8 @@ struct PieceCopy {
 // The whole tensor as `outer` rows, to which piece p contributes `pieces[p]` neighbouring bytes.
 struct PiecesPlan : Planned {
   int slot = 0;  // of the whole, or of the first piece
+  DataType dtype = DataType::kUndefined;
+  size_t element = 0;  // bytes
   int64_t outer = 1;
   std::vector<int64_t> pieces;
   std::vector<bool> narrow;       // by piece: int32 that is joined as int64; empty: none is
@@ -29,16 +30,16 @@ struct PiecesPlan : Planned {
 };
 
 // Pieces with `sizes` positions along an axis of the whole.
-void SetPieces(PiecesPlan* plan, const Shape& whole, int axis, size_t element,
-               const std::vector<int64_t>& sizes) {
+void SetPieces(PiecesPlan* plan, const Shape& whole, int axis, const std::vector<int64_t>& sizes) {
   plan->outer = ElementsBetween(whole, 0, axis);
   const int64_t inner =
-      ElementsBetween(whole, axis + 1, whole.rank()) * static_cast<int64_t>(element);
+      ElementsBetween(whole, axis + 1, whole.rank()) * static_cast<int64_t>(plan->element);
   for (const int64_t size : sizes) plan->pieces.push_back(size * inner);
 }
 
 template <bool kJoin>
 Status PreparePieces(const OpContext&, PiecesPlan* plan) {
+  if (!plan->narrow.empty()) return Status();  // element by element
   int64_t row = 0;
   for (const int64_t bytes : plan->pieces) row += bytes;
   int64_t offset = 0;
@@ -52,76 +53,41 @@ Status PreparePieces(const OpContext&, PiecesPlan* plan) {
 
 // ---- joining ----
 
-bool IsIndex(DataType dtype) {
-  return dtype == DataType::kInt32 || dtype == DataType::kInt64;
-}
-
-// Sizes may mix int32 (of a Shape that says so) and int64 (constants): they are joined as int64.
-bool MixesIndexes(const OpContext& op) {
-  const int first = op.slot("x");
-  bool mixed = false;
-  for (int i = 0; i < op.count("x"); ++i) {
-    if (!IsIndex(op.in(first + i).dtype)) return false;
-    mixed = mixed || op.in(first + i).dtype != op.in(first).dtype;
-  }
-  return mixed;
-}
-
-DataType JoinedDtype(const OpContext& op) {
-  return MixesIndexes(op) ? DataType::kInt64 : op.in("x").dtype;
-}
-
-// The tensors of the dynamic port x: at least one, of one dtype or indexes of both widths, as many
-// as the attribute N says.
-Status CheckPieces(const OpContext& op) {
+// Begins a plan that joins the tensors of port x: as many as the attribute N says, at least one, of
+// one dtype. Sizes may mix int32 (of a Shape that says so) and int64 (constants): they become
+// int64.
+Result<PiecesPlan> JoinOf(const OpContext& op) {
   const int count = op.count("x");
   if (count == 0) return Error(Code::kCorrupt, "{}: no input \"x0\"", op.Who());
   if (op.node().FindAttr("N") != nullptr && op.attr_int("N") != count) {
     return Error(Code::kCorrupt, "{}: attribute \"N\" is {}, but {} tensors are connected",
                  op.Who(), op.attr_int("N"), count);
   }
-  const int first = op.slot("x");
-  for (int i = 1; i < count && !MixesIndexes(op); ++i) {
-    NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, first, first + i));
-  }
-  return ElementBytes(op, op.in(first).dtype).status();
-}
-
-// A plan that joins the tensors of port x to `y`.
-Result<PiecesPlan> JoinOf(const OpContext& op, Shape y, int axis,
-                          const std::vector<int64_t>& sizes) {
   PiecesPlan plan;
   plan.slot = op.slot("x");
-  const DataType dtype = JoinedDtype(op);
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
-  SetPieces(&plan, y, axis, element, sizes);
-  for (int i = 0; MixesIndexes(op) && i < op.count("x"); ++i) {
-    plan.narrow.push_back(op.in(plan.slot + i).dtype == DataType::kInt32);
+  plan.dtype = op.in(plan.slot).dtype;
+  bool mixed = false, indexes = true;
+  for (int i = 0; i < count; ++i) {
+    const DataType dtype = op.in(plan.slot + i).dtype;
+    mixed = mixed || dtype != plan.dtype;
+    indexes = indexes && kIndices.Contains(dtype);
+    plan.narrow.push_back(dtype == DataType::kInt32);
   }
-  plan.outputs = {{dtype, std::move(y)}};
+  for (int i = 1; mixed && !indexes && i < count; ++i) {
+    NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, plan.slot, plan.slot + i));
+  }
+  if (mixed) plan.dtype = DataType::kInt64;
+  if (!mixed) plan.narrow.clear();
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, plan.dtype));
   return plan;
 }
 
-// `values` as int64 at `to`.
-void CopyWider(std::span<const int32_t> values, std::byte* to) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t wide = values[i];
-    std::memcpy(to + i * sizeof wide, &wide, sizeof wide);
-  }
-}
-
-void JoinIndexes(const PiecesPlan& plan, const void* const* in, std::byte* to) {
+void JoinIndexes(const PiecesPlan& plan, const void* const* in, int64_t* to) {
   for (int64_t row = 0; row < plan.outer; ++row) {
     for (size_t p = 0; p < plan.narrow.size(); ++p) {
-      const auto bytes = static_cast<size_t>(plan.pieces[p]);
-      const size_t count = bytes / sizeof(int64_t);
-      const size_t begin = static_cast<size_t>(row) * count;
-      if (plan.narrow[p]) {
-        CopyWider({static_cast<const int32_t*>(in[p]) + begin, count}, to);
-      } else if (bytes > 0) {
-        std::memcpy(to, static_cast<const int64_t*>(in[p]) + begin, bytes);
-      }
-      to += bytes;
+      const int64_t count = plan.pieces[p] / int64_t{sizeof(int64_t)}, first = row * count;
+      to = plan.narrow[p] ? std::copy_n(static_cast<const int32_t*>(in[p]) + first, count, to)
+                          : std::copy_n(static_cast<const int64_t*>(in[p]) + first, count, to);
     }
   }
 }
@@ -129,10 +95,7 @@ void JoinIndexes(const PiecesPlan& plan, const void* const* in, std::byte* to) {
 Status RunJoin(const PiecesPlan& plan, const KernelArgs& args) {
   auto* whole = static_cast<std::byte*>(args.out[0]);
   const void* const* in = args.in + plan.slot;
-  if (!plan.narrow.empty()) {
-    JoinIndexes(plan, in, whole);
-    return Status();
-  }
+  if (!plan.narrow.empty()) JoinIndexes(plan, in, static_cast<int64_t*>(args.out[0]));
   for (size_t p = 0; p < plan.copies.size(); ++p) {
     plan.copies[p].copy.Run(in[p], whole + plan.copies[p].offset);
   }
@@ -161,7 +124,7 @@ Shape LeadingPiece(const OpContext& op) {
 }
 
 Result<PiecesPlan> PlanConcat(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckPieces(op));
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
   Shape y = LeadingPiece(op);
   NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("concat_dim"));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, y.rank(), "concat_dim"));
@@ -181,13 +144,15 @@ Result<PiecesPlan> PlanConcat(const OpContext& op) {
     }
   }
   y[axis] = length;
-  return JoinOf(op, std::move(y), axis, sizes);
+  SetPieces(&plan, y, axis, sizes);
+  plan.outputs = {{plan.dtype, std::move(y)}};
+  return plan;
 }
 
 // ---- Pack, Unpack ----
 
 Result<PiecesPlan> PlanPack(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(CheckPieces(op));
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
   const int count = op.count("x");
   const Shape& piece = op.in("x").shape;
   for (int i = 1; i < count; ++i) {
@@ -199,10 +164,11 @@ Result<PiecesPlan> PlanPack(const OpContext& op) {
   }
   NPUMESH_ASSIGN_OR_RETURN(const int axis,
                            AxisOf(op, op.attr_int("axis"), piece.rank() + 1, "axis"));
-  std::vector<int64_t> dims = piece.dims();
-  dims.insert(dims.begin() + axis, count);
-  return JoinOf(op, Shape(std::move(dims)), axis,
-                std::vector<int64_t>(static_cast<size_t>(count), 1));
+  Shape y = piece;
+  y.mutable_dims().insert(y.mutable_dims().begin() + axis, count);
+  SetPieces(&plan, y, axis, std::vector<int64_t>(static_cast<size_t>(count), 1));
+  plan.outputs = {{plan.dtype, std::move(y)}};
+  return plan;
 }
 
 // ---- cutting ----
@@ -215,10 +181,16 @@ Status RunCut(const PiecesPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<PiecesPlan> PlanUnpack(const OpContext& op) {
+Result<PiecesPlan> CutOf(const OpContext& op) {
   PiecesPlan plan;
+  plan.slot = op.slot("x");
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, op.in(plan.slot).dtype));
+  return plan;
+}
+
+Result<PiecesPlan> PlanUnpack(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
   const int64_t num = op.attr_int("num");
   if (num != op.outputs() || num != x.shape[axis]) {
@@ -228,10 +200,11 @@ Result<PiecesPlan> PlanUnpack(const OpContext& op) {
                  op.Who(), num, axis, x.ToString(), x.shape[axis], op.outputs());
   }
   const auto count = static_cast<size_t>(num);
-  SetPieces(&plan, x.shape, axis, element, std::vector<int64_t>(count, 1));
-  std::vector<int64_t> dims = x.shape.dims();
-  dims.erase(dims.begin() + axis);
-  plan.outputs.assign(count, {x.dtype, Shape(std::move(dims))});
+  SetPieces(&plan, x.shape, axis, std::vector<int64_t>(count, 1));
+  plan.outputs.assign(count, x);
+  for (TensorType& y : plan.outputs) {
+    y.shape.mutable_dims().erase(y.shape.mutable_dims().begin() + axis);
+  }
   return plan;
 }
 
@@ -267,14 +240,12 @@ Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent, boo
 
 template <bool kListed>
 Result<PiecesPlan> PlanSplit(const OpContext& op) {
-  PiecesPlan plan;
-  plan.slot = op.slot("x");
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, x.dtype));
   NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("split_dim"));
   NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, x.shape.rank(), "split_dim"));
   NPUMESH_ASSIGN_OR_RETURN(const auto sizes, PieceSizes(op, x.shape[axis], kListed));
-  SetPieces(&plan, x.shape, axis, element, sizes);
+  SetPieces(&plan, x.shape, axis, sizes);
   for (const int64_t size : sizes) {
     plan.outputs.push_back(x);
     plan.outputs.back().shape[axis] = size;

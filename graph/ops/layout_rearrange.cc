@@ -7,7 +7,6 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -196,10 +195,10 @@ Result<CopyPlan> PlanBlocks(const OpContext& op) {
 }  // namespace
 
 void RegisterRearrangeOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(DefineMapped<PlanReverse>("ReverseV2(x, axis) -> y"), {"axis"}));
+  registry.Add(DefineMapped<PlanReverse>("ReverseV2(x, axis) -> y", {"axis"}));
   registry.Add(DefineMapped<PlanRoll>("Roll(x; shifts:ints, dims=[]) -> y"));
-  registry.Add(NeedsValues(DefineMapped<PlanRepeat>("RepeatInterleave(x, repeats; axis=1000) -> y"),
-                           {"repeats"}));
+  registry.Add(
+      DefineMapped<PlanRepeat>("RepeatInterleave(x, repeats; axis=1000) -> y", {"repeats"}));
   registry.Add(DefineCopy<PlanBlocks<true>>(
       "DepthToSpace(x; block_size:int, mode=\"DCR\", data_format=\"NHWC\") -> y"));
   registry.Add(

@@ -6,7 +6,6 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -41,8 +40,7 @@ Result<CopyPlan> PlanBox(const OpContext& op, Box box) {
 
 // ---- StridedSlice, StridedSliceV2 ----
 
-// The inputs and masks; entry i of each list belongs together with bit i of each
-// mask.
+// The inputs and masks; entry i of each list belongs together with bit i of each mask.
 struct SliceSpec {
   std::vector<int64_t> begin;
   std::vector<int64_t> end;
@@ -213,18 +211,15 @@ Result<CopyPlan> PlanSlice(const OpContext& op) {
 }  // namespace
 
 void RegisterSliceOps(OpRegistry& registry) {
-  registry.Add(
-      NeedsValues(DefineCopy<PlanStridedSlice<true>>(
-                      "StridedSliceV2(x, begin, end, axes?, strides?; begin_mask=0, end_mask=0, "
-                      "ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> y"),
-                  {"begin", "end", "axes", "strides"}));
-  registry.Add(NeedsValues(
-      DefineCopy<PlanStridedSlice<false>>(
-          "StridedSlice(x, begin, end, strides; begin_mask=0, end_mask=0, ellipsis_mask=0, "
-          "new_axis_mask=0, shrink_axis_mask=0) -> y"),
+  registry.Add(DefineCopy<PlanStridedSlice<true>>(
+      "StridedSliceV2(x, begin, end, axes?, strides?; begin_mask=0, end_mask=0, "
+      "ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> y",
+      {"begin", "end", "axes", "strides"}));
+  registry.Add(DefineCopy<PlanStridedSlice<false>>(
+      "StridedSlice(x, begin, end, strides; begin_mask=0, end_mask=0, ellipsis_mask=0, "
+      "new_axis_mask=0, shrink_axis_mask=0) -> y",
       {"begin", "end", "strides"}));
-  registry.Add(
-      NeedsValues(DefineCopy<PlanSlice>("Slice(x, offsets, size) -> y"), {"offsets", "size"}));
+  registry.Add(DefineCopy<PlanSlice>("Slice(x, offsets, size) -> y", {"offsets", "size"}));
 }
 
 }  // namespace npumesh

@@ -124,9 +124,8 @@ Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterStridedOps(OpRegistry& registry) {
-  registry.Add(
-      NeedsValues(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y"),
-                  {"size", "stride", "storage_offset"}));
+  registry.Add(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y",
+                                         {"size", "stride", "storage_offset"}));
   Operator copy = NeedsValues(
       Define<PlanViewCopy, RunViewCopy>(
           "ViewCopy(dst, dst_size, dst_stride, dst_storage_offset, src, src_size, src_stride, "

@@ -2,7 +2,6 @@
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -39,7 +38,7 @@ Result<CopyPlan> PlanPermute(const OpContext& op) {
 }  // namespace
 
 void RegisterTransposeOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(DefineCopy<PlanTranspose>("Transpose(x, perm) -> y"), {"perm"}));
+  registry.Add(DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"}));
   registry.Add(DefineCopy<PlanPermute>("Permute(x; order=[0]) -> y"));
 }
 

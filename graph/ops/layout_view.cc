@@ -1,6 +1,7 @@
 // Operators that rename the dimensions of the same bytes: they only infer.
 #include <algorithm>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
@@ -14,75 +15,62 @@ struct DimRange {
   int end = 0;
 };
 
-Result<DimRange> ReplacedDims(const OpContext& op, int rank) {
-  const int64_t axis = op.attr_int("axis");
-  const int64_t count = op.attr_int("num_axes");
+DimRange ReplacedDims(Check& check, const OpContext& op, int rank) {
+  const int64_t axis = op.attr_int("axis"), count = op.attr_int("num_axes");
   const int64_t begin = axis < 0 ? axis + rank + 1 : axis;
-  if (begin < 0 || begin > rank || count < -1 || count > rank - begin) {
-    return Error(Code::kInvalidArgument,
-                 "{}: axis {} and num_axes {} do not fit a tensor of rank "
-                 "{}",
-                 op.Who(), axis, count, rank);
-  }
-  return DimRange{static_cast<int>(begin), static_cast<int>(count < 0 ? rank : begin + count)};
+  const bool fits = begin >= 0 && begin <= rank && count >= -1 && count <= rank - begin;
+  check.That(fits, "axis {} and num_axes {} do not fit a tensor of rank {}", axis, count, rank);
+  if (!fits) return {};
+  return {static_cast<int>(begin), static_cast<int>(count < 0 ? rank : begin + count)};
 }
 
 // `wanted` with every 0 replaced by the dimension of x at the same position. An empty x whose
 // element count the literal zeros already give keeps them.
-Result<std::vector<int64_t>> ZerosCopied(const OpContext& op, std::vector<int64_t> wanted,
-                                         const Shape& x, int first) {
+std::vector<int64_t> ZerosCopied(Check& check, std::vector<int64_t> wanted, const Shape& x,
+                                 int first) {
   const bool inferred = std::find(wanted.begin(), wanted.end(), -1) != wanted.end();
   if (x.elements() == 0 && !inferred) return wanted;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] != 0) continue;
     const int position = first + static_cast<int>(i);
-    if (position >= x.rank()) {
-      return Error(Code::kInvalidArgument, "{}: \"shape\" is 0 at position {}, but x is {}",
-                   op.Who(), i, x.ToString());
-    }
-    wanted[i] = x[position];
+    check.That(position < x.rank(), "\"shape\" is 0 at position {}, but x is {}", i, x.ToString());
+    wanted[i] = position < x.rank() ? x[position] : 0;
   }
   return wanted;
 }
 
 // The target with its -1 computed from the element count of x.
-Result<Shape> Completed(const OpContext& op, Shape target, const Shape& x) {
+Shape Completed(Check& check, const OpContext& op, Shape target, const Shape& x) {
   int64_t* unknown = nullptr;
   Shape known = target;
   for (int i = 0; i < target.rank(); ++i) {
     if (target[i] != -1) continue;
-    if (unknown != nullptr) {
-      return Error(Code::kInvalidArgument, "{}: the target {} has more than one -1", op.Who(),
-                   target.ToString());
-    }
+    check.That(unknown == nullptr, "the target {} has more than one -1", target.ToString());
     unknown = &target[i];
     known[i] = 1;
   }
-  NPUMESH_RETURN_IF_ERROR(known.Check().WithContext(op.Who()));
+  check.Keep(known.Check().WithContext(op.Who()));
+  if (!check.ok()) return target;
   const int64_t product = known.is_static() ? known.elements() : -1;
   const bool fits =
       unknown != nullptr ? product > 0 && x.elements() % product == 0 : product == x.elements();
-  if (!fits) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {} with {} elements, which do not fit the shape "
-                 "{}",
-                 op.Who(), x.ToString(), x.elements(), target.ToString());
-  }
-  if (unknown != nullptr) *unknown = x.elements() / product;
+  check.That(fits, "x is {} with {} elements, which do not fit the shape {}", op.in("x").ToString(),
+             x.elements(), target.ToString());
+  if (fits && unknown != nullptr) *unknown = x.elements() / product;
   return target;
 }
 
 Status InferReshape(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, op.Ints("shape"));
-  NPUMESH_ASSIGN_OR_RETURN(const DimRange range, ReplacedDims(op, x.shape.rank()));
-  NPUMESH_ASSIGN_OR_RETURN(wanted, ZerosCopied(op, std::move(wanted), x.shape, range.begin));
-  const std::vector<int64_t>& dims = x.shape.dims();
-  std::vector<int64_t> target(dims.begin(), dims.begin() + range.begin);
-  target.insert(target.end(), wanted.begin(), wanted.end());
-  target.insert(target.end(), dims.begin() + range.end, dims.end());
-  NPUMESH_ASSIGN_OR_RETURN(Shape shape, Completed(op, Shape(std::move(target)), x.shape));
-  return SetOutput(op, 0, x.dtype, std::move(shape));
+  const auto& [dtype, x] = op.in("x");
+  Check check(op);
+  std::vector<int64_t> wanted = check.Take(op.Ints("shape"));
+  const DimRange range = ReplacedDims(check, op, x.rank());
+  if (!check.ok()) return check.status();
+  wanted = ZerosCopied(check, std::move(wanted), x, range.begin);
+  wanted.insert(wanted.begin(), x.dims().begin(), x.dims().begin() + range.begin);
+  wanted.insert(wanted.end(), x.dims().begin() + range.end, x.dims().end());
+  Shape shape = Completed(check, op, Shape(std::move(wanted)), x);
+  return check.ok() ? SetOutput(op, 0, dtype, std::move(shape)) : check.status();
 }
 
 // x without the 1s that `axes` name; without any 1 when there are no axes.

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <iterator>
 
+#include "graph/ops/cast.h"
 #include "graph/ops/check.h"
 #include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
-#include "runtime/base/float16.h"
 
 namespace npumesh {
 namespace {
@@ -23,65 +23,50 @@ constexpr std::string_view kCutRows = "……";
 
 // ---- how a tensor is written ----
 
-template <typename T>
-void AppendAs(const void* data, int64_t index, std::string& text) {
-  T value;
-  std::memcpy(&value, static_cast<const T*>(data) + index, sizeof value);
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-    fmt::format_to(std::back_inserter(text), "{}", static_cast<float>(value));
-  } else {
-    fmt::format_to(std::back_inserter(text), "{}", value);
-  }
+// Appends one element, which `load` makes the number of.
+using AppendFn = void (*)(ConvertFn load, const std::byte* element, std::string& text);
+
+template <typename Number>
+void AppendNumber(ConvertFn load, const std::byte* element, std::string& text) {
+  Number value{};
+  load(element, &value, 1);
+  fmt::format_to(std::back_inserter(text), "{}", value);
 }
 
-void AppendBool(const void* data, int64_t index, std::string& text) {
-  text += static_cast<const uint8_t*>(data)[index] != 0 ? "True" : "False";
+void AppendBool(ConvertFn, const std::byte* element, std::string& text) {
+  text += *element != std::byte{0} ? "True" : "False";
 }
 
-using AppendFn = void (*)(const void* data, int64_t index, std::string& text);
+// How the elements of a type are written; `append` is null where they cannot be.
+struct ElementText {
+  size_t width = 0;
+  ConvertFn load = nullptr;
+  AppendFn append = nullptr;
+};
 
-// Null: elements of this type cannot be written.
-AppendFn FindAppend(DataType dtype) {
-  switch (dtype) {
-    case DataType::kBool:
-      return AppendBool;
-    case DataType::kInt8:
-      return AppendAs<int8_t>;
-    case DataType::kUint8:
-      return AppendAs<uint8_t>;
-    case DataType::kInt16:
-      return AppendAs<int16_t>;
-    case DataType::kUint16:
-      return AppendAs<uint16_t>;
-    case DataType::kInt32:
-      return AppendAs<int32_t>;
-    case DataType::kUint32:
-      return AppendAs<uint32_t>;
-    case DataType::kInt64:
-      return AppendAs<int64_t>;
-    case DataType::kUint64:
-      return AppendAs<uint64_t>;
-    case DataType::kFloat16:
-      return AppendAs<Float16>;
-    case DataType::kBfloat16:
-      return AppendAs<Bfloat16>;
-    case DataType::kFloat:
-      return AppendAs<float>;
-    case DataType::kDouble:
-      return AppendAs<double>;
-    default:
-      return nullptr;
-  }
+ElementText ElementTextOf(DataType dtype) {
+  const auto width = static_cast<size_t>(BitsOf(dtype)) / 8;
+  const auto as = [&](DataType number, AppendFn append) {
+    return ElementText{width, FindConvert(dtype, number), append};
+  };
+  if (dtype == DataType::kBool) return as(dtype, AppendBool);
+  if (dtype == DataType::kDouble) return as(dtype, AppendNumber<double>);
+  if (kFloats.Contains(dtype)) return as(DataType::kFloat, AppendNumber<float>);
+  if (!IsInteger(dtype) || width == 0) return {};
+  return IsSignedInteger(dtype) ? as(DataType::kInt64, AppendNumber<int64_t>)
+                                : as(DataType::kUint64, AppendNumber<uint64_t>);
 }
 
-// A tensor as text: "[0 1 2 ... 7 8 9]", rows on lines of their own. Of each dimension the first
+// A tensor as text: "[0 1 2 ... 7 8 9]", each row on a line. Of each dimension the first
 // and the last `ends` elements; all of them when `ends` is negative.
 class TensorText {
  public:
-  TensorText(Shape shape, AppendFn append, int64_t ends)
-      : shape_(std::move(shape)), append_(append), ends_(ends) {}
+  TensorText(Shape shape, ElementText element, int64_t ends)
+      : shape_(std::move(shape)), element_(element), ends_(ends) {}
 
-  void Append(const void* data, std::string& text) const { AppendFrom(0, 0, data, text); }
+  void Append(const void* data, std::string& text) const {
+    AppendFrom(0, static_cast<const std::byte*>(data), text);
+  }
 
   // No text is longer; INT64_MAX: more bytes than can be counted.
   int64_t MostBytes() const {
@@ -111,9 +96,10 @@ class TensorText {
     text.append(inner == 0 ? 1 : static_cast<size_t>(axis) + 1, ' ');
   }
 
-  void AppendFrom(int axis, int64_t first, const void* data, std::string& text) const {
-    if (axis == shape_.rank()) return append_(data, first, text);
-    const int64_t stride = ElementsBetween(shape_, axis + 1, shape_.rank());
+  void AppendFrom(int axis, const std::byte* data, std::string& text) const {
+    if (axis == shape_.rank()) return element_.append(element_.load, data, text);
+    const int64_t stride =
+        ElementsBetween(shape_, axis + 1, shape_.rank()) * static_cast<int64_t>(element_.width);
     const int64_t cut = Cuts(axis) ? ends_ : shape_[axis];
     text += '[';
     for (int64_t i = 0; i < shape_[axis]; ++i) {
@@ -124,13 +110,13 @@ class TensorText {
         if (i == shape_[axis]) break;
         AppendSpace(axis, text);
       }
-      AppendFrom(axis + 1, first + i * stride, data, text);
+      AppendFrom(axis + 1, data + i * stride, text);
     }
     text += ']';
   }
 
   Shape shape_;
-  AppendFn append_;
+  ElementText element_;
   int64_t ends_;
 };
 
@@ -166,12 +152,12 @@ Result<FormatPlan> PlanFormat(const OpContext& op) {
   for (const std::string& text : plan.around) plan.most_bytes += std::ssize(text);
   for (int i = 0; check.ok() && i < op.count("x"); ++i) {
     const TensorType& x = op.in(plan.first + i);
-    const AppendFn append = FindAppend(x.dtype);
-    if (append == nullptr) {
+    const ElementText element = ElementTextOf(x.dtype);
+    if (element.append == nullptr) {
       return Error(Code::kUnsupported, "{}: tensors of {} cannot be written as text", op.Who(),
                    Name(x.dtype));
     }
-    plan.tensors.emplace_back(x.shape, append, op.attr_int("summarize"));
+    plan.tensors.emplace_back(x.shape, element, op.attr_int("summarize"));
     const int64_t bytes = plan.tensors.back().MostBytes();
     check.That(!__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes),
                "the text of {} is too long", x.ToString());
