@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "graph/ops/define.h"
 #include "graph/ops/small_float.h"
 #include "runtime/base/float16.h"
 
@@ -125,21 +126,23 @@ constexpr ConvertFn Pick() {
 constexpr size_t kTypes = 16;
 using Row = std::array<ConvertFn, kTypes>;
 
-template <typename From>
-constexpr Row RowOf() {
-  return {Pick<From, float>(),    Pick<From, Float16>(),    Pick<From, Bfloat16>(),
-          Pick<From, double>(),   Pick<From, int8_t>(),     Pick<From, int16_t>(),
-          Pick<From, int32_t>(),  Pick<From, int64_t>(),    Pick<From, uint8_t>(),
-          Pick<From, uint16_t>(), Pick<From, uint32_t>(),   Pick<From, uint64_t>(),
-          Pick<From, Bool>(),     Pick<From, Float8E5m2>(), Pick<From, Float8E4m3>(),
-          Pick<From, Hifloat8>()};
+template <typename...>
+struct TypeList {};
+using AllTypes =
+    TypeList<float, Float16, Bfloat16, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+             uint32_t, uint64_t, Bool, Float8E5m2, Float8E4m3, Hifloat8>;
+
+template <typename From, typename... To>
+constexpr Row RowOf(TypeList<To...>) {
+  return {Pick<From, To>()...};
 }
 
-constexpr std::array<Row, kTypes> kTable = {
-    RowOf<float>(),   RowOf<Float16>(),    RowOf<Bfloat16>(),   RowOf<double>(),
-    RowOf<int8_t>(),  RowOf<int16_t>(),    RowOf<int32_t>(),    RowOf<int64_t>(),
-    RowOf<uint8_t>(), RowOf<uint16_t>(),   RowOf<uint32_t>(),   RowOf<uint64_t>(),
-    RowOf<Bool>(),    RowOf<Float8E5m2>(), RowOf<Float8E4m3>(), RowOf<Hifloat8>()};
+template <typename... From>
+constexpr std::array<Row, kTypes> TableOf(TypeList<From...> all) {
+  return {RowOf<From>(all)...};
+}
+
+constexpr std::array<Row, kTypes> kTable = TableOf(AllTypes());
 
 int IndexOf(DataType dtype) {
   constexpr DataType kOrder[kTypes] = {
@@ -153,25 +156,25 @@ int IndexOf(DataType dtype) {
   return -1;
 }
 
-Status InferCast(OpContext& context) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType to, context.attr_dtype("dst_type"));
-  const TensorType& in = context.in(0);
-  if (FindConvert(in.dtype, to) == nullptr) {
-    return Error(Code::kUnsupported,
-                 "{}: cannot cast {} to {}; floats, integers and bool are supported", context.Who(),
-                 Name(in.dtype), Name(to));
-  }
-  context.set_out(0, {to, in.shape});
-  return Status();
+struct CastPlan : Planned {
+  ConvertFn convert = nullptr;
+};
+
+Result<CastPlan> PlanCast(const OpContext& op) {
+  const TensorType& x = op.in(0);
+  NPUMESH_ASSIGN_OR_RETURN(const DataType to, op.attr_dtype("dst_type"));
+  CastPlan plan;
+  plan.convert = FindConvert(x.dtype, to);
+  plan.outputs = {{to, x.shape}};
+  if (plan.convert != nullptr) return plan;
+  return Error(Code::kUnsupported,
+               "{}: cannot cast {} to {}; floats, integers and bool are supported", op.Who(),
+               Name(x.dtype), Name(to));
 }
 
-Result<std::unique_ptr<Kernel>> MakeCastKernel(const OpContext& context) {
-  const ConvertFn convert = FindConvert(context.in(0).dtype, context.out(0).dtype);
-  const auto count = static_cast<size_t>(context.out(0).shape.elements());
-  return MakeKernel([convert, count](const KernelArgs& args) {
-    convert(args.in[0], args.out[0], count);
-    return Status();
-  });
+Status RunCast(const CastPlan& plan, const KernelArgs& args) {
+  plan.convert(args.in[0], args.out[0], static_cast<size_t>(plan.outputs[0].shape.elements()));
+  return Status();
 }
 
 }  // namespace
@@ -184,10 +187,7 @@ ConvertFn FindConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  Operator cast;
-  cast.schema = {"Cast", {{"x"}}, {{"y"}}, {{"dst_type", Required::kInt}}};
-  cast.infer = InferCast;
-  cast.make_kernel = MakeCastKernel;
+  Operator cast = Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y");
   cast.elementwise = true;
   registry.Add(std::move(cast));
 }

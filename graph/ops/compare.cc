@@ -1,7 +1,9 @@
-// Comparison, logic and selection (ops reference 5.4).
+// Comparison, logic and selection.
 #include "graph/ops/broadcast.h"
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/signature.h"
 
 namespace npumesh {
 namespace {
@@ -37,17 +39,12 @@ BlockFn SelectOf(DataType dtype) {
   }
 }
 
-Status CheckMask(const OpContext& context, std::string_view port) {
-  const TensorType& mask = context.in(port);
-  if (mask.dtype == DataType::kBool) return Status();
-  return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}; expected bool", context.Who(), port,
-               mask.ToString());
-}
-
 // ---- SelectV2: condition ? then : else ----
 
 Status InferSelect(OpContext& context) {
-  NPUMESH_RETURN_IF_ERROR(CheckMask(context, "condition"));
+  Check check(context);
+  check.Type("condition", DataType::kBool);
+  if (!check.ok()) return check.status();
   const TensorType branches[] = {context.in("then"), context.in("else")};
   const DataType dtype = Promote(branches);
   if (SelectOf<0, 1, 2>(dtype) == nullptr) {
@@ -59,25 +56,15 @@ Status InferSelect(OpContext& context) {
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
-  const DataType dtype = context.out(0).dtype;
-  BlockPlan plan;
-  plan.block = SelectOf<0, 1, 2>(dtype);
-  plan.operands = {DataType::kBool, dtype, dtype};
-  plan.result = dtype;
-  return MakeBlockKernel(context, std::move(plan));
-}
-
 // ---- MaskedFill: x, with one value where mask is true ----
 
 Status InferMaskedFill(OpContext& context) {
-  NPUMESH_RETURN_IF_ERROR(CheckMask(context, "mask"));
-  const TensorType& x = context.in("x");
-  const TensorType& value = context.in("value");
-  if (value.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: input \"value\" is {}; expected one element",
-                 context.Who(), value.ToString());
-  }
+  const TensorType &x = context.in("x"), &value = context.in("value");
+  Check check(context);
+  check.Type("mask", DataType::kBool);
+  check.That(value.shape.elements() == 1, "input \"value\" is {}; expected one element",
+             value.ToString());
+  if (!check.ok()) return check.status();
   const bool castable = value.dtype == x.dtype || FindConvert(value.dtype, x.dtype) != nullptr;
   if (SelectOf<1, 2, 0>(x.dtype) == nullptr || !castable) {
     return Error(Code::kUnsupported, "{}: cannot fill x {} with value {}", context.Who(),
@@ -88,12 +75,14 @@ Status InferMaskedFill(OpContext& context) {
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeMaskedFill(const OpContext& context) {
-  const DataType dtype = context.out(0).dtype;
+// The operands in slot order: the one at kMask is bool, the others have the type of the result.
+template <int kMask, int kThen, int kElse>
+Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
   BlockPlan plan;
-  plan.block = SelectOf<1, 2, 0>(dtype);
-  plan.operands = {dtype, DataType::kBool, dtype};
-  plan.result = dtype;
+  plan.result = context.out(0).dtype;
+  plan.block = SelectOf<kMask, kThen, kElse>(plan.result);
+  plan.operands = {plan.result, plan.result, plan.result};
+  plan.operands[kMask] = DataType::kBool;
   return MakeBlockKernel(context, std::move(plan));
 }
 
@@ -113,19 +102,14 @@ void RegisterCompareOps(OpRegistry& registry) {
   };
   for (const ElementwiseSpec& spec : specs) RegisterElementwise(registry, spec);
 
-  Operator select;
-  select.schema = {"SelectV2", {{"condition"}, {"then"}, {"else"}}, {{"result"}}, {}};
-  select.infer = InferSelect;
-  select.make_kernel = MakeSelect;
-  select.elementwise = true;
-  registry.Add(std::move(select));
-
-  Operator fill;
-  fill.schema = {"MaskedFill", {{"x"}, {"mask"}, {"value"}}, {{"y"}}, {}};
-  fill.infer = InferMaskedFill;
-  fill.make_kernel = MakeMaskedFill;
-  fill.elementwise = true;
-  registry.Add(std::move(fill));
+  registry.Add({.schema = Signature("SelectV2(condition, then, else) -> result"),
+                .infer = InferSelect,
+                .make_kernel = MakeSelect<0, 1, 2>,
+                .elementwise = true});
+  registry.Add({.schema = Signature("MaskedFill(x, mask, value) -> y"),
+                .infer = InferMaskedFill,
+                .make_kernel = MakeSelect<1, 2, 0>,
+                .elementwise = true});
 }
 
 }  // namespace npumesh

@@ -1,4 +1,4 @@
-// Complex numbers: their parts, and the discrete Fourier transform. Ops reference 5.19.
+// Complex numbers: their parts, and the discrete Fourier transform.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -6,6 +6,8 @@
 #include <numbers>
 
 #include "graph/ops/broadcast.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer_checks.h"
 
@@ -30,66 +32,61 @@ Status ExpectTout(const OpContext& op, DataType expected) {
                Name(expected));
 }
 
-Status InferComplex(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kFloat));
-  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 1, DataType::kFloat));
-  NPUMESH_RETURN_IF_ERROR(ExpectTout(op, DataType::kComplex64));
-  const Shape& real = op.in(0).shape;
-  const Shape& imag = op.in(1).shape;
-  const bool fits = real == imag || real.elements() == 1 || imag.elements() == 1;
+struct ComplexPlan : Planned {
+  int64_t real_step = 1;  // 0: one element for all
+  int64_t imag_step = 1;
+};
+
+Result<ComplexPlan> PlanComplex(const OpContext& op) {
+  Check check(op);
+  check.Keep(ExpectDtype(op, 0, DataType::kFloat));
+  check.Keep(ExpectDtype(op, 1, DataType::kFloat));
+  check.Keep(ExpectTout(op, DataType::kComplex64));
+  const Shape &real = op.in(0).shape, &imag = op.in(1).shape;
+  ComplexPlan plan;
+  plan.real_step = real.elements() == 1 ? 0 : 1;
+  plan.imag_step = imag.elements() == 1 ? 0 : 1;
+  const bool fits = real == imag || plan.real_step == 0 || plan.imag_step == 0;
   const Result<Shape> shape = Broadcast(real, imag);
-  if (!fits || !shape.ok()) {
-    return Error(Code::kInvalidArgument, "{}: real is {} and imag {}, expected equal shapes",
-                 op.Who(), real.ToString(), imag.ToString());
-  }
-  return SetOutput(op, 0, DataType::kComplex64, *shape);
+  check.That(fits && shape.ok(), "real is {} and imag {}, expected equal shapes", real.ToString(),
+             imag.ToString());
+  if (!check.ok()) return check.status();
+  plan.outputs = {{DataType::kComplex64, *shape}};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeComplex(const OpContext& op) {
-  const int64_t real_step = op.in(0).shape.elements() == 1 ? 0 : 1;
-  const int64_t imag_step = op.in(1).shape.elements() == 1 ? 0 : 1;
-  return MakeKernel(
-      [count = op.out(0).shape.elements(), real_step, imag_step](const KernelArgs& args) {
-        const auto* real = static_cast<const float*>(args.in[0]);
-        const auto* imag = static_cast<const float*>(args.in[1]);
-        auto* out = static_cast<C*>(args.out[0]);
-        for (int64_t i = 0; i < count; ++i) out[i] = {real[i * real_step], imag[i * imag_step]};
-        return Status();
-      });
+Status RunComplex(const ComplexPlan& plan, const KernelArgs& args) {
+  const auto *real = static_cast<const float*>(args.in[0]),
+             *imag = static_cast<const float*>(args.in[1]);
+  auto* out = static_cast<C*>(args.out[0]);
+  const int64_t count = plan.outputs[0].shape.elements();
+  for (int64_t i = 0; i < count; ++i) out[i] = {real[i * plan.real_step], imag[i * plan.imag_step]};
+  return Status();
 }
 
-Status InferPart(OpContext& op) {
+Result<Planned> PlanPart(const OpContext& op) {
+  Check check(op);
+  check.Keep(ExpectDtype(op, 0, DataType::kComplex64));
+  check.Keep(ExpectTout(op, DataType::kFloat));
+  Planned plan;
+  plan.outputs = {{DataType::kFloat, op.in(0).shape}};
+  return check.Done(std::move(plan));
+}
+
+Result<Planned> PlanSame(const OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kComplex64));
-  NPUMESH_RETURN_IF_ERROR(ExpectTout(op, DataType::kFloat));
-  return SetOutput(op, 0, DataType::kFloat, op.in(0).shape);
+  Planned plan;
+  plan.outputs = {op.in(0)};
+  return plan;
 }
 
-Status InferSame(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kComplex64));
-  return SetOutput(op, 0, DataType::kComplex64, op.in(0).shape);
-}
-
-float RealOf(C x) {
-  return x.real();
-}
-float ImagOf(C x) {
-  return x.imag();
-}
-float SizeOf(C x) {
-  return static_cast<float>(std::hypot(static_cast<double>(x.real()), x.imag()));
-}
-C Conjugate(C x) {
-  return {x.real(), -x.imag()};
-}
-
-template <typename To, To (*kFunction)(C)>
-Result<std::unique_ptr<Kernel>> MakeEach(const OpContext& op) {
-  return MakeKernel([count = op.out(0).shape.elements()](const KernelArgs& args) {
-    const auto* in = static_cast<const C*>(args.in[0]);
-    auto* out = static_cast<To*>(args.out[0]);
-    for (int64_t i = 0; i < count; ++i) out[i] = kFunction(in[i]);
-    return Status();
-  });
+template <typename To, auto kFunction>
+Status RunEach(const Planned& plan, const KernelArgs& args) {
+  const auto* in = static_cast<const C*>(args.in[0]);
+  auto* out = static_cast<To*>(args.out[0]);
+  const int64_t count = plan.outputs[0].shape.elements();
+  for (int64_t i = 0; i < count; ++i) out[i] = kFunction(in[i]);
+  return Status();
 }
 
 size_t SmallestFactor(size_t n) {
@@ -162,91 +159,75 @@ class Fourier {
   std::vector<Wide> roots_;
 };
 
-// Transforms along the last `axes` dimensions.
-class FourierKernel final : public Kernel {
- public:
-  FourierKernel(const Shape& shape, int axes) : elements_(static_cast<size_t>(shape.elements())) {
-    size_t stride = 1;
-    for (int axis = shape.rank() - 1; axis >= shape.rank() - axes; --axis) {
-      const auto n = static_cast<size_t>(shape[axis]);
-      if (elements_ > 0) lines_.push_back({Fourier(n), n, stride});
-      stride *= n;
-    }
-  }
-
-  uint64_t scratch_bytes() const override {
-    size_t most = 0;
-    for (const Line& line : lines_) most = std::max(most, line.fourier.room());
-    return most * sizeof(Wide);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    auto* out = static_cast<C*>(args.out[0]);
-    if (elements_ > 0) std::memmove(out, args.in[0], elements_ * sizeof(C));
-    for (const Line& line : lines_) {
-      const size_t block = line.n * line.stride;
-      for (size_t first = 0; first < elements_; first += block) {
-        for (size_t i = 0; i < line.stride; ++i) {
-          line.fourier.Run(out + first + i, line.stride, static_cast<Wide*>(args.scratch));
-        }
-      }
-    }
-    return Status();
-  }
-
- private:
+struct FourierPlan : Planned {
+  // Transforms of length n along one dimension.
   struct Line {
     Fourier fourier;
     size_t n;
     size_t stride;
   };
-  size_t elements_;
-  std::vector<Line> lines_;
+  std::vector<Line> lines;
+  Slice<Wide> room;
 };
 
-int AxesOf(const OpContext& op) {
-  return op.schema().type == "FFT2D" ? 2 : 1;
+// Along the last dimension, or the last two.
+template <int kAxes>
+Result<FourierPlan> PlanFourier(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kComplex64));
+  Check check(op);
+  check.RankAtLeast("x", DataType::kComplex64, kAxes);
+  FourierPlan plan;
+  plan.outputs = {op.in(0)};
+  return check.Done(std::move(plan));
 }
 
-Status InferFourier(OpContext& op) {
+template <int kAxes>
+Status PrepareFourier(const OpContext& op, FourierPlan* plan) {
   const Shape& shape = op.in(0).shape;
-  if (shape.rank() < AxesOf(op)) {
-    return Error(Code::kInvalidArgument, "{}: \"x\" is {}, expected at least {} dimensions",
-                 op.Who(), shape.ToString(), AxesOf(op));
+  if (shape.elements() == 0) return Status();
+  size_t stride = 1, room = 0;
+  for (int axis = shape.rank() - 1; axis >= shape.rank() - kAxes; --axis) {
+    const auto n = static_cast<size_t>(shape[axis]);
+    plan->lines.push_back({Fourier(n), n, stride});
+    room = std::max(room, plan->lines.back().fourier.room());
+    stride *= n;
   }
-  return InferSame(op);
+  plan->room = plan->scratch.Take<Wide>(static_cast<int64_t>(room));
+  return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeFourier(const OpContext& op) {
-  return std::unique_ptr<Kernel>(new FourierKernel(op.in(0).shape, AxesOf(op)));
+Status RunFourier(const FourierPlan& plan, const KernelArgs& args) {
+  auto* out = static_cast<C*>(args.out[0]);
+  const auto elements = static_cast<size_t>(plan.outputs[0].shape.elements());
+  if (elements > 0) std::memmove(out, args.in[0], elements * sizeof(C));
+  for (const FourierPlan::Line& line : plan.lines) {
+    for (size_t first = 0; first < elements; first += line.n * line.stride) {
+      for (size_t i = 0; i < line.stride; ++i) {
+        line.fourier.Run(out + first + i, line.stride, plan.room(args));
+      }
+    }
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterComplexOps(OpRegistry& registry) {
-  const AttrSpec to_float = {"Tout", AttrValue::Int(static_cast<int64_t>(DataType::kFloat))};
-  const AttrSpec to_complex = {"Tout", AttrValue::Int(static_cast<int64_t>(DataType::kComplex64))};
-  registry.Add({.schema = {"Complex", {{"real"}, {"imag"}}, {{"out"}}, {to_complex}},
-                .infer = InferComplex,
-                .make_kernel = MakeComplex});
-  registry.Add({.schema = {"Real", {{"input"}}, {{"output"}}, {to_float}},
-                .infer = InferPart,
-                .make_kernel = MakeEach<float, RealOf>});
-  registry.Add({.schema = {"Imag", {{"input"}}, {{"output"}}, {to_float}},
-                .infer = InferPart,
-                .make_kernel = MakeEach<float, ImagOf>});
-  registry.Add({.schema = {"ComplexAbs", {{"x"}}, {{"y"}}, {to_float}},
-                .infer = InferPart,
-                .make_kernel = MakeEach<float, SizeOf>});
-  registry.Add({.schema = {"Conj", {{"input"}}, {{"output"}}, {}},
-                .infer = InferSame,
-                .make_kernel = MakeEach<C, Conjugate>,
-                .elementwise = true});
-  for (const std::string_view type : {"FFT", "FFT2D"}) {
-    registry.Add({.schema = {type, {{"x"}}, {{"y"}}, {}},
-                  .infer = InferFourier,
-                  .make_kernel = MakeFourier});
-  }
+  registry.Add(Define<PlanComplex, RunComplex>("Complex(real, imag; Tout=16) -> out"));
+  constexpr auto real = [](C x) { return x.real(); };
+  constexpr auto imag = [](C x) { return x.imag(); };
+  constexpr auto magnitude = [](C x) {
+    return static_cast<float>(std::hypot(static_cast<double>(x.real()), x.imag()));
+  };
+  constexpr auto conjugate = [](C x) { return C(x.real(), -x.imag()); };
+  registry.Add(Define<PlanPart, RunEach<float, real>>("Real(input; Tout=0) -> output"));
+  registry.Add(Define<PlanPart, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
+  registry.Add(Define<PlanPart, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
+  Operator conj = Define<PlanSame, RunEach<C, conjugate>>("Conj(input) -> output");
+  conj.elementwise = true;
+  registry.Add(std::move(conj));
+  registry.Add(Define<PlanFourier<1>, RunFourier, PrepareFourier<1>>("FFT(x) -> y"));
+  registry.Add(Define<PlanFourier<2>, RunFourier, PrepareFourier<2>>("FFT2D(x) -> y"));
 }
 
 }  // namespace npumesh

@@ -1,16 +1,17 @@
-// The Foreach family: an operator applied to every tensor of a list. Ops reference 5.19.
+// The Foreach family: an operator applied to every tensor of a list.
 //
-// Each row of the table names an operator and what its inputs are: tensors of lists, one number for
-// all, or one number of a tensor of them for each. The operator itself infers and computes; what is
-// here hands it the parts. Numbers count as scalars and scalars of the lists as
-// vectors of one element, so that the lists decide the types. Many have a second form, whose name
-// ends in Inplace: it has no outputs and updates the first list.
+// Each row names an operator and what its inputs are: tensors of lists, one number for all, or one
+// number of a tensor of them for each. The operator itself infers and computes; what is here hands
+// it the parts. Numbers count as scalars and scalars of the lists as vectors of one element, so
+// that the lists decide the types. Many have a second form, whose name ends in Inplace: it has no
+// outputs and updates the first list.
 #include "graph/ops/foreach.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "graph/ops/check.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/train_families.h"
 
@@ -19,10 +20,9 @@ namespace {
 
 enum class From : uint8_t { kList, kNumber, kNumbers };
 
-// Input `port` of the Foreach operator, which becomes input `element_port` of the element's.
+// Input of the Foreach operator, which becomes the element's input at the same place.
 struct ForeachPort {
   std::string_view port;
-  std::string_view element_port;
   From from = From::kList;
 };
 
@@ -33,95 +33,74 @@ struct ForeachRow {
   bool in_place = false;  // results go to the tensors of the first port, and there are no outputs
 };
 
-std::vector<ForeachRow> Rows() {
-  std::vector<ForeachRow> rows;
-  const std::pair<std::string_view, std::string_view> unary[] = {
-      {"ForeachAbs", "Abs"},         {"ForeachACos", "Acos"},   {"ForeachAcos", "Acos"},
-      {"ForeachASin", "Asin"},       {"ForeachAsin", "Asin"},   {"ForeachATan", "Atan"},
-      {"ForeachAtan", "Atan"},       {"ForeachCos", "Cos"},     {"ForeachSin", "Sin"},
-      {"ForeachTan", "Tan"},         {"ForeachCosh", "Cosh"},   {"ForeachSinh", "Sinh"},
-      {"ForeachTanh", "Tanh"},       {"ForeachSqrt", "Sqrt"},   {"ForeachNeg", "Neg"},
-      {"ForeachExp", "Exp"},         {"ForeachExpm1", "Expm1"}, {"ForeachErf", "Erf"},
-      {"ForeachErfc", "Erfc"},       {"ForeachLog", "Log"},     {"ForeachLog2", "Log2"},
-      {"ForeachLog10", "Log10"},     {"ForeachLog1p", "Log1p"}, {"ForeachReciprocal", "Reciprocal"},
-      {"ForeachSigmoid", "Sigmoid"}, {"ForeachSign", "Sign"},   {"ForeachCopy", "TensorMove"},
-  };
-  for (const auto& [type, element] : unary) {
-    rows.push_back({std::string(type), element, {{"x", "x"}}});
-  }
+constexpr From kNumber = From::kNumber, kNumbers = From::kNumbers;
 
-  constexpr From kNumber = From::kNumber, kNumbers = From::kNumbers;
+// A row, and the form that updates its first list where there is one.
+enum class Forms : uint8_t { kOne, kBoth };
+
+void AddRow(std::vector<ForeachRow>& rows, ForeachRow row, Forms forms = Forms::kOne) {
+  if (forms == Forms::kBoth) rows.push_back({row.type + "Inplace", row.element, row.ports, true});
+  rows.push_back(std::move(row));
+}
+
+void AddUnary(std::vector<ForeachRow>& rows) {
+  const auto add = [&](std::string_view name, std::string_view element, Forms forms) {
+    AddRow(rows, {"Foreach" + std::string(name), element, {{"x"}}}, forms);
+  };
+  for (const std::string_view name :
+       {"Abs", "Cos", "Sin", "Tan", "Cosh", "Sinh", "Tanh", "Sqrt", "Neg", "Exp", "Expm1", "Log",
+        "Log2", "Log10", "Log1p", "Reciprocal", "Sigmoid"}) {
+    add(name, name, Forms::kBoth);
+  }
+  for (const std::string_view name : {"Acos", "Asin", "Atan", "Erf", "Erfc", "Sign"}) {
+    add(name, name, Forms::kOne);
+  }
+  add("ACos", "Acos", Forms::kBoth);
+  add("ASin", "Asin", Forms::kBoth);
+  add("ATan", "Atan", Forms::kBoth);
+  add("Copy", "TensorMove", Forms::kOne);
+  rows.push_back({"ForeachZeroInplace", "ZerosLike", {{"x"}}, true});
+}
+
+void AddBinary(std::vector<ForeachRow>& rows) {
   struct Binary {
-    std::string_view scalar, scalars, list, element;
+    std::string_view name, element;
+    bool list;  // of two lists
   };
-  const Binary binary[] = {
-      {"ForeachAddScalar", "ForeachAddScalarList", "", "Add"},
-      {"ForeachSubScalar", "ForeachSubScalarList", "", "Sub"},
-      {"ForeachMulScalar", "ForeachMulScalarList", "ForeachMulList", "Mul"},
-      {"ForeachDivScalar", "ForeachDivScalarList", "ForeachDivList", "RealDiv"},
-      {"ForeachMaximumScalar", "ForeachMaximumScalarList", "ForeachMaximumList", "Maximum"},
-      {"ForeachMinimumScalar", "ForeachMinimumScalarList", "ForeachMinimumList", "Minimum"},
-      {"ForeachPowScalar", "ForeachPowScalarList", "ForeachPowList", "Pow"},
-  };
-  for (const Binary& b : binary) {
-    rows.push_back({std::string(b.scalar), b.element, {{"x", "x1"}, {"scalar", "x2", kNumber}}});
-    rows.push_back({std::string(b.scalars), b.element, {{"x", "x1"}, {"scalars", "x2", kNumbers}}});
-    if (b.list.empty()) continue;
-    rows.push_back({std::string(b.list), b.element, {{"x1", "x1"}, {"x2", "x2"}}});
+  constexpr Binary kBinary[] = {{"Add", "Add", false},        {"Sub", "Sub", false},
+                                {"Mul", "Mul", true},         {"Div", "RealDiv", true},
+                                {"Maximum", "Maximum", true}, {"Minimum", "Minimum", true},
+                                {"Pow", "Pow", true}};
+  for (const auto& [name, element, list] : kBinary) {
+    const std::string type = "Foreach" + std::string(name);
+    AddRow(rows, {type + "Scalar", element, {{"x"}, {"scalar", kNumber}}}, Forms::kBoth);
+    AddRow(rows, {type + "ScalarList", element, {{"x"}, {"scalars", kNumbers}}}, Forms::kBoth);
+    if (list) AddRow(rows, {type + "List", element, {{"x1"}, {"x2"}}}, Forms::kBoth);
   }
-  const auto three = [](std::string_view type, std::string_view element, From from) {
-    const std::string_view number = from == kNumber ? "scalar" : "scalars";
-    return ForeachRow{std::string(type),
-                      element,
-                      {{"x1", "input_data"}, {"x2", "x1"}, {"x3", "x2"}, {number, "value", from}}};
-  };
-  const std::vector<ForeachRow> others = {
-      {"ForeachAddList", "AxpyV2", {{"x1", "x1"}, {"x2", "x2"}, {"alpha", "alpha", kNumber}}},
-      {"ForeachSubList", "Sxpy", {{"x1", "x1"}, {"x2", "x2"}, {"alpha", "alpha", kNumber}}},
-      {"ForeachPowScalarAndTensor", "Pow", {{"scalar", "x1", kNumber}, {"x", "x2"}}},
-      three("ForeachAddcmulScalar", "Addcmul", kNumber),
-      three("ForeachAddcmulScalarList", "Addcmul", kNumbers),
-      three("ForeachAddcmulList", "Addcmul", kNumbers),
-      three("ForeachAddcdivScalar", "Addcdiv", kNumber),
-      three("ForeachAddcdivScalarList", "Addcdiv", kNumbers),
-      three("ForeachAddcdivList", "Addcdiv", kNumbers),
-      {"ForeachLerpScalar",
-       "Lerp",
-       {{"x1", "start"}, {"x2", "end"}, {"weight", "weight", kNumber}}},
-      {"ForeachLerpList", "Lerp", {{"x1", "start"}, {"x2", "end"}, {"weight", "weight", kNumbers}}},
-      {"ForeachNorm", "Norm", {{"x", "x"}, {"scalar", "p", kNumber}}},
-      {"ForeachRoundOffNumber", "RoundOff", {{"x", "x"}, {"roundMode", "mode", kNumber}}},
-  };
-  rows.insert(rows.end(), others.begin(), others.end());
-  return rows;
+  const std::vector<ForeachPort> scaled = {{"x1"}, {"x2"}, {"alpha", kNumber}};
+  AddRow(rows, {"ForeachAddList", "AxpyV2", scaled}, Forms::kBoth);
+  AddRow(rows, {"ForeachSubList", "Sxpy", scaled}, Forms::kBoth);
+  AddRow(rows, {"ForeachPowScalarAndTensor", "Pow", {{"scalar", kNumber}, {"x"}}});
 }
 
-// Forms that update their first list; each name is that of a row and "Inplace".
-std::vector<ForeachRow> InPlaceRows(const std::vector<ForeachRow>& rows) {
-  constexpr std::string_view kNames[] = {
-      "ForeachACos",          "ForeachASin",          "ForeachATan",
-      "ForeachAbs",           "ForeachAddList",       "ForeachAddScalar",
-      "ForeachAddScalarList", "ForeachCos",           "ForeachCosh",
-      "ForeachDivList",       "ForeachDivScalar",     "ForeachDivScalarList",
-      "ForeachExp",           "ForeachExpm1",         "ForeachLog",
-      "ForeachLog10",         "ForeachLog1p",         "ForeachLog2",
-      "ForeachMaximumList",   "ForeachMaximumScalar", "ForeachMaximumScalarList",
-      "ForeachMinimumList",   "ForeachMinimumScalar", "ForeachMinimumScalarList",
-      "ForeachMulList",       "ForeachMulScalar",     "ForeachMulScalarList",
-      "ForeachNeg",           "ForeachPowList",       "ForeachPowScalar",
-      "ForeachPowScalarList", "ForeachReciprocal",    "ForeachSigmoid",
-      "ForeachSin",           "ForeachSinh",          "ForeachSqrt",
-      "ForeachSubList",       "ForeachSubScalar",     "ForeachSubScalarList",
-      "ForeachTan",           "ForeachTanh"};
-  std::vector<ForeachRow> updating = {{"ForeachZeroInplace", "ZerosLike", {{"x", "x"}}, true}};
-  for (const ForeachRow& row : rows) {
-    if (std::find(std::begin(kNames), std::end(kNames), row.type) == std::end(kNames)) continue;
-    updating.push_back({row.type + "Inplace", row.element, row.ports, true});
+// Operators of three lists, and the rest.
+void AddOthers(std::vector<ForeachRow>& rows) {
+  for (const std::string_view element : {"Addcmul", "Addcdiv"}) {
+    const std::string type = "Foreach" + std::string(element);
+    const auto add = [&](const char* ending, std::string_view number, From from) {
+      AddRow(rows, {type + ending, element, {{"x1"}, {"x2"}, {"x3"}, {number, from}}});
+    };
+    add("Scalar", "scalar", kNumber);
+    add("ScalarList", "scalars", kNumbers);
+    add("List", "scalars", kNumbers);
   }
-  return updating;
+  AddRow(rows, {"ForeachLerpScalar", "Lerp", {{"x1"}, {"x2"}, {"weight", kNumber}}});
+  AddRow(rows, {"ForeachLerpList", "Lerp", {{"x1"}, {"x2"}, {"weight", kNumbers}}});
+  AddRow(rows, {"ForeachNorm", "Norm", {{"x"}, {"scalar", kNumber}}});
+  AddRow(rows, {"ForeachRoundOffNumber", "RoundOff", {{"x"}, {"roundMode", kNumber}}});
 }
 
-// One member of the list: the element's operator on a node of its own.
+// One member of the list: the element's operator on a node that stands for it.
 struct Member {
   std::unique_ptr<Node> node;  // what `context` refers to
   OpContext context;
@@ -129,14 +108,14 @@ struct Member {
   std::vector<uint64_t> offsets;  // where in them, in bytes
 };
 
-int FirstList(const ForeachRow& row) {
-  int at = 0;
-  while (row.ports[static_cast<size_t>(at)].from != From::kList) ++at;
-  return at;
+std::string_view FirstList(const ForeachRow& row) {
+  size_t at = 0;
+  while (row.ports[at].from != From::kList) ++at;
+  return row.ports[at].port;
 }
 
 int Members(const OpContext& op, const ForeachRow& row) {
-  return op.count(row.ports[static_cast<size_t>(FirstList(row))].port);
+  return op.count(FirstList(row));
 }
 
 Status CheckLists(const OpContext& op, const ForeachRow& row) {
@@ -163,9 +142,9 @@ Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operat
   Node& node = *member.node;
   node.name = fmt::format("{}[{}]", op.node().name, index);
   node.type = element.schema.type;
-  for (const ForeachPort& port : row.ports) {
-    node.inputs.push_back(Value{0, static_cast<int>(node.inputs.size())});
-    node.input_descs.emplace_back().name = port.element_port;
+  for (size_t i = 0; i < row.ports.size(); ++i) {
+    node.inputs.push_back(Value{0, static_cast<int>(i)});
+    node.input_descs.emplace_back().name = element.schema.inputs[i].name;
   }
   node.output_descs.emplace_back().name = element.schema.outputs[0].name;
   NPUMESH_ASSIGN_OR_RETURN(member.context, OpContext::Bind(node, element.schema));
@@ -190,7 +169,7 @@ Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operat
 
 Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& element) {
   NPUMESH_RETURN_IF_ERROR(CheckLists(op, row));
-  const int list = op.slot(row.ports[static_cast<size_t>(FirstList(row))].port);
+  const int list = op.slot(FirstList(row));
   for (int i = 0; i < Members(op, row); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(const Member member, MemberOf(op, row, element, i));
     const TensorType &x = op.in(list + i), &y = member.context.out(0);
@@ -253,8 +232,7 @@ class ForeachKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRow& row,
                                             const Operator& element) {
-  const std::string_view list = row.ports[static_cast<size_t>(FirstList(row))].port;
-  auto all = std::make_unique<ForeachKernel>(row.in_place ? op.slot(list) : -1);
+  auto all = std::make_unique<ForeachKernel>(row.in_place ? op.slot(FirstList(row)) : -1);
   for (int i = 0; i < Members(op, row); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(Member member, MemberOf(op, row, element, i));
     NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, element.make_kernel(member.context));
@@ -291,19 +269,15 @@ OpSchema SchemaOf(const ForeachRow& row) {
 void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
   std::vector<AppliedRow> rows;
   for (const std::string_view element : {"Add", "Sub", "Mul", "Quotient"}) {
-    rows.push_back(
-        Apply(registry, own, {"ForeachBinaryOp", element, {{"x1", "x1"}, {"x2", "x2"}}}));
+    rows.push_back(Apply(registry, own, {"ForeachBinaryOp", element, {{"x1"}, {"x2"}}}));
   }
   OpSchema schema = SchemaOf(rows[0]->row);
   schema.attrs = {{"op_code", Required::kInt}};
-  const auto infer = [rows](OpContext& op) {
-    const int64_t code = op.attr_int("op_code");
-    if (code < 0 || code >= std::ssize(rows)) {
-      return Error(Code::kInvalidArgument,
-                   "{}: op_code is {}, expected 0 (add), 1 (sub), 2 (mul) or 3 (div)", op.Who(),
-                   code);
-    }
-    const Applied& applied = *rows[static_cast<size_t>(code)];
+  const auto infer = [rows](OpContext& op) -> Status {
+    Check check(op);
+    check.OneOf("op_code", {0, 1, 2, 3});
+    NPUMESH_RETURN_IF_ERROR(check.status());
+    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
     return InferForeach(op, applied.row, applied.element);
   };
   const auto make = [rows](const OpContext& op) {
@@ -318,18 +292,19 @@ void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
 void RegisterForeachOps(OpRegistry& registry) {
   OpRegistry own;
   RegisterForeachElements(own);
-  std::vector<ForeachRow> rows = Rows();
-  for (ForeachRow& row : InPlaceRows(rows)) rows.push_back(std::move(row));
+  std::vector<ForeachRow> rows;
+  AddUnary(rows);
+  AddBinary(rows);
+  AddOthers(rows);
   for (ForeachRow& row : rows) {
     const AppliedRow applied = Apply(registry, own, std::move(row));
-    Operator op;
-    op.schema = SchemaOf(applied->row);
-    op.infer = [applied](OpContext& op) {
+    const auto infer = [applied](OpContext& op) {
       return InferForeach(op, applied->row, applied->element);
     };
-    op.make_kernel = [applied](const OpContext& op) {
+    const auto make = [applied](const OpContext& op) {
       return MakeForeach(op, applied->row, applied->element);
     };
+    Operator op = {.schema = SchemaOf(applied->row), .infer = infer, .make_kernel = make};
     if (applied->row.in_place) op.in_place = {{0, 0}};
     registry.Add(std::move(op));
   }

@@ -1,10 +1,11 @@
-// ForeachNonFiniteCheckAndUnscale: gradients of a scaled loss, divided by the scale in place. Ops
-// reference 5.19.
+// ForeachNonFiniteCheckAndUnscale: gradients of a scaled loss, divided by the scale in place.
 //
 //   g = g * inv_scale for every gradient; found_inf = 1 if a g was not finite, else as it was
 #include <algorithm>
 #include <cmath>
 
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/float_rows.h"
 #include "graph/ops/foreach.h"
 
@@ -13,24 +14,31 @@ namespace {
 
 constexpr int64_t kBlock = 1024;
 
-Status ExpectNumber(const OpContext& op, std::string_view port) {
-  const TensorType& type = op.in(port);
-  if (type.dtype == DataType::kFloat && type.shape.elements() == 1) return Status();
-  return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected one float32", op.Who(), port,
-               type.ToString());
-}
+struct UnscalePlan : Planned {
+  std::vector<TensorType> gradients;
+  size_t first = 0;  // slot of the gradients
+  int found = 0;     // slots
+  int scale = 0;
+};
 
-Status InferUnscale(OpContext& op) {
+Result<UnscalePlan> PlanUnscale(const OpContext& op) {
+  UnscalePlan plan;
   const int first = op.slot("scaled_grads");
   for (int i = 0; i < op.count("scaled_grads"); ++i) {
-    const TensorType& type = op.in(first + i);
-    if (IsRowType(type.dtype)) continue;
-    return Error(Code::kUnsupported,
-                 "{}: entry {} of \"scaled_grads\" is {}, expected float16, bfloat16 or float32",
-                 op.Who(), i, type.ToString());
+    plan.gradients.push_back(op.in(first + i));
+    if (kFloats.Contains(plan.gradients.back().dtype)) continue;
+    return Error(Code::kUnsupported, "{}: entry {} of \"scaled_grads\" is {}, expected {}",
+                 op.Who(), i, plan.gradients.back().ToString(), kFloats.ToString());
   }
-  NPUMESH_RETURN_IF_ERROR(ExpectNumber(op, "found_inf"));
-  return ExpectNumber(op, "inv_scale");
+  Check check(op);
+  for (const std::string_view port : {"found_inf", "inv_scale"}) {
+    check.Type(port, DataType::kFloat);
+    check.Elements(port, {1});
+  }
+  plan.first = static_cast<size_t>(first);
+  plan.found = op.slot("found_inf");
+  plan.scale = op.slot("inv_scale");
+  return check.Done(std::move(plan));
 }
 
 // False if an element is not finite.
@@ -50,36 +58,25 @@ bool Unscale(const TensorType& type, void* gradients, float factor) {
   return finite;
 }
 
-Result<std::unique_ptr<Kernel>> MakeUnscale(const OpContext& op) {
-  const auto first = static_cast<size_t>(op.slot("scaled_grads"));
-  std::vector<TensorType> types;
-  for (int i = 0; i < op.count("scaled_grads"); ++i) {
-    types.push_back(op.in(static_cast<int>(first) + i));
+Status RunUnscale(const UnscalePlan& plan, const KernelArgs& args) {
+  const float factor = *static_cast<const float*>(args.in[plan.scale]);
+  bool finite = true;
+  for (size_t i = 0; i < plan.gradients.size(); ++i) {
+    // An operator that updates an input owns its storage while it runs (Operator::in_place).
+    void* const gradients = const_cast<void*>(args.in[plan.first + i]);  // NOLINT
+    finite = Unscale(plan.gradients[i], gradients, factor) && finite;
   }
-  const int found = op.slot("found_inf"), scale = op.slot("inv_scale");
-  return MakeKernel([=](const KernelArgs& args) {
-    const float factor = *static_cast<const float*>(args.in[scale]);
-    bool finite = true;
-    for (size_t i = 0; i < types.size(); ++i) {
-      // An operator that updates an input owns its storage while it runs (Operator::in_place).
-      void* const gradients = const_cast<void*>(args.in[first + i]);  // NOLINT
-      finite = Unscale(types[i], gradients, factor) && finite;
-    }
-    if (!finite) *static_cast<float*>(const_cast<void*>(args.in[found])) = 1;  // NOLINT
-    return Status();
-  });
+  if (!finite) *static_cast<float*>(const_cast<void*>(args.in[plan.found])) = 1;  // NOLINT
+  return Status();
 }
 
 }  // namespace
 
 void RegisterForeachUnscale(OpRegistry& registry) {
-  registry.Add({.schema = {"ForeachNonFiniteCheckAndUnscale",
-                           {{"scaled_grads", PortKind::kDynamic}, {"found_inf"}, {"inv_scale"}},
-                           {},
-                           {}},
-                .infer = InferUnscale,
-                .make_kernel = MakeUnscale,
-                .in_place = {{0, 0}, {0, 1}}});
+  Operator op = Define<PlanUnscale, RunUnscale>(
+      "ForeachNonFiniteCheckAndUnscale(scaled_grads..., found_inf, inv_scale) -> ");
+  op.in_place = {{0, 0}, {0, 1}};
+  registry.Add(std::move(op));
 }
 
 }  // namespace npumesh
