@@ -1,10 +1,10 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/define_real.h"
 #include "graph/ops/foreach.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/pointwise.h"
-#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -18,7 +18,6 @@ double NearestOdd(double x) {
   return std::fmod(low, 2.0) != 0 ? low : low + 1;
 }
 
-// Ops reference 7.15.
 double RoundOff(double x, double mode) {
   switch (static_cast<int>(mode)) {
     case 1:
@@ -61,16 +60,16 @@ double NormOf(const std::vector<double>& x, double p) {
   return p == 2 ? std::sqrt(result) : std::pow(result, 1 / p);
 }
 
-Status InferNorm(OpContext& op) {
+Result<Planned> PlanNorm(const OpContext& op) {
   NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  return SetOutput(op, 0, op.in("x").dtype, Shape());
+  Planned plan;
+  plan.outputs = {{op.in("x").dtype, Shape()}};
+  return plan;
 }
 
-Result<std::unique_ptr<Kernel>> MakeNorm(const OpContext& op) {
-  return MakeRealKernel(op, [](RealTensors& t) {
-    t.out[0][0] = NormOf(t.in[0], t.in[1][0]);
-    return Status();
-  });
+Status Norm(const Planned&, RealTensors& t) {
+  t.out[0][0] = NormOf(t.in[0], t.in[1][0]);
+  return Status();
 }
 
 }  // namespace
@@ -97,9 +96,7 @@ void RegisterForeachElements(OpRegistry& registry) {
                  .real = [](const double* in, const C&, double* out) { out[0] = in[0] / in[1]; },
                  .integer = [](const WideInt* in, const C&,
                                WideInt* out) { out[0] = in[1] == 0 ? 0 : in[0] / in[1]; }});
-  registry.Add({.schema = {"Norm", {{"x"}, {"p"}}, {{"y"}}, {}},
-                .infer = InferNorm,
-                .make_kernel = MakeNorm});
+  registry.Add(DefineReal<PlanNorm, Norm>("Norm(x, p) -> y"));
 }
 
 }  // namespace npumesh

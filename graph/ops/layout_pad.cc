@@ -6,11 +6,10 @@
 #include <cstdlib>
 #include <span>
 
+#include "graph/ops/define_real.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/real_kernel.h"
-#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
@@ -183,61 +182,52 @@ void AddToOrigins(const Sources& origins, size_t dim, int64_t base, const double
   }
 }
 
-// How x was padded.
-struct GradPadding {
-  PadMode mode = PadMode::kConstant;
-  std::vector<Padding> paddings;
+struct PadGradPlan : Planned {
+  Sources origins;
 };
 
-Result<GradPadding> PaddingOfGrad(const OpContext& op) {
-  GradPadding padding;
-  NPUMESH_ASSIGN_OR_RETURN(padding.mode, ModeOf(op, kPadModes));
-  NPUMESH_ASSIGN_OR_RETURN(padding.paddings, PaddingsOf(op, op.attr_bool("paddings_contiguous")));
-  return padding;
-}
-
-Status InferPadGrad(OpContext& op) {
+Result<PadGradPlan> PlanPadGrad(const OpContext& op) {
+  const auto& [dtype, x] = op.in("x");
   NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const auto padding, PaddingOfGrad(op));
-  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op, padding.mode, padding.paddings));
-  return SetOutput(op, 0, op.in("x").dtype, std::move(y));
-}
-
-Result<std::unique_ptr<Kernel>> MakePadGrad(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const auto padding, PaddingOfGrad(op));
-  const auto& [mode, paddings] = padding;
-  const Shape &x = op.in("x").shape, &y = op.out(0).shape;
+  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kPadModes));
+  NPUMESH_ASSIGN_OR_RETURN(const auto paddings,
+                           PaddingsOf(op, op.attr_bool("paddings_contiguous")));
+  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op, mode, paddings));
+  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
   NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
-  Sources origins(paddings.size());
-  for (size_t d = 0; d < origins.size(); ++d) {
+  PadGradPlan plan;
+  for (size_t d = 0; d < paddings.size(); ++d) {
     const int64_t below = ElementsBetween(y, static_cast<int>(d) + 1, y.rank());
+    std::vector<int64_t>& list = plan.origins.emplace_back();
     for (int64_t i = 0; i < x.dims()[d]; ++i) {
       const int64_t source = SourceOf(i - paddings[d].before, y.dims()[d], mode);
-      origins[d].push_back(source == kFilled ? kFilled : source * below);
+      list.push_back(source == kFilled ? kFilled : source * below);
     }
   }
-  return MakeRealKernel(op, [origins = std::move(origins)](RealTensors& t) {
-    const double* next = t.in[0].data();
-    AddToOrigins(origins, 0, 0, &next, &t.out[0]);
-    return Status();
-  });
+  plan.outputs = {{dtype, std::move(y)}};
+  return plan;
+}
+
+Status PadGrad(const PadGradPlan& plan, RealTensors& t) {
+  const double* next = t.in[0].data();
+  AddToOrigins(plan.origins, 0, 0, &next, &t.out[0]);
+  return Status();
 }
 
 }  // namespace
 
 void RegisterPadOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(DefineMapped<PlanPad>("Pad(x, paddings) -> y"), {"paddings"}));
+  registry.Add(DefineMapped<PlanPad>("Pad(x, paddings) -> y", {"paddings"}));
   registry.Add(
-      NeedsValues(DefineMapped<PlanPadV3>("PadV3(x, paddings, constant_values?; mode=\"constant\", "
-                                          "paddings_contiguous=true) -> y"),
+      DefineMapped<PlanPadV3>("PadV3(x, paddings, constant_values?; mode=\"constant\", "
+                              "paddings_contiguous=true) -> y",
+                              {"paddings"}));
+  registry.Add(
+      NeedsValues(DefineReal<PlanPadGrad, PadGrad>(
+                      "PadV3Grad(x, paddings; mode=\"reflect\", paddings_contiguous=true) -> y"),
                   {"paddings"}));
-  registry.Add({.schema = Signature("PadV3Grad(x, paddings; mode=\"reflect\", "
-                                    "paddings_contiguous=true) -> y"),
-                .infer = InferPadGrad,
-                .make_kernel = MakePadGrad,
-                .value_inputs = {"paddings"}});
-  registry.Add(NeedsValues(DefineMapped<PlanMirrorPad>("MirrorPad(x, paddings; mode:string) -> y"),
-                           {"paddings"}));
+  registry.Add(
+      DefineMapped<PlanMirrorPad>("MirrorPad(x, paddings; mode:string) -> y", {"paddings"}));
 }
 
 }  // namespace npumesh

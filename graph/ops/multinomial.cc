@@ -1,19 +1,19 @@
-// MultinomialWithReplacement: indices drawn by weight. Ops reference 5.16.
+// MultinomialWithReplacement: indices drawn by weight.
 //
 // The stream is Philox, as everywhere; which index a number becomes is specified by nobody. Here it
 // is the first whose running sum of weights exceeds the number times the sum of all; without
 // replacement an index that was drawn has no weight any more.
 #include <cmath>
 
-#include "graph/ops/infer_checks.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define_real.h"
 #include "graph/ops/philox.h"
-#include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
 namespace {
 
-struct Draw {
+struct Draw : Planned {
   std::string who;
   int64_t rows = 1;
   int64_t columns = 0;
@@ -22,30 +22,30 @@ struct Draw {
 };
 
 Result<Draw> PlanDraw(const OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
+  const Shape& x = op.in("x").shape;
+  const int rank = x.rank();
+  Check check(op);
+  check.Keep(ExpectReal(op, "x"));
   for (const std::string_view port : {"seed", "offset"}) {
-    NPUMESH_RETURN_IF_ERROR(ExpectCount(op, port, 1, "generator"));
-    if (!IsInteger(op.in(port).dtype)) {
-      return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected an integer", op.Who(), port,
-                   op.in(port).ToString());
-    }
+    check.Keep(ExpectCount(op, port, 1, "generator"));
+    check.That(IsInteger(op.in(port).dtype), "\"{}\" is {}, expected an integer", port,
+               op.in(port).ToString());
   }
-  const int rank = x.shape.rank();
   Draw draw;
   draw.who = op.Who();
   draw.samples = op.attr_int("numsamples");
   draw.replacement = op.attr_bool("replacement");
-  if (rank < 1 || rank > 2 || draw.samples < 1) {
-    return Error(Code::kInvalidArgument,
-                 "{}: {} samples of x {}; expected one or more, of a row or of rows", op.Who(),
-                 draw.samples, x.ToString());
-  }
-  draw.columns = x.shape[rank - 1];
-  draw.rows = rank == 2 ? x.shape[0] : 1;
-  if (draw.columns > 0 && (draw.replacement || draw.samples <= draw.columns)) return draw;
-  return Error(Code::kInvalidArgument, "{}: {} samples without replacement of {} columns", op.Who(),
-               draw.samples, draw.columns);
+  check.That(rank >= 1 && rank <= 2 && draw.samples >= 1,
+             "{} samples of x {}; expected one or more, of a row or of rows", draw.samples,
+             x.ToString());
+  if (!check.ok()) return check.status();
+  draw.columns = x[rank - 1];
+  draw.rows = rank == 2 ? x[0] : 1;
+  check.That(draw.columns > 0 && (draw.replacement || draw.samples <= draw.columns),
+             "{} samples without replacement of {} columns", draw.samples, draw.columns);
+  draw.outputs = {
+      {DataType::kInt64, rank == 1 ? Shape({draw.samples}) : Shape({draw.rows, draw.samples})}};
+  return check.Done(std::move(draw));
 }
 
 // The sum of a row's weights. Errors name the row: a weight is negative or no number, or too few
@@ -79,13 +79,6 @@ int64_t IndexOf(const double* weights, int64_t columns, double sum, double unifo
   return last;
 }
 
-Status InferMultinomial(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Draw draw, PlanDraw(op));
-  const bool row = op.in("x").shape.rank() == 1;
-  return SetOutput(op, 0, DataType::kInt64,
-                   row ? Shape({draw.samples}) : Shape({draw.rows, draw.samples}));
-}
-
 // 53 random bits a number.
 double NextUniform(PhiloxStream& stream) {
   const uint64_t low = stream.Next();
@@ -93,37 +86,29 @@ double NextUniform(PhiloxStream& stream) {
   return std::ldexp(static_cast<double>((high << 32 | low) >> 11), -53);
 }
 
-Result<std::unique_ptr<Kernel>> MakeMultinomial(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(Draw draw, PlanDraw(op));
-  return MakeRealKernel(op, [draw = std::move(draw)](RealTensors& t) {
-    PhiloxStream stream(static_cast<uint64_t>(static_cast<int64_t>(t.in[1][0])), 0,
-                        static_cast<uint64_t>(static_cast<int64_t>(t.in[2][0])));
-    size_t next = 0;
-    for (int64_t row = 0; row < draw.rows; ++row) {
-      double* weights = t.in[0].data() + row * draw.columns;
-      NPUMESH_ASSIGN_OR_RETURN(double sum, SumOfRow(draw, weights, row));
-      for (int64_t sample = 0; sample < draw.samples; ++sample) {
-        const int64_t index = IndexOf(weights, draw.columns, sum, NextUniform(stream));
-        t.out[0][next++] = static_cast<double>(index);
-        if (draw.replacement) continue;
-        sum -= weights[index];
-        weights[index] = 0;
-      }
+Status DrawRows(const Draw& draw, RealTensors& t) {
+  PhiloxStream stream(static_cast<uint64_t>(static_cast<int64_t>(t.in[1][0])), 0,
+                      static_cast<uint64_t>(static_cast<int64_t>(t.in[2][0])));
+  size_t next = 0;
+  for (int64_t row = 0; row < draw.rows; ++row) {
+    double* weights = t.in[0].data() + row * draw.columns;
+    NPUMESH_ASSIGN_OR_RETURN(double sum, SumOfRow(draw, weights, row));
+    for (int64_t sample = 0; sample < draw.samples; ++sample) {
+      const int64_t index = IndexOf(weights, draw.columns, sum, NextUniform(stream));
+      t.out[0][next++] = static_cast<double>(index);
+      if (draw.replacement) continue;
+      sum -= weights[index];
+      weights[index] = 0;
     }
-    return Status();
-  });
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterMultinomialOps(OpRegistry& registry) {
-  registry.Add(
-      {.schema = {"MultinomialWithReplacement",
-                  {{"x"}, {"seed"}, {"offset"}},
-                  {{"y"}},
-                  {{"numsamples", Required::kInt}, {"replacement", AttrValue::Bool(false)}}},
-       .infer = InferMultinomial,
-       .make_kernel = MakeMultinomial});
+  registry.Add(DefineReal<PlanDraw, DrawRows>(
+      "MultinomialWithReplacement(x, seed, offset; numsamples:int, replacement=false) -> y"));
 }
 
 }  // namespace npumesh
