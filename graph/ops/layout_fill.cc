@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "graph/ops/cast.h"
 #include "graph/ops/check.h"
 #include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
@@ -74,66 +75,33 @@ Status RunZeros(const Planned& plan, const KernelArgs& args) {
 
 // ---- OnesLike ----
 
-struct OneElement {
-  std::array<std::byte, 8> bytes{};
-  size_t size = 0;
-};
-
-template <typename T>
-OneElement ElementOf(T value) {
-  OneElement element;
-  element.size = sizeof(T);
-  std::memcpy(element.bytes.data(), &value, sizeof(T));
-  return element;
-}
-
-Result<OneElement> One(const OpContext& op, DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat:
-      return ElementOf(1.0f);
-    case DataType::kFloat16:
-      return ElementOf(Float16(1.0f));
-    case DataType::kBfloat16:
-      return ElementOf(Bfloat16(1.0f));
-    case DataType::kDouble:
-      return ElementOf(1.0);
-    case DataType::kBool:
-    case DataType::kInt8:
-    case DataType::kUint8:
-      return ElementOf(int8_t{1});
-    case DataType::kInt16:
-    case DataType::kUint16:
-      return ElementOf(int16_t{1});
-    case DataType::kInt32:
-    case DataType::kUint32:
-      return ElementOf(int32_t{1});
-    case DataType::kInt64:
-    case DataType::kUint64:
-      return ElementOf(int64_t{1});
-    default:
-      return Error(Code::kUnsupported, "{}: no 1 of type {}", op.Who(), Name(dtype));
-  }
-}
-
 struct OnesPlan : Planned {
-  OneElement one;
+  std::array<std::byte, 8> one{};
+  size_t size = 0;  // bytes of it
 };
 
 Result<OnesPlan> PlanOnes(const OpContext& op) {
+  const TensorType& x = op.in("x");
+  const ConvertFn convert = FindConvert(DataType::kFloat, x.dtype);
+  if (convert == nullptr) {
+    return Error(Code::kUnsupported, "{}: no 1 of type {}", op.Who(), Name(x.dtype));
+  }
   OnesPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.one, One(op, op.in("x").dtype));
-  plan.outputs = {op.in("x")};
+  constexpr float kOne = 1;
+  convert(&kOne, plan.one.data(), 1);
+  plan.size = static_cast<size_t>(BitsOf(x.dtype)) / 8;
+  plan.outputs = {x};
   return plan;
 }
 
 Status RunOnes(const OnesPlan& plan, const KernelArgs& args) {
-  Repeat(plan.one.bytes.data(), plan.one.size, args.out[0], plan.outputs[0].bytes());
+  Repeat(plan.one.data(), plan.size, args.out[0], plan.outputs[0].bytes());
   return Status();
 }
 
 // ---- Range ----
 
-// A one-element constant, as the integer or the real number it holds.
+// A one-element constant, as an integer and as a real number.
 struct Number {
   DataType dtype = DataType::kUndefined;
   int64_t integer = 0;
@@ -150,27 +118,16 @@ Result<Number> NumberOf(const OpContext& op, std::string_view port) {
     return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected one element", op.Who(),
                  port, value->type().ToString());
   }
-  const auto integer = [&](int64_t i) { return Number{value->dtype(), i, static_cast<double>(i)}; };
-  const auto real = [&](double r) { return Number{value->dtype(), 0, r}; };
-  switch (value->dtype()) {
-    case DataType::kInt32:
-      return integer(value->as<int32_t>()[0]);
-    case DataType::kInt64:
-      return integer(value->as<int64_t>()[0]);
-    case DataType::kFloat:
-      return real(value->as<float>()[0]);
-    case DataType::kDouble:
-      return real(value->as<double>()[0]);
-    case DataType::kFloat16:
-      return real(static_cast<float>(value->as<Float16>()[0]));
-    case DataType::kBfloat16:
-      return real(static_cast<float>(value->as<Bfloat16>()[0]));
-    default:
-      return Error(Code::kUnsupported,
-                   "{}: input \"{}\" is {}; Range takes int32, int64 and "
-                   "floating types",
-                   op.Who(), port, Name(value->dtype()));
+  Number number;
+  number.dtype = value->dtype();
+  if (!(kIndices | kFloatsAndDouble).Contains(number.dtype)) {
+    return Error(Code::kUnsupported,
+                 "{}: input \"{}\" is {}; Range takes int32, int64 and floating types", op.Who(),
+                 port, Name(number.dtype));
   }
+  FindConvert(number.dtype, DataType::kInt64)(value->data(), &number.integer, 1);
+  FindConvert(number.dtype, DataType::kDouble)(value->data(), &number.real, 1);
+  return number;
 }
 
 struct RangePlan : Planned {
@@ -229,47 +186,36 @@ Result<RangePlan> PlanRange(const OpContext& op) {
 }
 
 template <typename T>
-void WriteReals(const RangePlan& range, void* out) {
-  for (int64_t i = 0; i < range.count; ++i) {
-    const double value = range.start.real + static_cast<double>(i) * range.delta.real;
-    if constexpr (sizeof(T) == 2) {
-      static_cast<T*>(out)[i] = T(static_cast<float>(value));
+Status WriteRange(const RangePlan& plan, const KernelArgs& args) {
+  using Via = std::conditional_t<sizeof(T) == 2, float, T>;  // 16-bit floats are made of float32
+  auto* to = static_cast<T*>(args.out[0]);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    if constexpr (std::is_integral_v<T>) {
+      // Unsigned, because i * delta may leave the signed range although the sum does not.
+      to[i] = static_cast<T>(static_cast<uint64_t>(plan.start.integer) +
+                             static_cast<uint64_t>(i) * static_cast<uint64_t>(plan.delta.integer));
     } else {
-      static_cast<T*>(out)[i] = static_cast<T>(value);
+      to[i] = T(static_cast<Via>(plan.start.real + static_cast<double>(i) * plan.delta.real));
     }
   }
-}
-
-// Unsigned, because i * delta may leave the signed range although the sum does not.
-template <typename T>
-void WriteIntegers(const RangePlan& range, void* out) {
-  auto value = static_cast<uint64_t>(range.start.integer);
-  for (int64_t i = 0; i < range.count; ++i) {
-    static_cast<T*>(out)[i] = static_cast<T>(value);
-    value += static_cast<uint64_t>(range.delta.integer);
-  }
-}
-
-void WriteRange(const RangePlan& range, void* out) {
-  switch (range.dtype) {
-    case DataType::kInt32:
-      return WriteIntegers<int32_t>(range, out);
-    case DataType::kInt64:
-      return WriteIntegers<int64_t>(range, out);
-    case DataType::kDouble:
-      return WriteReals<double>(range, out);
-    case DataType::kFloat16:
-      return WriteReals<Float16>(range, out);
-    case DataType::kBfloat16:
-      return WriteReals<Bfloat16>(range, out);
-    default:
-      return WriteReals<float>(range, out);
-  }
+  return Status();
 }
 
 Status RunRange(const RangePlan& plan, const KernelArgs& args) {
-  WriteRange(plan, args.out[0]);
-  return Status();
+  switch (plan.dtype) {
+    case DataType::kInt32:
+      return WriteRange<int32_t>(plan, args);
+    case DataType::kInt64:
+      return WriteRange<int64_t>(plan, args);
+    case DataType::kDouble:
+      return WriteRange<double>(plan, args);
+    case DataType::kFloat16:
+      return WriteRange<Float16>(plan, args);
+    case DataType::kBfloat16:
+      return WriteRange<Bfloat16>(plan, args);
+    default:
+      return WriteRange<float>(plan, args);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Random numbers and dropout. Ops reference 5.16.
+// Random numbers and dropout.
 //
 // Everything is a function of seed, offset and shape: the same inputs give the same bits, on every
 // rank and however many threads there are. DropOutGenMask alone goes on from run to run.
@@ -8,26 +8,65 @@
 #include <numeric>
 
 #include "graph/ops/cast.h"
+#include "graph/ops/check.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layer_families.h"
 #include "graph/ops/philox.h"
+#include "graph/ops/value_inputs.h"
 
 namespace npumesh {
 namespace {
 
-// Integer i of a tensor of 32 or 64 bits.
-uint64_t WordAt(const void* data, DataType dtype, int64_t i) {
-  if (BitsOf(dtype) == 64) return static_cast<const uint64_t*>(data)[i];
-  return static_cast<uint64_t>(int64_t{static_cast<const int32_t*>(data)[i]});
+// An integer of an input, of 32 or 64 bits.
+struct Word {
+  int slot = -1;  // -1: absent, which reads as 0
+  DataType dtype = DataType::kInt64;
+  int64_t index = 0;
+
+  uint64_t Of(const KernelArgs& args) const {
+    if (slot < 0) return 0;
+    if (BitsOf(dtype) == 64) return static_cast<const uint64_t*>(args.in[slot])[index];
+    return static_cast<uint64_t>(int64_t{static_cast<const int32_t*>(args.in[slot])[index]});
+  }
+};
+
+Word WordOf(Check& check, const OpContext& op, std::string_view port, int64_t index = 0) {
+  const TensorType& type = op.in(port);
+  check.That(IsInteger(type.dtype) && BitsOf(type.dtype) >= 32 && type.shape.elements() > index,
+             "\"{}\" is {}, expected {} or more integers of 32 or 64 bits", port, type.ToString(),
+             index + 1);
+  return {op.slot(port), type.dtype, index};
 }
 
-Status ExpectWords(const OpContext& op, std::string_view port, int64_t least) {
-  const TensorType& type = op.in(port);
-  const bool fits = IsInteger(type.dtype) && BitsOf(type.dtype) >= 32;
-  if (fits && type.shape.elements() >= least) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: \"{}\" is {}, expected {} or more integers of 32 or 64 bits", op.Who(), port,
-               type.ToString(), least);
+// Where a stream begins.
+struct Seed {
+  Word key, low, high;
+
+  PhiloxStream Stream(const KernelArgs& args) const {
+    return PhiloxStream(key.Of(args), low.Of(args), high.Of(args));
+  }
+};
+
+// What is drawn: `count` numbers, from which `store` makes output 0.
+struct DrawPlan : Planned {
+  std::string who;
+  Seed seed;
+  DataType dtype = DataType::kFloat;
+  int64_t count = 0;
+  int prob = 0;              // slot of probabilities
+  ConvertFn load = nullptr;  // of them
+  ConvertFn store = nullptr;
+  Slice<double> y;
+};
+
+// Sets count and output 0. Objects to a shape that has unknown dimensions or too many elements.
+void SetDrawn(Check& check, const OpContext& op, Shape shape, DrawPlan* plan) {
+  check.Keep(shape.Check().WithContext(op.Who()));
+  check.That(shape.is_static(), "shape is {}, every dimension must be known", shape.ToString());
+  if (!check.ok()) return;
+  plan->count = shape.elements();
+  plan->outputs = {{plan->dtype, std::move(shape)}};
 }
 
 // ---- StatelessRandomUniformV2, StatelessRandomNormalV2 ----
@@ -47,14 +86,14 @@ double NextUniform(PhiloxStream& stream, DataType dtype) {
 }
 
 // Box and Muller, in TensorFlow's order: the sine first.
-void FillNormal(PhiloxStream& stream, DataType dtype, std::vector<double>& y) {
+void FillNormal(PhiloxStream& stream, DataType dtype, double* y, int64_t count) {
   const DataType uniform = dtype == DataType::kDouble ? dtype : DataType::kFloat;
-  for (size_t i = 0; i < y.size(); i += 2) {
+  for (int64_t i = 0; i < count; i += 2) {
     const double u1 = std::max(NextUniform(stream, uniform), 1e-7);
     const double angle = 2 * std::numbers::pi * NextUniform(stream, uniform);
     const double radius = std::sqrt(-2 * std::log(u1));
     y[i] = radius * std::sin(angle);
-    if (i + 1 < y.size()) y[i + 1] = radius * std::cos(angle);
+    if (i + 1 < count) y[i + 1] = radius * std::cos(angle);
   }
 }
 
@@ -65,112 +104,114 @@ Result<DataType> FloatType(const OpContext& op) {
                op.Who(), Name(dtype));
 }
 
-Status InferRandom(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, FloatType(op));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "key", 1));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "counter", 2));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "alg", 1));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  return SetOutput(op, 0, dtype, Shape(std::move(dims)));
+struct RandomPlan : DrawPlan {
+  Word algorithm;
+};
+
+Result<RandomPlan> PlanRandom(const OpContext& op) {
+  Check check(op);
+  RandomPlan plan;
+  plan.who = op.Who();
+  plan.dtype = check.Take(FloatType(op));
+  plan.seed = {WordOf(check, op, "key"), WordOf(check, op, "counter", 0),
+               WordOf(check, op, "counter", 1)};
+  plan.algorithm = WordOf(check, op, "alg");
+  SetDrawn(check, op, Shape(check.Take(op.Ints("shape"))), &plan);
+  check.Keep(AskForLists(op, plan.count, sizeof(double)));
+  plan.store = FindConvert(DataType::kDouble, plan.dtype);
+  plan.y = plan.scratch.Take<double>(plan.count);
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeRandom(const OpContext& op, bool normal) {
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements(), sizeof(double)));
-  const DataType dtype = op.out(0).dtype;
-  return MakeKernel([dtype, normal, who = op.Who(), key = op.slot("key"),
-                     counter = op.slot("counter"), alg = op.slot("alg"),
-                     key_type = op.in("key").dtype, counter_type = op.in("counter").dtype,
-                     alg_type = op.in("alg").dtype, store = FindConvert(DataType::kDouble, dtype),
-                     y = std::vector<double>(static_cast<size_t>(op.out(0).shape.elements()))](
-                        const KernelArgs& args) mutable -> Status {
-    const uint64_t algorithm = WordAt(args.in[alg], alg_type, 0);
-    if (algorithm != 1) {
-      return Error(Code::kUnsupported, "{}: \"alg\" is {}; only 1, Philox, is known", who,
-                   algorithm);
-    }
-    PhiloxStream stream(WordAt(args.in[key], key_type, 0),
-                        WordAt(args.in[counter], counter_type, 0),
-                        WordAt(args.in[counter], counter_type, 1));
-    if (normal) {
-      FillNormal(stream, dtype, y);
-    } else {
-      for (double& value : y) value = NextUniform(stream, dtype);
-    }
-    store(y.data(), args.out[0], y.size());
-    return Status();
-  });
+template <bool kNormal>
+Status RunRandom(const RandomPlan& plan, const KernelArgs& args) {
+  const uint64_t algorithm = plan.algorithm.Of(args);
+  if (algorithm != 1) {
+    return Error(Code::kUnsupported, "{}: \"alg\" is {}; only 1, Philox, is known", plan.who,
+                 algorithm);
+  }
+  PhiloxStream stream = plan.seed.Stream(args);
+  double* y = plan.y(args);
+  if (kNormal) {
+    FillNormal(stream, plan.dtype, y, plan.count);
+  } else {
+    for (int64_t i = 0; i < plan.count; ++i) y[i] = NextUniform(stream, plan.dtype);
+  }
+  plan.store(y, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
 }
 
 // ---- StatelessBernoulli, StatelessRandperm ----
 
-Status InferBernoulli(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "seed", 1));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "offset", 1));
-  const Shape shape(std::move(dims));
-  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(op.Who()));
-  const TensorType& prob = op.in("prob");
-  const bool fits = prob.shape.elements() == 1 || prob.shape == shape;
-  if (!fits || !IsFloating(prob.dtype) || FindConvert(DataType::kDouble, dtype) == nullptr) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"prob\" is {}, expected floats, one or in the shape {}", op.Who(),
-                 prob.ToString(), shape.ToString());
-  }
-  return SetOutput(op, 0, dtype, shape);
+struct BernoulliPlan : DrawPlan {
+  int64_t limits = 0;  // one for all, or one for each element
+  Slice<double> limit;
+};
+
+Result<BernoulliPlan> PlanBernoulli(const OpContext& op) {
+  Check check(op);
+  BernoulliPlan plan;
+  plan.dtype = check.Take(op.attr_dtype("dtype"));
+  const Shape shape(check.Take(op.Ints("shape")));
+  SetDrawn(check, op, shape, &plan);
+  plan.seed = {WordOf(check, op, "seed"), {}, WordOf(check, op, "offset")};
+  plan.prob = op.slot("prob");
+  const TensorType& prob = op.in(plan.prob);
+  plan.load = FindConvert(prob.dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, plan.dtype);
+  plan.limits = prob.shape.elements();
+  check.That(
+      (plan.limits == 1 || prob.shape == shape) && IsFloating(prob.dtype) && plan.store != nullptr,
+      "\"prob\" is {}, expected floats, one or in the shape {}", prob.ToString(), shape.ToString());
+  check.Keep(AskForLists(op, plan.count, 2 * sizeof(double)));
+  plan.limit = plan.scratch.Take<double>(plan.limits);
+  plan.y = plan.scratch.Take<double>(plan.count);
+  return check.Done(std::move(plan));
 }
 
-Result<std::unique_ptr<Kernel>> MakeBernoulli(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements(), 2 * sizeof(double)));
-  const int prob = op.slot("prob"), seed = op.slot("seed"), offset = op.slot("offset");
-  return MakeKernel([=, seed_type = op.in(seed).dtype, offset_type = op.in(offset).dtype,
-                     load = FindConvert(op.in(prob).dtype, DataType::kDouble),
-                     store = FindConvert(DataType::kDouble, op.out(0).dtype),
-                     limit = std::vector<double>(static_cast<size_t>(op.in(prob).shape.elements())),
-                     y = std::vector<double>(static_cast<size_t>(op.out(0).shape.elements()))](
-                        const KernelArgs& args) mutable {
-    load(args.in[prob], limit.data(), limit.size());
-    PhiloxStream stream(WordAt(args.in[seed], seed_type, 0), 0,
-                        WordAt(args.in[offset], offset_type, 0));
-    for (size_t i = 0; i < y.size(); ++i) {
-      const double uniform = UniformOf(stream.Next(), DataType::kFloat);
-      y[i] = uniform < limit[limit.size() == 1 ? 0 : i] ? 1 : 0;
-    }
-    store(y.data(), args.out[0], y.size());
-    return Status();
-  });
+Status RunBernoulli(const BernoulliPlan& plan, const KernelArgs& args) {
+  double *limit = plan.limit(args), *y = plan.y(args);
+  plan.load(args.in[plan.prob], limit, static_cast<size_t>(plan.limits));
+  PhiloxStream stream = plan.seed.Stream(args);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    const double uniform = UniformOf(stream.Next(), DataType::kFloat);
+    y[i] = uniform < limit[plan.limits == 1 ? 0 : i] ? 1 : 0;
+  }
+  plan.store(y, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
 }
 
-Status InferRandperm(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t n, op.Int("n"));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "seed", 1));
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "offset", 1));
-  if (FindConvert(DataType::kInt64, dtype) == nullptr) {
-    return Error(Code::kUnsupported, "{}: no permutation of type {}", op.Who(), Name(dtype));
+struct RandpermPlan : DrawPlan {
+  Slice<int64_t> order;
+};
+
+Result<RandpermPlan> PlanRandperm(const OpContext& op) {
+  Check check(op);
+  RandpermPlan plan;
+  plan.dtype = check.Take(op.attr_dtype("dtype"));
+  SetDrawn(check, op, {check.Take(op.Int("n"))}, &plan);
+  plan.seed = {WordOf(check, op, "seed"), {}, WordOf(check, op, "offset")};
+  plan.store = FindConvert(DataType::kInt64, plan.dtype);
+  if (check.ok() && plan.store == nullptr) {
+    return Error(Code::kUnsupported, "{}: no permutation of type {}", op.Who(), Name(plan.dtype));
   }
-  return SetOutput(op, 0, dtype, {n});
+  check.Keep(AskForLists(op, plan.count));
+  plan.order = plan.scratch.Take<int64_t>(plan.count);
+  return check.Done(std::move(plan));
 }
 
 // Fisher and Yates, from the end. The remainder of 64 random bits is biased by less than n / 2^64.
-Result<std::unique_ptr<Kernel>> MakeRandperm(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, op.out(0).shape.elements()));
-  const int seed = op.slot("seed"), offset = op.slot("offset");
-  return MakeKernel([=, seed_type = op.in(seed).dtype, offset_type = op.in(offset).dtype,
-                     store = FindConvert(DataType::kInt64, op.out(0).dtype),
-                     y = std::vector<int64_t>(static_cast<size_t>(op.out(0).shape.elements()))](
-                        const KernelArgs& args) mutable {
-    PhiloxStream stream(WordAt(args.in[seed], seed_type, 0), 0,
-                        WordAt(args.in[offset], offset_type, 0));
-    std::iota(y.begin(), y.end(), 0);
-    for (size_t left = y.size(); left > 1; --left) {
-      const uint64_t low = stream.Next();
-      const uint64_t word = uint64_t{stream.Next()} << 32 | low;
-      std::swap(y[left - 1], y[word % left]);
-    }
-    store(y.data(), args.out[0], y.size());
-    return Status();
-  });
+Status RunRandperm(const RandpermPlan& plan, const KernelArgs& args) {
+  PhiloxStream stream = plan.seed.Stream(args);
+  int64_t* order = plan.order(args);
+  std::iota(order, order + plan.count, 0);
+  for (auto left = static_cast<uint64_t>(plan.count); left > 1; --left) {
+    const uint64_t low = stream.Next();
+    const uint64_t word = uint64_t{stream.Next()} << 32 | low;
+    std::swap(order[left - 1], order[word % left]);
+  }
+  plan.store(order, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
 }
 
 // ---- StatelessDropOutGenMask, DropOutGenMask, DropOutDoMask ----
@@ -189,141 +230,112 @@ void FillMask(PhiloxStream& stream, double keep, int64_t elements, uint8_t* mask
   }
 }
 
-Status InferMask(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  const Shape shape(std::move(dims));
-  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(op.Who()));
-  const TensorType& prob = op.in("prob");
-  if (!shape.is_static() || !IsFloating(prob.dtype) || prob.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: \"prob\" is {}, expected one float; shape {}",
-                 op.Who(), prob.ToString(), shape.ToString());
+double KeepOf(const DrawPlan& plan, const KernelArgs& args) {
+  double keep = 0;
+  plan.load(args.in[plan.prob], &keep, 1);
+  return keep;
+}
+
+Result<DrawPlan> PlanMask(const OpContext& op) {
+  Check check(op);
+  DrawPlan plan;
+  plan.prob = op.slot("prob");
+  const TensorType& prob = op.in(plan.prob);
+  plan.load = FindConvert(prob.dtype, DataType::kDouble);
+  SetDrawn(check, op, Shape(check.Take(op.Ints("shape"))), &plan);
+  check.That(IsFloating(prob.dtype) && prob.shape.elements() == 1,
+             "\"prob\" is {}, expected one float", prob.ToString());
+  plan.outputs = {{DataType::kUint8, {MaskBytes(plan.count)}}};
+  return check.Done(std::move(plan));
+}
+
+Result<DrawPlan> PlanGenMask(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, PlanMask(op));
+  Check check(op);
+  plan.seed.key = WordOf(check, op, "seed");
+  if (op.has("offset")) {
+    plan.seed.low = WordOf(check, op, "offset");
+    if (op.in("offset").shape.elements() > 1) plan.seed.high = WordOf(check, op, "offset", 1);
   }
-  return SetOutput(op, 0, DataType::kUint8, {MaskBytes(shape.elements())});
+  return check.Done(std::move(plan));
 }
 
-Status InferGenMask(OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "seed", 1));
-  if (op.has("offset")) NPUMESH_RETURN_IF_ERROR(ExpectWords(op, "offset", 1));
-  return InferMask(op);
+Status RunGenMask(const DrawPlan& plan, const KernelArgs& args) {
+  PhiloxStream stream = plan.seed.Stream(args);
+  FillMask(stream, KeepOf(plan, args), plan.count, static_cast<uint8_t*>(args.out[0]));
+  return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeGenMask(const OpContext& op) {
-  const int prob = op.slot("prob"), seed = op.slot("seed");
-  const int offset = op.has("offset") ? op.slot("offset") : -1;
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  return MakeKernel(
-      [=, elements = Shape(dims).elements(), seed_type = op.in(seed).dtype,
-       offset_type = offset >= 0 ? op.in(offset).dtype : DataType::kUndefined,
-       words = offset >= 0 ? op.in(offset).shape.elements() : 0,
-       load = FindConvert(op.in(prob).dtype, DataType::kDouble)](const KernelArgs& args) {
-        double keep = 0;
-        load(args.in[prob], &keep, 1);
-        const auto half = [&](int64_t i) {
-          return i < words ? WordAt(args.in[offset], offset_type, i) : 0;
-        };
-        PhiloxStream stream(WordAt(args.in[seed], seed_type, 0), half(0), half(1));
-        FillMask(stream, keep, elements, static_cast<uint8_t*>(args.out[0]));
-        return Status();
-      });
-}
-
-// Every run takes up the stream of the two seeds where the last one left it. Seeds of 0 ask for
-// numbers that nobody can foresee; they get the stream of key 0, so that a run can be repeated.
+// A kernel with a state: every run takes up the stream of the two seeds where the last one left it.
+// Seeds of 0 ask for numbers that nobody can foresee; they get the stream of key 0, so that a run
+// can be repeated.
 Result<std::unique_ptr<Kernel>> MakeStatefulMask(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
+  NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, PlanMask(op));
   const PhiloxStream start(static_cast<uint64_t>(op.attr_int("seed")), 0,
                            static_cast<uint64_t>(op.attr_int("seed2")));
-  return MakeKernel(
-      [stream = start, elements = Shape(dims).elements(), prob = op.slot("prob"),
-       load = FindConvert(op.in("prob").dtype, DataType::kDouble)](const KernelArgs& args) mutable {
-        double keep = 0;
-        load(args.in[prob], &keep, 1);
-        FillMask(stream, keep, elements, static_cast<uint8_t*>(args.out[0]));
-        return Status();
-      });
-}
-
-Status InferDoMask(OpContext& op) {
-  const TensorType& x = op.in("x");
-  const TensorType& mask = op.in("mask");
-  const TensorType& keep = op.in("keep_prob");
-  if (!IsFloating(x.dtype) || FindConvert(x.dtype, DataType::kDouble) == nullptr ||
-      !IsFloating(keep.dtype) || keep.shape.elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: x {} and keep_prob {}: expected floats, and one",
-                 op.Who(), x.ToString(), keep.ToString());
-  }
-  if (mask.dtype != DataType::kUint8 || mask.shape.elements() * 8 < x.shape.elements()) {
-    return Error(Code::kInvalidArgument, "{}: \"mask\" is {}, expected {} bits in bytes", op.Who(),
-                 mask.ToString(), x.shape.elements());
-  }
-  return SetOutput(op, 0, x.dtype, x.shape);
-}
-
-Result<std::unique_ptr<Kernel>> MakeDoMask(const OpContext& op) {
-  const DataType dtype = op.in("x").dtype;
-  return MakeKernel([load = FindConvert(dtype, DataType::kDouble),
-                     load_keep = FindConvert(op.in("keep_prob").dtype, DataType::kDouble),
-                     store = FindConvert(DataType::kDouble, dtype),
-                     x = std::vector<double>(static_cast<size_t>(op.in("x").shape.elements()))](
-                        const KernelArgs& args) mutable {
-    double keep = 1;
-    load(args.in[0], x.data(), x.size());
-    load_keep(args.in[2], &keep, 1);
-    const auto* mask = static_cast<const uint8_t*>(args.in[1]);
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] = (mask[i / 8] >> (i % 8) & 1u) != 0 ? x[i] / keep : 0;
-    }
-    store(x.data(), args.out[0], x.size());
+  return MakeKernel([stream = start, plan = std::move(plan)](const KernelArgs& args) mutable {
+    FillMask(stream, KeepOf(plan, args), plan.count, static_cast<uint8_t*>(args.out[0]));
     return Status();
   });
+}
+
+struct DoMaskPlan : DrawPlan {
+  ConvertFn load_keep = nullptr;
+};
+
+Result<DoMaskPlan> PlanDoMask(const OpContext& op) {
+  const TensorType &x = op.in("x"), &mask = op.in("mask"), &keep = op.in("keep_prob");
+  Check check(op);
+  DoMaskPlan plan;
+  plan.count = x.shape.elements();
+  plan.load = FindConvert(x.dtype, DataType::kDouble);
+  plan.load_keep = FindConvert(keep.dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, x.dtype);
+  check.That(IsFloating(x.dtype) && plan.load != nullptr && IsFloating(keep.dtype) &&
+                 keep.shape.elements() == 1,
+             "x {} and keep_prob {}: expected floats, and one", x.ToString(), keep.ToString());
+  check.That(mask.dtype == DataType::kUint8 && mask.shape.elements() * 8 >= plan.count,
+             "\"mask\" is {}, expected {} bits in bytes", mask.ToString(), plan.count);
+  plan.y = plan.scratch.Take<double>(plan.count);
+  plan.outputs = {x};
+  return check.Done(std::move(plan));
+}
+
+Status RunDoMask(const DoMaskPlan& plan, const KernelArgs& args) {
+  double keep = 1;
+  double* x = plan.y(args);
+  plan.load(args.in[0], x, static_cast<size_t>(plan.count));
+  plan.load_keep(args.in[2], &keep, 1);
+  const auto* mask = static_cast<const uint8_t*>(args.in[1]);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    x[i] = (mask[i / 8] >> (i % 8) & 1u) != 0 ? x[i] / keep : 0;
+  }
+  plan.store(x, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
 }
 
 }  // namespace
 
 void RegisterRandomOps(OpRegistry& registry) {
-  const AttrSpec float_type = {"dtype", AttrValue::Int(0)};
-  for (const bool normal : {false, true}) {
-    registry.Add({.schema = {normal ? "StatelessRandomNormalV2" : "StatelessRandomUniformV2",
-                             {{"shape"}, {"key"}, {"counter"}, {"alg"}},
-                             {{"y"}},
-                             {float_type}},
-                  .infer = InferRandom,
-                  .make_kernel = [normal](const OpContext& op) { return MakeRandom(op, normal); },
-                  .value_inputs = {"shape"}});
-  }
-  registry.Add({.schema = {"StatelessBernoulli",
-                           {{"shape"}, {"prob"}, {"seed"}, {"offset"}},
-                           {{"y"}},
-                           {float_type}},
-                .infer = InferBernoulli,
-                .make_kernel = MakeBernoulli,
-                .value_inputs = {"shape"}});
-  registry.Add({.schema = {"StatelessRandperm",
-                           {{"n"}, {"seed"}, {"offset"}},
-                           {{"y"}},
-                           {{"layout", AttrValue::Int(0)}, {"dtype", AttrValue::Int(9)}}},
-                .infer = InferRandperm,
-                .make_kernel = MakeRandperm,
-                .value_inputs = {"n"}});
-  registry.Add(
-      {.schema = {"StatelessDropOutGenMask",
-                  {{"shape"}, {"prob"}, {"seed"}, {"seed1"}, {"offset", PortKind::kOptional}},
-                  {{"y"}},
-                  {}},
-       .infer = InferGenMask,
-       .make_kernel = MakeGenMask,
-       .value_inputs = {"shape"}});
-  registry.Add({.schema = {"DropOutGenMask",
-                           {{"shape"}, {"prob"}},
-                           {{"y"}},
-                           {{"seed", AttrValue::Int(0)}, {"seed2", AttrValue::Int(0)}}},
-                .infer = InferMask,
+  const auto add_with = [&](std::string_view port, Operator op) {
+    registry.Add(NeedsValues(std::move(op), {port}));
+  };
+  add_with("shape", Define<PlanRandom, RunRandom<false>>(
+                        "StatelessRandomUniformV2(shape, key, counter, alg; dtype=0) -> y"));
+  add_with("shape", Define<PlanRandom, RunRandom<true>>(
+                        "StatelessRandomNormalV2(shape, key, counter, alg; dtype=0) -> y"));
+  add_with("shape", Define<PlanBernoulli, RunBernoulli>(
+                        "StatelessBernoulli(shape, prob, seed, offset; dtype=0) -> y"));
+  add_with("n", Define<PlanRandperm, RunRandperm>(
+                    "StatelessRandperm(n, seed, offset; layout=0, dtype=9) -> y"));
+  add_with("shape", Define<PlanGenMask, RunGenMask>(
+                        "StatelessDropOutGenMask(shape, prob, seed, seed1, offset?) -> y"));
+  registry.Add({.schema = Signature("DropOutGenMask(shape, prob; seed=0, seed2=0) -> y"),
+                .infer = define::Infer<PlanMask>,
                 .make_kernel = MakeStatefulMask,
                 .value_inputs = {"shape"},
                 .pure = false});
-  registry.Add({.schema = {"DropOutDoMask", {{"x"}, {"mask"}, {"keep_prob"}}, {{"y"}}, {}},
-                .infer = InferDoMask,
-                .make_kernel = MakeDoMask});
+  registry.Add(Define<PlanDoMask, RunDoMask>("DropOutDoMask(x, mask, keep_prob) -> y"));
 }
 
 }  // namespace npumesh
