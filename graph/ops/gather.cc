@@ -21,9 +21,7 @@ namespace {
 struct GatherPlan : Planned {
   IndexSlot indices;
   int x = 0;  // slot
-  int64_t batch = 1;
-  int64_t outer = 1;
-  int64_t count = 0;
+  int64_t batch = 1, outer = 1, count = 0;
   size_t row = 0;
 };
 

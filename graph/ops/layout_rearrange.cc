@@ -117,20 +117,21 @@ template <bool kToSpace>
 Result<BlockShape> BlockOf(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   const std::string format = op.attr_string("data_format");
+  const std::string mode = kToSpace ? op.attr_string("mode") : "DCR";
   const int64_t block = op.attr_int("block_size");
   const bool last = format == "NHWC";
-  bool fits = x.rank() == 4 && block >= 1 && block < (1 << 20) && (last || format == "NCHW");
+  bool fits = x.rank() == 4 && block >= 1 && block < (1 << 20) && (last || format == "NCHW") &&
+              (mode == "DCR" || mode == "CRD");
   BlockShape shape{};
   if (fits) {
-    const int64_t depth = x[last ? 3 : 1];
-    const int64_t height = x[last ? 1 : 2], width = x[last ? 2 : 3];
-    const std::string mode = kToSpace ? op.attr_string("mode") : "DCR";
+    const int64_t depth = x[last ? 3 : 1], height = x[last ? 1 : 2], width = x[last ? 2 : 3];
+    const int64_t area = block * block;
     shape = {x[0], height, width, depth, block, last, mode == "DCR"};
     if (kToSpace) {
-      fits = depth % (block * block) == 0 && (mode == "DCR" || mode == "CRD");
-      shape.channels = depth / (block * block);
+      fits = depth % area == 0 && std::max(height, width) <= INT64_MAX / block;
+      shape.channels = depth / area;
     } else {
-      fits = height % block == 0 && width % block == 0;
+      fits = height % block == 0 && width % block == 0 && depth <= INT64_MAX / area;
       shape.height = height / block;
       shape.width = width / block;
     }
@@ -175,6 +176,8 @@ template <bool kToSpace>
 Result<CopyPlan> PlanBlocks(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
   NPUMESH_ASSIGN_OR_RETURN(const BlockShape s, BlockOf<kToSpace>(op));
+  Shape y = ShapeOf(s, kToSpace);
+  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
   const BlockStrides from = kToSpace ? DepthStrides(s) : SpaceStrides(s);
   const BlockStrides to = kToSpace ? SpaceStrides(s) : DepthStrides(s);
   struct Axis {
@@ -188,7 +191,7 @@ Result<CopyPlan> PlanBlocks(const OpContext& op) {
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis& a, const Axis& b) { return a.to > b.to; });
   for (const Axis& axis : axes) plan.loops.push_back(axis.loop);
-  plan.outputs = {{op.in("x").dtype, ShapeOf(s, kToSpace)}};
+  plan.outputs = {{op.in("x").dtype, std::move(y)}};
   return plan;
 }
 

@@ -11,9 +11,7 @@ namespace npumesh {
 namespace {
 
 struct TrianglePlan : Planned {
-  int64_t matrices = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t matrices = 0, rows = 0, columns = 0;
   int64_t diagonal = 0;  // within [-rows, columns]
   size_t element = 0;
 };

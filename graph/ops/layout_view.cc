@@ -145,12 +145,10 @@ Status InferFlatten(OpContext& op) {
 Status InferFlattenV2(OpContext& op) {
   const Shape& x = op.in("x").shape;
   const int rank = std::max(x.rank(), 1);  // a scalar becomes a vector of one element
-  NPUMESH_ASSIGN_OR_RETURN(const int first, AxisOf(op, op.attr_int("axis"), rank, "axis"));
-  NPUMESH_ASSIGN_OR_RETURN(const int last, AxisOf(op, op.attr_int("end_axis"), rank, "end_axis"));
-  if (first > last) {
-    return Error(Code::kInvalidArgument, "{}: \"axis\" {} lies behind \"end_axis\" {}", op.Who(),
-                 first, last);
-  }
+  Check check(op);
+  const int first = check.Axis("axis", rank), last = check.Axis("end_axis", rank);
+  check.That(first <= last, "\"axis\" {} lies behind \"end_axis\" {}", first, last);
+  if (!check.ok()) return check.status();
   std::vector<int64_t> dims(x.dims().begin(), x.dims().begin() + (x.rank() == 0 ? 0 : first));
   dims.push_back(x.rank() == 0 ? 1 : ElementsBetween(x, first, last + 1));
   if (x.rank() > 0) dims.insert(dims.end(), x.dims().begin() + last + 1, x.dims().end());

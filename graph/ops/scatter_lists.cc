@@ -115,16 +115,11 @@ Status RunList(const ListPlan& plan, const KernelArgs& args) {
 // var is [batch, outer, bound, width], updates [entries, outer, length, width].
 struct QuantPlan : Planned {
   std::string who;
-  int64_t batch = 0;
-  int64_t outer = 1;
-  int64_t bound = 0;
-  int64_t width = 0;
-  int64_t entries = 0;
-  int64_t length = 0;
+  int64_t batch = 0, outer = 1, bound = 0, width = 0;
+  int64_t entries = 0, length = 0;
   bool pairs = false;  // indices are (batch, start)
   bool multiplies = false;
-  DataType from = DataType::kUndefined;
-  DataType to = DataType::kUndefined;
+  DataType from = DataType::kUndefined, to = DataType::kUndefined;
   DataType index_dtype = DataType::kInt64;
   Rounding rounding = Rounding::kNearest;
   Factors scales, offsets;

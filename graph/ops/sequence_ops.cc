@@ -80,10 +80,8 @@ Status WindowSoftmax(const WindowPlan& plan, RealTensors& t) {
 
 // input [S, B, H], weight [W, H], mask [B, S].
 struct CausalPlan : Planned {
-  int64_t rows = 0;  // S
-  int64_t batches = 0;
-  int64_t width = 0;
-  int64_t taps = 0;
+  int64_t rows = 0, batches = 0, width = 0;
+  int64_t taps = 0;  // W
 };
 
 Result<CausalPlan> PlanCausal(const OpContext& op) {
@@ -128,9 +126,7 @@ Status Causal(const CausalPlan& plan, RealTensors& t) {
 
 // x as [outer, 2 pairs, inner]. Gates and linear parts alternate, or are the two halves.
 struct ClippedPlan : Planned {
-  int64_t outer = 1;
-  int64_t pairs = 0;
-  int64_t inner = 1;
+  int64_t outer = 1, pairs = 0, inner = 1;
   double alpha = 1, limit = 1, bias = 0;
   bool mixed = true;
 };
@@ -186,8 +182,7 @@ struct ExpertPlan : Planned {
   int64_t experts = 0;  // rows of the table
   int64_t width = 0;    // of a row: a count, then physical experts
   bool by_token = false;
-  int64_t rank = 0;
-  int64_t world = 0;
+  int64_t rank = 0, world = 0;
 };
 
 Result<ExpertPlan> PlanExperts(const OpContext& op) {

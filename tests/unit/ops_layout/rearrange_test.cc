@@ -123,6 +123,12 @@ TEST(DepthToSpace, SpreadsTheDepth) {
   ExpectFails(LayoutOps(), Blocks("DepthToSpace", x, 5, "NCHW"), Code::kInvalidArgument,
               {"block_size 5"});
   ExpectFails(LayoutOps(), Blocks("SpaceToDepth", x, 2, "ND"), Code::kInvalidArgument, {"ND"});
+  const Tensor high = Tensor::Allocate({DataType::kInt8, {1, int64_t{1} << 58, 1, 0}});
+  ExpectFails(LayoutOps(), Blocks("DepthToSpace", high, 1 << 10, "NHWC"), Code::kInvalidArgument,
+              {"cannot be cut"});
+  const Tensor deep = Tensor::Allocate({DataType::kInt8, {1, 0, 1 << 10, int64_t{1} << 48}});
+  ExpectFails(LayoutOps(), Blocks("SpaceToDepth", deep, 1 << 10, "NHWC"), Code::kInvalidArgument,
+              {"cannot be cut"});
 }
 
 }  // namespace
