@@ -61,16 +61,30 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
+// Rows of one number are copied without a call.
+void CopyRow(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else if (bytes == 2) {
+    std::memcpy(to, from, 2);
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
   const auto* table = static_cast<const std::byte*>(args.in[plan.x]);
-  const size_t table_bytes = static_cast<size_t>(plan.indices.bound) * plan.row;
+  const IndexSlot::Reader indices(plan.indices, args);
+  const int64_t batch = plan.batch, outer = plan.outer, count = plan.count;
+  const size_t row = plan.row;
+  const size_t table_bytes = static_cast<size_t>(plan.indices.bound) * row;
   auto* y = static_cast<std::byte*>(args.out[0]);
-  for (int64_t b = 0; b < plan.batch; ++b) {
-    for (int64_t o = 0; o < plan.outer; ++o, table += table_bytes) {
-      for (int64_t i = b * plan.count; i < (b + 1) * plan.count; ++i, y += plan.row) {
-        const int64_t index = plan.indices.At(args, i);
+  for (int64_t b = 0; b < batch; ++b) {
+    for (int64_t o = 0; o < outer; ++o, table += table_bytes) {
+      for (int64_t i = b * count; i < (b + 1) * count; ++i, y += row) {
+        const int64_t index = indices.At(i);
         if (index == kOutside) return plan.indices.OutsideError(args, i);
-        if (plan.row > 0) std::memcpy(y, table + static_cast<size_t>(index) * plan.row, plan.row);
+        CopyRow(y, table + static_cast<size_t>(index) * row, row);
       }
     }
   }
@@ -117,11 +131,12 @@ Result<ElementsPlan> PlanElements(const OpContext& op) {
 Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {
   const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
   auto* y = static_cast<std::byte*>(args.out[0]);
+  const IndexSlot::Reader indices(plan.index, args);
   int64_t* position = plan.position(args);
   std::fill_n(position, plan.walk.rank(), 0);
   int64_t offset = 0;
   for (int64_t i = 0; i < plan.count; ++i, y += plan.element) {
-    const int64_t index = plan.index.At(args, i);
+    const int64_t index = indices.At(i);
     if (index == kOutside) return plan.index.OutsideError(args, i);
     std::memcpy(y, x + offset + index * plan.stride, plan.element);
     offset = plan.walk.Next(position, offset);

@@ -17,7 +17,7 @@
 
 namespace npumesh {
 
-// Row number of an index that is to be passed over, and what IndexSlot::At answers for an error.
+// Row number of an index that is to be passed over, and what Reader::At answers for an error.
 inline constexpr int64_t kNoRow = -1;
 inline constexpr int64_t kOutside = -2;
 
@@ -42,13 +42,29 @@ struct IndexSlot {
   static Result<IndexSlot> Of(const OpContext& op, std::string_view port, int64_t bound,
                               IndexRange range = IndexRange::kStrict, int nth = 0);
 
-  // Index i in [0, bound), kNoRow, or kOutside.
-  int64_t At(const KernelArgs& args, int64_t i) const {
-    const int64_t given = IntegerAt(dtype, args.in[slot], i);
-    if (given < 0 && range == IndexRange::kDropsNegative) return kNoRow;
-    const int64_t index = given < 0 && range == IndexRange::kWraps ? given + bound : given;
-    return index >= 0 && index < bound ? index : kOutside;
-  }
+  // Reads the indices of one run. A loop makes one before it begins, because the compiler cannot
+  // know that the loop does not write to the slot itself.
+  class Reader {
+   public:
+    Reader(const IndexSlot& from, const KernelArgs& args)
+        : data_(args.in[from.slot]), dtype_(from.dtype), bound_(from.bound), range_(from.range) {}
+
+    // Index i in [0, bound), kNoRow, or kOutside.
+    int64_t At(int64_t i) const {
+      const int64_t given = IntegerAt(dtype_, data_, i);
+      if (given >= 0) return given < bound_ ? given : kOutside;
+      if (range_ == IndexRange::kDropsNegative) return kNoRow;
+      return range_ == IndexRange::kWraps && given >= -bound_ ? given + bound_ : kOutside;
+    }
+
+   private:
+    const void* data_;
+    DataType dtype_;
+    int64_t bound_;
+    IndexRange range_;
+  };
+
+  int64_t At(const KernelArgs& args, int64_t i) const { return Reader(*this, args).At(i); }
   // The error (kInvalidArgument) of an index for which At answers kOutside.
   Status OutsideError(const KernelArgs& args, int64_t i) const;
 };

@@ -189,11 +189,12 @@ template <typename T>
 Status WriteRange(const RangePlan& plan, const KernelArgs& args) {
   using Via = std::conditional_t<sizeof(T) == 2, float, T>;  // 16-bit floats are made of float32
   auto* to = static_cast<T*>(args.out[0]);
+  // Unsigned, because i * delta may leave the signed range although the sum does not.
+  auto integer = static_cast<uint64_t>(plan.start.integer);
   for (int64_t i = 0; i < plan.count; ++i) {
     if constexpr (std::is_integral_v<T>) {
-      // Unsigned, because i * delta may leave the signed range although the sum does not.
-      to[i] = static_cast<T>(static_cast<uint64_t>(plan.start.integer) +
-                             static_cast<uint64_t>(i) * static_cast<uint64_t>(plan.delta.integer));
+      to[i] = static_cast<T>(integer);
+      integer += static_cast<uint64_t>(plan.delta.integer);
     } else {
       to[i] = T(static_cast<Via>(plan.start.real + static_cast<double>(i) * plan.delta.real));
     }

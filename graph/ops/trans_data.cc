@@ -4,15 +4,17 @@
 #include <optional>
 
 #include "graph/ops/blocked_layout.h"
+#include "graph/ops/define.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/strided_copy.h"
 
 namespace npumesh {
 namespace {
 
-// Between plain layouts it is a copy by loops, otherwise a conversion.
-struct TransDataPlan : CopyPlan {
+// Between plain layouts it is a copy, otherwise a conversion.
+struct TransDataPlan : Planned {
+  StridedCopy copy;
   std::optional<BlockedTensor> tensor;
   Direction direction = Direction::kToPrivate;
   size_t element = 0;
@@ -72,20 +74,19 @@ Result<BlockedTensor> StoredTensor(const OpContext& op, const LayoutSpec& blocke
       op.Who(), storage.shape.ToString(), op.attr_string("src_format"));
 }
 
-// Loops over x in the order of another plain layout of its four dimensions; the shape of the
-// result.
-Shape Reorder(const Shape& x, Layout from, Layout to, std::vector<Loop>* loops) {
-  const std::vector<int64_t> steps = ByteStrides(x, 1);
-  std::array<int, 4> source{};
-  for (size_t i = 0; i < 4; ++i) {
-    source[static_cast<size_t>(ImageOrder(to)[i])] = ImageOrder(from)[i];
+// A copy of x into another plain layout of its four dimensions, and the shape of the result.
+StridedCopy Reordered(const Shape& x, Layout from, Layout to, size_t element, Shape* y) {
+  *y = x;
+  for (size_t i = 0; i < 4; ++i) (*y)[ImageOrder(to)[i]] = x[ImageOrder(from)[i]];
+  const std::vector<int64_t> from_steps = ByteStrides(x, element);
+  const std::vector<int64_t> to_steps = ByteStrides(*y, element);
+  std::vector<CopyAxis> axes;
+  for (size_t i = 0; i < 4; ++i) {  // N, C, H, W
+    const int source = ImageOrder(from)[i], target = ImageOrder(to)[i];
+    axes.push_back({x[source], from_steps[static_cast<size_t>(source)],
+                    to_steps[static_cast<size_t>(target)]});
   }
-  Shape y;
-  for (const int dim : source) {
-    loops->push_back({x[dim], steps[static_cast<size_t>(dim)]});
-    y.mutable_dims().push_back(x[dim]);
-  }
-  return y;
+  return StridedCopy(axes, element);
 }
 
 Result<TransDataPlan> PlanTransData(const OpContext& op) {
@@ -96,7 +97,8 @@ Result<TransDataPlan> PlanTransData(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(const LayoutSpec to, SpecOf(op, "dst_format"));
   plan.outputs = {op.in(0)};
   if (HaveEqualBytes(from.layout, to.layout)) {
-    plan.loops = {{shape.elements(), 1}};
+    const auto step = static_cast<int64_t>(plan.element);
+    plan.copy = StridedCopy({{shape.elements(), step, step}}, plan.element);
     return plan;
   }
   if (from.is_private() && to.is_private()) {
@@ -121,12 +123,15 @@ Result<TransDataPlan> PlanTransData(const OpContext& op) {
     return Error(Code::kInvalidArgument, "{}: \"src\" is {}, expected four dimensions", op.Who(),
                  shape.ToString());
   }
-  plan.outputs[0].shape = Reorder(shape, from.layout, to.layout, &plan.loops);
+  plan.copy = Reordered(shape, from.layout, to.layout, plan.element, &plan.outputs[0].shape);
   return plan;
 }
 
 Status RunTransData(const TransDataPlan& plan, const KernelArgs& args) {
-  if (!plan.tensor) return RunCopy(plan, args);
+  if (!plan.tensor) {
+    plan.copy.Run(args.in[0], args.out[0]);
+    return Status();
+  }
   ConvertLayout(*plan.tensor, plan.direction, plan.element, args.in[0], args.out[0]);
   return Status();
 }
@@ -134,7 +139,7 @@ Status RunTransData(const TransDataPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterTransDataOps(OpRegistry& registry) {
-  registry.Add(Define<PlanTransData, RunTransData, PrepareCopy>(
+  registry.Add(Define<PlanTransData, RunTransData>(
       "TransData(src; src_format:string, dst_format:string, src_subformat=0, dst_subformat=0, "
       "groups=1) -> dst"));
 }
