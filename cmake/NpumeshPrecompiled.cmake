@@ -1,8 +1,10 @@
-# Two precompiled headers. Most of the time of a file goes into parsing the standard library, fmt
+# Precompiled headers. Most of the time of a file goes into parsing the standard library, fmt
 # and GoogleTest, and every file reads the same ones.
 #
 #   npumesh_pch       for the libraries: what nearly all of them include
+#   npumesh_json_pch  for libraries that read or write JSON, and nlohmann's header
 #   npumesh_test_pch  for the tests: the same and GoogleMock
+#   npumesh_graph_test_pch  for tests of what computes: also the headers of graph and operators
 #
 # Preset dev builds without them, so that a file which forgets an #include is found there.
 option(NPUMESH_PRECOMPILED "Use precompiled headers" ON)
@@ -33,3 +35,5 @@ function(npumesh_precompile target kind)
   target_precompile_headers(${target} PRIVATE ${npumesh_pch_headers} ${ARGN})
 endfunction()
 npumesh_precompile(npumesh_pch LIBRARY)
+npumesh_precompile(npumesh_json_pch LIBRARY ${PROJECT_SOURCE_DIR}/runtime/base/json.h)
+target_link_libraries(npumesh_json_pch PRIVATE nlohmann_json::nlohmann_json)

@@ -4,10 +4,10 @@
 #define NPUMESH_COLLECTIVES_HCCL_JSON_FIELDS_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "collectives/hccl/verdict.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

@@ -1,10 +1,9 @@
 #include "graph/config/config_reader.h"
 
-#include <nlohmann/json.hpp>
-
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -37,29 +36,33 @@ std::optional<TextMap> ToMap(const json& object) {
   return values;
 }
 
-// nullopt: JSON that no option can hold.
-std::optional<OptionValue> ToValue(const json& value) {
-  if (value.is_null()) return OptionValue();
-  if (value.is_boolean()) return OptionValue(value.get<bool>());
-  if (value.is_string()) return OptionValue(value.get<std::string>());
-  if (value.is_number_unsigned() &&
-      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return std::nullopt;
+// False: JSON that no option can hold.
+bool ToValue(const json& value, OptionValue& to) {
+  if (value.is_null()) {
+    to = OptionValue();
+  } else if (value.is_boolean()) {
+    to = value.get<bool>();
+  } else if (value.is_string()) {
+    to = value.get<std::string>();
+  } else if (value.is_number_integer()) {
+    if (value.is_number_unsigned() &&
+        value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return false;
+    }
+    to = value.get<int64_t>();
+  } else if (auto ints = value.is_array() ? ToInts(value) : std::nullopt) {
+    to = std::move(*ints);
+  } else if (auto map = value.is_object() ? ToMap(value) : std::nullopt) {
+    to = std::move(*map);
+  } else {
+    return false;
   }
-  if (value.is_number_integer()) return OptionValue(value.get<int64_t>());
-  if (value.is_array()) {
-    std::optional<std::vector<int64_t>> ints = ToInts(value);
-    if (ints) return OptionValue(std::move(*ints));
-  } else if (value.is_object()) {
-    std::optional<TextMap> map = ToMap(value);
-    if (map) return OptionValue(std::move(*map));
-  }
-  return std::nullopt;
+  return true;
 }
 
 Status ReadOption(const json& value, const Option& option) {
-  const std::optional<OptionValue> read = ToValue(value);
-  if (read) return Set(option, *read);
+  OptionValue read;
+  if (ToValue(value, read)) return Set(option, read);
   return Error(Code::kInvalidArgument, "{}: {} is refused: of another type; accepted: {}",
                option.path, Quote(value), AcceptedText(option));
 }

@@ -1,8 +1,7 @@
 #include "graph/config/pass_switches.h"
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {

@@ -1,8 +1,8 @@
 // profiling_options: the seed's list and the JSON of newer releases (session reference 5.2).
-#include <nlohmann/json.hpp>
 
 #include "graph/config/system_options.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "graph/dump/config_list.h"
 #include "graph/dump/option_values.h"
 #include "runtime/base/advice.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "runtime/base/advice.h"
+#include "runtime/base/json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/printable.h"
 

@@ -1,8 +1,7 @@
 #include "graph/dump/manifest.h"
 
-#include <nlohmann/json.hpp>
-
 #include "graph/dump/option_values.h"
+#include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {

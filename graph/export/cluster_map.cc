@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "collectives/hccl/host_address.h"
 #include "runtime/base/hccl_env.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

@@ -1,7 +1,6 @@
 #include "graph/export/collective_trace.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "graph/engine/inference.h"
 #include "graph/export/group_members.h"
@@ -9,6 +8,7 @@
 #include "graph/passes/execution_order.h"
 #include "graph/passes/operator_check.h"
 #include "graph/passes/reachability.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

@@ -1,10 +1,72 @@
 #include "graph/ir/attr_value.h"
 
 #include <array>
+#include <utility>
 
 #include "graph/ir/graph.h"
 
 namespace npumesh {
+namespace {
+
+ListAttr ListOf(ListKind kind) {
+  ListAttr list;
+  list.kind = kind;
+  return list;
+}
+
+}  // namespace
+
+AttrValue::AttrValue() = default;
+AttrValue::AttrValue(Variant value) : value_(std::move(value)) {}
+AttrValue::AttrValue(const AttrValue&) = default;
+AttrValue::AttrValue(AttrValue&&) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue&) = default;
+AttrValue& AttrValue::operator=(AttrValue&&) noexcept = default;
+AttrValue::~AttrValue() = default;
+
+AttrValue AttrValue::Int(int64_t v) {
+  return Variant(std::in_place_type<int64_t>, v);
+}
+
+AttrValue AttrValue::Float(float v) {
+  return Variant(std::in_place_type<float>, v);
+}
+
+AttrValue AttrValue::Bool(bool v) {
+  return Variant(std::in_place_type<bool>, v);
+}
+
+AttrValue AttrValue::String(std::string v) {
+  return Variant(std::in_place_type<std::string>, std::move(v));
+}
+
+AttrValue AttrValue::Type(DataType v) {
+  return Variant(DataTypeAttr{static_cast<int64_t>(v)});
+}
+
+AttrValue AttrValue::Ints(std::vector<int64_t> v) {
+  ListAttr list = ListOf(ListKind::kInt);
+  list.i = std::move(v);
+  return Variant(std::move(list));
+}
+
+AttrValue AttrValue::Floats(std::vector<float> v) {
+  ListAttr list = ListOf(ListKind::kFloat);
+  list.f = std::move(v);
+  return Variant(std::move(list));
+}
+
+AttrValue AttrValue::Strings(std::vector<std::string> v) {
+  ListAttr list = ListOf(ListKind::kString);
+  list.s = std::move(v);
+  return Variant(std::move(list));
+}
+
+AttrValue AttrValue::Bools(std::vector<bool> v) {
+  ListAttr list = ListOf(ListKind::kBool);
+  list.b = std::move(v);
+  return Variant(std::move(list));
+}
 
 AttrValue AttrValue::Value(const Tensor& tensor) {
   TensorAttr attr;

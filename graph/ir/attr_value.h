@@ -91,40 +91,25 @@ class AttrValue {
   using Variant =
       std::variant<OpaqueAttr, int64_t, float, bool, std::string, BytesAttr, DataTypeAttr,
                    TensorAttr, TensorDescAttr, ListAttr, NamedAttrs, ListListInt, ListListFloat>;
-  AttrValue() = default;
-  AttrValue(Variant value) : value_(std::move(value)) {}  // NOLINT: implicit by design
+  // Defined in one place: every file copies nodes, and the code that a variant needs for that is
+  // slow to compile.
+  AttrValue();
+  AttrValue(Variant value);  // NOLINT: implicit by design
+  AttrValue(const AttrValue&);
+  AttrValue(AttrValue&&) noexcept;
+  AttrValue& operator=(const AttrValue&);
+  AttrValue& operator=(AttrValue&&) noexcept;
+  ~AttrValue();
 
-  static AttrValue Int(int64_t v) { return Variant(std::in_place_type<int64_t>, v); }
-  static AttrValue Float(float v) { return Variant(std::in_place_type<float>, v); }
-  static AttrValue Bool(bool v) { return Variant(std::in_place_type<bool>, v); }
-  static AttrValue String(std::string v) {
-    return Variant(std::in_place_type<std::string>, std::move(v));
-  }
-  static AttrValue Type(DataType v) { return Variant(DataTypeAttr{static_cast<int64_t>(v)}); }
-  static AttrValue Ints(std::vector<int64_t> v) {
-    ListAttr list;
-    list.kind = ListKind::kInt;
-    list.i = std::move(v);
-    return Variant(std::move(list));
-  }
-  static AttrValue Floats(std::vector<float> v) {
-    ListAttr list;
-    list.kind = ListKind::kFloat;
-    list.f = std::move(v);
-    return Variant(std::move(list));
-  }
-  static AttrValue Strings(std::vector<std::string> v) {
-    ListAttr list;
-    list.kind = ListKind::kString;
-    list.s = std::move(v);
-    return Variant(std::move(list));
-  }
-  static AttrValue Bools(std::vector<bool> v) {
-    ListAttr list;
-    list.kind = ListKind::kBool;
-    list.b = std::move(v);
-    return Variant(std::move(list));
-  }
+  static AttrValue Int(int64_t v);
+  static AttrValue Float(float v);
+  static AttrValue Bool(bool v);
+  static AttrValue String(std::string v);
+  static AttrValue Type(DataType v);
+  static AttrValue Ints(std::vector<int64_t> v);
+  static AttrValue Floats(std::vector<float> v);
+  static AttrValue Strings(std::vector<std::string> v);
+  static AttrValue Bools(std::vector<bool> v);
   static AttrValue Value(const Tensor& tensor);
 
   template <typename T>

@@ -6,6 +6,35 @@
 
 namespace npumesh {
 
+TensorDesc::TensorDesc() = default;
+TensorDesc::TensorDesc(const TensorDesc&) = default;
+TensorDesc::TensorDesc(TensorDesc&&) noexcept = default;
+TensorDesc& TensorDesc::operator=(const TensorDesc&) = default;
+TensorDesc& TensorDesc::operator=(TensorDesc&&) noexcept = default;
+TensorDesc::~TensorDesc() = default;
+
+Node::Node() = default;
+Node::Node(const Node&) = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(const Node&) = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
+Graph::Graph() = default;
+Graph::Graph(std::string name) : name_(std::move(name)) {}
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
+Model::Model() = default;
+Model::Model(const Model&) = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(const Model&) = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
 int Node::FindInput(std::string_view port_name) const {
   for (size_t i = 0; i < input_descs.size(); ++i) {
     if (input_descs[i].name == port_name) return static_cast<int>(i);

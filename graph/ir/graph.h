@@ -37,6 +37,13 @@ struct Value {
 // What a file says about a port. For intermediates the shape is absent and the dtype is not to be
 // trusted: inference decides (air-format reference, appendix).
 struct TensorDesc {
+  TensorDesc();
+  TensorDesc(const TensorDesc&);
+  TensorDesc(TensorDesc&&) noexcept;
+  TensorDesc& operator=(const TensorDesc&);
+  TensorDesc& operator=(TensorDesc&&) noexcept;
+  ~TensorDesc();
+
   std::string name;  // port name; from the descriptor or from the node's name tables
   DataType dtype = DataType::kUndefined;
   std::optional<Shape> shape;  // absent is not scalar
@@ -47,7 +54,16 @@ struct TensorDesc {
   std::string opaque;
 };
 
+// Copied and destroyed by graph.cc, because every file that does it itself compiles longer; so are
+// descriptors, graphs and models.
 struct Node {
+  Node();
+  Node(const Node&);
+  Node(Node&&) noexcept;
+  Node& operator=(const Node&);
+  Node& operator=(Node&&) noexcept;
+  ~Node();
+
   NodeId id = kNoNode;
   std::string name;
   std::string type;
@@ -77,8 +93,13 @@ struct Node {
 
 class Graph {
  public:
-  Graph() = default;
-  explicit Graph(std::string name) : name_(std::move(name)) {}
+  Graph();
+  explicit Graph(std::string name);
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
 
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
@@ -133,6 +154,13 @@ class Graph {
 
 // A whole file: the main graph and the subgraphs its nodes name.
 struct Model {
+  Model();
+  Model(const Model&);
+  Model(Model&&) noexcept;
+  Model& operator=(const Model&);
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
   std::string name;
   uint32_t version = 0;
   std::string custom_version;

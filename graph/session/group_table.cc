@@ -1,10 +1,9 @@
 // ReadGroupTable: `comm_group` of model_relation_config.json (air-format reference 5.5).
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "graph/session/session.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/mapped_file.h"
 
 namespace npumesh {

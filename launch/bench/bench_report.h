@@ -4,7 +4,6 @@
 #ifndef NPUMESH_LAUNCH_BENCH_BENCH_REPORT_H_
 #define NPUMESH_LAUNCH_BENCH_BENCH_REPORT_H_
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/timing.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
@@ -22,6 +21,7 @@
 #include "launch/view/plan_on_paper.h"
 #include "launch/view/unmet_groups.h"
 #include "launch/view/value_types.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 

@@ -2,8 +2,9 @@
 #ifndef NPUMESH_LAUNCH_COMMANDS_VERSIONS_H_
 #define NPUMESH_LAUNCH_COMMANDS_VERSIONS_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

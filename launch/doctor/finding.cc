@@ -3,7 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

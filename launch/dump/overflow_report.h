@@ -3,12 +3,12 @@
 #define NPUMESH_LAUNCH_DUMP_OVERFLOW_REPORT_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "graph/compare/dump_folder.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

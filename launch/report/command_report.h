@@ -11,10 +11,10 @@
 #ifndef NPUMESH_LAUNCH_REPORT_COMMAND_REPORT_H_
 #define NPUMESH_LAUNCH_REPORT_COMMAND_REPORT_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "runtime/base/json.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

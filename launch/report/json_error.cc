@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

@@ -1,9 +1,8 @@
 #include "launch/run/double_check.h"
 
-#include <nlohmann/json.hpp>
-
 #include "graph/compare/reference_ops.h"
 #include "launch/run/model_choice.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

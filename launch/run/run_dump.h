@@ -3,12 +3,12 @@
 #define NPUMESH_LAUNCH_RUN_RUN_DUMP_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "graph/config/system_options.h"
 #include "graph/session/tensor_dump.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

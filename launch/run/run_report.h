@@ -4,13 +4,13 @@
 #ifndef NPUMESH_LAUNCH_RUN_RUN_REPORT_H_
 #define NPUMESH_LAUNCH_RUN_RUN_REPORT_H_
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/ir/tensor.h"
 #include "launch/run/run_dump.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

@@ -5,7 +5,6 @@
 #ifndef NPUMESH_LAUNCH_RUN_RUN_STORY_H_
 #define NPUMESH_LAUNCH_RUN_RUN_STORY_H_
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "launch/run/rank_circle.h"
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 

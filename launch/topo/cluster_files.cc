@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "graph/export/deployment_config.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "graph/export/package_layout.h"
 #include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 

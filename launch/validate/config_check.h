@@ -4,12 +4,12 @@
 #define NPUMESH_LAUNCH_VALIDATE_CONFIG_CHECK_H_
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/validate/package_files.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "launch/view/graph_facts.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

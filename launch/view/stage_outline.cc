@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "graph/engine/partial_types.h"
 #include "graph/engine/static_parts.h"
 #include "graph/passes/execution_order.h"
 #include "graph/passes/reachability.h"
+#include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

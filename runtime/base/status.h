@@ -12,10 +12,10 @@
 
 #include <cassert>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace npumesh {
 
@@ -75,18 +75,18 @@ int ExitCode(const Status& status);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : rep_(std::in_place_index<1>, std::move(value)) {}  // NOLINT: implicit by design
-  Result(Status status) : rep_(std::in_place_index<0>, std::move(status)) {  // NOLINT
-    assert(!std::get<0>(rep_).ok());
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {  // NOLINT
+    assert(!status_.ok());
   }
 
-  bool ok() const { return rep_.index() == 1; }
-  Status status() const { return ok() ? Status() : std::get<0>(rep_); }
+  bool ok() const { return value_.has_value(); }
+  Status status() const { return status_; }
 
   // REQUIRES: ok().
-  T& value() & { return std::get<1>(rep_); }
-  const T& value() const& { return std::get<1>(rep_); }
-  T&& value() && { return std::get<1>(std::move(rep_)); }
+  T& value() & { return *value_; }
+  const T& value() const& { return *value_; }
+  T&& value() && { return *std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -94,7 +94,8 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
  private:
-  std::variant<Status, T> rep_;
+  Status status_;
+  std::optional<T> value_;
 };
 
 }  // namespace npumesh

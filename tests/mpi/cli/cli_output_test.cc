@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "graph/io/npy.h"
+#include "runtime/base/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

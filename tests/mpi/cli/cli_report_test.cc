@@ -3,9 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "runtime/base/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "runtime/base/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

@@ -2,9 +2,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "graph/dump/format_mapping.h"
+#include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/dump/dumper_fixture.h"
 

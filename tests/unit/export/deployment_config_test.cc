@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "runtime/base/json.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {

@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launch/commands/versions.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {
@@ -134,7 +133,8 @@ TEST(Commands, JsonOfTheTables) {
   const auto names = [](const nlohmann::json& row) { return row.at("name") == "NPUMESH_RECORD"; };
   EXPECT_TRUE(std::any_of(env["variables"].begin(), env["variables"].end(), names));
 
-  const nlohmann::json topo = JsonOf({"topo", "--plan", "a,10.0.0.1:2", "--plan", "b:1"}, "topo", 0);
+  const nlohmann::json topo =
+      JsonOf({"topo", "--plan", "a,10.0.0.1:2", "--plan", "b:1"}, "topo", 0);
   EXPECT_EQ(topo.at("nodes"), 2);
   ASSERT_EQ(topo.at("ranks").size(), 3u);
   EXPECT_EQ(topo["ranks"][1].at("host"), "a");

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "graph/ir/graph_builder.h"
 #include "launch/view/plan_on_paper.h"
 #include "launch/view/value_types.h"
+#include "runtime/base/json.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

@@ -3,10 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launch/record/joined_json.h"
 #include "launch/record/timeline.h"
+#include "runtime/base/json.h"
 #include "tests/unit/record/records.h"
 
 namespace npumesh::testing {

@@ -1,9 +1,8 @@
 // Hostile records: any bytes give an error or a report, never a crash.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launch/record/timeline.h"
+#include "runtime/base/json.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/unit/record/records.h"
 

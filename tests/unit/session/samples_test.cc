@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "graph/io/model_file.h"
 #include "graph/io/npy.h"
+#include "runtime/base/json.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

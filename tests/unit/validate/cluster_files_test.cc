@@ -3,9 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "collectives/hccl/rank_table.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {
