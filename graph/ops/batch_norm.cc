@@ -28,7 +28,7 @@ NormView ViewByChannel(const OpContext& op, int x_slot, std::string_view fallbac
   const auto x_port = static_cast<size_t>(x_slot);
   const TensorType& x = op.in(x_slot);
   check.That(x.shape.rank() >= 2, "\"{}\" is {}, expected two dimensions or more",
-             ports[x_port].name, x.ToString());
+             ports[x_port].name, x);
   if (!check.ok()) return NormView();
   const bool last = x.shape.rank() == 2 || check.Take(ChannelsLast(op, x_slot, fallback));
   const NormView view = ChannelView(x.shape, last);
@@ -174,7 +174,7 @@ Result<ChannelPlan> PlanGatherStats(const OpContext& op) {
   check.Keep(ExpectCount(op, "variance", channels, "channel"));
   check.Keep(ExpectSameShape(op, "total_square_sum", "total_sum"));
   check.That(channels > 0 && sums.shape.elements() % channels == 0,
-             "total_sum is {}, expected {} sums for each rank", sums.ToString(), channels);
+             "total_sum is {}, expected {} sums for each rank", sums, channels);
   ChannelPlan plan;
   plan.epsilon = static_cast<double>(op.attr_float("eps"));
   plan.momentum = static_cast<double>(op.attr_float("momentum"));

@@ -130,7 +130,7 @@ void Check::SameTensor(std::string_view port, std::string_view other) {
 void Check::NotFed(std::initializer_list<std::string_view> ports) {
   for (const std::string_view port : ports) {
     const bool fed = op_.has(port) && op_.in(port).shape.elements() > 0;
-    Supported(!fed, "the input \"{}\" is not supported", port);
+    Supported(!fed, "the input \"{}\" is fed, which is not supported", port);
   }
 }
 
@@ -140,7 +140,10 @@ void Check::Only(std::string_view attribute, int64_t value) {
 }
 
 void Check::OnlyZero(std::initializer_list<std::string_view> attributes) {
-  for (const std::string_view attribute : attributes) Only(attribute, 0);
+  for (const std::string_view attribute : attributes) {
+    const int64_t seen = op_.attr_int(attribute);
+    Supported(seen == 0, "{} {} is not supported, expected 0", attribute, seen);
+  }
 }
 
 int64_t Check::Among(std::string_view attribute, std::initializer_list<int64_t> values) {

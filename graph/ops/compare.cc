@@ -62,8 +62,7 @@ Status InferMaskedFill(OpContext& context) {
   const TensorType &x = context.in("x"), &value = context.in("value");
   Check check(context);
   check.Type("mask", DataType::kBool);
-  check.That(value.shape.elements() == 1, "input \"value\" is {}; expected one element",
-             value.ToString());
+  check.That(value.shape.elements() == 1, "input \"value\" is {}; expected one element", value);
   if (!check.ok()) return check.status();
   const bool castable = value.dtype == x.dtype || FindConvert(value.dtype, x.dtype) != nullptr;
   if (SelectOf<1, 2, 0>(x.dtype) == nullptr || !castable) {

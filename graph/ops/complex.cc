@@ -48,8 +48,7 @@ Result<ComplexPlan> PlanComplex(const OpContext& op) {
   plan.imag_step = imag.elements() == 1 ? 0 : 1;
   const bool fits = real == imag || plan.real_step == 0 || plan.imag_step == 0;
   const Result<Shape> shape = Broadcast(real, imag);
-  check.That(fits && shape.ok(), "real is {} and imag {}, expected equal shapes", real.ToString(),
-             imag.ToString());
+  check.That(fits && shape.ok(), "real is {} and imag {}, expected equal shapes", real, imag);
   if (!check.ok()) return check.status();
   plan.outputs = {{DataType::kComplex64, *shape}};
   return plan;
@@ -167,7 +166,7 @@ struct FourierPlan : Planned {
     size_t stride;
   };
   std::vector<Line> lines;
-  Slice<Wide> room;
+  Workspace<Wide> room;
 };
 
 // Along the last dimension, or the last two.

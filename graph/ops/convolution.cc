@@ -19,7 +19,7 @@ struct Side {
   ConvolutionTensor tensor;
   memory bound;
   ConvertFn convert = nullptr;  // null for float32
-  Slice<float> wide;
+  Workspace<float> wide;
 };
 
 Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input,
@@ -159,7 +159,7 @@ class ConvolutionKernel final : public Kernel {
   memory scratchpad_;
   std::vector<dnnl_exec_arg_t> arguments_;
   Scratch scratch_;
-  Slice<std::byte> scratchpad_at_;
+  Workspace<std::byte> scratchpad_at_;
 };
 
 }  // namespace

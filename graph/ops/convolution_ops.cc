@@ -83,7 +83,7 @@ std::vector<int64_t> ImageNumbers(const OpContext& op, std::string_view attr, in
     if (inside) numbers.push_back(number);
   }
   check.That(fits, "\"{}\" is {}, expected {} numbers, 1 and more for the image and 1 elsewhere",
-             attr, Shape(list).ToString(), image + 2);
+             attr, Shape(list), image + 2);
   return numbers;
 }
 
@@ -91,7 +91,7 @@ std::vector<int64_t> ImageNumbers(const OpContext& op, std::string_view attr, in
 Shape ShapeFrom(const OpContext& op, std::string_view port, Check& check) {
   Shape shape(check.Take(op.Ints(port)));
   check.Keep(shape.Check().WithContext(op.Who()));
-  check.That(shape.is_static(), "{} is {}, expected known dimensions", port, shape.ToString());
+  check.That(shape.is_static(), "{} is {}, expected known dimensions", port, shape);
   return shape;
 }
 
@@ -118,8 +118,7 @@ std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool la
 ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const TensorType& type,
                          bool last, int64_t groups, Check& check) {
   const int rank = row.image + 2;
-  check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type.ToString(),
-             rank);
+  check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type, rank);
   if (!check.ok()) return {};
   const int slot = row.kind == kFilterGrad ? -1 : op.slot("filter");
   const std::string layout = FilterLayout(op, row, last);
@@ -159,7 +158,7 @@ void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vect
   const std::string padding = op.attr_string("padding");
   const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
   check.That(pads.size() == 2 * x.size() && (!computed || padding == "SAME" || padding == "VALID"),
-             "\"pads\" are {}, expected {} numbers", Shape(pads).ToString(), 2 * x.size());
+             "\"pads\" are {}, expected {} numbers", Shape(pads), 2 * x.size());
   for (size_t i = 0; check.ok() && i < x.size(); ++i) {
     if (!computed) {
       plan.before.push_back(pads[2 * i]);
@@ -173,7 +172,7 @@ void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vect
     }
     const auto fits = [](int64_t pad) { return pad >= 0 && pad <= INT32_MAX; };
     check.That(fits(plan.before[i]) && fits(plan.behind[i]),
-               "\"pads\" are {}, expected none negative", Shape(pads).ToString());
+               "\"pads\" are {}, expected none negative", Shape(pads));
   }
 }
 
@@ -223,8 +222,8 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
   }
   check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
                  Gathered(plan, spread) == image,
-             "input_size {} does not become \"{}\" {} by filter {}, strides and pads", y.ToString(),
-             row.x(), op.in(row.x()).ToString(), filter.ToString());
+             "input_size {} does not become \"{}\" {} by filter {}, strides and pads", y, row.x(),
+             op.in(row.x()), filter);
   // What the strides leave over belongs behind the image.
   for (size_t i = 0; check.ok() && i < spread.size(); ++i) {
     plan.behind[i] = (image[i] - 1) * plan.strides[i] + reach[i] - plan.before[i] - spread[i];
@@ -238,7 +237,7 @@ Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorTy
   const std::vector<int64_t>& dims = plan.filter.dims;
   const int64_t inputs = dims[0] * dims[2], outputs = dims[0] * dims[1];
   check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
-             op.in(row.x()).ToString(), plan.x.dims[1], filter.ToString(), inputs);
+             op.in(row.x()), plan.x.dims[1], filter, inputs);
   if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
   SetPads(op, ImageOf(plan.x), Reach(plan), plan, check);
   if (!check.ok()) return {};
@@ -250,7 +249,7 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
   const TensorType& bias = op.in("bias");
   const int64_t outputs = plan.filter.dims[0] * plan.filter.dims[1];
   check.That(kFloatsAndDouble.Contains(bias.dtype) && bias.shape.elements() == outputs,
-             "\"bias\" is {}, expected {} floats", bias.ToString(), outputs);
+             "\"bias\" is {}, expected {} floats", bias, outputs);
   plan.bias = {op.slot("bias"), bias.dtype, {outputs}, {1}, outputs};
 }
 
@@ -262,8 +261,8 @@ void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
     check.Keep(
         Error(Code::kUnsupported, "{}: \"offset_w\" is connected, but only for int8", op.Who()));
   }
-  check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(),
-             x.ToString(), row.image + 2);
+  check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(), x,
+             row.image + 2);
 }
 
 Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& row) {
@@ -297,7 +296,7 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   if (row.kind != kFilterGrad) return convolution;
   convolution.y.slot = op.slot("out_backprop");
   check.That(op.in("out_backprop").shape == y, "out_backprop is {}, but the convolution gives {}",
-             op.in("out_backprop").ToString(), y.ToString());
+             op.in("out_backprop"), y);
   convolution.outputs = {filter};
   return check.Done(std::move(convolution));
 }

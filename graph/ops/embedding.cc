@@ -51,7 +51,7 @@ struct BagPlan : Planned {
   size_t width = 0;          // bytes of an element
   size_t weight_width = 0;
   ConvertFn load = nullptr, store = nullptr, load_weight = nullptr;
-  Slice<double> row, sum;
+  Workspace<double> row, sum;
 };
 
 Result<BagMode> ModeOf(const OpContext& op) {
@@ -72,7 +72,7 @@ void PlanBags(Check& check, const OpContext& op, BagPlan* plan) {
     return;
   }
   check.That(indices.rank() == 1 && op.has("offsets"),
-             "indices are {}, expected a vector with offsets or a matrix", indices.ToString());
+             "indices are {}, expected a vector with offsets or a matrix", indices);
   check.Type("offsets", kIndices);
   if (!check.ok()) return;
   plan->offsets = op.slot("offsets");
@@ -88,8 +88,8 @@ void PlanWeights(Check& check, const OpContext& op, BagPlan* plan) {
   const TensorType& weights = op.in(plan->weights);
   const Shape& indices = op.in("indices").shape;
   check.That(plan->mode == BagMode::kSum && weights.shape == indices,
-             "\"per_sample_weights\" {} need mode sum and the shape of the indices, {}",
-             weights.ToString(), indices.ToString());
+             "\"per_sample_weights\" {} need mode sum and the shape of the indices, {}", weights,
+             indices);
   check.Keep(ExpectFloats(op, "per_sample_weights"));
   plan->weight_width = BytesOf(weights.dtype);
   plan->load_weight = FindConvert(weights.dtype, DataType::kDouble);
@@ -102,7 +102,7 @@ Result<BagPlan> PlanBag(const OpContext& op) {
   plan.mode = check.Take(ModeOf(op));
   check.Type("indices", kIndices);
   check.Keep(ExpectFloats(op, "weight"));
-  check.That(weight.shape.rank() == 2, "weight is {}, expected a matrix", weight.ToString());
+  check.That(weight.shape.rank() == 2, "weight is {}, expected a matrix", weight);
   if (!check.ok()) return check.status();
   PlanBags(check, op, &plan);
   PlanWeights(check, op, &plan);
@@ -215,8 +215,8 @@ struct DenseGradPlan : Planned {
   int64_t padding = -1;
   bool shares = false;  // a row is divided by the number of its uses
   ConvertFn load = nullptr, store = nullptr;
-  Slice<double> grad, y;
-  Slice<int64_t> uses;
+  Workspace<double> grad, y;
+  Workspace<int64_t> uses;
 };
 
 Result<DenseGradPlan> PlanDenseGrad(const OpContext& op) {
@@ -227,8 +227,7 @@ Result<DenseGradPlan> PlanDenseGrad(const OpContext& op) {
   check.Keep(ExpectFloats(op, "grad"));
   bool fits = grad.rank() == indices.rank() + 1;
   for (int d = 0; fits && d < indices.rank(); ++d) fits = grad[d] == indices[d];
-  check.That(fits, "grad {} does not have a row for each index of {}", grad.ToString(),
-             indices.ToString());
+  check.That(fits, "grad {} does not have a row for each index of {}", grad, indices);
   if (!check.ok()) return check.status();
   const int64_t table = op.attr_int("num_weights");
   DenseGradPlan plan;

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/define_real.h"
 #include "graph/ops/foreach.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/pointwise.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {

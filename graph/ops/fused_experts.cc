@@ -137,7 +137,7 @@ Status ReadScales(const OpContext& op, const Names& names, Local& local) {
     const bool fits =
         slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
     check.Supported(fits, "{} is {}, expected one float32 for the tensor", operand.scale,
-                    slot < 0 ? "not fed" : op.in(slot));
+                    slot < 0 ? std::string("not fed") : op.in(slot).ToString());
   }
   local.row_scale = op.slot(names.x.scale);
   local.column_scale = check.Take(Factors::Of(op, names.w.scale));

@@ -41,7 +41,7 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   const int shared = static_cast<int>(fits ? batch : 0);
   for (int i = 0; i < shared && check.ok(); ++i) fits = fits && x.shape[i] == indices[i];
   check.That(fits, "batch_dims {} does not fit x {} and indices {} along axis {}",
-             op.attr_int("batch_dims"), x.shape.ToString(), indices.ToString(), axis);
+             op.attr_int("batch_dims"), x.shape, indices, axis);
   if (!check.ok()) return check.status();
   // select.int arrives as GatherV2 with a scalar index, which may count from the end.
   const bool wraps = op.attr_bool("negative_index_support") || (kAxisInput && indices.rank() == 0);
@@ -101,7 +101,7 @@ struct ElementsPlan : Planned {
   size_t element = 0;
   int64_t stride = 0;  // in x, of the dimension that is indexed
   PositionWalk walk;
-  Slice<int64_t> position;
+  Workspace<int64_t> position;
 };
 
 Result<ElementsPlan> PlanElements(const OpContext& op) {
@@ -114,8 +114,8 @@ Result<ElementsPlan> PlanElements(const OpContext& op) {
   const int dim = check.Axis("dim", x.shape.rank());
   bool fits = index.rank() == x.shape.rank();
   for (int i = 0; fits && i < index.rank(); ++i) fits = i == dim || index[i] <= x.shape[i];
-  check.That(fits, "\"index\" is {}, which does not lie inside x {} outside of dimension {}",
-             index.ToString(), x.shape.ToString(), dim);
+  check.That(fits, "\"index\" is {}, which does not lie inside x {} outside of dimension {}", index,
+             x.shape, dim);
   if (!check.ok()) return check.status();
   std::vector<int64_t> strides = ByteStrides(x.shape, plan.element);
   plan.stride = std::exchange(strides[static_cast<size_t>(dim)], 0);

@@ -194,8 +194,8 @@ GridPlan PlanSampling(const OpContext& op, Check& check) {
   constexpr int kRank = kDims + 2;
   check.That(
       x.rank() == kRank && grid.rank() == kRank && grid[0] == x[0] && grid[kRank - 1] == kDims,
-      "x is {} and grid {}; expected {} dimensions, the same batch, and {} coordinates",
-      x.ToString(), grid.ToString(), kRank, kDims);
+      "x is {} and grid {}; expected {} dimensions, the same batch, and {} coordinates", x, grid,
+      kRank, kDims);
   if (!check.ok()) return plan;
   plan.batches = x[0];
   plan.channels = x[plan.last ? kRank - 1 : 1];
@@ -245,8 +245,7 @@ Result<GridPlan> PlanGradient(const OpContext& op) {
   check.Keep(ExpectReal(op, "grad"));
   if (!check.ok()) return check.status();
   const Shape& y = plan.outputs[0].shape;
-  check.That(op.in("grad").shape == y, "\"grad\" is {}, but sampling gives {}",
-             op.in("grad").ToString(), y.ToString());
+  check.That(op.in("grad").shape == y, "\"grad\" is {}, but sampling gives {}", op.in("grad"), y);
   plan.outputs = {op.in("x"), op.in("grid")};
   return check.Done(std::move(plan));
 }

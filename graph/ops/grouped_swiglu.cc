@@ -5,9 +5,9 @@
 #include "graph/ops/expert_activation.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/grouped_rows.h"
-#include "graph/ops/moe.h"
 #include "graph/ops/product_plan.h"
 #include "graph/ops/quant_checks.h"
+#include "graph/ops/quantised_row.h"
 
 namespace npumesh {
 namespace {
@@ -101,7 +101,7 @@ Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
       const double gate = Activated(ExpertActivation::kSilu, static_cast<double>(c[i]));
       c[i] = static_cast<float>(gate) * c[half + i];
     }
-    scales[row] = QuantiseRow(c, half, y + row * half);
+    scales[row] = QuantiseToInt8(c, half, y + row * half);
   }
   std::fill_n(y + done * half, (m - done) * half, int8_t{0});
   std::fill_n(scales + done, m - done, 0.0f);

@@ -17,8 +17,7 @@ Halves HalvesOf(const OpContext& op, Check& check) {
   const int axis = check.Axis("dim", x.shape.rank());
   if (!check.ok()) return Halves();
   check.That(x.shape[axis] % 2 == 0,
-             "dimension {} of x {} is odd; expected an even size to split into halves", axis,
-             x.ToString());
+             "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
   Halves halves{ElementsBetween(x.shape, 0, axis),
                 ElementsBetween(x.shape, axis, x.shape.rank()) / 2, x.shape};
   halves.half[axis] /= 2;
@@ -101,7 +100,7 @@ Result<HalvesPlan> PlanGradient(const OpContext& op) {
   plan.halves = HalvesOf(op, check);
   plan.formula = kFormula;
   check.That(grad == TensorType{x.dtype, plan.halves.half},
-             "\"y_grad\" is {}, expected a half of x {}", grad.ToString(), x.ToString());
+             "\"y_grad\" is {}, expected a half of x {}", grad, x);
   plan.outputs = {x};
   return check.Done(std::move(plan));
 }

@@ -17,7 +17,7 @@ struct RowsPlan : Planned {
   IndexRows rows;
   int x = 0;       // slot
   size_t row = 0;  // bytes
-  Slice<int64_t> found;
+  Workspace<int64_t> found;
 };
 
 Result<RowsPlan> RowsOf(const OpContext& op, IndexRows rows, Shape y) {
@@ -85,7 +85,7 @@ Result<RowsPlan> PlanIndex(const OpContext& op) {
 struct PutPlan : ScatterPlan {
   std::optional<BroadcastPlan> broadcast;
   size_t count = 0;
-  Slice<std::byte> room;
+  Workspace<std::byte> room;
 };
 
 Result<PutPlan> PlanPut(const OpContext& op) {
@@ -101,7 +101,7 @@ Result<PutPlan> PlanPut(const OpContext& op) {
   scatter.rows = check.Take(RowsByTensors(op, "indices", mask, x.shape, &shape));
   const Result<Shape> wider = Broadcast(shape, value.shape);
   check.That(wider.ok() && *wider == shape, "\"value\" is {}, which does not broadcast to {}",
-             value.ToString(), shape.ToString());
+             value, shape);
   if (!check.ok()) return check.status();
   PutPlan plan;
   const size_t element = check.Take(ElementBytes(op, x.dtype));

@@ -44,8 +44,7 @@ Result<NormPlan> PlanGradient(const OpContext& op) {
   check.Keep(ExpectSameShape(op, "dy", "x"));
   const Shape &x = op.in("x").shape, &gamma = op.in("gamma").shape;
   check.That(gamma.rank() > 0 && EndsWith(x, gamma),
-             "x is {}, which does not end with the shape of gamma, {}", x.ToString(),
-             gamma.ToString());
+             "x is {}, which does not end with the shape of gamma, {}", x, gamma);
   if (!check.ok()) return check.status();
   NormPlan plan;
   plan.view = LayerView(x, x.rank() - gamma.rank(), gamma.elements());

@@ -22,7 +22,7 @@ struct OneHotPlan : Planned {
   int on = 0;  // slots
   int off = 0;
   ConvertFn load = nullptr;
-  Slice<int64_t> hot;
+  Workspace<int64_t> hot;
 };
 
 Result<OneHotPlan> PlanOneHot(const OpContext& op) {
@@ -110,7 +110,7 @@ Status RunEye(const EyePlan& plan, const KernelArgs& args) {
 struct LinSpacePlan : Planned {
   int64_t count = 0;
   ConvertFn load = nullptr, store = nullptr;
-  Slice<double> y;
+  Workspace<double> y;
 };
 
 Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
@@ -120,7 +120,7 @@ Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
   plan.load = FindConvert(dtype, DataType::kDouble);
   plan.store = FindConvert(DataType::kDouble, dtype);
   check.SameType("stop", "start");
-  check.That(plan.load != nullptr, "start is {}, expected a number", op.in("start").ToString());
+  check.That(plan.load != nullptr, "start is {}, expected a number", op.in("start"));
   check.Elements("start", {1});
   check.Elements("stop", {1});
   plan.count = check.Take(op.Int("num"));

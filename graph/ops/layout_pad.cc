@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <span>
 
-#include "graph/ops/define_real.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/layout.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/real_kernel.h"
 
 namespace npumesh {
 namespace {

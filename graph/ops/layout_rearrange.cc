@@ -84,7 +84,7 @@ Result<MappedPlan> PlanRepeat(const OpContext& op) {
       std::any_of(repeats.begin(), repeats.end(), [](int64_t r) { return r < 0; });
   check.That((count == 1 || count == extent) && !negative,
              "\"repeats\" are {}; expected one number, or {} of them, none negative",
-             Shape(repeats).ToString(), extent);
+             Shape(repeats), extent);
   const auto times = [&](int64_t i) { return repeats[static_cast<size_t>(count == 1 ? 0 : i)]; };
   int64_t length = 0;
   for (int64_t i = 0; check.ok() && i < extent; ++i) {

@@ -91,7 +91,7 @@ ViewSide SideOf(const View& view, size_t element, bool into) {
 struct ViewCopyPlan : Planned {
   int src = 0;
   ViewSide from, to;
-  Slice<std::byte> room;
+  Workspace<std::byte> room;
 };
 
 Result<ViewCopyPlan> PlanViewCopy(const OpContext& op) {
@@ -100,8 +100,7 @@ Result<ViewCopyPlan> PlanViewCopy(const OpContext& op) {
   const size_t element = check.Take(ElementBytes(op, dst.dtype));
   check.SameType("src", "dst");
   const View to = check.Take(ViewOf(op, "dst", kDst)), from = check.Take(ViewOf(op, "src", kSrc));
-  check.That(to.size == from.size, "dst_size {} and src_size {} differ", to.size.ToString(),
-             from.size.ToString());
+  check.That(to.size == from.size, "dst_size {} and src_size {} differ", to.size, from.size);
   if (!check.ok()) return check.status();
   ViewCopyPlan plan;
   plan.src = op.slot("src");

@@ -22,7 +22,7 @@ Result<TrianglePlan> PlanTriangle(const OpContext& op) {
   const int rank = x.shape.rank();
   TrianglePlan plan;
   plan.element = check.Take(ElementBytes(op, x.dtype));
-  check.That(rank >= 2, "x is {}, expected rank 2 or more", x.ToString());
+  check.That(rank >= 2, "x is {}, expected rank 2 or more", x);
   if (!check.ok()) return check.status();
   plan.matrices = ElementsBetween(x.shape, 0, rank - 2);
   plan.rows = x.shape[rank - 2];

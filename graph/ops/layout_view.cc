@@ -33,7 +33,7 @@ std::vector<int64_t> ZerosCopied(Check& check, std::vector<int64_t> wanted, cons
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] != 0) continue;
     const int position = first + static_cast<int>(i);
-    check.That(position < x.rank(), "\"shape\" is 0 at position {}, but x is {}", i, x.ToString());
+    check.That(position < x.rank(), "\"shape\" is 0 at position {}, but x is {}", i, x);
     wanted[i] = position < x.rank() ? x[position] : 0;
   }
   return wanted;
@@ -45,7 +45,7 @@ Shape Completed(Check& check, const OpContext& op, Shape target, const Shape& x)
   Shape known = target;
   for (int i = 0; i < target.rank(); ++i) {
     if (target[i] != -1) continue;
-    check.That(unknown == nullptr, "the target {} has more than one -1", target.ToString());
+    check.That(unknown == nullptr, "the target {} has more than one -1", target);
     unknown = &target[i];
     known[i] = 1;
   }
@@ -54,8 +54,8 @@ Shape Completed(Check& check, const OpContext& op, Shape target, const Shape& x)
   const int64_t product = known.is_static() ? known.elements() : -1;
   const bool fits =
       unknown != nullptr ? product > 0 && x.elements() % product == 0 : product == x.elements();
-  check.That(fits, "x is {} with {} elements, which do not fit the shape {}", op.in("x").ToString(),
-             x.elements(), target.ToString());
+  check.That(fits, "x is {} with {} elements, which do not fit the shape {}", op.in("x"),
+             x.elements(), target);
   if (fits && unknown != nullptr) *unknown = x.elements() / product;
   return target;
 }

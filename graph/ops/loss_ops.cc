@@ -36,8 +36,7 @@ ClassPlan PlanClasses(const OpContext& op, Check& check) {
   check.Keep(ExpectReal(op, "x"));
   check.Keep(ExpectReal(op, "weight"));
   check.That(x.rank() > 0 && IsInteger(target.dtype),
-             "x is {} and target {}; expected classes and integers", x.ToString(),
-             target.ToString());
+             "x is {} and target {}; expected classes and integers", x, target);
   check.OneOf("reduction", {"none", "mean", "sum"});
   ClassPlan plan;
   if (!check.ok()) return plan;
@@ -52,8 +51,7 @@ ClassPlan PlanClasses(const OpContext& op, Check& check) {
   plan.sample_shape = x;
   plan.sample_shape.mutable_dims().erase(plan.sample_shape.mutable_dims().begin() + axis);
   check.That(target.shape == plan.sample_shape || (x.rank() == 1 && target.shape == Shape({1})),
-             "\"target\" is {}, expected the shape {} for x {}", target.ToString(),
-             plan.sample_shape.ToString(), x.ToString());
+             "\"target\" is {}, expected the shape {} for x {}", target, plan.sample_shape, x);
   check.Keep(ExpectCount(op, "weight", plan.classes, "class"));
   return plan;
 }
@@ -141,8 +139,8 @@ Result<EntropyPlan> PlanEntropy(const OpContext& op) {
     fits = IsRealType(labels.dtype) && given.rank() == 2;
     for (int i = 0; fits && i < 2; ++i) fits = given[i] == x.shape[i] || given[i] == 1;
   }
-  check.That(fits, "features are {} and labels {}; expected [N,C] and {}", x.ToString(),
-             labels.ToString(), kSparse ? "N integers" : "floats that broadcast to it");
+  check.That(fits, "features are {} and labels {}; expected [N,C] and {}", x, labels,
+             kSparse ? "N integers" : "floats that broadcast to it");
   if (!check.ok()) return check.status();
   EntropyPlan plan;
   plan.who = op.Who();

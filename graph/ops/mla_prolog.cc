@@ -47,7 +47,7 @@ struct MlaPlan : Planned {
 // Slots of the inputs that begin all three interfaces.
 enum MlaSlot { kX, kDq, kUq, kUk, kDkv, kGammaQ, kGammaKv, kSin, kCos };
 
-void RefuseQuantised(const OpContext& op, bool third, Check& check) {
+void RefuseQuantised(bool third, Check& check) {
   check.NotFed({"dequant_scale_x", "dequant_scale_w_dq", "dequant_scale_w_uq_qr",
                 "dequant_scale_w_dkv_kr", "quant_scale_ckv", "quant_scale_ckr",
                 "smooth_scales_cq"});
@@ -126,7 +126,7 @@ void ReadCaches(const OpContext& op, Check& check, MlaPlan& plan) {
   check.That(plan.index >= 0 && op.in(plan.index).dtype == DataType::kInt64 &&
                  op.in(plan.index).shape.elements() == plan.tokens,
              "cache_index is {}, expected an int64 cache index for each token of {}",
-             plan.index < 0 ? "missing" : op.in(plan.index), plan.tokens);
+             plan.index < 0 ? std::string("missing") : op.in(plan.index).ToString(), plan.tokens);
 }
 
 // Outputs that a form without quantisation does not have are empty.
@@ -164,7 +164,7 @@ template <bool kThird>
 Result<MlaPlan> PlanMla(const OpContext& op) {
   Check check(op);
   MlaPlan plan;
-  RefuseQuantised(op, kThird, check);
+  RefuseQuantised(kThird, check);
   ReadShapes(op, check, plan);
   ReadCaches(op, check, plan);
   if (!check.ok()) return check.status();

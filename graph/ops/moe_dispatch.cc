@@ -6,10 +6,10 @@
 // chunks: one is quantised and packed, or unpacked, while others are on their way.
 #include <cstring>
 
-#include "graph/ops/moe.h"
 #include "graph/ops/moe_exchange.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/quantised_row.h"
 #include "graph/ops/refusals.h"
 
 namespace npumesh {
@@ -135,7 +135,7 @@ float PackRow(const Dispatch& plan, const KernelArgs& args, const Route& route, 
   float* const x = plan.row(args);
   LoadNumbers(plan.x_dtype, args.in[plan.x], route.token * n, n, x);
   if (plan.scales.given()) ApplyScales(plan, args, route, x);
-  if (plan.quant == Quant::kDynamic) return QuantiseRow(x, n, reinterpret_cast<int8_t*>(to));
+  if (plan.quant == Quant::kDynamic) return QuantiseToInt8(x, n, reinterpret_cast<int8_t*>(to));
   StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
   return 0;
 }

@@ -12,9 +12,9 @@
 #include "graph/ops/define.h"
 #include "graph/ops/expert_families.h"
 #include "graph/ops/infer_checks.h"
-#include "graph/ops/moe.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/quantised_row.h"
 #include "graph/ops/refusals.h"
 
 namespace npumesh {
@@ -338,7 +338,7 @@ void Expand(const Third& plan, const KernelArgs& args, int64_t token, int64_t ex
   LoadNumbers(plan.x_dtype, args.in[0], token * n, n, x);
   if (plan.quant == Quant::kDynamic) {
     if (plan.scale.given()) Smooth(plan, args, expert, x);
-    scales[row] = QuantiseRow(x, n, to);
+    scales[row] = QuantiseToInt8(x, n, to);
     return;
   }
   const float scale = plan.scale.At(args, 0);
@@ -363,15 +363,6 @@ Status RunThird(const Third& plan, const KernelArgs& args) {
 }
 
 }  // namespace
-
-float QuantiseRow(float* from, int64_t count, int8_t* to) {
-  float most = 0;
-  for (int64_t i = 0; i < count; ++i) most = std::max(most, std::fabs(from[i]));
-  const float scale = most / 127.0f;
-  for (int64_t i = 0; i < count; ++i) from[i] = scale == 0 ? 0.0f : from[i] / scale;
-  StoreIntegers(DataType::kInt8, Rounding::kNearest, from, to, 0, count);
-  return scale;
-}
 
 void RegisterMoeInitRoutingOps(OpRegistry& registry) {
   registry.Add(Define<PlanFirst, RunFirst>(

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "graph/ops/check.h"
-#include "graph/ops/define_real.h"
 #include "graph/ops/philox.h"
+#include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
@@ -29,15 +29,14 @@ Result<Draw> PlanDraw(const OpContext& op) {
   for (const std::string_view port : {"seed", "offset"}) {
     check.Keep(ExpectCount(op, port, 1, "generator"));
     check.That(IsInteger(op.in(port).dtype), "\"{}\" is {}, expected an integer", port,
-               op.in(port).ToString());
+               op.in(port));
   }
   Draw draw;
   draw.who = op.Who();
   draw.samples = op.attr_int("numsamples");
   draw.replacement = op.attr_bool("replacement");
   check.That(rank >= 1 && rank <= 2 && draw.samples >= 1,
-             "{} samples of x {}; expected one or more, of a row or of rows", draw.samples,
-             x.ToString());
+             "{} samples of x {}; expected one or more, of a row or of rows", draw.samples, x);
   if (!check.ok()) return check.status();
   draw.columns = x[rank - 1];
   draw.rows = rank == 2 ? x[0] : 1;

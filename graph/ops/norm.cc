@@ -28,7 +28,7 @@ double Reciprocal(double sum_of_squares, int64_t count, double epsilon) {
 struct ColumnInput {
   int slot = -1;
   DataType dtype = DataType::kUndefined;
-  Slice<float> row;
+  Workspace<float> row;
 
   const float* Load(const KernelArgs& args, int64_t columns) const {
     return slot < 0 ? nullptr : LoadRow(dtype, args.in[slot], 0, columns, row(args));
@@ -41,7 +41,7 @@ struct LayerNormPlan : Planned {
   DataType dtype = DataType::kFloat;
   ColumnInput gamma, beta;
   double epsilon = 0;
-  Slice<float> x_row, y_row;
+  Workspace<float> x_row, y_row;
 };
 
 ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& normalized,
@@ -50,7 +50,7 @@ ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& n
   const TensorType& type = op.in(port);
   check.Keep(ExpectType(op, port, kFloats));
   check.That(type.shape == normalized, "\"{}\" is {}, expected the normalized shape {}", port,
-             type.shape.ToString(), normalized.ToString());
+             type.shape, normalized);
   return {op.slot(port), type.dtype, scratch.Floats(normalized.elements())};
 }
 
@@ -60,8 +60,7 @@ Result<LayerNormPlan> PlanLayerNorm(const OpContext& op) {
   check.Keep(ExpectType(op, "x", kFloats));
   const Shape normalized(check.Take(op.Ints("normalized_shape")));
   check.That(EndsWith(x.shape, normalized),
-             "x is {}, which does not end with the normalized shape {}", x.ToString(),
-             normalized.ToString());
+             "x is {}, which does not end with the normalized shape {}", x, normalized);
   if (!check.ok()) return check.status();
   const int axis = x.shape.rank() - normalized.rank();
   LayerNormPlan plan;
@@ -116,8 +115,8 @@ Result<RmsNormPlan> PlanRmsNorm(const OpContext& op) {
   check.Keep(ExpectType(op, kX, kFloats));
   check.Keep(ExpectType(op, "gamma", kFloats));
   check.That(gamma.shape.rank() > 0 && EndsWith(x.shape, gamma.shape),
-             "\"{}\" is {}, which does not end with the shape of \"gamma\", {}", kX, x.ToString(),
-             gamma.shape.ToString());
+             "\"{}\" is {}, which does not end with the shape of \"gamma\", {}", kX, x,
+             gamma.shape);
   if (!check.ok()) return check.status();
   const int axis = x.shape.rank() - gamma.shape.rank();
   RmsNormPlan plan;

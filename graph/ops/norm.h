@@ -25,7 +25,7 @@ struct RmsNormPlan : Planned {
   double epsilon = 0;
   bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
   bool gives_rstd = true;  // output 1: the reciprocal roots, float32
-  Slice<float> x_row, x2_row, gamma_row, y_row;
+  Workspace<float> x_row, x2_row, gamma_row, y_row;
 };
 
 // Takes the memory that the plan needs.

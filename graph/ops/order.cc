@@ -71,8 +71,8 @@ Result<Selection> SelectionOf(const OpContext& op, const SortNames& names) {
   selection.chosen = ChooseAxis(x.rank(), axis);
   if (names.whole || !check.ok()) return check.Done(std::move(selection));
   const int64_t k = check.Take(op.Int("k")), most = x.rank() == 0 ? 1 : x[axis];
-  check.That(k >= 0 && k <= most, "k is {}, but x {} has {} elements along axis {}", k,
-             x.ToString(), most, axis);
+  check.That(k >= 0 && k <= most, "k is {}, but x {} has {} elements along axis {}", k, x, most,
+             axis);
   if (x.rank() > 0) selection.shape[axis] = k;
   return check.Done(std::move(selection));
 }
@@ -121,8 +121,8 @@ Result<Arg> ArgOf(const OpContext& op, std::string_view index_type) {
   if (!check.ok()) return check.status();
   Arg arg;
   arg.indices = check.Take(IndexTypeOf(op, index_type, Code::kUnsupported));
-  check.That(rank == 0 || x[axis] != 0, "x {} has no elements along axis {} to choose from",
-             x.ToString(), axis);
+  check.That(rank == 0 || x[axis] != 0, "x {} has no elements along axis {} to choose from", x,
+             axis);
   arg.chosen = ChooseAxis(rank, axis);
   arg.kept = Reduced(x, arg.chosen, true);
   return check.Done(std::move(arg));

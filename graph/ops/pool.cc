@@ -71,7 +71,7 @@ Numbers ImageNumbers(const OpContext& op, std::string_view attr, size_t height, 
     fits = of_image ? FitsImage(list[i], 1) : list[i] == 1;
   }
   check.That(fits, "\"{}\" is {}, expected four numbers, 1 and more for the image and 1 elsewhere",
-             attr, Shape(list).ToString());
+             attr, Shape(list));
   return fits ? Numbers{1, list[height], list[height + 1]} : Numbers{};
 }
 
@@ -94,7 +94,7 @@ std::vector<int64_t> PadsOf(const OpContext& op, PoolForm form, Check& check) {
   }
   const bool fits = pads.size() == 4 && std::all_of(pads.begin(), pads.end(),
                                                     [](int64_t pad) { return FitsImage(pad, 0); });
-  check.That(fits, "\"pads\" are {}, expected four numbers, none negative", Shape(pads).ToString());
+  check.That(fits, "\"pads\" are {}, expected four numbers, none negative", Shape(pads));
   return pads;
 }
 
@@ -159,7 +159,7 @@ void PlanImage(const OpContext& op, PoolForm form, bool channels_last, PoolPlan&
 void PlanCells(const OpContext& op, const std::vector<int64_t>& cells, PoolPlan& plan,
                Check& check) {
   check.That(cells.size() == 2 && cells[0] >= 0 && cells[1] >= 0,
-             "\"output_size\" is {}, expected two numbers", Shape(cells).ToString());
+             "\"output_size\" is {}, expected two numbers", Shape(cells));
   if (check.ok()) check.Keep(AskForLists(op, SumOfDims(Shape(cells)), sizeof(Window)));
   for (size_t d = 1; check.ok() && d < 3; ++d) {
     plan.windows[d] = AdaptiveWindows(plan.size[d], cells[d - 1]);
@@ -189,7 +189,7 @@ PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, 
   const std::string fallback = by_format ? op.attr_string("data_format") : "NCHW";
   const bool last = check.Take(ChannelsLast(op, slot, fallback));
   check.That(x.rank() == (volume ? 5 : 4) || (x.rank() == 3 && adaptive),
-             "x is {}, expected {} dimensions", x.ToString(), volume ? "five" : "four");
+             "x is {}, expected {} dimensions", x, volume ? "five" : "four");
   PoolPlan plan;
   if (!check.ok()) return plan;
   const int height = x.rank() - (last ? 3 : 2);

@@ -9,8 +9,8 @@ namespace {
 // Objects unless the gradient that comes in has the shape of what the pooling gives.
 void CheckGradient(const OpContext& op, std::string_view port, const PoolPlan& plan, Check& check) {
   check.Keep(ExpectReal(op, port));
-  check.That(op.in(port).shape == plan.y, "\"{}\" is {}, but pooling gives {}", port,
-             op.in(port).ToString(), plan.y.ToString());
+  check.That(op.in(port).shape == plan.y, "\"{}\" is {}, but pooling gives {}", port, op.in(port),
+             plan.y);
 }
 
 // ---- averages ----
@@ -21,7 +21,7 @@ PoolPlan PlanAverage(const OpContext& op, PoolForm form, const Shape& image, Che
   const int slot = op.slot("input_grad");
   const Shape& grad = op.in(slot).shape;
   check.That(image.is_static() && image.rank() == grad.rank() && grad.rank() >= 3,
-             "the image is {} and the gradient {}", image.ToString(), grad.ToString());
+             "the image is {} and the gradient {}", image, grad);
   if (!check.ok()) return PoolPlan();
   PoolPlan plan = PlanPool(op, form, slot, image, check);
   CheckGradient(op, "input_grad", plan, check);

@@ -20,8 +20,8 @@ struct VolumePlan : PoolPlan {
   size_t element_bytes = 0;
   ConvertFn store = nullptr;  // of averages, or of the places of maxima; null: there are none
   size_t stored_bytes = 0;
-  Slice<double> volume, averages;
-  Slice<int64_t> maxima;
+  Workspace<double> volume, averages;
+  Workspace<int64_t> maxima;
 
   int64_t elements_of_volume() const { return places() * inner; }
 };

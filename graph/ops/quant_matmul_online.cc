@@ -56,8 +56,9 @@ void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
   plan.x_scale = FactorsOf(check, op, "x_scale", {1, plan.m});
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, columns});
   check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Supported(!plan.dequant.after.given(), "bias is {}, expected int32",
-                  plan.dequant.after.given() ? op.in("bias") : "");
+  if (plan.dequant.after.given()) {
+    check.Supported(false, "bias is {}, expected int32", op.in("bias"));
+  }
   check.Elements("bias", {1, columns});
   check.OneOf("x_quant_mode", {"pertoken", "pertensor"});
   const bool whole = op.attr_string("x_quant_mode") == "pertensor";

@@ -55,7 +55,7 @@ void StoreNarrow(DataType dtype, Rounding rounding, const float* from, void* dat
 
 float LargestMagnitude(const float* row, int64_t count) {
   float most = 0;
-  for (int64_t i = 0; i < count; ++i) most = std::fmax(most, std::fabs(row[i]));
+  for (int64_t i = 0; i < count; ++i) most = std::max(most, std::fabs(row[i]));
   return most;
 }
 

@@ -25,6 +25,10 @@ float LargestMagnitude(const float* row, int64_t count);
 // a row of zeros has scale 0 and stays zeros. `row` is changed.
 float QuantiseRow(DataType dtype, Rounding rounding, float largest, float* row, int64_t count,
                   void* data, int64_t first);
+// The same to int8, to the nearest: to = round(row * 127 / max|row|).
+inline float QuantiseToInt8(float* row, int64_t count, int8_t* to) {
+  return QuantiseRow(DataType::kInt8, Rounding::kNearest, 127.0f, row, count, to, 0);
+}
 
 }  // namespace npumesh
 

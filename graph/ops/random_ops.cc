@@ -34,8 +34,7 @@ struct Word {
 Word WordOf(Check& check, const OpContext& op, std::string_view port, int64_t index = 0) {
   const TensorType& type = op.in(port);
   check.That(IsInteger(type.dtype) && BitsOf(type.dtype) >= 32 && type.shape.elements() > index,
-             "\"{}\" is {}, expected {} or more integers of 32 or 64 bits", port, type.ToString(),
-             index + 1);
+             "\"{}\" is {}, expected {} or more integers of 32 or 64 bits", port, type, index + 1);
   return {op.slot(port), type.dtype, index};
 }
 
@@ -57,13 +56,13 @@ struct DrawPlan : Planned {
   int prob = 0;              // slot of probabilities
   ConvertFn load = nullptr;  // of them
   ConvertFn store = nullptr;
-  Slice<double> y;
+  Workspace<double> y;
 };
 
 // Sets count and output 0. Objects to a shape that has unknown dimensions or too many elements.
 void SetDrawn(Check& check, const OpContext& op, Shape shape, DrawPlan* plan) {
   check.Keep(shape.Check().WithContext(op.Who()));
-  check.That(shape.is_static(), "shape is {}, every dimension must be known", shape.ToString());
+  check.That(shape.is_static(), "shape is {}, every dimension must be known", shape);
   if (!check.ok()) return;
   plan->count = shape.elements();
   plan->outputs = {{plan->dtype, std::move(shape)}};
@@ -145,7 +144,7 @@ Status RunRandom(const RandomPlan& plan, const KernelArgs& args) {
 
 struct BernoulliPlan : DrawPlan {
   int64_t limits = 0;  // one for all, or one for each element
-  Slice<double> limit;
+  Workspace<double> limit;
 };
 
 Result<BernoulliPlan> PlanBernoulli(const OpContext& op) {
@@ -162,7 +161,7 @@ Result<BernoulliPlan> PlanBernoulli(const OpContext& op) {
   plan.limits = prob.shape.elements();
   check.That(
       (plan.limits == 1 || prob.shape == shape) && IsFloating(prob.dtype) && plan.store != nullptr,
-      "\"prob\" is {}, expected floats, one or in the shape {}", prob.ToString(), shape.ToString());
+      "\"prob\" is {}, expected floats, one or in the shape {}", prob, shape);
   check.Keep(AskForLists(op, plan.count, 2 * sizeof(double)));
   plan.limit = plan.scratch.Take<double>(plan.limits);
   plan.y = plan.scratch.Take<double>(plan.count);
@@ -182,7 +181,7 @@ Status RunBernoulli(const BernoulliPlan& plan, const KernelArgs& args) {
 }
 
 struct RandpermPlan : DrawPlan {
-  Slice<int64_t> order;
+  Workspace<int64_t> order;
 };
 
 Result<RandpermPlan> PlanRandperm(const OpContext& op) {
@@ -244,7 +243,7 @@ Result<DrawPlan> PlanMask(const OpContext& op) {
   plan.load = FindConvert(prob.dtype, DataType::kDouble);
   SetDrawn(check, op, Shape(check.Take(op.Ints("shape"))), &plan);
   check.That(IsFloating(prob.dtype) && prob.shape.elements() == 1,
-             "\"prob\" is {}, expected one float", prob.ToString());
+             "\"prob\" is {}, expected one float", prob);
   plan.outputs = {{DataType::kUint8, {MaskBytes(plan.count)}}};
   return check.Done(std::move(plan));
 }
@@ -293,9 +292,9 @@ Result<DoMaskPlan> PlanDoMask(const OpContext& op) {
   plan.store = FindConvert(DataType::kDouble, x.dtype);
   check.That(IsFloating(x.dtype) && plan.load != nullptr && IsFloating(keep.dtype) &&
                  keep.shape.elements() == 1,
-             "x {} and keep_prob {}: expected floats, and one", x.ToString(), keep.ToString());
+             "x {} and keep_prob {}: expected floats, and one", x, keep);
   check.That(mask.dtype == DataType::kUint8 && mask.shape.elements() * 8 >= plan.count,
-             "\"mask\" is {}, expected {} bits in bytes", mask.ToString(), plan.count);
+             "\"mask\" is {}, expected {} bits in bytes", mask, plan.count);
   plan.y = plan.scratch.Take<double>(plan.count);
   plan.outputs = {x};
   return check.Done(std::move(plan));

@@ -61,7 +61,7 @@ struct ReducePlan : Planned {
   size_t width = 0;  // of the fold's type
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
-  Slice<std::byte> between;  // results of a pass that is not the last
+  Workspace<std::byte> between;  // results of a pass that is not the last
 };
 
 constexpr int64_t kSameType = 28;

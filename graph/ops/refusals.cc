@@ -7,8 +7,8 @@ namespace npumesh {
 
 Status RefuseInputs(const OpContext& op, std::initializer_list<std::string_view> ports) {
   for (const std::string_view port : ports) {
-    NPUMESH_RETURN_IF_ERROR(
-        Supports(op, SlotIfFed(op, port) < 0, "the input \"{}\" is not supported", port));
+    NPUMESH_RETURN_IF_ERROR(Supports(op, SlotIfFed(op, port) < 0,
+                                     "the input \"{}\" is fed, which is not supported", port));
   }
   return Status();
 }

@@ -83,8 +83,7 @@ Result<ResizePlan> PlanResize(const OpContext& op) {
   const bool last = check.Take(ChannelsLast(op, 0, "NCHW"));
   const std::vector<int64_t> size = check.Take(op.Ints("size"));
   check.That(x.rank() == 4 && size.size() == 2 && size[0] >= 1 && size[1] >= 1,
-             "x {} and size {}: expected four dimensions and two numbers above 0", x.ToString(),
-             Shape(size).ToString());
+             "x {} and size {}: expected four dimensions and two numbers above 0", x, Shape(size));
   if (!check.ok()) return check.status();
   const int row = last ? 1 : 2;
   Shape resized = x;
@@ -98,7 +97,7 @@ Result<ResizePlan> PlanResize(const OpContext& op) {
   plan.inner = last ? x[3] : 1;
   plan.height = from[row];
   plan.width = from[row + 1];
-  check.That(plan.height > 0 && plan.width > 0, "x {} has no pixels", x.ToString());
+  check.That(plan.height > 0 && plan.width > 0, "x {} has no pixels", x);
   if (check.ok()) {
     check.Keep(AskForLists(op, SumOfDims(Shape{to[row], to[row + 1]}), sizeof(Tap)));
   }

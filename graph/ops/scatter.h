@@ -30,9 +30,9 @@ struct ScatterPlan : Planned {
   std::string who;
   size_t row = 0;  // bytes
   ConvertFn load = nullptr, store = nullptr, load_updates = nullptr, load_scale = nullptr;
-  Slice<int64_t> found;
-  Slice<uint64_t> result;  // and the updates, in the wide type, for joins other than kSet
-  Slice<uint64_t> joining;
+  Workspace<int64_t> found;
+  Workspace<uint64_t> result;  // and the updates, in the wide type, for joins other than kSet
+  Workspace<uint64_t> joining;
 };
 
 // The plan with `y` as output 0. Error: the objection, or updates of this join cannot meet elements

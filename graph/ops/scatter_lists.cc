@@ -53,7 +53,7 @@ Result<ListPlan> PlanList(const OpContext& op) {
   check.That(rank >= 3 && updates[0] == entries && op.outputs() == entries,
              "updates are {}, expected [{},..] with three dimensions or more, and as many outputs "
              "(the node has {})",
-             updates.ToString(), entries, op.outputs());
+             updates, entries, op.outputs());
   CheckStarts(check, op, "indice", entries);
   check.TypeAndShape("mask", DataType::kUint8, {entries});
   const auto width = static_cast<int64_t>(check.Take(ElementBytes(op, dtype)));
@@ -65,8 +65,8 @@ Result<ListPlan> PlanList(const OpContext& op) {
     TensorType wanted = {dtype, updates};
     wanted.shape.mutable_dims().erase(wanted.shape.mutable_dims().begin());
     if (var.shape.rank() == rank - 1) wanted.shape[at - 1] = var.shape[at - 1];
-    check.That(var == wanted, "entry {} of \"var\" is {}, expected {} but for axis {}", i,
-               var.ToString(), wanted.ToString(), axis);
+    check.That(var == wanted, "entry {} of \"var\" is {}, expected {} but for axis {}", i, var,
+               wanted, axis);
     plan.bounds.push_back(wanted.shape[at - 1]);
     plan.outputs.push_back(var);
   }
@@ -123,7 +123,7 @@ struct QuantPlan : Planned {
   DataType index_dtype = DataType::kInt64;
   Rounding rounding = Rounding::kNearest;
   Factors scales, offsets;
-  Slice<float> row, row_scales, row_offsets;
+  Workspace<float> row, row_scales, row_offsets;
 };
 
 Result<QuantPlan> PlanQuant(const OpContext& op) {

@@ -42,7 +42,7 @@ Result<ScatterPlan> PlanElements(const OpContext& op) {
   bool inside = indices.rank() == data.rank();
   for (int d = 0; inside && d < data.rank(); ++d) inside = d == axis || indices[d] <= data[d];
   check.That(inside, "\"indices\" is {}, which does not lie inside data {} outside of dimension {}",
-             indices.ToString(), data.ToString(), axis);
+             indices, data, axis);
   check.SameType("updates", "data");
   check.Shape("updates", indices);
   if (!check.ok()) return check.status();
@@ -74,7 +74,7 @@ Result<ScatterPlan> PlanRows(const OpContext& op) {
     plan.rows = check.Take(RowsByTuples(op, "indices", var.shape, IndexRange::kStrict));
     if (check.ok()) check.Shape("updates", TupleUpdates(indices, var.shape));
   } else {
-    check.That(var.shape.rank() > 0, "var is {}, which has no axis 0", var.ToString());
+    check.That(var.shape.rank() > 0, "var is {}, which has no axis 0", var);
     if (!check.ok()) return check.status();
     plan.rows = check.Take(RowsAlongAxis(op, "indices", var.shape, 0, IndexRange::kStrict));
     check.Shape("updates", Joint(indices, indices.rank(), var.shape, 1));
@@ -132,7 +132,7 @@ Result<ScatterPlan> PlanSegment(const OpContext& op) {
   check.That(fits,
              "x {} does not begin with the dimensions of segment_ids {}, or num_segments {} is "
              "negative",
-             x.shape.ToString(), ids.ToString(), segments);
+             x.shape, ids, segments);
   if (!check.ok()) return check.status();
   Shape y = Joint({segments}, 1, x.shape, ids.rank());
   NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
@@ -163,8 +163,8 @@ Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
   for (int d = 1; fits && d < var.rank(); ++d) {
     fits = d == axis ? updates[d] <= var[d] : updates[d] == var[d];
   }
-  check.That(fits, "updates {} with indices {} do not fit into var {} along axis {}",
-             updates.ToString(), indices.ToString(), var.ToString(), axis);
+  check.That(fits, "updates {} with indices {} do not fit into var {} along axis {}", updates,
+             indices, var, axis);
   check.Type("indices", kIndices);
   check.SameType("updates", "var");
   if (!check.ok()) return check.status();

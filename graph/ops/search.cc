@@ -33,8 +33,8 @@ struct SearchPlan : Planned {
   int64_t rows = 1;      // sequences; 1: one serves all values
   int64_t values = 0;
   ConvertFn load_sequence = nullptr, load_value = nullptr, store = nullptr;
-  Slice<uint64_t> sequences, ordered, searched;  // in the wide type
-  Slice<int64_t> places;
+  Workspace<uint64_t> sequences, ordered, searched;  // in the wide type
+  Workspace<int64_t> places;
 };
 
 Result<SearchPlan> PlanSearch(const OpContext& op) {
@@ -43,8 +43,8 @@ Result<SearchPlan> PlanSearch(const OpContext& op) {
   Check check(op);
   bool fits = rank >= 1 && (rank == 1 || rank == values.shape.rank());
   for (int i = 0; fits && i + 1 < rank; ++i) fits = sequence.shape[i] == values.shape[i];
-  check.That(fits, "sorted_sequence {} and values {} differ before the last dimension",
-             sequence.ToString(), values.ToString());
+  check.That(fits, "sorted_sequence {} and values {} differ before the last dimension", sequence,
+             values);
   if (!check.ok()) return check.status();
   const DataType wide = WideTypeOf(sequence.dtype);
   if (wide == DataType::kUndefined || wide != WideTypeOf(values.dtype)) {
@@ -119,8 +119,8 @@ struct BucketizePlan : Planned {
   bool right = true;
   int64_t count = 0;
   ConvertFn load = nullptr, store = nullptr;
-  Slice<double> x;
-  Slice<int64_t> places;
+  Workspace<double> x;
+  Workspace<int64_t> places;
 };
 
 std::vector<double> Boundaries(const OpContext& op) {

@@ -26,7 +26,7 @@ Result<SelectPlan> PlanSelect(const OpContext& op) {
   bool fits = x1 == x2 && condition.rank() <= x.rank();
   for (int d = 0; fits && d < condition.rank(); ++d) fits = condition[d] == x[d];
   check.That(fits, "x1 {} and x2 {} must be alike and begin with the dimensions of condition {}",
-             x1.ToString(), x2.ToString(), condition.ToString());
+             x1, x2, condition);
   const size_t element = check.Take(ElementBytes(op, x1.dtype));
   if (!check.ok()) return check.status();
   SelectPlan plan;
@@ -54,7 +54,7 @@ struct MaskedPlan : Planned {
   size_t count = 0;
   size_t given = 0;  // updates
   std::optional<BroadcastPlan> broadcast;
-  Slice<uint8_t> mask;
+  Workspace<uint8_t> mask;
 };
 
 Result<MaskedPlan> PlanMasked(const OpContext& op) {
@@ -65,7 +65,7 @@ Result<MaskedPlan> PlanMasked(const OpContext& op) {
   check.SameType("updates", "x");
   const Result<Shape> wider = Broadcast(x.shape, mask);
   check.That(wider.ok() && *wider == x.shape && x.shape.rank() <= BroadcastPlan::kMaxRank,
-             "mask {} does not broadcast to x {}", mask.ToString(), x.ToString());
+             "mask {} does not broadcast to x {}", mask, x);
   MaskedPlan plan;
   plan.element = check.Take(ElementBytes(op, x.dtype));
   if (!check.ok()) return check.status();

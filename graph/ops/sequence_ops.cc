@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "graph/ops/check.h"
-#include "graph/ops/define_real.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/real_kernel.h"
 #include "graph/ops/train_families.h"
 
 namespace npumesh {
@@ -29,7 +29,7 @@ Result<WindowPlan> PlanWindows(const OpContext& op) {
   const int rank = x.rank();
   Check check(op);
   for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
-  check.That(rank == 4 || rank == 5, "x is {}, expected four or five dimensions", x.ToString());
+  check.That(rank == 4 || rank == 5, "x is {}, expected four or five dimensions", x);
   if (!check.ok()) return check.status();
   WindowPlan plan;
   plan.columns = x[rank - 1];
@@ -45,8 +45,7 @@ Result<WindowPlan> PlanWindows(const OpContext& op) {
   plan.masks = plan.plane > 0 ? elements / plan.plane : 1;
   const bool whole = elements == plan.masks * plan.plane && plan.masks > 0;
   check.That(whole && plan.windows % plan.masks == 0,
-             "atten_mask is {}, expected planes for the windows of {}", mask.ToString(),
-             x.ToString());
+             "atten_mask is {}, expected planes for the windows of {}", mask, x);
   return check.Done(std::move(plan));
 }
 
@@ -90,11 +89,10 @@ Result<CausalPlan> PlanCausal(const OpContext& op) {
   check.Keep(ExpectReal(op, "weight"));
   const Shape &x = op.in("input").shape, &weight = op.in("weight").shape;
   check.That(x.rank() == 3 && weight.rank() == 2 && weight[1] == x[2],
-             "input is {} and weight {}; expected [S,B,H] and [W,H]", x.ToString(),
-             weight.ToString());
+             "input is {} and weight {}; expected [S,B,H] and [W,H]", x, weight);
   if (!check.ok()) return check.status();
   check.That(!op.has("mask") || op.in("mask").shape == Shape({x[1], x[0]}),
-             "mask is {}, expected [B,S] of input {}", op.in("mask").ToString(), x.ToString());
+             "mask is {}, expected [B,S] of input {}", op.in("mask"), x);
   CausalPlan plan;
   plan.rows = x[0];
   plan.batches = x[1];
@@ -137,9 +135,9 @@ Result<ClippedPlan> PlanClipped(const OpContext& op) {
   check.Keep(ExpectReal(op, "x"));
   const int axis = check.Axis("dim", x.rank());
   if (!check.ok()) return check.status();
-  check.That(x[axis] % 2 == 0, "x is {}, expected an even dimension {}", x.ToString(), axis);
+  check.That(x[axis] % 2 == 0, "x is {}, expected an even dimension {}", x, axis);
   check.That(!op.has("group_index") || IsInteger(op.in("group_index").dtype),
-             "group_index is {}, expected integers", op.in("group_index").ToString());
+             "group_index is {}, expected integers", op.in("group_index"));
   ClippedPlan plan;
   plan.outer = ElementsBetween(x, 0, axis);
   plan.pairs = x[axis] / 2;
@@ -190,8 +188,7 @@ Result<ExpertPlan> PlanExperts(const OpContext& op) {
   Check check(op);
   check.That(ids.shape.rank() == 2 && table.shape.rank() == 2 && table.shape[1] >= 2 &&
                  IsInteger(ids.dtype) && IsInteger(table.dtype),
-             "expert_ids are {} and eplb_table {}; expected matrices of integers", ids.ToString(),
-             table.ToString());
+             "expert_ids are {} and eplb_table {}; expected matrices of integers", ids, table);
   if (!check.ok()) return check.status();
   ExpertPlan plan;
   plan.who = op.Who();

@@ -41,8 +41,8 @@ struct SoftmaxPlan : Planned {
   int64_t columns = 1;
   bool moved = false;  // the axes are not the last ones
   StridedCopy gather, scatter;
-  Slice<float> x_row, y_row;
-  Slice<std::byte> x, y;  // with the axes last
+  Workspace<float> x_row, y_row;
+  Workspace<std::byte> x, y;  // with the axes last
 };
 
 // Dimensions of x in an order in which the normalised ones come last.

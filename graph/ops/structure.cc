@@ -99,8 +99,7 @@ Result<Planned> PlanAssign(const OpContext& op) {
   const TensorType &ref = op.in("ref"), &value = op.in("value");
   Check check(op);
   check.That(ref.dtype == value.dtype && SameButForOneElementRank(ref.shape, value.shape),
-             "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes",
-             value.ToString(), ref.ToString());
+             "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes", value, ref);
   Planned plan;
   plan.outputs = {ref};
   return check.Done(std::move(plan));
@@ -120,7 +119,7 @@ Shape Narrowed(Check& check, const Shape& shape, int64_t factor, bool keep) {
   Shape narrow = shape;
   std::vector<int64_t>& dims = narrow.mutable_dims();
   check.That(!keep || (!dims.empty() && dims.back() <= INT64_MAX / factor),
-             "the last dimension of {} cannot grow {} times", shape.ToString(), factor);
+             "the last dimension of {} cannot grow {} times", shape, factor);
   if (!keep) dims.push_back(factor);
   if (keep && check.ok()) dims.back() *= factor;
   return narrow;
@@ -131,7 +130,7 @@ Shape Widened(Check& check, const Shape& shape, int64_t factor, bool keep) {
   Shape wide = shape;
   std::vector<int64_t>& dims = wide.mutable_dims();
   check.That(!dims.empty() && (keep ? dims.back() % factor == 0 : dims.back() == factor),
-             "the last dimension of {} must be {}{} to become wider elements", shape.ToString(),
+             "the last dimension of {} must be {}{} to become wider elements", shape,
              keep ? "a multiple of " : "", factor);
   if (!check.ok()) return wide;
   const int64_t last = dims.back();

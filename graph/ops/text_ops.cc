@@ -160,7 +160,7 @@ Result<FormatPlan> PlanFormat(const OpContext& op) {
     plan.tensors.emplace_back(x.shape, element, op.attr_int("summarize"));
     const int64_t bytes = plan.tensors.back().MostBytes();
     check.That(!__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes),
-               "the text of {} is too long", x.ToString());
+               "the text of {} is too long", x);
   }
   plan.outputs = {{DataType::kUint8, {plan.most_bytes}}};
   return check.Done(std::move(plan));

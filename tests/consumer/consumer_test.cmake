@@ -35,7 +35,7 @@ endif()
 
 run("operator library" ${SCRATCH}/prefix/bin/npumesh ops
     --op-library ${SCRATCH}/build/libconsumer_operators.so)
-if(NOT output MATCHES "FromOutside \\(x\\) -> \\(y\\)")
+if(NOT output MATCHES "FromOutside\\(x\\) -> y")
   message(FATAL_ERROR "the command does not know the operator of a library:\n${output}")
 endif()
 

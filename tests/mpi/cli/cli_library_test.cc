@@ -8,6 +8,7 @@ namespace npumesh {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // y = allreduce(1 + 2 x) for x float32[4].
 void PutModel(const TestFolder& folder) {
@@ -52,9 +53,12 @@ TEST(CliLibrary, WithoutItTheOperatorIsUnknown) {
 TEST(CliLibrary, OtherCommandsKnowItToo) {
   const TestFolder folder;
   PutModel(folder);
-  const CommandRun ops = RunAlone({"ops", "--op-library", POLYNOMIAL_LIBRARY});
+  const CommandRun ops = RunAlone({"ops", "Polynomial", "--op-library", POLYNOMIAL_LIBRARY});
   EXPECT_EQ(ops.code, 0) << ops.err;
-  EXPECT_THAT(ops.out, HasSubstr("Polynomial (x) -> (y)"));
+  EXPECT_THAT(ops.out, StartsWith("Polynomial(x; coefficients:floats) -> y  elementwise\n"));
+  const CommandRun other = RunAlone({"ops", "Polynom"});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_THAT(other.err, HasSubstr("there is no operator \"Polynom\""));
   EXPECT_EQ(RunAlone({"graph", folder / "m.air", "--op-library", POLYNOMIAL_LIBRARY}).code, 0);
   const std::string error = "npumesh cannot run it";
   const CommandRun without = RunAlone({"validate", folder.path()});

@@ -166,7 +166,8 @@ TEST(ExpertParallel, RefusesWhatDoesNotFit) {
     return group.rank() > 0 ? Status() : RunOnRank(Registry(), elastic, group, memory).status();
   })[0];
   EXPECT_EQ(status.code(), Code::kUnsupported) << status.ToString();
-  EXPECT_THAT(status.message(), testing::HasSubstr("\"elastic_info\" is not supported"));
+  EXPECT_THAT(status.message(),
+              testing::HasSubstr("\"elastic_info\" is fed, which is not supported"));
 }
 
 }  // namespace

@@ -242,7 +242,7 @@ TEST(KvRmsNormRopeCache, RefusesWhatDoesNotFit) {
   ExpectFails(AttentionRegistry(), Small(DataType::kFloat, {2}), Code::kInvalidArgument,
               {"slot 2", "has 2"});
   ExpectFails(AttentionRegistry(), Small(DataType::kFloat, {1, 1}), Code::kInvalidArgument,
-              {"index", "1 elements"});
+              {"index", "1 element"});
   OpCall mode = Small(DataType::kFloat, {1});
   mode.attrs = {{"cache_mode", AttrValue::String("NZ")}};
   ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"\"NZ\""});

@@ -116,7 +116,7 @@ TEST(ExpertMatmulTypes, Refusals) {
   std::vector<In> counts = ExpertInputs(6);
   counts.push_back({"send_counts_tensor", DataType::kInt64, {4}});
   EXPECT_THAT(message(counts, Experts({1, 2, 3, 0}, {4, 0, 0, 3})),
-              HasSubstr("\"send_counts_tensor\" is not supported"));
+              HasSubstr("\"send_counts_tensor\" is fed, which is not supported"));
   const std::vector<In> scaled = {{"gmm_x", kSmall, {6, 4}},
                                   {"gmm_weight", kSmall, {2, 4, 5}},
                                   {"gmm_x_scale", DataType::kFloat, {1}},
@@ -163,7 +163,7 @@ TEST(SecondVersionTypes, Refusals) {
   std::vector<In> floats = SecondInputs({6}, {5});
   floats[0].dtype = floats[1].dtype = kHalf;
   EXPECT_THAT(Types("AllGatherMatmulV2", floats, attrs)[0],
-              HasSubstr("\"x1_scale\" is not supported"));
+              HasSubstr("\"x1_scale\" is fed, which is not supported"));
 }
 
 Texts Reduce(const std::string& type, DataType x, Shape shape, DataType scale, Shape scales,
