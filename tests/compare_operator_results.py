@@ -4,7 +4,7 @@
     tests/compare_operator_results.py build/before build/after [NAME]
 
 Runs every program whose name begins with ops_, or the one NAME, in both builds, and compares a hash of
-each call's outputs. Exit code 0: the same bits; 1: a test computes other ones, or calls are missing.
+each call's outputs. Exit code 0: the same bits; 1: a test computes other ones, or has other calls.
 """
 import collections
 import os
@@ -48,10 +48,10 @@ def main():
             wrong += 1
             continue
         old, new = results(before[program]), results(after[program])
-        if not old or not new:
-            print(f"{program}: left no results")
-            wrong += 1
+        if not old and not new:
+            print(f"{program}: runs no operator to its end")
             continue
+        old, new = old or collections.Counter(), new or collections.Counter()
         calls += sum(old.values())
         wrong += differences(program, old, new)
     print(f"{calls} calls, {wrong} differences")
