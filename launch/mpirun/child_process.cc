@@ -124,7 +124,7 @@ class Guard {
   }
   void Look() {
     if (Clock::now() < at_) return;
-    if (!asked_) end_.late = true;
+    if (asked_ == 0) end_.late = true;
     AskToEnd();
   }
 
@@ -134,16 +134,17 @@ class Guard {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
 
+  // mpirun has been seen to hear no signal at all after a rank had died in MPI_Init.
   void AskToEnd() {
     const int first = polite() ? care_.polite_signal : SIGTERM;
-    kill(child_, asked_ ? SIGTERM : first);
-    asked_ = true;
+    kill(child_, asked_ == 0 ? first : asked_ == 1 ? SIGTERM : SIGKILL);
+    ++asked_;
     at_ = Clock::now() + care_.patience;
   }
 
   const ChildCare care_;
   pid_t child_ = 0;
-  bool asked_ = false;
+  int asked_ = 0;  // how often
   Clock::time_point at_ = care_.timeout ? Clock::now() + *care_.timeout : kNever;
   ChildEnd end_;
 };

@@ -22,7 +22,7 @@ struct ChildCare {
   // process group of its own, so that Ctrl-C reaches it only as this signal, and no standard input.
   // 0: the child gets the signal that we got.
   int polite_signal = 0;
-  // After it, or at a second signal, the child gets SIGTERM.
+  // After it, or at a second signal, the child gets SIGTERM; after it again, or at a third, SIGKILL.
   std::chrono::seconds patience{5};
   // After it the child is asked to end as if a signal had come.
   std::optional<std::chrono::seconds> timeout;

@@ -74,6 +74,19 @@ TEST(RunChild, AChildThatDoesNotListenGetsSigterm) {
   EXPECT_TRUE(end.late);
 }
 
+// As mpirun after a rank died in MPI_Init.
+TEST(RunChild, AChildThatHearsNothingIsKilled) {
+  std::string out;
+  ChildCare care;
+  care.polite_signal = SIGUSR1;
+  care.patience = std::chrono::seconds(1);
+  care.timeout = std::chrono::seconds(1);
+  const ChildEnd end = RunWithCare(std::string("trap '' USR1 TERM; ") + kSleepLong, care, &out);
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(end.code, 128 + SIGKILL);
+  EXPECT_TRUE(end.late);
+}
+
 TEST(RunChild, TellsWhichSignalAskedForTheEnd) {
   std::string out;
   ChildCare care;
@@ -92,8 +105,7 @@ TEST(RunChild, GivesTheChildMoreEnvironment) {
   std::string out;
   ChildCare care;
   care.environment = {"NPUMESH_TEST_REPLACED=new"};
-  const ChildEnd end =
-      RunWithCare("echo $NPUMESH_TEST_KEPT $NPUMESH_TEST_REPLACED", care, &out);
+  const ChildEnd end = RunWithCare("echo $NPUMESH_TEST_KEPT $NPUMESH_TEST_REPLACED", care, &out);
   EXPECT_EQ(end.code, 0);
   EXPECT_EQ(out, "kept new\n");
 }
