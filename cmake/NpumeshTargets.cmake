@@ -43,7 +43,8 @@ function(npumesh_library name)
   target_link_libraries(${name} ${visibility} npumesh_flags ${ARG_DEPENDS} ${ARG_LIBRARIES})
   if(ARG_PRECOMPILE AND NPUMESH_PRECOMPILED)
     target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
-  elseif(sources AND NPUMESH_PRECOMPILED AND ARG_LIBRARIES MATCHES nlohmann AND NOT name STREQUAL npumesh_base)
+  elseif(sources AND NPUMESH_PRECOMPILED AND ARG_LIBRARIES MATCHES nlohmann
+         AND NOT name STREQUAL npumesh_base) # where two files read JSON and the others do not
     target_precompile_headers(${name} REUSE_FROM npumesh_json_pch)
   elseif(sources AND NPUMESH_PRECOMPILED)
     target_precompile_headers(${name} REUSE_FROM npumesh_pch)

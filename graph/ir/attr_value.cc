@@ -8,10 +8,12 @@
 namespace npumesh {
 namespace {
 
-ListAttr ListOf(ListKind kind) {
+template <typename T>
+AttrValue ListOf(ListKind kind, std::vector<T> ListAttr::*elements, std::vector<T> values) {
   ListAttr list;
   list.kind = kind;
-  return list;
+  list.*elements = std::move(values);
+  return AttrValue::Variant(std::move(list));
 }
 
 }  // namespace
@@ -45,27 +47,19 @@ AttrValue AttrValue::Type(DataType v) {
 }
 
 AttrValue AttrValue::Ints(std::vector<int64_t> v) {
-  ListAttr list = ListOf(ListKind::kInt);
-  list.i = std::move(v);
-  return Variant(std::move(list));
+  return ListOf(ListKind::kInt, &ListAttr::i, std::move(v));
 }
 
 AttrValue AttrValue::Floats(std::vector<float> v) {
-  ListAttr list = ListOf(ListKind::kFloat);
-  list.f = std::move(v);
-  return Variant(std::move(list));
+  return ListOf(ListKind::kFloat, &ListAttr::f, std::move(v));
 }
 
 AttrValue AttrValue::Strings(std::vector<std::string> v) {
-  ListAttr list = ListOf(ListKind::kString);
-  list.s = std::move(v);
-  return Variant(std::move(list));
+  return ListOf(ListKind::kString, &ListAttr::s, std::move(v));
 }
 
 AttrValue AttrValue::Bools(std::vector<bool> v) {
-  ListAttr list = ListOf(ListKind::kBool);
-  list.b = std::move(v);
-  return Variant(std::move(list));
+  return ListOf(ListKind::kBool, &ListAttr::b, std::move(v));
 }
 
 AttrValue AttrValue::Value(const Tensor& tensor) {

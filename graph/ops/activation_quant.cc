@@ -7,26 +7,12 @@
 #include "graph/ops/fused_families.h"
 #include "graph/ops/group_rows.h"
 #include "graph/ops/infer_checks.h"
+#include "graph/ops/plan_parts.h"
 #include "graph/ops/quant_checks.h"
 #include "graph/ops/quantised_row.h"
 
 namespace npumesh {
 namespace {
-
-// Factors of the columns, one for all repeated.
-void LoadColumns(const KernelArgs& args, const Factors& factors, int64_t first, int64_t count,
-                 float* to) {
-  if (factors.count() == 1) {
-    std::fill_n(to, count, factors.At(args, 0));
-  } else {
-    factors.Load(args, first, count, to);
-  }
-}
-
-Shape WithoutLast(Shape shape) {
-  shape.mutable_dims().pop_back();
-  return shape;
-}
 
 // ---- GeluQuant ----
 

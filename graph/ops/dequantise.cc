@@ -8,6 +8,7 @@
 #include "graph/ops/float_rows.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/op_families.h"
+#include "graph/ops/plan_parts.h"
 #include "graph/ops/quant_checks.h"
 
 namespace npumesh {
@@ -115,20 +116,21 @@ Result<AntiQuantPlan> PlanAntiQuantV2(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-void LoadColumns(const KernelArgs& args, const Factors& factors, float value, int64_t columns,
-                 float* to) {
-  if (factors.count() > 1) {
-    factors.Load(args, 0, columns, to);
+// `value` for all columns when there are no factors.
+void LoadColumnsOr(const KernelArgs& args, const Factors& factors, float value, int64_t columns,
+                   float* to) {
+  if (factors.given()) {
+    LoadColumns(args, factors, 0, columns, to);
   } else {
-    std::fill_n(to, columns, factors.given() ? factors.At(args, 0) : value);
+    std::fill_n(to, columns, value);
   }
 }
 
 Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
   const int64_t columns = plan.columns;
   float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
-  LoadColumns(args, plan.scale, plan.scale_value, columns, scale);
-  LoadColumns(args, plan.offset, plan.offset_value, columns, offset);
+  LoadColumnsOr(args, plan.scale, plan.scale_value, columns, scale);
+  LoadColumnsOr(args, plan.offset, plan.offset_value, columns, offset);
   for (int64_t i = 0; plan.squared && i < columns; ++i) scale[i] *= scale[i];
   for (int64_t r = 0; r < plan.rows; ++r) {
     LoadNumbers(plan.from, args.in[0], r * columns, columns, row);

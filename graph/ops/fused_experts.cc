@@ -103,7 +103,9 @@ int64_t Sum(const std::vector<int64_t>& counts) {
 }
 
 Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
-  NPUMESH_RETURN_IF_ERROR(RefuseInputs(op, {"send_counts_tensor", "recv_counts_tensor"}));
+  Check check(op);
+  check.NotFed({"send_counts_tensor", "recv_counts_tensor"});
+  if (!check.ok()) return check.status();
   plan.sent = op.attr_ints("send_counts");
   plan.received = op.attr_ints("recv_counts");
   const auto expected = static_cast<size_t>(plan.ring.ranks * plan.experts);
@@ -113,7 +115,6 @@ Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
            });
   };
   const TensorType& x = op.in(kRouted.x.port);
-  Check check(op);
   check.That(
       plan.experts > 0 && fit(plan.sent) && fit(plan.received) && Sum(plan.sent) == x.shape[0],
       "{} send_counts of together {} rows and {} recv_counts for gmm_x {}, {} ranks and {} "
@@ -170,12 +171,13 @@ Status ReadFloats(const OpContext& op, ExpertsPlan& plan) {
   const auto typed = [&](const Local& local) {
     return local.x_dtype == plan.y_dtype && local.w_dtype == plan.y_dtype;
   };
-  return Supports(
-      op,
+  Check check(op);
+  check.Supported(
       kFloats.Contains(plan.y_dtype) && typed(plan.routed) && (!plan.shared || typed(*plan.shared)),
       "gmm_x is {} and gmm_weight {}; expected float16 or bfloat16, the same for all "
       "inputs",
       Name(plan.y_dtype), Name(plan.routed.w_dtype));
+  return check.status();
 }
 
 Status ReadEightBits(const OpContext& op, ExpertsPlan& plan) {

@@ -44,13 +44,25 @@ Result<Local> PlanLocal(const OpContext& op, const LocalForm& form) {
 }
 
 Status ExpectFloats(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, op.slot("x1"), op.slot("x2")));
+  Check check(op);
+  check.Keep(ExpectSameDtype(op, op.slot("x1"), op.slot("x2")));
   const DataType x1 = op.in("x1").dtype;
-  NPUMESH_RETURN_IF_ERROR(
-      Supports(op, kFloats.Contains(x1), "x1 is {}, expected {}", Name(x1), kFloats.ToString()));
-  if (!op.has("bias")) return Status();
+  check.Supported(kFloats.Contains(x1), "x1 is {}, expected {}", Name(x1), kFloats);
+  if (!op.has("bias")) return check.status();
   const DataType bias = op.in("bias").dtype;
-  return Supports(op, kFloats.Contains(bias), "bias is {}, expected a float type", Name(bias));
+  check.Supported(kFloats.Contains(bias), "bias is {}, expected a float type", Name(bias));
+  return check.status();
+}
+
+Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard) {
+  Check check(op);
+  DataType dtype = standard;
+  if (op.attr_int(attribute) != static_cast<int64_t>(DataType::kUndefined)) {
+    dtype = check.Take(op.attr_dtype(attribute));
+  }
+  check.Supported(kFloats.Contains(dtype), "{} is {}, expected a float type", attribute,
+                  Name(dtype));
+  return check.Done(dtype);
 }
 
 namespace {
@@ -121,7 +133,9 @@ Status Products::Run(const KernelArgs& args, std::initializer_list<Input> parts,
 
 Status ExpectSum(const OpContext& op) {
   const std::string reduction = op.attr_string("reduce_op");
-  return Supports(op, reduction == "sum", "reduce_op \"{}\", expected sum", reduction);
+  Check check(op);
+  check.Supported(reduction == "sum", "reduce_op \"{}\", expected sum", reduction);
+  return check.status();
 }
 
 namespace {

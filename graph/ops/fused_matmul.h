@@ -7,7 +7,6 @@
 
 #include "graph/ops/collective.h"
 #include "graph/ops/numbers.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh::fused {
 
@@ -47,6 +46,10 @@ Result<Local> PlanLocal(const OpContext& op, const LocalForm& form = {});
 
 // Error unless x1 and x2 are floats of one type.
 Status ExpectFloats(const OpContext& op);
+
+// The dtype in an attribute, `standard` where it holds the number of "undefined". Error
+// (kUnsupported) unless it is float16, bfloat16 or float32.
+Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard);
 
 // The product of `m` of its rows, rounded once to `y_dtype`; null when it has no elements.
 Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& local, int64_t m,

@@ -79,7 +79,11 @@ Result<RowsPlan> PlanRows(const OpContext& op, bool second) {
   if (second && check.ok()) {
     check.NotFed({"quant_scale"});
     check.Supported(!op.attr_bool("is_amax_out"), "is_amax_out is not supported");
-    check.Keep(floats ? RefuseInputs(op, {"x1_scale", "x2_scale"}) : ReadScales(op, plan));
+    if (floats) {
+      check.NotFed({"x1_scale", "x2_scale"});
+    } else {
+      check.Keep(ReadScales(op, plan));
+    }
   }
   check.That(x1.shape.rank() == 2, "x1 is {}, expected a matrix", x1);
   return check.Done(std::move(plan));

@@ -10,7 +10,6 @@
 #include "graph/ops/norm.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "graph/ops/numbers.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh::moe {
 

@@ -6,7 +6,6 @@
 #include "graph/ops/float_rows.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {
@@ -33,12 +32,11 @@ struct Finalize : Planned {
 
 // What the second version lets choose.
 Status ReadMode(const OpContext& op, Finalize& plan) {
+  Check check(op);
   for (const std::string_view range :
        {"zero_expert_range", "copy_expert_range", "constant_expert_range"}) {
-    NPUMESH_RETURN_IF_ERROR(
-        Supports(op, op.attr_ints(range).empty(), "{} is not supported", range));
+    check.Supported(op.attr_ints(range).empty(), "{} is not supported", range);
   }
-  Check check(op);
   const int64_t mode = check.Between("drop_pad_mode", 0, 3);
   plan.by_column = mode < 2;
   plan.drops = mode % 2 == 1;

@@ -11,7 +11,6 @@
 #include "graph/ops/float_rows.h"
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {

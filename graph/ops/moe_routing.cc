@@ -15,7 +15,6 @@
 #include "graph/ops/numbers.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/quantised_row.h"
-#include "graph/ops/refusals.h"
 
 namespace npumesh {
 namespace {

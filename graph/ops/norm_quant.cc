@@ -13,6 +13,7 @@
 #include "graph/ops/fused_families.h"
 #include "graph/ops/infer_checks.h"
 #include "graph/ops/mx_block.h"
+#include "graph/ops/plan_parts.h"
 #include "graph/ops/quant_checks.h"
 #include "graph/ops/quantised_row.h"
 #include "graph/ops/row_math.h"
@@ -67,11 +68,6 @@ NormRows NormRowsOf(Check& check, const OpContext& op, bool sums) {
   check.Elements("gamma", {norm.columns});
   norm.beta = FactorsOf(check, op, "beta", {norm.columns});
   return norm;
-}
-
-Shape WithoutLast(Shape shape) {
-  shape.mutable_dims().pop_back();
-  return shape;
 }
 
 // ---- AddRmsNormDynamicQuant ----

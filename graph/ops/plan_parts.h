@@ -1,4 +1,4 @@
-// What plans of attention, of its caches and of products say alike.
+// What plans of several families say alike.
 #ifndef NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
 #define NPUMESH_GRAPH_OPS_PLAN_PARTS_H_
 
@@ -24,20 +24,33 @@ inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {
   if (bytes > 0) std::memset(args.out[port], 0, bytes);
 }
 
+inline Shape WithoutLast(Shape shape) {
+  shape.mutable_dims().pop_back();
+  return shape;
+}
+
+// Factors of the columns [first, first + count), or one for all, repeated.
+inline void LoadColumns(const KernelArgs& args, const Factors& factors, int64_t first,
+                        int64_t count, float* to) {
+  if (factors.count() == 1) {
+    std::fill_n(to, count, factors.At(args, 0));
+  } else {
+    factors.Load(args, first, count, to);
+  }
+}
+
 // row = row * scale + offset, rounded after each step. A factor is one for all, or one for each
 // column, of which the row has [first, first + count). `room` holds a row.
 inline void ScaleColumns(const KernelArgs& args, const Factors& scale, const Factors& offset,
                          int64_t first, int64_t count, float* room, float* row) {
-  const auto load = [&](const Factors& factors) {
-    if (factors.count() == 1) {
-      std::fill_n(room, count, factors.At(args, 0));
-    } else {
-      factors.Load(args, first, count, room);
-    }
-    return room;
-  };
-  if (scale.given()) MultiplyRow(row, load(scale), count, row);
-  if (offset.given()) AddRow(row, load(offset), count, row);
+  if (scale.given()) {
+    LoadColumns(args, scale, first, count, room);
+    MultiplyRow(row, room, count, row);
+  }
+  if (offset.given()) {
+    LoadColumns(args, offset, first, count, room);
+    AddRow(row, room, count, row);
+  }
 }
 
 // Error (kInvalidArgument) unless a cache has the slot of a token.
