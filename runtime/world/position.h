@@ -52,7 +52,7 @@ struct Position {
 // ThreadSanitizer see the order.
 class alignas(64) PositionLine {
  public:
-  static constexpr size_t kGroupWords = 4;
+  static constexpr size_t kGroupWords = 12;  // holds the names of groups made by root info
   static constexpr size_t kNodeWords = 7;
 
   // Takes a free or closed line; false when another thread has it.
@@ -78,10 +78,11 @@ class alignas(64) PositionLine {
   std::atomic<int64_t> since_ns_;
   std::atomic<uint32_t> kind_;
   std::atomic<uint32_t> phase_;
-  std::array<std::atomic<uint64_t>, kGroupWords> group_name_;
   std::array<std::atomic<uint64_t>, kNodeWords> node_;
+  // Last, because calls do not write it.
+  std::array<std::atomic<uint64_t>, kGroupWords> group_name_;
 };
-static_assert(sizeof(PositionLine) == 128);
+static_assert(sizeof(PositionLine) == 192);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 }  // namespace npumesh
