@@ -72,6 +72,7 @@ Status CheckProgram(const LaunchOptions& options, const LaunchPlace& place, bool
 
 ChildCare CareFor(const LaunchOptions& options, const LaunchPlace& place) {
   ChildCare care;
+  care.ends_with_its_children = true;
   // `run` ends between two steps, and says at which; mpirun passes this signal on to all ranks.
   if (RunsSubCommand(options, place) && options.command[0] == "run") care.polite_signal = SIGUSR1;
   if (options.timeout > 0) care.timeout = std::chrono::seconds(options.timeout);
@@ -149,6 +150,9 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
     late =
         Error(Code::kInternal, "the job was not done after {} s (--timeout); its ranks are ended",
               options.timeout);
+  }
+  if (end.bereft) {
+    NPUMESH_WARN("mpirun did not notice that all ranks of this host had ended; it was killed");
   }
   const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
   const int code = !late.ok()        ? ExitCode(late)

@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/process_state.h"
+
 namespace npumesh {
 namespace {
 
@@ -118,21 +120,24 @@ class Guard {
 
   // Milliseconds until Look has something to do; -1: never.
   int NextLook() const {
-    if (at_ == kNever) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()).count();
+    const Clock::time_point next = std::min(at_, look_at_children_);
+    if (next == kNever) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
   }
   void Look() {
+    if (Clock::now() >= look_at_children_) LookAtChildren();
     if (Clock::now() < at_) return;
     if (asked_ == 0) end_.late = true;
     AskToEnd();
   }
 
-  ChildEnd End(int code) const { return {code, end_.signal, end_.late}; }
+  ChildEnd End(int code) const { return {code, end_.signal, end_.late, end_.bereft}; }
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
+  static constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
   // mpirun has been seen to hear no signal at all after a rank had died in MPI_Init.
   void AskToEnd() {
@@ -142,10 +147,27 @@ class Guard {
     at_ = Clock::now() + care_.patience;
   }
 
+  // Nor does it then collect the ranks that have ended.
+  void LookAtChildren() {
+    const Clock::time_point now = Clock::now();
+    look_at_children_ = now + kBetweenLooks;
+    if (!HasOnlyEndedChildren(child_)) {
+      bereft_since_ = kNever;
+    } else if (bereft_since_ == kNever) {
+      bereft_since_ = now;
+    } else if (now - bereft_since_ >= care_.patience) {
+      end_.bereft = true;
+      kill(child_, SIGKILL);
+    }
+  }
+
   const ChildCare care_;
   pid_t child_ = 0;
   int asked_ = 0;  // how often
   Clock::time_point at_ = care_.timeout ? Clock::now() + *care_.timeout : kNever;
+  Clock::time_point look_at_children_ =
+      care_.ends_with_its_children ? Clock::now() + kBetweenLooks : kNever;
+  Clock::time_point bereft_since_ = kNever;
   ChildEnd end_;
 };
 

@@ -22,18 +22,23 @@ struct ChildCare {
   // process group of its own, so that Ctrl-C reaches it only as this signal, and no standard input.
   // 0: the child gets the signal that we got.
   int polite_signal = 0;
-  // After it, or at a second signal, the child gets SIGTERM; after it again, or at a third, SIGKILL.
+  // After it, or at a second signal, the child gets SIGTERM; after it again, or at a third,
+  // SIGKILL.
   std::chrono::seconds patience{5};
   // After it the child is asked to end as if a signal had come.
   std::optional<std::chrono::seconds> timeout;
+  // The child starts others and ends with the last of them. When it does not notice for `patience`
+  // that all have ended, it is killed.
+  bool ends_with_its_children = false;
   // NAME=value, in the place of what this process has of the same name.
   std::vector<std::string> environment;
 };
 
 struct ChildEnd {
-  int code = 0;       // the exit code, or 128 + the signal that ended it
-  int signal = 0;     // the first signal that asked us to end; 0: none did
-  bool late = false;  // the time was over
+  int code = 0;         // the exit code, or 128 + the signal that ended it
+  int signal = 0;       // the first signal that asked us to end; 0: none did
+  bool late = false;    // the time was over
+  bool bereft = false;  // it did not notice that all its children had ended
 };
 
 // Runs `words` (absolute path first) without a shell, and blocks until it ends. Signals that other

@@ -16,11 +16,11 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/base/wait.h"
 #include "runtime/world/notice_times.h"
-#include "runtime/world/process_state.h"
 
 namespace npumesh {
 namespace {

@@ -13,11 +13,11 @@
 #include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"
-#include "runtime/world/process_state.h"
 
 namespace npumesh {
 namespace {

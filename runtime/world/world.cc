@@ -10,9 +10,9 @@
 #include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/process_state.h"
 #include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_transport.h"
-#include "runtime/world/process_state.h"
 #include "runtime/world/thread_transport.h"
 
 namespace npumesh {

@@ -87,6 +87,29 @@ TEST(RunChild, AChildThatHearsNothingIsKilled) {
   EXPECT_TRUE(end.late);
 }
 
+// As mpirun, too: the shell's place is taken by a program that waits for nobody.
+TEST(RunChild, AChildThatMissesTheEndOfItsChildrenIsKilled) {
+  std::string out;
+  ChildCare care;
+  care.ends_with_its_children = true;
+  care.patience = std::chrono::seconds(1);
+  const ChildEnd end = RunWithCare("echo started; sleep 0.1 & exec sleep 30", care, &out);
+  EXPECT_EQ(out, "started\n");
+  EXPECT_EQ(end.code, 128 + SIGKILL);
+  EXPECT_TRUE(end.bereft);
+  EXPECT_FALSE(end.late);
+}
+
+TEST(RunChild, AChildWithOneLivingChildGoesOn) {
+  std::string out;
+  ChildCare care;
+  care.ends_with_its_children = true;
+  care.patience = std::chrono::seconds(1);
+  const ChildEnd end = RunWithCare("sleep 0.1 & sleep 4 & exec sleep 3.5", care, &out);
+  EXPECT_EQ(end.code, 0);
+  EXPECT_FALSE(end.bereft);
+}
+
 TEST(RunChild, TellsWhichSignalAskedForTheEnd) {
   std::string out;
   ChildCare care;

@@ -1,0 +1,60 @@
+#include "runtime/base/process_state.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "runtime/base/parse.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+// The fields of /proc/<process>/stat that are asked for here (proc(5)).
+struct Stat {
+  char state = 0;
+  int parent = 0;
+};
+
+// The name before the letter may hold anything but ends with the last parenthesis.
+std::optional<Stat> StatOf(int process) {
+  constexpr uint64_t kMostBytes = 4096;
+  const auto text = ReadFile(fmt::format("/proc/{}/stat", process), kMostBytes);
+  if (!text.ok()) return std::nullopt;
+  const size_t end = text->rfind(") ");
+  Stat stat;
+  if (end == std::string::npos ||
+      std::sscanf(text->c_str() + end, ") %c %d", &stat.state, &stat.parent) != 2) {
+    return std::nullopt;
+  }
+  return stat;
+}
+
+}  // namespace
+
+char ProcessState(int process) {
+  const std::optional<Stat> stat = StatOf(process);
+  return stat ? stat->state : '\0';
+}
+
+// Not by /proc/<process>/task/*/children, which many kernels are built without.
+bool HasOnlyEndedChildren(int process) {
+  bool ended = false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
+       it.increment(error)) {
+    const auto other =
+        ParseInt(it->path().filename().string(), 1, std::numeric_limits<int>::max(), "process");
+    if (!other.ok()) continue;
+    const std::optional<Stat> stat = StatOf(static_cast<int>(*other));
+    if (!stat || stat->parent != process) continue;
+    if (stat->state != 'Z') return false;
+    ended = true;
+  }
+  return ended && !error;
+}
+
+}  // namespace npumesh
