@@ -165,7 +165,9 @@ Status GraphDump::WriteTorchAir(std::string_view name, const Model& model) const
   const std::string text = *config_.type == "py"      ? ToPythonText(model)
                            : *config_.type == "pbtxt" ? ToPbtxt(model)
                                                       : ToGraphDefText(model);
-  return WriteFile(path, text, FileKind::kGraphDump);
+  NPUMESH_RETURN_IF_ERROR(WriteFile(path, text, FileKind::kGraphDump));
+  NPUMESH_INFO("graph dump: {} is written", path);
+  return Status();
 }
 
 Status GraphDump::WriteForms(std::string_view stage, const Model& model, uint64_t graph_id) {
@@ -173,9 +175,11 @@ Status GraphDump::WriteForms(std::string_view stage, const Model& model, uint64_
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kGraphDump));
   for (size_t i = 0; i < kForms.size(); ++i) {
     if (!WantsForm(env_.dump_graph_format, kForms[i])) continue;
-    const std::string name = StageFileName(kForms[i], counters_[i]++, graph_id, stage);
-    NPUMESH_RETURN_IF_ERROR(WriteFile(
-        folder + "/" + name, kForms[i].print(model, env_.dump_ge_graph), FileKind::kGraphDump));
+    const std::string path =
+        folder + "/" + StageFileName(kForms[i], counters_[i]++, graph_id, stage);
+    NPUMESH_RETURN_IF_ERROR(
+        WriteFile(path, kForms[i].print(model, env_.dump_ge_graph), FileKind::kGraphDump));
+    NPUMESH_INFO("graph dump: {} is written", path);
   }
   return Status();
 }

@@ -186,7 +186,11 @@ CompileOptions Session::Observed() {
 void Session::WriteSummary() {
   if (!options_.fx_summary.type) return;
   const Result<std::string> path = WriteFxSummary(model_.graph, *registry_, ".", world_.rank());
-  if (!path.ok()) NPUMESH_ERROR("no summary of the graph: {}", path.status().message());
+  if (path.ok()) {
+    NPUMESH_INFO("summary of the graph: {} is written", *path);
+  } else {
+    NPUMESH_ERROR("no summary of the graph: {}", path.status().message());
+  }
 }
 
 void Session::DumpTensors(const TensorDumpOptions& options) {
