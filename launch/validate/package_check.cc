@@ -52,8 +52,8 @@ class PackageCheck {
     const std::optional<Model> model =
         CheckGraph(files_, rank, options_, table_, &weights_, &report_.findings);
     complete_ = complete_ && model.has_value();
-    report_.weights = weights_.count;
-    report_.weight_bytes = weights_.bytes;
+    report_.constants = weights_.count;
+    report_.constant_bytes = weights_.bytes;
     if (!model) return;
     for (const Node& node : model->graph.nodes()) report_.nodes += node.removed ? 0 : 1;
     Result<CollectiveTrace> trace = TraceCollectives(*model, *options_.registry, table_, rank,
@@ -115,8 +115,8 @@ std::string ReportText(const PackageReport& report) {
   }
   const size_t errors = report.findings.errors();
   text += fmt::format(
-      "{} rank{}, {} nodes, {} weights of {} bytes, {} collectives{}: {}\n", report.ranks,
-      report.ranks == 1 ? "" : "s", report.nodes, report.weights, report.weight_bytes,
+      "{} rank{}, {} nodes, {} constants of {} bytes, {} collectives{}: {}\n", report.ranks,
+      report.ranks == 1 ? "" : "s", report.nodes, report.constants, report.constant_bytes,
       report.collectives, report.matched ? "" : " (not compared)",
       errors == 0 ? "valid" : fmt::format("{} error{}", errors, errors == 1 ? "" : "s"));
   return text;

@@ -14,9 +14,9 @@ namespace npumesh {
 struct PackageReport {
   Findings findings;
   size_t ranks = 0;
-  uint64_t nodes = 0;  // of all graphs
-  uint64_t weights = 0;
-  uint64_t weight_bytes = 0;
+  uint64_t nodes = 0;      // of all graphs
+  uint64_t constants = 0;  // of all graphs; weights in files among them
+  uint64_t constant_bytes = 0;
   uint64_t collectives = 0;
   bool matched = false;  // the collectives of all ranks were compared
 };

@@ -11,8 +11,8 @@ CommandReport ToReport(const PackageReport& package) {
   }
   report.details = {{"ranks", package.ranks},
                     {"nodes", package.nodes},
-                    {"weights", package.weights},
-                    {"weight_bytes", package.weight_bytes},
+                    {"constants", package.constants},
+                    {"constant_bytes", package.constant_bytes},
                     {"collectives", package.collectives},
                     {"collectives_compared", package.matched}};
   return report;

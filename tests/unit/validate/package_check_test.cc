@@ -38,7 +38,7 @@ TEST(PackageCheck, FindsNothingInOurOwn) {
     const ExportFolder folder;
     ExportSeed(folder / "mp", limit);
     EXPECT_EQ(Check(folder / "mp/"),
-              "2 ranks, 20 nodes, 4 weights of 64 bytes, 2 collectives: valid\n");
+              "2 ranks, 20 nodes, 4 constants of 64 bytes, 2 collectives: valid\n");
   }
   const ExportFolder folder;
   ExportOptions options;
@@ -46,7 +46,7 @@ TEST(PackageCheck, FindsNothingInOurOwn) {
   options.export_name = "net2";
   ASSERT_TRUE(ExportAlone(SeedAdd(), options, SeedAddWeights()).ok());
   EXPECT_EQ(Check(folder / "one2"),
-            "1 rank, 8 nodes, 2 weights of 64 bytes, 0 collectives: valid\n");
+            "1 rank, 8 nodes, 2 constants of 64 bytes, 0 collectives: valid\n");
 }
 
 TEST(PackageCheck, JsonHasEveryFinding) {
