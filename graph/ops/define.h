@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -71,7 +72,9 @@ template <auto PlanFn, auto RunFn, auto PrepareFn>
 Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
   using Plan = typename PlanOf<decltype(PlanFn)>::Type;
   NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanFn(op));
-  if constexpr (PrepareFn != nullptr) NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
+  if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
+    NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
+  }
   return std::unique_ptr<Kernel>(std::make_unique<PlannedKernel<Plan, RunFn>>(std::move(plan)));
 }
 
