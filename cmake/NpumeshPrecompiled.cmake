@@ -3,6 +3,7 @@
 #
 #   npumesh_pch       for the libraries: what nearly all of them include
 #   npumesh_json_pch  for libraries that read or write JSON, and nlohmann's header
+#   npumesh_ops_pch   for the rooms of graph/ops: also what an operator is (graph/ops/CMakeLists.txt)
 #   npumesh_test_pch  for the tests: the same and GoogleMock
 #   npumesh_graph_test_pch  for tests of what computes: also the headers of graph and operators
 #

@@ -1,7 +1,7 @@
-# npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILE ...])
+# npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILED <target>])
 # One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
-# complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILE
-# names heavy headers that all its files share, instead of npumesh_pch.
+# complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILED
+# names the target whose precompiled headers it shares, instead of npumesh_pch.
 add_library(npumesh_flags INTERFACE)
 target_include_directories(npumesh_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
@@ -30,7 +30,7 @@ endif()
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 
 function(npumesh_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "DEPENDS;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(sources)
     add_library(${name} STATIC ${sources})
@@ -41,8 +41,8 @@ function(npumesh_library name)
   endif()
   add_library(npumesh::${name} ALIAS ${name})
   target_link_libraries(${name} ${visibility} npumesh_flags ${ARG_DEPENDS} ${ARG_LIBRARIES})
-  if(ARG_PRECOMPILE AND NPUMESH_PRECOMPILED)
-    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  if(ARG_PRECOMPILED AND NPUMESH_PRECOMPILED)
+    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED})
   elseif(sources AND NPUMESH_PRECOMPILED AND ARG_LIBRARIES MATCHES nlohmann
          AND NOT name STREQUAL npumesh_base) # where two files read JSON and the others do not
     target_precompile_headers(${name} REUSE_FROM npumesh_json_pch)

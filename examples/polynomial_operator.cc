@@ -4,7 +4,7 @@
 //   npumesh run model.air --op-library libpolynomial_operator.so
 //
 // docs/custom_operators.md explains it line by line.
-#include "graph/ops/custom_operator.h"
+#include "graph/ops/core/custom_operator.h"
 
 namespace {
 

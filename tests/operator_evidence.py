@@ -31,9 +31,9 @@ reference, over max(1, |reference|), whatever the dtype of that test was (16-bit
 
 
 def programs(build):
-    for path in sorted(pathlib.Path(build, "tests").rglob("*ops_*")) + sorted(
+    for path in sorted(pathlib.Path(build, "tests").rglob("ops_*_test")) + sorted(
             pathlib.Path(build, "tests").rglob("rank_*_test")):
-        if re.match(r"(unit_)?ops_\w+$|rank_\w+_test$", path.name) and path.is_file() and os.access(path, os.X_OK):
+        if re.match(r"ops_\w+_test$|rank_\w+_test$", path.name) and path.is_file() and os.access(path, os.X_OK):
             yield path
 
 

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "graph/compare/rank_graphs.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -11,7 +11,7 @@
 
 #include "graph/compare/tensor_source.h"
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/compare/elements.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {

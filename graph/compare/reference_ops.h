@@ -5,7 +5,7 @@
 #ifndef NPUMESH_GRAPH_COMPARE_REFERENCE_OPS_H_
 #define NPUMESH_GRAPH_COMPARE_REFERENCE_OPS_H_
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

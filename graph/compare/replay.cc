@@ -5,6 +5,7 @@
 
 #include "graph/compare/graph_that_ran.h"
 #include "graph/compare/input_numbers.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 
 namespace npumesh {

@@ -14,7 +14,8 @@
 #include "graph/compare/comparison.h"
 #include "graph/compare/law_check.h"
 #include "graph/compare/rank_graphs.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/env.h"
 
 namespace npumesh {

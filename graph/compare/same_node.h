@@ -3,7 +3,7 @@
 #ifndef NPUMESH_GRAPH_COMPARE_SAME_NODE_H_
 #define NPUMESH_GRAPH_COMPARE_SAME_NODE_H_
 
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

@@ -9,7 +9,7 @@
 
 #include "graph/compare/shards.h"
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 

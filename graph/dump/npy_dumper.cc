@@ -5,7 +5,7 @@
 #include "graph/dump/format_name.h"
 #include "graph/engine/compiled_model.h"
 #include "graph/io/npy.h"
-#include "graph/ops/cast.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "graph/dump/float_pass.h"
-#include "graph/ops/cast.h"
+#include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
 namespace {

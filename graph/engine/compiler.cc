@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "graph/engine/stage_graph.h"
-#include "graph/ops/in_place.h"
+#include "graph/ops/core/in_place.h"
 #include "graph/passes/execution_order.h"
 #include "graph/passes/node_error.h"
 #include "graph/passes/operator_check.h"

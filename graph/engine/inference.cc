@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/in_place.h"
+#include "graph/ops/core/in_place.h"
 #include "graph/passes/constant_folding.h"
 #include "graph/passes/node_error.h"
 

@@ -6,7 +6,7 @@
 
 #include "graph/engine/compiled_model.h"
 #include "graph/io/weights.h"
-#include "graph/ops/partial_inference.h"
+#include "graph/ops/core/partial_inference.h"
 #include "graph/passes/constant_folding.h"
 #include "graph/passes/node_error.h"
 #include "graph/passes/reachability.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -14,7 +14,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
-#include "graph/ops/packed_weights.h"
+#include "graph/ops/toolbox/product/packed_weights.h"
 
 namespace npumesh {
 

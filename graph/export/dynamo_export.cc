@@ -14,6 +14,7 @@
 #include "graph/export/staged_folder.h"
 #include "graph/export/weight_plan.h"
 #include "graph/io/model_file.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

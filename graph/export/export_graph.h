@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

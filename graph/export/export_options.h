@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "graph/ir/tensor.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/session/session.h"
 #include "runtime/base/file_system.h"
 

@@ -6,6 +6,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weights.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/reachability.h"
 #include "graph/passes/value_flow.h"

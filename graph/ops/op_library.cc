@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <set>
 
-#include "graph/ops/custom_operator.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/custom_operator.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/system_error.h"
 
@@ -194,7 +195,7 @@ Result<std::vector<Operator>> OperatorsOf(void* handle) {
   if (abi == nullptr || add == nullptr) {
     return Error(Code::kInvalidArgument,
                  "not an operator library: it has no symbol {}; define it with "
-                 "NPUMESH_OPERATOR_LIBRARY of graph/ops/custom_operator.h",
+                 "NPUMESH_OPERATOR_LIBRARY of graph/ops/core/custom_operator.h",
                  abi == nullptr ? "NpumeshOperatorAbi" : "NpumeshAddOperators");
   }
   NPUMESH_RETURN_IF_ERROR(CheckAbi(*abi));

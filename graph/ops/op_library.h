@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -1,6 +1,6 @@
 #include "graph/passes/bound_graph.h"
 
-#include "graph/ops/in_place.h"
+#include "graph/ops/core/in_place.h"
 
 namespace npumesh {
 

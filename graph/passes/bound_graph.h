@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
-#include "graph/ops/operator.h"
+#include "graph/ops/core/op_registry.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "graph/io/weights.h"
-#include "graph/ops/truth.h"
+#include "graph/ops/toolbox/values/nonzero.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/constant_folding.h"
 #include "graph/passes/subgraphs.h"

@@ -6,7 +6,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

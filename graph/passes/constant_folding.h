@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/ir/tensor.h"
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

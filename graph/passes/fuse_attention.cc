@@ -7,9 +7,9 @@
 // The scores then exist one tile at a time, in float32, as in FusedInferAttentionScore.
 #include <algorithm>
 
-#include "graph/ops/attention.h"
-#include "graph/ops/cast.h"
-#include "graph/ops/float_rows.h"
+#include "graph/ops/attention/attention.h"
+#include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/passes/attention_operand.h"
 
 namespace npumesh {

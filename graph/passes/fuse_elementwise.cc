@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/ops/elementwise_chain.h"
+#include "graph/ops/toolbox/formula/formula_chain.h"
 #include "graph/passes/fusion_view.h"
 
 namespace npumesh {

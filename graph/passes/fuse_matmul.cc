@@ -1,7 +1,7 @@
 // MatMulBiasActivationFusionPass: a product, the bias that is added to it, and the activation of
 // the sum.
-#include "graph/ops/elementwise_chain.h"
-#include "graph/ops/matmul_tail.h"
+#include "graph/ops/matmul/product_chain.h"
+#include "graph/ops/toolbox/formula/formula_chain.h"
 #include "graph/passes/fusion_view.h"
 
 namespace npumesh {

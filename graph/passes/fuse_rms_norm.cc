@@ -5,8 +5,8 @@
 //   y = w * r * gamma                  rounded to 16 bits before or after gamma, or not at all
 //
 // In a float32 model the rounding is a Cast to the type that the product has already.
-#include "graph/ops/float_rows.h"
-#include "graph/ops/norm.h"
+#include "graph/ops/reduce/norm.h"
+#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/passes/fusion_view.h"
 
 namespace npumesh {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/cast.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "graph/passes/fusion_view.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #define NPUMESH_GRAPH_PASSES_OVERWRITES_H_
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "graph/io/weights.h"
-#include "graph/ops/blocked_layout.h"
+#include "graph/ops/toolbox/copy/blocked_layout.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/node_error.h"
 

@@ -7,7 +7,8 @@
 #define NPUMESH_GRAPH_PASSES_PRIVATE_FORMATS_H_
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

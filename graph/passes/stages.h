@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/passes/bound_graph.h"
 #include "graph/passes/reachability.h"
 

@@ -14,7 +14,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -3,7 +3,7 @@
 #define NPUMESH_GRAPH_SESSION_REF_DATA_H_
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

@@ -1,6 +1,7 @@
 #include "graph/session/runnable.h"
 
 #include "graph/engine/partial_types.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/passes/reachability.h"
 #include "graph/passes/stages.h"
 #include "graph/session/prepare_model.h"

@@ -3,7 +3,7 @@
 #define NPUMESH_GRAPH_SESSION_RUNNABLE_H_
 
 #include "graph/ir/graph.h"
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 #include "graph/session/session.h"
 
 namespace npumesh {

@@ -7,6 +7,7 @@
 #include "graph/engine/bound_type.h"
 #include "graph/engine/observer_chain.h"
 #include "graph/engine/partial_types.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/prepare_model.h"
 #include "runtime/base/log.h"
 

@@ -4,6 +4,7 @@
 
 #include "graph/compare/graph_that_ran.h"
 #include "graph/compare/law_replay.h"
+#include "graph/ops/builtin_ops.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/validators.h"
 #include "launch/dump/compare_page.h"

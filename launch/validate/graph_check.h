@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graph/ir/graph.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/session/session.h"
 #include "launch/validate/package_files.h"
 

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "launch/validate/finding.h"
 #include "runtime/base/status.h"
 

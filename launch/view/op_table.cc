@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "graph/ops/signature.h"
+#include "graph/ops/core/signature.h"
 
 namespace npumesh {
 namespace {

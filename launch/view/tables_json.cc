@@ -1,6 +1,6 @@
 #include "launch/view/tables_json.h"
 
-#include "graph/ops/signature.h"
+#include "graph/ops/core/signature.h"
 #include "launch/view/op_table.h"
 #include "runtime/base/env.h"
 #include "runtime/base/hccl_env.h"

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "launch/report/command_report.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives/group_names.h"
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

@@ -7,7 +7,8 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/plan_cache.h"
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 namespace {

@@ -152,7 +152,7 @@ Library ParseLibrary(const std::string& arguments) {
   words >> library.name;
   bool in_depends = false;
   for (std::string word; words >> word;) {
-    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE") {
+    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILED") {
       in_depends = word == "DEPENDS";
     } else if (in_depends) {
       library.depends.push_back(word);

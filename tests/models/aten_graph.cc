@@ -1,6 +1,7 @@
 #include "tests/models/aten_graph.h"
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "tests/models/parameters.h"
 #include "tests/models/torchair_form.h"
 

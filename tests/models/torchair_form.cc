@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh::models {
 namespace {

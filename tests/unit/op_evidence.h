@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ops/operator.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh::op_test {
 

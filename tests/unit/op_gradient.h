@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {

@@ -27,9 +27,10 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ops/in_place.h"
-#include "graph/ops/op_registry.h"
-#include "graph/ops/operator.h"
+#include "graph/ops/core/in_place.h"
+#include "graph/ops/core/op_registry.h"
+#include "graph/ops/core/operator.h"
+#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_evidence.h"
 #include "tests/unit/op_unknown.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ops/operator.h"
-#include "graph/ops/partial_inference.h"
+#include "graph/ops/core/operator.h"
+#include "graph/ops/core/partial_inference.h"
 
 namespace npumesh::op_test {
 

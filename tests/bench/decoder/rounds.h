@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/engine/plan_cache.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session_config.h"
 #include "tests/bench/timing.h"
 

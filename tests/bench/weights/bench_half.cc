@@ -5,7 +5,7 @@
 #include <omp.h>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/cast.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {

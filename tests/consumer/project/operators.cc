@@ -1,5 +1,5 @@
 // An operator of a project outside of npumesh.
-#include "graph/ops/custom_operator.h"
+#include "graph/ops/core/custom_operator.h"
 
 namespace {
 

@@ -9,7 +9,8 @@
 
 #include <iostream>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/parse.h"
 #include "tests/fuzz/engine/case_check.h"
 #include "tests/fuzz/engine/child_process.h"

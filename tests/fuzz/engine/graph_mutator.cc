@@ -6,7 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "tests/fuzz/engine/interpreter.h"
 
 namespace npumesh::fuzz {

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "graph/io/model_file.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
 #include "tests/fuzz/engine/child_process.h"

@@ -15,6 +15,7 @@
 #include "graph/compare/replay.h"
 #include "graph/engine/observer_chain.h"
 #include "graph/inject/fault_injector.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 
 namespace npumesh {

@@ -12,6 +12,7 @@
 #include "graph/engine/observer_chain.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 #include "tests/models/llama_prefill.h"
 

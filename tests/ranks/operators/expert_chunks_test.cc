@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {
@@ -13,7 +14,7 @@ namespace {
 const OpRegistry& Registry() {
   static const OpRegistry registry = [] {
     OpRegistry made;
-    RegisterMoeOps(made);
+    RegisterCollectiveFamily(made);
     return made;
   }();
   return registry;

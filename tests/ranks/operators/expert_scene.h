@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {
@@ -12,7 +13,7 @@ namespace npumesh {
 inline const OpRegistry& Registry() {
   static const OpRegistry registry = [] {
     OpRegistry made;
-    RegisterMoeOps(made);
+    RegisterCollectiveFamily(made);
     return made;
   }();
   return registry;

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <random>
 
-#include "graph/ops/fused_chunks.h"
+#include "graph/ops/collective/chunk_pipeline.h"
+#include "graph/ops/collective/family.h"
+#include "graph/ops/matmul/family.h"
 #include "tests/ranks/operators/rank_op.h"
 #include "tests/unit/allocation_count.h"
 

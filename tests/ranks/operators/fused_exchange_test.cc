@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/fused_reference.h"
 
 namespace npumesh {

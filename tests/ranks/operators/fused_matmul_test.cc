@@ -2,6 +2,7 @@
 // that every sum is exact.
 #include <gmock/gmock.h>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {

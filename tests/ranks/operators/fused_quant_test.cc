@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graph/ops/small_float.h"
+#include "graph/ops/toolbox/values/small_float.h"
 #include "tests/ranks/operators/fused_reference.h"
 
 namespace npumesh {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {

@@ -1,6 +1,6 @@
 // Rows in chunks between ranks: that they arrive where they should, and that chunks are prepared
 // and used while others travel.
-#include "graph/ops/row_travel.h"
+#include "graph/ops/collective/chunked_exchange.h"
 
 #include <gtest/gtest.h>
 

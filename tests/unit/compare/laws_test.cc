@@ -1,4 +1,5 @@
 #include "graph/compare/laws.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
 #include "graph/compare/operator_order.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

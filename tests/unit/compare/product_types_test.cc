@@ -5,6 +5,7 @@
 #include "graph/compare/reference_ops.h"
 #include "graph/engine/partial_types.h"
 #include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/passes/fusion.h"
 #include "graph/passes/private_formats.h"
 #include "graph/passes/transposed_weights.h"

@@ -1,6 +1,7 @@
 // The reference operators against the built-in ones: close on any numbers, and exact where float32
 // loses what float64 keeps.
 #include "graph/compare/reference_ops.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

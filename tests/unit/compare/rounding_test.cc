@@ -1,5 +1,6 @@
 // A float16 graph against the same graph in float32: rounding is no difference, a wrong element is.
 #include "graph/compare/rounding.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,6 @@
 // Weights of ranks against those of the whole graph.
 #include "graph/compare/weight_shards.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

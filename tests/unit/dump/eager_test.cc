@@ -5,6 +5,7 @@
 #include "graph/dump/fx_summary.h"
 #include "graph/dump/npy_dumper.h"
 #include "graph/io/npy.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/float16.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/dump/dumper_fixture.h"

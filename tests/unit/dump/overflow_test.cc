@@ -4,7 +4,8 @@
 #include <limits>
 
 #include "graph/dump/overflow.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/op_registry.h"
 #include "runtime/base/float16.h"
 #include "tests/unit/dump/dumper_fixture.h"
 

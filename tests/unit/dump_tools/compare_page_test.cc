@@ -1,4 +1,5 @@
 #include "launch/dump/compare_page.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "graph/ops/builtin_ops.h"
 #include "tests/unit/allocation_count.h"
 #include "tests/unit/engine/engine_fixture.h"
 #include "tests/unit/onednn_isa.h"

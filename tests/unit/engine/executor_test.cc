@@ -1,6 +1,7 @@
 // Running compiled models: errors, observers, shared buffers, and that a run allocates nothing.
 #include <gmock/gmock.h>
 
+#include "graph/ops/builtin_ops.h"
 #include "tests/unit/allocation_count.h"
 #include "tests/unit/engine/engine_fixture.h"
 

@@ -1,11 +1,12 @@
 // Types that are known before inputs are, and contradictions that show by them.
 #include "graph/engine/partial_types.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 namespace {

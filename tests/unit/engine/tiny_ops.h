@@ -7,7 +7,7 @@
 
 #include "graph/ir/graph_builder.h"
 #include "graph/ir/tensor.h"
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 

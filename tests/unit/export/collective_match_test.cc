@@ -1,5 +1,7 @@
 // Collectives of several graphs against each other, before anything is run.
 #include "graph/export/collective_match.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/shape/family.h"
 
 #include <gmock/gmock.h>
 
@@ -187,7 +189,7 @@ TEST(CollectiveTrace, OperatorsSayHowTheirMembersMeet) {
 // An operator of a library is judged as the built-in one with the same row.
 TEST(CollectiveTrace, MessagesOfAnyNameAreMessages) {
   OpRegistry registry;
-  RegisterStructureOps(registry);
+  RegisterShapeFamily(registry);
   Operator send = *BuiltinOps().Find("HcomSend");
   send.schema.type = "LibrarySend";
   registry.Add(send);

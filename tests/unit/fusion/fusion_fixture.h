@@ -13,7 +13,8 @@
 
 #include "graph/engine/compiled_model.h"
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/cast.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "graph/passes/fusion.h"
 
 namespace npumesh {

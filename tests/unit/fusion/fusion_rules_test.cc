@@ -1,4 +1,5 @@
 // What holds for all fusion passes.
+#include "graph/ops/builtin_ops.h"
 #include "tests/unit/fusion/fusion_fixture.h"
 
 namespace npumesh {

@@ -8,6 +8,7 @@
 #include "graph/export/collective_trace.h"
 #include "graph/export/group_members.h"
 #include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
 #include "launch/view/graph_facts.h"
 #include "launch/view/unmet_groups.h"
 

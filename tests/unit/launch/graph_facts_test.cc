@@ -1,4 +1,5 @@
 #include "launch/view/graph_facts.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
 #include "launch/view/op_table.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

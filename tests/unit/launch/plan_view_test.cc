@@ -1,5 +1,6 @@
 // Plans for people: what they say agrees with the device, in text, JSON and picture.
 #include "launch/view/plan_view.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
 #include "graph/passes/transposed_weights.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "graph/ops/op_registry.h"
+#include "graph/ops/core/op_registry.h"
 #include "tests/unit/op_values.h"
 #include "tests/unit/session/session_fixture.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "graph/ops/cast.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

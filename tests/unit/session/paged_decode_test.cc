@@ -1,6 +1,6 @@
 // Prefill and decode with an in-place paged cache: steps of one session against attention over the
 // whole history at once.
-#include "tests/unit/ops_attention/attention_reference.h"
+#include "tests/unit/ops/attention/attention_reference.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "graph/ops/op_families.h"
+#include "graph/ops/index/family.h"
+#include "graph/ops/shape/family.h"
 #include "graph/session/session.h"
 #include "runtime/world/world.h"
 #include "tests/unit/engine/tiny_ops.h"

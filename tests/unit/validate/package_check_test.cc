@@ -1,5 +1,6 @@
 // What validate finds in packages of ours, in foreign ones, and in spoilt ones.
 #include "launch/validate/package_check.h"
+#include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,250 @@
+// Attention: what FusedInferAttentionScore, PromptFlashAttention, IncreFlashAttention and
+// FlashAttentionScore have in common, and the blocked kernel that computes it.
+//
+//   out = softmax(scale * q k^T + pse, masked) v
+//
+// Each operator's file fills in an AttentionPlan; attention_kernel.cc runs it. The scores exist one
+// tile at a time, with the running maximum and sum of each row (online softmax), so memory does not
+// grow with the product of the sequence lengths.
+#ifndef NPUMESH_GRAPH_OPS_ATTENTION_ATTENTION_H_
+#define NPUMESH_GRAPH_OPS_ATTENTION_ATTENTION_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/toolbox/product/float_product.h"
+#include "graph/ops/toolbox/values/element_io.h"
+
+namespace npumesh::attention {
+
+// Vectors of `width` elements for each sequence, row and head. The distances are in elements. In a
+// packed tensor (layouts with T) the rows of all sequences follow each other and there is no batch.
+struct HeadTensor {
+  int slot = -1;  // of an input, or the port of an output; -1: absent
+  DataType dtype = DataType::kUndefined;
+  bool packed = false;
+  int64_t batches = 1;
+  int64_t rows = 0;  // of one sequence; of all when packed
+  int64_t heads = 0;
+  int64_t width = 0;
+  int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
+
+  bool given() const { return slot >= 0; }
+};
+
+// Describes an input by the letters of its layout: B batch, S rows, N heads, D width, H = N * D, T
+// = rows of all sequences. `heads` is used where H hides it. Objects when the shape does not fit.
+HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads,
+                   Check& check);
+
+// The shape of a tensor of these dimensions in a layout, and its strides, which are filled in.
+Shape ShapeOf(std::string_view letters, HeadTensor& heads);
+
+// The attribute input_layout, "BSH", "BNSD_BSND" ... as the layouts of inputs and output. Objects
+// (kUnsupported) to an unknown one.
+struct Layouts {
+  std::string in;
+  std::string out;
+};
+Layouts LayoutsOf(const OpContext& op, Check& check);
+
+// Lengths of sequences, an int32 or int64 input read at run time. -1: every sequence is whole.
+struct Lengths {
+  int slot = -1;
+  DataType dtype = DataType::kUndefined;
+  int64_t count = 0;
+  bool sums = false;  // inclusive prefix sums (packed layouts)
+};
+
+// Scales and offsets of a quantised K or V: value = (stored + offset) * scale. The index of an
+// element's factor is linear in where the element is; `group` elements of a vector share one (0:
+// the whole vector does).
+struct Antiquant {
+  Factors scale;
+  Factors offset;
+  int64_t first = 0;
+  int64_t by_batch = 0;
+  int64_t by_head = 0;
+  int64_t by_position = 0;  // in the sequence
+  int64_t by_block = 0;     // of a paged cache
+  int64_t by_row = 0;       // in its block
+  int64_t group = 0;
+};
+
+// K, V, or a part of them. A block is a sequence, or a page of a cache. The vector of a row is in
+// chunks of `chunk` elements that are `chunk_stride` apart (tiled caches), normally in one.
+struct KeyValue {
+  struct Part {
+    int slot = -1;
+    int64_t rows = 0;  // of a block
+    int64_t block_stride = 0, head_stride = 0, row_stride = 0;
+  };
+  std::vector<Part> parts;  // one tensor, or one for each sequence; empty: absent
+  DataType dtype = DataType::kUndefined;
+  bool packed = false;
+  bool paged = false;
+  int64_t blocks = 0;
+  int64_t heads = 0;
+  int64_t width = 0;
+  int64_t chunk = 0;
+  int64_t chunk_stride = 0;
+  Antiquant antiquant;
+
+  bool given() const { return !parts.empty(); }
+  const Part& part(int64_t sequence) const {
+    return parts[parts.size() > 1 ? static_cast<size_t>(sequence) : 0];
+  }
+};
+
+// A tensor over [batch, head, row, column] whose leading dimensions may be broadcast.
+struct ScoreTensor {
+  int slot = -1;
+  DataType dtype = DataType::kUndefined;
+  int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Which columns a row may look at, as the attribute sparse_mode says.
+enum class Band : uint8_t {
+  kAll,
+  kTokens,         // row - pre .. row + next
+  kUpperLeft,      // .. row
+  kLowerRight,     // .. row + (S2 - S1)
+  kShiftedTokens,  // kTokens shifted by S2 - S1
+  kPrefix,         // kLowerRight, and the first columns
+  kLastBand,       // kLowerRight, for the last sequence kShiftedTokens
+  kFirstBand,      // kUpperLeft, for the first sequence kShiftedTokens
+};
+
+struct AttentionPlan : Planned {
+  std::string who;
+  int threads = 1;
+  int64_t batches = 0;
+  int64_t heads = 0;
+  HeadTensor q;
+  HeadTensor q_rope;  // appended to q, k_rope to k
+  HeadTensor out;
+  KeyValue k, k_rope, v;
+  KeyValue k_prefix, v_prefix;  // rows in front of every sequence
+  Lengths q_lengths, kv_lengths, prefix_length;
+  Lengths q_padding, kv_padding;  // sequences end this many rows before the tensor does
+  int block_table = -1;           // int32 [batches, table_width]: K and V are paged
+  int64_t table_width = 0;
+
+  float scale = 1;
+  bool scales_pse = false;  // scale * (q k^T + pse)
+  ScoreTensor mask;         // not zero: do not look
+  bool mask_keeps = false;  // the other way round: zero: do not look
+  // The score of what the mask hides; a number above -inf gives a row that sees nothing the even
+  // weights of a softmax.
+  float mask_value = -std::numeric_limits<float>::infinity();
+  ScoreTensor pse;
+  Band band = Band::kAll;
+  int64_t pre_tokens = 0;
+  int64_t next_tokens = 0;
+  Lengths band_prefix;        // kPrefix
+  Factors sink;               // one more logit for each head
+  bool empty_is_nan = false;  // a row that sees nothing gives NaN, as a softmax does; otherwise 0
+  int drop_mask = -1;         // bits over [batch, head, row, column]: keep
+  float keep_prob = 1;
+
+  // int8 q, k, v: the product of integers is multiplied by the first, the probabilities by the
+  // second before they are rounded, the sum by the third.
+  bool quantised = false;
+  Factors score_scale;
+  Factors probability_scale;
+  Factors sum_scale;
+  Factors out_scale;  // int8 output; one, or one for each head and column
+  Factors out_offset;
+
+  int lse_port = -1;  // float32 maximum + ln(sum), [.., 1] in the order of (batch, head, row)
+  int max_port = -1;  // float32, each value 8 times
+  int sum_port = -1;
+
+  // Of a tile; `row` and `factors` are single rows.
+  Workspace<float> q_room, k_room, v_room, scores, sums, row, factors;
+
+  // Query heads for each key head.
+  int64_t shared() const { return heads / k.heads; }
+  int64_t k_width() const { return k.width + (k_rope.given() ? k_rope.width : 0); }
+  bool paged() const { return block_table >= 0; }
+};
+
+// Rows of a tile, and columns of it. A tile holds rows of all the query heads that share a K head.
+inline constexpr int64_t kTileRows = 64;
+inline constexpr int64_t kTileColumns = 128;
+
+// Errors at run time: kInvalidArgument for lengths or block numbers that do not fit.
+Status RunAttention(const AttentionPlan& plan, const KernelArgs& args);
+
+// The kernel of a plan that was not read from one node: with one output, and without scratch.
+Result<std::unique_ptr<Kernel>> MakeAttentionKernel(AttentionPlan plan);
+
+// One sequence at run time.
+struct Sequence {
+  int64_t index = 0;
+  int64_t q_begin = 0;  // first row in q
+  int64_t q_rows = 0;
+  int64_t kv_begin = 0;
+  int64_t kv_rows = 0;  // without the prefix
+  int64_t prefix = 0;   // rows of the shared prefix
+  int64_t band_prefix = 0;
+
+  int64_t columns() const { return prefix + kv_rows; }
+  // First element of the vector of a row.
+  int64_t Element(const HeadTensor& tensor, int64_t head, int64_t row) const {
+    return (tensor.packed ? 0 : index * tensor.batch_stride) + (q_begin + row) * tensor.row_stride +
+           head * tensor.head_stride;
+  }
+};
+
+// Reads the lengths of sequence `index`, and checks that the tensors hold its rows and scores.
+Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index);
+
+// Columns [first, first + count) of K (`part` 0) or V (1) of one head as `count` rows of floats.
+// Error: kInvalidArgument for a block number outside of the cache.
+Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
+                   bool values, int64_t head, int64_t first, int64_t count, float* to);
+
+// The same as the right operand of a product: K transposed, V as it is. Floats that lie in rows
+// stay where they are; everything else is loaded into `room`.
+Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
+                              const Sequence& sequence, bool values, int64_t head, int64_t first,
+                              int64_t count, float* room);
+
+// What the files that fill in plans share (attention_plan.cc). All object to what does not fit.
+
+// K or V in one tensor, or one for each sequence, from the port or dynamic port `port`.
+KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
+                      int64_t heads, Check& check);
+// The same in pages: [blocks, block_size, N * D], [blocks, N, block_size, D] or tiled
+// [blocks, N, D / e, block_size, e].
+KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check);
+// An optional input of lengths.
+Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check);
+// An optional mask or shift: [S1, S2], [B, S1, S2] or [B, N, S1, S2] with 1 for what is broadcast;
+// for single query rows also [B, S2].
+ScoreTensor ReadScores(const OpContext& op, std::string_view port, const AttentionPlan& plan,
+                       Check& check);
+// The band of a sparse_mode, and atten_mask where the mode reads it.
+void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionPlan& plan);
+// Objects where q, k and v do not belong together; lays out the scratch, and makes the output in
+// `letters` output 0.
+void Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan);
+// float32, `copies` times for each head and row.
+TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies);
+
+// The plan of FlashAttentionScore, which its gradient follows too, with the attention as the only
+// output. `shift` is the port of the position shift. Objects to what does not fit.
+AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check);
+
+}  // namespace npumesh::attention
+
+#endif  // NPUMESH_GRAPH_OPS_ATTENTION_ATTENTION_H_

@@ -1,0 +1,275 @@
+// FusedInferAttentionScore, PromptFlashAttention and IncreFlashAttention.
+//
+// Their interfaces are subsets of the first one's, so one function reads all three and asks for
+// what the operator at hand has.
+#include <algorithm>
+
+#include "graph/ops/attention/attention.h"
+#include "graph/ops/attention/family.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+
+namespace npumesh::attention {
+namespace {
+
+template <typename Specs>
+bool HasName(const Specs& specs, std::string_view name) {
+  return std::any_of(specs.begin(), specs.end(),
+                     [&](const auto& spec) { return spec.name == name; });
+}
+
+bool HasPort(const OpContext& op, std::string_view port) {
+  return HasName(op.schema().inputs, port);
+}
+
+bool HasAttr(const OpContext& op, std::string_view name) {
+  return HasName(op.schema().attrs, name);
+}
+
+// `port` if the operator has it; otherwise nothing, which reads as an input that is not fed.
+std::string_view Port(const OpContext& op, std::string_view port) {
+  return HasPort(op, port) ? port : std::string_view();
+}
+
+int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
+  return HasAttr(op, name) ? op.attr_int(name) : otherwise;
+}
+
+void RefuseUnsupported(const OpContext& op, Check& check) {
+  for (const std::string_view port :
+       {"dequant_scale_query", "key_rope_antiquant_scale", "q_start_idx", "kv_start_idx"}) {
+    if (HasPort(op, port)) check.NotFed({port});
+  }
+  for (const std::string_view attr : {"query_quant_mode", "pse_type"}) {
+    if (HasAttr(op, attr)) check.Among(attr, {0});
+  }
+}
+
+// Where the factor of an element lies. `first` and `count` cut K's or V's part out of a tensor that
+// holds both. The modes: 0 one for all or one for each element of a row, 1 by batch and position,
+// 2 by head, 3 by batch, head and position, 4 by block and row, 5 by block, head and row, 6 by
+// batch, head, position and group of 32 elements.
+void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int64_t first,
+                  int64_t count, const AttentionPlan& plan, Check& check, KeyValue& to) {
+  const int64_t rows = to.parts[0].rows, heads = std::max<int64_t>(to.heads, 1);
+  const int64_t batches = std::max<int64_t>(plan.batches, 1);
+  const int64_t by_batch = count / batches, by_head = by_batch / heads;
+  const int64_t groups = (to.width + 31) / 32;
+  int64_t expected = 0;
+  switch (mode) {
+    case 0:
+      if (count != 1) to.antiquant = {.by_head = to.width, .group = 1};
+      expected = count == 1 ? 1 : to.heads * to.width;
+      break;
+    case 1:
+      to.antiquant = {.by_batch = by_batch, .by_position = 1};
+      expected = batches * std::max(by_batch, rows);
+      break;
+    case 2:
+      to.antiquant = {.by_head = 1};
+      expected = to.heads;
+      break;
+    case 3:
+      to.antiquant = {.by_batch = by_head * heads, .by_head = by_head, .by_position = 1};
+      expected = batches * heads * std::max(by_head, rows);
+      break;
+    case 4:
+      to.antiquant = {.by_block = rows, .by_row = 1};
+      expected = to.blocks * rows;
+      break;
+    case 5:
+      to.antiquant = {.by_head = rows, .by_block = rows * heads, .by_row = 1};
+      expected = to.blocks * rows * to.heads;
+      break;
+    case 6:
+      to.antiquant = {.by_batch = rows * groups * heads,
+                      .by_head = rows * groups,
+                      .by_position = groups,
+                      .group = 32};
+      expected = batches * rows * groups * heads;
+      break;
+    default:
+      break;
+  }
+  to.antiquant.scale = scale;
+  to.antiquant.offset = offset;
+  to.antiquant.first = first;
+  const bool by_page = mode == 4 || mode == 5;
+  check.That(expected == count && (!offset.given() || offset.count() == scale.count()) &&
+                 (!by_page || plan.paged()),
+             "antiquant mode {} with {} scales and {} offsets for K or V of {} heads, {} rows and "
+             "head size {}",
+             mode, count, offset.count(), to.heads, rows, to.width);
+}
+
+void ReadAntiquant(const OpContext& op, Check& check, AttentionPlan& plan) {
+  const auto factors = [&](const std::string& port) {
+    return check.Take(Factors::Of(op, Port(op, port)));
+  };
+  const Factors both = factors("antiquant_scale"), offsets = factors("antiquant_offset");
+  if (both.given()) {
+    const int64_t half = both.count() / 2, mode = AttrOr(op, "antiquant_mode", 0);
+    SetAntiquant(mode, both, offsets, 0, half, plan, check, plan.k);
+    SetAntiquant(mode, both, offsets, half, half, plan, check, plan.v);
+  }
+  for (const auto& [name, to] : {std::pair<std::string, KeyValue*>{"key", &plan.k},
+                                 std::pair<std::string, KeyValue*>{"value", &plan.v}}) {
+    const Factors scale = factors(name + "_antiquant_scale");
+    const Factors offset = factors(name + "_antiquant_offset");
+    if (!scale.given()) continue;
+    SetAntiquant(AttrOr(op, name + "_antiquant_mode", 0), scale, offset, 0, scale.count(), plan,
+                 check, *to);
+  }
+  check.That(!kQuantised.Contains(plan.k.dtype) || plan.quantised || plan.k.antiquant.scale.given(),
+             "key is {} and query {}; the scales of key are missing", Name(plan.k.dtype),
+             Name(plan.q.dtype));
+}
+
+// Scales of the path where query, key and value are int8, and those of an int8 output.
+void ReadQuantisation(const OpContext& op, Check& check, AttentionPlan& plan) {
+  const auto factors = [&](std::string_view port, std::string_view other = {}) {
+    return check.Take(Factors::Of(op, HasPort(op, port) ? port : other));
+  };
+  plan.out_scale = factors("quant_scale2");
+  plan.out_offset = factors("quant_offset2");
+  const int64_t channels = plan.heads * plan.v.width;
+  for (const Factors* scale : {&plan.out_scale, &plan.out_offset}) {
+    check.That(!scale->given() || scale->count() == 1 || scale->count() == channels,
+               "quant_scale2 and quant_offset2 need one element or {}, seen {}", channels,
+               scale->count());
+  }
+  plan.quantised = plan.q.dtype == DataType::kInt8;
+  plan.out.dtype = plan.out_scale.given() ? DataType::kInt8
+                   : plan.quantised       ? DataType::kFloat16
+                                          : plan.q.dtype;
+  if (!plan.quantised) return;
+  plan.score_scale = factors("deq_scale1", "dequant_scale1");
+  plan.probability_scale = factors("quant_scale1");
+  plan.sum_scale = factors("deq_scale2", "dequant_scale2");
+  check.That(plan.k.dtype == DataType::kInt8 && plan.v.dtype == DataType::kInt8 &&
+                 plan.score_scale.given() && plan.probability_scale.given() &&
+                 plan.sum_scale.given(),
+             "query is int8; then key and value must be int8 (seen {}, {}), and the two "
+             "dequantisation scales and quant_scale1 must be given",
+             Name(plan.k.dtype), Name(plan.v.dtype));
+}
+
+void ReadTensors(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
+  const int64_t given = op.attr_int("num_key_value_heads");
+  const int64_t heads = given == 0 ? plan.heads : given;
+  plan.block_table = SlotIfFed(op, Port(op, "block_table"));
+  const auto read = [&](std::string_view port) {
+    return plan.paged() ? ReadPages(op, port, heads, check)
+                        : ReadKeyValue(op, port, letters, heads, check);
+  };
+  plan.q = HeadsOf(op, op.slot("query"), letters, plan.heads, check);
+  plan.k = read("key");
+  plan.v = read("value");
+  if (const int slot = SlotIfFed(op, Port(op, "query_rope")); slot >= 0) {
+    plan.q_rope = HeadsOf(op, slot, letters, plan.heads, check);
+  }
+  if (SlotIfFed(op, Port(op, "key_rope")) >= 0) plan.k_rope = read("key_rope");
+  if (SlotIfFed(op, Port(op, "key_shared_prefix")) < 0) return;
+  plan.k_prefix = ReadKeyValue(op, "key_shared_prefix", letters, heads, check);
+  plan.v_prefix = ReadKeyValue(op, "value_shared_prefix", letters, heads, check);
+  plan.prefix_length = ReadLengths(op, "actual_shared_prefix_len", false, check);
+}
+
+void ReadAllLengths(const OpContext& op, Check& check, AttentionPlan& plan) {
+  const bool packed = plan.q.packed, decode_only = !HasPort(op, "actual_seq_lengths_kv");
+  if (!decode_only) plan.q_lengths = ReadLengths(op, "actual_seq_lengths", packed, check);
+  plan.kv_lengths = ReadLengths(op, decode_only ? "actual_seq_lengths" : "actual_seq_lengths_kv",
+                                packed && !plan.paged(), check);
+  plan.q_padding = ReadLengths(op, Port(op, "query_padding_size"), false, check);
+  plan.kv_padding = ReadLengths(op, Port(op, "kv_padding_size"), false, check);
+  plan.batches = packed ? std::max<int64_t>(plan.q_lengths.count, 1) : plan.q.batches;
+}
+
+void CheckCaches(const OpContext& op, Check& check, AttentionPlan& plan) {
+  if (plan.paged()) {
+    check.Rank("block_table", DataType::kInt32, 2);
+    const Shape& table = op.in(plan.block_table).shape;
+    check.That(plan.kv_lengths.slot >= 0, "block_table needs key lengths beside it");
+    check.That(table.rank() == 2 && table[0] == plan.batches,
+               "block_table is {}, expected a line for each of {} sequences", table, plan.batches);
+    if (table.rank() == 2) plan.table_width = table[1];
+  }
+  if (!plan.k_prefix.given()) return;
+  const KeyValue &keys = plan.k_prefix, &values = plan.v_prefix;
+  check.That(!plan.k_rope.given() && !plan.k.packed && keys.width == plan.k.width &&
+                 values.width == plan.v.width && keys.heads == plan.k.heads &&
+                 keys.parts[0].rows == values.parts[0].rows && keys.blocks == 1,
+             "the shared prefix does not fit query and key");
+}
+
+// The position shift, and which columns a row sees. A single row sees all that its mask shows it.
+void ReadScoreRules(const OpContext& op, Check& check, AttentionPlan& plan) {
+  const int64_t mode = AttrOr(op, "sparse_mode", 0);
+  const bool one_row = plan.q.rows == 1 && !plan.q.packed;
+  plan.pre_tokens = AttrOr(op, "pre_tokens", INT32_MAX);
+  plan.next_tokens = AttrOr(op, "next_tokens", INT32_MAX);
+  plan.pse = ReadScores(op, "pse_shift", plan, check);
+  if (!one_row || mode <= 1) ReadBand(op, mode, check, plan);
+  if (one_row) plan.band = Band::kAll;
+}
+
+Result<AttentionPlan> PlanInference(const OpContext& op) {
+  Check check(op);
+  AttentionPlan plan;
+  RefuseUnsupported(op, check);
+  const Layouts layouts = LayoutsOf(op, check);
+  if (!check.ok()) return check.status();
+  plan.who = op.Who();
+  plan.threads = op.threads();
+  plan.heads = op.attr_int("num_heads");
+  plan.scale = op.attr_float(HasAttr(op, "scale") ? "scale" : "scale_value");
+  ReadTensors(op, layouts.in, check, plan);
+  ReadAllLengths(op, check, plan);
+  if (!check.ok()) return check.status();
+  CheckCaches(op, check, plan);
+  ReadScoreRules(op, check, plan);
+  ReadQuantisation(op, check, plan);
+  ReadAntiquant(op, check, plan);
+  plan.sink = check.Take(Factors::Of(op, Port(op, "learnable_sink")));
+  Complete(op, layouts.out, check, plan);
+  if (HasAttr(op, "softmax_lse_flag")) {
+    if (op.attr_bool("softmax_lse_flag")) plan.lse_port = 1;
+    plan.outputs.push_back(plan.lse_port < 0 ? TensorType{DataType::kFloat, {1}}
+                                             : StatisticsOf(plan, 1));
+  }
+  return check.Done(std::move(plan));
+}
+
+}  // namespace
+}  // namespace npumesh::attention
+
+namespace npumesh {
+
+void RegisterInferAttentionOps(OpRegistry& registry) {
+  for (const std::string_view signature :
+       {"FusedInferAttentionScore(query, key..., value..., pse_shift?, atten_mask?, "
+        "actual_seq_lengths?, actual_seq_lengths_kv?, dequant_scale1?, quant_scale1?, "
+        "dequant_scale2?, quant_scale2?, quant_offset2?, antiquant_scale?, antiquant_offset?, "
+        "block_table?, query_padding_size?, kv_padding_size?, key_antiquant_scale?, "
+        "key_antiquant_offset?, value_antiquant_scale?, value_antiquant_offset?, "
+        "key_shared_prefix?, value_shared_prefix?, actual_shared_prefix_len?, query_rope?, "
+        "key_rope?, key_rope_antiquant_scale?, dequant_scale_query?, learnable_sink?, "
+        "q_start_idx?, kv_start_idx?; num_heads:int, scale=1.0, pre_tokens=2147483647, "
+        "next_tokens=2147483647, input_layout=\"BSH\", num_key_value_heads=0, sparse_mode=0, "
+        "inner_precise=0, block_size=0, antiquant_mode=0, softmax_lse_flag=false, "
+        "key_antiquant_mode=0, value_antiquant_mode=0, query_quant_mode=0, pse_type=0, "
+        "out_dtype=0) -> attention_out, softmax_lse",
+        "PromptFlashAttention(query, key, value, pse_shift?, atten_mask?, actual_seq_lengths?, "
+        "actual_seq_lengths_kv?, deq_scale1?, quant_scale1?, deq_scale2?, quant_scale2?, "
+        "quant_offset2?; num_heads:int, scale_value=1.0, pre_tokens=214748647, next_tokens=0, "
+        "input_layout=\"BSH\", num_key_value_heads=1, sparse_mode=0, inner_precise=1) "
+        "-> attention_out",
+        "IncreFlashAttention(query, key..., value..., pse_shift?, atten_mask?, "
+        "actual_seq_lengths?, dequant_scale1?, quant_scale1?, dequant_scale2?, quant_scale2?, "
+        "quant_offset2?, antiquant_scale?, antiquant_offset?, block_table?, kv_padding_size?; "
+        "num_heads:int, scale_value=1.0, input_layout=\"BSH\", num_key_value_heads=1, "
+        "block_size=0, inner_precise=1) -> attention_out"}) {
+    registry.Add(Define<attention::PlanInference, attention::RunAttention>(signature));
+  }
+}
+
+}  // namespace npumesh

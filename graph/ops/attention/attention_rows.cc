@@ -1,0 +1,289 @@
+// Where the rows of attention's tensors lie: layouts, sequences, caches.
+#include <algorithm>
+#include <array>
+
+#include "graph/ops/attention/attention.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+
+namespace npumesh::attention {
+namespace {
+
+bool IsKnownLayout(std::string_view letters) {
+  constexpr std::array<std::string_view, 8> kKnown = {"BSH", "BSND", "BNSD", "SBH",
+                                                      "TND", "NTD",  "NSD",  "NBSD"};
+  return std::find(kKnown.begin(), kKnown.end(), letters) != kKnown.end();
+}
+
+// Entry `index` of lengths, of which one stands for all.
+int64_t LengthAt(const Lengths& lengths, const KernelArgs& args, int64_t index) {
+  return IntegerAt(lengths.dtype, args.in[lengths.slot], lengths.count == 1 ? 0 : index);
+}
+
+// Rows [begin, begin + rows) that a sequence has, in a tensor with room for `room` of them.
+Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths& lengths,
+                std::string_view what, int64_t index, int64_t room, int64_t* begin, int64_t* rows) {
+  *begin = 0;
+  *rows = room;
+  if (lengths.slot < 0) return Status();
+  const int64_t value = LengthAt(lengths, args, index);
+  if (lengths.sums) {
+    *begin = index == 0 ? 0 : LengthAt(lengths, args, index - 1);
+    *rows = value - *begin;
+  } else {
+    *rows = value;
+  }
+  if (*begin >= 0 && *rows >= 0 && *rows <= room && *begin <= room - *rows) return Status();
+  return Error(Code::kInvalidArgument,
+               "{}: the {} of sequence {} is {}{}, there is room for {} rows", plan.who, what,
+               index, lengths.sums ? "a prefix sum, " : "", value, room);
+}
+
+// Moves rows to where padding behind them leaves them: the tensor ends `padding` rows after them.
+Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& padding,
+             std::string_view what, int64_t room, int64_t rows, int64_t* begin) {
+  if (padding.slot < 0) return Status();
+  const int64_t pads = LengthAt(padding, args, 0);
+  *begin = room - pads - rows;
+  if (pads >= 0 && *begin >= 0) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} is {}, which leaves no place for {} of {} rows",
+               plan.who, what, pads, rows, room);
+}
+
+int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
+  return plan.k.part(index).rows * (plan.paged() ? plan.table_width : 1);
+}
+
+// Error unless a mask or shift covers a sequence.
+Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
+                   const Sequence& sequence) {
+  const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
+  if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
+  return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
+               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
+               sequence.columns());
+}
+
+// The place of one row of a cache.
+struct Place {
+  const void* data = nullptr;
+  int64_t element = 0;  // of the row's first chunk
+  int64_t position = 0;
+  int64_t block = 0;
+  int64_t row = 0;  // in the block
+};
+
+Result<Place> PlaceOf(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
+                      const Sequence& sequence, int64_t head, int64_t position) {
+  const KeyValue::Part& part = from.part(sequence.index);
+  Place place;
+  place.data = args.in[part.slot];
+  place.position = position;
+  place.row = sequence.kv_begin + position;
+  place.block = from.parts.size() > 1 || from.packed ? 0 : sequence.index;
+  if (from.paged) {
+    const auto* table = static_cast<const int32_t*>(args.in[plan.block_table]);
+    place.block = table[sequence.index * plan.table_width + place.row / part.rows];
+    if (place.block < 0 || place.block >= from.blocks) {
+      return Error(Code::kInvalidArgument,
+                   "{}: the block table names block {} for position {} of sequence {}, the cache "
+                   "has {} blocks",
+                   plan.who, place.block, place.row, sequence.index, from.blocks);
+    }
+    place.row %= part.rows;
+  }
+  place.element =
+      place.block * part.block_stride + head * part.head_stride + place.row * part.row_stride;
+  return place;
+}
+
+// row = (row + offset) * scale for elements that share one factor, or have one each.
+void Scale(const Antiquant& antiquant, const KernelArgs& args, int64_t index, bool shared,
+           int64_t count, float* row) {
+  constexpr int64_t kChunk = 64;
+  std::array<float, kChunk> scale;
+  std::array<float, kChunk> offset{};
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    const int64_t chunk = std::min(kChunk, count - begin);
+    const int64_t first = shared ? index : index + begin;
+    const int64_t factors = shared ? 1 : chunk;
+    antiquant.scale.Load(args, first, factors, scale.data());
+    if (antiquant.offset.given()) antiquant.offset.Load(args, first, factors, offset.data());
+    for (int64_t i = 0; i < chunk; ++i) {
+      const auto at = static_cast<size_t>(shared ? 0 : i);
+      row[begin + i] = (row[begin + i] + offset[at]) * scale[at];
+    }
+  }
+}
+
+void Dequantise(const Antiquant& antiquant, const KernelArgs& args, int64_t batch, int64_t head,
+                const Place& place, int64_t width, float* row) {
+  if (!antiquant.scale.given()) return;
+  const int64_t index = antiquant.first + batch * antiquant.by_batch + head * antiquant.by_head +
+                        place.position * antiquant.by_position + place.block * antiquant.by_block +
+                        place.row * antiquant.by_row;
+  if (antiquant.group <= 1) {
+    Scale(antiquant, args, index, antiquant.group == 0, width, row);
+    return;
+  }
+  for (int64_t d = 0; d < width; d += antiquant.group) {
+    const int64_t count = std::min(antiquant.group, width - d);
+    Scale(antiquant, args, index + d / antiquant.group, true, count, row + d);
+  }
+}
+
+// `count` rows of one tensor, `stride` floats apart.
+Status LoadRows(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
+                const Sequence& sequence, int64_t head, int64_t first, int64_t count,
+                int64_t stride, float* to) {
+  for (int64_t i = 0; i < count; ++i, to += stride) {
+    NPUMESH_ASSIGN_OR_RETURN(const Place place,
+                             PlaceOf(plan, args, from, sequence, head, first + i));
+    for (int64_t d = 0, at = place.element; d < from.width; d += from.chunk) {
+      LoadNumbers(from.dtype, place.data, at, std::min(from.chunk, from.width - d), to + d);
+      at += from.chunk_stride;
+    }
+    Dequantise(from.antiquant, args, sequence.index, head, place, from.width, to);
+  }
+  return Status();
+}
+
+// The letters of a layout with H, the vectors of all heads side by side, as N and D.
+std::string Expanded(std::string_view letters) {
+  std::string expanded(letters);
+  if (const size_t at = expanded.find('H'); at != std::string::npos) expanded.replace(at, 1, "ND");
+  return expanded;
+}
+
+// What a letter stands for. The elements of a vector (D) lie side by side.
+struct Dimension {
+  int64_t* extent;
+  int64_t* stride;
+};
+Dimension DimensionOf(HeadTensor& heads, char letter) {
+  if (letter == 'B') return {&heads.batches, &heads.batch_stride};
+  if (letter == 'N') return {&heads.heads, &heads.head_stride};
+  if (letter == 'D') return {&heads.width, nullptr};
+  return {&heads.rows, &heads.row_stride};
+}
+
+void SetStrides(std::string_view expanded, HeadTensor& heads) {
+  int64_t distance = 1;
+  for (size_t i = expanded.size(); i-- > 0;) {
+    const auto [extent, stride] = DimensionOf(heads, expanded[i]);
+    if (stride != nullptr) *stride = distance;
+    distance *= *extent;
+  }
+}
+
+}  // namespace
+
+Layouts LayoutsOf(const OpContext& op, Check& check) {
+  const std::string name = op.attr_string("input_layout");
+  const size_t cut = name.find('_');
+  Layouts layouts;
+  layouts.in = name.substr(0, cut);
+  layouts.out = cut == std::string::npos ? layouts.in : name.substr(cut + 1);
+  check.Supported(
+      IsKnownLayout(layouts.in) && layouts.in != "NBSD" && IsKnownLayout(layouts.out),
+      "input_layout is \"{}\"; known are BSH, BSND, BNSD, SBH, TND, NTD, NSD, and pairs of "
+      "input and output like BNSD_BSND",
+      name);
+  return layouts;
+}
+
+HeadTensor HeadsOf(const OpContext& op, int slot, std::string_view letters, int64_t heads,
+                   Check& check) {
+  const TensorType& type = op.in(slot);
+  const std::string expanded = Expanded(letters);
+  std::vector<int64_t> dims = type.shape.dims();
+  bool fits = dims.size() == letters.size();
+  if (fits && letters.back() == 'H') {
+    fits = heads > 0 && dims.back() % heads == 0;
+    dims.push_back(fits ? dims.back() / heads : 0);
+    dims[dims.size() - 2] = heads;
+  }
+  HeadTensor result;
+  result.slot = slot;
+  result.dtype = type.dtype;
+  result.packed = letters.find('T') != std::string_view::npos;
+  for (size_t i = 0; fits && i < dims.size(); ++i) {
+    *DimensionOf(result, expanded[i]).extent = dims[i];
+  }
+  SetStrides(expanded, result);
+  check.That(fits && (heads == 0 || result.heads == heads),
+             "input slot {} is {}, expected layout {} with {} heads", slot, type, letters, heads);
+  return result;
+}
+
+Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
+  SetStrides(Expanded(letters), heads);
+  std::vector<int64_t> dims;
+  for (const char letter : letters) {
+    const bool joined = letter == 'H';
+    dims.push_back(joined ? heads.heads * heads.width : *DimensionOf(heads, letter).extent);
+  }
+  return Shape(std::move(dims));
+}
+
+Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index) {
+  Sequence sequence;
+  sequence.index = index;
+  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows,
+                                   &sequence.q_begin, &sequence.q_rows));
+  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.q_padding, "query_padding_size", plan.q.rows,
+                                sequence.q_rows, &sequence.q_begin));
+  const int64_t room = RoomForKeys(plan, index);
+  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.kv_lengths, "key length", index, room,
+                                   &sequence.kv_begin, &sequence.kv_rows));
+  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.kv_padding, "kv_padding_size", room,
+                                sequence.kv_rows, &sequence.kv_begin));
+  int64_t begin = 0;
+  if (plan.k_prefix.given()) {
+    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.prefix_length, "shared prefix length", 0,
+                                     plan.k_prefix.parts[0].rows, &begin, &sequence.prefix));
+  }
+  if (plan.band == Band::kPrefix) {
+    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.band_prefix, "prefix", index,
+                                     sequence.columns(), &begin, &sequence.band_prefix));
+  }
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.mask, "the mask", sequence));
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.pse, "the position shift", sequence));
+  return sequence;
+}
+
+Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
+                              const Sequence& sequence, bool values, int64_t head, int64_t first,
+                              int64_t count, float* room) {
+  const KeyValue& from = values ? plan.v : plan.k;
+  const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
+                       from.chunk >= from.width && !from.paged;
+  const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
+  if (!in_rows || !alone) {
+    NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, values, head, first, count, room));
+    const int64_t rope = !values && plan.k_rope.given() ? plan.k_rope.width : 0;
+    return FloatMatrix{room, from.width + rope, !values};
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(plan, args, from, sequence, head, first));
+  return FloatMatrix{static_cast<const float*>(place.data) + place.element,
+                     from.part(sequence.index).row_stride, !values};
+}
+
+Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
+                   bool values, int64_t head, int64_t first, int64_t count, float* to) {
+  const KeyValue& from = values ? plan.v : plan.k;
+  const KeyValue& prefix = values ? plan.v_prefix : plan.k_prefix;
+  const bool extended = !values && plan.k_rope.given();
+  const int64_t stride = from.width + (extended ? plan.k_rope.width : 0);
+  const int64_t in_front = std::clamp(sequence.prefix - first, int64_t{0}, count);
+  if (in_front > 0) {  // all sequences share the prefix
+    NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, prefix, {}, head, first, in_front, stride, to));
+  }
+  to += in_front * stride;
+  first += in_front - sequence.prefix;
+  count -= in_front;
+  NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, from, sequence, head, first, count, stride, to));
+  if (!extended) return Status();
+  return LoadRows(plan, args, plan.k_rope, sequence, head, first, count, stride, to + from.width);
+}
+
+}  // namespace npumesh::attention

@@ -1,0 +1,96 @@
+#include "graph/ops/attention/attention_scores.h"
+
+#include <algorithm>
+
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh::attention {
+namespace {
+
+// All values of tokens are so large that a sum with row numbers must not overflow.
+int64_t Bounded(int64_t tokens) {
+  constexpr int64_t kFar = int64_t{1} << 40;
+  return std::clamp(tokens, -kFar, kFar);
+}
+
+bool IsMasked(const ScoreTensor& mask, const void* data, int64_t index) {
+  switch (BitsOf(mask.dtype)) {
+    case 8:
+      return static_cast<const uint8_t*>(data)[index] != 0;
+    case 16:
+      return (static_cast<const uint16_t*>(data)[index] & 0x7fff) != 0;
+    default:
+      return static_cast<const float*>(data)[index] != 0;
+  }
+}
+
+}  // namespace
+
+Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row) {
+  const int64_t columns = sequence.columns();
+  const int64_t shifted = row + columns - sequence.q_rows;
+  const auto tokens = [&](int64_t centre) {
+    return Columns{std::max<int64_t>(centre - Bounded(plan.pre_tokens), 0),
+                   std::min(centre + Bounded(plan.next_tokens) + 1, columns)};
+  };
+  const auto until = [&](int64_t last) { return Columns{0, std::min(last + 1, columns)}; };
+  switch (plan.band) {
+    case Band::kAll:
+      break;
+    case Band::kTokens:
+      return tokens(row);
+    case Band::kUpperLeft:
+      return until(row);
+    case Band::kLowerRight:
+      return until(shifted);
+    case Band::kShiftedTokens:
+      return tokens(shifted);
+    case Band::kPrefix:
+      return until(std::max(shifted, sequence.band_prefix - 1));
+    case Band::kLastBand:
+      return sequence.index + 1 == plan.batches ? tokens(shifted) : until(shifted);
+    case Band::kFirstBand:
+      return sequence.index == 0 ? tokens(shifted) : until(row);
+  }
+  return {0, columns};
+}
+
+void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores) {
+  const ScoreTensor& shift = at.plan.pse;
+  const void* data = at.args.in[shift.slot];
+  const int64_t index = at.IndexIn(shift, first);
+  if (shift.dtype == DataType::kFloat) {
+    AddRow(scores, static_cast<const float*>(data) + index, count, scores);
+    return;
+  }
+  LoadNumbers(shift.dtype, data, index, count, room);
+  AddRow(scores, room, count, scores);
+}
+
+void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
+                float* scores) {
+  const int64_t begin = std::clamp(columns.first - first, int64_t{0}, count);
+  const int64_t end = std::clamp(columns.last - first, begin, count);
+  std::fill(scores, scores + begin, kMasked);
+  std::fill(scores + end, scores + count, kMasked);
+  const ScoreTensor& mask = at.plan.mask;
+  if (mask.slot < 0) return;
+  const int64_t index = at.IndexIn(mask, first);
+  for (int64_t j = begin; j < end; ++j) {
+    if (IsMasked(mask, at.args.in[mask.slot], index + j) != at.plan.mask_keeps) {
+      scores[j] = at.plan.mask_value;
+    }
+  }
+}
+
+void DropScores(const ScoreRow& at, int64_t first, int64_t count, float* scores) {
+  const auto* bits = static_cast<const uint8_t*>(at.args.in[at.plan.drop_mask]);
+  const int64_t row = (at.sequence.index * at.plan.heads + at.head) * at.plan.q.rows + at.row;
+  const int64_t index = row * at.plan.k.parts[0].rows + first;
+  for (int64_t j = 0; j < count; ++j) {
+    const bool keep = (bits[(index + j) / 8] >> ((index + j) % 8) & 1) != 0;
+    scores[j] = keep ? scores[j] / at.plan.keep_prob : 0.0f;
+  }
+}
+
+}  // namespace npumesh::attention

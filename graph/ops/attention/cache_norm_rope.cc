@@ -1,0 +1,219 @@
+// KvRmsNormRopeCache: the keys and values of latent attention, normalised, rotated and written into
+// their caches.
+//
+// A slot below 0 is skipped; one behind the cache is a run-time error.
+#include <algorithm>
+#include <string>
+
+#include "graph/ops/attention/family.h"
+#include "graph/ops/attention/rope.h"
+#include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/rms_row.h"
+#include "graph/ops/toolbox/values/row_io.h"
+
+namespace npumesh {
+namespace {
+
+// Writes vectors into one cache, and unchanged into the output two ports behind it.
+struct CacheWriter {
+  int output = 0;
+  DataType dtype = DataType::kUndefined;
+  bool by_batch = false;   // Norm: [B, N, Smax, D], otherwise [blocks, block_size, N, D]
+  bool by_block = false;   // one slot for each block of S
+  bool tiled = false;      // each block is stored [N, D / tile, block_size, tile]
+  int64_t block_size = 0;  // Smax for Norm
+  int64_t slots = 0;       // that an index may name
+  int64_t heads = 1;
+  int64_t width = 0;
+  int64_t tile = 0;  // elements that lie side by side
+  Factors scale, offset;
+  Workspace<float> row;
+
+  // Entries of the index for `rows` tokens of a sequence.
+  int64_t Entries(int64_t rows) const {
+    return by_block ? (rows + block_size - 1) / block_size : rows;
+  }
+  // First element of (batch, head, slot).
+  int64_t Element(int64_t batch, int64_t head, int64_t slot) const {
+    if (by_batch) return ((batch * heads + head) * block_size + slot) * width;
+    if (!tiled) return (slot * heads + head) * width;
+    return (slot / block_size * heads + head) * width * block_size + slot % block_size * tile;
+  }
+};
+
+struct NormRopePlan : Planned {
+  std::string who;
+  DataType dtype = DataType::kUndefined;
+  DataType gamma_dtype = DataType::kUndefined;
+  DataType index_dtype = DataType::kUndefined;
+  int v = -1;  // slot; -1: the values are the first elements of kv, the keys the others
+  int64_t batch = 0, heads = 0, rows = 0, width = 0;  // of kv
+  int64_t normed = 0;                                 // elements of gamma
+  int64_t table_rows = 0;
+  double epsilon = 0;
+  RotaryTables tables;
+  CacheWriter keys, values;
+  Workspace<float> x, gamma, factors;
+};
+
+CacheWriter WriterOf(const OpContext& op, std::string_view port, int64_t width,
+                     std::string_view scale, std::string_view offset, Check& check) {
+  const std::string mode = op.attr_string("cache_mode");
+  const TensorType& type = op.in(port);
+  const Shape &cache = type.shape, &kv = op.in("kv").shape;
+  CacheWriter writer;
+  writer.output = port == "k_cache" ? 0 : 1;
+  writer.dtype = type.dtype;
+  writer.by_batch = mode == "Norm";
+  writer.by_block = mode == "PA_BLK_BNSD" || mode == "PA_BLK_NZ";
+  writer.tiled = mode == "PA_NZ" || mode == "PA_BLK_NZ";
+  writer.heads = kv[1];
+  writer.width = width;
+  writer.tile =
+      writer.tiled ? std::min<int64_t>(width, type.dtype == DataType::kInt8 ? 32 : 16) : width;
+  check.Rank(port, kFloats | DataType::kInt8, 4);
+  if (!check.ok()) return writer;
+  const bool placed =
+      writer.by_batch ? cache[0] == kv[0] && cache[1] == kv[1] : cache[2] == kv[1] && cache[1] > 0;
+  check.That(placed && cache[3] == width && (width == 0 || width % writer.tile == 0),
+             "{} is {}, which does not fit vectors of {} elements of kv {} in mode {}", port, type,
+             width, op.in("kv"), mode);
+  writer.block_size = cache[writer.by_batch ? 2 : 1];
+  writer.slots = writer.by_batch ? cache[2] : cache[0] * cache[1];
+  writer.scale = check.Take(Factors::Of(op, scale));
+  writer.offset = check.Take(Factors::Of(op, offset));
+  check.Keep(CheckFactors(op, writer.scale, scale, width));
+  check.Keep(CheckFactors(op, writer.offset, offset, width));
+  return writer;
+}
+
+// kv is [B, N, S, Dv + Dk], gamma [Dv], cos and sin [B, 1, S or 1, Dk]; with v, kv is [B, N, S, D]
+// and gamma [D].
+void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
+  check.Rank("kv", kFloats, 4);
+  check.Rank("gamma", kFloats, 1);
+  check.Rank("cos", kFloats, 4);
+  check.SameTensor("sin", "cos");
+  if (!check.ok()) return;
+  const TensorType &kv = op.in("kv"), &cos = op.in("cos"), &gamma = op.in("gamma");
+  plan.who = op.Who();
+  plan.dtype = kv.dtype;
+  plan.gamma_dtype = gamma.dtype;
+  plan.index_dtype = op.in("index").dtype;
+  plan.v = SlotIfFed(op, "v");
+  plan.batch = kv.shape[0];
+  plan.heads = kv.shape[1];
+  plan.rows = kv.shape[2];
+  plan.width = kv.shape[3];
+  plan.normed = gamma.shape[0];
+  plan.table_rows = cos.shape[2];
+  const int64_t rotated = cos.shape[3];
+  check.That(cos.shape[0] == plan.batch && cos.shape[1] == 1 && rotated % 2 == 0 &&
+                 (plan.table_rows == 1 || plan.table_rows == plan.rows),
+             "cos is {}, expected [{},1,{},Dk] with an even Dk", cos, plan.batch, plan.rows);
+  check.That(plan.v >= 0 ? plan.normed == plan.width && rotated <= plan.width
+                         : plan.normed + rotated == plan.width,
+             "gamma is {} and cos {}, which do not fit kv {}", gamma, cos, kv);
+  if (plan.v < 0) return;
+  check.Rank("v", kv.dtype, 4);
+  if (check.ok()) check.Shape("v", WithLast(kv.shape, op.in("v").shape[3]));
+}
+
+Result<NormRopePlan> PlanNormRope(const OpContext& op) {
+  Check check(op);
+  NormRopePlan plan;
+  check.OneOf("cache_mode", {"Norm", "PA", "PA_BNSD", "PA_NZ", "PA_BLK_BNSD", "PA_BLK_NZ"});
+  ReadShapes(op, check, plan);
+  check.Type("index", kIndices);
+  if (!check.ok()) return check.status();
+  const TensorType& kv = op.in("kv");
+  const int64_t rotated = op.in("cos").shape[3];
+  const int64_t key_width = plan.v < 0 ? rotated : plan.width;
+  const int64_t value_width = plan.v < 0 ? plan.normed : op.in(plan.v).shape[3];
+  plan.keys = WriterOf(op, "k_cache", key_width, "k_rope_scale", "k_rope_offset", check);
+  plan.values = WriterOf(op, "ckv_cache", value_width, "c_kv_scale", "c_kv_offset", check);
+  if (!check.ok()) return check.status();
+  check.That(!plan.keys.by_block || plan.keys.block_size == plan.values.block_size,
+             "k_cache is {} and ckv_cache {}, expected blocks of one size", op.in("k_cache"),
+             op.in("ckv_cache"));
+  check.Elements("index", {plan.batch * plan.keys.Entries(plan.rows)});
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.outputs = {op.in("k_cache"),
+                  op.in("ckv_cache"),
+                  {kv.dtype, WithLast(kv.shape, key_width)},
+                  {kv.dtype, WithLast(kv.shape, value_width)}};
+  plan.tables = RotaryTables::Of(op, "cos", "sin", RotaryMode::kInterleaveHalf, plan.scratch);
+  plan.x = plan.scratch.Floats(plan.width);
+  plan.gamma = plan.scratch.Floats(plan.normed);
+  plan.factors = plan.scratch.Floats(std::max(key_width, value_width));
+  plan.keys.row = plan.scratch.Floats(key_width);
+  plan.values.row = plan.scratch.Floats(value_width);
+  return check.Done(std::move(plan));
+}
+
+// Quantises the writer's row and stores it from element `element` of the cache on.
+void Store(const CacheWriter& writer, const KernelArgs& args, int64_t element, float* room) {
+  float* row = writer.row(args);
+  const int64_t width = writer.width, tile = writer.tile;
+  ScaleColumns(args, writer.scale, writer.offset, 0, width, room, row);
+  for (int64_t d = 0; d < width; d += tile, element += tile * writer.block_size) {
+    StoreNumbers(writer.dtype, row + d, args.out[writer.output], element, tile);
+  }
+}
+
+Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter& writer, int64_t b,
+             int64_t h, int64_t s) {
+  const int64_t token = (b * plan.heads + h) * plan.rows + s, width = writer.width;
+  StoreRow(plan.dtype, writer.row(args), args.out[writer.output + 2], token * width, width);
+  const int64_t entry =
+      b * writer.Entries(plan.rows) + (writer.by_block ? s / writer.block_size : s);
+  int64_t slot = IntegerAt(plan.index_dtype, args.in[4], entry);
+  if (slot < 0) return Status();
+  if (writer.by_block) slot += s % writer.block_size;
+  NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, b * plan.rows + s, slot, writer.slots));
+  Store(writer, args, writer.Element(b, h, slot), plan.factors(args));
+  return Status();
+}
+
+Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t b, int64_t h, int64_t s) {
+  float *x = plan.x(args), *key = plan.keys.row(args), *value = plan.values.row(args);
+  const int64_t token = (b * plan.heads + h) * plan.rows + s;
+  const int64_t turn = (b * plan.table_rows + (plan.table_rows == 1 ? 0 : s)) * plan.tables.width;
+  const float* gamma = LoadRow(plan.gamma_dtype, args.in[1], 0, plan.normed, plan.gamma(args));
+  LoadNumbers(plan.dtype, args.in[0], token * plan.width, plan.width, x);
+  if (plan.v < 0) plan.tables.Rotate(args, turn, x + plan.normed, key);
+  RmsNormalise(x, gamma, plan.epsilon, plan.normed);
+  if (plan.v < 0) {
+    std::copy_n(x, plan.normed, value);
+  } else {
+    std::copy_n(x, plan.width, key);
+    plan.tables.Rotate(args, turn, x, key);
+    const int64_t width = plan.values.width;
+    LoadNumbers(plan.dtype, args.in[plan.v], token * width, width, value);
+  }
+  NPUMESH_RETURN_IF_ERROR(Write(plan, args, plan.keys, b, h, s));
+  return Write(plan, args, plan.values, b, h, s);
+}
+
+Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
+  for (int64_t token = 0; token < plan.batch * plan.heads * plan.rows; ++token) {
+    const int64_t vector = token / plan.rows;
+    NPUMESH_RETURN_IF_ERROR(
+        RunToken(plan, args, vector / plan.heads, vector % plan.heads, token % plan.rows));
+  }
+  return Status();
+}
+
+}  // namespace
+
+void RegisterNormRopeCacheOps(OpRegistry& registry) {
+  Operator op = Define<PlanNormRope, RunNormRope>(
+      "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
+      "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "
+      "is_output_kv=false) -> k_cache, ckv_cache, k_rope, c_kv");
+  op.in_place = {{0, 5}, {1, 6}};
+  registry.Add(std::move(op));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,188 @@
+// AlltoAllMatmul and MatmulAlltoAll: rows for columns between the ranks, in front of a product or
+// behind it.
+//
+// In front: a rank keeps one block of rows and gets these rows' columns of all ranks. Behind: it
+// keeps one block of columns and gets all rows of it. Large tensors go in chunks of rows, which
+// travel while others are multiplied.
+#include <algorithm>
+
+#include "graph/ops/collective/chunked_exchange.h"
+#include "graph/ops/collective/local_product.h"
+
+namespace npumesh::fused {
+namespace {
+
+struct ExchangePlan : hcom::Meeting {
+  Local local;  // the product of this rank; m is that of x1
+  Ring ring;
+  DataType y_dtype = DataType::kUndefined;
+  bool gives = false;  // what the product multiplies is output 1
+  // From Prepare.
+  int64_t rows = 0;   // of each block in a chunk
+  int64_t slice = 0;  // bytes of a row on its way
+  Products product;   // of a chunk
+  std::unique_ptr<RowTravel> travel;
+  Workspace<std::byte> send, arrived, joined, made;
+
+  int64_t y_row_bytes() const { return local.n * BitsOf(y_dtype) / 8; }
+};
+
+// `axes`: what all2all_axes must say unless it is empty. `joins`: the exchange comes first and
+// joins the columns of the ranks.
+Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t>& axes,
+                                  bool joins) {
+  Check check(op);
+  check.NotFed({"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"});
+  check.OnlyZero({"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"});
+  check.Keep(ExpectFloats(op));
+  ExchangePlan plan;
+  plan.ring = check.Take(RingOf(op, "world_size"));
+  const LocalForm form = {"transpose_x1", "transpose_x2", joins ? plan.ring.ranks : 1};
+  plan.local = check.Take(PlanLocal(op, form));
+  const std::vector<int64_t> told = op.attr_ints("all2all_axes");
+  check.Supported(!plan.local.transposed_x && (told.empty() || told == axes),
+                  "transpose_x1 {} and all2all_axes {}; expected no and {}",
+                  plan.local.transposed_x ? "yes" : "no", Shape(told), Shape(axes));
+  plan.y_dtype = plan.local.x_dtype;
+  if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
+    plan.y_dtype = check.Take(op.attr_dtype("y_dtype"));
+  }
+  if (!check.ok()) return check.status();
+  const bool typed = plan.y_dtype == plan.local.x_dtype || plan.y_dtype == DataType::kFloat;
+  const int64_t split = joins ? plan.local.m : plan.local.n;
+  check.That(typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0,
+             "y_dtype {}, x1 {}, x2 {}; expected the type of x1 or float32, a matrix, and {} {} "
+             "that the {} ranks can divide",
+             Name(plan.y_dtype), op.in("x1"), op.in("x2"), split, joins ? "rows" : "columns",
+             plan.ring.ranks);
+  return check.Done(std::move(plan));
+}
+
+// Blocks as they lie in a tensor: by rank, then by chunk.
+auto ByRank(int64_t chunks) {
+  return [chunks](int64_t chunk, int64_t rank) { return rank * chunks + chunk; };
+}
+
+// Blocks as they travel: by chunk, then by rank.
+auto ByChunk(int64_t ranks) {
+  return [ranks](int64_t chunk, int64_t rank) { return chunk * ranks + rank; };
+}
+
+// What both Prepares do: meets the group, cuts blocks of `block` rows into chunks of together
+// `bytes`, and makes the product of one.
+Status PrepareChunks(const OpContext& op, int64_t block, uint64_t bytes, ExchangePlan* plan) {
+  NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
+  const int64_t chunks = ChunksOf(block, bytes);
+  plan->rows = block / chunks;
+  plan->travel = std::make_unique<RowTravel>(plan->ring.ranks, chunks, plan->slice);
+  NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, plan->local, plan->rows, plan->y_dtype));
+  plan->product.Add(std::move(product));
+  plan->product.Reserve(op, plan);
+  return Status();
+}
+
+// ---- AlltoAllMatmul ----
+
+Result<ExchangePlan> PlanExchangeMatmul(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-2, -1}, true));
+  const int64_t rows = plan.local.m / plan.ring.ranks;
+  plan.gives = op.attr_bool("alltoall_out_flag");
+  plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
+                  {plan.local.x_dtype, plan.gives ? Shape{rows, plan.local.k} : Shape{0}}};
+  return plan;
+}
+
+// x1 travels from where it is; a chunk is some rows of every block.
+Status PrepareExchangeMatmul(const OpContext& op, ExchangePlan* plan) {
+  const int64_t ranks = plan->ring.ranks, block = plan->local.m / ranks;
+  plan->slice = plan->local.x_row_bytes() / ranks;
+  plan->arrived = plan->scratch.Take<std::byte>(block * ranks * plan->slice);
+  if (!plan->gives) plan->joined = plan->scratch.Take<std::byte>(block * ranks * plan->slice);
+  NPUMESH_RETURN_IF_ERROR(PrepareChunks(op, block, op.in("x1").bytes(), plan));
+  plan->travel->SetBlocks(plan->rows, ByRank(plan->travel->chunks()), ByChunk(ranks));
+  return Status();
+}
+
+// Row after row of a chunk, the slices of all ranks.
+void Join(const ExchangePlan& plan, int64_t chunk, const std::byte* arrived, std::byte* to) {
+  for (int64_t row = 0; row < plan.rows; ++row) {
+    for (int64_t r = 0; r < plan.ring.ranks; ++r, to += plan.slice) {
+      std::copy_n(arrived + plan.travel->recv_at(chunk, r) + row * plan.slice, plan.slice, to);
+    }
+  }
+}
+
+// Collective over the group.
+Status RunExchangeMatmul(const ExchangePlan& plan, const KernelArgs& args) {
+  std::byte* const arrived = plan.arrived(args);
+  std::byte* const joined = plan.gives ? static_cast<std::byte*>(args.out[1]) : plan.joined(args);
+  const auto ready = [](int64_t) {};
+  const auto multiply = [&](int64_t chunk) {
+    const int64_t row = chunk * plan.rows;
+    std::byte* const x = joined + row * plan.ring.ranks * plan.slice;
+    Join(plan, chunk, arrived, x);
+    return plan.product.Run(args, {{plan.local.x, x}},
+                            static_cast<std::byte*>(args.out[0]) + row * plan.y_row_bytes());
+  };
+  return plan.travel->Run(*plan.group, plan.node,
+                          static_cast<const std::byte*>(args.in[plan.local.x]), arrived, ready,
+                          multiply);
+}
+
+// ---- MatmulAlltoAll ----
+
+Result<ExchangePlan> PlanMatmulExchange(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-1, -2}, false));
+  const int64_t ranks = plan.ring.ranks;
+  plan.outputs = {{plan.y_dtype, {plan.local.m * ranks, plan.local.n / ranks}}};
+  return plan;
+}
+
+// Rows of the product are cut into the ranks' columns, and arrive where they belong.
+Status PrepareMatmulExchange(const OpContext& op, ExchangePlan* plan) {
+  const int64_t ranks = plan->ring.ranks, m = plan->local.m;
+  plan->slice = plan->y_row_bytes() / ranks;
+  NPUMESH_RETURN_IF_ERROR(PrepareChunks(op, m, op.out(0).bytes(), plan));
+  plan->travel->SetBlocks(plan->rows, ByChunk(ranks), ByRank(plan->travel->chunks()));
+  plan->send = plan->scratch.Take<std::byte>(m * ranks * plan->slice);
+  plan->made = plan->scratch.Take<std::byte>(plan->rows * ranks * plan->slice);
+  return Status();
+}
+
+// Collective over the group.
+Status RunMatmulExchange(const ExchangePlan& plan, const KernelArgs& args) {
+  std::byte* const send = plan.send(args);
+  const auto* x1 = static_cast<const std::byte*>(args.in[plan.local.x]);
+  const auto multiply = [&](int64_t chunk) -> Status {
+    const std::byte* const x = x1 + chunk * plan.rows * plan.local.x_row_bytes();
+    const std::byte* from = plan.made(args);
+    NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, {{plan.local.x, x}}, plan.made(args)));
+    for (int64_t row = 0; row < plan.rows; ++row) {
+      for (int64_t r = 0; r < plan.ring.ranks; ++r, from += plan.slice) {
+        std::copy_n(from, plan.slice, send + plan.travel->send_at(chunk, r) + row * plan.slice);
+      }
+    }
+    return Status();
+  };
+  const auto arrived = [](int64_t) {};
+  return plan.travel->Run(*plan.group, plan.node, send, static_cast<std::byte*>(args.out[0]),
+                          multiply, arrived);
+}
+
+}  // namespace
+
+void RegisterAllToAllMatmuls(OpRegistry& registry) {
+  registry.Add(hcom::Collective<PlanExchangeMatmul, RunExchangeMatmul, PrepareExchangeMatmul>(
+      "AlltoAllMatmul(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
+      "group:string, world_size:int, all2all_axes=[-2,-1], y_dtype=28, x1_quant_mode=0, "
+      "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "
+      "transpose_x2=false, group_size=0, comm_mode=\"\", x1_quant_dtype=28, "
+      "alltoall_out_flag=true) -> y, all2all_out"));
+  registry.Add(hcom::Collective<PlanMatmulExchange, RunMatmulExchange, PrepareMatmulExchange>(
+      "MatmulAlltoAll(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
+      "group:string, world_size:int, all2all_axes=[-1,-2], y_dtype=28, x1_quant_mode=0, "
+      "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "
+      "transpose_x2=false, group_size=0, comm_mode=\"\") -> y"));
+}
+
+}  // namespace npumesh::fused

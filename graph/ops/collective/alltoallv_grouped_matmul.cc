@@ -1,0 +1,358 @@
+// AlltoAllvGroupedMatMul and GroupedMatMulAlltoAllv, and both with 8-bit operands: rows travel to
+// the experts of other ranks and are multiplied there, or are multiplied and travel back.
+//
+// Counts are by rank, then by its experts; so are the rows a rank sends to experts or gets back
+// from them. The rows of its own experts lie by expert, then by rank. Some experts are a chunk,
+// which travels while others are multiplied, at most eight of them; what they are is all that the
+// ranks know of each other.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "graph/ops/collective/chunked_exchange.h"
+#include "graph/ops/collective/local_product.h"
+#include "graph/ops/toolbox/product/scaled_matmul.h"
+
+namespace npumesh::fused {
+namespace {
+
+// How many rows go where, and where they lie: by expert, then by rank, at this rank's experts; by
+// rank, then by its experts, where they come from or go to.
+class ExpertRows {
+ public:
+  ExpertRows() = default;
+  // Counts by rank and expert: of the rows at this rank's experts, and at those of other ranks.
+  ExpertRows(int64_t ranks, int64_t experts, const std::vector<int64_t>& here,
+             const std::vector<int64_t>& away)
+      : ranks_(ranks), experts_(experts), here_{0}, away_{0} {
+    for (int64_t expert = 0; expert < experts; ++expert) {
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        here_.push_back(here_.back() + here[static_cast<size_t>(rank * experts + expert)]);
+      }
+    }
+    for (const int64_t count : away) away_.push_back(away_.back() + count);
+  }
+
+  // First of the rows that belong to `rank` at this rank's expert.
+  int64_t Here(int64_t expert, int64_t rank) const {
+    return here_[static_cast<size_t>(expert * ranks_ + rank)];
+  }
+  int64_t Count(int64_t expert, int64_t rank) const {
+    return here_[static_cast<size_t>(expert * ranks_ + rank + 1)] - Here(expert, rank);
+  }
+  // First of the rows that belong to an expert of `rank`.
+  int64_t Away(int64_t rank, int64_t expert) const {
+    return away_[static_cast<size_t>(rank * experts_ + expert)];
+  }
+  int64_t total() const { return here_.back(); }
+
+ private:
+  int64_t ranks_ = 0;
+  int64_t experts_ = 0;
+  std::vector<int64_t> here_;  // by expert and rank, and the end
+  std::vector<int64_t> away_;  // by rank and expert, and the end
+};
+
+struct ExpertsPlan : hcom::Meeting {
+  Ring ring;
+  bool exchange_first = true;
+  bool gives = false;           // rows by expert are output 2
+  int64_t experts = 0;          // of this rank
+  Local routed;                 // the product of one expert
+  std::optional<Local> shared;  // that of the shared expert
+  DataType y_dtype = DataType::kUndefined;
+  DataType shared_dtype = DataType::kUndefined;
+  std::vector<int64_t> sent;      // by rank and expert
+  std::vector<int64_t> received;  // by rank and expert
+  // From Prepare.
+  ExpertRows rows;
+  Products products;  // by expert, then the shared one
+  std::unique_ptr<RowTravel> travel;
+  Workspace<std::byte> travelling, sorted;
+
+  int64_t chunks() const { return std::min<int64_t>(experts, 8); }
+  int64_t FirstExpert(int64_t chunk) const { return chunk * experts / chunks(); }
+  int64_t y_row_bytes() const { return routed.n * BitsOf(y_dtype) / 8; }
+  // Bytes of a row that travels.
+  int64_t row_bytes() const { return exchange_first ? routed.x_row_bytes() : y_row_bytes(); }
+};
+
+// The names that an operand goes by, and a product: of the routed experts, and of the shared one.
+struct OperandNames {
+  std::string_view port, scale, mode;
+};
+struct Names {
+  OperandNames x, w;
+  std::string_view transposed;
+  int experts;  // dimensions of w in front of the matrix
+};
+
+constexpr Names kRouted = {{"gmm_x", "gmm_x_scale", "gmm_x_quant_mode"},
+                           {"gmm_weight", "gmm_weight_scale", "gmm_weight_quant_mode"},
+                           "trans_gmm_weight",
+                           1};
+constexpr Names kShared = {{"mm_x", "mm_x_scale", "mm_x_quant_mode"},
+                           {"mm_weight", "mm_weight_scale", "mm_weight_quant_mode"},
+                           "trans_mm_weight",
+                           0};
+
+int64_t Sum(const std::vector<int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
+Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
+  Check check(op);
+  check.NotFed({"send_counts_tensor", "recv_counts_tensor"});
+  if (!check.ok()) return check.status();
+  plan.sent = op.attr_ints("send_counts");
+  plan.received = op.attr_ints("recv_counts");
+  const auto expected = static_cast<size_t>(plan.ring.ranks * plan.experts);
+  const auto fit = [&](const std::vector<int64_t>& counts) {
+    return counts.size() == expected && std::ranges::all_of(counts, [](int64_t count) {
+             return count >= 0 && count <= INT32_MAX;
+           });
+  };
+  const TensorType& x = op.in(kRouted.x.port);
+  check.That(
+      plan.experts > 0 && fit(plan.sent) && fit(plan.received) && Sum(plan.sent) == x.shape[0],
+      "{} send_counts of together {} rows and {} recv_counts for gmm_x {}, {} ranks and {} "
+      "experts of each; expected {} of each, none below 0, and the rows of gmm_x",
+      plan.sent.size(), Sum(plan.sent), plan.received.size(), x, plan.ring.ranks, plan.experts,
+      expected);
+  return check.status();
+}
+
+// Scales of 8-bit operands. One for each tensor, mode 1, is what is supported.
+Status ReadScales(const OpContext& op, const Names& names, Local& local) {
+  Check check(op);
+  for (const OperandNames& operand : {names.x, names.w}) {
+    const int64_t mode = op.attr_int(operand.mode);
+    check.Supported(mode == 1, "{} {} is not supported, expected 1, one scale for the tensor",
+                    operand.mode, mode);
+  }
+  check.Keep(ExpectEightBits(op, names.x.port, names.w.port));
+  for (const OperandNames& operand : {names.x, names.w}) {
+    const int slot = SlotIfFed(op, operand.scale);
+    const bool fits =
+        slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
+    check.Supported(fits, "{} is {}, expected one float32 for the tensor", operand.scale,
+                    slot < 0 ? std::string("not fed") : op.in(slot).ToString());
+  }
+  local.row_scale = op.slot(names.x.scale);
+  local.column_scale = check.Take(Factors::Of(op, names.w.scale));
+  return check.status();
+}
+
+Result<Local> ReadProduct(const OpContext& op, const Names& names) {
+  const TensorType &x = op.in(names.x.port), &w = op.in(names.w.port);
+  Local local;
+  local.x = op.slot(names.x.port);
+  local.w = op.slot(names.w.port);
+  local.x_dtype = x.dtype;
+  local.w_dtype = w.dtype;
+  local.transposed_w = op.attr_bool(names.transposed);
+  bool fits = x.shape.rank() == 2 && w.shape.rank() == 2 + names.experts;
+  if (fits) {
+    local.m = x.shape[0];
+    local.k = x.shape[1];
+    local.n = w.shape[names.experts + (local.transposed_w ? 0 : 1)];
+    fits = w.shape[names.experts + (local.transposed_w ? 1 : 0)] == local.k;
+  }
+  Check check(op);
+  check.That(fits, "{} {} and {} {}{} cannot be multiplied", names.x.port, x, names.w.port, w,
+             local.transposed_w ? " transposed" : "");
+  return check.Done(std::move(local));
+}
+
+Status ReadFloats(const OpContext& op, ExpertsPlan& plan) {
+  plan.y_dtype = plan.shared_dtype = plan.routed.x_dtype;
+  const auto typed = [&](const Local& local) {
+    return local.x_dtype == plan.y_dtype && local.w_dtype == plan.y_dtype;
+  };
+  Check check(op);
+  check.Supported(
+      kFloats.Contains(plan.y_dtype) && typed(plan.routed) && (!plan.shared || typed(*plan.shared)),
+      "gmm_x is {} and gmm_weight {}; expected float16 or bfloat16, the same for all "
+      "inputs",
+      Name(plan.y_dtype), Name(plan.routed.w_dtype));
+  return check.status();
+}
+
+Status ReadEightBits(const OpContext& op, ExpertsPlan& plan) {
+  Check check(op);
+  if (!plan.exchange_first) {
+    check.NotFed({"comm_quant_scale"});
+    check.OnlyZero({"comm_quant_mode"});
+  }
+  check.OnlyZero({"group_size"});
+  check.Keep(ReadScales(op, kRouted, plan.routed));
+  if (plan.shared && check.ok()) check.Keep(ReadScales(op, kShared, *plan.shared));
+  plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", DataType::kUndefined));
+  plan.shared_dtype = check.Take(FloatTypeOf(op, "mm_dtype", plan.y_dtype));
+  return check.status();
+}
+
+// `kFirst`: the exchange comes first; `kScaled`: the operands have 8 bits.
+template <bool kFirst, bool kScaled>
+Result<ExpertsPlan> Plan(const OpContext& op) {
+  Check check(op);
+  ExpertsPlan plan;
+  plan.exchange_first = kFirst;
+  plan.ring = check.Take(RingOf(op, "ep_world_size"));
+  plan.routed = check.Take(ReadProduct(op, kRouted));
+  if (!check.ok()) return check.status();
+  plan.experts = op.in(kRouted.w.port).shape[0];
+  check.Keep(ReadCounts(op, plan));
+  const bool shared = SlotIfFed(op, kShared.x.port) >= 0;
+  check.That(shared == (SlotIfFed(op, kShared.w.port) >= 0),
+             "of mm_x and mm_weight only one is fed");
+  if (shared && check.ok()) plan.shared = check.Take(ReadProduct(op, kShared));
+  if (check.ok()) check.Keep(kScaled ? ReadEightBits(op, plan) : ReadFloats(op, plan));
+  if (!check.ok()) return check.status();
+  plan.gives = kFirst && op.attr_bool("permute_out_flag");
+  const int64_t rows = Sum(plan.received);
+  plan.outputs = {
+      {plan.y_dtype, {rows, plan.routed.n}},
+      {plan.shared_dtype, plan.shared ? Shape{plan.shared->m, plan.shared->n} : Shape{0}}};
+  if (kFirst) {
+    const Shape sorted = plan.gives ? Shape{rows, plan.routed.k} : Shape{0};
+    plan.outputs.push_back({plan.routed.x_dtype, sorted});
+  }
+  return plan;
+}
+
+void LayOut(ExpertsPlan* plan) {
+  const ExpertRows& rows = plan->rows;
+  RowTravel& travel = *plan->travel;
+  int64_t row = 0;
+  for (int64_t chunk = 0; chunk < travel.chunks(); ++chunk) {
+    const int64_t first = plan->FirstExpert(chunk), end = plan->FirstExpert(chunk + 1);
+    for (int64_t rank = 0; rank < plan->ring.ranks; ++rank) {
+      int64_t here = 0;
+      for (int64_t expert = first; expert < end; ++expert) here += rows.Count(expert, rank);
+      const int64_t there = rows.Away(rank, first);
+      const int64_t away = rows.Away(rank, end) - there;
+      if (plan->exchange_first) {
+        travel.SetRows(chunk, rank, away, here);
+        travel.SetPlace(chunk, rank, there, row);
+      } else {
+        travel.SetRows(chunk, rank, here, away);
+        travel.SetPlace(chunk, rank, row, there);
+      }
+      row += here;
+    }
+  }
+}
+
+Status Prepare(const OpContext& op, ExpertsPlan* plan) {
+  NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
+  const bool first = plan->exchange_first;
+  plan->rows = ExpertRows(plan->ring.ranks, plan->experts, first ? plan->received : plan->sent,
+                          first ? plan->sent : plan->received);
+  plan->travel = std::make_unique<RowTravel>(plan->ring.ranks, plan->chunks(), plan->row_bytes());
+  LayOut(plan);
+  plan->travelling = plan->scratch.Take<std::byte>(plan->rows.total() * plan->row_bytes());
+  if (!plan->gives) {
+    plan->sorted = plan->scratch.Take<std::byte>(plan->rows.total() * plan->row_bytes());
+  }
+  for (int64_t e = 0; e < plan->experts; ++e) {
+    const int64_t m = plan->rows.Here(e + 1, 0) - plan->rows.Here(e, 0);
+    NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, plan->routed, m, plan->y_dtype));
+    plan->products.Add(std::move(product));
+  }
+  if (plan->shared) {
+    NPUMESH_ASSIGN_OR_RETURN(auto product,
+                             MakeProduct(op, *plan->shared, plan->shared->m, plan->shared_dtype));
+    plan->products.Add(std::move(product));
+  }
+  plan->products.Reserve(op, plan);
+  return Status();
+}
+
+// Copies the rows of a chunk between where they travel and where they lie by expert.
+void Sort(const ExpertsPlan& plan, int64_t chunk, std::byte* travelling, std::byte* sorted) {
+  const RowTravel& travel = *plan.travel;
+  for (int64_t rank = 0; rank < plan.ring.ranks; ++rank) {
+    std::byte* there = travelling + (plan.exchange_first ? travel.recv_at(chunk, rank)
+                                                         : travel.send_at(chunk, rank));
+    for (int64_t e = plan.FirstExpert(chunk); e < plan.FirstExpert(chunk + 1); ++e) {
+      const int64_t bytes = plan.rows.Count(e, rank) * plan.row_bytes();
+      std::byte* const here = sorted + plan.rows.Here(e, rank) * plan.row_bytes();
+      std::copy_n(plan.exchange_first ? there : here, bytes, plan.exchange_first ? here : there);
+      there += bytes;
+    }
+  }
+}
+
+// The experts of a chunk on their rows of `x`.
+Status Multiply(const ExpertsPlan& plan, const KernelArgs& args, int64_t chunk, const std::byte* x,
+                std::byte* y) {
+  const Local& routed = plan.routed;
+  const auto* weights = static_cast<const std::byte*>(args.in[routed.w]);
+  const int64_t weight_bytes = routed.k * routed.n * BitsOf(routed.w_dtype) / 8;
+  for (int64_t e = plan.FirstExpert(chunk); e < plan.FirstExpert(chunk + 1); ++e) {
+    const int64_t row = plan.rows.Here(e, 0);
+    NPUMESH_RETURN_IF_ERROR(plan.products.Run(
+        args, {{routed.x, x + row * routed.x_row_bytes()}, {routed.w, weights + e * weight_bytes}},
+        y + row * plan.y_row_bytes(), static_cast<size_t>(e)));
+  }
+  return Status();
+}
+
+// Collective over the group.
+Status Run(const ExpertsPlan& plan, const KernelArgs& args) {
+  std::byte* const travelling = plan.travelling(args);
+  std::byte* const sorted = plan.gives ? static_cast<std::byte*>(args.out[2]) : plan.sorted(args);
+  const auto* const x = static_cast<const std::byte*>(args.in[plan.routed.x]);
+  auto* const y = static_cast<std::byte*>(args.out[0]);
+  const auto nothing = [](int64_t) {};
+  const auto shared = [&] {
+    if (!plan.shared) return Status();
+    return plan.products.Run(args, {}, args.out[1], static_cast<size_t>(plan.experts));
+  };
+  if (plan.exchange_first) {
+    const auto use = [&](int64_t chunk) {
+      Sort(plan, chunk, travelling, sorted);
+      return Multiply(plan, args, chunk, sorted, y);
+    };
+    return plan.travel->Run(*plan.group, plan.node, x, travelling, nothing, use, shared);
+  }
+  const auto prepare = [&](int64_t chunk) -> Status {
+    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, chunk, x, sorted));
+    Sort(plan, chunk, travelling, sorted);
+    return Status();
+  };
+  return plan.travel->Run(*plan.group, plan.node, travelling, y, prepare, nothing, shared);
+}
+
+}  // namespace
+
+void RegisterExpertMatmuls(OpRegistry& registry) {
+  registry.Add(hcom::Collective<Plan<true, false>, Run, Prepare>(
+      "AlltoAllvGroupedMatMul(gmm_x, gmm_weight, send_counts_tensor?, recv_counts_tensor?, mm_x?, "
+      "mm_weight?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
+      "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\", permute_out_flag=false) -> "
+      "gmm_y, mm_y, permute_out"));
+  registry.Add(hcom::Collective<Plan<false, false>, Run, Prepare>(
+      "GroupedMatMulAlltoAllv(gmm_x, gmm_weight, send_counts_tensor?, recv_counts_tensor?, mm_x?, "
+      "mm_weight?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
+      "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\") -> y, mm_y"));
+  registry.Add(hcom::Collective<Plan<true, true>, Run, Prepare>(
+      "AlltoAllvQuantGroupedMatMul(gmm_x, gmm_weight, gmm_x_scale, gmm_weight_scale, "
+      "send_counts_tensor?, recv_counts_tensor?, mm_x?, mm_weight?, mm_x_scale?, mm_weight_scale?; "
+      "group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
+      "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\", gmm_x_quant_mode:int, "
+      "gmm_weight_quant_mode:int, mm_x_quant_mode=0, mm_weight_quant_mode=0, group_size=0, "
+      "y_dtype=28, mm_dtype=28, permute_out_flag=false) -> gmm_y, mm_y, permute_out"));
+  registry.Add(hcom::Collective<Plan<false, true>, Run, Prepare>(
+      "QuantGroupedMatMulAlltoAllv(gmm_x, gmm_weight, gmm_x_scale, gmm_weight_scale, "
+      "send_counts_tensor?, recv_counts_tensor?, mm_x?, mm_weight?, mm_x_scale?, mm_weight_scale?, "
+      "comm_quant_scale?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
+      "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\", gmm_x_quant_mode:int, "
+      "gmm_weight_quant_mode:int, mm_x_quant_mode=0, mm_weight_quant_mode=0, group_size=0, "
+      "y_dtype=28, mm_dtype=28, comm_quant_mode=0, comm_quant_dtype=0) -> y, mm_y"));
+}
+
+}  // namespace npumesh::fused

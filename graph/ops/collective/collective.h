@@ -1,0 +1,85 @@
+// What the operators that meet other ranks share: collectives over a group of ranks.
+//
+// A communicator is asked for when the kernel is prepared, which is collective over the group.
+// Every call carries the name of its node, which stands in the messages of all ranks. bool travels
+// as int8.
+#ifndef NPUMESH_GRAPH_OPS_COLLECTIVE_COLLECTIVE_H_
+#define NPUMESH_GRAPH_OPS_COLLECTIVE_COLLECTIVE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/op_registry.h"
+
+namespace npumesh::hcom {
+
+// A plan that meets the node's group.
+struct Meeting : Planned {
+  // From Meet.
+  std::string node;
+  Communicator* group = nullptr;
+};
+
+// The Prepare of operators whose attribute "group" names the group. Collective over the group when
+// it is first asked for.
+Status Meet(const OpContext& op, Meeting* plan);
+
+// The operator of a signature, as Define makes it, that meets other ranks.
+template <auto PlanFn, auto RunFn, auto PrepareFn = Meet>
+Operator Collective(std::string_view signature, CollectiveTrait trait = {},
+                    std::vector<std::string_view> value_inputs = {}) {
+  Operator op = Define<PlanFn, RunFn, PrepareFn>(signature);
+  op.collective = std::move(trait);
+  op.value_inputs = std::move(value_inputs);
+  return op;
+}
+
+// The communicator of the node's group, which `attribute` names. Errors: kUnsupported in a graph
+// without other ranks. Collective over the group when it is first asked for.
+Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute = "group");
+
+// Members of the node's group, of whom this rank must be one. Not collective.
+Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view attribute = "group");
+
+// A collective on one tensor.
+struct Call : Meeting {
+  DataType wire = DataType::kUndefined;
+  uint64_t count = 0;  // elements of the input
+  ReduceOp reduction = ReduceOp::kSum;
+  int rank = 0;  // the root, or the other rank of a message
+};
+
+// The call for a tensor.
+Call CallFor(const OpContext& op, const TensorType& x, Check& check);
+
+// A rank of the group in an attribute. Error: kInvalidArgument when the group has no such member.
+Result<int> RankIn(const OpContext& op, std::string_view attribute);
+
+// Fusion joins collectives on hardware; here it changes nothing but must make sense.
+// `by_gradients`: the operator knows fusion 1.
+Status CheckFusion(const OpContext& op, bool by_gradients = false);
+
+// The attribute "reduction".
+Result<ReduceOp> Reduction(const OpContext& op);
+
+// The dtype on the wire. Error: kUnsupported for what collectives cannot carry.
+Result<DataType> WireType(const OpContext& op, DataType dtype);
+
+// The shape of "x" with its first dimension divided by the ranks of the group. Error:
+// kInvalidArgument when they do not divide it.
+Result<Shape> DividedByRanks(const OpContext& op);
+
+uint64_t Count(const TensorType& type);
+
+// Parts of RegisterCollectiveOps.
+void RegisterBlockOps(OpRegistry& registry);    // the AllToAll family and the V variants
+void RegisterMessageOps(OpRegistry& registry);  // HcomSend, HcomReceive, DistributeBarrier
+
+}  // namespace npumesh::hcom
+
+#endif  // NPUMESH_GRAPH_OPS_COLLECTIVE_COLLECTIVE_H_

@@ -1,0 +1,233 @@
+// HcomAllToAll, HcomAllToAllV, HcomAllToAllVC, HcomAllGatherV and HcomReduceScatterV: tensors made
+// of blocks, one for each rank of the group.
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/collective/collective.h"
+
+namespace npumesh::hcom {
+namespace {
+
+// ---- HcomAllToAll ----
+
+Result<Call> PlanAllToAll(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  Call call = CallFor(op, x, check);
+  call.count = Count({x.dtype, check.Take(DividedByRanks(op))});
+  call.outputs = {x};
+  return check.Done(std::move(call));
+}
+
+Status RunAllToAll(const Call& call, const KernelArgs& args) {
+  return call.group->AllToAll(args.in[0], args.out[0], call.count, call.wire, call.node);
+}
+
+// ---- HcomAllToAllV ----
+
+// Blocks of a vector, one for each rank of the group.
+struct Blocks {
+  std::vector<uint64_t> counts;
+  std::vector<uint64_t> displacements;
+  uint64_t total = 0;  // elements of all
+  int64_t end = 0;     // where the last of them ends
+
+  bool have_gaps() const { return total < static_cast<uint64_t>(end); }
+};
+
+// Blocks that follow each other.
+std::vector<int64_t> Packed(const std::vector<int64_t>& counts) {
+  std::vector<int64_t> displacements;
+  int64_t next = 0;
+  for (const int64_t count : counts) {
+    displacements.push_back(next);
+    if (__builtin_add_overflow(next, count, &next)) next = INT64_MAX;  // no block fits behind it
+  }
+  return displacements;
+}
+
+// Without a displacements input, or with an empty one, as TorchAir writes it for tensors that are
+// not cut evenly, the blocks follow each other.
+bool ArePacked(const OpContext& op, std::string_view displacements_port) {
+  return !op.has(displacements_port) || op.in(displacements_port).shape == Shape{0};
+}
+
+Result<Blocks> ReadBlocks(const OpContext& op, std::string_view counts_port,
+                          std::string_view displacements_port, size_t ranks) {
+  Check check(op);
+  const std::vector<int64_t> counts = check.Take(op.Ints(counts_port));
+  const std::vector<int64_t> displacements =
+      ArePacked(op, displacements_port) ? Packed(counts) : check.Take(op.Ints(displacements_port));
+  check.That(counts.size() == ranks && displacements.size() == ranks,
+             "\"{}\" has {} entries and \"{}\" {}, expected one for each of the {} ranks of group "
+             "\"{}\"",
+             counts_port, counts.size(), displacements_port, displacements.size(), ranks,
+             op.attr_string("group"));
+  Blocks blocks;
+  for (size_t r = 0; r < ranks && check.ok(); ++r) {
+    int64_t end = 0;
+    const bool fits = counts[r] >= 0 && displacements[r] >= 0 &&
+                      !__builtin_add_overflow(counts[r], displacements[r], &end);
+    check.That(fits, "{} elements at {} for rank {} of \"{}\" are no block", counts[r],
+               displacements[r], r, counts_port);
+    blocks.counts.push_back(static_cast<uint64_t>(counts[r]));
+    blocks.displacements.push_back(static_cast<uint64_t>(displacements[r]));
+    blocks.total += blocks.counts.back();
+    blocks.end = std::max(blocks.end, end);
+  }
+  return check.Done(std::move(blocks));
+}
+
+// Error unless the blocks that are sent lie in `port`.
+Status CheckFits(const OpContext& op, const Blocks& blocks, std::string_view port) {
+  const TensorType& data = op.in(port);
+  Check check(op);
+  check.That(blocks.end <= data.shape.elements(),
+             "the blocks to send end at element {}, but \"{}\" is {}", blocks.end, port, data);
+  return check.status();
+}
+
+struct Exchange : Call {
+  Blocks send;
+  Blocks receive;
+};
+
+Result<Exchange> PlanAllToAllV(const OpContext& op) {
+  Check check(op);
+  Exchange plan{CallFor(op, op.in("send_data"), check), {}, {}};
+  const size_t ranks = check.Take(MembersOf(op)).world_ranks.size();
+  plan.send = check.Take(ReadBlocks(op, "send_counts", "send_displacements", ranks));
+  plan.receive = check.Take(ReadBlocks(op, "recv_counts", "recv_displacements", ranks));
+  check.Keep(CheckFits(op, plan.send, "send_data"));
+  plan.outputs = {{op.in("send_data").dtype, {plan.receive.end}}};
+  return check.Done(std::move(plan));
+}
+
+// Elements between the received blocks are zero, so that the output is the same in every run.
+Status RunAllToAllV(const Exchange& plan, const KernelArgs& args) {
+  if (plan.receive.have_gaps()) std::memset(args.out[0], 0, plan.outputs[0].bytes());
+  return plan.group->AllToAllV(args.in[0], plan.send.counts, plan.send.displacements, args.out[0],
+                               plan.receive.counts, plan.receive.displacements, plan.wire,
+                               plan.node);
+}
+
+// ---- HcomAllToAllVC ----
+
+struct MatrixCall : Call {
+  std::vector<uint64_t> matrix;  // [i * n + j] elements go from rank i to rank j
+};
+
+Result<MatrixCall> PlanAllToAllVC(const OpContext& op) {
+  Check check(op);
+  const TensorType& data = op.in("send_data");
+  MatrixCall plan{CallFor(op, data, check), {}};
+  check.Keep(CheckFusion(op));
+  const GroupProvider::Members members = check.Take(MembersOf(op));
+  const std::vector<int64_t> values = check.Take(op.Ints("send_count_matrix"));
+  const std::string group = op.attr_string("group");
+  const size_t ranks = members.world_ranks.size();
+  check.That(op.attr_int("rank") == members.rank, "rank is {}, but this is rank {} of group \"{}\"",
+             op.attr_int("rank"), members.rank, group);
+  check.That(values.size() == ranks * ranks,
+             "\"send_count_matrix\" has {} entries, expected {} for the {} ranks of group \"{}\"",
+             values.size(), ranks * ranks, ranks, group);
+  const auto me = static_cast<size_t>(members.rank);
+  int64_t sent = 0, received = 0;  // by this rank
+  for (size_t i = 0; i < values.size() && check.ok(); ++i) {
+    const bool fits = values[i] >= 0 &&
+                      !(i / ranks == me && __builtin_add_overflow(sent, values[i], &sent)) &&
+                      !(i % ranks == me && __builtin_add_overflow(received, values[i], &received));
+    check.That(fits, "\"send_count_matrix\" says {} elements from rank {} to rank {}", values[i],
+               i / ranks, i % ranks);
+    plan.matrix.push_back(static_cast<uint64_t>(values[i]));
+  }
+  check.That(sent <= data.shape.elements(), "{} elements are to be sent, but \"send_data\" is {}",
+             sent, data);
+  plan.outputs = {{data.dtype, {received}}};
+  return check.Done(std::move(plan));
+}
+
+Status RunAllToAllVC(const MatrixCall& plan, const KernelArgs& args) {
+  return plan.group->AllToAllVC(args.in[0], plan.matrix, args.out[0], plan.wire, plan.node);
+}
+
+// ---- HcomAllGatherV, HcomReduceScatterV ----
+
+// The blocks of all ranks, of which the own one is also given alone.
+struct SharedBlocks : Call {
+  Blocks blocks;
+  int64_t own = 0;
+};
+
+Result<SharedBlocks> PlanShared(const OpContext& op, std::string_view counts_port,
+                                std::string_view displacements_port, std::string_view own_port) {
+  Check check(op);
+  SharedBlocks plan{CallFor(op, op.in("x"), check), {}};
+  const GroupProvider::Members members = check.Take(MembersOf(op));
+  const size_t ranks = members.world_ranks.size();
+  plan.blocks = check.Take(ReadBlocks(op, counts_port, displacements_port, ranks));
+  plan.own = check.Take(op.Int(own_port));
+  if (!check.ok()) return check.status();
+  const uint64_t listed = plan.blocks.counts[static_cast<size_t>(members.rank)];
+  check.That(plan.own >= 0 && static_cast<uint64_t>(plan.own) == listed,
+             "\"{}\" is {}, but \"{}\" says {} for this rank", own_port, plan.own, counts_port,
+             listed);
+  return check.Done(std::move(plan));
+}
+
+Result<SharedBlocks> PlanAllGatherV(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  SharedBlocks plan = check.Take(PlanShared(op, "recv_counts", "recv_displacements", "send_count"));
+  check.That(plan.own <= x.shape.elements(), "\"send_count\" is {}, but \"x\" is {}", plan.own, x);
+  plan.outputs = {{x.dtype, {plan.blocks.end}}};
+  return check.Done(std::move(plan));
+}
+
+// Elements between the blocks are zero, so that the output is the same in every run.
+Status RunAllGatherV(const SharedBlocks& plan, const KernelArgs& args) {
+  if (plan.blocks.end > 0) std::memset(args.out[0], 0, plan.outputs[0].bytes());
+  return plan.group->AllGatherV(args.in[0], static_cast<uint64_t>(plan.own), args.out[0],
+                                plan.blocks.counts, plan.blocks.displacements, plan.wire,
+                                plan.node);
+}
+
+Result<SharedBlocks> PlanReduceScatterV(const OpContext& op) {
+  Check check(op);
+  SharedBlocks plan = check.Take(PlanShared(op, "send_counts", "send_displacements", "recv_count"));
+  plan.reduction = check.Take(Reduction(op));
+  check.Keep(CheckFits(op, plan.blocks, "x"));
+  plan.outputs = {{op.in("x").dtype, {plan.own}}};
+  return check.Done(std::move(plan));
+}
+
+Status RunReduceScatterV(const SharedBlocks& plan, const KernelArgs& args) {
+  return plan.group->ReduceScatterV(args.in[0], plan.blocks.counts, plan.blocks.displacements,
+                                    args.out[0], static_cast<uint64_t>(plan.own), plan.wire,
+                                    plan.reduction, plan.node);
+}
+
+}  // namespace
+
+void RegisterBlockOps(OpRegistry& registry) {
+  registry.Add(
+      Collective<PlanAllToAll, RunAllToAll>("HcomAllToAll(x; group=\"hccl_world_group\") -> y"));
+  registry.Add(Collective<PlanAllToAllV, RunAllToAllV>(
+      "HcomAllToAllV(send_data, send_counts, send_displacements, recv_counts, recv_displacements; "
+      "group=\"hccl_world_group\") -> recv_data",
+      {}, {"send_counts", "send_displacements", "recv_counts", "recv_displacements"}));
+  registry.Add(Collective<PlanAllToAllVC, RunAllToAllVC>(
+      "HcomAllToAllVC(send_data, send_count_matrix; rank:int, group=\"hccl_world_group\", "
+      "fusion=0, fusion_id=-1) -> recv_data",
+      {}, {"send_count_matrix"}));
+  registry.Add(Collective<PlanAllGatherV, RunAllGatherV>(
+      "HcomAllGatherV(x, send_count, recv_counts, recv_displacements?; group=\"hccl_world_group\") "
+      "-> y",
+      {.leaves_equal = true}, {"send_count", "recv_counts", "recv_displacements"}));
+  registry.Add(Collective<PlanReduceScatterV, RunReduceScatterV>(
+      "HcomReduceScatterV(x, recv_count, send_counts, send_displacements?; reduction:string, "
+      "group=\"hccl_world_group\") -> y",
+      {.reduction = "reduction"}, {"recv_count", "send_counts", "send_displacements"}));
+}
+
+}  // namespace npumesh::hcom

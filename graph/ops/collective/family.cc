@@ -1,0 +1,29 @@
+#include "graph/ops/collective/family.h"
+
+#include "graph/ops/collective/collective.h"
+#include "graph/ops/collective/local_product.h"
+
+namespace npumesh {
+
+void RegisterCollectiveOps(OpRegistry& registry) {
+  hcom::RegisterSameTypeOps(registry);
+  hcom::RegisterBlockOps(registry);
+  hcom::RegisterMessageOps(registry);
+}
+
+void RegisterFusedMatmulOps(OpRegistry& registry) {
+  fused::RegisterAllReduceMatmul(registry);
+  fused::RegisterRowMatmuls(registry);
+  fused::RegisterAllToAllMatmuls(registry);
+  fused::RegisterExpertMatmuls(registry);
+  fused::RegisterQuantReductions(registry);
+}
+
+void RegisterCollectiveFamily(OpRegistry& registry) {
+  RegisterCollectiveOps(registry);
+  RegisterFusedMatmulOps(registry);
+  RegisterMoeDispatchOps(registry);
+  RegisterMoeCombineOps(registry);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,93 @@
+// Define: an operator from three plain parts: its signature, a function that plans a call, and a
+// function that runs the plan.
+//
+//   struct ScalePlan : Planned { Factors scale; Workspace<float> row; ... };
+//   Result<ScalePlan> PlanScale(const OpContext& op);
+//   Status RunScale(const ScalePlan& plan, const KernelArgs& args);
+//
+//   registry.Add(Define<PlanScale, RunScale>("Scale(x, scale; axis=-1) -> y"));
+//
+// The plan function checks the inputs and decides everything that types, attributes and constants
+// decide. It serves shape inference too, so it is called often, also with sizes that are only
+// tried (partial_inference.h): it neither meets other ranks nor packs weights. What has to, stands
+// in a third function `Status Prepare(const OpContext&, Plan*)`, called once before the kernel
+// runs.
+#ifndef NPUMESH_GRAPH_OPS_CORE_DEFINE_H_
+#define NPUMESH_GRAPH_OPS_CORE_DEFINE_H_
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/core/operator.h"
+#include "graph/ops/core/scratch.h"
+#include "graph/ops/core/signature.h"
+
+namespace npumesh {
+
+// What every plan says: the types of the outputs in port order, and the memory it works in.
+struct Planned {
+  std::vector<TensorType> outputs;
+  Scratch scratch;
+  // Slots of constant inputs that Prepare has taken all it needs from (Kernel::reads).
+  std::vector<int> taken;
+};
+
+namespace define {
+
+// Sets the types of the first outputs. Errors: those of SetOutput.
+Status SetOutputs(OpContext& op, const std::vector<TensorType>& types);
+
+template <typename Function>
+struct PlanOf;
+template <typename Plan>
+struct PlanOf<Result<Plan> (*)(const OpContext&)> {
+  using Type = Plan;
+};
+
+template <auto PlanFn>
+Status Infer(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+  return SetOutputs(op, plan.outputs);
+}
+
+template <typename Plan, auto RunFn>
+class PlannedKernel final : public Kernel {
+ public:
+  explicit PlannedKernel(Plan plan) : plan_(std::move(plan)) {}
+  uint64_t scratch_bytes() const override { return plan_.scratch.bytes(); }
+  Status Run(const KernelArgs& args) override { return RunFn(plan_, args); }
+  bool reads(int slot) const override {
+    return std::find(plan_.taken.begin(), plan_.taken.end(), slot) == plan_.taken.end();
+  }
+
+ private:
+  const Plan plan_;
+};
+
+template <auto PlanFn, auto RunFn, auto PrepareFn>
+Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
+  using Plan = typename PlanOf<decltype(PlanFn)>::Type;
+  NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanFn(op));
+  if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
+    NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
+  }
+  return std::unique_ptr<Kernel>(std::make_unique<PlannedKernel<Plan, RunFn>>(std::move(plan)));
+}
+
+}  // namespace define
+
+// The operator of a signature (signature.h); traits are set on what is returned.
+template <auto PlanFn, auto RunFn, auto PrepareFn = nullptr>
+Operator Define(std::string_view signature) {
+  return {.schema = Signature(signature),
+          .infer = define::Infer<PlanFn>,
+          .make_kernel = define::MakePlanned<PlanFn, RunFn, PrepareFn>};
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_CORE_DEFINE_H_

@@ -1,0 +1,125 @@
+// Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
+// BiasAdd, and Scale, which names the dimensions it has numbers for.
+#include <cmath>
+#include <utility>
+
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/signature.h"
+#include "graph/ops/elementwise/family.h"
+#include "graph/ops/elementwise/pointwise.h"
+#include "graph/ops/toolbox/rows/image_layout.h"
+
+namespace npumesh {
+namespace {
+
+using C = PointwiseConstants;
+
+// Slot 0 is the image, as is another input of its shape; anything else is a vector along the
+// channels. `fallback` is the layout where the graph says none.
+Result<Shape> AlongChannels(const OpContext& op, int slot, std::string_view fallback) {
+  const Shape& x = op.in(0).shape;
+  const Shape& own = op.in(slot).shape;
+  if (slot == 0 || (own == x && own.rank() > 1)) return own;
+  // Vectors and matrices have no layout: their last dimension, [N, C], is the channel.
+  bool last = true;
+  if (x.rank() > 2) {
+    NPUMESH_ASSIGN_OR_RETURN(last, ChannelsLast(op, 0, fallback));
+  }
+  const int channel = last ? x.rank() - 1 : 1;
+  if (x.rank() == 0 || own.elements() != x[channel]) {
+    return Error(Code::kInvalidArgument,
+                 "{}: input {} is {}, expected one number for each channel of {}", op.Who(), slot,
+                 own.ToString(), x.ToString());
+  }
+  std::vector<int64_t> dims(static_cast<size_t>(x.rank() - channel), 1);
+  dims[0] = x[channel];
+  return Shape(std::move(dims));
+}
+
+Result<Shape> AlongChannelsOfNchw(const OpContext& op, int slot) {
+  return AlongChannels(op, slot, "NCHW");
+}
+
+Result<Shape> AlongChannelsByFormat(const OpContext& op, int slot) {
+  return AlongChannels(op, slot, op.attr_string("data_format"));
+}
+
+// Scale: dimensions [axis, axis + num_axes) of x, of -1 all from axis on, of 0 none; without
+// scale_from_blob as many as the factor has.
+Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
+  const Shape& x = op.in(0).shape;
+  const Shape& own = op.in(slot).shape;
+  if (slot == 0) return own;
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.rank(), "axis"));
+  const int64_t given = op.attr_int("num_axes"), behind = x.rank() - axis;
+  const bool one = own.rank() == 0 || own == Shape{1};
+  int64_t axes = op.attr_bool("scale_from_blob") ? given : one ? 0 : own.rank();
+  if (axes == -1) axes = behind;
+  bool fits = given >= -1 && axes <= behind && (axes == 0 ? one : own.rank() == axes);
+  for (int i = 0; fits && axes > 0 && i < own.rank(); ++i) fits = own[i] == x[axis + i];
+  if (!fits) {
+    return Error(Code::kInvalidArgument,
+                 "{}: input {} is {}, expected the sizes of {} from axis {} on, as many as "
+                 "num_axes {} says",
+                 op.Who(), slot, own.ToString(), x.ToString(), axis, given);
+  }
+  std::vector<int64_t> dims(static_cast<size_t>(behind), 1);
+  for (int i = 0; i < own.rank(); ++i) dims[static_cast<size_t>(i)] = own[i];
+  return Shape(std::move(dims));
+}
+
+// The spec takes its schema from the signature.
+void Add(OpRegistry& registry, std::string_view signature, PointwiseSpec spec) {
+  OpSchema schema = Signature(signature);
+  spec.type = schema.type;
+  spec.inputs = std::move(schema.inputs);
+  spec.outputs = std::move(schema.outputs);
+  spec.attrs = std::move(schema.attrs);
+  RegisterPointwise(registry, std::move(spec));
+}
+
+}  // namespace
+
+void RegisterChannelOps(OpRegistry& registry) {
+  Add(registry, "BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
+      {.real =
+           [](const double* in, const C& c, double* out) {
+             out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
+           },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry, "BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
+      {.real = [](const double* in, const C& c,
+                  double* out) { out[0] = in[0] * in[1] / std::sqrt(in[2] + c.attr[0]); },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry,
+      "SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
+      "mean_dy_xmu) -> grad_input",
+      {.real =
+           [](const double* in, const C&, double* out) {
+             const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
+             out[0] = (in[0] - in[5] - centered) * in[3] * in[4];
+           },
+       .data = 1,
+       .seen_as = AlongChannelsOfNchw});
+  Add(registry,
+      "SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
+      {.real = [](const double* in, const C&, double* out) {
+        out[0] = in[1] - in[0] * in[2];
+        out[1] = out[0] * in[3];
+      }});
+  Add(registry, "BiasAdd(x, bias; data_format=\"NHWC\") -> y",
+      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[1]; },
+       .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] + in[1]; },
+       .data = 1,
+       .seen_as = AlongChannelsByFormat,
+       .text = "data_format",
+       .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}});
+  Add(registry, "Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
+      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] * in[1] + in[2]; },
+       .data = 1,
+       .seen_as = AlongNamedAxes});
+}
+
+}  // namespace npumesh

@@ -1,0 +1,315 @@
+// The Foreach family: an operator applied to every tensor of a list.
+//
+// Each row names an operator and what its inputs are: tensors of lists, one number for all, or one
+// number of a tensor of them for each. The operator itself infers and computes; what is here hands
+// it the parts. Numbers count as scalars and scalars of the lists as vectors of one element, so
+// that the lists decide the types. Many have a second form, whose name ends in Inplace: it has no
+// outputs and updates the first list.
+#include "graph/ops/elementwise/foreach.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/elementwise/family.h"
+
+namespace npumesh {
+namespace {
+
+enum class From : uint8_t { kList, kNumber, kNumbers };
+
+// Input of the Foreach operator, which becomes the element's input at the same place.
+struct ForeachPort {
+  std::string_view port;
+  From from = From::kList;
+};
+
+struct ForeachRow {
+  std::string type;
+  std::string_view element;
+  std::vector<ForeachPort> ports;
+  bool in_place = false;  // results go to the tensors of the first port, and there are no outputs
+};
+
+constexpr From kNumber = From::kNumber, kNumbers = From::kNumbers;
+
+// A row, and the form that updates its first list where there is one.
+enum class Forms : uint8_t { kOne, kBoth };
+
+void AddRow(std::vector<ForeachRow>& rows, ForeachRow row, Forms forms = Forms::kOne) {
+  if (forms == Forms::kBoth) rows.push_back({row.type + "Inplace", row.element, row.ports, true});
+  rows.push_back(std::move(row));
+}
+
+void AddUnary(std::vector<ForeachRow>& rows) {
+  const auto add = [&](std::string_view name, std::string_view element, Forms forms) {
+    AddRow(rows, {"Foreach" + std::string(name), element, {{"x"}}}, forms);
+  };
+  for (const std::string_view name :
+       {"Abs", "Cos", "Sin", "Tan", "Cosh", "Sinh", "Tanh", "Sqrt", "Neg", "Exp", "Expm1", "Log",
+        "Log2", "Log10", "Log1p", "Reciprocal", "Sigmoid"}) {
+    add(name, name, Forms::kBoth);
+  }
+  for (const std::string_view name : {"Acos", "Asin", "Atan", "Erf", "Erfc", "Sign"}) {
+    add(name, name, Forms::kOne);
+  }
+  add("ACos", "Acos", Forms::kBoth);
+  add("ASin", "Asin", Forms::kBoth);
+  add("ATan", "Atan", Forms::kBoth);
+  add("Copy", "TensorMove", Forms::kOne);
+  rows.push_back({"ForeachZeroInplace", "ZerosLike", {{"x"}}, true});
+}
+
+void AddBinary(std::vector<ForeachRow>& rows) {
+  struct Binary {
+    std::string_view name, element;
+    bool list;  // of two lists
+  };
+  constexpr Binary kBinary[] = {{"Add", "Add", false},        {"Sub", "Sub", false},
+                                {"Mul", "Mul", true},         {"Div", "RealDiv", true},
+                                {"Maximum", "Maximum", true}, {"Minimum", "Minimum", true},
+                                {"Pow", "Pow", true}};
+  for (const auto& [name, element, list] : kBinary) {
+    const std::string type = "Foreach" + std::string(name);
+    AddRow(rows, {type + "Scalar", element, {{"x"}, {"scalar", kNumber}}}, Forms::kBoth);
+    AddRow(rows, {type + "ScalarList", element, {{"x"}, {"scalars", kNumbers}}}, Forms::kBoth);
+    if (list) AddRow(rows, {type + "List", element, {{"x1"}, {"x2"}}}, Forms::kBoth);
+  }
+  const std::vector<ForeachPort> scaled = {{"x1"}, {"x2"}, {"alpha", kNumber}};
+  AddRow(rows, {"ForeachAddList", "AxpyV2", scaled}, Forms::kBoth);
+  AddRow(rows, {"ForeachSubList", "Sxpy", scaled}, Forms::kBoth);
+  AddRow(rows, {"ForeachPowScalarAndTensor", "Pow", {{"scalar", kNumber}, {"x"}}});
+}
+
+// Operators of three lists, and the rest.
+void AddOthers(std::vector<ForeachRow>& rows) {
+  for (const std::string_view element : {"Addcmul", "Addcdiv"}) {
+    const std::string type = "Foreach" + std::string(element);
+    const auto add = [&](const char* ending, std::string_view number, From from) {
+      AddRow(rows, {type + ending, element, {{"x1"}, {"x2"}, {"x3"}, {number, from}}});
+    };
+    add("Scalar", "scalar", kNumber);
+    add("ScalarList", "scalars", kNumbers);
+    add("List", "scalars", kNumbers);
+  }
+  AddRow(rows, {"ForeachLerpScalar", "Lerp", {{"x1"}, {"x2"}, {"weight", kNumber}}});
+  AddRow(rows, {"ForeachLerpList", "Lerp", {{"x1"}, {"x2"}, {"weight", kNumbers}}});
+  AddRow(rows, {"ForeachNorm", "Norm", {{"x"}, {"scalar", kNumber}}});
+  AddRow(rows, {"ForeachRoundOffNumber", "RoundOff", {{"x"}, {"roundMode", kNumber}}});
+}
+
+// One member of the list: the element's operator on a node that stands for it.
+struct Member {
+  std::unique_ptr<Node> node;  // what `context` refers to
+  OpContext context;
+  std::vector<int> slots;         // of the Foreach operator, for each slot of the element
+  std::vector<uint64_t> offsets;  // where in them, in bytes
+};
+
+std::string_view FirstList(const ForeachRow& row) {
+  size_t at = 0;
+  while (row.ports[at].from != From::kList) ++at;
+  return row.ports[at].port;
+}
+
+int Members(const OpContext& op, const ForeachRow& row) {
+  return op.count(FirstList(row));
+}
+
+Status CheckLists(const OpContext& op, const ForeachRow& row) {
+  const int members = Members(op, row);
+  for (const ForeachPort& port : row.ports) {
+    const int64_t count =
+        port.from == From::kList ? op.count(port.port) : op.in(port.port).shape.elements();
+    const bool fits = port.from == From::kNumber    ? count == 1
+                      : port.from == From::kNumbers ? count == members || count == 1
+                                                    : count == members;
+    if (fits) continue;
+    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, the list has {}", op.Who(),
+                 port.port, count, members);
+  }
+  if (op.outputs() == (row.in_place ? 0 : members)) return Status();
+  return Error(Code::kCorrupt, "{}: the node has {} outputs, the list {} tensors{}", op.Who(),
+               op.outputs(), members, row.in_place ? ", which it updates" : "");
+}
+
+Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operator& element,
+                        int index) {
+  Member member;
+  member.node = std::make_unique<Node>();
+  Node& node = *member.node;
+  node.name = fmt::format("{}[{}]", op.node().name, index);
+  node.type = element.schema.type;
+  for (size_t i = 0; i < row.ports.size(); ++i) {
+    node.inputs.push_back(Value{0, static_cast<int>(i)});
+    node.input_descs.emplace_back().name = element.schema.inputs[i].name;
+  }
+  node.output_descs.emplace_back().name = element.schema.outputs[0].name;
+  NPUMESH_ASSIGN_OR_RETURN(member.context, OpContext::Bind(node, element.schema));
+  OpContext& context = member.context;
+  context.set_threads(op.threads());
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    const ForeachPort& port = row.ports[static_cast<size_t>(context.input_index(slot))];
+    const bool list = port.from == From::kList;
+    const int source = op.slot(port.port) + (list ? index : 0);
+    const TensorType& type = op.in(source);
+    const bool one = type.shape.is_static() && type.shape.elements() == 1;
+    const int64_t place = port.from == From::kNumbers && !one ? index : 0;
+    const Shape seen = !list ? Shape() : type.shape.rank() == 0 ? Shape({1}) : type.shape;
+    context.set_in(slot, {type.dtype, seen});
+    member.slots.push_back(source);
+    member.offsets.push_back(static_cast<uint64_t>(place) *
+                             static_cast<uint64_t>(BitsOf(type.dtype) / 8));
+  }
+  NPUMESH_RETURN_IF_ERROR(element.infer(context));
+  return member;
+}
+
+Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& element) {
+  NPUMESH_RETURN_IF_ERROR(CheckLists(op, row));
+  const int list = op.slot(FirstList(row));
+  for (int i = 0; i < Members(op, row); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(const Member member, MemberOf(op, row, element, i));
+    const TensorType &x = op.in(list + i), &y = member.context.out(0);
+    if (y.dtype != x.dtype) {
+      return Error(Code::kUnsupported, "{}: entry {} is {}, but the result would be {}", op.Who(),
+                   i, x.ToString(), Name(y.dtype));
+    }
+    const bool scalar = x.shape.rank() == 0 && y.shape == Shape({1});
+    const Shape& shape = scalar ? x.shape : y.shape;
+    if (!row.in_place) {
+      NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, y.dtype, shape));
+    } else if (shape != x.shape) {
+      return Error(Code::kInvalidArgument, "{}: entry {} is {}, which cannot hold a result of {}",
+                   op.Who(), i, x.ToString(), y.ToString());
+    }
+  }
+  return Status();
+}
+
+class ForeachKernel final : public Kernel {
+ public:
+  // `updated`: slot of the first tensor that is updated, -1: results are outputs.
+  explicit ForeachKernel(int updated) : updated_(updated) {}
+
+  void Add(Member member, std::unique_ptr<Kernel> kernel) {
+    scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
+    in_.resize(std::max(in_.size(), member.slots.size()));
+    members_.push_back(std::move(member));
+    kernels_.push_back(std::move(kernel));
+  }
+
+  uint64_t scratch_bytes() const override { return scratch_bytes_; }
+
+  Status Run(const KernelArgs& args) override {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      const Member& member = members_[i];
+      for (size_t slot = 0; slot < member.slots.size(); ++slot) {
+        in_[slot] =
+            static_cast<const std::byte*>(args.in[member.slots[slot]]) + member.offsets[slot];
+      }
+      void* out = Result(args, i);
+      NPUMESH_RETURN_IF_ERROR(kernels_[i]->Run({in_.data(), &out, args.scratch}));
+    }
+    return Status();
+  }
+
+ private:
+  // An operator that updates an input owns its storage while it runs (Operator::in_place).
+  void* Result(const KernelArgs& args, size_t i) const {
+    if (updated_ < 0) return args.out[i];
+    return const_cast<void*>(args.in[static_cast<size_t>(updated_) + i]);  // NOLINT
+  }
+
+  int updated_;
+  std::vector<Member> members_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<const void*> in_;
+  uint64_t scratch_bytes_ = 0;
+};
+
+Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRow& row,
+                                            const Operator& element) {
+  auto all = std::make_unique<ForeachKernel>(row.in_place ? op.slot(FirstList(row)) : -1);
+  for (int i = 0; i < Members(op, row); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(Member member, MemberOf(op, row, element, i));
+    NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, element.make_kernel(member.context));
+    all->Add(std::move(member), std::move(kernel));
+  }
+  return std::unique_ptr<Kernel>(std::move(all));
+}
+
+// A row and the operator that it applies.
+struct Applied {
+  ForeachRow row;
+  const Operator element;
+};
+using AppliedRow = std::shared_ptr<const Applied>;
+
+AppliedRow Apply(const OpRegistry& registry, const OpRegistry& own, ForeachRow row) {
+  const Operator* found = own.Find(row.element);
+  if (found == nullptr) found = registry.Find(row.element);
+  return std::make_shared<const Applied>(Applied{std::move(row), *found});
+}
+
+OpSchema SchemaOf(const ForeachRow& row) {
+  OpSchema schema;
+  schema.type = row.type;
+  for (const ForeachPort& port : row.ports) {
+    const bool list = port.from == From::kList;
+    schema.inputs.push_back({port.port, list ? PortKind::kDynamic : PortKind::kRequired});
+  }
+  if (!row.in_place) schema.outputs = {{"y", PortKind::kDynamic}};
+  return schema;
+}
+
+// ForeachBinaryOp: `op_code` names one of four rows. An integer quotient is cut, and 0 for 0 below.
+void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
+  std::vector<AppliedRow> rows;
+  for (const std::string_view element : {"Add", "Sub", "Mul", "Quotient"}) {
+    rows.push_back(Apply(registry, own, {"ForeachBinaryOp", element, {{"x1"}, {"x2"}}}));
+  }
+  OpSchema schema = SchemaOf(rows[0]->row);
+  schema.attrs = {{"op_code", Required::kInt}};
+  const auto infer = [rows](OpContext& op) -> Status {
+    Check check(op);
+    check.OneOf("op_code", {0, 1, 2, 3});
+    NPUMESH_RETURN_IF_ERROR(check.status());
+    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
+    return InferForeach(op, applied.row, applied.element);
+  };
+  const auto make = [rows](const OpContext& op) {
+    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
+    return MakeForeach(op, applied.row, applied.element);
+  };
+  registry.Add({.schema = std::move(schema), .infer = infer, .make_kernel = make});
+}
+
+}  // namespace
+
+void RegisterForeachOps(OpRegistry& registry) {
+  OpRegistry own;
+  RegisterForeachElements(own);
+  std::vector<ForeachRow> rows;
+  AddUnary(rows);
+  AddBinary(rows);
+  AddOthers(rows);
+  for (ForeachRow& row : rows) {
+    const AppliedRow applied = Apply(registry, own, std::move(row));
+    const auto infer = [applied](OpContext& op) {
+      return InferForeach(op, applied->row, applied->element);
+    };
+    const auto make = [applied](const OpContext& op) {
+      return MakeForeach(op, applied->row, applied->element);
+    };
+    Operator op = {.schema = SchemaOf(applied->row), .infer = infer, .make_kernel = make};
+    if (applied->row.in_place) op.in_place = {{0, 0}};
+    registry.Add(std::move(op));
+  }
+  RegisterBinaryOp(registry, own);
+  RegisterForeachUnscale(registry);
+}
+
+}  // namespace npumesh

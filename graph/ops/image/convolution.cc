@@ -1,0 +1,186 @@
+#include "graph/ops/image/convolution.h"
+
+#include <cstring>
+#include <utility>
+
+#include "graph/ops/core/scratch.h"
+#include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+namespace {
+
+using dnnl::memory;
+
+constexpr std::string_view kWhat = "the convolution";
+
+// A tensor as the primitive sees it: where it is, or widened in scratch.
+struct Side {
+  ConvolutionTensor tensor;
+  memory bound;
+  ConvertFn convert = nullptr;  // null for float32
+  Workspace<float> wide;
+};
+
+Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input,
+                  Scratch& scratch) {
+  Side side;
+  side.tensor = tensor;
+  side.bound = memory({tensor.dims, memory::data_type::f32, tensor.strides}, engine, nullptr);
+  if (tensor.dtype == DataType::kFloat) return side;
+  side.wide = scratch.Floats(tensor.elements);
+  side.convert = input ? FindConvert(tensor.dtype, DataType::kFloat)
+                       : FindConvert(DataType::kFloat, tensor.dtype);
+  return side;
+}
+
+void BindInput(Side& side, const KernelArgs& args) {
+  const void* data = args.in[side.tensor.slot];
+  if (side.convert == nullptr) {
+    side.bound.set_data_handle(const_cast<void*>(data));  // NOLINT: oneDNN only reads it
+    return;
+  }
+  side.convert(data, side.wide(args), static_cast<size_t>(side.tensor.elements));
+  side.bound.set_data_handle(side.wide(args));
+}
+
+void BindOutput(Side& side, const KernelArgs& args) {
+  side.bound.set_data_handle(side.convert == nullptr ? args.out[0] : side.wide(args));
+}
+
+// Rounds what was computed beside the output.
+void StoreOutput(const Side& side, const KernelArgs& args) {
+  if (side.convert == nullptr) return;
+  side.convert(side.wide(args), args.out[0], static_cast<size_t>(side.tensor.elements));
+}
+
+// oneDNN counts the gaps.
+memory::dims Gaps(const Convolution& plan) {
+  memory::dims gaps = plan.dilations;
+  for (memory::dim& gap : gaps) --gap;
+  return gaps;
+}
+
+// Stateful: every run binds the addresses of its operands to the memory objects of oneDNN.
+class ConvolutionKernel final : public Kernel {
+ public:
+  explicit ConvolutionKernel(Convolution plan)
+      : plan_(std::move(plan)), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+
+  // Chooses the primitive, for y or for the gradient of the filter. Throws what oneDNN throws.
+  void Prepare() {
+    const ThreadCount threads(plan_.threads);
+    const bool of_filter = plan_.of_filter;
+    x_ = DescribeSide(plan_.x, engine_, true, scratch_);
+    filter_ = DescribeSide(plan_.filter, engine_, !of_filter, scratch_);
+    y_ = DescribeSide(plan_.y, engine_, of_filter, scratch_);
+    if (plan_.bias.slot >= 0) bias_ = DescribeSide(plan_.bias, engine_, true, scratch_);
+    inputs_ = {&x_, of_filter ? &y_ : &filter_};
+    output_ = of_filter ? &filter_ : &y_;
+    if (plan_.bias.slot >= 0) inputs_.push_back(&bias_);
+    if (of_filter) return MakeFilterGradient();
+    if (plan_.transposed) {
+      return MakeForward<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct);
+    }
+    MakeForward<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct);
+  }
+
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
+
+  Status Run(const KernelArgs& args) override {
+    const ThreadCount threads(plan_.threads);
+    for (Side* input : inputs_) BindInput(*input, args);
+    BindOutput(*output_, args);
+    scratchpad_.set_data_handle(scratchpad_at_(args));
+    NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, kWhat, [&] {
+      ExecuteAndWait(primitive_, stream_, arguments_);
+      return Status();
+    }));
+    StoreOutput(*output_, args);
+    return Status();
+  }
+
+ private:
+  // `Forward` is oneDNN's convolution or deconvolution, which take the same arguments.
+  template <typename Forward>
+  void MakeForward(dnnl::algorithm direct) {
+    constexpr auto kKind = dnnl::prop_kind::forward_inference;
+    const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
+                       y = y_.bound.get_desc();
+    const memory::dims gaps = Gaps(plan_);
+    const auto desc = plan_.bias.slot >= 0
+                          ? typename Forward::desc(kKind, direct, x, w, bias_.bound.get_desc(), y,
+                                                   plan_.strides, gaps, plan_.before, plan_.behind)
+                          : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, gaps,
+                                                   plan_.before, plan_.behind);
+    Take<Forward>(typename Forward::primitive_desc(desc, OurAttributes(), engine_));
+    Bind(DNNL_ARG_SRC, x_.bound);
+    Bind(DNNL_ARG_WEIGHTS, filter_.bound);
+    Bind(DNNL_ARG_DST, y_.bound);
+    if (plan_.bias.slot >= 0) Bind(DNNL_ARG_BIAS, bias_.bound);
+  }
+
+  void MakeFilterGradient() {
+    using Forward = dnnl::convolution_forward;
+    using Backward = dnnl::convolution_backward_weights;
+    constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+    const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
+                       y = y_.bound.get_desc();
+    const memory::dims gaps = Gaps(plan_);
+    const Forward::desc forward(dnnl::prop_kind::forward_training, kDirect, x, w, y, plan_.strides,
+                                gaps, plan_.before, plan_.behind);
+    const Backward::desc backward(kDirect, x, w, y, plan_.strides, gaps, plan_.before,
+                                  plan_.behind);
+    const Forward::primitive_desc hint(forward, OurAttributes(), engine_);
+    Take<Backward>(Backward::primitive_desc(backward, OurAttributes(), engine_, hint));
+    Bind(DNNL_ARG_SRC, x_.bound);
+    Bind(DNNL_ARG_DIFF_DST, y_.bound);
+    Bind(DNNL_ARG_DIFF_WEIGHTS, filter_.bound);
+  }
+
+  template <typename Primitive>
+  void Take(const typename Primitive::primitive_desc& chosen) {
+    primitive_ = Primitive(chosen);
+    const memory::desc scratchpad = chosen.scratchpad_desc();
+    scratchpad_ = memory(scratchpad, engine_, nullptr);
+    scratchpad_at_ = scratch_.Take<std::byte>(static_cast<int64_t>(scratchpad.get_size()));
+    Bind(DNNL_ARG_SCRATCHPAD, scratchpad_);
+  }
+
+  void Bind(int argument, const memory& value) { arguments_.push_back({argument, value.get()}); }
+
+  Convolution plan_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  Side x_, filter_, bias_, y_;
+  std::vector<Side*> inputs_;
+  Side* output_ = nullptr;
+  dnnl::primitive primitive_;
+  memory scratchpad_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  Scratch scratch_;
+  Workspace<std::byte> scratchpad_at_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan) {
+  const bool sums = plan.x.elements > 0 && plan.filter.elements > 0;
+  if (plan.y.elements > 0 && (sums || !plan.of_filter)) {
+    std::unique_ptr<ConvolutionKernel> kernel;
+    NPUMESH_RETURN_IF_ERROR(Guarded(std::string(plan.who), kWhat, [&] {
+      kernel = std::make_unique<ConvolutionKernel>(std::move(plan));
+      kernel->Prepare();
+      return Status();
+    }));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+  // An empty y, or the gradient of a sum without elements.
+  const uint64_t bytes = plan.of_filter ? plan.outputs[0].bytes() : 0;
+  return MakeKernel([bytes](const KernelArgs& args) {
+    if (bytes > 0) std::memset(args.out[0], 0, bytes);
+    return Status();
+  });
+}
+
+}  // namespace npumesh

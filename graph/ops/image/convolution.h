@@ -1,0 +1,48 @@
+// Convolution, its transpose and the gradient of its filter, by oneDNN.
+#ifndef NPUMESH_GRAPH_OPS_IMAGE_CONVOLUTION_H_
+#define NPUMESH_GRAPH_OPS_IMAGE_CONVOLUTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/operator.h"
+
+namespace npumesh {
+
+// A tensor of a convolution: logical dimensions in the order that oneDNN wants (batch, channels,
+// image; of the filter groups, output channels, input channels, image) and the distance of
+// neighbours along each, in elements.
+struct ConvolutionTensor {
+  int slot = -1;  // -1: absent, or the output
+  DataType dtype = DataType::kUndefined;
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides;
+  int64_t elements = 0;
+};
+
+struct Convolution : Planned {
+  std::string who;
+  int threads = 1;
+  bool transposed = false;  // spreads every position of x, instead of gathering
+  bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
+  ConvolutionTensor x;
+  ConvolutionTensor filter;
+  ConvolutionTensor bias;
+  ConvolutionTensor y;
+  // One number for each dimension of the image.
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;  // 1: none
+  std::vector<int64_t> before;     // padding
+  std::vector<int64_t> behind;
+};
+
+// Computed in float32; 16-bit floats are widened and rounded once. A gradient of a filter has no
+// bias and is not transposed. Errors: what oneDNN refuses.
+Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_IMAGE_CONVOLUTION_H_

@@ -1,0 +1,325 @@
+// Conv2D, DepthwiseConv2D, Conv3D, and the operators that go the other way: Conv2DTranspose,
+// Conv3DTranspose, Conv2DBackpropInput, Conv3DBackpropInput; Conv2DBackpropFilter and
+// Conv3DBackpropFilter.
+//
+// Layouts: x and y are NCHW or NHWC (NCDHW, NDHWC); the filter of the former has the output
+// channels first, of the latter last (HWCN). Transposes store filters as the convolution whose
+// gradient they are: [channels of x, channels of y / groups, image].
+#include <algorithm>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/image/convolution.h"
+#include "graph/ops/image/family.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/rows/image_layout.h"
+
+namespace npumesh {
+namespace {
+
+enum class ConvolutionKind : uint8_t {
+  kForward,
+  kDepthwise,   // each channel has its filters
+  kTranspose,   // y has the shape of port input_size
+  kInputGrad,   // the same of port out_backprop
+  kFilterGrad,  // y is the gradient of a filter in the shape of port filter_size
+};
+using enum ConvolutionKind;
+
+struct ConvolutionRow {
+  std::string_view signature;
+  int image;  // dimensions of the image
+  ConvolutionKind kind;
+  bool packs = false;  // devices like the filter in FRACTAL_Z
+
+  bool transposed() const { return kind == kTranspose || kind == kInputGrad; }
+  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad; }
+  std::string_view x() const { return kind == kInputGrad ? "out_backprop" : "x"; }  // port
+};
+
+constexpr ConvolutionRow kRows[] = {
+    {"Conv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1], "
+     "data_format=\"NHWC\", padding=\"\", groups=1, offset_x=0) -> y",
+     2, kForward, true},
+    {"DepthwiseConv2D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1], "
+     "data_format=\"NHWC\", padding=\"\", offset_x=0) -> y",
+     2, kDepthwise},
+    {"Conv3D(x, filter, bias?, offset_w?; strides:ints, pads:ints, dilations=[1,1,1,1,1], "
+     "data_format=\"NDHWC\", padding=\"\", groups=1, offset_x=0) -> y",
+     3, kForward},
+    {"Conv2DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1, offset_x=0, "
+     "output_padding=[0,0,0,0]) -> y",
+     2, kTranspose},
+    {"Conv3DTranspose(input_size, x, filter, bias?, offset_w?; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1, offset_x=0, "
+     "output_padding=[0,0,0,0,0]) -> y",
+     3, kTranspose},
+    {"Conv2DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
+     2, kInputGrad},
+    {"Conv3DBackpropInput(input_size, filter, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
+     3, kInputGrad},
+    {"Conv2DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1], data_format=\"NHWC\", padding=\"\", groups=1) -> y",
+     2, kFilterGrad},
+    {"Conv3DBackpropFilter(x, filter_size, out_backprop; strides:ints, pads:ints, "
+     "dilations=[1,1,1,1,1], data_format=\"NDHWC\", padding=\"\", groups=1) -> y",
+     3, kFilterGrad},
+};
+
+// The numbers of a list attribute that belong to the image; the others must be 1.
+std::vector<int64_t> ImageNumbers(const OpContext& op, std::string_view attr, int image, bool last,
+                                  Check& check) {
+  const std::vector<int64_t> list = op.attr_ints(attr);
+  const int first = last ? 1 : 2;
+  bool fits = static_cast<int>(list.size()) == image + 2;
+  std::vector<int64_t> numbers;
+  for (int i = 0; fits && i < image + 2; ++i) {
+    const int64_t number = list[static_cast<size_t>(i)];
+    const bool inside = i >= first && i < first + image;
+    fits = number >= 1 && (inside || number == 1);
+    if (inside) numbers.push_back(number);
+  }
+  check.That(fits, "\"{}\" is {}, expected {} numbers, 1 and more for the image and 1 elsewhere",
+             attr, Shape(list), image + 2);
+  return numbers;
+}
+
+// The shape that a constant input names. Objects unless all its dimensions are known.
+Shape ShapeFrom(const OpContext& op, std::string_view port, Check& check) {
+  Shape shape(check.Take(op.Ints(port)));
+  check.Keep(shape.Check().WithContext(op.Who()));
+  check.That(shape.is_static(), "{} is {}, expected known dimensions", port, shape);
+  return shape;
+}
+
+// [batch, channels, image...] of a tensor and the distances along them.
+ConvolutionTensor Activation(int slot, const TensorType& type, bool last) {
+  const std::vector<int64_t> strides = ByteStrides(type.shape, 1);
+  const std::vector<int64_t>& dims = type.shape.dims();
+  ConvolutionTensor tensor{slot, type.dtype, dims, strides, type.shape.elements()};
+  if (last) {  // the channels move to the second place
+    std::rotate(tensor.dims.begin() + 1, tensor.dims.end() - 1, tensor.dims.end());
+    std::rotate(tensor.strides.begin() + 1, tensor.strides.end() - 1, tensor.strides.end());
+  }
+  return tensor;
+}
+
+std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool last) {
+  const std::string_view fallback = last ? "HWCN" : "NCHW";
+  if (row.kind != kFilterGrad) return LayoutOf(op, op.slot("filter"), fallback);
+  const std::string& own = op.node().output_descs[0].layout;
+  return own.empty() || own == "ND" ? std::string(fallback) : own;
+}
+
+// [groups, outputs, inputs, image...] of the filter.
+ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const TensorType& type,
+                         bool last, int64_t groups, Check& check) {
+  const int rank = row.image + 2;
+  check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type, rank);
+  if (!check.ok()) return {};
+  const int slot = row.kind == kFilterGrad ? -1 : op.slot("filter");
+  const std::string layout = FilterLayout(op, row, last);
+  const bool behind = layout.starts_with('H') || layout.starts_with('D');  // HWCN, DHWCN
+  const std::vector<int64_t> distance = ByteStrides(type.shape, 1);
+  const int first = behind ? 0 : 2;  // of the image
+  const int outer = behind ? rank - 1 : 0, inner = behind ? rank - 2 : 1;
+  int64_t outer_size = type.shape[outer], inner_size = type.shape[inner];
+  const int64_t outer_step = distance[static_cast<size_t>(outer)];
+  const int64_t inner_step = distance[static_cast<size_t>(inner)];
+  if (row.kind == kDepthwise && behind) {  // [h, w, channels, multiples]
+    outer_size *= inner_size;
+    inner_size = 1;
+  }
+  check.That(outer_size % groups == 0, "{} filters for {} groups", outer_size, groups);
+  const int64_t share = outer_size / groups;
+  ConvolutionTensor filter{slot,
+                           type.dtype,
+                           {groups, share, inner_size},
+                           {share * outer_step, outer_step, inner_step},
+                           type.shape.elements()};
+  if (row.transposed()) {  // reads the dimension of the outputs as its inputs
+    std::swap(filter.dims[1], filter.dims[2]);
+    std::swap(filter.strides[1], filter.strides[2]);
+  }
+  for (int i = first; i < first + row.image; ++i) {
+    filter.dims.push_back(type.shape[i]);
+    filter.strides.push_back(distance[static_cast<size_t>(i)]);
+  }
+  return filter;
+}
+
+// Padding before and behind each dimension, from "pads" or from "padding" SAME or VALID.
+void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vector<int64_t>& reach,
+             Convolution& plan, Check& check) {
+  const std::vector<int64_t> pads = op.attr_ints("pads");
+  const std::string padding = op.attr_string("padding");
+  const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
+  check.That(pads.size() == 2 * x.size() && (!computed || padding == "SAME" || padding == "VALID"),
+             "\"pads\" are {}, expected {} numbers", Shape(pads), 2 * x.size());
+  for (size_t i = 0; check.ok() && i < x.size(); ++i) {
+    if (!computed) {
+      plan.before.push_back(pads[2 * i]);
+      plan.behind.push_back(pads[2 * i + 1]);
+    } else {
+      const int64_t windows = (x[i] + plan.strides[i] - 1) / plan.strides[i];
+      const int64_t missing = (windows - 1) * plan.strides[i] + reach[i] - x[i];
+      const int64_t all = padding == "SAME" ? std::max<int64_t>(missing, 0) : 0;
+      plan.before.push_back(all / 2);
+      plan.behind.push_back(all - all / 2);
+    }
+    const auto fits = [](int64_t pad) { return pad >= 0 && pad <= INT32_MAX; };
+    check.That(fits(plan.before[i]) && fits(plan.behind[i]),
+               "\"pads\" are {}, expected none negative", Shape(pads));
+  }
+}
+
+// Positions that a filter covers along each dimension.
+std::vector<int64_t> Reach(const Convolution& plan) {
+  std::vector<int64_t> reach;
+  for (size_t i = 0; i < plan.strides.size(); ++i) {
+    reach.push_back(plan.dilations[i] * (plan.filter.dims[3 + i] - 1) + 1);
+  }
+  return reach;
+}
+
+// The image of y of a convolution.
+std::vector<int64_t> Gathered(const Convolution& plan, const std::vector<int64_t>& from) {
+  std::vector<int64_t> to;
+  const std::vector<int64_t> reach = Reach(plan);
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t room = from[i] + plan.before[i] + plan.behind[i] - reach[i];
+    to.push_back(room < 0 ? 0 : room / plan.strides[i] + 1);
+  }
+  return to;
+}
+
+std::vector<int64_t> ImageOf(const ConvolutionTensor& tensor) {
+  return {tensor.dims.begin() + 2, tensor.dims.end()};
+}
+
+Shape ShapeOf(int64_t batch, int64_t channels, const std::vector<int64_t>& image, bool last) {
+  std::vector<int64_t> dims = {batch};
+  if (!last) dims.push_back(channels);
+  dims.insert(dims.end(), image.begin(), image.end());
+  if (last) dims.push_back(channels);
+  return Shape(std::move(dims));
+}
+
+// The shape of y of a transpose, which input_size says. Its convolution must give x.
+Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int64_t outputs,
+                  const TensorType& filter, Convolution& plan, Check& check) {
+  const std::vector<int64_t> image = ImageOf(plan.x), reach = Reach(plan);
+  const Shape y = ShapeFrom(op, "input_size", check);
+  if (!check.ok()) return y;
+  std::vector<int64_t> spread;
+  if (y.rank() == row.image + 2) {
+    spread.assign(y.dims().begin() + (last ? 1 : 2), y.dims().end() - (last ? 1 : 0));
+    SetPads(op, spread, reach, plan, check);
+    if (!check.ok()) return y;
+  }
+  check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
+                 Gathered(plan, spread) == image,
+             "input_size {} does not become \"{}\" {} by filter {}, strides and pads", y, row.x(),
+             op.in(row.x()), filter);
+  // What the strides leave over belongs behind the image.
+  for (size_t i = 0; check.ok() && i < spread.size(); ++i) {
+    plan.behind[i] = (image[i] - 1) * plan.strides[i] + reach[i] - plan.before[i] - spread[i];
+  }
+  return y;
+}
+
+Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorType& filter,
+                  bool last, Convolution& plan, Check& check) {
+  if (!check.ok()) return {};
+  const std::vector<int64_t>& dims = plan.filter.dims;
+  const int64_t inputs = dims[0] * dims[2], outputs = dims[0] * dims[1];
+  check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
+             op.in(row.x()), plan.x.dims[1], filter, inputs);
+  if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
+  SetPads(op, ImageOf(plan.x), Reach(plan), plan, check);
+  if (!check.ok()) return {};
+  return ShapeOf(plan.x.dims[0], outputs, Gathered(plan, ImageOf(plan.x)), last);
+}
+
+void SetBias(const OpContext& op, Convolution& plan, Check& check) {
+  if (!op.has("bias") || !check.ok()) return;
+  const TensorType& bias = op.in("bias");
+  const int64_t outputs = plan.filter.dims[0] * plan.filter.dims[1];
+  check.That(kFloatsAndDouble.Contains(bias.dtype) && bias.shape.elements() == outputs,
+             "\"bias\" is {}, expected {} floats", bias, outputs);
+  plan.bias = {op.slot("bias"), bias.dtype, {outputs}, {1}, outputs};
+}
+
+void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
+  const TensorType& x = op.in(row.x());
+  check.Keep(ExpectType(op, row.x(), kFloats));
+  check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter", x.dtype));
+  if (row.has_bias() && op.has("offset_w")) {
+    check.Keep(
+        Error(Code::kUnsupported, "{}: \"offset_w\" is connected, but only for int8", op.Who()));
+  }
+  check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(), x,
+             row.image + 2);
+}
+
+Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& row) {
+  Check check(op);
+  CheckTypes(op, row, check);
+  const int slot = op.slot(row.x());
+  const TensorType& x = op.in(slot);
+  const bool last = check.Take(ChannelsLast(op, slot, op.attr_string("data_format")));
+  const bool by_last = op.attr_string("data_format").ends_with('C');
+  Convolution convolution;
+  convolution.who = op.Who();
+  convolution.threads = op.threads();
+  convolution.transposed = row.transposed();
+  convolution.of_filter = row.kind == kFilterGrad;
+  convolution.strides = ImageNumbers(op, "strides", row.image, by_last, check);
+  convolution.dilations = ImageNumbers(op, "dilations", row.image, by_last, check);
+  if (!check.ok()) return check.status();
+  convolution.x = Activation(slot, x, last);
+  const int64_t groups = row.kind == kDepthwise ? convolution.x.dims[1] : op.attr_int("groups");
+  check.That(groups >= 1, "{} groups, expected 1 or more", groups);
+  const TensorType filter = row.kind == kFilterGrad
+                                ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)}
+                                : op.in("filter");
+  convolution.filter = Filter(op, row, filter, last, groups, check);
+  const Shape y = OutputShape(op, row, filter, last, convolution, check);
+  if (row.has_bias()) SetBias(op, convolution, check);
+  check.Keep(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return check.status();
+  convolution.y = Activation(-1, {x.dtype, y}, last);
+  convolution.outputs = {{x.dtype, y}};
+  if (row.kind != kFilterGrad) return convolution;
+  convolution.y.slot = op.slot("out_backprop");
+  check.That(op.in("out_backprop").shape == y, "out_backprop is {}, but the convolution gives {}",
+             op.in("out_backprop"), y);
+  convolution.outputs = {filter};
+  return check.Done(std::move(convolution));
+}
+
+}  // namespace
+
+void RegisterConvolutionOps(OpRegistry& registry) {
+  for (const ConvolutionRow& row : kRows) {
+    Operator op;
+    op.schema = Signature(row.signature);
+    op.infer = [&row](OpContext& context) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const Convolution plan, PlanConvolution(context, row));
+      return define::SetOutputs(context, plan.outputs);
+    };
+    op.make_kernel = [&row](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
+      NPUMESH_ASSIGN_OR_RETURN(Convolution plan, PlanConvolution(context, row));
+      return MakeConvolution(std::move(plan));
+    };
+    if (row.transposed()) op.value_inputs = {"input_size"};
+    if (row.kind == kFilterGrad) op.value_inputs = {"filter_size"};
+    if (row.packs) op.weight = WeightTrait{"filter", "FRACTAL_Z", "NCHW"};
+    registry.Add(std::move(op));
+  }
+}
+
+}  // namespace npumesh

@@ -1,0 +1,15 @@
+#include "graph/ops/image/family.h"
+
+namespace npumesh {
+
+void RegisterImageFamily(OpRegistry& registry) {
+  RegisterConvolutionOps(registry);
+  RegisterPoolOps(registry);
+  RegisterPoolGradients(registry);
+  RegisterVolumePoolOps(registry);
+  RegisterResizeOps(registry);
+  RegisterGridSampleOps(registry);
+  RegisterCausalConvOps(registry);
+}
+
+}  // namespace npumesh

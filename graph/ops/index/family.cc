@@ -1,0 +1,19 @@
+#include "graph/ops/index/family.h"
+
+namespace npumesh {
+
+void RegisterIndexFamily(OpRegistry& registry) {
+  RegisterGatherOps(registry);
+  RegisterScatterOps(registry);
+  RegisterScatterListOps(registry);
+  RegisterIndexOps(registry);
+  RegisterEmbeddingOps(registry);
+  RegisterSelectionOps(registry);
+  RegisterOrderOps(registry);
+  RegisterSearchOps(registry);
+  RegisterRandomOps(registry);
+  RegisterMultinomialOps(registry);
+  RegisterSequenceOps(registry);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,27 @@
+// The index family: which elements, in which order.
+#ifndef NPUMESH_GRAPH_OPS_INDEX_FAMILY_H_
+#define NPUMESH_GRAPH_OPS_INDEX_FAMILY_H_
+
+#include "graph/ops/core/op_registry.h"
+
+namespace npumesh {
+
+// All of them.
+void RegisterIndexFamily(OpRegistry& registry);
+
+// Each lives in a file of its name.
+void RegisterGatherOps(OpRegistry& registry);       // Gather, GatherV2
+void RegisterScatterOps(OpRegistry& registry);      // ScatterElements, ScatterNdUpdate ...
+void RegisterScatterListOps(OpRegistry& registry);  // ScatterList, QuantUpdateScatter, Cmo
+void RegisterIndexOps(OpRegistry& registry);        // GatherNd, IndexByTensor, IndexPutV2
+void RegisterEmbeddingOps(OpRegistry& registry);    // EmbeddingBag, EmbeddingDenseGrad
+void RegisterSelectionOps(OpRegistry& registry);    // NonZero, Where, MaskedSelect, Unique ...
+void RegisterOrderOps(OpRegistry& registry);        // Sort, TopKV2, ArgMaxV2, Cumsum ...
+void RegisterSearchOps(OpRegistry& registry);       // SearchSorted, Bucketize
+void RegisterRandomOps(OpRegistry& registry);       // StatelessRandomUniformV2, DropOutDoMask ...
+void RegisterMultinomialOps(OpRegistry& registry);  // MultinomialWithReplacement
+void RegisterSequenceOps(OpRegistry& registry);     // ClippedSwiglu, MoeUpdateExpert ...
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_INDEX_FAMILY_H_

@@ -1,0 +1,142 @@
+// GatherNd and indexing with tensors: IndexByTensor, Index, IndexPutV2.
+#include <cstring>
+#include <optional>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/value_inputs.h"
+#include "graph/ops/index/family.h"
+#include "graph/ops/index/scatter.h"
+#include "graph/ops/toolbox/copy/broadcast.h"
+
+namespace npumesh {
+namespace {
+
+// Row i of the output is the i-th named row of x.
+struct RowsPlan : Planned {
+  IndexRows rows;
+  int x = 0;       // slot
+  size_t row = 0;  // bytes
+  Workspace<int64_t> found;
+};
+
+Result<RowsPlan> RowsOf(const OpContext& op, IndexRows rows, Shape y) {
+  RowsPlan plan;
+  plan.x = op.slot("x");
+  const DataType dtype = op.in(plan.x).dtype;
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
+  plan.row = element * static_cast<size_t>(rows.inner);
+  plan.found = plan.scratch.Take<int64_t>(rows.count);
+  plan.rows = std::move(rows);
+  plan.outputs = {{dtype, std::move(y)}};
+  return plan;
+}
+
+Status RunRows(const RowsPlan& plan, const KernelArgs& args) {
+  int64_t* found = plan.found(args);
+  NPUMESH_RETURN_IF_ERROR(plan.rows.find(args, found));
+  const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  for (int64_t i = 0; i < plan.rows.count && plan.row > 0; ++i, y += plan.row) {
+    std::memcpy(y, x + static_cast<size_t>(found[i]) * plan.row, plan.row);
+  }
+  return Status();
+}
+
+// ---- GatherNd ----
+
+Result<RowsPlan> PlanGatherNd(const OpContext& op) {
+  const Shape &x = op.in("x").shape, &indices = op.in("indices").shape;
+  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, op.slot("indices")));
+  const bool wraps = op.attr_bool("negative_index_support");
+  NPUMESH_ASSIGN_OR_RETURN(
+      IndexRows rows,
+      RowsByTuples(op, "indices", x, wraps ? IndexRange::kWraps : IndexRange::kStrict));
+  std::vector<int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
+  dims.insert(dims.end(), x.dims().begin() + indices.dims().back(), x.dims().end());
+  return RowsOf(op, std::move(rows), Shape(std::move(dims)));
+}
+
+// ---- IndexByTensor, Index ----
+
+// Which dimensions of x are indexed; without a mask, as many leading ones as there are tensors.
+Result<std::vector<int64_t>> MaskAttribute(const OpContext& op) {
+  std::vector<int64_t> mask = op.attr_ints("indices_mask");
+  if (mask.empty()) mask.assign(static_cast<size_t>(op.count("indices")), 1);
+  return mask;
+}
+
+Result<std::vector<int64_t>> MaskInput(const OpContext& op) {
+  return op.Ints("indexed_sizes");
+}
+
+template <auto kMask>
+Result<RowsPlan> PlanIndex(const OpContext& op) {
+  Shape shape;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, kMask(op));
+  NPUMESH_ASSIGN_OR_RETURN(IndexRows rows,
+                           RowsByTensors(op, "indices", mask, op.in("x").shape, &shape));
+  return RowsOf(op, std::move(rows), std::move(shape));
+}
+
+// ---- IndexPutV2: x[indices] = value, or += ----
+
+// A scatter, which wants the value in the shape of x[indices]: it is repeated into `room` first.
+struct PutPlan : ScatterPlan {
+  std::optional<BroadcastPlan> broadcast;
+  size_t count = 0;
+  Workspace<std::byte> room;
+};
+
+Result<PutPlan> PlanPut(const OpContext& op) {
+  const TensorType &x = op.in("x"), &value = op.in("value");
+  Check check(op);
+  check.SameType("value", "x");
+  Shape shape;
+  ScatterPlan scatter;
+  scatter.updates = op.slot("value");
+  scatter.join = op.attr_bool("accumulate") ? Join::kAdd : Join::kSet;
+  const std::vector<int64_t> mask = check.Take(MaskInput(op));
+  if (!check.ok()) return check.status();
+  scatter.rows = check.Take(RowsByTensors(op, "indices", mask, x.shape, &shape));
+  const Result<Shape> wider = Broadcast(shape, value.shape);
+  check.That(wider.ok() && *wider == shape, "\"value\" is {}, which does not broadcast to {}",
+             value, shape);
+  if (!check.ok()) return check.status();
+  PutPlan plan;
+  const size_t element = check.Take(ElementBytes(op, x.dtype));
+  static_cast<ScatterPlan&>(plan) = check.Take(Complete(check, op, std::move(scatter), x));
+  plan.broadcast.emplace(value.shape, shape, element);
+  plan.count = static_cast<size_t>(shape.elements());
+  if (!plan.broadcast->direct()) {
+    plan.room = plan.scratch.Take<std::byte>(shape.elements() * static_cast<int64_t>(element));
+  }
+  return check.Done(std::move(plan));
+}
+
+Status RunPut(const PutPlan& plan, const KernelArgs& args) {
+  const void* value = args.in[plan.updates];
+  if (plan.broadcast->direct() || plan.count == 0) return Scatter(plan, args, value);
+  plan.broadcast->Gather(value, 0, plan.count, plan.room(args));
+  return Scatter(plan, args, plan.room(args));
+}
+
+}  // namespace
+
+void RegisterIndexOps(OpRegistry& registry) {
+  registry.Add(
+      Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
+  registry.Add(Define<PlanIndex<MaskAttribute>, RunRows>(
+      "IndexByTensor(x, indices...; indices_mask=[]) -> y"));
+  registry.Add(NeedsValues(Define<PlanIndex<MaskInput>, RunRows>(
+                               "Index(x, indexed_sizes, indexed_strides, indices...) -> y"),
+                           {"indexed_sizes"}));
+  Operator put = NeedsValues(
+      Define<PlanPut, RunPut>("IndexPutV2(x, value, indexed_sizes, indexed_strides, indices...; "
+                              "accumulate=false) -> x"),
+      {"indexed_sizes"});
+  put.in_place = {{0, 0}};
+  registry.Add(std::move(put));
+}
+
+}  // namespace npumesh

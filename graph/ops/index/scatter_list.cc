@@ -1,0 +1,240 @@
+// ScatterList and QuantUpdateScatter, rows written into caches from a position on, and Cmo, a hint
+// that asks for nothing.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/index/family.h"
+#include "graph/ops/toolbox/values/quantised_row.h"
+
+namespace npumesh {
+namespace {
+
+Status ExpectUpdate(const OpContext& op) {
+  const std::string reduce = op.attr_string("reduce");
+  if (reduce == "update" || reduce == "none") return Status();
+  return Error(Code::kUnsupported, "{}: reduce \"{}\", expected update", op.Who(), reduce);
+}
+
+// ---- ScatterList ----
+
+// Entry i of the list takes rows of part i of the updates, [outer, length, inner].
+struct ListPlan : Planned {
+  std::string who;
+  int64_t outer = 1;
+  int64_t length = 0;           // rows of a part
+  int64_t row = 0;              // bytes
+  std::vector<int64_t> bounds;  // rows of each entry
+  int index = 0;                // slots
+  int updates = 0;
+  int mask = -1;
+  bool pairs = false;  // indices are (start, length)
+  DataType index_dtype = DataType::kInt64;
+};
+
+// A start for each of `entries`, or a pair of numbers.
+void CheckStarts(Check& check, const OpContext& op, std::string_view port, int64_t entries) {
+  check.Type(port, kIndices);
+  check.Shape(port, op.in(port).shape.rank() == 2 ? Shape({entries, 2}) : Shape({entries}));
+}
+
+Result<ListPlan> PlanList(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ExpectUpdate(op));
+  const int64_t axis = op.attr_int("axis");
+  if (axis != -1 && axis != -2) {
+    return Error(Code::kUnsupported, "{}: axis is {}, expected -1 or -2", op.Who(), axis);
+  }
+  const auto& [dtype, updates] = op.in("updates");
+  const int rank = updates.rank(), entries = op.count("var");
+  Check check(op);
+  check.That(rank >= 3 && updates[0] == entries && op.outputs() == entries,
+             "updates are {}, expected [{},..] with three dimensions or more, and as many outputs "
+             "(the node has {})",
+             updates, entries, op.outputs());
+  CheckStarts(check, op, "indice", entries);
+  check.TypeAndShape("mask", DataType::kUint8, {entries});
+  const auto width = static_cast<int64_t>(check.Take(ElementBytes(op, dtype)));
+  if (!check.ok()) return check.status();
+  ListPlan plan;
+  const int at = rank + static_cast<int>(axis);
+  for (int i = 0; i < entries; ++i) {
+    const TensorType& var = op.in(op.slot("var") + i);
+    TensorType wanted = {dtype, updates};
+    wanted.shape.mutable_dims().erase(wanted.shape.mutable_dims().begin());
+    if (var.shape.rank() == rank - 1) wanted.shape[at - 1] = var.shape[at - 1];
+    check.That(var == wanted, "entry {} of \"var\" is {}, expected {} but for axis {}", i, var,
+               wanted, axis);
+    plan.bounds.push_back(wanted.shape[at - 1]);
+    plan.outputs.push_back(var);
+  }
+  plan.who = op.Who();
+  plan.index = op.slot("indice");
+  plan.updates = op.slot("updates");
+  plan.mask = SlotIfFed(op, "mask");
+  plan.index_dtype = op.in(plan.index).dtype;
+  plan.pairs = op.in(plan.index).shape.rank() == 2;
+  plan.outer = ElementsBetween(updates, 1, at);
+  plan.length = updates[at];
+  plan.row = width * ElementsBetween(updates, at + 1, rank);
+  return check.Done(std::move(plan));
+}
+
+Status WriteEntry(const ListPlan& plan, const KernelArgs& args, int64_t i) {
+  const auto at = [&](int64_t k) { return IntegerAt(plan.index_dtype, args.in[plan.index], k); };
+  const int64_t start = at(plan.pairs ? 2 * i : i);
+  const int64_t length = plan.pairs ? at(2 * i + 1) : plan.length;
+  const int64_t bound = plan.bounds[static_cast<size_t>(i)];
+  if (start < 0 || length < 0 || length > plan.length || start > bound - length) {
+    return Error(Code::kInvalidArgument,
+                 "{}: \"indice\" writes {} rows from {} on into entry {}, which has {}, from "
+                 "updates of {}",
+                 plan.who, length, start, i, bound, plan.length);
+  }
+  for (int64_t o = 0; o < plan.outer; ++o) {
+    const auto* from = static_cast<const std::byte*>(args.in[plan.updates]) +
+                       (i * plan.outer + o) * plan.length * plan.row;
+    std::memcpy(static_cast<std::byte*>(args.out[i]) + (o * bound + start) * plan.row, from,
+                static_cast<size_t>(length * plan.row));
+  }
+  return Status();
+}
+
+Status RunList(const ListPlan& plan, const KernelArgs& args) {
+  for (int64_t i = 0; i < std::ssize(plan.bounds); ++i) {
+    if (plan.mask >= 0 && static_cast<const uint8_t*>(args.in[plan.mask])[i] == 0) continue;
+    NPUMESH_RETURN_IF_ERROR(WriteEntry(plan, args, i));
+  }
+  return Status();
+}
+
+// ---- QuantUpdateScatter ----
+
+// var is [batch, outer, bound, width], updates [entries, outer, length, width].
+struct QuantPlan : Planned {
+  std::string who;
+  int64_t batch = 0, outer = 1, bound = 0, width = 0;
+  int64_t entries = 0, length = 0;
+  bool pairs = false;  // indices are (batch, start)
+  bool multiplies = false;
+  DataType from = DataType::kUndefined, to = DataType::kUndefined;
+  DataType index_dtype = DataType::kInt64;
+  Rounding rounding = Rounding::kNearest;
+  Factors scales, offsets;
+  Workspace<float> row, row_scales, row_offsets;
+};
+
+Result<QuantPlan> PlanQuant(const OpContext& op) {
+  NPUMESH_RETURN_IF_ERROR(ExpectUpdate(op));
+  const TensorType &var = op.in("var"), &updates = op.in("updates"), &index = op.in("indices");
+  const int rank = var.shape.rank();
+  const int64_t axis = op.attr_int("axis"), quant = op.attr_int("quant_axis");
+  if ((axis != -2 && axis != rank - 2) || (quant != -1 && quant != rank - 1)) {
+    return Error(Code::kUnsupported, "{}: axis {} and quant_axis {}, expected -2 and -1", op.Who(),
+                 axis, quant);
+  }
+  Check check(op);
+  check.RankAtLeast("var", kFloat8 | DataType::kHifloat8 | DataType::kInt8, 3);
+  check.Rank("updates", kFloats, rank);
+  if (!check.ok()) return check.status();
+  QuantPlan plan;
+  plan.who = op.Who();
+  plan.batch = var.shape[0];
+  plan.outer = ElementsBetween(var.shape, 1, rank - 2);
+  plan.bound = var.shape[rank - 2];
+  plan.width = var.shape[rank - 1];
+  plan.entries = updates.shape[0];
+  plan.length = updates.shape[rank - 2];
+  plan.pairs = index.shape.rank() == 2;
+  plan.multiplies = op.attr_bool("reciprocal_scale");
+  plan.from = updates.dtype;
+  plan.to = var.dtype;
+  plan.index_dtype = index.dtype;
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  plan.scales = check.Take(Factors::Of(op, "quant_scales"));
+  plan.offsets = check.Take(Factors::Of(op, "quant_zero_points"));
+  Shape wanted = var.shape;
+  wanted[0] = plan.entries;
+  wanted[rank - 2] = plan.length;
+  check.Shape("updates", wanted);
+  CheckStarts(check, op, "indices", plan.entries);
+  check.That(plan.pairs || plan.entries <= plan.batch, "{} entries for {} batches of var",
+             plan.entries, plan.batch);
+  check.Elements("quant_scales", {1, plan.width});
+  check.Elements("quant_zero_points", {1, plan.width});
+  plan.row = plan.scratch.Floats(plan.width);
+  plan.row_scales = plan.scratch.Floats(plan.width);
+  plan.row_offsets = plan.scratch.Floats(plan.width);
+  plan.outputs = {var};
+  return check.Done(std::move(plan));
+}
+
+// Factors of a row, one for all repeated; 0 where they are absent.
+void LoadRowFactors(const KernelArgs& args, const Factors& factors, int64_t width, float* to) {
+  if (factors.count() == width && factors.given()) return factors.Load(args, 0, width, to);
+  std::fill_n(to, width, factors.given() ? factors.At(args, 0) : 0.0f);
+}
+
+// Entry i goes to batch b, from position `start` on.
+void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i, int64_t b,
+                int64_t start) {
+  float* row = plan.row(args);
+  const float *scales = plan.row_scales(args), *offsets = plan.row_offsets(args);
+  const int64_t n = plan.width;
+  for (int64_t line = 0; line < plan.outer * plan.length; ++line) {
+    const int64_t o = line / plan.length, t = line % plan.length;
+    LoadNumbers(plan.from, args.in[2], (i * plan.outer * plan.length + line) * n, n, row);
+    for (int64_t d = 0; d < n; ++d) {
+      row[d] = (plan.multiplies ? row[d] * scales[d] : row[d] / scales[d]) + offsets[d];
+    }
+    const int64_t to = (b * plan.outer + o) * plan.bound + start + t;
+    StoreNarrow(plan.to, plan.rounding, row, args.out[0], to * n, n);
+  }
+}
+
+Status RunQuant(const QuantPlan& plan, const KernelArgs& args) {
+  LoadRowFactors(args, plan.scales, plan.width, plan.row_scales(args));
+  LoadRowFactors(args, plan.offsets, plan.width, plan.row_offsets(args));
+  const auto at = [&](int64_t i) { return IntegerAt(plan.index_dtype, args.in[1], i); };
+  for (int64_t i = 0; i < plan.entries; ++i) {
+    const int64_t b = plan.pairs ? at(2 * i) : i;
+    const int64_t start = at(plan.pairs ? 2 * i + 1 : i);
+    if (b < 0 || b >= plan.batch || start < 0 || start > plan.bound - plan.length) {
+      return Error(Code::kInvalidArgument,
+                   "{}: \"indices\" place entry {} at batch {}, positions {} to {}, expected "
+                   "batches below {} and positions below {}",
+                   plan.who, i, b, start, start + plan.length - 1, plan.batch, plan.bound);
+    }
+    WriteEntry(plan, args, i, b, start);
+  }
+  return Status();
+}
+
+// ---- Cmo: a hint to fetch memory into a cache; nothing to do ----
+
+Result<Planned> PlanNothing(const OpContext&) {
+  return Planned();
+}
+
+Status RunNothing(const Planned&, const KernelArgs&) {
+  return Status();
+}
+
+}  // namespace
+
+void RegisterScatterListOps(OpRegistry& registry) {
+  Operator list = Define<PlanList, RunList>(
+      "ScatterList(var..., indice, updates, mask?; reduce=\"update\", axis=-2) -> var...");
+  list.in_place = {{0, 0}};
+  registry.Add(std::move(list));
+  Operator quant = Define<PlanQuant, RunQuant>(
+      "QuantUpdateScatter(var, indices, updates, quant_scales, quant_zero_points?; "
+      "reduce:string, axis=-2, quant_axis=-1, round_mode=\"rint\", reciprocal_scale=false) -> var");
+  quant.in_place = {{0, 0}};
+  registry.Add(std::move(quant));
+  registry.Add(Define<PlanNothing, RunNothing>("Cmo(src; max_size:int, type=6, offset=0) -> "));
+}
+
+}  // namespace npumesh

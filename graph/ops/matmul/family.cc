@@ -1,0 +1,12 @@
+#include "graph/ops/matmul/family.h"
+
+namespace npumesh {
+
+void RegisterMatmulFamily(OpRegistry& registry) {
+  RegisterMatmulOps(registry);
+  RegisterTransposeMatmulOps(registry);
+  RegisterFusedProductOps(registry);
+  RegisterLoraOps(registry);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,20 @@
+// The matmul family: products of floats, and what is fused behind them.
+#ifndef NPUMESH_GRAPH_OPS_MATMUL_FAMILY_H_
+#define NPUMESH_GRAPH_OPS_MATMUL_FAMILY_H_
+
+#include "graph/ops/core/op_registry.h"
+
+namespace npumesh {
+
+// All of them.
+void RegisterMatmulFamily(OpRegistry& registry);
+
+// Each lives in a file of its name.
+void RegisterMatmulOps(OpRegistry& registry);           // MatMul, MatMulV2, BatchMatMul
+void RegisterTransposeMatmulOps(OpRegistry& registry);  // TransposeBatchMatMul ...
+void RegisterFusedProductOps(OpRegistry& registry);     // FusedMatMul, FullyConnection
+void RegisterLoraOps(OpRegistry& registry);             // AddLora
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_MATMUL_FAMILY_H_

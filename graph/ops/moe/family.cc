@@ -1,0 +1,13 @@
+#include "graph/ops/moe/family.h"
+
+namespace npumesh {
+
+void RegisterMoeFamily(OpRegistry& registry) {
+  RegisterMoeGatingOps(registry);
+  RegisterMoeRoutingOps(registry);
+  RegisterMoeInitRoutingOps(registry);
+  RegisterMoeFinalizeOps(registry);
+  RegisterMoeReRoutingOps(registry);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,200 @@
+// GeluQuant, GroupQuant and QuantMax: element-wise formulas, and their results quantised.
+#include <algorithm>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/quant/family.h"
+#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/rows/group_list.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/values/quantised_row.h"
+#include "graph/ops/toolbox/values/row_io.h"
+
+namespace npumesh {
+namespace {
+
+// ---- GeluQuant ----
+
+struct GeluPlan : Planned {
+  BlockFn formula = nullptr;
+  bool dynamic = true;
+  DataType x = DataType::kFloat;
+  DataType dtype = DataType::kInt8;
+  Rounding rounding = Rounding::kNearest;
+  Factors scale;
+  Factors offset;
+  int64_t rows = 0;
+  int64_t width = 0;
+  Workspace<float> row, scales, offsets;
+};
+
+Result<GeluPlan> PlanGelu(const OpContext& op) {
+  Check check(op);
+  check.RankAtLeast("x", kFloats, 1);
+  check.OneOf("approximate", {"none", "tanh"});
+  check.OneOf("quant_mode", {"dynamic", "static"});
+  if (!check.ok()) return check.status();
+  const TensorType& x = op.in("x");
+  GeluPlan plan;
+  plan.x = x.dtype;
+  plan.width = x.shape.dims().back();
+  plan.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
+  const bool tanh = op.attr_string("approximate") == "tanh";
+  plan.formula = FloatBlock(tanh ? Formula::kGeluTanh : Formula::kGeluErf);
+  plan.dynamic = op.attr_string("quant_mode") == "dynamic";
+  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  check.Keep(CheckPacking(op, plan.dtype, x.shape));
+  plan.scale = FactorsOf(check, op, "input_scale", {1, plan.width});
+  plan.offset = FactorsOf(check, op, "input_offset", {1, plan.width});
+  check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
+  check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
+  plan.outputs = {{plan.dtype, x.shape}, {DataType::kFloat, WithoutLast(x.shape)}};
+  plan.row = plan.scratch.Floats(plan.width);
+  plan.scales = plan.scratch.Floats(plan.width);
+  plan.offsets = plan.scratch.Floats(plan.width);
+  return check.Done(std::move(plan));
+}
+
+void Activate(BlockFn formula, float* row, int64_t width) {
+  constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
+  for (int64_t first = 0; first < width; first += kBlock) {
+    const void* in[] = {row + first};
+    formula(in, row + first, static_cast<size_t>(std::min(kBlock, width - first)), {});
+  }
+}
+
+Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
+  if (plan.scale.given()) LoadColumns(args, plan.scale, 0, width, scale);
+  if (plan.offset.given()) LoadColumns(args, plan.offset, 0, width, offset);
+  auto* scales = static_cast<float*>(args.out[1]);
+  const float largest = LargestNarrow(plan.dtype);
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    LoadNumbers(plan.x, args.in[0], r * width, width, row);
+    Activate(plan.formula, row, width);
+    for (int64_t i = 0; plan.scale.given() && i < width; ++i) row[i] *= scale[i];
+    for (int64_t i = 0; plan.offset.given() && i < width; ++i) row[i] += offset[i];
+    scales[r] = 0;
+    if (plan.dynamic) {
+      scales[r] =
+          QuantiseRow(plan.dtype, plan.rounding, largest, row, width, args.out[0], r * width);
+    } else {
+      StoreNarrow(plan.dtype, plan.rounding, row, args.out[0], r * width, width);
+    }
+  }
+  return Status();
+}
+
+// ---- GroupQuant ----
+
+struct GroupPlan : Planned {
+  DataType x = DataType::kFloat;
+  DataType dtype = DataType::kInt8;
+  Factors scale;
+  Factors offset;
+  GroupRows groups;
+  int64_t height = 0;
+  int64_t width = 0;
+  Workspace<float> row, scales;
+};
+
+Result<GroupPlan> PlanGroup(const OpContext& op) {
+  Check check(op);
+  GroupPlan plan;
+  plan.x = op.in("x").dtype;
+  const auto [height, width] = check.Matrix("x", kFloats);
+  plan.height = height;
+  plan.width = width;
+  plan.dtype = check.Take(QuantisedType(op, "dst_type"));
+  check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
+  plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
+  plan.scale = check.Take(Factors::Of(op, "scale"));
+  plan.offset = FactorsOf(check, op, "offset", {1});
+  check.Shape("scale", {plan.groups.groups(), width});
+  plan.outputs = {{plan.dtype, op.in("x").shape}};
+  plan.row = plan.scratch.Floats(width);
+  plan.scales = plan.scratch.Floats(width);
+  return check.Done(std::move(plan));
+}
+
+// Rows after the last group are zero.
+Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *row = plan.row(args), *scale = plan.scales(args);
+  const auto store = [&](int64_t r) {
+    StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
+  };
+  const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
+  int64_t done = 0;
+  NPUMESH_RETURN_IF_ERROR(plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+    plan.scale.Load(args, group * width, width, scale);
+    for (int64_t r = begin; r < end; ++r) {
+      LoadNumbers(plan.x, args.in[0], r * width, width, row);
+      for (int64_t i = 0; i < width; ++i) row[i] = row[i] * scale[i] + offset;
+      store(r);
+    }
+    done = end;
+    return Status();
+  }));
+  std::fill_n(row, width, 0.0f);
+  for (int64_t r = done; r < plan.height; ++r) store(r);
+  return Status();
+}
+
+// ---- QuantMax ----
+
+struct MaxPlan : Planned {
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kFloat8E5M2;
+  int64_t elements = 0;
+};
+
+Result<MaxPlan> PlanMax(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  check.RankAtLeast("x", kFloats, 1);
+  check.Type("scale", DataType::kFloat);
+  check.Elements("scale", {1});
+  check.Keep(RoundingOf(op, "round_mode").status());
+  MaxPlan plan;
+  plan.from = x.dtype;
+  plan.to = check.Take(NarrowType(op, "dst_type"));
+  check.That(!kQuantised.Contains(plan.to), "dst_type is {}, expected an 8-bit float",
+             Name(plan.to));
+  plan.elements = x.shape.elements();
+  plan.outputs = {{plan.to, x.shape}, {x.dtype, {1}}};
+  return check.Done(std::move(plan));
+}
+
+Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
+  constexpr int64_t kBlock = 512;
+  float row[kBlock];
+  const float scale = *static_cast<const float*>(args.in[1]);
+  float most = 0;
+  for (int64_t first = 0; first < plan.elements; first += kBlock) {
+    const int64_t count = std::min(kBlock, plan.elements - first);
+    LoadNumbers(plan.from, args.in[0], first, count, row);
+    most = std::max(most, LargestMagnitude(row, count));
+    for (int64_t i = 0; i < count; ++i) row[i] *= scale;
+    StoreNarrow(plan.to, Rounding::kNearest, row, args.out[0], first, count);
+  }
+  StoreRow(plan.from, &most, args.out[1], 0, 1);
+  return Status();
+}
+
+}  // namespace
+
+void RegisterActivationQuantOps(OpRegistry& registry) {
+  registry.Add(Define<PlanGelu, RunGelu>(
+      "GeluQuant(x, input_scale?, input_offset?; approximate=\"none\", quant_mode=\"dynamic\", "
+      "dst_type=2, round_mode=\"rint\") -> y, out_scale"));
+  registry.Add(
+      Define<PlanGroup, RunGroup>("GroupQuant(x, scale, group_index, offset?; dst_type=2) -> y"));
+  registry.Add(
+      Define<PlanMax, RunMax>("QuantMax(x, scale; round_mode=\"rint\", dst_type=35) -> y, amax"));
+}
+
+}  // namespace npumesh

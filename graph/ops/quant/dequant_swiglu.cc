@@ -1,0 +1,203 @@
+// DequantSwigluQuant: the gated activation between the two products of a quantised feed-forward
+// layer, with the dequantisation before it and the quantisation after it.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/quant/family.h"
+#include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/values/gated_unit.h"
+
+namespace npumesh {
+namespace {
+
+struct SwigluPlan : Planned {
+  bool last = true;       // the last dimension is halved
+  int64_t half_rows = 1;  // rows of x in a half of another dimension
+  int64_t columns = 0;    // of x
+  int64_t y_columns = 0;
+  int64_t y_rows = 0;
+  int64_t groups = 1;
+  int group_slot = -1;  // of the rows of each group; -1: there is one group
+  DataType group_dtype = DataType::kInt64;
+  DataType x_dtype = DataType::kUndefined;
+  DataType y_dtype = DataType::kInt8;
+  Dequant dequant;      // of int32 x
+  Factors quant_scale;  // [groups, y_columns], [groups] or one
+  Factors quant_offset;
+  bool dynamic = false;
+  GatedUnit unit;
+  Rounding rounding = Rounding::kNearest;
+  Workspace<float> first, second, factors, z;
+};
+
+void ReadDequant(Check& check, const OpContext& op, SwigluPlan& plan) {
+  constexpr TypeSet kTypes = kFloats | DataType::kInt32;
+  check.Supported(kTypes.Contains(plan.x_dtype), "x is {}, expected {}", Name(plan.x_dtype),
+                  kTypes);
+  if (!check.ok() || plan.x_dtype != DataType::kInt32) return;
+  const int64_t groups = plan.groups, all = groups * plan.columns;
+  const int64_t rows = op.in("x").shape.elements() / std::max<int64_t>(plan.columns, 1);
+  Dequant& dequant = plan.dequant;
+  dequant.scale = FactorsOf(check, op, "weight_scale", {1, groups, all});
+  dequant.row_scale = FactorsOf(check, op, "activation_scale", {1, rows});
+  check.Keep(ReadBias(op, "bias", dequant));
+  if (dequant.before.given()) check.Elements("bias", {1, all});
+  check.Elements("bias", {1, groups, all});
+}
+
+// Reads x and the dimension that is halved; gives its number.
+int ReadHalves(Check& check, const OpContext& op, SwigluPlan& plan) {
+  const TensorType& x = op.in("x");
+  const int rank = x.shape.rank(), axis = check.Axis("activate_dim", rank);
+  if (!check.ok()) return axis;
+  check.That(x.shape[axis] % 2 == 0, "dimension {} of x {} cannot be halved", axis, x);
+  const int64_t half = x.shape[axis] / 2;
+  plan.last = axis + 1 == rank;
+  plan.x_dtype = x.dtype;
+  plan.columns = x.shape[rank - 1];
+  plan.y_columns = plan.last ? half : plan.columns;
+  plan.y_rows = plan.y_columns == 0 ? 0 : x.shape.elements() / 2 / plan.y_columns;
+  if (!plan.last) plan.half_rows = half * ElementsBetween(x.shape, axis + 1, rank - 1);
+  return axis;
+}
+
+Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
+  Check check(op);
+  SwigluPlan plan;
+  const int axis = ReadHalves(check, op, plan);
+  check.Type("group_index", kIndices);
+  check.OneOf("quant_mode", {"static", "dynamic"});
+  check.Between("swiglu_mode", 0, 2);
+  if (!check.ok()) return check.status();
+  plan.group_slot = SlotIfFed(op, "group_index");
+  if (plan.group_slot >= 0) {
+    plan.groups = op.in(plan.group_slot).shape.elements();
+    plan.group_dtype = op.in(plan.group_slot).dtype;
+  }
+  plan.unit = GatedUnit::Of(op);
+  plan.dynamic = op.attr_string("quant_mode") == "dynamic";
+  check.That(plan.last || (plan.unit.mode == 0 && plan.group_slot < 0),
+             "activate_dim is {}, expected the last dimension of x where there are groups or a "
+             "swiglu_mode",
+             axis);
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  plan.y_dtype = check.Take(QuantisedType(op, "dst_type"));
+  ReadDequant(check, op, plan);
+  const int64_t groups = plan.groups, all = groups * plan.y_columns;
+  plan.quant_scale = FactorsOf(check, op, "quant_scale", {1, groups, all});
+  plan.quant_offset = FactorsOf(check, op, "quant_offset", {1, groups, all});
+  Shape y = op.in("x").shape;
+  y[axis] /= 2;
+  check.Keep(CheckPacking(op, plan.y_dtype, y));
+  plan.outputs = {{plan.y_dtype, y}, {DataType::kFloat, y}};
+  plan.outputs[1].shape.mutable_dims().pop_back();
+  plan.first = plan.scratch.Floats(plan.columns);
+  plan.second = plan.scratch.Floats(plan.columns);
+  plan.factors = plan.scratch.Floats(plan.columns);
+  plan.z = plan.scratch.Floats(plan.y_columns);
+  return check.Done(std::move(plan));
+}
+
+// Row `row` of x, dequantised.
+void LoadX(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group, float* to) {
+  const int64_t n = plan.columns;
+  if (plan.x_dtype != DataType::kInt32) {
+    LoadNumbers(plan.x_dtype, args.in[0], row * n, n, to);
+    return;
+  }
+  const auto* x = static_cast<const int32_t*>(args.in[0]) + row * n;
+  plan.dequant.Part(group, plan.groups)
+      .Apply(args, {row, 0, n, x, nullptr}, plan.factors(args), to);
+}
+
+// The factors of a group for the columns of y.
+const float* LoadFactors(const SwigluPlan& plan, const KernelArgs& args, const Factors& factors,
+                         int64_t group) {
+  const int64_t n = plan.y_columns;
+  float* to = plan.factors(args);
+  if (factors.count() == n * plan.groups) {
+    factors.Load(args, group * n, n, to);
+  } else {
+    std::fill_n(to, n, factors.At(args, factors.count() == 1 ? 0 : group));
+  }
+  return to;
+}
+
+void Store(const SwigluPlan& plan, const KernelArgs& args, int64_t row, const float* z,
+           float scale) {
+  const int64_t n = plan.y_columns;
+  StoreIntegers(plan.y_dtype, plan.rounding, z, args.out[0], row * n, n);
+  static_cast<float*>(args.out[1])[row] = scale;
+}
+
+void Quantise(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group,
+              float* z) {
+  const int64_t n = plan.y_columns;
+  if (plan.quant_scale.given()) {
+    const float* by = LoadFactors(plan, args, plan.quant_scale, group);
+    for (int64_t i = 0; i < n; ++i) z[i] = plan.dynamic ? z[i] * by[i] : z[i] / by[i];
+  }
+  float scale = 0;
+  if (plan.dynamic) {
+    float most = 0;
+    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(z[i]));
+    const float largest = LargestOf(plan.y_dtype);
+    scale = most / largest;
+    for (int64_t i = 0; i < n; ++i) z[i] = most == 0 ? 0.0f : z[i] * largest / most;
+  } else if (plan.quant_offset.given()) {
+    const float* by = LoadFactors(plan, args, plan.quant_offset, group);
+    for (int64_t i = 0; i < n; ++i) z[i] += by[i];
+  }
+  Store(plan, args, row, z, scale);
+}
+
+void RunRow(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group) {
+  float *first = plan.first(args), *second = plan.second(args), *z = plan.z(args);
+  if (plan.last) {
+    LoadX(plan, args, row, group, first);
+    second = first + plan.y_columns;
+  } else {
+    const int64_t at = row / plan.half_rows * 2 * plan.half_rows + row % plan.half_rows;
+    LoadX(plan, args, at, group, first);
+    LoadX(plan, args, at + plan.half_rows, group, second);
+  }
+  plan.unit.Apply(first, second, plan.y_columns, z);
+  Quantise(plan, args, row, group, z);
+}
+
+// Rows after the last group are unspecified; they are zero here.
+Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
+  const auto rows_of = [&](int64_t group) {
+    return std::max<int64_t>(IntegerAt(plan.group_dtype, args.in[plan.group_slot], group), 0);
+  };
+  int64_t group = 0;
+  int64_t end = plan.group_slot < 0 ? plan.y_rows : rows_of(0);
+  for (int64_t row = 0; row < plan.y_rows; ++row) {
+    while (row >= end && group < plan.groups) {
+      if (++group < plan.groups) end += rows_of(group);
+    }
+    if (group < plan.groups) {
+      RunRow(plan, args, row, group);
+    } else {
+      std::fill_n(plan.z(args), plan.y_columns, 0.0f);
+      Store(plan, args, row, plan.z(args), 0);
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+void RegisterDequantSwigluOps(OpRegistry& registry) {
+  registry.Add(Define<PlanSwiglu, RunSwiglu>(
+      "DequantSwigluQuant(x, weight_scale?, activation_scale?, bias?, quant_scale?, "
+      "quant_offset?, group_index?; activate_left=false, quant_mode=\"static\", dst_type=2, "
+      "round_mode=\"rint\", activate_dim=-1, swiglu_mode=0, clamp_limit=7.0, glu_alpha=1.702, "
+      "glu_bias=1.0) -> y, scale"));
+}
+
+}  // namespace npumesh

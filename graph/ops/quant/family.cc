@@ -1,0 +1,21 @@
+#include "graph/ops/quant/family.h"
+
+namespace npumesh {
+
+void RegisterQuantFamily(OpRegistry& registry) {
+  RegisterQuantiseOps(registry);
+  RegisterDequantiseOps(registry);
+  RegisterDequantSwigluOps(registry);
+  RegisterQuantMatmulOps(registry);
+  RegisterGroupedMatmulOps(registry);
+  RegisterActivationQuantOps(registry);
+  RegisterBlockQuantOps(registry);
+  RegisterNormQuantOps(registry);
+  RegisterMxQuantOps(registry);
+  RegisterSwigluMxOps(registry);
+  RegisterGroupedSwigluOps(registry);
+  RegisterGroupedFinalizeOps(registry);
+  RegisterFfnOps(registry);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,51 @@
+// GroupedMatmul as it is read from a node.
+#ifndef NPUMESH_GRAPH_OPS_QUANT_GROUPED_MATMUL_H_
+#define NPUMESH_GRAPH_OPS_QUANT_GROUPED_MATMUL_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/ops/quant/expert_activation.h"
+#include "graph/ops/toolbox/product/product_plan.h"
+
+namespace npumesh {
+
+enum class Split : uint8_t { kTensors, kRows, kInner };  // group_type -1, 0, 2
+
+// What one group multiplies: x[m, k] w[k, n], and what follows. m of kRows and k of kInner are
+// those of all groups together.
+struct Group {
+  int x_slot = -1;
+  int w_slot = -1;
+  int64_t w_first = 0;  // element where its weights begin
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  WeightScale weight_scale;
+  Dequant dequant;
+};
+
+struct GroupedPlan : ProductPlan {
+  Split split = Split::kTensors;
+  std::vector<Group> groups;
+  bool joined = false;  // one output for all groups
+  bool transposed_x = false;
+  bool transposed_w = false;
+  bool integers = false;
+  DataType x_dtype = DataType::kUndefined;
+  DataType w_dtype = DataType::kUndefined;
+  DataType y_dtype = DataType::kUndefined;
+  int list_slot = -1;
+  DataType list_dtype = DataType::kInt64;
+  int64_t list_type = 0;
+  int64_t list_elements = 0;
+  ExpertActivation activation = ExpertActivation::kNone;
+  std::string who;
+};
+
+// Reads and checks everything but the values of group_list. At least one group.
+Result<GroupedPlan> PlanGrouped(const OpContext& op);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_QUANT_GROUPED_MATMUL_H_

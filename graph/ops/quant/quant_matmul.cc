@@ -1,0 +1,164 @@
+#include "graph/ops/quant/quant_matmul.h"
+
+#include <algorithm>
+
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/toolbox/product/int8_product.h"
+
+namespace npumesh {
+namespace {
+
+// Number of the matrix of an operand that belongs to number `index` of the batch.
+int64_t MatrixOf(const Shape& own, const Shape& batch, int64_t index) {
+  int64_t matrix = 0;
+  int64_t stride = 1;
+  for (int i = 0; i < batch.rank(); ++i) {
+    const int at = batch.rank() - 1 - i;
+    const int own_at = own.rank() - 1 - i;
+    const int64_t position = index % batch[at];
+    index /= batch[at];
+    if (own_at < 0) continue;
+    if (own[own_at] != 1) matrix += position * stride;
+    stride *= own[own_at];
+  }
+  return matrix;
+}
+
+// A bias may have a row for each matrix of the batch.
+Dequant DequantOf(const QuantMatmul& plan, int64_t matrix) {
+  Dequant dequant = plan.dequant;
+  for (Factors* bias : {&dequant.before, &dequant.after}) {
+    if (bias->count() > plan.right.columns) *bias = bias->Part(matrix, plan.batch.elements());
+  }
+  return dequant;
+}
+
+void Store(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix,
+           const SumSegment& segment) {
+  const int64_t first =
+      (matrix * plan.left.rows + segment.row) * plan.right.columns + segment.first;
+  const Dequant dequant = DequantOf(plan, matrix);
+  if (plan.y_dtype == DataType::kInt32 && !dequant.row_scale.given()) {
+    dequant.AddIntegers(args, segment, static_cast<int32_t*>(args.out[0]) + first);
+    return;
+  }
+  float *room = plan.factors(args), *row = plan.results(args);
+  dequant.Apply(args, segment, room, row);
+  for (const auto& [factors, adds] :
+       {std::pair(&plan.out_scale, false), std::pair(&plan.out_offset, true)}) {
+    if (!factors->given()) continue;
+    const bool shared = factors->count() == 1;
+    factors->Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
+    for (int64_t i = 0; i < segment.count; ++i) {
+      const float factor = room[shared ? 0 : i];
+      row[i] = adds ? row[i] + factor : row[i] * factor;
+    }
+  }
+  if (plan.adds) {
+    const float* y = static_cast<const float*>(args.out[0]) + first;
+    for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
+  }
+  StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
+}
+
+// All rows of all batches in one product.
+Status RunPacked(const QuantMatmul& plan, const KernelArgs& args) {
+  const int64_t n = plan.right.columns;
+  return plan.packed->Run(args.in[0], args.scratch, [&](int64_t row, const int32_t* sums) {
+    for (int64_t first = 0; first < n; first += kBlockColumns) {
+      SumSegment segment{row % plan.left.rows, first, std::min(kBlockColumns, n - first)};
+      segment.integers = sums + first;
+      Store(plan, args, row / plan.left.rows, segment);
+    }
+  });
+}
+
+Status RunMatrix(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix) {
+  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
+  const int64_t left = MatrixOf(plan.left.batch, plan.batch, matrix);
+  const int64_t right = MatrixOf(plan.right.batch, plan.batch, matrix);
+  BlockScale x_scale = plan.left_scale, w_scale = plan.right_scale;
+  x_scale.first += left * plan.left_factors;
+  w_scale.first += right * plan.right_factors;
+  const StoredMatrix x{plan.x_dtype,     args.in[0], left * m * k,
+                       plan.transposed1, 0,          x_scale.given() ? &x_scale : nullptr};
+  const StoredMatrix w{plan.w_dtype,     args.in[1], right * k * n,
+                       plan.transposed2, 0,          w_scale.given() ? &w_scale : nullptr};
+  return plan.product.Run(args, m, n, x, w, plan.weight_scale,
+                          [&](const SumSegment& segment) { Store(plan, args, matrix, segment); });
+}
+
+}  // namespace
+
+MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed) {
+  const TensorType& type = op.in(port);
+  const std::vector<int64_t>& dims = type.shape.dims();
+  MatmulSide side;
+  check.That(dims.size() >= 2, "{} is {}, expected a matrix", port, type);
+  if (!check.ok()) return side;
+  side.rows = dims[dims.size() - 2];
+  side.columns = dims.back() * (type.dtype == DataType::kInt32 ? 8 : 1);
+  if (transposed) std::swap(side.rows, side.columns);
+  side.batch = Shape(std::vector<int64_t>(dims.begin(), dims.end() - 2));
+  return side;
+}
+
+void ReadSides(Check& check, const OpContext& op, std::string_view x, std::string_view w,
+               QuantMatmul& plan) {
+  const auto stored = [&](std::string_view port) {
+    const DataType dtype = op.in(port).dtype;
+    return dtype == DataType::kInt32 ? DataType::kInt4 : dtype;
+  };
+  plan.x_dtype = stored(x);
+  plan.w_dtype = stored(w);
+  plan.left = SideOf(check, op, x, plan.transposed1);
+  plan.right = SideOf(check, op, w, plan.transposed2);
+  const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
+  check.That(batch.ok() && plan.left.columns == plan.right.rows,
+             "{}{} and {}{} cannot be multiplied", op.in(x), plan.transposed1 ? " transposed" : "",
+             op.in(w), plan.transposed2 ? " transposed" : "");
+  if (batch.ok()) plan.batch = *batch;
+}
+
+void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan) {
+  check.Keep(ReadBias(op, "bias", plan.dequant));
+  check.Elements("bias", {plan.right.columns, plan.right.columns * plan.batch.elements()});
+}
+
+Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan) {
+  plan.outputs = {{plan.y_dtype, plan.y()}};
+  plan.TakeProduct(op, plan.left.columns, plan.integers);
+  return check.Done(std::move(plan));
+}
+
+Status PackWeights(const OpContext& op, QuantMatmul* plan) {
+  const Tensor* const weight = op.value(1);
+  const bool integers = plan->integers && plan->x_dtype == DataType::kInt8 &&
+                        plan->w_dtype == DataType::kInt8 && !plan->left_scale.given() &&
+                        !plan->right_scale.given();
+  const int64_t rows = plan->left.rows * plan->left.batch.elements();
+  if (weight == nullptr || !integers || plan->transposed1 || plan->right.batch.elements() != 1 ||
+      rows != plan->left.rows * plan->batch.elements()) {
+    return Status();
+  }
+  NPUMESH_ASSIGN_OR_RETURN(plan->packed, Int8Product::Make(op.Who(), *weight,
+                                                           {rows, plan->right.columns,
+                                                            plan->right.rows, plan->transposed2},
+                                                           plan->threads, op.packed()));
+  if (plan->packed == nullptr) return Status();
+  plan->taken = {1};
+  plan->scratch = Scratch();
+  plan->TakeRoom(op, plan->packed->scratch_bytes());
+  return Status();
+}
+
+Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args) {
+  if (plan.packed != nullptr) return RunPacked(plan, args);
+  const ProductThreads threads(plan.threads);
+  for (int64_t matrix = 0; matrix < plan.batch.elements(); ++matrix) {
+    NPUMESH_RETURN_IF_ERROR(RunMatrix(plan, args, matrix));
+  }
+  return Status();
+}
+
+}  // namespace npumesh

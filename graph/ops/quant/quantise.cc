@@ -1,0 +1,352 @@
+// DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant and Quantize.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/quant/family.h"
+#include "graph/ops/toolbox/rows/quant_checks.h"
+
+namespace npumesh {
+namespace {
+
+// ---- DynamicQuant, DynamicQuantV2 ----
+
+// What shares a scale: a row, the whole tensor, or a column of a matrix.
+enum class Span : uint8_t { kToken, kTensor, kChannel };
+
+// x is walked in blocks of rows that share their scales: a row, everything, or a matrix.
+struct DynamicPlan : Planned {
+  Span span = Span::kToken;
+  bool symmetrical = true;
+  Factors smooth;   // [width], or [groups, width]
+  int groups = -1;  // slot with the prefix sums of the groups; -1: there is one group
+  DataType group_dtype = DataType::kInt32;
+  int64_t group_count = 1;
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kInt8;
+  int64_t width = 0;
+  int64_t block_rows = 1;
+  int64_t blocks = 0;
+  Workspace<float> x, factors, least, most, scale, offset;
+};
+
+Span SpanOf(Check& check, const OpContext& op) {
+  check.OneOf("quant_mode", {"pertoken", "pertensor", "perchannel"});
+  const std::string mode = op.attr_string("quant_mode");
+  check.That(mode != "perchannel" || op.in("x").shape.rank() >= 2,
+             "x is {}, expected at least 2 dimensions for quant_mode perchannel", op.in("x"));
+  return mode == "pertensor" ? Span::kTensor : mode == "perchannel" ? Span::kChannel : Span::kToken;
+}
+
+void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
+  plan.smooth = check.Take(Factors::Of(op, "smooth_scales"));
+  check.Type("group_index", kIndices);
+  plan.groups = SlotIfFed(op, "group_index");
+  if (plan.groups >= 0) {
+    plan.group_dtype = op.in(plan.groups).dtype;
+    plan.group_count = op.in(plan.groups).shape.elements();
+  }
+  if (!plan.smooth.given()) return;
+  check.That(plan.smooth.count() == plan.width * plan.group_count,
+             "smooth_scales is {}, expected {} x {} elements for x {}", op.in("smooth_scales"),
+             plan.group_count, plan.width, op.in("x"));
+}
+
+template <bool kSecond>  // DynamicQuantV2
+Result<DynamicPlan> PlanDynamic(const OpContext& op) {
+  Check check(op);
+  check.RankAtLeast("x", kFloats, 1);
+  DynamicPlan plan;
+  plan.to = check.Take(QuantisedType(op, "dst_type"));
+  if constexpr (kSecond) {
+    plan.span = SpanOf(check, op);
+    plan.symmetrical = op.attr_bool("is_symmetrical");
+  }
+  if (!check.ok()) return check.status();
+  const Shape& x = op.in("x").shape;
+  plan.from = op.in("x").dtype;
+  plan.width = x.dims().back();
+  ReadSmoothing(check, op, plan);
+  check.Keep(CheckPacking(op, plan.to, x));
+  const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
+  TensorType scale = {DataType::kFloat, x};
+  std::vector<int64_t>& dims = scale.shape.mutable_dims();
+  if (plan.span == Span::kChannel) {
+    plan.block_rows = x[x.rank() - 2];
+    dims.erase(dims.end() - 2);
+  } else {
+    plan.block_rows = plan.span == Span::kTensor ? rows : 1;
+    dims.pop_back();
+  }
+  if (plan.span == Span::kTensor) dims = {1};
+  plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
+  plan.outputs = {{plan.to, x}, scale};
+  if (kSecond) plan.outputs.push_back(scale);
+  for (Workspace<float>* slice :
+       {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset}) {
+    *slice = plan.scratch.Floats(plan.width);
+  }
+  return check.Done(std::move(plan));
+}
+
+// The rows of scratch in one run.
+struct DynamicRows {
+  float *x, *factors, *least, *most, *scale, *offset;
+  int64_t loaded = -1;  // group whose smoothing is in `factors`
+};
+
+// The group of a row: the first whose prefix sum is above it.
+int64_t GroupOfRow(const DynamicPlan& plan, const KernelArgs& args, int64_t row) {
+  int64_t group = 0;
+  while (group + 1 < plan.group_count &&
+         row >= IntegerAt(plan.group_dtype, args.in[plan.groups], group)) {
+    ++group;
+  }
+  return group;
+}
+
+void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, DynamicRows& rows) {
+  const int64_t width = plan.width;
+  LoadNumbers(plan.from, args.in[0], row * width, width, rows.x);
+  if (!plan.smooth.given()) return;
+  const int64_t group = plan.groups < 0 ? 0 : GroupOfRow(plan, args, row);
+  if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
+  rows.loaded = group;
+  for (int64_t i = 0; i < width; ++i) rows.x[i] *= rows.factors[i];
+}
+
+void FindRange(const DynamicPlan& plan, const KernelArgs& args, int64_t block, DynamicRows& rows) {
+  const int64_t width = plan.width;
+  std::fill_n(rows.least, width, std::numeric_limits<float>::infinity());
+  std::fill_n(rows.most, width, -std::numeric_limits<float>::infinity());
+  for (int64_t r = 0; r < plan.block_rows; ++r) {
+    LoadSmoothed(plan, args, block * plan.block_rows + r, rows);
+    for (int64_t i = 0; i < width; ++i) {
+      rows.least[i] = std::min(rows.least[i], rows.x[i]);
+      rows.most[i] = std::max(rows.most[i], rows.x[i]);
+    }
+  }
+  if (plan.span == Span::kChannel) return;
+  std::fill_n(rows.least, width, *std::min_element(rows.least, rows.least + width));
+  std::fill_n(rows.most, width, *std::max_element(rows.most, rows.most + width));
+}
+
+// A range of zero width has scale 0 and gives zeros.
+void SetScales(const DynamicPlan& plan, const KernelArgs& args, int64_t block,
+               const DynamicRows& rows) {
+  const float largest = LargestOf(plan.to);
+  for (int64_t i = 0; i < plan.width; ++i) {
+    const float least = rows.least[i], most = rows.most[i];
+    if (plan.symmetrical) {
+      rows.scale[i] = std::max(std::fabs(least), std::fabs(most)) / largest;
+      rows.offset[i] = 0;
+      continue;
+    }
+    rows.scale[i] = (most - least) / (2 * largest + 1);
+    rows.offset[i] = rows.scale[i] == 0 ? 0.0f : largest - most / rows.scale[i];
+  }
+  const int64_t count = plan.span == Span::kChannel ? plan.width : 1;
+  const float* const from[] = {rows.scale, rows.offset};
+  for (size_t port = 1; port < plan.outputs.size(); ++port) {
+    std::copy_n(from[port - 1], count, static_cast<float*>(args.out[port]) + block * count);
+  }
+}
+
+// Scales of a tensor without elements are zeros.
+Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  if (plan.blocks * plan.block_rows * width == 0) {
+    for (size_t port = 1; port < plan.outputs.size(); ++port) {
+      std::fill_n(static_cast<float*>(args.out[port]), plan.outputs[port].shape.elements(), 0.0f);
+    }
+    return Status();
+  }
+  DynamicRows rows = {plan.x(args),    plan.factors(args), plan.least(args),
+                      plan.most(args), plan.scale(args),   plan.offset(args)};
+  for (int64_t b = 0; b < plan.blocks; ++b) {
+    FindRange(plan, args, b, rows);
+    SetScales(plan, args, b, rows);
+    for (int64_t r = b * plan.block_rows; r < (b + 1) * plan.block_rows; ++r) {
+      LoadSmoothed(plan, args, r, rows);
+      for (int64_t i = 0; i < width; ++i) {
+        const float scale = rows.scale[i];
+        rows.x[i] = scale == 0 ? 0.0f : rows.x[i] / scale + rows.offset[i];
+      }
+      StoreIntegers(plan.to, Rounding::kNearest, rows.x, args.out[0], r * width, width);
+    }
+  }
+  return Status();
+}
+
+// ---- AscendQuantV2, AscendQuant, Quantize ----
+
+// Factors that broadcast to x: one, one for each position of an axis, or of x's rank.
+struct Grid {
+  Factors factors;
+  std::vector<int64_t> strides;  // for each dimension of x; empty: one factor
+
+  // The factor at the beginning of row number `row` of x.
+  int64_t First(const Shape& x, int64_t row) const {
+    int64_t index = 0;
+    for (size_t i = strides.empty() ? 0 : strides.size() - 1; i-- > 0;) {
+      const int64_t extent = x[static_cast<int>(i)];
+      index += row % extent * strides[i];
+      row /= extent;
+    }
+    return index;
+  }
+
+  // Sets the factors of a row; leaves `to` where there are none.
+  void Load(const KernelArgs& args, const Shape& x, int64_t row, int64_t width, float* to) const {
+    if (!factors.given()) return;
+    const int64_t first = First(x, row);
+    if (!strides.empty() && strides.back() != 0) {
+      factors.Load(args, first, width, to);
+    } else {
+      std::fill_n(to, width, factors.At(args, first));
+    }
+  }
+};
+
+Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
+  Grid grid;
+  grid.factors = check.Take(Factors::Of(op, port));
+  if (!check.ok() || grid.factors.count() <= 1) return grid;
+  const Shape &x = op.in("x").shape, &shape = op.in(port).shape;
+  grid.strides.assign(x.dims().size(), 0);
+  bool fits = true;
+  if (shape.rank() == 1) {
+    const int axis = check.Axis("axis", x.rank());
+    fits = shape[0] == x[axis];
+    grid.strides[static_cast<size_t>(axis)] = 1;
+  } else {
+    fits = shape.rank() == x.rank();
+    int64_t stride = 1;
+    for (int i = x.rank() - 1; fits && i >= 0; --i) {
+      fits = shape[i] == 1 || shape[i] == x[i];
+      if (shape[i] != 1) grid.strides[static_cast<size_t>(i)] = stride;
+      stride *= shape[i];
+    }
+  }
+  check.That(fits, "{} is {}, expected what broadcasts to x {}", port, op.in(port), op.in("x"));
+  return grid;
+}
+
+// y = round(x * scale + offset), or of x / scale.
+struct StaticPlan : Planned {
+  Grid scale;
+  Grid offset;
+  float scale_value = 1;  // where there is no input for it
+  float offset_value = 0;
+  bool squared = false;  // the scale is applied twice
+  bool divides = false;
+  Rounding rounding = Rounding::kNearest;
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kInt8;
+  Shape shape;
+  int64_t width = 0;
+  int64_t rows = 0;
+  Workspace<float> x, scales, offsets;
+};
+
+StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
+  StaticPlan plan;
+  check.RankAtLeast("x", kFloats, 1);
+  if (!check.ok()) return plan;
+  plan.from = op.in("x").dtype;
+  plan.to = to;
+  plan.shape = op.in("x").shape;
+  plan.width = plan.shape.dims().back();
+  plan.rows = ElementsBetween(plan.shape, 0, plan.shape.rank() - 1);
+  plan.outputs = {{to, plan.shape}};
+  plan.x = plan.scratch.Floats(plan.width);
+  plan.scales = plan.scratch.Floats(plan.width);
+  plan.offsets = plan.scratch.Floats(plan.width);
+  return plan;
+}
+
+// What the Ascend forms have in common.
+StaticPlan AscendOf(Check& check, const OpContext& op) {
+  StaticPlan plan = StaticOf(check, op, check.Take(QuantisedType(op, "dst_type")));
+  plan.squared = op.attr_bool("sqrt_mode");
+  plan.rounding = check.Take(RoundingOf(op, "round_mode"));
+  check.Keep(CheckPacking(op, plan.to, plan.shape));
+  return plan;
+}
+
+Result<StaticPlan> PlanAscend(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = AscendOf(check, op);
+  plan.scale_value = op.attr_float("scale");
+  plan.offset_value = op.attr_float("offset");
+  return check.Done(std::move(plan));
+}
+
+Result<StaticPlan> PlanAscendV2(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = AscendOf(check, op);
+  plan.scale = GridOf(check, op, "scale");
+  plan.offset = GridOf(check, op, "offset");
+  return check.Done(std::move(plan));
+}
+
+// The string of Quantize: "torch.qint8" ...
+Result<DataType> TorchType(const OpContext& op) {
+  const std::string name = op.attr_string("dtype");
+  if (name == "torch.qint8" || name == "torch.int8") return DataType::kInt8;
+  if (name == "torch.quint8" || name == "torch.uint8") return DataType::kUint8;
+  if (name == "torch.qint32" || name == "torch.int32") return DataType::kInt32;
+  return Error(Code::kUnsupported,
+               "{}: dtype \"{}\", expected torch.qint8, torch.quint8 or torch.qint32", op.Who(),
+               name);
+}
+
+Result<StaticPlan> PlanQuantize(const OpContext& op) {
+  Check check(op);
+  StaticPlan plan = StaticOf(check, op, check.Take(TorchType(op)));
+  plan.divides = true;
+  plan.scale = GridOf(check, op, "scales");
+  plan.offset = GridOf(check, op, "zero_points");
+  return check.Done(std::move(plan));
+}
+
+Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
+  const int64_t width = plan.width;
+  float *x = plan.x(args), *scale = plan.scales(args), *offset = plan.offsets(args);
+  std::fill_n(scale, width, plan.scale_value);
+  std::fill_n(offset, width, plan.offset_value);
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    LoadNumbers(plan.from, args.in[0], r * width, width, x);
+    plan.scale.Load(args, plan.shape, r, width, scale);
+    plan.offset.Load(args, plan.shape, r, width, offset);
+    for (int64_t i = 0; i < width; ++i) {
+      const float scaled = plan.divides ? x[i] / scale[i] : x[i] * scale[i];
+      x[i] = (plan.squared ? scaled * scale[i] : scaled) + offset[i];
+    }
+    StoreIntegers(plan.to, plan.rounding, x, args.out[0], r * width, width);
+  }
+  return Status();
+}
+
+}  // namespace
+
+void RegisterQuantiseOps(OpRegistry& registry) {
+  registry.Add(Define<PlanDynamic<false>, RunDynamic>(
+      "DynamicQuant(x, smooth_scales?, group_index?; dst_type=2) -> y, scale"));
+  registry.Add(Define<PlanDynamic<true>, RunDynamic>(
+      "DynamicQuantV2(x, smooth_scales?, group_index?; dst_type=2, is_symmetrical=false, "
+      "quant_mode=\"pertoken\", dst_type_max=0.0) -> y, scale, offset"));
+  registry.Add(Define<PlanAscendV2, RunStatic>(
+      "AscendQuantV2(x, scale, offset?; sqrt_mode=false, round_mode=\"round\", dst_type=2, "
+      "axis=-1) -> y"));
+  registry.Add(
+      Define<PlanAscend, RunStatic>("AscendQuant(x; scale:float, offset:float, sqrt_mode=false, "
+                                    "round_mode=\"Round\", dst_type=2) -> y"));
+  registry.Add(Define<PlanQuantize, RunStatic>(
+      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y"));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,98 @@
+// SwigluMxQuant: a gated activation whose result is quantised in MX blocks, without a rounding in
+// between.
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/quant/family.h"
+#include "graph/ops/quant/mx_block.h"
+#include "graph/ops/toolbox/rows/group_list.h"
+#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/values/gated_unit.h"
+
+namespace npumesh {
+namespace {
+
+struct SwigluMxPlan : Planned {
+  GatedUnit unit;
+  MxFormat format;
+  GroupRows groups;
+  DataType x = DataType::kFloat;
+  MxAxis axis;  // of y
+  Workspace<float> row, z;
+};
+
+// Only the last dimension is halved and quantised.
+void CheckAttributes(Check& check, const OpContext& op) {
+  const int rank = op.in("x").shape.rank();
+  for (const std::string_view attr : {"activate_dim", "axis"}) {
+    const int axis = check.Axis(attr, rank);
+    check.Supported(axis == rank - 1, "{} is {}, expected the last dimension", attr, axis);
+  }
+  const int64_t mode = op.attr_int("swiglu_mode");
+  const float largest = op.attr_float("max_dtype_value");
+  check.Supported(mode >= 0 && mode <= 2, "swiglu_mode is {}, expected 0 to 2", mode);
+  check.Only("group_mode", 0);
+  check.Supported(largest == 0, "max_dtype_value is {}, expected 0", largest);
+}
+
+Result<SwigluMxPlan> PlanSwigluMx(const OpContext& op) {
+  Check check(op);
+  check.RankAtLeast("x", kFloats, 1);
+  CheckAttributes(check, op);
+  if (!check.ok()) return check.status();
+  const TensorType& x = op.in("x");
+  const int last = x.shape.rank() - 1;
+  check.That(x.shape[last] % 2 == 0, "x is {}, expected a last dimension that can be halved", x);
+  Shape y = x.shape;
+  y[last] /= 2;
+  SwigluMxPlan plan;
+  plan.x = x.dtype;
+  plan.unit = GatedUnit::Of(op);
+  plan.format = MxFormatOf(check, op);
+  CheckMxPacking(check, plan.format.dtype, y);
+  plan.axis = MxAxisOf(y, last, kMxBlock);
+  plan.groups = check.Take(GroupRows::Of(op, "group_index", true, plan.axis.outer));
+  plan.outputs = {{plan.format.dtype, y}, {DataType::kFloat8E8M0, MxScaleShape(y, last, kMxBlock)}};
+  plan.row = plan.scratch.Floats(2 * plan.axis.length);
+  plan.z = plan.scratch.Floats(plan.axis.length);
+  return check.Done(std::move(plan));
+}
+
+void RunRows(const SwigluMxPlan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
+  const int64_t n = plan.axis.length;
+  float *row = plan.row(args), *z = plan.z(args);
+  auto* scales = static_cast<uint8_t*>(args.out[1]);
+  for (int64_t r = begin; r < end; ++r) {
+    LoadNumbers(plan.x, args.in[0], r * 2 * n, 2 * n, row);
+    plan.unit.Apply(row, row + n, n, z);
+    for (int64_t b = 0; b < plan.axis.blocks(); ++b) {
+      QuantiseMxBlock(plan.format, plan.axis, r, b, z + b * kMxBlock, args.out[0], scales);
+    }
+  }
+}
+
+// Rows after the last group are unspecified; they are zeros here.
+Status RunSwigluMx(const SwigluMxPlan& plan, const KernelArgs& args) {
+  for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
+  if (!plan.groups.given()) {
+    RunRows(plan, args, 0, plan.axis.outer);
+    return Status();
+  }
+  return plan.groups.ForEach(args, [&](int64_t, int64_t begin, int64_t end) {
+    RunRows(plan, args, begin, end);
+    return Status();
+  });
+}
+
+}  // namespace
+
+void RegisterSwigluMxOps(OpRegistry& registry) {
+  registry.Add(Define<PlanSwigluMx, RunSwigluMx>(
+      "SwigluMxQuant(x, group_index?; activate_dim=-1, activate_left=false, swiglu_mode=0, "
+      "clamp_limit=7.0, glu_alpha=1.702, glu_bias=1.0, group_mode=0, axis=-1, dst_type=40, "
+      "round_mode=\"rint\", scale_alg=0, max_dtype_value=0.0) -> y, mxscale"));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,182 @@
+// LayerNormV4, RmsNorm and AddRmsNorm.
+//
+// Statistics are computed in two passes on float32 rows with sums as in row_io.h; the result
+// is rounded once. AddRmsNorm follows the A2/A3 devices, to which the simulated SoC belongs: the
+// sum is rounded to the input's type before it is normalised, and x * rstd is rounded again before
+// it is multiplied by gamma.
+#include "graph/ops/reduce/norm.h"
+
+#include <cmath>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/reduce/family.h"
+#include "graph/ops/toolbox/rows/norm_view.h"
+#include "graph/ops/toolbox/values/rms_row.h"
+#include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh {
+namespace {
+
+double Reciprocal(double sum_of_squares, int64_t count, double epsilon) {
+  return 1.0 / std::sqrt(sum_of_squares / static_cast<double>(count) + epsilon);
+}
+
+// ---- LayerNormV4 ----
+
+// A vector over the columns, or none.
+struct ColumnInput {
+  int slot = -1;
+  DataType dtype = DataType::kUndefined;
+  Workspace<float> row;
+
+  const float* Load(const KernelArgs& args, int64_t columns) const {
+    return slot < 0 ? nullptr : LoadRow(dtype, args.in[slot], 0, columns, row(args));
+  }
+};
+
+struct LayerNormPlan : Planned {
+  int64_t rows = 1;
+  int64_t columns = 1;
+  DataType dtype = DataType::kFloat;
+  ColumnInput gamma, beta;
+  double epsilon = 0;
+  Workspace<float> x_row, y_row;
+};
+
+ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& normalized,
+                      Scratch& scratch, Check& check) {
+  if (!op.has(port)) return {};
+  const TensorType& type = op.in(port);
+  check.Keep(ExpectType(op, port, kFloats));
+  check.That(type.shape == normalized, "\"{}\" is {}, expected the normalized shape {}", port,
+             type.shape, normalized);
+  return {op.slot(port), type.dtype, scratch.Floats(normalized.elements())};
+}
+
+Result<LayerNormPlan> PlanLayerNorm(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  check.Keep(ExpectType(op, "x", kFloats));
+  const Shape normalized(check.Take(op.Ints("normalized_shape")));
+  check.That(EndsWith(x.shape, normalized),
+             "x is {}, which does not end with the normalized shape {}", x, normalized);
+  if (!check.ok()) return check.status();
+  const int axis = x.shape.rank() - normalized.rank();
+  LayerNormPlan plan;
+  plan.rows = ElementsBetween(x.shape, 0, axis);
+  plan.columns = normalized.elements();
+  plan.dtype = x.dtype;
+  plan.gamma = ColumnsOf(op, "gamma", normalized, plan.scratch, check);
+  plan.beta = ColumnsOf(op, "beta", normalized, plan.scratch, check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.x_row = plan.scratch.Floats(plan.columns);
+  plan.y_row = plan.scratch.Floats(plan.columns);
+  const TensorType statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
+  plan.outputs = {x, statistics, statistics};
+  return check.Done(std::move(plan));
+}
+
+Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
+  const int64_t n = plan.columns;
+  const float *gamma = plan.gamma.Load(args, n), *beta = plan.beta.Load(args, n);
+  float* y = plan.y_row(args);
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    const float* x = LoadRow(plan.dtype, args.in[0], r * n, n, plan.x_row(args));
+    const auto mean = static_cast<float>(SumOfRow(x, n) / static_cast<double>(n));
+    const double squares = BlockedSum(x, n, [mean](float v) { return (v - mean) * (v - mean); });
+    const auto rstd = static_cast<float>(Reciprocal(squares, n, plan.epsilon));
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
+    for (int64_t i = 0; gamma != nullptr && i < n; ++i) y[i] *= gamma[i];
+    for (int64_t i = 0; beta != nullptr && i < n; ++i) y[i] += beta[i];
+    StoreRow(plan.dtype, y, args.out[0], r * n, n);
+    static_cast<float*>(args.out[1])[r] = mean;
+    static_cast<float*>(args.out[2])[r] = rstd;
+  }
+  return Status();
+}
+
+// ---- RmsNorm, AddRmsNorm ----
+
+void TakeRows(RmsNormPlan& plan) {
+  plan.x_row = plan.scratch.Floats(plan.columns);
+  if (plan.x2_slot >= 0) plan.x2_row = plan.scratch.Floats(plan.columns);
+  plan.gamma_row = plan.scratch.Floats(plan.columns);
+  plan.y_row = plan.scratch.Floats(plan.columns);
+}
+
+// Outputs of RmsNorm: y, rstd; of AddRmsNorm: y, rstd, x.
+template <bool kAdds>
+Result<RmsNormPlan> PlanRmsNorm(const OpContext& op) {
+  Check check(op);
+  constexpr std::string_view kX = kAdds ? "x1" : "x";
+  const TensorType &x = op.in(kX), &gamma = op.in("gamma");
+  if (kAdds) check.SameTensor("x2", "x1");
+  check.Keep(ExpectType(op, kX, kFloats));
+  check.Keep(ExpectType(op, "gamma", kFloats));
+  check.That(gamma.shape.rank() > 0 && EndsWith(x.shape, gamma.shape),
+             "\"{}\" is {}, which does not end with the shape of \"gamma\", {}", kX, x,
+             gamma.shape);
+  if (!check.ok()) return check.status();
+  const int axis = x.shape.rank() - gamma.shape.rank();
+  RmsNormPlan plan;
+  plan.rows = ElementsBetween(x.shape, 0, axis);
+  plan.columns = gamma.shape.elements();
+  if (kAdds) plan.x2_slot = op.slot("x2");
+  plan.gamma_slot = op.slot("gamma");
+  plan.x_dtype = plan.y_dtype = x.dtype;
+  plan.gamma_dtype = gamma.dtype;
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  plan.rounds = kAdds;
+  TakeRows(plan);
+  plan.outputs = {x, {DataType::kFloat, StatisticsShape(x.shape, axis)}};
+  if (kAdds) plan.outputs.push_back(x);
+  return plan;
+}
+
+// Output x = x1 + x2, rounded to its type.
+void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int64_t r) {
+  const int64_t n = plan.columns;
+  float *sum = plan.x_row(args), *room = plan.x2_row(args);
+  const float* a = LoadRow(plan.x_dtype, args.in[plan.x_slot], r * n, n, sum);
+  const float* b = LoadRow(plan.x_dtype, args.in[plan.x2_slot], r * n, n, room);
+  for (int64_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
+  StoreRow(plan.x_dtype, sum, args.out[2], r * n, n);
+}
+
+Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
+  const int64_t n = plan.columns;
+  const bool adds = plan.x2_slot >= 0;
+  const float* gamma =
+      LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, n, plan.gamma_row(args));
+  const void* source = adds ? args.out[2] : args.in[plan.x_slot];
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    if (adds) StoreSum(plan, args, r);
+    const float* x = LoadRow(plan.x_dtype, source, r * n, n, plan.x_row(args));
+    const float rstd = NormaliseRow(plan.y_dtype, x, gamma, n, plan.epsilon, plan.rounds,
+                                    plan.y_row(args), args.out[0], r * n);
+    if (plan.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
+  TakeRows(plan);
+  return std::make_unique<define::PlannedKernel<RmsNormPlan, RunRmsNorm>>(std::move(plan));
+}
+
+void RegisterNormOps(OpRegistry& registry) {
+  Operator layer_norm = Define<PlanLayerNorm, RunLayerNorm>(
+      "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd");
+  layer_norm.value_inputs = {"normalized_shape"};
+  registry.Add(std::move(layer_norm));
+  registry.Add(
+      Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd"));
+  registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
+      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x"));
+}
+
+}  // namespace npumesh

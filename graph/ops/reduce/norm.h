@@ -1,0 +1,36 @@
+// The kernel of RmsNorm and AddRmsNorm, and of the operators that RmsNorm is written out with
+// (passes/fuse_rms_norm.cc).
+#ifndef NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
+#define NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/operator.h"
+
+namespace npumesh {
+
+// y = x / sqrt(mean(x^2) + epsilon) * gamma for `rows` rows of `columns` elements, statistics in
+// float32. Types are float16, bfloat16 or float32.
+struct RmsNormPlan : Planned {
+  int64_t rows = 0;
+  int64_t columns = 0;  // elements of gamma
+  int x_slot = 0;
+  int x2_slot = -1;  // of the type of x: x + x2 is normalised, and is output 2; -1: none
+  int gamma_slot = 1;
+  DataType x_dtype = DataType::kFloat;
+  DataType gamma_dtype = DataType::kFloat;
+  DataType y_dtype = DataType::kFloat;
+  double epsilon = 0;
+  bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
+  bool gives_rstd = true;  // output 1: the reciprocal roots, float32
+  Workspace<float> x_row, x2_row, gamma_row, y_row;
+};
+
+// Takes the memory that the plan needs.
+std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_REDUCE_NORM_H_

@@ -1,0 +1,238 @@
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceAny and ReduceAll.
+//
+// Neighbouring axes that are all reduced or all kept are merged, so that a tensor becomes
+// alternating groups; each reduced group then takes one pass over [outer, size, inner], the last
+// group first. Between passes the values stay in the type the fold accumulates in and lie in
+// scratch memory; they are rounded to the output's type once, at the end. The order of folding
+// depends on the shape alone.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/op_registry.h"
+#include "graph/ops/reduce/family.h"
+#include "graph/ops/reduce/reduce_ops_fold.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+namespace {
+
+// One pass over [outer, size, inner]: folds the middle.
+struct Pass {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+};
+
+std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced) {
+  std::vector<Pass> passes;
+  int64_t inner = 1;
+  bool continues = false;  // the axis behind belongs to the last pass
+  for (int i = shape.rank(); i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (!reduced[static_cast<size_t>(i)]) {
+      inner *= shape[i];
+    } else if (continues) {
+      passes.back().outer = ElementsBetween(shape, 0, i);
+      passes.back().size *= shape[i];
+    } else {
+      passes.push_back({ElementsBetween(shape, 0, i), shape[i], inner});
+    }
+    continues = reduced[static_cast<size_t>(i)];
+  }
+  if (passes.empty()) passes.push_back({1, 1, shape.elements()});
+  return passes;
+}
+
+constexpr int64_t kStep = 512;  // elements of a block
+
+struct ReducePlan : Planned {
+  int64_t elements = 0;      // of x
+  ConvertFn copy = nullptr;  // not null: nothing is folded, x is converted
+  Fold fold = {};
+  std::vector<Pass> passes;
+  int64_t count = 1;  // elements folded into one, for the mean
+  size_t in_width = 0;
+  size_t out_width = 0;
+  size_t width = 0;  // of the fold's type
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  Workspace<std::byte> between;  // results of a pass that is not the last
+};
+
+constexpr int64_t kSameType = 28;
+
+size_t BytesOf(DataType dtype) {
+  return static_cast<size_t>(BitsOf(dtype)) / 8;
+}
+
+// `kCasts`: attribute "dtype" names the type that is folded, which the elements of x are converted
+// to.
+template <FoldKind kKind, bool kCasts>
+Result<ReducePlan> PlanReduce(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  const bool casts = kCasts && op.attr_int("dtype") != kSameType;
+  const DataType folded = casts ? check.Take(op.attr_dtype("dtype")) : x.dtype;
+  const std::optional<Fold> fold = FindFold(kKind, folded);
+  if (check.ok() && (!fold || FindConvert(x.dtype, folded) == nullptr)) {
+    return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
+  }
+  const std::vector<int64_t> axes = check.Take(op.Ints("axes"));
+  std::vector<bool> reduced = check.Take(ChooseAxes(op, x, axes, "axes"));
+  if (!check.ok()) return check.status();
+  const bool noop = axes.empty() && op.attr_bool("noop_with_empty_axes");
+  if (noop) reduced.assign(reduced.size(), false);
+  const bool flags = kKind == FoldKind::kAny || kKind == FoldKind::kAll;
+  const DataType out = flags ? DataType::kBool : folded;
+  ReducePlan plan;
+  plan.elements = x.shape.elements();
+  plan.fold = *fold;
+  plan.passes = PassesOf(x.shape, reduced);
+  for (int i = 0; i < x.shape.rank(); ++i) {
+    if (reduced[static_cast<size_t>(i)]) plan.count *= x.shape[i];
+  }
+  plan.in_width = BytesOf(x.dtype);
+  plan.out_width = BytesOf(out);
+  plan.width = BytesOf(fold->compute);
+  plan.load = FindConvert(x.dtype, fold->compute);
+  plan.store = FindConvert(fold->compute, out);
+  if (noop) plan.copy = FindConvert(x.dtype, out);
+  if (plan.passes.size() > 1) {
+    const Pass& first = plan.passes[0];
+    plan.between =
+        plan.scratch.Take<std::byte>(first.outer * first.inner * static_cast<int64_t>(plan.width));
+  }
+  plan.outputs = {{out, Reduced(x.shape, reduced, op.attr_bool("keep_dims"))}};
+  return plan;
+}
+
+struct alignas(64) Block {
+  std::byte bytes[kStep * 8];
+};
+
+// Where a pass reads.
+struct Source {
+  const std::byte* data;
+  size_t width;
+  ConvertFn load;  // null: already in the fold's type
+
+  const void* Read(int64_t begin, size_t count, Block& block) const {
+    const std::byte* from = data + static_cast<size_t>(begin) * width;
+    if (load == nullptr) return from;
+    load(from, block.bytes, count);
+    return block.bytes;
+  }
+};
+
+void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size, Block& total) {
+  Block block;
+  for (int64_t begin = 0; begin < size; begin += kStep) {
+    const auto count = static_cast<size_t>(std::min(kStep, size - begin));
+    fold.row(source.Read(start + begin, count, block), count, total.bytes);
+  }
+}
+
+void FoldColumns(const Fold& fold, const Source& source, int64_t start, const Pass& pass,
+                 size_t columns, Block& total) {
+  Block block;
+  for (int64_t row = 0; row < pass.size; ++row) {
+    fold.columns(source.Read(start + row * pass.inner, columns, block), columns, total.bytes);
+  }
+}
+
+// Writes totals in the fold's type, or after the last pass as results.
+void Finish(const ReducePlan& plan, Block& total, size_t columns, std::byte* to, bool last) {
+  if (!last) {
+    std::memcpy(to, total.bytes, columns * plan.width);
+    return;
+  }
+  if (plan.fold.divide != nullptr) plan.fold.divide(total.bytes, columns, plan.count);
+  plan.store(total.bytes, to, columns);
+}
+
+// A pass may write over its own source: what it writes lies before what it has yet to read.
+void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std::byte* to,
+             bool last) {
+  const size_t step = last ? plan.out_width : plan.width;
+  for (int64_t outer = 0; outer < pass.outer; ++outer) {
+    for (int64_t begin = 0; begin < pass.inner; begin += kStep) {
+      const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
+      Block total;
+      plan.fold.fill(plan.fold.identity, total.bytes, columns);
+      const int64_t start = outer * pass.size * pass.inner + begin;
+      if (pass.inner == 1) {
+        FoldRow(plan.fold, source, start, pass.size, total);
+      } else {
+        FoldColumns(plan.fold, source, start, pass, columns, total);
+      }
+      Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step,
+             last);
+    }
+  }
+}
+
+Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {
+  if (plan.copy != nullptr) {
+    plan.copy(args.in[0], args.out[0], static_cast<size_t>(plan.elements));
+    return Status();
+  }
+  Source source{static_cast<const std::byte*>(args.in[0]), plan.in_width, plan.load};
+  for (size_t i = 0; i < plan.passes.size(); ++i) {
+    const bool last = i + 1 == plan.passes.size();
+    std::byte* to = last ? static_cast<std::byte*>(args.out[0]) : plan.between(args);
+    RunPass(plan, plan.passes[i], source, to, last);
+    source = {to, plan.width, nullptr};
+  }
+  return Status();
+}
+
+template <FoldKind kKind, bool kCasts = false>
+void AddReduction(OpRegistry& registry, std::string_view signature) {
+  Operator op = Define<PlanReduce<kKind, kCasts>, RunReduce>(signature);
+  if (op.schema.inputs.size() == 2) op.value_inputs = {"axes"};
+  registry.Add(std::move(op));
+}
+
+// Both forms: with the axes as an input, and as an attribute.
+template <FoldKind kKind>
+void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
+  AddReduction<kKind>(registry, by_input);
+  AddReduction<kKind>(registry, by_attr);
+}
+
+}  // namespace
+
+void RegisterReduceOps(OpRegistry& registry) {
+  AddReductions<FoldKind::kSum>(
+      registry, "ReduceSum(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceSumD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMean>(
+      registry, "ReduceMean(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMeanD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMax>(
+      registry, "ReduceMax(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMaxD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kMin>(
+      registry, "ReduceMin(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceMinD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kProd>(
+      registry, "ReduceProd(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceProdD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kAny>(
+      registry, "ReduceAny(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceAnyD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReductions<FoldKind::kAll>(
+      registry, "ReduceAll(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
+      "ReduceAllD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  AddReduction<FoldKind::kMean, true>(
+      registry,
+      "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y");
+}
+
+}  // namespace npumesh

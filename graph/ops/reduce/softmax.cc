@@ -1,0 +1,146 @@
+// SoftmaxV2: exp(x - max) / sum over the axes.
+//
+// Rows are computed in float32 (double for double) and rounded once. Axes that are not the last
+// ones are first brought to the end by a transposition into scratch.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/reduce/family.h"
+#include "graph/ops/toolbox/copy/strided_copy.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh {
+namespace {
+
+// A row of nothing but -inf gives NaN, because -inf - -inf is NaN.
+void SoftmaxRow(const float* x, int64_t count, float* y) {
+  ExponentialsOfRow(x, LargestInRow(x, count), count, y);
+  ScaleRow(y, static_cast<float>(1.0 / SumOfRow(y, count)), count, y);
+}
+
+void SoftmaxRow(const double* x, int64_t count, double* y) {
+  const double most = *std::max_element(x, x + count);
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = std::exp(x[i] - most);
+    sum += y[i];
+  }
+  for (int64_t i = 0; i < count; ++i) y[i] /= sum;
+}
+
+struct SoftmaxPlan : Planned {
+  DataType from = DataType::kFloat;
+  DataType to = DataType::kFloat;
+  int64_t rows = 1;
+  int64_t columns = 1;
+  bool moved = false;  // the axes are not the last ones
+  StridedCopy gather, scatter;
+  Workspace<float> x_row, y_row;
+  Workspace<std::byte> x, y;  // with the axes last
+};
+
+// Dimensions of x in an order in which the normalised ones come last.
+struct AxisOrder {
+  std::vector<int> order;
+  size_t kept = 0;  // dimensions that are not normalised
+};
+
+AxisOrder OrderOf(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  std::vector<bool> chosen(static_cast<size_t>(x.rank()), false);
+  const std::vector<int64_t> axes = op.attr_ints("axes");
+  // A scalar is one row of one element.
+  const bool scalar = x.rank() == 0 && std::all_of(axes.begin(), axes.end(), [](int64_t axis) {
+                        return axis == 0 || axis == -1;
+                      });
+  for (const int64_t listed : scalar ? std::vector<int64_t>() : axes) {
+    const int axis = check.Take(AxisOf(op, listed, x.rank(), "axes"));
+    if (check.ok()) chosen[static_cast<size_t>(axis)] = true;
+  }
+  AxisOrder result;
+  result.order.resize(chosen.size());
+  std::iota(result.order.begin(), result.order.end(), 0);
+  const auto kept = [&](int axis) { return !chosen[static_cast<size_t>(axis)]; };
+  const auto split = std::stable_partition(result.order.begin(), result.order.end(), kept);
+  result.kept = static_cast<size_t>(split - result.order.begin());
+  return result;
+}
+
+// The copy from x to its transposition, or back.
+StridedCopy Transposition(const Shape& x, const std::vector<int>& order, size_t element,
+                          bool forward) {
+  const std::vector<int64_t> strides = ByteStrides(x, element);
+  std::vector<CopyAxis> moves(order.size());
+  auto packed = static_cast<int64_t>(element);
+  for (size_t i = order.size(); i-- > 0;) {
+    const int64_t stride = strides[static_cast<size_t>(order[i])];
+    const int64_t extent = x[order[i]];
+    moves[i] = forward ? CopyAxis{extent, stride, packed} : CopyAxis{extent, packed, stride};
+    packed *= extent;
+  }
+  return StridedCopy(moves, element);
+}
+
+Result<SoftmaxPlan> PlanSoftmax(const OpContext& op) {
+  Check check(op);
+  const TensorType& x = op.in("x");
+  check.Keep(ExpectType(op, "x", kFloatsAndDouble));
+  const auto [order, kept] = OrderOf(op, check);
+  if (!check.ok()) return check.status();
+  SoftmaxPlan plan;
+  const bool widens = op.attr_bool("half_to_float") && x.dtype == DataType::kFloat16;
+  plan.from = x.dtype;
+  plan.to = widens ? DataType::kFloat : x.dtype;
+  for (size_t i = 0; i < order.size(); ++i)
+    (i < kept ? plan.rows : plan.columns) *= x.shape[order[i]];
+  plan.moved = !std::is_sorted(order.begin(), order.end());
+  plan.x_row = plan.scratch.Floats(plan.columns);
+  plan.y_row = plan.scratch.Floats(plan.columns);
+  if (plan.moved) {
+    const int64_t from_bytes = BitsOf(plan.from) / 8, to_bytes = BitsOf(plan.to) / 8;
+    plan.gather = Transposition(x.shape, order, static_cast<size_t>(from_bytes), true);
+    plan.scatter = Transposition(x.shape, order, static_cast<size_t>(to_bytes), false);
+    plan.x = plan.scratch.Take<std::byte>(x.shape.elements() * from_bytes);
+    plan.y = plan.scratch.Take<std::byte>(x.shape.elements() * to_bytes);
+  }
+  plan.outputs = {{plan.to, x.shape}};
+  return plan;
+}
+
+void RunRows(const SoftmaxPlan& plan, const KernelArgs& args, const void* x, void* y) {
+  const int64_t n = plan.columns;
+  for (int64_t r = 0; n > 0 && r < plan.rows; ++r) {
+    if (plan.from == DataType::kDouble) {
+      SoftmaxRow(static_cast<const double*>(x) + r * n, n, static_cast<double*>(y) + r * n);
+      continue;
+    }
+    SoftmaxRow(LoadRow(plan.from, x, r * n, n, plan.x_row(args)), n, plan.y_row(args));
+    StoreRow(plan.to, plan.y_row(args), y, r * n, n);
+  }
+}
+
+Status RunSoftmax(const SoftmaxPlan& plan, const KernelArgs& args) {
+  if (!plan.moved) {
+    RunRows(plan, args, args.in[0], args.out[0]);
+    return Status();
+  }
+  plan.gather.Run(args.in[0], plan.x(args));
+  RunRows(plan, args, plan.x(args), plan.y(args));
+  plan.scatter.Run(plan.y(args), args.out[0]);
+  return Status();
+}
+
+}  // namespace
+
+void RegisterSoftmaxOps(OpRegistry& registry) {
+  registry.Add(
+      Define<PlanSoftmax, RunSoftmax>("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y"));
+}
+
+}  // namespace npumesh

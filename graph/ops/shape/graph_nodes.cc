@@ -1,0 +1,195 @@
+// Inputs, constants, outputs, and operators that only hand tensors on.
+#include <cstring>
+
+#include "graph/ir/graph_input.h"
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/shape/family.h"
+
+namespace npumesh {
+namespace {
+
+// ---- Data, RefData, Const, FileConstant, NetOutput: the engine knows them by type ----
+
+// A graph input has the type that GraphInputDesc tells; the engine replaces unknown dimensions by
+// those of the bound tensor before it comes here.
+Status InferData(OpContext& op) {
+  if (op.outputs() != 1) {
+    return Error(Code::kCorrupt, "{}: {} output ports, expected one", op.Who(), op.outputs());
+  }
+  const TensorDesc declared = GraphInputDesc(op.node());
+  op.set_out(0, {declared.dtype, declared.shape.value_or(Shape::UnknownRank())});
+  return Status();
+}
+
+Status InferConst(OpContext& op) {
+  const AttrValue* value = op.node().FindAttr("value");
+  const auto* tensor = value != nullptr ? value->get<TensorAttr>() : nullptr;
+  if (tensor == nullptr) {
+    return Error(Code::kCorrupt, "{}: attribute \"value\" is of kind {}, expected tensor", op.Who(),
+                 value != nullptr ? value->kind() : "none");
+  }
+  const TensorType type{tensor->desc->dtype, tensor->desc->shape.value_or(Shape())};
+  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, type.dtype, type.shape));
+  if (BitsOf(type.dtype) > 0 && tensor->data->size() < type.bytes()) {
+    return Error(Code::kCorrupt, "{}: the value {} needs {} bytes, the file has {}", op.Who(),
+                 type.ToString(), type.bytes(), tensor->data->size());
+  }
+  return Status();
+}
+
+Status InferFileConstant(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
+  return SetOutput(op, 0, dtype, Shape(op.attr_ints("shape")));
+}
+
+// ---- NoOp, Identity and copies ----
+
+Result<Planned> PlanNothing(const OpContext&) {
+  return Planned();
+}
+
+Status RunNothing(const Planned&, const KernelArgs&) {
+  return Status();
+}
+
+// As many outputs as inputs, alike.
+Result<Planned> PlanSame(const OpContext& op) {
+  if (op.outputs() != op.slots()) {
+    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
+                 op.outputs());
+  }
+  Planned plan;
+  for (int i = 0; i < op.slots(); ++i) plan.outputs.push_back(op.in(i));
+  return plan;
+}
+
+Status RunSame(const Planned& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const uint64_t bytes = plan.outputs[i].bytes();
+    if (bytes > 0) std::memcpy(args.out[i], args.in[i], bytes);
+  }
+  return Status();
+}
+
+Result<Planned> PlanCopies(const OpContext& op) {
+  Check check(op);
+  check.That(op.attr_int("N") == op.outputs(), "N is {}, but there are {} outputs",
+             op.attr_int("N"), op.outputs());
+  Planned plan;
+  plan.outputs.assign(static_cast<size_t>(op.outputs()), op.in(0));
+  return check.Done(std::move(plan));
+}
+
+Status RunCopies(const Planned& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const uint64_t bytes = plan.outputs[i].bytes();
+    if (bytes > 0) std::memcpy(args.out[i], args.in[0], bytes);
+  }
+  return Status();
+}
+
+bool SameButForOneElementRank(const Shape& a, const Shape& b) {
+  const auto one = [](const Shape& s) { return s.rank() == 0 || s == Shape{1}; };
+  return a == b || (one(a) && one(b));
+}
+
+Result<Planned> PlanAssign(const OpContext& op) {
+  const TensorType &ref = op.in("ref"), &value = op.in("value");
+  Check check(op);
+  check.That(ref.dtype == value.dtype && SameButForOneElementRank(ref.shape, value.shape),
+             "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes", value, ref);
+  Planned plan;
+  plan.outputs = {ref};
+  return check.Done(std::move(plan));
+}
+
+// The value may be a view of the storage it is written to.
+Status RunAssign(const Planned& plan, const KernelArgs& args) {
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0) std::memmove(args.out[0], args.in[1], bytes);
+  return Status();
+}
+
+// ---- Bitcast ----
+
+// The dimensions of x when its elements become `factor` narrower ones.
+Shape Narrowed(Check& check, const Shape& shape, int64_t factor, bool keep) {
+  Shape narrow = shape;
+  std::vector<int64_t>& dims = narrow.mutable_dims();
+  check.That(!keep || (!dims.empty() && dims.back() <= INT64_MAX / factor),
+             "the last dimension of {} cannot grow {} times", shape, factor);
+  if (!keep) dims.push_back(factor);
+  if (keep && check.ok()) dims.back() *= factor;
+  return narrow;
+}
+
+// The dimensions of x when `factor` of its elements become a wider one.
+Shape Widened(Check& check, const Shape& shape, int64_t factor, bool keep) {
+  Shape wide = shape;
+  std::vector<int64_t>& dims = wide.mutable_dims();
+  check.That(!dims.empty() && (keep ? dims.back() % factor == 0 : dims.back() == factor),
+             "the last dimension of {} must be {}{} to become wider elements", shape,
+             keep ? "a multiple of " : "", factor);
+  if (!check.ok()) return wide;
+  const int64_t last = dims.back();
+  dims.pop_back();
+  if (keep) dims.push_back(last / factor);
+  return wide;
+}
+
+Status InferBitcast(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType to, op.attr_dtype("type"));
+  const TensorType& x = op.in("x");
+  const int from_bits = BitsOf(x.dtype);
+  const int to_bits = BitsOf(to);
+  const int wider = std::max(from_bits, to_bits);
+  const int narrower = std::min(from_bits, to_bits);
+  if (narrower <= 0 || wider % narrower != 0) {
+    return Error(Code::kUnsupported, "{}: {} cannot be read as {}", op.Who(), Name(x.dtype),
+                 Name(to));
+  }
+  if (from_bits == to_bits) return SetOutput(op, 0, to, x.shape);
+  const int64_t factor = wider / narrower;
+  const bool keep = op.attr_bool("keep_dim");
+  Check check(op);
+  Shape shape = from_bits > to_bits ? Narrowed(check, x.shape, factor, keep)
+                                    : Widened(check, x.shape, factor, keep);
+  return check.ok() ? SetOutput(op, 0, to, std::move(shape)) : check.status();
+}
+
+void RegisterEnds(OpRegistry& registry) {
+  // A Data node has an input port that nothing feeds, or no port.
+  for (const std::string_view signature : {"Data(x?; index=0) -> y", "RefData(x?; index=0) -> y"}) {
+    registry.Add({.schema = Signature(signature), .infer = InferData});
+  }
+  registry.Add({.schema = Signature("Const(; value:tensor) -> y"), .infer = InferConst});
+  registry.Alias("Constant", "Const");
+  registry.Add({.schema = Signature("FileConstant(; file_path=\"\", file_id=\"\", shape:ints, "
+                                    "dtype:type) -> y"),
+                .infer = InferFileConstant});
+  registry.Add(
+      {.schema = Signature("NetOutput(input...) -> "), .infer = define::Infer<PlanNothing>});
+  registry.Add(Define<PlanNothing, RunNothing>("NoOp() -> "));
+}
+
+}  // namespace
+
+void RegisterStructureOps(OpRegistry& registry) {
+  RegisterEnds(registry);
+  registry.Add(
+      {.schema = Signature("Identity(x) -> y"), .infer = define::Infer<PlanSame>, .view = true});
+  registry.Add(Define<PlanSame, RunSame>("IdentityN(x...) -> y..."));
+  registry.Add(Define<PlanSame, RunSame>("TensorMove(x) -> y"));
+  registry.Add(Define<PlanCopies, RunCopies>("Copy(x; N:int) -> y..."));
+  Operator assign = Define<PlanAssign, RunAssign>(
+      "Assign(ref, value; validate_shape=true, use_locking=false) -> ref");
+  assign.in_place = {{0, 0}};
+  registry.Add(std::move(assign));
+  registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
+                .infer = InferBitcast,
+                .view = true});
+}
+
+}  // namespace npumesh

@@ -1,0 +1,273 @@
+// Operators that join tensors along a dimension or cut them there: ConcatV2, Pack, Unpack, SplitV,
+// Split.
+#include <algorithm>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/type_set.h"
+#include "graph/ops/core/value_inputs.h"
+#include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/copy/strided_copy.h"
+
+namespace npumesh {
+namespace {
+
+// One copy, between a piece alone and its place in the whole.
+struct PieceCopy {
+  StridedCopy copy;
+  int64_t offset = 0;  // of the piece in the first row of the whole
+};
+
+// The whole tensor as `outer` rows, to which piece p contributes `pieces[p]` neighbouring bytes.
+struct PiecesPlan : Planned {
+  int slot = 0;  // of the whole, or of the first piece
+  DataType dtype = DataType::kUndefined;
+  size_t element = 0;  // bytes
+  int64_t outer = 1;
+  std::vector<int64_t> pieces;
+  std::vector<bool> narrow;       // by piece: int32 that is joined as int64; empty: none is
+  std::vector<PieceCopy> copies;  // made by PreparePieces
+};
+
+// Pieces with `sizes` positions along an axis of the whole.
+void SetPieces(PiecesPlan* plan, const Shape& whole, int axis, const std::vector<int64_t>& sizes) {
+  plan->outer = ElementsBetween(whole, 0, axis);
+  const int64_t inner =
+      ElementsBetween(whole, axis + 1, whole.rank()) * static_cast<int64_t>(plan->element);
+  for (const int64_t size : sizes) plan->pieces.push_back(size * inner);
+}
+
+template <bool kJoin>
+Status PreparePieces(const OpContext&, PiecesPlan* plan) {
+  if (!plan->narrow.empty()) return Status();  // element by element
+  int64_t row = 0;
+  for (const int64_t bytes : plan->pieces) row += bytes;
+  int64_t offset = 0;
+  for (const int64_t bytes : plan->pieces) {
+    const CopyAxis outer = {plan->outer, kJoin ? bytes : row, kJoin ? row : bytes};
+    plan->copies.push_back({StridedCopy({outer, {bytes, 1, 1}}, 1), offset});
+    offset += bytes;
+  }
+  return Status();
+}
+
+// ---- joining ----
+
+// Begins a plan that joins the tensors of port x: as many as the attribute N says, at least one, of
+// one dtype. Sizes may mix int32 (of a Shape that says so) and int64 (constants): they become
+// int64.
+Result<PiecesPlan> JoinOf(const OpContext& op) {
+  const int count = op.count("x");
+  if (count == 0) return Error(Code::kCorrupt, "{}: no input \"x0\"", op.Who());
+  if (op.node().FindAttr("N") != nullptr && op.attr_int("N") != count) {
+    return Error(Code::kCorrupt, "{}: attribute \"N\" is {}, but {} tensors are connected",
+                 op.Who(), op.attr_int("N"), count);
+  }
+  PiecesPlan plan;
+  plan.slot = op.slot("x");
+  plan.dtype = op.in(plan.slot).dtype;
+  bool mixed = false, indexes = true;
+  for (int i = 0; i < count; ++i) {
+    const DataType dtype = op.in(plan.slot + i).dtype;
+    mixed = mixed || dtype != plan.dtype;
+    indexes = indexes && kIndices.Contains(dtype);
+    plan.narrow.push_back(dtype == DataType::kInt32);
+  }
+  for (int i = 1; mixed && !indexes && i < count; ++i) {
+    NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, plan.slot, plan.slot + i));
+  }
+  if (mixed) plan.dtype = DataType::kInt64;
+  if (!mixed) plan.narrow.clear();
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, plan.dtype));
+  return plan;
+}
+
+void JoinIndexes(const PiecesPlan& plan, const void* const* in, int64_t* to) {
+  for (int64_t row = 0; row < plan.outer; ++row) {
+    for (size_t p = 0; p < plan.narrow.size(); ++p) {
+      const int64_t count = plan.pieces[p] / int64_t{sizeof(int64_t)}, first = row * count;
+      to = plan.narrow[p] ? std::copy_n(static_cast<const int32_t*>(in[p]) + first, count, to)
+                          : std::copy_n(static_cast<const int64_t*>(in[p]) + first, count, to);
+    }
+  }
+}
+
+Status RunJoin(const PiecesPlan& plan, const KernelArgs& args) {
+  auto* whole = static_cast<std::byte*>(args.out[0]);
+  const void* const* in = args.in + plan.slot;
+  if (!plan.narrow.empty()) JoinIndexes(plan, in, static_cast<int64_t*>(args.out[0]));
+  for (size_t p = 0; p < plan.copies.size(); ++p) {
+    plan.copies[p].copy.Run(in[p], whole + plan.copies[p].offset);
+  }
+  return Status();
+}
+
+// ---- ConcatV2 ----
+
+// PyTorch's legacy: an empty vector among tensors of higher rank counts for nothing.
+bool IsLegacyEmpty(const Shape& shape) {
+  return shape == Shape{0};
+}
+
+// A scalar counts as a vector of one element.
+Shape PieceOf(const OpContext& op, int index) {
+  const Shape& shape = op.in(op.slot("x") + index).shape;
+  return shape.has_rank() && shape.rank() == 0 ? Shape{1} : shape;
+}
+
+// Shape that the pieces must have outside of the concatenated dimension.
+Shape LeadingPiece(const OpContext& op) {
+  for (int i = 0; i < op.count("x"); ++i) {
+    if (Shape piece = PieceOf(op, i); !IsLegacyEmpty(piece)) return piece;
+  }
+  return PieceOf(op, 0);
+}
+
+Result<PiecesPlan> PlanConcat(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
+  Shape y = LeadingPiece(op);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("concat_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, y.rank(), "concat_dim"));
+  int64_t length = 0;
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < op.count("x"); ++i) {
+    Shape piece = PieceOf(op, i);
+    const bool joins = !IsLegacyEmpty(piece) && piece.rank() == y.rank();
+    sizes.push_back(joins ? piece[axis] : 0);
+    if (IsLegacyEmpty(piece)) continue;
+    if (__builtin_add_overflow(length, sizes.back(), &length)) length = INT64_MAX;
+    if (joins) piece[axis] = y[axis];
+    if (piece != y) {
+      return Error(Code::kInvalidArgument,
+                   "{}: input \"x{}\" is {}, which does not continue {} along dimension {}",
+                   op.Who(), i, op.in(op.slot("x") + i).shape.ToString(), y.ToString(), axis);
+    }
+  }
+  y[axis] = length;
+  SetPieces(&plan, y, axis, sizes);
+  plan.outputs = {{plan.dtype, std::move(y)}};
+  return plan;
+}
+
+// ---- Pack, Unpack ----
+
+Result<PiecesPlan> PlanPack(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
+  const int count = op.count("x");
+  const Shape& piece = op.in("x").shape;
+  for (int i = 1; i < count; ++i) {
+    const Shape& other = op.in(op.slot("x") + i).shape;
+    if (other != piece) {
+      return Error(Code::kInvalidArgument, "{}: input \"x{}\" is {}, but \"x0\" is {}", op.Who(), i,
+                   other.ToString(), piece.ToString());
+    }
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const int axis,
+                           AxisOf(op, op.attr_int("axis"), piece.rank() + 1, "axis"));
+  Shape y = piece;
+  y.mutable_dims().insert(y.mutable_dims().begin() + axis, count);
+  SetPieces(&plan, y, axis, std::vector<int64_t>(static_cast<size_t>(count), 1));
+  plan.outputs = {{plan.dtype, std::move(y)}};
+  return plan;
+}
+
+// ---- cutting ----
+
+Status RunCut(const PiecesPlan& plan, const KernelArgs& args) {
+  const auto* whole = static_cast<const std::byte*>(args.in[plan.slot]);
+  for (size_t p = 0; p < plan.copies.size(); ++p) {
+    plan.copies[p].copy.Run(whole + plan.copies[p].offset, args.out[p]);
+  }
+  return Status();
+}
+
+Result<PiecesPlan> CutOf(const OpContext& op) {
+  PiecesPlan plan;
+  plan.slot = op.slot("x");
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, op.in(plan.slot).dtype));
+  return plan;
+}
+
+Result<PiecesPlan> PlanUnpack(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
+  const TensorType& x = op.in("x");
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
+  const int64_t num = op.attr_int("num");
+  if (num != op.outputs() || num != x.shape[axis]) {
+    return Error(Code::kCorrupt,
+                 "{}: attribute \"num\" is {}, dimension {} of {} is {} and the "
+                 "node has {} outputs; expected three equal numbers",
+                 op.Who(), num, axis, x.ToString(), x.shape[axis], op.outputs());
+  }
+  const auto count = static_cast<size_t>(num);
+  SetPieces(&plan, x.shape, axis, std::vector<int64_t>(count, 1));
+  plan.outputs.assign(count, x);
+  for (TensorType& y : plan.outputs) {
+    y.shape.mutable_dims().erase(y.shape.mutable_dims().begin() + axis);
+  }
+  return plan;
+}
+
+// Sizes of the pieces along dimension `extent`, with the one -1 replaced by the rest.
+Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent, bool listed) {
+  const int64_t pieces = op.attr_int("num_split");
+  if (pieces != op.outputs()) {
+    return Error(Code::kCorrupt, "{}: attribute \"num_split\" is {}, but the node has {} outputs",
+                 op.Who(), pieces, op.outputs());
+  }
+  std::vector<int64_t> sizes;
+  if (listed) {
+    NPUMESH_ASSIGN_OR_RETURN(sizes, op.Ints("size_splits"));
+  } else if (pieces > 0 && extent % pieces == 0) {
+    sizes.assign(static_cast<size_t>(pieces), extent / pieces);
+  }
+  int64_t rest = extent;
+  int unknown = 0;
+  bool fits = sizes.size() == static_cast<size_t>(pieces);
+  for (const int64_t size : sizes) {
+    unknown += size == -1 ? 1 : 0;
+    fits = fits && size >= -1 && size <= rest;
+    if (fits && size > 0) rest -= size;
+  }
+  if (!fits || unknown > 1 || (unknown == 0 && rest != 0)) {
+    return Error(Code::kInvalidArgument, "{}: a dimension of {} cannot be cut into {} pieces of {}",
+                 op.Who(), extent, pieces,
+                 sizes.empty() ? std::string("equal size") : Shape(sizes).ToString());
+  }
+  std::replace(sizes.begin(), sizes.end(), int64_t{-1}, rest);
+  return sizes;
+}
+
+template <bool kListed>
+Result<PiecesPlan> PlanSplit(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
+  const TensorType& x = op.in("x");
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("split_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, x.shape.rank(), "split_dim"));
+  NPUMESH_ASSIGN_OR_RETURN(const auto sizes, PieceSizes(op, x.shape[axis], kListed));
+  SetPieces(&plan, x.shape, axis, sizes);
+  for (const int64_t size : sizes) {
+    plan.outputs.push_back(x);
+    plan.outputs.back().shape[axis] = size;
+  }
+  return plan;
+}
+
+}  // namespace
+
+void RegisterConcatOps(OpRegistry& registry) {
+  registry.Add(NeedsValues(
+      Define<PlanConcat, RunJoin, PreparePieces<true>>("ConcatV2(x..., concat_dim; N=1) -> y"),
+      {"concat_dim"}));
+  registry.Add(Define<PlanPack, RunJoin, PreparePieces<true>>("Pack(x...; axis=0, N:int) -> y"));
+  registry.Add(
+      Define<PlanUnpack, RunCut, PreparePieces<false>>("Unpack(x; num:int, axis=0) -> y..."));
+  registry.Add(NeedsValues(Define<PlanSplit<true>, RunCut, PreparePieces<false>>(
+                               "SplitV(x, size_splits, split_dim; num_split:int) -> y..."),
+                           {"size_splits", "split_dim"}));
+  registry.Add(NeedsValues(Define<PlanSplit<false>, RunCut, PreparePieces<false>>(
+                               "Split(split_dim, x; num_split:int) -> y..."),
+                           {"split_dim"}));
+}
+
+}  // namespace npumesh

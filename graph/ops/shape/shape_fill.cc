@@ -1,0 +1,235 @@
+// Operators that make tensors from little or nothing: Fill, Empty, ZerosLike, OnesLike, Range.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/value_inputs.h"
+#include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/values/cast.h"
+#include "runtime/base/float16.h"
+
+namespace npumesh {
+namespace {
+
+// Writes `bytes` bytes: the first `size` of them are `element`, repeated.
+void Repeat(const void* element, size_t size, void* out, uint64_t bytes) {
+  if (bytes == 0) return;
+  constexpr uint64_t kBlock = 32 << 10;  // stays in the first-level cache
+  auto* to = static_cast<std::byte*>(out);
+  std::memcpy(to, element, size);
+  for (uint64_t done = size; done < bytes;) {
+    const uint64_t next = std::min({done, bytes - done, kBlock / size * size});
+    std::memcpy(to + done, to, next);
+    done += next;
+  }
+}
+
+// ---- Fill ----
+
+struct FillPlan : Planned {
+  int value = 0;
+  size_t size = 0;  // bytes of the value
+};
+
+Result<FillPlan> PlanFill(const OpContext& op) {
+  Check check(op);
+  FillPlan plan;
+  plan.value = op.slot("value");
+  const DataType dtype = op.in(plan.value).dtype;
+  plan.size = check.Take(ElementBytes(op, dtype));
+  check.Elements("value", {1});
+  plan.outputs = {{dtype, Shape(check.Take(op.Ints("dims")))}};
+  return check.Done(std::move(plan));
+}
+
+Status RunFill(const FillPlan& plan, const KernelArgs& args) {
+  Repeat(args.in[plan.value], plan.size, args.out[0], plan.outputs[0].bytes());
+  return Status();
+}
+
+// ---- Empty, ZerosLike ----
+
+Result<Planned> PlanEmpty(const OpContext& op) {
+  Check check(op);
+  Planned plan;
+  plan.outputs = {{check.Take(op.attr_dtype("dtype")), Shape(check.Take(op.Ints("shape")))}};
+  return check.Done(std::move(plan));
+}
+
+Result<Planned> PlanLike(const OpContext& op) {
+  Planned plan;
+  plan.outputs = {op.in("x")};
+  return plan;
+}
+
+// The contents of an empty tensor are unspecified; zeros are the same in every run.
+Status RunZeros(const Planned& plan, const KernelArgs& args) {
+  const uint64_t bytes = plan.outputs[0].bytes();
+  if (bytes > 0) std::memset(args.out[0], 0, bytes);
+  return Status();
+}
+
+// ---- OnesLike ----
+
+struct OnesPlan : Planned {
+  std::array<std::byte, 8> one{};
+  size_t size = 0;  // bytes of it
+};
+
+Result<OnesPlan> PlanOnes(const OpContext& op) {
+  const TensorType& x = op.in("x");
+  const ConvertFn convert = FindConvert(DataType::kFloat, x.dtype);
+  if (convert == nullptr) {
+    return Error(Code::kUnsupported, "{}: no 1 of type {}", op.Who(), Name(x.dtype));
+  }
+  OnesPlan plan;
+  constexpr float kOne = 1;
+  convert(&kOne, plan.one.data(), 1);
+  plan.size = static_cast<size_t>(BitsOf(x.dtype)) / 8;
+  plan.outputs = {x};
+  return plan;
+}
+
+Status RunOnes(const OnesPlan& plan, const KernelArgs& args) {
+  Repeat(plan.one.data(), plan.size, args.out[0], plan.outputs[0].bytes());
+  return Status();
+}
+
+// ---- Range ----
+
+// A one-element constant, as an integer and as a real number.
+struct Number {
+  DataType dtype = DataType::kUndefined;
+  int64_t integer = 0;
+  double real = 0;
+};
+
+Result<Number> NumberOf(const OpContext& op, std::string_view port) {
+  const Tensor* value = op.value(op.slot(port));
+  if (value == nullptr) {
+    return Error(Code::kUnsupported, "{}: the value of input \"{}\" must be known before it runs",
+                 op.Who(), port);
+  }
+  if (value->elements() != 1) {
+    return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected one element", op.Who(),
+                 port, value->type().ToString());
+  }
+  Number number;
+  number.dtype = value->dtype();
+  if (!(kIndices | kFloatsAndDouble).Contains(number.dtype)) {
+    return Error(Code::kUnsupported,
+                 "{}: input \"{}\" is {}; Range takes int32, int64 and floating types", op.Who(),
+                 port, Name(number.dtype));
+  }
+  FindConvert(number.dtype, DataType::kInt64)(value->data(), &number.integer, 1);
+  FindConvert(number.dtype, DataType::kDouble)(value->data(), &number.real, 1);
+  return number;
+}
+
+struct RangePlan : Planned {
+  DataType dtype = DataType::kUndefined;
+  Number start;
+  Number delta;
+  int64_t count = 0;
+};
+
+// Elements of start, start + delta, ... before limit, or up to it.
+Result<int64_t> CountIntegers(int64_t start, int64_t limit, int64_t delta, bool closed) {
+  const bool up = delta > 0;
+  if (up ? limit < start : limit > start) return int64_t{0};
+  if (limit == start) return int64_t{closed ? 1 : 0};
+  const auto difference = [](int64_t high, int64_t low) {
+    return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  };
+  const uint64_t span = up ? difference(limit, start) : difference(start, limit);
+  const uint64_t pace = up ? static_cast<uint64_t>(delta) : difference(0, delta);
+  const uint64_t steps = (closed ? span : span - 1) / pace;
+  if (steps >= static_cast<uint64_t>(INT64_MAX)) {
+    return Error(Code::kInvalidArgument, "more elements than 63 bits count");
+  }
+  return static_cast<int64_t>(steps) + 1;
+}
+
+Result<int64_t> CountReals(double start, double limit, double delta, bool closed) {
+  const double steps = (limit - start) / delta;
+  const double count = closed ? std::floor(steps) + 1 : std::ceil(steps);
+  if (!(count < 0x1p62)) {
+    return Error(Code::kInvalidArgument, "from {} to {} in steps of {} is no countable range",
+                 start, limit, delta);
+  }
+  return count > 0 ? static_cast<int64_t>(count) : int64_t{0};
+}
+
+Result<RangePlan> PlanRange(const OpContext& op) {
+  Check check(op);
+  RangePlan plan;
+  plan.start = check.Take(NumberOf(op, "start"));
+  const Number limit = check.Take(NumberOf(op, "limit"));
+  plan.delta = check.Take(NumberOf(op, "delta"));
+  check.That(plan.delta.real != 0, "\"delta\" is 0");
+  if (!check.ok()) return check.status();
+  const bool equal = plan.start.dtype == limit.dtype && limit.dtype == plan.delta.dtype;
+  plan.dtype = equal ? limit.dtype : DataType::kFloat;
+  const bool closed = op.attr_bool("is_closed");
+  const Result<int64_t> count =
+      IsInteger(plan.dtype)
+          ? CountIntegers(plan.start.integer, limit.integer, plan.delta.integer, closed)
+          : CountReals(plan.start.real, limit.real, plan.delta.real, closed);
+  NPUMESH_RETURN_IF_ERROR(count.status().WithContext(op.Who()));
+  plan.count = *count;
+  plan.outputs = {{plan.dtype, {plan.count}}};
+  return plan;
+}
+
+template <typename T>
+Status WriteRange(const RangePlan& plan, const KernelArgs& args) {
+  using Via = std::conditional_t<sizeof(T) == 2, float, T>;  // 16-bit floats are made of float32
+  auto* to = static_cast<T*>(args.out[0]);
+  // Unsigned, because i * delta may leave the signed range although the sum does not.
+  auto integer = static_cast<uint64_t>(plan.start.integer);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    if constexpr (std::is_integral_v<T>) {
+      to[i] = static_cast<T>(integer);
+      integer += static_cast<uint64_t>(plan.delta.integer);
+    } else {
+      to[i] = T(static_cast<Via>(plan.start.real + static_cast<double>(i) * plan.delta.real));
+    }
+  }
+  return Status();
+}
+
+Status RunRange(const RangePlan& plan, const KernelArgs& args) {
+  switch (plan.dtype) {
+    case DataType::kInt32:
+      return WriteRange<int32_t>(plan, args);
+    case DataType::kInt64:
+      return WriteRange<int64_t>(plan, args);
+    case DataType::kDouble:
+      return WriteRange<double>(plan, args);
+    case DataType::kFloat16:
+      return WriteRange<Float16>(plan, args);
+    case DataType::kBfloat16:
+      return WriteRange<Bfloat16>(plan, args);
+    default:
+      return WriteRange<float>(plan, args);
+  }
+}
+
+}  // namespace
+
+void RegisterFillOps(OpRegistry& registry) {
+  registry.Add(NeedsValues(Define<PlanFill, RunFill>("Fill(dims, value) -> y"), {"dims"}));
+  registry.Add(NeedsValues(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y"),
+                           {"shape"}));
+  registry.Add(Define<PlanLike, RunZeros>("ZerosLike(x) -> y"));
+  registry.Add(Define<PlanOnes, RunOnes>("OnesLike(x) -> y"));
+  registry.Add(
+      NeedsValues(Define<PlanRange, RunRange>("Range(start, limit, delta; is_closed=false) -> y"),
+                  {"start", "limit", "delta"}));
+}
+
+}  // namespace npumesh

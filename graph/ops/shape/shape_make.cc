@@ -1,0 +1,162 @@
+// Tensors made from a few numbers: OneHot, Eye and LinSpace.
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/value_inputs.h"
+#include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+namespace {
+
+// ---- OneHot ----
+
+struct OneHotPlan : Planned {
+  int64_t count = 0;  // elements of x
+  int64_t depth = 0;
+  int64_t inner = 1;  // elements of x behind the new dimension
+  size_t element = 0;
+  int on = 0;  // slots
+  int off = 0;
+  ConvertFn load = nullptr;
+  Workspace<int64_t> hot;
+};
+
+Result<OneHotPlan> PlanOneHot(const OpContext& op) {
+  const TensorType &x = op.in("x"), &on = op.in("on_value");
+  if (!IsInteger(x.dtype)) {
+    return Error(Code::kUnsupported, "{}: x is {}, expected integers", op.Who(), x.ToString());
+  }
+  Check check(op);
+  OneHotPlan plan;
+  plan.element = check.Take(ElementBytes(op, on.dtype));
+  check.SameType("off_value", "on_value");
+  check.Elements("on_value", {1});
+  check.Elements("off_value", {1});
+  const int axis = check.Axis("axis", x.shape.rank() + 1);  // counts in the result
+  plan.depth = check.Take(op.Int("depth"));
+  check.That(plan.depth >= 0, "\"depth\" is {}, expected 0 or more", plan.depth);
+  plan.count = x.shape.elements();
+  plan.inner = ElementsBetween(x.shape, axis, x.shape.rank());
+  plan.on = op.slot("on_value");
+  plan.off = op.slot("off_value");
+  plan.load = FindConvert(x.dtype, DataType::kInt64);
+  plan.hot = plan.scratch.Take<int64_t>(plan.count);
+  std::vector<int64_t> dims = x.shape.dims();
+  dims.insert(dims.begin() + axis, plan.depth);
+  plan.outputs = {{on.dtype, Shape(std::move(dims))}};
+  return check.Done(std::move(plan));
+}
+
+Status RunOneHot(const OneHotPlan& plan, const KernelArgs& args) {
+  int64_t* hot = plan.hot(args);
+  plan.load(args.in[0], hot, static_cast<size_t>(plan.count));
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  const auto set = [&](int64_t place, int slot) {
+    std::memcpy(y + static_cast<size_t>(place) * plan.element, args.in[slot], plan.element);
+  };
+  for (int64_t i = 0; i < plan.count * plan.depth; ++i) set(i, plan.off);
+  for (int64_t i = 0; i < plan.count; ++i) {
+    if (hot[i] < 0 || hot[i] >= plan.depth) continue;
+    set((i / plan.inner * plan.depth + hot[i]) * plan.inner + i % plan.inner, plan.on);
+  }
+  return Status();
+}
+
+// ---- Eye ----
+
+struct EyePlan : Planned {
+  size_t element = 0;
+  ConvertFn one = nullptr;
+};
+
+Result<EyePlan> PlanEye(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
+  EyePlan plan;
+  plan.one = FindConvert(DataType::kFloat, dtype);
+  if (plan.one == nullptr) {
+    return Error(Code::kUnsupported, "{}: no identity matrix of type {}", op.Who(), Name(dtype));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, dtype));
+  const int64_t rows = op.attr_int("num_rows"), columns = op.attr_int("num_columns");
+  std::vector<int64_t> dims = op.attr_ints("batch_shape");
+  dims.push_back(rows);
+  dims.push_back(columns > 0 ? columns : rows);
+  plan.outputs = {{dtype, Shape(std::move(dims))}};
+  return plan;
+}
+
+Status RunEye(const EyePlan& plan, const KernelArgs& args) {
+  constexpr float kOne = 1;
+  const TensorType& y = plan.outputs[0];
+  const int rank = y.shape.rank();
+  const int64_t rows = y.shape[rank - 2], columns = y.shape[rank - 1];
+  const int64_t matrix = rows * columns, elements = y.shape.elements();
+  auto* to = static_cast<std::byte*>(args.out[0]);
+  if (elements > 0) std::memset(to, 0, y.bytes());
+  for (int64_t first = 0; first < elements; first += matrix) {
+    for (int64_t i = 0; i < std::min(rows, columns); ++i) {
+      plan.one(&kOne, to + static_cast<size_t>(first + i * columns + i) * plan.element, 1);
+    }
+  }
+  return Status();
+}
+
+// ---- LinSpace ----
+
+struct LinSpacePlan : Planned {
+  int64_t count = 0;
+  ConvertFn load = nullptr, store = nullptr;
+  Workspace<double> y;
+};
+
+Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
+  Check check(op);
+  const DataType dtype = op.in("start").dtype;
+  LinSpacePlan plan;
+  plan.load = FindConvert(dtype, DataType::kDouble);
+  plan.store = FindConvert(DataType::kDouble, dtype);
+  check.SameType("stop", "start");
+  check.That(plan.load != nullptr, "start is {}, expected a number", op.in("start"));
+  check.Elements("start", {1});
+  check.Elements("stop", {1});
+  plan.count = check.Take(op.Int("num"));
+  check.Keep(AskForLists(op, plan.count, sizeof(double)));
+  plan.y = plan.scratch.Take<double>(plan.count);
+  plan.outputs = {{dtype, {plan.count}}};
+  return check.Done(std::move(plan));
+}
+
+// Both ends are exact; each half counts from its own end.
+Status RunLinSpace(const LinSpacePlan& plan, const KernelArgs& args) {
+  double start = 0, stop = 0;
+  plan.load(args.in[0], &start, 1);
+  plan.load(args.in[1], &stop, 1);
+  const int64_t count = plan.count;
+  double* y = plan.y(args);
+  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = i < count - i ? start + step * static_cast<double>(i)
+                         : stop - step * static_cast<double>(count - 1 - i);
+  }
+  if (count == 1) y[0] = start;
+  plan.store(y, args.out[0], static_cast<size_t>(count));
+  return Status();
+}
+
+}  // namespace
+
+void RegisterMakeOps(OpRegistry& registry) {
+  registry.Add(NeedsValues(
+      Define<PlanOneHot, RunOneHot>("OneHot(x, depth, on_value, off_value; axis=-1) -> y"),
+      {"depth"}));
+  registry.Add(
+      Define<PlanEye, RunEye>("Eye(; num_rows:int, num_columns=0, batch_shape=[], dtype=0) -> y"));
+  registry.Add(NeedsValues(
+      Define<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output"), {"num"}));
+}
+
+}  // namespace npumesh

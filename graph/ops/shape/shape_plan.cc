@@ -1,0 +1,64 @@
+#include "graph/ops/shape/shape_plan.h"
+
+#include <array>
+
+#include "graph/ops/core/infer_checks.h"
+
+namespace npumesh {
+
+Result<CopyPlan> CopyOf(const OpContext& op, std::string_view port) {
+  CopyPlan plan;
+  plan.slot = op.slot(port);
+  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in(plan.slot).dtype).status());
+  return plan;
+}
+
+Status PrepareCopy(const OpContext& op, CopyPlan* plan) {
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(plan->slot).dtype));
+  const auto bytes = static_cast<int64_t>(element);
+  std::vector<CopyAxis> axes(plan->loops.size());
+  int64_t to = bytes;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Loop& loop = plan->loops[i];
+    // One position has no neighbour: its step may be a huge one.
+    axes[i] = {loop.extent, loop.extent > 1 ? loop.step * bytes : 0, to};
+    to *= loop.extent;
+  }
+  plan->offset = to == 0 ? 0 : plan->first * bytes;
+  plan->copy = StridedCopy(axes, element);
+  return Status();
+}
+
+Status RunCopy(const CopyPlan& plan, const KernelArgs& args) {
+  plan.copy.Run(static_cast<const std::byte*>(args.in[plan.slot]) + plan.offset, args.out[0]);
+  return Status();
+}
+
+Status PrepareMapped(const OpContext& op, MappedPlan* plan) {
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(0).dtype));
+  plan->copy = MappedCopy(plan->x, std::move(plan->sources), element);
+  return Status();
+}
+
+Status RunMapped(const MappedPlan& plan, const KernelArgs& args) {
+  static constexpr std::array<std::byte, 16> kZeros{};
+  plan.copy.Run(args.in[0], plan.fill >= 0 ? args.in[plan.fill] : kZeros.data(), args.out[0]);
+  return Status();
+}
+
+Result<std::vector<int>> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed,
+                                      int rank, std::string_view what) {
+  std::vector<int> axes;
+  std::vector<bool> seen(static_cast<size_t>(rank), false);
+  for (const int64_t entry : listed) {
+    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, entry, rank, what));
+    if (seen[static_cast<size_t>(axis)]) {
+      return Error(Code::kInvalidArgument, "{}: \"{}\" names axis {} twice", op.Who(), what, axis);
+    }
+    seen[static_cast<size_t>(axis)] = true;
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+}  // namespace npumesh

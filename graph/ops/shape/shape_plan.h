@@ -1,0 +1,72 @@
+// What the operators share that move the elements of a tensor to other places.
+#ifndef NPUMESH_GRAPH_OPS_SHAPE_SHAPE_PLAN_H_
+#define NPUMESH_GRAPH_OPS_SHAPE_SHAPE_PLAN_H_
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/value_inputs.h"
+#include "graph/ops/toolbox/copy/mapped_copy.h"
+#include "graph/ops/toolbox/copy/strided_copy.h"
+
+namespace npumesh {
+
+// ---- strided copies ----
+
+// One loop over an input: `step` elements lie between neighbours; 0 repeats an element.
+struct Loop {
+  int64_t extent = 0;
+  int64_t step = 0;
+};
+
+// Output 0 in C order, as loops over the elements of an input.
+struct CopyPlan : Planned {
+  int slot = 0;
+  int64_t first = 0;        // element of the input where all loops begin
+  std::vector<Loop> loops;  // outermost first
+  int64_t offset = 0;       // of `first`, in bytes; it and `copy` are made by PrepareCopy
+  StridedCopy copy;
+};
+
+// A plan for the input of a port. Error (kUnsupported): elements narrower than a byte.
+Result<CopyPlan> CopyOf(const OpContext& op, std::string_view port);
+Status PrepareCopy(const OpContext& op, CopyPlan* plan);
+Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
+
+template <auto PlanFn>
+Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
+  return NeedsValues(Define<PlanFn, RunCopy, PrepareCopy>(signature), std::move(value_inputs));
+}
+
+// ---- mapped copies ----
+
+// For each dimension, the position in x of each position of the result, or kFilled.
+using Sources = std::vector<std::vector<int64_t>>;
+
+// Output 0 as positions of slot 0, which is seen with the shape `x`.
+struct MappedPlan : Planned {
+  Shape x;
+  Sources sources;
+  int fill = -1;    // slot of the element where nothing is copied; -1: zeros
+  MappedCopy copy;  // made by PrepareMapped
+};
+
+Status PrepareMapped(const OpContext& op, MappedPlan* plan);
+Status RunMapped(const MappedPlan& plan, const KernelArgs& args);
+
+template <auto PlanFn>
+Operator DefineMapped(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
+  return NeedsValues(Define<PlanFn, RunMapped, PrepareMapped>(signature), std::move(value_inputs));
+}
+
+// ---- axes ----
+
+// The listed axes in [0, rank). Error (kInvalidArgument): an axis is outside, or named twice.
+Result<std::vector<int>> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed,
+                                      int rank, std::string_view what);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_SHAPE_SHAPE_PLAN_H_

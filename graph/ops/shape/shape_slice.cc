@@ -1,0 +1,225 @@
+// StridedSlice, StridedSliceV2 and Slice: a box of x, possibly with steps.
+#include <algorithm>
+#include <optional>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/shape/family.h"
+#include "graph/ops/shape/shape_plan.h"
+
+namespace npumesh {
+namespace {
+
+// What is taken of one dimension of x: `length` positions from `begin` in steps of `step`.
+struct Cut {
+  int64_t begin = 0;
+  int64_t length = 0;
+  int64_t step = 1;
+  bool shrink = false;  // one position, and the dimension disappears
+};
+
+// A cut for each dimension of x, and the shape that is left.
+struct Box {
+  std::vector<Cut> cuts;
+  Shape y;
+};
+
+Result<CopyPlan> PlanBox(const OpContext& op, Box box) {
+  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+  const TensorType& x = op.in("x");
+  const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
+  for (size_t i = 0; i < box.cuts.size(); ++i) {
+    const Cut& cut = box.cuts[i];
+    const int64_t step = cut.length > 1 ? cut.step : 0;  // one position: any step, even a huge one
+    plan.loops.push_back({cut.length, steps[i] * step});
+    plan.first += cut.length > 0 ? steps[i] * cut.begin : 0;
+  }
+  plan.outputs = {{x.dtype, std::move(box.y)}};
+  return plan;
+}
+
+// ---- StridedSlice, StridedSliceV2 ----
+
+// The inputs and masks; entry i of each list belongs together with bit i of each mask.
+struct SliceSpec {
+  std::vector<int64_t> begin;
+  std::vector<int64_t> end;
+  std::vector<int64_t> steps;
+  std::optional<std::vector<int64_t>> axes;
+  int64_t begin_mask = 0;
+  int64_t end_mask = 0;
+  int64_t ellipsis_mask = 0;
+  int64_t new_axis_mask = 0;
+  int64_t shrink_mask = 0;
+
+  size_t entries() const { return begin.size(); }
+};
+
+bool Bit(int64_t mask, size_t entry) {
+  return ((static_cast<uint64_t>(mask) >> entry) & 1u) != 0;
+}
+
+// An optional input that is not fed, or fed with no elements, does not count.
+Result<std::optional<std::vector<int64_t>>> OptionalInts(const OpContext& op,
+                                                         std::string_view port) {
+  if (!op.has(port) || op.in(port).shape.elements() == 0)
+    return std::optional<std::vector<int64_t>>();
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> values, op.Ints(port));
+  return std::optional(std::move(values));
+}
+
+Result<SliceSpec> ReadSpec(const OpContext& op, bool has_axes) {
+  Check check(op);
+  SliceSpec spec;
+  spec.begin = check.Take(op.Ints("begin"));
+  spec.end = check.Take(op.Ints("end"));
+  if (has_axes) spec.axes = check.Take(OptionalInts(op, "axes"));
+  const size_t n = spec.entries();
+  spec.steps = check.Take(OptionalInts(op, "strides")).value_or(std::vector<int64_t>(n, 1));
+  spec.begin_mask = op.attr_int("begin_mask");
+  spec.end_mask = op.attr_int("end_mask");
+  spec.ellipsis_mask = op.attr_int("ellipsis_mask");
+  spec.new_axis_mask = op.attr_int("new_axis_mask");
+  spec.shrink_mask = op.attr_int("shrink_axis_mask");
+  const size_t axes = spec.axes ? spec.axes->size() : n;
+  check.That(n <= 63 && spec.end.size() == n && spec.steps.size() == n && axes == n,
+             "\"begin\", \"end\", \"axes\" and \"strides\" have {}, {}, {} and {} entries; "
+             "expected equal numbers, 63 at most",
+             n, spec.end.size(), axes, spec.steps.size());
+  check.That(std::count(spec.steps.begin(), spec.steps.end(), 0) == 0, "\"strides\" has a 0");
+  check.That(!spec.axes || (spec.ellipsis_mask == 0 && spec.new_axis_mask == 0),
+             "ellipsis_mask and new_axis_mask have no meaning beside the input \"axes\"");
+  return check.Done(std::move(spec));
+}
+
+// Position in [low, high], counted from the end when negative.
+int64_t Clamped(int64_t position, int64_t extent, int64_t low, int64_t high) {
+  return std::clamp(position < 0 ? position + extent : position, low, high);
+}
+
+// Entry `i` of the spec applied to a dimension of `extent`, by TensorFlow's rules.
+Result<Cut> CutOf(const OpContext& op, const SliceSpec& spec, size_t i, int64_t extent) {
+  const int64_t step = spec.steps[i];
+  if (Bit(spec.shrink_mask, i)) {
+    const int64_t index = spec.begin[i] < 0 ? spec.begin[i] + extent : spec.begin[i];
+    if (index < 0 || index >= extent) {
+      return Error(Code::kInvalidArgument, "{}: index {} is outside a dimension of {}", op.Who(),
+                   spec.begin[i], extent);
+    }
+    return Cut{index, 1, 1, true};
+  }
+  const bool forward = step > 0;
+  const int64_t low = forward ? 0 : -1;
+  const int64_t high = forward ? extent : extent - 1;
+  const int64_t begin =
+      Bit(spec.begin_mask, i) ? (forward ? low : high) : Clamped(spec.begin[i], extent, low, high);
+  const int64_t end =
+      Bit(spec.end_mask, i) ? (forward ? high : low) : Clamped(spec.end[i], extent, low, high);
+  const int64_t span = forward ? end - begin : begin - end;
+  const uint64_t pace =
+      forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  const int64_t length =
+      span > 0 ? static_cast<int64_t>(static_cast<uint64_t>(span - 1) / pace) + 1 : 0;
+  return Cut{begin, length, step, false};
+}
+
+std::vector<Cut> WholeOf(const Shape& x) {
+  std::vector<Cut> cuts;
+  for (const int64_t dim : x.dims()) cuts.push_back({0, dim, 1, false});
+  return cuts;
+}
+
+Result<Box> BoxByAxes(const OpContext& op, const SliceSpec& spec) {
+  const Shape& x = op.in("x").shape;
+  Box box{WholeOf(x), {}};
+  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, *spec.axes, x.rank(), "axes"));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(box.cuts[static_cast<size_t>(axes[i])],
+                             CutOf(op, spec, i, x[axes[i]]));
+  }
+  for (const Cut& cut : box.cuts) {
+    if (!cut.shrink) box.y.mutable_dims().push_back(cut.length);
+  }
+  return box;
+}
+
+// Entries apply to dimensions 0, 1, ...; an ellipsis stands for as many as are left over.
+Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
+  const Shape& x = op.in("x").shape;
+  const size_t n = spec.entries();
+  int64_t consumed = 0;
+  int ellipses = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const bool ellipsis = Bit(spec.ellipsis_mask, i);
+    ellipses += ellipsis ? 1 : 0;
+    consumed += ellipsis || Bit(spec.new_axis_mask, i) ? 0 : 1;
+  }
+  if (consumed > x.rank() || ellipses > 1) {
+    return Error(Code::kInvalidArgument,
+                 "{}: {} entries with {} ellipses do not fit x, which is {}", op.Who(), n, ellipses,
+                 x.ToString());
+  }
+  Box box{WholeOf(x), {}};
+  std::vector<int64_t>& y = box.y.mutable_dims();
+  int dim = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (Bit(spec.ellipsis_mask, i)) {
+      for (int64_t left = x.rank() - consumed; left > 0; --left) y.push_back(x[dim++]);
+    } else if (Bit(spec.new_axis_mask, i)) {
+      y.push_back(1);
+    } else {
+      Cut& cut = box.cuts[static_cast<size_t>(dim)];
+      NPUMESH_ASSIGN_OR_RETURN(cut, CutOf(op, spec, i, x[dim]));
+      if (!cut.shrink) y.push_back(cut.length);
+      ++dim;
+    }
+  }
+  while (dim < x.rank()) y.push_back(x[dim++]);
+  return box;
+}
+
+template <bool kHasAxes>
+Result<CopyPlan> PlanStridedSlice(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const SliceSpec spec, ReadSpec(op, kHasAxes));
+  NPUMESH_ASSIGN_OR_RETURN(Box box, spec.axes ? BoxByAxes(op, spec) : BoxByPosition(op, spec));
+  return PlanBox(op, std::move(box));
+}
+
+// ---- Slice ----
+
+Result<CopyPlan> PlanSlice(const OpContext& op) {
+  const Shape& x = op.in("x").shape;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, op.Ints("offsets"));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, op.Ints("size"));
+  const auto rank = static_cast<size_t>(x.rank());
+  bool fits = offsets.size() == rank && sizes.size() == rank;
+  Box box;
+  for (size_t i = 0; fits && i < rank; ++i) {
+    const int64_t extent = x.dims()[i];
+    fits = offsets[i] >= 0 && offsets[i] <= extent;
+    const int64_t size = sizes[i] == -1 ? extent - offsets[i] : sizes[i];
+    fits = fits && size >= 0 && size <= extent - offsets[i];
+    box.cuts.push_back({offsets[i], size, 1, false});
+    box.y.mutable_dims().push_back(size);
+  }
+  if (fits) return PlanBox(op, std::move(box));
+  return Error(Code::kInvalidArgument,
+               "{}: offsets {} and sizes {} do not lie inside x, which is {}", op.Who(),
+               Shape(offsets).ToString(), Shape(sizes).ToString(), x.ToString());
+}
+
+}  // namespace
+
+void RegisterSliceOps(OpRegistry& registry) {
+  registry.Add(DefineCopy<PlanStridedSlice<true>>(
+      "StridedSliceV2(x, begin, end, axes?, strides?; begin_mask=0, end_mask=0, "
+      "ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> y",
+      {"begin", "end", "axes", "strides"}));
+  registry.Add(DefineCopy<PlanStridedSlice<false>>(
+      "StridedSlice(x, begin, end, strides; begin_mask=0, end_mask=0, ellipsis_mask=0, "
+      "new_axis_mask=0, shrink_axis_mask=0) -> y",
+      {"begin", "end", "strides"}));
+  registry.Add(DefineCopy<PlanSlice>("Slice(x, offsets, size) -> y", {"offsets", "size"}));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,147 @@
+// TransData: between plain layouts and private formats (blocked_layout.h).
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/copy/blocked_layout.h"
+#include "graph/ops/toolbox/copy/strided_copy.h"
+
+namespace npumesh {
+namespace {
+
+// Between plain layouts it is a copy, otherwise a conversion.
+struct TransDataPlan : Planned {
+  StridedCopy copy;
+  std::optional<BlockedTensor> tensor;
+  Direction direction = Direction::kToPrivate;
+  size_t element = 0;
+};
+
+// ND of four dimensions is NCHW.
+bool HaveEqualBytes(Layout a, Layout b) {
+  const auto image = [](Layout layout) { return layout == Layout::kNd ? Layout::kNchw : layout; };
+  return image(a) == image(b);
+}
+
+Result<LayoutSpec> SpecOf(const OpContext& op, std::string_view attr) {
+  const std::string name = op.attr_string(attr);
+  const std::optional<LayoutSpec> spec = LayoutSpecOf(name);
+  if (spec) return *spec;
+  return Error(Code::kUnsupported,
+               "{}: {} is \"{}\", expected ND, NCHW, NHWC, HWCN, FRACTAL_NZ, NC1HWC0 or FRACTAL_Z",
+               op.Who(), attr, name);
+}
+
+// Groups of a FRACTAL_Z: the attribute, or the sub-format of the private side.
+int64_t GroupsOf(const OpContext& op, bool to_private) {
+  const int64_t sub = op.attr_int(to_private ? "dst_subformat" : "src_subformat");
+  return std::max({int64_t{1}, op.attr_int("groups"), sub});
+}
+
+// Where four dimensions of `plain` stand in the order N, C, H, W.
+std::array<int, 4> ImageOrder(Layout plain) {
+  if (plain == Layout::kNhwc) return {0, 3, 1, 2};
+  if (plain == Layout::kHwcn) return {3, 2, 0, 1};
+  return {0, 1, 2, 3};
+}
+
+std::optional<Shape> OriginShape(const TensorDesc& desc) {
+  const auto found = desc.attrs.find("origin_shape");
+  const auto* dims = found == desc.attrs.end() ? nullptr : found->second.get<ListAttr>();
+  if (dims == nullptr || dims->i.empty()) return std::nullopt;
+  return Shape(dims->i);
+}
+
+// The tensor that is stored in slot 0. The storage does not say how much of it is padding: a
+// descriptor must.
+Result<BlockedTensor> StoredTensor(const OpContext& op, const LayoutSpec& blocked,
+                                   const LayoutSpec& plain, int64_t groups) {
+  const TensorType& storage = op.in(0);
+  const TensorDesc &out = op.node().output_descs[0], &in = op.node().input_descs[0];
+  for (const std::optional<Shape>& shape : {out.shape, OriginShape(out), OriginShape(in)}) {
+    if (!shape || !shape->is_static() || shape->rank() == 0) continue;
+    Result<BlockedTensor> tensor =
+        BlockedTensor::Create(plain, *shape, blocked, storage.dtype, groups);
+    if (tensor.ok() && tensor->storage_shape() == storage.shape) return tensor;
+  }
+  return Error(
+      Code::kUnsupported,
+      "{}: \"src\" is {} in {}; neither the shape of \"dst\" nor an origin_shape says what "
+      "that is without padding",
+      op.Who(), storage.shape.ToString(), op.attr_string("src_format"));
+}
+
+// A copy of x into another plain layout of its four dimensions, and the shape of the result.
+StridedCopy Reordered(const Shape& x, Layout from, Layout to, size_t element, Shape* y) {
+  *y = x;
+  for (size_t i = 0; i < 4; ++i) (*y)[ImageOrder(to)[i]] = x[ImageOrder(from)[i]];
+  const std::vector<int64_t> from_steps = ByteStrides(x, element);
+  const std::vector<int64_t> to_steps = ByteStrides(*y, element);
+  std::vector<CopyAxis> axes;
+  for (size_t i = 0; i < 4; ++i) {  // N, C, H, W
+    const int source = ImageOrder(from)[i], target = ImageOrder(to)[i];
+    axes.push_back({x[source], from_steps[static_cast<size_t>(source)],
+                    to_steps[static_cast<size_t>(target)]});
+  }
+  return StridedCopy(axes, element);
+}
+
+Result<TransDataPlan> PlanTransData(const OpContext& op) {
+  const auto& [dtype, shape] = op.in(0);
+  TransDataPlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const LayoutSpec from, SpecOf(op, "src_format"));
+  NPUMESH_ASSIGN_OR_RETURN(const LayoutSpec to, SpecOf(op, "dst_format"));
+  plan.outputs = {op.in(0)};
+  if (HaveEqualBytes(from.layout, to.layout)) {
+    const auto step = static_cast<int64_t>(plan.element);
+    plan.copy = StridedCopy({{shape.elements(), step, step}}, plan.element);
+    return plan;
+  }
+  if (from.is_private() && to.is_private()) {
+    return Error(Code::kUnsupported, "{}: from {} to {}; expected a plain layout on one side",
+                 op.Who(), op.attr_string("src_format"), op.attr_string("dst_format"));
+  }
+  const int64_t groups = GroupsOf(op, to.is_private());
+  if (from.is_private()) {
+    NPUMESH_ASSIGN_OR_RETURN(plan.tensor, StoredTensor(op, from, to, groups));
+    plan.direction = Direction::kToPlain;
+    plan.outputs[0].shape = plan.tensor->plain_shape();
+    return plan;
+  }
+  if (to.is_private()) {
+    Result<BlockedTensor> tensor = BlockedTensor::Create(from, shape, to, dtype, groups);
+    if (!tensor.ok()) return tensor.status().WithContext(op.Who());
+    plan.tensor = std::move(tensor).value();
+    plan.outputs[0].shape = plan.tensor->storage_shape();
+    return plan;
+  }
+  if (shape.rank() != 4) {
+    return Error(Code::kInvalidArgument, "{}: \"src\" is {}, expected four dimensions", op.Who(),
+                 shape.ToString());
+  }
+  plan.copy = Reordered(shape, from.layout, to.layout, plan.element, &plan.outputs[0].shape);
+  return plan;
+}
+
+Status RunTransData(const TransDataPlan& plan, const KernelArgs& args) {
+  if (!plan.tensor) {
+    plan.copy.Run(args.in[0], args.out[0]);
+    return Status();
+  }
+  ConvertLayout(*plan.tensor, plan.direction, plan.element, args.in[0], args.out[0]);
+  return Status();
+}
+
+}  // namespace
+
+void RegisterTransDataOps(OpRegistry& registry) {
+  registry.Add(Define<PlanTransData, RunTransData>(
+      "TransData(src; src_format:string, dst_format:string, src_subformat=0, dst_subformat=0, "
+      "groups=1) -> dst"));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,51 @@
+// Operand: one input of an element-wise kernel, delivered in blocks of the wanted type, in the
+// order of the output.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_COPY_BLOCK_OPERAND_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_COPY_BLOCK_OPERAND_H_
+
+#include <cstddef>
+
+#include "graph/ops/toolbox/copy/broadcast.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+
+// Elements of a block.
+inline constexpr size_t kBlockElements = 512;
+
+inline constexpr size_t kWidestElement = 8;
+
+struct alignas(64) BlockBuffer {
+  std::byte bytes[kBlockElements * kWidestElement];
+};
+
+// Bytes of one element of a type that has conversions (cast.h).
+inline size_t WidthOf(DataType dtype) {
+  return static_cast<size_t>(BitsOf(dtype)) / 8;
+}
+
+// Thread-safety: immutable.
+class Operand {
+ public:
+  // REQUIRES: `stored` has one element or broadcasts to `order`; FindConvert(stored, wanted) exists
+  // unless the types are equal.
+  Operand(const TensorType& stored, DataType wanted, const Shape& order);
+
+  // Prepares a run: a single element is converted and repeated once for all blocks.
+  void Start(const void* data, BlockBuffer& block) const;
+
+  // Elements [begin, begin + count): in place, or in `block`.
+  const void* Block(const void* data, int64_t begin, size_t count, BlockBuffer& block) const;
+
+ private:
+  bool fills_once() const { return plan_.scalar() && !plan_.direct(); }
+
+  BroadcastPlan plan_;
+  size_t stored_width_;
+  size_t wanted_width_;
+  ConvertFn convert_;  // null: already of the wanted type
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_COPY_BLOCK_OPERAND_H_

@@ -1,0 +1,73 @@
+#include "graph/ops/toolbox/copy/mapped_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/core/infer_checks.h"
+
+namespace npumesh {
+
+MappedCopy::MappedCopy(const Shape& x, std::vector<std::vector<int64_t>> sources,
+                       size_t element_bytes)
+    : sources_(std::move(sources)), from_(ByteStrides(x, element_bytes)), element_(element_bytes) {
+  const Shape y = shape();
+  to_ = ByteStrides(y, element_bytes);
+  for (const int64_t stride : to_) below_.push_back(stride / static_cast<int64_t>(element_bytes));
+}
+
+Shape MappedCopy::shape() const {
+  std::vector<int64_t> dims;
+  for (const std::vector<int64_t>& list : sources_) {
+    dims.push_back(static_cast<int64_t>(list.size()));
+  }
+  return Shape(std::move(dims));
+}
+
+void MappedCopy::Run(const void* x, const void* fill, void* y) const {
+  if (sources_.empty()) {
+    if (element_ > 0) std::memcpy(y, x, element_);
+    return;
+  }
+  for (const std::vector<int64_t>& list : sources_) {
+    if (list.empty()) return;
+  }
+  Walk(0, static_cast<const std::byte*>(x), static_cast<const std::byte*>(fill),
+       static_cast<std::byte*>(y));
+}
+
+void MappedCopy::Walk(size_t dim, const std::byte* x, const std::byte* fill, std::byte* y) const {
+  if (dim + 1 == sources_.size()) return CopyRow(x, fill, y);
+  for (const int64_t source : sources_[dim]) {
+    if (source == kFilled) {
+      Fill(fill, y, below_[dim]);
+    } else {
+      Walk(dim + 1, x + source * from_[dim], fill, y);
+    }
+    y += to_[dim];
+  }
+}
+
+// Neighbours of x that stay neighbours are copied at once.
+void MappedCopy::CopyRow(const std::byte* x, const std::byte* fill, std::byte* y) const {
+  const std::vector<int64_t>& list = sources_.back();
+  for (size_t i = 0; i < list.size();) {
+    size_t run = 1;
+    if (list[i] == kFilled) {
+      while (i + run < list.size() && list[i + run] == kFilled) ++run;
+      Fill(fill, y, static_cast<int64_t>(run));
+    } else {
+      while (i + run < list.size() && list[i + run] == list[i] + static_cast<int64_t>(run)) ++run;
+      std::memcpy(y, x + static_cast<size_t>(list[i]) * element_, run * element_);
+    }
+    y += run * element_;
+    i += run;
+  }
+}
+
+void MappedCopy::Fill(const std::byte* fill, std::byte* y, int64_t elements) const {
+  for (int64_t i = 0; i < elements; ++i) {
+    std::memcpy(y + static_cast<size_t>(i) * element_, fill, element_);
+  }
+}
+
+}  // namespace npumesh

@@ -1,0 +1,127 @@
+#include "graph/ops/toolbox/copy/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace npumesh {
+namespace {
+
+// Side of a transposition block: 32 x 32 items of 4 bytes on both sides fit the first-level cache.
+constexpr int64_t kBlock = 32;
+
+// Without unit axes, and with neighbours that form one longer axis on both sides joined.
+std::vector<CopyAxis> Merged(const std::vector<CopyAxis>& axes) {
+  std::vector<CopyAxis> merged;
+  for (const CopyAxis& axis : axes) {
+    if (axis.extent == 1) continue;
+    CopyAxis* outer = merged.empty() ? nullptr : &merged.back();
+    if (outer != nullptr && outer->from == axis.from * axis.extent &&
+        outer->to == axis.to * axis.extent) {
+      *outer = {outer->extent * axis.extent, axis.from, axis.to};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+StridedCopy::StridedCopy(const std::vector<CopyAxis>& axes, size_t element_bytes) {
+  for (const CopyAxis& axis : axes) {
+    if (axis.extent == 0) return;
+  }
+  axes_ = Merged(axes);
+  item_ = element_bytes;
+  const auto item = static_cast<int64_t>(item_);
+  if (!axes_.empty() && axes_.back().from == item && axes_.back().to == item) {
+    item_ *= static_cast<size_t>(axes_.back().extent);
+    axes_.pop_back();
+  }
+  ChooseInner();
+}
+
+void StridedCopy::ChooseInner() {
+  const bool fixed = item_ == 1 || item_ == 2 || item_ == 4 || item_ == 8 || item_ == 16;
+  const auto item = static_cast<int64_t>(item_);
+  outer_ = axes_.empty() ? 0 : axes_.size() - 1;
+  if (axes_.empty() || !fixed) {
+    inner_ = InnerRuns;
+    return;
+  }
+  // A transposition: lines that are contiguous in `to` are columns of `from`.
+  const auto column = std::find_if(axes_.begin(), axes_.end() - 1,
+                                   [item](const CopyAxis& axis) { return axis.from == item; });
+  if (axes_.back().to == item && column != axes_.end() - 1) {
+    std::rotate(column, column + 1, axes_.end() - 1);
+    outer_ = axes_.size() - 2;
+    inner_ = item_ == 1   ? InnerBlock<1>
+             : item_ == 2 ? InnerBlock<2>
+             : item_ == 4 ? InnerBlock<4>
+             : item_ == 8 ? InnerBlock<8>
+                          : InnerBlock<16>;
+    return;
+  }
+  inner_ = item_ == 1   ? InnerLine<1>
+           : item_ == 2 ? InnerLine<2>
+           : item_ == 4 ? InnerLine<4>
+           : item_ == 8 ? InnerLine<8>
+                        : InnerLine<16>;
+}
+
+void StridedCopy::Run(const void* from, void* to) const {
+  if (inner_ == nullptr) return;
+  Walk(0, static_cast<const std::byte*>(from), static_cast<std::byte*>(to));
+}
+
+void StridedCopy::Walk(size_t depth, const std::byte* from, std::byte* to) const {
+  if (depth == outer_) {
+    inner_(*this, from, to);
+    return;
+  }
+  const CopyAxis& axis = axes_[depth];
+  for (int64_t i = 0; i < axis.extent; ++i) {
+    Walk(depth + 1, from + i * axis.from, to + i * axis.to);
+  }
+}
+
+template <size_t kItem>
+void StridedCopy::InnerLine(const StridedCopy& copy, const std::byte* from, std::byte* to) {
+  const CopyAxis axis = copy.axes_.back();
+  for (int64_t i = 0; i < axis.extent; ++i) {
+    std::memcpy(to + i * axis.to, from + i * axis.from, kItem);
+  }
+}
+
+template <size_t kItem>
+void StridedCopy::InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
+  const CopyAxis column = copy.axes_[copy.outer_];
+  const CopyAxis line = copy.axes_[copy.outer_ + 1];
+  constexpr auto kStep = static_cast<int64_t>(kItem);
+  for (int64_t c0 = 0; c0 < column.extent; c0 += kBlock) {
+    const int64_t c1 = std::min(c0 + kBlock, column.extent);
+    for (int64_t l0 = 0; l0 < line.extent; l0 += kBlock) {
+      const int64_t l1 = std::min(l0 + kBlock, line.extent);
+      for (int64_t c = c0; c < c1; ++c) {
+        const std::byte* source = from + c * kStep;
+        std::byte* target = to + c * column.to;
+        for (int64_t l = l0; l < l1; ++l) {
+          std::memcpy(target + l * kStep, source + l * line.from, kItem);
+        }
+      }
+    }
+  }
+}
+
+void StridedCopy::InnerRuns(const StridedCopy& copy, const std::byte* from, std::byte* to) {
+  if (copy.axes_.empty()) {
+    std::memcpy(to, from, copy.item_);
+    return;
+  }
+  const CopyAxis axis = copy.axes_.back();
+  for (int64_t i = 0; i < axis.extent; ++i) {
+    std::memcpy(to + i * axis.to, from + i * axis.from, copy.item_);
+  }
+}
+
+}  // namespace npumesh

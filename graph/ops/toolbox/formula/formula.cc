@@ -1,0 +1,257 @@
+#include "graph/ops/toolbox/formula/formula.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/copy/broadcast.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+namespace {
+
+constexpr size_t kMostOperands = 3;
+
+// Index of the first integer zero in a block, or `count`.
+size_t FindZero(const void* block, size_t count) {
+  const uint64_t* values = static_cast<const uint64_t*>(block);
+  return static_cast<size_t>(std::find(values, values + count, 0u) - values);
+}
+
+class BlockKernel final : public Kernel {
+ public:
+  BlockKernel(const OpContext& context, BlockPlan plan)
+      : plan_(std::move(plan)),
+        elements_(context.out(0).shape.elements()),
+        width_(WidthOf(context.out(0).dtype)),
+        convert_(plan_.result == context.out(0).dtype
+                     ? nullptr
+                     : FindConvert(plan_.result, context.out(0).dtype)),
+        who_(context.Who()) {
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      operands_.emplace_back(context.in(slot), plan_.operands[static_cast<size_t>(slot)],
+                             context.out(0).shape);
+    }
+  }
+
+  const BlockPlan& plan() const { return plan_; }
+
+  Status Run(const KernelArgs& args) override {
+    if (elements_ == 0) return Status();
+    BlockBuffer buffers[kMostOperands];
+    BlockBuffer result;
+    for (size_t i = 0; i < operands_.size(); ++i) operands_[i].Start(args.in[i], buffers[i]);
+    std::byte* out = static_cast<std::byte*>(args.out[0]);
+    for (int64_t begin = 0; begin < elements_; begin += kBlock) {
+      const auto count = static_cast<size_t>(std::min(kBlock, elements_ - begin));
+      const void* in[kMostOperands];
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        in[i] = operands_[i].Block(args.in[i], begin, count, buffers[i]);
+      }
+      if (plan_.divisor >= 0) NPUMESH_RETURN_IF_ERROR(CheckDivisor(in, begin, count));
+      if (convert_ == nullptr) {
+        plan_.block(in, out, count, plan_.params);
+      } else {
+        plan_.block(in, result.bytes, count, plan_.params);
+        convert_(result.bytes, out, count);
+      }
+      out += count * width_;
+    }
+    return Status();
+  }
+
+ private:
+  static constexpr int64_t kBlock = kBlockElements;
+
+  Status CheckDivisor(const void* const* in, int64_t begin, size_t count) const {
+    const size_t at = FindZero(in[plan_.divisor], count);
+    if (at == count) return Status();
+    return Error(Code::kInvalidArgument,
+                 "{}: integer division by zero at element {} of the output; give a divisor other "
+                 "than 0 or divide in a floating type",
+                 who_, begin + static_cast<int64_t>(at));
+  }
+
+  BlockPlan plan_;
+  std::vector<Operand> operands_;
+  int64_t elements_;
+  size_t width_;
+  ConvertFn convert_;  // from the formula's type to the output's; null: the same
+  std::string who_;
+};
+
+// Types of operands, result and output of a formula.
+struct FormulaTypes {
+  DataType operand = DataType::kUndefined;
+  DataType result = DataType::kUndefined;
+  DataType output = DataType::kUndefined;
+};
+
+// Complex numbers stay so, but for magnitudes and comparisons.
+FormulaTypes ComplexTypes(const ElementwiseSpec& spec) {
+  const DataType complex = DataType::kComplex64;
+  if (spec.rule == ResultRule::kCompare) return {complex, DataType::kBool, DataType::kBool};
+  if (spec.formula == Formula::kAbs) return {complex, DataType::kFloat, DataType::kFloat};
+  return {complex, complex, complex};
+}
+
+FormulaTypes TypesBy(ResultRule rule, DataType promoted) {
+  const DataType compute = ComputeTypeOf(promoted);
+  const bool real = IsFloating(promoted);
+  switch (rule) {
+    case ResultRule::kSame:
+      return {compute, compute, promoted};
+    case ResultRule::kCompare:
+      return {compute, DataType::kBool, DataType::kBool};
+    case ResultRule::kLogical:
+      return {DataType::kBool, DataType::kBool, DataType::kBool};
+    case ResultRule::kQuotient:
+      if (real) return {compute, compute, promoted};
+      if (promoted == DataType::kBool) break;
+      return {DataType::kDouble, DataType::kDouble, promoted};
+    case ResultRule::kReal:
+      if (real) return {compute, compute, promoted};
+      break;
+  }
+  return {DataType::kFloat, DataType::kFloat, DataType::kFloat};
+}
+
+std::vector<TensorType> SlotTypes(const OpContext& context) {
+  std::vector<TensorType> types;
+  for (int slot = 0; slot < context.slots(); ++slot) types.push_back(context.in(slot));
+  return types;
+}
+
+// "x1 float32[2,4], x2 float32[3]"
+std::string DescribeSlots(const OpContext& context) {
+  std::vector<std::string> parts;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    const std::string_view port = context.schema().inputs[static_cast<size_t>(slot)].name;
+    parts.push_back(fmt::format("{} {}", port, context.in(slot).ToString()));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Result<FormulaTypes> TypesOf(const OpContext& context, const ElementwiseSpec& spec) {
+  const DataType promoted = Promote(SlotTypes(context));
+  const FormulaTypes types =
+      promoted == DataType::kComplex64 ? ComplexTypes(spec) : TypesBy(spec.rule, promoted);
+  if (ComputeTypeOf(promoted) == DataType::kUndefined ||
+      FindBlock(spec.formula, types.operand) == nullptr) {
+    return Error(Code::kUnsupported, "{}: not defined for {}", context.Who(),
+                 DescribeSlots(context));
+  }
+  return types;
+}
+
+Status InferElementwise(OpContext& context, const ElementwiseSpec& spec) {
+  NPUMESH_ASSIGN_OR_RETURN(const FormulaTypes types, TypesOf(context, spec));
+  NPUMESH_ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(context, context.slots()));
+  context.set_out(0, {types.output, std::move(shape)});
+  return Status();
+}
+
+// kExp and kLog take a base; -1 stands for e.
+Status CheckBase(const OpContext& context, const ElementwiseSpec& spec) {
+  if (spec.formula != Formula::kExp && spec.formula != Formula::kLog) return Status();
+  const float base = context.attr_float("base");
+  if (base == -1.0f || base > 0.0f) return Status();
+  return Error(Code::kInvalidArgument,
+               "{}: attribute \"base\" is {}; expected -1 (for e) or more than 0", context.Who(),
+               base);
+}
+
+Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
+                                                const ElementwiseSpec& spec) {
+  NPUMESH_RETURN_IF_ERROR(CheckBase(context, spec));
+  NPUMESH_ASSIGN_OR_RETURN(const FormulaTypes types, TypesOf(context, spec));
+  Formula formula = spec.formula;
+  if (spec.choose != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(formula, spec.choose(context));
+  }
+  BlockPlan plan;
+  plan.block = FindBlock(formula, types.operand);
+  plan.operands.assign(static_cast<size_t>(context.slots()), types.operand);
+  plan.result = types.result;
+  size_t next = 0;
+  for (const AttrSpec& attr : spec.attrs) {
+    const bool is_text = attr.pattern.get<std::string>() != nullptr;
+    if (!is_text) plan.params[next++] = context.attr_float(attr.name);
+  }
+  const bool divides =
+      formula == Formula::kDiv || formula == Formula::kFloorDiv || formula == Formula::kFloorMod;
+  if (divides && IsInteger(types.operand)) plan.divisor = 1;
+  return MakeBlockKernel(context, std::move(plan));
+}
+
+}  // namespace
+
+DataType ComputeTypeOf(DataType dtype) {
+  if (dtype == DataType::kDouble || dtype == DataType::kUint64 || dtype == DataType::kBool ||
+      dtype == DataType::kComplex64) {
+    return dtype;
+  }
+  if (IsFloating(dtype)) return DataType::kFloat;
+  return IsInteger(dtype) ? DataType::kInt64 : DataType::kUndefined;
+}
+
+BlockFn FindBlock(Formula formula, DataType compute) {
+  switch (compute) {
+    case DataType::kFloat:
+      return FloatBlock(formula);
+    case DataType::kDouble:
+      return DoubleBlock(formula);
+    case DataType::kInt64:
+    case DataType::kUint64:
+      return IntegerBlock(formula, compute == DataType::kInt64);
+    case DataType::kBool:
+      return BoolBlock(formula);
+    case DataType::kComplex64:
+      return ComplexBlock(formula);
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<Kernel> MakeBlockKernel(const OpContext& context, BlockPlan plan) {
+  assert(static_cast<size_t>(context.slots()) <= kMostOperands);
+  return std::make_unique<BlockKernel>(context, std::move(plan));
+}
+
+const BlockPlan* BlockPlanOf(const Kernel& kernel) {
+  const auto* block = dynamic_cast<const BlockKernel*>(&kernel);
+  return block == nullptr ? nullptr : &block->plan();
+}
+
+Result<Shape> BroadcastSlots(const OpContext& context, int slots) {
+  Shape shape = context.in(0).shape;
+  for (int slot = 1; slot < slots; ++slot) {
+    Result<Shape> wider = Broadcast(shape, context.in(slot).shape);
+    if (!wider.ok()) {
+      return Error(Code::kInvalidArgument, "{}: shapes do not broadcast: {}", context.Who(),
+                   DescribeSlots(context));
+    }
+    shape = std::move(*wider);
+  }
+  if (shape.rank() > BroadcastPlan::kMaxRank) {
+    return Error(Code::kUnsupported, "{}: rank {} is more than {}", context.Who(), shape.rank(),
+                 BroadcastPlan::kMaxRank);
+  }
+  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(context.Who()));
+  return shape;
+}
+
+void RegisterElementwise(OpRegistry& registry, ElementwiseSpec spec) {
+  Operator op;
+  op.schema = {spec.type, spec.inputs, {{"y"}}, spec.attrs};
+  op.elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical;
+  const auto shared = std::make_shared<const ElementwiseSpec>(std::move(spec));
+  op.infer = [shared](OpContext& context) { return InferElementwise(context, *shared); };
+  op.make_kernel = [shared](const OpContext& context) { return MakeElementwise(context, *shared); };
+  registry.Add(std::move(op));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,115 @@
+// Element-wise operators: one driver, tables of formulas.
+//
+// The driver walks the output in blocks. For each block it brings every operand into the order of
+// the output (broadcast.h) and into the type the formula computes in (cast.h), calls the formula on
+// plain arrays, and converts the result. Formulas are therefore written once for six types only:
+// float (also for both 16-bit floats: widened, computed, rounded once), double, int64 (also for all
+// narrower integers: the low bits of the result are the wrapped result), uint64 and bool; and for
+// complex64, of which all operands must be.
+//
+// Thread-safety: formulas are pure functions; a kernel runs on one thread at a time.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_FORMULA_FORMULA_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_FORMULA_FORMULA_H_
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/ops/core/op_registry.h"
+#include "graph/ops/core/operator.h"
+#include "graph/ops/toolbox/copy/block_operand.h"
+
+namespace npumesh {
+
+// clang-format off
+enum class Formula : uint8_t {
+  // two operands
+  kAdd, kSub, kMul, kDiv, kPow, kMax, kMin, kFloorDiv, kFloorMod, kSwiGlu,
+  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr,
+  // one operand
+  kScale,  // x * params[0]
+  kSqrt, kRsqrt, kNeg, kReciprocal, kAbs, kSquare, kSign, kFloor, kCeil, kNot,
+  kExp, kLog,  // params: base, scale, shift
+  kExpm1, kLog1p, kSin, kCos, kTanh, kErf,
+  kRelu, kSigmoid, kGeluTanh, kGeluErf, kFastGelu,
+  kSwish,  // params[0]: scale
+};
+// clang-format on
+
+// Computes `count` <= kBlockElements elements. `out` may be one of the operands. Comparisons write
+// one byte an element, everything else the type of the operands.
+using FormulaParams = std::array<float, 3>;
+using BlockFn = void (*)(const void* const* in, void* out, size_t count,
+                         const FormulaParams& params);
+
+struct FormulaRow {
+  Formula formula;
+  BlockFn block;
+};
+
+// The block function of a formula; null when the formula does not exist for the type. `compute` is
+// kFloat, kDouble, kInt64, kUint64, kBool or kComplex64.
+BlockFn FindBlock(Formula formula, DataType compute);
+// The same in a table.
+inline BlockFn FindBlock(std::span<const FormulaRow> rows, Formula formula) {
+  for (const FormulaRow& row : rows) {
+    if (row.formula == formula) return row.block;
+  }
+  return nullptr;
+}
+
+// The same by type; each lives in the file of its name.
+BlockFn FloatBlock(Formula formula);                    // formula_float.cc: Highway
+BlockFn DoubleBlock(Formula formula);                   // formula_double.cc
+BlockFn IntegerBlock(Formula formula, bool is_signed);  // formula_integer.cc
+BlockFn BoolBlock(Formula formula);                     // formula_integer.cc
+BlockFn ComplexBlock(Formula formula);                  // formula_complex.cc
+
+// The type that formulas on `dtype` compute in; kUndefined for a type without arithmetic.
+DataType ComputeTypeOf(DataType dtype);
+
+// What an element-wise kernel does with its slots and its output.
+struct BlockPlan {
+  BlockFn block = nullptr;
+  FormulaParams params = {};
+  std::vector<DataType> operands;          // by slot: what `block` reads
+  DataType result = DataType::kUndefined;  // what `block` writes
+  int divisor = -1;                        // slot that may hold no (integer) zero
+};
+
+// The driver. REQUIRES: output 0 is inferred, every slot broadcasts to it, conversions exist.
+std::unique_ptr<Kernel> MakeBlockKernel(const OpContext& context, BlockPlan plan);
+// The plan of a kernel that MakeBlockKernel made, as long as the kernel lives; null for others.
+const BlockPlan* BlockPlanOf(const Kernel& kernel);
+
+// How the types of formula and output follow from the promoted type of the operands.
+enum class ResultRule : uint8_t {
+  kSame,      // computes in the promoted type, which is also the output's
+  kCompare,   // the same, output bool
+  kLogical,   // operands become bool first, output bool
+  kQuotient,  // integers are computed in double and truncated; bool gives float32
+  kReal,      // integers and bool give float32
+};
+
+struct ElementwiseSpec {
+  std::string_view type;
+  Formula formula;
+  std::vector<PortSpec> inputs;
+  ResultRule rule = ResultRule::kSame;
+  // Float attributes become FormulaParams in this order.
+  std::vector<AttrSpec> attrs = {};
+  // Chooses the formula by attributes; null: `formula`.
+  Result<Formula> (*choose)(const OpContext&) = nullptr;
+};
+
+void RegisterElementwise(OpRegistry& registry, ElementwiseSpec spec);
+
+// Shape all given slots broadcast to. Error names the node, the ports and their types.
+Result<Shape> BroadcastSlots(const OpContext& context, int slots);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_FORMULA_FORMULA_H_

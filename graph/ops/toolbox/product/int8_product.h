@@ -1,0 +1,69 @@
+// Products with a constant int8 matrix by oneDNN's own 8-bit products, where they are exact.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_PRODUCT_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_PRODUCT_H_
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "graph/ops/core/operator.h"
+
+namespace npumesh {
+
+// y[m, n] = x[m, k] w[k, n], int8 to int32, modulo 2^32.
+//
+// Thread-safety: one thread at a time.
+class Int8Product {
+ public:
+  struct Sizes {
+    int64_t m = 0;
+    int64_t n = 0;
+    int64_t k = 0;
+    bool transposed = false;  // w is stored [n, k]
+  };
+
+  // Packs the weight. Null where it is not worth it or not exact: on a processor without VNNI or
+  // AMX, whose 8-bit products saturate in 16 bits, where oneDNN has only its reference, and for a
+  // product over nothing. `who` begins messages; errors as oneDNN reports them.
+  static Result<std::unique_ptr<Int8Product>> Make(const std::string& who, const Tensor& weight,
+                                                   const Sizes& sizes, int threads,
+                                                   PackedWeights* shared);
+
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+
+  // Hands each row of sums to `take`. The first scratch_bytes() of `scratch` are used.
+  using TakeRow = std::function<void(int64_t row, const int32_t* sums)>;
+  Status Run(const void* x, void* scratch, const TakeRow& take);
+
+ private:
+  // The product for a number of rows of x.
+  struct Rows {
+    int64_t count = 0;
+    dnnl::matmul::primitive_desc chosen;
+    dnnl::matmul primitive;
+    dnnl::memory x, y, scratchpad;
+  };
+
+  Int8Product(std::string who, const Sizes& sizes, int threads);
+  // False: oneDNN has no good implementation.
+  bool Prepare(const Tensor& weight, PackedWeights* shared);
+  bool Choose(int64_t rows, const dnnl::memory::desc& weights, Rows& to);
+  void Multiply(Rows& rows, const int8_t* x, void* scratch);
+
+  const std::string who_;
+  const Sizes sizes_;
+  const int threads_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::shared_ptr<const dnnl::memory> weights_;
+  Rows whole_;
+  Rows tail_;  // the last rows
+  uint64_t scratchpad_at_ = 0;
+  uint64_t scratch_bytes_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_PRODUCT_H_

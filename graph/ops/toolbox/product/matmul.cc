@@ -1,0 +1,34 @@
+#include "graph/ops/toolbox/product/matmul.h"
+
+namespace npumesh {
+namespace {
+
+int64_t Product(const std::vector<int64_t>& dims) {
+  int64_t product = 1;
+  for (const int64_t dim : dims) product *= dim;
+  return product;
+}
+
+}  // namespace
+
+bool Matmul::Operand::batch_is_one() const {
+  return Product(batch) == 1;
+}
+
+void Matmul::Simplify() {
+  const bool plain_bias = bias.slot < 0 || bias.batch_is_one();
+  if (!plain_bias) return;
+  if (x2.batch_is_one() && !x1.transposed) {
+    m *= Product(batch);
+    batch.clear();
+  } else if (x1.batch == x2.batch) {
+    batch = {Product(batch)};
+  } else {
+    return;
+  }
+  x1.batch = batch;
+  x2.batch = batch;
+  bias.batch.assign(batch.size(), 1);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,205 @@
+// Floating products with constant weights of 16 bits for which processors lack instructions:
+// float16, and bfloat16 where the processor lacks them.
+//
+// The weights stay in 16 bits (half_product.h). For few rows of x1, as in a decode step, they are
+// widened in registers: reading them is what such a product costs. For more rows, groups of panels
+// are widened into scratch that a core's cache holds, and multiplied by oneDNN. Everything is added
+// in float32 and rounded once.
+#include <algorithm>
+#include <array>
+
+#include "graph/ops/core/scratch.h"
+#include "graph/ops/toolbox/product/half_product.h"
+#include "graph/ops/toolbox/product/matmul.h"
+#include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh {
+namespace {
+
+using dnnl::memory;
+
+constexpr std::string_view kWhat = "the product";
+// Rows up to which widening in registers is the faster way.
+constexpr int64_t kFewRows = 12;
+// Of widened panels that are worked on at once.
+constexpr int64_t kGroupFloats = int64_t{1} << 18;
+
+// y[m, columns] = x1 times a group of widened panels.
+struct GroupProduct {
+  int64_t panels = 0;
+  int64_t columns = 0;
+  dnnl::matmul::primitive_desc chosen;
+  dnnl::matmul primitive;
+  memory x1, weights, y, scratchpad;
+};
+
+// A class, because the primitives and what they read are bound anew in every run.
+class HalfWeightMatmul final : public Kernel {
+ public:
+  explicit HalfWeightMatmul(const Matmul& matmul)
+      : plan_(matmul),
+        few_(matmul.m <= kFewRows && !matmul.x1.transposed),
+        engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_) {}
+
+  // Packs the weights and chooses oneDNN's implementation. Throws what oneDNN throws.
+  Status Prepare() {
+    const ThreadCount threads(plan_.threads);
+    panels_ = PackHalves(*plan_.x2_value, plan_.k, plan_.n, plan_.x2.transposed, plan_.packed);
+    x1_ = scratch_.Floats(plan_.m * plan_.k);
+    bias_ = scratch_.Floats(plan_.bias.slot < 0 ? 0 : plan_.n);
+    if (!few_) ChooseProducts();
+    tile_ = scratch_.Floats(plan_.m * kPanelColumns * (few_ ? 1 : whole_.panels));
+    return Status();
+  }
+
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
+  bool reads(int slot) const override { return slot != plan_.x2.slot; }
+
+  Status Run(const KernelArgs& args) override {
+    return Guarded(plan_.who, kWhat, [&] { return Execute(args); });
+  }
+
+ private:
+  int64_t panel_elements() const { return panels_->rows * kPanelColumns; }
+
+  // Groups of several panels where oneDNN reads them as they are, of one where it does not.
+  void ChooseProducts() {
+    const int64_t panels = panels_->panels;
+    const int64_t fit = kGroupFloats / panel_elements();
+    const int64_t group = std::clamp<int64_t>(fit, 1, panels);
+    const bool blocked = Choose(group, true, whole_) && Choose(Tail(group), true, tail_);
+    if (!blocked) {
+      Choose(1, false, whole_);
+      Choose(1, false, tail_);
+    }
+    group_ = scratch_.Floats(whole_.panels * panel_elements());
+    const size_t scratchpad = std::max(whole_.chosen.scratchpad_desc().get_size(),
+                                       tail_.chosen.scratchpad_desc().get_size());
+    scratchpad_ = scratch_.Take<std::byte>(static_cast<int64_t>(scratchpad));
+  }
+
+  // Panels of the last group.
+  int64_t Tail(int64_t group) const { return (panels_->panels - 1) % group + 1; }
+
+  // The product with `panels` panels: the last ones for the tail, else any. False when oneDNN has
+  // no good one for this arrangement.
+  bool Choose(int64_t panels, bool blocked, GroupProduct& product) {
+    const bool last = &product == &tail_;
+    const int64_t before = last ? (panels_->panels - panels) * kPanelColumns : 0;
+    const int64_t columns = std::min(panels * kPanelColumns, plan_.n - before);
+    constexpr auto kType = memory::data_type::f32;
+    const memory::dims x1_strides =
+        plan_.x1.transposed ? memory::dims{1, plan_.m} : memory::dims{plan_.k, 1};
+    const memory::desc x1({plan_.m, plan_.k}, kType, x1_strides);
+    const memory::desc weights =
+        blocked ? memory::desc({plan_.k, columns}, kType, memory::format_tag::BA16a64b)
+                : memory::desc({plan_.k, columns}, kType, {kPanelColumns, 1});
+    const memory::desc y({plan_.m, columns}, kType, memory::format_tag::ab);
+    product.panels = panels;
+    product.columns = columns;
+    product.chosen =
+        dnnl::matmul::primitive_desc({x1, weights, y}, OurAttributes(), engine_, blocked);
+    if (!product.chosen) return false;
+    const std::string_view name = product.chosen.impl_info_str();
+    if (blocked && name.substr(0, 3) == "ref") return false;
+    product.primitive = dnnl::matmul(product.chosen);
+    product.x1 = memory(x1, engine_, nullptr);
+    product.weights = memory(weights, engine_, nullptr);
+    product.y = memory(y, engine_, nullptr);
+    product.scratchpad = memory(product.chosen.scratchpad_desc(), engine_, nullptr);
+    return true;
+  }
+
+  Status Execute(const KernelArgs& args) {
+    const ThreadCount threads(plan_.threads);
+    float* x1 = x1_(args);
+    const auto widen = plan_.x1.dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
+    widen(args.in[plan_.x1.slot], x1, static_cast<size_t>(plan_.m * plan_.k));
+    const float* bias = LoadBias(args);
+    few_ ? RunFew(args, x1, bias) : RunGroups(args, x1, bias);
+    return Status();
+  }
+
+  void RunFew(const KernelArgs& args, const float* x1, const float* bias) const {
+    for (int64_t i = 0; i < panels_->panels; ++i) {
+      MultiplyPanel(plan_.x2.dtype, x1, plan_.m, plan_.k, panels_->panel(i), tile_(args));
+      const int64_t columns = std::min(kPanelColumns, plan_.n - i * kPanelColumns);
+      Store(args, i * kPanelColumns, columns, kPanelColumns, bias);
+    }
+  }
+
+  void RunGroups(const KernelArgs& args, float* x1, const float* bias) {
+    for (int64_t i = 0; i < panels_->panels;) {
+      GroupProduct& product = panels_->panels - i > whole_.panels ? whole_ : tail_;
+      float* weights = group_(args);
+      WidenPanel(plan_.x2.dtype, panels_->panel(i), product.panels * panel_elements(), weights);
+      product.x1.set_data_handle(x1);
+      product.weights.set_data_handle(weights);
+      product.y.set_data_handle(tile_(args));
+      product.scratchpad.set_data_handle(scratchpad_(args));
+      Multiply(product);
+      Store(args, i * kPanelColumns, product.columns, product.columns, bias);
+      i += product.panels;
+    }
+  }
+
+  // Columns [first, first + columns) of y, which lie in the tile in rows `stride` apart.
+  void Store(const KernelArgs& args, int64_t first, int64_t columns, int64_t stride,
+             const float* bias) const {
+    float* row = tile_(args);
+    for (int64_t r = 0; r < plan_.m; ++r, row += stride) {
+      if (bias != nullptr) AddRow(row, bias + first, columns, row);
+      StoreRow(plan_.y_dtype, row, args.out[0], r * plan_.n + first, columns);
+    }
+  }
+
+  // The bias as floats; null without one.
+  const float* LoadBias(const KernelArgs& args) const {
+    if (plan_.bias.slot < 0) return nullptr;
+    return LoadRow(plan_.bias.dtype, args.in[plan_.bias.slot], 0, plan_.n, bias_(args));
+  }
+
+  void Multiply(const GroupProduct& product) const {
+    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, product.x1.get()},
+                                                  {DNNL_ARG_WEIGHTS, product.weights.get()},
+                                                  {DNNL_ARG_DST, product.y.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, product.scratchpad.get()}}};
+    ExecuteAndWait(product.primitive, stream_, list);
+  }
+
+  const Matmul plan_;
+  const bool few_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::shared_ptr<const HalfPanels> panels_;
+  GroupProduct whole_;
+  GroupProduct tail_;  // the last group
+  Scratch scratch_;
+  Workspace<float> x1_, bias_, group_, tile_;
+  Workspace<std::byte> scratchpad_;
+};
+
+}  // namespace
+
+bool MayKeepHalves(const Matmul& matmul) {
+  const bool halves =
+      matmul.x2.dtype == DataType::kFloat16 || matmul.x2.dtype == DataType::kBfloat16;
+  return halves && matmul.x2_value != nullptr && matmul.k > 0 &&
+         matmul.x1.dtype == matmul.x2.dtype && matmul.x1.batch_is_one() &&
+         matmul.x2.batch_is_one() && (matmul.bias.slot < 0 || matmul.bias.batch_is_one());
+}
+
+Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul) {
+  std::unique_ptr<HalfWeightMatmul> kernel;
+  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
+    kernel = std::make_unique<HalfWeightMatmul>(matmul);
+    return kernel->Prepare();
+  }));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,69 @@
+// What every kernel needs around its calls of oneDNN: the thread count, and errors as values.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <omp.h>
+
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// oneDNN takes its thread count from OpenMP's setting for the calling thread.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+// Runs a primitive to its end. The C call: the C++ one builds a map and a vector every time. Throws
+// what oneDNN throws.
+inline void ExecuteAndWait(const dnnl::primitive& primitive, const dnnl::stream& stream,
+                           std::span<const dnnl_exec_arg_t> arguments) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()),
+                             arguments.data()),
+      "could not execute a primitive");
+  dnnl::error::wrap_c_api(dnnl_stream_wait(stream.get()), "could not finish a primitive");
+}
+
+// Strict arithmetic, and scratchpads that are the caller's: oneDNN then allocates no buffers.
+inline dnnl::primitive_attr OurAttributes() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  return attr;
+}
+
+// Runs `body`, which calls oneDNN and returns a Status, and turns what it throws into one that
+// names `who` and `what`, "the product" for example.
+template <typename Body>
+Status Guarded(const std::string& who, std::string_view what, Body body) {
+  try {
+    return body();
+  } catch (const dnnl::error& error) {
+    const Code code = error.status == dnnl_out_of_memory   ? Code::kOutOfMemory
+                      : error.status == dnnl_unimplemented ? Code::kUnsupported
+                                                           : Code::kInternal;
+    return Error(code, "{}: oneDNN refuses {}: {}", who, what, error.what());
+  } catch (const std::bad_alloc&) {
+    return Error(Code::kOutOfMemory, "{}: no memory to prepare {}", who, what);
+  }
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_

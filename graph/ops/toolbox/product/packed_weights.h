@@ -1,0 +1,33 @@
+// PackedWeights: constant weights in the arrangement that kernels read, made once for all plans of
+// a model.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "graph/ir/tensor.h"
+
+namespace npumesh {
+
+class PackedWeights {
+ public:
+  // What a kernel made of `weight` and others may still hold; null: nobody does. `form` tells
+  // everything that decides the packed bytes besides those of the weight.
+  std::shared_ptr<const void> Find(const Tensor& weight, const std::string& form) const;
+  // Remembers it as long as a kernel holds it.
+  void Keep(const Tensor& weight, const std::string& form, std::shared_ptr<const void> packed);
+
+ private:
+  using Key = std::pair<const void*, std::string>;  // address of the weight's bytes, form
+  // The tensor keeps the address from being used again.
+  std::map<Key, std::pair<Tensor, std::weak_ptr<const void>>> packed_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_

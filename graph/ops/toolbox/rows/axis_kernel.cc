@@ -1,0 +1,167 @@
+#include "graph/ops/toolbox/rows/axis_kernel.h"
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
+
+namespace npumesh {
+namespace {
+
+// Element numbers of all positions of the marked dimensions, in C order.
+std::vector<int64_t> ElementsOf(const Shape& shape, const std::vector<bool>& marked) {
+  const std::vector<int64_t> strides = ByteStrides(shape, 1);
+  std::vector<int64_t> elements = {0};
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (!marked[static_cast<size_t>(d)]) continue;
+    std::vector<int64_t> next;
+    next.reserve(elements.size() * static_cast<size_t>(shape[d]));
+    for (const int64_t element : elements) {
+      for (int64_t i = 0; i < shape[d]; ++i) {
+        next.push_back(element + i * strides[static_cast<size_t>(d)]);
+      }
+    }
+    elements = std::move(next);
+  }
+  return elements;
+}
+
+}  // namespace
+
+AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
+    : steps_(ElementsOf(shape, chosen)) {
+  std::vector<bool> others = chosen;
+  others.flip();
+  starts_ = ElementsOf(shape, others);
+  contiguous_ = true;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    contiguous_ = contiguous_ && steps_[i] == static_cast<int64_t>(i);
+  }
+}
+
+void AxisRows::Load(ConvertFn convert, const void* data, size_t width, int64_t row, void* to,
+                    size_t to_width) const {
+  const auto* from = static_cast<const std::byte*>(data) +
+                     static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
+  if (contiguous_) return convert(from, to, steps_.size());
+  auto* place = static_cast<std::byte*>(to);
+  for (const int64_t step : steps_) {
+    convert(from + static_cast<size_t>(step) * width, place, 1);
+    place += to_width;
+  }
+}
+
+void AxisRows::Store(ConvertFn convert, const void* from, size_t from_width, void* data,
+                     size_t width, int64_t row) const {
+  auto* to = static_cast<std::byte*>(data) +
+             static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
+  if (contiguous_) return convert(from, to, steps_.size());
+  const auto* place = static_cast<const std::byte*>(from);
+  for (const int64_t step : steps_) {
+    convert(place, to + static_cast<size_t>(step) * width, 1);
+    place += from_width;
+  }
+}
+
+std::vector<bool> ChooseAxis(int rank, int axis) {
+  std::vector<bool> chosen(static_cast<size_t>(rank), false);
+  if (rank > 0) chosen[static_cast<size_t>(axis)] = true;
+  return chosen;
+}
+
+Result<std::vector<bool>> ChooseAxes(const OpContext& op, const TensorType& x,
+                                     const std::vector<int64_t>& axes, std::string_view what) {
+  const int rank = x.shape.rank();
+  std::vector<bool> chosen(static_cast<size_t>(rank), axes.empty());
+  for (const int64_t axis : axes) {
+    const Result<int> normal = NormalizeAxis(axis, std::max(rank, 1));
+    if (!normal.ok()) {
+      return normal.status().WithContext(
+          fmt::format("{}: \"{}\" for {}", op.Who(), what, x.ToString()));
+    }
+    if (rank > 0) chosen[static_cast<size_t>(*normal)] = true;
+  }
+  return chosen;
+}
+
+Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep) {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!chosen[static_cast<size_t>(i)]) {
+      dims.push_back(shape[i]);
+    } else if (keep) {
+      dims.push_back(1);
+    }
+  }
+  return Shape(std::move(dims));
+}
+
+DataType WideTypeOf(DataType dtype) {
+  if (IsFloating(dtype)) return DataType::kDouble;
+  if (dtype == DataType::kUint64) return dtype;
+  return IsInteger(dtype) || dtype == DataType::kBool ? DataType::kInt64 : DataType::kUndefined;
+}
+
+namespace {
+
+// The axes of a row. No axes mean all of them, or none when the operator says so.
+Result<std::vector<bool>> AxesOf(const OpContext& op, const RowOperator& row) {
+  const TensorType& x = op.in(0);
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(row.axes));
+  for (const AttrSpec& attr : op.schema().attrs) {
+    if (attr.name == "noop_with_empty_axes" && axes.empty() && op.attr_bool(attr.name)) {
+      return std::vector<bool>(static_cast<size_t>(x.shape.rank()), false);
+    }
+  }
+  return ChooseAxes(op, x, axes, row.axes);
+}
+
+// The ports of tensors: all but that of the axes.
+std::vector<std::string_view> TensorPorts(const OpContext& op, const RowOperator& row) {
+  std::vector<std::string_view> ports;
+  for (const PortSpec& port : op.schema().inputs) {
+    if (port.name != row.axes) ports.push_back(port.name);
+  }
+  return ports;
+}
+
+Status InferRows(OpContext& op, const RowOperator& row) {
+  Check check(op);
+  const TensorType& x = op.in(0);
+  const bool reduces = !row.keep.empty();
+  const std::vector<std::string_view> ports = TensorPorts(op, row);
+  if (reduces) check.Keep(ExpectReal(op, ports[0]));
+  for (const std::string_view port : ports) {
+    check.TypeAndShape(port, reduces ? TypeSet(x.dtype) : kFloatsAndDouble, x.shape);
+  }
+  const std::vector<bool> chosen = check.Take(AxesOf(op, row));
+  if (!check.ok()) return check.status();
+  const Shape y = reduces ? Reduced(x.shape, chosen, op.attr_bool(row.keep)) : x.shape;
+  return define::SetOutputs(op, std::vector<TensorType>(op.schema().outputs.size(), {x.dtype, y}));
+}
+
+Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, AxesOf(op, row));
+  const Shape& x = op.in(0).shape;
+  std::vector<int> slots;
+  for (const std::string_view port : TensorPorts(op, row)) slots.push_back(op.slot(port));
+  RowOutputs outputs{row.keep.empty() ? x : Reduced(x, chosen, true)};
+  for (size_t port = 0; port < op.schema().outputs.size(); ++port) {
+    outputs.values.push_back(static_cast<int>(port));
+  }
+  RowBody<double> body = row.body(op, AxisRows(x, chosen).columns());
+  return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
+}
+
+}  // namespace
+
+void AddRowOperator(OpRegistry& registry, const RowOperator& row) {
+  Operator op;
+  op.schema = Signature(row.signature);
+  op.infer = [row](OpContext& context) { return InferRows(context, row); };
+  op.make_kernel = [row](const OpContext& context) { return MakeRows(context, row); };
+  if (op.schema.inputs.back().name == row.axes) op.value_inputs = {row.axes};
+  registry.Add(std::move(op));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,162 @@
+// Row kernels: operators that make one row of an output from one row of an input, a row running
+// along some axes. Sorting, scans, arg-max and statistics are all of this kind.
+//
+// Elements are delivered in a wide type that holds every value of the tensor's own: double for
+// floats, uint64 for uint64, int64 for the other integers and bool. Values go back through the same
+// conversion: floats are rounded once, integers keep their low bits.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_AXIS_KERNEL_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_AXIS_KERNEL_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/core/op_registry.h"
+#include "graph/ops/core/operator.h"
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+
+// A tensor as rows: the chosen axes are the columns, in their order, the other axes the rows.
+//
+// Thread-safety: immutable.
+class AxisRows {
+ public:
+  // REQUIRES: `chosen` has an entry for each dimension.
+  AxisRows(const Shape& shape, const std::vector<bool>& chosen);
+
+  int64_t rows() const { return static_cast<int64_t>(starts_.size()); }
+  int64_t columns() const { return static_cast<int64_t>(steps_.size()); }
+  // Number of an element in C order.
+  int64_t element(int64_t row, int64_t column) const {
+    return starts_[static_cast<size_t>(row)] + steps_[static_cast<size_t>(column)];
+  }
+
+  // Converts a row of elements of `width` bytes into `to_width`-byte elements at `to`.
+  void Load(ConvertFn convert, const void* data, size_t width, int64_t row, void* to,
+            size_t to_width) const;
+  void Store(ConvertFn convert, const void* from, size_t from_width, void* data, size_t width,
+             int64_t row) const;
+
+ private:
+  std::vector<int64_t> starts_;  // element at column 0 of each row
+  std::vector<int64_t> steps_;   // distance of each column from column 0
+  bool contiguous_;              // the columns lie side by side
+};
+
+// Marks one axis.
+std::vector<bool> ChooseAxis(int rank, int axis);
+// Marks listed axes of x, which may be negative; an empty list marks all. For a scalar axis 0 or -1
+// is allowed. Errors name `what`.
+Result<std::vector<bool>> ChooseAxes(const OpContext& op, const TensorType& x,
+                                     const std::vector<int64_t>& axes, std::string_view what);
+// The shape with the chosen dimensions 1, or without them.
+Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep);
+
+// double, int64 or uint64; kUndefined for a type without arithmetic.
+DataType WideTypeOf(DataType dtype);
+
+// What a row becomes. `x` holds the rows of all inputs, one after the other; `values` has room for
+// the rows of all outputs in the same way.
+template <typename Wide>
+using RowBody = std::function<void(const Wide* x, Wide* values, int64_t* indices)>;
+
+// Where results go: output ports.
+struct RowOutputs {
+  Shape shape;  // of every output, reduced axes kept
+  std::vector<int> values = {};
+  int indices = -1;  // -1: none
+};
+
+template <typename Wide>
+class RowKernel final : public Kernel {
+ public:
+  // REQUIRES: `slots` have the same shape and Wide as wide type; outputs are inferred.
+  RowKernel(const OpContext& op, const std::vector<int>& slots, const std::vector<bool>& chosen,
+            const RowOutputs& outputs, RowBody<Wide> body)
+      : from_(op.in(slots[0]).shape, chosen), to_(outputs.shape, chosen), body_(std::move(body)) {
+    for (const int slot : slots) {
+      const DataType dtype = op.in(slot).dtype;
+      in_.push_back({slot, Width(dtype), FindConvert(dtype, WideTypeOf(dtype))});
+    }
+    const DataType wide = WideTypeOf(op.in(slots[0]).dtype);
+    for (const int port : outputs.values) {
+      const DataType dtype = op.out(port).dtype;
+      out_.push_back({port, Width(dtype), FindConvert(wide, dtype)});
+    }
+    if (outputs.indices >= 0) {
+      const DataType dtype = op.out(outputs.indices).dtype;
+      index_ = {outputs.indices, Width(dtype), FindConvert(DataType::kInt64, dtype)};
+    }
+    x_.resize(slots.size() * static_cast<size_t>(from_.columns()));
+    // Bodies of operators without outputs of values write one all the same.
+    y_.resize(std::max<size_t>(out_.size(), 1) * static_cast<size_t>(to_.columns()));
+    i_.resize(static_cast<size_t>(to_.columns()));
+  }
+
+  Status Run(const KernelArgs& args) override {
+    for (int64_t row = 0; row < to_.rows(); ++row) {
+      Wide* x = x_.data();
+      for (const Side& in : in_) {
+        from_.Load(in.convert, args.in[in.place], in.width, row, x, sizeof(Wide));
+        x += from_.columns();
+      }
+      body_(x_.data(), y_.data(), i_.data());
+      const Wide* y = y_.data();
+      for (const Side& out : out_) {
+        to_.Store(out.convert, y, sizeof(Wide), args.out[out.place], out.width, row);
+        y += to_.columns();
+      }
+      if (index_.place >= 0) {
+        to_.Store(index_.convert, i_.data(), sizeof(int64_t), args.out[index_.place], index_.width,
+                  row);
+      }
+    }
+    return Status();
+  }
+
+ private:
+  // A slot or an output port, and how its elements are converted.
+  struct Side {
+    int place = -1;
+    size_t width = 0;
+    ConvertFn convert = nullptr;
+  };
+
+  static size_t Width(DataType dtype) { return static_cast<size_t>(BitsOf(dtype)) / 8; }
+
+  AxisRows from_;
+  AxisRows to_;
+  RowBody<Wide> body_;
+  std::vector<Side> in_;
+  std::vector<Side> out_;
+  Side index_;
+  std::vector<Wide> x_;
+  std::vector<Wide> y_;
+  std::vector<int64_t> i_;
+};
+
+template <typename Wide>
+std::unique_ptr<Kernel> MakeRowKernel(const OpContext& op, const std::vector<int>& slots,
+                                      const std::vector<bool>& chosen, const RowOutputs& outputs,
+                                      RowBody<Wide> body) {
+  return std::make_unique<RowKernel<Wide>>(op, slots, chosen, outputs, std::move(body));
+}
+
+// An operator on rows of doubles, whose inputs have the shape of the first.
+struct RowOperator {
+  std::string_view signature;
+  std::string_view axes;  // port or attribute with the axes of a row; none: all axes
+  std::string_view keep;  // attribute: reduced axes are kept; empty: nothing is reduced
+  RowBody<double> (*body)(const OpContext& op, int64_t columns);
+};
+
+void AddRowOperator(OpRegistry& registry, const RowOperator& row);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_AXIS_KERNEL_H_

@@ -1,0 +1,72 @@
+// Kernels that compute on whole tensors of doubles and round each result once: gradients, norms by
+// channel, samplers. For operators whose formula is worth more than their speed.
+//
+//   struct ScalePlan : Planned { double factor; };
+//   Result<ScalePlan> PlanScale(const OpContext& op);               // as for Define (define.h)
+//   Status RunScale(const ScalePlan& plan, RealTensors& tensors);
+//
+//   registry.Add(DefineReal<PlanScale, RunScale>("Scale(x; factor=1.0) -> y"));
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_DOUBLE_KERNEL_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_DOUBLE_KERNEL_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/ops/core/define.h"
+#include "graph/ops/core/operator.h"
+#include "graph/ops/core/type_set.h"
+
+namespace npumesh {
+
+// The tensors of one execution, as doubles. Integers past 53 bits lose their low bits.
+struct RealTensors {
+  std::vector<std::vector<double>> in;      // by slot; empty: not fed, or nothing a double can hold
+  std::vector<std::vector<double>> out;     // by output port; zeros before the body runs
+  std::array<std::vector<double>, 2> room;  // to work in; keeps its size from call to call
+};
+
+// Computes `out` from `in`. Errors are run-time ones. What it needs besides it captures.
+using RealBody = std::function<Status(RealTensors&)>;
+
+// Error (kOutOfMemory): the host has no room for the doubles. REQUIRES: outputs are inferred, of
+// types that FindConvert makes from double.
+Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody body);
+
+// The operator of a signature. RunFn(const Plan&, RealTensors&) computes `out` from `in`.
+template <auto PlanFn, auto RunFn>
+Operator DefineReal(std::string_view signature) {
+  return {.schema = Signature(signature),
+          .infer = define::Infer<PlanFn>,
+          .make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
+            NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+            return MakeRealKernel(
+                op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
+          }};
+}
+
+// True for float16, bfloat16, float32 and float64.
+bool IsRealType(DataType dtype);
+
+// Error (kUnsupported) that names the port unless what is fed to it, if anything, has one of the
+// types.
+Status ExpectType(const OpContext& op, std::string_view port, TypeSet expected);
+// The same for real types.
+Status ExpectReal(const OpContext& op, std::string_view port);
+// The same for real types at all ports.
+Status ExpectAllReal(const OpContext& op);
+
+// Error (kInvalidArgument) unless an input, if it is fed, has so many elements. `what` says what
+// there is one for, "channel" for example.
+Status ExpectCount(const OpContext& op, std::string_view port, int64_t count,
+                   std::string_view what);
+
+// Error (kInvalidArgument) unless two inputs have the same shape.
+Status ExpectSameShape(const OpContext& op, std::string_view port, std::string_view as);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_DOUBLE_KERNEL_H_

@@ -1,0 +1,51 @@
+// Lists that cut rows into groups: inclusive prefix sums, or counts. Ops reference 5.6.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_
+
+#include <string>
+#include <utility>
+
+#include "graph/ops/toolbox/values/element_io.h"
+
+namespace npumesh {
+
+// Reads the list fed to a slot while a kernel runs.
+class GroupRows {
+ public:
+  GroupRows() = default;
+  // `counts`: the list holds counts, otherwise prefix sums. `rows`: what is cut. Error
+  // (kInvalidArgument): the list is not int32 or int64.
+  static Result<GroupRows> Of(const OpContext& op, std::string_view port, bool counts,
+                              int64_t rows);
+
+  bool given() const { return slot_ >= 0; }
+  int64_t groups() const { return groups_; }
+
+  // Calls body(group, begin, end) -> Status for each group in turn. Error (kInvalidArgument): a
+  // group ends before it begins or behind the rows.
+  template <typename Body>
+  Status ForEach(const KernelArgs& args, Body body) const {
+    int64_t begin = 0;
+    for (int64_t group = 0; group < groups_; ++group) {
+      NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(args, group, begin));
+      NPUMESH_RETURN_IF_ERROR(body(group, begin, end));
+      begin = end;
+    }
+    return Status();
+  }
+
+ private:
+  Result<int64_t> EndOf(const KernelArgs& args, int64_t group, int64_t begin) const;
+
+  std::string who_;
+  std::string port_;
+  int slot_ = -1;
+  DataType dtype_ = DataType::kInt64;
+  int64_t groups_ = 0;
+  bool counts_ = false;
+  int64_t rows_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_

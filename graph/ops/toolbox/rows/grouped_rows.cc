@@ -1,0 +1,35 @@
+#include "graph/ops/toolbox/rows/grouped_rows.h"
+
+#include "graph/ops/toolbox/rows/quant_checks.h"
+
+namespace npumesh {
+
+GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked,
+                          std::string_view transposed) {
+  const TensorType &x = op.in(0), &weight = op.in(w);
+  const int front = stacked ? 1 : 0;
+  GroupedRows rows;
+  rows.transposed = op.attr_bool(transposed);
+  check.That(x.shape.rank() == 2 && weight.shape.rank() == 2 + front,
+             "x is {} and the weights {}, expected [M,K] and {}", x, weight,
+             stacked ? "[E,K,N]" : "[K,N]");
+  check.That(SlotIfFed(op, "group_list") >= 0, "group_list is missing");
+  check.OneOf("group_list_type", {0, 1});
+  check.Supported(x.dtype == DataType::kInt8 && weight.dtype == DataType::kInt8,
+                  "x is {} and the weights {}, expected int8", Name(x.dtype), Name(weight.dtype));
+  if (!check.ok()) return rows;
+  rows.m = x.shape[0];
+  rows.k = x.shape[1];
+  rows.n = weight.shape[front + (rows.transposed ? 0 : 1)];
+  rows.list =
+      check.Take(GroupRows::Of(op, "group_list", op.attr_int("group_list_type") == 1, rows.m));
+  rows.experts = rows.list.groups();
+  check.That(weight.shape[front + (rows.transposed ? 1 : 0)] == rows.k &&
+                 (!stacked || weight.shape[0] == rows.experts),
+             "x is {}, the weights {}{} and group_list has {} entries; expected [M,K], [E,K,N] and "
+             "E entries",
+             x, weight, rows.transposed ? " transposed" : "", rows.experts);
+  return rows;
+}
+
+}  // namespace npumesh

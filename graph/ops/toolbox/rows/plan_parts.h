@@ -1,0 +1,70 @@
+// What plans of several families say alike.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_PLAN_PARTS_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_PLAN_PARTS_H_
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
+#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh {
+
+inline Shape WithLast(Shape shape, int64_t extent) {
+  shape.mutable_dims().back() = extent;
+  return shape;
+}
+
+inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {
+  const uint64_t bytes = plan.outputs[static_cast<size_t>(port)].bytes();
+  if (bytes > 0) std::memset(args.out[port], 0, bytes);
+}
+
+inline Shape WithoutLast(Shape shape) {
+  shape.mutable_dims().pop_back();
+  return shape;
+}
+
+// Factors of the columns [first, first + count), or one for all, repeated.
+inline void LoadColumns(const KernelArgs& args, const Factors& factors, int64_t first,
+                        int64_t count, float* to) {
+  if (factors.count() == 1) {
+    std::fill_n(to, count, factors.At(args, 0));
+  } else {
+    factors.Load(args, first, count, to);
+  }
+}
+
+// row = row * scale + offset, rounded after each step. A factor is one for all, or one for each
+// column, of which the row has [first, first + count). `room` holds a row.
+inline void ScaleColumns(const KernelArgs& args, const Factors& scale, const Factors& offset,
+                         int64_t first, int64_t count, float* room, float* row) {
+  if (scale.given()) {
+    LoadColumns(args, scale, first, count, room);
+    MultiplyRow(row, room, count, row);
+  }
+  if (offset.given()) {
+    LoadColumns(args, offset, first, count, room);
+    AddRow(row, room, count, row);
+  }
+}
+
+// Error (kInvalidArgument) unless a cache has the slot of a token.
+inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64_t slots) {
+  if (slot < slots) return Status();
+  return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", who, token,
+               slot, slots);
+}
+
+// Element `i` of an int32 input.
+inline int64_t Int32At(const KernelArgs& args, int slot, int64_t i) {
+  return static_cast<const int32_t*>(args.in[slot])[i];
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_PLAN_PARTS_H_

@@ -1,0 +1,34 @@
+// Conversion of elements between data types (ops reference 5.2, Cast).
+//
+// float -> float rounds once, to nearest even. float -> integer truncates, NaN gives 0, overflow
+// saturates. integer -> integer keeps the low bits. Anything -> bool is "not zero" (NaN is true),
+// bool -> number is 0 or 1.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_CAST_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_CAST_H_
+
+#include <cstddef>
+
+#include "graph/ops/core/op_registry.h"
+#include "runtime/base/data_type.h"
+
+namespace npumesh {
+
+// Converts `count` elements. `to` may be `from` when the elements have the same width.
+using ConvertFn = void (*)(const void* from, void* to, size_t count);
+
+// Null when one of the types is not a float (8, 16, 32, 64 bits, bfloat16), integer or bool.
+ConvertFn FindConvert(DataType from, DataType to);
+
+// SIMD versions of the conversions that every 16-bit float kernel needs (cast_half.cc).
+void HalfToFloat(const void* from, void* to, size_t count);
+void FloatToHalf(const void* from, void* to, size_t count);
+void BfloatToFloat(const void* from, void* to, size_t count);
+void FloatToBfloat(const void* from, void* to, size_t count);
+
+void RegisterCastOp(OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_CAST_H_

@@ -1,0 +1,263 @@
+#include "graph/ops/toolbox/values/element_io.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/small_float.h"
+
+namespace npumesh {
+namespace {
+
+template <typename T>
+void LoadAs(const void* data, int64_t first, int64_t count, float* to) {
+  const T* from = static_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+// The four low bits as a number in two's complement.
+float Nibble(unsigned bits) {
+  return static_cast<float>(static_cast<int>((bits & 15u) ^ 8u) - 8);
+}
+
+void LoadInt4(const void* data, int64_t first, int64_t count, float* to) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = first + i;
+    to[i] = Nibble(static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4));
+  }
+}
+
+double Round(Rounding rounding, double value) {
+  switch (rounding) {
+    case Rounding::kFloor:
+      return std::floor(value);
+    case Rounding::kCeil:
+      return std::ceil(value);
+    case Rounding::kTruncate:
+      return std::trunc(value);
+    case Rounding::kNearest:
+      break;
+  }
+  return std::nearbyint(value);
+}
+
+int64_t Clipped(Rounding rounding, float value, double least, double most) {
+  if (std::isnan(value)) return 0;
+  return static_cast<int64_t>(std::clamp(Round(rounding, static_cast<double>(value)), least, most));
+}
+
+template <typename T>
+void StoreAs(Rounding rounding, const float* from, void* data, int64_t first, int64_t count) {
+  T* to = static_cast<T*>(data) + first;
+  constexpr auto kLeast = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<T>::max());
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<T>(Clipped(rounding, from[i], kLeast, kMost));
+  }
+}
+
+void StoreInt4(Rounding rounding, const float* from, void* data, int64_t first, int64_t count) {
+  uint8_t* to = static_cast<uint8_t*>(data) + first / 2;
+  for (int64_t i = 0; i < count; i += 2) {
+    const int64_t low = Clipped(rounding, from[i], -8, 7);
+    const int64_t high = i + 1 < count ? Clipped(rounding, from[i + 1], -8, 7) : 0;
+    to[i / 2] = static_cast<uint8_t>((low & 15) | (high & 15) << 4);
+  }
+}
+
+// Codes of FLOAT4 without sign, E2M1 and E1M2.
+constexpr float kE2M1[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+constexpr float kE1M2[8] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f, 1.5f, 1.75f};
+
+void LoadFloat4(const float* values, const void* data, int64_t first, int64_t count, float* to) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = first + i;
+    const unsigned code = static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4);
+    to[i] = std::copysign(values[code & 7], (code & 8) != 0 ? -1.0f : 1.0f);
+  }
+}
+
+template <typename T>
+void LoadFloat8(const void* data, int64_t first, int64_t count, float* to) {
+  const T* from = static_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(from[i]);
+}
+
+void LoadSmallFloats(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
+  switch (dtype) {
+    case DataType::kFloat8E5M2:
+      LoadFloat8<Float8E5m2>(data, first, count, to);
+      return;
+    case DataType::kFloat8E4M3Fn:
+      LoadFloat8<Float8E4m3>(data, first, count, to);
+      return;
+    case DataType::kHifloat8:
+      LoadFloat8<Hifloat8>(data, first, count, to);
+      return;
+    case DataType::kFloat8E8M0:
+      LoadFloat8<Float8E8m0>(data, first, count, to);
+      return;
+    case DataType::kFloat4E2M1:
+      LoadFloat4(kE2M1, data, first, count, to);
+      return;
+    default:
+      LoadFloat4(kE1M2, data, first, count, to);
+  }
+}
+
+void LoadPacked(const void* data, int64_t first, int64_t count, float* to) {
+  const uint64_t* packed = static_cast<const uint64_t*>(data) + first;
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = std::bit_cast<float>(static_cast<uint32_t>(packed[i]));
+}
+
+bool IsPackedFactor(DataType dtype) {
+  return dtype == DataType::kInt64 || dtype == DataType::kUint64;
+}
+
+}  // namespace
+
+bool IsNumberType(DataType dtype) {
+  return IsRowType(dtype) || dtype == DataType::kInt4 || dtype == DataType::kInt8 ||
+         dtype == DataType::kUint8 || dtype == DataType::kInt32;
+}
+
+bool IsSmallFloat(DataType dtype) {
+  return dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn ||
+         dtype == DataType::kFloat8E8M0 || dtype == DataType::kHifloat8 ||
+         dtype == DataType::kFloat4E2M1 || dtype == DataType::kFloat4E1M2;
+}
+
+void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
+  if (IsSmallFloat(dtype)) {
+    LoadSmallFloats(dtype, data, first, count, to);
+    return;
+  }
+  switch (dtype) {
+    case DataType::kInt4:
+      LoadInt4(data, first, count, to);
+      return;
+    case DataType::kInt8:
+      LoadAs<int8_t>(data, first, count, to);
+      return;
+    case DataType::kUint8:
+      LoadAs<uint8_t>(data, first, count, to);
+      return;
+    case DataType::kInt32:
+      LoadAs<int32_t>(data, first, count, to);
+      return;
+    case DataType::kFloat:
+      LoadAs<float>(data, first, count, to);
+      return;
+    default:
+      LoadRow(dtype, data, first, count, to);
+  }
+}
+
+void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
+                   int64_t count) {
+  switch (dtype) {
+    case DataType::kInt4:
+      StoreInt4(rounding, from, data, first, count);
+      return;
+    case DataType::kUint8:
+      StoreAs<uint8_t>(rounding, from, data, first, count);
+      return;
+    case DataType::kInt32:
+      StoreAs<int32_t>(rounding, from, data, first, count);
+      return;
+    default:
+      StoreAs<int8_t>(rounding, from, data, first, count);
+  }
+}
+
+void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count) {
+  if (IsRowType(dtype)) {
+    StoreRow(dtype, from, data, first, count);
+  } else {
+    StoreIntegers(dtype, Rounding::kNearest, from, data, first, count);
+  }
+}
+
+Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute) {
+  const std::string name = op.attr_string(attribute);
+  if (name == "round" || name == "Round" || name == "rint") return Rounding::kNearest;
+  if (name == "floor" || name == "Floor") return Rounding::kFloor;
+  if (name == "ceil" || name == "Ceil") return Rounding::kCeil;
+  if (name == "trunc" || name == "Trunc") return Rounding::kTruncate;
+  return Error(Code::kInvalidArgument, "{}: {} \"{}\", expected round, floor, ceil or trunc",
+               op.Who(), attribute, name);
+}
+
+Result<DataType> QuantisedType(const OpContext& op, std::string_view attribute) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
+  if (dtype == DataType::kInt8 || dtype == DataType::kInt4) return dtype;
+  return Error(Code::kUnsupported, "{}: {} is {}, expected int8 or int4", op.Who(), attribute,
+               Name(dtype));
+}
+
+Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape) {
+  if (dtype != DataType::kInt4) return Status();
+  if (shape.rank() > 0 && shape.dims().back() % 2 == 0) return Status();
+  return Error(Code::kInvalidArgument, "{}: int4 elements of shape {} need an even last dimension",
+               op.Who(), shape.ToString());
+}
+
+Result<Factors> Factors::Of(const OpContext& op, std::string_view port) {
+  const int slot = SlotIfFed(op, port);
+  return slot < 0 ? Factors() : OfSlot(op, slot);
+}
+
+Result<Factors> Factors::OfSlot(const OpContext& op, int slot) {
+  const TensorType& type = op.in(slot);
+  const bool power = type.dtype == DataType::kFloat8E8M0;
+  if (!IsNumberType(type.dtype) && !IsPackedFactor(type.dtype) && !power) {
+    return Error(Code::kUnsupported,
+                 "{}: input slot {} is {}, expected scales or offsets as "
+                 "float16, bfloat16, float32, float8_e8m0 or packed in 64 bits",
+                 op.Who(), slot, type.ToString());
+  }
+  Factors factors;
+  if (type.shape.elements() == 0) return factors;
+  factors.slot_ = slot;
+  factors.dtype_ = type.dtype;
+  factors.count_ = type.shape.elements();
+  return factors;
+}
+
+Factors Factors::Part(int64_t index, int64_t parts) const {
+  Factors part = *this;
+  if (count_ == 1) return part;
+  part.count_ = count_ / parts;
+  part.first_ = first_ + index * part.count_;
+  return part;
+}
+
+void Factors::Load(const KernelArgs& args, int64_t first, int64_t count, float* to) const {
+  if (IsPackedFactor(dtype_)) {
+    LoadPacked(args.in[slot_], first_ + first, count, to);
+  } else {
+    LoadNumbers(dtype_, args.in[slot_], first_ + first, count, to);
+  }
+}
+
+int SlotIfFed(const OpContext& op, std::string_view port) {
+  if (port.empty() || !op.has(port)) return -1;
+  const int slot = op.slot(port);
+  return op.in(slot).shape.elements() == 0 ? -1 : slot;
+}
+
+Status ExpectIntegers(const OpContext& op, int slot) {
+  if (slot < 0) return Status();
+  const TensorType& type = op.in(slot);
+  if (type.dtype == DataType::kInt32 || type.dtype == DataType::kInt64) return Status();
+  return Error(Code::kInvalidArgument, "{}: input slot {} is {}, expected int32 or int64", op.Who(),
+               slot, type.ToString());
+}
+
+}  // namespace npumesh

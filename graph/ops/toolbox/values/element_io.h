@@ -1,0 +1,97 @@
+// Elements of every type that quantised operators meet, as float32, and back with saturation.
+//
+// int4 elements are packed two to a byte, element 2i in the low half of byte i (ops reference 2.5).
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ELEMENT_IO_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ELEMENT_IO_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "graph/ops/core/operator.h"
+
+namespace npumesh {
+
+// True for the types LoadNumbers reads: float16, bfloat16, float32, int4, int8, uint8 and int32.
+bool IsNumberType(DataType dtype);
+
+// True for the floats of less than 16 bits that LoadNumbers reads too: float8 (E5M2, E4M3FN, E8M0),
+// hifloat8 and float4 (E2M1, E1M2; packed like int4). They widen exactly.
+bool IsSmallFloat(DataType dtype);
+
+// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType or
+// IsSmallFloat.
+void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to);
+
+// How a float becomes an integer: to the nearest, ties to even, or in a direction.
+enum class Rounding : uint8_t { kNearest, kFloor, kCeil, kTruncate };
+
+// Rounds and clips to the range of int4, int8, uint8 or int32; NaN gives 0. REQUIRES: one of these
+// types; for int4 `first` is even, and so is `count` unless the tensor ends there.
+void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
+                   int64_t count);
+
+// The same for floating types too, to the nearest.
+void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count);
+
+// A string attribute like "round". Error: kInvalidArgument.
+Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute);
+
+// A dtype attribute that may be int8 or int4. Error: kUnsupported.
+Result<DataType> QuantisedType(const OpContext& op, std::string_view attribute);
+
+// Rows of int4 must fill whole bytes. Error: kInvalidArgument.
+Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape);
+
+// The largest integer of int8 or int4.
+inline float LargestOf(DataType dtype) {
+  return dtype == DataType::kInt4 ? 7.0f : 127.0f;
+}
+
+// An input of scales, offsets or other factors that a kernel reads as floats. int64 and uint64 hold
+// the packed form of TransQuantParamV2: the bits of a float32 in the low half.
+class Factors {
+ public:
+  Factors() = default;  // absent
+  // The tensor fed to a port; absent when nothing or a tensor without elements is fed. Error:
+  // kUnsupported for types that hold no factors.
+  static Result<Factors> Of(const OpContext& op, std::string_view port);
+  static Result<Factors> OfSlot(const OpContext& op, int slot);
+
+  bool given() const { return slot_ >= 0; }
+  int slot() const { return slot_; }
+  int64_t first() const { return first_; }  // element of the input
+  DataType dtype() const { return dtype_; }
+  int64_t count() const { return count_; }
+  // Part `index` of `parts` equal ones; absent stays absent, and one for all stays.
+  Factors Part(int64_t index, int64_t parts) const;
+  // Elements [first, first + count).
+  void Load(const KernelArgs& args, int64_t first, int64_t count, float* to) const;
+  float At(const KernelArgs& args, int64_t index) const {
+    float value = 0;
+    Load(args, index, 1, &value);
+    return value;
+  }
+
+ private:
+  int slot_ = -1;
+  DataType dtype_ = DataType::kUndefined;
+  int64_t first_ = 0;
+  int64_t count_ = 0;
+};
+
+// The slot of an optional input, or -1 when nothing or a tensor without elements is fed to it (ops
+// reference 2.2, rule 4). `port` may be empty: an input the operator does not have.
+int SlotIfFed(const OpContext& op, std::string_view port);
+
+// Integer `index` of an int32 or int64 tensor.
+inline int64_t IntegerAt(DataType dtype, const void* data, int64_t index) {
+  return dtype == DataType::kInt64 ? static_cast<const int64_t*>(data)[index]
+                                   : static_cast<const int32_t*>(data)[index];
+}
+
+// Error (kInvalidArgument) unless the tensor fed to `slot`, if any, is int32 or int64.
+Status ExpectIntegers(const OpContext& op, int slot);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ELEMENT_IO_H_

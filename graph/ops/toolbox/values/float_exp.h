@@ -1,0 +1,63 @@
+// The exponential of softmax, and the largest element of a row.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_FLOAT_EXP_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_FLOAT_EXP_H_
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace npumesh {
+
+// e^x for x <= 0, good to 1 unit in the last place; NaN stays NaN, results below 2^-150 are 0.
+// Without branches, so that the loop around it becomes vector code, and without fused operations,
+// so that every processor gives the same bits.
+//
+// x = k ln 2 + r with |r| <= ln(2) / 2; e^r is its Taylor polynomial, whose first dropped term is
+// below 2^-27 of the result; 2^k is applied in two factors because k goes down to -150, past the
+// exponents of normal numbers.
+inline float ExpOfNonPositive(float x) {
+  constexpr float kRounder = 0x1.8p23f;    // adding it leaves the integer part in the low bits
+  constexpr float kLn2High = 0x1.62ep-1f;  // 12 bits: its product with k is exact
+  constexpr float kLn2Low = 0x1.0bfbe8p-15f;
+  x = x < -104.0f ? -104.0f : x;
+  const float shifted = x * 0x1.715476p+0f + kRounder;
+  const float k = shifted - kRounder;
+  const float r = (x - k * kLn2High) - k * kLn2Low;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r * r + r + 1.0f;
+  const auto exponent =
+      static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kRounder));
+  const int32_t half = exponent >> 1;
+  const float first = std::bit_cast<float>((half + 127) << 23);
+  const float second = std::bit_cast<float>((exponent - half + 127) << 23);
+  return p * first * second;
+}
+
+// The largest element; lanes for the same reason as in BlockedSum. A NaN may be missed here: it
+// stays in the exponentials and spoils the sum, as it should.
+inline float MaxOf(const float* x, int64_t count) {
+  constexpr int64_t kLanes = 16;
+  std::array<float, kLanes> lanes;
+  lanes.fill(-std::numeric_limits<float>::infinity());
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      float& most = lanes[static_cast<size_t>(lane)];
+      most = most < x[i + lane] ? x[i + lane] : most;
+    }
+  }
+  for (; i < count; ++i) lanes[0] = std::max(lanes[0], x[i]);
+  return *std::max_element(lanes.begin(), lanes.end());
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_FLOAT_EXP_H_

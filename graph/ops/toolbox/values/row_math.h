@@ -1,0 +1,30 @@
+// The inner loops of softmax and of norms: rows of floats, by vector instructions. Every processor
+// gives the same bits, those of the plain loops in row_io.h and float_exp.h.
+//
+// Thread-safety: pure functions. Rows need no alignment; `y` may be `x`.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ROW_MATH_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ROW_MATH_H_
+
+#include <cstdint>
+
+namespace npumesh {
+
+// MaxOf(x): the largest element, -inf of none.
+float LargestInRow(const float* x, int64_t count);
+
+// BlockedSum of the elements, and of their squares.
+double SumOfRow(const float* x, int64_t count);
+double SumOfSquares(const float* x, int64_t count);
+
+// y = ExpOfNonPositive(x - most).
+void ExponentialsOfRow(const float* x, float most, int64_t count, float* y);
+
+// y = x * factor.
+void ScaleRow(const float* x, float factor, int64_t count, float* y);
+// y = x * factors, and y = x + summands.
+void MultiplyRow(const float* x, const float* factors, int64_t count, float* y);
+void AddRow(const float* x, const float* summands, int64_t count, float* y);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ROW_MATH_H_

@@ -1,0 +1,197 @@
+// Activations: accuracy in float over the whole range, both 16-bit floats, exact special values.
+#include "graph/ops/elementwise/family.h"
+#include "tests/unit/op_reference.h"
+
+namespace npumesh {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ActivationTest : public testing::Test {
+ protected:
+  ActivationTest() { RegisterActivationOps(registry_); }
+
+  Tensor Run(const std::string& type, const Tensor& x,
+             std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
+    return RunOne(registry_, {.type = type, .inputs = {{"x", x}}, .attrs = std::move(attrs)});
+  }
+
+  OpRegistry registry_;
+};
+
+long double Logistic(long double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+long double Swish(double x, double scale) {
+  return x * Logistic(static_cast<long double>(x) * scale);
+}
+
+// The tanh form, as 1 + tanh(u) = 2 logistic(2u).
+long double GeluTanh(double x) {
+  const long double root = std::sqrt(2 / std::acos(-1.0L));
+  const long double wide = x;
+  return x * Logistic(2 * root * (wide + 0.044715L * wide * wide * wide));
+}
+
+struct Activation {
+  const char* type;
+  std::vector<std::pair<std::string, AttrValue>> attrs;
+  double (*formula)(double);
+  int ulps;
+};
+
+const Activation kActivations[] = {
+    {"Relu", {}, [](double x) { return x <= 0 ? 0.0 : x; }, 0},
+    {"Sigmoid", {}, [](double x) { return static_cast<double>(Logistic(x)); }, 1},
+    {"Tanh", {}, [](double x) { return std::tanh(x); }, 1},
+    {"Gelu", {}, [](double x) { return static_cast<double>(GeluTanh(x)); }, 1},
+    {"GeluV2",
+     {{"approximate", AttrValue::String("tanh")}},
+     [](double x) { return static_cast<double>(GeluTanh(x)); },
+     1},
+    {"GeluV2", {}, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1},
+    {"FastGelu", {}, [](double x) { return static_cast<double>(Swish(x, 1.702)); }, 1},
+    {"Swish", {}, [](double x) { return static_cast<double>(Swish(x, 1)); }, 1},
+    {"Swish",
+     {{"scale", AttrValue::Float(1.5f)}},
+     [](double x) { return static_cast<double>(Swish(x, 1.5)); },
+     1},
+};
+
+std::vector<float> Arguments() {
+  std::vector<float> values = AnyBits<float>(40000, 41);
+  Random random(42);
+  for (int i = 0; i < 40000; ++i) {
+    values.push_back(static_cast<float>((random.Unit() - 0.5) * 220));
+    values.push_back(static_cast<float>((random.Unit() - 0.5) * 12));
+  }
+  for (const float value : SpecialFloats()) values.push_back(value);
+  return values;
+}
+
+TEST_F(ActivationTest, FloatIsAccurateOverTheWholeRange) {
+  const std::vector<float> x = Arguments();
+  const Tensor input = Make<float>(kF32, {static_cast<int64_t>(x.size())}, x);
+  for (const Activation& test : kActivations) {
+    const Tensor y = Run(test.type, input, test.attrs);
+    ASSERT_EQ(y.type(), input.type());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float expected = static_cast<float>(test.formula(x[i]));
+      ASSERT_LE(UlpsBetween(y.as<float>()[i], expected), test.ulps)
+          << test.type << "(" << x[i] << ") is " << y.as<float>()[i] << ", expected " << expected;
+    }
+  }
+}
+
+TEST_F(ActivationTest, HalvesAreTheFormulaRoundedOnce) {
+  std::vector<uint16_t> bits(65536);
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+  for (const Activation& test : kActivations) {
+    const Tensor half = Run(test.type, Make<uint16_t>(kF16, {65536}, bits), test.attrs);
+    const Tensor bfloat = Run(test.type, Make<uint16_t>(kBf16, {65536}, bits), test.attrs);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const float x = Float16::ToFloat(bits[i]);
+      ASSERT_TRUE(Same(half.as<Float16>()[i], Float16(static_cast<float>(test.formula(x)))))
+          << test.type << "(" << x << ")";
+      const float b = Bfloat16::ToFloat(bits[i]);
+      ASSERT_TRUE(Same(bfloat.as<Bfloat16>()[i], Bfloat16(static_cast<float>(test.formula(b)))))
+          << test.type << "(" << b << ")";
+    }
+  }
+}
+
+TEST_F(ActivationTest, ReluMakesZeroPositiveAndKeepsNan) {
+  for (const DataType dtype : kReals) {
+    const std::vector<double> y =
+        ToDoubles(Run("Relu", FromDoubles(dtype, {4}, {-0.0, NAN, -1, 2})));
+    EXPECT_EQ(y[0], 0);
+    EXPECT_FALSE(std::signbit(y[0])) << Name(dtype);
+    EXPECT_TRUE(std::isnan(y[1])) << Name(dtype);
+    EXPECT_EQ(y[2], 0);
+    EXPECT_EQ(y[3], 2);
+  }
+}
+
+TEST_F(ActivationTest, ReluOfIntegers) {
+  for (const DataType dtype : kIntegers) {
+    const double low = IsSignedInteger(dtype) ? -5 : 5;
+    const Tensor y = Run("Relu", FromDoubles(dtype, {3}, {low, 0, 7}));
+    EXPECT_EQ(ToDoubles(y), (std::vector<double>{std::max(low, 0.0), 0, 7})) << Name(dtype);
+  }
+}
+
+TEST_F(ActivationTest, DoubleUsesDouble) {
+  const Tensor x = FromDoubles(kF64, {2}, {0.3, -700});
+  EXPECT_EQ(ToDoubles(Run("Tanh", x))[0], std::tanh(0.3));
+  EXPECT_EQ(ToDoubles(Run("Sigmoid", x))[1], 1 / (1 + std::exp(700.0)));
+}
+
+// ---- SwiGlu ----
+
+struct SwiGluCase {
+  Shape shape;
+  int64_t dim;
+};
+
+TEST_F(ActivationTest, SwiGluGatesTheSecondHalf) {
+  const SwiGluCase kCases[] = {{{2, 6}, -1},    {{4, 3}, 0},    {{2, 4, 3}, 1}, {{3, 2048}, 1},
+                               {{2, 2050}, -1}, {{2, 0}, 1},    {{0, 4}, -1},   {{2}, 0},
+                               {{2, 2, 5}, -2}, {{1, 1030}, -1}};
+  for (const SwiGluCase& test : kCases) {
+    for (const DataType dtype : {kF32, kF16, kBf16}) {
+      const int axis = static_cast<int>(test.dim < 0 ? test.dim + test.shape.rank() : test.dim);
+      std::vector<double> values(static_cast<size_t>(test.shape.elements()));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 61) / 8 - 3.5;
+      const Tensor y = Run("SwiGlu", FromDoubles(dtype, test.shape, values),
+                           {{"dim", AttrValue::Int(test.dim)}});
+      Shape expected_shape = test.shape;
+      expected_shape[axis] /= 2;
+      ASSERT_EQ(y.type(), (TensorType{dtype, expected_shape}));
+
+      size_t inner = 1;
+      for (int i = axis + 1; i < test.shape.rank(); ++i) {
+        inner *= static_cast<size_t>(test.shape[i]);
+      }
+      const size_t run = inner * static_cast<size_t>(expected_shape[axis]);
+      std::vector<double> expected;
+      for (size_t i = 0; i < static_cast<size_t>(y.elements()); ++i) {
+        const size_t gate = i / run * 2 * run + i % run;
+        expected.push_back(static_cast<double>(Swish(values[gate], 1) * values[gate + run]));
+      }
+      EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, expected_shape, expected)))
+          << test.shape.ToString() << " " << Name(dtype);
+    }
+  }
+}
+
+TEST_F(ActivationTest, SwiGluErrors) {
+  const Tensor odd = FromDoubles(kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  const Status uneven = FailOf(registry_, {.type = "SwiGlu", .inputs = {{"x", odd}}});
+  EXPECT_EQ(uneven.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(uneven.message()),
+              AllOf(HasSubstr("node_under_test"), HasSubstr("float32[2,3]"), HasSubstr("even")));
+  const Status outside = FailOf(
+      registry_, {.type = "SwiGlu", .inputs = {{"x", odd}}, .attrs = {{"dim", AttrValue::Int(2)}}});
+  EXPECT_EQ(outside.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(outside.message()), AllOf(HasSubstr("dim"), HasSubstr("axis 2")));
+  const Tensor ints = FromDoubles(DataType::kInt32, {2}, {1, 2});
+  EXPECT_EQ(FailOf(registry_, {.type = "SwiGlu", .inputs = {{"x", ints}}}).code(),
+            Code::kUnsupported);
+}
+
+TEST_F(ActivationTest, GeluErrors) {
+  const Tensor x = FromDoubles(kF32, {1}, {1});
+  const Status status = FailOf(registry_, {.type = "GeluV2",
+                                           .inputs = {{"x", x}},
+                                           .attrs = {{"approximate", AttrValue::String("sine")}}});
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("approximate"), HasSubstr("sine")));
+  const Tensor ints = FromDoubles(DataType::kInt32, {1}, {1});
+  EXPECT_EQ(FailOf(registry_, {.type = "Gelu", .inputs = {{"x", ints}}}).code(),
+            Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,173 @@
+// complex64: arithmetic on small integers, where everything is exact, and the Fourier transform
+// against its defining sum.
+#include <complex>
+#include <numbers>
+
+#include "graph/ops/elementwise/family.h"
+#include "tests/unit/op_test.h"
+
+namespace npumesh {
+namespace {
+
+using C = std::complex<float>;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr DataType kC64 = DataType::kComplex64;
+
+OpRegistry ComplexRegistry() {
+  OpRegistry registry;
+  RegisterElementwiseFamily(registry);
+  return registry;
+}
+
+Result<std::vector<Tensor>> Compute(const std::string& type, std::vector<OpInput> inputs,
+                                    std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
+  return RunOp(ComplexRegistry(),
+               {.type = type, .inputs = std::move(inputs), .attrs = std::move(attrs)});
+}
+
+Tensor Two(const std::string& type) {
+  const auto out = Compute(type, {{"x1", Make<C>(kC64, {3}, {{1, 2}, {-3, 4}, {0, 5}})},
+                                  {"x2", Make<C>(kC64, {3}, {{3, -1}, {0, 2}, {0, 5}})}});
+  EXPECT_TRUE(out.ok()) << type << out.status().ToString();
+  return out.ok() ? (*out)[0] : Tensor::Allocate({kC64, {0}});
+}
+
+Tensor One(const std::string& type, std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
+  const auto out =
+      Compute(type, {{"x", Make<C>(kC64, {3}, {{3, -4}, {0, 2}, {0, 0}})}}, std::move(attrs));
+  EXPECT_TRUE(out.ok()) << type << out.status().ToString();
+  return out.ok() ? (*out)[0] : Tensor::Allocate({kC64, {0}});
+}
+
+TEST(Complex, PairsOfNumbers) {
+  EXPECT_THAT(Two("Add").as<C>(), ElementsAre(C(4, 1), C(-3, 6), C(0, 10)));
+  EXPECT_THAT(Two("Sub").as<C>(), ElementsAre(C(-2, 3), C(-3, 2), C(0, 0)));
+  EXPECT_THAT(Two("Mul").as<C>(), ElementsAre(C(5, 5), C(-8, -6), C(-25, 0)));
+  EXPECT_THAT(Two("RealDiv").as<C>(), ElementsAre(C(0.1f, 0.7f), C(2, 1.5f), C(1, 0)));
+  EXPECT_THAT(Two("Equal").as<uint8_t>(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(Two("NotEqual").as<uint8_t>(), ElementsAre(1, 1, 0));
+}
+
+TEST(Complex, SingleNumbers) {
+  EXPECT_THAT(One("Neg").as<C>(), ElementsAre(C(-3, 4), C(0, -2), C(0, 0)));
+  EXPECT_THAT(One("Square").as<C>(), ElementsAre(C(-7, -24), C(-4, 0), C(0, 0)));
+  EXPECT_THAT(One("Sign").as<C>(), ElementsAre(C(0.6f, -0.8f), C(0, 1), C(0, 0)));
+  EXPECT_THAT(One("Muls", {{"value", AttrValue::Float(2)}}).as<C>(),
+              ElementsAre(C(6, -8), C(0, 4), C(0, 0)));
+  const Tensor size = One("Abs");
+  EXPECT_EQ(size.dtype(), DataType::kFloat);
+  EXPECT_THAT(size.as<float>(), ElementsAre(5, 2, 0));
+}
+
+TEST(Complex, NothingOverflowsOnTheWay) {
+  const float large = 1e30f;
+  const auto quotient = Compute("RealDiv", {{"x1", Make<C>(kC64, {1}, {{large, large}})},
+                                            {"x2", Make<C>(kC64, {1}, {{large, large}})}});
+  ASSERT_TRUE(quotient.ok());
+  EXPECT_EQ((*quotient)[0].as<C>()[0], C(1, 0));
+  const auto size = Compute("Abs", {{"x", Make<C>(kC64, {1}, {{3 * large, 4 * large}})}});
+  EXPECT_FLOAT_EQ((*size)[0].as<float>()[0], 5 * large);
+}
+
+TEST(Complex, BroadcastsAScalar) {
+  const auto out = Compute("Mul", {{"x1", Make<C>(kC64, {2, 1}, {{1, 0}, {0, 1}})},
+                                   {"x2", Make<C>(kC64, {2}, {{2, 1}, {0, 3}})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT((*out)[0].as<C>(), ElementsAre(C(2, 1), C(0, 3), C(-1, 2), C(-3, 0)));
+}
+
+TEST(Complex, ItsPartsAndBack) {
+  const Tensor real = Make<float>(DataType::kFloat, {2, 2}, {1, 2, 3, 4});
+  const Tensor imag = Make<float>(DataType::kFloat, {2, 2}, {5, 6, 7, 8});
+  const auto z = Compute("Complex", {{"real", real}, {"imag", imag}});
+  ASSERT_TRUE(z.ok()) << z.status().ToString();
+  EXPECT_EQ((*z)[0].type(), (TensorType{kC64, {2, 2}}));
+  EXPECT_EQ((*z)[0].as<C>()[2], C(3, 7));
+  EXPECT_TRUE(SameBytes((*Compute("Real", {{"input", (*z)[0]}}))[0], real));
+  EXPECT_TRUE(SameBytes((*Compute("Imag", {{"input", (*z)[0]}}))[0], imag));
+  EXPECT_EQ((*Compute("Conj", {{"input", (*z)[0]}}))[0].as<C>()[2], C(3, -7));
+  const auto size = Compute("ComplexAbs", {{"x", Make<C>(kC64, {1}, {{6, -8}})}});
+  EXPECT_EQ((*size)[0].as<float>()[0], 10);
+}
+
+// y[k] = sum x[j] e^(-2 pi i j k / n) along lines of n elements, `stride` apart.
+std::vector<std::complex<double>> Sum(const std::vector<std::complex<double>>& x, size_t n,
+                                      size_t stride) {
+  std::vector<std::complex<double>> y(x.size());
+  for (size_t at = 0; at < x.size(); ++at) {
+    const size_t k = at / stride % n;
+    for (size_t j = 0; j < n; ++j) {
+      const double angle =
+          -2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n);
+      y[at] += x[at - k * stride + j * stride] * std::polar(1.0, angle);
+    }
+  }
+  return y;
+}
+
+std::vector<std::complex<double>> Numbers(size_t count) {
+  std::vector<std::complex<double>> x;
+  for (size_t i = 0; i < count; ++i) {
+    x.emplace_back(static_cast<double>(i * 7 % 11) - 5, static_cast<double>(i * 3 % 13) - 6);
+  }
+  return x;
+}
+
+void ExpectNear(std::span<const C> seen, const std::vector<std::complex<double>>& expected) {
+  ASSERT_EQ(seen.size(), expected.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    // One rounding of a sum whose terms are at most 8.5 in size.
+    const double bound = std::abs(expected[i]) * 0x1p-22 + 1e-9;
+    EXPECT_NEAR(seen[i].real(), expected[i].real(), bound) << i;
+    EXPECT_NEAR(seen[i].imag(), expected[i].imag(), bound) << i;
+  }
+}
+
+Tensor AsTensor(const std::vector<std::complex<double>>& x, Shape shape) {
+  std::vector<C> values(x.begin(), x.end());
+  return Make<C>(kC64, std::move(shape), values);
+}
+
+TEST(Complex, FourierTransformOfEveryKindOfLength) {
+  for (const int64_t n : {1, 2, 3, 4, 5, 8, 12, 17, 30, 49, 64}) {
+    const auto x = Numbers(static_cast<size_t>(3 * n));
+    const auto out = Compute("FFT", {{"x", AsTensor(x, {3, n})}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    ExpectNear((*out)[0].as<C>(), Sum(x, static_cast<size_t>(n), 1));
+  }
+}
+
+TEST(Complex, FourierTransformOfTwoDimensions) {
+  const auto x = Numbers(2 * 6 * 5);
+  const auto out = Compute("FFT2D", {{"x", AsTensor(x, {2, 6, 5})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  ExpectNear((*out)[0].as<C>(), Sum(Sum(x, 5, 1), 6, 5));
+}
+
+TEST(Complex, EmptyTensors) {
+  EXPECT_TRUE(Compute("FFT", {{"x", Tensor::Allocate({kC64, {0, 4}})}}).ok());
+  EXPECT_TRUE(Compute("Neg", {{"x", Tensor::Allocate({kC64, {0}})}}).ok());
+}
+
+TEST(Complex, Errors) {
+  const Tensor x = Make<float>(DataType::kFloat, {2}, {1, 2});
+  const Tensor z = Tensor::Allocate({kC64, {2}});
+  EXPECT_EQ(Compute("Add", {{"x1", x}, {"x2", z}}).status().code(), Code::kUnsupported);
+  EXPECT_EQ(Compute("Less", {{"x1", z}, {"x2", z}}).status().code(), Code::kUnsupported);
+  EXPECT_THAT(Compute("Real", {{"input", x}}).status().message(), HasSubstr("expected complex64"));
+  EXPECT_THAT(Compute("FFT2D", {{"x", z}}).status().message(), HasSubstr("at least 2 dimensions"));
+  EXPECT_THAT(
+      Compute("Complex", {{"real", x}, {"imag", Make<float>(DataType::kFloat, {3}, {1, 2, 3})}})
+          .status()
+          .message(),
+      HasSubstr("expected equal shapes"));
+  EXPECT_THAT(Compute("Real", {{"input", z}}, {{"Tout", AttrValue::Type(DataType::kDouble)}})
+                  .status()
+                  .message(),
+              HasSubstr("Tout is float64, expected float32"));
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,184 @@
+// Gradients against the difference quotient of the function that they belong to.
+#include "graph/ops/elementwise/family.h"
+#include "tests/unit/ops/elementwise/pointwise_cases.h"
+
+namespace npumesh {
+namespace {
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterPointwiseGradientOps(made);
+    return made;
+  }();
+  return registry;
+}
+
+AttrValue F(float value) {
+  return AttrValue::Float(value);
+}
+
+using Function = std::function<long double(long double)>;
+
+long double Slope(const Function& f, long double x) {
+  constexpr long double kStep = 1e-5L;
+  return (f(x + kStep) - f(x - kStep)) / (2 * kStep);
+}
+
+struct SlopeCase {
+  std::string type;
+  Function forward;
+  std::string grad = "gradients";  // port of the incoming gradient
+  std::string other = "features";  // port of x, or of f(x)
+  bool takes_result = false;       // the other port holds f(x)
+  Attrs attrs = {};
+  double low = -3.9;
+  double high = 4.1;
+  std::vector<std::string> unused = {};  // ports that are fed but not read
+};
+
+void ExpectSlope(const SlopeCase& test, DataType dtype) {
+  constexpr size_t kCount = 61;
+  std::vector<double> x(kCount), dy(kCount), fed(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    x[i] = test.low + (test.high - test.low) * static_cast<double>(i) / (kCount - 1);
+    dy[i] = static_cast<double>(i % 5) - 1.5;
+    fed[i] = test.takes_result ? static_cast<double>(test.forward(x[i])) : x[i];
+  }
+  const Shape shape({static_cast<int64_t>(kCount)});
+  const Tensor other = FromDoubles(dtype, shape, fed);
+  OpCall call{.type = test.type,
+              .inputs = {{test.grad, FromDoubles(dtype, shape, dy)}, {test.other, other}},
+              .attrs = test.attrs};
+  for (const std::string& port : test.unused) call.inputs.push_back({port, other});
+  const std::vector<double> actual = ToDoubles(RunOne(Registry(), call));
+  ASSERT_EQ(actual.size(), kCount) << test.type;
+  const double digits = dtype == kF64 ? 1e-8 : dtype == kF32 ? 2e-6 : dtype == kF16 ? 4e-3 : 3e-2;
+  for (size_t i = 0; i < kCount; ++i) {
+    const double at = test.takes_result || dtype == kF64 ? x[i] : ToDoubles(other)[i];
+    const double expected = dy[i] * static_cast<double>(Slope(test.forward, at));
+    EXPECT_NEAR(actual[i], expected, digits * (1 + std::fabs(expected)))
+        << test.type << " " << Name(dtype) << " at " << at;
+  }
+}
+
+void ExpectSlopes(const std::vector<SlopeCase>& cases) {
+  for (const SlopeCase& test : cases) {
+    ExpectSlope(test, kF64);
+    ExpectSlope(test, kF32);
+    if (!test.takes_result) {
+      ExpectSlope(test, kF16);
+      ExpectSlope(test, kBf16);
+    }
+  }
+}
+
+long double Sigma(long double x) {
+  return 1 / (1 + expl(-x));
+}
+long double GeluTanh(long double x) {
+  return 0.5L * x * (1 + tanhl(sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x)));
+}
+
+TEST(PointwiseGradient, OfActivationsIsTheirSlope) {
+  const Function relu = [](long double x) { return fmaxl(x, 0); };
+  ExpectSlopes({
+      {"ReluGrad", relu},
+      {"Relu6Grad", [](long double x) { return fminl(fmaxl(x, 0), 6); }},
+      {"LeakyReluGrad",
+       [](long double x) { return x > 0 ? x : 0.25L * x; },
+       "gradients",
+       "features",
+       false,
+       {{"negative_slope", F(0.25f)}}},
+      {"SoftplusGrad", [](long double x) { return logl(1 + expl(x)); }},
+      {"SoftsignGrad", [](long double x) { return x / (1 + fabsl(x)); }},
+      {"LogSigmoidGrad", [](long double x) { return logl(Sigma(x)); }, "grads"},
+      {"GeluGrad", GeluTanh, "dy", "x", false, {}, -3.9, 4.1, {"y"}},
+      {"GeluGradV2", [](long double x) { return x * erfcl(-x / sqrtl(2)) / 2; }, "dy", "x"},
+      {"GeluGradV2", GeluTanh, "dy", "x", false, {{"approximate", AttrValue::String("tanh")}}},
+      {"FastGeluGrad", [](long double x) { return x * Sigma(1.702L * x); }, "dy", "x"},
+      {"SwishGrad",
+       [](long double x) { return x * Sigma(2 * x); },
+       "grad",
+       "x",
+       false,
+       {{"scale", F(2)}},
+       -3.9,
+       4.1,
+       {"y"}},
+      {"MishGrad", [](long double x) { return x * tanhl(logl(1 + expl(x))); }, "grad", "x"},
+      {"HardSwishGrad", [](long double x) { return x * fminl(fmaxl(x + 3, 0), 6) / 6; }, "grad",
+       "x"},
+      {"HardSigmoidGrad",
+       [](long double x) { return fminl(fmaxl(0.25L * x + 0.5L, 0), 1); },
+       "grads",
+       "input_x",
+       false,
+       {{"alpha", F(0.25f)}}},
+      {"HardtanhGrad", [](long double x) { return fminl(fmaxl(x, -1), 1); }, "grad", "result"},
+      {"EluGradV2",
+       [](long double x) { return x > 0 ? 2 * x : 3 * (expl(0.5L * x) - 1); },
+       "grads",
+       "activations",
+       false,
+       {{"alpha", F(1.5f)}, {"scale", F(2)}, {"input_scale", F(0.5f)}}},
+      {"EluGradV2",
+       [](long double x) { return x > 0 ? 2 * x : 3 * (expl(0.5L * x) - 1); },
+       "grads",
+       "activations",
+       true,
+       {{"alpha", F(1.5f)},
+        {"scale", F(2)},
+        {"input_scale", F(0.5f)},
+        {"is_result", AttrValue::Bool(true)}}},
+  });
+}
+
+TEST(PointwiseGradient, OfFunctionsIsTheirSlope) {
+  ExpectSlopes({
+      {"SigmoidGrad", Sigma, "dy", "y", true},
+      {"TanhGrad", [](long double x) { return tanhl(x); }, "dy", "y", true, {}, -2, 2},
+      {"SqrtGrad", [](long double x) { return sqrtl(x); }, "dy", "y", true, {}, 0.5, 9},
+      {"RsqrtGrad", [](long double x) { return 1 / sqrtl(x); }, "dy", "y", true, {}, 0.5, 9},
+      {"ReciprocalGrad", [](long double x) { return 1 / x; }, "dy", "y", true, {}, 0.5, 9},
+      {"AsinGrad", [](long double x) { return asinl(x); }, "dy", "y", false, {}, -0.75, 0.75},
+      {"AcosGrad", [](long double x) { return acosl(x); }, "dy", "y", false, {}, -0.75, 0.75},
+      {"AtanGrad", [](long double x) { return atanl(x); }, "dy", "y"},
+      {"AbsGrad", [](long double x) { return fabsl(x); }, "dy", "y"},
+      {"AsinhGrad", [](long double x) { return asinhl(x); }, "dy", "y", true},
+      {"AcoshGrad", [](long double x) { return acoshl(x); }, "dy", "y", true, {}, 1.25, 9},
+  });
+}
+
+TEST(PointwiseGradient, ThresholdsAreStrict) {
+  const Tensor dy = Make<int32_t>(DataType::kInt32, {3}, {5, 6, 7});
+  const Tensor x = Make<int32_t>(DataType::kInt32, {3}, {0, 2, 3});
+  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "ThresholdGradV2D",
+                                          .inputs = {{"gradients", dy}, {"features", x}},
+                                          .attrs = {{"threshold", F(2)}}})),
+            (std::vector<double>{0, 0, 7}));
+  EXPECT_EQ(ToDoubles(RunOne(Registry(),
+                             {.type = "ReluGrad", .inputs = {{"gradients", dy}, {"features", x}}})),
+            (std::vector<double>{0, 6, 7}));
+}
+
+TEST(PointwiseGradient, HasTheTypeOfTheGradient) {
+  const Tensor dy = FromDoubles(kF16, {2}, {1, 2});
+  const Tensor y = FromDoubles(kF32, {2}, {0.5, 0.25});
+  EXPECT_EQ(RunOne(Registry(), {.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}}).dtype(),
+            kF16);
+}
+
+TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
+  const Tensor x = FromDoubles(kF32, {1}, {1});
+  const Status status = FailOf(Registry(), {.type = "GeluGradV2",
+                                            .inputs = {{"dy", x}, {"x", x}},
+                                            .attrs = {{"approximate", AttrValue::String("erf")}}});
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("\"approximate\" is \"erf\"; expected one of none, tanh"));
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,313 @@
+// Gradients of pooling and padding, pooling of volumes, sampling by a grid.
+#include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_gradient.h"
+
+namespace npumesh {
+namespace {
+
+using Attrs = std::vector<std::pair<std::string, AttrValue>>;
+using Ints = std::vector<int64_t>;
+constexpr DataType kDouble = DataType::kDouble, kFloat = DataType::kFloat;
+
+TEST(AvgPoolGrad, IsTheSlope) {
+  struct Case {
+    const char* format;
+    Shape x;
+    Attrs attrs;
+  };
+  const auto ints = [](const Ints& list) { return AttrValue::Ints(list); };
+  const Case cases[] = {
+      {"NCHW", {2, 2, 5, 4}, {{"ksize", ints({1, 1, 3, 2})}, {"strides", ints({1, 1, 2, 1})}}},
+      {"NCHW",
+       {1, 2, 5, 5},
+       {{"ksize", ints({1, 1, 3, 3})},
+        {"strides", ints({1, 1, 2, 2})},
+        {"pads", ints({1, 1, 0, 1})},
+        {"ceil_mode", AttrValue::Bool(true)},
+        {"exclusive", AttrValue::Bool(false)}}},
+      {"NHWC",
+       {1, 4, 4, 2},
+       {{"ksize", ints({1, 3, 3, 1})},
+        {"strides", ints({1, 2, 2, 1})},
+        {"padding_mode", AttrValue::String("SAME")}}},
+      {"NCHW",
+       {1, 1, 4, 4},
+       {{"ksize", ints({1, 1, 2, 2})},
+        {"strides", ints({1, 1, 2, 2})},
+        {"divisor_override", AttrValue::Int(3)}}},
+      {"NCHW",
+       {2, 1, 3, 4},
+       {{"ksize", ints({1, 1, 1, 1})},
+        {"strides", ints({1, 1, 1, 1})},
+        {"global_pooling", AttrValue::Bool(true)}}},
+  };
+  for (const Case& test : cases) {
+    Attrs attrs = test.attrs;
+    attrs.emplace_back("data_format", AttrValue::String(test.format));
+    const OpCall forward = {
+        .type = "AvgPoolV2", .inputs = {{"x", Waves(kDouble, test.x)}}, .attrs = attrs};
+    const Tensor dy = Waves(kDouble, RunOne(BuiltinOps(), forward).shape(), 4);
+    const Tensor dx =
+        RunOne(BuiltinOps(),
+               {.type = "AvgPoolV2Grad",
+                .inputs = {{"orig_input_shape", MakeInts(test.x.dims())}, {"input_grad", dy}},
+                .attrs = attrs});
+    ExpectGradient(forward, "x", dy, dx);
+  }
+}
+
+TEST(AdaptiveAvgPoolGrad, IsTheSlope) {
+  for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 5, 4}}) {
+    const OpCall forward = {.type = "AdaptiveAvgPool2d",
+                            .inputs = {{"x", Waves(kDouble, shape)}},
+                            .attrs = {{"output_size", AttrValue::Ints({3, 2})}}};
+    const Tensor dy = Waves(kDouble, RunOne(BuiltinOps(), forward).shape(), 4);
+    const Tensor dx =
+        RunOne(BuiltinOps(), {.type = "AdaptiveAvgPool2dGrad",
+                              .inputs = {{"input_grad", dy}},
+                              .attrs = {{"orig_input_shape", AttrValue::Ints(shape.dims())}}});
+    EXPECT_EQ(dx.shape(), shape);
+    ExpectGradient(forward, "x", dy, dx);
+  }
+}
+
+// With the indices that the forward operator gives, and with the pooled values that graphs of
+// TorchAir hand on in their place.
+TEST(MaxPoolGrad, IsTheSlope) {
+  const Attrs attrs = {{"ksize", AttrValue::Ints({1, 3, 2, 1})},
+                       {"strides", AttrValue::Ints({1, 2, 1, 1})},
+                       {"pads", AttrValue::Ints({1, 1, 0, 1})}};
+  const Tensor x = Waves(kDouble, {2, 2, 5, 4});
+  const OpCall forward = {.type = "MaxPoolWithArgmaxV1", .inputs = {{"x", x}}, .attrs = attrs};
+  const std::vector<Tensor> pooled = Outputs(forward);
+  const Tensor dy = Waves(kDouble, pooled[0].shape(), 4);
+  const Tensor values = FromDoubles(DataType::kInt64, dy.shape(), ToDoubles(pooled[0]));
+  for (const Tensor& argmax : {pooled[1], values}) {
+    const Tensor dx = RunOne(BuiltinOps(), {.type = "MaxPoolGradWithArgmaxV1",
+                                            .inputs = {{"x", x}, {"grad", dy}, {"argmax", argmax}},
+                                            .attrs = attrs});
+    ExpectGradient(forward, "x", dy, dx);
+  }
+}
+
+// Of equal maxima the index decides, of the first one where it names none.
+TEST(MaxPoolGrad, TiesGoWhereTheIndexPoints) {
+  const Attrs attrs = {{"ksize", AttrValue::Ints({1, 2, 2, 1})},
+                       {"strides", AttrValue::Ints({1, 2, 2, 1})},
+                       {"pads", AttrValue::Ints({1, 0, 0, 1})}};
+  const Tensor x = FromDoubles(kFloat, {1, 1, 2, 2}, {7, 7, 1, 7});
+  const auto run = [&](int32_t argmax) {
+    return ToDoubles(
+        RunOne(BuiltinOps(),
+               {.type = "MaxPoolGradWithArgmaxV1",
+                .inputs = {{"x", x},
+                           {"grad", FromDoubles(kFloat, {1, 1, 1, 1}, {5})},
+                           {"argmax", Make<int32_t>(DataType::kInt32, {1, 1, 1, 1}, {argmax})}},
+                .attrs = attrs}));
+  };
+  EXPECT_EQ(run(3), (std::vector<double>{0, 0, 0, 5}));
+  EXPECT_EQ(run(2), (std::vector<double>{5, 0, 0, 0}));
+  EXPECT_EQ(run(99), (std::vector<double>{5, 0, 0, 0}));
+}
+
+TEST(PoolGrad, RefusesAGradientOfAnotherShape) {
+  const Tensor dy = Waves(kFloat, {1, 1, 2, 2});
+  const Attrs attrs = {{"ksize", AttrValue::Ints({1, 1, 2, 2})},
+                       {"strides", AttrValue::Ints({1, 1, 1, 1})}};
+  const auto call = [&](const Ints& image) {
+    return OpCall{.type = "AvgPoolV2Grad",
+                  .inputs = {{"orig_input_shape", MakeInts(image)}, {"input_grad", dy}},
+                  .attrs = attrs};
+  };
+  ExpectFails(BuiltinOps(), call({1, 1, 4, 4}), Code::kInvalidArgument, {"pooling gives"});
+  ExpectFails(BuiltinOps(), call({1, 4, 4}), Code::kInvalidArgument, {"the image is [1,4,4]"});
+  ExpectFails(BuiltinOps(), call({1, 1, -1, 3}), Code::kInvalidArgument, {"[1,1,-1,3]"});
+}
+
+// ---- volumes ----
+
+TEST(MaxPool3D, FindsMaximumAndItsPlace) {
+  for (const bool last : {false, true}) {
+    const Shape shape = last ? Shape{2, 4, 5, 3, 2} : Shape{2, 2, 4, 5, 3};
+    const Tensor x = Waves(kFloat, shape);
+    const Ints kernel = {2, 3, 2}, strides = {2, 1, 1}, pads = {0, 1, 1}, dilation = {1, 2, 1};
+    const std::vector<Tensor> out =
+        Outputs({.type = "MaxPool3DWithArgmaxV2",
+                 .inputs = {{"x", x}},
+                 .attrs = {{"ksize", AttrValue::Ints(kernel)},
+                           {"strides", AttrValue::Ints(strides)},
+                           {"pads", AttrValue::Ints(pads)},
+                           {"dilation", AttrValue::Ints(dilation)},
+                           {"data_format", AttrValue::String(last ? "NDHWC" : "NCDHW")},
+                           {"dtype", AttrValue::Int(9)}}});
+    ASSERT_EQ(out.size(), 2u);
+    EXPECT_EQ(out[1].dtype(), DataType::kInt64);
+    EXPECT_EQ(out[0].shape(), last ? Shape({2, 2, 3, 4, 2}) : Shape({2, 2, 2, 3, 4}));
+    const size_t first = last ? 1 : 2;
+    const std::vector<double> values = ToDoubles(x);
+    for (const Ints& at : Positions(out[0].shape())) {
+      double most = -1e9, place = -1;
+      for (const Ints& tap : Positions(Shape(kernel))) {
+        Ints source = at;
+        bool inside = true;
+        double flat = 0;
+        for (size_t d = 0; d < 3; ++d) {
+          source[first + d] = at[first + d] * strides[d] - pads[d] + tap[d] * dilation[d];
+          const int64_t extent = shape.dims()[first + d];
+          inside = inside && source[first + d] >= 0 && source[first + d] < extent;
+          flat = flat * static_cast<double>(extent) + static_cast<double>(source[first + d]);
+        }
+        if (!inside || values[Index(shape, source)] <= most) continue;
+        most = values[Index(shape, source)];
+        place = flat;
+      }
+      EXPECT_EQ(ToDoubles(out[0])[Index(out[0].shape(), at)], most);
+      EXPECT_EQ(ToDoubles(out[1])[Index(out[0].shape(), at)], place);
+    }
+  }
+  ExpectFails(BuiltinOps(),
+              {.type = "MaxPool3DWithArgmaxV2",
+               .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2, 2})}},
+               .attrs = {{"ksize", AttrValue::Ints({2, 2})},
+                         {"strides", AttrValue::Ints({1})},
+                         {"pads", AttrValue::Ints({0})}}},
+              Code::kInvalidArgument, {"ksize", "three numbers"});
+}
+
+// ---- padding ----
+
+TEST(PadGrad, IsTheSlope) {
+  for (const char* mode : {"reflect", "edge", "symmetric", "constant"}) {
+    for (const bool contiguous : {true, false}) {
+      const Ints pairs = {0, 0, 2, 1, 1, 2}, apart = {0, 2, 1, 0, 1, 2};
+      const Tensor paddings = MakeInts(contiguous ? pairs : apart);
+      const Attrs attrs = {{"mode", AttrValue::String(mode)},
+                           {"paddings_contiguous", AttrValue::Bool(contiguous)}};
+      const OpCall forward = {.type = "PadV3",
+                              .inputs = {{"x", Waves(kDouble, {2, 3, 4})}, {"paddings", paddings}},
+                              .attrs = attrs};
+      const Tensor dy = Waves(kDouble, {2, 6, 7}, 3);
+      const Tensor dx = RunOne(
+          BuiltinOps(),
+          {.type = "PadV3Grad", .inputs = {{"x", dy}, {"paddings", paddings}}, .attrs = attrs});
+      EXPECT_EQ(dx.shape(), Shape({2, 3, 4}));
+      ExpectGradient(forward, "x", dy, dx);
+    }
+  }
+}
+
+TEST(PadGrad, CutElementsHaveNoGradient) {
+  const Tensor dx = RunOne(BuiltinOps(), {.type = "PadV3Grad",
+                                          .inputs = {{"x", FromDoubles(kFloat, {3}, {1, 2, 4})},
+                                                     {"paddings", MakeInts({-1, 1})}},
+                                          .attrs = {{"mode", AttrValue::String("edge")}}});
+  EXPECT_EQ(ToDoubles(dx), (std::vector<double>{0, 1, 6}));
+}
+
+TEST(PadGrad, RefusesWhatPaddingCannotMake) {
+  const Tensor x = Waves(kFloat, {3});
+  ExpectFails(BuiltinOps(),
+              {.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({2, 2})}}},
+              Code::kInvalidArgument, {"dimension 0"});
+  ExpectFails(BuiltinOps(),
+              {.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({INT64_MIN, 2})}}},
+              Code::kInvalidArgument, {"dimension 0"});
+}
+
+// ---- sampling ----
+
+// Coordinates in and around [-1, 1].
+Tensor Grid(Shape shape) {
+  return Scaled(Waves(kDouble, std::move(shape), 0.3), 1.4, 0.05);
+}
+
+TEST(GridSample, GradientIsTheSlope) {
+  for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      for (const bool align : {false, true}) {
+        const Tensor x = Waves(kDouble, {2, 2, 4, 3}), grid = Grid({2, 3, 2, 2}),
+                     dy = Waves(kDouble, {2, 2, 3, 2}, 6);
+        const Attrs attrs = {{"interpolation_mode", AttrValue::String(mode)},
+                             {"padding_mode", AttrValue::String(padding)},
+                             {"align_corners", AttrValue::Bool(align)}};
+        const OpCall forward = {
+            .type = "GridSampler2D", .inputs = {{"x", x}, {"grid", grid}}, .attrs = attrs};
+        const std::vector<Tensor> grad =
+            Outputs({.type = "GridSampler2DGrad",
+                     .inputs = {{"grad", dy}, {"x", x}, {"grid", grid}},
+                     .attrs = attrs});
+        SCOPED_TRACE(std::string(mode) + " " + padding);
+        ExpectGradient(forward, "x", dy, grad[0]);
+        ExpectGradient(forward, "grid", dy, grad[1]);
+      }
+    }
+  }
+}
+
+double Sample(const char* mode, const char* padding, bool align, double column, double row) {
+  return ToDoubles(RunOne(
+      BuiltinOps(), {.type = "GridSampler2D",
+                     .inputs = {{"x", FromDoubles(kFloat, {1, 1, 2, 3}, {1, 2, 4, 8, 16, 32})},
+                                {"grid", FromDoubles(kFloat, {1, 1, 1, 2}, {column, row})}},
+                     .attrs = {{"interpolation_mode", AttrValue::String(mode)},
+                               {"padding_mode", AttrValue::String(padding)},
+                               {"align_corners", AttrValue::Bool(align)}}}))[0];
+}
+
+TEST(GridSample, ReadsWhereTheGridPoints) {
+  // The corners of the grid are the centres of the outer pixels, or their outer edges.
+  EXPECT_EQ(Sample("bilinear", "zeros", true, -1, -1), 1);
+  EXPECT_EQ(Sample("bilinear", "zeros", true, 1, 1), 32);
+  EXPECT_EQ(Sample("bilinear", "zeros", true, 0.5, 0), (2 + 4 + 16 + 32) / 4.0);
+  EXPECT_EQ(Sample("bilinear", "zeros", false, -1, -1), 0.25);
+  EXPECT_EQ(Sample("bilinear", "border", false, -1, -1), 1);
+  EXPECT_EQ(Sample("bilinear", "border", true, 9, -9), 4);
+  EXPECT_EQ(Sample("bilinear", "zeros", true, 9, -9), 0);
+  EXPECT_EQ(Sample("nearest", "zeros", true, 0.2, -0.4), 2);
+  // Half to even.
+  EXPECT_EQ(Sample("nearest", "zeros", true, -0.5, -1), 1);
+  EXPECT_EQ(Sample("nearest", "zeros", true, 0.5, -1), 4);
+  // One pixel to the left of the first is the second, or the first once more.
+  EXPECT_EQ(Sample("bilinear", "reflection", true, -2, -1), 2);
+  EXPECT_EQ(Sample("nearest", "reflection", false, -4.0 / 3, -0.5), 1);
+  EXPECT_EQ(Sample("bicubic", "border", true, 0, 1), 16);
+  EXPECT_EQ(Sample("bilinear", "border", true, std::nan(""), 0), 0);
+}
+
+TEST(GridSample, ReadsVolumes) {
+  for (const bool last : {false, true}) {
+    const Shape shape = last ? Shape{1, 2, 2, 2, 2} : Shape{1, 2, 2, 2, 2};
+    const Tensor x = Waves(kFloat, shape);
+    // Column 1, row 0 and the middle between both depths.
+    const Tensor grid = FromDoubles(kFloat, {1, 1, 1, 1, 3}, {1, -1, 0});
+    const Tensor y = RunOne(
+        BuiltinOps(), {.type = "GridSampler3D",
+                       .inputs = {{"x", x}, {"grid", grid}},
+                       .attrs = {{"align_corners", AttrValue::Bool(true)},
+                                 {"data_format", AttrValue::String(last ? "NDHWC" : "NCDHW")}}});
+    EXPECT_EQ(y.shape(), last ? Shape({1, 1, 1, 1, 2}) : Shape({1, 2, 1, 1, 1}));
+    for (int64_t c = 0; c < 2; ++c) {
+      const auto at = [&](int64_t depth) {
+        const Ints place = last ? Ints{0, depth, 0, 1, c} : Ints{0, c, depth, 0, 1};
+        return ToDoubles(x)[Index(shape, place)];
+      };
+      EXPECT_NEAR(ToDoubles(y)[static_cast<size_t>(c)], (at(0) + at(1)) / 2, 1e-7);
+    }
+  }
+}
+
+TEST(GridSample, RefusesWhatDoesNotFit) {
+  const auto call = [](Shape grid, const char* mode) {
+    return OpCall{
+        .type = "GridSampler2D",
+        .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2})}, {"grid", Waves(kFloat, std::move(grid))}},
+        .attrs = {{"interpolation_mode", AttrValue::String(mode)}}};
+  };
+  ExpectFails(BuiltinOps(), call({2, 1, 1, 2}, "bilinear"), Code::kInvalidArgument, {"same batch"});
+  ExpectFails(BuiltinOps(), call({1, 1, 1, 3}, "bilinear"), Code::kInvalidArgument,
+              {"2 coordinates"});
+  ExpectFails(BuiltinOps(), call({1, 1, 1, 2}, "cubic"), Code::kInvalidArgument, {"cubic"});
+}
+
+}  // namespace
+}  // namespace npumesh

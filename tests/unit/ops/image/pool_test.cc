@@ -1,0 +1,213 @@
+// Pooling, against a walk over all pairs of output cell and pixel.
+#include "tests/unit/ops/image/layer_registry.h"
+
+namespace npumesh {
+namespace {
+
+// One dimension of a pooling, as PyTorch defines it.
+struct Dim {
+  int64_t kernel, stride, pad, dilation = 1;
+};
+
+// Whether pixel `at` belongs to window `cell`.
+bool Covers(const Dim& d, int64_t cell, int64_t at) {
+  const int64_t from_start = at - (cell * d.stride - d.pad);
+  return from_start >= 0 && from_start < d.kernel * d.dilation && from_start % d.dilation == 0;
+}
+
+struct PoolCase {
+  int64_t height, width;
+  Dim rows, columns;
+  bool ceil;
+  int64_t y_height, y_width;
+};
+
+const PoolCase kCases[] = {
+    {4, 4, {2, 2, 0}, {2, 2, 0}, false, 2, 2},       {5, 4, {3, 1, 1}, {2, 2, 0}, false, 5, 2},
+    {5, 6, {2, 2, 0}, {4, 3, 1}, true, 3, 3},        {6, 5, {3, 2, 1}, {3, 1, 0}, true, 4, 3},
+    {3, 3, {2, 2, 1}, {2, 2, 1}, true, 2, 2},  // a third window would start on the padding
+    {7, 7, {2, 1, 0, 3}, {3, 2, 1, 2}, false, 4, 3},
+};
+
+Tensor Image(DataType dtype, int64_t height, int64_t width) {
+  Tensor x = Pattern(dtype, {2, 3, height, width}, 2);
+  std::vector<double> values = ToDoubles(x);
+  for (double& value : values) value -= 3;
+  return FromDoubles(dtype, x.shape(), values);
+}
+
+struct Cell {
+  double most = -INFINITY;
+  int64_t place = -1;
+  double sum = 0;
+  int64_t inside = 0;
+};
+
+// The cells of the output in C order of NCHW.
+std::vector<Cell> CellsOf(const Tensor& x, const PoolCase& test) {
+  std::vector<Cell> cells;
+  for (const Ints& at : Positions(Shape{2, 3, test.y_height, test.y_width})) {
+    Cell cell;
+    for (int64_t r = 0; r < test.height; ++r) {
+      for (int64_t c = 0; c < test.width; ++c) {
+        if (!Covers(test.rows, at[2], r) || !Covers(test.columns, at[3], c)) continue;
+        const double value = ToDoubles(x)[Index(x.shape(), {at[0], at[1], r, c})];
+        if (value > cell.most) {
+          cell.most = value;
+          cell.place = r * test.width + c;
+        }
+        cell.sum += value;
+        ++cell.inside;
+      }
+    }
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+Attrs PoolAttrs(const PoolCase& test, bool last) {
+  const auto four = [last](int64_t a, int64_t b) {
+    return AttrValue::Ints(last ? Ints{1, a, b, 1} : Ints{1, 1, a, b});
+  };
+  return {
+      {"ksize", four(test.rows.kernel, test.columns.kernel)},
+      {"strides", four(test.rows.stride, test.columns.stride)},
+      {"pads", AttrValue::Ints({test.rows.pad, test.rows.pad, test.columns.pad, test.columns.pad})},
+      {"ceil_mode", AttrValue::Bool(test.ceil)},
+      {"data_format", AttrValue::String(last ? "NHWC" : "NCHW")}};
+}
+
+TEST(MaxPool, TakesTheLargestOfEachWindow) {
+  for (const PoolCase& test : kCases) {
+    if (test.rows.dilation != 1) continue;
+    for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kInt8}) {
+      const Tensor x = Image(dtype, test.height, test.width);
+      std::vector<double> expected;
+      for (const Cell& cell : CellsOf(x, test)) expected.push_back(cell.most);
+      const Tensor want = FromDoubles(dtype, {2, 3, test.y_height, test.y_width}, expected);
+      EXPECT_TRUE(SameBytes(
+          RunOne(LayerOps(),
+                 {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)}),
+          want));
+      EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "MaxPoolV3",
+                                                .inputs = {{"x", ChannelsBehind(x)}},
+                                                .attrs = PoolAttrs(test, true)}),
+                            ChannelsBehind(want)));
+    }
+  }
+}
+
+TEST(MaxPool, WithArgmaxGivesThePlaceInThePlane) {
+  for (const PoolCase& test : kCases) {
+    const Tensor x = Image(DataType::kFloat, test.height, test.width);
+    const Result<std::vector<Tensor>> out = RunOp(
+        LayerOps(),
+        {.type = "MaxPoolWithArgmaxV1",
+         .inputs = {{"x", x}},
+         .attrs = {{"ksize", AttrValue::Ints({1, test.rows.kernel, test.columns.kernel, 1})},
+                   {"strides", AttrValue::Ints({1, test.rows.stride, test.columns.stride, 1})},
+                   {"pads", AttrValue::Ints({1, test.rows.pad, test.columns.pad, 1})},
+                   {"dilation", AttrValue::Ints({1, test.rows.dilation, test.columns.dilation, 1})},
+                   {"ceil_mode", AttrValue::Bool(test.ceil)}}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    std::vector<double> most, places;
+    for (const Cell& cell : CellsOf(x, test)) {
+      most.push_back(cell.most);
+      places.push_back(static_cast<double>(cell.place));
+    }
+    EXPECT_EQ((*out)[0].shape(), Shape({2, 3, test.y_height, test.y_width}));
+    EXPECT_EQ(ToDoubles((*out)[0]), most);
+    EXPECT_EQ((*out)[1].dtype(), DataType::kInt32);
+    EXPECT_EQ(ToDoubles((*out)[1]), places);
+  }
+}
+
+TEST(AvgPool, DividesByItsRule) {
+  for (const PoolCase& test : kCases) {
+    if (test.rows.dilation != 1) continue;
+    const Tensor x = Image(DataType::kFloat, test.height, test.width);
+    for (const int64_t divisor : {0, 5}) {
+      for (const bool exclusive : {true, false}) {
+        std::vector<double> expected;
+        size_t i = 0;
+        for (const Cell& cell : CellsOf(x, test)) {
+          const auto cell_row = static_cast<int64_t>(i) / test.y_width % test.y_height;
+          const auto cell_column = static_cast<int64_t>(i) % test.y_width;
+          ++i;
+          // the part of the window that lies on the image or its padding
+          const auto span = [](const Dim& d, int64_t place, int64_t size) {
+            return std::min(place * d.stride - d.pad + d.kernel, size + d.pad) -
+                   (place * d.stride - d.pad);
+          };
+          const int64_t window =
+              span(test.rows, cell_row, test.height) * span(test.columns, cell_column, test.width);
+          const int64_t by = divisor > 0 ? divisor : exclusive ? cell.inside : window;
+          expected.push_back(cell.sum / static_cast<double>(by));
+        }
+        Attrs attrs = PoolAttrs(test, false);
+        attrs.emplace_back("exclusive", AttrValue::Bool(exclusive));
+        attrs.emplace_back("divisor_override", AttrValue::Int(divisor));
+        EXPECT_TRUE(SameBytes(
+            RunOne(LayerOps(), {.type = "AvgPoolV2", .inputs = {{"x", x}}, .attrs = attrs}),
+            FromDoubles(DataType::kFloat, {2, 3, test.y_height, test.y_width}, expected)));
+      }
+    }
+  }
+}
+
+TEST(Pool, PaddingByName) {
+  const Tensor x = FromDoubles(DataType::kFloat, {1, 5, 1, 1}, {1, 2, 3, 4, 5});
+  const auto run = [&](const char* type, const char* padding) {
+    return ToDoubles(RunOne(LayerOps(), {.type = type,
+                                         .inputs = {{"x", x}},
+                                         .attrs = {{"ksize", AttrValue::Ints({1, 2, 1, 1})},
+                                                   {"strides", AttrValue::Ints({1, 2, 1, 1})},
+                                                   {"padding", AttrValue::String(padding)}}}));
+  };
+  EXPECT_EQ(run("MaxPool", "VALID"), (std::vector<double>{2, 4}));
+  EXPECT_EQ(run("MaxPool", "SAME"), (std::vector<double>{2, 4, 5}));
+  EXPECT_EQ(run("AvgPool", "VALID"), (std::vector<double>{1.5, 3.5}));
+  EXPECT_EQ(run("AvgPool", "SAME"), (std::vector<double>{1.5, 3.5, 5}));
+}
+
+TEST(Pool, GlobalAndAdaptive) {
+  const Tensor x = FromDoubles(DataType::kFloat, {1, 1, 2, 3}, {1, 2, 3, 4, 5, 9});
+  EXPECT_EQ(ToDoubles(RunOne(LayerOps(), {.type = "GlobalAveragePool", .inputs = {{"x", x}}})),
+            (std::vector<double>{4}));
+  const Tensor y = RunOne(LayerOps(), {.type = "AdaptiveAvgPool2d",
+                                       .inputs = {{"x", x}},
+                                       .attrs = {{"output_size", AttrValue::Ints({1, 2})}}});
+  EXPECT_EQ(y.shape(), Shape({1, 1, 1, 2}));
+  EXPECT_EQ(ToDoubles(y), (std::vector<double>{3, 4.75}));
+  Attrs attrs = PoolAttrs(kCases[0], false);
+  attrs.emplace_back("global_pooling", AttrValue::Bool(true));
+  EXPECT_EQ(
+      ToDoubles(RunOne(LayerOps(), {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs})),
+      (std::vector<double>{9}));
+}
+
+TEST(Pool, NanIsTheMaximum) {
+  const Tensor x = FromDoubles(DataType::kFloat, {1, 1, 1, 4}, {NAN, 1, 2, NAN});
+  Attrs attrs = PoolAttrs({1, 4, {1, 1, 0}, {2, 2, 0}, false, 1, 2}, false);
+  const std::vector<double> y =
+      ToDoubles(RunOne(LayerOps(), {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs}));
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+}
+
+TEST(Pool, Refuses) {
+  const Tensor x = Pattern(DataType::kFloat, {1, 1, 4, 4});
+  const auto fails = [&](const PoolCase& test, const std::string& word) {
+    ExpectFails(LayerOps(),
+                {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)},
+                Code::kInvalidArgument, {word});
+  };
+  fails({4, 4, {2, 0, 0}, {2, 2, 0}, false, 0, 0}, "[1,1,0,2]");
+  fails({4, 4, {2, 2, -1}, {2, 2, 0}, false, 0, 0}, "none negative");
+  fails({4, 4, {2, 2, 2}, {2, 2, 0}, false, 0, 0}, "padding alone");
+  ExpectFails(LayerOps(),
+              {.type = "GlobalAveragePool", .inputs = {{"x", Pattern(DataType::kFloat, {2, 2})}}},
+              Code::kInvalidArgument, {"four dimensions"});
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,166 @@
+// Cumsum, Cumprod, SearchSorted, Bucketize.
+#include "graph/ops/index/family.h"
+#include "tests/unit/op_values.h"
+
+namespace npumesh {
+namespace {
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterOrderOps(made);
+    RegisterSearchOps(made);
+    return made;
+  }();
+  return registry;
+}
+
+struct Direction {
+  bool exclusive;
+  bool reverse;
+};
+
+const Direction kDirections[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+OpCall Scan(const std::string& type, const Tensor& x, int64_t axis, Direction direction) {
+  OpCall call{.type = type,
+              .inputs = {{"x", x}},
+              .attrs = {{"exclusive", AttrValue::Bool(direction.exclusive)},
+                        {"reverse", AttrValue::Bool(direction.reverse)}}};
+  if (type.back() == 'D') {
+    call.attrs.emplace_back("axis", AttrValue::Int(axis));
+  } else {
+    call.inputs.push_back({"axis", Make<int64_t>(DataType::kInt64, {}, {axis})});
+  }
+  return call;
+}
+
+// Element i is what all elements that count for it give together.
+TEST(Scan, CollectsWhatLiesBefore) {
+  const Shape shape = {2, 4, 3};
+  for (const DataType dtype : AllDtypes()) {
+    if (dtype == DataType::kBool) continue;
+    const Tensor x = Pattern(dtype, shape);
+    const std::vector<double> values = ToDoubles(x);
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const Direction direction : kDirections) {
+        for (const std::string type : {"Cumsum", "CumsumD", "Cumprod", "CumprodD"}) {
+          const bool product = type.substr(3, 4) == "prod";
+          if (product && BitsOf(dtype) == 8) continue;  // would wrap
+          std::vector<double> expected;
+          for (const std::vector<int64_t>& at : Positions(shape)) {
+            double total = product ? 1 : 0;
+            for (int64_t i = 0; i < shape[axis]; ++i) {
+              const int64_t own = at[static_cast<size_t>(axis)];
+              const bool behind = direction.reverse ? i > own : i < own;
+              if (!behind && (direction.exclusive || i != own)) continue;
+              std::vector<int64_t> other = at;
+              other[static_cast<size_t>(axis)] = i;
+              const double value = values[Index(shape, other)];
+              total = product ? total * value : total + value;
+            }
+            expected.push_back(total);
+          }
+          EXPECT_TRUE(SameBytes(RunOne(Registry(), Scan(type, x, axis - 3, direction)),
+                                FromDoubles(dtype, shape, expected)))
+              << type << " " << Name(dtype) << " axis " << axis;
+        }
+      }
+    }
+  }
+}
+
+TEST(Scan, HalvesAreRoundedFromTheExactSum) {
+  const Tensor x = FromDoubles(DataType::kFloat16, {4}, {2048, 1, 1, 1});
+  EXPECT_EQ(ToDoubles(RunOne(Registry(), Scan("Cumsum", x, 0, {false, false}))),
+            (std::vector<double>{2048, 2048, 2050, 2052}));
+}
+
+TEST(Scan, IntegersWrap) {
+  const Tensor x = Make<int8_t>(DataType::kInt8, {3}, {100, 100, 100});
+  EXPECT_EQ(ValuesOf<int8_t>(RunOne(Registry(), Scan("Cumsum", x, 0, {false, false}))),
+            (std::vector<int8_t>{100, -56, 44}));
+  const Tensor wide = Make<int64_t>(DataType::kInt64, {2}, {INT64_MAX, 2});
+  EXPECT_EQ(ValuesOf<int64_t>(RunOne(Registry(), Scan("Cumprod", wide, 0, {false, false}))),
+            (std::vector<int64_t>{INT64_MAX, -2}));
+}
+
+TEST(Scan, RefusesAnAxisThatIsNotThere) {
+  const Tensor x = Pattern(DataType::kFloat, {2, 2});
+  ExpectFails(Registry(), Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
+}
+
+// ---- SearchSorted ----
+
+OpCall Search(const Tensor& sorted, const Tensor& values, bool right) {
+  return {.type = "SearchSorted",
+          .inputs = {{"sorted_sequence", sorted}, {"values", values}},
+          .attrs = {{"right", AttrValue::Bool(right)}}};
+}
+
+TEST(SearchSorted, CountsWhatIsSmaller) {
+  const std::vector<double> sorted = {1, 3, 3, 6, 0, 2, 4, 4};
+  const std::vector<double> values = {0, 3, 7, 4, 1, 0};
+  for (const DataType dtype : AllDtypes()) {
+    if (dtype == DataType::kBool) continue;
+    for (const bool right : {false, true}) {
+      for (const bool shared : {false, true}) {
+        const Tensor sequence =
+            shared ? FromDoubles(dtype, {4}, {1, 3, 3, 6}) : FromDoubles(dtype, {2, 4}, sorted);
+        const Tensor y =
+            RunOne(Registry(), Search(sequence, FromDoubles(dtype, {2, 3}, values), right));
+        EXPECT_EQ(y.type(), (TensorType{DataType::kInt64, {2, 3}}));
+        std::vector<double> expected;
+        for (size_t i = 0; i < values.size(); ++i) {
+          double count = 0;
+          for (size_t j = 0; j < 4; ++j) {
+            const double element = sorted[(shared ? 0 : i / 3 * 4) + j];
+            count += element < values[i] || (right && element == values[i]) ? 1 : 0;
+          }
+          expected.push_back(count);
+        }
+        EXPECT_EQ(ToDoubles(y), expected) << Name(dtype) << (right ? " right" : " left");
+      }
+    }
+  }
+}
+
+TEST(SearchSorted, FollowsTheSorter) {
+  OpCall call = Search(FromDoubles(DataType::kFloat, {3}, {5, 1, 3}),
+                       FromDoubles(DataType::kFloat, {2}, {2, 5}), false);
+  call.inputs.push_back({"sorter", MakeInts({1, 2, 0})});
+  call.attrs.emplace_back("dtype", AttrValue::Int(3));
+  const Tensor y = RunOne(Registry(), call);
+  EXPECT_EQ(y.dtype(), DataType::kInt32);
+  EXPECT_EQ(ToDoubles(y), (std::vector<double>{1, 2}));
+  call.inputs[2].value = MakeInts({1, 3, 0});
+  ExpectFails(Registry(), call, Code::kInvalidArgument, {"\"sorter\" holds 3 at element 1"});
+}
+
+TEST(SearchSorted, RefusesRowsThatDoNotMatch) {
+  ExpectFails(Registry(),
+              Search(Pattern(DataType::kFloat, {2, 4}), Pattern(DataType::kFloat, {3, 1}), false),
+              Code::kInvalidArgument, {"[2,4]", "[3,1]"});
+}
+
+// ---- Bucketize ----
+
+TEST(Bucketize, ChoosesTheSideOfABoundary) {
+  const Tensor x = FromDoubles(DataType::kFloat, {5}, {-1, 0, 1, 1.5, 9});
+  const auto run = [&](bool right) {
+    return ToDoubles(RunOne(Registry(), {.type = "Bucketize",
+                                         .inputs = {{"x", x}},
+                                         .attrs = {{"boundaries", AttrValue::Floats({0, 1, 2})},
+                                                   {"right", AttrValue::Bool(right)}}}));
+  };
+  EXPECT_EQ(run(true), (std::vector<double>{0, 1, 2, 2, 3}));
+  EXPECT_EQ(run(false), (std::vector<double>{0, 0, 1, 2, 3}));
+  ExpectFails(Registry(),
+              {.type = "Bucketize",
+               .inputs = {{"x", x}},
+               .attrs = {{"boundaries", AttrValue::Floats({1, 0})}}},
+              Code::kInvalidArgument, {"ascending"});
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,320 @@
+// GeluQuant, GroupQuant, QuantMax, DynamicBlockQuant, GroupedDynamicBlockQuant and
+// AddRmsNormDynamicQuant against double.
+#include <cmath>
+
+#include "graph/ops/builtin_ops.h"
+#include "tests/unit/ops/quant/small_values.h"
+
+namespace npumesh {
+namespace {
+
+constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16,
+                   kBf16 = DataType::kBfloat16, kInt8 = DataType::kInt8,
+                   kE4M3 = DataType::kFloat8E4M3Fn, kE5M2 = DataType::kFloat8E5M2,
+                   kHif8 = DataType::kHifloat8;
+
+int64_t Number(DataType dtype) {
+  return static_cast<int64_t>(dtype);
+}
+
+std::vector<Tensor> Results(const OpCall& call) {
+  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
+  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
+  return out.ok() ? *out : std::vector<Tensor>(5);
+}
+
+void Fails(const OpCall& call, Code code, const std::vector<std::string>& words) {
+  ExpectFails(BuiltinOps(), call, code, words);
+}
+
+double LargestOfType(DataType dtype) {
+  return dtype == kE4M3             ? 448
+         : dtype == kE5M2           ? 57344
+         : dtype == kHif8           ? 32768
+         : dtype == DataType::kInt4 ? 7
+                                    : 127;
+}
+
+// `got` is `exact` rounded to its type: integers to the nearest, floats within half a step of a
+// relative 2^-bits.
+void ExpectQuantised(const Tensor& got, const std::vector<double>& exact) {
+  if (IsInteger(got.dtype()) || got.dtype() == DataType::kInt4) return ExpectRounded(got, exact);
+  const std::vector<double> values = Wide(got);
+  ASSERT_EQ(values.size(), exact.size());
+  // E5M2 has two bits behind the point and so has, at worst, HIFLOAT8: one.
+  const double step = got.dtype() == kE4M3 ? 0x1p-4 : got.dtype() == kE5M2 ? 0x1p-3 : 0x1p-2;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(values[i], exact[i], step * std::fabs(exact[i]) * 1.001 + 1e-2) << i;
+  }
+}
+
+double Gelu(double x, bool tanh) {
+  if (!tanh) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+// Rows of `values` divided by max / largest; the scales.
+std::vector<double> ScaleRows(std::vector<double>& values, size_t width, double largest) {
+  std::vector<double> scales;
+  for (size_t first = 0; first < values.size(); first += width) {
+    double most = 0;
+    for (size_t i = 0; i < width; ++i) most = std::max(most, std::fabs(values[first + i]));
+    scales.push_back(most / largest);
+    for (size_t i = 0; i < width; ++i) values[first + i] /= scales.back();
+  }
+  return scales;
+}
+
+TEST(GeluQuant, StaticAndDynamic) {
+  const int64_t rows = 3, width = 520;
+  const Tensor s = Noise(kFloat, {width}, 2, 20), o = Noise(kFloat, {1}, 3, 5);
+  for (const DataType from : {kFloat, kHalf, kBf16}) {
+    const Tensor x = Noise(from, {rows, width}, 1, 3);
+    for (const DataType to : {kInt8, kE4M3, kE5M2, kHif8}) {
+      for (const bool tanh : {false, true}) {
+        for (const bool dynamic : {false, true}) {
+          OpCall call = {
+              .type = "GeluQuant",
+              .inputs = {{"x", x}, {"input_scale", s}},
+              .attrs = {{"approximate", AttrValue::String(tanh ? "tanh" : "none")},
+                        {"quant_mode", AttrValue::String(dynamic ? "dynamic" : "static")},
+                        {"dst_type", AttrValue::Int(Number(to))}}};
+          if (!dynamic) call.inputs.push_back({"input_offset", o});
+          std::vector<double> want = ToDoubles(x);
+          for (size_t i = 0; i < want.size(); ++i) {
+            want[i] = Gelu(want[i], tanh) * ToDoubles(s)[i % static_cast<size_t>(width)];
+            if (!dynamic) want[i] += ToDoubles(o)[0];
+          }
+          const std::vector<Tensor> got = Results(call);
+          std::vector<double> scales(rows, 0.0);
+          if (dynamic) scales = ScaleRows(want, width, LargestOfType(to));
+          ASSERT_EQ(got[1].type(), (TensorType{kFloat, {rows}}));
+          ExpectNear(got[1], scales);
+          ASSERT_EQ(got[0].dtype(), to);
+          ExpectQuantised(got[0], want);
+        }
+      }
+    }
+  }
+}
+
+TEST(GeluQuant, RefusesByName) {
+  OpCall call = {.type = "GeluQuant",
+                 .inputs = {{"x", Noise(kHalf, {2, 4}, 1)}},
+                 .attrs = {{"quant_mode", AttrValue::String("static")}}};
+  Fails(call, Code::kInvalidArgument, {"static needs input_scale"});
+  call.attrs[0].second = AttrValue::String("dynamic");
+  call.inputs.push_back({"input_offset", Noise(kHalf, {1}, 1)});
+  Fails(call, Code::kInvalidArgument, {"takes no input_offset"});
+  call.inputs[1] = {"input_scale", Noise(kHalf, {3}, 1)};
+  Fails(call, Code::kInvalidArgument, {"input_scale is float16[3], expected 1 or 4 elements"});
+  call.inputs.pop_back();
+  call.attrs[0].second = AttrValue::String("pertoken");
+  Fails(call, Code::kInvalidArgument, {"quant_mode is \"pertoken\""});
+  call.attrs = {{"dst_type", AttrValue::Int(3)}};
+  Fails(call, Code::kUnsupported, {"dst_type is int32"});
+}
+
+TEST(GroupQuant, EveryGroupHasItsScales) {
+  const Tensor x = Noise(kBf16, {6, 4}, 1, 10), scale = Noise(kFloat, {3, 4}, 2, 8);
+  const std::vector<int64_t> ends = {2, 2, 5};  // the last row is in no group: zeros
+  for (const bool offset : {false, true}) {
+    for (const DataType to : {kInt8, DataType::kInt4}) {
+      OpCall call = {.type = "GroupQuant",
+                     .inputs = {{"x", x}, {"scale", scale}, {"group_index", MakeInts(ends)}},
+                     .attrs = {{"dst_type", AttrValue::Int(Number(to))}}};
+      if (offset) call.inputs.push_back({"offset", FromDoubles(kFloat, {1}, {2.25})});
+      std::vector<double> want(24, 0.0);
+      for (size_t i = 0; i < 20; ++i) {
+        const size_t group = i / 4 < 2 ? 0 : 2;
+        want[i] = ToDoubles(x)[i] * ToDoubles(scale)[group * 4 + i % 4] + (offset ? 2.25 : 0);
+      }
+      ExpectRounded(Results(call)[0], want);
+      call.inputs[2].value = MakeInts({2, 1, 5});
+      Fails(call, Code::kInvalidArgument, {"entry 1 of \"group_index\" is 1"});
+      call.inputs[1].value = Noise(kFloat, {2, 4}, 2);
+      Fails(call, Code::kInvalidArgument, {"scale is float32[2,4]", "expected [3,4]"});
+    }
+  }
+}
+
+TEST(QuantMax, ScalesAndFindsTheLargest) {
+  for (const DataType from : {kFloat, kHalf, kBf16}) {
+    for (const DataType to : {kE4M3, kE5M2, kHif8}) {
+      const Tensor x = Noise(from, {3, 300}, 1, 4);
+      OpCall call = {.type = "QuantMax",
+                     .inputs = {{"x", x}, {"scale", FromDoubles(kFloat, {1}, {2.5})}},
+                     .attrs = {{"dst_type", AttrValue::Int(Number(to))}}};
+      std::vector<double> want = ToDoubles(x);
+      double most = 0;
+      for (double& value : want) {
+        most = std::max(most, std::fabs(value));
+        value *= 2.5;
+      }
+      const std::vector<Tensor> got = Results(call);
+      ExpectQuantised(got[0], want);
+      EXPECT_EQ(got[1].type(), (TensorType{from, {1}}));
+      EXPECT_EQ(ToDoubles(got[1]), std::vector<double>{most});
+      call.attrs[0].second = AttrValue::Int(2);
+      Fails(call, Code::kInvalidArgument, {"dst_type is int8", "8-bit float"});
+    }
+  }
+}
+
+// Tiles of a matrix from row `begin` to `end`; scales[tile row][tile column].
+void Tiles(const std::vector<double>& x, int64_t width, int64_t begin, int64_t end, int64_t rows,
+           int64_t columns, double largest, std::vector<double>& y, std::vector<double>& scales,
+           int64_t first_scale) {
+  const int64_t across = (width + columns - 1) / columns;
+  for (int64_t pass = 0; pass < 2; ++pass) {
+    for (int64_t r = begin; r < end; ++r) {
+      for (int64_t c = 0; c < width; ++c) {
+        double& scale =
+            scales[static_cast<size_t>((first_scale + (r - begin) / rows) * across + c / columns)];
+        const double value = x[static_cast<size_t>(r * width + c)];
+        if (pass == 0) scale = std::max(scale, std::fabs(value) / largest);
+        if (pass == 1) y[static_cast<size_t>(r * width + c)] = value / scale;
+      }
+    }
+  }
+}
+
+TEST(DynamicBlockQuant, TilesOfEverySize) {
+  for (const DataType to : {kInt8, kE4M3, kE5M2, kHif8}) {
+    for (const int64_t rows : {1, 4}) {
+      const Tensor x = Noise(kBf16, {7, 150}, 1, 3);
+      const OpCall call = {.type = "DynamicBlockQuant",
+                           .inputs = {{"x", x}},
+                           .attrs = {{"dst_type", AttrValue::Int(Number(to))},
+                                     {"row_block_size", AttrValue::Int(rows)},
+                                     {"col_block_size", AttrValue::Int(64)}}};
+      const int64_t down = (7 + rows - 1) / rows;
+      std::vector<double> y(7 * 150), scales(static_cast<size_t>(down * 3), 0.0);
+      Tiles(ToDoubles(x), 150, 0, 7, rows, 64, LargestOfType(to), y, scales, 0);
+      const std::vector<Tensor> got = Results(call);
+      EXPECT_EQ(got[1].shape(), Shape({down, 3}));
+      ExpectNear(got[1], scales);
+      ExpectQuantised(got[0], y);
+    }
+  }
+}
+
+TEST(DynamicBlockQuant, HasItsOwnTilesForEveryMatrix) {
+  const Tensor one = Noise(kHalf, {3, 130}, 1), two = Noise(kHalf, {3, 130}, 2);
+  std::vector<double> both = ToDoubles(one);
+  for (const double value : ToDoubles(two)) both.push_back(value);
+  const auto call = [](const Tensor& x) {
+    return OpCall{.type = "DynamicBlockQuant",
+                  .inputs = {{"x", x}},
+                  .attrs = {{"row_block_size", AttrValue::Int(2)}}};
+  };
+  const std::vector<Tensor> got = Results(call(FromDoubles(kHalf, {2, 3, 130}, both)));
+  EXPECT_EQ(got[1].shape(), Shape({2, 2, 2}));
+  std::vector<double> y = Wide(Results(call(one))[0]);
+  for (const double value : Wide(Results(call(two))[0])) y.push_back(value);
+  EXPECT_EQ(Wide(got[0]), y);
+}
+
+TEST(GroupedDynamicBlockQuant, TilesRestart) {
+  const Tensor x = Noise(kHalf, {10, 100}, 1, 3);
+  const std::vector<int32_t> ends = {3, 3, 8};  // two rows in no group
+  OpCall call = {.type = "GroupedDynamicBlockQuant",
+                 .inputs = {{"x", x}, {"group_list", Make<int32_t>(DataType::kInt32, {3}, ends)}},
+                 .attrs = {{"dst_type", AttrValue::Int(Number(kE4M3))},
+                           {"row_block_size", AttrValue::Int(2)},
+                           {"col_block_size", AttrValue::Int(64)}}};
+  std::vector<double> y(1000, 0.0), scales(8 * 2, 0.0);
+  Tiles(ToDoubles(x), 100, 0, 3, 2, 64, 448, y, scales, 0);
+  Tiles(ToDoubles(x), 100, 3, 8, 2, 64, 448, y, scales, 3 / 2 + 2);
+  const std::vector<Tensor> got = Results(call);
+  EXPECT_EQ(got[1].shape(), Shape({8, 2}));
+  ExpectNear(got[1], scales);
+  ExpectQuantised(got[0], y);
+  call.attrs.emplace_back("group_list_type", AttrValue::Int(1));
+  Fails(call, Code::kUnsupported, {"group_list_type is 1"});
+  call.attrs.back() = {"min_scale", AttrValue::Float(0.5f)};
+  Fails(call, Code::kUnsupported, {"min_scale 0.5"});
+  call.attrs.back() = {"round_mode", AttrValue::String("hybrid")};
+  Fails(call, Code::kInvalidArgument, {"round_mode \"hybrid\""});
+  call.attrs.back() = {"dst_type_max", AttrValue::Float(100)};
+  Fails(call, Code::kUnsupported, {"dst_type_max 100"});
+}
+
+struct NormCase {
+  bool smooth1, smooth2, beta;
+  std::vector<bool> mask;
+};
+
+TEST(AddRmsNormDynamicQuant, EveryOutput) {
+  const int64_t rows = 4, width = 70;
+  for (const DataType dtype : {kHalf, kBf16}) {
+    const Tensor x1 = Noise(dtype, {2, 2, width}, 1, 2), x2 = Noise(dtype, {2, 2, width}, 2, 2);
+    const Tensor gamma = Noise(dtype, {width}, 3, 2), beta = Noise(dtype, {width}, 4);
+    const Tensor smooth[] = {Noise(dtype, {width}, 5, 2), Noise(dtype, {width}, 6, 2)};
+    for (const NormCase& test : {NormCase{false, false, false, {}},
+                                 {true, false, true, {}},
+                                 {true, true, false, {}},
+                                 {false, true, true, {false, true}},
+                                 {true, false, false, {true, true}}}) {
+      OpCall call = {.type = "AddRmsNormDynamicQuant",
+                     .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}}};
+      if (test.smooth1) call.inputs.push_back({"smooth_scale1", smooth[0]});
+      if (test.smooth2) call.inputs.push_back({"smooth_scale2", smooth[1]});
+      if (test.beta) call.inputs.push_back({"beta", beta});
+      if (!test.mask.empty()) call.attrs.emplace_back("output_mask", AttrValue::Bools(test.mask));
+      std::vector<double> sum = ToDoubles(x1), y;
+      for (size_t i = 0; i < sum.size(); ++i) {
+        sum[i] = Rounded(dtype, sum[i] + ToDoubles(x2)[i]);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        double squares = 0;
+        for (int64_t i = 0; i < width; ++i) {
+          squares +=
+              sum[static_cast<size_t>(r * width + i)] * sum[static_cast<size_t>(r * width + i)];
+        }
+        const double rms = std::sqrt(squares / static_cast<double>(width) + 1e-6);
+        for (int64_t i = 0; i < width; ++i) {
+          const auto c = static_cast<size_t>(i);
+          y.push_back(sum[static_cast<size_t>(r * width + i)] / rms * ToDoubles(gamma)[c] +
+                      (test.beta ? ToDoubles(beta)[c] : 0));
+        }
+      }
+      const std::vector<Tensor> got = Results(call);
+      EXPECT_EQ(ToDoubles(got[2]), sum);
+      const bool wanted[] = {test.mask.empty() || test.mask[0],
+                             test.mask.empty() ? test.smooth2 : test.mask[1]};
+      for (const size_t i : {size_t{0}, size_t{1}}) {
+        std::vector<double> scaled = y, scales(rows, 0.0);
+        for (size_t e = 0; e < scaled.size(); ++e) {
+          if (i == 0 ? test.smooth1 : test.smooth2) {
+            scaled[e] *= ToDoubles(smooth[i])[e % static_cast<size_t>(width)];
+          }
+          if (!wanted[i]) scaled[e] = 0;
+        }
+        if (wanted[i]) scales = ScaleRows(scaled, static_cast<size_t>(width), 127);
+        EXPECT_EQ(got[i].type(), (TensorType{kInt8, {2, 2, width}}));
+        EXPECT_EQ(got[3 + i].shape(), Shape({2, 2}));
+        ExpectNear(got[3 + i], scales, 1e-5);
+        ExpectRounded(got[i], scaled);
+      }
+    }
+  }
+}
+
+TEST(AddRmsNormDynamicQuant, RefusesByName) {
+  const Tensor x = Noise(kHalf, {2, 8}, 1), gamma = Noise(kHalf, {8}, 2);
+  OpCall call = {.type = "AddRmsNormDynamicQuant",
+                 .inputs = {{"x1", x}, {"x2", x}, {"gamma", gamma}, {"smooth_scale2", gamma}}};
+  Fails(call, Code::kInvalidArgument, {"smooth_scale2 is fed without smooth_scale1"});
+  call.attrs = {{"output_mask", AttrValue::Bools({true, false})}};
+  Fails(call, Code::kInvalidArgument, {"smooth_scale2", "output_mask false"});
+  call.attrs = {{"output_mask", AttrValue::Bools({true})}};
+  Fails(call, Code::kInvalidArgument, {"output_mask has 1 entries"});
+  call.inputs[2].value = Noise(kHalf, {7}, 2);
+  Fails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
+  call.inputs[1].value = Noise(kBf16, {2, 8}, 2);
+  Fails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,199 @@
+// GroupedMatmulSwigluQuantV2 and GroupedMatmulFinalizeRouting with uneven experts and one without
+// rows, on integers whose sums are exact.
+#include <cmath>
+
+#include "graph/ops/builtin_ops.h"
+#include "tests/unit/ops/collective/group_types.h"
+
+namespace npumesh {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int64_t kRows = 7;
+constexpr int64_t kInner = 3;
+constexpr int64_t kExperts = 3;
+constexpr int64_t kColumns = 6;
+const std::vector<int64_t> kCounts = {4, 0, 2};  // one row is of nobody
+
+std::vector<double> Numbers(int64_t count, int seed) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<double>((i * i + 3 * i + 2 * seed) % 7 - 3));
+  }
+  return values;
+}
+std::vector<double> Scales(int64_t count, int seed) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(std::ldexp(1.0, (i + seed) % 3 - 2));
+  return values;
+}
+
+// Element (k, n) of an expert's weights.
+double Weight(int64_t expert, int64_t k, int64_t n) {
+  return Numbers(kExperts * kInner * kColumns,
+                 2)[static_cast<size_t>((expert * kInner + k) * kColumns + n)];
+}
+
+Tensor Weights(bool transposed) {
+  std::vector<double> values;
+  for (int64_t e = 0; e < kExperts; ++e) {
+    for (int64_t i = 0; i < kInner * kColumns; ++i) {
+      values.push_back(transposed ? Weight(e, i % kInner, i / kInner)
+                                  : Weight(e, i / kColumns, i % kColumns));
+    }
+  }
+  return FromDoubles(
+      DataType::kInt8,
+      transposed ? Shape{kExperts, kColumns, kInner} : Shape{kExperts, kInner, kColumns}, values);
+}
+
+Tensor GroupList(bool counts) {
+  std::vector<int64_t> list;
+  int64_t sum = 0;
+  for (const int64_t count : kCounts) list.push_back(counts ? count : sum += count);
+  return MakeInts(list);
+}
+
+// The expert of a row; -1: nobody's.
+int64_t ExpertOf(int64_t row) {
+  for (int64_t e = 0; e < kExperts; ++e) {
+    if (row < kCounts[static_cast<size_t>(e)]) return e;
+    row -= kCounts[static_cast<size_t>(e)];
+  }
+  return -1;
+}
+
+// (x w) of a row and column, scaled by both.
+double Product(int64_t row, int64_t column) {
+  const int64_t e = ExpertOf(row);
+  double sum = 0;
+  for (int64_t k = 0; k < kInner; ++k) {
+    sum += Numbers(kRows * kInner, 1)[static_cast<size_t>(row * kInner + k)] * Weight(e, k, column);
+  }
+  return sum * Scales(kExperts * kColumns, 1)[static_cast<size_t>(e * kColumns + column)] *
+         Scales(kRows, 2)[static_cast<size_t>(row)];
+}
+
+Tensor X() {
+  return FromDoubles(DataType::kInt8, {kRows, kInner}, Numbers(kRows * kInner, 1));
+}
+
+OpCall Swiglu(bool counts, bool transposed) {
+  return {.type = "GroupedMatmulSwigluQuantV2",
+          .inputs = {{"x", X()},
+                     {"x_scale", FromDoubles(DataType::kFloat, {kRows}, Scales(kRows, 2))},
+                     {"group_list", GroupList(counts)},
+                     {"weight0", Weights(transposed)},
+                     {"weight_scale0", FromDoubles(DataType::kFloat, {kExperts, kColumns},
+                                                   Scales(kExperts * kColumns, 1))}},
+          .attrs = {{"group_list_type", AttrValue::Int(counts ? 1 : 0)},
+                    {"transpose_weight", AttrValue::Bool(transposed)}}};
+}
+
+TEST(GroupedMatmulSwigluQuantV2, GatesAndQuantisesRows) {
+  for (const bool counts : {false, true}) {
+    for (const bool transposed : {false, true}) {
+      const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), Swiglu(counts, transposed));
+      ASSERT_TRUE(out.ok()) << out.status().ToString();
+      EXPECT_EQ((*out)[0].type(), (TensorType{DataType::kInt8, {kRows, kColumns / 2}}));
+      for (int64_t row = 0; row < kRows; ++row) {
+        std::vector<double> s;
+        double most = 0;
+        for (int64_t i = 0; i < kColumns / 2 && ExpertOf(row) >= 0; ++i) {
+          const double gate = Product(row, i);
+          s.push_back(gate / (1 + std::exp(-gate)) * Product(row, kColumns / 2 + i));
+          most = std::max(most, std::fabs(s.back()));
+        }
+        const double scale = ToDoubles((*out)[1])[static_cast<size_t>(row)];
+        EXPECT_NEAR(scale, most / 127, most * 1e-6) << "row " << row;
+        for (int64_t i = 0; i < kColumns / 2; ++i) {
+          const double y = ToDoubles((*out)[0])[static_cast<size_t>(row * kColumns / 2 + i)];
+          const double want = most == 0 ? 0 : s[static_cast<size_t>(i)] * 127 / most;
+          // To the nearest, where float32 does not fall on the other side.
+          EXPECT_NEAR(y, want, 0.5 + 1e-4) << "row " << row << ", column " << i;
+        }
+      }
+    }
+  }
+}
+
+OpCall Finalize(bool counts) {
+  return {.type = "GroupedMatmulFinalizeRouting",
+          .inputs = {{"x", X()},
+                     {"w", Weights(false)},
+                     {"scale", FromDoubles(DataType::kFloat, {kExperts, kColumns},
+                                           Scales(kExperts * kColumns, 1))},
+                     {"pertoken_scale", FromDoubles(DataType::kFloat, {kRows}, Scales(kRows, 2))},
+                     {"group_list", GroupList(counts)},
+                     {"shared_input",
+                      FromDoubles(DataType::kBfloat16, {2, kColumns}, Numbers(2 * kColumns, 5))},
+                     {"logit", FromDoubles(DataType::kFloat, {kRows}, Scales(kRows, 0))},
+                     {"row_index", MakeInts({3, 0, 3, 1, 2, 0, 1})}},
+          .attrs = {{"group_list_type", AttrValue::Int(counts ? 1 : 0)},
+                    {"shared_input_weight", AttrValue::Float(0.5f)},
+                    {"shared_input_offset", AttrValue::Int(1)},
+                    {"output_bs", AttrValue::Int(4)}}};
+}
+
+TEST(GroupedMatmulFinalizeRouting, AddsWeightedRows) {
+  for (const bool counts : {false, true}) {
+    const Tensor y = RunOne(BuiltinOps(), Finalize(counts));
+    const std::vector<int64_t> index = {3, 0, 3, 1, 2, 0, 1};
+    std::vector<double> want(4 * kColumns);
+    for (int64_t i = 0; i < 2 * kColumns; ++i) {
+      want[static_cast<size_t>(kColumns + i)] =
+          0.5 * Numbers(2 * kColumns, 5)[static_cast<size_t>(i)];
+    }
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t c = 0; c < kColumns && ExpertOf(row) >= 0; ++c) {
+        want[static_cast<size_t>(index[static_cast<size_t>(row)] * kColumns + c)] +=
+            Product(row, c) * Scales(kRows, 0)[static_cast<size_t>(row)];
+      }
+    }
+    EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat, {4, kColumns}, want)));
+  }
+}
+
+TEST(GroupedFusions, TypesWithUnknownDimensions) {
+  const std::vector<In> swiglu = {{"x", DataType::kInt8, {-1, 3}},
+                                  {"x_scale", DataType::kFloat, {-1}},
+                                  {"group_list", DataType::kInt64, {2}},
+                                  {"weight0", DataType::kInt8, {2, 3, 8}},
+                                  {"weight_scale0", DataType::kFloat, {2, 8}}};
+  EXPECT_THAT(TypesIn(1, 0, "GroupedMatmulSwigluQuantV2", swiglu, {}),
+              ElementsAre("int8[-1,4]", "float32[-1]"));
+  const std::vector<In> finalize = {{"x", DataType::kInt8, {-1, 3}},
+                                    {"w", DataType::kInt8, {2, 3, 8}},
+                                    {"scale", DataType::kFloat, {2, 8}},
+                                    {"group_list", DataType::kInt64, {2}},
+                                    {"row_index", DataType::kInt64, {-1}}};
+  EXPECT_THAT(
+      TypesIn(1, 0, "GroupedMatmulFinalizeRouting", finalize, {{"output_bs", AttrValue::Int(5)}}),
+      ElementsAre("float32[5,8]"));
+}
+
+TEST(GroupedFusions, Refusals) {
+  OpCall call = Swiglu(true, false);
+  call.inputs[2].value = MakeInts({4, 0, 4});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+              {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
+  call = Swiglu(true, false);
+  call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode is 1"});
+  call = Swiglu(true, false);
+  call.inputs[0].value = Pattern(DataType::kFloat16, {kRows, kInner});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"x is float16", "expected int8"});
+  call = Finalize(true);
+  call.inputs[7].value = MakeInts({3, 0, 4, 1, 2, 0, 1});
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"row_index holds 4 for row 2"});
+  call = Finalize(true);
+  call.attrs[2] = {"shared_input_offset", AttrValue::Int(3)};
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"shared_input is", "from row 3"});
+  call = Finalize(true);
+  call.attrs.push_back({"transpose_x", AttrValue::Bool(true)});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_x is true"});
+}
+
+}  // namespace
+}  // namespace npumesh

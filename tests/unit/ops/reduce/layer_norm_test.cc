@@ -1,0 +1,232 @@
+// LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast and the gradients.
+#include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_gradient.h"
+
+namespace npumesh {
+namespace {
+
+using Attrs = std::vector<std::pair<std::string, AttrValue>>;
+constexpr DataType kDouble = DataType::kDouble, kFloat = DataType::kFloat,
+                   kHalf = DataType::kFloat16;
+
+// Rows of x normalised by the obvious formula, gamma and beta by column.
+struct Rows {
+  std::vector<double> y, mean, variance;
+};
+
+Rows LayerNormRows(const std::vector<double>& x, size_t n, const std::vector<double>& gamma,
+                   const std::vector<double>& beta, double epsilon) {
+  Rows rows;
+  for (size_t r = 0; r < x.size() / n; ++r) {
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < n; ++i) mean += x[r * n + i] / static_cast<double>(n);
+    for (size_t i = 0; i < n; ++i) {
+      variance += std::pow(x[r * n + i] - mean, 2) / static_cast<double>(n);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const double hat = (x[r * n + i] - mean) / std::sqrt(variance + epsilon);
+      rows.y.push_back(hat * gamma[i % gamma.size()] + beta[i % beta.size()]);
+    }
+    rows.mean.push_back(mean);
+    rows.variance.push_back(variance);
+  }
+  return rows;
+}
+
+TEST(LayerNorm, ThirdOutputIsVarianceOrRstd) {
+  const Tensor x = Waves(kFloat, {2, 3, 4}), gamma = Waves(kFloat, {4}, 2),
+               beta = Waves(kFloat, {4}, 3);
+  const Attrs attrs = {{"begin_norm_axis", AttrValue::Int(2)},
+                       {"begin_params_axis", AttrValue::Int(-1)},
+                       {"epsilon", AttrValue::Float(0.25f)}};
+  const Rows rows = LayerNormRows(ToDoubles(x), 4, ToDoubles(gamma), ToDoubles(beta), 0.25);
+  std::vector<double> rstd;
+  for (const double variance : rows.variance) rstd.push_back(1 / std::sqrt(variance + 0.25));
+  for (const bool third : {false, true}) {
+    const std::vector<Tensor> out = Outputs({.type = third ? "LayerNormV3" : "LayerNorm",
+                                             .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
+                                             .attrs = attrs});
+    ASSERT_EQ(out.size(), 3u);
+    EXPECT_EQ(out[1].shape(), Shape({2, 3, 1}));
+    ExpectNear(out[0], rows.y, 1e-6);
+    ExpectNear(out[1], rows.mean, 1e-6);
+    ExpectNear(out[2], third ? rstd : rows.variance, 1e-6);
+  }
+}
+
+// gamma spans more dimensions than the statistics, and fewer.
+TEST(LayerNorm, ParametersMaySpanOtherDimensions) {
+  const Tensor x = Waves(kFloat, {2, 3, 4});
+  for (const int64_t axis : {0, 1, 2}) {
+    const int64_t params = axis == 0 ? 24 : axis == 1 ? 12 : 4;
+    const Tensor gamma = Waves(kFloat, {params}, 2), beta = Waves(kFloat, {params}, 3);
+    const Tensor y = RunOne(BuiltinOps(), {.type = "LayerNormV3",
+                                           .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
+                                           .attrs = {{"begin_norm_axis", AttrValue::Int(1)},
+                                                     {"begin_params_axis", AttrValue::Int(axis)}}});
+    std::vector<double> expected = LayerNormRows(ToDoubles(x), 12, {1}, {0}, 1e-5).y;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const size_t p = i % static_cast<size_t>(params);
+      expected[i] = expected[i] * ToDoubles(gamma)[p] + ToDoubles(beta)[p];
+    }
+    ExpectNear(y, expected, 1e-5);
+  }
+}
+
+TEST(LayerNormGrad, IsTheSlopeOfLayerNorm) {
+  const Tensor x = Waves(kDouble, {2, 3, 4}), gamma = Waves(kDouble, {3, 4}, 2),
+               beta = Waves(kDouble, {3, 4}, 3), dy = Waves(kDouble, {2, 3, 4}, 4);
+  const OpCall forward = {
+      .type = "LayerNormV3",
+      .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
+      .attrs = {{"begin_norm_axis", AttrValue::Int(1)}, {"begin_params_axis", AttrValue::Int(1)}}};
+  const std::vector<Tensor> y = Outputs(forward);
+  const std::vector<Tensor> grad =
+      Outputs({.type = "LayerNormGradV3",
+               .inputs = {{"dy", dy}, {"x", x}, {"rstd", y[2]}, {"mean", y[1]}, {"gamma", gamma}}});
+  ASSERT_EQ(grad.size(), 3u);
+  EXPECT_EQ(grad[1].type(), (TensorType{kFloat, {3, 4}}));
+  ExpectGradient(forward, "x", dy, grad[0]);
+  ExpectGradient(forward, "gamma", dy, grad[1]);
+  ExpectGradient(forward, "beta", dy, grad[2]);
+}
+
+// RmsNorm itself knows no float64, so the slope is that of its formula.
+TEST(RmsNormGrad, IsTheSlopeOfRmsNorm) {
+  const Tensor x = Waves(kDouble, {3, 5}), gamma = Waves(kDouble, {5}, 2),
+               dy = Waves(kDouble, {3, 5}, 4);
+  const auto loss = [&](const std::vector<double>& at, const std::vector<double>& scale) {
+    double sum = 0;
+    for (size_t r = 0; r < 3; ++r) {
+      double squares = 0;
+      for (size_t i = 0; i < 5; ++i) squares += at[r * 5 + i] * at[r * 5 + i] / 5;
+      for (size_t i = 0; i < 5; ++i) {
+        sum += ToDoubles(dy)[r * 5 + i] * at[r * 5 + i] * scale[i] / std::sqrt(squares + 1e-6);
+      }
+    }
+    return sum;
+  };
+  const auto slopes = [](std::vector<double> at, const auto& f) {
+    std::vector<double> result;
+    for (double& value : at) {
+      const double before = value;
+      value = before + 1e-5;
+      const double above = f(at);
+      value = before - 1e-5;
+      result.push_back((above - f(at)) / 2e-5);
+      value = before;
+    }
+    return result;
+  };
+  std::vector<double> rstd;
+  for (size_t r = 0; r < 3; ++r) {
+    double squares = 0;
+    for (size_t i = 0; i < 5; ++i) squares += std::pow(ToDoubles(x)[r * 5 + i], 2) / 5;
+    rstd.push_back(1 / std::sqrt(squares + 1e-6));
+  }
+  const std::vector<Tensor> grad = Outputs(
+      {.type = "RmsNormGrad",
+       .inputs = {
+           {"dy", dy}, {"x", x}, {"rstd", FromDoubles(kDouble, {3, 1}, rstd)}, {"gamma", gamma}}});
+  const std::vector<double> scale = ToDoubles(gamma), at = ToDoubles(x);
+  ExpectNear(grad[0], slopes(at, [&](const auto& v) { return loss(v, scale); }), 1e-6);
+  ExpectNear(grad[1], slopes(scale, [&](const auto& v) { return loss(at, v); }), 1e-6);
+}
+
+// Halves in, halves out: the result is that of float64, rounded once.
+TEST(RmsNormGrad, RoundsOnce) {
+  for (const DataType dtype : {kHalf, DataType::kBfloat16}) {
+    const Tensor x = Waves(dtype, {4, 8}), gamma = Waves(dtype, {8}, 2),
+                 dy = Waves(dtype, {4, 8}, 4), rstd = Scaled(Waves(kFloat, {4, 1}, 5), 0.5, 1);
+    const auto wide = [](const Tensor& t) { return FromDoubles(kDouble, t.shape(), ToDoubles(t)); };
+    const auto run = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+      return Outputs(
+          {.type = "RmsNormGrad", .inputs = {{"dy", a}, {"x", b}, {"rstd", rstd}, {"gamma", c}}});
+    };
+    const std::vector<Tensor> narrow = run(dy, x, gamma),
+                              exact = run(wide(dy), wide(x), wide(gamma));
+    EXPECT_TRUE(SameBytes(narrow[0], FromDoubles(dtype, x.shape(), ToDoubles(exact[0]))));
+    EXPECT_TRUE(SameBytes(narrow[1], exact[1]));
+  }
+}
+
+TEST(AddLayerNorm, AddsAndNormalises) {
+  const Tensor x1 = Waves(kFloat, {3, 4}), x2 = Waves(kFloat, {3, 4}, 2),
+               gamma = Waves(kFloat, {4}, 3), beta = Waves(kFloat, {4}, 4);
+  for (const int bias_rows : {0, 1, 3}) {
+    const Tensor bias = Waves(kFloat, bias_rows == 3 ? Shape{3, 4} : Shape{4}, 5);
+    OpCall call = {.type = "AddLayerNorm",
+                   .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"beta", beta}}};
+    if (bias_rows > 0) call.inputs.push_back({"bias", bias});
+    std::vector<double> sum;
+    for (size_t i = 0; i < 12; ++i) {
+      const double added = bias_rows == 0 ? 0 : ToDoubles(bias)[bias_rows == 3 ? i : i % 4];
+      sum.push_back(ToDoubles(x1)[i] + ToDoubles(x2)[i] + added);
+    }
+    const Rows rows = LayerNormRows(sum, 4, ToDoubles(gamma), ToDoubles(beta), 1e-5);
+    const std::vector<Tensor> out = Outputs(call);
+    ExpectNear(out[0], rows.y, 1e-5);
+    ExpectNear(out[1], rows.mean, 1e-6);
+    EXPECT_EQ(out[2].type(), (TensorType{kFloat, {3, 1}}));
+    ExpectNear(out[3], sum, 1e-6);
+  }
+}
+
+TEST(DeepNorm, WeighsX) {
+  const Tensor x = Waves(kFloat, {2, 6}), gx = Waves(kFloat, {2, 6}, 2),
+               beta = Waves(kFloat, {6}, 3), gamma = Waves(kFloat, {6}, 4);
+  std::vector<double> sum;
+  for (size_t i = 0; i < 12; ++i) sum.push_back(0.5 * ToDoubles(x)[i] + ToDoubles(gx)[i]);
+  const Rows rows = LayerNormRows(sum, 6, ToDoubles(gamma), ToDoubles(beta), 1e-6);
+  const std::vector<Tensor> out =
+      Outputs({.type = "DeepNorm",
+               .inputs = {{"x", x}, {"gx", gx}, {"beta", beta}, {"gamma", gamma}},
+               .attrs = {{"alpha", AttrValue::Float(0.5f)}}});
+  ExpectNear(out[0], rows.mean, 1e-6);
+  ExpectNear(out[2], rows.y, 1e-5);
+}
+
+// The outputs are those of AddRmsNorm, and y once more in float32.
+TEST(AddRmsNormCast, AgreesWithAddRmsNorm) {
+  for (const DataType dtype : {kHalf, DataType::kBfloat16}) {
+    const Tensor x1 = Waves(dtype, {3, 8}), x2 = Waves(dtype, {3, 8}, 2),
+                 gamma = Waves(dtype, {8}, 3);
+    const std::vector<OpInput> inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}};
+    const std::vector<Tensor> plain = Outputs({.type = "AddRmsNorm", .inputs = inputs});
+    const std::vector<Tensor> cast = Outputs({.type = "AddRmsNormCast", .inputs = inputs});
+    EXPECT_EQ(cast[0].dtype(), kFloat);
+    EXPECT_EQ(ToDoubles(cast[0]), ToDoubles(cast[1]));
+    EXPECT_TRUE(SameBytes(cast[1], plain[0]));
+    ExpectNear(cast[2], ToDoubles(plain[1]), 1e-6);
+    EXPECT_TRUE(SameBytes(cast[3], plain[2]));
+  }
+}
+
+TEST(LayerNorm, RefusesWhatDoesNotFit) {
+  const Tensor x = Waves(kFloat, {2, 3}), three = Waves(kFloat, {3}), four = Waves(kFloat, {4});
+  ExpectFails(
+      BuiltinOps(),
+      {.type = "LayerNormV3",
+       .inputs = {{"x", x}, {"gamma", four}, {"beta", three}},
+       .attrs = {{"begin_norm_axis", AttrValue::Int(1)}, {"begin_params_axis", AttrValue::Int(1)}}},
+      Code::kInvalidArgument, {"gamma", "expected 3"});
+  ExpectFails(
+      BuiltinOps(),
+      {.type = "RmsNormGrad", .inputs = {{"dy", x}, {"x", x}, {"rstd", three}, {"gamma", three}}},
+      Code::kInvalidArgument, {"rstd", "expected 2"});
+  ExpectFails(BuiltinOps(),
+              {.type = "LayerNormGradV3",
+               .inputs = {{"dy", x}, {"x", x}, {"rstd", x}, {"mean", x}, {"gamma", four}}},
+              Code::kInvalidArgument, {"does not end with"});
+  ExpectFails(
+      BuiltinOps(),
+      {.type = "DeepNorm", .inputs = {{"x", x}, {"gx", three}, {"beta", three}, {"gamma", three}}},
+      Code::kInvalidArgument, {"gx", "equal shapes"});
+  ExpectFails(
+      BuiltinOps(),
+      {.type = "AddRmsNormCast", .inputs = {{"x1", x}, {"x2", x}, {"gamma", MakeInts({1, 2, 3})}}},
+      Code::kUnsupported, {"gamma", "float64"});
+}
+
+}  // namespace
+}  // namespace npumesh

@@ -1,0 +1,247 @@
+// Reductions against a plain walk over all elements, for every type and many choices of axes.
+#include <algorithm>
+#include <set>
+
+#include "graph/ops/reduce/family.h"
+#include "tests/unit/op_reference.h"
+
+namespace npumesh {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ReduceTest : public testing::Test {
+ protected:
+  ReduceTest() { RegisterReduceOps(registry_); }
+
+  static OpCall Call(const std::string& type, const Tensor& x, const std::vector<int64_t>& axes,
+                     bool keep_dims = false) {
+    return {.type = type,
+            .inputs = {{"x", x}, {"axes", MakeInts(axes)}},
+            .attrs = {{"keep_dims", AttrValue::Bool(keep_dims)}}};
+  }
+  Tensor Run(const std::string& type, const Tensor& x, const std::vector<int64_t>& axes) {
+    return RunOne(registry_, Call(type, x, axes));
+  }
+
+  OpRegistry registry_;
+};
+
+struct Reduction {
+  const char* type;
+  double start;
+  double (*join)(double, double);
+  bool divides;
+};
+
+const Reduction kReductions[] = {
+    {"ReduceSum", 0, [](double a, double b) { return a + b; }, false},
+    {"ReduceMean", 0, [](double a, double b) { return a + b; }, true},
+    {"ReduceProd", 1, [](double a, double b) { return a * b; }, false},
+    {"ReduceMax", -1e9, [](double a, double b) { return std::max(a, b); }, false},
+    {"ReduceMin", 1e9, [](double a, double b) { return std::min(a, b); }, false},
+};
+
+struct AxesCase {
+  Shape shape;
+  std::vector<int64_t> axes;
+  Shape squeezed;
+  Shape kept;
+};
+
+const AxesCase kAxes[] = {
+    {{6}, {0}, {}, {1}},
+    {{2, 3}, {0}, {3}, {1, 3}},
+    {{2, 3}, {1}, {2}, {2, 1}},
+    {{2, 3}, {-1}, {2}, {2, 1}},
+    {{2, 3}, {0, 1}, {}, {1, 1}},
+    {{2, 3}, {1, -1, 1}, {2}, {2, 1}},
+    {{2, 3, 4}, {1}, {2, 4}, {2, 1, 4}},
+    {{2, 3, 4}, {0, 2}, {3}, {1, 3, 1}},
+    {{2, 3, 4, 5}, {0, 2}, {3, 5}, {1, 3, 1, 5}},
+    {{2, 3, 4, 5}, {1, 3}, {2, 4}, {2, 1, 4, 1}},
+    {{2, 3, 4, 5}, {-2, 1}, {2, 5}, {2, 1, 1, 5}},
+    {{2, 1, 4}, {1}, {2, 4}, {2, 1, 4}},
+    {{1, 1}, {0}, {1}, {1, 1}},
+    {{3, 1100}, {1}, {3}, {3, 1}},
+    {{3, 1100}, {0}, {1100}, {1, 1100}},
+    {{2, 3, 1100}, {1}, {2, 1100}, {2, 1, 1100}},
+    {{2, 700, 3}, {0, 2}, {700}, {1, 700, 1}},
+    {{3, 5, 700, 2}, {0, 2}, {5, 2}, {1, 5, 1, 2}},
+};
+
+// Small numbers, mostly ones: every result is exact in every type.
+Tensor SmallNumbers(DataType dtype, const Shape& shape) {
+  std::vector<double> values(static_cast<size_t>(shape.elements()), 1);
+  for (size_t i = 0; i < values.size(); i += 7) values[i] = 2 - static_cast<double>(i % 3);
+  return FromDoubles(dtype, shape, values);
+}
+
+std::vector<double> Expected(const Reduction& reduction, const Tensor& x, const Shape& kept) {
+  std::vector<double> totals(static_cast<size_t>(kept.elements()), reduction.start);
+  const std::vector<double> values = ToDoubles(x);
+  for (size_t i = 0; i < values.size(); ++i) {
+    double& total = totals[SourceOf(kept, x.shape(), i)];
+    total = reduction.join(total, values[i]);
+  }
+  const double count = static_cast<double>(values.size()) / static_cast<double>(totals.size());
+  if (reduction.divides) {
+    for (double& total : totals) total /= count;
+  }
+  return totals;
+}
+
+TEST_F(ReduceTest, FloatsOverManyAxes) {
+  for (const AxesCase& test : kAxes) {
+    for (const DataType dtype : kReals) {
+      const Tensor x = SmallNumbers(dtype, test.shape);
+      for (const Reduction& reduction : kReductions) {
+        const Tensor expected = FromDoubles(dtype, test.kept, Expected(reduction, x, test.kept));
+        const Tensor kept = RunOne(registry_, Call(reduction.type, x, test.axes, true));
+        EXPECT_EQ(kept.shape(), test.kept);
+        EXPECT_EQ(ToDoubles(kept), ToDoubles(expected))
+            << reduction.type << " " << x.type().ToString();
+        const Tensor squeezed = RunOne(registry_, Call(reduction.type, x, test.axes));
+        EXPECT_EQ(squeezed.shape(), test.squeezed);
+        EXPECT_EQ(ToDoubles(squeezed), ToDoubles(expected));
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, IntegersOfEveryWidth) {
+  for (const DataType dtype : kIntegers) {
+    const Tensor x = FromDoubles(dtype, {2, 3}, {1, 2, 4, 5, 3, 1});
+    EXPECT_EQ(ToDoubles(Run("ReduceSum", x, {1})), (std::vector<double>{7, 9})) << Name(dtype);
+    EXPECT_EQ(ToDoubles(Run("ReduceMean", x, {1})), (std::vector<double>{2, 3})) << Name(dtype);
+    EXPECT_EQ(ToDoubles(Run("ReduceProd", x, {0})), (std::vector<double>{5, 6, 4})) << Name(dtype);
+    EXPECT_EQ(ToDoubles(Run("ReduceMax", x, {0})), (std::vector<double>{5, 3, 4})) << Name(dtype);
+    EXPECT_EQ(ToDoubles(Run("ReduceMin", x, {1})), (std::vector<double>{1, 1})) << Name(dtype);
+  }
+}
+
+TEST_F(ReduceTest, IntegerSumsWrapAndMeansTruncate) {
+  const Tensor bytes = Make<int8_t>(DataType::kInt8, {3}, {100, 100, 1});
+  EXPECT_EQ(ValuesOf<int8_t>(Run("ReduceSum", bytes, {0})), (std::vector<int8_t>{-55}));
+  const Tensor negative = Make<int32_t>(DataType::kInt32, {2}, {-3, -4});
+  EXPECT_EQ(ValuesOf<int32_t>(Run("ReduceMean", negative, {0})), (std::vector<int32_t>{-3}));
+  const Tensor wide = Make<uint64_t>(DataType::kUint64, {2}, {UINT64_MAX, 3});
+  EXPECT_EQ(ValuesOf<uint64_t>(Run("ReduceSum", wide, {0})), (std::vector<uint64_t>{2}));
+  EXPECT_EQ(ValuesOf<uint64_t>(Run("ReduceMax", wide, {0})), (std::vector<uint64_t>{UINT64_MAX}));
+}
+
+TEST_F(ReduceTest, FloatSumsAreRoundedOnce) {
+  std::vector<float> values(1000, 0x1p-24f);
+  values[0] = 1;
+  const Tensor x = Make<float>(kF32, {1000}, values);
+  EXPECT_EQ(Run("ReduceSum", x, {0}).as<float>()[0], static_cast<float>(1 + 999 * 0x1p-24));
+  const Tensor half = FromDoubles(kF16, {5000}, std::vector<double>(5000, 1));
+  EXPECT_EQ(ToDoubles(Run("ReduceSum", half, {0})), (std::vector<double>{5000}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMean", half, {0})), (std::vector<double>{1}));
+}
+
+TEST_F(ReduceTest, NanWins) {
+  for (const DataType dtype : kReals) {
+    for (const size_t at : {0u, 3u, 8u, 19u}) {
+      std::vector<double> values(20, 1);
+      values[at] = NAN;
+      const Tensor row = FromDoubles(dtype, {20}, values);
+      const Tensor column = FromDoubles(dtype, {20, 2}, [&] {
+        std::vector<double> pairs(40, 1);
+        pairs[2 * at] = NAN;
+        return pairs;
+      }());
+      for (const Reduction& reduction : kReductions) {
+        EXPECT_TRUE(std::isnan(ToDoubles(Run(reduction.type, row, {0}))[0])) << reduction.type;
+        const std::vector<double> pair = ToDoubles(Run(reduction.type, column, {0}));
+        EXPECT_TRUE(std::isnan(pair[0])) << reduction.type;
+        EXPECT_FALSE(std::isnan(pair[1])) << reduction.type;
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, EmptyExtentGivesTheIdentity) {
+  const Tensor floats = FromDoubles(kF32, {0, 2}, {});
+  EXPECT_EQ(ToDoubles(Run("ReduceSum", floats, {0})), (std::vector<double>{0, 0}));
+  EXPECT_EQ(ToDoubles(Run("ReduceProd", floats, {0})), (std::vector<double>{1, 1}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMax", floats, {0})), (std::vector<double>{-INFINITY, -INFINITY}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMin", floats, {0})), (std::vector<double>{INFINITY, INFINITY}));
+  EXPECT_TRUE(std::isnan(ToDoubles(Run("ReduceMean", floats, {0}))[1]));
+  EXPECT_EQ(Run("ReduceSum", floats, {1}).shape(), Shape({0}));
+  EXPECT_EQ(ToDoubles(Run("ReduceSum", floats, {0, 1})), (std::vector<double>{0}));
+
+  const Tensor bytes = Make<int8_t>(DataType::kInt8, {0}, {});
+  EXPECT_EQ(ToDoubles(Run("ReduceMax", bytes, {0})), (std::vector<double>{-128}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMin", bytes, {0})), (std::vector<double>{127}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMean", bytes, {0})), (std::vector<double>{0}));
+  const Tensor words = Make<uint16_t>(DataType::kUint16, {0}, {});
+  EXPECT_EQ(ToDoubles(Run("ReduceMin", words, {0})), (std::vector<double>{65535}));
+
+  const Tensor split = FromDoubles(kF32, {2, 3, 0}, {});
+  EXPECT_EQ(ToDoubles(Run("ReduceSum", split, {0, 2})), (std::vector<double>{0, 0, 0}));
+}
+
+TEST_F(ReduceTest, NoAxesMeansNothingUnlessAskedFor) {
+  const Tensor x = FromDoubles(kF32, {2, 2}, {1, 2, 3, 4});
+  EXPECT_TRUE(SameBytes(Run("ReduceSum", x, {}), x));
+  OpCall all = Call("ReduceSum", x, {});
+  all.attrs.emplace_back("noop_with_empty_axes", AttrValue::Bool(false));
+  const Tensor total = RunOne(registry_, all);
+  EXPECT_EQ(total.shape(), Shape());
+  EXPECT_EQ(ToDoubles(total), (std::vector<double>{10}));
+}
+
+TEST_F(ReduceTest, AxesMayBeAScalarOrInt32) {
+  const Tensor x = FromDoubles(kF32, {2, 2}, {1, 2, 3, 4});
+  for (const Tensor& axes :
+       {Make<int32_t>(DataType::kInt32, {}, {-1}), Make<int64_t>(DataType::kInt64, {}, {1})}) {
+    const Tensor y = RunOne(registry_, {.type = "ReduceMax", .inputs = {{"x", x}, {"axes", axes}}});
+    EXPECT_EQ(ToDoubles(y), (std::vector<double>{2, 4}));
+  }
+}
+
+TEST_F(ReduceTest, AScalarReducesToItself) {
+  const Tensor x = FromDoubles(kF32, {}, {5});
+  EXPECT_EQ(ToDoubles(Run("ReduceMean", x, {0})), (std::vector<double>{5}));
+  EXPECT_EQ(ToDoubles(Run("ReduceMean", x, {-1})), (std::vector<double>{5}));
+}
+
+TEST_F(ReduceTest, AnyAndAll) {
+  const Tensor flags = Make<uint8_t>(kBool, {3, 2}, {0, 1, 0, 1, 0, 1});
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAny", flags, {0})), (std::vector<uint8_t>{0, 1}));
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAll", flags, {0})), (std::vector<uint8_t>{0, 1}));
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAny", flags, {1})), (std::vector<uint8_t>{1, 1, 1}));
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAll", flags, {0, 1})), (std::vector<uint8_t>{0}));
+  const Tensor floats = FromDoubles(kF32, {2, 2}, {0, NAN, 0.5, -0.0});
+  const Tensor any = Run("ReduceAny", floats, {1});
+  EXPECT_EQ(any.dtype(), kBool);
+  EXPECT_EQ(ValuesOf<uint8_t>(any), (std::vector<uint8_t>{1, 1}));
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAll", floats, {1})), (std::vector<uint8_t>{0, 0}));
+  const Tensor none = Make<uint8_t>(kBool, {0}, {});
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAny", none, {0})), (std::vector<uint8_t>{0}));
+  EXPECT_EQ(ValuesOf<uint8_t>(Run("ReduceAll", none, {0})), (std::vector<uint8_t>{1}));
+}
+
+TEST_F(ReduceTest, Errors) {
+  const Tensor x = FromDoubles(kF32, {2, 2}, {1, 2, 3, 4});
+  const Status outside = FailOf(registry_, Call("ReduceSum", x, {2}));
+  EXPECT_EQ(outside.code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(outside.message()),
+              AllOf(HasSubstr("node_under_test"), HasSubstr("axes"), HasSubstr("float32[2,2]"),
+                    HasSubstr("axis 2")));
+  OpCall unknown = Call("ReduceSum", x, {0});
+  unknown.inputs[1].known = Known::kNo;
+  EXPECT_EQ(FailOf(registry_, unknown).code(), Code::kUnsupported);
+  OpCall wrong = Call("ReduceSum", x, {0});
+  wrong.inputs[1].value = FromDoubles(kF32, {1}, {0});
+  EXPECT_EQ(FailOf(registry_, wrong).code(), Code::kInvalidArgument);
+  const Tensor flags = Make<uint8_t>(kBool, {2}, {0, 1});
+  EXPECT_EQ(FailOf(registry_, Call("ReduceSum", flags, {0})).code(), Code::kUnsupported);
+  const Tensor complex = Tensor::Allocate({DataType::kComplex64, {2}});
+  EXPECT_EQ(FailOf(registry_, Call("ReduceMax", complex, {0})).code(), Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace npumesh

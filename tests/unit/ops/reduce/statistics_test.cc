@@ -1,0 +1,247 @@
+// ReduceStd and its like, against sums in long double.
+#include <functional>
+#include <numeric>
+
+#include "graph/ops/reduce/family.h"
+#include "tests/unit/op_values.h"
+
+namespace npumesh {
+namespace {
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterStatisticOps(made);
+    RegisterReduceOps(made);
+    return made;
+  }();
+  return registry;
+}
+
+using Row = std::vector<long double>;
+using Attrs = std::vector<std::pair<std::string, AttrValue>>;
+
+long double MeanOf(const Row& row) {
+  return std::accumulate(row.begin(), row.end(), 0.0L) / static_cast<long double>(row.size());
+}
+long double VarianceOf(const Row& row, int correction) {
+  long double sum = 0;
+  for (const long double x : row) sum += (x - MeanOf(row)) * (x - MeanOf(row));
+  return sum / static_cast<long double>(static_cast<int>(row.size()) - correction);
+}
+long double Powers(const Row& row, long double p) {
+  long double sum = 0;
+  for (const long double x : row) sum += powl(fabsl(x), p);
+  return sum;
+}
+
+struct StatisticCase {
+  std::string type;
+  std::string axes;  // port or attribute
+  bool by_port;
+  std::string keep;
+  Attrs attrs;
+  std::vector<std::function<long double(const Row&)>> outputs;
+};
+
+const std::vector<StatisticCase>& Cases() {
+  static const std::vector<StatisticCase> cases = {
+      {"ReduceStdV2",
+       "dim",
+       false,
+       "keepdim",
+       {{"correction", AttrValue::Int(0)}},
+       {[](const Row& r) { return sqrtl(VarianceOf(r, 0)); }, MeanOf}},
+      {"ReduceStd",
+       "dim",
+       false,
+       "keepdim",
+       {},
+       {[](const Row& r) { return sqrtl(VarianceOf(r, 1)); }, MeanOf}},
+      {"ReduceLogSumExp", "axes", true, "keep_dims", {}, {[](const Row& r) {
+         long double sum = 0;
+         for (const long double x : r) sum += expl(x);
+         return logl(sum);
+       }}},
+      {"ReduceLogSum", "axes", true, "keep_dims", {}, {[](const Row& r) {
+         return logl(MeanOf(r) * static_cast<long double>(r.size()));
+       }}},
+      {"LpNormV2", "axes", false, "keepdim", {}, {[](const Row& r) {
+         return sqrtl(Powers(r, 2));
+       }}},
+      {"LpNormV2", "axes", false, "keepdim", {{"p", AttrValue::Float(3)}}, {[](const Row& r) {
+         return cbrtl(Powers(r, 3));
+       }}},
+  };
+  return cases;
+}
+
+struct AxesCase {
+  Shape x;
+  std::vector<int64_t> axes;
+  Shape kept;
+};
+
+const AxesCase kAxes[] = {
+    {{6}, {0}, {1}},
+    {{3, 5}, {-1}, {3, 1}},
+    {{3, 5}, {0}, {1, 5}},
+    {{2, 3, 4}, {0, 2}, {1, 3, 1}},
+    {{2, 3, 4}, {}, {1, 1, 1}},
+};
+
+// 1 and more, so that logarithms exist.
+Tensor Positive(DataType dtype, const Shape& shape) {
+  std::vector<double> values = ToDoubles(Pattern(DataType::kFloat, shape));
+  for (double& value : values) value = 1 + value / 4;
+  return FromDoubles(dtype, shape, values);
+}
+
+std::vector<Row> RowsOf(const Tensor& x, const Shape& kept) {
+  std::vector<Row> rows(static_cast<size_t>(kept.elements()));
+  const std::vector<double> values = ToDoubles(x);
+  for (std::vector<int64_t> at : Positions(x.shape())) {
+    const double value = values[Index(x.shape(), at)];
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (kept.dims()[d] == 1) at[d] = 0;
+    }
+    rows[Index(kept, at)].push_back(value);
+  }
+  return rows;
+}
+
+TEST(Statistics, AgreeWithTheFormula) {
+  for (const StatisticCase& test : Cases()) {
+    for (const AxesCase& axes : kAxes) {
+      for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+        const Tensor x = Positive(dtype, axes.x);
+        OpCall call{.type = test.type, .inputs = {{"x", x}}, .attrs = test.attrs};
+        call.attrs.emplace_back(test.keep, AttrValue::Bool(true));
+        if (test.by_port) {
+          call.inputs.push_back({test.axes, MakeInts(axes.axes)});
+        } else {
+          call.attrs.emplace_back(test.axes, AttrValue::Ints(axes.axes));
+        }
+        const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+        ASSERT_TRUE(out.ok()) << test.type << ": " << out.status().ToString();
+        const std::vector<Row> rows = RowsOf(x, axes.kept);
+        for (size_t port = 0; port < test.outputs.size(); ++port) {
+          const Tensor& y = (*out)[port];
+          ASSERT_EQ(y.type(), (TensorType{dtype, axes.kept})) << test.type;
+          for (size_t r = 0; r < rows.size(); ++r) {
+            const auto expected = static_cast<double>(test.outputs[port](rows[r]));
+            EXPECT_NEAR(ToDoubles(y)[r], expected, Ulp(dtype, expected)) << test.type;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Statistics, WithoutKeptDimensions) {
+  const Tensor x = Positive(DataType::kFloat, {2, 3});
+  const Result<std::vector<TensorType>> types = InferOp(
+      Registry(),
+      {.type = "ReduceStdV2", .inputs = {{"x", x}}, .attrs = {{"dim", AttrValue::Ints({0})}}});
+  ASSERT_TRUE(types.ok());
+  EXPECT_EQ((*types)[0].shape, Shape({3}));
+  EXPECT_EQ((*types)[1].shape, Shape({3}));
+}
+
+TEST(Statistics, DeviationOfTooFew) {
+  const Tensor x = FromDoubles(DataType::kFloat, {1}, {3});
+  const Result<std::vector<Tensor>> out =
+      RunOp(Registry(), {.type = "ReduceStdV2", .inputs = {{"x", x}}});
+  ASSERT_TRUE(out.ok());
+  EXPECT_TRUE(std::isnan(ToDoubles((*out)[0])[0]));
+  EXPECT_EQ(ToDoubles((*out)[1])[0], 3);
+}
+
+TEST(Statistics, StdWithMeanTakesTheMeanAsGiven) {
+  const Tensor x = FromDoubles(DataType::kFloat, {4}, {1, 2, 3, 4});
+  const Tensor mean = FromDoubles(DataType::kFloat, {4}, {1, 1, 1, 1});
+  const auto run = [&](Attrs attrs) {
+    return ToDoubles(RunOne(Registry(), {.type = "ReduceStdWithMean",
+                                         .inputs = {{"x", x}, {"mean", mean}},
+                                         .attrs = std::move(attrs)}))[0];
+  };
+  EXPECT_FLOAT_EQ(static_cast<float>(run({})), std::sqrt(14.0f / 3));
+  EXPECT_FLOAT_EQ(static_cast<float>(run({{"unbiased", AttrValue::Bool(false)}})), std::sqrt(3.5f));
+  EXPECT_FLOAT_EQ(static_cast<float>(run({{"invert", AttrValue::Bool(true)},
+                                          {"unbiased", AttrValue::Bool(false)},
+                                          {"epsilon", AttrValue::Float(0.5f)}})),
+                  0.5f);
+  ExpectFails(Registry(),
+              {.type = "ReduceStdWithMean",
+               .inputs = {{"x", x}, {"mean", FromDoubles(DataType::kFloat, {1}, {1})}}},
+              Code::kInvalidArgument, {"mean is float32[1]"});
+}
+
+TEST(Statistics, LogSumExpOfInfinities) {
+  const auto run = [](const std::vector<double>& row) {
+    const Tensor x = FromDoubles(DataType::kFloat, Shape({3}), row);
+    return ToDoubles(RunOne(
+        Registry(), {.type = "ReduceLogSumExp", .inputs = {{"x", x}, {"axes", MakeInts({0})}}}))[0];
+  };
+  EXPECT_EQ(run({-INFINITY, -INFINITY, -INFINITY}), -INFINITY);
+  EXPECT_EQ(run({1, INFINITY, 2}), INFINITY);
+  EXPECT_FLOAT_EQ(static_cast<float>(run({1000, 1000, 1000})), 1000 + std::log(3.0f));
+  EXPECT_TRUE(std::isnan(run({1, NAN, 2})));
+}
+
+TEST(Statistics, NormsOfEveryOrder) {
+  const Tensor x = FromDoubles(DataType::kFloat, {4}, {-3, 0, 2, 1});
+  const auto run = [&](float p) {
+    return ToDoubles(RunOne(
+        Registry(),
+        {.type = "LpNormV2", .inputs = {{"x", x}}, .attrs = {{"p", AttrValue::Float(p)}}}))[0];
+  };
+  EXPECT_EQ(run(1), 6);
+  EXPECT_EQ(run(0), 3);
+  EXPECT_EQ(run(2147483647.0f), 3);
+  EXPECT_FLOAT_EQ(static_cast<float>(run(-2147483648.0f)), 1e-12f);  // min |x| = 0, then epsilon
+}
+
+TEST(Statistics, RefuseIntegersAndStrangeAxes) {
+  const Tensor whole = Pattern(DataType::kInt32, {2});
+  ExpectFails(Registry(), {.type = "ReduceStd", .inputs = {{"x", whole}}}, Code::kUnsupported,
+              {"int32[2]"});
+  const Tensor x = Pattern(DataType::kFloat, {2});
+  ExpectFails(Registry(),
+              {.type = "LpNormV2", .inputs = {{"x", x}}, .attrs = {{"axes", AttrValue::Ints({1})}}},
+              Code::kInvalidArgument, {"axis 1"});
+}
+
+// ---- forms of the plain reductions ----
+
+TEST(ReduceForms, WithAxesAsAttribute) {
+  const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto run = [&](const std::string& type) {
+    return ToDoubles(
+        RunOne(Registry(),
+               {.type = type, .inputs = {{"x", x}}, .attrs = {{"axes", AttrValue::Ints({-1})}}}));
+  };
+  EXPECT_EQ(run("ReduceSumD"), (std::vector<double>{6, 15}));
+  EXPECT_EQ(run("ReduceMeanD"), (std::vector<double>{2, 5}));
+  EXPECT_EQ(run("ReduceMaxD"), (std::vector<double>{3, 6}));
+  EXPECT_EQ(run("ReduceMinD"), (std::vector<double>{1, 4}));
+  EXPECT_EQ(run("ReduceProdD"), (std::vector<double>{6, 120}));
+  EXPECT_EQ(run("ReduceAnyD"), (std::vector<double>{1, 1}));
+  EXPECT_EQ(run("ReduceAllD"), (std::vector<double>{1, 1}));
+}
+
+TEST(ReduceForms, MeanWithCastGivesTheAskedType) {
+  const Tensor x = Make<int32_t>(DataType::kInt32, {2}, {1, 2});
+  const auto run = [&](Attrs attrs) {
+    return RunOne(Registry(), {.type = "ReduceMeanWithCast",
+                               .inputs = {{"x", x}, {"axes", MakeInts({0})}},
+                               .attrs = std::move(attrs)});
+  };
+  const Tensor mean = run({{"dtype", AttrValue::Int(0)}});
+  EXPECT_EQ(mean.dtype(), DataType::kFloat);
+  EXPECT_EQ(ToDoubles(mean), (std::vector<double>{1.5}));
+  EXPECT_EQ(run({}).dtype(), DataType::kInt32);
+}
+
+}  // namespace
+}  // namespace npumesh
