@@ -1,7 +1,9 @@
-# npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILED <target>])
+# npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILE ...]
+#                 [REUSES <target>])
 # One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
-# complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILED
-# names the target whose precompiled headers it shares, instead of npumesh_pch.
+# complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILE
+# names heavy headers that all its files share, REUSES a target that has precompiled such headers,
+# instead of npumesh_pch.
 add_library(npumesh_flags INTERFACE)
 target_include_directories(npumesh_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
@@ -30,7 +32,7 @@ endif()
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 
 function(npumesh_library name)
-  cmake_parse_arguments(ARG "" "PRECOMPILED" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "REUSES" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(sources)
     add_library(${name} STATIC ${sources})
@@ -41,8 +43,10 @@ function(npumesh_library name)
   endif()
   add_library(npumesh::${name} ALIAS ${name})
   target_link_libraries(${name} ${visibility} npumesh_flags ${ARG_DEPENDS} ${ARG_LIBRARIES})
-  if(ARG_PRECOMPILED AND NPUMESH_PRECOMPILED)
-    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED})
+  if(ARG_PRECOMPILE AND NPUMESH_PRECOMPILED)
+    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  elseif(ARG_REUSES AND NPUMESH_PRECOMPILED)
+    target_precompile_headers(${name} REUSE_FROM ${ARG_REUSES})
   elseif(sources AND NPUMESH_PRECOMPILED AND ARG_LIBRARIES MATCHES nlohmann
          AND NOT name STREQUAL npumesh_base) # where two files read JSON and the others do not
     target_precompile_headers(${name} REUSE_FROM npumesh_json_pch)

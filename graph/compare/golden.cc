@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 namespace {

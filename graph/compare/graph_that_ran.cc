@@ -6,7 +6,7 @@
 
 #include "graph/compare/input_numbers.h"
 #include "graph/io/weights.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 #include "graph/session/prepare_model.h"
 
 namespace npumesh {

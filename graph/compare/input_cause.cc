@@ -7,7 +7,7 @@
 #include "graph/compare/replay.h"
 #include "graph/compare/shards.h"
 #include "graph/compare/weight_behind.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 namespace {

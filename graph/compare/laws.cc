@@ -10,7 +10,7 @@
 #include "graph/compare/same_node.h"
 #include "graph/compare/tensor_source.h"
 #include "graph/io/weights.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 namespace {

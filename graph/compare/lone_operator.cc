@@ -1,7 +1,7 @@
 // Isolate: an operator cut out of its graph.
 #include "graph/compare/replay.h"
 #include "graph/ir/graph_builder.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 

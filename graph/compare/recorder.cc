@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/step.h"
 
 namespace npumesh {
 namespace {

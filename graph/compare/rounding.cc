@@ -8,7 +8,7 @@
 
 #include "graph/compare/elements.h"
 #include "graph/compare/tensor_source.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 namespace {

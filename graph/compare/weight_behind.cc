@@ -1,7 +1,7 @@
 #include "graph/compare/weight_behind.h"
 
 #include "graph/compare/tensor_source.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 

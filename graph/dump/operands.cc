@@ -3,8 +3,8 @@
 #include <array>
 #include <string_view>
 
-#include "graph/engine/compiled_model.h"
-#include "graph/passes/stages.h"
+#include "graph/engine/step.h"
+#include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {
 namespace {

@@ -1,6 +1,6 @@
 #include "graph/engine/beside_steps.h"
 
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 

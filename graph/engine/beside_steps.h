@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "runtime/device/stream.h"
 
 namespace npumesh {

@@ -2,7 +2,7 @@
 #ifndef NPUMESH_GRAPH_ENGINE_BOUND_TYPE_H_
 #define NPUMESH_GRAPH_ENGINE_BOUND_TYPE_H_
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 
 namespace npumesh {
 

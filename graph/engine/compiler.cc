@@ -5,11 +5,11 @@
 
 #include "graph/engine/stage_graph.h"
 #include "graph/ops/core/in_place.h"
-#include "graph/passes/execution_order.h"
-#include "graph/passes/node_error.h"
-#include "graph/passes/operator_check.h"
-#include "graph/passes/reachability.h"
-#include "graph/passes/value_flow.h"
+#include "graph/passes/schedule/execution_order.h"
+#include "graph/passes/analysis/node_error.h"
+#include "graph/passes/analysis/operator_check.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/analysis/value_flow.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

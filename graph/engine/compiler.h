@@ -19,9 +19,9 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/inference.h"
 #include "graph/engine/static_parts.h"
-#include "graph/passes/bound_graph.h"
-#include "graph/passes/fusion.h"
-#include "graph/passes/memory_plan.h"
+#include "graph/passes/analysis/bound_graph.h"
+#include "graph/passes/fusion/fusion.h"
+#include "graph/passes/schedule/memory_plan.h"
 
 namespace npumesh {
 

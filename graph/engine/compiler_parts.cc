@@ -3,7 +3,7 @@
 #include <set>
 
 #include "graph/engine/compiler.h"
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "graph/engine/compiler.h"
-#include "graph/passes/stream_plan.h"
+#include "graph/passes/schedule/stream_plan.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

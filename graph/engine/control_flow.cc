@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "graph/engine/program.h"
-#include "graph/passes/branches.h"
-#include "graph/passes/subgraphs.h"
+#include "graph/passes/rewrite/branches.h"
+#include "graph/passes/rewrite/subgraphs.h"
 
 namespace npumesh {
 namespace {

@@ -1,9 +1,10 @@
+#include "graph/engine/executor.h"
+
 #include <algorithm>
 #include <chrono>
 
 #include "graph/engine/beside_steps.h"
-#include "graph/engine/compiled_model.h"
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 namespace {

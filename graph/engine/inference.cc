@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "graph/ops/core/in_place.h"
-#include "graph/passes/constant_folding.h"
-#include "graph/passes/node_error.h"
+#include "graph/passes/rewrite/constant_folding.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/tensor.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 

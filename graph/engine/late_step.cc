@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 namespace {

@@ -4,13 +4,13 @@
 #include <set>
 #include <utility>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 #include "graph/io/weights.h"
 #include "graph/ops/core/partial_inference.h"
-#include "graph/passes/constant_folding.h"
-#include "graph/passes/node_error.h"
-#include "graph/passes/reachability.h"
-#include "graph/passes/value_flow.h"
+#include "graph/passes/rewrite/constant_folding.h"
+#include "graph/passes/analysis/node_error.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/analysis/value_flow.h"
 
 namespace npumesh {
 namespace {

@@ -14,7 +14,7 @@
 #include "graph/engine/inference.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "graph/engine/static_parts.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "graph/engine/late_step.h"
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 namespace {

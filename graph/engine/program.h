@@ -16,7 +16,7 @@
 
 #include "graph/engine/control_flow.h"
 #include "graph/engine/plan_cache.h"
-#include "graph/passes/stages.h"
+#include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "graph/engine/partial_types.h"
-#include "graph/passes/value_flow.h"
+#include "graph/passes/analysis/value_flow.h"
 
 namespace npumesh {
 namespace {

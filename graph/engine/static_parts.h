@@ -17,9 +17,9 @@
 #include <optional>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/step.h"
 #include "graph/engine/inference.h"
-#include "graph/passes/static_split.h"
+#include "graph/passes/rewrite/static_split.h"
 
 namespace npumesh {
 

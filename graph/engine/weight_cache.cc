@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/io/weights.h"
-#include "graph/passes/constant_folding.h"
+#include "graph/passes/rewrite/constant_folding.h"
 
 namespace npumesh {
 

@@ -5,9 +5,9 @@
 #include "graph/engine/inference.h"
 #include "graph/export/group_members.h"
 #include "graph/io/weights.h"
-#include "graph/passes/execution_order.h"
-#include "graph/passes/operator_check.h"
-#include "graph/passes/reachability.h"
+#include "graph/passes/schedule/execution_order.h"
+#include "graph/passes/analysis/operator_check.h"
+#include "graph/passes/analysis/reachability.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 
 #include "graph/engine/partial_types.h"
 #include "graph/ir/graph_input.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <map>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weights.h"
 #include "graph/ops/builtin_ops.h"
-#include "graph/passes/bound_graph.h"
-#include "graph/passes/reachability.h"
-#include "graph/passes/value_flow.h"
+#include "graph/passes/analysis/bound_graph.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/analysis/value_flow.h"
 
 namespace npumesh {
 namespace {

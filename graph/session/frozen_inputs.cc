@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "graph/engine/bound_type.h"
-#include "graph/passes/bound_graph.h"
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/bound_graph.h"
+#include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
 namespace {

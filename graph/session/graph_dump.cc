@@ -10,7 +10,7 @@
 
 #include "graph/io/graph_text.h"
 #include "graph/io/model_file.h"
-#include "graph/passes/stages.h"
+#include "graph/passes/rewrite/stages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 

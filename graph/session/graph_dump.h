@@ -40,7 +40,7 @@ class GraphDump {
   void WriteOriginal(const Model& model);
 
   // The graph after a stage of its `graph_id`-th compilation. The first that is ready to be built
-  // is dynamo_optimized_<graph>_...; of a graph that is cut (passes/stages.h) and of subgraphs the
+  // is dynamo_optimized_<graph>_...; of a graph that is cut (passes/rewrite/stages.h) and of subgraphs the
   // first of each part, dynamo_optimized_stage_<n>_<graph>_... for the later parts; the others are
   // ge_<form>_<counter>_graph_<id>_<stage>.
   void WriteStage(std::string_view stage, const Model& model, uint64_t graph_id);

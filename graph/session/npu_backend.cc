@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/passes/node_error.h"
+#include "graph/passes/analysis/node_error.h"
 #include "graph/session/session_config.h"
 
 namespace npumesh {

@@ -1,10 +1,10 @@
 #include "graph/session/prepare_model.h"
 
-#include "graph/passes/branches.h"
-#include "graph/passes/overwrites.h"
-#include "graph/passes/private_formats.h"
-#include "graph/passes/subgraphs.h"
-#include "graph/passes/transposed_weights.h"
+#include "graph/passes/rewrite/branches.h"
+#include "graph/passes/analysis/overwrites.h"
+#include "graph/passes/rewrite/private_formats.h"
+#include "graph/passes/rewrite/subgraphs.h"
+#include "graph/passes/rewrite/transposed_weights.h"
 #include "graph/session/ref_data.h"
 
 namespace npumesh {

@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "graph/passes/bound_graph.h"
-#include "graph/passes/reachability.h"
-#include "graph/passes/value_flow.h"
+#include "graph/passes/analysis/bound_graph.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/analysis/value_flow.h"
 
 namespace npumesh {
 

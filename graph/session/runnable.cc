@@ -2,8 +2,8 @@
 
 #include "graph/engine/partial_types.h"
 #include "graph/ops/builtin_ops.h"
-#include "graph/passes/reachability.h"
-#include "graph/passes/stages.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/rewrite/stages.h"
 #include "graph/session/prepare_model.h"
 
 namespace npumesh {

@@ -17,6 +17,7 @@
 #include "collectives/group_names.h"
 #include "graph/config/compiler_config.h"
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "graph/engine/program.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"

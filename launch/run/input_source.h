@@ -9,7 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
+#include "graph/engine/step.h"
 #include "launch/run/random_tensor.h"
 #include "launch/run/tensor_folder.h"
 

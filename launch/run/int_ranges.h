@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 #include "launch/run/random_tensor.h"
 
 namespace npumesh {

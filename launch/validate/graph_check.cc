@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <map>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 #include "graph/export/group_members.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/io/weights.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 #include "graph/session/runnable.h"
 
 namespace npumesh {

@@ -1,7 +1,7 @@
 #include "launch/view/collective_sizes.h"
 
 #include "graph/engine/inference.h"
-#include "graph/passes/execution_order.h"
+#include "graph/passes/schedule/execution_order.h"
 #include "launch/view/unmet_groups.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "graph/ir/graph_input.h"
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/passes/bound_graph.h"
+#include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
 namespace {

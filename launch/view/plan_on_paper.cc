@@ -4,7 +4,7 @@
 #include "graph/engine/static_parts.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
-#include "graph/passes/stages.h"
+#include "graph/passes/rewrite/stages.h"
 #include "graph/session/prepare_model.h"
 #include "launch/view/unmet_groups.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
-#include "graph/passes/stages.h"
+#include "graph/engine/compile_options.h"
+#include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/model_inputs.h"
 #include "graph/engine/partial_types.h"
 #include "runtime/base/printable.h"
 

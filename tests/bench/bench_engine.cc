@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "graph/engine/plan_cache.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"

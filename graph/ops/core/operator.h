@@ -297,7 +297,7 @@ struct Operator {
   // Runs subgraphs of its node (If, Case, While, calls); the engine knows how, by type.
   bool control_flow = false;
 
-  // Its output types are not known before it ran: plans end here (passes/stages.h).
+  // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }
 };
 

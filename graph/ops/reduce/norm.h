@@ -1,5 +1,5 @@
 // The kernel of RmsNorm and AddRmsNorm, and of the operators that RmsNorm is written out with
-// (passes/fuse_rms_norm.cc).
+// (passes/fusion/fuse_rms_norm.cc).
 #ifndef NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
 #define NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "examples/decoder_model.h"
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {

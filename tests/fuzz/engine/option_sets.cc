@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 #include "graph/session/session_config.h"
 
 namespace npumesh::fuzz {

@@ -6,9 +6,9 @@
 #include "graph/engine/partial_types.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
-#include "graph/passes/fusion.h"
-#include "graph/passes/private_formats.h"
-#include "graph/passes/transposed_weights.h"
+#include "graph/passes/fusion/fusion.h"
+#include "graph/passes/rewrite/private_formats.h"
+#include "graph/passes/rewrite/transposed_weights.h"
 #include "graph/session/session.h"
 
 namespace npumesh {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "tests/unit/engine/tiny_ops.h"
 
 namespace npumesh {

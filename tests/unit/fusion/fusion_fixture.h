@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "graph/engine/compiled_model.h"
+#include "graph/engine/executor.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/cast.h"
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 
 namespace npumesh {
 

@@ -1,11 +1,11 @@
-#include "graph/passes/execution_order.h"
+#include "graph/passes/schedule/execution_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "graph/passes/reachability.h"
+#include "graph/passes/analysis/reachability.h"
 #include "tests/unit/engine/tiny_ops.h"
 
 namespace npumesh {

@@ -1,4 +1,4 @@
-#include "graph/passes/memory_plan.h"
+#include "graph/passes/schedule/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Which nodes ResolveOverwrites adds and whom it redirects. What readers then see is tested in
 // tests/unit/session/overwrite_test.cc.
-#include "graph/passes/overwrites.h"
+#include "graph/passes/analysis/overwrites.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Which step waits for which collective, and that no step touches memory a collective still uses.
-#include "graph/passes/stream_plan.h"
+#include "graph/passes/schedule/stream_plan.h"
 
 #include <gmock/gmock.h>
 

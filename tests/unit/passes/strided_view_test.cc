@@ -1,4 +1,4 @@
-#include "graph/passes/strided_view.h"
+#include "graph/passes/fusion/strided_view.h"
 
 #include <gtest/gtest.h>
 

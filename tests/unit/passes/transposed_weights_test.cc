@@ -1,4 +1,4 @@
-#include "graph/passes/transposed_weights.h"
+#include "graph/passes/rewrite/transposed_weights.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Fusion in sessions: a run that somebody observes has a step for each operator.
 #include <gmock/gmock.h>
 
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
 #include "graph/export/export_config.h"
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 #include "graph/session/session_config.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"

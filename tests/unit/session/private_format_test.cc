@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/passes/private_formats.h"
+#include "graph/passes/rewrite/private_formats.h"
 #include "runtime/base/float16.h"
 #include "tests/unit/op_test.h"
 #include "tests/unit/session/session_fixture.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "graph/io/model_file.h"
-#include "graph/passes/fusion.h"
+#include "graph/passes/fusion/fusion.h"
 #include "graph/session/npu_backend.h"
 #include "graph/session/ref_data.h"
 #include "runtime/base/secure_file.h"

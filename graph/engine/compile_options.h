@@ -1,0 +1,60 @@
+// What a caller decides about compilations.
+#ifndef NPUMESH_GRAPH_ENGINE_COMPILE_OPTIONS_H_
+#define NPUMESH_GRAPH_ENGINE_COMPILE_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "graph/engine/weight_cache.h"
+#include "graph/ir/graph.h"
+#include "graph/passes/schedule/execution_order.h"
+#include "graph/passes/analysis/reachability.h"
+#include "graph/passes/rewrite/static_split.h"
+
+namespace npumesh {
+
+// Stages have the names of GE (air-format reference 4.3): PreRunBegin, the graph as given;
+// AfterInfershape, with all types; PreRunAfterOptimizeOriginalGraph, folded and without dead nodes;
+// PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets, and on
+// nodes that are computed by the step of another one its name as `_fused_into`.
+using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
+
+class StaticParts;
+
+struct CompileOptions {
+  int threads = 1;
+  // Prints, as debug lines, what each pass did.
+  bool trace = false;
+  // Keeps weights for the next compilation of the same model; null: loads them anew. Not owned.
+  WeightCache* weights = nullptr;
+  // Evaluates operators with constant inputs now instead of at each run. Shape queries and values
+  // that decide shapes are answered either way.
+  bool fold_constants = true;
+  // Leaves out operators whose results nobody reads.
+  bool drop_dead_nodes = true;
+  DeadNodes dead_nodes() const { return drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep; }
+  // Connected operators with known shapes that are compiled once for all signatures, at least as
+  // many (passes/rewrite/static_split.h); -1: none.
+  int64_t static_ops_limit = kDefaultStaticOpsLimit;
+  // Keeps them for the next compilation of the same graph, with the same `fuses`; null: nothing is
+  // shared. Not owned.
+  StaticParts* static_parts = nullptr;
+  NodeOrder order = NodeOrder::kStable;
+  // Says by name which fusion passes run (passes/fusion/fusion.h); null: none.
+  std::function<bool(std::string_view pass)> fuses;
+  // Runs collectives on a stream of their own, beside steps that do not need them, and orders nodes
+  // so that there are such steps.
+  bool overlap_collectives = false;
+  // Small memory before speed: looks harder for a small arena, and moves no nodes for overlap.
+  bool spare_memory = false;
+  // Told how the weights in files arrive while plans are made; may be null.
+  std::function<void(const WeightProgress&)> weight_progress;
+  // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
+  // observer costs a copy for each stage.
+  StageObserver observer;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ENGINE_COMPILE_OPTIONS_H_

@@ -1,0 +1,22 @@
+// Messages about nodes.
+#ifndef NPUMESH_GRAPH_PASSES_ANALYSIS_NODE_ERROR_H_
+#define NPUMESH_GRAPH_PASSES_ANALYSIS_NODE_ERROR_H_
+
+#include <string_view>
+
+#include "graph/ir/graph.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// The error with `node "name" (Type): ` in front, unless it begins so already, as messages made
+// with OpContext::Who do.
+Status AtNode(std::string_view name, std::string_view type, const Status& status);
+
+inline Status AtNode(const Node& node, const Status& status) {
+  return AtNode(node.name, node.type, status);
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_ANALYSIS_NODE_ERROR_H_

@@ -1,0 +1,98 @@
+// ElementwiseChainFusionPass: element-wise operators of one shape that feed each other.
+#include <algorithm>
+#include <map>
+
+#include "graph/ops/toolbox/formula/formula_chain.h"
+#include "graph/passes/fusion/fusion_view.h"
+
+namespace npumesh {
+namespace {
+
+// Their blocks lie in the first-level cache together, or nearly.
+constexpr size_t kMostLinks = 16;
+
+class ChainFinder {
+ public:
+  explicit ChainFinder(FusionView& view) : view_(view) {
+    for (const NodeId id : view.order()) {
+      if (!view.Free(id) || view.op(id).evaluate != nullptr) continue;
+      if (view.context(id).outputs() != 1 || shape(id).elements() == 0) continue;
+      if (std::optional<ChainLink> link = LinkOf(view.op(id), view.context(id))) {
+        links_.emplace(id, std::move(*link));
+      }
+    }
+  }
+
+  // From the end of the graph to its start, so that a chain is found at its last operator.
+  void Run() {
+    for (auto id = view_.order().rbegin(); id != view_.order().rend(); ++id) {
+      if (!links_.contains(*id) || !view_.Free(*id)) continue;
+      std::vector<NodeId> nodes = ChainTo(*id);
+      if (nodes.size() > 1 && view_.MayFuse(nodes)) view_.Take(StepOf(std::move(nodes)));
+    }
+  }
+
+ private:
+  const Shape& shape(NodeId id) const { return view_.context(id).out(0).shape; }
+
+  // `last` and what feeds it, and it alone, through operators of its shape.
+  std::vector<NodeId> ChainTo(NodeId last) const {
+    std::vector<NodeId> nodes = {last};
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (size_t i = 0; i < nodes.size() && nodes.size() < kMostLinks; ++i) {
+        for (int slot = 0; slot < view_.context(nodes[i]).slots(); ++slot) {
+          const NodeId producer = view_.Producer(nodes[i], slot);
+          if (!MayJoin(producer, nodes) || nodes.size() == kMostLinks) continue;
+          nodes.push_back(producer);
+          grew = true;
+        }
+      }
+    }
+    return nodes;
+  }
+
+  bool MayJoin(NodeId id, const std::vector<NodeId>& nodes) const {
+    if (id == kNoNode || !links_.contains(id) || shape(id) != shape(nodes[0])) return false;
+    const bool inside = std::find(nodes.begin(), nodes.end(), id) != nodes.end();
+    return !inside && view_.OnlyReadInside(id, nodes);
+  }
+
+  // REQUIRES: the nodes are in execution order.
+  FusedStep StepOf(std::vector<NodeId> nodes) const {
+    std::vector<ChainLink> links;
+    std::map<Value, int> from;  // as ChainLink::from
+    FusedStep step;
+    std::vector<TensorType> types;
+    for (const NodeId id : nodes) {
+      ChainLink& link = links.emplace_back(links_.at(id));
+      for (int slot = 0; slot < view_.context(id).slots(); ++slot) {
+        const Value value = *view_.SlotValue(id, slot);
+        const auto [known, added] = from.try_emplace(value, static_cast<int>(types.size()));
+        link.from.push_back(known->second);
+        if (!added) continue;
+        step.inputs.emplace_back(value);
+        types.push_back(view_.context(id).in(slot));
+      }
+      from[{id, 0}] = -static_cast<int>(links.size());
+    }
+    step.elementwise = true;
+    step.make_kernel = [links = std::move(links), types = std::move(types),
+                        out = view_.context(nodes.back()).out(0)] {
+      return Result<std::unique_ptr<Kernel>>(MakeChainKernel(links, types, out));
+    };
+    step.nodes = std::move(nodes);
+    return step;
+  }
+
+  FusionView& view_;
+  std::map<NodeId, ChainLink> links_;
+};
+
+}  // namespace
+
+void FuseElementwise(FusionView& view) {
+  ChainFinder(view).Run();
+}
+
+}  // namespace npumesh

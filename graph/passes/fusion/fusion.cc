@@ -1,0 +1,144 @@
+#include "graph/passes/fusion/fusion.h"
+
+#include <algorithm>
+
+#include "graph/ops/toolbox/values/cast.h"
+#include "graph/passes/fusion/fusion_view.h"
+
+namespace npumesh {
+namespace {
+
+bool Inside(NodeId id, const std::vector<NodeId>& nodes) {
+  return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
+}
+
+}  // namespace
+
+FusionView::FusionView(const FusionInput& input) : input_(input) {
+  const size_t nodes = input.graph.graph().nodes().size();
+  position_.assign(nodes, -1);
+  readers_.resize(nodes);
+  ordered_.assign(nodes, false);
+  taken_.assign(nodes, false);
+  int next = 0;
+  for (const NodeId id : input.order) {
+    position_[static_cast<size_t>(id)] = next++;
+    for (const std::optional<Value>& value : node(id).inputs) {
+      if (value) readers_[static_cast<size_t>(value->node)].push_back(id);
+    }
+    for (const NodeId before : node(id).controls) {
+      ordered_[static_cast<size_t>(before)] = ordered_[static_cast<size_t>(id)] = true;
+    }
+  }
+}
+
+std::vector<std::optional<Value>> FusionView::SlotValues(NodeId id) const {
+  std::vector<std::optional<Value>> values;
+  for (int slot = 0; slot < context(id).slots(); ++slot) values.push_back(SlotValue(id, slot));
+  return values;
+}
+
+bool FusionView::Free(NodeId id) const {
+  if (id == kNoNode || position(id) < 0 || taken_[static_cast<size_t>(id)]) return false;
+  return input_.graph.op(id) != nullptr && !input_.known({id, 0});
+}
+
+bool FusionView::Is(NodeId id, std::initializer_list<std::string_view> types) const {
+  return Free(id) && std::find(types.begin(), types.end(), node(id).type) != types.end();
+}
+
+NodeId FusionView::Producer(NodeId id, int slot) const {
+  const NodeId maker = Maker(id, slot);
+  return maker != kNoNode && !op(maker).view ? maker : kNoNode;
+}
+
+NodeId FusionView::Maker(NodeId id, int slot) const {
+  const std::optional<Value> value = SlotValue(id, slot);
+  return value && value->port == 0 && Free(value->node) ? value->node : kNoNode;
+}
+
+NodeId FusionView::OnlyReader(NodeId id) const {
+  const std::vector<NodeId>& readers = readers_[static_cast<size_t>(id)];
+  if (readers.empty() || !Free(readers[0])) return kNoNode;
+  const bool alone =
+      std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return r == readers[0]; });
+  return alone ? readers[0] : kNoNode;
+}
+
+int FusionView::OtherSlot(NodeId id, NodeId producer) const {
+  const bool first = Producer(id, 0) == producer;
+  const bool second = Producer(id, 1) == producer;
+  if (first == second) return -1;
+  return first ? 1 : 0;
+}
+
+std::optional<double> FusionView::Scalar(NodeId id, int slot) const {
+  const Tensor* constant = context(id).value(slot);
+  if (constant == nullptr || constant->type().shape.elements() != 1) return std::nullopt;
+  const ConvertFn convert = FindConvert(constant->dtype(), DataType::kDouble);
+  if (convert == nullptr) return std::nullopt;
+  double value = 0;
+  convert(constant->data(), &value, 1);
+  return value;
+}
+
+bool FusionView::OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const {
+  const std::vector<NodeId>& readers = readers_[static_cast<size_t>(id)];
+  return std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return Inside(r, nodes); });
+}
+
+bool FusionView::StaysWhole(Value value, int first, int last) const {
+  const Value root = input_.graph.StorageRoot(value);
+  for (const InPlaceWrite& write : input_.graph.writes()) {
+    const int at = position(write.node);
+    if (at > first && at < last && input_.graph.StorageRoot(write.target) == root) return false;
+  }
+  return true;
+}
+
+bool FusionView::MayFuse(std::vector<NodeId>& nodes,
+                         const std::vector<std::optional<Value>>& inputs) const {
+  for (const std::optional<Value>& input : inputs) {
+    if (input && Inside(input->node, nodes)) return false;
+  }
+  const auto before = [this](NodeId a, NodeId b) { return position(a) < position(b); };
+  std::sort(nodes.begin(), nodes.end(), before);
+  const int first = position(nodes.front());
+  const int last = position(nodes.back());
+  for (const NodeId id : nodes) {
+    const Operator& known = op(id);
+    const bool inside = id != nodes.back();
+    const bool plain = known.pure && !known.collective && !known.side_effect &&
+                       (inside || !known.view) && known.in_place.empty() &&
+                       context(id).outputs() == 1;
+    if (!plain || !Free(id) || ordered_[static_cast<size_t>(id)]) return false;
+    if (inside && !OnlyReadInside(id, nodes)) return false;
+    for (const std::optional<Value>& value : SlotValues(id)) {
+      if (value && !Inside(value->node, nodes) && !StaysWhole(*value, first, last)) return false;
+    }
+  }
+  return true;
+}
+
+void FusionView::Take(FusedStep step) {
+  for (const NodeId id : step.nodes) {
+    taken_[static_cast<size_t>(id)] = true;
+    if (op(id).view) continue;
+    if (!step.type.empty()) step.type += '+';
+    step.type += node(id).type;
+  }
+  steps_.push_back(std::move(step));
+}
+
+std::vector<FusedStep> Fuse(const FusionInput& input,
+                            const std::function<bool(std::string_view pass)>& on) {
+  constexpr std::array<void (*)(FusionView&), kFusionPasses.size()> kRuns = {
+      FuseAttention, FuseRmsNorm, FuseMatMul, FuseElementwise};
+  FusionView view(input);
+  for (size_t i = 0; i < kFusionPasses.size(); ++i) {
+    if (on(kFusionPasses[i])) kRuns[i](view);
+  }
+  return view.TakeSteps();
+}
+
+}  // namespace npumesh

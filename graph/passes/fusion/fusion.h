@@ -1,0 +1,57 @@
+// Fusion: several operators of a graph computed by one step.
+//
+// A pass looks for its pattern in the nodes that run, with types and constants known, and takes
+// nodes that no pass before it has taken. The fused nodes keep their place in the graph; the step
+// stands where the last of them stood, bears its name, and writes its output. docs/engine.md says
+// what each pass takes and how exact the result is.
+#ifndef NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_
+#define NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes/analysis/bound_graph.h"
+
+namespace npumesh {
+
+// The names by which a switch file or optimization_switch turns the passes off, in the order in
+// which they run.
+inline constexpr std::string_view kAttentionFusionPass = "AttentionFusionPass";
+inline constexpr std::string_view kRmsNormFusionPass = "RmsNormFusionPass";
+inline constexpr std::string_view kMatMulFusionPass = "MatMulBiasActivationFusionPass";
+inline constexpr std::string_view kElementwiseFusionPass = "ElementwiseChainFusionPass";
+inline constexpr std::array<std::string_view, 4> kFusionPasses = {
+    kAttentionFusionPass, kRmsNormFusionPass, kMatMulFusionPass, kElementwiseFusionPass};
+
+// The graph of which nodes are fused; all must outlive the call.
+struct FusionInput {
+  const BoundGraph& graph;
+  // The nodes that run, folded ones left out.
+  const std::vector<NodeId>& order;
+  // An operator of `order` with its types and constants.
+  std::function<const OpContext&(NodeId)> context;
+  // The value is known before the graph runs.
+  std::function<bool(Value)> known;
+};
+
+struct FusedStep {
+  std::string type;           // those of its nodes but views: "MatMul+Add+Relu"
+  std::vector<NodeId> nodes;  // in execution order; output 0 of the last one is the step's
+  std::vector<std::optional<Value>> inputs;  // by slot of the kernel
+  std::function<Result<std::unique_ptr<Kernel>>()> make_kernel;
+  // As Operator::elementwise.
+  bool elementwise = false;
+};
+
+// What the passes that are `on` found. Every value that a step does not write is read by nothing
+// but that step, and no node of a step has an effect, waits for a control edge or is waited for.
+std::vector<FusedStep> Fuse(const FusionInput& input,
+                            const std::function<bool(std::string_view pass)>& on);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_

@@ -1,0 +1,81 @@
+// What the fusion passes ask about a graph, and the steps they have found. Internal to
+// graph/passes.
+#ifndef NPUMESH_GRAPH_PASSES_FUSION_FUSION_VIEW_H_
+#define NPUMESH_GRAPH_PASSES_FUSION_FUSION_VIEW_H_
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes/fusion/fusion.h"
+
+namespace npumesh {
+
+class FusionView {
+ public:
+  explicit FusionView(const FusionInput& input);
+
+  const std::vector<NodeId>& order() const { return input_.order; }
+  const Node& node(NodeId id) const { return input_.graph.node(id); }
+  const Operator& op(NodeId id) const { return *input_.graph.op(id); }
+  // REQUIRES: the node is an operator.
+  const OpContext& context(NodeId id) const { return input_.context(id); }
+  std::optional<Value> SlotValue(NodeId id, int slot) const {
+    return input_.graph.SlotValue(id, slot);
+  }
+  // The values of all slots.
+  std::vector<std::optional<Value>> SlotValues(NodeId id) const;
+
+  // An operator that runs and that no step has taken yet.
+  bool Free(NodeId id) const;
+  // The same, of one of these types.
+  bool Is(NodeId id, std::initializer_list<std::string_view> types) const;
+  // The free operator whose output 0 is fed to the slot; kNoNode: there is none.
+  NodeId Producer(NodeId id, int slot) const;
+  // The same, or a view.
+  NodeId Maker(NodeId id, int slot) const;
+  // The free operator that alone reads the node's outputs, in however many slots; kNoNode: nobody,
+  // several, or the graph's output.
+  NodeId OnlyReader(NodeId id) const;
+  // The slot of the first of two operands that is not fed by `producer`; -1: none is, or both are.
+  int OtherSlot(NodeId id, NodeId producer) const;
+  // The element of a constant that has only one.
+  std::optional<double> Scalar(NodeId id, int slot) const;
+
+  // Nobody but `nodes` reads the outputs of `id`.
+  bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
+
+  // Sorts the nodes into execution order. True when they may run as one step where the last one
+  // stands, which is no view: see Fuse; and nothing between the first and the last overwrites in
+  // place what one of them reads. Nor may one of them compute one of `inputs`, which the step
+  // reads.
+  bool MayFuse(std::vector<NodeId>& nodes,
+               const std::vector<std::optional<Value>>& inputs = {}) const;
+
+  // Takes the nodes of a step, which MayFuse has sorted, and names the step.
+  void Take(FusedStep step);
+  std::vector<FusedStep> TakeSteps() { return std::move(steps_); }
+
+ private:
+  int position(NodeId id) const { return position_[static_cast<size_t>(id)]; }
+  bool StaysWhole(Value value, int first, int last) const;
+
+  const FusionInput& input_;
+  // By node id.
+  std::vector<int> position_;  // in the order; -1: does not run
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<bool> ordered_;  // has a control edge, in or out
+  std::vector<bool> taken_;
+  std::vector<FusedStep> steps_;
+};
+
+// The passes. Each takes what it finds.
+void FuseAttention(FusionView& view);
+void FuseRmsNorm(FusionView& view);
+void FuseMatMul(FusionView& view);
+void FuseElementwise(FusionView& view);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_FUSION_FUSION_VIEW_H_
