@@ -14,7 +14,7 @@
 #include "launch/bench/bench_report.h"
 #include "launch/bench/floor.h"
 #include "launch/bench/hccl_group.h"
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_baseline.h"

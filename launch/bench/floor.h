@@ -18,7 +18,7 @@
 
 #include "collectives/contract/waiter.h"
 #include "launch/bench/bench_op.h"
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 

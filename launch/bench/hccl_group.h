@@ -9,7 +9,7 @@
 
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
-#include "launch/run/agreement.h"
+#include "launch/ranks/agreement.h"
 #include "launch/run/run_report.h"
 #include "runtime/base/secure_file.h"
 

@@ -5,8 +5,8 @@
 #include "graph/config/config_reader.h"
 #include "graph/config/validation.h"
 #include "launch/commands/answer.h"
-#include "launch/view/option_page.h"
-#include "launch/view/tables_json.h"
+#include "launch/pages/option_page.h"
+#include "launch/pages/tables_json.h"
 
 namespace npumesh {
 namespace {

@@ -10,8 +10,8 @@
 #include "launch/doctor/doctor.h"
 #include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
-#include "launch/view/option_page.h"
-#include "launch/view/tables_json.h"
+#include "launch/pages/option_page.h"
+#include "launch/pages/tables_json.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/world/mpi_transport.h"
 
@@ -50,7 +50,7 @@ int TellReports(const std::vector<HostReport>& reports, bool as_json) {
 // The ranks could not meet: what this machine alone can say, and why they could not.
 int ExamineAlone(const Status& start, bool as_json) {
   HostReport report{"this host", Judge(LookAtMachine(1, NPUMESH_MPI_VERSION, RunningMpi()))};
-  report.findings.push_back({"start", Health::kWrong, std::string(start.message()),
+  report.findings.push_back({"start", Severity::kError, std::string(start.message()),
                              "unset or correct the variable that is named, or see "
                              "docs/architecture.md"});
   return TellReports({report}, as_json);

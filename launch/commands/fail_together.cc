@@ -1,7 +1,7 @@
 #include "launch/commands/fail_together.h"
 
 #include "launch/commands/command.h"
-#include "launch/run/agreement.h"
+#include "launch/ranks/agreement.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 
 namespace npumesh {
 

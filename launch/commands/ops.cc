@@ -3,8 +3,8 @@
 
 #include "graph/ops/op_library.h"
 #include "launch/commands/answer.h"
-#include "launch/view/op_table.h"
-#include "launch/view/tables_json.h"
+#include "launch/pages/op_table.h"
+#include "launch/pages/tables_json.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

@@ -10,7 +10,7 @@
 #include "launch/commands/run_faults.h"
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
-#include "launch/run/agreement.h"
+#include "launch/ranks/agreement.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/int_ranges.h"
 #include "launch/run/run_job.h"

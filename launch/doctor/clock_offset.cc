@@ -37,9 +37,9 @@ Finding JudgeOffset(const OffsetBounds& bounds, const std::string& reference) {
     return static_cast<double>(value) / static_cast<double>(kMillisecond);
   };
   if (apart <= kAdviceAbove) {
-    return {"clock", Health::kGood, fmt::format("agrees with {}", reference), ""};
+    return {"clock", Severity::kInfo, fmt::format("agrees with {}", reference), ""};
   }
-  return {"clock", apart > kWrongAbove ? Health::kWrong : Health::kAdvice,
+  return {"clock", apart > kWrongAbove ? Severity::kError : Severity::kAdvice,
           fmt::format("{:.1f} to {:.1f} ms ahead of {}: times of their logs and timelines do not "
                       "fit together",
                       milliseconds(bounds.low), milliseconds(bounds.high), reference),

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "launch/doctor/finding.h"
+#include "launch/doctor/host_report.h"
 
 namespace npumesh {
 

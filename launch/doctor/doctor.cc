@@ -74,8 +74,9 @@ std::vector<int> FirstRanks(const World& world) {
 }
 
 Finding CompareVersions(const std::string& mine, const std::string& reference) {
-  if (mine == reference) return {"versions", Health::kGood, mine, ""};
-  return {"versions", Health::kWrong, fmt::format("{}, but the first host has {}", mine, reference),
+  if (mine == reference) return {"versions", Severity::kInfo, mine, ""};
+  return {"versions", Severity::kError,
+          fmt::format("{}, but the first host has {}", mine, reference),
           "install the same build of npumesh on all hosts"};
 }
 

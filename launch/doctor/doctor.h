@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/doctor/finding.h"
-#include "launch/run/rank_circle.h"
+#include "launch/doctor/host_report.h"
+#include "launch/ranks/rank_circle.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -5,18 +5,6 @@ namespace {
 
 using nlohmann::json;
 
-Severity SeverityOf(Health health) {
-  switch (health) {
-    case Health::kGood:
-      return Severity::kInfo;
-    case Health::kAdvice:
-      return Severity::kAdvice;
-    case Health::kWrong:
-      break;
-  }
-  return Severity::kError;
-}
-
 }  // namespace
 
 CommandReport ToReport(const std::vector<HostReport>& reports) {
@@ -26,7 +14,7 @@ CommandReport ToReport(const std::vector<HostReport>& reports) {
   for (const HostReport& host : reports) {
     report.details["hosts"].push_back(host.host);
     for (const Finding& finding : host.findings) {
-      report.Add(SeverityOf(finding.verdict), finding.seen,
+      report.Add(finding.severity, finding.text,
                  {{"host", host.host},
                   {"subject", finding.subject},
                   {"mend", finding.mend.empty() ? json() : json(finding.mend)}});

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "launch/doctor/finding.h"
+#include "launch/doctor/host_report.h"
 #include "launch/report/command_report.h"
 
 namespace npumesh {

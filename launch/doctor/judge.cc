@@ -31,36 +31,36 @@ std::string Ranks(const MachineFacts& facts) {
 Finding JudgeMpi(const MachineFacts& facts) {
   const std::string seen = fmt::format("{}", facts.mpi_running);
   if (!facts.mpirun.ok()) {
-    return {"MPI", Health::kWrong, fmt::format("{}, but no mpirun in PATH", seen),
+    return {"MPI", Severity::kError, fmt::format("{}, but no mpirun in PATH", seen),
             "apt-get install openmpi-bin (launch/install_deps does)"};
   }
   // "Open MPI 4.1.4" was built with "Open MPI 4.1.4".
   if (facts.mpi_running.find(facts.mpi_built) == std::string::npos) {
-    return {"MPI", Health::kAdvice,
+    return {"MPI", Severity::kAdvice,
             fmt::format("{} runs, but npumesh was built with {}", seen, facts.mpi_built),
             "build again: cmake --preset release && cmake --build --preset release"};
   }
-  return {"MPI", Health::kGood, seen, ""};
+  return {"MPI", Severity::kInfo, seen, ""};
 }
 
 Finding JudgeAnonymousMemory(const MachineFacts& facts) {
   if (facts.anonymous_memory.ok()) {
-    return {"device memory", Health::kGood, "anonymous memory can be made and mapped", ""};
+    return {"device memory", Severity::kInfo, "anonymous memory can be made and mapped", ""};
   }
-  return {"device memory", Health::kWrong, std::string(facts.anonymous_memory.message()),
+  return {"device memory", Severity::kError, std::string(facts.anonymous_memory.message()),
           "allow memfd_create in the container's seccomp profile, or raise its memory limit"};
 }
 
 Finding JudgeShm(const MachineFacts& facts) {
   if (!facts.shm_room) {
-    return {"/dev/shm", Health::kAdvice, "not there: Open MPI falls back to slower ways",
+    return {"/dev/shm", Severity::kAdvice, "not there: Open MPI falls back to slower ways",
             "mount -t tmpfs -o size=1g tmpfs /dev/shm, or docker run --shm-size=1g"};
   }
   const uint64_t wanted = kShmForRank * static_cast<uint64_t>(facts.ranks);
   if (*facts.shm_room >= wanted) {
-    return {"/dev/shm", Health::kGood, Size(*facts.shm_room) + " free", ""};
+    return {"/dev/shm", Severity::kInfo, Size(*facts.shm_room) + " free", ""};
   }
-  return {"/dev/shm", Health::kAdvice,
+  return {"/dev/shm", Severity::kAdvice,
           fmt::format("{} free, Open MPI may want {} for {}; npumesh itself needs none",
                       Size(*facts.shm_room), Size(wanted), Ranks(facts)),
           "docker run --shm-size=1g, or export OMPI_MCA_btl=self,tcp"};
@@ -68,13 +68,13 @@ Finding JudgeShm(const MachineFacts& facts) {
 
 Finding JudgeMemory(const MachineFacts& facts) {
   if (!facts.memory_free) {
-    return {"memory", Health::kAdvice, "the system does not say how much is free", ""};
+    return {"memory", Severity::kAdvice, "the system does not say how much is free", ""};
   }
   const uint64_t wanted = kMemoryForRank * static_cast<uint64_t>(facts.ranks);
   if (*facts.memory_free >= wanted) {
-    return {"memory", Health::kGood, Size(*facts.memory_free) + " available", ""};
+    return {"memory", Severity::kInfo, Size(*facts.memory_free) + " available", ""};
   }
-  return {"memory", Health::kAdvice,
+  return {"memory", Severity::kAdvice,
           fmt::format("{} available for {}", Size(*facts.memory_free), Ranks(facts)),
           "start fewer ranks, or give each less: export NPUMESH_HBM_SIZE=256M"};
 }
@@ -86,68 +86,70 @@ Finding JudgeLimits(const MachineFacts& facts) {
       "open files {}, processes {}, locked memory {}, core file {}", Count(facts.open_files),
       Count(facts.processes), Count(facts.locked_memory), Count(facts.core_file));
   if (facts.open_files < files) {
-    return {"limits", Health::kWrong,
+    return {"limits", Severity::kError,
             fmt::format("{} open files, {} want {}", facts.open_files, Ranks(facts), files),
             fmt::format("ulimit -n {}", files)};
   }
   if (facts.processes < kProcessesForRank * ranks) {
-    return {"limits", Health::kWrong,
+    return {"limits", Severity::kError,
             fmt::format("{} processes and threads, {} want {}", facts.processes, Ranks(facts),
                         kProcessesForRank * ranks),
             fmt::format("ulimit -u {}", kProcessesForRank * ranks)};
   }
-  return {"limits", Health::kGood, seen, ""};
+  return {"limits", Severity::kInfo, seen, ""};
 }
 
 Finding JudgeTopology(const MachineFacts& facts) {
   if (!facts.topology.ok()) {
-    return {"hwloc", Health::kWrong, std::string(facts.topology.message()),
+    return {"hwloc", Severity::kError, std::string(facts.topology.message()),
             "mount /sys into the container, or export NPUMESH_TOPOLOGY=\"numa:1 core:2 pu:1\""};
   }
   const std::string seen =
       fmt::format("{} core{}, {} NUMA node{}", facts.cores, facts.cores == 1 ? "" : "s",
                   facts.numa_nodes, facts.numa_nodes == 1 ? "" : "s");
   if (!facts.binding.ok()) {
-    return {"hwloc", Health::kAdvice,
+    return {"hwloc", Severity::kAdvice,
             fmt::format("{}; binding is refused: {}", seen, facts.binding.message()),
             "npumesh run --bind none"};
   }
   if (facts.ranks > facts.cores) {
-    return {"hwloc", Health::kAdvice, fmt::format("{} for {}: they take turns", seen, Ranks(facts)),
+    return {"hwloc", Severity::kAdvice,
+            fmt::format("{} for {}: they take turns", seen, Ranks(facts)),
             "none needed under npumesh launch; for mpirun by hand export "
             "OMPI_MCA_mpi_yield_when_idle=1"};
   }
-  return {"hwloc", Health::kGood, seen, ""};
+  return {"hwloc", Severity::kInfo, seen, ""};
 }
 
 Finding JudgeUmask(const ProcessFacts& facts) {
-  if (!facts.umask) return {"umask", Health::kAdvice, "the system does not say", ""};
+  if (!facts.umask) return {"umask", Severity::kAdvice, "the system does not say", ""};
   const std::string seen = fmt::format("{:04o}", *facts.umask);
-  if ((*facts.umask & kStrictUmask) == kStrictUmask) return {"umask", Health::kGood, seen, ""};
-  return {"umask", Health::kAdvice, fmt::format("{}, looser than {:04o}", seen, kStrictUmask),
+  if ((*facts.umask & kStrictUmask) == kStrictUmask) return {"umask", Severity::kInfo, seen, ""};
+  return {"umask", Severity::kAdvice, fmt::format("{}, looser than {:04o}", seen, kStrictUmask),
           fmt::format("umask {:04o}", kStrictUmask)};
 }
 
 Finding JudgeAslr(const ProcessFacts& facts) {
-  if (!facts.aslr) return {"ASLR", Health::kAdvice, "the system does not say", ""};
+  if (!facts.aslr) return {"ASLR", Severity::kAdvice, "the system does not say", ""};
   const std::string seen = fmt::format("level {}", *facts.aslr);
-  if (*facts.aslr == kFullAslr) return {"ASLR", Health::kGood, seen, ""};
-  return {"ASLR", Health::kAdvice, fmt::format("{}: addresses of the process can be guessed", seen),
+  if (*facts.aslr == kFullAslr) return {"ASLR", Severity::kInfo, seen, ""};
+  return {"ASLR", Severity::kAdvice,
+          fmt::format("{}: addresses of the process can be guessed", seen),
           "echo 2 > /proc/sys/kernel/randomize_va_space"};
 }
 
 Finding JudgeRoot(const ProcessFacts& facts) {
-  if (!facts.root) return {"account", Health::kGood, "not root", ""};
-  return {"account", Health::kAdvice, "root: a mistake can reach everything on this machine",
+  if (!facts.root) return {"account", Severity::kInfo, "not root", ""};
+  return {"account", Severity::kAdvice, "root: a mistake can reach everything on this machine",
           "run as an ordinary user, in a container with --user"};
 }
 
 Finding JudgePtrace(const MachineFacts& facts) {
   if (!facts.ptrace_scope || *facts.ptrace_scope == 0 || facts.process.root) {
-    return {"debugger", Health::kGood, "may attach to ranks", ""};
+    return {"debugger", Severity::kInfo, "may attach to ranks", ""};
   }
   return {
-      "debugger", Health::kAdvice,
+      "debugger", Severity::kAdvice,
       fmt::format("cannot attach to ranks: kernel.yama.ptrace_scope is {}", *facts.ptrace_scope),
       "sysctl kernel.yama.ptrace_scope=0, while a hang is looked into"};
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/doctor/finding.h"
+#include "launch/doctor/host_report.h"
 #include "runtime/base/process_safety.h"
 #include "runtime/base/status.h"
 

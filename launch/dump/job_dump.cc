@@ -9,8 +9,8 @@
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/session/session.h"
-#include "launch/run/model_choice.h"
-#include "launch/run/warnings.h"
+#include "launch/ranks/model_choice.h"
+#include "launch/ranks/warnings.h"
 
 namespace npumesh {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
-#include "launch/run/model_choice.h"
-#include "launch/run/warnings.h"
+#include "launch/ranks/model_choice.h"
+#include "launch/ranks/warnings.h"
 #include "runtime/world/gathering.h"
 
 namespace npumesh {

@@ -14,13 +14,11 @@
 #include <string>
 #include <string_view>
 
+#include "launch/report/finding.h"
 #include "runtime/base/json.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
-
-enum class Severity : uint8_t { kInfo, kAdvice, kWarning, kError };
-std::string_view Name(Severity severity);  // "info", "advice", "warning", "error"
 
 struct CommandReport {
   std::string verdict;

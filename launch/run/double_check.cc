@@ -1,7 +1,7 @@
 #include "launch/run/double_check.h"
 
 #include "graph/compare/reference_ops.h"
-#include "launch/run/model_choice.h"
+#include "launch/ranks/model_choice.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "graph/compare/comparison.h"
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "launch/run/run_job.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 #include "graph/compare/replay.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
-#include "launch/run/model_choice.h"
+#include "launch/ranks/model_choice.h"
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
 

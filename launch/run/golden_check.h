@@ -6,7 +6,7 @@
 
 #include "graph/compare/golden.h"
 #include "graph/compare/weight_shards.h"
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "launch/run/run_job.h"
 
 namespace npumesh {

@@ -11,12 +11,12 @@
 #include "graph/engine/observer_chain.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/session/session.h"
+#include "launch/ranks/warnings.h"
 #include "launch/run/input_source.h"
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
 #include "launch/run/tensor_folder.h"
 #include "launch/run/tolerance.h"
-#include "launch/run/warnings.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 

@@ -22,7 +22,7 @@ enum class Binding {
 };
 
 struct RunOptions {
-  // A model file or an export folder (launch/run/model_choice.h).
+  // A model file or an export folder (launch/ranks/model_choice.h).
   std::string path;
 
   // Folders of .npy files (launch/run/tensor_folder.h). Empty: random inputs, outputs not written,

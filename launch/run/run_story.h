@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
 #include "runtime/base/json.h"

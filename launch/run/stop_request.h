@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 
 namespace npumesh {
 

@@ -109,9 +109,9 @@ Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& 
 
 std::string ReportText(const PackageReport& report) {
   std::string text;
-  for (const PackageFinding& finding : report.findings.all()) {
-    text += fmt::format("{}: {}: {}\n", finding.error ? "error" : "warning",
-                        Printable(finding.file), PrintableMessage(finding.text));
+  for (const Finding& finding : report.findings.all()) {
+    text += fmt::format("{}: {}: {}\n", Name(finding.severity), Printable(finding.subject),
+                        PrintableMessage(finding.text));
   }
   const size_t errors = report.findings.errors();
   text += fmt::format(

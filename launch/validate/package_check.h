@@ -7,7 +7,7 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
-#include "launch/validate/finding.h"
+#include "launch/validate/findings.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

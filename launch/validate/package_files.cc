@@ -9,7 +9,7 @@
 
 #include "graph/export/package_layout.h"
 #include "graph/export/work_folder.h"
-#include "launch/run/model_choice.h"
+#include "launch/ranks/model_choice.h"
 
 namespace npumesh {
 namespace {

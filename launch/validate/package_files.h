@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/validate/finding.h"
+#include "launch/validate/findings.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -5,9 +5,8 @@ namespace npumesh {
 CommandReport ToReport(const PackageReport& package) {
   CommandReport report;
   report.verdict = package.findings.errors() == 0 ? "valid" : "invalid";
-  for (const PackageFinding& finding : package.findings.all()) {
-    report.Add(finding.error ? Severity::kError : Severity::kWarning, finding.text,
-               {{"file", finding.file}});
+  for (const Finding& finding : package.findings.all()) {
+    report.Add(finding.severity, finding.text, {{"file", finding.subject}});
   }
   report.details = {{"ranks", package.ranks},
                     {"nodes", package.nodes},

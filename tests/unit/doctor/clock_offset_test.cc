@@ -20,20 +20,20 @@ TEST(ClockOffset, VerdictsLookAtWhatIsSure) {
   constexpr int64_t kMs = 1'000'000;
   const struct {
     OffsetBounds bounds;
-    Health verdict;
+    Severity verdict;
   } cases[] = {
-      {{-kMs, kMs}, Health::kGood},
-      {{-5000 * kMs, 5000 * kMs}, Health::kGood},  // a slow network proves nothing
-      {{9 * kMs, 30 * kMs}, Health::kGood},
-      {{11 * kMs, 30 * kMs}, Health::kAdvice},
-      {{-900 * kMs, -800 * kMs}, Health::kAdvice},
-      {{1001 * kMs, 1002 * kMs}, Health::kWrong},
-      {{-3000 * kMs, -2000 * kMs}, Health::kWrong},
+      {{-kMs, kMs}, Severity::kInfo},
+      {{-5000 * kMs, 5000 * kMs}, Severity::kInfo},  // a slow network proves nothing
+      {{9 * kMs, 30 * kMs}, Severity::kInfo},
+      {{11 * kMs, 30 * kMs}, Severity::kAdvice},
+      {{-900 * kMs, -800 * kMs}, Severity::kAdvice},
+      {{1001 * kMs, 1002 * kMs}, Severity::kError},
+      {{-3000 * kMs, -2000 * kMs}, Severity::kError},
   };
   for (const auto& [bounds, verdict] : cases) {
-    EXPECT_EQ(JudgeOffset(bounds, "a").verdict, verdict) << bounds.low;
+    EXPECT_EQ(JudgeOffset(bounds, "a").severity, verdict) << bounds.low;
   }
-  EXPECT_THAT(JudgeOffset({2000 * kMs, 2001 * kMs}, "a").seen,
+  EXPECT_THAT(JudgeOffset({2000 * kMs, 2001 * kMs}, "a").text,
               HasSubstr("2000.0 to 2001.0 ms ahead of a"));
 }
 

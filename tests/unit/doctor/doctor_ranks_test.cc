@@ -33,7 +33,7 @@ TEST(Doctor, ReportsOncePerHostOnEveryRank) {
     const std::string text = ToText(reports);
     EXPECT_THAT(text, testing::HasSubstr("npumesh 2, but the first host has npumesh 1"));
     EXPECT_EQ(reports[1].findings.back().subject, "clock");
-    EXPECT_EQ(reports[1].findings.back().verdict, Health::kGood);
+    EXPECT_EQ(reports[1].findings.back().severity, Severity::kInfo);
   }
 }
 

@@ -29,12 +29,12 @@ Finding About(const MachineFacts& facts, const std::string& subject) {
   for (const Finding& finding : Judge(facts)) {
     if (finding.subject == subject) return finding;
   }
-  return {"nothing about " + subject, Health::kWrong, "", ""};
+  return {"nothing about " + subject, Severity::kError, "", ""};
 }
 
 TEST(Judge, AHealthyMachineHasNothingToMend) {
   for (const Finding& finding : Judge(Healthy())) {
-    EXPECT_EQ(finding.verdict, Health::kGood) << finding.subject << ": " << finding.seen;
+    EXPECT_EQ(finding.severity, Severity::kInfo) << finding.subject << ": " << finding.text;
     EXPECT_EQ(finding.mend, "") << finding.subject;
   }
 }
@@ -43,47 +43,47 @@ TEST(Judge, EachTroubleHasItsVerdictAndRemedy) {
   const struct {
     const char* subject;
     void (*spoil)(MachineFacts& facts);
-    Health verdict;
+    Severity verdict;
     const char* seen;
     const char* mend;
   } cases[] = {
-      {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Health::kWrong,
+      {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Severity::kError,
        "no mpirun in PATH", "apt-get install openmpi-bin"},
-      {"MPI", [](MachineFacts& f) { f.mpi_running = "Open MPI v5.0.1"; }, Health::kAdvice,
+      {"MPI", [](MachineFacts& f) { f.mpi_running = "Open MPI v5.0.1"; }, Severity::kAdvice,
        "built with 4.1.4", "build again"},
       {"device memory", [](MachineFacts& f) { f.anonymous_memory = Error(Code::kIo, "refused"); },
-       Health::kWrong, "refused", "seccomp"},
-      {"/dev/shm", [](MachineFacts& f) { f.shm_room.reset(); }, Health::kAdvice, "not there",
+       Severity::kError, "refused", "seccomp"},
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room.reset(); }, Severity::kAdvice, "not there",
        "--shm-size=1g"},
-      {"/dev/shm", [](MachineFacts& f) { f.shm_room = 1 << 20; }, Health::kAdvice,
+      {"/dev/shm", [](MachineFacts& f) { f.shm_room = 1 << 20; }, Severity::kAdvice,
        "1 MiB free, Open MPI may want 64 MiB for 4 ranks", "--shm-size=1g"},
-      {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Health::kAdvice,
+      {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Severity::kAdvice,
        "1.0 GiB available for 4 ranks", "NPUMESH_HBM_SIZE"},
-      {"limits", [](MachineFacts& f) { f.open_files = 100; }, Health::kWrong,
+      {"limits", [](MachineFacts& f) { f.open_files = 100; }, Severity::kError,
        "100 open files, 4 ranks want 256", "ulimit -n 256"},
-      {"limits", [](MachineFacts& f) { f.processes = 100; }, Health::kWrong,
+      {"limits", [](MachineFacts& f) { f.processes = 100; }, Severity::kError,
        "100 processes and threads", "ulimit -u 128"},
-      {"hwloc", [](MachineFacts& f) { f.topology = Error(Code::kIo, "no /sys"); }, Health::kWrong,
+      {"hwloc", [](MachineFacts& f) { f.topology = Error(Code::kIo, "no /sys"); }, Severity::kError,
        "no /sys", "NPUMESH_TOPOLOGY"},
       {"hwloc", [](MachineFacts& f) { f.binding = Error(Code::kIo, "not allowed"); },
-       Health::kAdvice, "binding is refused: not allowed", "--bind none"},
-      {"hwloc", [](MachineFacts& f) { f.cores = 2; }, Health::kAdvice,
+       Severity::kAdvice, "binding is refused: not allowed", "--bind none"},
+      {"hwloc", [](MachineFacts& f) { f.cores = 2; }, Severity::kAdvice,
        "2 cores, 2 NUMA nodes for 4", "mpi_yield_when_idle"},
-      {"umask", [](MachineFacts& f) { f.process.umask = 0022; }, Health::kAdvice,
+      {"umask", [](MachineFacts& f) { f.process.umask = 0022; }, Severity::kAdvice,
        "0022, looser than 0027", "umask 0027"},
-      {"ASLR", [](MachineFacts& f) { f.process.aslr = 0; }, Health::kAdvice, "level 0",
+      {"ASLR", [](MachineFacts& f) { f.process.aslr = 0; }, Severity::kAdvice, "level 0",
        "randomize_va_space"},
-      {"account", [](MachineFacts& f) { f.process.root = true; }, Health::kAdvice, "root",
+      {"account", [](MachineFacts& f) { f.process.root = true; }, Severity::kAdvice, "root",
        "ordinary user"},
-      {"debugger", [](MachineFacts& f) { f.ptrace_scope = 1; }, Health::kAdvice,
+      {"debugger", [](MachineFacts& f) { f.ptrace_scope = 1; }, Severity::kAdvice,
        "ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0"},
   };
   for (const auto& expected : cases) {
     MachineFacts facts = Healthy();
     expected.spoil(facts);
     const Finding finding = About(facts, expected.subject);
-    EXPECT_EQ(finding.verdict, expected.verdict) << finding.subject << ": " << finding.seen;
-    EXPECT_THAT(finding.seen, HasSubstr(expected.seen));
+    EXPECT_EQ(finding.severity, expected.severity) << finding.subject << ": " << finding.text;
+    EXPECT_THAT(finding.text, HasSubstr(expected.text));
     EXPECT_THAT(finding.mend, HasSubstr(expected.mend)) << finding.subject;
   }
 }

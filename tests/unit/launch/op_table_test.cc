@@ -1,4 +1,4 @@
-#include "launch/view/op_table.h"
+#include "launch/pages/op_table.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

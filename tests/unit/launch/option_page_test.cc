@@ -1,4 +1,4 @@
-#include "launch/view/option_page.h"
+#include "launch/pages/option_page.h"
 
 #include <gmock/gmock.h>
 

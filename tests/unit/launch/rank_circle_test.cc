@@ -1,8 +1,8 @@
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 
 #include <gtest/gtest.h>
 
-#include "launch/run/agreement.h"
+#include "launch/ranks/agreement.h"
 
 namespace npumesh {
 namespace {

@@ -64,7 +64,7 @@ TEST(PackageCheck, JsonHasEveryFinding) {
   EXPECT_EQ(invalid.verdict, "invalid");
   ASSERT_EQ(invalid.findings.size(), spoilt.findings.all().size());
   EXPECT_EQ(invalid.findings[0].at("severity"), "error");
-  EXPECT_EQ(invalid.findings[0].at("file"), spoilt.findings.all()[0].file);
+  EXPECT_EQ(invalid.findings[0].at("file"), spoilt.findings.all()[0].subject);
   EXPECT_EQ(invalid.findings[0].at("text"), spoilt.findings.all()[0].text);
 }
 

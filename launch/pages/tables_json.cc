@@ -1,7 +1,7 @@
-#include "launch/view/tables_json.h"
+#include "launch/pages/tables_json.h"
 
 #include "graph/ops/core/signature.h"
-#include "launch/view/op_table.h"
+#include "launch/pages/op_table.h"
 #include "runtime/base/env.h"
 #include "runtime/base/hccl_env.h"
 

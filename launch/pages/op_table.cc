@@ -1,4 +1,4 @@
-#include "launch/view/op_table.h"
+#include "launch/pages/op_table.h"
 
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 // The tables of operators and of environment variables, for programs: `npumesh ops --json` and
 // `npumesh env --json` (docs/json.md).
-#ifndef NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
-#define NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
+#ifndef NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
+#define NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
 
 #include <functional>
 
@@ -18,4 +18,4 @@ CommandReport EnvReport(const std::function<const char*(const char*)>& get);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_VIEW_TABLES_JSON_H_
+#endif  // NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_

@@ -1,4 +1,4 @@
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Warnings of a command about what its user typed or named: printed at every log level, each once.
-#ifndef NPUMESH_LAUNCH_RUN_WARNINGS_H_
-#define NPUMESH_LAUNCH_RUN_WARNINGS_H_
+#ifndef NPUMESH_LAUNCH_RANKS_WARNINGS_H_
+#define NPUMESH_LAUNCH_RANKS_WARNINGS_H_
 
 #include <string>
 #include <string_view>
@@ -20,4 +20,4 @@ void PrintWarnings(std::string_view command, const Warnings& warnings);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_RUN_WARNINGS_H_
+#endif  // NPUMESH_LAUNCH_RANKS_WARNINGS_H_

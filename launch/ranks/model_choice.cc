@@ -1,4 +1,4 @@
-#include "launch/run/model_choice.h"
+#include "launch/ranks/model_choice.h"
 
 #include <fmt/ranges.h>
 

@@ -5,8 +5,8 @@
 // on or all ranks stop, and one of them says why.
 //
 // Thread-safety: none.
-#ifndef NPUMESH_LAUNCH_RUN_RANK_CIRCLE_H_
-#define NPUMESH_LAUNCH_RUN_RANK_CIRCLE_H_
+#ifndef NPUMESH_LAUNCH_RANKS_RANK_CIRCLE_H_
+#define NPUMESH_LAUNCH_RANKS_RANK_CIRCLE_H_
 
 #include <memory>
 #include <string>
@@ -60,4 +60,4 @@ class RankCircle {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_RUN_RANK_CIRCLE_H_
+#endif  // NPUMESH_LAUNCH_RANKS_RANK_CIRCLE_H_

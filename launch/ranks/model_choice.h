@@ -2,8 +2,8 @@
 //
 // A multi-rank export holds one file a rank, and the digits at the end of a file's stem are its
 // rank: mp_rank0.air, llama_tp1.air, zoo_rank3.air (air-format reference, part 5).
-#ifndef NPUMESH_LAUNCH_RUN_MODEL_CHOICE_H_
-#define NPUMESH_LAUNCH_RUN_MODEL_CHOICE_H_
+#ifndef NPUMESH_LAUNCH_RANKS_MODEL_CHOICE_H_
+#define NPUMESH_LAUNCH_RANKS_MODEL_CHOICE_H_
 
 #include <optional>
 #include <string>
@@ -45,4 +45,4 @@ int RanksOfExport(const std::string& file);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_RUN_MODEL_CHOICE_H_
+#endif  // NPUMESH_LAUNCH_RANKS_MODEL_CHOICE_H_

@@ -1,4 +1,4 @@
-#include "launch/doctor/finding.h"
+#include "launch/doctor/host_report.h"
 
 #include <fmt/ranges.h>
 
@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string_view Word(Health verdict) {
+std::string_view Word(Severity verdict) {
   switch (verdict) {
-    case Health::kGood:
+    case Severity::kInfo:
       return "ok";
-    case Health::kAdvice:
+    case Severity::kAdvice:
       return "advice";
-    case Health::kWrong:
+    case Severity::kError:
       break;
   }
   return "wrong";
@@ -34,7 +34,7 @@ std::vector<Shared> Share(const std::vector<HostReport>& reports) {
   for (const HostReport& report : reports) {
     for (const Finding& finding : report.findings) {
       const auto same = std::find_if(shared.begin(), shared.end(), [&](const Shared& other) {
-        return other.finding.subject == finding.subject && other.finding.seen == finding.seen &&
+        return other.finding.subject == finding.subject && other.finding.text == finding.text &&
                other.finding.mend == finding.mend;
       });
       if (same == shared.end()) {
@@ -51,8 +51,8 @@ std::string Line(const Shared& shared, size_t hosts) {
   const Finding& finding = shared.finding;
   const std::string where =
       shared.hosts.size() == hosts ? "" : fmt::format(" ({})", fmt::join(shared.hosts, ", "));
-  std::string line = fmt::format("{:<7} {:<14} {}{}\n", Word(finding.verdict), finding.subject,
-                                 finding.seen, where);
+  std::string line = fmt::format("{:<7} {:<14} {}{}\n", Word(finding.severity), finding.subject,
+                                 finding.text, where);
   if (!finding.mend.empty()) line += fmt::format("{:<22} mend: {}\n", "", finding.mend);
   return line;
 }
@@ -62,9 +62,9 @@ std::string Line(const Shared& shared, size_t hosts) {
 std::string ToText(const std::vector<HostReport>& reports) {
   const std::vector<Shared> shared = Share(reports);
   std::string text;
-  for (const Health verdict : {Health::kWrong, Health::kAdvice, Health::kGood}) {
+  for (const Severity verdict : {Severity::kError, Severity::kAdvice, Severity::kInfo}) {
     for (const Shared& each : shared) {
-      if (each.finding.verdict == verdict) text += Line(each, reports.size());
+      if (each.finding.severity == verdict) text += Line(each, reports.size());
     }
   }
   return text;
@@ -73,7 +73,7 @@ std::string ToText(const std::vector<HostReport>& reports) {
 bool AnyWrong(const std::vector<HostReport>& reports) {
   return std::any_of(reports.begin(), reports.end(), [](const HostReport& report) {
     return std::any_of(report.findings.begin(), report.findings.end(),
-                       [](const Finding& finding) { return finding.verdict == Health::kWrong; });
+                       [](const Finding& finding) { return finding.severity == Severity::kError; });
   });
 }
 
@@ -81,8 +81,8 @@ std::string ToJson(const HostReport& report) {
   json findings = json::array();
   for (const Finding& finding : report.findings) {
     findings.push_back({{"subject", finding.subject},
-                        {"verdict", static_cast<int>(finding.verdict)},
-                        {"seen", finding.seen},
+                        {"severity", static_cast<int>(finding.severity)},
+                        {"text", finding.text},
                         {"mend", finding.mend}});
   }
   const json all = {{"host", report.host}, {"findings", findings}};
@@ -91,7 +91,7 @@ std::string ToJson(const HostReport& report) {
 
 HostReport ReportFromJson(const std::string& text) {
   const HostReport unreadable = {
-      "?", {{"report", Health::kWrong, "a rank sent a report that cannot be read", ""}}};
+      "?", {{"report", Severity::kError, "a rank sent a report that cannot be read", ""}}};
   const json all = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!all.is_object()) return unreadable;
   HostReport report;
@@ -100,17 +100,19 @@ HostReport ReportFromJson(const std::string& text) {
   if (!host.is_string() || !findings.is_array()) return unreadable;
   report.host = host.get<std::string>();
   for (const json& each : findings) {
-    const bool whole =
-        each.is_object() && each.contains("subject") && each["subject"].is_string() &&
-        each.contains("verdict") && each["verdict"].is_number_integer() && each.contains("seen") &&
-        each["seen"].is_string() && each.contains("mend") && each["mend"].is_string();
+    const bool whole = each.is_object() && each.contains("subject") &&
+                       each["subject"].is_string() && each.contains("severity") &&
+                       each["severity"].is_number_integer() && each.contains("text") &&
+                       each["text"].is_string() && each.contains("mend") &&
+                       each["mend"].is_string();
     if (!whole) return unreadable;
-    const int verdict = each["verdict"].get<int>();
+    const bool good = each["severity"].get<int>() == static_cast<int>(Severity::kInfo);
+    const bool advice = each["severity"].get<int>() == static_cast<int>(Severity::kAdvice);
     report.findings.push_back({each["subject"].get<std::string>(),
-                               verdict == 0   ? Health::kGood
-                               : verdict == 1 ? Health::kAdvice
-                                              : Health::kWrong,
-                               each["seen"].get<std::string>(), each["mend"].get<std::string>()});
+                               good     ? Severity::kInfo
+                               : advice ? Severity::kAdvice
+                                        : Severity::kError,
+                               each["text"].get<std::string>(), each["mend"].get<std::string>()});
   }
   return report;
 }

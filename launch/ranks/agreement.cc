@@ -1,4 +1,4 @@
-#include "launch/run/agreement.h"
+#include "launch/ranks/agreement.h"
 
 namespace npumesh {
 

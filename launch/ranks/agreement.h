@@ -1,11 +1,11 @@
 // Agreement: the end of a stage, at which all ranks go on or all ranks stop.
-#ifndef NPUMESH_LAUNCH_RUN_AGREEMENT_H_
-#define NPUMESH_LAUNCH_RUN_AGREEMENT_H_
+#ifndef NPUMESH_LAUNCH_RANKS_AGREEMENT_H_
+#define NPUMESH_LAUNCH_RANKS_AGREEMENT_H_
 
 #include <functional>
 #include <string_view>
 
-#include "launch/run/rank_circle.h"
+#include "launch/ranks/rank_circle.h"
 
 namespace npumesh {
 
@@ -39,4 +39,4 @@ class Agreement {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_RUN_AGREEMENT_H_
+#endif  // NPUMESH_LAUNCH_RANKS_AGREEMENT_H_

@@ -1,24 +1,14 @@
-// What the doctor found: one line for each thing it looked at, and the command that mends it.
-#ifndef NPUMESH_LAUNCH_DOCTOR_FINDING_H_
-#define NPUMESH_LAUNCH_DOCTOR_FINDING_H_
+// What the doctor found on each host: one line for each thing that it looked at, and how to mend
+// it.
+#ifndef NPUMESH_LAUNCH_DOCTOR_HOST_REPORT_H_
+#define NPUMESH_LAUNCH_DOCTOR_HOST_REPORT_H_
 
 #include <string>
 #include <vector>
 
+#include "launch/report/finding.h"
+
 namespace npumesh {
-
-enum class Health {
-  kGood,
-  kAdvice,  // works, but could be better or safer
-  kWrong,   // something will fail
-};
-
-struct Finding {
-  std::string subject;  // "umask"
-  Health verdict = Health::kGood;
-  std::string seen;  // "0022: new files may be read by everybody"
-  std::string mend;  // a command, or what to change; empty when there is nothing to do
-};
 
 // What one host's first rank found.
 struct HostReport {
@@ -30,7 +20,7 @@ struct HostReport {
 // same share a line.
 std::string ToText(const std::vector<HostReport>& reports);
 
-// True when any verdict is kWrong.
+// True when one is an error: something will fail.
 bool AnyWrong(const std::vector<HostReport>& reports);
 
 // One line of JSON, for the way between ranks, and back. A text that is none gives a report with
@@ -40,4 +30,4 @@ HostReport ReportFromJson(const std::string& text);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_DOCTOR_FINDING_H_
+#endif  // NPUMESH_LAUNCH_DOCTOR_HOST_REPORT_H_

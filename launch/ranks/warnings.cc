@@ -1,4 +1,4 @@
-#include "launch/run/warnings.h"
+#include "launch/ranks/warnings.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

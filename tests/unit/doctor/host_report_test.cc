@@ -1,4 +1,4 @@
-#include "launch/doctor/finding.h"
+#include "launch/doctor/host_report.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 namespace npumesh {
 namespace {
 
-const Finding kGood = {"umask", Health::kGood, "0027", ""};
-const Finding kAdvice = {"account", Health::kAdvice, "root", "use another"};
-const Finding kWrong = {"limits", Health::kWrong, "3 open files", "ulimit -n 256"};
+const Finding kGood = {"umask", Severity::kInfo, "0027", ""};
+const Finding kAdvice = {"account", Severity::kAdvice, "root", "use another"};
+const Finding kWrong = {"limits", Severity::kError, "3 open files", "ulimit -n 256"};
 
 TEST(Finding, WhatIsWrongComesFirstWithItsRemedy) {
   EXPECT_EQ(ToText({{"a", {kGood, kAdvice, kWrong}}}),
@@ -42,16 +42,16 @@ TEST(Finding, JsonHasOneForEachSubjectOfEachHost) {
   EXPECT_EQ(report.findings[1].at("severity"), "advice");
   EXPECT_EQ(report.findings[2].at("severity"), "error");
   EXPECT_EQ(report.findings[2].at("mend"), "ulimit -n 256");
-  EXPECT_EQ(ToReport({{"a", {kGood, kAdvice}}}).verdict, "good");
+  EXPECT_EQ(ToReport({{"a", {kGood, kAdvice}}}).severity, "good");
 }
 
 TEST(Finding, ReportsTravelAsJson) {
-  const HostReport report{"host \"1\"", {kGood, kAdvice, {"x", Health::kWrong, "\xff", "y"}}};
+  const HostReport report{"host \"1\"", {kGood, kAdvice, {"x", Severity::kError, "\xff", "y"}}};
   const HostReport back = ReportFromJson(ToJson(report));
   ASSERT_EQ(back.findings.size(), 3u);
   EXPECT_EQ(back.host, report.host);
   EXPECT_EQ(back.findings[1].mend, "use another");
-  EXPECT_EQ(back.findings[2].verdict, Health::kWrong);
+  EXPECT_EQ(back.findings[2].severity, Severity::kError);
 }
 
 TEST(Finding, DamagedReportsAreOneFinding) {

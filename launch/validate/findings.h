@@ -1,0 +1,37 @@
+// Findings: what a check of a package has to say. Subjects are files, relative to the package;
+// warnings are for what works, perhaps not as it is meant; texts name the field or node, expected
+// and seen.
+#ifndef NPUMESH_LAUNCH_VALIDATE_FINDINGS_H_
+#define NPUMESH_LAUNCH_VALIDATE_FINDINGS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/report/finding.h"
+
+namespace npumesh {
+
+// Findings in the order in which they were made.
+class Findings {
+ public:
+  void Error(std::string file, std::string text) {
+    all_.push_back({std::move(file), Severity::kError, std::move(text), ""});
+  }
+  void Warning(std::string file, std::string text) {
+    all_.push_back({std::move(file), Severity::kWarning, std::move(text), ""});
+  }
+  const std::vector<Finding>& all() const { return all_; }
+  size_t errors() const {
+    size_t count = 0;
+    for (const Finding& finding : all_) count += finding.severity == Severity::kError ? 1 : 0;
+    return count;
+  }
+
+ private:
+  std::vector<Finding> all_;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_VALIDATE_FINDINGS_H_
