@@ -9,6 +9,7 @@
 #include "collectives/contract/waiter.h"
 #include "collectives/extent.h"
 #include "runtime/base/log.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {

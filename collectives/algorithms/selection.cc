@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/strings.h"
+
 namespace npumesh {
 namespace {
 
@@ -42,16 +44,6 @@ std::span<const LevelName> LevelNames(char digit) {
       return kLevel2;
     default:
       return {};
-  }
-}
-
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0;;) {
-    const size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
   }
 }
 
@@ -104,7 +96,7 @@ Result<Selection::Choice> Selection::ParseChoice(std::string_view text) {
     return choice;
   }
   std::string seen;
-  for (const std::string_view level : Split(text, ';')) {
+  for (const std::string_view level : Split(text, ";")) {
     const bool named = level.size() > 7 && level.starts_with("level") && level[6] == ':';
     const std::span<const LevelName> names = LevelNames(named ? level[5] : ' ');
     if (names.empty()) {
@@ -140,7 +132,7 @@ Result<Selection> Selection::Parse(std::string_view text, std::string_view sourc
     return selection;
   }
   std::array<bool, kOperators> seen{};
-  for (const std::string_view part : Split(text, '/')) {
+  for (const std::string_view part : Split(text, "/")) {
     const size_t equals = part.find('=');
     const auto name = std::find(kNames.begin(), kNames.end(), part.substr(0, equals));
     if (equals == std::string_view::npos || name == kNames.end()) {

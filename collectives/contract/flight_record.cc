@@ -16,6 +16,7 @@
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
 #include "runtime/base/path_lock.h"
+#include "runtime/base/rank_list.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/system_error.h"
 #include "runtime/world/mapping.h"

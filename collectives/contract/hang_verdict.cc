@@ -9,17 +9,13 @@
 #include "collectives/contract/logbook.h"
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
 
 // Ranks described one by one; more would hide what matters.
 constexpr size_t kDescribed = 4;
-
-// "rank 3" or "ranks 1-2,5".
-std::string RanksText(const std::vector<int>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
-}
 
 std::string CallText(const Position& p) {
   if (p.kind == kGatheringKind) return fmt::format("an agreement of all ranks, number {}", p.call);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "runtime/base/rank_list.h"
+
 namespace npumesh {
 namespace {
 
@@ -249,19 +251,6 @@ Status CompareBlocks(const std::vector<uint64_t>& sent, const std::vector<uint64
     }
   }
   return Status();
-}
-
-std::string RangeText(const std::vector<int>& numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t end = i;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    if (!text.empty()) text += ",";
-    text +=
-        end == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[end]);
-    i = end + 1;
-  }
-  return text;
 }
 
 }  // namespace npumesh

@@ -111,9 +111,6 @@ Status Compare(const std::vector<Request>& requests, const std::vector<int>& wor
 Status CompareBlocks(const std::vector<uint64_t>& sent, const std::vector<uint64_t>& expected,
                      const std::vector<int>& world_ranks);
 
-// "0-2,4": ascending numbers, runs joined.
-std::string RangeText(const std::vector<int>& numbers);
-
 }  // namespace npumesh
 
 #endif  // NPUMESH_COLLECTIVES_CONTRACT_REQUEST_H_

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <numeric>
 #include <set>
 
 #include "collectives/hccl/device_threads.h"
@@ -13,6 +12,7 @@
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/root_info.h"
 #include "collectives/hccl/settings.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -78,8 +78,7 @@ Verdict Create(AclDevice* device, const std::string& name, std::vector<int> worl
 
 // Collective over all ranks of the world: the world rank of each `rank`.
 Result<std::vector<int>> ExchangeRanks(AclDevice& device, uint32_t rank) {
-  std::vector<int> everyone(static_cast<size_t>(device.world.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
+  const std::vector<int> everyone = AllRanks(device.world.size());
   NPUMESH_ASSIGN_OR_RETURN(
       const std::unique_ptr<Communicator> group,
       Communicator::Create(device.world, device.memory, "rank table", everyone));
@@ -123,8 +122,7 @@ Verdict FindTableRanks(AclDevice& device, const RankTable& table, uint32_t rank,
                   "order; this is world rank {}, called rank {}",
                   table.ranks.size(), world_size, device.world.rank(), rank);
   }
-  world_ranks->resize(table.ranks.size());
-  std::iota(world_ranks->begin(), world_ranks->end(), 0);
+  *world_ranks = AllRanks(static_cast<int>(table.ranks.size()));
   return {};
 }
 

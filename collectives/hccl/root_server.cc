@@ -14,6 +14,7 @@
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/rendezvous_wire.h"
 #include "collectives/hccl/socket_address.h"
+#include "runtime/base/rank_list.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/base/wait.h"

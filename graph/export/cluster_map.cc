@@ -8,17 +8,13 @@
 
 #include "collectives/hccl/host_address.h"
 #include "runtime/base/hccl_env.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
-}
 
 Result<std::string> OwnAddress() {
   NPUMESH_ASSIGN_OR_RETURN(const HcclEnv env, HcclEnv::FromProcess());

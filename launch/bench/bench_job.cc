@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "collectives/algorithms/selection.h"
 #include "collectives/contract/meeting.h"
@@ -10,6 +9,7 @@
 #include "launch/bench/pattern.h"
 #include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -131,8 +131,7 @@ Status BenchJob::JoinHccl() {
 Status BenchJob::JoinCommunicator() {
   NPUMESH_ASSIGN_OR_RETURN(own_memory_, DeviceMemory::Create(world_));
   memory_ = own_memory_.get();
-  std::vector<int> everyone(static_cast<size_t>(world_.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
+  const std::vector<int> everyone = AllRanks(world_.size());
   NPUMESH_ASSIGN_OR_RETURN(
       group_, Communicator::Create(world_, *memory_, std::string(kWorldGroup), everyone));
   return Status();

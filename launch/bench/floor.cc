@@ -5,24 +5,17 @@
 #include <cstring>
 #include <limits>
 #include <new>
-#include <numeric>
 
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
-namespace {
-
-std::vector<int> AllRanks(const World& world) {
-  std::vector<int> ranks(static_cast<size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-}  // namespace
-
 BenchFloor::BenchFloor(World& world, DeviceMemory& memory, RankCircle& circle)
-    : world_(world), memory_(memory), circle_(circle), waiter_(world, "floor", AllRanks(world)) {}
+    : world_(world),
+      memory_(memory),
+      circle_(circle),
+      waiter_(world, "floor", AllRanks(world.size())) {}
 
 BenchFloor::~BenchFloor() {
   if (block_ == nullptr) return;

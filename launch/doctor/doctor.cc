@@ -10,17 +10,13 @@
 
 #include "launch/doctor/clock_offset.h"
 #include "launch/doctor/machine_facts.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
 namespace {
 
 constexpr int kRounds = 20;
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 int64_t WallClock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

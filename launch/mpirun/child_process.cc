@@ -14,46 +14,21 @@
 #include <cstring>
 
 #include "runtime/base/process_state.h"
+#include "runtime/base/system_error.h"
+#include "runtime/base/unique_fd.h"
 
 namespace npumesh {
 namespace {
 
-Status SystemError(std::string_view what) {
-  return Error(Code::kIo, "{}: {}", what, std::strerror(errno));
-}
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void Reset(int fd) {
-    Close();
-    fd_ = fd;
-  }
-  void Close() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_ = -1;
-};
-
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  UniqueFd read;
+  UniqueFd write;
 
   Status Open() {
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) return SystemError("pipe");
-    read.Reset(ends[0]);
-    write.Reset(ends[1]);
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return SystemError("make", "a pipe", errno);
+    read = UniqueFd(ends[0]);
+    write = UniqueFd(ends[1]);
     return Status();
   }
 };
@@ -67,10 +42,11 @@ class SignalInbox {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
       sigaddset(&wanted, signal);
     }
-    if (sigprocmask(SIG_BLOCK, &wanted, &before_) != 0) return SystemError("sigprocmask");
+    if (sigprocmask(SIG_BLOCK, &wanted, &before_) != 0)
+      return SystemError("block", "signals", errno);
     blocked_ = true;
-    fd_.Reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-    return fd_.open() ? Status() : SystemError("signalfd");
+    fd_ = UniqueFd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    return fd_ ? Status() : SystemError("make", "a descriptor of signals", errno);
   }
   ~SignalInbox() { Restore(); }
   void Restore() const {
@@ -92,7 +68,7 @@ class SignalInbox {
   }
 
  private:
-  Descriptor fd_;
+  UniqueFd fd_;
   sigset_t before_{};
   bool blocked_ = false;
 };
@@ -214,7 +190,7 @@ std::vector<std::string> WithEnvironment(const std::vector<std::string>& more) {
 }
 
 // Reads what is there; false at the end of the stream.
-bool Drain(const Descriptor& from, const ByteSink& sink) {
+bool Drain(const UniqueFd& from, const ByteSink& sink) {
   std::array<char, 65536> buffer;
   const ssize_t count = read(from.get(), buffer.data(), buffer.size());
   if (count < 0 && errno == EINTR) return true;
@@ -226,23 +202,23 @@ bool Drain(const Descriptor& from, const ByteSink& sink) {
   return true;
 }
 
-void Pump(Descriptor& output, const ByteSink& to_output, Descriptor& errors,
-          const ByteSink& to_errors, const SignalInbox& signals, Guard& guard) {
-  while (output.open() || errors.open()) {
+void Pump(UniqueFd& output, const ByteSink& to_output, UniqueFd& errors, const ByteSink& to_errors,
+          const SignalInbox& signals, Guard& guard) {
+  while (output || errors) {
     std::array<pollfd, 3> waits = {
         {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
     if (poll(waits.data(), waits.size(), guard.NextLook()) < 0 && errno != EINTR) return;
     if (waits[2].revents != 0) guard.Hear(signals);
     guard.Look();
-    if (waits[0].revents != 0 && !Drain(output, to_output)) output.Close();
-    if (waits[1].revents != 0 && !Drain(errors, to_errors)) errors.Close();
+    if (waits[0].revents != 0 && !Drain(output, to_output)) output.Reset();
+    if (waits[1].revents != 0 && !Drain(errors, to_errors)) errors.Reset();
   }
 }
 
 Result<int> Await(pid_t child) {
   int state = 0;
   while (waitpid(child, &state, 0) < 0) {
-    if (errno != EINTR) return SystemError("waitpid");
+    if (errno != EINTR) return SystemError("wait for", "a child", errno);
   }
   return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
 }
@@ -272,15 +248,15 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink&
 
   Guard guard(care);
   const pid_t child = fork();
-  if (child < 0) return SystemError("fork");
+  if (child < 0) return SystemError("fork", words[0], errno);
   if (child == 0) {
     Become(argv.data(), envp.data(), out.write.get(), err.write.get(), report.write.get(), signals,
            guard.polite());
   }
   guard.Watch(child);
-  out.write.Close();
-  err.write.Close();
-  report.write.Close();
+  out.write.Reset();
+  err.write.Reset();
+  report.write.Reset();
   int reason = 0;
   if (read(report.read.get(), &reason, sizeof(reason)) == static_cast<ssize_t>(sizeof(reason))) {
     NPUMESH_RETURN_IF_ERROR(Await(child).status());

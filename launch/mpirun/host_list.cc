@@ -7,21 +7,12 @@
 #include <set>
 
 #include "runtime/base/parse.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
 
 constexpr int kMostSlots = 1 << 20;
-
-std::vector<std::string_view> Split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t end = text.find_first_of(separators);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // "name" or "name:slots".
 Result<Host> ParseHost(std::string_view text) {

@@ -5,13 +5,10 @@
 
 #include "launch/record/joiner.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
-
-std::string RanksText(const std::vector<int>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
-}
 
 // "2026-11-20 14:29:50 UTC".
 std::string TimeText(int64_t realtime_ns) {

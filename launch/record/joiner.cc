@@ -5,16 +5,13 @@
 #include <tuple>
 
 #include "collectives/contract/wait_graph.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
 
 using flight::Stage;
 using flight::State;
-
-std::string RanksText(const std::vector<int>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", RangeText(ranks));
-}
 
 // Collects what `Join` returns; short-lived.
 class Joiner {

@@ -19,6 +19,7 @@
 #include "launch/run/int_ranges.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/weight_progress.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -33,11 +34,6 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 void PrintWeightProgress(const WeightProgress& progress) {
   const std::string text = WeightProgressText(progress);
   std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
 // Inputs that a damaged graph declares larger than the device would end the process on the host.

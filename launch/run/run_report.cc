@@ -8,6 +8,7 @@
 #include <map>
 
 #include "graph/compare/elements.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 

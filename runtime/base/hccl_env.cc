@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runtime/base/parse.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -14,17 +15,10 @@ namespace {
 using Text = std::string_view;
 
 // The fields of a list, blanks at their ends removed.
-std::vector<Text> Split(Text text, char separator) {
-  std::vector<Text> fields;
-  for (;;) {
-    const size_t end = std::min(text.find(separator), text.size());
-    Text field = text.substr(0, end);
-    while (field.starts_with(' ')) field.remove_prefix(1);
-    while (field.ends_with(' ')) field.remove_suffix(1);
-    fields.push_back(field);
-    if (end == text.size()) return fields;
-    text.remove_prefix(end + 1);
-  }
+std::vector<Text> Fields(Text text, Text separator) {
+  std::vector<Text> fields = Split(text, separator);
+  for (Text& field : fields) field = Trimmed(field);
+  return fields;
 }
 
 template <int64_t min, int64_t max, int64_t step = 1>
@@ -73,7 +67,7 @@ bool IsAddress(Text text) {
 bool IsInterfaceRule(Text text) {
   if (text.starts_with('^')) text.remove_prefix(1);
   if (text.starts_with('=')) text.remove_prefix(1);
-  const std::vector<Text> names = Split(text, ',');
+  const std::vector<Text> names = Fields(text, ",");
   return std::none_of(names.begin(), names.end(), [](Text name) { return name.empty(); });
 }
 
@@ -84,8 +78,8 @@ bool IsFamily(Text text) {
 // "a-b[,c-d]" as ports; nullopt when it is none.
 std::optional<std::vector<uint16_t>> ParsePorts(Text text) {
   std::vector<uint16_t> ports;
-  for (const Text range : Split(text, ',')) {
-    const std::vector<Text> ends = Split(range, '-');
+  for (const Text range : Fields(text, ",")) {
+    const std::vector<Text> ends = Fields(range, "-");
     if (ends.empty() || ends.size() > 2) return std::nullopt;
     const Result<int64_t> first = ParseInt(ends.front(), 1, 65535, "port");
     const Result<int64_t> last = ParseInt(ends.back(), 1, 65535, "port");
@@ -102,8 +96,8 @@ bool IsPortRange(Text text) {
 // "L0:0, L1:1, L2:0": every field once, at least one.
 bool IsRetryEnable(Text text) {
   std::vector<Text> seen;
-  for (const Text field : Split(text, ',')) {
-    const std::vector<Text> parts = Split(field, ':');
+  for (const Text field : Fields(text, ",")) {
+    const std::vector<Text> parts = Fields(field, ":");
     if (parts.size() != 2 || !IsFlag(parts[1])) return false;
     if (parts[0] != "L0" && parts[0] != "L1" && parts[0] != "L2") return false;
     if (std::find(seen.begin(), seen.end(), parts[0]) != seen.end()) return false;
@@ -114,8 +108,8 @@ bool IsRetryEnable(Text text) {
 
 // A comma list of "key:value"; `accepts` judges each.
 bool IsKeyed(Text text, bool (*accepts)(Text key, Text value)) {
-  for (const Text field : Split(text, ',')) {
-    const std::vector<Text> parts = Split(field, ':');
+  for (const Text field : Fields(text, ",")) {
+    const std::vector<Text> parts = Fields(field, ":");
     if (parts.size() != 2 || !accepts(parts[0], parts[1])) return false;
   }
   return true;
@@ -141,7 +135,7 @@ bool IsDfsConfig(Text text) {
 
 bool IsModuleList(Text text) {
   if (text.starts_with('^')) text.remove_prefix(1);
-  const std::vector<Text> modules = Split(text, ',');
+  const std::vector<Text> modules = Fields(text, ",");
   return std::all_of(modules.begin(), modules.end(), [](Text module) {
     return module == "ALG" || module == "TASK" || module == "RESOURCE" || module == "alg" ||
            module == "task" || module == "resource";

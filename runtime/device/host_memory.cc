@@ -10,6 +10,7 @@
 
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -26,16 +27,6 @@ struct Controller {
 constexpr Controller kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 constexpr Controller kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                "memory.usage_in_bytes", "total_inactive_file"};
-
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // The decimal number that `text` starts with; nullopt when there is none ("max").
 std::optional<uint64_t> LeadingNumber(std::string_view text) {
@@ -54,7 +45,7 @@ std::optional<uint64_t> NumberIn(const std::string& path) {
 std::optional<uint64_t> NumberAfter(const std::string& path, std::string_view key) {
   const auto content = ReadFile(path, uint64_t{1} << 20);
   if (!content.ok()) return std::nullopt;
-  for (std::string_view line : Split(*content, '\n')) {
+  for (std::string_view line : Split(*content, "\n")) {
     if (!line.starts_with(key)) continue;
     line.remove_prefix(key.size());
     if (!line.starts_with(' ')) continue;
@@ -90,12 +81,12 @@ uint64_t LeftInGroups(const std::string& root) {
   const auto content = ReadFile(root + "/proc/self/cgroup", uint64_t{1} << 20);
   if (!content.ok()) return kNoLimit;
   uint64_t left = kNoLimit;
-  for (const std::string_view line : Split(*content, '\n')) {
+  for (const std::string_view line : Split(*content, "\n")) {
     // "<hierarchy>:<controllers>:<path>"; the path may contain colons.
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
-    const auto controllers = Split(line.substr(first + 1, second - first - 1), ',');
+    const auto controllers = Split(line.substr(first + 1, second - first - 1), ",");
     const std::string_view group = line.substr(second + 1);
     if (controllers.front().empty()) {
       left = std::min(left, LeftAround(root, group, kVersion2));

@@ -1,10 +1,10 @@
 #include "runtime/world/gathering.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -115,8 +115,7 @@ Result<std::unique_ptr<Gathering>> Gathering::Create(World& world, uint32_t key)
   const uint32_t again = key + 0x9e3779b9u * (world.size() == 1 ? 0 : world.NextOrdinal(key));
   std::unique_ptr<Gathering> gathering(new Gathering(world, NumberOf(again)));
   if (world.size() == 1) return gathering;
-  std::vector<int> everyone(static_cast<size_t>(world.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
+  const std::vector<int> everyone = AllRanks(world.size());
   NPUMESH_RETURN_IF_ERROR(gathering->Gather([&](Deadline limit) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(gathering->group_, world.transport().Group(everyone, again, limit));
     return Status();

@@ -11,31 +11,10 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/base/unique_fd.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {
-
-// A file descriptor with an end.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  ~UniqueFd() { Reset(); }
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) {
-      Reset();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void Reset();
-
- private:
-  int fd_ = -1;
-};
 
 // `bytes` of zero memory in an anonymous file; pages are taken when touched.
 Result<UniqueFd> MakeSharedMemory(std::string_view label, uint64_t bytes);

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "runtime/base/log.h"
 #include "runtime/base/process_state.h"
+#include "runtime/base/rank_list.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/message_group.h"
@@ -262,8 +262,7 @@ class MpiTransport final : public Transport {
 
   // A communicator of all ranks, made by the one way that can be waited for with an end.
   Result<MPI_Comm> Duplicate(Deadline deadline) {
-    std::vector<int> everyone(static_cast<size_t>(size_));
-    std::iota(everyone.begin(), everyone.end(), 0);
+    const std::vector<int> everyone = AllRanks(size_);
     // MPI writes to it until the request is done, which after an error is never.
     auto comm = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
     std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);

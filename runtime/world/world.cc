@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <set>
 
 #include "runtime/base/log.h"
 #include "runtime/base/process_state.h"
+#include "runtime/base/rank_list.h"
 #include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_transport.h"
 #include "runtime/world/thread_transport.h"
@@ -155,8 +155,7 @@ Status World::AgreeOnStart(const Status& mine) {
   if (mine.ok()) board(rank())->state.store(kRunning, std::memory_order_release);
   start_time_ = std::time(nullptr);
   if (size() == 1) return mine;
-  std::vector<int> everyone(static_cast<size_t>(size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
+  const std::vector<int> everyone = AllRanks(size());
   const Deadline deadline = Deadline::After(env_.connect_timeout);
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<PlainGroup> group,
                            transport_->Group(everyone, 0, deadline));

@@ -122,6 +122,8 @@ Status RunBroadcast(const Broadcast& plan, const KernelArgs& args) {
   return Status();
 }
 
+}  // namespace
+
 void RegisterSameTypeOps(OpRegistry& registry) {
   registry.Add(Collective<PlanAllReduce, RunAllReduce>(
       "HcomAllReduce(x; reduction:string, group=\"hccl_world_group\", fusion=1, fusion_id=-1) -> y",
@@ -143,7 +145,4 @@ void RegisterSameTypeOps(OpRegistry& registry) {
                                         {.takes = Assembly::kReduce, .reduction = "reduction"}));
 }
 
-}  // namespace
 }  // namespace npumesh::hcom
-
-namespace npumesh {}  // namespace npumesh

@@ -77,8 +77,9 @@ Result<Shape> DividedByRanks(const OpContext& op);
 uint64_t Count(const TensorType& type);
 
 // Parts of RegisterCollectiveOps.
-void RegisterBlockOps(OpRegistry& registry);    // the AllToAll family and the V variants
-void RegisterMessageOps(OpRegistry& registry);  // HcomSend, HcomReceive, DistributeBarrier
+void RegisterSameTypeOps(OpRegistry& registry);  // HcomAllReduce, HcomAllGather ...
+void RegisterBlockOps(OpRegistry& registry);     // the AllToAll family and the V variants
+void RegisterMessageOps(OpRegistry& registry);   // HcomSend, HcomReceive, DistributeBarrier
 
 }  // namespace npumesh::hcom
 

@@ -8,6 +8,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/signature.h"
 #include "graph/ops/matmul/family.h"
+#include "graph/ops/toolbox/product/matmul.h"
 
 namespace npumesh {
 namespace {
