@@ -8,7 +8,6 @@
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/printable.h"
-#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -19,19 +19,6 @@ double AwaySeconds(const RankReport& rank) {
   return rank.total_seconds - (rank.collective_seconds - rank.hidden_seconds);
 }
 
-// "rank 2", "ranks 0-3", "ranks 0,2-3".
-std::string RanksText(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size();) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (i > 0) text += ",";
-    text += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 // What a summary says without its rank.
 std::string SummaryText(const OutputSummary& summary) {
   std::string text = fmt::format("output {} {}{}: ", summary.index, summary.dtype, summary.shape);
