@@ -19,7 +19,7 @@ Result<std::vector<const Node*>> ComputingNodes(const Graph& graph, const OpRegi
   std::vector<const Node*> nodes;
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
-    const bool skipped = node.removed || node.type == "Identity" || node.type == "NetOutput" ||
+    const bool skipped = node.removed || node.type == "Identity" || IsNetOutput(node) ||
                          IsWeightNode(node) || IsCollective(node, registry);
     if (!skipped) nodes.push_back(&node);
   }

@@ -60,7 +60,7 @@ class Analyst {
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
       for (const NodeId id : order) {
         const Node& node = graph.node(id);
-        if (node.removed || node.type == "NetOutput") continue;
+        if (node.removed || IsNetOutput(node)) continue;
         const std::string key = OperatorKey(node.name);
         nodes_[rank][key] = &node;
         if (known.insert(key).second) keys_.push_back(key);
@@ -75,7 +75,7 @@ class Analyst {
     const Operator* const op = registry_.Find(node.type);
     if (op == nullptr || op->in_place.empty()) return;
     for (const std::optional<Value>& input : node.inputs) {
-      if (input && graph.node(input->node).type == "RefData") {
+      if (input && IsRefData(graph.node(input->node))) {
         written_.insert(OperatorKey(graph.node(input->node).name));
       }
     }

@@ -5,6 +5,7 @@
 
 #include "graph/compare/graph_that_ran.h"
 #include "graph/compare/input_numbers.h"
+#include "graph/ir/node_kind.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 
@@ -64,10 +65,6 @@ class Planner {
   }
 
  private:
-  static bool IsData(std::string_view type) {
-    return type == "Data" || type == "RefData" || type == "NetOutput";
-  }
-
   bool Asked(const std::string& key) const {
     return options_.only.empty() || options_.only.count(key) > 0;
   }
@@ -82,7 +79,7 @@ class Planner {
     size_t found = 0;
     std::vector<NotReplayed> unknown;
     for (const SourceOperator& op : source.operators()) {
-      if (IsData(op.type)) continue;
+      if (IsGraphEnd(op.type)) continue;
       found += known.count(op.key);
       if (known.count(op.key) > 0 || !Asked(op.key)) continue;
       unknown.push_back({rank, op.name, "the graph has no operator of this name"});
@@ -104,7 +101,7 @@ class Planner {
 
   bool Wanted(const Node& node, const TensorSource& source) const {
     const std::string key = OperatorKey(node.name);
-    return Asked(key) && !IsData(node.type) && !node.removed && source.Find(key) != nullptr &&
+    return Asked(key) && !IsGraphEnd(node.type) && !node.removed && source.Find(key) != nullptr &&
            (options_.collectives || !IsCollective(node));
   }
 

@@ -17,7 +17,7 @@ const Node* WeightBehind(const Graph& graph, const std::vector<bool>& constant, 
 }
 
 std::string WeightFileName(const Node& weight) {
-  if (weight.type != "FileConstant") return "";
+  if (!IsFileConstant(weight)) return "";
   std::string path = weight.StringAttr("location", "");
   if (path.empty()) path = weight.StringAttr("file_path", "");
   const size_t last = path.rfind('/');

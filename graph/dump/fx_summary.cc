@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/dump/format_name.h"
+#include "graph/ir/node_kind.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -75,7 +76,7 @@ std::string Quoted(std::string_view text) {
 }
 
 bool IsOperator(const Node& node) {
-  return !node.removed && node.type != "Data" && node.type != "RefData" && node.type != "NetOutput";
+  return !node.removed && !IsData(node) && !IsRefData(node) && !IsNetOutput(node);
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 #include <cstring>
 
 #include "graph/engine/stage_graph.h"
+#include "graph/ir/node_kind.h"
 #include "graph/ops/core/in_place.h"
-#include "graph/passes/schedule/execution_order.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/schedule/execution_order.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -108,7 +109,7 @@ Status Compiler::CheckProducers() const {
 bool Compiler::Folded(Value value) const {
   if (inference_.constant(value) == nullptr) return false;
   const Node& node = graph_.node(value.node);
-  return options_.fold_constants || IsWeightNode(node) || IsShapeQuery(node);
+  return options_.fold_constants || IsWeightNode(node) || IsShapeQuery(bound_, value.node);
 }
 
 bool Compiler::Replaced(Value value) const {
@@ -368,7 +369,7 @@ Status Compiler::TakeOutputs() {
     const TensorType& inferred = inference_.type(value);
     const TensorDesc& declared = node.input_descs[i];
     // A FileConstant's descriptor, from which writers copy this one, means nothing.
-    const bool trusted = graph_.node(value.node).type != "FileConstant";
+    const bool trusted = !IsFileConstant(graph_.node(value.node));
     if (trusted && Contradicts(declared, inferred)) {
       const TensorType expected{declared.dtype, *declared.shape};
       return AtNode(node, Error(Code::kInvalidArgument,

@@ -6,11 +6,12 @@
 #include "graph/engine/compiler.h"
 #include "graph/engine/inference.h"
 #include "graph/ir/graph_input.h"
+#include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
-#include "graph/passes/rewrite/subgraphs.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/rewrite/subgraphs.h"
 
 namespace npumesh {
 namespace {
@@ -30,7 +31,7 @@ InputSpec SpecOf(const Node& node) {
   InputSpec spec;
   spec.name = node.name;
   spec.index = node.IntAttr("index", 0);
-  spec.ref = node.type == "RefData";
+  spec.ref = IsRefData(node);
   const TensorDesc desc = GraphInputDesc(node);
   spec.declared = {desc.dtype, DeclaredShape(desc)};
   spec.host = desc.device_type == "CPU";
@@ -73,7 +74,7 @@ Status CheckConcrete(const TensorType& type) {
 Status CheckWritesInside(const BoundGraph& bound) {
   for (const InPlaceWrite& write : bound.writes()) {
     const Node& root = bound.node(bound.StorageRoot(write.target).node);
-    if (root.type != "Data") continue;
+    if (!IsData(root)) continue;
     return AtNode(bound.node(write.node),
                   Error(Code::kUnsupported,
                         "it overwrites \"{}\", an input of subgraph \"{}\", in place; put a "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/io/weights.h"
+#include "graph/ir/node_kind.h"
 #include "graph/passes/rewrite/constant_folding.h"
 
 namespace npumesh {
@@ -12,7 +13,7 @@ Result<Tensor> WeightCache::Load(const Node& node, const std::string& model_path
   if (known != weights_.end()) return known->second;
   NPUMESH_ASSIGN_OR_RETURN(const Tensor loaded, LoadWeight(node, model_path));
   const Tensor& weight = weights_.emplace(node.name, Aligned(loaded)).first->second;
-  if (node.type == "FileConstant" && on_their_way_.emplace(weight.data(), weight).second) {
+  if (IsFileConstant(node) && on_their_way_.emplace(weight.data(), weight).second) {
     progress_.total += weight.bytes();
   }
   return weight;

@@ -5,9 +5,10 @@
 #include "graph/engine/inference.h"
 #include "graph/export/group_members.h"
 #include "graph/io/weights.h"
-#include "graph/passes/schedule/execution_order.h"
+#include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
+#include "graph/passes/schedule/execution_order.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 // Type of a weight whose value shapes cannot depend on; nullopt: it has to be read.
 std::optional<TensorType> TypeOnly(const Node& node) {
-  if (node.type == "FileConstant") {
+  if (IsFileConstant(node)) {
     const AttrValue* shape = node.FindAttr("shape");
     const auto dtype = DataTypeFromRuntime(node.IntAttr("dtype", -1));
     if (shape == nullptr || shape->get<ListAttr>() == nullptr || !dtype) return std::nullopt;

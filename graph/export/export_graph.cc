@@ -77,12 +77,12 @@ Status MakeRefData(const OpRegistry& registry, Graph* graph) {
     const BoundGraph bound(*graph, registry);
     for (const InPlaceWrite& write : bound.writes()) {
       const NodeId root = bound.StorageRoot(write.target).node;
-      if (graph->node(root).type == "Data") written.push_back(root);
+      if (IsData(graph->node(root))) written.push_back(root);
     }
   }
   for (const NodeId id : written) {
     Node& node = graph->node(id);
-    if (node.type != "Data" || node.output_descs.empty()) continue;
+    if (!IsData(node) || node.output_descs.empty()) continue;
     const std::string before = node.name;
     const std::string name = RefDataName(node);
     if (graph->Find(name) != kNoNode) {
@@ -144,7 +144,7 @@ Status DescribeInnerTensors(const OpRegistry& registry, GroupProvider* groups, M
 void NumberInputs(Graph* graph) {
   std::vector<NodeId> inputs = graph->DataNodes();
   std::stable_partition(inputs.begin(), inputs.end(),
-                        [&](NodeId id) { return graph->node(id).type == "Data"; });
+                        [&](NodeId id) { return IsData(graph->node(id)); });
   int64_t index = 0;
   for (const NodeId id : inputs) {
     graph->node(id).attrs.insert_or_assign("index", AttrValue::Int(index++));

@@ -16,7 +16,7 @@ namespace {
 
 // The file of an external weight, or of a constant its node.
 std::string DefaultParameter(const Node& node) {
-  if (node.type != "FileConstant") return node.name;
+  if (!IsFileConstant(node)) return node.name;
   for (const char* attr : {"file_path", "location"}) {
     const std::filesystem::path file = node.StringAttr(attr, "");
     if (file.has_filename()) return file.filename().string();
@@ -62,7 +62,7 @@ Result<PlannedWeight> TakeConstant(const Model& model, const ExportOptions& opti
   weight.parameter = ParameterOf(*node, options);
   NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, LoadWeight(*node, model.path));
   weight.type = tensor.type();
-  if (node->type == "FileConstant") {
+  if (IsFileConstant(*node)) {
     weight.read = ReaderOf(std::move(tensor));
     MakeHollow(weight.type, node);
     return weight;
@@ -82,7 +82,7 @@ Result<PlannedWeight> TakeConstant(const Model& model, const ExportOptions& opti
 
 Status CheckGiven(const ExportWeight& given, const Graph& graph) {
   const NodeId id = graph.Find(given.input);
-  if (id == kNoNode || graph.node(id).type != "Data") {
+  if (id == kNoNode || !IsData(graph.node(id))) {
     return Error(Code::kNotFound, "\"{}\" is no Data node of the graph", given.input);
   }
   if (!given.read) return Error(Code::kInvalidArgument, "it has no reader");
@@ -112,7 +112,7 @@ uint64_t BytesOfValue(const Node& node) {
 }
 
 bool StaysInside(const Node& node, const std::vector<bool>& read_by_value) {
-  if (node.type == "FileConstant") return false;
+  if (IsFileConstant(node)) return false;
   if (node.FindAttr("_readable_value") != nullptr) return true;
   const uint64_t bytes = BytesOfValue(node);
   return bytes == 0 ||

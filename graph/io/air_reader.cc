@@ -9,6 +9,7 @@
 #include "graph/io/net_output.h"
 #include "graph/io/port_names.h"
 #include "graph/io/wire.h"
+#include "graph/ir/node_kind.h"
 #include "runtime/base/log.h"
 #include "runtime/base/printable.h"
 
@@ -216,8 +217,8 @@ void NumberInputs(Graph* graph) {
   std::vector<NodeId> data;
   std::vector<NodeId> references;
   for (const Node& node : graph->nodes()) {
-    if (node.type == "Data") data.push_back(node.id);
-    if (node.type == "RefData") references.push_back(node.id);
+    if (IsData(node)) data.push_back(node.id);
+    if (IsRefData(node)) references.push_back(node.id);
   }
   int64_t first = 0;
   for (const std::vector<NodeId>* nodes : {&data, &references}) {
@@ -278,7 +279,8 @@ Result<Model> DecodeModel(pb::ModelDef& def, const std::string& path) {
       NPUMESH_RETURN_IF_ERROR(AddMissingNetOutput(&graph));
     }
     NPUMESH_RETURN_IF_ERROR(graph.Verify());
-    // Name tables hold bytes; what they name ports with has to fit into the strings of an .air file.
+    // Name tables hold bytes; what they name ports with has to fit into the strings of an .air
+    // file.
     NPUMESH_RETURN_IF_ERROR(CheckNames(graph));
     (i == 0 ? model.graph : model.subgraphs.emplace_back()) = std::move(graph);
   }

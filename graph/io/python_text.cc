@@ -10,6 +10,7 @@
 #include "graph/io/graph_text.h"
 #include "graph/io/model_codec.h"
 #include "graph/io/python_bytes.h"
+#include "graph/ir/node_kind.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -153,7 +154,7 @@ class Script {
 
  private:
   std::string Line(const Node& node) {
-    if (node.type == "NetOutput") {
+    if (IsNetOutput(node)) {
       return fmt::format("_ = ge.NetOutput([{}], dependencies=[{}])\n",
                          fmt::join(Names(node), ", "), fmt::join(Controls(node), ", "));
     }
@@ -235,7 +236,7 @@ class Script {
     std::vector<std::string> arguments;
     const AttrValue* value = node.FindAttr("value");
     const TensorAttr* tensor = value != nullptr ? value->get<TensorAttr>() : nullptr;
-    if (node.type == "Data" || node.type == "RefData") {
+    if (IsInputNode(node)) {
       arguments = DataArguments(node);
     } else if (IsConstType(node.type) && tensor != nullptr) {
       arguments = {ConstText(*tensor)};

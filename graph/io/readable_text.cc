@@ -5,6 +5,7 @@
 #include "graph/io/graph_text.h"
 #include "graph/io/model_codec.h"
 #include "graph/io/python_bytes.h"
+#include "graph/ir/node_kind.h"
 
 namespace npumesh {
 namespace {
@@ -51,7 +52,7 @@ class Printer {
     text_ = fmt::format("graph(\"{}\"):\n", graph_.name());
     for (const NodeId id : order_) {
       const Node& node = graph_.node(id);
-      if (node.type == "NetOutput") {
+      if (IsNetOutput(node)) {
         text_ += fmt::format("  return ({})\n", fmt::join(Inputs(node, false), ", "));
       } else {
         PrintNode(node);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "graph/io/weight_path.h"
+#include "graph/ir/node_kind.h"
 #include "runtime/base/mapped_file.h"
 
 namespace npumesh {
@@ -30,7 +31,7 @@ class PlaceCheck {
 
   Status Look(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
-      if (node.removed || node.type != "FileConstant") continue;
+      if (node.removed || !IsFileConstant(node)) continue;
       NPUMESH_RETURN_IF_ERROR(LookAt(node).WithContext(
           fmt::format("{}: node \"{}\" (FileConstant)", model_.path, node.name)));
     }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/io/weight_path.h"
+#include "graph/ir/node_kind.h"
 #include "runtime/base/log.h"
 #include "runtime/base/mapped_file.h"
 
@@ -125,7 +126,7 @@ Result<Tensor> LoadWeight(const Node& node, const std::string& model_path, Weigh
                                       model_path.empty() ? "" : ": ", node.name, node.type);
   Result<Tensor> tensor = [&]() -> Result<Tensor> {
     if (node.type == "Const" || node.type == "Constant") return LoadConst(node, who);
-    if (node.type == "FileConstant") return LoadFileConstant(node, model_path, search);
+    if (IsFileConstant(node)) return LoadFileConstant(node, model_path, search);
     return Error(Code::kInvalidArgument, "expected Const, Constant or FileConstant");
   }();
   if (!tensor.ok()) return tensor.status().WithContext(who);

@@ -4,6 +4,8 @@
 #include <functional>
 #include <queue>
 
+#include "graph/ir/node_kind.h"
+
 namespace npumesh {
 
 TensorDesc::TensorDesc() = default;
@@ -133,7 +135,7 @@ void Graph::ReplaceUses(Value from, Value to) {
 
 NodeId Graph::NetOutput() const {
   for (const Node& node : nodes_) {
-    if (!node.removed && node.type == "NetOutput") return node.id;
+    if (!node.removed && IsNetOutput(node)) return node.id;
   }
   return kNoNode;
 }
@@ -141,7 +143,7 @@ NodeId Graph::NetOutput() const {
 std::vector<NodeId> Graph::DataNodes() const {
   std::vector<NodeId> ids;
   for (const Node& node : nodes_) {
-    if (!node.removed && (node.type == "Data" || node.type == "RefData")) ids.push_back(node.id);
+    if (!node.removed && (IsInputNode(node))) ids.push_back(node.id);
   }
   std::stable_sort(ids.begin(), ids.end(), [this](NodeId a, NodeId b) {
     return node(a).IntAttr("index", 0) < node(b).IntAttr("index", 0);
@@ -155,7 +157,7 @@ Status Graph::Verify() const {
     if (node.removed) continue;
     const std::string who =
         fmt::format("graph \"{}\" node \"{}\" ({})", name_, node.name, node.type);
-    if (node.type == "NetOutput" && ++outputs > 1) {
+    if (IsNetOutput(node) && ++outputs > 1) {
       return Error(Code::kCorrupt, "{}: a second NetOutput; expected exactly one", who);
     }
     if (node.inputs.size() != node.input_descs.size()) {

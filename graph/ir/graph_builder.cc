@@ -1,5 +1,7 @@
 #include "graph/ir/graph_builder.h"
 
+#include "graph/ir/node_kind.h"
+
 namespace npumesh {
 namespace {
 
@@ -105,7 +107,7 @@ Value GraphBuilder::Op(std::string type, std::vector<Input> inputs, std::vector<
     node.output_descs.push_back(PortDesc(outputs == 1 ? "y" : fmt::format("y{}", i)));
   }
   for (Attr& attr : attrs) node.attrs.emplace(std::move(attr.first), std::move(attr.second));
-  if (!modules_.empty() && node.type != "NetOutput") {
+  if (!modules_.empty() && !IsNetOutput(node)) {
     node.attrs.emplace("nn_module_stack", AttrValue::String(ModuleStack()));
   }
   return AddNode(std::move(node));

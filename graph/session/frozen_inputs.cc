@@ -22,7 +22,7 @@ NodeId WriterOf(const BoundGraph& bound, NodeId input) {
 Status CheckOne(const BoundGraph& bound, NodeId input) {
   const Node& node = bound.node(input);
   const NodeId writer = WriterOf(bound, input);
-  if (node.type != "RefData" && writer == kNoNode) return Status();
+  if (!IsRefData(node) && writer == kNoNode) return Status();
   return Error(Code::kInvalidArgument,
                "input \"{}\" is a parameter that {} freezes, but {} overwrites it; leave it out of "
                "the parameters",

@@ -21,7 +21,7 @@ void MarkRefData(Model& model, const OpRegistry& registry) {
   }
   for (const NodeId id : written) {
     Node& node = model.graph.node(id);
-    if (node.type == "Data") node.type = "RefData";
+    if (IsData(node)) node.type = "RefData";
   }
 }
 

@@ -86,7 +86,7 @@ class WeightCheck {
       }
       ++weights_->count;
       weights_->bytes += tensor->bytes();
-      if (node.type == "FileConstant") CheckFile(node, tensor->bytes());
+      if (IsFileConstant(node)) CheckFile(node, tensor->bytes());
     }
   }
 

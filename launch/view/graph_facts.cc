@@ -37,7 +37,7 @@ TensorType ParameterType(const Node& node) {
 }
 
 PortFacts InputFacts(const Node& node) {
-  PortFacts port{node.IntAttr("index", 0), node.name, {}, node.type == "RefData"};
+  PortFacts port{node.IntAttr("index", 0), node.name, {}, IsRefData(node)};
   port.type = TypeOf(GraphInputDesc(node));
   return port;
 }
@@ -83,7 +83,7 @@ class Examiner {
     const uint64_t bytes = DeclaredBytes(ParameterType(node));
     ++facts_.parameters;
     facts_.parameter_bytes += bytes;
-    if (node.type == "FileConstant") facts_.files[node.StringAttr("file_path", "")] += bytes;
+    if (IsFileConstant(node)) facts_.files[node.StringAttr("file_path", "")] += bytes;
   }
 
   void CountCollective(const Node& node, const Operator& op, bool main) {

@@ -21,7 +21,7 @@ constexpr size_t kMostSubtitle = 36;
 
 BoxKind KindOf(const Node& node, const OpRegistry& registry) {
   if (IsInputNode(node)) return BoxKind::kInput;
-  if (node.type == "NetOutput") return BoxKind::kOutput;
+  if (IsNetOutput(node)) return BoxKind::kOutput;
   const Operator* op = registry.Find(node.type);
   if (op == nullptr) return IsFurniture(node) ? BoxKind::kOperator : BoxKind::kUnknown;
   return op->collective ? BoxKind::kCollective : BoxKind::kOperator;

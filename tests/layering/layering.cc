@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -152,8 +153,7 @@ Library ParseLibrary(const std::string& arguments) {
   words >> library.name;
   bool in_depends = false;
   for (std::string word; words >> word;) {
-    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE" ||
-        word == "REUSES") {
+    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE" || word == "REUSES") {
       in_depends = word == "DEPENDS";
     } else if (in_depends) {
       library.depends.push_back(word);
@@ -182,6 +182,25 @@ std::string DefinedType(const std::string& line) {
 bool DefinesTypes(const std::string& file) {
   return file.ends_with(".h") && !file.ends_with("-inl.h") &&
          file.find("/include/") == std::string::npos;
+}
+
+// What the house knows about an operator stands in its row (graph/ops/core/operator.h): others ask
+// for a trait, not for a name. Readers of files, the frame of a graph (graph/ir/node_kind.h) and
+// what is a pattern of names by nature may compare them.
+constexpr std::array<std::string_view, 7> kMayNameOperators = {
+    "graph/ir",
+    "graph/io",
+    "graph/ops",
+    "graph/passes/fusion",
+    "graph/passes/rewrite/private_formats.cc",  // makes TransData and takes it away
+    "graph/compare/reference_ops.cc",           // the table of references
+    "graph/compare/golden.cc"};                 // TorchAir's Identity behind each constant
+
+// The comparison of a node's type with the name of an operator in a line, or nothing.
+std::string NamedOperatorIn(const std::string& line) {
+  static const std::regex pattern(R"re(\btype\b *(==|!=) *"([A-Z]\w*)")re");
+  std::smatch match;
+  return std::regex_search(line, match, pattern) ? match[2].str() : std::string();
 }
 
 class Checker {
@@ -247,11 +266,16 @@ class Checker {
   }
 
   void CheckSource(const std::string& file) {
-    std::istringstream code(CodeOnly(ReadAll(root_ / file)));
+    const std::string source = ReadAll(root_ / file);
+    std::istringstream lines(source);
+    std::istringstream code(CodeOnly(source));
     int line = 0;
     bool outer = false;  // the namespace that was opened last is npumesh
     for (std::string text; std::getline(code, text);) {
       ++line;
+      std::string whole;  // with its literals
+      std::getline(lines, whole);
+      CheckOperatorNames(file, line, whole);
       if (text.starts_with("namespace ")) outer = text == "namespace npumesh {";
       if (outer && DefinesTypes(file)) CheckName(file, line, DefinedType(text));
       if (const std::string_view header = IncludedName(text); !header.empty()) {
@@ -267,6 +291,17 @@ class Checker {
     const auto [first, is_new] = home_of_type_.emplace(type, file);
     if (is_new || first->second == file) return;
     Report("names", file, line, "defines " + type + ", as " + first->second + " does; rename one");
+  }
+
+  void CheckOperatorNames(const std::string& file, int line, const std::string& whole) {
+    const bool allowed = std::any_of(kMayNameOperators.begin(), kMayNameOperators.end(),
+                                     [&](std::string_view place) { return LiesIn(file, place); });
+    const bool knows_graphs = LiesIn(file, "graph") || LiesIn(file, "launch");
+    const std::string name = allowed || !knows_graphs ? "" : NamedOperatorIn(whole);
+    if (name.empty()) return;
+    Report(
+        "operator", file, line,
+        "asks for the operator " + name + " by name; ask for a trait (graph/ops/core/operator.h)");
   }
 
   void CheckInclude(const std::string& file, int line, const std::string& header) {

@@ -39,7 +39,8 @@ class MadeUpHouse : public testing::Test {
     Write("collectives/communicator.cc", "#include \"runtime/base/status.h\"\n");
     Write("graph/io/CMakeLists.txt",
           "npumesh_library(npumesh_io DEPENDS npumesh_proto PRECOMPILE <proto/ge_ir.pb.h>)\n");
-    Write("graph/io/air.cc", "#include \"proto/ge_ir.pb.h\"\n");
+    Write("graph/io/air.cc", "#include \"proto/ge_ir.pb.h\"\nbool data = type == \"Data\";\n");
+    Write("graph/engine/plan.cc", "bool cpu = desc.device_type == \"CPU\";\n");
     Write("launch/npumesh.cc", "#include \"graph/io/air.h\"\n#include \"runtime/base/log.h\"\n");
   }
   void TearDown() override {
@@ -144,6 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
                "banned", "calls strtol"},
         Breach{"Atoi", "runtime/base/log.cc", "return atoi(text);\n", 1, "banned", "calls atoi"},
         Breach{"System", "graph/io/air.cc", "system(\"ls\");\n", 1, "banned", "calls system"},
+        Breach{"OperatorByName", "graph/engine/plan.cc", "\nif (node.type == \"MatMul\") Pack();\n",
+               2, "operator", "asks for the operator MatMul by name"},
         Breach{"Popen", "graph/io/air.cc", "::popen(\"ls\", \"r\");\n", 1, "banned",
                "programs start without a shell"}),
     [](const testing::TestParamInfo<Breach>& info) { return info.param.name; });

@@ -276,6 +276,8 @@ struct Operator {
 
   // Output 0 is the bytes of slot 0 under another shape (or dtype of equal total size): no work.
   bool view = false;
+  // A view that gives the bytes another dtype.
+  bool retypes = false;
   // Outputs that alias an input the operator updates (Assign, caches); of lists, see in_place.h.
   std::vector<InPlace> in_place;
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
@@ -289,6 +291,11 @@ struct Operator {
   std::optional<WeightTrait> weight = std::nullopt;
   // Must run although nobody reads it (send, print).
   bool side_effect = false;
+  // The outputs follow from the types of the inputs, whose bytes the kernel does not read.
+  bool shape_query = false;
+  // The port, or the attribute, that says how output 0 permutes the axes of input 0; empty: it is
+  // no permutation.
+  std::string_view permutation = {};
   // Gives the same outputs for the same inputs; false for random numbers.
   bool pure = true;
   // In place of make_kernel when the output shapes are only known after the operator ran; `infer`

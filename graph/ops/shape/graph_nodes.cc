@@ -189,7 +189,8 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Add(std::move(assign));
   registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
                 .infer = InferBitcast,
-                .view = true});
+                .view = true,
+                .retypes = true});
 }
 
 }  // namespace npumesh

@@ -69,10 +69,13 @@ Result<AnswerPlan> PlanRank(const OpContext& op) {
 }  // namespace
 
 void RegisterShapeQueryOps(OpRegistry& registry) {
-  registry.Add(Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y"));
-  registry.Add(Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."));
-  registry.Add(Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"));
-  registry.Add(Define<PlanRank, RunAnswer>("Rank(x) -> y"));
+  for (Operator op : {Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y"),
+                      Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."),
+                      Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"),
+                      Define<PlanRank, RunAnswer>("Rank(x) -> y")}) {
+    op.shape_query = true;
+    registry.Add(std::move(op));
+  }
 }
 
 }  // namespace npumesh

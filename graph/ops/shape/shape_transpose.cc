@@ -38,7 +38,9 @@ Result<CopyPlan> PlanPermute(const OpContext& op) {
 }  // namespace
 
 void RegisterTransposeOps(OpRegistry& registry) {
-  registry.Add(DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"}));
+  Operator transpose = DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"});
+  transpose.permutation = "perm";
+  registry.Add(std::move(transpose));
   registry.Add(DefineCopy<PlanPermute>("Permute(x; order=[0]) -> y"));
 }
 

@@ -14,21 +14,11 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/ir/node_kind.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
 
 namespace npumesh {
-
-inline bool IsInputNode(const Node& node) {
-  return node.type == "Data" || node.type == "RefData";
-}
-inline bool IsWeightNode(const Node& node) {
-  return node.type == "Const" || node.type == "Constant" || node.type == "FileConstant";
-}
-// Nodes that are not looked up in the registry. NoOp only joins control edges.
-inline bool IsFurniture(const Node& node) {
-  return IsInputNode(node) || IsWeightNode(node) || node.type == "NetOutput" || node.type == "NoOp";
-}
 
 // Output `output` of `node` overwrites the storage of `target`, one of its inputs.
 struct InPlaceWrite {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/storages.h"
 #include "graph/passes/analysis/value_flow.h"
 
@@ -18,7 +19,7 @@ class Resolver {
       : bound_(bound), known_late_(NodesKnownLate(bound, order)), storages_(storages) {}
 
   void Visit(const Node& node) {
-    if (node.removed || IsShapeQuery(node)) return;
+    if (node.removed || IsShapeQuery(bound_, node.id)) return;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i]) continue;
       const Storage* const storage = storages_.Find(*node.inputs[i]);
@@ -72,7 +73,7 @@ class Resolver {
     if (StaysWhole(storage, level)) return value;
     if (static_cast<size_t>(level) < storage.writers.size()) {
       const NodeId next = storage.writers[static_cast<size_t>(level)].node;
-      const bool last = bound_.node(reader).type == "NetOutput";
+      const bool last = IsNetOutput(bound_.node(reader));
       if (last || storages_.Reaches(next, reader)) return Copy(storage, level, value);
       storages_.AddEdge(reader, next);
     }
@@ -162,7 +163,8 @@ class Resolver {
   // A view on the way to the root gives the bytes another type.
   bool ChangesType(Value value) const {
     for (std::optional<Value> at = Original(value); at; at = bound_.StorageSource(*at)) {
-      if (bound_.node(at->node).type == "Bitcast") return true;
+      const Operator* const op = bound_.op(at->node);
+      if (op != nullptr && op->retypes) return true;
     }
     return false;
   }
@@ -276,7 +278,7 @@ Status NameHandedThrough(Graph& graph) {
   if (sink == kNoNode) return Status();
   for (size_t i = 0; i < graph.node(sink).inputs.size(); ++i) {
     const std::optional<Value> result = graph.node(sink).inputs[i];
-    if (!result || graph.node(result->node).type != "Data") continue;
+    if (!result || !IsData(graph.node(result->node))) continue;
     const std::string name = fmt::format("{}/through_{}", graph.node(result->node).name, i);
     NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph.Add(OneToOne("Identity", name, *result)));
     graph.node(sink).inputs[i] = Value{id, 0};

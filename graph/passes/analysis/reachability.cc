@@ -1,5 +1,7 @@
 #include "graph/passes/analysis/reachability.h"
 
+#include "graph/ir/node_kind.h"
+
 namespace npumesh {
 namespace {
 
@@ -7,11 +9,11 @@ std::vector<NodeId> Roots(const BoundGraph& graph) {
   std::vector<NodeId> roots;
   for (const Node& node : graph.graph().nodes()) {
     if (node.removed) continue;
-    if (node.type == "NetOutput" || graph.HasEffect(node.id)) roots.push_back(node.id);
+    if (IsNetOutput(node) || graph.HasEffect(node.id)) roots.push_back(node.id);
   }
   for (const InPlaceWrite& write : graph.writes()) {
     const Value root = graph.StorageRoot(write.target);
-    if (graph.node(root.node).type == "RefData") roots.push_back(write.node);
+    if (IsRefData(graph.node(root.node))) roots.push_back(write.node);
   }
   return roots;
 }

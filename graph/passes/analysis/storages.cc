@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
@@ -81,7 +82,7 @@ const Storage* Storages::Find(Value value) const {
 }
 
 int Storages::Level(const Storage& storage, NodeId id) const {
-  if (graph_->node(id).type == "NetOutput") return static_cast<int>(storage.writers.size());
+  if (IsNetOutput(graph_->node(id))) return static_cast<int>(storage.writers.size());
   return static_cast<int>(std::count_if(
       storage.after.begin(), storage.after.end(),
       [id](const std::vector<bool>& after) { return after[static_cast<size_t>(id)]; }));

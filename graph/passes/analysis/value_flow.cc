@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "graph/ir/graph_input.h"
+#include "graph/ir/node_kind.h"
 
 namespace npumesh {
 namespace {
 
 bool MayDecideShapes(const Node& node) {
-  if (node.type != "Data" || node.output_descs.empty()) return false;
+  if (!IsData(node) || node.output_descs.empty()) return false;
   const TensorDesc desc = GraphInputDesc(node);
   return desc.device_type == "CPU" || IsInteger(desc.dtype);
 }
@@ -17,14 +18,14 @@ bool MayDecideShapes(const Node& node) {
 bool PassesValues(const BoundGraph& graph, NodeId id) {
   const Operator* op = graph.op(id);
   return op != nullptr && graph.bound(id) && op->pure && !op->late() && !op->collective &&
-         !op->side_effect && op->in_place.empty() && !IsShapeQuery(graph.node(id));
+         !op->side_effect && op->in_place.empty() && !op->shape_query;
 }
 
 }  // namespace
 
-bool IsShapeQuery(const Node& node) {
-  return node.type == "Shape" || node.type == "ShapeN" || node.type == "Size" ||
-         node.type == "Rank";
+bool IsShapeQuery(const BoundGraph& graph, NodeId id) {
+  const Operator* const op = graph.op(id);
+  return op != nullptr && op->shape_query;
 }
 
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {
@@ -47,7 +48,7 @@ std::vector<bool> NodesKnownLate(const BoundGraph& graph, const std::vector<Node
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
     const Operator* op = graph.op(id);
-    bool known = IsWeightNode(node) || IsShapeQuery(node) || MayDecideShapes(node) ||
+    bool known = IsWeightNode(node) || IsShapeQuery(graph, id) || MayDecideShapes(node) ||
                  (op != nullptr && op->late());
     if (!known && PassesValues(graph, id)) {
       known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& input) {

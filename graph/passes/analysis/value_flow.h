@@ -26,8 +26,8 @@ std::vector<bool> NodesKnownLate(const BoundGraph& graph, const std::vector<Node
 // that are not bound.
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id);
 
-// Shape, ShapeN, Size, Rank: their outputs follow from the types of their inputs.
-bool IsShapeQuery(const Node& node);
+// True for a node whose operator is a shape query (Operator::shape_query).
+bool IsShapeQuery(const BoundGraph& graph, NodeId id);
 
 }  // namespace npumesh
 

@@ -7,34 +7,6 @@
 namespace npumesh {
 namespace {
 
-// Integers as a tensor of an int32 or int64 type; nullopt for other types or another count.
-std::optional<Tensor> IntTensor(const TensorType& type, const std::vector<int64_t>& values) {
-  if (type.shape.elements() != static_cast<int64_t>(values.size())) return std::nullopt;
-  if (type.dtype == DataType::kInt64) return Tensor::FromVector<int64_t>(type, values);
-  if (type.dtype != DataType::kInt32) return std::nullopt;
-  std::vector<int32_t> narrow;
-  for (const int64_t value : values) narrow.push_back(static_cast<int32_t>(value));
-  return Tensor::FromVector<int32_t>(type, narrow);
-}
-
-std::vector<int64_t> AnswerShapeQuery(std::string_view type, const Shape& shape) {
-  if (type == "Size") return {shape.elements()};
-  if (type == "Rank") return {shape.rank()};
-  return shape.dims();
-}
-
-std::optional<std::vector<Tensor>> FoldShapeQuery(const OpContext& context) {
-  std::vector<Tensor> outputs;
-  for (int i = 0; i < context.outputs(); ++i) {
-    if (i >= context.slots() || !context.has(i)) return std::nullopt;
-    std::optional<Tensor> answer =
-        IntTensor(context.out(i), AnswerShapeQuery(context.node().type, context.in(i).shape));
-    if (!answer) return std::nullopt;
-    outputs.push_back(std::move(*answer));
-  }
-  return outputs;
-}
-
 bool AllInputsConstant(const OpContext& context) {
   for (int slot = 0; slot < context.slots(); ++slot) {
     if (context.has(slot) && context.value(slot) == nullptr) return false;
@@ -52,7 +24,8 @@ Result<std::vector<Tensor>> Evaluate(const Operator& op, const OpContext& contex
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, op.make_kernel(context));
   std::vector<const void*> in;
   for (int slot = 0; slot < context.slots(); ++slot) {
-    in.push_back(context.has(slot) ? context.value(slot)->data() : nullptr);
+    const Tensor* const value = context.has(slot) ? context.value(slot) : nullptr;
+    in.push_back(value != nullptr ? value->data() : nullptr);
   }
   std::vector<Tensor> outputs;
   std::vector<void*> out;
@@ -70,13 +43,10 @@ Result<std::vector<Tensor>> Evaluate(const Operator& op, const OpContext& contex
 
 Result<std::optional<std::vector<Tensor>>> FoldConstants(const Operator& op,
                                                          const OpContext& context) {
-  if (IsShapeQuery(context.node())) {
-    std::optional<std::vector<Tensor>> answer = FoldShapeQuery(context);
-    if (answer) return answer;
-  }
   const bool repeatable = op.pure && !op.late() && !op.collective && !op.side_effect &&
                           op.in_place.empty() && context.outputs() > 0;
-  if (!repeatable || !AllInputsConstant(context)) return std::optional<std::vector<Tensor>>();
+  if (!repeatable || !(op.shape_query || AllInputsConstant(context)))
+    return std::optional<std::vector<Tensor>>();
   if (op.view) {
     return std::optional(std::vector<Tensor>{context.value(0)->WithType(context.out(0))});
   }

@@ -82,7 +82,7 @@ class Inliner {
     return Status();
   }
 
-  static bool IsEnd(const Node& node) { return node.type == "NetOutput" || node.type == "Data"; }
+  static bool IsEnd(const Node& node) { return IsNetOutput(node) || IsData(node); }
 
   void Connect(const Scope& scope) {
     for (const auto& [from, to] : scope.placed) {
@@ -109,7 +109,7 @@ class Inliner {
       if (const auto inner = scope->calls.find(node.id); inner != scope->calls.end()) {
         scope = inner->second.get();
         next = OutputOf(*scope->graph, value.port);
-      } else if (scope->call != nullptr && node.type == "Data") {
+      } else if (scope->call != nullptr && IsData(node)) {
         const auto input = static_cast<size_t>(ParentInput(*scope->call, node));
         next = scope->call->inputs[input];
         scope = scope->parent;

@@ -170,7 +170,7 @@ class Plainer {
   // The form of a value that the caller brings in a private format.
   std::optional<PrivateForm> BroughtPrivate(Value value) const {
     const Node& node = graph_.node(value.node);
-    if (!main_ || node.type != "Data") return std::nullopt;
+    if (!main_ || !IsData(node)) return std::nullopt;
     const TensorDesc& desc = node.output_descs[static_cast<size_t>(value.port)];
     if (!HasDims(desc)) return std::nullopt;
     std::optional<PrivateForm> form = PrivateFormOf(desc, *desc.shape);
@@ -199,7 +199,7 @@ class Plainer {
 
   Status ReadPlain(NodeId id) {
     if (graph_.node(id).removed || IsConversion(graph_.node(id))) return Status();
-    const bool outside = main_ && graph_.node(id).type == "NetOutput";
+    const bool outside = main_ && IsNetOutput(graph_.node(id));
     for (size_t i = 0; i < graph_.node(id).inputs.size(); ++i) {
       const std::optional<Value> input = graph_.node(id).inputs[i];
       if (!input || (outside && IsPrivateOutside(*input))) continue;

@@ -4,8 +4,9 @@
 #include <map>
 #include <set>
 
-#include "graph/passes/schedule/execution_order.h"
+#include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/schedule/execution_order.h"
 
 namespace npumesh {
 namespace {
@@ -184,7 +185,7 @@ class Splitter {
       if (IsInputNode(producer)) reader.inputs[local.node] = slots_.at(value);
       return local;
     }
-    if (bound_.node(bound_.StorageRoot(value).node).type == "RefData") {
+    if (IsRefData(bound_.node(bound_.StorageRoot(value).node))) {
       return ImportAlias(value, reader);
     }
     return ImportSlot(value, reader);

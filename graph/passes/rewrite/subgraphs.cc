@@ -70,12 +70,12 @@ Status CheckCount(const Node& node) {
 Status CheckInputs(const Node& node, const Graph& graph) {
   for (const Node& inner : graph.nodes()) {
     if (inner.removed) continue;
-    if (inner.type == "RefData") {
+    if (IsRefData(inner)) {
       return Error(Code::kUnsupported,
                    "subgraph \"{}\": \"{}\" is a RefData; only the main graph can have them",
                    graph.name(), inner.name);
     }
-    if (inner.type != "Data") continue;
+    if (!IsData(inner)) continue;
     const int64_t input = DeclaredParentInput(node, inner);
     if (input >= 0 && input < static_cast<int64_t>(node.inputs.size())) continue;
     return Error(Code::kCorrupt, "subgraph \"{}\": \"{}\" takes input {}, but the node has {}",

@@ -1,5 +1,7 @@
 #include "graph/passes/rewrite/transposed_weights.h"
 
+#include <algorithm>
+
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
 
@@ -26,12 +28,15 @@ bool SwapsTwo(const std::vector<int64_t>& perm) {
 std::optional<Value> TransposedWeight(const BoundGraph& bound, NodeId id,
                                       const std::string& model_path) {
   const Node& node = bound.node(id);
-  const bool by_attribute = node.type == "TransposeD";
-  if ((!by_attribute && node.type != "Transpose") || !bound.bound(id)) return std::nullopt;
+  if (!bound.bound(id) || bound.op(id)->permutation.empty()) return std::nullopt;
   const std::optional<Value> weight = bound.SlotValue(id, 0);
   if (!weight || !IsWeightNode(bound.node(weight->node))) return std::nullopt;
-  if (by_attribute) return SwapsTwo(node.IntsAttr("perm")) ? weight : std::nullopt;
-  const std::optional<Value> perm = bound.SlotValue(id, 1);
+  const Operator& op = *bound.op(id);
+  const bool by_attribute =
+      std::any_of(op.schema.attrs.begin(), op.schema.attrs.end(),
+                  [&](const AttrSpec& attr) { return attr.name == op.permutation; });
+  if (by_attribute) return SwapsTwo(node.IntsAttr(op.permutation)) ? weight : std::nullopt;
+  const std::optional<Value> perm = bound.SlotValue(id, bound.context(id).slot(op.permutation));
   const bool swaps = perm && SwapsTwo(IntegersOf(bound.node(perm->node), model_path));
   return swaps ? weight : std::nullopt;
 }

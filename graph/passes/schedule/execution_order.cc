@@ -5,9 +5,10 @@
 #include <map>
 #include <set>
 
+#include "graph/ir/node_kind.h"
+#include "graph/passes/analysis/value_flow.h"
 #include "graph/passes/schedule/node_order.h"
 #include "graph/passes/schedule/overlap_order.h"
-#include "graph/passes/analysis/value_flow.h"
 
 namespace npumesh {
 namespace {
@@ -70,7 +71,7 @@ class Orderer {
   // A view is read where its readers run, and a graph output when everything has run.
   bool ReadsBytes(const Node& node) const {
     const Operator* const op = graph_.op(node.id);
-    return node.type != "NetOutput" && !IsShapeQuery(node) && (op == nullptr || !op->view);
+    return !IsNetOutput(node) && (op == nullptr || (!op->shape_query && !op->view));
   }
 
   // A weight, or a view of one.
@@ -123,7 +124,7 @@ class Orderer {
 
   // Writers of the same RefData keep node order instead of waiting for each other.
   bool YieldsTo(const Read& read, const InPlaceWrite& write, Value root) const {
-    if (graph_.node(root.node).type != "RefData") return true;
+    if (!IsRefData(graph_.node(root.node))) return true;
     const bool writes_too =
         std::any_of(graph_.writes().begin(), graph_.writes().end(), [&](const InPlaceWrite& other) {
           return other.node == read.node && graph_.StorageRoot(other.target) == root;
