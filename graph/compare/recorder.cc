@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 
 namespace npumesh {
 namespace {

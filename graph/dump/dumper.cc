@@ -7,7 +7,7 @@
 #include "graph/dump/exception_dump.h"
 #include "graph/dump/manifest.h"
 #include "graph/dump/overflow.h"
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "graph/dump/format_name.h"
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 #include "graph/io/npy.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/log.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 #include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 #include "runtime/base/advice.h"
 
 namespace npumesh {

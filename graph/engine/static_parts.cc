@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/engine/model_inputs.h"
 #include "graph/engine/partial_types.h"
 #include "graph/passes/analysis/value_flow.h"
 

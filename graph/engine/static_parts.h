@@ -17,8 +17,9 @@
 #include <optional>
 #include <vector>
 
-#include "graph/engine/step.h"
 #include "graph/engine/inference.h"
+#include "graph/engine/plan_facts.h"
+#include "graph/engine/step.h"
 #include "graph/passes/rewrite/static_split.h"
 
 namespace npumesh {

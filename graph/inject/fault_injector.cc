@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "graph/engine/step.h"
+#include "graph/engine/compiled_model.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
