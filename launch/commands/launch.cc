@@ -152,7 +152,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
               options.timeout);
   }
   if (end.bereft) {
-    NPUMESH_WARN("mpirun did not notice that all ranks of this host had ended; it was killed");
+    NPUMESH_WARNING("mpirun did not notice that all ranks of this host had ended; it was killed");
   }
   const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
   const int code = !late.ok()        ? ExitCode(late)

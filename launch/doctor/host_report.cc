@@ -11,16 +11,10 @@ namespace {
 
 using nlohmann::json;
 
-std::string_view Word(Severity verdict) {
-  switch (verdict) {
-    case Severity::kInfo:
-      return "ok";
-    case Severity::kAdvice:
-      return "advice";
-    case Severity::kError:
-      break;
-  }
-  return "wrong";
+// The doctor's words, shorter than Name's.
+std::string_view Word(Severity severity) {
+  if (severity == Severity::kInfo) return "ok";
+  return severity == Severity::kError ? "wrong" : Name(severity);
 }
 
 // A finding and the hosts that share it.

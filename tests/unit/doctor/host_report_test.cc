@@ -42,7 +42,7 @@ TEST(Finding, JsonHasOneForEachSubjectOfEachHost) {
   EXPECT_EQ(report.findings[1].at("severity"), "advice");
   EXPECT_EQ(report.findings[2].at("severity"), "error");
   EXPECT_EQ(report.findings[2].at("mend"), "ulimit -n 256");
-  EXPECT_EQ(ToReport({{"a", {kGood, kAdvice}}}).severity, "good");
+  EXPECT_EQ(ToReport({{"a", {kGood, kAdvice}}}).verdict, "good");
 }
 
 TEST(Finding, ReportsTravelAsJson) {

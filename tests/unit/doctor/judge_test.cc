@@ -43,8 +43,8 @@ TEST(Judge, EachTroubleHasItsVerdictAndRemedy) {
   const struct {
     const char* subject;
     void (*spoil)(MachineFacts& facts);
-    Severity verdict;
-    const char* seen;
+    Severity severity;
+    const char* text;
     const char* mend;
   } cases[] = {
       {"MPI", [](MachineFacts& f) { f.mpirun = Error(Code::kNotFound, "none"); }, Severity::kError,
