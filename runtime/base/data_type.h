@@ -3,7 +3,7 @@
 // The enumerators carry the *runtime* numbering (C++ ge::DataType), the one that attributes use.
 // Tensor descriptors on the wire use another numbering (ge.proto.DataType); `ProtoNumber` and
 // `DataTypeFromProto` convert. Mixing the two is the classic error, so only graph/io calls them.
-// Source of both tables and of the widths: air-format reference, section 1.1.
+// Both tables and the widths are those of GE's DataType and of its ge_ir.proto.
 #ifndef NPUMESH_RUNTIME_BASE_DATA_TYPE_H_
 #define NPUMESH_RUNTIME_BASE_DATA_TYPE_H_
 

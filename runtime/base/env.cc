@@ -59,7 +59,7 @@ Status ParseTextField(const EnvVariable&, std::string_view text, Env& env) {
   return Status();
 }
 
-// Values above 3 mean no dump (air-format reference 4.3).
+// As in GE, values above 3 mean no dump.
 Status ParseDumpGraph(const EnvVariable& variable, std::string_view text, Env& env) {
   NPUMESH_ASSIGN_OR_RETURN(const int64_t level, ParseInt(text, 0, kMaxInt, variable.name));
   env.dump_ge_graph = level <= 3 ? static_cast<int>(level) : 0;
@@ -87,8 +87,8 @@ Status ParseHcclAlgo(const EnvVariable& variable, std::string_view text, Env& en
   return Status();
 }
 
-// The vendor's stack only warns (session reference 8.1), so a wrong level must not stop a program
-// that runs on hardware. The warning is written whatever the level is.
+// TorchAir only warns, so a wrong level must not stop a program that runs on hardware. The warning
+// is written whatever the level is.
 Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& env) {
   if (const auto level = ParseInt(text, 0, 4, variable.name); level.ok()) {
     env.log_level = static_cast<int>(*level);
@@ -100,7 +100,7 @@ Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& en
   return Status();
 }
 
-// The exception scenes of a dump configuration (dump-format reference 7.1 and 7.5).
+// The exception scenes of a dump configuration (docs/dump.md).
 Status ParseDumpScene(const EnvVariable& variable, std::string_view text, Env& env) {
   for (const std::string_view scene :
        {"", "lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump"}) {

@@ -58,7 +58,7 @@ struct Env {
   std::string record;
   // DUMP_GE_GRAPH: 1 graphs with everything, 2 without weights, 3 nodes and edges only; 0: none.
   int dump_ge_graph = 0;
-  // DUMP_GRAPH_LEVEL: which compile stages are dumped (air-format reference 4.3).
+  // DUMP_GRAPH_LEVEL: which compile stages are dumped (docs/graph_dump.md).
   std::string dump_graph_level = "2";
   // DUMP_GRAPH_FORMAT: forms joined by bars.
   std::string dump_graph_format = "ge_proto|onnx";

@@ -1,5 +1,4 @@
-// HcclEnv: the environment variables of HCCL that its communicators read, besides the three in Env
-// (hccl-acl reference 3.1).
+// HcclEnv: the environment variables of HCCL that its communicators read, besides the three in Env.
 //
 // The vendor's stack knows many more than a simulator can obey. All of them are checked, so that a
 // value that stops a program on hardware stops it here; those that have an effect become fields.

@@ -1,6 +1,6 @@
 // The log: one line an event, to standard error, through spdlog.
 //
-// Line format (session reference 8.1), with the rank added by us behind the process name:
+// Line format of TorchAir, with the rank added by us after the process name:
 //   [LEVEL] TORCHAIR(pid,process) rank r:YYYY-MM-DD-HH:MM:SS.mmm.uuu [file:line]tid text
 // A message of several lines repeats the prefix on each, and a line too long for one atomic write
 // goes on behind another prefix. A line is written with one write(2) of at most PIPE_BUF bytes, so

@@ -1,4 +1,4 @@
-// Logger: the log as an object, for programs that know torchair.logger (session reference 8.2).
+// Logger: the log as an object, for programs that know torchair.logger.
 //
 //   torchair.logger.setLevel(logging.INFO)  ->  Logger().SetLevel(LogLevel::kInfo)
 //   torchair.logger.warning_once("slow")    ->  Logger().WarningOnce("slow")

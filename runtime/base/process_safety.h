@@ -1,5 +1,5 @@
-// What the security page asks of the process itself: a strict umask, no root, a randomised address
-// space (seed README, recommendations before table 1).
+// What TorchAir's security page recommends for the process itself: a strict umask, no root, a
+// randomised address space (docs/security.md).
 #ifndef NPUMESH_RUNTIME_BASE_PROCESS_SAFETY_H_
 #define NPUMESH_RUNTIME_BASE_PROCESS_SAFETY_H_
 

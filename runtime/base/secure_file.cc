@@ -17,7 +17,7 @@
 namespace npumesh {
 namespace {
 
-// Maxima of the seed's table 1 (session reference 9.1); dumped graphs and data are 600.
+// The maxima of the table in docs/security.md; dumped graphs and data are 600.
 constexpr std::array kPermissions = {
     Permission{FileKind::kConfig, "model_relation_config.json, numa_config.json", 0640, 0640, 0750},
     Permission{FileKind::kLog, "finished logs", 0640, 0440, 0750},

@@ -1,8 +1,8 @@
 // SecureFile: files appear whole or not at all, with the permissions of the security page.
 //
 // Written aside as ".<name>.<thread id>.<n>.tmp" in the same folder, synced, renamed. A symbolic
-// link as the target, or as its folder, is refused. Permissions come from one table (session
-// reference 9.1) and are never wider than the umask allows.
+// link as the target, or as its folder, is refused. Permissions come from one table
+// (docs/security.md) and are never wider than the umask allows.
 #ifndef NPUMESH_RUNTIME_BASE_SECURE_FILE_H_
 #define NPUMESH_RUNTIME_BASE_SECURE_FILE_H_
 
