@@ -1,4 +1,5 @@
-// H-D_R (recursive halving and doubling): log2 n steps for a power of two. HCCL reference 4.3.
+// H-D_R (recursive halving and doubling): log2 n steps for a power of two. HCCL's documentation
+// calls it RHD.
 //
 // For other n, the p' = 2^floor(log2 n) players do the work. The first n - p' players stand for two
 // positions each: theirs and that of the guest on their right, who hands over what it has before

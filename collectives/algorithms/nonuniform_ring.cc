@@ -1,5 +1,6 @@
 // NHR (nonuniform hierarchical ring): for every block a binomial tree whose root owns it, all trees
-// at once: ceil(log2 n) steps for any n, and no byte more than the ring's. HCCL reference 4.3.
+// at once: ceil(log2 n) steps for any n, and no byte more than the ring's. HCCL's documentation has
+// the cost.
 //
 // Let x = (position - b) mod n be the place in the tree of block b. At distance d = 2^k the places
 // with lowest set bit k talk to place x - d, so position p sends the blocks p - d, p - d - 2d,

@@ -1,4 +1,4 @@
-// Selection: what HCCL_ALGO asks for. HCCL reference 3.1 and 4.2.
+// Selection: what HCCL_ALGO asks for (docs/algorithms.md).
 //
 //   value  = choice | operator "=" choice { "/" operator "=" choice }
 //   choice = row | level { ";" level }          level = "level" digit ":" name

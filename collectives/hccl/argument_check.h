@@ -1,6 +1,5 @@
 // ArgumentCheck: the checks of an operator's arguments, in the order in which the vendor's library
-// makes them (hccl-acl reference 1.3, "Parameter checks"). The first one that fails is the answer;
-// the later ones do nothing.
+// makes them. The first one that fails is the answer; the later ones do nothing.
 //
 // Thread-safety: one thread; lives as long as the call.
 #ifndef NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_

@@ -1,4 +1,4 @@
-// CommConfig: an HcclCommConfig as its program meant it (hccl-acl reference 1.1, "loader rules").
+// CommConfig: an HcclCommConfig as its program meant it, read by the rules of HCCL's loader.
 #ifndef NPUMESH_COLLECTIVES_HCCL_CONFIG_H_
 #define NPUMESH_COLLECTIVES_HCCL_CONFIG_H_
 

@@ -1,5 +1,4 @@
-// The element types of HCCL: what each is here, and which operators take it (hccl-acl reference
-// 1.1 and 1.3).
+// The element types of HCCL: what each is here, and which operators take it.
 #ifndef NPUMESH_COLLECTIVES_HCCL_ELEMENT_TYPE_H_
 #define NPUMESH_COLLECTIVES_HCCL_ELEMENT_TYPE_H_
 

@@ -1,5 +1,5 @@
 // Group calls: what a thread calls between HcclGroupStart and HcclGroupEnd is collected, and done
-// at the end (hccl-acl reference 1.2, "Group calls").
+// at the end.
 //
 // A group is of one kind: communicator management, collectives, or sends and receives. Its members
 // do not wait for each other: management runs on a thread for each call, the sends and receives of

@@ -1,5 +1,4 @@
-// Which address of this host the ranks of other hosts are told (hccl-acl reference 3.1, "Host NIC
-// selection order").
+// Which address of this host the ranks of other hosts are told: HCCL's order of host NICs.
 //
 // Thread-safety: no state.
 #ifndef NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_

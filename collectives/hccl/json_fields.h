@@ -1,5 +1,4 @@
-// JsonFields: strict reading of a JSON object that comes from outside, with the vendor's answers
-// (hccl-acl reference 3.3, "Validation outcomes").
+// JsonFields: strict reading of a JSON object that comes from outside, with the vendor's answers.
 #ifndef NPUMESH_COLLECTIVES_HCCL_JSON_FIELDS_H_
 #define NPUMESH_COLLECTIVES_HCCL_JSON_FIELDS_H_
 

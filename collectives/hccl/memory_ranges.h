@@ -1,6 +1,5 @@
 // Zero-copy memory: ranges of reserved addresses, and the blocks in them that operators may use
-// directly. Every operator of npumesh is free of copies, so the table only keeps the rules
-// (hccl-acl reference 1.2, "Zero-copy memory").
+// directly. Every operator of npumesh is free of copies, so the table only keeps HCCL's rules.
 //
 // Thread-safety: all members may be called from any thread.
 #ifndef NPUMESH_COLLECTIVES_HCCL_MEMORY_RANGES_H_

@@ -1,4 +1,4 @@
-// RankTable: the cluster description of HcclCommInitClusterInfo (hccl-acl reference 3.3).
+// RankTable: the cluster description of HcclCommInitClusterInfo.
 //
 // Reads versions 1.0, 1.1, 1.2 (super pods), 2.0 and the old template without a version. The text
 // comes from outside: everything is checked, nothing is believed.

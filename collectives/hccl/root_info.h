@@ -1,5 +1,5 @@
-// RootInfo: what stands in the blob that one rank makes and the program carries to the others
-// (hccl-acl reference 1.1, "HcclRootInfo"). Layout 1:
+// RootInfo: what stands in the blob that one rank makes and the program carries to the others.
+// Layout 1:
 //
 //   ip text 64 | port u32 | NIC deployment u32 | identifier 128 | world rank u32 | layout u32 |
 //   token 16 | zeros

@@ -1,4 +1,4 @@
-// The operators of HCCL (hccl-acl reference 1.3).
+// The operators of HCCL, as its API documentation declares them.
 //
 // Every operator checks its arguments, appends its work to `stream` and returns; completion and
 // errors of the execution show at aclrtSynchronizeStream. Counts are elements. A count of 0 is

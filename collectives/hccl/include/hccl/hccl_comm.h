@@ -1,4 +1,4 @@
-// HCCL communicators: how a program makes, asks, pauses and destroys them (hccl-acl reference 1.2).
+// HCCL communicators: how a program makes, asks, pauses and destroys them.
 //
 // Every function returns HCCL_SUCCESS or the code the vendor's library returns in the same
 // situation; the whole explanation is then in aclGetRecentErrMsg() of the calling thread.

@@ -1,4 +1,4 @@
-// Addresses inside a symmetric window (hccl-acl reference 1.2). Compiles as C++11.
+// Addresses inside a symmetric window. Compiles as C++11.
 #ifndef HCCL_HCCL_SYM_WIN_H_
 #define HCCL_HCCL_SYM_WIN_H_
 

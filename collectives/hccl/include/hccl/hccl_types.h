@@ -1,4 +1,4 @@
-// The types of HCCL, value for value as the vendor publishes them (hccl-acl reference 1.1).
+// The types of HCCL, value for value as the vendor publishes them.
 //
 // Names, values, field order and sizes are the interface of compiled programs; nothing here may be
 // renumbered. Compiles as C++11 and, beyond the vendor's, as C99.
