@@ -1,5 +1,4 @@
-// The comparison algorithms of msaccucmp, by their names and with their special cases
-// (dump-format reference 13.2).
+// The comparison algorithms of msaccucmp, by their names and with their special cases.
 //
 // x is "my" tensor, y the golden one, both cast to float32 first. Sums run in double, so that the
 // sixth decimal does not depend on how many elements there are.

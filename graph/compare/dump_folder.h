@@ -1,5 +1,5 @@
 // Folders of dump files: what a tree of them holds, and one of them as a source of tensors
-// (dump-format reference 4 and 5).
+// (docs/dump.md).
 #ifndef NPUMESH_GRAPH_COMPARE_DUMP_FOLDER_H_
 #define NPUMESH_GRAPH_COMPARE_DUMP_FOLDER_H_
 

@@ -16,7 +16,7 @@ bool HasNumbers(DataType dtype);
 // Error: kUnsupported names the dtype.
 Result<std::vector<double>> ElementsOf(const Tensor& tensor);
 
-// The same cast to float32, as msaccucmp does before it measures (dump-format reference 13.2).
+// The same cast to float32, as msaccucmp does before it measures.
 std::vector<float> AsFloats(const std::vector<double>& elements);
 
 }  // namespace npumesh

@@ -1,7 +1,7 @@
 // NpyFolder: a folder of .npy files as a source of tensors: what `npumesh dump convert` wrote, or a
 // golden folder of other origin.
 //
-// Names (dump-format reference 4.3), `i` counting the tensors of one side from 0:
+// The names that msaccucmp accepts, `i` counting the tensors of one side from 0:
 //   {op type}.{op name}.{task}[.{stream}].{timestamp}.{input|output}.{i}.npy   converted dumps
 //   {op name}.{i}.{timestamp}.npy                                             goldens: outputs
 //   {op name}.{input|output}.{i}.npy, {op name}.{i}.npy                        the same, by hand

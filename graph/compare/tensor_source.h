@@ -19,7 +19,7 @@
 
 namespace npumesh {
 
-// `name` with blank, '.', '/' and '\' replaced by '_' (dump-format reference 4.1).
+// `name` with blank, '.', '/' and '\' replaced by '_', as in the names of dump files.
 std::string OperatorKey(std::string_view name);
 
 enum class Side : uint8_t { kInput, kOutput };

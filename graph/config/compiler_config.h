@@ -1,5 +1,5 @@
 // CompilerConfig: everything a user can say about how a graph is compiled and run, under the names,
-// values and defaults of TorchAir's class (seed README; session reference 3; dump reference 6).
+// values and defaults of TorchAir's class.
 //
 //   CompilerConfig config;
 //   config.debug.graph_dump.type = "txt";
@@ -94,7 +94,7 @@ struct ExportConfig {
 };
 
 struct FusionConfig {
-  std::optional<std::string> fusion_switch_file;  // existing file (air-format reference 6.1)
+  std::optional<std::string> fusion_switch_file;  // existing file
 };
 
 struct InferenceConfig {

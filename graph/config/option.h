@@ -47,7 +47,7 @@ struct OptionRule {
   std::string_view accepted;
 };
 
-// Where an option means something (session reference 3.10).
+// Where an option means something (docs/config.md).
 enum class OptionMode { kAny, kMaxAutotune, kCapture };
 
 enum class OptionEffect {

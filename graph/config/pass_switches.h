@@ -1,5 +1,4 @@
-// Which passes of the compiler run: fusion_switch_file, optimization_switch and oo_level
-// (air-format reference 6.1).
+// Which passes of the compiler run: fusion_switch_file, optimization_switch and oo_level.
 #ifndef NPUMESH_GRAPH_CONFIG_PASS_SWITCHES_H_
 #define NPUMESH_GRAPH_CONFIG_PASS_SWITCHES_H_
 

@@ -1,4 +1,4 @@
-// profiling_options: the seed's list and the JSON of newer releases (session reference 5.2).
+// profiling_options: the list of documented words, and the JSON of newer releases.
 
 #include "graph/config/system_options.h"
 #include "runtime/base/foreign_json.h"

@@ -17,7 +17,7 @@ Status CheckRows(const OptionTable& table) {
   return Status();
 }
 
-// Captured graphs: what belongs to them, and what they refuse (session reference 2 and 3.10).
+// Captured graphs: what belongs to them, and what they refuse.
 Status CheckCapture(const CompilerConfig& config) {
   const AclGraphConfig& graph = config.experimental_config.aclgraph;
   if (!config.captures() && graph.aclnn_static_shape_kernel) {

@@ -7,8 +7,8 @@
 
 namespace npumesh {
 
-// Rules of the vendor's PathManager (session reference 9.2): at most 4096 characters, 255 for each
-// part, only letters, digits, blanks and ./_-~, no symbolic link at its end.
+// Rules of TorchAir's PathManager: at most 4096 characters, 255 for each part, only letters,
+// digits, blanks and ./_-~, no symbolic link at its end.
 std::string ObjectionToPath(const std::string& path);
 // The same, and there is such a folder that this process may read and write.
 std::string ObjectionToFolder(const std::string& path);
@@ -16,9 +16,9 @@ std::string ObjectionToFolder(const std::string& path);
 std::string ObjectionToFile(const std::string& path);
 std::string ObjectionToJsonFile(const std::string& path);
 
-// Steps: numbers or ranges a-b with a < b, joined by bars, at most 100 (dump reference 6.3).
+// Steps: numbers or ranges a-b with a < b, joined by bars, at most 100.
 std::string ObjectionToSteps(const std::string& text);
-// Operator names with blanks between (dump reference 6.2: digits, letters and _"/\.).
+// Operator names (digits, letters and _"/\.) with blanks between.
 std::string ObjectionToLayers(const std::string& text);
 // "24|48", "24|" or "24".
 std::string ObjectionToCores(const std::string& text);
@@ -30,7 +30,7 @@ std::string ObjectionToProfiling(const std::string& text);
 // Only Pooling.
 std::string ObjectionToImplTypes(const std::string& text);
 std::string ObjectionToNoText(const std::string& text);
-// 0 and 1 would leave no operator that could be static (session reference 12).
+// 0 and 1 would leave no operator that could be static.
 std::string ObjectionToOpsLimit(int64_t value);
 
 }  // namespace npumesh

@@ -58,7 +58,7 @@ Status Conflict(std::string_view a, std::string_view b, std::string_view advice)
   return Error(Code::kInvalidArgument, "{} and {} exclude each other; {}", a, b, advice);
 }
 
-// The string at `key`, or `fallback` when it is absent. All scalars are strings (reference 7.1).
+// The string at `key`, or `fallback` when it is absent. All scalars are strings.
 Result<std::string> Text(const json& dump, std::string_view key, std::string_view fallback) {
   const auto found = dump.find(key);
   if (found == dump.end()) return std::string(fallback);
@@ -153,7 +153,7 @@ Result<Content> ReadKeys(const json& dump) {
   return content;
 }
 
-// Exceptions of the table in reference 7.3 that concern watch mode.
+// The forbidden combinations that concern watch mode.
 Status CheckWatcher(const Content& content) {
   if (content.debug) {
     return Conflict("dump_scene \"watcher\"", "dump_debug \"on\"", "run once for each");
@@ -198,7 +198,7 @@ Status CheckLists(const Content& content) {
   return Status();
 }
 
-// The table of reference 7.3.
+// Keys that GE refuses together.
 Status CheckCombinations(const Content& content) {
   if (content.scene == Scene::kWatcher) NPUMESH_RETURN_IF_ERROR(CheckWatcher(content));
   if (content.exception_scene() && content.debug) {
@@ -236,7 +236,7 @@ bool Decide(Content* content) {
   }
   if (settings.overflow) settings.mode = DumpMode::kAll;
   if (settings.watch || settings.overflow) return true;
-  // An empty list is all models, but beside dump_op_switch it is none: the seed's example of a
+  // An empty list is all models, but beside dump_op_switch it is no model: TorchAir's example of a
   // single-operator dump.
   settings.models = content->has_list && (!settings.choices.empty() || !content->op_switch);
   return settings.dumps_steps() || settings.exception != ExceptionDump::kOff;

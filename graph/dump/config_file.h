@@ -1,4 +1,4 @@
-// The JSON of `dump_config_path` (dump-format reference 7).
+// The JSON of `dump_config_path` (docs/dump.md).
 #ifndef NPUMESH_GRAPH_DUMP_CONFIG_FILE_H_
 #define NPUMESH_GRAPH_DUMP_CONFIG_FILE_H_
 

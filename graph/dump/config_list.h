@@ -1,4 +1,4 @@
-// dump_list of the dump JSON (dump-format reference 7.2). Internal to graph/dump.
+// dump_list of the dump JSON. Internal to graph/dump.
 #ifndef NPUMESH_GRAPH_DUMP_CONFIG_LIST_H_
 #define NPUMESH_GRAPH_DUMP_CONFIG_LIST_H_
 

@@ -203,7 +203,7 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   if (with_outputs && !settings_.watch) DumpGraphInputs(view, inputs, choice.layout);
   uint64_t bytes = with_inputs ? BytesOf(inputs) : 0;
   if (with_outputs) bytes += BytesOf(OutputOperands(view.run, view.index));
-  // A watched collective is one record of task 0 (dump-format reference 8.1).
+  // A watched collective is one record of task 0.
   const size_t task = choice.watched && view.step.collective ? 0 : TaskOf(view);
   pending_ = Begin(view.step.type, view.step.name, task, bytes);
   if (!with_inputs) return;
@@ -213,8 +213,7 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   }
 }
 
-// Each graph input into a file of its own, with the task of the operator that reads it
-// (dump-format reference 6.4).
+// Each graph input into a file of its own, with the task of the operator that reads it.
 void Dumper::DumpGraphInputs(const StepView& view, const std::vector<DumpOperand>& inputs,
                              StepChoice::Layout layout) {
   std::vector<int> done;

@@ -1,5 +1,4 @@
-// The dump of an operator that failed (dump-format reference 1.4, 4.2 and 10). Internal to
-// graph/dump.
+// The dump of an operator that failed. Internal to graph/dump.
 #ifndef NPUMESH_GRAPH_DUMP_EXCEPTION_DUMP_H_
 #define NPUMESH_GRAPH_DUMP_EXCEPTION_DUMP_H_
 

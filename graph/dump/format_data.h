@@ -1,4 +1,4 @@
-// The dump data file, version 2.0 (dump-format reference 1 and 2):
+// The dump data file, version 2.0:
 //
 //   8 bytes   length H of the header, little endian
 //   H bytes   protobuf message DumpData, without tensor bytes

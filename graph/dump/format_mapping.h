@@ -1,4 +1,4 @@
-// mapping.csv: which names the digits of a dump folder stand for (dump-format reference 4.4).
+// mapping.csv: which names the digits of a dump folder stand for.
 //
 // A name that the file system cannot hold is stored under the decimal hash of its path, and the
 // folder's mapping.csv gets the line "{hash},{name}".

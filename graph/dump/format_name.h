@@ -1,4 +1,4 @@
-// Names of dump files and folders (dump-format reference 4 and 5).
+// Names of dump files and folders (docs/dump.md).
 #ifndef NPUMESH_GRAPH_DUMP_FORMAT_NAME_H_
 #define NPUMESH_GRAPH_DUMP_FORMAT_NAME_H_
 
@@ -57,7 +57,7 @@ std::optional<RankFolder> ParseRankFolderName(std::string_view name);
 // "YYYYMMDDHHMMSS", local time.
 std::string TimeFolderName(std::time_t time);
 
-// "YYYYMMDDHHMMSSffffff" of now, UTC: the files of eager execution (reference 15).
+// "YYYYMMDDHHMMSSffffff" of now, UTC: the files of eager execution.
 std::string UtcTimestamp();
 
 }  // namespace npumesh

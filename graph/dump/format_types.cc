@@ -11,7 +11,7 @@ struct TypeRow {
   std::string_view name;
 };
 
-// By dump number (dump-format reference 3.1).
+// By dump number: OutputDataType of proto/dump_data.proto.
 constexpr std::array<TypeRow, 42> kTypes = {{
     {DataType::kUndefined, "DT_UNDEFINED"},
     {DataType::kFloat, "DT_FLOAT"},
@@ -57,7 +57,7 @@ constexpr std::array<TypeRow, 42> kTypes = {{
     {DataType::kHifloat4, "DT_HIFLOAT4"},
 }};
 
-// By number (dump-format reference 3.2).
+// By number, as dump files count layouts.
 constexpr std::array<std::string_view, 50> kFormats = {
     "NCHW",
     "NHWC",

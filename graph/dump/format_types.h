@@ -1,5 +1,5 @@
-// Element types and formats in the numbering of dump files (dump-format reference 3), which is
-// neither that of attributes nor that of graph files.
+// Element types and formats in the numbering of dump files, which is neither that of attributes nor
+// that of graph files.
 #ifndef NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 #define NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 

@@ -1,5 +1,4 @@
-// The summary of a graph's operators: `debug.fx_summary` of type "csv" (dump-format
-// reference 15.2).
+// The summary of a graph's operators: `debug.fx_summary` of type "csv".
 #ifndef NPUMESH_GRAPH_DUMP_FX_SUMMARY_H_
 #define NPUMESH_GRAPH_DUMP_FX_SUMMARY_H_
 

@@ -1,5 +1,5 @@
 // NpyDumper: `debug.data_dump` of type "npy": every tensor of every operator as a file that
-// numpy.load reads (dump-format reference 15.1).
+// numpy.load reads.
 //
 //   {path}/worldsize{W}_global_rank{R}/{graph}/{step}/{node}-{type}.{INPUT|OUTPUT}.{i}.{time}.npy
 //

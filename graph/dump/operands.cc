@@ -41,7 +41,7 @@ DumpTensor Describe(const TensorType& type, const TensorDesc* desc, const void* 
   return tensor;
 }
 
-// Collectives move bytes: one dimension, no format (dump-format reference 8.1).
+// Collectives move bytes: one dimension, no format.
 void Flatten(const Step& step, DumpTensor* tensor) {
   if (!step.type.starts_with("Hcom")) return;
   tensor->type.shape = Shape({tensor->type.shape.elements()});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMaxAutotune = "max-autotune";
 
-// The reference's pattern: digits, letters and _ blank " / \ . (dump-format reference 6.2).
+// TorchAir's pattern: digits, letters and _ blank " / \ .
 bool IsLayerText(std::string_view text) {
   for (const char c : text) {
     const bool alphanumeric = std::isalnum(static_cast<unsigned char>(c)) != 0;

@@ -1,5 +1,5 @@
-// The two families of dump options, and what they come to (dump-format reference 6; for sessions
-// the list of initialize_system options).
+// The two families of dump options, and what they come to (docs/dump.md; docs/backend.md for those
+// of sessions).
 #ifndef NPUMESH_GRAPH_DUMP_OPTIONS_H_
 #define NPUMESH_GRAPH_DUMP_OPTIONS_H_
 
@@ -42,10 +42,10 @@ struct SessionDumpOptions {
 
 Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options);
 
-// What the environment makes of it (dump-format reference 7.5): ASCEND_DUMP_SCENE switches
-// exception dumps on where nothing else does, NPU_COLLECT_PATH always and as aic_err_norm_dump;
-// they go below the first that is set of NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH, then
-// below the path of the settings, then below the working folder. nullopt: nothing is dumped.
+// What the environment makes of it: ASCEND_DUMP_SCENE switches exception dumps on where nothing
+// else does, NPU_COLLECT_PATH always and as aic_err_norm_dump; they go below the first that is set
+// of NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH, then below the path of the settings,
+// then below the working folder. nullopt: nothing is dumped.
 std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings, const Env& env);
 
 }  // namespace npumesh

@@ -1,5 +1,5 @@
-// Overflow: which operators leave the range of their type, and the record that says so
-// (dump-format reference 9). Internal to graph/dump.
+// Overflow: which operators leave the range of their type, and the record that says so. Internal to
+// graph/dump.
 #ifndef NPUMESH_GRAPH_DUMP_OVERFLOW_H_
 #define NPUMESH_GRAPH_DUMP_OVERFLOW_H_
 

@@ -1,4 +1,4 @@
-// Where a rank's dump goes (dump-format reference 5).
+// Where a rank's dump goes (docs/dump.md).
 #ifndef NPUMESH_GRAPH_DUMP_PLACE_H_
 #define NPUMESH_GRAPH_DUMP_PLACE_H_
 

@@ -17,7 +17,7 @@ Names SetOf(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-// Collectives are named so (reference 8).
+// The types of collectives begin with Hcom.
 bool IsCollective(const Step& step) {
   return step.type.starts_with("Hcom");
 }
@@ -104,7 +104,7 @@ void DumpSelection::Choose(const OperatorChoice& choice, const RunView& run, Ope
   }
 }
 
-// A watched operator, and a collective, dump nothing but themselves (reference 8).
+// A watched operator, and a collective, dump nothing but themselves.
 void DumpSelection::Watch(const OperatorChoice& choice, const RunView& run) {
   const Names layers = SetOf(choice.layers);
   const Names watched = SetOf(choice.watched);

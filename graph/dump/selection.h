@@ -1,4 +1,4 @@
-// Which steps of a run are dumped (dump-format reference 6.4, 7.2 and 8).
+// Which steps of a run are dumped.
 //
 // Thread-safety: immutable after construction.
 #ifndef NPUMESH_GRAPH_DUMP_SELECTION_H_

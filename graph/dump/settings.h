@@ -34,8 +34,7 @@ enum class ExceptionDump {
 class StepSet {
  public:
   // At most 100 numbers and ranges. `equal_ends`: whether "3-3" is a range; in the options it is an
-  // error, in the JSON it is not (dump-format reference 6.3 and 7.1). Errors (kInvalidArgument)
-  // begin with `key`.
+  // error, in the JSON it is not. Errors (kInvalidArgument) begin with `key`.
   static Result<StepSet> Parse(std::string_view text, bool equal_ends, std::string_view key);
 
   bool empty() const { return ranges_.empty(); }

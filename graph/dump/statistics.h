@@ -1,4 +1,4 @@
-// Statistics of one tensor, computed in one pass over it where it lies (dump-format reference 11).
+// Statistics of one tensor, computed in one pass over it where it lies.
 //
 // Thread-safety: no state.
 #ifndef NPUMESH_GRAPH_DUMP_STATISTICS_H_

@@ -1,4 +1,4 @@
-// Statistics as text: the .csv of `dump_data = stats` (dump-format reference 11).
+// Statistics as text: the .csv of `dump_data = stats` (docs/dump.md).
 //
 // Thread-safety: immutable.
 #ifndef NPUMESH_GRAPH_DUMP_STATISTICS_CSV_H_
@@ -15,9 +15,9 @@
 
 namespace npumesh {
 
-// For the default statistics the table of "writer A" (reference 11.1): seven columns, empty for
-// bfloat16 and other types that writer does not know. For another choice that of "writer B"
-// (11.2): the count, then what was chosen; "NA" where there is nothing.
+// The vendor has two tables. For the default statistics that of the AI CPU: seven columns, empty
+// for bfloat16 and other types the AI CPU does not know. For another choice that of the statistics
+// kernel: the count, then what was chosen; "NA" where there is nothing.
 class StatisticsCsv {
  public:
   explicit StatisticsCsv(std::vector<Statistic> chosen);

@@ -8,14 +8,14 @@
 
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
-#include "graph/passes/schedule/execution_order.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/rewrite/static_split.h"
+#include "graph/passes/schedule/execution_order.h"
 
 namespace npumesh {
 
-// Stages have the names of GE (air-format reference 4.3): PreRunBegin, the graph as given;
-// AfterInfershape, with all types; PreRunAfterOptimizeOriginalGraph, folded and without dead nodes;
+// Stages have the names of GE: PreRunBegin, the graph as given; AfterInfershape, with all types;
+// PreRunAfterOptimizeOriginalGraph, folded and without dead nodes;
 // PreRunAfterOptimizeGraphBeforeBuild, in the order it runs; Build, with arena offsets, and on
 // nodes that are computed by the step of another one its name as `_fused_into`.
 using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;

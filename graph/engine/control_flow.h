@@ -2,7 +2,7 @@
 //
 // Each subgraph is a Program, made when it is first entered. Its Data nodes take the inputs of the
 // node that their attribute `_parent_node_index` numbers, its NetOutput inputs give the outputs
-// that theirs number (air-format reference 3.9); without it, both count up.
+// that theirs number; without it, both count up.
 //
 // Thread-safety: none; one rank, one thread.
 #ifndef NPUMESH_GRAPH_ENGINE_CONTROL_FLOW_H_

@@ -23,8 +23,7 @@ struct InputSpec {
 };
 
 // Inputs of the main graph sorted by index; gaps in the numbering are legal. The shape of an input
-// in a private format is its `origin_shape` (air-format reference 3.3). Errors (kCorrupt): two
-// inputs with one index.
+// in a private format is its `origin_shape`. Errors (kCorrupt): two inputs with one index.
 Result<std::vector<InputSpec>> InputsOf(const Model& model);
 
 // Compares what a caller has with what the graph declares, where that is known. Errors

@@ -1,4 +1,4 @@
-// model_relation_config.json and numa_config.json (air-format reference 5.5 and 5.6).
+// model_relation_config.json and numa_config.json (docs/export.md).
 //
 // The template form is TorchAir's: all ranks are items of node 0 at 127.0.0.1, to be moved by hand.
 // The true form has the same keys in the same order, filled with what the cluster is: items restart

@@ -1,5 +1,5 @@
 // DynamoExport: writes the graphs of all ranks and their weights as one package that ATC, and
-// npumesh, can load (seed 001; air-format reference, part 5).
+// npumesh, can load (docs/export.md).
 //
 // In order: every rank prepares its graph and says what it would write; the ranks compare options
 // and collectives; only then is anything written, aside; only when all ranks have written does the

@@ -10,8 +10,7 @@
 namespace npumesh {
 
 // Inputs that a node writes in place become RefData, called after their shape as TorchAir does,
-// with the former name in `_origin_data_name` (air-format reference 3.4). An input whose new name
-// exists already stays Data.
+// with the former name in `_origin_data_name`. An input whose new name exists already stays Data.
 Status MakeRefData(const OpRegistry& registry, Graph* graph);
 
 // Writes the types of outputs into NetOutput where it says no shape. `types` is empty, or by

@@ -1,4 +1,4 @@
-// What a caller of DynamoExport may choose, under the names and defaults of seed 000 and 001.
+// What a caller of DynamoExport may choose, under the names and defaults of TorchAir.
 #ifndef NPUMESH_GRAPH_EXPORT_EXPORT_OPTIONS_H_
 #define NPUMESH_GRAPH_EXPORT_EXPORT_OPTIONS_H_
 
@@ -21,7 +21,7 @@
 namespace npumesh {
 
 // Weights stay in the .air while graph and weights together have at most this many bytes
-// (air-format reference 5.3: (2048 - 200) MiB).
+// (TorchAir's limit: (2048 - 200) MiB).
 inline constexpr uint64_t kWeightLimit = uint64_t{2048 - 200} << 20;
 
 // Hands the bytes of one weight, in order and in pieces of any size, to `sink`; returns the first
@@ -30,7 +30,7 @@ using WeightSink = std::function<Status(std::span<const std::byte>)>;
 using WeightReader = std::function<Status(const WeightSink& sink)>;
 
 // A parameter or buffer of the model that is an input of the graph: it leaves the inputs and
-// becomes a constant that keeps the name of the input (air-format reference 3.1).
+// becomes a constant that keeps the name of the input.
 struct ExportWeight {
   std::string input;      // name of a Data node
   std::string parameter;  // "layers.0.weight", whose file is layers_0_weight
@@ -83,8 +83,7 @@ struct ExportOptions {
   FileSystem* file_system = nullptr;
 };
 
-// "\r torchair dynamo export save weight 50% 1/2", and " \n" behind the last (air-format reference
-// 5.4).
+// "\r torchair dynamo export save weight 50% 1/2", and " \n" after the last.
 std::string ProgressText(const ExportProgress& progress);
 
 }  // namespace npumesh

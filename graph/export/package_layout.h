@@ -1,4 +1,4 @@
-// Where the files of a package lie (seed 001; air-format reference 5.2).
+// Where the files of a package lie, as TorchAir's dynamo_export puts them:
 //
 //   one card                         several cards, or a distributed run of one
 //   <path>/dynamo.pbtxt              <path>/<name><rank>.air
@@ -25,8 +25,8 @@ struct PackageLayout {
   bool distributed = false;
 
   // `export_name` may be a path, of which the last component counts. Errors (kInvalidArgument): an
-  // empty path, a name that names no file, a component longer than 255 bytes or a path of more
-  // than 4096 (air-format reference 2.6).
+  // empty path, a name that names no file, a component longer than 255 bytes or a path of more than
+  // 4096.
   static Result<PackageLayout> Make(std::string export_path, std::string_view export_name,
                                     bool distributed);
 

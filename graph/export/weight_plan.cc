@@ -75,7 +75,7 @@ Result<PlannedWeight> TakeConstant(const Model& model, const ExportOptions& opti
   AttrValue hollow(std::move(value));
   hollow.set_opaque(node->FindAttr("value")->opaque());
   node->attrs.insert_or_assign("value", std::move(hollow));
-  // As TorchAir writes weights (air-format reference 3.5).
+  // As TorchAir writes weights.
   for (TensorDesc& output : node->output_descs) output.name.clear();
   return weight;
 }
@@ -155,7 +155,7 @@ Status PutInside(const PlannedWeight& weight, Node* node) {
   return Status();
 }
 
-// Air-format reference 3.6: shape and dtype in attributes, a descriptor that says nothing.
+// As TorchAir has them: shape and dtype in attributes, a descriptor that says nothing.
 void PutOutside(const PlannedWeight& weight, std::string stored_path, Node* node) {
   TensorDesc output;
   output.name = "y";

@@ -1,7 +1,7 @@
 // WeightPlan: which weights a graph has, and whether they stay in the .air or become files.
 //
 //   Take    every weight becomes a Const without bytes; the plan knows where the bytes come from
-//   decide  graph and weights together against the limit (air-format reference 5.3): all or nothing
+//   decide  graph and weights together against the limit: all or nothing
 //   Settle  the bytes go into the Const again, or it becomes a FileConstant
 //
 // A weight is a Const or FileConstant of the main graph, or an input that the caller names. What

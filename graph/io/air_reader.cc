@@ -1,4 +1,4 @@
-// ModelDef to Model: nodes, edges, inputs (air-format reference 2.3 to 2.5).
+// ModelDef to Model: nodes, edges, inputs, by the rules of GE's loader.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -46,7 +46,7 @@ EdgeText SplitEdge(std::string_view text) {
 }
 
 // A scalar and an absent shape look alike in GE's files. Inputs and constants mean a scalar, all
-// others mean that nothing is known (air-format reference, pitfall 6).
+// others mean that nothing is known.
 void SettleShapes(Node* node) {
   const bool declares = IsInputType(node->type) || IsConstType(node->type);
   for (auto* descs : {&node->input_descs, &node->output_descs}) {
@@ -210,8 +210,7 @@ bool WellNumbered(const Graph& graph, const std::vector<NodeId>& nodes, int64_t 
   return seen.size() == nodes.size();
 }
 
-// What ATC does with bad numbers (air-format reference 2.5): node order, and as exports have it,
-// all Data before all RefData.
+// What ATC does with bad numbers: node order, and as exports have it, all Data before all RefData.
 void NumberInputs(Graph* graph) {
   if (WellNumbered(*graph, graph->DataNodes(), 0)) return;
   std::vector<NodeId> data;

@@ -1,4 +1,4 @@
-// Model to ModelDef, and the bytes of an .air file (air-format reference 2.2 and 2.7).
+// Model to ModelDef, and the bytes of an .air file.
 #include <filesystem>
 #include <system_error>
 

@@ -2,8 +2,8 @@
 //
 // Decoding empties a message field by field: whatever npumesh does not model stays behind and
 // becomes the `opaque` bytes of the value, from which encoding starts again. So unknown fields,
-// attribute groups and compile products survive (air-format reference 1.5). Tensor bytes are moved
-// out, not copied. Internal to graph/io.
+// attribute groups and compile products survive. Tensor bytes are moved out, not copied. Internal
+// to graph/io.
 #ifndef NPUMESH_GRAPH_IO_ATTR_CODEC_H_
 #define NPUMESH_GRAPH_IO_ATTR_CODEC_H_
 
@@ -21,15 +21,15 @@ using AttrDefs = google::protobuf::Map<std::string, ge::proto::AttrDef>;
 
 // How a model is written down.
 enum class Form {
-  kGe,        // with everything a GE loader needs (air-format reference 2.7)
-  kTorchAir,  // as TorchAir builds it, without what GE adds (3.2)
+  kGe,        // with everything a GE loader needs
+  kTorchAir,  // as TorchAir builds it, without what GE adds
 };
 
 AttrValue DecodeAttr(ge::proto::AttrDef& def);
 // Takes every entry; `defs` is empty afterwards.
 AttrMap DecodeAttrs(AttrDefs* defs);
 // The dtype is kUndefined when no version knows its number; the number survives in `opaque`. A
-// shape that GE moved into `origin_shape` is the shape (air-format reference 3.3).
+// shape that GE moved into `origin_shape` is the shape.
 TensorDesc DecodeDesc(ge::proto::TensorDescriptor& def);
 
 void EncodeAttr(const AttrValue& value, Form form, ge::proto::AttrDef* def);

@@ -14,7 +14,7 @@ namespace pb = ge::proto;
 constexpr char kDataTypeOverride[] = "__tensor_desc_data_type__";
 
 // The private numbering of the override attribute: duals at 13 to 15, otherwise the runtime numbers
-// of complex and quantised types (air-format reference 1.1).
+// of complex and quantised types.
 std::optional<DataType> OverrideType(int64_t number) {
   if (number == 13) return DataType::kDual;
   if ((number >= 14 && number <= 22) || number == 33) return DataTypeFromRuntime(number);

@@ -1,4 +1,4 @@
-// Names of GE's graph dumps, of all generations (air-format reference 4.4).
+// Names of GE's graph dumps, of all generations.
 #ifndef NPUMESH_GRAPH_IO_DUMP_NAME_H_
 #define NPUMESH_GRAPH_IO_DUMP_NAME_H_
 

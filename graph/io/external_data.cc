@@ -1,4 +1,4 @@
-// Constants whose bytes stand in a file beside the model (air-format reference 2.2, item 6).
+// Constants whose bytes stand in a file beside the model, as GE writes models of 2 GiB and more.
 #include <filesystem>
 
 #include "graph/io/model_codec.h"

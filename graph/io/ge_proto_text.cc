@@ -1,4 +1,4 @@
-// ge_proto text, the dump of GE (air-format reference 4.3 and 4.5), and TorchAir's text GraphDef.
+// ge_proto text, the dump of GE, and TorchAir's text GraphDef.
 #include <array>
 #include <map>
 #include <utility>

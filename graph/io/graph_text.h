@@ -9,20 +9,20 @@
 
 namespace npumesh {
 
-// TorchAir's "txt": the main graph as a text GraphDef, not wrapped in `graph {}` (air-format
-// reference 4.1). LoadModel reads it.
+// TorchAir's "txt": the main graph as a text GraphDef, not wrapped in `graph {}`. LoadModel reads
+// it.
 std::string ToGraphDefText(const Model& model);
 
 // TorchAir's "py": a script that builds the main graph through torchair's module of GE operators,
-// one line for a node (air-format reference 4.1). npumesh has no Python; the head of the file says
-// so. Constants of more than 64 elements stand there by type and shape only.
+// one line for a node. npumesh has no Python; the head of the file says so. Constants of more than
+// 64 elements stand there by type and shape only.
 std::string ToPythonText(const Model& model);
 
-// ge_onnx: text ge.onnx.ModelProto of all graphs, for viewers (air-format reference 4.6). Level 1:
-// everything; 2: without texts and tensor data; 3: nodes and edges only.
+// ge_onnx: text ge.onnx.ModelProto of all graphs, for viewers. Level 1: everything; 2: without
+// texts and tensor data; 3: nodes and edges only.
 std::string ToOnnxText(const Model& model, int level = 1);
 
-// ge_readable: one line for a node of the main graph (air-format reference 4.7).
+// ge_readable: one line for a node of the main graph.
 std::string ToReadableText(const Model& model);
 
 }  // namespace npumesh

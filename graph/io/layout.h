@@ -1,4 +1,4 @@
-// Layouts as numbers and as text (air-format reference 1.2).
+// Layouts as numbers and as text, in GE's numbering.
 #ifndef NPUMESH_GRAPH_IO_LAYOUT_H_
 #define NPUMESH_GRAPH_IO_LAYOUT_H_
 

@@ -28,7 +28,7 @@ void EncodeModel(const Model& model, Form form, ge::proto::ModelDef* def);
 void EncodeGraph(const Graph& graph, Form form, ge::proto::GraphDef* def);
 
 // `Const` with `location` and `length`: reads the bytes from beside the model file `path` into
-// `value` and erases both attributes (air-format reference 2.3, item 8). Other nodes stay.
+// `value` and erases both attributes, as GE's loader does. Other nodes stay.
 Status LoadExternalData(const std::string& path, Node* node);
 
 // NodeDef-like text as the GraphDef it was made from; names what the text leaves out "graph_1".

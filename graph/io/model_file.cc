@@ -1,4 +1,4 @@
-// Which of the forms a file has is decided by its content (air-format reference 2.1).
+// Which of the forms a file has is decided by its content.
 #include "graph/io/model_file.h"
 
 #include <algorithm>

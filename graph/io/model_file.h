@@ -28,14 +28,13 @@ struct SaveOptions {
   // Permission 0400 of the finished file, as GE writes it; otherwise 0640.
   bool read_only = false;
 };
-// Binary ModelDef with everything a GE loader needs (air-format reference 2.7); deterministic
-// bytes.
+// Binary ModelDef with everything a GE loader needs; deterministic bytes.
 Status SaveAir(const Model& model, const std::string& path, const SaveOptions& options = {},
                FileSystem& fs = RealFileSystem());
 // The bytes SaveAir writes.
 Result<std::string> SerializeAir(const Model& model);
 
-// NodeDef-like text of the main graph (air-format reference 4.2).
+// TorchAir's NodeDef-like text of the main graph.
 std::string ToPbtxt(const Model& model);
 // ge_proto text: level 1 everything, 2 without weights, 3 nodes and edges only.
 std::string ToGeProtoText(const Model& model, int level = 1);

@@ -7,8 +7,8 @@
 
 namespace npumesh {
 
-// Adds the NetOutput that `graph->output_records()` describe (air-format reference 3.7); a graph
-// that has one, or that names no output, stays as it is. Errors (kCorrupt) name the record.
+// Adds the NetOutput that `graph->output_records()` describe; a graph that has one, or that names
+// no output, stays as it is. Errors (kCorrupt) name the record.
 Status AddMissingNetOutput(Graph* graph);
 
 }  // namespace npumesh

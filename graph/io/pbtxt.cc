@@ -1,4 +1,4 @@
-// The NodeDef-like text of TorchAir, dynamo.pbtxt (air-format reference 4.2).
+// The NodeDef-like text of TorchAir, dynamo.pbtxt.
 //
 // Names stand in double quotes without any escaping, so a line is read up to its last quote. The
 // value of an attribute is the text of a message, quoted once more as Python does.

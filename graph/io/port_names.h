@@ -1,7 +1,7 @@
 // Port names: in the descriptors of TorchAir's files, in name tables of GE's.
 //
 // A table is a pair of lists, names and port indexes, sorted by name: the position in the list says
-// nothing (air-format reference 2.2). Internal to graph/io.
+// nothing. Internal to graph/io.
 #ifndef NPUMESH_GRAPH_IO_PORT_NAMES_H_
 #define NPUMESH_GRAPH_IO_PORT_NAMES_H_
 

@@ -1,4 +1,4 @@
-// Where the file of a FileConstant is (air-format reference 5.4). Internal to graph/io.
+// Where the file of a FileConstant is. Internal to graph/io.
 #ifndef NPUMESH_GRAPH_IO_WEIGHT_PATH_H_
 #define NPUMESH_GRAPH_IO_WEIGHT_PATH_H_
 

@@ -17,7 +17,7 @@ enum class WeightSearch : bool {
 };
 
 // The value of a Const, Constant or FileConstant node; file and shape of a FileConstant come from
-// its attributes only (air-format reference 2.5 and 3.6). Files are mapped, not read.
+// its attributes only. Files are mapped, not read.
 //
 // A relative path is looked up in the package, the folder of `model_path`: below it, below the
 // folder above it where that leads back into the package, then by its last two components and its

@@ -14,7 +14,7 @@
 
 namespace npumesh {
 
-// The most bytes a message may have, on the wire or as text (air-format reference 2.6).
+// The most bytes a message may have, on the wire or as text: GE's loader takes INT32_MAX.
 inline constexpr uint64_t kMaxMessageBytes = 2147483647;
 // How deep messages may nest in a file.
 inline constexpr int kMaxDepth = 100;

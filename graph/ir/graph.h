@@ -35,7 +35,7 @@ struct Value {
 };
 
 // What a file says about a port. For intermediates the shape is absent and the dtype is not to be
-// trusted: inference decides (air-format reference, appendix).
+// trusted: inference decides.
 struct TensorDesc {
   TensorDesc();
   TensorDesc(const TensorDesc&);

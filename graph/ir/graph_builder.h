@@ -49,8 +49,8 @@ class GraphBuilder {
   void Order(Value before, Value after);
 
   // Nodes added from here to LeaveModule belong to this layer of the model, inside the layers that
-  // were entered before: they carry the attribute `nn_module_stack` (air-format reference 5.7).
-  // Layers that repeat are told apart by an index: EnterModule("layer[0]", "pkg.Layer").
+  // were entered before: they carry the attribute `nn_module_stack`. Layers that repeat are told
+  // apart by an index: EnterModule("layer[0]", "pkg.Layer").
   void EnterModule(std::string name, std::string type);
   void LeaveModule();
 

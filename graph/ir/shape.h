@@ -51,7 +51,7 @@ class Shape {
 // rank.
 Result<int> NormalizeAxis(int64_t axis, int rank);
 
-// What two shapes broadcast to (ops reference 2.1, rule B). Both static. Error names both shapes.
+// What two shapes broadcast to, by NumPy's rule. Both static. Error names both shapes.
 Result<Shape> Broadcast(const Shape& a, const Shape& b);
 
 struct TensorType {

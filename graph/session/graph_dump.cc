@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kOptimizedStage = "PreRunAfterOptimizeGraphBeforeBuild";
 constexpr size_t kLongestName = 255;
 
-// Air-format reference 4.3: what DUMP_GRAPH_LEVEL=2 writes.
+// What GE writes with DUMP_GRAPH_LEVEL=2.
 constexpr std::array<std::string_view, 12> kMainStages = {"PreRunBegin",
                                                           "PreRunAfterNormalizeGraph",
                                                           "AfterInfershape",
@@ -88,7 +88,7 @@ std::string TimeStamp() {
   return fmt::format("{}{:06}", text, micros % 1'000'000);
 }
 
-// A name over 255 characters is cut, its ending stays (air-format reference 4.4).
+// A name over 255 characters is cut, its ending stays.
 std::string StageFileName(const StageForm& form, int counter, uint64_t graph_id,
                           std::string_view stage) {
   std::string name =

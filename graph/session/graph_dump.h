@@ -1,4 +1,4 @@
-// Graph dumps: TorchAir's debug.graph_dump (air-format reference 4.1) and GE's DUMP_GE_GRAPH (4.3).
+// Graph dumps: TorchAir's debug.graph_dump and GE's DUMP_GE_GRAPH (docs/graph_dump.md).
 //
 // A dump never bends the run: what cannot be written is said in the log, once, and the run goes on.
 //
@@ -40,9 +40,9 @@ class GraphDump {
   void WriteOriginal(const Model& model);
 
   // The graph after a stage of its `graph_id`-th compilation. The first that is ready to be built
-  // is dynamo_optimized_<graph>_...; of a graph that is cut (passes/rewrite/stages.h) and of subgraphs the
-  // first of each part, dynamo_optimized_stage_<n>_<graph>_... for the later parts; the others are
-  // ge_<form>_<counter>_graph_<id>_<stage>.
+  // is dynamo_optimized_<graph>_...; of a graph that is cut (passes/rewrite/stages.h) and of
+  // subgraphs the first of each part, dynamo_optimized_stage_<n>_<graph>_... for the later parts;
+  // the others are ge_<form>_<counter>_graph_<id>_<stage>.
   void WriteStage(std::string_view stage, const Model& model, uint64_t graph_id);
 
   // Folder of the stage files. NPU_COLLECT_PATH, DUMP_GRAPH_PATH, ASCEND_WORK_PATH or the working

@@ -1,4 +1,4 @@
-// ReadGroupTable: `comm_group` of model_relation_config.json (air-format reference 5.5).
+// ReadGroupTable: `comm_group` of model_relation_config.json.
 #include <unistd.h>
 
 #include "graph/session/session.h"

@@ -8,8 +8,8 @@
 namespace npumesh {
 
 // Turns every Data of the main graph whose storage an in-place operator writes, also through views,
-// into a RefData (air-format reference 3.4), but those that decide shapes: their values have to be
-// known before the graph runs. REQUIRES: model.graph.Verify() is OK.
+// into a RefData, but those that decide shapes: their values have to be known before the graph
+// runs. REQUIRES: model.graph.Verify() is OK.
 void MarkRefData(Model& model, const OpRegistry& registry);
 
 }  // namespace npumesh

@@ -1,5 +1,5 @@
-// System: initialize_system and shutdown_system (seed "initialize_system"), and the rank functions
-// that may only be called between the two (hccl-acl reference, rank functions).
+// System: initialize_system and shutdown_system, and the rank functions that may only be called
+// between the two (docs/backend.md).
 //
 //   initialize_system              -> Initialize
 //   shutdown_system                -> Shutdown

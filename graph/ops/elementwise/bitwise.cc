@@ -1,4 +1,4 @@
-// Operations on the bits of integers. Ops reference 5.4.
+// Operations on the bits of integers.
 #include <algorithm>
 
 #include "graph/ops/elementwise/family.h"

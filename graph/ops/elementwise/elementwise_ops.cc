@@ -1,4 +1,4 @@
-// The element-wise arithmetic and mathematics of ops reference 5.2.
+// The element-wise arithmetic and mathematics.
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/formula/formula.h"
 #include "graph/ops/toolbox/values/cast.h"

@@ -1,5 +1,5 @@
 // Optimizers: one step of training on every element of a variable, in place on the variable and its
-// slots. Ops reference 5.15.
+// slots.
 //
 // Interfaces whose name ends in D return the slots too; the others name only the variable, and
 // their slots are updated all the same (Operator::in_place).

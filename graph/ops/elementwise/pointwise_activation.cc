@@ -1,4 +1,4 @@
-// The rest of the activations of ops reference 5.3, as a table of formulas.
+// The rest of the activations, as a table of formulas.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ double Softplus(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// Ops reference 5.3, with s the sign of x.
+// The polynomial that stands for erf, by the operator's definition; s is the sign of x.
 double FastGeluV2(double x) {
   const double s = x > 0 ? 1 : x < 0 ? -1 : 0;
   const double bend = std::min(std::fabs(0.7071 * x), 1.769) - 1.769;

@@ -1,4 +1,4 @@
-// Gradients of point-wise operators and losses taken point by point. Ops reference 5.14 and 5.19.
+// Gradients of point-wise operators and losses taken point by point.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,5 +1,5 @@
 // Philox4x32-10, the counter-based generator of the device (J. Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3"). Ops reference 5.16.
+// numbers: as easy as 1, 2, 3").
 #ifndef NPUMESH_GRAPH_OPS_INDEX_PHILOX_H_
 #define NPUMESH_GRAPH_OPS_INDEX_PHILOX_H_
 

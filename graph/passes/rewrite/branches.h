@@ -11,9 +11,9 @@
 
 namespace npumesh {
 
-// What an If or While takes for true: a scalar that is not zero, or a tensor with elements (ops
-// reference 5.1). NaN counts as true. Errors: kInvalidArgument when the condition is not connected
-// (dtype kUndefined), kUnsupported for a type without a zero.
+// What an If or While takes for true: a scalar that is not zero, or a tensor with elements. NaN
+// counts as true. Errors: kInvalidArgument when the condition is not connected (dtype kUndefined),
+// kUnsupported for a type without a zero.
 Result<bool> IsTrue(const TensorType& type, const void* condition);
 
 // The subgraph of an If or a Case for this value of its input 0; the index of a Case that is out of

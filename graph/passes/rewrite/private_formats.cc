@@ -68,7 +68,7 @@ bool IsPrivate(const TensorDesc& desc) {
 }
 
 // A caller brings the storage shape only where the descriptor has one: an empty one stands for the
-// plain value of `origin_shape` (air-format reference 3.3).
+// plain value of `origin_shape`.
 bool HasDims(const TensorDesc& desc) {
   return desc.shape && desc.shape->has_rank() && desc.shape->rank() > 0;
 }

@@ -1,4 +1,4 @@
-// Private formats in a graph (session-and-kernels reference 11): compiled graphs keep weights and
+// Private formats in a graph (docs/private_formats.md): compiled graphs keep weights and
 // intermediates in the layouts of blocked_layout.h, and models may ask for such weights.
 //
 // Every kernel works on plain layouts, so results do not depend on formats; only TransData knows

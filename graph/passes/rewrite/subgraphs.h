@@ -2,8 +2,8 @@
 //
 // A Data node of a subgraph names by `_parent_node_index` the input of the node that feeds it,
 // counted from 0 over all its inputs (the condition of an If is input 0); an input descriptor of
-// the subgraph's NetOutput so names the output it becomes (air-format reference 3.9). Without the
-// attribute, Data nodes take the data inputs by their `index`, and outputs keep their order.
+// the subgraph's NetOutput so names the output it becomes. Without the attribute, Data nodes take
+// the data inputs by their `index`, and outputs keep their order.
 #ifndef NPUMESH_GRAPH_PASSES_REWRITE_SUBGRAPHS_H_
 #define NPUMESH_GRAPH_PASSES_REWRITE_SUBGRAPHS_H_
 

@@ -8,8 +8,7 @@
 
 namespace npumesh {
 
-// What decides between nodes that could both run next; the names of topology_sorting_strategy
-// (air-format reference 6.2).
+// What decides between nodes that could both run next; the names of topology_sorting_strategy.
 enum class NodeOrder {
   kStable,      // node order
   kBreadth,     // BFS: in the order they became ready, by name among those of one producer
@@ -23,7 +22,7 @@ enum class NodeOrder {
 //     what one of them needs comes before it. Ranks with equal programs so issue their collectives
 //     in equal order, even where no edge orders them;
 //   - readers of a value before the node that overwrites its storage, through views, unless they
-//     depend on that node (ops reference 2.6 rule c); NetOutput reads last;
+//     depend on that node; NetOutput reads last;
 //   - writers of one RefData in node order, unless they depend on each other.
 // `overlap`: a collective stands as early as it can, and what needs its result as late as other
 // work is there to be done meanwhile; everything else keeps the order of `choice`.

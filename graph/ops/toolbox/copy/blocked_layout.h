@@ -1,5 +1,5 @@
 // Private formats: how FRACTAL_NZ, NC1HWC0 and FRACTAL_Z lay a tensor out in blocks of 16 x C0
-// elements, padded with zeros (session-and-kernels reference 11.1 to 11.4).
+// elements, padded with zeros (docs/private_formats.md).
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_COPY_BLOCKED_LAYOUT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_COPY_BLOCKED_LAYOUT_H_
 

@@ -1,5 +1,5 @@
 // Scales of blocks: a quantised matrix whose elements share a factor with their neighbours along k,
-// the inner dimension of the product. Ops reference 5.19, quantised matmul.
+// the inner dimension of the product.
 //
 // A line is what k runs along: a row of a left operand, a column of a right one. MX scales are
 // powers of two (float8_e8m0) for blocks of 32, stored in pairs of blocks.

@@ -1,5 +1,5 @@
 // Products of quantised matrices in blocks: what QuantBatchMatmulV3, WeightQuantBatchMatmulV2,
-// GroupedMatmul and their relatives share. Ops reference 5.6.
+// GroupedMatmul and their relatives share.
 //
 // A block of each operand is widened to float32, weights are dequantised on the way, and the sums
 // of a row of the block are handed to the caller, who scales and stores them. Scratch depends on k

@@ -1,5 +1,5 @@
 // Products of two matrices of 8-bit numbers with their scales, as fused operators take them for the
-// part of the rows that is there. Ops reference 5.17.
+// part of the rows that is there.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_SCALED_MATMUL_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_SCALED_MATMUL_H_
 

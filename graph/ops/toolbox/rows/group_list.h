@@ -1,4 +1,4 @@
-// Lists that cut rows into groups: inclusive prefix sums, or counts. Ops reference 5.6.
+// Lists that cut rows into groups: inclusive prefix sums, or counts.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_
 

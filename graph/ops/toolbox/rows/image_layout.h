@@ -1,4 +1,4 @@
-// Where the channels of an image are. Ops reference 5.8.
+// Where the channels of an image are.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_IMAGE_LAYOUT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_IMAGE_LAYOUT_H_
 

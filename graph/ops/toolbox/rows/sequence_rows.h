@@ -1,5 +1,5 @@
 // Where the rows of sequences lie: BSND [B,S,N,D], TND [T,N,D] with prefix sums of the lengths, or
-// PA_BSND [blocks,block_size,N,D] with a table of the blocks of each sequence. Ops reference 5.11.
+// PA_BSND [blocks,block_size,N,D] with a table of the blocks of each sequence.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_SEQUENCE_ROWS_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_SEQUENCE_ROWS_H_
 

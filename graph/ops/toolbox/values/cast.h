@@ -1,4 +1,4 @@
-// Conversion of elements between data types (ops reference 5.2, Cast).
+// Conversion of elements between data types.
 //
 // float -> float rounds once, to nearest even. float -> integer truncates, NaN gives 0, overflow
 // saturates. integer -> integer keeps the low bits. Anything -> bool is "not zero" (NaN is true),

@@ -1,6 +1,6 @@
 // Elements of every type that quantised operators meet, as float32, and back with saturation.
 //
-// int4 elements are packed two to a byte, element 2i in the low half of byte i (ops reference 2.5).
+// int4 elements are packed two to a byte, element 2i in the low half of byte i.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ELEMENT_IO_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ELEMENT_IO_H_
 
@@ -79,8 +79,8 @@ class Factors {
   int64_t count_ = 0;
 };
 
-// The slot of an optional input, or -1 when nothing or a tensor without elements is fed to it (ops
-// reference 2.2, rule 4). `port` may be empty: an input the operator does not have.
+// The slot of an optional input, or -1 when nothing or a tensor without elements is fed to it.
+// `port` may be empty: an input the operator does not have.
 int SlotIfFed(const OpContext& op, std::string_view port);
 
 // Integer `index` of an int32 or int64 tensor.

@@ -2,7 +2,7 @@
 //
 // All are good to about 40 bits over the whole range that a float argument can reach, so one
 // rounding to float at the end of a formula, however composed, is the correct one almost always
-// (asked for: 2 units in the last place; ops reference 2.5). No fused multiply-add and no
+// (asked for: 2 units in the last place). No fused multiply-add and no
 // approximate instruction is used: every target gives the same bits.
 //
 // Polynomials are Taylor series cut where the next term is below 1e-12, except Erfc (see there).

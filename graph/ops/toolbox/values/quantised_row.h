@@ -1,5 +1,5 @@
 // Rows of floats, scaled and rounded to int8, int4 or an 8-bit float: what operators that compute
-// and quantise in one step share. Ops reference 5.13.
+// and quantise in one step share.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_QUANTISED_ROW_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_QUANTISED_ROW_H_
 

@@ -1,4 +1,4 @@
-// The 8-bit floats: FLOAT8 E5M2, E4M3FN and E8M0 of OCP, and HIFLOAT8 (ops reference 5.2, Cast).
+// The 8-bit floats: FLOAT8 E5M2, E4M3FN and E8M0 of OCP, and HIFLOAT8.
 //
 // They are storage: kernels widen them to float32, which holds every value, and round once.
 //
