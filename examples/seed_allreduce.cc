@@ -1,5 +1,5 @@
-// all_reduce(x + y + p1 + p2) over two simulated NPUs: the documented AllReduceSingleGroup example,
-// with integer inputs that are promoted to the weights' float (air-format reference 3.14).
+// all_reduce(x + y + p1 + p2) over two simulated NPUs: TorchAir's documented AllReduceSingleGroup
+// example, with integer inputs that are promoted to the weights' float.
 //
 //   mpirun -n 2 build/release/examples/seed_allreduce
 #include <cstdio>

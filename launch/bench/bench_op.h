@@ -56,10 +56,10 @@ struct BenchOp {
   CollectiveKind kind;
   bool sized;       // false: no data, one measurement
   bool reduces;     // takes a reduction and only dtypes that reduce
-  bool split;       // its size is that of one block for each rank together (reference 6.1)
+  bool split;       // its size is that of one block for each rank together
   bool one_buffer;  // sends from its receive buffer
   bool in_all;      // measured by `bench all`
-  // Bus bandwidth is algorithm bandwidth times this (reference 6.3).
+  // Bus bandwidth is algorithm bandwidth times this, as nccl-tests define it.
   double (*bus_factor)(int ranks);
   // Elements of the two buffers.
   uint64_t (*send_count)(const Seat&);

@@ -1,5 +1,5 @@
 // BenchOptions: what `npumesh bench` measures. Letters, meanings and defaults are those of
-// hccl_test (HCCL reference 6.1); what it does not have comes after.
+// hccl_test; what it does not have comes after.
 #ifndef NPUMESH_LAUNCH_BENCH_BENCH_OPTIONS_H_
 #define NPUMESH_LAUNCH_BENCH_BENCH_OPTIONS_H_
 

@@ -1,5 +1,4 @@
-// Dump files to .npy files, under the names and with the conversions of msaccucmp
-// (dump-format reference 12).
+// Dump files to .npy files, under the names and with the conversions of msaccucmp.
 #ifndef NPUMESH_LAUNCH_DUMP_CONVERT_H_
 #define NPUMESH_LAUNCH_DUMP_CONVERT_H_
 

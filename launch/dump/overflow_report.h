@@ -1,4 +1,4 @@
-// Overflow records: which operators overflowed, in a tree of dumps (dump-format reference 9, 14).
+// Overflow records: which operators overflowed, in a tree of dumps.
 #ifndef NPUMESH_LAUNCH_DUMP_OVERFLOW_REPORT_H_
 #define NPUMESH_LAUNCH_DUMP_OVERFLOW_REPORT_H_
 

@@ -9,8 +9,8 @@
 
 namespace npumesh {
 
-// result_{time}.csv with the columns of msaccucmp (dump-format reference 13.1): one line for each
-// tensor. `overflow` adds the column OverFlow. REQUIRES: all of kAlgorithms were measured.
+// result_{time}.csv with the columns of msaccucmp: one line for each tensor. `overflow` adds the
+// column OverFlow. REQUIRES: all of kAlgorithms were measured.
 std::string ResultCsv(const Comparison& comparison, bool overflow);
 
 // mapping_{time}.csv: which files were compared.

@@ -1,7 +1,7 @@
 // Which file of an export a rank runs.
 //
 // A multi-rank export holds one file a rank, and the digits at the end of a file's stem are its
-// rank: mp_rank0.air, llama_tp1.air, zoo_rank3.air (air-format reference, part 5).
+// rank: mp_rank0.air, llama_tp1.air, zoo_rank3.air.
 #ifndef NPUMESH_LAUNCH_RANKS_MODEL_CHOICE_H_
 #define NPUMESH_LAUNCH_RANKS_MODEL_CHOICE_H_
 

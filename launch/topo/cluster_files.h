@@ -14,10 +14,10 @@
 namespace npumesh {
 
 // The text of a file called `form`:
-//   rank_table_1.0   servers (hccl-acl reference 3.3)
+//   rank_table_1.0   servers
 //   rank_table_1.2   the same with all servers in one super pod
 //   rank_table_2.0   ranks with levels: the node, and between nodes the network
-//   cluster_config   what ATC's --cluster_config reads (air-format reference 5.6)
+//   cluster_config   what ATC's --cluster_config reads
 //   numa_config      numa_config.json of an export
 //   hostfile         Open MPI: hosts and slots; ranks in another order than by host need
 //                    --map-by seq, which the first line says

@@ -1,5 +1,5 @@
 // Checks of model_relation_config.json and numa_config.json: their fields, each other, and the
-// graphs they speak of (air-format reference 5.5 and 5.6).
+// graphs they speak of.
 #ifndef NPUMESH_LAUNCH_VALIDATE_CONFIG_CHECK_H_
 #define NPUMESH_LAUNCH_VALIDATE_CONFIG_CHECK_H_
 
