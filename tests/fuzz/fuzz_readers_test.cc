@@ -1,5 +1,4 @@
-// Hostile bytes: any input gives a model or one error, never a crash, in bounded memory
-// (air-format reference 7.2, item 25).
+// Hostile bytes: any input gives a model or one error, never a crash, in bounded memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -141,7 +141,7 @@ Value AtenGraph::Arange(Size end, DataType dtype) {
   return ToCopy(Op("Range", {{"start", int32(0)}, {"limit", limit}, {"delta", int32(1)}}), dtype);
 }
 
-// An empty list becomes an int32 of shape [0] (ops reference 2.7).
+// TorchAir makes an int32 of shape [0] of an empty list.
 Value AtenGraph::Full(std::vector<int64_t> sizes, double value, DataType dtype) {
   const Value dims = sizes.empty() ? g_.Const("Const", TensorOf({0}, {}, DataType::kInt32))
                                    : Ints(std::move(sizes));

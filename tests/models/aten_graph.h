@@ -1,5 +1,5 @@
 // Writes a graph as TorchAir's converters do: a method for each aten (or npu) call, which emits the
-// operators, constants and attributes that its converter emits (ops reference, sections 7 and 8).
+// operators, constants and attributes that its converter emits.
 //
 // What a positional builder writes stands in the file: unfed optional inputs as empty inputs with
 // an undefined dtype, attributes at their defaults, output ports under the names of the interface.

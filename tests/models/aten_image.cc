@@ -5,7 +5,7 @@ namespace {
 
 using Attrs = std::vector<GraphBuilder::Attr>;
 
-// Lists of port indexes and of layouts in one attribute (air-format reference 3.2).
+// Lists of port indexes and of layouts in one attribute.
 AttrValue LayoutHint(const std::vector<int64_t>& ports) {
   ListAttr list;
   list.i = ports;

@@ -39,8 +39,7 @@ Value BatchNormBackward(AtenGraph& g, Value dy, Value x, const BatchNormValues& 
 
 // 3 x 3 windows, stride 2, padding 1.
 Value MaxPool(AtenGraph& g, Value x);
-// The converter finds the positions again: what the forward hands on is not an index (ops
-// reference 7.2).
+// The converter finds the positions again: what the forward hands on is not an index.
 Value MaxPoolBackward(AtenGraph& g, Value dy, Value x);
 
 }  // namespace npumesh::models

@@ -72,7 +72,7 @@ Result<Model> BuildDecoderStep(const TrainingConfig& config, const Parameters& p
 
 // The seed of all dropouts.
 inline constexpr int64_t kDropoutSeed = 20261122;
-// Whether the elements of a tensor of `count` stay, for the generator of ops reference 5.16.
+// Whether the elements of a tensor of `count` stay, for the generator Philox4x32-10.
 std::vector<bool> KeptElements(int64_t seed, int64_t offset, double keep, size_t count);
 
 // The loss over `sequences` sequences; dropout as on one rank that has them all.

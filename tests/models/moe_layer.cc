@@ -53,7 +53,7 @@ class MoeWriter {
     const Value inner = Grouped(x, Own("w1"), counts);
     return Grouped(g_.Op("SwiGlu", {{"x", inner}}, {{"dim", Int(-1)}}), Own("w2"), counts);
   }
-  // Lists that are absent hold one tensor of no elements (ops reference 7.16).
+  // Lists that are absent hold one tensor of no elements.
   Value Grouped(Value x, Value w, Value counts) {
     std::vector<GraphBuilder::Input> inputs = {{"x0", x}, {"weight0", w}};
     for (const char* list :

@@ -81,7 +81,7 @@ inline Reals SoftmaxOf(const Reals& x, int64_t width) {
   return y;
 }
 
-// The tanh form, which is what TorchAir makes of aten.gelu (ops reference 7.1).
+// The tanh form, which is what TorchAir makes of aten.gelu.
 inline Real GeluOf(const Real& x) {
   const double factor = std::sqrt(2 / std::numbers::pi);
   return 0.5 * x * (1 + Tanh(factor * (x + 0.044715 * x * x * x)));

@@ -9,10 +9,10 @@
 
 namespace npumesh::models {
 
-// Gives every node what TorchAir's builders write (air-format reference 3.2, 3.3, 3.8): output
-// ports under the names of the interface; from positional builders an empty input with
-// `_is_unfed_optional` for each optional input that is absent, and every attribute; from named
-// builders neither. Inputs in `on_host` are placed on the host.
+// Gives every node what TorchAir's builders write: output ports under the names of the interface;
+// from positional builders an empty input with `_is_unfed_optional` for each optional input that is
+// absent, and every attribute; from named builders neither. Inputs in `on_host` are placed on the
+// host.
 void WriteAsTorchAir(Model& model, const std::set<std::string>& on_host);
 
 }  // namespace npumesh::models

@@ -28,8 +28,7 @@ void OptimizerWriter::Write(const std::map<std::string, Value>& gradients) {
   }
 }
 
-// The powers are those of the step before (ops reference 5.15); every parameter reads them before
-// they move on.
+// The powers are those of the step before; every parameter reads them before they move on.
 void OptimizerWriter::WriteFused(const std::map<std::string, Value>& gradients) {
   const AdamW& adam = config_.adam;
   for (size_t i = 0; i < names_.size(); ++i) {

@@ -1,4 +1,4 @@
-"""Reads operator dumps: written from the dump-format reference alone, apart from npumesh's code.
+"""Reads operator dumps: written from the vendor's format description, apart from npumesh's code.
 
   dump_reader.py PATH...     prints what each file says
 """
@@ -8,7 +8,7 @@ import re
 import struct
 import sys
 
-# Reference 3.1: name and bytes of one element (0: not a whole number of bytes, or none).
+# By number: name and bytes of one element (0: not a whole number of bytes, or none).
 TYPES = [("UNDEFINED", 0), ("FLOAT", 4), ("FLOAT16", 2), ("INT8", 1), ("UINT8", 1), ("INT16", 2),
          ("UINT16", 2), ("INT32", 4), ("INT64", 8), ("UINT32", 4), ("UINT64", 8), ("BOOL", 1),
          ("DOUBLE", 8), ("STRING", 0), ("DUAL_SUB_INT8", 1), ("DUAL_SUB_UINT8", 1),
@@ -16,7 +16,7 @@ TYPES = [("UNDEFINED", 0), ("FLOAT", 4), ("FLOAT16", 2), ("INT8", 1), ("UINT8", 
          ("QUINT8", 1), ("QUINT16", 2), ("RESOURCE", 8), ("STRING_REF", 0), ("DUAL", 5),
          ("VARIANT", 8), ("BF16", 2)]
 
-# Reference 4.3: what the real converter accepts.
+# What msaccucmp accepts.
 OFFLINE_NAME = re.compile(r"^[A-Za-z0-9_-]+\.([A-Za-z0-9_-]+)\.[0-9]+(\.[0-9]+)?\.[0-9]{1,255}"
                           r"(\.[0-9]+\.[0-9]+\.[0-9]+)?(\.[0-9]+)?")
 
@@ -77,7 +77,7 @@ def shape(data):
     return dims
 
 
-# Field numbers of OpOutput and OpInput (reference 2).
+# Field numbers of OpOutput and OpInput.
 OUTPUT = {1: "data_type", 2: "format", 3: "shape", 5: "data", 6: "size", 7: "original_shape",
           8: "sub_format", 9: "address", 12: "arg_index"}
 INPUT = {1: "data_type", 2: "format", 3: "shape", 4: "data", 5: "size", 6: "original_shape",

@@ -197,7 +197,7 @@ def watch(bench):
     bench.run("--dump-config", path, steps=1)
     names = [parts[1] for parts in (name.split(".") for name in dump_files(bench.steps(0)[0]))]
     table = str.maketrans(" ./\\", "____")
-    # A collective in `layer` adds no file of its own (reference 8).
+    # A collective in `layer` adds no file.
     assert sorted(names) == sorted([matmuls[0].translate(table),
                                     f"{matmuls[1]}_To_{matmuls[0]}".translate(table)]), names
 

@@ -14,7 +14,7 @@ struct Expected {
   int bits;
 };
 
-// air-format reference 1.1, in its order: by proto number.
+// GE's numbers: by proto number.
 constexpr Expected kReference[] = {
     {"DT_UNDEFINED", 0, 28, 0},      {"DT_FLOAT", 1, 0, 32},
     {"DT_FLOAT16", 2, 1, 16},        {"DT_INT8", 3, 2, 8},

@@ -112,8 +112,8 @@ TEST(SecureFile, PermissionsAreThoseOfTheTable) {
   EXPECT_EQ(FileMode(FileKind::kLog), 0640u);
 }
 
-// Seed README, table 1: what each kind may have at most.
-TEST(SecureFile, NoKindIsWiderThanTheSeedAllows) {
+// TorchAir's security page: what each kind may have at most.
+TEST(SecureFile, NoKindIsWiderThanTheTableAllows) {
   ASSERT_EQ(PermissionTable().size(), std::size(kKinds));
   for (const Permission& row : PermissionTable()) {
     EXPECT_EQ(row.file & ~0640u, 0u) << row.what;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kGi = uint64_t{1} << 30;
 
-// Largest count of the HCCL interface (reference 1.3).
+// Largest count of the HCCL interface.
 constexpr uint64_t kSysMaxCount = 0x7FFFFFFFF;
 
 TEST(Slices, CoverEverythingOnceInWholeLines) {

@@ -22,8 +22,8 @@ TEST(OptionTable, PathsAreUniqueAndEveryRowSaysWhatItDoes) {
   }
 }
 
-// Seed README, "TORCHAIR.COMPILERCONFIG": each of its fields, with its default.
-TEST(OptionTable, TheSeedsDefaults) {
+// TorchAir's README, "TORCHAIR.COMPILERCONFIG": each of its fields, with its default.
+TEST(OptionTable, TheDocumentedDefaults) {
   const std::pair<const char*, const char*> defaults[] = {
       {"debug.graph_dump.type", "null"},
       {"debug.data_dump.type", "null"},

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Air-format reference 6.1.
+// GE's forms of the file.
 TEST(PassSwitches, AFileNamesPassesOrAll) {
   const struct {
     const char* text;

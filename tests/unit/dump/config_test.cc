@@ -41,7 +41,7 @@ class DumpConfigTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(DumpConfigTest, ModelDumpOfTheSeed) {
+TEST_F(DumpConfigTest, ModelDumpAsDocumented) {
   const DumpSettings settings =
       Accept(R"(,"dump_list":[{"model_name":"ResNet-101"},{"model_name":"ResNet-50","layer":)"
              R"(["conv1conv1_relu","pool1"]}],"dump_mode":"output","dump_op_switch":"off",)"
@@ -55,20 +55,20 @@ TEST_F(DumpConfigTest, ModelDumpOfTheSeed) {
   EXPECT_THAT(settings.choices[1].layers, ElementsAre("conv1conv1_relu", "pool1"));
 }
 
-TEST_F(DumpConfigTest, SingleOperatorDumpOfTheSeed) {
+TEST_F(DumpConfigTest, SingleOperatorDumpAsDocumented) {
   const DumpSettings settings =
       Accept(R"(,"dump_list":[],"dump_op_switch":"on","dump_data":"tensor")");
   EXPECT_TRUE(settings.single_operators);
   EXPECT_FALSE(settings.models);
 }
 
-TEST_F(DumpConfigTest, OverflowDumpOfTheSeed) {
+TEST_F(DumpConfigTest, OverflowDumpAsDocumented) {
   const DumpSettings settings = Accept(R"(,"dump_debug":"on")");
   EXPECT_TRUE(settings.overflow);
   EXPECT_EQ(settings.mode, DumpMode::kAll);
 }
 
-TEST_F(DumpConfigTest, WatchModeOfTheSeed) {
+TEST_F(DumpConfigTest, WatchModeAsDocumented) {
   const DumpSettings settings =
       Accept(R"(,"dump_list":[{"layer":["A","B"],"watcher_nodes":["C","D"]}],"dump_mode":"output",)"
              R"("dump_scene":"watcher")");
@@ -112,7 +112,7 @@ TEST_F(DumpConfigTest, EmptyListsAreAllModels) {
   }
 }
 
-// Reference 7.3; each names both keys.
+// Each error names both keys.
 TEST_F(DumpConfigTest, ForbiddenCombinations) {
   constexpr struct {
     const char* keys;

@@ -150,7 +150,7 @@ TEST(DumpData, DamagedFilesNeverCrash) {
 }
 
 TEST(DumpTypes, NumbersAreThoseOfDumpFiles) {
-  // Where the numbering differs from both others (dump-format reference 3.1).
+  // Where the numbering differs from both others.
   EXPECT_EQ(DumpTypeNumber(DataType::kFloat), 1);
   EXPECT_EQ(DumpTypeNumber(DataType::kInt32), 7);
   EXPECT_EQ(DumpTypeNumber(DataType::kBool), 11);

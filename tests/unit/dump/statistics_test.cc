@@ -16,7 +16,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The reference's loop, element by element (dump-format reference 11.1).
+// The loop of the AI CPU, element by element.
 struct Naive {
   double max, min, mean = 0;
   uint64_t nans = 0, negative = 0, positive = 0;

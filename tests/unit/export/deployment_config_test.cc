@@ -13,7 +13,7 @@ using namespace npumesh::testing;  // NOLINT: the models of these tests
 using nlohmann::ordered_json;
 using ::testing::ElementsAre;
 
-// Air-format reference 5.5.
+// The text that TorchAir writes.
 constexpr const char* kRelationTemplate = R"({
     "deploy_config": [
         {
@@ -91,7 +91,7 @@ constexpr const char* kNumaTemplate = R"({
     ]
 })";
 
-// Exports the seed's model; the two files.
+// Exports the documented model; the two files.
 struct Configs {
   std::string relation;
   std::string numa;

@@ -35,8 +35,8 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 07777;
 }
 
-// Seed 001, single card: dynamo.pbtxt, export.air, p1, p2.
-TEST(DynamoExport, WritesTheTreeOfTheSeedForOneCard) {
+// TorchAir's documented example, single card: dynamo.pbtxt, export.air, p1, p2.
+TEST(DynamoExport, WritesTheTreeAsDocumentedForOneCard) {
   const ExportFolder folder;
   ExportOptions options;
   options.export_path = folder / "deep/test_export_file_False";
@@ -54,8 +54,8 @@ TEST(DynamoExport, WritesTheTreeOfTheSeedForOneCard) {
             std::string(reinterpret_cast<const char*>(half), sizeof(half)));
 }
 
-// Seed 001, several cards.
-TEST(DynamoExport, WritesTheTreeOfTheSeedForTwoCards) {
+// TorchAir's documented example, several cards.
+TEST(DynamoExport, WritesTheTreeAsDocumentedForTwoCards) {
   const ExportFolder folder;
   ExportOptions options;
   options.export_path = folder / "mp";
@@ -110,7 +110,7 @@ TEST(DynamoExport, ADistributedRunOfOneRankHasTheLayoutOfSeveral) {
   EXPECT_THAT(FilesOf(folder / "one"), ElementsAre("export0.air", "rank_0/dynamo.pbtxt"));
 }
 
-// Air-format reference 3.1 and 3.6.
+// TorchAir replaces the Data by a Const or FileConstant of the same name.
 TEST(DynamoExport, AWeightKeepsTheNameOfItsInput) {
   const ExportFolder folder;
   ExportOptions options;

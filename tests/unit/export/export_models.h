@@ -1,4 +1,4 @@
-// The graphs of seed 001, and folders to export them into.
+// The graphs of TorchAir's documented export examples, and folders to export them into.
 #ifndef NPUMESH_TESTS_UNIT_EXPORT_EXPORT_MODELS_H_
 #define NPUMESH_TESTS_UNIT_EXPORT_EXPORT_MODELS_H_
 

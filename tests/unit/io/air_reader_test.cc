@@ -119,7 +119,7 @@ TEST(AirReader, ErrorsNameFileNodeAndField) {
   for (const Case& c : cases) EXPECT_THAT(LoadError(c.text), HasSubstr(c.expected)) << c.text;
 }
 
-// A graph without NetOutput names its outputs in graph.output (air-format reference 3.7).
+// A graph without NetOutput names its outputs in graph.output.
 TEST(AirReader, MakesTheMissingNetOutput) {
   const Model model =
       Load(OneGraph("output: 'b:c:d:0' output: 'a:1' output: 'a:1'" + std::string(kProducer)));

@@ -1,4 +1,5 @@
-// The examples of the air-format reference, sections 3.13 and 3.14.
+// Two exports in full: x + y + p1 + p2 in TorchAir's bytes, and the same with HcomAllReduce, in the
+// bytes of GE.
 #include "tests/unit/io/models.h"
 
 namespace npumesh::testing {

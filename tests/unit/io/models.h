@@ -1,4 +1,4 @@
-// Models for the tests of graph/io: the examples of the air-format reference, and how to compare.
+// Models for the tests of graph/io, in the bytes of TorchAir and of GE, and how to compare.
 #ifndef NPUMESH_TESTS_UNIT_IO_MODELS_H_
 #define NPUMESH_TESTS_UNIT_IO_MODELS_H_
 

@@ -1,4 +1,4 @@
-// AttrValue: which alternative and which list kind each maker chooses (air-format reference 3.11).
+// AttrValue: which alternative and which list kind each maker chooses.
 #include "graph/ir/attr_value.h"
 
 #include <gtest/gtest.h>

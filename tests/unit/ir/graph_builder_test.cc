@@ -95,7 +95,7 @@ TEST(GraphBuilder, IsEmptyAfterBuild) {
   EXPECT_FALSE(g.Build().ok());  // no Output yet
 }
 
-// Air-format reference 5.7.
+// `nn_module_stack`, as TorchAir writes it.
 TEST(GraphBuilder, RecordsTheLayersOfNodes) {
   GraphBuilder g;
   const Value x = g.Data("x", {DataType::kFloat, {2}});

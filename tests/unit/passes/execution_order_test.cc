@@ -165,7 +165,7 @@ GraphBuilder TwoChains() {
   return g;
 }
 
-// Air-format reference 6.2.
+// The values of topology_sorting_strategy.
 TEST_F(ExecutionOrderTest, TheStrategiesDecideBetweenReadyNodes) {
   const struct {
     NodeOrder choice;

@@ -228,7 +228,7 @@ TEST_F(SystemDump, TheCompilersConfigWins) {
   EXPECT_THAT(other.List(), IsEmpty());
 }
 
-// Dump-format reference 7.5, the order of the vendor's documents.
+// The order of the vendor's documents.
 TEST(DumpEnvironment, PathsAndScenesInTheirOrder) {
   DumpSettings models;
   models.models = true;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-// The package of seed 001 for two cards in `path`.
+// The package of TorchAir's documented example for two cards in `path`.
 void ExportSeed(const std::string& path, uint64_t limit = 0) {
   ExportOptions options;
   options.export_path = path;

@@ -150,7 +150,7 @@ TEST(PReluGrad, IsTheSlope) {
 
 // ---- rotary embedding, which knows no float64: by the formula ----
 
-// y of the reference's text, mode 0 to 3.
+// y by the operator's definition, mode 0 to 3.
 std::vector<double> Rotated(int mode, const std::vector<double>& x, const std::vector<double>& cos,
                             const std::vector<double>& sin) {
   const size_t n = x.size(), h = n / 2, q = n / 4;

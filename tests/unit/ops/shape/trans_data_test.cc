@@ -1,4 +1,4 @@
-// TransData and the layouts behind it, against the index formulas of the reference.
+// TransData and its layouts, against the index formulas of docs/private_formats.md.
 #include <numeric>
 
 #include "graph/ops/shape/family.h"

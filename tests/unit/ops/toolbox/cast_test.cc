@@ -1,4 +1,4 @@
-// Cast: all pairs of types, and the rules of ops reference 5.2 one by one.
+// Cast: all pairs of types, and the rules of cast.h one by one.
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/elementwise/family.h"
 
