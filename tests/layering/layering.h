@@ -7,8 +7,9 @@
 //   banned    a call that the house does not use (atoi and its family, system, popen)
 //   names     two headers define a type of one name in namespace npumesh: the linker would take one
 //             for the other
+//   citation  a comment or a page names a note that is not in the repository
 //
-// Comments and literals are not code and break no rule.
+// Comments and literals are not code and break no rule but the last.
 //
 // Thread-safety: free functions without state.
 #ifndef NPUMESH_TESTS_LAYERING_LAYERING_H_
@@ -22,7 +23,7 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal", "banned" or "names"
+  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator" or "citation"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -33,6 +34,10 @@ struct Violation {
 // All violations below `root`, ordered by file and line. A tree without any of the floors yields
 // one violation of rule "floor", so that a wrong root cannot pass.
 std::vector<Violation> CheckLayering(const std::filesystem::path& root);
+
+// Lines of comments, pages and build files that cite notes outside of the repository. Part of
+// CheckLayering.
+std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 
 // `source` with blanks for comments and for string and character literals; everything else keeps
 // its place. The names in #include lines are kept.

@@ -148,7 +148,17 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"OperatorByName", "graph/engine/plan.cc", "\nif (node.type == \"MatMul\") Pack();\n",
                2, "operator", "asks for the operator MatMul by name"},
         Breach{"Popen", "graph/io/air.cc", "::popen(\"ls\", \"r\");\n", 1, "banned",
-               "programs start without a shell"}),
+               "programs start without a shell"},
+        Breach{"CitedNote", "graph/ops/add.cc", "int a;\n// Sums (ops reference 5.2).\n", 2,
+               "citation", "cites \"ops reference\""},
+        Breach{"CitedNumber", "proto/dump_data.proto", "// Numbers of files (reference 3.1).\n", 1,
+               "citation", "cites \"reference 3\""},
+        Breach{"CitedWord", "docs/export.md", "# Export\n\nAs seed 001 says.\n", 3, "citation",
+               "cites \"seed 001\""},
+        Breach{"CitedRow", "tests/unit/a_test.py", "# S2.1: the mode\n", 1, "citation",
+               "cites \"S2.1\""},
+        Breach{"CitedFile", "CONTRIBUTING.md", "See design.md.\n", 1, "citation",
+               "state the fact, or name a public source"}),
     [](const testing::TestParamInfo<Breach>& info) { return info.param.name; });
 
 TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
@@ -158,6 +168,13 @@ TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
         "const char* a = \"MPI_Comm and system(1)\";\n"
         "const char* b = R\"(#include <mpi.h>\n#include <hwloc.h>)\";\n"
         "const char c = '\"'; int big = 1'000'000; auto d = file->system(1); my_system(2);\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
+  Write("docs/coverage.md", "| S2.1 | captured graphs |\n");
+  Write("docs/export.md", "The reference row, [dump.md](dump.md), seed 7, PyTorch's rules.\n");
+  Write("runtime/base/log.cc", "// Checked against the reference: 3 ranks (HCCL documentation).\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
 }
 
