@@ -72,13 +72,13 @@ std::string ConfigAsMarkdown() {
       "lose a leading underscore. `null` (on the command line also `none`) is Python's `None`.\n\n"
       "An unknown name, a wrong type, a value out of range or a forbidden combination is an error "
       "that\n"
-      "names the field, the value and what is accepted. An option whose effect is *None* is "
-      "checked and\n"
-      "answered by one warning (shown from `TNG_LOG_LEVEL=2` on). Modes: where an option means "
+      "names the field, the value and what is accepted. Options with effect *None* are validated, "
+      "then ignored\n"
+      "with one warning (shown from `TNG_LOG_LEVEL=2` on). *Modes* says where an option means "
       "something;\n"
-      "elsewhere it is answered by a warning, too. Without `--config` and `-o` nodes run in the "
-      "order of\n"
-      "the file (StableRDFS).\n";
+      "elsewhere it gets a warning too. Without `--config` and `-o` nodes run in the order of the "
+      "file\n"
+      "(StableRDFS).\n";
   CompilerConfig config;
   SystemOptions session;
   std::string_view section;
