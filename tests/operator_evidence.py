@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How each operator was tested, as the second part of docs/operators.md.
+"""How each operator was tested, as a page.
 
-  tests/operator_evidence.py BUILD >> docs/operators.md
+  tests/operator_evidence.py BUILD
 
 Runs the operator tests of the build folder and prints, for each operator that one of them ran: the
 dtypes of its inputs, how its results were compared, and the files of the tests. What the tests leave
@@ -15,11 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-HEAD = """
-## How each operator is tested
+HEAD = """# How each operator is tested
 
-Made by `tests/operator_evidence.py build/ci >> docs/operators.md` from a run of the operator tests. The
-references are written in the tests, apart from the kernels, in double precision or in integers.
+Made by `tests/operator_evidence.py` from a run of the operator tests. The references are written in the
+tests, apart from the kernels, in double precision or in integers.
 
 *dtypes*: of the inputs with which tests ran the operator. *compared*: `==` when every test compares the
 bytes, or values that are exact in the dtype; else the most by which a result may differ from the
@@ -62,7 +61,7 @@ def main():
               f"{', '.join(sorted(files[operator]))} |")
     page = subprocess.run([f"{sys.argv[1]}/launch/npumesh", "ops", "--markdown"], check=True,
                           capture_output=True, text=True).stdout
-    others = [name for name in re.findall(r"^\| `(\w+)\(", page, re.M)
+    others = [name for name in re.findall(r"^- `(\w+)\(", page, re.M)
               if name not in files]
     print("\nNot run alone, but in graphs, by tests of the engine, of sessions and of models, or checked for their "
           f"types only: {', '.join(others)}.")

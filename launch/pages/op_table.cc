@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/signature.h"
 
 namespace npumesh {
@@ -9,6 +10,11 @@ namespace {
 
 std::string TraitsText(const Operator& op) {
   return fmt::format("{}", fmt::join(TraitsOf(op), ", "));
+}
+
+// A line of docs/operators.md.
+std::string PageLine(const Operator& op) {
+  return fmt::format("- `{}`\n", SignatureText(op.schema));
 }
 
 }  // namespace
@@ -41,35 +47,35 @@ std::string OpsAsText(const OpRegistry& registry) {
 }
 
 std::string OpsAsMarkdown(const OpRegistry& registry) {
-  const std::vector<std::string_view> types = registry.Types();
+  std::vector<std::string_view> rest = registry.Types();
   std::string text = fmt::format(
       "# Operators\n\n"
-      "The {} operators that npumesh runs, as `npumesh ops --markdown` prints them; the page in "
-      "docs/\n"
-      "goes on with the dtypes of each, what it is tested against and how. After a change:\n"
-      "`npumesh ops --markdown > docs/operators.md`,\n"
-      "`tests/operator_evidence.py build/ci >> docs/operators.md`.\n\n"
-      "A line is the signature of an operator, as `graph/ops` declares it: its inputs, after `;` "
-      "its\n"
-      "attributes, behind `->` its outputs. `name?` is an optional port, `name...` takes any "
-      "number\n"
-      "of tensors. `name:kind` is a required attribute, `name=value` one with a default, and\n"
-      "`name==value` one that has this value only. Attributes of other names are refused unless "
-      "they\n"
-      "are bookkeeping (engine.md, \"Attributes\"). Traits: *view*: the output is the input's "
-      "bytes\n"
-      "under another shape; *elementwise*: may work in its input's storage; *in place*: updates "
-      "an\n"
-      "input; *collective*: meets other ranks; *product*: multiplies matrices; *late*: the shape "
-      "of\n"
-      "the output is only known after it ran; *subgraphs*: runs other graphs of the model; *needs\n"
-      "x*: the shape of the output depends on the value of x.\n\n"
-      "| operator | traits |\n|---|---|\n",
-      types.size());
-  for (const std::string_view type : types) {
-    const Operator& op = *registry.Find(type);
-    text += fmt::format("| `{}` | {} |\n", SignatureText(op.schema), TraitsText(op));
+      "npumesh runs {} operators. This page has the signature of each, by folder of `graph/ops`.\n"
+      "Details: `npumesh ops NAME` (traits) and `npumesh ops NAME --json` (ports and attributes).\n"
+      "The page is the output of `npumesh ops --markdown`; after a change write it again with\n"
+      "`npumesh ops --markdown > docs/operators.md`. `tests/operator_evidence.py build/ci` prints\n"
+      "with which dtypes each operator is tested, and how.\n\n"
+      "Inputs come first, attributes after `;`, outputs after `->`. `name?` is an optional port,\n"
+      "`name...` takes any number of tensors. `name:kind` is a required attribute, `name=value`\n"
+      "has a default, and `name==value` has this value only. npumesh refuses attributes of other\n"
+      "names unless they are bookkeeping ([engine.md](engine.md#attributes)).\n\n"
+      "Traits: *view*: the output is the input's bytes under another shape; *elementwise*: may\n"
+      "work in its input's storage; *in place*: updates an input; *collective*: meets other\n"
+      "ranks; *product*: multiplies matrices; *late*: the shape of the output is known only after\n"
+      "it ran; *subgraphs*: runs other graphs of the model; *side effect*: always runs; *random*:\n"
+      "draws numbers; *needs x*: the shape of the output depends on the value of x.\n",
+      rest.size());
+  for (const OperatorFamily& family : OperatorFamilies()) {
+    std::string lines;
+    for (const std::string& type : family.types) {
+      if (const Operator* const op = registry.Find(type)) lines += PageLine(*op);
+      std::erase(rest, type);
+    }
+    if (lines.empty()) continue;
+    text += fmt::format("\n## {}: {}\n\n{}", family.name, family.what, lines);
   }
+  if (!rest.empty()) text += "\n## Operator libraries\n\n";
+  for (const std::string_view type : rest) text += PageLine(*registry.Find(type));
   return text;
 }
 

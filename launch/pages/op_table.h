@@ -12,7 +12,7 @@ namespace npumesh {
 // One line an operator: "Add(x1, x2) -> y  elementwise".
 std::string OpsAsText(const OpRegistry& registry);
 
-// docs/operators.md, word for word.
+// docs/operators.md, word for word: a line for each operator, by family.
 std::string OpsAsMarkdown(const OpRegistry& registry);
 
 // "view", "in place", "needs shape": what else its row says.

@@ -1,5 +1,5 @@
 // Evidence: which operators a test program ran, on which dtypes, and how near their results had to
-// be to what the test expected. docs/operators.md is made from it (tests/operator_evidence.py).
+// be to what the test expected. tests/operator_evidence.py makes a page of it.
 //
 // Nothing is kept unless NPUMESH_OPERATOR_EVIDENCE names a folder; each program then leaves a file
 // there when it ends. Of a test case every operator counts that ran in it without an error; it is

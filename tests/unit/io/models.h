@@ -11,11 +11,11 @@
 
 namespace npumesh::testing {
 
-// Example 1 (section 3.13), x + y + p1 + p2: ModelDef text as TorchAir hands it to GE.
+// Example 1, x + y + p1 + p2: ModelDef text as TorchAir hands it to GE.
 extern const std::string_view kRawExample;
 // An input of the same graph after GE rewrote it, passed through.
 extern const std::string_view kGeExample;
-// Example 2 (section 3.14), rank 0 of 2: FileConstant weights, Cast and HcomAllReduce.
+// Example 2, rank 0 of 2: FileConstant weights, Cast and HcomAllReduce.
 extern const std::string_view kAllReduceExample;
 
 // The message of a text. REQUIRES: the text is right (checked).
