@@ -36,7 +36,7 @@ void CopyText(std::string_view text, char (&target)[N]) {
   std::memset(target + bytes, 0, N - bytes);
 }
 
-// A store that stays behind all stores before it. On x86 it is a plain one.
+// A store that stays after all stores before it. On x86 it is a plain one.
 template <typename T>
 void Publish(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);

@@ -172,7 +172,7 @@ class Drawing {
     return ranks;
   }
 
-  // "is in allgather ...": what stands behind "which" or "rank 5".
+  // "is in allgather ...": what follows "which" or "rank 5".
   std::string Predicate(int rank) const {
     const auto it = scene_.sights.find(rank);
     if (it == scene_.sights.end() || !it->second.visible) {

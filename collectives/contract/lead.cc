@@ -55,7 +55,7 @@ void LeadCells::Write(uint64_t call, std::span<const std::byte> data) {
 bool LeadCells::Written(size_t sender, uint64_t call) const {
   const LeadCell& cell = CellOf(slots_.of(sender), call);
   if (cell.sequence.load(std::memory_order_acquire) != slots_.Stamp(sender, call)) return false;
-  // Who lags behind has the next cell under way while it reads this one.
+  // A member that lags has the next cell under way while it reads this one.
   __builtin_prefetch(&CellOf(slots_.of(sender), call + 1));
   return true;
 }

@@ -1,14 +1,14 @@
 // Lead: calls in which a sole sender runs ahead of those who receive from it.
 //
-// In a small broadcast nobody but the root has anything to say. When it waits for the others all
+// In a small broadcast only the root has data to give. When it waits for the others all
 // the same, it does so for the contract only; ranks that share cores then pay a switch of core for
 // each call. So once a group has made the same call kTrusted times in a row, comparing everything,
 // the next equal ones are *led*: the sender leaves its data in a ring of cells and goes on, up to
 // as many calls ahead as there are cells; the others wait for their cell only.
 //
-// Nothing is lost of the contract but its date. Each member knows which calls may be led, because
+// The contract is checked in full, only later. Each member knows which calls may be led, because
 // it has made the ones before. A member that makes another call instead arrives for it as always,
-// and whoever sees that, at the latest when it waits for anybody, goes back to that call, arrives
+// and any member that sees it, at the latest when it waits, goes back to that call, arrives
 // for it too, and all compare: the same text on all ranks, on the sender's and on those that had
 // read their data already as the result of one of their next calls. Who goes back to which call is
 // the sender's decision, which the others follow.
@@ -55,7 +55,7 @@ class LeadCells {
 
   // How many calls a sender of `bytes`, at most Meeting::kEagerBytes, may be ahead.
   static uint64_t Depth(uint64_t bytes);
-  // REQUIRES: everybody has departed from call - Depth, and from the last call that was not led.
+  // REQUIRES: all members have departed from call - Depth, and from the last call that was not led.
   void Write(uint64_t call, std::span<const std::byte> data);
   bool Written(size_t sender, uint64_t call) const;
   // The data of a call that has been written. Valid until this rank departs from the call.

@@ -44,7 +44,7 @@ class Logbook {
   void Leave(const Status& status);
 
   // `peer`, if it shares this node and has certainly not entered call `call` of the group; else
-  // nobody. Any thread.
+  // empty. Any thread.
   std::vector<int> Absent(const World& world, int peer, uint64_t call) const;
 
  private:

@@ -36,7 +36,7 @@ struct Buffers {
 // What a call carries in the slots themselves.
 struct EagerData {
   std::span<const std::byte> bytes;  // of this rank; at most Meeting::kEagerBytes
-  // The group rank that alone has data, and how much; equal on all ranks. -1: everybody may have.
+  // The group rank that alone has data, and how much; equal on all ranks. -1: all members may have.
   int sole_sender = -1;
   uint64_t sole_bytes = 0;
 };
@@ -64,7 +64,7 @@ class Meeting {
                         const EagerData& eager) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.
   virtual Status Depart() = 0;
-  // Ends a call in which nobody reads or writes anything but eager data. Does not wait.
+  // Ends a call in which members read and write eager data only. Does not wait.
   virtual void Pass() = 0;
 
   // No call may follow. Waits a moment for those that still read what this rank has left for them,
@@ -92,7 +92,7 @@ class Meeting {
   // Number of the next call.
   virtual uint64_t sequence() const = 0;
 
-  // How long a call waits for its members, here and in the algorithm; kNoTimeout: for ever. At
+  // How long a call waits for its members, here and in the algorithm; kNoTimeout: without limit. At
   // first env.exec_timeout. Local.
   std::chrono::seconds exec_timeout() const { return exec_timeout_; }
   void set_exec_timeout(std::chrono::seconds limit) { exec_timeout_ = limit; }

@@ -20,7 +20,7 @@ inline constexpr size_t kCacheLine = 64;
 inline constexpr uint64_t kClosedKey = ~uint64_t{0};
 
 struct alignas(kCacheLine) Arrival {
-  // Written last, with release: whoever reads s with acquire sees the rest of call s.
+  // Written last, with release: a reader of s with acquire sees the rest of call s.
   std::atomic<uint64_t> sequence;
   uint64_t fingerprint;
   uint64_t send_offset;

@@ -35,11 +35,11 @@ struct Wait {
 std::vector<Wait> WaitsAmong(const std::vector<RankStands>& ranks);
 
 // A circle of waits that can be reached from `rank`: its ranks in order, each waits for the next
-// and the last for the first. The shortest one through `rank` itself, if there is one. Empty when
-// there is none.
+// and the last for the first. The shortest one through `rank` itself, if there is one. Empty
+// without a circle.
 std::vector<int> CircleFrom(int rank, const std::vector<Wait>& waits);
 
-// Ranks that somebody waits for and that wait for nobody, ascending: look there first.
+// Ranks that others wait for and that do not wait, ascending: look there first.
 std::vector<int> Roots(const std::vector<Wait>& waits);
 
 }  // namespace npumesh

@@ -56,7 +56,7 @@ class Waiter {
   Status GiveUpForEver(const std::vector<int>& missing, WaitState& state,
                        std::string_view what) const;
 
-  // Looks without a pause in between, before the real waiting begins: when everybody has a core,
+  // Looks without a pause in between, before the real waiting begins: when every rank has a core,
   // the others are mostly a few hundred nanoseconds away (AllReduce of 64 bytes, 2 ranks: 0.95 of
   // the time with pauses from the start).
   int LooksAtFirst() const {

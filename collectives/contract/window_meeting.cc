@@ -53,7 +53,7 @@ class WindowMeeting final : public Meeting {
     NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
         what, world_.env().connect_timeout, [this](size_t i) { return slots_.Find(i); },
         [](size_t) { return -1; }));
-    // Nobody uses a slot before everybody has found all of them.
+    // No member uses a slot before all members have found all slots.
     NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), EagerData()));
     return Depart();
   }
@@ -189,7 +189,7 @@ class WindowMeeting final : public Meeting {
     return fits.ok() ? fits : Leave(fits);
   }
 
-  // Everybody reads the same, so everybody says the same.
+  // All members read the same, so all say the same.
   Status CompareRequests() const {
     std::vector<Request> requests;
     for (size_t i = 0; i < slots_.size(); ++i) {
@@ -258,12 +258,12 @@ class WindowMeeting final : public Meeting {
     uint64_t disputed = 0;
     NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
         call + 1, &disputed, [&](size_t i) { return i != sender || lead_.Written(sender, call); },
-        // The sender may be waiting for somebody who needs this core, wherever it runs itself.
+        // The sender may be waiting for a member that needs this core, wherever it runs itself.
         [](size_t) { return sched_getcpu(); }));
     return disputed == 0 ? Status() : Settle(disputed);
   }
 
-  // A call below `end` that all may have led, but for which somebody has arrived in person: the
+  // A call below `end` that all may have led, but for which a member has arrived in person: the
   // earliest one that the sender sees; the sender's, to the others. 0: none.
   uint64_t Disputed(uint64_t end) const {
     if (!streak_.trusted()) return 0;
@@ -335,7 +335,7 @@ class WindowMeeting final : public Meeting {
   Streak streak_;
   uint64_t led_ = 0;            // calls since then
   uint64_t led_bytes_ = 0;      // of the data of each
-  uint64_t all_read_ = 0;       // a sender's: nobody reads cells of this call or an earlier one
+  uint64_t all_read_ = 0;       // a sender's: cells of this call and earlier ones are free
   uint64_t published_[2] = {};  // serials of the requests that stand in the rounds
   std::unique_ptr<PlainGroup> plain_;
 };

@@ -1,7 +1,7 @@
 // WindowSlots: the slots by which the members of a group on one node meet, one owned by each.
 //
 // Calls are numbered by the meeting, from 1; a slot counts on from what its last user has left
-// there, so a new group never takes an old number for one of its own.
+// there, so a new group never takes an old number for a number of this group.
 //
 // Thread-safety: as the meeting.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_WINDOW_SLOTS_H_
@@ -23,7 +23,7 @@ class WindowSlots {
  public:
   // `world` must outlive the slots.
   WindowSlots(World& world, std::vector<int> world_ranks);
-  // Makes the own slot free for another group; closed for ever unless `all_have_read`.
+  // Makes the own slot free for another group; closed until the job ends unless `all_have_read`.
   void Release(bool all_have_read);
 
   // Takes a slot of this rank and announces it under `key`. kOutOfMemory when none is left; `group`
