@@ -53,7 +53,7 @@ class CatchingKernel final : public Kernel {
   std::unique_ptr<Kernel> kernel_;
 };
 
-// The operator with all its functions behind WithoutExceptions.
+// The operator with all its functions wrapped in WithoutExceptions.
 Operator Catching(Operator op) {
   op.infer = [infer = std::move(op.infer)](OpContext& context) {
     return WithoutExceptions(context.Who(), [&] { return infer(context); });
@@ -147,8 +147,7 @@ bool MayBeReplaced(const struct stat& folder, const struct stat& file) {
   return (folder.st_mode & S_ISVTX) == 0 || !trusted_owner;
 }
 
-// Error: everybody may write `path`, or put something else in its place or in that of a folder
-// above.
+// Error: every user may write `path`, or replace it or a folder above it.
 Status CheckPermissions(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return SystemError("inspect", path, errno);

@@ -23,7 +23,7 @@ enum class LibraryTrust {
 
 // Adds the operators of the library `path` to `registry`, all of them or, after an error, none.
 // Errors name the file: kNotFound, kInvalidArgument (no regular file; no library; no operators in
-// it; an operator is incomplete or its name is taken; everybody may write it), kUnsupported (built
+// it; an operator is incomplete or its name is taken; every user may write it), kUnsupported (built
 // for another npumesh).
 Status LoadOpLibrary(const std::string& path, OpRegistry& registry,
                      LibraryTrust trust = LibraryTrust::kOwner);

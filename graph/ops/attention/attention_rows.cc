@@ -38,7 +38,8 @@ Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths
                index, lengths.sums ? "a prefix sum, " : "", value, room);
 }
 
-// Moves rows to where padding behind them leaves them: the tensor ends `padding` rows after them.
+// Moves rows to where the padding after them leaves them: the tensor ends `padding` rows after
+// them.
 Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& padding,
              std::string_view what, int64_t room, int64_t rows, int64_t* begin) {
   if (padding.slot < 0) return Status();

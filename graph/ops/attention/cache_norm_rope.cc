@@ -1,7 +1,7 @@
 // KvRmsNormRopeCache: the keys and values of latent attention, normalised, rotated and written into
 // their caches.
 //
-// A slot below 0 is skipped; one behind the cache is a run-time error.
+// A slot below 0 is skipped; one past the cache is a run-time error.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@
 namespace npumesh {
 namespace {
 
-// Writes vectors into one cache, and unchanged into the output two ports behind it.
+// Writes vectors into one cache, and unchanged into the output two ports after it.
 struct CacheWriter {
   int output = 0;
   DataType dtype = DataType::kUndefined;

@@ -1,6 +1,6 @@
 // ScatterPaKvCache: writing rows of keys and values into paged caches.
 //
-// A slot below 0 is skipped; one behind the cache is a run-time error.
+// A slot below 0 is skipped; one past the cache is a run-time error.
 #include <cstring>
 #include <string>
 

@@ -7,7 +7,7 @@
 // float32 from token to token of a sequence and are rounded where they are written.
 //
 // RecurrentGatedDeltaRule reads the state of a sequence at the index of its first token, or of the
-// last token that was accepted, and writes the state behind every token at that token's index.
+// last token that was accepted, and writes the state after every token at that token's index.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -178,7 +178,7 @@ Status RunSequence(const DeltaPlan& plan, const KernelArgs& args, int64_t sequen
   return Status();
 }
 
-// Tokens behind the last sequence give zeros.
+// Tokens after the last sequence give zeros.
 void ClearBehind(const DeltaPlan& plan, const KernelArgs& args, int64_t begin) {
   const int64_t row = plan.heads * plan.width * BitsOf(plan.dtype) / 8;
   std::fill_n(static_cast<std::byte*>(args.out[0]) + begin * row,

@@ -3,7 +3,7 @@
 //   out = softmax(scale (q k^T + q_rope k_rope^T)) v over the blocks in sparse_indices
 //
 // Entry i of sparse_indices names positions i * sparse_block_size and on; -1 ends the list. With
-// sparse_mode 3 positions behind the query's own are left out. A query without positions gives
+// sparse_mode 3 positions after that of the query are left out. A query without positions gives
 // zeros.
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // the experts of other ranks and are multiplied there, or are multiplied and travel back.
 //
 // Counts are by rank, then by its experts; so are the rows a rank sends to experts or gets back
-// from them. The rows of its own experts lie by expert, then by rank. Some experts are a chunk,
+// from them. The rows of this rank's experts lie by expert, then by rank. Some experts are a chunk,
 // which travels while others are multiplied, at most eight of them; what they are is all that the
 // ranks know of each other.
 #include <algorithm>

@@ -26,8 +26,8 @@ class ChunkTravel {
 
   int64_t chunks() const { return static_cast<int64_t>(statuses_.size()); }
 
-  // Has `work(chunk)` done behind the chunks that were sent before. `work`, a Status(int64_t),
-  // must stay until AwaitAll.
+  // Has `work(chunk)` done after the chunks that were sent before. `work`, a Status(int64_t), must
+  // stay until AwaitAll.
   template <typename Work>
   void Send(int64_t chunk, const Work& work) {
     Status& status = statuses_[static_cast<size_t>(chunk)];
@@ -42,7 +42,7 @@ class ChunkTravel {
     Depart(chunk);
   }
 
-  // Calls prepare(chunk) for every chunk in order and has work(chunk) done behind it, both of them
+  // Calls prepare(chunk) for every chunk in order and has work(chunk) done after it, both of them
   // Status(int64_t). Blocks until everything has arrived. The first failure of prepare, else of
   // work.
   template <typename Prepare, typename Work>

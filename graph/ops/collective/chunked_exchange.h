@@ -29,7 +29,7 @@ class RowTravel {
   void SetRows(int64_t chunk, int64_t rank, int64_t sent, int64_t received);
   // Where they begin in the two buffers, in rows.
   void SetPlace(int64_t chunk, int64_t rank, int64_t send_row, int64_t recv_row);
-  // In place of SetPlace: blocks lie behind each other in both buffers, by chunk, then by rank.
+  // In place of SetPlace: blocks follow each other in both buffers, by chunk, then by rank.
   void LineUp();
   // In place of all three: every block has `rows` rows; send(chunk, rank) and recv(chunk, rank) say
   // how many blocks lie in front of it.

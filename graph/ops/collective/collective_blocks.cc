@@ -41,7 +41,7 @@ std::vector<int64_t> Packed(const std::vector<int64_t>& counts) {
   int64_t next = 0;
   for (const int64_t count : counts) {
     displacements.push_back(next);
-    if (__builtin_add_overflow(next, count, &next)) next = INT64_MAX;  // no block fits behind it
+    if (__builtin_add_overflow(next, count, &next)) next = INT64_MAX;  // no block fits after it
   }
   return displacements;
 }

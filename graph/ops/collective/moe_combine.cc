@@ -20,7 +20,7 @@ enum class Form : uint8_t { kFirst, kSecond, kAddRmsNorm };
 
 struct Combine : moe::TokensPlan {
   int64_t rows = 0;       // of expand_x
-  int64_t zeros = 0;      // experts behind the last one: that give nothing,
+  int64_t zeros = 0;      // experts after the last one: that give nothing,
   int64_t copies = 0;     // give the token back,
   int64_t constants = 0;  // or alpha1 * token + alpha2 * v
   DataType dtype = DataType::kUndefined;

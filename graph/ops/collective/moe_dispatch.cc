@@ -20,7 +20,7 @@ using moe::Route;
 
 enum class Quant : uint8_t { kNone, kStatic, kDynamic };  // quant_mode
 
-// What stands behind the elements of a token in its record.
+// What follows the elements of a token in its record.
 struct Tail {
   float scale;
   float expert_scale;
@@ -207,7 +207,7 @@ void StoreIndices(const Dispatch& plan, const KernelArgs& args) {
   }
 }
 
-// Rows behind the last one are unspecified; they are zero here.
+// Rows after the last one are unspecified; they are zero here.
 void ClearBehind(const Dispatch& plan, const KernelArgs& args) {
   const int64_t total = plan.expanded_rows();
   const auto clear = [&](int port, int64_t bytes) {

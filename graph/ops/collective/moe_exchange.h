@@ -5,7 +5,7 @@
 // parts of the experts. A shared expert lives on several ranks; a token goes to the one that its
 // own rank's number chooses.
 //
-// On both ways a rank finds the routes of its own tokens in its expert_ids and tells the ranks of
+// In both directions a rank finds the routes of its tokens in its expert_ids and tells the ranks of
 // the experts how many there are. A rank that knows who has routes to which of its experts knows
 // all of its expanded rows: they lie by local expert, then by rank, then by token.
 #ifndef NPUMESH_GRAPH_OPS_COLLECTIVE_MOE_EXCHANGE_H_
@@ -26,7 +26,7 @@ struct Placement {
   int64_t ranks = 0;
   int64_t rank = 0;  // this one
   int64_t experts = 0;
-  int64_t special = 0;  // ids behind them that are not sent: zero, copy and constant experts
+  int64_t special = 0;  // ids after them that are not sent: zero, copy and constant experts
   int64_t shared_ranks = 0;
   int64_t shared_experts = 0;
 
@@ -47,7 +47,7 @@ struct Chunks {
                    int64_t row_bytes);
 
   int64_t Holding(int64_t token) const { return std::min(token / tokens, count - 1); }
-  // First of the `of` tokens of a rank in `chunk`; all of them for the chunk behind the last.
+  // First of the `of` tokens of a rank in `chunk`; all of them for the chunk after the last.
   int64_t First(int64_t chunk, int64_t of) const {
     return chunk == count ? of : std::min(chunk * tokens, of);
   }
@@ -105,7 +105,7 @@ struct TokensPlan : hcom::Meeting {
   }
 
   // After HearRoutes: rows in front of those of `rank`, or of a chunk of them, for local expert
-  // `expert`. The rank behind the last: its end.
+  // `expert`. The rank after the last: its end.
   int64_t FirstRow(int64_t expert, int64_t rank, int64_t chunk = 0) const {
     const int64_t index = (expert * placement.ranks + rank) * chunks.count + chunk;
     return exchange->first_row[static_cast<size_t>(index)];

@@ -1,6 +1,6 @@
 // QuantAllReduce and QuantReduceScatter: the sum over the ranks of 8-bit tensors with scales.
 //
-// Rows travel as 8-bit numbers, each with its scales behind it, to the ranks that want their sum,
+// Rows travel as 8-bit numbers, each with its scales after it, to the ranks that want their sum,
 // and are widened and summed there in the order of the ranks, rounded once. Large tensors go in
 // chunks of rows: one is packed, or summed, while others are on their way.
 #include <algorithm>
@@ -106,7 +106,7 @@ Status Prepare(const OpContext& op, ReducePlan* plan) {
   return Status();
 }
 
-// A chunk's rows, each with its scales behind it.
+// A chunk's rows, each with its scales after it.
 void Pack(const ReducePlan& plan, const KernelArgs& args, int64_t chunk) {
   const auto* x = static_cast<const std::byte*>(args.in[0]);
   const auto* scales = static_cast<const std::byte*>(args.in[1]);
@@ -126,7 +126,7 @@ float ScaleAt(const ReducePlan& plan, const std::byte* scales, int64_t index) {
   return exponent == 255 ? std::nanf("") : std::ldexp(1.0f, exponent - 127);
 }
 
-// Adds a row with its scales behind it.
+// Adds a row with its scales after it.
 void Add(const ReducePlan& plan, const std::byte* record, float* term, float* sum) {
   LoadNumbers(plan.x_dtype, record, 0, plan.width, term);
   for (int64_t i = 0; i < plan.width; i += plan.group_size()) {

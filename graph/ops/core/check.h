@@ -1,6 +1,6 @@
 // Check: what an operator asks of its inputs and attributes, as a list of facts. The first
-// objection is kept; what follows it is not looked at any more, so a plan reads from top to bottom
-// without an `if`.
+// objection is kept and later facts are not checked, so a plan reads from top to bottom without an
+// `if`.
 //
 //   Check check(op);
 //   const auto [height, width] = check.Matrix("x", kFloats);
@@ -67,7 +67,7 @@ class Check {
   // Objects (kUnsupported) to another value; to another one than 0.
   void Only(std::string_view attribute, int64_t value);
   void OnlyZero(std::initializer_list<std::string_view> attributes);
-  // Objects (kUnsupported) to a value that is none of these; the value.
+  // Objects (kUnsupported) to a value that is not in the list; the value.
   int64_t Among(std::string_view attribute, std::initializer_list<int64_t> values);
   // A type attribute; objects with `code` to one that is not expected.
   DataType TypeOf(std::string_view attribute, TypeSet expected, Code code = Code::kUnsupported);
@@ -102,7 +102,7 @@ class Check {
   }
 
  private:
-  // The tensor of a port that is to be looked at; null: absent, or there is an objection already.
+  // The tensor of a port that is to be checked; null: absent, or there is an objection already.
   const TensorType* Seen(std::string_view port) const;
   void Object(std::string_view text, Code code = Code::kInvalidArgument);
   void Expected(std::string_view port, const TensorType& seen, std::string_view expected);

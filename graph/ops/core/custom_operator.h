@@ -23,7 +23,7 @@
 
 namespace npumesh {
 
-// What library and program must have in common. `version` comes first for ever, so that it can be
+// What library and program must have in common. `version` always comes first, so that it can be
 // read from a library of any age; the others are only compared when it is equal.
 struct OperatorAbi {
   uint32_t version;        // raised whenever operator.h or what it includes changes its meaning

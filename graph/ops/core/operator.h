@@ -127,7 +127,7 @@ class OpContext {
  public:
   // Binds `node` to `schema`. Errors name the node: a required input is not connected, a port or a
   // required attribute is missing, an attribute is of another kind (kCorrupt); an attribute has a
-  // value that the operator does not know, or is none of the schema's and no bookkeeping
+  // value that the operator does not know, or is neither of the schema nor bookkeeping
   // (kUnsupported, see IsBookkeeping).
   static Result<OpContext> Bind(const Node& node, const OpSchema& schema);
 
@@ -232,7 +232,7 @@ struct ProductTrait {
   // Attributes: whether the operand is transposed before it is multiplied.
   std::string_view left_transposed;
   std::string_view right_transposed;
-  // An optional port with one row for all rows of the product; empty: there is none.
+  // An optional port with one row for all rows of the product; empty: no such port.
   std::string_view bias;
 };
 
@@ -259,7 +259,7 @@ struct CollectiveTrait {
   // values do not travel.
   bool leaves_equal = false;
   std::vector<std::string_view> own_inputs = {};
-  // The attribute with the member whose inputs are left on every member; empty: there is none.
+  // The attribute with the member whose inputs are left on every member; empty: no such attribute.
   std::string_view source = {};
   // Input 0 and output 0 of the members; what reduces says how in the attribute `reduction`.
   Assembly takes = Assembly::kNone;
@@ -283,13 +283,13 @@ struct Operator {
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
   std::vector<std::string_view> value_inputs;
   // Element i of output 0 depends only on element i of inputs of equal size: the output may take
-  // over the storage of such an input when nobody else reads it.
+  // over the storage of such an input when it is the only reader.
   bool elementwise = false;
   // Meets other ranks.
   std::optional<CollectiveTrait> collective = std::nullopt;
   std::optional<ProductTrait> product = std::nullopt;
   std::optional<WeightTrait> weight = std::nullopt;
-  // Must run although nobody reads it (send, print).
+  // Must run although its outputs have no reader (send, print).
   bool side_effect = false;
   // The outputs follow from the types of the inputs, whose bytes the kernel does not read.
   bool shape_query = false;

@@ -92,14 +92,14 @@ class Prober {
     }
     if (accepted_.empty()) SearchNear(merged);
     if (accepted_.empty()) SearchMixed(merged);
-    // No elements at all may mean something of its own (Reshape), and shows little of the rest.
+    // No elements at all may have a special meaning (Reshape), and shows little of the rest.
     const bool empty = Ask(std::vector<int64_t>(unknown_.size(), 0), merged);
     if (empty && accepted_.empty()) merged.ForgetDimensions();
   }
 
-  // From these on, every way to give some of the dimensions another size, as those that have to be
-  // equal change together; and every trade of a factor between two, as their product may have to
-  // stay.
+  // From these on, every way to give some of the dimensions another size, because those that have
+  // to be equal change together; and every trade of a factor between two, because their product may
+  // have to stay.
   void Vary(Merged& merged) const {
     if (unknown_.size() > kMostUnknown) {
       merged.ForgetDimensions();
@@ -135,7 +135,7 @@ class Prober {
     return sizes;
   }
 
-  // Small sizes always are, as the known ones decide then.
+  // Small sizes always are, because then the known ones decide.
   bool Reasonable(const std::vector<int64_t>& sizes) const {
     std::map<int, double> elements;
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -178,7 +178,7 @@ class Prober {
     }
   }
 
-  // Sizes of their own for each dimension, drawn without chance.
+  // A different size for each dimension, chosen deterministically.
   void SearchMixed(Merged& merged) {
     const std::vector<int64_t> sizes = Sizes();
     uint64_t state = 1;

@@ -1,8 +1,8 @@
 // Types of outputs where dimensions or ranks of inputs are not known yet.
 //
-// Operators infer from known shapes; this asks them many times, with numbers in place of what is
-// unknown. What comes out the same whatever the numbers is known, the rest is not. Numbers that an
-// operator refuses count for nothing. So one rule serves every operator, and a rule of inference is
+// Operators infer from known shapes; this asks them many times, with trial sizes in place of what
+// is unknown. What is the same for all trial sizes is known; the rest is not. Trial sizes that an
+// operator refuses are ignored. So one rule serves every operator, and a rule of inference is
 // written once, for known shapes.
 #ifndef NPUMESH_GRAPH_OPS_CORE_PARTIAL_INFERENCE_H_
 #define NPUMESH_GRAPH_OPS_CORE_PARTIAL_INFERENCE_H_

@@ -60,7 +60,7 @@ double Erfinv(double y) {
   return std::copysign(x, y);
 }
 
-// Rounds to `decimals` digits behind the point (before it when negative).
+// Rounds to `decimals` digits after the point (before it when negative).
 double RoundTo(double x, double decimals) {
   if (decimals == 0 || !std::isfinite(x)) return HalfToEven(x);
   const double scale = std::pow(10.0, std::fabs(decimals));

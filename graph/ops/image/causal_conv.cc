@@ -3,7 +3,7 @@
 //
 //   y[i] = sum over k of w[k] * x'[i + k],  x' = the K - 1 cached rows, then the sequence
 //
-// The cache then holds the last K - 1 rows of x'. The residual x[i] is added behind the activation.
+// The cache then holds the last K - 1 rows of x'. The residual x[i] is added after the activation.
 // Speculative decoding, whose caches are longer, and block-wise caches are refused.
 #include <algorithm>
 #include <cmath>

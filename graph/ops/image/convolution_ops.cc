@@ -151,7 +151,7 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
   return filter;
 }
 
-// Padding before and behind each dimension, from "pads" or from "padding" SAME or VALID.
+// Padding before and after each dimension, from "pads" or from "padding" SAME or VALID.
 void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vector<int64_t>& reach,
              Convolution& plan, Check& check) {
   const std::vector<int64_t> pads = op.attr_ints("pads");
@@ -224,7 +224,7 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
                  Gathered(plan, spread) == image,
              "input_size {} does not become \"{}\" {} by filter {}, strides and pads", y, row.x(),
              op.in(row.x()), filter);
-  // What the strides leave over belongs behind the image.
+  // What the strides leave over belongs after the image.
   for (size_t i = 0; check.ok() && i < spread.size(); ++i) {
     plan.behind[i] = (image[i] - 1) * plan.strides[i] + reach[i] - plan.before[i] - spread[i];
   }

@@ -62,7 +62,7 @@ Numbers VolumeNumbers(const OpContext& op, std::string_view attr, int64_t least,
   return fits ? Numbers{list[0], list[1], list[2]} : Numbers{};
 }
 
-// Of an attribute of four numbers those at `height` and behind it; the others must be 1.
+// Of an attribute of four numbers those at `height` and after it; the others must be 1.
 Numbers ImageNumbers(const OpContext& op, std::string_view attr, size_t height, Check& check) {
   const std::vector<int64_t> list = op.attr_ints(attr);
   bool fits = list.size() == 4;
@@ -98,7 +98,7 @@ std::vector<int64_t> PadsOf(const OpContext& op, PoolForm form, Check& check) {
   return pads;
 }
 
-// Fills in what padding SAME gives: as many windows as strides, the odd element behind.
+// Fills in what padding SAME gives: as many windows as strides, the odd element at the end.
 void PadSame(PoolExtent& e) {
   const int64_t windows = CeilDiv(e.size, e.stride);
   const int64_t all = std::max<int64_t>((windows - 1) * e.stride + e.kernel - e.size, 0);
@@ -106,7 +106,8 @@ void PadSame(PoolExtent& e) {
   e.behind = all - e.before;
 }
 
-// The windows along one dimension. A last window that starts on the padding behind does not count.
+// The windows along one dimension. A last window that starts on the padding at the end does not
+// count.
 Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& e, bool ceil_mode) {
   std::vector<Window> windows;
   const int64_t count = WindowCount(e, ceil_mode);

@@ -30,7 +30,7 @@ Status SetLateOutput(OpContext& op, int port, DataType dtype, Shape shape) {
   return Status();
 }
 
-// Error (kUnsupported): of the type nobody can say whether an element is zero.
+// Error (kUnsupported): the type has no zero to compare with.
 Status ExpectZeros(const OpContext& op) {
   const DataType dtype = op.in("x").dtype;
   if (HasZero(dtype)) return Status();

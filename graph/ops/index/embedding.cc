@@ -43,7 +43,7 @@ struct BagPlan : Planned {
   int64_t count = 0;    // of the indices
   int64_t bags = 0;
   int64_t bag_length = 0;  // of every bag when the indices are a matrix
-  int64_t padding = -1;    // row that is passed over; -1: there is none
+  int64_t padding = -1;    // row that is passed over; -1: no such row
   int offsets = -1;        // slots
   int weights = -1;
   DataType offset_dtype = DataType::kInt64;
@@ -199,7 +199,7 @@ Status RunBag(const BagPlan& plan, const KernelArgs& args) {
     NPUMESH_RETURN_IF_ERROR(FillBag(plan, args, bag, begin, end));
     begin = end;
   }
-  // Indices behind the last bag belong to no bag.
+  // Indices after the last bag belong to no bag.
   for (int64_t i = begin; i < plan.count; ++i) {
     WriteIndex(args.out[1], plan.indices.dtype, i, -1);
   }

@@ -26,7 +26,7 @@ struct GatherPlan : Planned {
   size_t row = 0;
 };
 
-// Gather takes the first dimension behind those that x and indices share, GatherV2 an input "axis".
+// Gather takes the first dimension after those that x and indices share, GatherV2 an input "axis".
 template <bool kAxisInput>
 Result<GatherPlan> PlanGather(const OpContext& op) {
   Check check(op);

@@ -1,7 +1,7 @@
 // MultinomialWithReplacement: indices drawn by weight.
 //
-// The stream is Philox, as everywhere; which index a number becomes is specified by nobody. Here it
-// is the first whose running sum of weights exceeds the number times the sum of all; without
+// The stream is Philox, as everywhere. No document says which index a number becomes. Here it is
+// the first whose running sum of weights exceeds the number times the sum of all; without
 // replacement an index that was drawn has no weight any more.
 #include <cmath>
 

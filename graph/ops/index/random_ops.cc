@@ -266,8 +266,8 @@ Status RunGenMask(const DrawPlan& plan, const KernelArgs& args) {
 }
 
 // A kernel with a state: every run takes up the stream of the two seeds where the last one left it.
-// Seeds of 0 ask for numbers that nobody can foresee; they get the stream of key 0, so that a run
-// can be repeated.
+// Seeds of 0 ask for unpredictable numbers; they get the stream of key 0, so that a run can be
+// repeated.
 Result<std::unique_ptr<Kernel>> MakeStatefulMask(const OpContext& op) {
   NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, PlanMask(op));
   const PhiloxStream start(static_cast<uint64_t>(op.attr_int("seed")), 0,

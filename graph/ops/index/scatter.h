@@ -21,10 +21,10 @@ struct ScatterPlan : Planned {
   int updates = -1;  // slot with rows.count rows
   // What the output holds before: the bytes of a slot; or what changes nothing when it is joined (0
   // for sums, 1 for products, the least value of the type for a maximum; zeros for kSet); or, with
-  // neither, what is there already, as the operator works in place.
+  // neither, what is there already, because the operator works in place.
   int copied = -1;
   bool starts = false;
-  int scale = -1;  // slot of one element that every update is multiplied by; -1: there is none
+  int scale = -1;  // slot of one element that every update is multiplied by; -1: no slot
 
   // Filled in by Complete.
   std::string who;

@@ -13,7 +13,7 @@
 namespace npumesh {
 namespace {
 
-// Where `value` is to be put among sorted elements: before its equals, or behind them (`right`).
+// Where `value` is to be put among sorted elements: before its equals, or after them (`right`).
 template <typename Wide>
 int64_t PlaceOf(const Wide* sorted, int64_t count, Wide value, bool right) {
   const Wide* place = right ? std::upper_bound(sorted, sorted + count, value, Less<Wide>)

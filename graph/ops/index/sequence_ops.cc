@@ -151,7 +151,7 @@ Result<ClippedPlan> PlanClipped(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-// group_index counts the rows of each group; rows behind the last group are zero.
+// group_index counts the rows of each group; rows after the last group are zero.
 Status Clipped(const ClippedPlan& plan, RealTensors& t) {
   double rows = t.in[1].empty() ? static_cast<double>(plan.outer) : 0;
   for (const double group : t.in[1]) rows += group;

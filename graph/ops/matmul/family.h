@@ -1,4 +1,4 @@
-// The matmul family: products of floats, and what is fused behind them.
+// The matmul family: products of floats, and what is fused after them.
 #ifndef NPUMESH_GRAPH_OPS_MATMUL_FAMILY_H_
 #define NPUMESH_GRAPH_OPS_MATMUL_FAMILY_H_
 

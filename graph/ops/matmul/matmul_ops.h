@@ -12,7 +12,7 @@ namespace npumesh {
 // say whether x1 and x2 are transposed. `eight_bits`: the operator multiplies int8 too.
 Status InferMatmul(OpContext& op, bool eight_bits = false);
 
-// The kernel of a node of the family, whose output types are inferred. `bias_slot`: a slot behind
+// The kernel of a node of the family, whose output types are inferred. `bias_slot`: a slot after
 // those of the operator, float32 [n] or [1, .., n], that is added too; -1: none. REQUIRES: with it,
 // y is float32 and the operator's own bias is not fed. `y_dtype`: float32 where the product shall
 // have another type than its operands.

@@ -101,7 +101,7 @@ Result<int64_t> Sort(const Routing& plan, const KernelArgs& args, const Id* ids)
 }
 
 // Calls place(i, position, expert, row) for the sorted positions that get a row, which may lie
-// behind the last one of expanded_x.
+// after the last one of expanded_x.
 template <typename Id, typename Place>
 void EachRow(const Routing& plan, const int32_t* order, int64_t active, const Id* ids,
              const Place& place) {

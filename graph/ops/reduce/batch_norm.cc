@@ -21,7 +21,7 @@ struct ChannelPlan : NormPlan {
   bool training = true;  // statistics are those of the batch
 };
 
-// The input in slot `x_slot` by channels. Inputs before it have its shape, those behind it an entry
+// The input in slot `x_slot` by channels. Inputs before it have its shape, those after it an entry
 // for each channel. Matrices have channels last, other tensors where layout or `fallback` says.
 NormView ViewByChannel(const OpContext& op, int x_slot, std::string_view fallback, Check& check) {
   const std::vector<PortSpec>& ports = op.schema().inputs;

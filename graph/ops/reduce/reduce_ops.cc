@@ -32,7 +32,7 @@ struct Pass {
 std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced) {
   std::vector<Pass> passes;
   int64_t inner = 1;
-  bool continues = false;  // the axis behind belongs to the last pass
+  bool continues = false;  // the next axis belongs to the last pass
   for (int i = shape.rank(); i-- > 0;) {
     if (shape[i] == 1) continue;
     if (!reduced[static_cast<size_t>(i)]) {

@@ -17,7 +17,7 @@ namespace {
 struct OneHotPlan : Planned {
   int64_t count = 0;  // elements of x
   int64_t depth = 0;
-  int64_t inner = 1;  // elements of x behind the new dimension
+  int64_t inner = 1;  // elements of x after the new dimension
   size_t element = 0;
   int on = 0;  // slots
   int off = 0;

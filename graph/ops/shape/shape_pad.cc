@@ -1,4 +1,4 @@
-// Pad, PadV3 and MirrorPad: x with elements before and behind each dimension; PadV3Grad, which adds
+// Pad, PadV3 and MirrorPad: x with elements before and after each dimension; PadV3Grad, which adds
 // the gradient of every element to where it came from.
 #include <fmt/ranges.h>
 
@@ -40,7 +40,7 @@ Result<PadMode> ModeOf(const OpContext& op, std::span<const ModeWord> words) {
                mode, fmt::join(known, ", "));
 }
 
-// Elements added before and behind a dimension; negative ones are cut off.
+// Elements added before and after a dimension; negative ones are cut off.
 struct Padding {
   int64_t before = 0;
   int64_t behind = 0;

@@ -106,7 +106,7 @@ Result<MappedPlan> PlanRepeat(const OpContext& op) {
 // ---- DepthToSpace, SpaceToDepth ----
 
 // The image on the side of space, and where the block's position stands in the depth: before the
-// channels (DCR) or behind them (CRD).
+// channels (DCR) or after them (CRD).
 struct BlockShape {
   int64_t batch, height, width, channels, block;  // height and width in blocks
   bool channels_last;

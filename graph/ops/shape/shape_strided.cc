@@ -111,8 +111,8 @@ Result<ViewCopyPlan> PlanViewCopy(const OpContext& op) {
   return plan;
 }
 
-// Element by element in C order, as the views may overlap themselves; src may even be dst, so it is
-// copied first.
+// Element by element in C order, because the views may overlap themselves; src may even be dst, so
+// it is copied first.
 Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
   std::byte* room = plan.room(args);
   plan.from.copy.Run(static_cast<const std::byte*>(args.in[plan.src]) + plan.from.first, room);

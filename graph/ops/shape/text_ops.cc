@@ -1,6 +1,6 @@
 // StringFormat and PrintV2: what torchair.ops.npu_print becomes.
 //
-// A text is a vector of uint8 as long as the longest one can be, with zeros behind its end: tensors
+// A text is a vector of uint8 as long as the longest one can be, with zeros after its end: tensors
 // have elements of fixed width here.
 #include <algorithm>
 #include <cerrno>

@@ -92,7 +92,7 @@ struct Dequant {
 Status CheckFactors(const OpContext& op, const Factors& factors, std::string_view port,
                     int64_t count);
 
-// Bias of an integer product: an int32 one goes in front, others behind.
+// Bias of an integer product: an int32 one is added before the factors, others after them.
 Status ReadBias(const OpContext& op, std::string_view port, Dequant& dequant);
 
 // Columns of a block: room for a segment.

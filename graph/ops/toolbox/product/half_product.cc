@@ -165,7 +165,7 @@ class Packing {
     return packed_.panel(column / kPanelColumns) + row * kPanelColumns + column % kPanelColumns;
   }
 
-  // What no weight fills: rows behind k, and the last panel when columns are missing there.
+  // What no weight fills: rows after k, and the last panel when columns are missing there.
   void ClearBorders() const {
     if (n_ % kPanelColumns != 0) {
       std::fill_n(packed_.panel(packed_.panels - 1), packed_.rows * kPanelColumns, uint16_t{0});

@@ -64,7 +64,7 @@ class Packing {
     const uint64_t row_bytes = weight_.bytes() / static_cast<uint64_t>(rows_);
     const auto fit = static_cast<int64_t>(kPieceBytes / std::max<uint64_t>(row_bytes, 1));
     rows_at_once_ = std::max(fit / kBlockMultiple, int64_t{1}) * kBlockMultiple;
-    // What stands behind the elements (sums of 8-bit columns) belongs to all rows together.
+    // What follows the elements (sums of 8-bit columns) belongs to all rows together.
     const bool plain = to_.data.extra.flags == 0;
     const bool divides = plain && dims_.size() == 2 && rows_at_once_ < rows_ && Divides();
     if (!divides) rows_at_once_ = rows_;

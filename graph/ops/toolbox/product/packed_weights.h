@@ -16,7 +16,7 @@ namespace npumesh {
 
 class PackedWeights {
  public:
-  // What a kernel made of `weight` and others may still hold; null: nobody does. `form` tells
+  // What a kernel made of `weight` and others may still hold; null: nothing. `form` tells
   // everything that decides the packed bytes besides those of the weight.
   std::shared_ptr<const void> Find(const Tensor& weight, const std::string& form) const;
   // Remembers it as long as a kernel holds it.

@@ -22,7 +22,7 @@ class GroupRows {
   int64_t groups() const { return groups_; }
 
   // Calls body(group, begin, end) -> Status for each group in turn. Error (kInvalidArgument): a
-  // group ends before it begins or behind the rows.
+  // group ends before it begins or after the rows.
   template <typename Body>
   Status ForEach(const KernelArgs& args, Body body) const {
     int64_t begin = 0;

@@ -208,7 +208,7 @@ Result<IndexRows> RowsByTensors(const OpContext& op, std::string_view indices,
   NPUMESH_RETURN_IF_ERROR(shape->Check().WithContext(op.Who()));
   NPUMESH_ASSIGN_OR_RETURN(auto parts, IndicesOf(op, indices, how, x));
 
-  // Result as [before, broadcast, between, row]: dimensions behind the last indexed one are a row.
+  // Result as [before, broadcast, between, row]: dimensions after the last indexed one are a row.
   const int last = how.indexed.back();
   const int64_t inner = ElementsBetween(x, last + 1, x.rank());
   std::vector<int64_t> before = KeptOffsets(how, x, 0, how.place, last);

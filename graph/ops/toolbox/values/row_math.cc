@@ -25,7 +25,7 @@ constexpr size_t kSumBlock = kSumLanes * 64;
 using SumTag = hn::CappedTag<float, kSumLanes>;
 using RowTag = hn::ScalableTag<float>;
 
-// `count` elements, fewer than a vector has, and `filler` behind them.
+// `count` elements, fewer than a vector has, and `filler` after them.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadRest(D d, const float* x, size_t count, float filler) {
   HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)];

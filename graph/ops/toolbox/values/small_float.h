@@ -20,7 +20,7 @@ struct Float8E5m2 {
 struct Float8E4m3 {
   uint8_t bits;
 };
-// Sign, a prefix that says how many exponent bits follow (0 to 4), exponent with a sign of its own,
+// Sign, a prefix that says how many exponent bits follow (0 to 4), exponent with a sign,
 // 1 to 3 mantissa bits. One zero, one NaN (0x80), infinities 0x6f and 0xef.
 struct Hifloat8 {
   uint8_t bits;
