@@ -1,8 +1,8 @@
 // BesideSteps: the steps of one plan that run on the communication stream, beside the thread that
 // runs the others. Internal to graph/engine.
 //
-// A step that nobody waits for yet is run by the stream's worker; when the compute thread comes to
-// wait before the worker began, it runs the step itself (runtime/device/stream.h).
+// The stream's worker runs a step that the compute thread does not wait for yet. When the compute
+// thread comes to wait before the worker began, it runs the step itself (runtime/device/stream.h).
 //
 // Thread-safety: one thread launches and waits.
 #ifndef NPUMESH_GRAPH_ENGINE_BESIDE_STEPS_H_
@@ -27,7 +27,7 @@ class BesideSteps {
   // stream's queue was as long before.
   void Launch(size_t step, const KernelArgs& args);
   // Blocks until this step and those launched before it are done. Returns the first failure among
-  // them, with the name of its step; the steps behind that one did not run.
+  // them, with the name of its step; the steps after that one did not run.
   Status Await(size_t step);
   // The same for all that were launched.
   Status AwaitAll();

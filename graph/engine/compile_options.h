@@ -31,7 +31,7 @@ struct CompileOptions {
   // Evaluates operators with constant inputs now instead of at each run. Shape queries and values
   // that decide shapes are answered either way.
   bool fold_constants = true;
-  // Leaves out operators whose results nobody reads.
+  // Leaves out operators whose results are not read.
   bool drop_dead_nodes = true;
   DeadNodes dead_nodes() const { return drop_dead_nodes ? DeadNodes::kDrop : DeadNodes::kKeep; }
   // Connected operators with known shapes that are compiled once for all signatures, at least as
@@ -43,14 +43,14 @@ struct CompileOptions {
   NodeOrder order = NodeOrder::kStable;
   // Says by name which fusion passes run (passes/fusion/fusion.h); null: none.
   std::function<bool(std::string_view pass)> fuses;
-  // Runs collectives on a stream of their own, beside steps that do not need them, and orders nodes
-  // so that there are such steps.
+  // Runs collectives on a separate stream, beside steps that do not need them, and orders nodes so
+  // that there are such steps.
   bool overlap_collectives = false;
-  // Small memory before speed: looks harder for a small arena, and moves no nodes for overlap.
+  // Small memory before speed: searches harder for a small arena, and moves no nodes for overlap.
   bool spare_memory = false;
   // Told how the weights in files arrive while plans are made; may be null.
   std::function<void(const WeightProgress&)> weight_progress;
-  // Sees the graph as it stands after each stage; null: nobody. The graph is made for it, so an
+  // Sees the graph as it stands after each stage; may be null. The graph is made for it, so an
   // observer costs a copy for each stage.
   StageObserver observer;
 };

@@ -39,7 +39,7 @@ class CompiledModel {
   // must outlive it.
   static std::unique_ptr<CompiledModel> OfStep(const Model& source, Step step);
 
-  // Equal for no two models as long as somebody holds it: tells an observer whether it has seen
+  // Equal for no two models as long as a holder of it exists: tells an observer whether it has seen
   // this one before.
   const std::shared_ptr<const void>& identity() const { return identity_; }
   // What it was compiled from.
@@ -57,8 +57,8 @@ class CompiledModel {
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
-  // All device memory that an executor of its own takes: arena, scratch, inputs and constants that
-  // are read, in blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
+  // All device memory that a separate executor takes: arena, scratch, inputs and constants that are
+  // read, in blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
   uint64_t device_bytes() const;
   // What became of nodes and tensors, for people.
   const PlanFacts& facts() const { return facts_; }

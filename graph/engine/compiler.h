@@ -82,7 +82,7 @@ class Compiler {
   void TakeNodeFacts();
   std::map<PlanIndex, std::string> ValueNames() const;
   void Trace(const MemoryPlan& plan) const;
-  // Finds the constants that somebody reads while the graph runs.
+  // Finds the constants that are read while the graph runs.
   void MarkConstants();
 
   // The number of a value; constants, inputs and views get theirs when first asked for.

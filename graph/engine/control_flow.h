@@ -25,7 +25,8 @@ class ControlFlow {
   ~ControlFlow();
 
   // `inputs` by input of the node; dtype kUndefined: not connected. One tensor for each output.
-  // Errors: kInvalidArgument for a condition that is none, those of the subgraph with its name.
+  // Errors: kInvalidArgument for a tensor that cannot be a condition; those of the subgraph with
+  // its name.
   Result<std::vector<Tensor>> Run(const std::vector<PlanOperand>& inputs, StepObserver* observer,
                                   uint64_t iteration);
 

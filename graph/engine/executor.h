@@ -89,7 +89,7 @@ class Executor {
   std::unique_ptr<DevicePool> own_pool_;  // null when the pool is the caller's
   DevicePool& pool_;
   std::vector<int> slots_;
-  std::vector<std::shared_ptr<const DeviceConstant>> constants_;  // null: nobody reads it
+  std::vector<std::shared_ptr<const DeviceConstant>> constants_;  // null: it is not read
   // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
   std::vector<KernelArgs> args_;         // by step

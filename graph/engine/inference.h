@@ -39,7 +39,7 @@ struct InferenceMemory {
     std::vector<TensorType> in;
     std::vector<const void*> values;
     std::vector<TensorType> types;  // by port
-    // By port, or empty when nothing is known; without bytes where nobody asks for them again.
+    // By port, or empty when nothing is known; without bytes where they are not asked for again.
     std::vector<Tensor> constants;
   };
   std::map<NodeId, Entry> entries;
@@ -57,13 +57,13 @@ class Inference {
     GroupProvider* groups = nullptr;
     int threads = 1;
     PackedWeights* packed = nullptr;  // may be null
-    // Operators in it whose inputs are the same are not asked again; null: there is none.
+    // Operators in it whose inputs are the same are not asked again; null: no such memory.
     const InferenceMemory* memory = nullptr;
   };
 
   Inference(const BoundGraph& graph, Settings settings);
 
-  // Walks `order`. Nodes behind a failed one are left out; all other failures are collected.
+  // Walks `order`. Nodes after a failed one are left out; all other failures are collected.
   Status Run(const std::vector<NodeId>& order, const std::map<NodeId, Input>& inputs,
              WeightCache& weights, const std::string& model_path);
 
@@ -78,7 +78,7 @@ class Inference {
   bool folded(NodeId id) const;
   // Its results come from the memory.
   bool recalled(NodeId id) const { return result(id).recalled; }
-  // For the memory of another inference. `forgets`: values that nobody will ask for.
+  // For the memory of another inference. `forgets`: values that are not asked for again.
   InferenceMemory::Entry EntryOf(NodeId id, bool forgets) const;
   // The node with its input types, constant inputs and output types. REQUIRES: an operator.
   const OpContext& context(NodeId id) const { return *results_[static_cast<size_t>(id)].context; }

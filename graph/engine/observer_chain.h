@@ -10,7 +10,7 @@
 
 namespace npumesh {
 
-// The first error of an observer ends the run; those behind it are not told.
+// The first error of an observer ends the run; observers after it are not told.
 class ObserverChain final : public StepObserver {
  public:
   // `observer` must outlive the chain; null is left out.

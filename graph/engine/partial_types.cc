@@ -7,10 +7,10 @@
 #include "graph/engine/model_inputs.h"
 #include "graph/io/weights.h"
 #include "graph/ops/core/partial_inference.h"
-#include "graph/passes/rewrite/constant_folding.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/rewrite/constant_folding.h"
 
 namespace npumesh {
 namespace {
@@ -177,7 +177,7 @@ class PartialTypes::Walk {
     known(node.id).types = {DeclaredWeight(node)};
     if (!read_by_value(node.id)) return;
     const Result<Tensor> weight = LoadWeight(node, model_.path);
-    if (!weight.ok()) return;  // whoever runs the graph will say so
+    if (!weight.ok()) return;  // a run of the graph will say so
     known(node.id).types = {weight->type()};
     known(node.id).constants = {Aligned(*weight)};
   }
@@ -246,7 +246,7 @@ class PartialTypes::Walk {
     });
   }
 
-  // Values that are the same for all inputs, where somebody's shape hangs on them.
+  // Values that are the same for all inputs, where a shape depends on them.
   void Fold(const Operator& op, OpContext& context, NodeId id) {
     Known& mine = known(id);
     const auto is_static = [](const TensorType& type) { return type.shape.is_static(); };

@@ -34,8 +34,7 @@ class PartialTypes {
 
   // Dtype kUndefined and unknown rank where nothing is known.
   const TensorType& type(Value value) const;
-  // The value where it is the same whatever the inputs are and somebody reads it by value; else
-  // null.
+  // The value where it is the same whatever the inputs are and a node reads it by value; else null.
   const Tensor* constant(Value value) const;
 
   // What cannot be whatever the open dimensions are: an error for every node whose inputs are known
@@ -58,8 +57,8 @@ class PartialTypes {
 };
 
 // Refuses a model whose main graph cannot run for any input, where its open dimensions leave that
-// to be seen: PartialTypes::Contradictions. Models without open dimensions are not looked at, their
-// first compilation says the same. Not collective. Errors name nodes and types.
+// to be seen: PartialTypes::Contradictions. It ignores models without open dimensions, because
+// their first compilation says the same. Not collective. Errors name nodes and types.
 Status CheckKnownTypes(const Model& model, const OpRegistry& registry, GroupProvider* groups);
 
 // A graph of this model as `--plan` and exports show it: every descriptor of a value about whose

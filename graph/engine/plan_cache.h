@@ -15,7 +15,7 @@
 
 namespace npumesh {
 
-// A tensor somewhere in memory that somebody else keeps.
+// A tensor in memory that another owner keeps.
 struct PlanOperand {
   TensorType type;
   const void* data = nullptr;  // null: the input buffer holds the content already

@@ -34,7 +34,7 @@ struct PlannedPart {
 struct PlanFacts {
   std::vector<PlannedTensor> tensors;  // in the order in which they are written first
   std::vector<std::string> folded;     // nodes whose results were computed while compiling
-  std::vector<std::string> pruned;     // nodes whose results nobody reads
+  std::vector<std::string> pruned;     // nodes whose results are not read
   std::vector<PlannedPart> parts;
   size_t steps_compiled = 0;  // by this compilation; those of older parts are not
   uint64_t live_bytes = 0;    // most bytes in use at one step: no arena can be smaller

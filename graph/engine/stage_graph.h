@@ -1,4 +1,4 @@
-// The graph as it stands between two stages of a compilation, made for whoever observes them
+// The graph as it stands between two stages of a compilation, made for the observer of the stages
 // (CompileOptions::observer). Internal to graph/engine.
 #ifndef NPUMESH_GRAPH_ENGINE_STAGE_GRAPH_H_
 #define NPUMESH_GRAPH_ENGINE_STAGE_GRAPH_H_

@@ -91,7 +91,7 @@ class StaticParts {
 
 // By node id: operators of the nodes `order` whose shapes and values are the same for all inputs
 // that the model admits. All false for a model without open dimensions and without inputs whose
-// values decide shapes, since it has one plan anyway.
+// values decide shapes, because it has one plan anyway.
 Result<std::vector<bool>> StaticOperators(const Model& model, const BoundGraph& graph,
                                           const std::vector<NodeId>& order, GroupProvider* groups);
 

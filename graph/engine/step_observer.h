@@ -25,8 +25,8 @@ struct RunView {
   // PlanOperand addresses, by step.
   std::span<const KernelArgs> args;
   uint64_t iteration;  // runs of the session before this one
-  // The graph has several plans, or late operators between them: each is a run of its own in the
-  // same iteration, one after the other, and none has all operators.
+  // The graph has several plans, or late operators between them: each is a separate run in the same
+  // iteration, one after the other, and none has all operators.
   bool part = false;
 };
 
@@ -34,7 +34,7 @@ struct RunView {
 // of the node's descriptors. The addresses are device memory, which an observer may also change; a
 // constant that the kernel does not read (Kernel::reads) has that of its host bytes, read-only.
 // Inputs by slot, absent ones null; an output may lie where an input lies (in-place operators, and
-// element-wise ones that take over a buffer nobody reads any more), so inputs are only sure to be
+// element-wise ones that take over a buffer without later readers), so inputs are only sure to be
 // whole before the step.
 struct StepView {
   const RunView& run;

@@ -39,8 +39,8 @@ class WeightCache {
   }
   // Kernels have what they need of this constant. Counts once, and only weights in files.
   void Arrived(const Tensor& constant);
-  // A plan is finished. Weights that were only looked at while it was made, or not at all, have
-  // arrived too; their files' pages are given back.
+  // A plan is finished. Weights that were only read while it was made, or not at all, have arrived
+  // too; their files' pages are given back.
   void PlanMade();
 
   PackedWeights& packed() { return packed_; }

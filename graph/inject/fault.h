@@ -1,9 +1,9 @@
-// Fault: one thing that shall go wrong, as a user writes it down behind `--inject`.
+// Fault: one thing that shall go wrong, as a user writes it after `--inject`.
 //
 //   corrupt:rank=2,op=NAME[,element=K][,output=I][,step=S]   one element of an output is wrong
 //   delay:rank=1,op=NAME,ms=500[,step=S]                     the rank comes late
 //   kill:rank=1[,op=NAME][,step=S]                           the rank dies by SIGKILL
-//   exit:rank=1[,op=NAME][,code=C][,step=S]                  the rank ends without a word
+//   exit:rank=1[,op=NAME][,code=C][,step=S]                  the rank exits silently
 //
 // delay, kill and exit strike before the operator runs, corrupt after it has run. Without `op` they
 // strike before the first operator; without `step` in every step. Without `element` the seed picks

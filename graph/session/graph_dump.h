@@ -1,6 +1,6 @@
 // Graph dumps: TorchAir's debug.graph_dump and GE's DUMP_GE_GRAPH (docs/graph_dump.md).
 //
-// A dump never bends the run: what cannot be written is said in the log, once, and the run goes on.
+// A failed graph dump never fails the run; it is logged once.
 //
 // Thread-safety: none; one rank, one thread.
 #ifndef NPUMESH_GRAPH_SESSION_GRAPH_DUMP_H_

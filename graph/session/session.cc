@@ -183,7 +183,7 @@ CompileOptions Session::Observed() {
   return options;
 }
 
-// As the graph dump, it never bends the run.
+// Like a graph dump, a failed summary never fails the run.
 void Session::WriteSummary() {
   if (!options_.fx_summary.type) return;
   const Result<std::string> path = WriteFxSummary(model_.graph, *registry_, ".", world_.rank());

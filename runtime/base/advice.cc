@@ -22,7 +22,7 @@ struct AdviceOutlet {
   }
 };
 
-// A text that the level hides counts as not said.
+// A text suppressed by the level does not count as shown.
 bool PrintOnce(std::string_view text) {
   AdviceOutlet& outlet = AdviceOutlet::OfProcess();
   const std::lock_guard lock(outlet.mutex);

@@ -40,7 +40,8 @@ class Logger {
   void Event(std::string_view text, Where where = Where::current()) const {
     Write(LogLevel::kEvent, text, where);
   }
-  // The same text only once in this process. A warning that the level hides counts as not said.
+  // The same text only once in this process. A warning suppressed by the level does not count as
+  // shown.
   void WarningOnce(std::string_view text, Where where = Where::current()) const {
     if (LogEnabled(LogLevel::kWarning) && FirstTime(text)) Warning(text, where);
   }

@@ -60,7 +60,7 @@ class BoundGraph {
   // other bytes than its producer left.
   bool UpdatedUnseen(Value value) const;
 
-  // Meets other ranks or the outside world: runs even if nobody reads it, in program order.
+  // Meets other ranks or the outside world: runs even without a reader, in program order.
   bool HasEffect(NodeId id) const;
 
  private:

@@ -241,7 +241,7 @@ class Resolver {
   std::map<std::pair<Value, Value>, Value> reshaped_;  // by shape and value
 };
 
-// Outputs of nodes that run graphs, in whose memory somebody writes.
+// Outputs of nodes that run graphs, in whose memory a node writes.
 std::set<Value> OverwrittenResults(const BoundGraph& bound) {
   std::set<Value> results;
   for (const InPlaceWrite& write : bound.writes()) {

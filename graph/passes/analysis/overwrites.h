@@ -19,10 +19,10 @@ namespace npumesh {
 // REQUIRES: graph.Verify() is OK. Not collective.
 Status ResolveOverwrites(Graph& graph, const OpRegistry& registry);
 
-// Makes the outputs of calls and branches values of their own, which they would cease to be when a
-// graph takes the place of the node: one that somebody overwrites gets memory of its own (a
-// TensorMove "<node>/own_<port>"), and an input that a subgraph hands through becomes a value of it
-// (an Identity "<input>/through_<output>"). Models without in-place operators stay as they are.
+// Makes the outputs of calls and branches separate values, which they would cease to be when a
+// graph takes the place of the node: one that a node overwrites gets separate memory (a TensorMove
+// "<node>/own_<port>"), and an input that a subgraph hands through becomes a value of it (an
+// Identity "<input>/through_<output>"). Models without in-place operators stay as they are.
 // REQUIRES: Verify() of all graphs is OK. Not collective.
 Status SeparateResults(Model& model, const OpRegistry& registry);
 

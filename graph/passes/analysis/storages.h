@@ -41,7 +41,7 @@ class Storages {
   static Result<Storages> Of(const BoundGraph& graph);
 
   bool empty() const { return storages_.empty(); }
-  // The overwritten storage that the value lives in; null: nobody overwrites it.
+  // The overwritten storage that the value lives in; null: no node overwrites it.
   const Storage* Find(Value value) const;
 
   // How many writers run before the node; all of them for NetOutput.

@@ -31,7 +31,7 @@ std::optional<std::vector<int64_t>> CommonLevels(const std::vector<StridedView::
 
 using Levels = std::vector<StridedView::Factors>;  // of one tensor, at most one factor each
 
-// The distance over levels [first, last), which count as one; nullopt: there is none.
+// The distance over levels [first, last), which count as one; nullopt: no such distance.
 std::optional<int64_t> StrideOver(const Levels& levels, size_t first, size_t last) {
   StridedView::Factors all;
   for (size_t i = first; i < last; ++i) {
@@ -42,8 +42,8 @@ std::optional<int64_t> StrideOver(const Levels& levels, size_t first, size_t las
   return all[0].stride;
 }
 
-// The distances of a tensor whose sequences are levels [0, i) and whose heads are [i, j); what is
-// behind must be the same for all.
+// The distances of a tensor whose sequences are levels [0, i) and whose heads are [i, j); what
+// follows must be the same for all.
 std::optional<HeadStrides> StridesAt(const Levels& levels, size_t i, size_t j) {
   const std::optional<int64_t> batch = StrideOver(levels, 0, i);
   const std::optional<int64_t> head = StrideOver(levels, i, j);
@@ -226,7 +226,7 @@ std::optional<AttentionOperand> OperandFinder::FindBehind(NodeId reader, int slo
   return operand;
 }
 
-// As far back as the rows allow. A chain that begins with a view begins behind it: views cost
+// As far back as the rows allow. A chain that begins with a view begins after it: views cost
 // nothing, and others may read them.
 std::optional<AttentionOperand> OperandFinder::Find(NodeId reader, int slot, bool scales,
                                                     const Arrange& arrange) const {

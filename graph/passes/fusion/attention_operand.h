@@ -32,7 +32,7 @@ struct ConstantFactor {
 };
 
 // That of a Muls, a Mul with or a RealDiv by a finite constant that is not 0 and of one element;
-// nullopt: the node is none of these, or changes type or shape of its input.
+// nullopt: the node is another operator, or changes type or shape of its input.
 std::optional<ConstantFactor> FactorOf(const FusionView& view, NodeId node);
 
 // How the dimensions in front of the matrices are counted: by sequence, by the head of K and V, and
@@ -76,7 +76,7 @@ class OperandFinder {
   // Brings a view of what is fed to the slot into the form [batches.., rows, columns].
   using Arrange = std::function<bool(StridedView&)>;
 
-  // The nodes between a computed value and the slot, the last one first, that nobody else reads.
+  // The nodes between a computed value and the slot, the last one first, that nothing else reads.
   std::vector<NodeId> Chain(NodeId reader, int slot, bool scales) const;
   bool MayBeLeftOut(NodeId node, bool scales) const;
   // What `node` makes of a view of its input. False: no view.

@@ -197,7 +197,7 @@ class AttentionFinder {
     return id != kNoNode && out(id).shape.dims().back() == out(softmax).shape.dims().back();
   }
 
-  // Takes the node that feeds the slot; kNoNode: there is none that makes scores.
+  // Takes the node that feeds the slot; kNoNode: no node makes scores.
   NodeId Back(NodeId id, int slot) {
     const NodeId maker = view_.Maker(id, slot);
     if (maker == kNoNode || out(maker).shape.elements() != elements_) return kNoNode;
@@ -346,7 +346,7 @@ class AttentionFinder {
   OperandFinder finder_;
   Match match_;
   int64_t elements_ = 0;  // scores
-  bool scaled_ = false;   // behind the node that is looked at
+  bool scaled_ = false;   // after the current node
 };
 
 }  // namespace

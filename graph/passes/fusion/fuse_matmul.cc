@@ -7,7 +7,7 @@
 namespace npumesh {
 namespace {
 
-// What stands behind a product, and what each does when it has to follow as a link of a chain.
+// What follows a product, and what each does when it has to follow as a link of a chain.
 struct Tail {
   NodeId bias = kNoNode;
   int bias_slot = -1;  // of `bias`: the vector

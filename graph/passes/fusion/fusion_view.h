@@ -31,11 +31,11 @@ class FusionView {
   bool Free(NodeId id) const;
   // The same, of one of these types.
   bool Is(NodeId id, std::initializer_list<std::string_view> types) const;
-  // The free operator whose output 0 is fed to the slot; kNoNode: there is none.
+  // The free operator whose output 0 is fed to the slot; kNoNode: no such operator.
   NodeId Producer(NodeId id, int slot) const;
   // The same, or a view.
   NodeId Maker(NodeId id, int slot) const;
-  // The free operator that alone reads the node's outputs, in however many slots; kNoNode: nobody,
+  // The free operator that alone reads the node's outputs, in however many slots; kNoNode: none,
   // several, or the graph's output.
   NodeId OnlyReader(NodeId id) const;
   // The slot of the first of two operands that is not fed by `producer`; -1: none is, or both are.

@@ -1,5 +1,5 @@
 // StridedView: where the elements of a tensor lie that Reshape, Transpose and broadcasts made of
-// another one, as long as nobody computes it.
+// another one, as long as it is not computed.
 //
 // Each dimension is a list of factors, outermost first: a Reshape that joins dimensions which do
 // not follow each other in memory (the heads of grouped queries, repeated) joins their lists.

@@ -32,7 +32,7 @@ class ComputedConstants {
   ComputedConstants(const Graph& graph, const OpRegistry& registry, const std::string& path)
       : graph_(graph), bound_(graph, registry), path_(path) {}
 
-  // nullopt: inputs decide, or it cannot be computed; whoever runs the graph will say so.
+  // nullopt: inputs decide, or it cannot be computed; a run of the graph will say so.
   std::optional<Tensor> Of(Value value) {
     const std::optional<std::set<NodeId>> cone = ConeOf(value.node);
     if (!cone) return std::nullopt;
@@ -100,8 +100,8 @@ bool Chooses(const Node& node) {
          node.subgraphs.size() >= 2 && !node.inputs.empty() && node.inputs[0];
 }
 
-// Leaves every If and Case whose condition is known with its only possible subgraph. False: there
-// is none. A value that decides nothing is reported when the node runs.
+// Leaves every If and Case whose condition is known with its only possible subgraph. False: no such
+// node. A value that decides nothing is reported when the node runs.
 bool DecideAll(Graph& graph, const OpRegistry& registry, const std::string& path) {
   std::map<NodeId, size_t> branches;
   if (std::any_of(graph.nodes().begin(), graph.nodes().end(), Chooses)) {

@@ -23,8 +23,7 @@ Result<size_t> ChosenBranch(const Node& node, const TensorType& type, const void
 
 // InlineCalls, and the same for every If and Case whose input 0 is a Const or computed from
 // constants alone, also where that only shows after a call or a branch around it was inlined: its
-// branch takes its place, and what no condition can choose is not looked at any more. Errors as
-// InlineCalls.
+// branch takes its place, and what no condition can choose is dropped. Errors as InlineCalls.
 Status InlineKnownBranches(Model& model, const OpRegistry& registry);
 
 }  // namespace npumesh

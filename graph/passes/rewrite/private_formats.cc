@@ -118,7 +118,7 @@ class Plainer {
 
   Status Run() {
     NPUMESH_RETURN_IF_ERROR(MakeConstsPlain());
-    const size_t before = graph_.nodes().size();  // nodes are added behind
+    const size_t before = graph_.nodes().size();  // nodes are added at the end
     for (size_t id = 0; id < before; ++id) DropConversion(static_cast<NodeId>(id));
     for (size_t id = 0; id < before; ++id) {
       NPUMESH_RETURN_IF_ERROR(ReadPlain(static_cast<NodeId>(id)));

@@ -68,7 +68,7 @@ class StageNumbers {
     last_ = std::max(last_, after);
   }
 
-  // What the node reads or writes of the storage that somebody overwrites.
+  // What the node reads or writes of the storage that a node overwrites.
   std::vector<Value> WrittenStorage(const Node& node) const {
     std::vector<Value> roots;
     if (written_.empty()) return roots;

@@ -2,8 +2,8 @@
 //
 // A late node (Operator::late: NonZero, If, While ...) ends a stage. So does a node whose result
 // decides a shape (Operator::value_inputs) and is only known when it has run, as counts that
-// another rank sends. The nodes that depend on it are a stage of their own, a graph whose inputs
-// are the values that cross the cut. Each stage can be compiled by itself when the types of these
+// another rank sends. The nodes that depend on it are a separate stage, a graph whose inputs are
+// the values that cross the cut. Each stage can be compiled by itself when the types of these
 // values are known.
 #ifndef NPUMESH_GRAPH_PASSES_REWRITE_STAGES_H_
 #define NPUMESH_GRAPH_PASSES_REWRITE_STAGES_H_
@@ -33,7 +33,7 @@ struct LateNode {
   Node node;
   // By input of the node: the output of the stage that feeds it; -1: not connected.
   std::vector<int> inputs;
-  // By output of the node; kNoSlot: nobody reads it.
+  // By output of the node; kNoSlot: it has no reader.
   std::vector<SlotNumber> output_slots;
 };
 

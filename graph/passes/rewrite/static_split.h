@@ -10,13 +10,13 @@
 
 namespace npumesh {
 
-// The limit where nobody sets one; that of GE, as far as is known of it.
+// The default limit; that of GE, as far as it is known.
 inline constexpr int64_t kDefaultStaticOpsLimit = 4;
 // Everything is dynamic.
 inline constexpr int64_t kNoStaticParts = -1;
 
 // Operators that may be part of a static sub-graph at all, whatever their shapes: pure ones without
-// an effect, a collective or subgraphs, that share no storage which somebody overwrites, since
+// an effect, a collective or subgraphs, that share no storage which a node overwrites, because
 // those keep their place among all others. By node id.
 std::vector<bool> MayBeStatic(const BoundGraph& graph);
 

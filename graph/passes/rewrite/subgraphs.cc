@@ -102,7 +102,7 @@ Status CheckOutputs(const Node& node, const Graph& graph) {
                made.size(), node.output_descs.size());
 }
 
-// The condition of a While makes one output of its own.
+// The condition of a While makes one output.
 Status CheckCondition(const Graph& graph) {
   const Node& sink = graph.node(graph.NetOutput());
   if (sink.inputs.size() == 1 && sink.inputs[0]) return Status();

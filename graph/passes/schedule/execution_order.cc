@@ -84,8 +84,8 @@ class Orderer {
     return false;
   }
 
-  // For every storage that somebody overwrites: the reads of any value that lives in it.
-  // Reads of a constant are not among them, because its writer gets a copy.
+  // For every storage that a node overwrites: the reads of any value that lives in it. Reads of a
+  // constant are not among them, because its writer gets a copy.
   void CollectStorageReaders() {
     for (const InPlaceWrite& write : graph_.writes()) {
       if (needed(write.node)) reads_[graph_.StorageRoot(write.target)];

@@ -12,7 +12,7 @@ namespace npumesh {
 enum class NodeOrder {
   kStable,      // node order
   kBreadth,     // BFS: in the order they became ready, by name among those of one producer
-  kDepth,       // DFS: what a node made ready comes directly behind it
+  kDepth,       // DFS: what a node made ready comes directly after it
   kReverse,     // RDFS: what an output needs directly before it, smaller results first
   kStableDepth  // StableRDFS: what a node needs directly before it, in node order
 };

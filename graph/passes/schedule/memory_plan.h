@@ -1,4 +1,4 @@
-// Where activations live: offsets into one arena, reused as soon as nobody reads the bytes.
+// Where activations live: offsets into one arena, reused as soon as the bytes have no later reader.
 //
 // Works on numbered values and steps, so that it can be tested without graphs. Deterministic.
 #ifndef NPUMESH_GRAPH_PASSES_SCHEDULE_MEMORY_PLAN_H_

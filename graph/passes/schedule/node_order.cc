@@ -63,7 +63,7 @@ class Sorter {
     return std::move(order_);
   }
 
-  // From every node that nobody waits for.
+  // From every node without successors.
   std::vector<NodeId> Reverse() {
     visited_.assign(needed_.size(), false);
     const auto smaller_first = [this](NodeId a, NodeId b) {
@@ -92,7 +92,7 @@ class Sorter {
 
   bool needed(NodeId id) const { return needed_[static_cast<size_t>(id)]; }
 
-  // The nodes that wait for nobody, in node order.
+  // The nodes without predecessors, in node order.
   std::vector<NodeId> Sources() const {
     std::vector<NodeId> sources;
     for (const Node& node : graph_.nodes()) {

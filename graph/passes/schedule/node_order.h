@@ -15,7 +15,7 @@ struct OrderEdges {
   std::vector<std::vector<NodeId>> predecessors;
 };
 
-// The needed nodes, each behind its predecessors. Fewer than all when they wait for each other in a
+// The needed nodes, each after its predecessors. Fewer than all when they wait for each other in a
 // cycle.
 std::vector<NodeId> SortNodes(const Graph& graph, const std::vector<bool>& needed,
                               const OrderEdges& edges, NodeOrder choice);

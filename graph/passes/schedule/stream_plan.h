@@ -1,7 +1,7 @@
 // Which steps run beside the others, and who waits for them.
 //
 // There are two streams. Steps on the compute stream run one after the other; a step beside them is
-// launched when the compute stream comes to it, and runs behind those that were launched before it.
+// launched when the compute stream comes to it, and runs after those that were launched before it.
 // So collectives keep their order, whatever the ranks compute meanwhile.
 //
 // Works on numbered values and steps, as the memory plan. Deterministic.

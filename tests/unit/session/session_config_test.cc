@@ -272,7 +272,7 @@ TEST_F(ConfiguredSession, StagesAreDumpedAsTheEnvironmentSays) {
   EXPECT_EQ(model->graph.Find("minus"), kNoNode);
 }
 
-// A dump never bends the run.
+// A failed dump never fails the run.
 TEST_F(ConfiguredSession, ADumpThatCannotBeWrittenIsSaidOnce) {
   ASSERT_TRUE(WriteFile(folder_.Path("file"), "", FileKind::kData).ok());
   SessionOptions options;
