@@ -7,7 +7,7 @@
 namespace npumesh {
 namespace {
 
-// Nobody suspects a standstill before a wait has lasted this long.
+// A wait suspects a standstill only after it has lasted this long.
 constexpr auto kShortWait = std::chrono::seconds(1);
 
 std::chrono::seconds Seconds(std::chrono::nanoseconds waited) {

@@ -72,7 +72,7 @@ class Waiter {
 template <typename What, typename Here, typename Cpu>
 Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu) const {
   const size_t count = world_ranks_.size();
-  size_t next = 0;  // everybody before it is here
+  size_t next = 0;  // all before it are here
   const auto ready = [&] {
     while (next < count && here(next)) ++next;
     return next == count;

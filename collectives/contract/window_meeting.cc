@@ -212,7 +212,7 @@ class WindowMeeting final : public Meeting {
     return CompareBlocks(sent, expected, slots_.world_ranks()).WithContext(Where());
   }
 
-  // Nobody leaves before all have read. The meeting is over.
+  // No member leaves before all have read. The meeting is over.
   Status Leave(const Status& verdict) {
     sequence_ += kSettled;
     (void)Depart();

@@ -50,9 +50,9 @@ class Executor {
   void* input_buffer(int position) const { return pool_.input(SlotOf(position)); }
 
   // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
-  // is told that this is run number `iteration`, or a part of it. While somebody observes,
-  // collectives run one after the other with everything else, so that each step's tensors are whole
-  // when it is shown. Errors name the step's operator; then no collective is under way any more.
+  // is told that this is run number `iteration`, or a part of it. In an observed run collectives
+  // run one after the other with everything else, so that each step's tensors are whole when it is
+  // shown. Errors name the step's operator; then no collective is under way any more.
   Result<RunStats> Run(StepObserver* observer = nullptr, uint64_t iteration = 0, bool part = false);
 
   // By step, of the last run without error.

@@ -1,9 +1,9 @@
-// AlltoAllMatmul and MatmulAlltoAll: rows for columns between the ranks, in front of a product or
-// behind it.
+// AlltoAllMatmul and MatmulAlltoAll: rows for columns between the ranks, before a product or after
+// it.
 //
-// In front: a rank keeps one block of rows and gets these rows' columns of all ranks. Behind: it
-// keeps one block of columns and gets all rows of it. Large tensors go in chunks of rows, which
-// travel while others are multiplied.
+// Before: a rank keeps one block of rows and gets these rows' columns of all ranks. After: it keeps
+// one block of columns and gets all rows of it. Large tensors go in chunks of rows, which travel
+// while others are multiplied.
 #include <algorithm>
 
 #include "graph/ops/collective/chunked_exchange.h"

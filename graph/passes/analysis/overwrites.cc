@@ -101,7 +101,7 @@ class Resolver {
     return SameShape(base, like) ? copy : InShapeOf(like, copy);
   }
 
-  // Nobody overwrites the root itself: the first writer of a constant gets a copy of it, and so
+  // No node overwrites the root itself: the first writer of a constant gets a copy of it, and so
   // does that of what needs a variable.
   bool StaysWhole(const Storage& storage, int level) const {
     if (level > 0) return false;

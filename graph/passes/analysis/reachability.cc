@@ -42,7 +42,7 @@ std::vector<bool> NeededNodes(const BoundGraph& graph, const std::function<bool(
                               DeadNodes dead) {
   std::vector<NodeId> roots = Roots(graph);
   if (dead == DeadNodes::kKeep) {
-    // Whoever is not needed because its value is known stays away.
+    // A node that is not needed because its value is known stays away.
     const std::vector<bool> wanted = NeededBy(graph, roots, nullptr);
     for (const Node& node : graph.graph().nodes()) {
       if (!node.removed && !wanted[static_cast<size_t>(node.id)]) roots.push_back(node.id);

@@ -43,7 +43,7 @@ class FusionView {
   // The element of a constant that has only one.
   std::optional<double> Scalar(NodeId id, int slot) const;
 
-  // Nobody but `nodes` reads the outputs of `id`.
+  // Only `nodes` read the outputs of `id`.
   bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
 
   // Sorts the nodes into execution order. True when they may run as one step where the last one
