@@ -16,7 +16,7 @@ namespace npumesh {
 
 // Who may be able to change a library that is loaded. Its code runs with the rights of the user.
 enum class LibraryTrust {
-  kOwner,  // its owner and his group: refuse what every user may write or replace
+  kOwner,   // its owner and his group: refuse what every user may write or replace
   kAnyone,  // it is loaded whatever its permissions are
 };
 
