@@ -41,8 +41,8 @@ struct CommunicatorOptions {
   // what comparing costs (tests/bench/bench_contract); equal on all members.
   bool contract = true;
   // true: a root that repeats a small broadcast does not wait for the others, up to 16 calls long
-  // (contract/lead.h). What it would have learned in those calls, one of its next calls returns, or
-  // Close. Equal on all members.
+  // (contract/run_ahead.h). What it would have learned in those calls, one of its next calls
+  // returns, or Close. Equal on all members.
   bool run_ahead = false;
 };
 

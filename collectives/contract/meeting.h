@@ -58,8 +58,8 @@ class Meeting {
   // sent. On disagreement every rank gets the same error, after which the meeting must not be used
   // again. `eager`, only in the window, is copied to where the others read it.
   //
-  // In the window a sole sender that repeats its call does not wait for the others (lead.h); what
-  // it did not learn it learns in one of its next calls.
+  // In the window a sole sender that repeats its call does not wait for the others (run_ahead.h);
+  // what it did not learn it learns in one of its next calls.
   virtual Status Arrive(const Announcement& announcement, const Buffers& buffers,
                         const EagerData& eager) = 0;
   // Collective. Waits until all have called it: buffers belong to their owners again.

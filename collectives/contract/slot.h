@@ -42,9 +42,9 @@ struct Round {
   alignas(kCacheLine) Request request;
 };
 
-// What the sole sender of a led call says (lead.h): its data, here or, when they are longer, in the
-// eager bytes of its rounds.
-struct alignas(2 * kCacheLine) LeadCell {
+// What the sole sender of a led call says (run_ahead.h): its data, here or, when they are longer,
+// in the eager bytes of its rounds.
+struct alignas(2 * kCacheLine) RingCell {
   static constexpr uint64_t kBytes = 2 * kCacheLine - sizeof(uint64_t);
 
   std::atomic<uint64_t> sequence;  // written last, with release
@@ -52,7 +52,7 @@ struct alignas(2 * kCacheLine) LeadCell {
 };
 
 struct Slot {
-  static constexpr uint64_t kLeadCells = 16;
+  static constexpr uint64_t kRingCells = 16;
 
   Departure departure;
   alignas(kCacheLine) uint64_t base;  // published by the key
@@ -61,13 +61,13 @@ struct Slot {
   uint64_t send_bytes[Meeting::kMaxSlotRanks];
   uint64_t send_at[Meeting::kMaxSlotRanks];
   uint64_t recv_bytes[Meeting::kMaxSlotRanks];
-  LeadCell lead[kLeadCells];
+  RingCell ring[kRingCells];
 };
 static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
 static_assert(sizeof(Round) == kCacheLine + 448 + Meeting::kEagerBytes);
-static_assert(sizeof(LeadCell) == 2 * kCacheLine);
+static_assert(sizeof(RingCell) == 2 * kCacheLine);
 static_assert(sizeof(Slot) ==
-              2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kLeadCells * sizeof(LeadCell));
+              2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kRingCells * sizeof(RingCell));
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct SlotDirectory {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "collectives/contract/lead.h"
+#include "collectives/contract/run_ahead.h"
 #include "collectives/contract/window_slots.h"
 #include "runtime/base/log.h"
 
@@ -21,7 +21,7 @@ class WindowMeeting final : public Meeting {
         world_(world),
         name_(std::move(name)),
         slots_(world, std::move(world_ranks)),
-        lead_(slots_),
+        ring_(slots_),
         waiter_(world, name_, slots_.world_ranks()) {}
 
   ~WindowMeeting() override {
@@ -97,7 +97,7 @@ class WindowMeeting final : public Meeting {
   uint64_t recv_offset(int peer) const override { return At(peer).arrival.recv_offset; }
   const std::byte* eager(int peer) const override {
     return led_ == 0 ? At(peer).eager
-                     : lead_.Data(static_cast<size_t>(peer), sequence_, led_bytes_);
+                     : ring_.Data(static_cast<size_t>(peer), sequence_, led_bytes_);
   }
   uint64_t block_at(int peer) const override {
     return slots_.of(static_cast<size_t>(peer)).send_at[slots_.rank()];
@@ -223,7 +223,7 @@ class WindowMeeting final : public Meeting {
     return fmt::format("{}, call {}", NameOf(wanted_->kind, wanted_->node), called_);
   }
 
-  // ---- led calls (lead.h) ----
+  // ---- led calls (run_ahead.h) ----
 
   Status ArriveLed(const EagerData& eager) {
     ++led_;
@@ -237,7 +237,7 @@ class WindowMeeting final : public Meeting {
 
   Status RunAhead(std::span<const std::byte> data) {
     const uint64_t call = sequence_;
-    const uint64_t depth = LeadCells::Depth(data.size());
+    const uint64_t depth = SenderRing::Depth(data.size());
     if (led_ == 1) NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
     if (call > all_read_ + depth) {
       uint64_t disputed = 0;
@@ -247,7 +247,7 @@ class WindowMeeting final : public Meeting {
       if (disputed != 0) return Settle(disputed);
       all_read_ = slots_.FirstDeparture();
     }
-    lead_.Write(call, data);
+    ring_.Write(call, data);
     return Status();
   }
 
@@ -257,8 +257,8 @@ class WindowMeeting final : public Meeting {
     slots_.TellCpuOfFollower();
     uint64_t disputed = 0;
     NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
-        call + 1, &disputed, [&](size_t i) { return i != sender || lead_.Written(sender, call); },
-        // The sender may be waiting for a member that needs this core, wherever it runs itself.
+        call + 1, &disputed, [&](size_t i) { return i != sender || ring_.Written(sender, call); },
+        // The sender may be waiting for somebody who needs this core, wherever it runs itself.
         [](size_t) { return sched_getcpu(); }));
     return disputed == 0 ? Status() : Settle(disputed);
   }
@@ -323,7 +323,7 @@ class WindowMeeting final : public Meeting {
   World& world_;
   const std::string name_;
   WindowSlots slots_;
-  LeadCells lead_;
+  SenderRing ring_;
   Waiter waiter_;
   uint64_t key_ = 0;
   uint64_t sequence_ = 1;  // of the call under way, or the next

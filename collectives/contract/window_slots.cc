@@ -18,7 +18,7 @@ void MakeReady(Slot* slot) {
   for (Round& round : slot->rounds) {
     round.arrival.sequence.store(slot->base, std::memory_order_release);
   }
-  for (LeadCell& cell : slot->lead) cell.sequence.store(slot->base, std::memory_order_release);
+  for (RingCell& cell : slot->ring) cell.sequence.store(slot->base, std::memory_order_release);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "collectives/contract/lead.h"
+#include "collectives/contract/run_ahead.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,44 +25,44 @@ namespace {
 
 // How many data of `bytes` the eager bytes of one round hold.
 uint64_t PlacesInRound(uint64_t bytes) {
-  constexpr uint64_t kMost = Slot::kLeadCells / 2;
+  constexpr uint64_t kMost = Slot::kRingCells / 2;
   return bytes <= Meeting::kEagerBytes / kMost ? kMost : Meeting::kEagerBytes / bytes;
 }
 
 }  // namespace
 
-uint64_t LeadCells::Depth(uint64_t bytes) {
+uint64_t SenderRing::Depth(uint64_t bytes) {
   return 2 * PlacesInRound(bytes);
 }
 
-const std::byte* LeadCells::PlaceOf(const Slot& slot, uint64_t call, uint64_t bytes) {
+const std::byte* SenderRing::PlaceOf(const Slot& slot, uint64_t call, uint64_t bytes) {
   const uint64_t places = PlacesInRound(bytes);
   const uint64_t place = call % (2 * places);
   const uint64_t width = Meeting::kEagerBytes / places / kCacheLine * kCacheLine;
   return slot.rounds[place / places].eager + place % places * width;
 }
 
-void LeadCells::Write(uint64_t call, std::span<const std::byte> data) {
+void SenderRing::Write(uint64_t call, std::span<const std::byte> data) {
   Slot& mine = slots_.mine();
-  LeadCell& cell = mine.lead[call % Slot::kLeadCells];
-  std::byte* const place = data.size() <= LeadCell::kBytes
+  RingCell& cell = mine.ring[call % Slot::kRingCells];
+  std::byte* const place = data.size() <= RingCell::kBytes
                                ? cell.data
                                : const_cast<std::byte*>(PlaceOf(mine, call, data.size()));
   if (!data.empty()) std::memcpy(place, data.data(), data.size());
   cell.sequence.store(slots_.Stamp(slots_.rank(), call), std::memory_order_release);
 }
 
-bool LeadCells::Written(size_t sender, uint64_t call) const {
-  const LeadCell& cell = CellOf(slots_.of(sender), call);
+bool SenderRing::Written(size_t sender, uint64_t call) const {
+  const RingCell& cell = CellOf(slots_.of(sender), call);
   if (cell.sequence.load(std::memory_order_acquire) != slots_.Stamp(sender, call)) return false;
   // A member that lags has the next cell under way while it reads this one.
   __builtin_prefetch(&CellOf(slots_.of(sender), call + 1));
   return true;
 }
 
-const std::byte* LeadCells::Data(size_t sender, uint64_t call, uint64_t bytes) const {
+const std::byte* SenderRing::Data(size_t sender, uint64_t call, uint64_t bytes) const {
   const Slot& slot = slots_.of(sender);
-  return bytes <= LeadCell::kBytes ? CellOf(slot, call).data : PlaceOf(slot, call, bytes);
+  return bytes <= RingCell::kBytes ? CellOf(slot, call).data : PlaceOf(slot, call, bytes);
 }
 
 }  // namespace npumesh

@@ -1,4 +1,4 @@
-// Lead: calls in which a sole sender runs ahead of those who receive from it.
+// Run ahead: calls in which a sole sender runs ahead of those who receive from it.
 //
 // In a small broadcast only the root has data to give. When it waits for the others all
 // the same, it does so for the contract only; ranks that share cores then pay a switch of core for
@@ -14,8 +14,8 @@
 // the sender's decision, which the others follow.
 //
 // Thread-safety: as the meeting.
-#ifndef NPUMESH_COLLECTIVES_CONTRACT_LEAD_H_
-#define NPUMESH_COLLECTIVES_CONTRACT_LEAD_H_
+#ifndef NPUMESH_COLLECTIVES_CONTRACT_RUN_AHEAD_H_
+#define NPUMESH_COLLECTIVES_CONTRACT_RUN_AHEAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -49,9 +49,9 @@ class Streak {
 };
 
 // The cells of a sender. Bytes of data are equal in all calls of a streak.
-class LeadCells {
+class SenderRing {
  public:
-  explicit LeadCells(WindowSlots& slots) : slots_(slots) {}
+  explicit SenderRing(WindowSlots& slots) : slots_(slots) {}
 
   // How many calls a sender of `bytes`, at most Meeting::kEagerBytes, may be ahead.
   static uint64_t Depth(uint64_t bytes);
@@ -62,8 +62,8 @@ class LeadCells {
   const std::byte* Data(size_t sender, uint64_t call, uint64_t bytes) const;
 
  private:
-  static const LeadCell& CellOf(const Slot& slot, uint64_t call) {
-    return slot.lead[call % Slot::kLeadCells];
+  static const RingCell& CellOf(const Slot& slot, uint64_t call) {
+    return slot.ring[call % Slot::kRingCells];
   }
   // Of data that do not fit into a cell.
   static const std::byte* PlaceOf(const Slot& slot, uint64_t call, uint64_t bytes);
@@ -73,4 +73,4 @@ class LeadCells {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_COLLECTIVES_CONTRACT_LEAD_H_
+#endif  // NPUMESH_COLLECTIVES_CONTRACT_RUN_AHEAD_H_

@@ -1,6 +1,6 @@
-// Led calls: a root that repeats its broadcast runs ahead, and yet no mistake stays without its
-// explanation, which is the same on all ranks.
-#include "collectives/contract/lead.h"
+// Calls that run ahead: a root that repeats its broadcast does not wait, and yet no mistake stays
+// without its explanation, which is the same on all ranks.
+#include "collectives/contract/run_ahead.h"
 
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr int kRanks = 4;
 const std::vector<int> kAll = {0, 1, 2, 3};
-// Calls that all wait for all; the next one may be led.
+// Calls in which all wait for all; the next one may run ahead.
 constexpr int kMet = static_cast<int>(Streak::kTrusted);
 
 // What element i of broadcast c holds.
@@ -55,7 +55,7 @@ Result<Group> Open(World& world) {
   return group;
 }
 
-TEST(Lead, DataAreTheirCallsOwnWhateverTheirSize) {
+TEST(RunAhead, DataAreTheirCallsOwnWhateverTheirSize) {
   ExpectAllOk(RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 8192);
@@ -74,9 +74,9 @@ TEST(Lead, DataAreTheirCallsOwnWhateverTheirSize) {
   }));
 }
 
-// Other calls between the led ones, whose eager data lie where the led ones lay, and roots that
+// Other calls between those that run ahead, whose eager data lie where the ring lay, and roots that
 // change before the others have read.
-TEST(Lead, EndsWithTheNextOtherCall) {
+TEST(RunAhead, EndsWithTheNextOtherCall) {
   ExpectAllOk(RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 4096);
@@ -106,7 +106,7 @@ TEST(Lead, EndsWithTheNextOtherCall) {
 }
 
 // The others do not begin before the root is through: it cannot have waited for them.
-TEST(Lead, RootRunsAheadAsFarAsThereAreCells) {
+TEST(RunAhead, RootRunsAheadAsFarAsThereAreCells) {
   std::atomic<bool> root_is_through{false};
   ExpectAllOk(RunRanks(kRanks, TestEnv(), [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
@@ -120,7 +120,7 @@ TEST(Lead, RootRunsAheadAsFarAsThereAreCells) {
       NPUMESH_RETURN_IF_ERROR(CheckedBroadcast(*group.communicator, data, 1024, 2, c));
     }
     while (world.rank() != 2 && !root_is_through) std::this_thread::yield();
-    for (uint64_t i = 0; i < Slot::kLeadCells; ++i, ++c) {
+    for (uint64_t i = 0; i < Slot::kRingCells; ++i, ++c) {
       NPUMESH_RETURN_IF_ERROR(CheckedBroadcast(*group.communicator, data, 1024, 2, c));
     }
     root_is_through = true;
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(kMet - 1, kMet, kMet + 1, kMet + 15, kMet + 16, 39)));
 
 // Two ranks go wrong in different calls: the earlier one is explained, to all.
-TEST(Lead, EarliestOfTwoDisputesIsExplained) {
+TEST(RunAhead, EarliestOfTwoDisputesIsExplained) {
   for (int gap = 1; gap <= 12; ++gap) {
     const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [gap](World& world) -> Status {
       NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
@@ -211,7 +211,7 @@ TEST(Lead, EarliestOfTwoDisputesIsExplained) {
 }
 
 // The root is done and leaves the group before it could learn of the deviation.
-TEST(Lead, WhoLeavesTheGroupStillAnswers) {
+TEST(RunAhead, WhoLeavesTheGroupStillAnswers) {
   const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 16);
@@ -235,7 +235,7 @@ TEST(Lead, WhoLeavesTheGroupStillAnswers) {
 }
 
 // Without the option nobody leaves a call before everybody has come.
-TEST(Lead, IsOnlyForThoseWhoAskForIt) {
+TEST(RunAhead, IsOnlyForThoseWhoAskForIt) {
   std::atomic<int> come{0};
   ExpectAllOk(RunRanks(kRanks, TestEnv(), [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
@@ -251,7 +251,7 @@ TEST(Lead, IsOnlyForThoseWhoAskForIt) {
 }
 
 // A follower that is gone is missed, at the latest when the cells are full.
-TEST(Lead, LostFollowerIsNamed) {
+TEST(RunAhead, LostFollowerIsNamed) {
   const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 16);
