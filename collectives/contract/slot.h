@@ -31,7 +31,7 @@ struct alignas(kCacheLine) Arrival {
 struct alignas(kCacheLine) Departure {
   // Release: everything this rank has read and written for call s stands before it.
   std::atomic<uint64_t> sequence;
-  std::atomic<int32_t> cpu;  // on which the rank ran when it followed a led call; else old
+  std::atomic<int32_t> cpu;  // on which the rank ran when it last followed a sender (run_ahead.h)
 };
 
 // What a rank says about one call. Calls take turns between two rounds: while a slow member still
@@ -42,8 +42,8 @@ struct Round {
   alignas(kCacheLine) Request request;
 };
 
-// What the sole sender of a led call says (run_ahead.h): its data, here or, when they are longer,
-// in the eager bytes of its rounds.
+// One call of a sender that runs ahead (sender_ring.h): its data, here or, when they are longer, in
+// the eager bytes of its rounds.
 struct alignas(2 * kCacheLine) RingCell {
   static constexpr uint64_t kBytes = 2 * kCacheLine - sizeof(uint64_t);
 

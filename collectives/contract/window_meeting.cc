@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "collectives/contract/run_ahead.h"
+#include "collectives/contract/waiter.h"
 #include "collectives/contract/window_slots.h"
+#include "collectives/contract/window_wait.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -21,8 +24,9 @@ class WindowMeeting final : public Meeting {
         world_(world),
         name_(std::move(name)),
         slots_(world, std::move(world_ranks)),
-        ring_(slots_),
-        waiter_(world, name_, slots_.world_ranks()) {}
+        waiter_(world, name_, slots_.world_ranks()),
+        wait_(*this, slots_, waiter_),
+        run_ahead_(slots_, wait_) {}
 
   ~WindowMeeting() override {
     const Status verdict = Close();
@@ -38,7 +42,8 @@ class WindowMeeting final : public Meeting {
     const auto read = [&] { return slots_.AllDeparted(sequence_ - 1); };
     uint64_t disputed = 0;
     (void)WaitUntil(
-        world_.wait_policy(), [&] { return read() || (disputed = Disputed(sequence_)) != 0; },
+        world_.wait_policy(),
+        [&] { return read() || (disputed = run_ahead_.Disputed(sequence_)) != 0; },
         [&] { return deadline.expired() ? Error(Code::kTimeout, "slow") : GoneAny(); });
     const Status verdict = disputed != 0 ? Settle(disputed) : Status();
     slots_.Release(read());
@@ -60,30 +65,23 @@ class WindowMeeting final : public Meeting {
 
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
                 const EagerData& eager) override {
-    if (streak_.trusted() && streak_.Continues(announcement, eager.sole_sender)) {
-      return ArriveLed(eager);
-    }
     uint64_t disputed = 0;
-    if (led_ != 0) NPUMESH_RETURN_IF_ERROR(AwaitReaders(&disputed));
+    if (run_ahead_.Takes(announcement, eager.sole_sender)) {
+      NPUMESH_RETURN_IF_ERROR(run_ahead_.Arrive(sequence_, eager, &disputed));
+      return disputed == 0 ? Status() : Settle(disputed);
+    }
+    NPUMESH_RETURN_IF_ERROR(MeetAll(announcement, buffers, eager.bytes, &disputed));
     if (disputed != 0) return Settle(disputed);
-    const uint64_t call = called_ = sequence_;
-    Announce(announcement, call, buffers, eager.bytes);
-    NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
-        call, &disputed, [&](size_t i) { return HasCome(i, call); },
-        [&](size_t i) { return slots_.CpuAtArrival(i, call - 1); }));
-    if (disputed != 0) return Settle(disputed);
-    led_ = 0;
-    met_ = call;
+    run_ahead_.Met(sequence_);
     NPUMESH_RETURN_IF_ERROR(CompareAll(announcement, buffers));
-    if (compare_) streak_.Count(announcement, eager.sole_sender);
+    if (compare_) run_ahead_.Count(announcement, eager.sole_sender);
     return Status();
   }
 
   Status Depart() override {
     const uint64_t call = sequence_;
     Pass();
-    return Await([this, call](size_t i) { return slots_.Departed(i, call); },
-                 [this, call](size_t i) { return slots_.CpuAtArrival(i, call); });
+    return wait_.ForDepartures(call);
   }
 
   void Pass() override {
@@ -96,8 +94,7 @@ class WindowMeeting final : public Meeting {
   uint64_t send_offset(int peer) const override { return At(peer).arrival.send_offset; }
   uint64_t recv_offset(int peer) const override { return At(peer).arrival.recv_offset; }
   const std::byte* eager(int peer) const override {
-    return led_ == 0 ? At(peer).eager
-                     : ring_.Data(static_cast<size_t>(peer), sequence_, led_bytes_);
+    return run_ahead_.active() ? run_ahead_.Data(peer, sequence_) : At(peer).eager;
   }
   uint64_t block_at(int peer) const override {
     return slots_.of(static_cast<size_t>(peer)).send_at[slots_.rank()];
@@ -118,17 +115,19 @@ class WindowMeeting final : public Meeting {
   const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
   Status GoneAny() const { return world_.CheckPeers(slots_.world_ranks()); }
 
-  // Until `here(i)` for all members; `cpu(i)` as in Waiter.
-  template <typename Here, typename Cpu>
-  Status Await(Here here, Cpu cpu) const {
-    return waiter_.ForAll([this] { return Where(); }, exec_timeout(), here, cpu);
-  }
-  // The same, but it ends as well with a dispute about a call below `end`, which is `*disputed`
-  // then.
-  template <typename Here, typename Cpu>
-  Status AwaitUnlessDisputed(uint64_t end, uint64_t* disputed, Here here, Cpu cpu) const {
-    const auto ends = [&] { return *disputed != 0 || (*disputed = Disputed(end)) != 0; };
-    return Await([&](size_t i) { return here(i) || ends(); }, cpu);
+  // Announces the call and waits until all have arrived, or until an earlier call is disputed.
+  Status MeetAll(const Announcement& announcement, const Buffers& buffers,
+                 std::span<const std::byte> eager, uint64_t* disputed) {
+    const uint64_t call = sequence_;
+    if (run_ahead_.active()) {
+      NPUMESH_RETURN_IF_ERROR(run_ahead_.AwaitReaders(call, disputed));
+      if (*disputed != 0) return Status();
+    }
+    wait_.set_call(call);
+    Announce(announcement, call, buffers, eager);
+    return run_ahead_.Await(
+        call, disputed, [this, call](size_t i) { return HasCome(i, call); },
+        [this, call](size_t i) { return slots_.CpuAtArrival(i, call - 1); });
   }
 
   bool HasCome(size_t i, uint64_t call) const {
@@ -138,12 +137,10 @@ class WindowMeeting final : public Meeting {
     return true;
   }
 
-  // ---- calls in which all meet ----
-
   void Announce(const Announcement& announcement, uint64_t call, const Buffers& buffers,
                 std::span<const std::byte> eager) {
     Round& mine = slots_.my_round(call);
-    wanted_ = &mine.request;
+    wait_.set_request(mine.request);
     if (compare_) Publish(announcement, call);
     if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
     if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
@@ -209,7 +206,7 @@ class WindowMeeting final : public Meeting {
       sent.insert(sent.end(), slot.send_bytes, slot.send_bytes + n);
       expected.insert(expected.end(), slot.recv_bytes, slot.recv_bytes + n);
     }
-    return CompareBlocks(sent, expected, slots_.world_ranks()).WithContext(Where());
+    return CompareBlocks(sent, expected, slots_.world_ranks()).WithContext(wait_.Where());
   }
 
   // No member leaves before all have read. The meeting is over.
@@ -219,124 +216,26 @@ class WindowMeeting final : public Meeting {
     return verdict;
   }
 
-  std::string Where() const {
-    return fmt::format("{}, call {}", NameOf(wanted_->kind, wanted_->node), called_);
-  }
-
-  // ---- led calls (run_ahead.h) ----
-
-  Status ArriveLed(const EagerData& eager) {
-    ++led_;
-    led_bytes_ = eager.sole_bytes;
-    called_ = sequence_;
-    wanted_ = &slots_.my_round(met_).request;
-    return leads() ? RunAhead(eager.bytes) : Follow();
-  }
-
-  bool leads() const { return streak_.sender() == slots_.rank(); }
-
-  Status RunAhead(std::span<const std::byte> data) {
-    const uint64_t call = sequence_;
-    const uint64_t depth = SenderRing::Depth(data.size());
-    if (led_ == 1) NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
-    if (call > all_read_ + depth) {
-      uint64_t disputed = 0;
-      NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
-          call, &disputed, [&](size_t i) { return slots_.Departed(i, call - depth); },
-          [this](size_t i) { return slots_.CpuOfFollower(i); }));
-      if (disputed != 0) return Settle(disputed);
-      all_read_ = slots_.FirstDeparture();
-    }
-    ring_.Write(call, data);
-    return Status();
-  }
-
-  Status Follow() {
-    const uint64_t call = sequence_;
-    const size_t sender = streak_.sender();
-    slots_.TellCpuOfFollower();
-    uint64_t disputed = 0;
-    NPUMESH_RETURN_IF_ERROR(AwaitUnlessDisputed(
-        call + 1, &disputed, [&](size_t i) { return i != sender || ring_.Written(sender, call); },
-        // The sender may be waiting for somebody who needs this core, wherever it runs itself.
-        [](size_t) { return sched_getcpu(); }));
-    return disputed == 0 ? Status() : Settle(disputed);
-  }
-
-  // A call below `end` that all may have led, but for which a member has arrived in person: the
-  // earliest one that the sender sees; the sender's, to the others. 0: none.
-  uint64_t Disputed(uint64_t end) const {
-    if (!streak_.trusted()) return 0;
-    const auto within = [&](uint64_t call) { return call > met_ && call < end ? call : 0; };
-    if (!leads()) return within(slots_.LastArrival(streak_.sender()));
-    uint64_t earliest = 0;
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      const uint64_t call = i == slots_.rank() ? 0 : within(slots_.LastArrival(i));
-      if (call != 0 && (earliest == 0 || call < earliest)) earliest = call;
-    }
-    return earliest;
-  }
-
-  // Goes back to a disputed call, where all compare what they wanted then. The sender may learn of
-  // an earlier one while it waits there.
-  Status Settle(uint64_t call) {
-    for (uint64_t decided = call; decided != 0;) {
-      call = std::exchange(decided, 0);
-      NPUMESH_RETURN_IF_ERROR(GoBackTo(call));
-      const auto revised = [&] { return decided != 0 || (decided = AnotherThan(call)) != 0; };
-      NPUMESH_RETURN_IF_ERROR(Await([&](size_t i) { return slots_.Arrived(i, call) || revised(); },
-                                    [](size_t) { return -1; }));
-    }
-    sequence_ = call;
+  // Goes back to a disputed call (run_ahead.h), where all compare what they wanted then.
+  Status Settle(uint64_t disputed) {
+    const auto announce = [this](const Announcement& announcement, uint64_t call) {
+      Announce(announcement, call, Buffers(), {});
+    };
+    NPUMESH_ASSIGN_OR_RETURN(sequence_, run_ahead_.GoBack(disputed, announce));
     return Leave(CompareRequests());
-  }
-
-  // The call that is disputed now, when it is not `call`; else 0.
-  uint64_t AnotherThan(uint64_t call) const {
-    constexpr uint64_t kNoEnd = ~uint64_t{0};
-    const uint64_t now = Disputed(leads() ? call : kNoEnd);
-    return now == call ? 0 : now;
-  }
-
-  Status GoBackTo(uint64_t call) {
-    called_ = call;
-    if (slots_.LastArrival(slots_.rank()) == call) return Status();  // wanted something else there
-    NPUMESH_RETURN_IF_ERROR(AwaitReadersOfLastMet());
-    slots_.TakeBackArrivals();
-    Announce(streak_.announcement(), call, Buffers(), {});
-    return Status();
-  }
-
-  // Led calls let this rank come to its next round while others read what stands there.
-  Status AwaitReaders(uint64_t* disputed) const {
-    if (!leads()) return AwaitReadersOfLastMet();
-    return AwaitUnlessDisputed(
-        sequence_, disputed, [this](size_t i) { return slots_.Departed(i, sequence_ - 1); },
-        [this](size_t i) { return slots_.CpuOfFollower(i); });
-  }
-
-  Status AwaitReadersOfLastMet() const {
-    return Await([this](size_t i) { return slots_.Departed(i, met_); },
-                 [this](size_t i) { return slots_.CpuAtArrival(i, met_); });
   }
 
   World& world_;
   const std::string name_;
   WindowSlots slots_;
-  SenderRing ring_;
   Waiter waiter_;
+  WindowWait wait_;
+  RunAhead run_ahead_;
   uint64_t key_ = 0;
-  uint64_t sequence_ = 1;  // of the call under way, or the next
-  uint64_t called_ = 0;    // of the last call begun, also when Pass has counted it already
-  const Request* wanted_ = nullptr;  // in it
-  uint64_t met_ = 0;                 // the last call in which all met
+  uint64_t sequence_ = 1;       // of the call under way, or the next
+  uint64_t published_[2] = {};  // serials of the requests that stand in the rounds
   bool compare_ = true;
   bool closed_ = false;
-  Streak streak_;
-  uint64_t led_ = 0;            // calls since then
-  uint64_t led_bytes_ = 0;      // of the data of each
-  uint64_t all_read_ = 0;       // a sender's: cells of this call and earlier ones are free
-  uint64_t published_[2] = {};  // serials of the requests that stand in the rounds
   std::unique_ptr<PlainGroup> plain_;
 };
 

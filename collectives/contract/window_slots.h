@@ -3,7 +3,7 @@
 // Calls are numbered by the meeting, from 1; a slot counts on from what its last user has left
 // there, so a new group never takes an old number for a number of this group.
 //
-// Thread-safety: as the meeting.
+// Thread-safety: one thread of a rank uses an object at a time; what other ranks write is atomic.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_WINDOW_SLOTS_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_WINDOW_SLOTS_H_
 

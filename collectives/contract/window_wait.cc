@@ -1,0 +1,9 @@
+#include "collectives/contract/window_wait.h"
+
+namespace npumesh {
+
+std::string WindowWait::Where() const {
+  return fmt::format("{}, call {}", NameOf(request_->kind, request_->node), call_);
+}
+
+}  // namespace npumesh
