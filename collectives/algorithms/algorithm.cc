@@ -1,40 +1,54 @@
 #include "collectives/algorithms/algorithm.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "runtime/base/log.h"
 
 namespace npumesh {
 
+namespace {
+
+struct KindTable {
+  CollectiveKind kind;
+  std::span<const Algorithm> (*rows)();
+};
+
+// The most frequent kinds first. A kind that is not here has the barrier's table.
+constexpr std::array<KindTable, 12> kTables = {{
+    {CollectiveKind::kAllReduce, AllReduceTable},
+    {CollectiveKind::kAllGather, AllGatherTable},
+    {CollectiveKind::kReduceScatter, ReduceScatterTable},
+    {CollectiveKind::kBroadcast, BroadcastTable},
+    {CollectiveKind::kAllToAll, AllToAllTable},
+    {CollectiveKind::kAllToAllV, AllToAllTable},
+    {CollectiveKind::kAllToAllVC, AllToAllTable},
+    {CollectiveKind::kReduce, ReduceTable},
+    {CollectiveKind::kScatter, ScatterTable},
+    {CollectiveKind::kAllGatherV, AllGatherVTable},
+    {CollectiveKind::kReduceScatterV, ReduceScatterVTable},
+    {CollectiveKind::kBarrier, BarrierTable},
+}};
+
+}  // namespace
+
 std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return AllReduceTable();
-    case CollectiveKind::kAllGather:
-      return AllGatherTable();
-    case CollectiveKind::kReduceScatter:
-      return ReduceScatterTable();
-    case CollectiveKind::kBroadcast:
-      return BroadcastTable();
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kAllToAllV:
-    case CollectiveKind::kAllToAllVC:
-      return AllToAllTable();
-    case CollectiveKind::kReduce:
-      return ReduceTable();
-    case CollectiveKind::kScatter:
-      return ScatterTable();
-    case CollectiveKind::kAllGatherV:
-      return AllGatherVTable();
-    case CollectiveKind::kReduceScatterV:
-      return ReduceScatterVTable();
-    case CollectiveKind::kBarrier:
-    case CollectiveKind::kSendRecv:
-    case CollectiveKind::kNone:
-      break;
+  for (const KindTable& table : kTables) {
+    if (table.kind == kind) return table.rows();
   }
   return BarrierTable();
+}
+
+std::vector<std::string_view> AlgorithmNames() {
+  std::vector<std::string_view> names;
+  for (const KindTable& table : kTables) {
+    for (const Algorithm& row : table.rows()) {
+      const bool known = std::find(names.begin(), names.end(), row.name) != names.end();
+      if (!known) names.push_back(row.name);
+    }
+  }
+  return names;
 }
 
 const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace) {

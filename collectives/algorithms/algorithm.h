@@ -128,6 +128,9 @@ struct Algorithm {
 // The table of a collective; the last row never refuses.
 std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind);
 
+// The names of the rows of all tables, each once: what a user may ask for by HCCL_ALGO.
+std::vector<std::string_view> AlgorithmNames();
+
 // The first row that does not refuse; a row called `preferred` goes first when it does not refuse.
 // With `trace`, says for every row it passes why not.
 const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace);

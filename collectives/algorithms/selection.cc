@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "collectives/algorithms/algorithm.h"
 #include "runtime/base/strings.h"
 
 namespace npumesh {
@@ -12,9 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kNames = {
     "allgather", "reducescatter", "allreduce", "broadcast", "reduce", "scatter", "alltoall"};
-
-constexpr std::array<std::string_view, 8> kRows = {"small", "direct", "hierarchical", "mpi",
-                                                   "ring",  "H-D_R",  "NHR",          "reference"};
 
 // A name of the vendor's and the row that it means here; empty: none.
 struct LevelName {
@@ -86,11 +84,12 @@ std::optional<size_t> OperatorOf(CollectiveKind kind) {
 Result<Selection::Choice> Selection::ParseChoice(std::string_view text) {
   Choice choice;
   if (text.find(':') == std::string_view::npos) {
-    if (std::find(kRows.begin(), kRows.end(), text) == kRows.end()) {
+    const std::vector<std::string_view> rows = AlgorithmNames();
+    if (std::find(rows.begin(), rows.end(), text) == rows.end()) {
       return Error(Code::kInvalidArgument,
                    "\"{}\" is no algorithm; expected {}, or levels as in "
                    "\"level0:NA;level1:ring\"",
-                   text, fmt::join(kRows, ", "));
+                   text, fmt::join(rows, ", "));
     }
     choice.row = text;
     return choice;
