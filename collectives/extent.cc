@@ -14,6 +14,27 @@ uint64_t EndOf(std::span<const uint64_t> bytes, std::span<const uint64_t> at) {
   return end;
 }
 
+// Bytes behind one pointer of a call; `listed`: the end of the blocks it lists there.
+uint64_t BytesIn(Portion portion, const Call& call, bool is_root, int size, uint64_t listed) {
+  const uint64_t block = call.bytes();
+  const uint64_t all = block * static_cast<uint64_t>(size);
+  switch (portion) {
+    case Portion::kNothing:
+      return 0;
+    case Portion::kBlock:
+      return block;
+    case Portion::kBlockAtRoot:
+      return is_root ? block : 0;
+    case Portion::kAllBlocks:
+      return all;
+    case Portion::kAllAtRoot:
+      return is_root ? all : 0;
+    case Portion::kListed:
+      return listed;
+  }
+  return 0;
+}
+
 Status CheckBuffer(const DeviceMemory& memory, const void* buffer, uint64_t bytes,
                    std::string_view role) {
   if (bytes == 0 || memory.Contains(buffer, bytes)) return Status();
@@ -41,34 +62,12 @@ std::vector<uint64_t> Packed(std::span<const uint64_t> bytes) {
 }
 
 Extent ExtentOf(const Call& call, int rank, int size) {
-  const uint64_t bytes = call.bytes();
-  const uint64_t all = bytes * static_cast<uint64_t>(size);
+  const KindTraits& traits = TraitsOf(call.kind);
   const bool is_root = rank == call.root;
-  switch (call.kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBroadcast:
-      return {bytes, bytes};
-    case CollectiveKind::kReduce:
-      return {bytes, is_root ? bytes : 0};
-    case CollectiveKind::kAllGather:
-      return {bytes, all};
-    case CollectiveKind::kReduceScatter:
-      return {all, bytes};
-    case CollectiveKind::kScatter:
-      return {is_root ? all : 0, bytes};
-    case CollectiveKind::kAllToAll:
-      return {all, all};
-    case CollectiveKind::kAllToAllV:
-    case CollectiveKind::kAllToAllVC:
-    case CollectiveKind::kAllGatherV:
-    case CollectiveKind::kReduceScatterV:
-      return {EndOf(call.send_bytes, call.send_at), EndOf(call.recv_bytes, call.recv_at)};
-    case CollectiveKind::kBarrier:
-    case CollectiveKind::kSendRecv:
-    case CollectiveKind::kNone:
-      break;
-  }
-  return {};
+  return {
+      BytesIn(traits.send, call, is_root, size, EndOf(call.send_bytes, call.send_at)),
+      BytesIn(traits.recv, call, is_root, size, EndOf(call.recv_bytes, call.recv_at)),
+  };
 }
 
 Status Refuse(const Call& call, int rank, int size, const DeviceMemory& memory) {

@@ -90,8 +90,7 @@ namespace {
 
 // Bytes of every rank's eager data; those of a broadcast are the root's alone.
 uint64_t EagerBytes(CollectiveKind kind, uint64_t bytes, int size) {
-  const bool block_for_each =
-      kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll;
+  const bool block_for_each = TraitsOf(kind).send == Portion::kAllBlocks;
   return block_for_each ? bytes * static_cast<uint64_t>(size) : bytes;
 }
 
@@ -110,9 +109,7 @@ uint64_t EagerLimit(const Facts& facts) {
 
 std::string_view UnlessEager(const Facts& facts) {
   if (!facts.in_window) return UnlessInWindow(facts);
-  if (facts.kind == CollectiveKind::kAllToAllV || facts.kind == CollectiveKind::kAllToAllVC) {
-    return "blocks of different sizes";
-  }
+  if (TraitsOf(facts.kind).send == Portion::kListed) return "blocks of different sizes";
   const uint64_t limit = EagerLimit(facts);
   // The first test keeps the second from overflowing.
   const bool fits =

@@ -11,8 +11,12 @@
 namespace npumesh {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {
-    "allgather", "reducescatter", "allreduce", "broadcast", "reduce", "scatter", "alltoall"};
+using Kind = CollectiveKind;
+
+// The operators that HCCL_ALGO names.
+constexpr std::array<Kind, Selection::kOperators> kOperatorKinds = {
+    Kind::kAllGather, Kind::kReduceScatter, Kind::kAllReduce, Kind::kBroadcast,
+    Kind::kReduce,    Kind::kScatter,       Kind::kAllToAll};
 
 // A name of the vendor's and the row that it means here; empty: none.
 struct LevelName {
@@ -51,32 +55,18 @@ std::string NamesOf(std::span<const LevelName> names) {
   return text;
 }
 
+// The place of the operator whose choice holds for a kind; nullopt: HCCL_ALGO cannot name it.
 std::optional<size_t> OperatorOf(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllGatherV:
-      return 0;
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kReduceScatterV:
-      return 1;
-    case CollectiveKind::kAllReduce:
-      return 2;
-    case CollectiveKind::kBroadcast:
-      return 3;
-    case CollectiveKind::kReduce:
-      return 4;
-    case CollectiveKind::kScatter:
-      return 5;
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kAllToAllV:
-    case CollectiveKind::kAllToAllVC:
-      return 6;
-    case CollectiveKind::kBarrier:
-    case CollectiveKind::kSendRecv:
-    case CollectiveKind::kNone:
-      break;
-  }
-  return std::nullopt;
+  const auto* found =
+      std::find(kOperatorKinds.begin(), kOperatorKinds.end(), TraitsOf(kind).chosen_as);
+  if (found == kOperatorKinds.end()) return std::nullopt;
+  return static_cast<size_t>(found - kOperatorKinds.begin());
+}
+
+std::string OperatorNames() {
+  std::vector<std::string_view> names;
+  for (const CollectiveKind kind : kOperatorKinds) names.push_back(Name(kind));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -133,14 +123,16 @@ Result<Selection> Selection::Parse(std::string_view text, std::string_view sourc
   std::array<bool, kOperators> seen{};
   for (const std::string_view part : Split(text, "/")) {
     const size_t equals = part.find('=');
-    const auto name = std::find(kNames.begin(), kNames.end(), part.substr(0, equals));
-    if (equals == std::string_view::npos || name == kNames.end()) {
+    const std::string_view name = part.substr(0, equals);
+    const auto* const named = std::find_if(kOperatorKinds.begin(), kOperatorKinds.end(),
+                                           [&](CollectiveKind kind) { return Name(kind) == name; });
+    if (equals == std::string_view::npos || named == kOperatorKinds.end()) {
       return where(Error(Code::kInvalidArgument,
                          "\"{}\": expected an operator ({}), \"=\" and its algorithm", part,
-                         fmt::join(kNames, ", ")));
+                         OperatorNames()));
     }
-    const auto index = static_cast<size_t>(name - kNames.begin());
-    if (seen[index]) return where(Error(Code::kInvalidArgument, "{} stands twice", *name));
+    const auto index = static_cast<size_t>(named - kOperatorKinds.begin());
+    if (seen[index]) return where(Error(Code::kInvalidArgument, "{} stands twice", name));
     seen[index] = true;
     Result<Choice> choice = ParseChoice(part.substr(equals + 1));
     if (!choice.ok()) return where(choice.status());

@@ -17,13 +17,15 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/contract/request.h"
+#include "collectives/contract/collective_kind.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
 
 class Selection {
  public:
+  static constexpr size_t kOperators = 7;
+
   // `source` is where the text comes from, for messages ("HCCL_ALGO"). kInvalidArgument names
   // value, source and what is accepted.
   static Result<Selection> Parse(std::string_view text, std::string_view source);
@@ -36,7 +38,6 @@ class Selection {
     std::string row;         // for every group
     std::string level1_row;  // for groups on several nodes
   };
-  static constexpr size_t kOperators = 7;
   static Result<Choice> ParseChoice(std::string_view text);
 
   std::array<Choice, kOperators> choices_;

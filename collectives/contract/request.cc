@@ -90,7 +90,7 @@ std::string Describe(const Request& r) {
   if (r.kind == CollectiveKind::kBarrier) return text;
   text += fmt::format(" {}[{}]", TypeText(r), r.count);
   if (Reduces(r.kind)) text += fmt::format(" {}", Name(static_cast<ReduceOp>(r.op)));
-  if (HasRoot(r.kind)) text += fmt::format(" root {}", r.root);
+  if (TraitsOf(r.kind).has_root) text += fmt::format(" root {}", r.root);
   return text;
 }
 
@@ -100,56 +100,6 @@ Status Refusal(const Request& r, int world_rank, std::string_view group) {
 }
 
 }  // namespace
-
-std::string_view Name(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kNone:
-      return "nothing";
-    case CollectiveKind::kBarrier:
-      return "barrier";
-    case CollectiveKind::kAllReduce:
-      return "allreduce";
-    case CollectiveKind::kAllGather:
-      return "allgather";
-    case CollectiveKind::kReduceScatter:
-      return "reducescatter";
-    case CollectiveKind::kBroadcast:
-      return "broadcast";
-    case CollectiveKind::kAllToAll:
-      return "alltoall";
-    case CollectiveKind::kAllToAllV:
-      return "alltoallv";
-    case CollectiveKind::kReduce:
-      return "reduce";
-    case CollectiveKind::kScatter:
-      return "scatter";
-    case CollectiveKind::kReduceScatterV:
-      return "reducescatterv";
-    case CollectiveKind::kAllGatherV:
-      return "allgatherv";
-    case CollectiveKind::kAllToAllVC:
-      return "alltoallvc";
-    case CollectiveKind::kSendRecv:
-      return "send/recv";
-  }
-  return "unknown collective";
-}
-
-std::string NameOf(CollectiveKind kind, std::string_view node) {
-  if (kind == CollectiveKind::kNone) return "the creation of the group";
-  if (node.empty()) return std::string(Name(kind));
-  return fmt::format("{} \"{}\"", Name(kind), node);
-}
-
-bool Reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kReduceScatterV;
-}
-
-bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kScatter;
-}
 
 void Request::set_algorithm(std::string_view name) {
   CopyText(name, algorithm);

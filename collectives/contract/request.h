@@ -12,33 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/contract/collective_kind.h"
 #include "runtime/base/data_type.h"
 #include "runtime/base/status.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {
-
-enum class CollectiveKind : uint32_t {
-  kNone = 0,
-  kBarrier = 1,
-  kAllReduce = 2,
-  kAllGather = 3,
-  kReduceScatter = 4,
-  kBroadcast = 5,
-  kAllToAll = 6,
-  kAllToAllV = 7,
-  kReduce = 8,
-  kScatter = 9,
-  kReduceScatterV = 10,
-  kAllGatherV = 11,
-  kAllToAllVC = 12,
-  kSendRecv = 13,  // between two ranks; not a matter of the group
-};
-std::string_view Name(CollectiveKind kind);  // "allreduce", ...
-// "allreduce "x"", or "allreduce" where the caller gave no name.
-std::string NameOf(CollectiveKind kind, std::string_view node);
-bool Reduces(CollectiveKind kind);
-bool HasRoot(CollectiveKind kind);
 
 struct Request {
   static constexpr uint32_t kLayout = 2;
