@@ -97,13 +97,20 @@ void AddShapes(OpRegistry& registry) {
   });
   zeros.value_inputs = {"dims"};
   registry.Add(zeros);
-  registry.Add(Op(
+  Operator shape = Op(
       "Shape", {{"x"}},
       [](OpContext& context) {
         context.set_out(0, {DataType::kInt64, Shape({context.in(0).shape.rank()})});
         return Status();
       },
-      PerElements([](auto&, auto) { return Error(Code::kInternal, "Shape must not run"); })));
+      [](const OpContext& context) -> KernelResult {
+        return MakeKernel([dims = context.in(0).shape.dims()](const KernelArgs& args) {
+          std::copy(dims.begin(), dims.end(), Out(args));
+          return Status();
+        });
+      });
+  shape.shape_query = true;
+  registry.Add(shape);
   registry.Add(Op("Pick", {{"x"}, {"i"}}, InferScalar, PerElements([](auto& args, auto n) {
                     const int64_t i = *In(args, 1);
                     if (i < 0 || i >= n) return Error(Code::kInvalidArgument, "no element {}", i);

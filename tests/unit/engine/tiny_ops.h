@@ -18,7 +18,7 @@ namespace npumesh {
 //   Move (x)           copy; not elementwise
 //   Reshape (x, shape) view; the value of shape decides
 //   Zeros (dims)       int64 zeros of shape dims
-//   Shape (x)          int64 dims of x; its kernel must never run
+//   Shape (x)          int64 dims of x, which the engine answers without a step
 //   Pick (x, i)        scalar x[i]; fails when i is outside
 //   Pack (x*)          scalars to a vector
 //   Store (ref, value) in place: ref = value
