@@ -22,6 +22,7 @@
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/passes/fusion/fusion.h"
 #include "graph/passes/schedule/memory_plan.h"
+#include "runtime/base/error_list.h"
 
 namespace npumesh {
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "graph/ops/core/in_place.h"
-#include "graph/passes/rewrite/constant_folding.h"
 #include "graph/passes/analysis/node_error.h"
+#include "graph/passes/rewrite/constant_folding.h"
+#include "runtime/base/error_list.h"
 
 namespace npumesh {
 namespace {
@@ -51,18 +52,6 @@ Status CheckSharedStorage(const Operator& op, const OpContext& context) {
 }
 
 }  // namespace
-
-Status ErrorList::Join(std::string_view title) const {
-  if (errors_.empty()) return Status();
-  if (errors_.size() == 1) return errors_[0];
-  Code code = errors_[0].code();
-  std::string text = fmt::format("{}: {} errors:", title, errors_.size());
-  for (const Status& error : errors_) {
-    if (error.code() == Code::kUnsupported) code = Code::kUnsupported;
-    text += fmt::format("\n  {}", error.message());
-  }
-  return Status::Error(code, std::move(text));
-}
 
 Inference::Inference(const BoundGraph& graph, Settings settings)
     : graph_(graph), settings_(settings), results_(graph.graph().nodes().size()) {}

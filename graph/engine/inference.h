@@ -19,19 +19,6 @@
 
 namespace npumesh {
 
-// Errors of several nodes, reported as one.
-class ErrorList {
- public:
-  void Add(const Status& status) { errors_.push_back(status); }
-  bool empty() const { return errors_.empty(); }
-  // OK when empty; a single error as it is; otherwise all in one text, kUnsupported if any is, else
-  // the code of the first.
-  Status Join(std::string_view title) const;
-
- private:
-  std::vector<Status> errors_;
-};
-
 // What an inference found for some operators, for another one of the same graph.
 struct InferenceMemory {
   struct Entry {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/engine/compiler.h"
-#include "graph/engine/inference.h"
 #include "graph/ir/graph_input.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/node_error.h"
@@ -12,6 +10,7 @@
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/analysis/value_flow.h"
 #include "graph/passes/rewrite/subgraphs.h"
+#include "runtime/base/error_list.h"
 
 namespace npumesh {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/inference.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/passes/analysis/bound_graph.h"
+#include "runtime/base/error_list.h"
 
 namespace npumesh {
 

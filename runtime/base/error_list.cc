@@ -1,0 +1,20 @@
+#include "runtime/base/error_list.h"
+
+#include <string>
+#include <utility>
+
+namespace npumesh {
+
+Status ErrorList::Join(std::string_view title) const {
+  if (errors_.empty()) return Status();
+  if (errors_.size() == 1) return errors_[0];
+  Code code = errors_[0].code();
+  std::string text = fmt::format("{}: {} errors:", title, errors_.size());
+  for (const Status& error : errors_) {
+    if (error.code() == Code::kUnsupported) code = Code::kUnsupported;
+    text += fmt::format("\n  {}", error.message());
+  }
+  return Status::Error(code, std::move(text));
+}
+
+}  // namespace npumesh
