@@ -10,6 +10,7 @@
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
 #include "runtime/base/rank_list.h"
+#include "runtime/world/loop_line.h"
 
 namespace npumesh {
 namespace {
@@ -63,6 +64,9 @@ class Drawing {
     std::string text = fmt::format("rank {} has waited {} s in {} for {}", scene_.rank,
                                    scene_.waited.count(), Where(), MissingText());
     text += CircleText();
+    if (const std::string loops = LoopsText(scene_.rank); !loops.empty()) {
+      text += fmt::format("; rank {} waits {}", scene_.rank, loops);
+    }
     text += FurtherText();
     const std::vector<int> company(company_.begin(), company_.end());
     if (!company.empty()) {
@@ -180,7 +184,8 @@ class Drawing {
     }
     const Sight& sight = it->second;
     if (!sight.lost.ok()) return fmt::format("is lost ({})", sight.lost.message());
-    return Doing(rank, sight) + Stopped(sight);
+    const std::string loops = LoopsText(rank);
+    return Doing(rank, sight) + (loops.empty() ? "" : ", " + loops) + Stopped(sight);
   }
 
   std::string Doing(int rank, const Sight& sight) const {
@@ -229,6 +234,18 @@ class Drawing {
     const std::vector<int> others = WaitedForBy(rank, busy.group);
     if (!others.empty()) return fmt::format("is in {} and waits for {}", call, RanksText(others));
     return fmt::format("is in {} since {} and waits for nobody", call, Since(busy));
+  }
+
+  // "in turn 512 of loop ..."; empty when the rank is in none.
+  std::string LoopsText(int rank) const {
+    const auto it = scene_.loops.find(rank);
+    if (it == scene_.loops.end()) return "";
+    std::string text;
+    for (const Position& loop : it->second) {
+      text += fmt::format("{}in turn {} of loop \"{}\", which began {} ago",
+                          text.empty() ? "" : ", ", loop.call, loop.node, Since(loop));
+    }
+    return text;
   }
 
   static std::string Stopped(const Sight& sight) {
@@ -292,7 +309,10 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
   WaitScene scene{world.rank(), group, what, std::move(missing), waited};
   std::sort(scene.missing.begin(), scene.missing.end());
   scene.now_ns = SteadyClock::now().time_since_epoch().count();
-  for (int rank : world.local_ranks()) scene.sights[rank] = world.Look(rank);
+  for (int rank : world.local_ranks()) {
+    Sight& sight = scene.sights[rank] = world.Look(rank);
+    scene.loops[rank] = TakeLoops(sight.positions);
+  }
   return scene;
 }
 

@@ -23,6 +23,8 @@ struct WaitScene {
   std::chrono::seconds waited{};  // so far
   int64_t now_ns = 0;             // CLOCK_MONOTONIC
   std::map<int, Sight> sights;    // of all ranks of the node, the waiting one too
+  // By rank: the loops in which it is, the outermost first; they are not among its positions.
+  std::map<int, std::vector<Position>> loops;
 };
 
 // What the board shows now.
@@ -37,6 +39,8 @@ std::vector<int> LikelyMissing(const WaitScene& scene);
 // For example: rank 0 has waited 10 s in allreduce "attn/out" (group tp, call 412) for rank 3,
 // which is in allgather "x" (group dp, call 17) and waits for rank 0: the ranks wait for each other
 // in a circle (0 -> 3 -> 0); ranks 1-2 wait here too
+//
+// A rank in a loop of its graph has the turn told: it has come further than others, or never ends.
 //
 // Ranks, not threads, are drawn: when a rank has threads in several groups at once, a circle is a
 // strong hint but no proof.

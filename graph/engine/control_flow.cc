@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "graph/engine/loop_watch.h"
 #include "graph/engine/program.h"
 #include "graph/passes/rewrite/branches.h"
 #include "graph/passes/rewrite/subgraphs.h"
@@ -13,6 +14,33 @@ std::vector<PlanOperand> OperandsOf(const std::vector<Tensor>& tensors) {
   std::vector<PlanOperand> operands;
   for (const Tensor& tensor : tensors) operands.push_back({tensor.type(), tensor.data()});
   return operands;
+}
+
+// The variables of a While before its first turn: copies of its inputs.
+Result<std::vector<Tensor>> VariablesOf(const Node& loop, const std::vector<PlanOperand>& inputs) {
+  std::vector<Tensor> variables;
+  for (const PlanOperand& input : inputs) {
+    if (input.type.dtype == DataType::kUndefined) {
+      return Error(Code::kInvalidArgument, "input {} is not connected", variables.size());
+    }
+    Tensor& variable = variables.emplace_back(Tensor::Allocate(input.type));
+    if (variable.bytes() > 0) std::memcpy(variable.mutable_data(), input.data, variable.bytes());
+  }
+  if (variables.size() != loop.output_descs.size()) {
+    return Error(Code::kCorrupt, "{} inputs but {} outputs", variables.size(),
+                 loop.output_descs.size());
+  }
+  return variables;
+}
+
+// A turn may change the shapes of variables, not their types.
+Status CheckNext(const std::vector<Tensor>& variables, const std::vector<Tensor>& next) {
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (next[i].dtype() == variables[i].dtype()) continue;
+    return Error(Code::kInvalidArgument, "the body makes variable {} a {}, expected {}", i,
+                 next[i].type().ToString(), Name(variables[i].dtype()));
+  }
+  return Status();
 }
 
 }  // namespace
@@ -57,30 +85,17 @@ Result<std::vector<Tensor>> ControlFlow::Run(const std::vector<PlanOperand>& inp
 
 Result<std::vector<Tensor>> ControlFlow::RunWhile(const std::vector<PlanOperand>& inputs,
                                                   StepObserver* observer, uint64_t iteration) {
-  std::vector<Tensor> variables;
-  for (const PlanOperand& input : inputs) {
-    if (input.type.dtype == DataType::kUndefined) {
-      return Error(Code::kInvalidArgument, "input {} is not connected", variables.size());
-    }
-    Tensor& variable = variables.emplace_back(Tensor::Allocate(input.type));
-    if (variable.bytes() > 0) std::memcpy(variable.mutable_data(), input.data, variable.bytes());
-  }
-  if (variables.size() != node_.output_descs.size()) {
-    return Error(Code::kCorrupt, "{} inputs but {} outputs", variables.size(),
-                 node_.output_descs.size());
-  }
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> variables, VariablesOf(node_, inputs));
+  WatchedLoop loop(settings_.loops, node_.name);
   for (;;) {
     const std::vector<PlanOperand> now = OperandsOf(variables);
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> condition,
                              RunBranch(0, now, observer, iteration));
     NPUMESH_ASSIGN_OR_RETURN(const bool more, IsTrue(condition[0].type(), condition[0].data()));
     if (!more) return variables;
+    loop.NextTurn();
     NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> next, RunBranch(1, now, observer, iteration));
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (next[i].dtype() == variables[i].dtype()) continue;
-      return Error(Code::kInvalidArgument, "the body makes variable {} a {}, expected {}", i,
-                   next[i].type().ToString(), Name(variables[i].dtype()));
-    }
+    NPUMESH_RETURN_IF_ERROR(CheckNext(variables, next));
     variables = std::move(next);
   }
 }

@@ -11,6 +11,7 @@
 
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/executor.h"
+#include "graph/engine/loop_watch.h"
 #include "graph/engine/static_parts.h"
 
 namespace npumesh {
@@ -30,6 +31,8 @@ struct PlanSettings {
   std::map<std::string, Tensor> given_weights;
   // Plans that are kept of one graph; the one that was not used for longest makes room.
   size_t max_plans = 32;
+  // Told of the turns of loops; may be null. Not owned.
+  LoopWatch* loops = nullptr;
 };
 
 // Sums over all plans and runs of a program and its subgraphs.

@@ -34,7 +34,8 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       registry_(options_.registry != nullptr ? options_.registry : &BuiltinOps()),
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
       graph_dump_(options_.graph_dump, world.env(),
-                  {world.rank(), world.size(), world.local_rank()}) {}
+                  {world.rank(), world.size(), world.local_rank()}),
+      loops_(world) {}
 
 Session::~Session() = default;
 
@@ -70,6 +71,7 @@ Status Session::Check() {
 Status Session::MakeProgram() {
   PlanSettings settings{registry_, groups_.get(), Observed()};
   settings.max_plans = options_.max_plans;
+  settings.loops = &loops_;
   if (frozen_.taken()) settings.given_weights = frozen_.PutInto(model_);
   NPUMESH_ASSIGN_OR_RETURN(program_,
                            Program::Create(model_, model_, settings, memory_, program_stats_));

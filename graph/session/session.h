@@ -25,6 +25,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/session/frozen_inputs.h"
 #include "graph/session/graph_dump.h"
+#include "graph/session/loop_notices.h"
 #include "graph/session/tensor_dump.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
@@ -169,6 +170,7 @@ class Session {
   GraphDump graph_dump_;
   std::unique_ptr<TensorDump> tensor_dump_;  // null: nothing is dumped
   bool groups_made_ = false;
+  LoopNotices loops_;
   ProgramStats program_stats_;
   std::unique_ptr<Program> program_;
   SessionStats stats_;

@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
+#include "runtime/world/loop_line.h"
 
 namespace npumesh {
 namespace {
@@ -29,6 +30,10 @@ std::string Doing(int rank, const Sight& sight) {
   }
   if (latest == nullptr || latest->kind == kGatheringKind) {
     return fmt::format("rank {}, which is not there yet", rank);
+  }
+  if (latest->kind == kLoopKind) {
+    return fmt::format("rank {}, which is in turn {} of loop \"{}\"", rank, latest->call,
+                       latest->node);
   }
   return fmt::format("rank {}, which is in call {} \"{}\" of group {}", rank, latest->call,
                      latest->node, latest->group_name);

@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "collectives/communicator.h"
+#include "collectives/contract/hang_verdict.h"
+#include "runtime/world/loop_line.h"
 #include "tests/ranks/run_ranks.h"
 
 namespace npumesh {
@@ -218,6 +220,53 @@ TEST(HangVerdict, GroupThatARankDoesNotCreate) {
   EXPECT_THAT(told.log,
               HasSubstr("rank 0 has waited 1 s in creating group \"dp\" for rank 1, which "
                         "has not created this group and is not in any collective since"));
+}
+
+// Rank 1 runs a loop that does not come to an end, between two calls.
+TEST(HangVerdict, TellsTheTurnOfALoop) {
+  std::atomic<bool> over{false};
+  const Told told = Listen(2, ShortLimits(), [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto tp, Communicator::Create(world, memory, "tp", {0, 1}));
+    if (world.rank() == 0) {
+      const Status status = tp->Barrier("step");
+      over = true;
+      return status;
+    }
+    LoopLine loop(world);
+    const auto since = SteadyClock::now();
+    for (uint64_t turn = 1; turn <= 512; ++turn) loop.Turn(turn, "decode", since);
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop.Leave();
+    return Status();
+  });
+  EXPECT_THAT(told.log, ContainsRegex("rank 0 has waited 1 s in barrier \"step\" .* for rank 1, "
+                                      "which is not in any collective since .*, in turn 512 of "
+                                      "loop \"decode\", which began .* s ago"));
+  EXPECT_EQ(told.statuses[0].code(), Code::kTimeout);
+}
+
+// A loop that is over is not told.
+TEST(HangVerdict, LoopsLeaveNoTrace) {
+  const std::vector<Status> statuses = RunRanks(1, TestEnv(), [](World& world) {
+    const auto loops = [&] {
+      return Survey(world, "tp", "a wait", {}, std::chrono::seconds(1)).loops.at(0).size();
+    };
+    {
+      LoopLine outer(world);
+      LoopLine inner(world);
+      EXPECT_EQ(loops(), 0u);
+      outer.Turn(1, "outer", SteadyClock::now());
+      inner.Turn(1, "inner", SteadyClock::now());
+      EXPECT_EQ(loops(), 2u);
+      inner.Leave();
+      EXPECT_EQ(loops(), 1u);
+    }
+    EXPECT_EQ(loops(), 0u);
+    EXPECT_TRUE(
+        Survey(world, "tp", "a wait", {}, std::chrono::seconds(1)).sights.at(0).positions.empty());
+    return Status();
+  });
+  ExpectAllOk(statuses);
 }
 
 // A chain: 0 and 1 wait for 2, which waits for 3, which does something else.

@@ -77,6 +77,32 @@ TEST(Verdict, ManyMissingRanksAreARange) {
                 "for ranks 2-6"));
 }
 
+Position Loop(uint64_t turn, const char* name, int64_t seconds) {
+  Position loop;
+  loop.call = turn;
+  loop.node = name;
+  loop.since_ns = kNow - seconds * 1'000'000'000;
+  return loop;
+}
+
+TEST(Verdict, TellsTheTurnOfTheMissingRank) {
+  WaitScene scene = Scene(At(1, "tp", 411, Phase::kOutside));
+  scene.loops[3] = {Loop(2, "outer", 30), Loop(51200, "decode", 12)};
+  EXPECT_EQ(
+      Verdict(scene),
+      std::string(kFront) +
+          "is not in any collective since 9.8 s (its last call of this group is 411), in turn "
+          "2 of loop \"outer\", which began 30.0 s ago, in turn 51200 of loop \"decode\", "
+          "which began 12.0 s ago");
+}
+
+TEST(Verdict, TellsTheTurnOfTheWaitingRank) {
+  WaitScene scene = Scene(At(1, "tp", 411, Phase::kOutside));
+  scene.loops[0] = {Loop(17, "decode", 12)};
+  EXPECT_THAT(Verdict(scene), HasSubstr("; rank 0 waits in turn 17 of loop \"decode\", which "
+                                        "began 12.0 s ago"));
+}
+
 TEST(Verdict, OutsideOfCollectivesTheWaiterSaysWhere) {
   WaitScene scene = Scene(Sight());
   scene.sights.erase(0);

@@ -349,6 +349,42 @@ TEST_F(SubgraphTest, WhileRunsUntilItsConditionIsFalse) {
   }
 }
 
+// What a LoopWatch is told, in order.
+class LoopDiary final : public LoopWatch {
+ public:
+  void Begin(std::string_view loop) override { told_.push_back("begin " + std::string(loop)); }
+  void Turn(uint64_t turn) override { told_.push_back("turn " + std::to_string(turn)); }
+  void End() override { told_.push_back("end"); }
+  const std::vector<std::string>& told() const { return told_; }
+
+ private:
+  std::vector<std::string> told_;
+};
+
+TEST_F(SubgraphTest, AWatchIsToldOfEachTurn) {
+  const Value x = g_.Data("x", IntType({}));
+  g_.Output({g_.Op("While", {{"input0", x}}, {}, "loop")});
+  Build({{"loop", {"cond", "body"}}},
+        {Unary("cond", [](GraphBuilder&, Value left) { return left; }),
+         Unary("body", [](GraphBuilder& g, Value left) {
+           return g.Op("Plus", {{"x1", left}, {"x2", g.Int(-1)}});
+         })});
+  const Status status = OnRanks(1, [&](World&, DeviceMemory& memory) -> Status {
+    LoopDiary diary;
+    PlanSettings settings;
+    settings.registry = LateSession().registry;
+    settings.loops = &diary;
+    ProgramStats stats;
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Program> program,
+                             Program::Create(model_, model_, settings, memory, stats));
+    const Tensor two = Scalar(2);
+    NPUMESH_RETURN_IF_ERROR(program->Run({{two.type(), two.data()}}, nullptr, 0).status());
+    EXPECT_THAT(diary.told(), ElementsAre("begin loop", "turn 1", "turn 2", "end"));
+    return Status();
+  })[0];
+  EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
 TEST_F(SubgraphTest, ShapesMayChangeFromTurnToTurn) {
   const Value x = g_.Data("x", IntType({-1, 1}));
   g_.Output({g_.Op("While", {{"input0", x}}, {}, "loop")});
