@@ -1,11 +1,12 @@
+#include "graph/session/group_set.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "graph/session/session.h"
-
 namespace npumesh {
+
 GroupSet::GroupSet(World& world, DeviceMemory& memory, GroupTable table)
     : world_(world), memory_(memory), table_(std::move(table)) {}
 

@@ -1,7 +1,8 @@
-// ReadGroupTable: `comm_group` of model_relation_config.json.
+// `comm_group` of model_relation_config.json (air-format reference 5.5).
+#include "graph/session/group_table.h"
+
 #include <unistd.h>
 
-#include "graph/session/session.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
 #include "runtime/base/mapped_file.h"

@@ -7,7 +7,6 @@
 #ifndef NPUMESH_GRAPH_SESSION_SESSION_H_
 #define NPUMESH_GRAPH_SESSION_SESSION_H_
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,39 +24,13 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/session/frozen_inputs.h"
 #include "graph/session/graph_dump.h"
+#include "graph/session/group_set.h"
 #include "graph/session/loop_notices.h"
 #include "graph/session/tensor_dump.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
-
-// Reads `comm_group` of DIR/model_relation_config.json; an absent file is an empty table. Errors
-// (kCorrupt) name file and field.
-Result<GroupTable> ReadGroupTable(const std::string& folder);
-
-// Communicators by the names of groups in graphs. Errors as RanksInWorld.
-class GroupSet final : public GroupProvider {
- public:
-  GroupSet(World& world, DeviceMemory& memory, GroupTable table);
-  ~GroupSet() override;
-  // Collective over the group when it is first asked for. kInvalidArgument when this rank is no
-  // member.
-  Result<Communicator*> Group(const std::string& group) override;
-  // Collective over each of these groups: makes their communicators, ordered by members and name.
-  // Ranks that share groups so meet in the same order whatever order their graphs name them in;
-  // making them one by one, as kernels ask, could deadlock.
-  Status Prepare(const std::vector<std::string>& groups);
-  Result<Members> MembersOf(const std::string& group) override;
-  // Sum over all communicators.
-  Communicator::Totals totals() const;
-
- private:
-  World& world_;
-  DeviceMemory& memory_;
-  GroupTable table_;
-  std::map<std::string, std::unique_ptr<Communicator>> communicators_;  // by group
-};
 
 struct SessionOptions {
   CompileOptions compile;  // `weights` is set by the session

@@ -8,6 +8,7 @@
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/ops/op_library.h"
+#include "graph/session/group_table.h"
 #include "graph/session/runnable.h"
 #include "graph/session/session_config.h"
 #include "launch/commands/command.h"

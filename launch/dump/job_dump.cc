@@ -8,7 +8,7 @@
 
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
-#include "graph/session/session.h"
+#include "graph/session/group_table.h"
 #include "launch/ranks/model_choice.h"
 #include "launch/ranks/warnings.h"
 

@@ -13,6 +13,7 @@
 #include "graph/io/npy.h"
 #include "graph/io/weight_places.h"
 #include "graph/ops/op_library.h"
+#include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
 #include "launch/ranks/model_choice.h"
 #include "launch/run/dim_bindings.h"

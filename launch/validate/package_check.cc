@@ -8,6 +8,7 @@
 
 #include "graph/export/collective_match.h"
 #include "graph/export/package_layout.h"
+#include "graph/session/group_table.h"
 #include "launch/validate/config_check.h"
 #include "launch/validate/graph_check.h"
 #include "launch/validate/package_files.h"

@@ -6,7 +6,7 @@
 
 #include "collectives/algorithms/selection.h"
 #include "graph/export/package_layout.h"
-#include "graph/session/session.h"
+#include "graph/session/group_table.h"
 #include "launch/validate/config_check.h"
 #include "runtime/base/printable.h"
 #include "runtime/world/topology.h"

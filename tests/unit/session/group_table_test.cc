@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "graph/session/session.h"
+#include "graph/session/group_table.h"
 
 namespace npumesh {
 namespace {
