@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "graph/engine/inference.h"
-#include "graph/export/group_members.h"
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/schedule/execution_order.h"
+#include "graph/session/offline_groups.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -72,7 +72,7 @@ class PaperGraph {
 
 class Tracer {
  public:
-  Tracer(const PaperGraph& paper, const OpRegistry& registry, GroupsOnPaper& groups)
+  Tracer(const PaperGraph& paper, const OpRegistry& registry, OfflineGroups& groups)
       : paper_(paper),
         bound_(paper.graph(), registry),
         groups_(groups),
@@ -172,7 +172,7 @@ class Tracer {
 
   const PaperGraph& paper_;
   BoundGraph bound_;
-  GroupsOnPaper& groups_;
+  OfflineGroups& groups_;
   Inference inference_;
   bool typed_ = false;
   CollectiveTrace trace_;
@@ -235,7 +235,7 @@ const std::vector<int>* CollectiveTrace::MembersOf(const std::string& group) con
 Result<CollectiveTrace> TraceCollectives(const Model& model, const OpRegistry& registry,
                                          const GroupTable& table, int rank, int world_size) {
   const PaperGraph paper(model);
-  GroupsOnPaper groups(table, rank, world_size);
+  OfflineGroups groups = OfflineGroups::InWorld(table, rank, world_size);
   return Tracer(paper, registry, groups).Run();
 }
 

@@ -9,12 +9,12 @@
 #include "graph/export/collective_match.h"
 #include "graph/export/deployment_config.h"
 #include "graph/export/export_graph.h"
-#include "graph/export/group_members.h"
 #include "graph/export/package_layout.h"
 #include "graph/export/staged_folder.h"
 #include "graph/export/weight_plan.h"
 #include "graph/io/model_file.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/session/offline_groups.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -115,7 +115,7 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
   NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
   NumberInputs(&model_.graph);
   if (options_.dynamic) {
-    GroupsOnPaper groups(options_.groups, rank, world_.size());
+    OfflineGroups groups = OfflineGroups::InWorld(options_.groups, rank, world_.size());
     NPUMESH_RETURN_IF_ERROR(DescribeInnerTensors(registry(), &groups, &model_));
   }
   FilterModuleStacks(options_.enable_record_nn_module_stack, &model_.graph);

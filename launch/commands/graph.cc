@@ -9,6 +9,7 @@
 #include "graph/io/weight_places.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/group_table.h"
+#include "graph/session/offline_groups.h"
 #include "graph/session/runnable.h"
 #include "graph/session/session_config.h"
 #include "launch/commands/command.h"
@@ -20,7 +21,6 @@
 #include "launch/view/graph_facts.h"
 #include "launch/view/graph_picture.h"
 #include "launch/view/plan_on_paper.h"
-#include "launch/view/unmet_groups.h"
 #include "launch/view/value_types.h"
 #include "runtime/base/json.h"
 #include "runtime/base/printable.h"
@@ -167,12 +167,12 @@ Status ShowGraph(const GraphOptions& options) {
   if (options.types) {
     SessionOptions session = DefaultSessionOptions();
     session.registry = registry.get();
-    UnmetGroups members(table, place.world_size, place.rank);
+    OfflineGroups members = OfflineGroups::BeforeWorld(table, place.rank, place.world_size);
     runnable = CheckRunnable(model, session, members);
   }
   const std::map<NodeId, TensorType> collectives =
       CollectiveInputs(model, *registry, table, place.world_size);
-  UnmetGroups groups(table, place.world_size, place.rank);
+  OfflineGroups groups = OfflineGroups::BeforeWorld(table, place.rank, place.world_size);
   const ValueTypes types = InferTypes(*registry, &groups, model);
   Print(ToText(Examine(model, *registry, collectives)));
   if (types.open_inputs || options.types) Print(ToText(types));

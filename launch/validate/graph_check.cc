@@ -6,11 +6,11 @@
 #include <map>
 
 #include "graph/engine/model_inputs.h"
-#include "graph/export/group_members.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
+#include "graph/session/offline_groups.h"
 #include "graph/session/runnable.h"
 
 namespace npumesh {
@@ -147,7 +147,7 @@ void CheckRuns(const PackageFiles& files, int rank, const OpRegistry& registry,
                const GroupTable& groups, const Model& model, Findings* findings) {
   SessionOptions options;
   options.registry = &registry;
-  GroupsOnPaper members(groups, rank, static_cast<int>(files.airs.size()));
+  OfflineGroups members = OfflineGroups::InWorld(groups, rank, static_cast<int>(files.airs.size()));
   const Status runs = CheckRunnable(model, options, members);
   if (runs.ok()) return;
   findings->Error(files.airs[static_cast<size_t>(rank)],

@@ -2,7 +2,7 @@
 
 #include "graph/engine/inference.h"
 #include "graph/passes/schedule/execution_order.h"
-#include "launch/view/unmet_groups.h"
+#include "graph/session/offline_groups.h"
 
 namespace npumesh {
 namespace {
@@ -26,7 +26,7 @@ std::map<NodeId, TensorType> CollectiveInputs(const Model& model, const OpRegist
     if (!spec.declared.shape.is_static()) return {};
     inputs[model.graph.Find(spec.name)] = {spec.declared, Tensor()};
   }
-  UnmetGroups groups(table, world_size, 0);
+  OfflineGroups groups = OfflineGroups::BeforeWorld(table, 0, world_size);
   Inference inference(graph, {&groups, 1});
   WeightCache weights;
   if (!inference.Run(*order, inputs, weights, model.path).ok()) return {};

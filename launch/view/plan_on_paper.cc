@@ -5,8 +5,8 @@
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/passes/rewrite/stages.h"
+#include "graph/session/offline_groups.h"
 #include "graph/session/prepare_model.h"
-#include "launch/view/unmet_groups.h"
 
 namespace npumesh {
 namespace {
@@ -62,7 +62,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
                              PaperRank place) {
   const OpRegistry& registry = RegistryOf(given);
   NPUMESH_RETURN_IF_ERROR(Prepare(model, given));
-  UnmetGroups groups(given.groups, place.world_size, place.rank);
+  OfflineGroups groups = OfflineGroups::BeforeWorld(given.groups, place.rank, place.world_size);
   SessionOptions options = given;
   StaticParts parts(options.compile.static_ops_limit);
   const DeadNodes dead = options.compile.dead_nodes();
@@ -100,7 +100,7 @@ Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptio
                                                  PaperRank place) {
   const OpRegistry& registry = RegistryOf(options);
   NPUMESH_RETURN_IF_ERROR(Prepare(model, options));
-  UnmetGroups groups(options.groups, place.world_size, place.rank);
+  OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, place.rank, place.world_size);
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
   NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
   StagedModel staged;

@@ -6,11 +6,10 @@
 #include "graph/compare/laws.h"
 #include "graph/compare/replay.h"
 #include "graph/export/collective_trace.h"
-#include "graph/export/group_members.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/session/offline_groups.h"
 #include "launch/view/graph_facts.h"
-#include "launch/view/unmet_groups.h"
 
 namespace npumesh {
 namespace {
@@ -132,8 +131,8 @@ std::string Members(const Result<GroupProvider::Members>& members) {
 
 TEST(GroupNames, MeanTheSameToAllWhoReadThem) {
   const GroupTable table = {{"tp", {1, 0}}, {"nobody", {}}};
-  GroupsOnPaper exported(table, 0, 2);
-  UnmetGroups planned(table, 2, 0);
+  OfflineGroups exported = OfflineGroups::InWorld(table, 0, 2);
+  OfflineGroups planned = OfflineGroups::BeforeWorld(table, 0, 2);
   const RankGraphs compared = {{nullptr, nullptr}, table};
   for (const std::string group :
        {"", "hccl_world_group", "tp", "nobody", "dp", "tag=a;rank_list=1,0", "tag=;rank_list=1,1",
