@@ -52,45 +52,44 @@ ExceptionDump ExceptionDumpOf(std::string_view scene) {
   return brief ? ExceptionDump::kBrief : ExceptionDump::kNormal;
 }
 
-Result<DumpSettings> FromFields(const CompilerDumpOptions& options) {
+Result<DumpSettings> FromFields(const DumpConfig& config) {
   DumpSettings settings;
   settings.models = true;
-  settings.path = options.dump_path;
-  settings.quant_dumpable = options.quant_dumpable;
+  settings.path = config.dump_path;
+  settings.quant_dumpable = config.quant_dumpable;
   NPUMESH_RETURN_IF_ERROR(CheckDumpFolder(settings.path, "dump_config.dump_path"));
   NPUMESH_ASSIGN_OR_RETURN(settings.mode,
-                           FromWord(kDumpModes, options.dump_mode, "dump_config.dump_mode"));
+                           FromWord(kDumpModes, config.dump_mode, "dump_config.dump_mode"));
   NPUMESH_ASSIGN_OR_RETURN(settings.content,
-                           FromWord(kDumpContents, options.dump_data, "dump_config.dump_data"));
-  NPUMESH_ASSIGN_OR_RETURN(settings.steps, StepSet::Parse(options.dump_step, /*equal_ends=*/false,
+                           FromWord(kDumpContents, config.dump_data, "dump_config.dump_data"));
+  NPUMESH_ASSIGN_OR_RETURN(settings.steps, StepSet::Parse(config.dump_step, /*equal_ends=*/false,
                                                           "dump_config.dump_step"));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<std::string> layers, ParseLayers(options.dump_layer));
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<std::string> layers, ParseLayers(config.dump_layer));
   if (!layers.empty()) settings.choices.emplace_back().layers = std::move(layers);
   return settings;
 }
 
 }  // namespace
 
-Result<std::optional<DumpSettings>> SettingsOf(const CompilerDumpOptions& options,
-                                               std::string_view mode) {
-  if (!options.enable_dump && !options.dump_config_path) return std::optional<DumpSettings>();
+Result<std::optional<DumpSettings>> SettingsOf(const DumpConfig& config, std::string_view mode) {
+  if (!config.enable_dump && !config.dump_config_path) return std::optional<DumpSettings>();
   if (mode != kMaxAutotune) {
     return Error(Code::kInvalidArgument, "{} needs mode \"{}\", but mode is \"{}\"",
-                 options.enable_dump ? "dump_config.enable_dump" : "dump_config.dump_config_path",
+                 config.enable_dump ? "dump_config.enable_dump" : "dump_config.dump_config_path",
                  kMaxAutotune, mode);
   }
-  if (!options.enable_dump) return ReadDumpConfig(*options.dump_config_path);
-  if (options.dump_config_path) {
+  if (!config.enable_dump) return ReadDumpConfig(*config.dump_config_path);
+  if (config.dump_config_path) {
     Advise(fmt::format(
         "dump_config.dump_config_path \"{}\" has no effect beside dump_config.enable_dump: the "
         "individual options hold; leave one of the two out",
-        *options.dump_config_path));
+        *config.dump_config_path));
   }
-  NPUMESH_ASSIGN_OR_RETURN(DumpSettings settings, FromFields(options));
+  NPUMESH_ASSIGN_OR_RETURN(DumpSettings settings, FromFields(config));
   return std::optional<DumpSettings>(std::move(settings));
 }
 
-Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options) {
+Result<std::optional<DumpSettings>> SettingsOf(const SystemOptions& options) {
   if (options.enable_exception_dump != 0 && options.enable_exception_dump != 1) {
     return Error(Code::kInvalidArgument, "enable_exception_dump is {}; accepted are 0, 1",
                  options.enable_exception_dump);

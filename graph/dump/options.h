@@ -4,43 +4,25 @@
 #define NPUMESH_GRAPH_DUMP_OPTIONS_H_
 
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include "graph/config/compiler_config.h"
+#include "graph/config/system_options.h"
 #include "graph/dump/settings.h"
 #include "runtime/base/env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
 
-// `dump_config.*` of a compiler configuration.
-struct CompilerDumpOptions {
-  bool enable_dump = false;
-  std::string dump_path = "./";   // existing folder, readable and writable
-  std::string dump_mode = "all";  // input, output, all
-  bool quant_dumpable = false;
-  std::string dump_step;             // "0|3-5|10"; empty: every step
-  std::string dump_layer;            // operator names between blanks; empty: all
-  std::string dump_data = "tensor";  // tensor, stats
-  // A JSON file (config_file.h). Without effect beside enable_dump, which one warning says.
-  std::optional<std::string> dump_config_path;
-};
-
-// nullopt: nothing is dumped. `mode` is the compiler's, of which only "max-autotune" dumps. Errors
-// (kInvalidArgument) name field, value and what is accepted; a combination names both keys.
-Result<std::optional<DumpSettings>> SettingsOf(const CompilerDumpOptions& options,
+// `dump_config.*` of a compiler configuration; nullopt: nothing is dumped. `mode` is the
+// compiler's, of which only "max-autotune" dumps. dump_config_path, a JSON file (config_file.h),
+// has no effect beside enable_dump, which one warning says. Errors (kInvalidArgument) name field,
+// value and what is accepted; a combination names both keys.
+Result<std::optional<DumpSettings>> SettingsOf(const DumpConfig& config,
                                                std::string_view mode = "max-autotune");
 
-// The session's options.
-struct SessionDumpOptions {
-  bool enable_dump = false;
-  std::optional<std::string> dump_path;  // must be given when enable_dump is on
-  std::optional<std::string> dump_step;
-  std::string dump_mode = "output";
-  int enable_exception_dump = 0;  // 0, 1
-};
-
-Result<std::optional<DumpSettings>> SettingsOf(const SessionDumpOptions& options);
+// The same of the session's dump options.
+Result<std::optional<DumpSettings>> SettingsOf(const SystemOptions& options);
 
 // What the environment makes of it: ASCEND_DUMP_SCENE switches exception dumps on where nothing
 // else does, NPU_COLLECT_PATH always and as aic_err_norm_dump; they go below the first that is set

@@ -13,28 +13,14 @@ Result<TensorDumpOptions> TensorDumpOf(const CompilerConfig& config) {
     dump.npy->filter = config.debug.data_dump.filter;
     return dump;
   }
-  const DumpConfig& from = config.dump_config;
-  CompilerDumpOptions options;
-  options.enable_dump = from.enable_dump;
-  options.dump_path = from.dump_path;
-  options.dump_mode = from.dump_mode;
-  options.quant_dumpable = from.quant_dumpable;
-  options.dump_step = from.dump_step;
-  options.dump_layer = from.dump_layer;
-  options.dump_data = from.dump_data;
+  DumpConfig operators = config.dump_config;
   // Beside enable_dump it has no effect, which NoticesOf says.
-  if (!from.enable_dump) options.dump_config_path = from.dump_config_path;
-  NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(options));
+  if (operators.enable_dump) operators.dump_config_path.reset();
+  NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(operators));
   return dump;
 }
 
-Result<TensorDumpOptions> TensorDumpOf(const SystemOptions& from) {
-  SessionDumpOptions options;
-  options.enable_dump = from.enable_dump;
-  options.dump_path = from.dump_path;
-  options.dump_step = from.dump_step;
-  options.dump_mode = from.dump_mode;
-  options.enable_exception_dump = static_cast<int>(from.enable_exception_dump);
+Result<TensorDumpOptions> TensorDumpOf(const SystemOptions& options) {
   TensorDumpOptions dump;
   NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(options));
   return dump;

@@ -5,16 +5,17 @@
 namespace npumesh {
 namespace {
 
-CompilerDumpOptions OptionsOf(const DumpArguments& arguments) {
-  CompilerDumpOptions options;
-  options.enable_dump = !arguments.mode.empty();
-  options.dump_path = arguments.path;
-  if (options.enable_dump) options.dump_mode = arguments.mode;
-  options.dump_step = arguments.step;
-  options.dump_layer = arguments.layer;
-  options.dump_data = arguments.data;
-  if (!arguments.config.empty()) options.dump_config_path = arguments.config;
-  return options;
+// What the arguments say in the words of a configuration.
+DumpConfig ConfigOf(const DumpArguments& arguments) {
+  DumpConfig config;
+  config.enable_dump = !arguments.mode.empty();
+  config.dump_path = arguments.path;
+  if (config.enable_dump) config.dump_mode = arguments.mode;
+  config.dump_step = arguments.step;
+  config.dump_layer = arguments.layer;
+  config.dump_data = arguments.data;
+  if (!arguments.config.empty()) config.dump_config_path = arguments.config;
+  return config;
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ Result<TensorDumpOptions> ChooseDump(const DumpArguments& arguments, TensorDumpO
   TensorDumpOptions dump = std::move(compiler);
   if (!arguments.mode.empty() || !arguments.config.empty()) {
     dump.npy.reset();
-    NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(OptionsOf(arguments)));
+    NPUMESH_ASSIGN_OR_RETURN(dump.operators, SettingsOf(ConfigOf(arguments)));
   } else if (!dump.wanted()) {
     NPUMESH_ASSIGN_OR_RETURN(dump, TensorDumpOf(session));
   }

@@ -238,7 +238,7 @@ TEST(StepSetTest, Parse) {
 
 TEST(DumpOptions, CompilerFamily) {
   TemporaryFolder folder;
-  CompilerDumpOptions options;
+  DumpConfig options;
   EXPECT_FALSE(SettingsOf(options)->has_value());
   options.enable_dump = true;
   options.dump_path = folder.path();
@@ -253,7 +253,7 @@ TEST(DumpOptions, CompilerFamily) {
   EXPECT_THAT((*settings)->choices.at(0).layers, ElementsAre("Add_1", "blk/MatMul.7"));
 
   const auto refuse = [&](auto change, const char* says, const char* mode = "max-autotune") {
-    CompilerDumpOptions wrong = options;
+    DumpConfig wrong = options;
     change(wrong);
     const auto refused = SettingsOf(wrong, mode);
     ASSERT_FALSE(refused.ok()) << says;
@@ -273,7 +273,7 @@ TEST(DumpOptions, CompilerFamily) {
 // Individual options win over the JSON, which may then even be absent; one warning names both.
 TEST(DumpOptions, TheJsonHasNoEffectBesideIndividualOptions) {
   TemporaryFolder folder;
-  CompilerDumpOptions options;
+  DumpConfig options;
   options.enable_dump = true;
   options.dump_path = folder.path();
   options.dump_config_path = folder.Path("dump.json");
@@ -299,7 +299,7 @@ TEST(DumpOptions, TheJsonHasNoEffectBesideIndividualOptions) {
 
 TEST(DumpOptions, SessionFamily) {
   TemporaryFolder folder;
-  SessionDumpOptions options;
+  SystemOptions options;
   EXPECT_FALSE(SettingsOf(options)->has_value());
   options.enable_dump = true;
   EXPECT_THAT(std::string(SettingsOf(options).status().message()), HasSubstr("dump_path"));
