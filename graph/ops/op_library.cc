@@ -41,7 +41,9 @@ auto WithoutExceptions(const std::string& who, Body body) -> decltype(body()) {
 class CatchingKernel final : public Kernel {
  public:
   CatchingKernel(std::string who, std::unique_ptr<Kernel> kernel)
-      : who_(std::move(who)), kernel_(std::move(kernel)) {}
+      : who_(std::move(who)), kernel_(std::move(kernel)) {
+    set_choice(kernel_->choice());
+  }
   Status Run(const KernelArgs& args) override {
     return WithoutExceptions(who_, [&] { return kernel_->Run(args); });
   }

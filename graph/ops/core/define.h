@@ -34,6 +34,7 @@ struct Planned {
   Scratch scratch;
   // Slots of constant inputs that Prepare has taken all it needs from (Kernel::reads).
   std::vector<int> taken;
+  KernelChoice choice;  // of the kernel, where there is one (Kernel::choice)
 };
 
 namespace define {
@@ -57,7 +58,7 @@ Status Infer(OpContext& op) {
 template <typename Plan, auto RunFn>
 class PlannedKernel final : public Kernel {
  public:
-  explicit PlannedKernel(Plan plan) : plan_(std::move(plan)) {}
+  explicit PlannedKernel(Plan plan) : plan_(std::move(plan)) { set_choice(plan_.choice); }
   uint64_t scratch_bytes() const override { return plan_.scratch.bytes(); }
   Status Run(const KernelArgs& args) override { return RunFn(plan_, args); }
   bool reads(int slot) const override {

@@ -24,6 +24,7 @@
 #include "collectives/communicator.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
+#include "graph/ops/core/choice.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -104,6 +105,13 @@ class Kernel {
   // False: the kernel took all it needs from this constant input when it was made, and Run does not
   // look at its address, which then need not be device memory.
   virtual bool reads(int /*slot*/) const { return true; }
+
+  // Which of several kernels it is, set where it was chosen. Nothing that runs looks at it.
+  const KernelChoice& choice() const { return choice_; }
+  void set_choice(KernelChoice choice) { choice_ = std::move(choice); }
+
+ private:
+  KernelChoice choice_;
 };
 
 // A kernel from a function object `Status(const KernelArgs&)`.
