@@ -109,7 +109,9 @@ Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& lo
 void Products::Reserve(const OpContext& op, Planned* plan) {
   uint64_t most = 0;
   for (const auto& kernel : kernels_) {
-    if (kernel != nullptr) most = std::max(most, kernel->scratch_bytes());
+    if (kernel == nullptr) continue;
+    most = std::max(most, kernel->scratch_bytes());
+    if (plan->choice.name.empty()) plan->choice = kernel->choice();
   }
   slots_ = static_cast<size_t>(op.slots());
   in_ = plan->scratch.Take<const void*>(op.slots());

@@ -60,8 +60,8 @@ class Products {
  public:
   // Takes over a product, or a null one, which does nothing.
   void Add(std::unique_ptr<Kernel> product) { kernels_.push_back(std::move(product)); }
-  // Takes the memory they share, and notes the constants that none of them reads. REQUIRES: all are
-  // added.
+  // Takes the memory they share, and notes the constants that none of them reads and which kernel
+  // the first of them is. REQUIRES: all are added.
   void Reserve(const OpContext& op, Planned* plan);
 
   // Runs one with other addresses for some slots of its operator, and with its output at `y`.

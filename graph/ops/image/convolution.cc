@@ -61,6 +61,14 @@ memory::dims Gaps(const Convolution& plan) {
   return gaps;
 }
 
+std::string WhyNotNative(const Convolution& plan) {
+  if (plan.x.dtype == DataType::kFloat) return "";
+  return fmt::format("{} is computed in float32", Name(plan.x.dtype));
+}
+
+// Whether oneDNN reads and writes the tensors as they are.
+constexpr Candidate<const Convolution> kKernels[] = {{"native", WhyNotNative}, {"widened"}};
+
 // Stateful: every run binds the addresses of its operands to the memory objects of oneDNN.
 class ConvolutionKernel final : public Kernel {
  public:
@@ -69,6 +77,7 @@ class ConvolutionKernel final : public Kernel {
 
   // Chooses the primitive, for y or for the gradient of the filter. Throws what oneDNN throws.
   void Prepare() {
+    set_choice(Choose(kKernels, std::as_const(plan_)));
     const ThreadCount threads(plan_.threads);
     const bool of_filter = plan_.of_filter;
     x_ = DescribeSide(plan_.x, engine_, true, scratch_);
@@ -140,6 +149,9 @@ class ConvolutionKernel final : public Kernel {
 
   template <typename Primitive>
   void Take(const typename Primitive::primitive_desc& chosen) {
+    KernelChoice all = choice();
+    all.Decide(fmt::format("oneDNN {}", chosen.impl_info_str()), "");
+    set_choice(std::move(all));
     primitive_ = Primitive(chosen);
     const memory::desc scratchpad = chosen.scratchpad_desc();
     scratchpad_ = memory(scratchpad, engine_, nullptr);

@@ -66,7 +66,9 @@ class FusedKernel final : public Kernel {
         formula_(FloatBlock(fusion.formula)),
         product_(std::move(product)),
         sums_(scratch_.Floats(elements_)),
-        room_(scratch_.Take<std::byte>(static_cast<int64_t>(product_->scratch_bytes()))) {}
+        room_(scratch_.Take<std::byte>(static_cast<int64_t>(product_->scratch_bytes()))) {
+    set_choice(product_->choice());
+  }
 
   uint64_t scratch_bytes() const override { return scratch_.bytes(); }
   bool reads(int slot) const override { return slot == x3_ || product_->reads(slot); }
@@ -165,7 +167,7 @@ Result<std::unique_ptr<Kernel>> MakeConnection(const OpContext& op) {
   if (op.out(0).shape.elements() == 0) {
     return MakeKernel([](const KernelArgs&) { return Status(); });
   }
-  return matmul.y_dtype == DataType::kInt32 ? MakeIntegerMatmul(matmul) : MakeFloatMatmul(matmul);
+  return MakeMatmul(matmul);
 }
 
 }  // namespace

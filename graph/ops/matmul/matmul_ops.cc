@@ -138,9 +138,8 @@ Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_s
                    false};
   }
   matmul.Simplify();
-  if (matmul.y_dtype != DataType::kInt32) return MakeFloatMatmul(matmul);
   if (op.in("x1").dtype == DataType::kInt8) matmul.offset = op.attr_int("offset_x");
-  return MakeIntegerMatmul(matmul);
+  return MakeMatmul(matmul);
 }
 
 // opImplMode and enable_hf32 let a device compute with fewer bits; nothing does here.

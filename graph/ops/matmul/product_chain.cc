@@ -8,7 +8,9 @@ namespace {
 class TailKernel final : public Kernel {
  public:
   TailKernel(std::unique_ptr<Kernel> product, std::unique_ptr<Kernel> tail, int slots)
-      : product_(std::move(product)), tail_(std::move(tail)), slots_(slots) {}
+      : product_(std::move(product)), tail_(std::move(tail)), slots_(slots) {
+    set_choice(product_->choice());
+  }
 
   uint64_t scratch_bytes() const override {
     return std::max(product_->scratch_bytes(), tail_->scratch_bytes());

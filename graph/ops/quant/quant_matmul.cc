@@ -131,20 +131,53 @@ Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan
   return check.Done(std::move(plan));
 }
 
-Status PackWeights(const OpContext& op, QuantMatmul* plan) {
-  const Tensor* const weight = op.value(1);
-  const bool integers = plan->integers && plan->x_dtype == DataType::kInt8 &&
-                        plan->w_dtype == DataType::kInt8 && !plan->left_scale.given() &&
-                        !plan->right_scale.given();
-  const int64_t rows = plan->left.rows * plan->left.batch.elements();
-  if (weight == nullptr || !integers || plan->transposed1 || plan->right.batch.elements() != 1 ||
-      rows != plan->left.rows * plan->batch.elements()) {
-    return Status();
+namespace {
+
+std::string WhyNotIntegers(const QuantMatmul& plan) {
+  if (plan.integers) return "";
+  if (kQuantised.Contains(plan.x_dtype) && kQuantised.Contains(plan.w_dtype)) {
+    return "int8 products need one scale for each column";
   }
-  NPUMESH_ASSIGN_OR_RETURN(plan->packed, Int8Product::Make(op.Who(), *weight,
-                                                           {rows, plan->right.columns,
-                                                            plan->right.rows, plan->transposed2},
-                                                           plan->threads, op.packed()));
+  return fmt::format("{} and {} are multiplied as floats", Name(plan.x_dtype), Name(plan.w_dtype));
+}
+
+// How sums are formed; an integer product may be packed, too.
+constexpr std::string_view kIntegerSums = "integers";
+constexpr Candidate<const QuantMatmul> kSums[] = {{kIntegerSums, WhyNotIntegers}, {"float32"}};
+
+// REQUIRES: integers, which have no scales of blocks.
+std::string WhyNotPacked(const OpContext& op, const QuantMatmul& plan) {
+  const std::string_view x = op.schema().inputs[0].name, w = op.schema().inputs[1].name;
+  if (op.value(1) == nullptr) return fmt::format("{} is no constant", w);
+  if (plan.x_dtype != DataType::kInt8) return fmt::format("{} is {}", x, Name(plan.x_dtype));
+  if (plan.w_dtype != DataType::kInt8) return fmt::format("{} is {}", w, Name(plan.w_dtype));
+  if (plan.transposed1) return fmt::format("{} is transposed", x);
+  if (plan.right.batch.elements() != 1) return fmt::format("{} is a batch of matrices", w);
+  const bool repeats = plan.left.batch.elements() != plan.batch.elements();
+  return repeats ? fmt::format("{} is repeated for a batch", x) : "";
+}
+
+// Why there is no product packed for all rows of all batches; empty: plan.packed is it.
+Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
+  std::string why_not = WhyNotPacked(op, plan);
+  if (!why_not.empty()) return why_not;
+  const int64_t rows = plan.left.rows * plan.left.batch.elements();
+  NPUMESH_ASSIGN_OR_RETURN(
+      Int8Product::Made made,
+      Int8Product::Make(op.Who(), *op.value(1),
+                        {rows, plan.right.columns, plan.right.rows, plan.transposed2}, plan.threads,
+                        op.packed()));
+  plan.packed = std::move(made.product);
+  return std::string(made.why_not);
+}
+
+}  // namespace
+
+Status PackWeights(const OpContext& op, QuantMatmul* plan) {
+  plan->choice = Choose(kSums, std::as_const(*plan));
+  if (plan->choice.name != kIntegerSums) return Status();
+  NPUMESH_ASSIGN_OR_RETURN(std::string why_not, PackIntegers(op, *plan));
+  plan->choice.Decide("packed", std::move(why_not));
   if (plan->packed == nullptr) return Status();
   plan->taken = {1};
   plan->scratch = Scratch();

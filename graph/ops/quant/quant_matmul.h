@@ -63,7 +63,8 @@ void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan);
 // The plan, which has everything but its output and its scratch.
 Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan);
 
-// Packs weights that are one constant int8 matrix. Errors as Int8Product::Make.
+// Chooses how sums are formed, and packs weights that are one constant int8 matrix. Errors as
+// Int8Product::Make.
 Status PackWeights(const OpContext& op, QuantMatmul* plan);
 
 Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args);

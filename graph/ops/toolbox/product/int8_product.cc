@@ -42,17 +42,20 @@ Int8Product::Int8Product(std::string who, const Sizes& sizes, int threads)
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_) {}
 
-Result<std::unique_ptr<Int8Product>> Int8Product::Make(const std::string& who, const Tensor& weight,
-                                                       const Sizes& sizes, int threads,
-                                                       PackedWeights* shared) {
-  std::unique_ptr<Int8Product> product;
-  if (!HasExactProducts() || sizes.m == 0 || sizes.n == 0 || sizes.k == 0) return product;
+Result<Int8Product::Made> Int8Product::Make(const std::string& who, const Tensor& weight,
+                                            const Sizes& sizes, int threads,
+                                            PackedWeights* shared) {
+  if (sizes.m == 0 || sizes.n == 0 || sizes.k == 0) return Made{nullptr, "it has no elements"};
+  if (!HasExactProducts()) return Made{nullptr, "this processor has no exact 8-bit products"};
+  Made made;
   NPUMESH_RETURN_IF_ERROR(Guarded(who, kWhat, [&] {
-    product.reset(new Int8Product(who, sizes, threads));
-    if (!product->Prepare(weight, shared)) product = nullptr;
+    made.product.reset(new Int8Product(who, sizes, threads));
+    if (!made.product->Prepare(weight, shared)) {
+      made = {nullptr, "oneDNN has no packed product on this processor"};
+    }
     return Status();
   }));
-  return product;
+  return made;
 }
 
 bool Int8Product::Choose(int64_t rows, const memory::desc& weights, Rows& to) {

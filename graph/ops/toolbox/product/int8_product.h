@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "graph/ops/core/operator.h"
 
@@ -24,12 +25,16 @@ class Int8Product {
     bool transposed = false;  // w is stored [n, k]
   };
 
+  // A product, or null and why there is none.
+  struct Made {
+    std::unique_ptr<Int8Product> product;
+    std::string_view why_not;
+  };
   // Packs the weight. Null where it is not worth it or not exact: on a processor without VNNI or
   // AMX, whose 8-bit products saturate in 16 bits, where oneDNN has only its reference, and for a
   // product over nothing. `who` begins messages; errors as oneDNN reports them.
-  static Result<std::unique_ptr<Int8Product>> Make(const std::string& who, const Tensor& weight,
-                                                   const Sizes& sizes, int threads,
-                                                   PackedWeights* shared);
+  static Result<Made> Make(const std::string& who, const Tensor& weight, const Sizes& sizes,
+                           int threads, PackedWeights* shared);
 
   uint64_t scratch_bytes() const { return scratch_bytes_; }
 

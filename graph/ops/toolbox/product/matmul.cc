@@ -9,6 +9,15 @@ int64_t Product(const std::vector<int64_t>& dims) {
   return product;
 }
 
+constexpr std::string_view kFloatProducts = "oneDNN";
+
+std::string WhyNotFloats(const Matmul& matmul) {
+  if (matmul.y_dtype != DataType::kInt32) return "";
+  return fmt::format("sums of {} are int32", Name(matmul.x1.dtype));
+}
+
+constexpr Candidate<const Matmul> kKernels[] = {{kFloatProducts, WhyNotFloats}, {"integer loops"}};
+
 }  // namespace
 
 bool Matmul::Operand::batch_is_one() const {
@@ -29,6 +38,14 @@ void Matmul::Simplify() {
   x1.batch = batch;
   x2.batch = batch;
   bias.batch.assign(batch.size(), 1);
+}
+
+Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul) {
+  KernelChoice choice = Choose(kKernels, matmul);
+  if (choice.name == kFloatProducts) return MakeFloatMatmul(matmul);
+  std::unique_ptr<Kernel> kernel = MakeIntegerMatmul(matmul);
+  kernel->set_choice(std::move(choice));
+  return kernel;
 }
 
 }  // namespace npumesh

@@ -43,14 +43,19 @@ struct Matmul {
   void Simplify();
 };
 
+// The kernel of a product: one of those below. Each says in its choice what it is and why not
+// something faster. REQUIRES: a product with elements.
+Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul);
+
 // Products of float32, bfloat16 and float16, accumulated in float32 and rounded once, by oneDNN.
 // The result has the type of the operands or is float32. Constant weights are packed here. Errors:
 // kUnsupported, kOutOfMemory as oneDNN reports them.
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 
-// True for a product with a constant matrix of float16 or bfloat16, one for all of x1. A kernel
-// that keeps it in 16 bits; errors as above. REQUIRES: the former, and a product with elements.
-bool MayKeepHalves(const Matmul& matmul);
+// Why a product cannot keep its weights in 16 bits; empty for one with a constant matrix of float16
+// or bfloat16, one for all of x1. A kernel that keeps it so; errors as above. REQUIRES: no
+// objection, and a product with elements.
+std::string WhyNotHalves(const Matmul& matmul);
 Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
 
 // Products of int32 and int8, accumulated modulo 2^32.

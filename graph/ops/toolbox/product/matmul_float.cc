@@ -21,9 +21,17 @@ using dnnl::memory;
 
 constexpr std::string_view kWhat = "the product";
 
+// Reasons that stand in several places.
+constexpr std::string_view kNoConstant = "x2 is no constant";
+constexpr std::string_view kOverNothing = "it is over no elements";
+
 memory::data_type NativeType(DataType dtype) {
   return dtype == DataType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
+
+// The rows of the table, at the end of the file, that are asked for.
+constexpr std::string_view kHalfKernel = "16-bit weights";
+constexpr std::string_view kWidenedKernel = "widened";
 
 // Where the elements of an operand come from at run time.
 enum class Source : uint8_t {
@@ -50,20 +58,26 @@ class FloatMatmul final : public Kernel {
   explicit FloatMatmul(const Matmul& matmul)
       : plan_(matmul), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
-  // Chooses the implementation. False: it reads the 16-bit operands widened. Throws what oneDNN
-  // throws, as does Prepare.
-  bool ChooseNative() {
+  const Matmul& plan() const { return plan_; }
+
+  // Chooses an implementation that reads and writes 16-bit tensors as they are, or says why there
+  // is none. Throws what oneDNN throws, as does Prepare.
+  std::string WhyNotNative() {
+    if (plan_.k == 0) return std::string(kOverNothing);
+    if (plan_.x1.dtype == DataType::kFloat16) return "oneDNN multiplies no float16 here";
+    if (plan_.y_dtype == DataType::kFloat16) return "oneDNN writes no float16 here";
     const ThreadCount threads(plan_.threads);
-    const bool native =
-        plan_.k > 0 && plan_.y_dtype != DataType::kFloat16 && plan_.x1.dtype != DataType::kFloat16;
-    return native && Choose(false);
+    if (MakePrimitive(false)) return "";
+    return fmt::format("oneDNN multiplies no {} on this processor", Name(plan_.x1.dtype));
   }
 
-  // Packs constant weights.
-  Status Prepare(bool native) {
+  // Packs constant weights. `choice` has decided whether 16-bit operands are widened.
+  Status Prepare(KernelChoice choice) {
     const ThreadCount threads(plan_.threads);
-    if (!native) Choose(true);
-    PackWeights();
+    if (choice.name == kWidenedKernel) MakePrimitive(true);
+    choice.Decide("packed", PackWeights());
+    choice.Decide(fmt::format("oneDNN {}", chosen_.impl_info_str()), "");
+    set_choice(std::move(choice));
     PlanScratch();
     return Status();
   }
@@ -105,7 +119,7 @@ class FloatMatmul final : public Kernel {
 
   // Makes the primitive on the dtypes as they are, or with every 16-bit operand widened. False when
   // oneDNN has no optimised implementation for the former.
-  bool Choose(bool widened) {
+  bool MakePrimitive(bool widened) {
     widened_ = widened;
     x1_ = Describe(plan_.x1, plan_.m, k());
     x2_ = Describe(plan_.x2, k(), plan_.n);
@@ -130,15 +144,18 @@ class FloatMatmul final : public Kernel {
     return true;
   }
 
-  // Constant weights in the arrangement the primitive likes best, as wide as it wants them.
-  void PackWeights() {
-    if (plan_.x2_value == nullptr || plan_.k == 0) return;
+  // Constant weights in the arrangement the primitive likes best, as wide as it wants them; or why
+  // they stay where they are.
+  std::string PackWeights() {
+    if (plan_.x2_value == nullptr) return std::string(kNoConstant);
+    if (plan_.k == 0) return std::string(kOverNothing);
     const bool arranged = chosen_.weights_desc() == x2_.desc;
-    if (arranged && x2_.source == Source::kInput) return;
+    if (arranged && x2_.source == Source::kInput) return "oneDNN reads x2 as it lies";
     packed_ = PackWeight(*plan_.x2_value, x2_.desc, chosen_.weights_desc(), engine_, stream_,
                          plan_.packed);
     x2_.source = Source::kPacked;
     x2_.bound = *packed_;
+    return "";
   }
 
   void PlanScratch() {
@@ -207,18 +224,30 @@ class FloatMatmul final : public Kernel {
   Workspace<std::byte> scratchpad_room_;
 };
 
+// "native": oneDNN reads and writes 16-bit tensors itself.
+constexpr Candidate<FloatMatmul> kKernels[] = {
+    {"native", [](FloatMatmul& kernel) { return kernel.WhyNotNative(); }},
+    {kHalfKernel, [](FloatMatmul& kernel) { return WhyNotHalves(kernel.plan()); }},
+    {kWidenedKernel}};
+
+Result<std::unique_ptr<Kernel>> MakeHalves(const Matmul& matmul, KernelChoice choice) {
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, MakeHalfWeightMatmul(matmul));
+  choice.Join(kernel->choice());
+  kernel->set_choice(std::move(choice));
+  return kernel;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   std::unique_ptr<FloatMatmul> kernel;
+  KernelChoice choice;
   NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
-    const bool native = kernel->ChooseNative();
-    if (native || !MayKeepHalves(matmul)) return kernel->Prepare(native);
-    kernel = nullptr;
-    return Status();
+    choice = Choose(kKernels, *kernel);
+    return choice.name == kHalfKernel ? Status() : kernel->Prepare(choice);
   }));
-  if (kernel == nullptr) return MakeHalfWeightMatmul(matmul);
+  if (choice.name == kHalfKernel) return MakeHalves(matmul, std::move(choice));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -27,6 +27,10 @@ constexpr int64_t kFewRows = 12;
 // Of widened panels that are worked on at once.
 constexpr int64_t kGroupFloats = int64_t{1} << 18;
 
+// The rows of the table, at the end of the file, that are asked for.
+constexpr std::string_view kInRegisters = "widened in registers";
+constexpr std::string_view kInGroups = "widened in groups";
+
 // y[m, columns] = x1 times a group of widened panels.
 struct GroupProduct {
   int64_t panels = 0;
@@ -40,20 +44,32 @@ struct GroupProduct {
 class HalfWeightMatmul final : public Kernel {
  public:
   explicit HalfWeightMatmul(const Matmul& matmul)
-      : plan_(matmul),
-        few_(matmul.m <= kFewRows && !matmul.x1.transposed),
-        engine_(dnnl::engine::kind::cpu, 0),
-        stream_(engine_) {}
+      : plan_(matmul), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
-  // Packs the weights and chooses oneDNN's implementation. Throws what oneDNN throws.
-  Status Prepare() {
-    const ThreadCount threads(plan_.threads);
+  // These four in this order, with the threads of the plan; they throw what oneDNN throws.
+  void PackWeights() {
     panels_ = PackHalves(*plan_.x2_value, plan_.k, plan_.n, plan_.x2.transposed, plan_.packed);
+  }
+  std::string WhyNotInRegisters() const {
+    if (plan_.x1.transposed) return "x1 is transposed";
+    if (plan_.m <= kFewRows) return "";
+    return fmt::format("x1 has {} rows, more than {}", plan_.m, kFewRows);
+  }
+  // Chooses oneDNN's implementation for groups of panels where it reads them as they are.
+  std::string WhyNotInGroups() {
+    const int64_t fit = kGroupFloats / panel_elements();
+    const int64_t group = std::clamp<int64_t>(fit, 1, panels_->panels);
+    const bool blocked =
+        MakePrimitive(group, true, whole_) && MakePrimitive(Tail(group), true, tail_);
+    return blocked ? "" : "oneDNN does not read several panels as they lie";
+  }
+  void Prepare(KernelChoice choice) {
+    few_ = choice.name == kInRegisters;
     x1_ = scratch_.Floats(plan_.m * plan_.k);
     bias_ = scratch_.Floats(plan_.bias.slot < 0 ? 0 : plan_.n);
-    if (!few_) ChooseProducts();
+    if (!few_) TakeGroups(choice.name == kInGroups);
     tile_ = scratch_.Floats(plan_.m * kPanelColumns * (few_ ? 1 : whole_.panels));
-    return Status();
+    set_choice(std::move(choice));
   }
 
   uint64_t scratch_bytes() const override { return scratch_.bytes(); }
@@ -66,15 +82,11 @@ class HalfWeightMatmul final : public Kernel {
  private:
   int64_t panel_elements() const { return panels_->rows * kPanelColumns; }
 
-  // Groups of several panels where oneDNN reads them as they are, of one where it does not.
-  void ChooseProducts() {
-    const int64_t panels = panels_->panels;
-    const int64_t fit = kGroupFloats / panel_elements();
-    const int64_t group = std::clamp<int64_t>(fit, 1, panels);
-    const bool blocked = Choose(group, true, whole_) && Choose(Tail(group), true, tail_);
-    if (!blocked) {
-      Choose(1, false, whole_);
-      Choose(1, false, tail_);
+  // Room for the groups that were chosen, or that are of one panel.
+  void TakeGroups(bool chosen) {
+    if (!chosen) {
+      MakePrimitive(1, false, whole_);
+      MakePrimitive(1, false, tail_);
     }
     group_ = scratch_.Floats(whole_.panels * panel_elements());
     const size_t scratchpad = std::max(whole_.chosen.scratchpad_desc().get_size(),
@@ -87,7 +99,7 @@ class HalfWeightMatmul final : public Kernel {
 
   // The product with `panels` panels: the last ones for the tail, else any. False when oneDNN has
   // no good one for this arrangement.
-  bool Choose(int64_t panels, bool blocked, GroupProduct& product) {
+  bool MakePrimitive(int64_t panels, bool blocked, GroupProduct& product) {
     const bool last = &product == &tail_;
     const int64_t before = last ? (panels_->panels - panels) * kPanelColumns : 0;
     const int64_t columns = std::min(panels * kPanelColumns, plan_.n - before);
@@ -172,7 +184,7 @@ class HalfWeightMatmul final : public Kernel {
   }
 
   const Matmul plan_;
-  const bool few_;
+  bool few_ = false;  // few rows of x1: weights are widened in registers
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::shared_ptr<const HalfPanels> panels_;
@@ -183,21 +195,34 @@ class HalfWeightMatmul final : public Kernel {
   Workspace<std::byte> scratchpad_;
 };
 
+constexpr Candidate<HalfWeightMatmul> kKernels[] = {
+    {kInRegisters, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInRegisters(); }},
+    {kInGroups, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInGroups(); }},
+    {"widened panel by panel"}};
+
 }  // namespace
 
-bool MayKeepHalves(const Matmul& matmul) {
-  const bool halves =
-      matmul.x2.dtype == DataType::kFloat16 || matmul.x2.dtype == DataType::kBfloat16;
-  return halves && matmul.x2_value != nullptr && matmul.k > 0 &&
-         matmul.x1.dtype == matmul.x2.dtype && matmul.x1.batch_is_one() &&
-         matmul.x2.batch_is_one() && (matmul.bias.slot < 0 || matmul.bias.batch_is_one());
+std::string WhyNotHalves(const Matmul& matmul) {
+  const DataType x1 = matmul.x1.dtype, x2 = matmul.x2.dtype;
+  const bool biases = matmul.bias.slot >= 0 && !matmul.bias.batch_is_one();
+  if (x2 != DataType::kFloat16 && x2 != DataType::kBfloat16) {
+    return fmt::format("x2 is {}", Name(x2));
+  }
+  if (matmul.x2_value == nullptr) return "x2 is no constant";
+  if (matmul.k == 0) return "it is over no elements";
+  if (x1 != x2) return fmt::format("x1 is {} and x2 {}", Name(x1), Name(x2));
+  if (!matmul.x1.batch_is_one() || !matmul.x2.batch_is_one()) return "it is a batch of products";
+  return biases ? "each product has a bias of its own" : "";
 }
 
 Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul) {
   std::unique_ptr<HalfWeightMatmul> kernel;
   NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
+    const ThreadCount threads(matmul.threads);
     kernel = std::make_unique<HalfWeightMatmul>(matmul);
-    return kernel->Prepare();
+    kernel->PackWeights();
+    kernel->Prepare(Choose(kKernels, *kernel));
+    return Status();
   }));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

@@ -1,4 +1,5 @@
 // Convolutions against the sum over all pairs of positions of x and y.
+#include "tests/unit/op_choice.h"
 #include "tests/unit/ops/image/layer_registry.h"
 
 namespace npumesh {
@@ -222,6 +223,20 @@ TEST(Convolution, GradientOfTheFilter) {
                           {"out_backprop", Pattern(DataType::kFloat, good.y)}},
                .attrs = AttrsOf(good, false)},
               Code::kInvalidArgument, {"out_backprop", "the convolution gives [1,1,1,1]"});
+}
+
+TEST(Convolution, SaysWhatOneDnnComputesItIn) {
+  const ConvolutionCase& good = kCases[0];
+  const auto chosen = [&](DataType dtype) {
+    return ChoiceOf(LayerOps(), {.type = "Conv2D",
+                                 .inputs = {{"x", Pattern(dtype, good.x)},
+                                            {"filter", Pattern(dtype, good.filter)}},
+                                 .attrs = AttrsOf(good, false)});
+  };
+  EXPECT_THAT(chosen(DataType::kFloat), testing::StartsWith("native, oneDNN "));
+  EXPECT_THAT(chosen(DataType::kFloat16),
+              testing::AllOf(testing::StartsWith("widened, oneDNN "),
+                             testing::EndsWith("; not native: float16 is computed in float32")));
 }
 
 TEST(Convolution, PaddingByName) {

@@ -81,7 +81,7 @@ Tensor RunHalves(const Case& c, DataType dtype, const Operands& operands) {
   matmul.n = c.n;
   matmul.k = c.k;
   matmul.x2_value = &x2;
-  EXPECT_TRUE(MayKeepHalves(matmul));
+  EXPECT_EQ(WhyNotHalves(matmul), "");
   Tensor y = Tensor::Allocate({dtype, {c.m, c.n}});
   const Result<std::unique_ptr<Kernel>> kernel = MakeHalfWeightMatmul(matmul);
   EXPECT_TRUE(kernel.ok()) << kernel.status().ToString();
@@ -186,15 +186,21 @@ TEST(HalfWeights, AreOneConstantMatrix) {
   Matmul matmul;
   matmul.x1 = {0, DataType::kFloat16, {}, false};
   matmul.x2 = {1, DataType::kFloat16, {}, false};
-  matmul.k = 4;
-  EXPECT_FALSE(MayKeepHalves(matmul));
+  EXPECT_EQ(WhyNotHalves(matmul), "x2 is no constant");
   matmul.x2_value = &weight;
-  EXPECT_TRUE(MayKeepHalves(matmul));
+  EXPECT_EQ(WhyNotHalves(matmul), "it is over no elements");
+  matmul.k = 4;
+  EXPECT_EQ(WhyNotHalves(matmul), "");
   matmul.x2.batch = matmul.x1.batch = {2};
-  EXPECT_FALSE(MayKeepHalves(matmul));
-  matmul.x2.batch = matmul.x1.batch = {};
+  EXPECT_EQ(WhyNotHalves(matmul), "it is a batch of products");
+  matmul.x2.batch = matmul.x1.batch = {1};
+  matmul.bias = {2, DataType::kFloat16, {2}, false};
+  EXPECT_EQ(WhyNotHalves(matmul), "each product has a bias of its own");
+  matmul.bias = {};
+  matmul.x1.dtype = DataType::kBfloat16;
+  EXPECT_EQ(WhyNotHalves(matmul), "x1 is bfloat16 and x2 float16");
   matmul.x1.dtype = matmul.x2.dtype = DataType::kFloat;
-  EXPECT_FALSE(MayKeepHalves(matmul));
+  EXPECT_EQ(WhyNotHalves(matmul), "x2 is float32");
 }
 
 }  // namespace
