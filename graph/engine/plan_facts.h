@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace npumesh {
@@ -31,10 +32,23 @@ struct PlannedPart {
   bool compiled_now = false;  // by this compilation, and not by one before it
 };
 
+// A node at which a fusion pass found its pattern begin, and the first reason why it fused nothing.
+struct UnfusedNode {
+  std::string step;  // that computes the node, alone or fused by another pass
+  std::string node;
+  std::string_view pass;
+  std::string_view why;  // a literal
+
+  // "not fused by RmsNormFusionPass: epsilon is no constant"; names the node where it is not that
+  // of the step.
+  std::string ToString() const;
+};
+
 struct PlanFacts {
   std::vector<PlannedTensor> tensors;  // in the order in which they are written first
   std::vector<std::string> folded;     // nodes whose results were computed while compiling
-  std::vector<std::string> pruned;     // nodes whose results are not read
+  std::vector<std::string> pruned;     // nodes whose results nobody reads
+  std::vector<UnfusedNode> unfused;    // in the order of the passes
   std::vector<PlannedPart> parts;
   size_t steps_compiled = 0;  // by this compilation; those of older parts are not
   uint64_t live_bytes = 0;    // most bytes in use at one step: no arena can be smaller

@@ -126,21 +126,34 @@ class AttentionFinder {
     match_ = {};
     match_.nodes = {softmax};
     scaled_ = false;
-    if (!NormalisesLast(softmax) || !FindScores(softmax) || !FindSum(softmax)) return;
-    const std::optional<Operands> operands = FindOperands();
-    if (!operands) return;
-    const std::optional<AttentionPlan> plan = Plan(*operands);
-    FusedStep step;
-    step.inputs = {operands->q.value, operands->k.value, operands->v.value};
-    if (operands->mask) step.inputs.push_back(operands->mask->value);
-    if (operands->shift) step.inputs.push_back(operands->shift->value);
-    if (!plan || !view_.MayFuse(match_.nodes, step.inputs)) return;
-    step.make_kernel = [plan = *plan] { return attention::MakeAttentionKernel(plan); };
-    step.nodes = std::move(match_.nodes);
-    view_.Take(std::move(step));
+    const std::string_view why = WhyNot(softmax);
+    if (!why.empty()) view_.Refuse(kAttentionFusionPass, softmax, why);
   }
 
  private:
+  // Takes the attention around the softmax, or says what is in the way, as do the functions that
+  // find its parts.
+  std::string_view WhyNot(NodeId softmax) {
+    std::string_view why = FindScores(softmax);
+    if (why.empty()) why = FindSum(softmax);
+    if (!why.empty()) return why;
+    Operands operands;
+    why = FindOperands(operands);
+    if (!why.empty()) return why;
+    const std::optional<AttentionPlan> plan = Plan(operands);
+    if (!plan) return "its tensors count their heads in different ways";
+    FusedStep step;
+    step.inputs = {operands.q.value, operands.k.value, operands.v.value};
+    if (operands.mask) step.inputs.push_back(operands.mask->value);
+    if (operands.shift) step.inputs.push_back(operands.shift->value);
+    why = view_.WhyNotFuse(match_.nodes, step.inputs);
+    if (!why.empty()) return why;
+    step.make_kernel = [plan = *plan] { return attention::MakeAttentionKernel(plan); };
+    step.nodes = std::move(match_.nodes);
+    view_.Take(std::move(step));
+    return "";
+  }
+
   const TensorType& in(NodeId id, int slot) const { return view_.context(id).in(slot); }
   const TensorType& out(NodeId id) const { return view_.context(id).out(0); }
 
@@ -186,15 +199,19 @@ class AttentionFinder {
   }
 
   // From the softmax back to q k^T.
-  bool FindScores(NodeId softmax) {
+  std::string_view FindScores(NodeId softmax) {
+    if (!NormalisesLast(softmax)) return "the softmax is not that of floats over the last axis";
     elements_ = out(softmax).shape.elements();
     NodeId id = Back(softmax, 0);
     while (id != kNoNode && !IsProduct(id)) {
       const std::optional<int> slot = Pass(id);
-      id = slot ? Back(id, *slot) : kNoNode;
+      if (!slot) return "more than scale, shift and mask leads from the product to the softmax";
+      id = Back(id, *slot);
     }
     match_.scores = id;
-    return id != kNoNode && out(id).shape.dims().back() == out(softmax).shape.dims().back();
+    if (id == kNoNode) return "no product gives the scores";
+    const bool same = out(id).shape.dims().back() == out(softmax).shape.dims().back();
+    return same ? "" : "the scores change their columns before the softmax";
   }
 
   // Takes the node that feeds the slot; kNoNode: no node makes scores.
@@ -253,20 +270,21 @@ class AttentionFinder {
   }
 
   // From the softmax on: the product with v.
-  bool FindSum(NodeId softmax) {
+  std::string_view FindSum(NodeId softmax) {
     NodeId last = softmax;
     NodeId next = view_.OnlyReader(last);
     while (next != kNoNode && (IsView(next) || Narrows(next)) && view_.Maker(next, 0) == last) {
       match_.nodes.push_back(last = next);
       next = view_.OnlyReader(last);
     }
-    if (!IsProduct(next) || view_.Maker(next, 0) != last || view_.Maker(next, 1) == last ||
-        Transposes(next, 0)) {
-      return false;
+    if (!IsProduct(next) || view_.Maker(next, 0) != last || view_.Maker(next, 1) == last) {
+      return "no product alone reads the softmax from the left";
     }
+    if (Transposes(next, 0)) return "the product with v transposes the softmax";
     match_.sum = next;
     match_.nodes.push_back(next);
-    return SameRows(in(next, 0).shape, out(match_.scores).shape) && KeepsBatches();
+    const bool same = SameRows(in(next, 0).shape, out(match_.scores).shape) && KeepsBatches();
+    return same ? "" : "the product with v reads rows or batches that the scores do not have";
   }
 
   // Of the last two dimensions.
@@ -282,24 +300,24 @@ class AttentionFinder {
     return y.elements() / y.dims().back() == elements_ / columns;
   }
 
-  std::optional<Operands> FindOperands() {
+  std::string_view FindOperands(Operands& all) {
     const Shape& scores = out(match_.scores).shape;
     const auto q = finder_.OfProduct(match_.scores, 0, Transposes(match_.scores, 0), true, scores);
     const auto k = finder_.OfProduct(match_.scores, 1, !Transposes(match_.scores, 1), true, scores);
     const auto v =
         finder_.OfProduct(match_.sum, 1, Transposes(match_.sum, 1), false, out(match_.sum).shape);
-    if (!q || !k || !v) return std::nullopt;
-    Operands all{*q, *k, *v, {}, {}};
+    if (!q || !k || !v) return "the rows of q, k or v do not lie together";
+    all = {*q, *k, *v, {}, {}};
     for (const auto& [place, operand] :
          {std::pair(&match_.mask, &all.mask), std::pair(&match_.shift, &all.shift)}) {
       if (!*place) continue;
       const Shape& shape = out((*place)->node).shape;
       *operand = finder_.OfScores((*place)->node, (*place)->slot, shape, q->rows, k->rows);
-      if (!*operand) return std::nullopt;
+      if (!*operand) return "the rows of the mask or the shift do not lie together";
     }
-    if (all.shift && !IsRowType(all.shift->dtype)) return std::nullopt;
+    if (all.shift && !IsRowType(all.shift->dtype)) return "the shift is not of floats";
     TakeNodes(all);
-    return all;
+    return "";
   }
 
   void TakeNodes(const Operands& operands) {

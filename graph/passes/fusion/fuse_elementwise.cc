@@ -28,7 +28,13 @@ class ChainFinder {
     for (auto id = view_.order().rbegin(); id != view_.order().rend(); ++id) {
       if (!links_.contains(*id) || !view_.Free(*id)) continue;
       std::vector<NodeId> nodes = ChainTo(*id);
-      if (nodes.size() > 1 && view_.MayFuse(nodes)) view_.Take(StepOf(std::move(nodes)));
+      const bool alone = nodes.size() == 1;
+      const std::string_view why = alone ? WhyAlone(*id) : view_.WhyNotFuse(nodes);
+      if (!why.empty()) {
+        view_.Refuse(kElementwiseFusionPass, *id, why);
+      } else if (!alone) {
+        view_.Take(StepOf(std::move(nodes)));
+      }
     }
   }
 
@@ -56,6 +62,18 @@ class ChainFinder {
     if (id == kNoNode || !links_.contains(id) || shape(id) != shape(nodes[0])) return false;
     const bool inside = std::find(nodes.begin(), nodes.end(), id) != nodes.end();
     return !inside && view_.OnlyReadInside(id, nodes);
+  }
+
+  // Why an operator ends no chain although one that could be in it stands in front; empty: none
+  // does.
+  std::string_view WhyAlone(NodeId id) const {
+    for (int slot = 0; slot < view_.context(id).slots(); ++slot) {
+      const NodeId producer = view_.Producer(id, slot);
+      if (producer == kNoNode || !links_.contains(producer)) continue;
+      if (shape(producer) != shape(id)) return "what it reads has another shape";
+      return "others read what it reads";
+    }
+    return "";
   }
 
   // REQUIRES: the nodes are in execution order.

@@ -14,6 +14,7 @@ struct Tail {
   ChainLink bias_link;
   NodeId activation = kNoNode;
   ChainLink activation_link;
+  std::string_view why_not;  // with neither
 };
 
 class MatMulFinder {
@@ -21,17 +22,33 @@ class MatMulFinder {
   explicit MatMulFinder(FusionView& view) : view_(view) {}
 
   void Try(NodeId product) {
+    const std::string_view why = WhyNot(product);
+    if (!why.empty()) view_.Refuse(kMatMulFusionPass, product, why);
+  }
+
+ private:
+  // Takes the product with its tail, or says why not.
+  std::string_view WhyNot(NodeId product) {
     const TensorType& y = view_.context(product).out(0);
-    if (!IsFloating(y.dtype) || y.shape.elements() == 0) return;
+    if (!IsFloating(y.dtype)) return "the product is not of floats";
+    if (y.shape.elements() == 0) return "the product has no elements";
     const Tail tail = TailOf(product);
+    if (!tail.why_not.empty()) return tail.why_not;
     std::vector<NodeId> nodes = {product};
     for (const NodeId id : {tail.bias, tail.activation}) {
       if (id != kNoNode) nodes.push_back(id);
     }
-    if (nodes.size() > 1 && view_.MayFuse(nodes)) view_.Take(StepOf(std::move(nodes), tail));
+    const std::string_view why = view_.WhyNotFuse(nodes);
+    if (why.empty()) view_.Take(StepOf(std::move(nodes), tail));
+    return why;
   }
 
- private:
+  static Tail NoTail(std::string_view why) {
+    Tail none;
+    none.why_not = why;
+    return none;
+  }
+
   Tail TailOf(NodeId product) const {
     Tail tail;
     NodeId end = product;
@@ -39,7 +56,7 @@ class MatMulFinder {
     if (view_.Is(next, {"Add", "AddV2"})) {
       const int slot = view_.OtherSlot(next, end);
       const std::optional<ChainLink> link = LinkOf(view_.op(next), view_.context(next));
-      if (!link || slot < 0 || !IsBias(next, slot)) return {};
+      if (!link || slot < 0 || !IsBias(next, slot)) return NoTail("what is added is no bias");
       tail.bias = end = next;
       tail.bias_slot = slot;
       tail.bias_link = *link;
@@ -49,6 +66,11 @@ class MatMulFinder {
       const std::optional<ChainLink> link = LinkOf(view_.op(next), view_.context(next));
       if (link) tail.activation = next;
       if (link) tail.activation_link = *link;
+    }
+    if (tail.bias == kNoNode && tail.activation == kNoNode) {
+      tail.why_not = view_.OnlyReader(product) == kNoNode
+                         ? "no operator alone reads the product"
+                         : "neither a bias nor an activation of its type follows";
     }
     return tail;
   }

@@ -26,9 +26,23 @@ class RmsNormFinder {
 
   void Try(NodeId rsqrt) {
     match_ = {};
-    if (!FindStatistics(rsqrt) || !FindProducts(rsqrt)) return;
-    FindInputCast();
-    if (!view_.MayFuse(match_.nodes, {match_.x, match_.gamma})) return;
+    std::string_view why = FindStatistics(rsqrt);
+    if (why.empty()) why = FindProducts(rsqrt);
+    if (why.empty()) {
+      FindInputCast();
+      why = view_.WhyNotFuse(match_.nodes, {match_.x, match_.gamma});
+    }
+    if (why.empty()) {
+      TakeStep();
+    } else {
+      view_.Refuse(kRmsNormFusionPass, rsqrt, why);
+    }
+  }
+
+ private:
+  const TensorType& out(NodeId id) const { return view_.context(id).out(0); }
+
+  void TakeStep() {
     FusedStep step;
     step.inputs = {match_.x, match_.gamma};
     step.make_kernel = [plan = match_.plan] {
@@ -38,35 +52,39 @@ class RmsNormFinder {
     view_.Take(std::move(step));
   }
 
- private:
-  const TensorType& out(NodeId id) const { return view_.context(id).out(0); }
-
-  // From the root back to w: Add epsilon, ReduceMean, the square.
-  bool FindStatistics(NodeId rsqrt) {
+  // From the root back to w: Add epsilon, ReduceMean, the square. Says what is in the way, as does
+  // FindProducts.
+  std::string_view FindStatistics(NodeId rsqrt) {
     const NodeId add = view_.Producer(rsqrt, 0);
-    if (!view_.Is(add, {"Add", "AddV2", "Adds"})) return false;
+    if (!view_.Is(add, {"Add", "AddV2", "Adds"})) return "its root is that of no sum";
     NodeId mean = view_.Producer(add, 0);
-    if (view_.node(add).type == "Adds") {
-      match_.plan.epsilon = static_cast<double>(view_.context(add).attr_float("value"));
-    } else {
-      if (!IsMean(mean)) mean = view_.Producer(add, 1);
-      const int slot = mean == kNoNode ? -1 : view_.OtherSlot(add, mean);
-      const std::optional<double> epsilon = slot < 0 ? std::nullopt : view_.Scalar(add, slot);
-      if (!epsilon) return false;
-      match_.plan.epsilon = *epsilon;
-    }
-    if (!IsMean(mean) || out(rsqrt) != out(mean)) return false;
+    if (!IsMean(mean) && view_.node(add).type != "Adds") mean = view_.Producer(add, 1);
+    if (!IsMean(mean) || out(rsqrt) != out(mean)) return "its root is that of no mean";
+    const std::optional<double> epsilon = EpsilonOf(add, mean);
+    if (!epsilon) return "epsilon is no constant";
+    match_.plan.epsilon = *epsilon;
     const NodeId square = view_.Producer(mean, 0);
-    if (!IsSquare(square)) return false;
+    if (!IsSquare(square)) return "its mean is not that of squares";
     const std::optional<Value> w = view_.SlotValue(square, 0);
     const TensorType& type = view_.context(square).in(0);
-    if (!w || type.dtype != DataType::kFloat || type != out(square)) return false;
-    if (!IsOverLastAxis(type.shape, out(mean).shape)) return false;
+    if (!w || type.dtype != DataType::kFloat || type != out(square)) {
+      return "its squares are not float32";
+    }
+    if (!IsOverLastAxis(type.shape, out(mean).shape)) return "its mean is not over the last axis";
     match_.x = *w;
     match_.plan.columns = type.shape.dims().back();
     match_.plan.rows = type.shape.elements() / match_.plan.columns;
     match_.nodes = {square, mean, add, rsqrt};
-    return true;
+    return "";
+  }
+
+  // What is added to the mean.
+  std::optional<double> EpsilonOf(NodeId add, NodeId mean) const {
+    if (view_.node(add).type == "Adds") {
+      return static_cast<double>(view_.context(add).attr_float("value"));
+    }
+    const int slot = view_.OtherSlot(add, mean);
+    return slot < 0 ? std::nullopt : view_.Scalar(add, slot);
   }
 
   bool IsMean(NodeId id) const {
@@ -87,11 +105,13 @@ class RmsNormFinder {
   }
 
   // From the root on: w * r, perhaps a cast, gamma, perhaps a cast.
-  bool FindProducts(NodeId rsqrt) {
+  std::string_view FindProducts(NodeId rsqrt) {
     const NodeId quotient = view_.OnlyReader(rsqrt);
-    if (!view_.Is(quotient, {"Mul"})) return false;
+    if (!view_.Is(quotient, {"Mul"})) return "no product alone reads its root";
     const int other = view_.OtherSlot(quotient, rsqrt);
-    if (other < 0 || view_.SlotValue(quotient, other) != match_.x) return false;
+    if (other < 0 || view_.SlotValue(quotient, other) != match_.x) {
+      return "its root is not multiplied by what was squared";
+    }
     NodeId end = Take(quotient);
     NodeId next = view_.OnlyReader(end);
     if (IsIdleCast(next)) {
@@ -102,9 +122,11 @@ class RmsNormFinder {
       end = Take(next);
       next = view_.OnlyReader(end);
     }
-    if (!view_.Is(next, {"Mul"})) return false;
+    if (!view_.Is(next, {"Mul"})) return "no product with gamma follows";
     const int gamma = view_.OtherSlot(next, end);
-    if (gamma < 0 || !IsGamma(view_.context(next).in(gamma), out(end))) return false;
+    if (gamma < 0 || !IsGamma(view_.context(next).in(gamma), out(end))) {
+      return "gamma is no vector of its type over the last axis";
+    }
     match_.gamma = *view_.SlotValue(next, gamma);
     match_.plan.gamma_dtype = view_.context(next).in(gamma).dtype;
     end = Take(next);
@@ -112,7 +134,7 @@ class RmsNormFinder {
     if (IsIdleCast(next) || (!match_.plan.rounds && IsNarrowingCast(next))) end = Take(next);
     match_.plan.y_dtype = out(end).dtype;
     match_.plan.gives_rstd = false;
-    return true;
+    return "";
   }
 
   NodeId Take(NodeId id) {

@@ -96,28 +96,40 @@ bool FusionView::StaysWhole(Value value, int first, int last) const {
   return true;
 }
 
-bool FusionView::MayFuse(std::vector<NodeId>& nodes,
-                         const std::vector<std::optional<Value>>& inputs) const {
+std::string_view FusionView::WhyNotPartOf(const std::vector<NodeId>& nodes, NodeId id, int first,
+                                          int last) const {
+  const Operator& known = op(id);
+  const bool inside = id != nodes.back();
+  if (!known.pure || known.collective || known.side_effect || !known.in_place.empty()) {
+    return "one of its operators does more than to compute its output";
+  }
+  if (context(id).outputs() != 1) return "one of its operators has several outputs";
+  if (!inside && known.view) return "it ends with a view";
+  if (!Free(id)) return "another step has one of its operators";
+  if (ordered_[static_cast<size_t>(id)]) return "a control edge holds one of its operators";
+  if (inside && !OnlyReadInside(id, nodes)) return "others read what lies between";
+  for (const std::optional<Value>& value : SlotValues(id)) {
+    if (value && !Inside(value->node, nodes) && !StaysWhole(*value, first, last)) {
+      return "what it reads is overwritten before its end";
+    }
+  }
+  return "";
+}
+
+std::string_view FusionView::WhyNotFuse(std::vector<NodeId>& nodes,
+                                        const std::vector<std::optional<Value>>& inputs) const {
   for (const std::optional<Value>& input : inputs) {
-    if (input && Inside(input->node, nodes)) return false;
+    if (input && Inside(input->node, nodes)) return "it computes what the step would read";
   }
   const auto before = [this](NodeId a, NodeId b) { return position(a) < position(b); };
   std::sort(nodes.begin(), nodes.end(), before);
   const int first = position(nodes.front());
   const int last = position(nodes.back());
   for (const NodeId id : nodes) {
-    const Operator& known = op(id);
-    const bool inside = id != nodes.back();
-    const bool plain = known.pure && !known.collective && !known.side_effect &&
-                       (inside || !known.view) && known.in_place.empty() &&
-                       context(id).outputs() == 1;
-    if (!plain || !Free(id) || ordered_[static_cast<size_t>(id)]) return false;
-    if (inside && !OnlyReadInside(id, nodes)) return false;
-    for (const std::optional<Value>& value : SlotValues(id)) {
-      if (value && !Inside(value->node, nodes) && !StaysWhole(*value, first, last)) return false;
-    }
+    const std::string_view why = WhyNotPartOf(nodes, id, first, last);
+    if (!why.empty()) return why;
   }
-  return true;
+  return "";
 }
 
 void FusionView::Take(FusedStep step) {
@@ -127,18 +139,17 @@ void FusionView::Take(FusedStep step) {
     if (!step.type.empty()) step.type += '+';
     step.type += node(id).type;
   }
-  steps_.push_back(std::move(step));
+  found_.steps.push_back(std::move(step));
 }
 
-std::vector<FusedStep> Fuse(const FusionInput& input,
-                            const std::function<bool(std::string_view pass)>& on) {
+Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view pass)>& on) {
   constexpr std::array<void (*)(FusionView&), kFusionPasses.size()> kRuns = {
       FuseAttention, FuseRmsNorm, FuseMatMul, FuseElementwise};
   FusionView view(input);
   for (size_t i = 0; i < kFusionPasses.size(); ++i) {
     if (on(kFusionPasses[i])) kRuns[i](view);
   }
-  return view.TakeSteps();
+  return view.TakeFusions();
 }
 
 }  // namespace npumesh

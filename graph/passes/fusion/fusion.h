@@ -47,10 +47,21 @@ struct FusedStep {
   bool elementwise = false;
 };
 
+// A node at which a pass found its pattern begin, and the first reason why it fused nothing there.
+struct FusionRefusal {
+  std::string_view pass;
+  NodeId anchor = kNoNode;
+  std::string_view why;  // a literal
+};
+
+struct Fusions {
+  std::vector<FusedStep> steps;
+  std::vector<FusionRefusal> refusals;  // one for each pass and anchor at most
+};
+
 // What the passes that are `on` found. Every value that a step does not write is read by nothing
 // but that step, and no node of a step has an effect, waits for a control edge or is waited for.
-std::vector<FusedStep> Fuse(const FusionInput& input,
-                            const std::function<bool(std::string_view pass)>& on);
+Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view pass)>& on);
 
 }  // namespace npumesh
 

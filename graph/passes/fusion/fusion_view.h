@@ -46,20 +46,28 @@ class FusionView {
   // Only `nodes` read the outputs of `id`.
   bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
 
-  // Sorts the nodes into execution order. True when they may run as one step where the last one
+  // Sorts the nodes into execution order. Empty when they may run as one step where the last one
   // stands, which is no view: see Fuse; and nothing between the first and the last overwrites in
   // place what one of them reads. Nor may one of them compute one of `inputs`, which the step
-  // reads.
-  bool MayFuse(std::vector<NodeId>& nodes,
-               const std::vector<std::optional<Value>>& inputs = {}) const;
+  // reads. Otherwise a literal that says why not.
+  std::string_view WhyNotFuse(std::vector<NodeId>& nodes,
+                              const std::vector<std::optional<Value>>& inputs = {}) const;
 
-  // Takes the nodes of a step, which MayFuse has sorted, and names the step.
+  // Takes the nodes of a step, which WhyNotFuse has sorted, and names the step.
   void Take(FusedStep step);
-  std::vector<FusedStep> TakeSteps() { return std::move(steps_); }
+  // Remembers why a pass leaves the place where its pattern begins. REQUIRES: once for each anchor;
+  // `why` is a literal.
+  void Refuse(std::string_view pass, NodeId anchor, std::string_view why) {
+    found_.refusals.push_back({pass, anchor, why});
+  }
+  Fusions TakeFusions() { return std::move(found_); }
 
  private:
   int position(NodeId id) const { return position_[static_cast<size_t>(id)]; }
   bool StaysWhole(Value value, int first, int last) const;
+  // Of one of several nodes that stand at [first, last].
+  std::string_view WhyNotPartOf(const std::vector<NodeId>& nodes, NodeId id, int first,
+                                int last) const;
 
   const FusionInput& input_;
   // By node id.
@@ -67,7 +75,7 @@ class FusionView {
   std::vector<std::vector<NodeId>> readers_;
   std::vector<bool> ordered_;  // has a control edge, in or out
   std::vector<bool> taken_;
-  std::vector<FusedStep> steps_;
+  Fusions found_;
 };
 
 // The passes. Each takes what it finds.
