@@ -24,7 +24,8 @@ class StaticParts;
 
 struct CompileOptions {
   int threads = 1;
-  // Prints, as debug lines, what each pass did.
+  // Says in the log, whatever its level, which kernels were taken and which fusions were not, and
+  // why. A session sets it under NPUMESH_TRACE.
   bool trace = false;
   // Keeps weights for the next compilation of the same model; null: loads them anew. Not owned.
   WeightCache* weights = nullptr;

@@ -177,6 +177,7 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
 
 CompileOptions Session::Observed() {
   CompileOptions options = options_.compile;
+  options.trace = options.trace || world_.env().trace;
   if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
     graph_dump_.WriteStage(stage, model, program_stats_.plans);

@@ -124,7 +124,7 @@ class Session {
   std::optional<PlanOperand> HeldRef(int position) const;
   // Makes all communicators at the first compilation. Collective over them.
   Status MakeGroups();
-  // The compile options, with the graph dump looking on.
+  // The compile options, with the graph dump looking on and what the environment says.
   CompileOptions Observed();
   void WriteSummary();
   void TakeStats();

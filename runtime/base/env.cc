@@ -130,9 +130,11 @@ constexpr std::array kEntries = {
            "What a wait does that certainly never ends, because the ranks wait for each other in a "
            "circle or one has ended its work: fails within seconds, or goes on waiting."},
           ParseDeadlock},
-    Entry{{"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
-           "Says why each algorithm or kernel was taken or refused."},
-          ParseTrace},
+    Entry{
+        {"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
+         "Says in the log, whatever its level, why each algorithm or kernel was taken or refused, "
+         "and why a pattern was not fused."},
+        ParseTrace},
     Entry{{"NPUMESH_DEVICE_COUNT", "integer in [1, 256]", "the launcher's rank, or one device",
            "Devices of this process for programs of the C interface that drive each by a thread; "
            "without MPI, also under a launcher."},

@@ -49,7 +49,8 @@ struct Env {
   // NPUMESH_DEADLOCK: what a wait does that certainly never ends.
   enum class Deadlock : uint8_t { kFail, kWait };
   Deadlock deadlock = Deadlock::kFail;
-  // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused.
+  // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused, and why a pattern was
+  // not fused.
   bool trace = false;
   // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;
   // unset: the launcher's rank, or one device.

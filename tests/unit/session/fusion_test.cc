@@ -78,5 +78,43 @@ TEST(SessionFusion, PrepareShowsTheFusedPlan) {
   });
 }
 
+// y = relu(x w), x being read twice.
+Model SharedProduct() {
+  GraphBuilder g;
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  const Value row = g.Op("Reshape", {{"x", x}, {"shape", g.Ints({1, 4})}});
+  const Value w = g.Const("w", Tensor::FromVector<float>({DataType::kFloat, {4, 1}}, {1, 2, 3, 4}));
+  const Value product = g.Op("MatMul", {{"x1", row}, {"x2", w}}, {}, "product");
+  g.Output({g.Op("Relu", {{"x", product}}), product});
+  return std::move(g.Build()).value();
+}
+
+// What a session prints while it runs, under NPUMESH_TRACE or not.
+std::string Printed(bool trace) {
+  Env env = SmallEnv();
+  env.trace = trace;
+  SessionOptions options;
+  options.compile.fuses = [](std::string_view) { return true; };
+  testing::internal::CaptureStderr();
+  const auto statuses = RunRanks(1, env, [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
+                             DeviceMemory::Create(world));
+    NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                             Session::Create(world, *memory, SharedProduct(), options));
+    return session->Run({Input()}).status();
+  });
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0].ToString();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(SessionFusion, TheTraceSaysWhichKernelAndWhyNothingIsFused) {
+  const std::string printed = Printed(true);
+  EXPECT_THAT(printed, testing::HasSubstr("step \"product\" (MatMul): kernel: native"));
+  EXPECT_THAT(printed, testing::HasSubstr("step \"product\": not fused by "
+                                          "MatMulBiasActivationFusionPass: no operator alone reads "
+                                          "the product"));
+  EXPECT_EQ(Printed(false), "");
+}
+
 }  // namespace
 }  // namespace npumesh
