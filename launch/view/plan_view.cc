@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "launch/view/graph_facts.h"
 #include "runtime/base/json.h"
@@ -23,6 +25,15 @@ void SetEnds(std::vector<PlanStepView>& steps) {
     for (int later = end - 1; step.beside && later > i; --later) {
       if (steps[static_cast<size_t>(later)].wait_for >= i) step.done_by = later;
     }
+  }
+}
+
+void SetUnfused(const std::vector<UnfusedNode>& nodes, std::vector<PlanStepView>& steps) {
+  std::map<std::string_view, PlanStepView*> by_name;
+  for (PlanStepView& step : steps) by_name[step.name] = &step;
+  for (const UnfusedNode& unfused : nodes) {
+    const auto step = by_name.find(unfused.step);
+    if (step != by_name.end()) step->second->unfused.push_back(unfused);
   }
 }
 
@@ -53,6 +64,17 @@ std::string MemoryLines(const PlanView& plan) {
       HumanBytes(plan.packed_bytes), plan.packed);
 }
 
+// What was chosen for a step, a line each.
+std::string ChoiceLines(const PlanStepView& step) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    text += fmt::format("  {:>5}  {:<7} {}\n", "", "", Printable(line));
+  };
+  if (!step.kernel.name.empty()) add("kernel: " + step.kernel.ToString());
+  for (const UnfusedNode& unfused : step.unfused) add(unfused.ToString());
+  return text;
+}
+
 std::string StepLines(const PlanView& plan) {
   // Fused steps have long types.
   size_t wide = 24;
@@ -69,6 +91,7 @@ std::string StepLines(const PlanView& plan) {
         step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
         step.part < 0 ? HumanBytes(step.live_bytes)
                       : fmt::format("{:<12}  {}", HumanBytes(step.live_bytes), step.part));
+    text += ChoiceLines(step);
   }
   return text;
 }
@@ -117,6 +140,23 @@ json LateOperators(const PlanView& plan) {
   return operators;
 }
 
+json Chosen(const KernelChoice& choice) {
+  if (choice.name.empty()) return json();
+  json refused = json::array();
+  for (const KernelChoice::Refusal& refusal : choice.refused) {
+    refused.push_back({{"candidate", refusal.candidate}, {"why", refusal.why}});
+  }
+  return {{"name", choice.name}, {"refused", refused}};
+}
+
+json Unfused(const PlanStepView& step) {
+  json list = json::array();
+  for (const UnfusedNode& unfused : step.unfused) {
+    list.push_back({{"pass", unfused.pass}, {"node", unfused.node}, {"why", unfused.why}});
+  }
+  return list;
+}
+
 json Parts(const PlanView& plan) {
   json parts = json::array();
   for (const PlannedPart& part : plan.parts) {
@@ -153,9 +193,15 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
   view.graph = plan.source().graph.name();
   view.stages = stages;
   for (const Step& step : plan.steps()) {
-    view.steps.push_back({step.name, step.type, step.beside, step.wait_for});
-    view.steps.back().part = step.part;
+    PlanStepView& shown = view.steps.emplace_back();
+    shown.name = step.name;
+    shown.type = step.type;
+    shown.beside = step.beside;
+    shown.wait_for = step.wait_for;
+    shown.part = step.part;
+    shown.kernel = step.kernel->choice();
   }
+  SetUnfused(plan.facts().unfused, view.steps);
   view.parts = plan.facts().parts;
   const PlanFacts& facts = plan.facts();
   view.tensors = facts.tensors;
@@ -207,7 +253,9 @@ json ToJsonObject(const PlanView& plan) {
                      {"wait_for", step.wait_for < 0 ? json() : json(step.wait_for)},
                      {"part", step.part < 0 ? json() : json(step.part)},
                      {"done_by", step.done_by},
-                     {"live_bytes", step.live_bytes}});
+                     {"live_bytes", step.live_bytes},
+                     {"kernel", Chosen(step.kernel)},
+                     {"unfused", Unfused(step)}});
   }
   json tensors = json::array();
   for (const PlannedTensor& tensor : plan.tensors) {

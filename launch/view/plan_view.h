@@ -15,11 +15,13 @@ namespace npumesh {
 struct PlanStepView {
   std::string name;
   std::string type;
-  bool beside = false;      // on the communication stream
-  int wait_for = -1;        // index of a step beside
-  int done_by = 0;          // the step before which it is sure to be finished
-  uint64_t live_bytes = 0;  // of the arena, in use during the step
-  int part = -1;            // static part, index into PlanView::parts; -1: none
+  bool beside = false;               // on the communication stream
+  int wait_for = -1;                 // index of a step beside
+  int done_by = 0;                   // the step before which it is sure to be finished
+  uint64_t live_bytes = 0;           // of the arena, in use during the step
+  int part = -1;                     // static part, index into PlanView::parts; -1: none
+  KernelChoice kernel;               // without a name where there was nothing to choose
+  std::vector<UnfusedNode> unfused;  // fusions of its operators that did not apply
 };
 
 struct LaterStage;

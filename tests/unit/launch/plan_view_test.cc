@@ -101,6 +101,45 @@ TEST(PlanView, TextSaysEverything) {
   }
 }
 
+SessionOptions Fusing() {
+  SessionOptions options;
+  options.compile.fuses = [](std::string_view) { return true; };
+  return options;
+}
+
+// Whether the constant w is packed is up to the processor.
+TEST(PlanView, TextSaysWhichKernelsAndWhyNothingIsFused) {
+  const std::string text = ToText(Plan(Fusing()));
+  EXPECT_THAT(text, HasSubstr("  kernel: native, "));
+  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: neither a bias nor "
+                              "an activation of its type follows\n"));
+  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: what is added is no "
+                              "bias\n"));
+  EXPECT_THAT(ToText(Plan()), Not(HasSubstr("not fused by")));
+}
+
+TEST(PlanView, JsonSaysWhichKernelsAndWhyNothingIsFused) {
+  const PlanView plan = Plan(Fusing());
+  const json parsed = json::parse(ToJson(plan));
+  ASSERT_EQ(parsed.at("steps").size(), plan.steps.size());
+  for (const json& step : parsed.at("steps")) {
+    if (step.at("type") != "MatMul") {
+      EXPECT_EQ(step.at("kernel"), json());
+      EXPECT_EQ(step.at("unfused"), json::array());
+      continue;
+    }
+    EXPECT_TRUE(step.at("kernel").at("name").get<std::string>().starts_with("native"));
+    for (const json& refusal : step.at("kernel").at("refused")) {
+      EXPECT_EQ(refusal.at("candidate"), "packed");
+      EXPECT_EQ(refusal.at("why"), "oneDNN reads x2 as it lies");
+    }
+    ASSERT_EQ(step.at("unfused").size(), 1u);
+    EXPECT_EQ(step.at("unfused").at(0).at("pass"), "MatMulBiasActivationFusionPass");
+    EXPECT_EQ(step.at("unfused").at(0).at("node"), step.at("name"));
+    EXPECT_FALSE(step.at("unfused").at(0).at("why").get<std::string>().empty());
+  }
+}
+
 TEST(PlanView, JsonAddsUp) {
   const PlanView plan = Plan();
   const json parsed = json::parse(ToJson(plan));
