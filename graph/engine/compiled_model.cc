@@ -9,8 +9,8 @@
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
-#include "graph/passes/rewrite/subgraphs.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/rewrite/subgraphs.h"
 
 namespace npumesh {
 

@@ -56,125 +56,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   return std::move(result_);
 }
 
-Result<std::vector<NodeId>> Compiler::Order() const {
-  const bool overlap = options_.overlap_collectives && !options_.spare_memory;
-  return ExecutionOrder(bound_, needed_, options_.order, overlap);
-}
-
-std::vector<bool> Compiler::Needed(const std::function<bool(Value)>& known) const {
-  return NeededNodes(bound_, known, options_.dead_nodes());
-}
-
-Status Compiler::CheckProducers() const {
-  for (const NodeId id : Kept(order_)) {
-    for (const std::optional<Value>& input : graph_.node(id).inputs) {
-      if (!input || needed_[static_cast<size_t>(input->node)] || Folded(*input)) continue;
-      return AtNode(graph_.node(id), Error(Code::kInternal, "nobody computes output {} of \"{}\"",
-                                           input->port, graph_.node(input->node).name));
-    }
-  }
-  return Status();
-}
-
-bool Compiler::Folded(Value value) const {
-  if (inference_.constant(value) == nullptr) return false;
-  const Node& node = graph_.node(value.node);
-  return options_.fold_constants || IsWeightNode(node) || IsShapeQuery(bound_, value.node);
-}
-
-bool Compiler::Replaced(Value value) const {
-  return bound_.op(value.node) != nullptr && Folded(value);
-}
-
-std::vector<NodeId> Compiler::Kept(const std::vector<NodeId>& order) const {
-  std::vector<NodeId> kept;
-  for (const NodeId id : order) {
-    if (needed_[static_cast<size_t>(id)]) kept.push_back(id);
-  }
-  return kept;
-}
-
-Status Compiler::ObserveOptimized() const {
-  if (!options_.observer) return Status();
-  const Model typed = TypedGraph(model_, inference_, order_);
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> file_order, graph_.StableOrder());
-  options_.observer("PreRunAfterOptimizeOriginalGraph", OptimizedGraph(typed, file_order));
-  options_.observer("PreRunAfterOptimizeGraphBeforeBuild", OptimizedGraph(typed, order_));
-  return Status();
-}
-
-Model Compiler::OptimizedGraph(const Model& typed, const std::vector<NodeId>& order) const {
-  return KeptGraph(typed, Kept(order), [this](Value value) {
-    return Replaced(value) ? inference_.constant(value) : nullptr;
-  });
-}
-
-Model Compiler::BuiltGraph() const {
-  Model built = OptimizedGraph(TypedGraph(model_, inference_, order_), order_);
-  for (const Step& step : result_->steps_) {
-    const NodeId id = built.graph.Find(step.name);
-    if (id == kNoNode) continue;
-    std::vector<int64_t> offsets;
-    for (const Address& output : step.outputs) {
-      offsets.push_back(static_cast<int64_t>(output.offset));
-    }
-    built.graph.node(id).attrs.insert_or_assign("output_i", AttrValue::Ints(std::move(offsets)));
-  }
-  for (const auto& [id, fused] : fused_by_node_) {
-    const std::string& step = graph_.node(fused->nodes.back()).name;
-    Node& node = built.graph.node(built.graph.Find(graph_.node(id).name));
-    if (node.name != step) node.attrs.insert_or_assign("_fused_into", AttrValue::String(step));
-  }
-  return built;
-}
-
-Status Compiler::TakeInputs(const std::vector<TensorType>& input_types,
-                            const std::vector<Tensor>& values, const std::vector<bool>& needed) {
-  NPUMESH_ASSIGN_OR_RETURN(result_->inputs_, InputsOf(model_));
-  NPUMESH_RETURN_IF_ERROR(CheckInputTypes(result_->inputs_, input_types));
-  result_->input_types_ = input_types;
-  result_->value_dependent_.assign(input_types.size(), false);
-  const std::vector<bool> deciding = ShapeDecidingInputs(bound_, needed);
-  const std::vector<NodeId> nodes = graph_.DataNodes();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    positions_[nodes[i]] = static_cast<int>(i);
-    Inference::Input& input = inputs_[nodes[i]];
-    input.type = input_types[i];
-    if (!deciding[static_cast<size_t>(nodes[i])] || i >= values.size()) continue;
-    if (values[i].dtype() == DataType::kUndefined) continue;
-    if (values[i].type() != input.type) {
-      return Error(Code::kInvalidArgument, "input \"{}\": its type is {}, but its value is {}",
-                   result_->inputs_[i].name, input.type.ToString(), values[i].type().ToString());
-    }
-    if (input.type.bytes() > kMaxShapeValueBytes) continue;
-    input.value = values[i];
-    result_->value_dependent_[i] = true;
-  }
-  return Status();
-}
-
-void Compiler::FindFusions() {
-  if (!options_.fuses) return;
-  const std::vector<NodeId> kept = Kept(order_);
-  const FusionInput input = {
-      bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
-      [this](Value value) { return Replaced(value); }};
-  Fusions found = Fuse(input, options_.fuses);
-  fused_ = std::move(found.steps);
-  for (const FusedStep& fused : fused_) {
-    for (const NodeId id : fused.nodes) fused_by_node_[id] = &fused;
-  }
-  for (const FusionRefusal& refusal : found.refusals) {
-    result_->facts_.unfused.push_back({graph_.node(StepNodeOf(refusal.anchor)).name,
-                                       graph_.node(refusal.anchor).name, refusal.pass,
-                                       refusal.why});
-  }
-}
-
-NodeId Compiler::StepNodeOf(NodeId id) const {
-  const auto fused = fused_by_node_.find(id);
-  return fused == fused_by_node_.end() ? id : fused->second->nodes.back();
-}
+// ---- steps ----
 
 Status Compiler::MakeSteps() {
   ErrorList errors;
@@ -306,20 +188,31 @@ void Compiler::TakeNodeFacts() {
       facts.pruned.push_back(node.name);
     }
   }
+  for (const FusionRefusal& refusal : analysis_.fusion_refusals()) {
+    facts.unfused.push_back({graph_.node(analysis_.StepNodeOf(refusal.anchor)).name,
+                             graph_.node(refusal.anchor).name, refusal.pass, refusal.why});
+  }
 }
 
 void Compiler::Trace(const MemoryPlan& plan) const {
+  const auto say = [this](std::string_view text) {
+    WriteLog(LogLevel::kInfo, {__FILE__, __LINE__},
+             fmt::format("graph \"{}\": {}", graph_.name(), text));
+  };
   const std::vector<NodeId>& order = analysis_.order();
   const auto folded = std::count_if(order.begin(), order.end(), [this](NodeId id) {
     return analysis_.bound().op(id) != nullptr && analysis_.inference().folded(id);
   });
-  NPUMESH_DEBUG("graph \"{}\": {} nodes, {} needed, {} folded, {} steps, {} constants",
-                graph_.name(), graph_.nodes().size(), order.size(), folded, result_->steps_.size(),
-                result_->constants_.size());
-  NPUMESH_DEBUG("graph \"{}\": arena {} bytes, at most {} alive at once", graph_.name(),
-                plan.arena_bytes, plan.live_bytes);
+  say(fmt::format("{} nodes, {} needed, {} folded, {} steps, {} constants", graph_.nodes().size(),
+                  order.size(), folded, result_->steps_.size(), result_->constants_.size()));
+  say(fmt::format("arena {} bytes, at most {} alive at once", plan.arena_bytes, plan.live_bytes));
   for (const Step& step : result_->steps_) {
-    NPUMESH_DEBUG("graph \"{}\": step \"{}\" ({})", graph_.name(), step.name, step.type);
+    const std::string choice = step.kernel->choice().ToString();
+    if (choice.empty()) continue;
+    say(fmt::format("step \"{}\" ({}): kernel: {}", step.name, step.type, choice));
+  }
+  for (const UnfusedNode& unfused : result_->facts_.unfused) {
+    say(fmt::format("step \"{}\": {}", unfused.step, unfused.ToString()));
   }
 }
 

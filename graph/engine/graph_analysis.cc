@@ -106,9 +106,14 @@ void GraphAnalysis::FindFusions() {
       bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
       [this](Value value) { return Replaced(value); }};
   fusions_ = Fuse(input, options_.fuses);
-  for (const FusedStep& fused : fusions_) {
+  for (const FusedStep& fused : fusions_.steps) {
     for (const NodeId id : fused.nodes) fusion_of_[id] = &fused;
   }
+}
+
+NodeId GraphAnalysis::StepNodeOf(NodeId id) const {
+  const auto fused = fusion_of_.find(id);
+  return fused == fusion_of_.end() ? id : fused->second->nodes.back();
 }
 
 std::vector<NodeId> GraphAnalysis::Kept(const std::vector<NodeId>& order) const {

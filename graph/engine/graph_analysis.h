@@ -67,7 +67,11 @@ class GraphAnalysis {
   // Folded, and the output of an operator, which has no step then.
   bool Replaced(Value value) const;
 
-  const std::vector<FusedStep>& fusions() const { return fusions_; }
+  const std::vector<FusedStep>& fusions() const { return fusions_.steps; }
+  // Why passes fused nothing where they found their pattern begin.
+  const std::vector<FusionRefusal>& fusion_refusals() const { return fusions_.refusals; }
+  // The node whose place and name the step has that computes this one.
+  NodeId StepNodeOf(NodeId id) const;
   // By each node of a fused step: the step, whose place is that of its last node.
   const std::map<NodeId, const FusedStep*>& fusion_of() const { return fusion_of_; }
 
@@ -89,7 +93,7 @@ class GraphAnalysis {
   std::map<NodeId, Inference::Input> input_of_;
   std::vector<bool> needed_;  // by node id
   std::vector<NodeId> order_;
-  std::vector<FusedStep> fusions_;
+  Fusions fusions_;
   std::map<NodeId, const FusedStep*> fusion_of_;
 };
 
