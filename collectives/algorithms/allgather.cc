@@ -11,15 +11,14 @@
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/fetch.h"
 #include "collectives/algorithms/steps.h"
 
 namespace npumesh {
 namespace {
 
-// `output`: bytes of all blocks.
-void Fetch(const Call& call, const Members& members, int owner, uint64_t output) {
-  CopyBlock(call.recv + call.recv_block_at(owner), members.send_of(owner),
-            call.recv_block_bytes(owner), output);
+const std::byte* SendBufferOf(const Call&, const Members& members, int owner) {
+  return members.send_of(owner);
 }
 
 Status Small(const Call& call, Members& members) {
@@ -30,17 +29,8 @@ Status Small(const Call& call, Members& members) {
   return Status();
 }
 
-Status Direct(const Call& call, Members& members) {
-  const uint64_t output = OutputBytes(call, members.size);
-  for (int k = 0; k < members.size; ++k) {
-    Fetch(call, members, (members.rank + k) % members.size, output);
-  }
-  return Status();
-}
-
 Status Hierarchical(const Call& call, Members& members) {
-  const uint64_t output = OutputBytes(call, members.size);
-  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer, output);
+  FetchFromNode<SendBufferOf>(call, members);
   return RelayBlocks(
       call.send, members, [&](int r) { return call.recv_block_bytes(r); },
       [&](int r) { return call.recv_block_at(r); }, call.recv);
@@ -48,18 +38,18 @@ Status Hierarchical(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 8> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
-    {"direct", UnlessInWindow, Direct},
+    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
     {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllGather},
-    {"ring", NoObjection, RingAllGather},
-    {"H-D_R", NoObjection, HalvingDoublingAllGather},
-    {"NHR", NoObjection, NonuniformRingAllGather},
+    {"ring", NoObjection, StepAllGather<kRing>},
+    {"H-D_R", NoObjection, StepAllGather<kHalvingDoubling>},
+    {"NHR", NoObjection, StepAllGather<kNonuniformRing>},
     {"reference", NoObjection, ReferenceAllGather},
 }};
 
 // Every rank sends the same block to everybody, which is what these rows make of the arrays.
 constexpr std::array<Algorithm, 4> kTableV = {{
-    {"direct", UnlessInWindow, Direct},
+    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
     {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},

@@ -69,9 +69,9 @@ constexpr std::array<Algorithm, 8> kTable = {{
     {"direct", UnlessInWindow, Direct},
     {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllReduce},
-    {"ring", NoObjection, RingAllReduce},
-    {"H-D_R", NoObjection, HalvingDoublingAllReduce},
-    {"NHR", NoObjection, NonuniformRingAllReduce},
+    {"ring", NoObjection, StepAllReduce<kRing>},
+    {"H-D_R", NoObjection, StepAllReduce<kHalvingDoubling>},
+    {"NHR", NoObjection, StepAllReduce<kNonuniformRing>},
     {"reference", NoObjection, ReferenceAllReduce},
 }};
 

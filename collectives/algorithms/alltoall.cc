@@ -9,20 +9,10 @@
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/fetch.h"
 
 namespace npumesh {
 namespace {
-
-// `output`: bytes of all blocks.
-void Fetch(const Call& call, const Members& members, int peer, uint64_t output) {
-  const uint64_t bytes = call.recv_block_bytes(peer);
-  if (bytes == 0) return;
-  // Of equal blocks everybody knows where they lie; of others the meeting does.
-  const std::byte* block = call.send_at.empty()
-                               ? members.send_of(peer) + call.send_block_at(members.rank)
-                               : members.block_of(peer);
-  CopyBlock(call.recv + call.recv_block_at(peer), block, bytes, output);
-}
 
 Status Small(const Call& call, Members& members) {
   const uint64_t bytes = call.bytes();
@@ -30,14 +20,6 @@ Status Small(const Call& call, Members& members) {
   for (int r = 0; r < members.size && bytes != 0; ++r) {
     std::memcpy(call.recv + static_cast<uint64_t>(r) * bytes, members.meeting.eager(r) + mine,
                 bytes);
-  }
-  return Status();
-}
-
-Status Direct(const Call& call, Members& members) {
-  const uint64_t output = OutputBytes(call, members.size);
-  for (int k = 0; k < members.size; ++k) {
-    Fetch(call, members, (members.rank + k) % members.size, output);
   }
   return Status();
 }
@@ -50,14 +32,13 @@ Status Hierarchical(const Call& call, Members& members) {
     mail.Receive(r, call.recv + call.recv_block_at(r), call.recv_block_bytes(r));
   }
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
-  const uint64_t output = OutputBytes(call, members.size);
-  for (const int peer : members.layers->neighbours()) Fetch(call, members, peer, output);
+  FetchFromNode<BlockFrom>(call, members);
   return Status();
 }
 
 constexpr std::array<Algorithm, 5> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
-    {"direct", UnlessInWindow, Direct},
+    {"direct", UnlessInWindow, FetchFromAll<BlockFrom>},
     {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/fetch.h"
 #include "collectives/algorithms/steps.h"
 
 namespace npumesh {
@@ -17,12 +18,6 @@ uint64_t CountOf(const Call& call, int owner) {
   return call.send_bytes.empty()
              ? call.count
              : call.send_bytes[static_cast<size_t>(owner)] / *BytesOf(call.dtype, 1);
-}
-
-// This rank's block in the input of `peer`, whose displacements are its own.
-const std::byte* BlockIn(const Call& call, const Members& members, int peer) {
-  if (!call.send_at.empty()) return members.block_of(peer);
-  return members.send_of(peer) + call.send_block_at(members.rank);
 }
 
 void Reduce(const Call& call, const void* const* inputs, int size, std::byte* recv, uint64_t count,
@@ -41,7 +36,7 @@ Status Small(const Call& call, Members& members) {
 
 Status Direct(const Call& call, Members& members) {
   PerMember<const void*> inputs;
-  for (int r = 0; r < members.size; ++r) inputs.push_back(BlockIn(call, members, r));
+  for (int r = 0; r < members.size; ++r) inputs.push_back(BlockFrom(call, members, r));
   const uint64_t count = CountOf(call, members.rank);
   Reduce(call, inputs.data(), inputs.size(), call.recv, count,
          count * *BytesOf(call.dtype, 1) > kStreamBytes);
@@ -53,7 +48,7 @@ Status Hierarchical(const Call& call, Members& members) {
   const Shares shares{
       [&](int owner) { return CountOf(call, owner); },
       [&](int owner) { return call.send + call.send_block_at(owner); },
-      [&](int peer) { return BlockIn(call, members, peer); },
+      [&](int peer) { return BlockFrom(call, members, peer); },
   };
   return GatherOperands(call, members, shares,
                         [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
@@ -70,9 +65,9 @@ constexpr std::array<Algorithm, 8> kTable = {{
     {"direct", UnlessInWindow, Direct},
     {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatter},
-    {"ring", NoObjection, RingReduceScatter},
-    {"H-D_R", NoObjection, HalvingDoublingReduceScatter},
-    {"NHR", NoObjection, NonuniformRingReduceScatter},
+    {"ring", NoObjection, StepReduceScatter<kRing>},
+    {"H-D_R", NoObjection, StepReduceScatter<kHalvingDoubling>},
+    {"NHR", NoObjection, StepReduceScatter<kNonuniformRing>},
     {"reference", NoObjection, ReferenceReduceScatter},
 }};
 

@@ -28,35 +28,6 @@ Combiner CombinerOf(const Call& call) {
   return {FindCombine(call.dtype, call.op), *BytesOf(call.dtype, 1)};
 }
 
-Status AllReduce(const StepAlgorithm& algorithm, const Call& call, Members& members) {
-  if (call.count == 0) return Status();
-  if (call.recv != call.send) std::memmove(call.recv, call.send, call.bytes());
-  const Circle circle(members);
-  const PositionBlocks blocks =
-      Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
-  NPUMESH_RETURN_IF_ERROR(algorithm.reduce(circle, blocks, CombinerOf(call)));
-  return algorithm.gather(circle, blocks);
-}
-
-// The input must survive, so partial results need room of their own.
-Status ReduceScatter(const StepAlgorithm& algorithm, const Call& call, Members& members) {
-  if (call.count == 0) return Status();
-  std::vector<std::byte> partial(call.send,
-                                 call.send + call.bytes() * static_cast<uint64_t>(members.size));
-  const PositionBlocks blocks = Equal(partial.data(), call.bytes(), members.size);
-  NPUMESH_RETURN_IF_ERROR(algorithm.reduce(Circle(members), blocks, CombinerOf(call)));
-  std::memcpy(call.recv, blocks.Of(members.rank).data(), call.bytes());
-  return Status();
-}
-
-Status AllGather(const StepAlgorithm& algorithm, const Call& call, Members& members) {
-  if (call.count == 0) return Status();
-  const PositionBlocks blocks = Equal(call.recv, call.bytes(), members.size);
-  std::byte* own = blocks.Of(members.rank).data();
-  if (own != call.send) std::memmove(own, call.send, call.bytes());
-  return algorithm.gather(Circle(members), blocks);
-}
-
 // Down a binomial tree from position 0. At distance d, the holders (multiples of 2d) hand the next
 // d positions what `parcel(begin, end)` says.
 template <typename Parcel>
@@ -87,32 +58,33 @@ Status Circle::Step(int to, std::span<const std::byte> out, int from,
                                              members_.deadline());
 }
 
-Status RingAllReduce(const Call& call, Members& members) {
-  return AllReduce(kRing, call, members);
+Status StepAllReduce(const StepAlgorithm& algorithm, const Call& call, Members& members) {
+  if (call.count == 0) return Status();
+  if (call.recv != call.send) std::memmove(call.recv, call.send, call.bytes());
+  const Circle circle(members);
+  const PositionBlocks blocks =
+      Shared(call.recv, call.count, *BytesOf(call.dtype, 1), members.size);
+  NPUMESH_RETURN_IF_ERROR(algorithm.reduce(circle, blocks, CombinerOf(call)));
+  return algorithm.gather(circle, blocks);
 }
-Status RingReduceScatter(const Call& call, Members& members) {
-  return ReduceScatter(kRing, call, members);
+
+// The input must survive, so partial results need room of their own.
+Status StepReduceScatter(const StepAlgorithm& algorithm, const Call& call, Members& members) {
+  if (call.count == 0) return Status();
+  std::vector<std::byte> partial(call.send,
+                                 call.send + call.bytes() * static_cast<uint64_t>(members.size));
+  const PositionBlocks blocks = Equal(partial.data(), call.bytes(), members.size);
+  NPUMESH_RETURN_IF_ERROR(algorithm.reduce(Circle(members), blocks, CombinerOf(call)));
+  std::memcpy(call.recv, blocks.Of(members.rank).data(), call.bytes());
+  return Status();
 }
-Status RingAllGather(const Call& call, Members& members) {
-  return AllGather(kRing, call, members);
-}
-Status HalvingDoublingAllReduce(const Call& call, Members& members) {
-  return AllReduce(kHalvingDoubling, call, members);
-}
-Status HalvingDoublingReduceScatter(const Call& call, Members& members) {
-  return ReduceScatter(kHalvingDoubling, call, members);
-}
-Status HalvingDoublingAllGather(const Call& call, Members& members) {
-  return AllGather(kHalvingDoubling, call, members);
-}
-Status NonuniformRingAllReduce(const Call& call, Members& members) {
-  return AllReduce(kNonuniformRing, call, members);
-}
-Status NonuniformRingReduceScatter(const Call& call, Members& members) {
-  return ReduceScatter(kNonuniformRing, call, members);
-}
-Status NonuniformRingAllGather(const Call& call, Members& members) {
-  return AllGather(kNonuniformRing, call, members);
+
+Status StepAllGather(const StepAlgorithm& algorithm, const Call& call, Members& members) {
+  if (call.count == 0) return Status();
+  const PositionBlocks blocks = Equal(call.recv, call.bytes(), members.size);
+  std::byte* own = blocks.Of(members.rank).data();
+  if (own != call.send) std::memmove(own, call.send, call.bytes());
+  return algorithm.gather(Circle(members), blocks);
 }
 
 Status TreeBroadcast(const Call& call, Members& members) {

@@ -73,15 +73,24 @@ extern const StepAlgorithm kNonuniformRing;
 
 // ---- parts of tables ----
 
-Status RingAllReduce(const Call&, Members&);
-Status RingReduceScatter(const Call&, Members&);
-Status RingAllGather(const Call&, Members&);
-Status HalvingDoublingAllReduce(const Call&, Members&);
-Status HalvingDoublingReduceScatter(const Call&, Members&);
-Status HalvingDoublingAllGather(const Call&, Members&);
-Status NonuniformRingAllReduce(const Call&, Members&);
-Status NonuniformRingReduceScatter(const Call&, Members&);
-Status NonuniformRingAllGather(const Call&, Members&);
+// A collective by the halves of an algorithm that it needs: both, `reduce`, `gather`.
+Status StepAllReduce(const StepAlgorithm&, const Call&, Members&);
+Status StepReduceScatter(const StepAlgorithm&, const Call&, Members&);
+Status StepAllGather(const StepAlgorithm&, const Call&, Members&);
+
+// The same as rows take them: StepAllReduce<kRing>.
+template <const StepAlgorithm& kAlgorithm>
+Status StepAllReduce(const Call& call, Members& members) {
+  return StepAllReduce(kAlgorithm, call, members);
+}
+template <const StepAlgorithm& kAlgorithm>
+Status StepReduceScatter(const Call& call, Members& members) {
+  return StepReduceScatter(kAlgorithm, call, members);
+}
+template <const StepAlgorithm& kAlgorithm>
+Status StepAllGather(const Call& call, Members& members) {
+  return StepAllGather(kAlgorithm, call, members);
+}
 
 // Along a binomial tree: every step doubles those who have all of it.
 Status TreeBroadcast(const Call&, Members&);
