@@ -156,7 +156,8 @@ Result<BenchPoint> BenchJob::Run(const BenchOp& op, uint64_t size) {
 Result<Measured> BenchJob::Measure(const BenchOp& op, const Seat& seat) {
   const DataType dtype = options_.dtype;
   Blocks blocks(*memory_);
-  Pattern pattern(dtype, op.reduces ? std::optional(options_.reduce_op) : std::nullopt, seat.ranks);
+  Pattern pattern(dtype, op.reduces() ? std::optional(options_.reduce_op) : std::nullopt,
+                  seat.ranks);
   std::vector<BenchCall> calls;
   for (int i = 0; i < options_.rotate; ++i) {
     BenchCall call{nullptr, nullptr, seat.count, dtype, options_.reduce_op, options_.root};
@@ -201,7 +202,7 @@ Status BenchJob::Time(const BenchOp& op, const Seat& seat, const std::vector<Ben
 }
 
 Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const BenchCall& call) {
-  Pattern pattern(options_.dtype, op.reduces ? std::optional(options_.reduce_op) : std::nullopt,
+  Pattern pattern(options_.dtype, op.reduces() ? std::optional(options_.reduce_op) : std::nullopt,
                   seat.ranks);
   const std::vector<Piece> expected = op.result(seat);
   const uint64_t recv_bytes = *BytesOf(options_.dtype, op.recv_count(seat));

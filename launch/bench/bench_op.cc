@@ -66,87 +66,44 @@ std::vector<Piece> NoData(const Seat&) {
 
 constexpr std::string_view kNode = "bench";
 
-// The numbers of the two enumerations are the same.
-HcclReduceOp OpOf(const BenchCall& call) {
-  return static_cast<HcclReduceOp>(call.op);
-}
-uint32_t RootOf(const BenchCall& call) {
-  return static_cast<uint32_t>(call.root);
+// Rows name a function and the fields of the call that it takes, in its order.
+constexpr auto kSend = &BenchCall::send;
+constexpr auto kRecv = &BenchCall::recv;
+constexpr auto kCount = &BenchCall::count;
+constexpr auto kDtype = &BenchCall::dtype;
+constexpr auto kOp = &BenchCall::op;
+constexpr auto kRoot = &BenchCall::root;
+
+template <auto kFunction, auto... kFields>
+Status Ours(Communicator& group, const BenchCall& call) {
+  return (group.*kFunction)(call.*kFields..., kNode);
 }
 
-Status OursAllReduce(Communicator& group, const BenchCall& c) {
-  return group.AllReduce(c.send, c.recv, c.count, c.dtype, c.op, kNode);
+template <auto kFunction, auto... kFields>
+Status Mpi(MpiBaseline& mpi, const BenchCall& call) {
+  return (mpi.*kFunction)(call.*kFields...);
 }
-HcclResult ViaHcclAllReduce(const HcclSeat& seat, const BenchCall& c) {
-  return HcclAllReduce(c.send, c.recv, c.count, seat.dtype, OpOf(c), seat.comm, seat.stream);
+
+// A field as the C interface has it. The numbers of the two reductions are the same.
+std::byte* ForHccl(const HcclSeat&, std::byte* buffer) {
+  return buffer;
 }
-Status MpiAllReduce(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.AllReduce(c.send, c.recv, c.count);
+uint64_t ForHccl(const HcclSeat&, uint64_t count) {
+  return count;
 }
-Status OursReduce(Communicator& group, const BenchCall& c) {
-  return group.Reduce(c.send, c.recv, c.count, c.dtype, c.op, c.root, kNode);
+HcclDataType ForHccl(const HcclSeat& seat, DataType) {
+  return seat.dtype;
 }
-HcclResult ViaHcclReduce(const HcclSeat& seat, const BenchCall& c) {
-  return HcclReduce(c.send, c.recv, c.count, seat.dtype, OpOf(c), RootOf(c), seat.comm,
-                    seat.stream);
+HcclReduceOp ForHccl(const HcclSeat&, ReduceOp op) {
+  return static_cast<HcclReduceOp>(op);
 }
-Status MpiReduce(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.Reduce(c.send, c.recv, c.count, c.root);
+uint32_t ForHccl(const HcclSeat&, int root) {
+  return static_cast<uint32_t>(root);
 }
-Status OursReduceScatter(Communicator& group, const BenchCall& c) {
-  return group.ReduceScatter(c.send, c.recv, c.count, c.dtype, c.op, kNode);
-}
-HcclResult ViaHcclReduceScatter(const HcclSeat& seat, const BenchCall& c) {
-  return HcclReduceScatter(c.send, c.recv, c.count, seat.dtype, OpOf(c), seat.comm, seat.stream);
-}
-Status MpiReduceScatter(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.ReduceScatter(c.send, c.recv, c.count);
-}
-Status OursAllGather(Communicator& group, const BenchCall& c) {
-  return group.AllGather(c.send, c.recv, c.count, c.dtype, kNode);
-}
-HcclResult ViaHcclAllGather(const HcclSeat& seat, const BenchCall& c) {
-  return HcclAllGather(c.send, c.recv, c.count, seat.dtype, seat.comm, seat.stream);
-}
-Status MpiAllGather(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.AllGather(c.send, c.recv, c.count, c.dtype);
-}
-Status OursBroadcast(Communicator& group, const BenchCall& c) {
-  return group.Broadcast(c.recv, c.count, c.dtype, c.root, kNode);
-}
-HcclResult ViaHcclBroadcast(const HcclSeat& seat, const BenchCall& c) {
-  return HcclBroadcast(c.recv, c.count, seat.dtype, RootOf(c), seat.comm, seat.stream);
-}
-Status MpiBroadcast(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.Broadcast(c.recv, c.count, c.dtype, c.root);
-}
-Status OursScatter(Communicator& group, const BenchCall& c) {
-  return group.Scatter(c.send, c.recv, c.count, c.dtype, c.root, kNode);
-}
-HcclResult ViaHcclScatter(const HcclSeat& seat, const BenchCall& c) {
-  return HcclScatter(c.send, c.recv, c.count, seat.dtype, RootOf(c), seat.comm, seat.stream);
-}
-Status MpiScatter(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.Scatter(c.send, c.recv, c.count, c.dtype, c.root);
-}
-Status OursAllToAll(Communicator& group, const BenchCall& c) {
-  return group.AllToAll(c.send, c.recv, c.count, c.dtype, kNode);
-}
-HcclResult ViaHcclAllToAll(const HcclSeat& seat, const BenchCall& c) {
-  return HcclAlltoAll(c.send, c.count, seat.dtype, c.recv, c.count, seat.dtype, seat.comm,
-                      seat.stream);
-}
-Status MpiAllToAll(MpiBaseline& mpi, const BenchCall& c) {
-  return mpi.AllToAll(c.send, c.recv, c.count, c.dtype);
-}
-Status OursBarrier(Communicator& group, const BenchCall&) {
-  return group.Barrier(kNode);
-}
-HcclResult ViaHcclBarrier(const HcclSeat& seat, const BenchCall&) {
-  return HcclBarrier(seat.comm, seat.stream);
-}
-Status MpiBarrier(MpiBaseline& mpi, const BenchCall&) {
-  return mpi.Barrier();
+
+template <auto kFunction, auto... kFields>
+HcclResult Hccl(const HcclSeat& seat, const BenchCall& call) {
+  return kFunction(ForHccl(seat, call.*kFields)..., seat.comm, seat.stream);
 }
 
 // Equal blocks, as hccl_test's alltoallv_test sends them: rank r's block is the r-th.
@@ -177,27 +134,100 @@ Status MpiAllToAllV(MpiBaseline& mpi, const BenchCall& c) {
   return mpi.AllToAllV(c.send, c.recv, blocks.counts, blocks.at, c.dtype);
 }
 
-using Kind = CollectiveKind;
-// name, kind, sized, reduces, split, one_buffer, in_all, ...
 constexpr std::array<BenchOp, 9> kOps = {{
-    {"allreduce", Kind::kAllReduce, true, true, false, false, true, Twice, One, One, AllReduced,
-     OursAllReduce, ViaHcclAllReduce, MpiAllReduce},
-    {"reducescatter", Kind::kReduceScatter, true, true, true, false, true, Others, ForAll, One,
-     BlockReduced, OursReduceScatter, ViaHcclReduceScatter, MpiReduceScatter},
-    {"allgather", Kind::kAllGather, true, false, true, false, true, Others, One, ForAll,
-     AllGathered, OursAllGather, ViaHcclAllGather, MpiAllGather},
-    {"alltoall", Kind::kAllToAll, true, false, true, false, true, Others, ForAll, ForAll, Exchanged,
-     OursAllToAll, ViaHcclAllToAll, MpiAllToAll},
-    {"broadcast", Kind::kBroadcast, true, false, false, true, true, Once, One, One, FromRoot,
-     OursBroadcast, ViaHcclBroadcast, MpiBroadcast},
-    {"reduce", Kind::kReduce, true, true, false, false, false, Once, One, One, ReducedAtRoot,
-     OursReduce, ViaHcclReduce, MpiReduce},
-    {"scatter", Kind::kScatter, true, false, true, false, false, Others, ForAll, One, BlockFromRoot,
-     OursScatter, ViaHcclScatter, MpiScatter},
-    {"alltoallv", Kind::kAllToAllV, true, false, true, false, false, Others, ForAll, ForAll,
-     Exchanged, OursAllToAllV, ViaHcclAllToAllV, MpiAllToAllV},
-    {"barrier", Kind::kBarrier, false, false, false, false, false, Once, Nothing, Nothing, NoData,
-     OursBarrier, ViaHcclBarrier, MpiBarrier},
+    {.name = "allreduce",
+     .kind = CollectiveKind::kAllReduce,
+     .in_all = true,
+     .bus_factor = Twice,
+     .send_count = One,
+     .recv_count = One,
+     .result = AllReduced,
+     .ours = Ours<&Communicator::AllReduce, kSend, kRecv, kCount, kDtype, kOp>,
+     .hccl = Hccl<HcclAllReduce, kSend, kRecv, kCount, kDtype, kOp>,
+     .mpi = Mpi<&MpiBaseline::AllReduce, kSend, kRecv, kCount>},
+    {.name = "reducescatter",
+     .kind = CollectiveKind::kReduceScatter,
+     .split = true,
+     .in_all = true,
+     .bus_factor = Others,
+     .send_count = ForAll,
+     .recv_count = One,
+     .result = BlockReduced,
+     .ours = Ours<&Communicator::ReduceScatter, kSend, kRecv, kCount, kDtype, kOp>,
+     .hccl = Hccl<HcclReduceScatter, kSend, kRecv, kCount, kDtype, kOp>,
+     .mpi = Mpi<&MpiBaseline::ReduceScatter, kSend, kRecv, kCount>},
+    {.name = "allgather",
+     .kind = CollectiveKind::kAllGather,
+     .split = true,
+     .in_all = true,
+     .bus_factor = Others,
+     .send_count = One,
+     .recv_count = ForAll,
+     .result = AllGathered,
+     .ours = Ours<&Communicator::AllGather, kSend, kRecv, kCount, kDtype>,
+     .hccl = Hccl<HcclAllGather, kSend, kRecv, kCount, kDtype>,
+     .mpi = Mpi<&MpiBaseline::AllGather, kSend, kRecv, kCount, kDtype>},
+    {.name = "alltoall",
+     .kind = CollectiveKind::kAllToAll,
+     .split = true,
+     .in_all = true,
+     .bus_factor = Others,
+     .send_count = ForAll,
+     .recv_count = ForAll,
+     .result = Exchanged,
+     .ours = Ours<&Communicator::AllToAll, kSend, kRecv, kCount, kDtype>,
+     .hccl = Hccl<HcclAlltoAll, kSend, kCount, kDtype, kRecv, kCount, kDtype>,
+     .mpi = Mpi<&MpiBaseline::AllToAll, kSend, kRecv, kCount, kDtype>},
+    {.name = "broadcast",
+     .kind = CollectiveKind::kBroadcast,
+     .one_buffer = true,
+     .in_all = true,
+     .bus_factor = Once,
+     .send_count = One,
+     .recv_count = One,
+     .result = FromRoot,
+     .ours = Ours<&Communicator::Broadcast, kRecv, kCount, kDtype, kRoot>,
+     .hccl = Hccl<HcclBroadcast, kRecv, kCount, kDtype, kRoot>,
+     .mpi = Mpi<&MpiBaseline::Broadcast, kRecv, kCount, kDtype, kRoot>},
+    {.name = "reduce",
+     .kind = CollectiveKind::kReduce,
+     .bus_factor = Once,
+     .send_count = One,
+     .recv_count = One,
+     .result = ReducedAtRoot,
+     .ours = Ours<&Communicator::Reduce, kSend, kRecv, kCount, kDtype, kOp, kRoot>,
+     .hccl = Hccl<HcclReduce, kSend, kRecv, kCount, kDtype, kOp, kRoot>,
+     .mpi = Mpi<&MpiBaseline::Reduce, kSend, kRecv, kCount, kRoot>},
+    {.name = "scatter",
+     .kind = CollectiveKind::kScatter,
+     .split = true,
+     .bus_factor = Others,
+     .send_count = ForAll,
+     .recv_count = One,
+     .result = BlockFromRoot,
+     .ours = Ours<&Communicator::Scatter, kSend, kRecv, kCount, kDtype, kRoot>,
+     .hccl = Hccl<HcclScatter, kSend, kRecv, kCount, kDtype, kRoot>,
+     .mpi = Mpi<&MpiBaseline::Scatter, kSend, kRecv, kCount, kDtype, kRoot>},
+    {.name = "alltoallv",
+     .kind = CollectiveKind::kAllToAllV,
+     .split = true,
+     .bus_factor = Others,
+     .send_count = ForAll,
+     .recv_count = ForAll,
+     .result = Exchanged,
+     .ours = OursAllToAllV,
+     .hccl = ViaHcclAllToAllV,
+     .mpi = MpiAllToAllV},
+    {.name = "barrier",
+     .kind = CollectiveKind::kBarrier,
+     .sized = false,
+     .bus_factor = Once,
+     .send_count = Nothing,
+     .recv_count = Nothing,
+     .result = NoData,
+     .ours = Ours<&Communicator::Barrier>,
+     .hccl = Hccl<HcclBarrier>,
+     .mpi = Mpi<&MpiBaseline::Barrier>},
 }};
 
 uint64_t DivideUp(uint64_t value, uint64_t unit) {

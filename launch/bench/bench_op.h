@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/communicator.h"
-#include "collectives/contract/request.h"
+#include "collectives/contract/collective_kind.h"
 #include "hccl/hccl.h"
 #include "runtime/world/mpi_baseline.h"
 
@@ -53,24 +53,26 @@ struct Seat {
 
 struct BenchOp {
   std::string_view name;
-  CollectiveKind kind;
-  bool sized;       // false: no data, one measurement
-  bool reduces;     // takes a reduction and only dtypes that reduce
-  bool split;       // its size is that of one block for each rank together
-  bool one_buffer;  // sends from its receive buffer
-  bool in_all;      // measured by `bench all`
-  // Bus bandwidth is algorithm bandwidth times this, as nccl-tests define it.
-  double (*bus_factor)(int ranks);
+  CollectiveKind kind = CollectiveKind::kNone;
+  bool sized = true;        // false: no data, one measurement
+  bool split = false;       // its size is that of one block for each rank together (reference 6.1)
+  bool one_buffer = false;  // sends from its receive buffer
+  bool in_all = false;      // measured by `bench all`
+  // Bus bandwidth is algorithm bandwidth times this (reference 6.3).
+  double (*bus_factor)(int ranks) = nullptr;
   // Elements of the two buffers.
-  uint64_t (*send_count)(const Seat&);
-  uint64_t (*recv_count)(const Seat&);
+  uint64_t (*send_count)(const Seat&) = nullptr;
+  uint64_t (*recv_count)(const Seat&) = nullptr;
   // What the receive buffer must hold afterwards.
-  std::vector<Piece> (*result)(const Seat&);
+  std::vector<Piece> (*result)(const Seat&) = nullptr;
   // Collective over all ranks.
-  Status (*ours)(Communicator&, const BenchCall&);
+  Status (*ours)(Communicator&, const BenchCall&) = nullptr;
   // Only issues the call; the stream does it.
-  HcclResult (*hccl)(const HcclSeat&, const BenchCall&);
-  Status (*mpi)(MpiBaseline&, const BenchCall&);
+  HcclResult (*hccl)(const HcclSeat&, const BenchCall&) = nullptr;
+  Status (*mpi)(MpiBaseline&, const BenchCall&) = nullptr;
+
+  // Takes a reduction and only dtypes that reduce.
+  bool reduces() const { return Reduces(kind); }
 };
 
 std::span<const BenchOp> BenchOps();

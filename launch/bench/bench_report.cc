@@ -19,7 +19,7 @@ Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& 
   facts.layered = place.nodes > 1;
   facts.crowded = place.crowded;
   facts.bytes = bytes;
-  facts.reduces = op.reduces && FindReduce(options.dtype, options.reduce_op) != nullptr;
+  facts.reduces = op.reduces() && FindReduce(options.dtype, options.reduce_op) != nullptr;
   return facts;
 }
 
@@ -79,7 +79,7 @@ std::string OpeningLine(const BenchOptions& options) {
 std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place) {
   std::string text = fmt::format("# {}", op.name);
   if (op.sized) text += fmt::format(" {}", options.dtype_name);
-  if (op.reduces) text += fmt::format(" {}", Name(options.reduce_op));
+  if (op.reduces()) text += fmt::format(" {}", Name(options.reduce_op));
   text +=
       fmt::format(", {}, {}, {}\n", GroupText(place),
                   options.barrier ? "a barrier before each iteration" : "iterations back to back",

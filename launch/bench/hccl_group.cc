@@ -73,7 +73,7 @@ Status EndHcclWorld() {
 }
 
 Status CheckHccl(const BenchOp& op, const BenchOptions& options) {
-  if (!op.reduces) return Status();
+  if (!op.reduces()) return Status();
   const ElementType* type = FindElementType(options.dtype);
   const bool product = options.reduce_op == ReduceOp::kProd;
   if (type != nullptr && (product ? type->multiplies : type->reduces)) return Status();

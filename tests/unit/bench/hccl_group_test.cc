@@ -45,7 +45,7 @@ TEST(HcclGroup, RunsEveryCollectiveUntilItIsDone) {
     EXPECT_TRUE(group->Barrier().ok());
     const Seat seat{0, 1, 0, 6};
     for (const BenchOp& op : BenchOps()) {
-      Pattern pattern(DataType::kInt32, op.reduces ? std::optional(ReduceOp::kSum) : std::nullopt,
+      Pattern pattern(DataType::kInt32, op.reduces() ? std::optional(ReduceOp::kSum) : std::nullopt,
                       1);
       BenchCall call{nullptr, nullptr, seat.count, DataType::kInt32, ReduceOp::kSum, 0};
       call.send = static_cast<std::byte*>(*memory.Allocate(64));
