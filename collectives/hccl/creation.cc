@@ -128,7 +128,8 @@ Verdict FindTableRanks(AclDevice& device, const RankTable& table, uint32_t rank,
 
 Verdict CheckMembers(const Comm& parent, std::span<const uint32_t> members, uint32_t rank) {
   const std::set<uint32_t> different(members.begin(), members.end());
-  if (different.size() != members.size() || *different.rbegin() >= parent.size()) {
+  const bool listed_once = !members.empty() && different.size() == members.size();
+  if (!listed_once || *different.rbegin() >= parent.size()) {
     return Refuse(HCCL_E_PARA, "EI0003: rankIds must be different ranks of 0 to {}",
                   parent.size() - 1);
   }

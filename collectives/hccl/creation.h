@@ -29,11 +29,11 @@ Verdict JoinByRootInfo(uint32_t ranks, const HcclRootInfo& blob, uint32_t rank,
 Verdict JoinByRankTable(const std::string& path, uint32_t rank, const CommConfig& config,
                         HcclComm* comm);
 
-// Collective over the members, which are ranks of `parent`.
+// Collective over the members, which are ranks of `parent`. REQUIRES: `rank` is an index of them.
 Verdict JoinSubGroup(Comm& parent, std::span<const uint32_t> members, uint64_t id, uint32_t rank,
                      const CommConfig& config, HcclComm* comm);
 
-// All devices are of this process.
+// All devices are of this process. REQUIRES: at least one.
 Verdict JoinAll(std::span<const int32_t> devices, HcclComm* comms);
 
 }  // namespace npumesh
