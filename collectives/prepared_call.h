@@ -1,7 +1,7 @@
 // PreparedCall: what one rank can work out about a call before it meets the others. Programs repeat
 // their calls, so a communicator keeps the last ones.
 //
-// Thread-safety: as the communicator.
+// Thread-safety: one thread at a time, because a communicator makes one call at a time.
 #ifndef NPUMESH_COLLECTIVES_PREPARED_CALL_H_
 #define NPUMESH_COLLECTIVES_PREPARED_CALL_H_
 

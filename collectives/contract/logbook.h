@@ -2,7 +2,7 @@
 // the flight record. The communicator calls one function for each step of a call; without a record
 // that is a handful of stores.
 //
-// Thread-safety: as its communicator.
+// Thread-safety: one thread at a time, because a communicator makes one call at a time.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
 

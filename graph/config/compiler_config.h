@@ -8,8 +8,6 @@
 // The structs are plain: assigning checks nothing, `Validate` (graph/config/validation.h) does.
 // What a field accepts and does stands in one table (compiler_options.h), from which docs/config.md
 // is made. An optional without a value is Python's None.
-//
-// Thread-safety: a value.
 #ifndef NPUMESH_GRAPH_CONFIG_COMPILER_CONFIG_H_
 #define NPUMESH_GRAPH_CONFIG_COMPILER_CONFIG_H_
 

@@ -4,7 +4,7 @@
 // A table is bound to one config object: reading a file, reading `a.b.c=value`, validating and
 // printing all walk the same rows, so an option cannot be forgotten in one of them.
 //
-// Thread-safety: as the config object the rows point into.
+// Thread-safety: the rows point into the config object; one thread at a time may use them and it.
 #ifndef NPUMESH_GRAPH_CONFIG_OPTION_H_
 #define NPUMESH_GRAPH_CONFIG_OPTION_H_
 

@@ -1,6 +1,6 @@
 // Statistics of one tensor, computed in one pass over it where it lies.
 //
-// Thread-safety: no state.
+// Thread-safety: the functions may be called from any thread.
 #ifndef NPUMESH_GRAPH_DUMP_STATISTICS_H_
 #define NPUMESH_GRAPH_DUMP_STATISTICS_H_
 

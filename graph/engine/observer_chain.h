@@ -1,6 +1,7 @@
 // ObserverChain: several observers of one run, told in order.
 //
-// Thread-safety: as its observers.
+// Thread-safety: the chain calls its observers on the thread that calls it, and keeps no state
+// beside them.
 #ifndef NPUMESH_GRAPH_ENGINE_OBSERVER_CHAIN_H_
 #define NPUMESH_GRAPH_ENGINE_OBSERVER_CHAIN_H_
 

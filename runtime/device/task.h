@@ -3,7 +3,7 @@
 // an operator of a collective captures without allocating: an allocation costs
 // more than queueing the operator does.
 //
-// Thread-safety: a value; one thread at a time.
+// Thread-safety: one thread at a time may use a Task.
 #ifndef NPUMESH_RUNTIME_DEVICE_TASK_H_
 #define NPUMESH_RUNTIME_DEVICE_TASK_H_
 
