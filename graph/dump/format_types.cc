@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+
+#include "graph/ir/layout_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -57,60 +60,6 @@ constexpr std::array<TypeRow, 42> kTypes = {{
     {DataType::kHifloat4, "DT_HIFLOAT4"},
 }};
 
-// By number, as dump files count layouts.
-constexpr std::array<std::string_view, 50> kFormats = {
-    "NCHW",
-    "NHWC",
-    "ND",
-    "NC1HWC0",
-    "FRACTAL_Z",
-    "NC1C0HWPAD",
-    "NHWC1C0",
-    "FSR_NCHW",
-    "FRACTAL_DECONV",
-    "C1HWNC0",
-    "FRACTAL_DECONV_TRANSPOSE",
-    "FRACTAL_DECONV_SP_STRIDE_TRANS",
-    "NC1HWC0_C04",
-    "FRACTAL_Z_C04",
-    "CHWN",
-    "FRACTAL_DECONV_SP_STRIDE8_TRANS",
-    "HWCN",
-    "NC1KHKWHWC0",
-    "BN_WEIGHT",
-    "FILTER_HWCK",
-    "HASHTABLE_LOOKUP_LOOKUPS",
-    "HASHTABLE_LOOKUP_KEYS",
-    "HASHTABLE_LOOKUP_VALUE",
-    "HASHTABLE_LOOKUP_OUTPUT",
-    "HASHTABLE_LOOKUP_HITS",
-    "C1HWNCoC0",
-    "MD",
-    "NDHWC",
-    "FRACTAL_ZZ",
-    "FRACTAL_NZ",
-    "NCDHW",
-    "DHWCN",
-    "NDC1HWC0",
-    "FRACTAL_Z_3D",
-    "CN",
-    "NC",
-    "DHWNC",
-    "FRACTAL_Z_3D_TRANSPOSE",
-    "FRACTAL_ZN_LSTM",
-    "FRACTAL_Z_G",
-    "RESERVED",
-    "ALL",
-    "NULL",
-    "ND_RNN_BIAS",
-    "FRACTAL_ZN_RNN",
-    "YUV",
-    "YUV_A",
-    "NCL",
-    "FRACTAL_Z_WINO",
-    "C1HWC0",
-};
-
 }  // namespace
 
 int DumpTypeNumber(DataType dtype) {
@@ -129,13 +78,18 @@ std::string_view DumpTypeName(DataType dtype) {
 }
 
 int DumpFormatNumber(std::string_view name) {
-  const auto row = std::find(kFormats.begin(), kFormats.end(), name);
-  return row == kFormats.end() ? kFormatNd : static_cast<int>(row - kFormats.begin());
+  if (name.empty()) return kFormatNd;
+  const std::span<const LayoutNames> layouts = LayoutsByNumber();
+  const auto found = std::find_if(layouts.begin(), layouts.end(),
+                                  [name](const LayoutNames& each) { return each.dump == name; });
+  return found == layouts.end() ? kFormatNd : static_cast<int>(found - layouts.begin());
 }
 
 std::string_view DumpFormatName(int number) {
-  if (number < 0 || static_cast<size_t>(number) >= kFormats.size()) return "-";
-  return kFormats[static_cast<size_t>(number)];
+  const std::span<const LayoutNames> layouts = LayoutsByNumber();
+  if (number < 0 || static_cast<size_t>(number) >= layouts.size()) return "-";
+  const std::string_view name = layouts[static_cast<size_t>(number)].dump;
+  return name.empty() ? "-" : name;
 }
 
 }  // namespace npumesh

@@ -1,11 +1,12 @@
-// Element types and formats in the numbering of dump files, which is neither that of attributes nor
-// that of graph files.
+// Element types and formats as dump files have them (dump-format reference 3). The numbers of types
+// are neither those of attributes nor those of graph files; those of formats are.
 #ifndef NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 #define NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 
 #include <string>
 #include <string_view>
 
+#include "graph/ir/layout_numbers.h"
 #include "runtime/base/data_type.h"
 
 namespace npumesh {
@@ -18,7 +19,7 @@ DataType DataTypeFromDump(int number);
 // "DT_FLOAT", "DT_BF16": the name in dump tools and in statistics. "DT_UNDEFINED" when unknown.
 std::string_view DumpTypeName(DataType dtype);
 
-inline constexpr int kFormatNd = 2;
+inline constexpr int kFormatNd = kNdLayout;
 
 // Number of a format name without prefix ("ND", "FRACTAL_NZ"); ND for a name that no table has.
 int DumpFormatNumber(std::string_view name);

@@ -1,4 +1,4 @@
-// Layouts as numbers and as text, in GE's numbering.
+// Layouts as graph files have them: a number with a sub-format, or its text.
 #ifndef NPUMESH_GRAPH_IO_LAYOUT_H_
 #define NPUMESH_GRAPH_IO_LAYOUT_H_
 
@@ -6,11 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace npumesh {
+#include "graph/ir/layout_numbers.h"
 
-// What an unknown or missing layout reads as.
-inline constexpr int64_t kReservedLayout = 40;
-inline constexpr int64_t kNdLayout = 2;
+namespace npumesh {
 
 // The number GE stores for a layout such as "ND", "FRACTAL_NZ" or "FRACTAL_Z:32", whose sub-format
 // stands in bits 8 to 23.
