@@ -8,10 +8,10 @@
 #include <set>
 
 #include "collectives/hccl/device_threads.h"
-#include "collectives/hccl/host_address.h"
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/root_info.h"
 #include "collectives/hccl/settings.h"
+#include "runtime/base/host_address.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "collectives/hccl/host_address.h"
 #include "runtime/base/hccl_env.h"
+#include "runtime/base/host_address.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/json.h"
 

@@ -1,4 +1,4 @@
-#include "collectives/hccl/host_address.h"
+#include "runtime/base/host_address.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

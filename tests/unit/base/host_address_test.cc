@@ -1,4 +1,4 @@
-#include "collectives/hccl/host_address.h"
+#include "runtime/base/host_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

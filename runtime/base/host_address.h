@@ -1,8 +1,8 @@
 // Which address of this host the ranks of other hosts are told: HCCL's order of host NICs.
 //
-// Thread-safety: no state.
-#ifndef NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_
-#define NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_
+// Thread-safety: the functions may be called from any thread.
+#ifndef NPUMESH_RUNTIME_BASE_HOST_ADDRESS_H_
+#define NPUMESH_RUNTIME_BASE_HOST_ADDRESS_H_
 
 #include <string>
 #include <vector>
@@ -29,4 +29,4 @@ Result<std::string> ChooseAddress(std::vector<NetworkInterface> interfaces, cons
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_COLLECTIVES_HCCL_HOST_ADDRESS_H_
+#endif  // NPUMESH_RUNTIME_BASE_HOST_ADDRESS_H_
