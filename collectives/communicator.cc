@@ -99,7 +99,7 @@ Status Communicator::Impl::MeetMembers(const CommunicatorOptions& options) {
     return world.node_of()[static_cast<size_t>(r)] != world.node();
   });
   if (several_nodes) {
-    NPUMESH_ASSIGN_OR_RETURN(layers, Layers::Open(world, name, world_ranks, rank));
+    NPUMESH_ASSIGN_OR_RETURN(hierarchy, Hierarchy::Open(world, name, world_ranks, rank));
   }
   if (options.exec_timeout) LimitWaits(*options.exec_timeout);
   return Status();
@@ -107,7 +107,7 @@ Status Communicator::Impl::MeetMembers(const CommunicatorOptions& options) {
 
 void Communicator::Impl::LimitWaits(std::chrono::seconds limit) const {
   meeting->set_exec_timeout(limit);
-  if (layers) layers->meeting->set_exec_timeout(limit);
+  if (hierarchy) hierarchy->meeting->set_exec_timeout(limit);
 }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -184,7 +184,7 @@ const Algorithm& Communicator::Impl::AlgorithmFor(const Call& call) const {
                     meeting->in_window(),
                     call.bytes(),
                     Reduces(call.kind),
-                    layers != nullptr,
+                    hierarchy != nullptr,
                     meeting->in_window() && world.crowded()};
   return Choose(facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
 }
@@ -200,7 +200,8 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(MeetInNode(prepared));
   RunningCall running{*this, prepared, {}};
   const std::function<Status()> remark = [&running] { return running.Remark(); };
-  Members members{rank, size(), world, memory, *meeting, world_ranks, tag, layers.get(), &remark};
+  Members members{rank,        size(), world,           memory, *meeting,
+                  world_ranks, tag,    hierarchy.get(), &remark};
   const Status status = algorithm.run(call, members);
   if (!status.ok()) {
     return status.WithContext(fmt::format("{} (group {}, call {}, {})",
@@ -208,15 +209,15 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
                                           meeting->sequence(), algorithm.name));
   }
   logbook->Departing();
-  if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(layers->meeting->Depart());
+  if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(hierarchy->meeting->Depart());
   if (algorithm.travel == Travel::kInBuffers) return meeting->Depart();
   meeting->Pass();
   return Status();
 }
 
 Status Communicator::Impl::MeetInNode(const PreparedCall& prepared) {
-  const NearBlocks near(prepared.call, layers->neighbours());
-  return layers->meeting->Arrive(
+  const NearBlocks near(prepared.call, hierarchy->neighbours());
+  return hierarchy->meeting->Arrive(
       prepared.announcement,
       {prepared.send_offset, prepared.recv_offset, near.send_bytes, near.send_at, near.recv_bytes},
       {});

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/algorithms/algorithm.h"
-#include "collectives/algorithms/layers.h"
+#include "collectives/algorithms/hierarchy.h"
 #include "collectives/algorithms/point_to_point.h"
 #include "collectives/algorithms/selection.h"
 #include "collectives/communicator.h"
@@ -44,7 +44,7 @@ struct Communicator::Impl {
   std::unique_ptr<Meeting> meeting;
   bool several_nodes = false;
   bool run_ahead = false;
-  std::unique_ptr<Layers> layers;                               // null in one node
+  std::unique_ptr<Hierarchy> hierarchy;                         // null in one node
   std::map<std::pair<int, bool>, std::unique_ptr<Lane>> lanes;  // by peer and "sends"
   Status broken;  // the first error; everything after it fails with it
   Totals totals;

@@ -82,8 +82,8 @@ std::string_view UnlessInWindow(const Facts& facts) {
   return facts.in_window ? "" : "the ranks do not share memory";
 }
 
-std::string_view UnlessLayered(const Facts& facts) {
-  return facts.layered ? "" : "the ranks are not nodes that share memory inside";
+std::string_view UnlessHierarchical(const Facts& facts) {
+  return facts.hierarchical ? "" : "the ranks are not nodes that share memory inside";
 }
 
 namespace {

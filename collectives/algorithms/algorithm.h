@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/layers.h"
+#include "collectives/algorithms/hierarchy.h"
 #include "collectives/contract/meeting.h"
 #include "collectives/contract/request.h"
 #include "collectives/contract/waiter.h"
@@ -70,11 +70,11 @@ class PerMember {
 struct Facts {
   CollectiveKind kind = CollectiveKind::kNone;
   int size = 1;
-  bool in_window = false;  // all members share memory
-  uint64_t bytes = 0;      // Call::bytes()
-  bool reduces = false;    // FindReduce knows dtype and op, or nothing is reduced
-  bool layered = false;    // the members are on several nodes and share memory in each
-  bool crowded = false;    // World::crowded()
+  bool in_window = false;     // all members share memory
+  uint64_t bytes = 0;         // Call::bytes()
+  bool reduces = false;       // FindReduce knows dtype and op, or nothing is reduced
+  bool hierarchical = false;  // the members are on several nodes and share memory in each
+  bool crowded = false;       // World::crowded()
 };
 
 // How the data of an algorithm travel. Eager data are copied into the meeting's slots, so the call
@@ -90,8 +90,8 @@ struct Members {
   DeviceMemory& memory;
   Meeting& meeting;
   const std::vector<int>& world_ranks;
-  int tag = 0;               // of this group's messages
-  Layers* layers = nullptr;  // null unless Facts::layered
+  int tag = 0;                     // of this group's messages
+  Hierarchy* hierarchy = nullptr;  // null unless Facts::hierarchical
   // What Deadline::meanwhile does in every wait of the call.
   const std::function<Status()>* meanwhile = nullptr;
 
@@ -99,8 +99,8 @@ struct Members {
   Deadline deadline() const { return {ExecDeadline(meeting.exec_timeout()).at, meanwhile}; }
   int world_rank(int peer) const { return world_ranks[static_cast<size_t>(peer)]; }
 
-  // In the window: buffers of a member as this process sees them. With layers, of a member of this
-  // node, in the rows that meet there.
+  // In the window: buffers of a member as this process sees them. With a hierarchy, of a member of
+  // this node, in the rows that meet there.
   const std::byte* send_of(int peer) const {
     return memory.PeerAddress(world_rank(peer), window().send_offset(seat(peer)));
   }
@@ -113,8 +113,10 @@ struct Members {
   }
 
  private:
-  const Meeting& window() const { return layers ? *layers->meeting : meeting; }
-  int seat(int peer) const { return layers ? layers->index_of[static_cast<size_t>(peer)] : peer; }
+  const Meeting& window() const { return hierarchy ? *hierarchy->meeting : meeting; }
+  int seat(int peer) const {
+    return hierarchy ? hierarchy->index_of[static_cast<size_t>(peer)] : peer;
+  }
 };
 
 struct Algorithm {
@@ -151,7 +153,7 @@ std::span<const Algorithm> BarrierTable();
 
 std::string_view NoObjection(const Facts&);
 std::string_view UnlessInWindow(const Facts& facts);
-std::string_view UnlessLayered(const Facts& facts);
+std::string_view UnlessHierarchical(const Facts& facts);
 // For the rows whose data travel eagerly: every rank's share must fit into a slot.
 std::string_view UnlessEager(const Facts& facts);
 

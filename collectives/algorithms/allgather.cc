@@ -12,7 +12,7 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/fetch.h"
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {
@@ -39,7 +39,7 @@ Status Hierarchical(const Call& call, Members& members) {
 constexpr std::array<Algorithm, 8> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllGather},
     {"ring", NoObjection, StepAllGather<kRing>},
     {"H-D_R", NoObjection, StepAllGather<kHalvingDoubling>},
@@ -50,7 +50,7 @@ constexpr std::array<Algorithm, 8> kTable = {{
 // Every rank sends the same block to everybody, which is what these rows make of the arrays.
 constexpr std::array<Algorithm, 4> kTableV = {{
     {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {
@@ -44,7 +44,7 @@ Status Hierarchical(const Call& call, Members& members) {
   const Slice own = slice(members.rank);
   const auto store = [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
     std::vector<void*> outputs;
-    for (const int peer : members.layers->neighbours()) {
+    for (const int peer : members.hierarchy->neighbours()) {
       outputs.push_back(members.recv_of(peer) + (own.begin + at) * width);
     }
     if (count != 0) {
@@ -67,7 +67,7 @@ Status Hierarchical(const Call& call, Members& members) {
 constexpr std::array<Algorithm, 8> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllReduce},
     {"ring", NoObjection, StepAllReduce<kRing>},
     {"H-D_R", NoObjection, StepAllReduce<kHalvingDoubling>},

@@ -27,7 +27,7 @@ Status Small(const Call& call, Members& members) {
 Status Hierarchical(const Call& call, Members& members) {
   Mail mail(members);
   for (int r = 0; r < members.size; ++r) {
-    if (members.layers->is_near(r)) continue;
+    if (members.hierarchy->is_near(r)) continue;
     mail.Send(r, call.send + call.send_block_at(r), call.send_block_bytes(r));
     mail.Receive(r, call.recv + call.recv_block_at(r), call.recv_block_bytes(r));
   }
@@ -39,7 +39,7 @@ Status Hierarchical(const Call& call, Members& members) {
 constexpr std::array<Algorithm, 5> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, FetchFromAll<BlockFrom>},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "collectives/algorithms/algorithm.h"
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {
@@ -32,16 +32,16 @@ Status Direct(const Call& call, Members& members) {
 
 // The ranks of the root's node own a slice each, which lies in the root's memory.
 Status Hierarchical(const Call& call, Members& members) {
-  const Layers& layers = *members.layers;
-  const auto root_node = static_cast<size_t>(layers.node_of[static_cast<size_t>(call.root)]);
+  const Hierarchy& hierarchy = *members.hierarchy;
+  const auto root_node = static_cast<size_t>(hierarchy.node_of[static_cast<size_t>(call.root)]);
   const uint64_t width = *BytesOf(call.dtype, 1);
   const auto slice = [&](int r) {
-    if (layers.node_of[static_cast<size_t>(r)] != static_cast<int>(root_node)) return Slice();
-    return SliceOf(call.count, width, layers.index_of[static_cast<size_t>(r)],
-                   static_cast<int>(layers.nodes[root_node].size()));
+    if (hierarchy.node_of[static_cast<size_t>(r)] != static_cast<int>(root_node)) return Slice();
+    return SliceOf(call.count, width, hierarchy.index_of[static_cast<size_t>(r)],
+                   static_cast<int>(hierarchy.nodes[root_node].size()));
   };
   const std::byte* own = nullptr;
-  if (layers.is_near(call.root) && call.count != 0) {
+  if (hierarchy.is_near(call.root) && call.count != 0) {
     own = members.send_of(call.root) + slice(members.rank).begin * width;
     NPUMESH_RETURN_IF_ERROR(Direct(call, members));
   }
@@ -53,7 +53,7 @@ Status Hierarchical(const Call& call, Members& members) {
 constexpr std::array<Algorithm, 7> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiBroadcast},
     {"H-D_R", NoObjection, TreeBroadcast},
     {"NHR", NoObjection, NonuniformRingBroadcast},

@@ -39,11 +39,11 @@ Status FetchFromAll(const Call& call, Members& members) {
   return Status();
 }
 
-// From the members of this node. REQUIRES: Facts::layered.
+// From the members of this node. REQUIRES: Facts::hierarchical.
 template <SourceFn kSource>
 void FetchFromNode(const Call& call, const Members& members) {
   const uint64_t output = OutputBytes(call, members.size);
-  for (const int peer : members.layers->neighbours()) {
+  for (const int peer : members.hierarchy->neighbours()) {
     FetchFrom<kSource>(peer, call, members, output);
   }
 }

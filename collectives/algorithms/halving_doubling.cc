@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {

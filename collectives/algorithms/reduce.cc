@@ -25,13 +25,13 @@ Status Direct(const Call& call, Members& members) {
 }
 
 Status Hierarchical(const Call& call, Members& members) {
-  const Layers& layers = *members.layers;
-  const int root_node = layers.node_of[static_cast<size_t>(call.root)];
-  const auto owners = static_cast<int>(layers.nodes[static_cast<size_t>(root_node)].size());
+  const Hierarchy& hierarchy = *members.hierarchy;
+  const int root_node = hierarchy.node_of[static_cast<size_t>(call.root)];
+  const auto owners = static_cast<int>(hierarchy.nodes[static_cast<size_t>(root_node)].size());
   const uint64_t width = *BytesOf(call.dtype, 1);
   const auto slice = [&](int r) {
-    if (layers.node_of[static_cast<size_t>(r)] != root_node) return Slice();
-    return SliceOf(call.count, width, layers.index_of[static_cast<size_t>(r)], owners);
+    if (hierarchy.node_of[static_cast<size_t>(r)] != root_node) return Slice();
+    return SliceOf(call.count, width, hierarchy.index_of[static_cast<size_t>(r)], owners);
   };
   const uint64_t begin = slice(members.rank).begin;
   const Shares shares{
@@ -51,7 +51,7 @@ Status Hierarchical(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 4> kTable = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduce},
     {"reference", NoObjection, ReferenceReduce},
 }};

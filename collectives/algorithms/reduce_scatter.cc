@@ -9,7 +9,7 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/fetch.h"
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {
@@ -63,7 +63,7 @@ Status Hierarchical(const Call& call, Members& members) {
 constexpr std::array<Algorithm, 8> kTable = {{
     {"small", UnlessEager, Small, Travel::kEager},
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatter},
     {"ring", NoObjection, StepReduceScatter<kRing>},
     {"H-D_R", NoObjection, StepReduceScatter<kHalvingDoubling>},
@@ -73,7 +73,7 @@ constexpr std::array<Algorithm, 8> kTable = {{
 
 constexpr std::array<Algorithm, 4> kTableV = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatterV},
     {"reference", NoObjection, ReferenceReduceScatterV},
 }};

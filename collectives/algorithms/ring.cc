@@ -1,5 +1,5 @@
-// Ring: n - 1 steps to the right neighbour, one block each.
-#include "collectives/algorithms/steps.h"
+// Ring: n - 1 steps to the right neighbour, one block each. HCCL reference 4.3.
+#include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {
 namespace {

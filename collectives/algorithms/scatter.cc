@@ -21,15 +21,15 @@ Status Direct(const Call& call, Members& members) {
 }
 
 Status Hierarchical(const Call& call, Members& members) {
-  const Layers& layers = *members.layers;
-  const auto root_node = static_cast<size_t>(layers.node_of[static_cast<size_t>(call.root)]);
+  const Hierarchy& hierarchy = *members.hierarchy;
+  const auto root_node = static_cast<size_t>(hierarchy.node_of[static_cast<size_t>(call.root)]);
   Mail mail(members);
-  if (!layers.is_near(call.root)) {
-    mail.Receive(layers.Counterpart(members.rank, root_node), call.recv, call.bytes());
+  if (!hierarchy.is_near(call.root)) {
+    mail.Receive(hierarchy.Counterpart(members.rank, root_node), call.recv, call.bytes());
     return mail.Deliver();
   }
   for (int r = 0; r < members.size; ++r) {
-    if (layers.is_near(r) || layers.Counterpart(r, root_node) != members.rank) continue;
+    if (hierarchy.is_near(r) || hierarchy.Counterpart(r, root_node) != members.rank) continue;
     mail.Send(r, BlockAtRoot(call, members, r), call.bytes());
   }
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
@@ -38,7 +38,7 @@ Status Hierarchical(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 4> kTable = {{
     {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessLayered, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiScatter},
     {"reference", NoObjection, ReferenceScatter},
 }};

@@ -16,7 +16,7 @@ Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& 
   facts.kind = op.kind;
   facts.size = place.ranks;
   facts.in_window = place.in_window;
-  facts.layered = place.nodes > 1;
+  facts.hierarchical = place.nodes > 1;
   facts.crowded = place.crowded;
   facts.bytes = bytes;
   facts.reduces = op.reduces() && FindReduce(options.dtype, options.reduce_op) != nullptr;

@@ -1,4 +1,4 @@
-#include "collectives/algorithms/steps.h"
+#include "collectives/algorithms/step_algorithms.h"
 
 #include <algorithm>
 #include <bit>

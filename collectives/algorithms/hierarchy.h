@@ -1,12 +1,12 @@
-// Layers: a group whose members are on several nodes, as two layers: the members of each node, who
-// share memory, and the nodes, between which messages travel.
+// Hierarchy: a group whose members are on several nodes, as two layers: the members of each node,
+// who share memory, and the nodes, between which messages travel.
 //
 // The `hierarchical` rows use it. What is on the own node is read in the window; what crosses nodes
 // goes straight from one HBM to another, once for each node that needs it. Operands of a reduction
 // cross unreduced, so that their owner can combine them in rank order: the same bits as in one
 // node, at the price of more traffic (docs/algorithms.md).
-#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_LAYERS_H_
-#define NPUMESH_COLLECTIVES_ALGORITHMS_LAYERS_H_
+#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_HIERARCHY_H_
+#define NPUMESH_COLLECTIVES_ALGORITHMS_HIERARCHY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace npumesh {
 struct Call;
 struct Members;
 
-struct Layers {
+struct Hierarchy {
   std::vector<std::vector<int>> nodes;  // group ranks of each node, in group order
   std::vector<int> node_of;             // by group rank: index into `nodes`
   std::vector<int> index_of;            // by group rank: index in its node
@@ -33,8 +33,8 @@ struct Layers {
 
   // Collective over the group, whose members are on several nodes. Null when a node has more
   // members than can meet in shared memory. `rank` is this rank's group rank.
-  static Result<std::unique_ptr<Layers>> Open(World& world, const std::string& name,
-                                              const std::vector<int>& world_ranks, int rank);
+  static Result<std::unique_ptr<Hierarchy>> Open(World& world, const std::string& name,
+                                                 const std::vector<int>& world_ranks, int rank);
 
   const std::vector<int>& neighbours() const { return nodes[static_cast<size_t>(node)]; }
   bool is_near(int peer) const { return node_of[static_cast<size_t>(peer)] == node; }
@@ -91,4 +91,4 @@ Status RelayBlocks(const std::byte* own, Members& members, const PerOwner& bytes
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_LAYERS_H_
+#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_HIERARCHY_H_

@@ -1,4 +1,4 @@
-#include "collectives/algorithms/layers.h"
+#include "collectives/algorithms/hierarchy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,32 +20,32 @@ uint64_t RoundCount(int size, uint64_t width) {
 
 }  // namespace
 
-Result<std::unique_ptr<Layers>> Layers::Open(World& world, const std::string& name,
-                                             const std::vector<int>& world_ranks, int rank) {
-  auto layers = std::make_unique<Layers>();
+Result<std::unique_ptr<Hierarchy>> Hierarchy::Open(World& world, const std::string& name,
+                                                   const std::vector<int>& world_ranks, int rank) {
+  auto hierarchy = std::make_unique<Hierarchy>();
   std::map<int, int> index;  // world's node -> ours
   for (size_t r = 0; r < world_ranks.size(); ++r) {
     const int world_node = world.node_of()[static_cast<size_t>(world_ranks[r])];
     const auto [it, added] = index.try_emplace(world_node, static_cast<int>(index.size()));
-    if (added) layers->nodes.emplace_back();
-    std::vector<int>& node = layers->nodes[static_cast<size_t>(it->second)];
-    layers->node_of.push_back(it->second);
-    layers->index_of.push_back(static_cast<int>(node.size()));
+    if (added) hierarchy->nodes.emplace_back();
+    std::vector<int>& node = hierarchy->nodes[static_cast<size_t>(it->second)];
+    hierarchy->node_of.push_back(it->second);
+    hierarchy->index_of.push_back(static_cast<int>(node.size()));
     node.push_back(static_cast<int>(r));
   }
-  layers->node = layers->node_of[static_cast<size_t>(rank)];
-  for (const std::vector<int>& node : layers->nodes) {
-    if (node.size() > Meeting::kMaxSlotRanks) return std::unique_ptr<Layers>();
+  hierarchy->node = hierarchy->node_of[static_cast<size_t>(rank)];
+  for (const std::vector<int>& node : hierarchy->nodes) {
+    if (node.size() > Meeting::kMaxSlotRanks) return std::unique_ptr<Hierarchy>();
   }
   std::vector<int> neighbours;
-  for (const int peer : layers->neighbours()) {
+  for (const int peer : hierarchy->neighbours()) {
     neighbours.push_back(world_ranks[static_cast<size_t>(peer)]);
   }
-  NPUMESH_ASSIGN_OR_RETURN(layers->meeting, Meeting::Open(world, name + " in node", neighbours));
-  return layers;
+  NPUMESH_ASSIGN_OR_RETURN(hierarchy->meeting, Meeting::Open(world, name + " in node", neighbours));
+  return hierarchy;
 }
 
-int Layers::Counterpart(int peer, size_t to) const {
+int Hierarchy::Counterpart(int peer, size_t to) const {
   const size_t index = static_cast<size_t>(index_of[static_cast<size_t>(peer)]);
   return nodes[to][index % nodes[to].size()];
 }
@@ -92,7 +92,7 @@ Status GatherOperands(const Call& call, Members& members, const Shares& shares,
                       const StoreFn& store) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const uint64_t round = RoundCount(members.size, width);
-  const Layers& layers = *members.layers;
+  const Hierarchy& hierarchy = *members.hierarchy;
   uint64_t longest = 0;
   for (int r = 0; r < members.size; ++r) longest = std::max(longest, shares.count(r));
   std::vector<std::vector<std::byte>> staging(static_cast<size_t>(members.size));
@@ -101,7 +101,7 @@ Status GatherOperands(const Call& call, Members& members, const Shares& shares,
     std::vector<const void*> inputs;
     Mail mail(members);
     for (int r = 0; r < members.size; ++r) {
-      if (layers.is_near(r)) {
+      if (hierarchy.is_near(r)) {
         inputs.push_back(count == 0 ? nullptr : shares.near(r) + at * width);
         continue;
       }
@@ -120,14 +120,15 @@ Status GatherOperands(const Call& call, Members& members, const Shares& shares,
 
 Status RelayBlocks(const std::byte* own, Members& members, const PerOwner& bytes,
                    const PerOwner& at, std::byte* recv) {
-  const Layers& layers = *members.layers;
-  const auto here = static_cast<size_t>(layers.node);
+  const Hierarchy& hierarchy = *members.hierarchy;
+  const auto here = static_cast<size_t>(hierarchy.node);
   Mail mail(members);
-  for (size_t node = 0; node < layers.nodes.size(); ++node) {
-    if (node != here) mail.Send(layers.Counterpart(members.rank, node), own, bytes(members.rank));
+  for (size_t node = 0; node < hierarchy.nodes.size(); ++node) {
+    if (node != here)
+      mail.Send(hierarchy.Counterpart(members.rank, node), own, bytes(members.rank));
   }
   const auto relayed = [&](int owner) {
-    return !layers.is_near(owner) && layers.Counterpart(owner, here) == members.rank;
+    return !hierarchy.is_near(owner) && hierarchy.Counterpart(owner, here) == members.rank;
   };
   for (int r = 0; r < members.size; ++r) {
     if (relayed(r)) mail.Receive(r, recv + at(r), bytes(r));
@@ -135,7 +136,7 @@ Status RelayBlocks(const std::byte* own, Members& members, const PerOwner& bytes
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
   for (int r = 0; r < members.size; ++r) {
     if (!relayed(r) || bytes(r) == 0) continue;
-    for (const int peer : layers.neighbours()) {
+    for (const int peer : hierarchy.neighbours()) {
       if (peer == members.rank) continue;
       std::memcpy(members.recv_of(peer) + at(r), recv + at(r), bytes(r));
     }

@@ -1,11 +1,11 @@
-// Steps: the classical algorithms between pairs of ranks. A step is one message each way; the ranks
-// may be anywhere, so the same code runs in a node and between nodes.
+// StepAlgorithm: the classical algorithms between pairs of ranks, step by step. A step is one
+// message each way; the ranks may be anywhere, so the same code runs in a node and between nodes.
 //
 // Operands are combined where they meet: the order differs from one algorithm to the next, and
 // 16-bit floats are rounded at every step. That is what hardware does, and what these rows are for;
 // none of them is chosen unless HCCL_ALGO names it. Costs: docs/algorithms.md.
-#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_STEPS_H_
-#define NPUMESH_COLLECTIVES_ALGORITHMS_STEPS_H_
+#ifndef NPUMESH_COLLECTIVES_ALGORITHMS_STEP_ALGORITHMS_H_
+#define NPUMESH_COLLECTIVES_ALGORITHMS_STEP_ALGORITHMS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -99,4 +99,4 @@ Status NonuniformRingBroadcast(const Call&, Members&);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_STEPS_H_
+#endif  // NPUMESH_COLLECTIVES_ALGORITHMS_STEP_ALGORITHMS_H_
