@@ -108,7 +108,7 @@ Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) const {
 Status BenchJob::Prepare() {
   NPUMESH_RETURN_IF_ERROR(options_.api == BenchApi::kHccl ? JoinHccl() : JoinCommunicator());
   if (options_.floor) {
-    NPUMESH_ASSIGN_OR_RETURN(floor_, BenchFloor::Create(world_, *memory_, circle_));
+    NPUMESH_ASSIGN_OR_RETURN(floor_, MachineFloor::Create(world_, *memory_, circle_));
   }
   if (!options_.baseline || world_.size() == 1) return Status();
   mpi_watch_ = std::make_unique<BlockedWatch>(

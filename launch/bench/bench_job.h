@@ -12,8 +12,8 @@
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/bench_report.h"
-#include "launch/bench/floor.h"
 #include "launch/bench/hccl_group.h"
+#include "launch/bench/machine_floor.h"
 #include "launch/ranks/rank_circle.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/blocked_watch.h"
@@ -71,7 +71,7 @@ class BenchJob {
   std::unique_ptr<HcclGroup> hccl_;
   std::unique_ptr<MpiBaseline> mpi_;         // null without a baseline
   std::unique_ptr<BlockedWatch> mpi_watch_;  // beside it, because MPI's calls do not end
-  std::unique_ptr<BenchFloor> floor_;        // null without --floor
+  std::unique_ptr<MachineFloor> floor_;      // null without --floor
 };
 
 }  // namespace npumesh

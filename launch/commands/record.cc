@@ -1,7 +1,7 @@
 // `npumesh record`: joins the flight records of all ranks and says what went wrong.
 #include "launch/commands/answer.h"
 #include "launch/record/joined_json.h"
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 #include "launch/record/timeline.h"
 #include "runtime/base/secure_file.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 #include "launch/report/command_report.h"
 
 namespace npumesh {

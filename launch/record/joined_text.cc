@@ -3,7 +3,7 @@
 #include <array>
 #include <set>
 
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/rank_list.h"
 

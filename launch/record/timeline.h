@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 
 namespace npumesh {
 

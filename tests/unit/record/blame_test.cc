@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 #include "tests/unit/record/records.h"
 
 namespace npumesh::testing {

@@ -1,4 +1,4 @@
-#include "launch/record/joiner.h"
+#include "launch/record/record_join.h"
 
 #include <algorithm>
 #include <set>

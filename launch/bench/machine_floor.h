@@ -1,4 +1,4 @@
-// BenchFloor: what this machine takes for the least that a collective has to do, measured beside
+// MachineFloor: what this machine takes for the least that a collective has to do, measured beside
 // it.
 //
 // The least is: no rank goes on before all have come, and every rank writes what it receives once.
@@ -8,8 +8,8 @@
 // copies.
 //
 // Thread-safety: none.
-#ifndef NPUMESH_LAUNCH_BENCH_FLOOR_H_
-#define NPUMESH_LAUNCH_BENCH_FLOOR_H_
+#ifndef NPUMESH_LAUNCH_BENCH_MACHINE_FLOOR_H_
+#define NPUMESH_LAUNCH_BENCH_MACHINE_FLOOR_H_
 
 #include <atomic>
 #include <cstdint>
@@ -24,12 +24,12 @@
 
 namespace npumesh {
 
-class BenchFloor {
+class MachineFloor {
  public:
   // Collective over all ranks, which share memory. All must outlive the floor.
-  static Result<std::unique_ptr<BenchFloor>> Create(World& world, DeviceMemory& memory,
-                                                    RankCircle& circle);
-  ~BenchFloor();
+  static Result<std::unique_ptr<MachineFloor>> Create(World& world, DeviceMemory& memory,
+                                                      RankCircle& circle);
+  ~MachineFloor();
 
   // Collective over all ranks: from here on the buffers of `calls`, which are used in turn.
   Status Use(const BenchOp& op, const std::vector<BenchCall>& calls, const Seat& seat);
@@ -48,7 +48,7 @@ class BenchFloor {
     uint64_t bytes;
   };
 
-  BenchFloor(World& world, DeviceMemory& memory, RankCircle& circle);
+  MachineFloor(World& world, DeviceMemory& memory, RankCircle& circle);
   Status Meet();
   // Collective over all ranks: where everybody's block is, as seen from here.
   Result<std::vector<std::byte*>> Everybodys(const std::byte* mine);
@@ -65,4 +65,4 @@ class BenchFloor {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_BENCH_FLOOR_H_
+#endif  // NPUMESH_LAUNCH_BENCH_MACHINE_FLOOR_H_

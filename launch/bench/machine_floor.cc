@@ -1,4 +1,4 @@
-#include "launch/bench/floor.h"
+#include "launch/bench/machine_floor.h"
 
 #include <sched.h>
 
@@ -11,22 +11,22 @@
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {
-BenchFloor::BenchFloor(World& world, DeviceMemory& memory, RankCircle& circle)
+MachineFloor::MachineFloor(World& world, DeviceMemory& memory, RankCircle& circle)
     : world_(world),
       memory_(memory),
       circle_(circle),
       waiter_(world, "floor", AllRanks(world.size())) {}
 
-BenchFloor::~BenchFloor() {
+MachineFloor::~MachineFloor() {
   if (block_ == nullptr) return;
   if (const Status freed = memory_.Free(block_); !freed.ok()) {
     NPUMESH_WARNING("bench: {}", freed.message());
   }
 }
 
-Result<std::unique_ptr<BenchFloor>> BenchFloor::Create(World& world, DeviceMemory& memory,
-                                                       RankCircle& circle) {
-  std::unique_ptr<BenchFloor> floor(new BenchFloor(world, memory, circle));
+Result<std::unique_ptr<MachineFloor>> MachineFloor::Create(World& world, DeviceMemory& memory,
+                                                           RankCircle& circle) {
+  std::unique_ptr<MachineFloor> floor(new MachineFloor(world, memory, circle));
   NPUMESH_ASSIGN_OR_RETURN(floor->block_, memory.Allocate(sizeof(Line)));
   new (floor->block_) Line{};
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::byte*> lines,
@@ -35,7 +35,7 @@ Result<std::unique_ptr<BenchFloor>> BenchFloor::Create(World& world, DeviceMemor
   return floor;
 }
 
-Result<std::vector<std::byte*>> BenchFloor::Everybodys(const std::byte* mine) {
+Result<std::vector<std::byte*>> MachineFloor::Everybodys(const std::byte* mine) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> offsets,
                            circle_.Share(fmt::format("{}", memory_.OffsetOf(mine))));
   std::vector<std::byte*> places;
@@ -47,7 +47,7 @@ Result<std::vector<std::byte*>> BenchFloor::Everybodys(const std::byte* mine) {
   return places;
 }
 
-Status BenchFloor::Use(const BenchOp& op, const std::vector<BenchCall>& calls, const Seat& seat) {
+Status MachineFloor::Use(const BenchOp& op, const std::vector<BenchCall>& calls, const Seat& seat) {
   copies_.clear();
   for (const BenchCall& call : calls) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::byte*> sources,
@@ -65,7 +65,7 @@ Status BenchFloor::Use(const BenchOp& op, const std::vector<BenchCall>& calls, c
   return Status();
 }
 
-Status BenchFloor::Meet() {
+Status MachineFloor::Meet() {
   const uint64_t meeting = ++meeting_;
   Line& mine = *lines_[static_cast<size_t>(world_.rank())];
   mine.cpu.store(sched_getcpu(), std::memory_order_relaxed);
@@ -76,7 +76,7 @@ Status BenchFloor::Meet() {
       [&](size_t i) { return lines_[i]->cpu.load(std::memory_order_relaxed); });
 }
 
-Status BenchFloor::Run(int i) {
+Status MachineFloor::Run(int i) {
   NPUMESH_RETURN_IF_ERROR(Meet());
   for (const Copy& copy : copies_[static_cast<size_t>(i) % copies_.size()]) {
     std::memcpy(copy.to, copy.from, copy.bytes);

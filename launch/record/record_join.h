@@ -1,6 +1,6 @@
 // Joins the flight records of all ranks and says what went wrong.
-#ifndef NPUMESH_LAUNCH_RECORD_JOINER_H_
-#define NPUMESH_LAUNCH_RECORD_JOINER_H_
+#ifndef NPUMESH_LAUNCH_RECORD_RECORD_JOIN_H_
+#define NPUMESH_LAUNCH_RECORD_RECORD_JOIN_H_
 
 #include <cstdint>
 #include <string>
@@ -42,4 +42,4 @@ std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joi
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_RECORD_JOINER_H_
+#endif  // NPUMESH_LAUNCH_RECORD_RECORD_JOIN_H_

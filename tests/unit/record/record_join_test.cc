@@ -1,5 +1,5 @@
-// What the joiner says about records made by hand.
-#include "launch/record/joiner.h"
+// What the join says about records made by hand.
+#include "launch/record/record_join.h"
 
 #include <gmock/gmock.h>
 
