@@ -208,16 +208,26 @@ struct Sequence {
 // Reads the lengths of sequence `index`, and checks that the tensors hold its rows and scores.
 Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index);
 
-// Columns [first, first + count) of K (`part` 0) or V (1) of one head as `count` rows of floats.
-// Error: kInvalidArgument for a block number outside of the cache.
+// Columns [first, first + count) of K or V of one head.
+struct ColumnRange {
+  enum class Of : uint8_t { kKeys, kValues };
+  Of of = Of::kKeys;
+  int64_t head = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+
+  bool values() const { return of == Of::kValues; }
+};
+
+// The columns as `count` rows of floats. Error: kInvalidArgument for a block number outside of the
+// cache.
 Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
-                   bool values, int64_t head, int64_t first, int64_t count, float* to);
+                   const ColumnRange& columns, float* to);
 
 // The same as the right operand of a product: K transposed, V as it is. Floats that lie in rows
 // stay where they are; everything else is loaded into `room`.
 Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
-                              const Sequence& sequence, bool values, int64_t head, int64_t first,
-                              int64_t count, float* room);
+                              const Sequence& sequence, const ColumnRange& columns, float* room);
 
 // What the files that fill in plans share (attention_plan.cc). All object to what does not fit.
 

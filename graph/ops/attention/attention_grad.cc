@@ -82,10 +82,11 @@ class KeyHead {
   Status Run() {
     const int64_t rows = plan_.shared() * sequence_.q_rows;
     if (columns_ == 0 || rows == 0) return Status();
-    for (const bool values : {false, true}) {
-      NPUMESH_RETURN_IF_ERROR(
-          LoadColumns(plan_, args_, sequence_, values, kv_head_, 0, columns_, values ? v_ : k_));
-    }
+    using Of = ColumnRange::Of;
+    NPUMESH_RETURN_IF_ERROR(
+        LoadColumns(plan_, args_, sequence_, {Of::kKeys, kv_head_, 0, columns_}, k_));
+    NPUMESH_RETURN_IF_ERROR(
+        LoadColumns(plan_, args_, sequence_, {Of::kValues, kv_head_, 0, columns_}, v_));
     std::fill_n(dk_, columns_ * k_width_, 0.0f);
     std::fill_n(dv_, columns_ * v_width_, 0.0f);
     for (first_ = 0; first_ < rows; first_ += kRows) {

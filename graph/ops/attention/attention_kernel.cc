@@ -109,9 +109,9 @@ class Tile {
 
   // scores = scale * q k^T + pse for columns [first, first + count), -inf where masked.
   Status Score(int64_t first, int64_t count) const {
-    NPUMESH_ASSIGN_OR_RETURN(
-        const FloatMatrix k,
-        ColumnsOf(plan_, args_, sequence_, false, kv_head_, first, count, plan_.k_room(args_)));
+    const ColumnRange keys{ColumnRange::Of::kKeys, kv_head_, first, count};
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k,
+                             ColumnsOf(plan_, args_, sequence_, keys, plan_.k_room(args_)));
     NPUMESH_RETURN_IF_ERROR(Multiply(rows_, count, k_width_, query_, k, false, scores_, count));
     const float scale = plan_.scale * FactorOr1(plan_.score_scale, args_);
     float* scores = scores_;
@@ -164,8 +164,9 @@ class Tile {
     for (int64_t r = 0; plan_.drop_mask >= 0 && r < rows_; ++r) {
       DropScores(RowAt(r), first, count, scores_ + r * count);
     }
-    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v, ColumnsOf(plan_, args_, sequence_, true, kv_head_,
-                                                            first, count, plan_.v_room(args_)));
+    const ColumnRange values{ColumnRange::Of::kValues, kv_head_, first, count};
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v,
+                             ColumnsOf(plan_, args_, sequence_, values, plan_.v_room(args_)));
     return Multiply(rows_, v_width_, count, {scores_, count, false}, v, true, sums_, v_width_);
   }
 

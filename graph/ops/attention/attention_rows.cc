@@ -253,35 +253,39 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
 }
 
 Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
-                              const Sequence& sequence, bool values, int64_t head, int64_t first,
-                              int64_t count, float* room) {
+                              const Sequence& sequence, const ColumnRange& columns, float* room) {
+  const bool values = columns.values();
   const KeyValue& from = values ? plan.v : plan.k;
   const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
                        from.chunk >= from.width && !from.paged;
   const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
   if (!in_rows || !alone) {
-    NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, values, head, first, count, room));
+    NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, columns, room));
     const int64_t rope = !values && plan.k_rope.given() ? plan.k_rope.width : 0;
     return FloatMatrix{room, from.width + rope, !values};
   }
-  NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(plan, args, from, sequence, head, first));
+  NPUMESH_ASSIGN_OR_RETURN(const Place place,
+                           PlaceOf(plan, args, from, sequence, columns.head, columns.first));
   return FloatMatrix{static_cast<const float*>(place.data) + place.element,
                      from.part(sequence.index).row_stride, !values};
 }
 
 Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
-                   bool values, int64_t head, int64_t first, int64_t count, float* to) {
+                   const ColumnRange& columns, float* to) {
+  const bool values = columns.values();
+  const int64_t head = columns.head;
   const KeyValue& from = values ? plan.v : plan.k;
   const KeyValue& prefix = values ? plan.v_prefix : plan.k_prefix;
   const bool extended = !values && plan.k_rope.given();
   const int64_t stride = from.width + (extended ? plan.k_rope.width : 0);
-  const int64_t in_front = std::clamp(sequence.prefix - first, int64_t{0}, count);
+  const int64_t in_front = std::clamp(sequence.prefix - columns.first, int64_t{0}, columns.count);
   if (in_front > 0) {  // all sequences share the prefix
-    NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, prefix, {}, head, first, in_front, stride, to));
+    NPUMESH_RETURN_IF_ERROR(
+        LoadRows(plan, args, prefix, {}, head, columns.first, in_front, stride, to));
   }
   to += in_front * stride;
-  first += in_front - sequence.prefix;
-  count -= in_front;
+  const int64_t first = columns.first + in_front - sequence.prefix;
+  const int64_t count = columns.count - in_front;
   NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, from, sequence, head, first, count, stride, to));
   if (!extended) return Status();
   return LoadRows(plan, args, plan.k_rope, sequence, head, first, count, stride, to + from.width);
