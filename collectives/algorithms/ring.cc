@@ -1,4 +1,4 @@
-// Ring: n - 1 steps to the right neighbour, one block each. HCCL reference 4.3.
+// Ring: n - 1 steps to the right neighbour, one block each.
 #include "collectives/algorithms/step_algorithms.h"
 
 namespace npumesh {

@@ -1,5 +1,5 @@
-// SystemOptions: what a session is told when the system is initialised (seed "initialize_system";
-// session reference 5.1). Names, values and defaults are the seed's.
+// SystemOptions: what a session is told when the system is initialised (docs/backend.md). Names,
+// values and defaults are those of the TensorFlow adapter's documentation.
 #ifndef NPUMESH_GRAPH_CONFIG_SYSTEM_OPTIONS_H_
 #define NPUMESH_GRAPH_CONFIG_SYSTEM_OPTIONS_H_
 

@@ -55,10 +55,10 @@ struct BenchOp {
   std::string_view name;
   CollectiveKind kind = CollectiveKind::kNone;
   bool sized = true;        // false: no data, one measurement
-  bool split = false;       // its size is that of one block for each rank together (reference 6.1)
+  bool split = false;       // its size is that of one block for each rank together
   bool one_buffer = false;  // sends from its receive buffer
   bool in_all = false;      // measured by `bench all`
-  // Bus bandwidth is algorithm bandwidth times this (reference 6.3).
+  // Bus bandwidth is algorithm bandwidth times this, as nccl-tests define it.
   double (*bus_factor)(int ranks) = nullptr;
   // Elements of the two buffers.
   uint64_t (*send_count)(const Seat&) = nullptr;
