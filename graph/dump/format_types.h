@@ -1,4 +1,5 @@
-// Element types and formats as dump files have them. The numbers of types are neither those of attributes nor those of graph files; those of formats are.
+// Element types and formats as dump files have them. The numbers of types are neither those of
+// attributes nor those of graph files; those of formats are.
 #ifndef NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 #define NPUMESH_GRAPH_DUMP_FORMAT_TYPES_H_
 

@@ -1,5 +1,5 @@
-// The numbers of layouts ("formats"), which graph files (air-format reference 1.2) and dump files
-// (dump-format reference 3.2) share. Some of the names differ.
+// The numbers of layouts ("formats"): GE's, which graph files and dump files share. Some of the
+// names differ.
 #ifndef NPUMESH_GRAPH_IR_LAYOUT_NUMBERS_H_
 #define NPUMESH_GRAPH_IR_LAYOUT_NUMBERS_H_
 

@@ -1,4 +1,4 @@
-// `comm_group` of model_relation_config.json (air-format reference 5.5).
+// `comm_group` of model_relation_config.json (docs/export.md).
 #include "graph/session/group_table.h"
 
 #include <unistd.h>
