@@ -3,12 +3,11 @@
 #include "graph/ops/elementwise/gated_activations.h"
 
 #include <array>
-#include <cmath>
-#include <numbers>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 
@@ -29,19 +28,6 @@ namespace {
 // `g` is an element of the incoming gradient (0 without one), `a` and `b` those of the halves.
 // Gives the elements of output 0 and 1, or of the two halves of output 0.
 using HalvesFormula = std::array<double, 2> (*)(double g, double a, double b);
-
-double Sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-double GeluTanh(double x) {
-  constexpr double kRoot = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  return 0.5 * x * (1 + std::tanh(kRoot * (x + 0.044715 * x * x * x)));
-}
-
-double GeluErf(double x) {
-  return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-}
 
 template <double (*kGelu)(double), bool kLeft>
 std::array<double, 2> GeGlu(double, double a, double b) {

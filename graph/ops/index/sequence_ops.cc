@@ -7,6 +7,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 namespace {
@@ -164,7 +165,7 @@ Status Clipped(const ClippedPlan& plan, RealTensors& t) {
       for (int64_t i = 0; i < plan.inner; ++i) {
         const double gate = std::min(gates[i], plan.limit);
         const double linear = std::clamp(others[i], -plan.limit, plan.limit) + plan.bias;
-        *y++ = gate / (1 + std::exp(-plan.alpha * gate)) * linear;
+        *y++ = Swish(gate, plan.alpha) * linear;
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/moe/family.h"
+#include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -188,9 +189,7 @@ void Normalise(Norm norm, const float* x, int64_t count, float* y) {
   }
   for (int64_t i = 0; i < count; ++i) {
     const auto v = static_cast<double>(x[i]);
-    const double softplus = std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v)));
-    y[i] =
-        static_cast<float>(norm == Norm::kSigmoid ? 1 / (1 + std::exp(-v)) : std::sqrt(softplus));
+    y[i] = static_cast<float>(norm == Norm::kSigmoid ? Sigmoid(v) : std::sqrt(Softplus(v)));
   }
 }
 

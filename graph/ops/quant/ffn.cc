@@ -7,11 +7,11 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/expert_activation.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -30,7 +30,7 @@ struct FfnPlan : ProductPlan {
   int64_t m = 0;
   GroupRows tokens;  // rows of each expert; absent: all rows are of one
   bool gated = false;
-  ExpertActivation activation = ExpertActivation::kRelu;
+  Activation activation = Activation::kRelu;
   DataType dtype = DataType::kUndefined;
   Layer first;
   Layer second;
@@ -38,21 +38,21 @@ struct FfnPlan : ProductPlan {
   Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 
-struct Activation {
+struct NamedActivation {
   std::string_view name;
-  ExpertActivation activation;
+  Activation activation;
   bool gated;
 };
-constexpr Activation kActivations[] = {
-    {"relu", ExpertActivation::kRelu, false},         {"gelu", ExpertActivation::kGelu, false},
-    {"fastgelu", ExpertActivation::kFastGelu, false}, {"silu", ExpertActivation::kSilu, false},
-    {"geglu", ExpertActivation::kGelu, true},         {"swiglu", ExpertActivation::kSilu, true},
-    {"reglu", ExpertActivation::kRelu, true}};
+constexpr NamedActivation kActivations[] = {
+    {"relu", Activation::kRelu, false},         {"gelu", Activation::kGelu, false},
+    {"fastgelu", Activation::kFastGelu, false}, {"silu", Activation::kSilu, false},
+    {"geglu", Activation::kGelu, true},         {"swiglu", Activation::kSilu, true},
+    {"reglu", Activation::kRelu, true}};
 
 void ReadActivation(Check& check, const OpContext& op, FfnPlan& plan) {
   check.OneOf("activation", {"relu", "gelu", "fastgelu", "silu", "geglu", "swiglu", "reglu"});
   const std::string name = op.attr_string("activation");
-  for (const Activation& row : kActivations) {
+  for (const NamedActivation& row : kActivations) {
     if (row.name != name) continue;
     plan.activation = row.activation;
     plan.gated = row.gated;

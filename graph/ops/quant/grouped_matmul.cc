@@ -27,7 +27,7 @@ void Store(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
   }
   float* row = plan.results(args);
   group.dequant.Apply(args, segment, plan.factors(args), row);
-  if (plan.activation != ExpertActivation::kNone) {
+  if (plan.activation != Activation::kNone) {
     for (int64_t i = 0; i < segment.count; ++i) {
       row[i] = static_cast<float>(Activated(plan.activation, static_cast<double>(row[i])));
     }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/quant/expert_activation.h"
 #include "graph/ops/toolbox/product/product_plan.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 
@@ -39,7 +39,7 @@ struct GroupedPlan : ProductPlan {
   DataType list_dtype = DataType::kInt64;
   int64_t list_type = 0;
   int64_t list_elements = 0;
-  ExpertActivation activation = ExpertActivation::kNone;
+  Activation activation = Activation::kNone;
   std::string who;
 };
 

@@ -124,9 +124,9 @@ DataType OutputType(Check& check, const GroupedPlan& plan) {
 }
 
 void ReadTypes(Check& check, const OpContext& op, DataType x, DataType w, GroupedPlan& plan) {
-  constexpr ExpertActivation kActivations[] = {
-      ExpertActivation::kNone, ExpertActivation::kRelu,     ExpertActivation::kGelu,
-      ExpertActivation::kNone, ExpertActivation::kFastGelu, ExpertActivation::kSilu};
+  constexpr Activation kActivations[] = {Activation::kNone,     Activation::kRelu,
+                                         Activation::kGelu,     Activation::kNone,
+                                         Activation::kFastGelu, Activation::kSilu};
   plan.x_dtype = x;
   plan.w_dtype = w == DataType::kInt32 ? DataType::kInt4 : w;
   plan.integers = kQuantised.Contains(x) && kQuantised.Contains(plan.w_dtype);

@@ -2,11 +2,11 @@
 // quantised again.
 #include <algorithm>
 
-#include "graph/ops/quant/expert_activation.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/grouped_rows.h"
 #include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 
 namespace npumesh {
@@ -98,7 +98,7 @@ Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
   for (int64_t row = 0; row < done; ++row) {
     float* c = plan.products(args) + row * n;
     for (int64_t i = 0; i < half; ++i) {
-      const double gate = Activated(ExpertActivation::kSilu, static_cast<double>(c[i]));
+      const double gate = Silu(static_cast<double>(c[i]));
       c[i] = static_cast<float>(gate) * c[half + i];
     }
     scales[row] = QuantiseToInt8(c, half, y + row * half);

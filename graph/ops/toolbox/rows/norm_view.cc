@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 
@@ -115,7 +116,7 @@ Status RunNorm(const NormPlan& plan, RealTensors& t) {
   FindMoments(plan.view, t.in[0], &mean, &third);
   FindRstd(third, plan.epsilon, &rstd);
   Normalise(plan.view, t.in[0], mean, rstd, t.in[1], t.in[2], &y);
-  for (size_t i = 0; plan.silu && i < y.size(); ++i) y[i] /= 1 + std::exp(-y[i]);
+  for (size_t i = 0; plan.silu && i < y.size(); ++i) y[i] = Silu(y[i]);
   if (plan.gives_rstd) third = rstd;
   return Status();
 }

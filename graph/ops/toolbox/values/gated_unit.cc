@@ -1,13 +1,14 @@
 #include "graph/ops/toolbox/values/gated_unit.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 namespace {
 
-float Sigmoid(float x) {
-  return static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(x))));
+float SigmoidOf(float x) {
+  return static_cast<float>(Sigmoid(static_cast<double>(x)));
 }
 
 }  // namespace
@@ -26,12 +27,12 @@ void GatedUnit::Apply(const float* first, const float* second, int64_t count, fl
     float gate = left ? a : b;
     float other = left ? b : a;
     if (mode == 0) {
-      z[i] = gate * Sigmoid(gate) * other;
+      z[i] = gate * SigmoidOf(gate) * other;
       continue;
     }
     gate = std::min(gate, limit);
     other = std::clamp(other, -limit, limit);
-    z[i] = gate * Sigmoid(alpha * gate) * (other + bias);
+    z[i] = gate * SigmoidOf(alpha * gate) * (other + bias);
   }
 }
 

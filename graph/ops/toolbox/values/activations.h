@@ -1,0 +1,71 @@
+// Activations of single elements in double, and their constants.
+//
+// The vector forms are in formula_float.cc; they are rounded from double once, too, but not from
+// the same bits as here. Two ways to compute one function stand side by side where operators
+// differ.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace npumesh {
+
+inline constexpr double kRootTwoOverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+inline constexpr double kGeluCubic = 0.044715;
+inline constexpr double kFastGeluScale = 1.702;
+
+inline double Sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+// x sigmoid(scale x) as one quotient; x * Sigmoid(x) rounds once more.
+inline double Swish(double x, double scale) {
+  return x / (1 + std::exp(-scale * x));
+}
+inline double Silu(double x) {
+  return x / (1 + std::exp(-x));
+}
+
+// ln(1 + e^x) without overflow.
+inline double Softplus(double x) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+}
+
+// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), as written: cancels for negative x.
+inline double GeluTanh(double x) {
+  return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + kGeluCubic * x * x * x)));
+}
+
+inline double GeluErf(double x) {
+  return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+}
+
+// What stands between and after products of matrices.
+enum class Activation : uint8_t { kNone, kRelu, kGelu, kFastGelu, kSilu };
+
+// Gelu is the form with tanh as x sigmoid(2u), which does not cancel.
+inline double Activated(Activation activation, double v) {
+  switch (activation) {
+    case Activation::kNone:
+      return v;
+    case Activation::kRelu:
+      return v < 0 ? 0 : v;
+    case Activation::kGelu:
+      return v / (1 + std::exp(-2 * kRootTwoOverPi * (v + kGeluCubic * v * v * v)));
+    case Activation::kFastGelu:
+      return v * std::exp(kFastGeluScale / 2 * (v - std::fabs(v))) /
+             (1 + std::exp(-kFastGeluScale * std::fabs(v)));
+    case Activation::kSilu:
+      break;
+  }
+  return Silu(v);
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
