@@ -12,8 +12,6 @@
 namespace npumesh {
 namespace {
 
-const std::vector<PortSpec> kOne = {{"x"}};
-
 Result<Formula> ChooseGelu(const OpContext& context) {
   const std::string approximate = context.attr_string("approximate");
   if (approximate == "none") return Formula::kGeluErf;
@@ -76,20 +74,15 @@ Status RunSwiGlu(const SwiGluPlan& plan, const KernelArgs& args) {
 
 void RegisterActivationOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
-      {"Relu", Formula::kRelu, kOne},
-      {"Sigmoid", Formula::kSigmoid, kOne},
-      {"Tanh", Formula::kTanh, kOne},
-      {"Gelu", Formula::kGeluTanh, kOne},
-      {"GeluV2",
-       Formula::kGeluErf,
-       kOne,
-       ResultRule::kSame,
-       {{"approximate", AttrValue::String("none")}},
-       ChooseGelu},
-      {"FastGelu", Formula::kFastGelu, kOne},
-      {"Swish", Formula::kSwish, kOne, ResultRule::kSame, {{"scale", AttrValue::Float(1.0f)}}},
+      {"Relu(x) -> y", Formula::kRelu},
+      {"Sigmoid(x) -> y", Formula::kSigmoid},
+      {"Tanh(x) -> y", Formula::kTanh},
+      {"Gelu(x) -> y", Formula::kGeluTanh},
+      {"GeluV2(x; approximate=\"none\") -> y", Formula::kGeluErf, ResultRule::kSame, ChooseGelu},
+      {"FastGelu(x) -> y", Formula::kFastGelu},
+      {"Swish(x; scale=1.0) -> y", Formula::kSwish},
   };
-  for (const ElementwiseSpec& spec : specs) RegisterElementwise(registry, spec);
+  RegisterElementwise(registry, specs);
   registry.Add(Define<PlanSwiGlu, RunSwiGlu>("SwiGlu(x; dim=-1) -> y"));
 }
 

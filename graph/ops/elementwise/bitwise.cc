@@ -9,8 +9,6 @@ namespace {
 
 using C = PointwiseConstants;
 
-const std::vector<PortSpec> kTwo = {{"x1"}, {"x2"}};
-
 // The formulas see signed numbers sign-extended and unsigned ones as they are, so that one right
 // shift is both the arithmetic and the logical one. The device limits counts to the bits of a type.
 int ShiftCount(WideInt count, const C& constants) {
@@ -18,34 +16,22 @@ int ShiftCount(WideInt count, const C& constants) {
 }
 
 const PointwiseSpec kRows[] = {
-    {.type = "BitwiseAnd",
-     .inputs = kTwo,
-     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] & in[1]; }},
-    {.type = "BitwiseOr",
-     .inputs = kTwo,
-     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] | in[1]; }},
-    {.type = "BitwiseXor",
-     .inputs = kTwo,
-     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] ^ in[1]; }},
-    {.type = "Invert",
-     .inputs = {{"x"}},
-     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = ~in[0]; }},
-    {.type = "RightShift",
-     .inputs = {{"x"}, {"y"}},
-     .integer = [](const WideInt* in, const C& c,
-                   WideInt* out) { out[0] = in[0] >> ShiftCount(in[1], c); },
-     .outputs = {{"z"}}},
-    {.type = "LeftShift",
-     .inputs = {{"x"}, {"y"}},
-     .integer = [](const WideInt* in, const C& c,
-                   WideInt* out) { out[0] = in[0] << ShiftCount(in[1], c); },
-     .outputs = {{"z"}}},
+    {"BitwiseAnd(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a & b; }}},
+    {"BitwiseOr(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a | b; }}},
+    {"BitwiseXor(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a ^ b; }}},
+    {"Invert(x) -> y", {}, {.integer = [](WideInt x) { return ~x; }}},
+    {"RightShift(x, y) -> z",
+     {},
+     {.integer = [](WideInt a, WideInt b, const C& c) { return a >> ShiftCount(b, c); }}},
+    {"LeftShift(x, y) -> z",
+     {},
+     {.integer = [](WideInt a, WideInt b, const C& c) { return a << ShiftCount(b, c); }}},
 };
 
 }  // namespace
 
 void RegisterBitwiseOps(OpRegistry& registry) {
-  for (const PointwiseSpec& spec : kRows) RegisterPointwise(registry, spec);
+  RegisterPointwise(registry, kRows);
 }
 
 }  // namespace npumesh

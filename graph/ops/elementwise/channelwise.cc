@@ -1,10 +1,8 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
 // BiasAdd, and Scale, which names the dimensions it has numbers for.
 #include <cmath>
-#include <utility>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/signature.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
@@ -68,58 +66,44 @@ Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
   return Shape(std::move(dims));
 }
 
-// The spec takes its schema from the signature.
-void Add(OpRegistry& registry, std::string_view signature, PointwiseSpec spec) {
-  OpSchema schema = Signature(signature);
-  spec.type = schema.type;
-  spec.inputs = std::move(schema.inputs);
-  spec.outputs = std::move(schema.outputs);
-  spec.attrs = std::move(schema.attrs);
-  RegisterPointwise(registry, std::move(spec));
-}
+const PointwiseSpec kRows[] = {
+    {"BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
+     [](const double* in, const C& c) {
+       return (in[0] - in[3]) / std::sqrt(in[4] + c[0]) * in[1] + in[2];
+     },
+     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+    {"BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
+     [](double grad, double scale, double variance, const C& c) {
+       return grad * scale / std::sqrt(variance + c[0]);
+     },
+     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+    {"SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
+     "mean_dy_xmu) -> grad_input",
+     [](const double* in, const C&) {
+       const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
+       return (in[0] - in[5] - centered) * in[3] * in[4];
+     },
+     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+    {"SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
+     [](const double* in, const C&, double* out) {
+       out[0] = in[1] - in[0] * in[2];
+       out[1] = out[0] * in[3];
+     }},
+    {"BiasAdd(x, bias; data_format=\"NHWC\") -> y",
+     [](double x, double bias) { return x + bias; },
+     {.integer = [](WideInt x, WideInt bias) { return x + bias; },
+      .data = 1,
+      .seen_as = AlongChannelsByFormat,
+      .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}}},
+    {"Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
+     [](double x, double scale, double bias) { return x * scale + bias; },
+     {.data = 1, .seen_as = AlongNamedAxes}},
+};
 
 }  // namespace
 
 void RegisterChannelOps(OpRegistry& registry) {
-  Add(registry, "BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
-      {.real =
-           [](const double* in, const C& c, double* out) {
-             out[0] = (in[0] - in[3]) / std::sqrt(in[4] + c.attr[0]) * in[1] + in[2];
-           },
-       .data = 1,
-       .seen_as = AlongChannelsOfNchw});
-  Add(registry, "BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
-      {.real = [](const double* in, const C& c,
-                  double* out) { out[0] = in[0] * in[1] / std::sqrt(in[2] + c.attr[0]); },
-       .data = 1,
-       .seen_as = AlongChannelsOfNchw});
-  Add(registry,
-      "SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
-      "mean_dy_xmu) -> grad_input",
-      {.real =
-           [](const double* in, const C&, double* out) {
-             const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
-             out[0] = (in[0] - in[5] - centered) * in[3] * in[4];
-           },
-       .data = 1,
-       .seen_as = AlongChannelsOfNchw});
-  Add(registry,
-      "SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
-      {.real = [](const double* in, const C&, double* out) {
-        out[0] = in[1] - in[0] * in[2];
-        out[1] = out[0] * in[3];
-      }});
-  Add(registry, "BiasAdd(x, bias; data_format=\"NHWC\") -> y",
-      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[1]; },
-       .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] + in[1]; },
-       .data = 1,
-       .seen_as = AlongChannelsByFormat,
-       .text = "data_format",
-       .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}});
-  Add(registry, "Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
-      {.real = [](const double* in, const C&, double* out) { out[0] = in[0] * in[1] + in[2]; },
-       .data = 1,
-       .seen_as = AlongNamedAxes});
+  RegisterPointwise(registry, kRows);
 }
 
 }  // namespace npumesh

@@ -9,9 +9,6 @@
 namespace npumesh {
 namespace {
 
-const std::vector<PortSpec> kOne = {{"x"}};
-const std::vector<PortSpec> kTwo = {{"x1"}, {"x2"}};
-
 // Element i of the operand in slot kThen where slot kMask is true, else of the one in slot kElse.
 // Moves bits: a NaN that is not selected leaves no trace.
 template <typename Element, int kMask, int kThen, int kElse>
@@ -90,17 +87,17 @@ Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
 
 void RegisterCompareOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
-      {"Equal", Formula::kEqual, kTwo, ResultRule::kCompare},
-      {"NotEqual", Formula::kNotEqual, kTwo, ResultRule::kCompare},
-      {"Less", Formula::kLess, kTwo, ResultRule::kCompare},
-      {"LessEqual", Formula::kLessEqual, kTwo, ResultRule::kCompare},
-      {"Greater", Formula::kGreater, kTwo, ResultRule::kCompare},
-      {"GreaterEqual", Formula::kGreaterEqual, kTwo, ResultRule::kCompare},
-      {"LogicalAnd", Formula::kAnd, kTwo, ResultRule::kLogical},
-      {"LogicalOr", Formula::kOr, kTwo, ResultRule::kLogical},
-      {"LogicalNot", Formula::kNot, kOne, ResultRule::kLogical},
+      {"Equal(x1, x2) -> y", Formula::kEqual, ResultRule::kCompare},
+      {"NotEqual(x1, x2) -> y", Formula::kNotEqual, ResultRule::kCompare},
+      {"Less(x1, x2) -> y", Formula::kLess, ResultRule::kCompare},
+      {"LessEqual(x1, x2) -> y", Formula::kLessEqual, ResultRule::kCompare},
+      {"Greater(x1, x2) -> y", Formula::kGreater, ResultRule::kCompare},
+      {"GreaterEqual(x1, x2) -> y", Formula::kGreaterEqual, ResultRule::kCompare},
+      {"LogicalAnd(x1, x2) -> y", Formula::kAnd, ResultRule::kLogical},
+      {"LogicalOr(x1, x2) -> y", Formula::kOr, ResultRule::kLogical},
+      {"LogicalNot(x) -> y", Formula::kNot, ResultRule::kLogical},
   };
-  for (const ElementwiseSpec& spec : specs) RegisterElementwise(registry, spec);
+  RegisterElementwise(registry, specs);
 
   registry.Add({.schema = Signature("SelectV2(condition, then, else) -> result"),
                 .infer = InferSelect,

@@ -4,51 +4,38 @@
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
-namespace {
-
-const std::vector<PortSpec> kOne = {{"x"}};
-const std::vector<PortSpec> kTwo = {{"x1"}, {"x2"}};
-
-std::vector<AttrSpec> BaseScaleShift() {
-  return {{"base", AttrValue::Float(-1.0f)},
-          {"scale", AttrValue::Float(1.0f)},
-          {"shift", AttrValue::Float(0.0f)}};
-}
-
-}  // namespace
-
 void RegisterElementwiseOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
-      {"Add", Formula::kAdd, kTwo},
-      {"AddV2", Formula::kAdd, kTwo},
-      {"Sub", Formula::kSub, kTwo},
-      {"Mul", Formula::kMul, kTwo},
-      {"Muls", Formula::kScale, kOne, ResultRule::kQuotient, {{"value", Required::kFloat}}},
-      {"RealDiv", Formula::kDiv, kTwo, ResultRule::kQuotient},
-      {"Div", Formula::kDiv, kTwo},
-      {"FloorDiv", Formula::kFloorDiv, kTwo},
-      {"FloorMod", Formula::kFloorMod, kTwo},
-      {"Pow", Formula::kPow, kTwo},
-      {"Maximum", Formula::kMax, kTwo},
-      {"Minimum", Formula::kMin, kTwo},
-      {"Sqrt", Formula::kSqrt, kOne},
-      {"Rsqrt", Formula::kRsqrt, kOne},
-      {"Exp", Formula::kExp, kOne, ResultRule::kSame, BaseScaleShift()},
-      {"Expm1", Formula::kExpm1, kOne},
-      {"Log", Formula::kLog, kOne, ResultRule::kReal, BaseScaleShift()},
-      {"Log1p", Formula::kLog1p, kOne},
-      {"Abs", Formula::kAbs, kOne},
-      {"Neg", Formula::kNeg, kOne},
-      {"Reciprocal", Formula::kReciprocal, kOne, ResultRule::kQuotient},
-      {"Square", Formula::kSquare, kOne},
-      {"Sign", Formula::kSign, kOne},
-      {"Floor", Formula::kFloor, kOne},
-      {"Ceil", Formula::kCeil, kOne},
-      {"Erf", Formula::kErf, kOne},
-      {"Sin", Formula::kSin, kOne},
-      {"Cos", Formula::kCos, kOne},
+      {"Add(x1, x2) -> y", Formula::kAdd},
+      {"AddV2(x1, x2) -> y", Formula::kAdd},
+      {"Sub(x1, x2) -> y", Formula::kSub},
+      {"Mul(x1, x2) -> y", Formula::kMul},
+      {"Muls(x; value:float) -> y", Formula::kScale, ResultRule::kQuotient},
+      {"RealDiv(x1, x2) -> y", Formula::kDiv, ResultRule::kQuotient},
+      {"Div(x1, x2) -> y", Formula::kDiv},
+      {"FloorDiv(x1, x2) -> y", Formula::kFloorDiv},
+      {"FloorMod(x1, x2) -> y", Formula::kFloorMod},
+      {"Pow(x1, x2) -> y", Formula::kPow},
+      {"Maximum(x1, x2) -> y", Formula::kMax},
+      {"Minimum(x1, x2) -> y", Formula::kMin},
+      {"Sqrt(x) -> y", Formula::kSqrt},
+      {"Rsqrt(x) -> y", Formula::kRsqrt},
+      {"Exp(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kExp},
+      {"Expm1(x) -> y", Formula::kExpm1},
+      {"Log(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kLog, ResultRule::kReal},
+      {"Log1p(x) -> y", Formula::kLog1p},
+      {"Abs(x) -> y", Formula::kAbs},
+      {"Neg(x) -> y", Formula::kNeg},
+      {"Reciprocal(x) -> y", Formula::kReciprocal, ResultRule::kQuotient},
+      {"Square(x) -> y", Formula::kSquare},
+      {"Sign(x) -> y", Formula::kSign},
+      {"Floor(x) -> y", Formula::kFloor},
+      {"Ceil(x) -> y", Formula::kCeil},
+      {"Erf(x) -> y", Formula::kErf},
+      {"Sin(x) -> y", Formula::kSin},
+      {"Cos(x) -> y", Formula::kCos},
   };
-  for (const ElementwiseSpec& spec : specs) RegisterElementwise(registry, spec);
+  RegisterElementwise(registry, specs);
   RegisterCastOp(registry);
 }
 

@@ -9,8 +9,6 @@
 namespace npumesh {
 namespace {
 
-using C = PointwiseConstants;
-
 // The nearest odd number of two neighbours; whole numbers stay.
 double NearestOdd(double x) {
   const double low = std::floor(x);
@@ -75,27 +73,17 @@ Status Norm(const Planned&, RealTensors& t) {
 }  // namespace
 
 void RegisterForeachElements(OpRegistry& registry) {
-  RegisterPointwise(
-      registry,
-      {.type = "Log2", .inputs = {{"x"}}, .real = [](const double* in, const C&, double* out) {
-         out[0] = std::log2(in[0]);
-       }});
-  RegisterPointwise(
-      registry,
-      {.type = "Log10", .inputs = {{"x"}}, .real = [](const double* in, const C&, double* out) {
-         out[0] = std::log10(in[0]);
-       }});
-  RegisterPointwise(registry, {.type = "RoundOff",
-                               .inputs = {{"x"}, {"mode"}},
-                               .real = [](const double* in, const C&,
-                                          double* out) { out[0] = RoundOff(in[0], in[1]); },
-                               .data = 1});
-  RegisterPointwise(
-      registry, {.type = "Quotient",
-                 .inputs = {{"x1"}, {"x2"}},
-                 .real = [](const double* in, const C&, double* out) { out[0] = in[0] / in[1]; },
-                 .integer = [](const WideInt* in, const C&,
-                               WideInt* out) { out[0] = in[1] == 0 ? 0 : in[0] / in[1]; }});
+  const PointwiseSpec rows[] = {
+      {"Log2(x) -> y", [](double x) { return std::log2(x); }},
+      {"Log10(x) -> y", [](double x) { return std::log10(x); }},
+      {"RoundOff(x, mode) -> y",
+       [](double x, double mode) { return RoundOff(x, mode); },
+       {.data = 1}},
+      {"Quotient(x1, x2) -> y",
+       [](double a, double b) { return a / b; },
+       {.integer = [](WideInt a, WideInt b) { return b == 0 ? 0 : a / b; }}},
+  };
+  RegisterPointwise(registry, rows);
   registry.Add(DefineReal<PlanNorm, Norm>("Norm(x, p) -> y"));
 }
 

@@ -13,18 +13,13 @@ namespace {
 
 using C = PointwiseConstants;
 
-const AttrSpec kLocking = {"use_locking", AttrValue::Bool(false)};
-const AttrSpec kNesterov = {"use_nesterov", AttrValue::Bool(false)};
-const AttrSpec kUpdateSlots = {"update_slots", AttrValue::Bool(true)};
-const std::vector<PortSpec> kVar = {{"var"}};
-
 // var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
 void Adam(const double* in, const C& c, double* out) {
   const double beta1 = in[6], beta2 = in[7], grad = in[9];
   const double rate = in[5] * std::sqrt(1 - in[4]) / (1 - in[3]);
   const double m = beta1 * in[1] + (1 - beta1) * grad;
   const double v = beta2 * in[2] + (1 - beta2) * grad * grad;
-  const double direction = c.attr[1] != 0 ? beta1 * m + (1 - beta1) * grad : m;
+  const double direction = c[1] != 0 ? beta1 * m + (1 - beta1) * grad : m;
   out[0] = in[0] - rate * direction / (std::sqrt(v) + in[8]);
   out[1] = m;
   out[2] = v;
@@ -34,8 +29,8 @@ void Adam(const double* in, const C& c, double* out) {
 //
 // The powers are those of the step before, hence the factors on them.
 void AdamW(const double* in, const C& c, double* out) {
-  const bool amsgrad = c.attr[0] != 0;
-  const double grad = c.attr[1] != 0 ? -in[10] : in[10];
+  const bool amsgrad = c[0] != 0;
+  const double grad = c[1] != 0 ? -in[10] : in[10];
   const double beta1 = in[7], beta2 = in[8];
   const double m = beta1 * in[1] + (1 - beta1) * grad;
   const double v = beta2 * in[2] + (1 - beta2) * grad * grad;
@@ -58,24 +53,24 @@ void AdaMax(const double* in, const C&, double* out) {
 // var, accum, lr, grad, momentum
 void Momentum(const double* in, const C& c, double* out) {
   out[1] = in[4] * in[1] + in[3];
-  const double direction = c.attr[0] != 0 ? in[3] + in[4] * out[1] : out[1];
+  const double direction = c[0] != 0 ? in[3] + in[4] * out[1] : out[1];
   out[0] = in[0] - in[2] * direction;
 }
 
 // var, accum, lr, grad, momentum; here the slot holds the step itself.
 void KerasMomentum(const double* in, const C& c, double* out) {
   out[1] = in[4] * in[1] - in[2] * in[3];
-  out[0] = in[0] + (c.attr[1] != 0 ? in[4] * out[1] - in[2] * in[3] : out[1]);
+  out[0] = in[0] + (c[1] != 0 ? in[4] * out[1] - in[2] * in[3] : out[1]);
 }
 
 // parameters, gradient, learning_rate, accum, momentum, stat; stat is 1 at the first step, which is
 // not damped. Without momentum the slots stay as they are.
 void Sgd(const double* in, const C& c, double* out) {
-  const double dampening = c.attr[0], weight_decay = c.attr[1], momentum = in[4];
+  const double dampening = c[0], weight_decay = c[1], momentum = in[4];
   const double grad = in[1] + weight_decay * in[0];
   const double accum = momentum * in[3] + grad - (1 - in[5]) * dampening * grad;
   const bool slots = momentum != 0;
-  const double direction = !slots ? grad : c.attr[2] != 0 ? grad + momentum * accum : accum;
+  const double direction = !slots ? grad : c[2] != 0 ? grad + momentum * accum : accum;
   out[0] = in[0] - in[2] * direction;
   out[1] = slots ? accum : in[3];
   out[2] = slots ? 0 : in[5];
@@ -100,7 +95,7 @@ void CenteredRmsProp(const double* in, const C&, double* out) {
 
 // var, accum, lr, grad
 void Adagrad(const double* in, const C& c, double* out) {
-  out[1] = c.attr[0] != 0 ? in[1] + in[3] * in[3] : in[1];
+  out[1] = c[0] != 0 ? in[1] + in[3] * in[3] : in[1];
   out[0] = in[0] - in[2] * in[3] / std::sqrt(out[1]);
 }
 
@@ -143,167 +138,87 @@ void AddSign(const double* in, const C&, double* out) {
   out[0] = in[0] - in[2] * (in[3] + in[4] * agreement) * in[6];
 }
 
-// var, alpha, l1, l2, delta
-void ProximalGradientDescent(const double* in, const C&, double* out) {
-  const double step = in[0] - in[1] * in[4];
-  const double rest = std::fmax(std::fabs(step) - in[1] * in[2], 0);
-  out[0] = SignOf(step) * rest / (1 + in[1] * in[3]);
+// One step, to which l1 and l2 come.
+double Proximal(double step, double rate, double l1, double l2) {
+  const double rest = std::fmax(std::fabs(step) - rate * l1, 0);
+  return SignOf(step) * rest / (1 + rate * l2);
 }
 
-const std::vector<PortSpec> kAdamInputs = {{"var"},         {"m"},   {"v"},     {"beta1_power"},
-                                           {"beta2_power"}, {"lr"},  {"beta1"}, {"beta2"},
-                                           {"epsilon"},     {"grad"}};
-const std::vector<PortSpec> kMomentumInputs = {{"var"}, {"accum"}, {"lr"}, {"grad"}, {"momentum"}};
-const std::vector<PortSpec> kAdagradInputs = {{"var"}, {"accum"}, {"lr"}, {"grad"}};
-
 const PointwiseSpec kRows[] = {
-    {.type = "ApplyAdam",
-     .inputs = kAdamInputs,
-     .real = Adam,
-     .attrs = {kLocking, kNesterov},
-     .outputs = kVar,
-     .updates = {0, 1, 2}},
-    {.type = "ApplyAdamD",
-     .inputs = kAdamInputs,
-     .real = Adam,
-     .attrs = {kLocking, kNesterov},
-     .outputs = {{"var"}, {"m"}, {"v"}},
-     .updates = {0, 1, 2}},
-    {.type = "ApplyAdamW",
-     .inputs = {{"var"},
-                {"m"},
-                {"v"},
-                {"beta1_power"},
-                {"beta2_power"},
-                {"lr"},
-                {"weight_decay"},
-                {"beta1"},
-                {"beta2"},
-                {"epsilon"},
-                {"grad"},
-                {"max_grad_norm", PortKind::kOptional}},
-     .real = AdamW,
-     .attrs = {{"amsgrad", AttrValue::Bool(false)}, {"maximize", AttrValue::Bool(false)}},
-     .outputs = {{"var"}, {"m"}, {"v"}},
-     .updates = {0, 1, 2, 11}},
-    {.type = "ApplyAdaMax",
-     .inputs = {{"var"},
-                {"m"},
-                {"v"},
-                {"beta1_power"},
-                {"lr"},
-                {"beta1"},
-                {"beta2"},
-                {"epsilon"},
-                {"grad"}},
-     .real = AdaMax,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1, 2}},
-    {.type = "ApplyMomentum",
-     .inputs = kMomentumInputs,
-     .real = Momentum,
-     .attrs = {kNesterov, kLocking},
-     .outputs = kVar,
-     .updates = {0, 1}},
-    {.type = "ApplyMomentumD",
-     .inputs = kMomentumInputs,
-     .real = Momentum,
-     .attrs = {kNesterov, kLocking},
-     .outputs = {{"var"}, {"accum"}},
-     .updates = {0, 1}},
-    {.type = "ApplyKerasMomentum",
-     .inputs = kMomentumInputs,
-     .real = KerasMomentum,
-     .attrs = {kLocking, kNesterov},
-     .outputs = kVar,
-     .updates = {0, 1}},
-    {.type = "SGD",
-     .inputs = {{"parameters"}, {"gradient"}, {"learning_rate"}, {"accum"}, {"momentum"}, {"stat"}},
-     .real = Sgd,
-     .attrs = {{"dampening", AttrValue::Float(0.0f)},
-               {"weight_decay", AttrValue::Float(0.0f)},
-               {"nesterov", AttrValue::Bool(false)}},
-     .outputs = {{"parameters"}},
-     .updates = {0, 3, 5}},
-    {.type = "ApplyGradientDescent",
-     .inputs = {{"var"}, {"alpha"}, {"delta"}},
-     .real = [](const double* in, const C&, double* out) { out[0] = in[0] - in[1] * in[2]; },
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0}},
-    {.type = "ApplyProximalGradientDescent",
-     .inputs = {{"var"}, {"alpha"}, {"l1"}, {"l2"}, {"delta"}},
-     .real = ProximalGradientDescent,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0}},
-    {.type = "ApplyRMSProp",
-     .inputs = {{"var"}, {"ms"}, {"mom"}, {"lr"}, {"rho"}, {"momentum"}, {"epsilon"}, {"grad"}},
-     .real = [](const double* in, const C&,
-                double* out) { RmsProp(in, in[4], in[5], in[6], in[7], out); },
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1, 2}},
-    {.type = "ApplyRMSPropD",
-     .inputs = {{"var"}, {"ms"}, {"mom"}, {"lr"}, {"grad"}},
-     .real = [](const double* in, const C& c,
-                double* out) { RmsProp(in, c.attr[0], c.attr[1], c.attr[2], in[4], out); },
-     .attrs = {{"rho", Required::kFloat},
-               {"momentum", Required::kFloat},
-               {"epsilon", Required::kFloat},
-               kLocking},
-     .outputs = {{"var"}, {"ms"}, {"mom"}},
-     .updates = {0, 1, 2}},
-    {.type = "ApplyCenteredRMSProp",
-     .inputs =
-         {{"var"}, {"mg"}, {"ms"}, {"mom"}, {"lr"}, {"rho"}, {"momentum"}, {"epsilon"}, {"grad"}},
-     .real = CenteredRmsProp,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1, 2, 3}},
-    {.type = "ApplyAdagrad",
-     .inputs = kAdagradInputs,
-     .real = Adagrad,
-     .attrs = {kUpdateSlots, kLocking},
-     .outputs = kVar,
-     .updates = {0, 1}},
-    {.type = "ApplyAdagradD",
-     .inputs = kAdagradInputs,
-     .real = Adagrad,
-     .attrs = {kUpdateSlots, kLocking},
-     .outputs = {{"var"}, {"accum"}},
-     .updates = {0, 1}},
-    {.type = "ApplyAdadelta",
-     .inputs = {{"var"}, {"accum"}, {"accum_update"}, {"lr"}, {"rho"}, {"epsilon"}, {"grad"}},
-     .real = Adadelta,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1, 2}},
-    {.type = "ApplyFtrl",
-     .inputs = {{"var"}, {"accum"}, {"linear"}, {"grad"}, {"lr"}, {"l1"}, {"l2"}, {"lr_power"}},
-     .real = Ftrl,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1, 2}},
-    {.type = "ApplyPowerSign",
-     .inputs = {{"var"}, {"m"}, {"lr"}, {"logbase"}, {"sign_decay"}, {"beta"}, {"grad"}},
-     .real = PowerSign,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1}},
-    {.type = "ApplyAddSign",
-     .inputs = {{"var"}, {"m"}, {"lr"}, {"alpha"}, {"sign_decay"}, {"beta"}, {"grad"}},
-     .real = AddSign,
-     .attrs = {kLocking},
-     .outputs = kVar,
-     .updates = {0, 1}},
+    {"ApplyAdam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
+     "use_locking=false, use_nesterov=false) -> var",
+     Adam,
+     {.updates = {0, 1, 2}}},
+    {"ApplyAdamD(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
+     "use_locking=false, use_nesterov=false) -> var, m, v",
+     Adam,
+     {.updates = {0, 1, 2}}},
+    {"ApplyAdamW(var, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
+     "grad, max_grad_norm?; amsgrad=false, maximize=false) -> var, m, v",
+     AdamW,
+     {.updates = {0, 1, 2, 11}}},
+    {"ApplyAdaMax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad; use_locking=false) -> "
+     "var",
+     AdaMax,
+     {.updates = {0, 1, 2}}},
+    {"ApplyMomentum(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> var",
+     Momentum,
+     {.updates = {0, 1}}},
+    {"ApplyMomentumD(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> "
+     "var, accum",
+     Momentum,
+     {.updates = {0, 1}}},
+    {"ApplyKerasMomentum(var, accum, lr, grad, momentum; use_locking=false, use_nesterov=false) -> "
+     "var",
+     KerasMomentum,
+     {.updates = {0, 1}}},
+    {"SGD(parameters, gradient, learning_rate, accum, momentum, stat; dampening=0.0, "
+     "weight_decay=0.0, nesterov=false) -> parameters",
+     Sgd,
+     {.updates = {0, 3, 5}}},
+    {"ApplyGradientDescent(var, alpha, delta; use_locking=false) -> var",
+     [](double var, double alpha, double delta) { return var - alpha * delta; },
+     {.updates = {0}}},
+    {"ApplyProximalGradientDescent(var, alpha, l1, l2, delta; use_locking=false) -> var",
+     [](const double* in, const C&) {
+       return Proximal(in[0] - in[1] * in[4], in[1], in[2], in[3]);
+     },
+     {.updates = {0}}},
+    {"ApplyRMSProp(var, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) -> var",
+     [](const double* in, const C&, double* out) { RmsProp(in, in[4], in[5], in[6], in[7], out); },
+     {.updates = {0, 1, 2}}},
+    {"ApplyRMSPropD(var, ms, mom, lr, grad; rho:float, momentum:float, epsilon:float, "
+     "use_locking=false) -> var, ms, mom",
+     [](const double* in, const C& c, double* out) { RmsProp(in, c[0], c[1], c[2], in[4], out); },
+     {.updates = {0, 1, 2}}},
+    {"ApplyCenteredRMSProp(var, mg, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) "
+     "-> var",
+     CenteredRmsProp,
+     {.updates = {0, 1, 2, 3}}},
+    {"ApplyAdagrad(var, accum, lr, grad; update_slots=true, use_locking=false) -> var",
+     Adagrad,
+     {.updates = {0, 1}}},
+    {"ApplyAdagradD(var, accum, lr, grad; update_slots=true, use_locking=false) -> var, accum",
+     Adagrad,
+     {.updates = {0, 1}}},
+    {"ApplyAdadelta(var, accum, accum_update, lr, rho, epsilon, grad; use_locking=false) -> var",
+     Adadelta,
+     {.updates = {0, 1, 2}}},
+    {"ApplyFtrl(var, accum, linear, grad, lr, l1, l2, lr_power; use_locking=false) -> var",
+     Ftrl,
+     {.updates = {0, 1, 2}}},
+    {"ApplyPowerSign(var, m, lr, logbase, sign_decay, beta, grad; use_locking=false) -> var",
+     PowerSign,
+     {.updates = {0, 1}}},
+    {"ApplyAddSign(var, m, lr, alpha, sign_decay, beta, grad; use_locking=false) -> var",
+     AddSign,
+     {.updates = {0, 1}}},
 };
 
 }  // namespace
 
 void RegisterOptimizerOps(OpRegistry& registry) {
-  for (const PointwiseSpec& spec : kRows) RegisterPointwise(registry, spec);
+  RegisterPointwise(registry, kRows);
 }
 
 }  // namespace npumesh

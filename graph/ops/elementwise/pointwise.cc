@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/signature.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/formula/formula.h"
 
 namespace npumesh {
 namespace {
@@ -29,27 +31,28 @@ std::string DescribeInputs(const OpContext& op) {
 }
 
 // Slots that decide type and shape.
-int DataSlots(const OpContext& op, const PointwiseSpec& spec) {
-  return spec.data == 0 ? op.slots() : std::min(spec.data, op.slots());
+int DataSlots(const OpContext& op, const PointwiseTraits& traits) {
+  return traits.data == 0 ? op.slots() : std::min(traits.data, op.slots());
 }
 
 Result<PointwiseTypes> TypesOf(const OpContext& op, const PointwiseSpec& spec) {
+  const PointwiseTraits& traits = spec.traits;
   std::vector<TensorType> types;
-  for (int slot = 0; slot < DataSlots(op, spec); ++slot) {
+  for (int slot = 0; slot < DataSlots(op, traits); ++slot) {
     if (op.has(slot)) types.push_back(op.in(slot));
   }
   const DataType promoted = Promote(types);
-  DataType output = spec.like >= 0 ? op.in(spec.like).dtype : promoted;
+  DataType output = traits.like >= 0 ? op.in(traits.like).dtype : promoted;
   const bool whole = IsInteger(promoted) || promoted == DataType::kBool;
   DataType compute = DataType::kUndefined;
-  if (IsFloating(promoted) && spec.real != nullptr) {
+  if (IsFloating(promoted) && spec.real.given()) {
     compute = DataType::kDouble;
-  } else if (IsInteger(promoted) && spec.integer != nullptr) {
+  } else if (IsInteger(promoted) && traits.integer.given()) {
     compute = promoted == DataType::kUint64 ? DataType::kUint64 : DataType::kInt64;
-  } else if (whole && (spec.widens || spec.flags)) {
+  } else if (whole && (traits.widens || traits.flags)) {
     compute = DataType::kDouble;
     output = DataType::kFloat;
-  } else if (IsInteger(promoted) && spec.truncates && BitsOf(promoted) < 64) {
+  } else if (IsInteger(promoted) && traits.truncates && BitsOf(promoted) < 64) {
     compute = DataType::kDouble;
   }
   bool convertible = compute != DataType::kUndefined;
@@ -59,26 +62,32 @@ Result<PointwiseTypes> TypesOf(const OpContext& op, const PointwiseSpec& spec) {
   if (!convertible || FindConvert(compute, output) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for {}", op.Who(), DescribeInputs(op));
   }
-  return PointwiseTypes{spec.flags ? DataType::kBool : output, compute, BitsOf(promoted)};
+  return PointwiseTypes{traits.flags ? DataType::kBool : output, compute, BitsOf(promoted)};
 }
 
-Result<Shape> SeenAs(const OpContext& op, const PointwiseSpec& spec, int slot) {
-  if (spec.seen_as != nullptr) return spec.seen_as(op, slot);
-  return op.in(slot).shape;
+// The shape under which each slot takes part; empty where it is not fed.
+Result<std::vector<Shape>> SeenShapes(const OpContext& op, const PointwiseTraits& traits) {
+  std::vector<Shape> seen;
+  for (int slot = 0; slot < op.slots(); ++slot) {
+    seen.push_back(op.has(slot) ? op.in(slot).shape : Shape());
+    if (!op.has(slot) || traits.seen_as == nullptr) continue;
+    NPUMESH_ASSIGN_OR_RETURN(seen.back(), traits.seen_as(op, slot));
+  }
+  return seen;
 }
 
 // The shape over which the formula is evaluated: that of the first updated input, or what the data
 // inputs broadcast to. Every input has to broadcast to it.
-Result<Shape> ShapeOf(const OpContext& op, const PointwiseSpec& spec) {
-  Shape shape = op.in(spec.updates.empty() ? 0 : spec.updates[0]).shape;
-  const int data = spec.updates.empty() ? DataSlots(op, spec) : 0;
+Result<Shape> ShapeOf(const OpContext& op, const PointwiseTraits& traits,
+                      const std::vector<Shape>& seen) {
+  const std::vector<int>& updates = traits.updates;
+  Shape shape = op.in(updates.empty() ? 0 : updates[0]).shape;
+  const int data = updates.empty() ? DataSlots(op, traits) : 0;
   for (int slot = 0; slot < op.slots(); ++slot) {
-    if (!op.has(slot)) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const Shape other, SeenAs(op, spec, slot));
-    if (slot >= data && other.elements() == 1) continue;
+    const Shape& other = seen[static_cast<size_t>(slot)];
+    if (!op.has(slot) || (slot >= data && other.elements() == 1)) continue;
     const Result<Shape> wider = Broadcast(shape, other);
-    const bool updated =
-        std::find(spec.updates.begin(), spec.updates.end(), slot) != spec.updates.end();
+    const bool updated = std::find(updates.begin(), updates.end(), slot) != updates.end();
     const bool fits =
         wider.ok() && (slot < data || *wider == shape) && !(updated && other != shape);
     if (!fits) {
@@ -87,47 +96,21 @@ Result<Shape> ShapeOf(const OpContext& op, const PointwiseSpec& spec) {
     }
     shape = *wider;
   }
-  if (shape.rank() > BroadcastPlan::kMaxRank) {
-    return Error(Code::kUnsupported, "{}: rank {} is more than {}", op.Who(), shape.rank(),
-                 BroadcastPlan::kMaxRank);
-  }
-  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(op.Who()));
+  NPUMESH_RETURN_IF_ERROR(CheckBroadcast(op, shape));
   return shape;
 }
 
-// Place of the text attribute's value among the words.
-Result<double> WordOf(const OpContext& op, const PointwiseSpec& spec) {
-  const std::string value = op.attr_string(spec.text);
-  const auto found = std::find(spec.words.begin(), spec.words.end(), value);
-  if (found != spec.words.end()) return static_cast<double>(found - spec.words.begin());
+// The value of an attribute as a formula sees it.
+Result<double> ConstantOf(const OpContext& op, const AttrSpec& attr,
+                          const PointwiseTraits& traits) {
+  if (attr.pattern.get<bool>() != nullptr) return op.attr_bool(attr.name) ? 1.0 : 0.0;
+  if (attr.pattern.get<int64_t>() != nullptr) return static_cast<double>(op.attr_int(attr.name));
+  if (attr.pattern.get<std::string>() == nullptr) return double{op.attr_float(attr.name)};
+  const std::string value = op.attr_string(attr.name);
+  const auto found = std::find(traits.words.begin(), traits.words.end(), value);
+  if (found != traits.words.end()) return static_cast<double>(found - traits.words.begin());
   return Error(Code::kInvalidArgument, "{}: attribute \"{}\" is \"{}\"; expected one of {}",
-               op.Who(), spec.text, value, fmt::join(spec.words, ", "));
-}
-
-double NumberOf(const OpContext& op, const AttrSpec& attr) {
-  if (attr.pattern.get<bool>()) return op.attr_bool(attr.name) ? 1 : 0;
-  if (attr.pattern.get<int64_t>()) {
-    return static_cast<double>(op.attr_int(attr.name));
-  }
-  return static_cast<double>(op.attr_float(attr.name));
-}
-
-Result<PointwiseConstants> ConstantsOf(const OpContext& op, const PointwiseSpec& spec, int bits,
-                                       int64_t elements) {
-  PointwiseConstants constants;
-  for (const AttrSpec& attr : spec.attrs) {
-    double value = 0;
-    if (attr.name == spec.text) {
-      NPUMESH_ASSIGN_OR_RETURN(value, WordOf(op, spec));
-    } else {
-      value = NumberOf(op, attr);
-    }
-    constants.attr.push_back(value);
-  }
-  constants.bits = bits;
-  constants.slots = op.slots();
-  constants.elements = elements;
-  return constants;
+               op.Who(), attr.name, value, fmt::join(traits.words, ", "));
 }
 
 // How the elements are gathered, and the divisor of their sum.
@@ -136,26 +119,52 @@ struct Gathering {
   double divisor = 1;
 };
 
-Result<Gathering> GatheringOf(const OpContext& op, const PointwiseSpec& spec, const Shape& shape) {
-  if (spec.gathered == Gathered::kElements) return Gathering();
-  if (spec.gathered == Gathered::kSum) return Gathering{true, 1};
-  NPUMESH_ASSIGN_OR_RETURN(const double word, WordOf(op, spec));
+Gathering GatheringOf(const OpContext& op, const PointwiseTraits& traits,
+                      const PointwiseConstants& constants, const Shape& shape) {
+  if (traits.gathered == Gathered::kElements) return Gathering();
+  if (traits.gathered == Gathered::kSum) return Gathering{true, 1};
+  const std::vector<AttrSpec>& attrs = op.schema().attrs;
+  size_t at = 0;
+  while (attrs[at].name != "reduction") ++at;
+  const double word = constants[at];
   if (word == 0) return Gathering();
   if (word == 1) return Gathering{true, static_cast<double>(shape.elements())};
   if (word == 2) return Gathering{true, 1};
   return Gathering{true, shape.rank() == 0 ? 1.0 : static_cast<double>(shape[0])};
 }
 
+// What is known of a call before it runs.
+struct PointwisePlan {
+  PointwiseTypes types;
+  std::vector<Shape> seen;  // by slot
+  Shape shape;
+  PointwiseConstants constants;
+  Gathering gathering;
+};
+
+Result<PointwisePlan> PlanPointwise(const OpContext& op, const PointwiseSpec& spec) {
+  PointwisePlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.types, TypesOf(op, spec));
+  NPUMESH_ASSIGN_OR_RETURN(plan.seen, SeenShapes(op, spec.traits));
+  NPUMESH_ASSIGN_OR_RETURN(plan.shape, ShapeOf(op, spec.traits, plan.seen));
+  for (const AttrSpec& attr : op.schema().attrs) {
+    NPUMESH_ASSIGN_OR_RETURN(const double value, ConstantOf(op, attr, spec.traits));
+    plan.constants.attr.push_back(value);
+  }
+  plan.constants.bits = plan.types.bits;
+  plan.constants.slots = op.slots();
+  plan.constants.elements = plan.shape.elements();
+  plan.gathering = GatheringOf(op, spec.traits, plan.constants, plan.shape);
+  return plan;
+}
+
 Status InferPointwise(OpContext& op, const PointwiseSpec& spec) {
-  NPUMESH_ASSIGN_OR_RETURN(const PointwiseTypes types, TypesOf(op, spec));
-  NPUMESH_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(op, spec));
-  NPUMESH_RETURN_IF_ERROR(ConstantsOf(op, spec, types.bits, shape.elements()).status());
-  NPUMESH_ASSIGN_OR_RETURN(const Gathering gathering, GatheringOf(op, spec, shape));
-  for (size_t i = 0; i < spec.outputs.size(); ++i) {
-    const bool updates = i < spec.updates.size();
-    const DataType dtype = updates ? op.in(spec.updates[i]).dtype : types.output;
+  NPUMESH_ASSIGN_OR_RETURN(const PointwisePlan plan, PlanPointwise(op, spec));
+  const std::vector<int>& updates = spec.traits.updates;
+  for (size_t i = 0; i < op.schema().outputs.size(); ++i) {
+    const DataType dtype = i < updates.size() ? op.in(updates[i]).dtype : plan.types.output;
     NPUMESH_RETURN_IF_ERROR(
-        SetOutput(op, static_cast<int>(i), dtype, gathering.sums ? Shape() : shape));
+        SetOutput(op, static_cast<int>(i), dtype, plan.gathering.sums ? Shape() : plan.shape));
   }
   return Status();
 }
@@ -176,38 +185,36 @@ struct Destination {
 
 class PointwiseKernel final : public Kernel {
  public:
-  // `seen`: the shape of each slot, empty where it is not fed.
-  PointwiseKernel(const OpContext& op, const PointwiseSpec& spec, const PointwiseTypes& types,
-                  const Shape& shape, const std::vector<Shape>& seen, PointwiseConstants constants,
-                  Gathering gathering)
+  PointwiseKernel(const OpContext& op, const PointwiseSpec& spec, PointwisePlan plan)
       : real_(spec.real),
-        integer_(spec.integer),
-        divisor_(IsInteger(types.compute) ? spec.divisor : -1),
-        compute_(types.compute),
-        constants_(std::move(constants)),
-        gathering_(gathering),
-        ports_(static_cast<int>(spec.outputs.size())),
+        integer_(spec.traits.integer),
+        divisor_(IsInteger(plan.types.compute) ? spec.traits.divisor : -1),
+        compute_(plan.types.compute),
+        constants_(std::move(plan.constants)),
+        gathering_(plan.gathering),
+        ports_(static_cast<int>(op.schema().outputs.size())),
         who_(op.Who()) {
     for (int slot = 0; slot < op.slots(); ++slot) {
       if (!op.has(slot)) continue;
       fed_.push_back(slot);
-      operands_.emplace_back(TensorType{op.in(slot).dtype, seen[static_cast<size_t>(slot)]},
-                             compute_, shape);
+      operands_.emplace_back(TensorType{op.in(slot).dtype, plan.seen[static_cast<size_t>(slot)]},
+                             compute_, plan.shape);
     }
     blocks_.resize(fed_.size());
-    const size_t results = std::max(spec.outputs.size(), spec.updates.size());
+    const std::vector<int>& updates = spec.traits.updates;
+    const size_t results = std::max(op.schema().outputs.size(), updates.size());
     for (size_t i = 0; i < results; ++i) {
-      const int slot = i < spec.updates.size() ? spec.updates[i] : -1;
+      const int slot = i < updates.size() ? updates[i] : -1;
       if (slot >= 0 && !op.has(slot)) continue;
-      const DataType dtype = slot >= 0 ? op.in(slot).dtype : types.output;
+      const DataType dtype = slot >= 0 ? op.in(slot).dtype : plan.types.output;
       destinations_.push_back(
           {static_cast<int>(i), slot, WidthOf(dtype), FindConvert(compute_, dtype)});
     }
     results_.resize(results);
     addresses_.resize(fed_.size());
     const size_t room = static_cast<size_t>(op.slots()) + results;
-    reals_.assign(room, spec.absent);
-    integers_.assign(room, static_cast<WideInt>(spec.absent));
+    reals_.assign(room, spec.traits.absent);
+    integers_.assign(room, static_cast<WideInt>(spec.traits.absent));
   }
 
   Status Run(const KernelArgs& args) override {
@@ -246,7 +253,7 @@ class PointwiseKernel final : public Kernel {
   // Calls the formula for each element of a block. `Stored` is what operands are delivered as,
   // `Wide` what the formula computes in.
   template <typename Stored, typename Wide>
-  void Evaluate(void (*formula)(const Wide*, const PointwiseConstants&, Wide*), size_t count) {
+  void Evaluate(const PointwiseFormula<Wide>& formula, size_t count) {
     std::vector<Wide>& in = Room<Wide>();
     Wide* out = in.data() + constants_.slots;
     for (size_t i = 0; i < count; ++i) {
@@ -285,13 +292,7 @@ class PointwiseKernel final : public Kernel {
 
   Status CheckDivisor(int64_t begin, size_t count) const {
     if (divisor_ < 0) return Status();
-    const auto* values = static_cast<const uint64_t*>(addresses_[static_cast<size_t>(divisor_)]);
-    const auto at = std::find(values, values + count, 0u) - values;
-    if (at == static_cast<int64_t>(count)) return Status();
-    return Error(Code::kInvalidArgument,
-                 "{}: integer division by zero at element {} of the output; give a divisor other "
-                 "than 0 or divide in a floating type",
-                 who_, begin + at);
+    return RefuseZeros(who_, addresses_[static_cast<size_t>(divisor_)], begin, count);
   }
 
   RealFormula real_;
@@ -312,35 +313,29 @@ class PointwiseKernel final : public Kernel {
   std::vector<WideInt> integers_;
 };
 
-Result<std::unique_ptr<Kernel>> MakePointwise(const OpContext& op, const PointwiseSpec& spec) {
-  NPUMESH_ASSIGN_OR_RETURN(const PointwiseTypes types, TypesOf(op, spec));
-  NPUMESH_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(op, spec));
-  NPUMESH_ASSIGN_OR_RETURN(PointwiseConstants constants,
-                           ConstantsOf(op, spec, types.bits, shape.elements()));
-  NPUMESH_ASSIGN_OR_RETURN(const Gathering gathering, GatheringOf(op, spec, shape));
-  std::vector<Shape> seen(static_cast<size_t>(op.slots()));
-  for (int slot = 0; slot < op.slots(); ++slot) {
-    if (!op.has(slot)) continue;
-    NPUMESH_ASSIGN_OR_RETURN(seen[static_cast<size_t>(slot)], SeenAs(op, spec, slot));
-  }
-  return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(
-      op, spec, types, shape, seen, std::move(constants), gathering));
-}
-
 }  // namespace
 
-void RegisterPointwise(OpRegistry& registry, PointwiseSpec spec) {
+void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec) {
   Operator op;
-  op.schema = {spec.type, spec.inputs, spec.outputs, spec.attrs};
-  for (size_t i = 0; i < spec.updates.size(); ++i) {
-    op.in_place.push_back({static_cast<int>(i), spec.updates[i]});
+  op.schema = Signature(spec.signature);
+  const std::vector<int>& updates = spec.traits.updates;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    op.in_place.push_back({static_cast<int>(i), updates[i]});
   }
-  op.elementwise =
-      spec.updates.empty() && spec.outputs.size() == 1 && spec.gathered == Gathered::kElements;
-  const auto shared = std::make_shared<const PointwiseSpec>(std::move(spec));
+  op.elementwise = updates.empty() && op.schema.outputs.size() == 1 &&
+                   spec.traits.gathered == Gathered::kElements;
+  const auto shared = std::make_shared<const PointwiseSpec>(spec);
   op.infer = [shared](OpContext& context) { return InferPointwise(context, *shared); };
-  op.make_kernel = [shared](const OpContext& context) { return MakePointwise(context, *shared); };
+  op.make_kernel = [shared](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
+    NPUMESH_ASSIGN_OR_RETURN(PointwisePlan plan, PlanPointwise(context, *shared));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<PointwiseKernel>(context, *shared, std::move(plan)));
+  };
   registry.Add(std::move(op));
+}
+
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs) {
+  for (const PointwiseSpec& spec : specs) RegisterPointwise(registry, spec);
 }
 
 }  // namespace npumesh

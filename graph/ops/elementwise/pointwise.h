@@ -12,7 +12,10 @@
 #ifndef NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 #define NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 
+#include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/core/op_registry.h"
@@ -24,17 +27,65 @@ __extension__ using WideInt = __int128;
 // What is the same for all elements.
 struct PointwiseConstants {
   // Attributes in schema order: numbers and flags as they are, of the text attribute the place of
-  // its value among PointwiseSpec::words.
+  // its value among PointwiseTraits::words.
   std::vector<double> attr;
   int bits = 0;          // of the promoted type
   int slots = 0;         // inputs, with the tensors of a dynamic one counted singly
   int64_t elements = 0;  // over which the formula is evaluated
+
+  double operator[](size_t i) const { return attr[i]; }
 };
 
-// `in` by slot, `out` by formula result.
-using RealFormula = void (*)(const double* in, const PointwiseConstants& constants, double* out);
-using IntegerFormula = void (*)(const WideInt* in, const PointwiseConstants& constants,
-                                WideInt* out);
+// A formula on one element of each input: a function object without state that gives the result of
+// (a), (a, b), (a, b, c) ..., with or without the constants behind, or of (in, constants), `in` by
+// slot; or a function (in, constants, out) with several results.
+template <typename Number>
+class PointwiseFormula {
+ public:
+  using Function = void (*)(const Number* in, const PointwiseConstants& constants, Number* out);
+
+  constexpr PointwiseFormula() = default;                                 // none
+  constexpr PointwiseFormula(Function function) : function_(function) {}  // NOLINT: implicit
+  template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
+  constexpr PointwiseFormula(F) : function_(Evaluate<F>) {}  // NOLINT: implicit
+
+  bool given() const { return function_ != nullptr; }
+  void operator()(const Number* in, const PointwiseConstants& constants, Number* out) const {
+    function_(in, constants, out);
+  }
+
+ private:
+  template <size_t>
+  using NumberAt = Number;
+
+  template <typename F>
+  static void Evaluate(const Number* in, const PointwiseConstants& constants, Number* out) {
+    if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
+      out[0] = F()(in, constants);
+    } else if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&,
+                                             Number*>) {
+      F()(in, constants, out);
+    } else {
+      out[0] = Spread<F>(in, constants, std::index_sequence<0>());
+    }
+  }
+  // With the first elements as arguments, as many as it takes.
+  template <typename F, size_t... kSlots>
+  static Number Spread(const Number* in, const PointwiseConstants& constants,
+                       std::index_sequence<kSlots...>) {
+    if constexpr (std::is_invocable_v<F, NumberAt<kSlots>...>) {
+      return F()(in[kSlots]...);
+    } else if constexpr (std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
+      return F()(in[kSlots]..., constants);
+    } else {
+      return Spread<F>(in, constants, std::make_index_sequence<sizeof...(kSlots) + 1>());
+    }
+  }
+
+  Function function_ = nullptr;
+};
+using RealFormula = PointwiseFormula<double>;
+using IntegerFormula = PointwiseFormula<WideInt>;
 
 // What becomes of the computed elements.
 enum class Gathered : uint8_t {
@@ -44,14 +95,8 @@ enum class Gathered : uint8_t {
 };
 inline const std::vector<std::string_view> kReductions = {"none", "mean", "sum", "batchmean"};
 
-struct PointwiseSpec {
-  std::string_view type;
-  std::vector<PortSpec> inputs;
-  RealFormula real = nullptr;        // null: integers only
-  IntegerFormula integer = nullptr;  // null: see `truncates`
-  std::vector<AttrSpec> attrs = {};
-  std::vector<PortSpec> outputs = {{"y"}};
-
+struct PointwiseTraits {
+  IntegerFormula integer = {};  // none: see `truncates`
   // The first `data` inputs decide type and shape of the outputs by promotion and broadcasting; the
   // others broadcast to that shape. 0: all.
   int data = 0;
@@ -66,12 +111,18 @@ struct PointwiseSpec {
   // Slots that results 0, 1, ... are written to, for operators that update their inputs. Results
   // past the last output port are seen in the inputs alone.
   std::vector<int> updates = {};
-  std::string_view text = {};  // attribute that holds one of `words`
-  std::vector<std::string_view> words = {};
+  std::vector<std::string_view> words = {};  // values of the one attribute that is a text
   Gathered gathered = Gathered::kElements;
 };
 
-void RegisterPointwise(OpRegistry& registry, PointwiseSpec spec);
+struct PointwiseSpec {
+  std::string_view signature;
+  RealFormula real;  // none: integers only
+  PointwiseTraits traits = {};
+};
+
+void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec);
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs);
 
 }  // namespace npumesh
 

@@ -4,29 +4,19 @@
 
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/elementwise/pointwise.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 namespace {
 
 using C = PointwiseConstants;
 
-const std::vector<PortSpec> kOne = {{"x"}};
-
-AttrSpec Float(std::string_view name, float fallback) {
-  return {name, AttrValue::Float(fallback)};
-}
-
 // x limited to [low, high]; NaN stays.
 double Clamp(double x, double low, double high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// ln(1 + e^x) without overflow.
-double Softplus(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
-}
-
-// The polynomial that stands for erf, by the operator's definition; s is the sign of x.
+// Ops reference 5.3, with s the sign of x.
 double FastGeluV2(double x) {
   const double s = x > 0 ? 1 : x < 0 ? -1 : 0;
   const double bend = std::min(std::fabs(0.7071 * x), 1.769) - 1.769;
@@ -36,89 +26,15 @@ double FastGeluV2(double x) {
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 
-const PointwiseSpec kRows[] = {
-    {.type = "Relu6",
-     .inputs = kOne,
-     .real = [](const double* in, const C&, double* out) { out[0] = Clamp(in[0], 0, 6); },
-     .integer = [](const WideInt* in, const C&,
-                   WideInt* out) { out[0] = std::clamp<WideInt>(in[0], 0, 6); }},
-    {.type = "LeakyRelu",
-     .inputs = kOne,
-     .real = [](const double* in, const C& c,
-                double* out) { out[0] = in[0] > 0 ? in[0] : c.attr[0] * in[0]; },
-     .attrs = {Float("negative_slope", 0.0f)}},
-    {.type = "Elu",
-     .inputs = kOne,
-     .real =
-         [](const double* in, const C& c, double* out) {
-           out[0] = c.attr[1] * (in[0] > 0 ? in[0] : c.attr[0] * std::expm1(c.attr[2] * in[0]));
-         },
-     .attrs = {Float("alpha", 1.0f), Float("scale", 1.0f), Float("input_scale", 1.0f)}},
-    {.type = "Selu",
-     .inputs = kOne,
-     .real =
-         [](const double* in, const C&, double* out) {
-           out[0] = kSeluScale * (in[0] > 0 ? in[0] : kSeluAlpha * std::expm1(in[0]));
-         }},
-    {.type = "Softsign",
-     .inputs = kOne,
-     .real = [](const double* in, const C&,
-                double* out) { out[0] = in[0] / (1 + std::fabs(in[0])); }},
-    {.type = "FastGeluV2",
-     .inputs = kOne,
-     .real = [](const double* in, const C&, double* out) { out[0] = FastGeluV2(in[0]); }},
-    {.type = "HardSigmoid",
-     .inputs = {{"input_x"}},
-     .real = [](const double* in, const C& c,
-                double* out) { out[0] = Clamp(c.attr[0] * in[0] + c.attr[1], 0, 1); },
-     .attrs = {Float("alpha", 0.16666666f), Float("beta", 0.5f)},
-     .outputs = {{"output_y"}},
-     .truncates = true},
-    {.type = "HardSwish",
-     .inputs = kOne,
-     .real = [](const double* in, const C&,
-                double* out) { out[0] = in[0] * Clamp(in[0] + 3, 0, 6) / 6; }},
-    {.type = "HardShrink",
-     .inputs = {{"input_x"}},
-     .real = [](const double* in, const C& c,
-                double* out) { out[0] = std::fabs(in[0]) <= c.attr[0] ? 0 : in[0]; },
-     .attrs = {Float("lambd", 0.5f)},
-     .outputs = {{"output_y"}}},
-    {.type = "SoftShrink",
-     .inputs = {{"input_x"}},
-     .real =
-         [](const double* in, const C& c, double* out) {
-           const double rest = std::fabs(in[0]) - c.attr[0];
-           out[0] = rest <= 0 ? 0 : std::copysign(rest, in[0]);
-         },
-     .attrs = {Float("lambd", 0.5f)},
-     .outputs = {{"output_y"}}},
-    {.type = "Mish",
-     .inputs = kOne,
-     .real = [](const double* in, const C&,
-                double* out) { out[0] = in[0] * std::tanh(Softplus(in[0])); }},
-    {.type = "LogSigmoid",
-     .inputs = kOne,
-     .real = [](const double* in, const C&, double* out) { out[0] = -Softplus(-in[0]); }},
-    {.type = "Softplus",
-     .inputs = kOne,
-     .real = [](const double* in, const C&, double* out) { out[0] = Softplus(in[0]); }},
-    {.type = "SoftplusV2",
-     .inputs = kOne,
-     .real =
-         [](const double* in, const C& c, double* out) {
-           const double scaled = c.attr[0] * in[0];
-           out[0] = scaled > c.attr[1] ? in[0] : Softplus(scaled) / c.attr[0];
-         },
-     .attrs = {Float("beta", 1.0f), Float("threshold", 20.0f)}},
-    {.type = "ThresholdV2",
-     .inputs = {{"x"}, {"threshold"}, {"value", PortKind::kOptional}},
-     .real = [](const double* in, const C&,
-                double* out) { out[0] = in[0] > in[1] || std::isnan(in[0]) ? in[0] : in[2]; },
-     .integer = [](const WideInt* in, const C&,
-                   WideInt* out) { out[0] = in[0] > in[1] ? in[0] : in[2]; },
-     .data = 1},
-};
+double SoftShrink(double x, double limit) {
+  const double rest = std::fabs(x) - limit;
+  return rest <= 0 ? 0 : std::copysign(rest, x);
+}
+
+double SoftplusV2(double x, double beta, double threshold) {
+  const double scaled = beta * x;
+  return scaled > threshold ? x : Softplus(scaled) / beta;
+}
 
 // PRelu: one weight for all, or one for each channel (dimension 1).
 Result<Shape> PReluShape(const OpContext& op, int slot) {
@@ -135,17 +51,47 @@ Result<Shape> PReluShape(const OpContext& op, int slot) {
   return Shape(std::move(dims));
 }
 
+const PointwiseSpec kRows[] = {
+    {"Relu6(x) -> y",
+     [](double x) { return Clamp(x, 0, 6); },
+     {.integer = [](WideInt x) { return std::clamp<WideInt>(x, 0, 6); }}},
+    {"LeakyRelu(x; negative_slope=0.0) -> y",
+     [](double x, const C& c) { return x > 0 ? x : c[0] * x; }},
+    {"Elu(x; alpha=1.0, scale=1.0, input_scale=1.0) -> y",
+     [](double x, const C& c) { return c[1] * (x > 0 ? x : c[0] * std::expm1(c[2] * x)); }},
+    {"Selu(x) -> y",
+     [](double x) { return kSeluScale * (x > 0 ? x : kSeluAlpha * std::expm1(x)); }},
+    {"Softsign(x) -> y", [](double x) { return x / (1 + std::fabs(x)); }},
+    {"FastGeluV2(x) -> y", [](double x) { return FastGeluV2(x); }},
+    {"HardSigmoid(input_x; alpha=0.16666666, beta=0.5) -> output_y",
+     [](double x, const C& c) { return Clamp(c[0] * x + c[1], 0, 1); },
+     {.truncates = true}},
+    {"HardSwish(x) -> y", [](double x) { return x * Clamp(x + 3, 0, 6) / 6; }},
+    {"HardShrink(input_x; lambd=0.5) -> output_y",
+     [](double x, const C& c) { return std::fabs(x) <= c[0] ? 0 : x; }},
+    {"SoftShrink(input_x; lambd=0.5) -> output_y",
+     [](double x, const C& c) { return SoftShrink(x, c[0]); }},
+    {"Mish(x) -> y", [](double x) { return x * std::tanh(Softplus(x)); }},
+    {"LogSigmoid(x) -> y", [](double x) { return -Softplus(-x); }},
+    {"Softplus(x) -> y", [](double x) { return Softplus(x); }},
+    {"SoftplusV2(x; beta=1.0, threshold=20.0) -> y",
+     [](double x, const C& c) { return SoftplusV2(x, c[0], c[1]); }},
+    {"ThresholdV2(x, threshold, value?) -> y",
+     [](double x, double threshold, double value) {
+       return x > threshold || std::isnan(x) ? x : value;
+     },
+     {.integer = [](WideInt x, WideInt threshold,
+                    WideInt value) { return x > threshold ? x : value; },
+      .data = 1}},
+    {"PRelu(x, weight) -> y",
+     [](double x, double weight) { return x > 0 ? x : weight * x; },
+     {.data = 1, .seen_as = PReluShape}},
+};
+
 }  // namespace
 
 void RegisterPointwiseActivationOps(OpRegistry& registry) {
-  for (const PointwiseSpec& spec : kRows) RegisterPointwise(registry, spec);
-  RegisterPointwise(registry,
-                    {.type = "PRelu",
-                     .inputs = {{"x"}, {"weight"}},
-                     .real = [](const double* in, const C&,
-                                double* out) { out[0] = in[0] > 0 ? in[0] : in[1] * in[0]; },
-                     .data = 1,
-                     .seen_as = PReluShape});
+  RegisterPointwise(registry, kRows);
 }
 
 }  // namespace npumesh

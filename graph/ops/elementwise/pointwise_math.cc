@@ -1,4 +1,4 @@
-// The rest of the element-wise mathematics, as tables of formulas.
+// The rest of the element-wise mathematics of ops reference 5.2 and 5.19, as a table of formulas.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,16 +13,6 @@ namespace {
 using C = PointwiseConstants;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-const std::vector<PortSpec> kOne = {{"x"}};
-const std::vector<PortSpec> kTwo = {{"x1"}, {"x2"}};
-
-AttrSpec Float(std::string_view name) {
-  return {name, Required::kFloat};
-}
-AttrSpec Float(std::string_view name, float fallback) {
-  return {name, AttrValue::Float(fallback)};
-}
 
 // NaN wins on either side.
 double Max(double a, double b) {
@@ -67,6 +57,22 @@ double RoundTo(double x, double decimals) {
   return decimals > 0 ? HalfToEven(x * scale) / scale : HalfToEven(x / scale) * scale;
 }
 
+double NanToNum(double x, double nan, double positive, double negative) {
+  const double replaced = std::isnan(x) ? nan : x > 0 ? positive : negative;
+  return std::isfinite(x) ? x : replaced;
+}
+
+double Logit(double x, double eps) {
+  const double inside = eps < 0 ? x : Min(Max(x, eps), 1 - eps);
+  return std::log(inside / (1 - inside));
+}
+
+bool IsClose(double a, double b, double rtol, double atol, bool equal_nan) {
+  const bool near = std::isfinite(b) && std::fabs(a - b) <= atol + rtol * std::fabs(b);
+  return near || (equal_nan && std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+// ln(e^a + e^b).
 double LogAddExp(double a, double b) {
   if (a == b) return a + std::numbers::ln2;  // also both infinite
   return Max(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
@@ -78,263 +84,121 @@ double Lerp(double start, double end, double weight) {
                                  : end - (end - start) * (1 - weight);
 }
 
-// ---- one operand ----
-
-struct UnaryRow {
-  std::string_view type;
-  RealFormula real;
-  bool widens = false;  // integers give float32
-};
-
-const UnaryRow kUnary[] = {
-    {"Tan", [](const double* in, const C&, double* out) { out[0] = std::tan(in[0]); }, true},
-    {"Sinh", [](const double* in, const C&, double* out) { out[0] = std::sinh(in[0]); }, true},
-    {"Cosh", [](const double* in, const C&, double* out) { out[0] = std::cosh(in[0]); }, true},
-    {"Asin", [](const double* in, const C&, double* out) { out[0] = std::asin(in[0]); }, true},
-    {"Acos", [](const double* in, const C&, double* out) { out[0] = std::acos(in[0]); }, true},
-    {"Atan", [](const double* in, const C&, double* out) { out[0] = std::atan(in[0]); }, true},
-    {"Asinh", [](const double* in, const C&, double* out) { out[0] = std::asinh(in[0]); }, true},
-    {"Acosh", [](const double* in, const C&, double* out) { out[0] = std::acosh(in[0]); }, true},
-    {"Atanh", [](const double* in, const C&, double* out) { out[0] = std::atanh(in[0]); }, true},
-    {"Inv", [](const double* in, const C&, double* out) { out[0] = 1 / in[0]; }},
-    {"Erfc", [](const double* in, const C&, double* out) { out[0] = std::erfc(in[0]); }},
-    {"Rint", [](const double* in, const C&, double* out) { out[0] = HalfToEven(in[0]); }},
-};
-
-void RegisterUnary(OpRegistry& registry) {
-  for (const UnaryRow& row : kUnary) {
-    RegisterPointwise(registry,
-                      {.type = row.type, .inputs = kOne, .real = row.real, .widens = row.widens});
-  }
-  RegisterPointwise(
-      registry, {.type = "Erfinv",
-                 .inputs = {{"input_x"}},
-                 .real = [](const double* in, const C&, double* out) { out[0] = Erfinv(in[0]); },
-                 .outputs = {{"output_y"}}});
-  RegisterPointwise(
-      registry,
-      {.type = "Trunc",
-       .inputs = {{"input_x"}},
-       .real = [](const double* in, const C&, double* out) { out[0] = std::trunc(in[0]); },
-       .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0]; },
-       .outputs = {{"output_y"}}});
-  RegisterPointwise(registry,
-                    {.type = "Round",
-                     .inputs = kOne,
-                     .real = [](const double* in, const C& c,
-                                double* out) { out[0] = RoundTo(in[0], c.attr[0]); },
-                     .integer = [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0]; },
-                     .attrs = {{"decimals", AttrValue::Int(0)}}});
-  RegisterPointwise(registry, {.type = "NanToNum",
-                               .inputs = kOne,
-                               .real =
-                                   [](const double* in, const C& c, double* out) {
-                                     const double replaced = std::isnan(in[0]) ? c.attr[0]
-                                                             : in[0] > 0       ? c.attr[1]
-                                                                               : c.attr[2];
-                                     out[0] = std::isfinite(in[0]) ? in[0] : replaced;
-                                   },
-                               .attrs = {Float("nan"), Float("posinf"), Float("neginf")}});
-  RegisterPointwise(registry, {.type = "Adds",
-                               .inputs = kOne,
-                               .real = [](const double* in, const C& c,
-                                          double* out) { out[0] = in[0] + c.attr[0]; },
-                               .attrs = {Float("value")},
-                               .truncates = true});
-  RegisterPointwise(registry, {.type = "Logit",
-                               .inputs = kOne,
-                               .real =
-                                   [](const double* in, const C& c, double* out) {
-                                     const double eps = c.attr[0];
-                                     const double x =
-                                         eps < 0 ? in[0] : Min(Max(in[0], eps), 1 - eps);
-                                     out[0] = std::log(x / (1 - x));
-                                   },
-                               .attrs = {Float("eps", -1.0f)}});
+template <typename Number>
+Number Sum(const Number* in, const C& c) {
+  Number sum = in[0];
+  for (int i = 1; i < c.slots; ++i) sum += in[i];
+  return sum;
 }
 
-// ---- tests ----
+const PointwiseSpec kRows[] = {
+    // ---- one operand ----
+    {"Tan(x) -> y", [](double x) { return std::tan(x); }, {.widens = true}},
+    {"Sinh(x) -> y", [](double x) { return std::sinh(x); }, {.widens = true}},
+    {"Cosh(x) -> y", [](double x) { return std::cosh(x); }, {.widens = true}},
+    {"Asin(x) -> y", [](double x) { return std::asin(x); }, {.widens = true}},
+    {"Acos(x) -> y", [](double x) { return std::acos(x); }, {.widens = true}},
+    {"Atan(x) -> y", [](double x) { return std::atan(x); }, {.widens = true}},
+    {"Asinh(x) -> y", [](double x) { return std::asinh(x); }, {.widens = true}},
+    {"Acosh(x) -> y", [](double x) { return std::acosh(x); }, {.widens = true}},
+    {"Atanh(x) -> y", [](double x) { return std::atanh(x); }, {.widens = true}},
+    {"Inv(x) -> y", [](double x) { return 1 / x; }},
+    {"Erfc(x) -> y", [](double x) { return std::erfc(x); }},
+    {"Rint(x) -> y", [](double x) { return HalfToEven(x); }},
+    {"Erfinv(input_x) -> output_y", [](double x) { return Erfinv(x); }},
+    {"Trunc(input_x) -> output_y",
+     [](double x) { return std::trunc(x); },
+     {.integer = [](WideInt x) { return x; }}},
+    {"Round(x; decimals=0) -> y",
+     [](double x, const C& c) { return RoundTo(x, c[0]); },
+     {.integer = [](WideInt x) { return x; }}},
+    {"NanToNum(x; nan:float, posinf:float, neginf:float) -> y",
+     [](double x, const C& c) { return NanToNum(x, c[0], c[1], c[2]); }},
+    {"Adds(x; value:float) -> y",
+     [](double x, const C& c) { return x + c[0]; },
+     {.truncates = true}},
+    {"Logit(x; eps=-1.0) -> y", [](double x, const C& c) { return Logit(x, c[0]); }},
 
-void RegisterPredicates(OpRegistry& registry) {
-  const UnaryRow rows[] = {
-      {"IsNan", [](const double* in, const C&, double* out) { out[0] = std::isnan(in[0]); }},
-      {"IsInf", [](const double* in, const C&, double* out) { out[0] = std::isinf(in[0]); }},
-      {"IsFinite", [](const double* in, const C&, double* out) { out[0] = std::isfinite(in[0]); }},
-  };
-  for (const UnaryRow& row : rows) {
-    RegisterPointwise(registry,
-                      {.type = row.type, .inputs = kOne, .real = row.real, .flags = true});
-  }
-  RegisterPointwise(
-      registry,
-      {.type = "IsClose",
-       .inputs = kTwo,
-       .real =
-           [](const double* in, const C& c, double* out) {
-             const bool near = std::isfinite(in[1]) &&
-                               std::fabs(in[0] - in[1]) <= c.attr[1] + c.attr[0] * std::fabs(in[1]);
-             const bool both = c.attr[2] != 0 && std::isnan(in[0]) && std::isnan(in[1]);
-             out[0] = near || both || in[0] == in[1];
-           },
-       .attrs = {Float("rtol", 1e-5f), Float("atol", 1e-8f), {"equal_nan", AttrValue::Bool(false)}},
-       .flags = true});
-}
+    // ---- tests ----
+    {"IsNan(x) -> y", [](double x) { return std::isnan(x); }, {.flags = true}},
+    {"IsInf(x) -> y", [](double x) { return std::isinf(x); }, {.flags = true}},
+    {"IsFinite(x) -> y", [](double x) { return std::isfinite(x); }, {.flags = true}},
+    {"IsClose(x1, x2; rtol=1e-05, atol=1e-08, equal_nan=false) -> y",
+     [](double a, double b, const C& c) { return IsClose(a, b, c[0], c[1], c[2] != 0); },
+     {.flags = true}},
 
-// ---- two operands ----
-
-struct BinaryRow {
-  std::string_view type;
-  RealFormula real;
-  IntegerFormula integer = nullptr;
-  bool divides = false;  // no integer zero as x2
-};
-
-// Integer remainders by zero are what the device's reference gives (5.2): -1, cut to the type.
-const BinaryRow kBinary[] = {
-    {"SquaredDifference",
-     [](const double* in, const C&, double* out) { out[0] = (in[0] - in[1]) * (in[0] - in[1]); },
-     [](const WideInt* in, const C&, WideInt* out) {
-       out[0] = Times(in[0] - in[1], in[0] - in[1]);
+    // ---- two operands ----
+    {"SquaredDifference(x1, x2) -> y",
+     [](double a, double b) { return (a - b) * (a - b); },
+     {.integer = [](WideInt a, WideInt b) { return Times(a - b, a - b); }}},
+    {"DivNoNan(x1, x2) -> y",
+     [](double a, double b) { return b == 0 ? 0 : a / b; },
+     {.integer = [](WideInt a, WideInt b) { return b == 0 ? 0 : a / b; }}},
+    {"TruncateDiv(x1, x2) -> y",
+     [](double a, double b) { return std::trunc(a / b); },
+     {.integer = [](WideInt a, WideInt b) { return a / b; }, .divisor = 1}},
+    {"Mod(x1, x2) -> y",
+     [](double a, double b) { return std::fmod(a, b); },
+     {.integer = [](WideInt a, WideInt b) { return a % b; }, .divisor = 1}},
+    {"TruncateMod(x1, x2) -> y",
+     [](double a, double b) { return std::fmod(a, b); },
+     {.integer = [](WideInt a, WideInt b) { return a % b; }, .divisor = 1}},
+    {"Atan2(x1, x2) -> y", [](double a, double b) { return std::atan2(a, b); }},
+    {"Xdivy(x1, x2) -> y", [](double a, double b) { return a == 0 ? 0 : a / b; }},
+    {"Xlogy(x1, x2) -> y",
+     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log(b); }},
+    {"Xlog1py(x, y) -> z",
+     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log1p(b); }},
+    // The base, scale and shift of the interface are those of Exp and Log.
+    {"LogAddExp(x1, x2; base=-1.0, scale=1.0, shift=0.0) -> y",
+     [](double a, double b, const C& c) {
+       const double base = c[0] == -1 ? 1 : std::log(c[0]);
+       return LogAddExp(base * (c[1] * a + c[2]), base * (c[1] * b + c[2])) / base;
      }},
-    {"DivNoNan",
-     [](const double* in, const C&, double* out) { out[0] = in[1] == 0 ? 0 : in[0] / in[1]; },
-     [](const WideInt* in, const C&, WideInt* out) { out[0] = in[1] == 0 ? 0 : in[0] / in[1]; }},
-    {"TruncateDiv",
-     [](const double* in, const C&, double* out) { out[0] = std::trunc(in[0] / in[1]); },
-     [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] / in[1]; }, true},
-    {"Mod", [](const double* in, const C&, double* out) { out[0] = std::fmod(in[0], in[1]); },
-     [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] % in[1]; }, true},
-    {"TruncateMod",
-     [](const double* in, const C&, double* out) { out[0] = std::fmod(in[0], in[1]); },
-     [](const WideInt* in, const C&, WideInt* out) { out[0] = in[0] % in[1]; }, true},
-    {"Atan2", [](const double* in, const C&, double* out) { out[0] = std::atan2(in[0], in[1]); }},
-    {"Xdivy",
-     [](const double* in, const C&, double* out) { out[0] = in[0] == 0 ? 0 : in[0] / in[1]; }},
-    {"Xlogy",
-     [](const double* in, const C&, double* out) {
-       out[0] = in[0] == 0 && !std::isnan(in[1]) ? 0 : in[0] * std::log(in[1]);
-     }},
+
+    // ---- more operands ----
+    // The order of the two steps decides what an empty interval gives.
+    {"ClipByValueV2(x, clip_value_min, clip_value_max) -> y",
+     [](double x, double low, double high) { return Min(Max(x, low), high); },
+     {.integer = [](WideInt x, WideInt low,
+                    WideInt high) { return std::min(std::max(x, low), high); },
+      .like = 0}},
+    {"ClipByValue(x, clip_value_min, clip_value_max) -> y",
+     [](double x, double low, double high) { return Max(Min(x, high), low); },
+     {.integer = [](WideInt x, WideInt low,
+                    WideInt high) { return std::max(std::min(x, high), low); },
+      .like = 0}},
+    {"AddN(x...; N=1) -> y",
+     [](const double* in, const C& c) { return Sum(in, c); },
+     {.integer = [](const WideInt* in, const C& c) { return Sum(in, c); }}},
+    {"Axpy(x1, x2; alpha:float) -> y",
+     [](double a, double b, const C& c) { return a + c[0] * b; },
+     {.truncates = true}},
+    {"AxpyV2(x1, x2, alpha) -> y",
+     [](double a, double b, double alpha) { return a + alpha * b; },
+     {.integer = [](WideInt a, WideInt b, WideInt alpha) { return a + Times(alpha, b); },
+      .data = 2}},
+    {"Sxpy(x1, x2, alpha?) -> y",
+     [](double a, double b, double alpha) { return a - alpha * b; },
+     {.integer = [](WideInt a, WideInt b, WideInt alpha) { return a - Times(alpha, b); },
+      .data = 2,
+      .absent = 1}},
+    {"Lerp(start, end, weight) -> y",
+     [](double start, double end, double weight) { return Lerp(start, end, weight); }},
+    {"Addcmul(input_data, x1, x2, value) -> y",
+     [](double x, double a, double b, double value) { return x + value * a * b; },
+     {.integer = [](WideInt x, WideInt a, WideInt b,
+                    WideInt value) { return x + Times(value, Times(a, b)); },
+      .data = 3}},
+    {"Addcdiv(input_data, x1, x2, value) -> y",
+     [](double x, double a, double b, double value) { return x + value * a / b; },
+     {.data = 3}},
 };
-
-void RegisterBinary(OpRegistry& registry) {
-  for (const BinaryRow& row : kBinary) {
-    RegisterPointwise(registry, {.type = row.type,
-                                 .inputs = kTwo,
-                                 .real = row.real,
-                                 .integer = row.integer,
-                                 .divisor = row.divides ? 1 : -1});
-  }
-  RegisterPointwise(
-      registry, {.type = "Xlog1py",
-                 .inputs = {{"x"}, {"y"}},
-                 .real =
-                     [](const double* in, const C&, double* out) {
-                       out[0] = in[0] == 0 && !std::isnan(in[1]) ? 0 : in[0] * std::log1p(in[1]);
-                     },
-                 .outputs = {{"z"}}});
-  // ln(e^x1 + e^x2); the base, scale and shift of the interface are those of Exp and Log.
-  RegisterPointwise(registry,
-                    {.type = "LogAddExp",
-                     .inputs = kTwo,
-                     .real =
-                         [](const double* in, const C& c, double* out) {
-                           const double base = c.attr[0] == -1 ? 1 : std::log(c.attr[0]);
-                           out[0] = LogAddExp(base * (c.attr[1] * in[0] + c.attr[2]),
-                                              base * (c.attr[1] * in[1] + c.attr[2])) /
-                                    base;
-                         },
-                     .attrs = {Float("base", -1.0f), Float("scale", 1.0f), Float("shift", 0.0f)}});
-}
-
-// ---- more operands ----
-
-void RegisterClips(OpRegistry& registry) {
-  const std::vector<PortSpec> ports = {{"x"}, {"clip_value_min"}, {"clip_value_max"}};
-  // The order of the two steps decides what an empty interval gives.
-  RegisterPointwise(
-      registry, {.type = "ClipByValueV2",
-                 .inputs = ports,
-                 .real = [](const double* in, const C&,
-                            double* out) { out[0] = Min(Max(in[0], in[1]), in[2]); },
-                 .integer = [](const WideInt* in, const C&,
-                               WideInt* out) { out[0] = std::min(std::max(in[0], in[1]), in[2]); },
-                 .like = 0});
-  RegisterPointwise(
-      registry, {.type = "ClipByValue",
-                 .inputs = ports,
-                 .real = [](const double* in, const C&,
-                            double* out) { out[0] = Max(Min(in[0], in[2]), in[1]); },
-                 .integer = [](const WideInt* in, const C&,
-                               WideInt* out) { out[0] = std::max(std::min(in[0], in[2]), in[1]); },
-                 .like = 0});
-}
-
-void RegisterSums(OpRegistry& registry) {
-  RegisterPointwise(registry, {.type = "AddN",
-                               .inputs = {{"x", PortKind::kDynamic}},
-                               .real =
-                                   [](const double* in, const C& c, double* out) {
-                                     out[0] = in[0];
-                                     for (int i = 1; i < c.slots; ++i) out[0] += in[i];
-                                   },
-                               .integer =
-                                   [](const WideInt* in, const C& c, WideInt* out) {
-                                     out[0] = in[0];
-                                     for (int i = 1; i < c.slots; ++i) out[0] += in[i];
-                                   },
-                               .attrs = {{"N", AttrValue::Int(1)}}});
-  RegisterPointwise(registry, {.type = "Axpy",
-                               .inputs = kTwo,
-                               .real = [](const double* in, const C& c,
-                                          double* out) { out[0] = in[0] + c.attr[0] * in[1]; },
-                               .attrs = {Float("alpha")},
-                               .truncates = true});
-  RegisterPointwise(
-      registry,
-      {.type = "AxpyV2",
-       .inputs = {{"x1"}, {"x2"}, {"alpha"}},
-       .real = [](const double* in, const C&, double* out) { out[0] = in[0] + in[2] * in[1]; },
-       .integer = [](const WideInt* in, const C&,
-                     WideInt* out) { out[0] = in[0] + Times(in[2], in[1]); },
-       .data = 2});
-  RegisterPointwise(
-      registry,
-      {.type = "Sxpy",
-       .inputs = {{"x1"}, {"x2"}, {"alpha", PortKind::kOptional}},
-       .real = [](const double* in, const C&, double* out) { out[0] = in[0] - in[2] * in[1]; },
-       .integer = [](const WideInt* in, const C&,
-                     WideInt* out) { out[0] = in[0] - Times(in[2], in[1]); },
-       .data = 2,
-       .absent = 1});
-  RegisterPointwise(registry, {.type = "Lerp",
-                               .inputs = {{"start"}, {"end"}, {"weight"}},
-                               .real = [](const double* in, const C&, double* out) {
-                                 out[0] = Lerp(in[0], in[1], in[2]);
-                               }});
-  RegisterPointwise(registry, {.type = "Addcmul",
-                               .inputs = {{"input_data"}, {"x1"}, {"x2"}, {"value"}},
-                               .real = [](const double* in, const C&,
-                                          double* out) { out[0] = in[0] + in[3] * in[1] * in[2]; },
-                               .integer =
-                                   [](const WideInt* in, const C&, WideInt* out) {
-                                     out[0] = in[0] + Times(in[3], Times(in[1], in[2]));
-                                   },
-                               .data = 3});
-  RegisterPointwise(registry, {.type = "Addcdiv",
-                               .inputs = {{"input_data"}, {"x1"}, {"x2"}, {"value"}},
-                               .real = [](const double* in, const C&,
-                                          double* out) { out[0] = in[0] + in[3] * in[1] / in[2]; },
-                               .data = 3});
-}
 
 }  // namespace
 
 void RegisterPointwiseMathOps(OpRegistry& registry) {
-  RegisterUnary(registry);
-  RegisterPredicates(registry);
-  RegisterBinary(registry);
-  RegisterClips(registry);
-  RegisterSums(registry);
+  RegisterPointwise(registry, kRows);
 }
 
 }  // namespace npumesh

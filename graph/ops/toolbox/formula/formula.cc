@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/ops/core/signature.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/values/cast.h"
@@ -14,12 +15,6 @@ namespace npumesh {
 namespace {
 
 constexpr size_t kMostOperands = 3;
-
-// Index of the first integer zero in a block, or `count`.
-size_t FindZero(const void* block, size_t count) {
-  const uint64_t* values = static_cast<const uint64_t*>(block);
-  return static_cast<size_t>(std::find(values, values + count, 0u) - values);
-}
 
 class BlockKernel final : public Kernel {
  public:
@@ -51,7 +46,9 @@ class BlockKernel final : public Kernel {
       for (size_t i = 0; i < operands_.size(); ++i) {
         in[i] = operands_[i].Block(args.in[i], begin, count, buffers[i]);
       }
-      if (plan_.divisor >= 0) NPUMESH_RETURN_IF_ERROR(CheckDivisor(in, begin, count));
+      if (plan_.divisor >= 0) {
+        NPUMESH_RETURN_IF_ERROR(RefuseZeros(who_, in[plan_.divisor], begin, count));
+      }
       if (convert_ == nullptr) {
         plan_.block(in, out, count, plan_.params);
       } else {
@@ -65,15 +62,6 @@ class BlockKernel final : public Kernel {
 
  private:
   static constexpr int64_t kBlock = kBlockElements;
-
-  Status CheckDivisor(const void* const* in, int64_t begin, size_t count) const {
-    const size_t at = FindZero(in[plan_.divisor], count);
-    if (at == count) return Status();
-    return Error(Code::kInvalidArgument,
-                 "{}: integer division by zero at element {} of the output; give a divisor other "
-                 "than 0 or divide in a floating type",
-                 who_, begin + static_cast<int64_t>(at));
-  }
 
   BlockPlan plan_;
   std::vector<Operand> operands_;
@@ -177,7 +165,7 @@ Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
   plan.operands.assign(static_cast<size_t>(context.slots()), types.operand);
   plan.result = types.result;
   size_t next = 0;
-  for (const AttrSpec& attr : spec.attrs) {
+  for (const AttrSpec& attr : context.schema().attrs) {
     const bool is_text = attr.pattern.get<std::string>() != nullptr;
     if (!is_text) plan.params[next++] = context.attr_float(attr.name);
   }
@@ -236,22 +224,34 @@ Result<Shape> BroadcastSlots(const OpContext& context, int slots) {
     }
     shape = std::move(*wider);
   }
-  if (shape.rank() > BroadcastPlan::kMaxRank) {
-    return Error(Code::kUnsupported, "{}: rank {} is more than {}", context.Who(), shape.rank(),
-                 BroadcastPlan::kMaxRank);
-  }
-  NPUMESH_RETURN_IF_ERROR(shape.Check().WithContext(context.Who()));
+  NPUMESH_RETURN_IF_ERROR(CheckBroadcast(context, shape));
   return shape;
 }
 
-void RegisterElementwise(OpRegistry& registry, ElementwiseSpec spec) {
-  Operator op;
-  op.schema = {spec.type, spec.inputs, {{"y"}}, spec.attrs};
-  op.elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical;
-  const auto shared = std::make_shared<const ElementwiseSpec>(std::move(spec));
-  op.infer = [shared](OpContext& context) { return InferElementwise(context, *shared); };
-  op.make_kernel = [shared](const OpContext& context) { return MakeElementwise(context, *shared); };
-  registry.Add(std::move(op));
+Status CheckBroadcast(const OpContext& context, const Shape& shape) {
+  if (shape.rank() <= BroadcastPlan::kMaxRank) return shape.Check().WithContext(context.Who());
+  return Error(Code::kUnsupported, "{}: rank {} is more than {}", context.Who(), shape.rank(),
+               BroadcastPlan::kMaxRank);
+}
+
+Status RefuseZeros(const std::string& who, const void* block, int64_t begin, size_t count) {
+  const uint64_t* values = static_cast<const uint64_t*>(block);
+  const auto at = std::find(values, values + count, 0u) - values;
+  if (at == static_cast<int64_t>(count)) return Status();
+  return Error(Code::kInvalidArgument,
+               "{}: integer division by zero at element {} of the output; give a divisor other "
+               "than 0 or divide in a floating type",
+               who, begin + at);
+}
+
+void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs) {
+  for (const ElementwiseSpec& spec : specs) {
+    registry.Add(
+        {.schema = Signature(spec.signature),
+         .infer = [spec](OpContext& context) { return InferElementwise(context, spec); },
+         .make_kernel = [spec](const OpContext& context) { return MakeElementwise(context, spec); },
+         .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical});
+  }
 }
 
 }  // namespace npumesh

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -94,21 +95,26 @@ enum class ResultRule : uint8_t {
   kReal,      // integers and bool give float32
 };
 
+// Float attributes become FormulaParams in the order of the signature.
 struct ElementwiseSpec {
-  std::string_view type;
+  std::string_view signature;
   Formula formula;
-  std::vector<PortSpec> inputs;
   ResultRule rule = ResultRule::kSame;
-  // Float attributes become FormulaParams in this order.
-  std::vector<AttrSpec> attrs = {};
   // Chooses the formula by attributes; null: `formula`.
   Result<Formula> (*choose)(const OpContext&) = nullptr;
 };
 
-void RegisterElementwise(OpRegistry& registry, ElementwiseSpec spec);
+void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs);
 
 // Shape all given slots broadcast to. Error names the node, the ports and their types.
 Result<Shape> BroadcastSlots(const OpContext& context, int slots);
+// Errors: more dimensions than a BroadcastPlan has (kUnsupported), more elements than 63 bits
+// count.
+Status CheckBroadcast(const OpContext& context, const Shape& shape);
+
+// Error (kInvalidArgument) for a zero among `count` divisors of 64 bits; the first one is for
+// element `begin` of the output.
+Status RefuseZeros(const std::string& who, const void* block, int64_t begin, size_t count);
 
 }  // namespace npumesh
 

@@ -1,55 +1,44 @@
 // Formulas on double: the C library, element by element.
 #include <cmath>
+#include <functional>
 
 #include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 namespace {
 
-template <double (*kFunction)(double)>
-void Each(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const double* x = static_cast<const double*>(in[0]);
-  double* y = static_cast<double*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
+// y = f(x), with the parameters where it takes them.
+template <typename F>
+constexpr BlockFn Each(F) {
+  return [](const void* const* in, void* out, size_t count, const FormulaParams& params) {
+    const double* x = static_cast<const double*>(in[0]);
+    double* y = static_cast<double*>(out);
+    for (size_t i = 0; i < count; ++i) {
+      if constexpr (std::is_invocable_v<F, double>) {
+        y[i] = F()(x[i]);
+      } else {
+        y[i] = F()(x[i], params);
+      }
+    }
+  };
 }
 
-template <double (*kFunction)(double, const FormulaParams&)>
-void EachWith(const void* const* in, void* out, size_t count, const FormulaParams& params) {
-  const double* x = static_cast<const double*>(in[0]);
-  double* y = static_cast<double*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i], params);
+template <typename To = double, typename F>
+constexpr BlockFn Pairs(F) {
+  return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+    const double* a = static_cast<const double*>(in[0]);
+    const double* b = static_cast<const double*>(in[1]);
+    To* y = static_cast<To*>(out);
+    for (size_t i = 0; i < count; ++i) y[i] = F()(a[i], b[i]);
+  };
 }
 
-template <typename To, To (*kFunction)(double, double)>
-void Pairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const double* a = static_cast<const double*>(in[0]);
-  const double* b = static_cast<const double*>(in[1]);
-  To* y = static_cast<To*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(a[i], b[i]);
+template <typename Relation>
+constexpr BlockFn Compares() {
+  return Pairs<uint8_t>(Relation());
 }
 
-double Add(double a, double b) {
-  return a + b;
-}
-double Sub(double a, double b) {
-  return a - b;
-}
-double Mul(double a, double b) {
-  return a * b;
-}
-double Div(double a, double b) {
-  return a / b;
-}
-double Pow(double a, double b) {
-  return std::pow(a, b);
-}
-// Of zeros of both signs the first one.
-double Max(double a, double b) {
-  return a >= b || a != a ? a : b;
-}
-double Min(double a, double b) {
-  return a <= b || a != a ? a : b;
-}
 // The quotient by an infinity of the other sign is below 0, however little.
 double FloorDiv(double a, double b) {
   if (std::isinf(b) && std::isfinite(a) && a != 0 && (a < 0) != (b < 0)) return -1;
@@ -60,81 +49,6 @@ double FloorMod(double a, double b) {
   const double rest = std::fmod(a, b);
   if (rest == 0) return std::copysign(0.0, b);
   return (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-uint8_t Equal(double a, double b) {
-  return a == b;
-}
-uint8_t NotEqual(double a, double b) {
-  return a != b;
-}
-uint8_t Less(double a, double b) {
-  return a < b;
-}
-uint8_t LessEqual(double a, double b) {
-  return a <= b;
-}
-uint8_t Greater(double a, double b) {
-  return a > b;
-}
-uint8_t GreaterEqual(double a, double b) {
-  return a >= b;
-}
-
-double Sqrt(double x) {
-  return std::sqrt(x);
-}
-double Rsqrt(double x) {
-  return 1 / std::sqrt(x);
-}
-double Neg(double x) {
-  return -x;
-}
-double Reciprocal(double x) {
-  return 1 / x;
-}
-double Abs(double x) {
-  return std::fabs(x);
-}
-double Square(double x) {
-  return x * x;
-}
-double Sign(double x) {
-  return x > 0 ? 1.0 : (x < 0 ? -1.0 : x);
-}
-double Floor(double x) {
-  return std::floor(x);
-}
-double Ceil(double x) {
-  return std::ceil(x);
-}
-double Expm1(double x) {
-  return std::expm1(x);
-}
-double Log1p(double x) {
-  return std::log1p(x);
-}
-double Sin(double x) {
-  return std::sin(x);
-}
-double Cos(double x) {
-  return std::cos(x);
-}
-double Tanh(double x) {
-  return std::tanh(x);
-}
-double Erf(double x) {
-  return std::erf(x);
-}
-double Relu(double x) {
-  return x <= 0 ? 0.0 : x;
-}
-double Sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-double Scale(double x, const FormulaParams& params) {
-  return x * params[0];
 }
 
 double Exp(double x, const FormulaParams& params) {
@@ -150,41 +64,42 @@ double Log(double x, const FormulaParams& params) {
 }
 
 constexpr FormulaRow kRows[] = {
-    {Formula::kAdd, Pairs<double, Add>},
-    {Formula::kSub, Pairs<double, Sub>},
-    {Formula::kMul, Pairs<double, Mul>},
-    {Formula::kDiv, Pairs<double, Div>},
-    {Formula::kPow, Pairs<double, Pow>},
-    {Formula::kMax, Pairs<double, Max>},
-    {Formula::kMin, Pairs<double, Min>},
-    {Formula::kFloorDiv, Pairs<double, FloorDiv>},
-    {Formula::kFloorMod, Pairs<double, FloorMod>},
-    {Formula::kEqual, Pairs<uint8_t, Equal>},
-    {Formula::kNotEqual, Pairs<uint8_t, NotEqual>},
-    {Formula::kLess, Pairs<uint8_t, Less>},
-    {Formula::kLessEqual, Pairs<uint8_t, LessEqual>},
-    {Formula::kGreater, Pairs<uint8_t, Greater>},
-    {Formula::kGreaterEqual, Pairs<uint8_t, GreaterEqual>},
-    {Formula::kScale, EachWith<Scale>},
-    {Formula::kSqrt, Each<Sqrt>},
-    {Formula::kRsqrt, Each<Rsqrt>},
-    {Formula::kNeg, Each<Neg>},
-    {Formula::kReciprocal, Each<Reciprocal>},
-    {Formula::kAbs, Each<Abs>},
-    {Formula::kSquare, Each<Square>},
-    {Formula::kSign, Each<Sign>},
-    {Formula::kFloor, Each<Floor>},
-    {Formula::kCeil, Each<Ceil>},
-    {Formula::kExp, EachWith<Exp>},
-    {Formula::kLog, EachWith<Log>},
-    {Formula::kExpm1, Each<Expm1>},
-    {Formula::kLog1p, Each<Log1p>},
-    {Formula::kSin, Each<Sin>},
-    {Formula::kCos, Each<Cos>},
-    {Formula::kTanh, Each<Tanh>},
-    {Formula::kErf, Each<Erf>},
-    {Formula::kRelu, Each<Relu>},
-    {Formula::kSigmoid, Each<Sigmoid>},
+    {Formula::kAdd, Pairs(std::plus<double>())},
+    {Formula::kSub, Pairs(std::minus<double>())},
+    {Formula::kMul, Pairs(std::multiplies<double>())},
+    {Formula::kDiv, Pairs(std::divides<double>())},
+    {Formula::kPow, Pairs([](double a, double b) { return std::pow(a, b); })},
+    // Of zeros of both signs the first one.
+    {Formula::kMax, Pairs([](double a, double b) { return a >= b || a != a ? a : b; })},
+    {Formula::kMin, Pairs([](double a, double b) { return a <= b || a != a ? a : b; })},
+    {Formula::kFloorDiv, Pairs([](double a, double b) { return FloorDiv(a, b); })},
+    {Formula::kFloorMod, Pairs([](double a, double b) { return FloorMod(a, b); })},
+    {Formula::kEqual, Compares<std::equal_to<double>>()},
+    {Formula::kNotEqual, Compares<std::not_equal_to<double>>()},
+    {Formula::kLess, Compares<std::less<double>>()},
+    {Formula::kLessEqual, Compares<std::less_equal<double>>()},
+    {Formula::kGreater, Compares<std::greater<double>>()},
+    {Formula::kGreaterEqual, Compares<std::greater_equal<double>>()},
+    {Formula::kScale, Each([](double x, const FormulaParams& params) { return x * params[0]; })},
+    {Formula::kSqrt, Each([](double x) { return std::sqrt(x); })},
+    {Formula::kRsqrt, Each([](double x) { return 1 / std::sqrt(x); })},
+    {Formula::kNeg, Each([](double x) { return -x; })},
+    {Formula::kReciprocal, Each([](double x) { return 1 / x; })},
+    {Formula::kAbs, Each([](double x) { return std::fabs(x); })},
+    {Formula::kSquare, Each([](double x) { return x * x; })},
+    {Formula::kSign, Each([](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : x); })},
+    {Formula::kFloor, Each([](double x) { return std::floor(x); })},
+    {Formula::kCeil, Each([](double x) { return std::ceil(x); })},
+    {Formula::kExp, Each([](double x, const FormulaParams& params) { return Exp(x, params); })},
+    {Formula::kLog, Each([](double x, const FormulaParams& params) { return Log(x, params); })},
+    {Formula::kExpm1, Each([](double x) { return std::expm1(x); })},
+    {Formula::kLog1p, Each([](double x) { return std::log1p(x); })},
+    {Formula::kSin, Each([](double x) { return std::sin(x); })},
+    {Formula::kCos, Each([](double x) { return std::cos(x); })},
+    {Formula::kTanh, Each([](double x) { return std::tanh(x); })},
+    {Formula::kErf, Each([](double x) { return std::erf(x); })},
+    {Formula::kRelu, Each([](double x) { return x <= 0 ? 0.0 : x; })},
+    {Formula::kSigmoid, Each([](double x) { return Sigmoid(x); })},
 };
 
 }  // namespace

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <type_traits>
 
 #include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -31,27 +34,37 @@ const float* Floats(const void* in) {
   return static_cast<const float*>(in);
 }
 
-// ---- float arithmetic: Function(d, a [, b], params) -> vector ----
+// Calls f with as many of (d, x, params) or (d, a, b) as it takes, f being without state.
+template <class F, class D, class V>
+HWY_INLINE V Apply(D d, V x, const FormulaParams& params) {
+  if constexpr (std::is_invocable_v<F, D, V>) {
+    return F()(d, x);
+  } else {
+    return F()(d, x, params);
+  }
+}
 
-template <class Function>
-void Each(const void* const* in, void* out, size_t count, const FormulaParams& params) {
+// ---- float arithmetic: f(d, x [, params]) and f(d, a, b) -> vector ----
+
+template <class F>
+void EachBlock(const void* const* in, void* out, size_t count, const FormulaParams& params) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   const float* x = Floats(in[0]);
   float* y = static_cast<float*>(out);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(Function::Of(d, hn::LoadU(d, x + i), params), d, y + i);
+    hn::StoreU(Apply<F>(d, hn::LoadU(d, x + i), params), d, y + i);
   }
   if (i == count) return;
   HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)] = {};
   std::memcpy(rest, x + i, (count - i) * sizeof(float));
-  hn::Store(Function::Of(d, hn::Load(d, rest), params), d, rest);
+  hn::Store(Apply<F>(d, hn::Load(d, rest), params), d, rest);
   std::memcpy(y + i, rest, (count - i) * sizeof(float));
 }
 
-template <class Function>
-void Pairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+template <class F>
+void PairsBlock(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   const float* a = Floats(in[0]);
@@ -59,109 +72,25 @@ void Pairs(const void* const* in, void* out, size_t count, const FormulaParams& 
   float* y = static_cast<float*>(out);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(Function::Of(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+    hn::StoreU(F()(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
   }
   if (i == count) return;
   HWY_ALIGN float rest_a[HWY_MAX_BYTES / sizeof(float)] = {};
   HWY_ALIGN float rest_b[HWY_MAX_BYTES / sizeof(float)] = {};
   std::memcpy(rest_a, a + i, (count - i) * sizeof(float));
   std::memcpy(rest_b, b + i, (count - i) * sizeof(float));
-  hn::Store(Function::Of(d, hn::Load(d, rest_a), hn::Load(d, rest_b)), d, rest_a);
+  hn::Store(F()(d, hn::Load(d, rest_a), hn::Load(d, rest_b)), d, rest_a);
   std::memcpy(y + i, rest_a, (count - i) * sizeof(float));
 }
 
-struct Add {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::Add(a, b);
-  }
-};
-struct Sub {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::Sub(a, b);
-  }
-};
-struct Mul {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::Mul(a, b);
-  }
-};
-struct Div {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::Div(a, b);
-  }
-};
-struct Max {  // a NaN on either side wins, and the first one of zeros of both signs
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
-  }
-};
-struct Min {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::IsNaN(a)), a, b);
-  }
-};
-
-struct Scale {
-  template <class D, class V>
-  static HWY_INLINE V Of(D d, V x, const FormulaParams& params) {
-    return hn::Mul(x, hn::Set(d, params[0]));
-  }
-};
-struct Sqrt {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Sqrt(x);
-  }
-};
-struct Rsqrt {
-  template <class D, class V>
-  static HWY_INLINE V Of(D d, V x, const FormulaParams&) {
-    return hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x));
-  }
-};
-struct Neg {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Neg(x);
-  }
-};
-struct Reciprocal {
-  template <class D, class V>
-  static HWY_INLINE V Of(D d, V x, const FormulaParams&) {
-    return hn::Div(hn::Set(d, 1.0f), x);
-  }
-};
-struct Abs {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Abs(x);
-  }
-};
-struct Square {
-  template <class D, class V>
-  static HWY_INLINE V Of(D, V x, const FormulaParams&) {
-    return hn::Mul(x, x);
-  }
-};
-struct Sign {  // 0 and NaN stay what they are
-  template <class D, class V>
-  static HWY_INLINE V Of(D d, V x, const FormulaParams&) {
-    const auto has_sign = hn::Gt(hn::Abs(x), hn::Zero(d));
-    return hn::IfThenElse(has_sign, hn::CopySign(hn::Set(d, 1.0f), x), x);
-  }
-};
-struct Relu {  // -0 becomes +0, NaN stays
-  template <class D, class V>
-  static HWY_INLINE V Of(D d, V x, const FormulaParams&) {
-    return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x);
-  }
-};
+template <class F>
+constexpr BlockFn Each(F) {
+  return EachBlock<F>;
+}
+template <class F>
+constexpr BlockFn Pairs(F) {
+  return PairsBlock<F>;
+}
 
 // ---- comparisons and scalar functions: plain loops, which the compiler vectorises ----
 
@@ -211,18 +140,25 @@ void FloorMod(const void* const* in, void* out, size_t count, const FormulaParam
   }
 }
 
+struct Square {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(x, x);
+  }
+};
+
 // Squares are by far the most frequent powers (every RMS norm begins with one) and cost nothing.
 void Pow(const void* const* in, void* out, size_t count, const FormulaParams& params) {
   const float* a = Floats(in[0]);
   const float* b = Floats(in[1]);
   if (std::all_of(b, b + count, [](float exponent) { return exponent == 2.0f; })) {
-    return Each<Square>(in, out, count, params);
+    return EachBlock<Square>(in, out, count, params);
   }
   float* y = static_cast<float*>(out);
   for (size_t i = 0; i < count; ++i) y[i] = std::pow(a[i], b[i]);
 }
 
-// ---- in double: Function::Of(d, x [, b], p) with p prepared once a block ----
+// ---- in double: f(d, x [, params]) -> vector ----
 
 // Rounds to float; overflow gives infinity on every target.
 template <class V>
@@ -239,30 +175,37 @@ HWY_INLINE void StoreRounded(V v, float* out) {
 #endif
 }
 
-template <class Function>
-HWY_INLINE void WideStep(const float* x, float* y, const Function& function) {
+template <class F>
+HWY_INLINE void WideStep(const float* x, float* y, const F& f) {
   const DoubleTag d;
-  StoreRounded(function(d, hn::PromoteTo(d, hn::LoadU(FloatsOfDoubles(), x))), y);
+  StoreRounded(f(d, hn::PromoteTo(d, hn::LoadU(FloatsOfDoubles(), x))), y);
 }
 
-template <class Function>
-void Wide(const void* const* in, void* out, size_t count, const FormulaParams& params) {
-  const Function function(params);
+template <class F>
+void WideBlock(const void* const* in, void* out, size_t count, const FormulaParams& params) {
+  const F f = [&] {
+    if constexpr (std::is_constructible_v<F, const FormulaParams&>) {
+      return F(params);  // what the block needs of them, prepared once
+    } else {
+      return F();
+    }
+  }();
   const size_t lanes = hn::Lanes(DoubleTag());
   const float* x = Floats(in[0]);
   float* y = static_cast<float*>(out);
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) WideStep(x + i, y + i, function);
+  for (; i + lanes <= count; i += lanes) WideStep(x + i, y + i, f);
   if (i == count) return;
   float rest[HWY_MAX_BYTES / sizeof(double)] = {};
   std::memcpy(rest, x + i, (count - i) * sizeof(float));
-  WideStep(rest, rest, function);
+  WideStep(rest, rest, f);
   std::memcpy(y + i, rest, (count - i) * sizeof(float));
 }
 
-struct WithoutParams {
-  explicit WithoutParams(const FormulaParams&) {}
-};
+template <class F>
+constexpr BlockFn Wide(F) {
+  return WideBlock<F>;
+}
 
 // base^(scale x + shift); base -1 is e.
 struct ExpOf {
@@ -292,41 +235,6 @@ struct LogOf {
   double divisor, scale, shift;
 };
 
-struct Expm1Of : WithoutParams {
-  using WithoutParams::WithoutParams;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return Expm1(d, x);
-  }
-};
-struct Log1pOf : WithoutParams {
-  using WithoutParams::WithoutParams;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return Log1p(d, x);
-  }
-};
-struct TanhOf : WithoutParams {
-  using WithoutParams::WithoutParams;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return Tanh(d, x);
-  }
-};
-struct ErfOf : WithoutParams {
-  using WithoutParams::WithoutParams;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return Erf(d, x);
-  }
-};
-struct SigmoidOf : WithoutParams {
-  using WithoutParams::WithoutParams;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return Sigmoid(d, x);
-  }
-};
 struct SwishOf {
   explicit SwishOf(const FormulaParams& params) : scale(params[0]) {}
   template <class D, class V>
@@ -335,26 +243,22 @@ struct SwishOf {
   }
   double scale;
 };
-struct FastGeluOf : WithoutParams {
-  using WithoutParams::WithoutParams;
+struct ErfOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(x, Sigmoid(d, hn::Mul(x, hn::Set(d, 1.702))));
+    return Erf(d, x);
   }
 };
 // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which does not cancel for negative x.
-struct GeluTanhOf : WithoutParams {
-  using WithoutParams::WithoutParams;
+struct GeluTanhOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    const V two_root_two_over_pi = hn::Set(d, 0x1.9884533d43651p+0);
-    const V cubic = hn::Add(hn::Set(d, 1.0), hn::Mul(hn::Set(d, 0.044715), hn::Mul(x, x)));
-    return hn::Mul(x, Sigmoid(d, hn::Mul(two_root_two_over_pi, hn::Mul(x, cubic))));
+    const V cubic = hn::Add(hn::Set(d, 1.0), hn::Mul(hn::Set(d, kGeluCubic), hn::Mul(x, x)));
+    return hn::Mul(x, Sigmoid(d, hn::Mul(hn::Set(d, 2 * kRootTwoOverPi), hn::Mul(x, cubic))));
   }
 };
 // 0.5 x (1 + erf(x / sqrt(2))) = 0.5 x erfc(-x / sqrt(2)), for the same reason.
-struct GeluErfOf : WithoutParams {
-  using WithoutParams::WithoutParams;
+struct GeluErfOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V minus_root_of_half = hn::Set(d, -0x1.6a09e667f3bcdp-1);
@@ -365,8 +269,7 @@ struct GeluErfOf : WithoutParams {
 // Sine moved by `kQuarters` quarter turns. Angles too large to be reduced here go to the C library,
 // which reduces them with as many digits of pi as they need.
 template <int64_t kQuarters>
-struct AngleOf : WithoutParams {
-  using WithoutParams::WithoutParams;
+struct AngleOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V near = SinOfQuarters(d, x, kQuarters);
@@ -411,15 +314,20 @@ void SwiGlu(const void* const* in, void* out, size_t count, const FormulaParams&
 }
 
 constexpr FormulaRow kRows[] = {
-    {Formula::kAdd, Pairs<Add>},
-    {Formula::kSub, Pairs<Sub>},
-    {Formula::kMul, Pairs<Mul>},
-    {Formula::kDiv, Pairs<Div>},
+    {Formula::kAdd, Pairs([](auto, auto a, auto b) HWY_ATTR { return hn::Add(a, b); })},
+    {Formula::kSub, Pairs([](auto, auto a, auto b) HWY_ATTR { return hn::Sub(a, b); })},
+    {Formula::kMul, Pairs([](auto, auto a, auto b) HWY_ATTR { return hn::Mul(a, b); })},
+    {Formula::kDiv, Pairs([](auto, auto a, auto b) HWY_ATTR { return hn::Div(a, b); })},
     {Formula::kFloorDiv, FloorDiv},
     {Formula::kFloorMod, FloorMod},
     {Formula::kPow, Pow},
-    {Formula::kMax, Pairs<Max>},
-    {Formula::kMin, Pairs<Min>},
+    // A NaN on either side wins, and the first one of zeros of both signs.
+    {Formula::kMax, Pairs([](auto, auto a, auto b) HWY_ATTR {
+       return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
+     })},
+    {Formula::kMin, Pairs([](auto, auto a, auto b) HWY_ATTR {
+       return hn::IfThenElse(hn::Or(hn::Le(a, b), hn::IsNaN(a)), a, b);
+     })},
     {Formula::kSwiGlu, SwiGlu},
     {Formula::kEqual, Compare<std::equal_to<float>>},
     {Formula::kNotEqual, Compare<std::not_equal_to<float>>},
@@ -427,30 +335,41 @@ constexpr FormulaRow kRows[] = {
     {Formula::kLessEqual, Compare<std::less_equal<float>>},
     {Formula::kGreater, Compare<std::greater<float>>},
     {Formula::kGreaterEqual, Compare<std::greater_equal<float>>},
-    {Formula::kScale, Each<Scale>},
-    {Formula::kSqrt, Each<Sqrt>},
-    {Formula::kRsqrt, Each<Rsqrt>},
-    {Formula::kNeg, Each<Neg>},
-    {Formula::kReciprocal, Each<Reciprocal>},
-    {Formula::kAbs, Each<Abs>},
-    {Formula::kSquare, Each<Square>},
-    {Formula::kSign, Each<Sign>},
+    {Formula::kScale, Each([](auto d, auto x, const FormulaParams& params)
+                               HWY_ATTR { return hn::Mul(x, hn::Set(d, params[0])); })},
+    {Formula::kSqrt, Each([](auto, auto x) HWY_ATTR { return hn::Sqrt(x); })},
+    {Formula::kRsqrt,
+     Each([](auto d, auto x) HWY_ATTR { return hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x)); })},
+    {Formula::kNeg, Each([](auto, auto x) HWY_ATTR { return hn::Neg(x); })},
+    {Formula::kReciprocal,
+     Each([](auto d, auto x) HWY_ATTR { return hn::Div(hn::Set(d, 1.0f), x); })},
+    {Formula::kAbs, Each([](auto, auto x) HWY_ATTR { return hn::Abs(x); })},
+    {Formula::kSquare, Each(Square())},
+    // 0 and NaN stay what they are.
+    {Formula::kSign, Each([](auto d, auto x) HWY_ATTR {
+       const auto has_sign = hn::Gt(hn::Abs(x), hn::Zero(d));
+       return hn::IfThenElse(has_sign, hn::CopySign(hn::Set(d, 1.0f), x), x);
+     })},
     {Formula::kFloor, Round<FloorOf>},
     {Formula::kCeil, Round<CeilOf>},
-    {Formula::kRelu, Each<Relu>},
-    {Formula::kExp, Wide<ExpOf>},
-    {Formula::kLog, Wide<LogOf>},
-    {Formula::kExpm1, Wide<Expm1Of>},
-    {Formula::kLog1p, Wide<Log1pOf>},
-    {Formula::kSin, Wide<AngleOf<0>>},
-    {Formula::kCos, Wide<AngleOf<1>>},
-    {Formula::kTanh, Wide<TanhOf>},
-    {Formula::kErf, Wide<ErfOf>},
-    {Formula::kSigmoid, Wide<SigmoidOf>},
-    {Formula::kSwish, Wide<SwishOf>},
-    {Formula::kGeluTanh, Wide<GeluTanhOf>},
-    {Formula::kGeluErf, Wide<GeluErfOf>},
-    {Formula::kFastGelu, Wide<FastGeluOf>},
+    // -0 becomes +0, NaN stays.
+    {Formula::kRelu,
+     Each([](auto d, auto x) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); })},
+    {Formula::kExp, WideBlock<ExpOf>},
+    {Formula::kLog, WideBlock<LogOf>},
+    {Formula::kExpm1, Wide([](auto d, auto x) HWY_ATTR { return Expm1(d, x); })},
+    {Formula::kLog1p, Wide([](auto d, auto x) HWY_ATTR { return Log1p(d, x); })},
+    {Formula::kSin, WideBlock<AngleOf<0>>},
+    {Formula::kCos, WideBlock<AngleOf<1>>},
+    {Formula::kTanh, Wide([](auto d, auto x) HWY_ATTR { return Tanh(d, x); })},
+    {Formula::kErf, WideBlock<ErfOf>},
+    {Formula::kSigmoid, Wide([](auto d, auto x) HWY_ATTR { return Sigmoid(d, x); })},
+    {Formula::kSwish, WideBlock<SwishOf>},
+    {Formula::kGeluTanh, WideBlock<GeluTanhOf>},
+    {Formula::kGeluErf, WideBlock<GeluErfOf>},
+    {Formula::kFastGelu, Wide([](auto d, auto x) HWY_ATTR {
+       return hn::Mul(x, Sigmoid(d, hn::Mul(x, hn::Set(d, kFastGeluScale))));
+     })},
 };
 
 BlockFn FloatBlock(Formula formula) {

@@ -2,6 +2,7 @@
 //
 // Integers wrap modulo 2^64, so sums and products are computed unsigned. The driver refuses zero
 // divisors before kDiv, kFloorDiv and kFloorMod run.
+#include <functional>
 #include <type_traits>
 
 #include "graph/ops/toolbox/formula/formula.h"
@@ -9,19 +10,23 @@
 namespace npumesh {
 namespace {
 
-template <typename In, typename Out, Out (*kFunction)(In)>
-void Each(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const In* x = static_cast<const In*>(in[0]);
-  Out* y = static_cast<Out*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
+template <typename T, typename F>
+constexpr BlockFn Each(F) {
+  return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+    const T* x = static_cast<const T*>(in[0]);
+    T* y = static_cast<T*>(out);
+    for (size_t i = 0; i < count; ++i) y[i] = F()(x[i]);
+  };
 }
 
-template <typename In, typename Out, Out (*kFunction)(In, In)>
-void Pairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const In* a = static_cast<const In*>(in[0]);
-  const In* b = static_cast<const In*>(in[1]);
-  Out* y = static_cast<Out*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(a[i], b[i]);
+template <typename T, typename To = T, typename F>
+constexpr BlockFn Pairs(F) {
+  return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+    const T* a = static_cast<const T*>(in[0]);
+    const T* b = static_cast<const T*>(in[1]);
+    To* y = static_cast<To*>(out);
+    for (size_t i = 0; i < count; ++i) y[i] = F()(a[i], b[i]);
+  };
 }
 
 // T is int64_t or uint64_t.
@@ -30,14 +35,10 @@ struct Integer {
   static T Add(T a, T b) { return static_cast<T>(uint64_t(a) + uint64_t(b)); }
   static T Sub(T a, T b) { return static_cast<T>(uint64_t(a) - uint64_t(b)); }
   static T Mul(T a, T b) { return static_cast<T>(uint64_t(a) * uint64_t(b)); }
-  static T Max(T a, T b) { return a > b ? a : b; }
-  static T Min(T a, T b) { return a < b ? a : b; }
   static T Neg(T x) { return static_cast<T>(-uint64_t(x)); }
   static T Abs(T x) { return IsNegative(x) ? Neg(x) : x; }
-  static T Square(T x) { return Mul(x, x); }
   static T Sign(T x) { return IsNegative(x) ? T(-1) : T(x != 0); }
   static T Relu(T x) { return IsNegative(x) ? 0 : x; }
-  static T Same(T x) { return x; }
 
   static T FloorDiv(T a, T b) {
     if (IsMinusOne(b)) return Neg(a);  // the least integer has no opposite
@@ -62,13 +63,6 @@ struct Integer {
     return power;
   }
 
-  static uint8_t Equal(T a, T b) { return a == b; }
-  static uint8_t NotEqual(T a, T b) { return a != b; }
-  static uint8_t Less(T a, T b) { return a < b; }
-  static uint8_t LessEqual(T a, T b) { return a <= b; }
-  static uint8_t Greater(T a, T b) { return a > b; }
-  static uint8_t GreaterEqual(T a, T b) { return a >= b; }
-
  private:
   static bool IsNegative(T x) { return std::is_signed_v<T> && x < 0; }
   static bool IsMinusOne(T x) { return std::is_signed_v<T> && x == T(-1); }
@@ -76,78 +70,52 @@ struct Integer {
 
 template <typename T>
 constexpr FormulaRow kIntegerRows[] = {
-    {Formula::kAdd, Pairs<T, T, Integer<T>::Add>},
-    {Formula::kSub, Pairs<T, T, Integer<T>::Sub>},
-    {Formula::kMul, Pairs<T, T, Integer<T>::Mul>},
-    {Formula::kDiv, Pairs<T, T, Integer<T>::FloorDiv>},
-    {Formula::kFloorDiv, Pairs<T, T, Integer<T>::FloorDiv>},
-    {Formula::kFloorMod, Pairs<T, T, Integer<T>::FloorMod>},
-    {Formula::kPow, Pairs<T, T, Integer<T>::Pow>},
-    {Formula::kMax, Pairs<T, T, Integer<T>::Max>},
-    {Formula::kMin, Pairs<T, T, Integer<T>::Min>},
-    {Formula::kNeg, Each<T, T, Integer<T>::Neg>},
-    {Formula::kAbs, Each<T, T, Integer<T>::Abs>},
-    {Formula::kSquare, Each<T, T, Integer<T>::Square>},
-    {Formula::kSign, Each<T, T, Integer<T>::Sign>},
-    {Formula::kFloor, Each<T, T, Integer<T>::Same>},
-    {Formula::kCeil, Each<T, T, Integer<T>::Same>},
-    {Formula::kRelu, Each<T, T, Integer<T>::Relu>},
-    {Formula::kEqual, Pairs<T, uint8_t, Integer<T>::Equal>},
-    {Formula::kNotEqual, Pairs<T, uint8_t, Integer<T>::NotEqual>},
-    {Formula::kLess, Pairs<T, uint8_t, Integer<T>::Less>},
-    {Formula::kLessEqual, Pairs<T, uint8_t, Integer<T>::LessEqual>},
-    {Formula::kGreater, Pairs<T, uint8_t, Integer<T>::Greater>},
-    {Formula::kGreaterEqual, Pairs<T, uint8_t, Integer<T>::GreaterEqual>},
+    {Formula::kAdd, Pairs<T>([](T a, T b) { return Integer<T>::Add(a, b); })},
+    {Formula::kSub, Pairs<T>([](T a, T b) { return Integer<T>::Sub(a, b); })},
+    {Formula::kMul, Pairs<T>([](T a, T b) { return Integer<T>::Mul(a, b); })},
+    {Formula::kDiv, Pairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorDiv, Pairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorMod, Pairs<T>([](T a, T b) { return Integer<T>::FloorMod(a, b); })},
+    {Formula::kPow, Pairs<T>([](T a, T b) { return Integer<T>::Pow(a, b); })},
+    {Formula::kMax, Pairs<T>([](T a, T b) { return a > b ? a : b; })},
+    {Formula::kMin, Pairs<T>([](T a, T b) { return a < b ? a : b; })},
+    {Formula::kNeg, Each<T>([](T x) { return Integer<T>::Neg(x); })},
+    {Formula::kAbs, Each<T>([](T x) { return Integer<T>::Abs(x); })},
+    {Formula::kSquare, Each<T>([](T x) { return Integer<T>::Mul(x, x); })},
+    {Formula::kSign, Each<T>([](T x) { return Integer<T>::Sign(x); })},
+    {Formula::kFloor, Each<T>([](T x) { return x; })},
+    {Formula::kCeil, Each<T>([](T x) { return x; })},
+    {Formula::kRelu, Each<T>([](T x) { return Integer<T>::Relu(x); })},
+    {Formula::kEqual, Pairs<T, uint8_t>(std::equal_to<T>())},
+    {Formula::kNotEqual, Pairs<T, uint8_t>(std::not_equal_to<T>())},
+    {Formula::kLess, Pairs<T, uint8_t>(std::less<T>())},
+    {Formula::kLessEqual, Pairs<T, uint8_t>(std::less_equal<T>())},
+    {Formula::kGreater, Pairs<T, uint8_t>(std::greater<T>())},
+    {Formula::kGreaterEqual, Pairs<T, uint8_t>(std::greater_equal<T>())},
 };
 
 // Bool is a byte; any byte but 0 is true.
-uint8_t Or(uint8_t a, uint8_t b) {
-  return (a | b) != 0;
-}
-uint8_t And(uint8_t a, uint8_t b) {
-  return (a != 0) & (b != 0);
-}
-uint8_t Xor(uint8_t a, uint8_t b) {
-  return (a != 0) ^ (b != 0);
-}
-uint8_t Same(uint8_t a, uint8_t b) {
-  return (a != 0) == (b != 0);
-}
-uint8_t Less(uint8_t a, uint8_t b) {
-  return (a != 0) < (b != 0);
-}
-uint8_t LessEqual(uint8_t a, uint8_t b) {
-  return (a != 0) <= (b != 0);
-}
-uint8_t Greater(uint8_t a, uint8_t b) {
-  return Less(b, a);
-}
-uint8_t GreaterEqual(uint8_t a, uint8_t b) {
-  return LessEqual(b, a);
-}
-uint8_t Not(uint8_t x) {
-  return x == 0;
-}
-uint8_t Truth(uint8_t x) {
-  return x != 0;
+template <typename F>
+constexpr BlockFn Bools(F) {
+  return Pairs<uint8_t>([](uint8_t a, uint8_t b) { return uint8_t{F()(a != 0, b != 0)}; });
 }
 
 constexpr FormulaRow kBoolRows[] = {
-    {Formula::kAdd, Pairs<uint8_t, uint8_t, Or>},
-    {Formula::kSub, Pairs<uint8_t, uint8_t, Xor>},
-    {Formula::kMul, Pairs<uint8_t, uint8_t, And>},
-    {Formula::kMax, Pairs<uint8_t, uint8_t, Or>},
-    {Formula::kMin, Pairs<uint8_t, uint8_t, And>},
-    {Formula::kAnd, Pairs<uint8_t, uint8_t, And>},
-    {Formula::kOr, Pairs<uint8_t, uint8_t, Or>},
-    {Formula::kNot, Each<uint8_t, uint8_t, Not>},
-    {Formula::kAbs, Each<uint8_t, uint8_t, Truth>},
-    {Formula::kEqual, Pairs<uint8_t, uint8_t, Same>},
-    {Formula::kNotEqual, Pairs<uint8_t, uint8_t, Xor>},
-    {Formula::kLess, Pairs<uint8_t, uint8_t, Less>},
-    {Formula::kLessEqual, Pairs<uint8_t, uint8_t, LessEqual>},
-    {Formula::kGreater, Pairs<uint8_t, uint8_t, Greater>},
-    {Formula::kGreaterEqual, Pairs<uint8_t, uint8_t, GreaterEqual>},
+    {Formula::kAdd, Bools(std::bit_or<bool>())},
+    {Formula::kSub, Bools(std::bit_xor<bool>())},
+    {Formula::kMul, Bools(std::bit_and<bool>())},
+    {Formula::kMax, Bools(std::bit_or<bool>())},
+    {Formula::kMin, Bools(std::bit_and<bool>())},
+    {Formula::kAnd, Bools(std::bit_and<bool>())},
+    {Formula::kOr, Bools(std::bit_or<bool>())},
+    {Formula::kNot, Each<uint8_t>([](uint8_t x) { return uint8_t{x == 0}; })},
+    {Formula::kAbs, Each<uint8_t>([](uint8_t x) { return uint8_t{x != 0}; })},
+    {Formula::kEqual, Bools(std::equal_to<bool>())},
+    {Formula::kNotEqual, Bools(std::not_equal_to<bool>())},
+    {Formula::kLess, Bools(std::less<bool>())},
+    {Formula::kLessEqual, Bools(std::less_equal<bool>())},
+    {Formula::kGreater, Bools(std::greater<bool>())},
+    {Formula::kGreaterEqual, Bools(std::greater_equal<bool>())},
 };
 
 }  // namespace
