@@ -124,7 +124,6 @@ enum class Band : uint8_t {
 };
 
 struct AttentionPlan : Planned {
-  std::string who;
   int threads = 1;
   int64_t batches = 0;
   int64_t heads = 0;

@@ -40,13 +40,11 @@ struct GradientPlan : Planned {
 void LayOut(GradientPlan& plan) {
   Scratch& scratch = plan.scratch;
   const int64_t columns = plan.columns, k = plan.forward.k_width(), v = plan.forward.v.width;
-  for (Workspace<float>* rows : {&plan.q, &plan.dq}) *rows = scratch.Floats(kRows * k);
+  scratch.Take(kRows * k, {&plan.q, &plan.dq});
   plan.dout = scratch.Floats(kRows * v);
-  for (Workspace<float>* keys : {&plan.k, &plan.dk}) *keys = scratch.Floats(columns * k);
-  for (Workspace<float>* values : {&plan.v, &plan.dv}) *values = scratch.Floats(columns * v);
-  for (Workspace<float>* scores : {&plan.p, &plan.dropped, &plan.dp}) {
-    *scores = scratch.Floats(kRows * columns);
-  }
+  scratch.Take(columns * k, {&plan.k, &plan.dk});
+  scratch.Take(columns * v, {&plan.v, &plan.dv});
+  scratch.Take(kRows * columns, {&plan.p, &plan.dropped, &plan.dp});
   plan.shift = scratch.Floats(columns);
   if (plan.gives(kDpse)) plan.dpse = scratch.Floats(plan.outputs[kDpse].shape.elements());
   if (plan.gives(kDsink)) plan.dsink = scratch.Floats(plan.outputs[kDsink].shape.elements());

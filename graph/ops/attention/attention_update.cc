@@ -53,8 +53,7 @@ Result<UpdatePlan> PlanUpdate(const OpContext& op) {
              " types in all parts",
              lse, go);
   plan.outputs = {go, lse};
-  plan.sum = plan.scratch.Floats(plan.width);
-  plan.row = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.sum, &plan.row});
   return check.Done(std::move(plan));
 }
 

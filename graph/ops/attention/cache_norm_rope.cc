@@ -43,7 +43,6 @@ struct CacheWriter {
 };
 
 struct NormRopePlan : Planned {
-  std::string who;
   DataType dtype = DataType::kUndefined;
   DataType gamma_dtype = DataType::kUndefined;
   DataType index_dtype = DataType::kUndefined;
@@ -97,7 +96,6 @@ void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
   check.SameTensor("sin", "cos");
   if (!check.ok()) return;
   const TensorType &kv = op.in("kv"), &cos = op.in("cos"), &gamma = op.in("gamma");
-  plan.who = op.Who();
   plan.dtype = kv.dtype;
   plan.gamma_dtype = gamma.dtype;
   plan.index_dtype = op.in("index").dtype;

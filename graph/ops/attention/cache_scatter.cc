@@ -23,7 +23,6 @@ struct CacheCopy {
 };
 
 struct ScatterPlan : Planned {
-  std::string who;
   DataType slot_dtype = DataType::kInt32;
   int64_t tokens = 0;
   std::vector<CacheCopy> copies;
@@ -63,7 +62,6 @@ Result<ScatterPlan> PlanScatter(const OpContext& op) {
   check.Supported(scatter == "None", "scatter_mode is \"{}\", expected None", scatter);
   check.Type("slot_mapping", kIndices);
   if (!check.ok()) return check.status();
-  plan.who = op.Who();
   plan.slot_dtype = op.in("slot_mapping").dtype;
   plan.tokens = op.in("slot_mapping").shape.elements();
   plan.copies.push_back(PlanCopy(op, "key", "key_cache", plan.tokens, check));

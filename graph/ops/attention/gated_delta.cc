@@ -20,7 +20,6 @@ namespace npumesh {
 namespace {
 
 struct DeltaPlan : Planned {
-  std::string who;
   int64_t tokens = 0, sequences = 0;
   int64_t heads = 0, width = 0;  // of values
   int64_t key_heads = 0, key_width = 0;
@@ -62,7 +61,6 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
   Check check(op);
   DeltaPlan plan;
   ReadShapes(op, kStates, check, plan);
-  plan.who = op.Who();
   plan.recurrent = kRecurrent;
   plan.scale = op.attr_float("scale_value");
   plan.lengths = op.slot("actual_seq_lengths");
@@ -84,9 +82,7 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
   }
   plan.outputs = {op.in("value"), op.in(kStates)};
   plan.state = plan.scratch.Floats(plan.state_elements);
-  for (Workspace<float>* row : {&plan.query, &plan.key, &plan.gates}) {
-    *row = plan.scratch.Floats(plan.key_width);
-  }
+  plan.scratch.Take(plan.key_width, {&plan.query, &plan.key, &plan.gates});
   plan.value = plan.scratch.Floats(plan.width);
   return check.Done(std::move(plan));
 }

@@ -24,7 +24,6 @@ namespace {
 constexpr int64_t kChunk = 128;  // tokens computed together
 
 struct MlaPlan : Planned {
-  std::string who;
   int threads = 1;
   int64_t tokens = 0;
   int64_t model = 0, latent_q = 0, latent_kv = 0;  // He, Hcq, Hckv
@@ -168,7 +167,6 @@ Result<MlaPlan> PlanMla(const OpContext& op) {
   ReadShapes(op, check, plan);
   ReadCaches(op, check, plan);
   if (!check.ok()) return check.status();
-  plan.who = op.Who();
   plan.threads = op.threads();
   plan.epsilon_q = static_cast<double>(op.attr_float("rmsnorm_epsilon_cq"));
   plan.epsilon_kv = static_cast<double>(op.attr_float("rmsnorm_epsilon_ckv"));

@@ -68,8 +68,7 @@ Result<RotaryPlan> PlanRotary(const OpContext& op, std::initializer_list<std::st
     plan.outputs.push_back(x);
   }
   plan.tables = RotaryTables::Of(op, cos, sin, mode, plan.scratch);
-  plan.x = plan.scratch.Floats(plan.tables.width);
-  plan.y = plan.scratch.Floats(plan.tables.width);
+  plan.scratch.Take(plan.tables.width, {&plan.x, &plan.y});
   return plan;
 }
 

@@ -90,8 +90,7 @@ Result<SparsePlan> PlanSparse(const OpContext& op) {
   plan.outputs = {query, statistics, statistics};
   const int64_t positions = plan.count * plan.block;
   plan.chosen = plan.scratch.Take<int64_t>(positions);
-  plan.query = plan.scratch.Floats(plan.width + plan.rope);
-  plan.key = plan.scratch.Floats(plan.width + plan.rope);
+  plan.scratch.Take(plan.width + plan.rope, {&plan.query, &plan.key});
   plan.result = plan.scratch.Floats(plan.width);
   plan.scores = plan.scratch.Floats(positions);
   return plan;

@@ -127,8 +127,7 @@ Status PrepareGather(const OpContext& op, GatherPlan* plan) {
     plan->gathered = plan->scratch.Take<std::byte>(ranks * m * plan->local.x_row_bytes());
   }
   if (plan->local.scaled()) {
-    plan->told_scales = plan->scratch.Floats(ranks * m);
-    plan->scales = plan->scratch.Floats(ranks * m);
+    plan->scratch.Take(ranks * m, {&plan->told_scales, &plan->scales});
   }
   Local local = plan->local;
   local.scale_of_rows = true;

@@ -147,10 +147,8 @@ Status Prepare(const OpContext& op, Combine* plan) {
   plan->place = plan->scratch.Take<int64_t>(routes);
   plan->sent = plan->scratch.Take<std::byte>(plan->rows * plan->row_bytes());
   plan->back = plan->scratch.Take<std::byte>(routes * plan->row_bytes());
-  for (auto* row :
-       {&plan->sum, &plan->row, &plan->constant_row, &plan->gamma_row, &plan->norm_room}) {
-    *row = plan->scratch.Floats(plan->width);
-  }
+  plan->scratch.Take(plan->width, {&plan->sum, &plan->row, &plan->constant_row, &plan->gamma_row,
+                                   &plan->norm_room});
   return Status();
 }
 

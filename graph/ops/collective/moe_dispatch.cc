@@ -97,8 +97,7 @@ Status Prepare(const OpContext& op, Dispatch* plan) {
   NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, record, plan));
   plan->send = plan->scratch.Take<std::byte>(plan->most_routes() * record);
   plan->recv = plan->scratch.Take<std::byte>(plan->rows * record);
-  plan->row = plan->scratch.Floats(plan->width);
-  plan->factors = plan->scratch.Floats(plan->width);
+  plan->scratch.Take(plan->width, {&plan->row, &plan->factors});
   if (!plan->assist) plan->seen = plan->scratch.Take<int32_t>(plan->placement.experts);
   return Status();
 }

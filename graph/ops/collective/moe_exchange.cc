@@ -44,7 +44,6 @@ Placement PlacementOf(const OpContext& op, bool second, Check& check) {
 
 void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
                 TokensPlan* plan) {
-  plan->who = op.Who();
   plan->placement = PlacementOf(op, second, check);
   plan->ids = op.slot("expert_ids");
   plan->active = SlotIfFed(op, "x_active_mask");
@@ -209,8 +208,7 @@ Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan)
   plan->exchange->counts.resize(static_cast<size_t>(chunks * at.ranks));
   plan->exchange->first_route.resize(static_cast<size_t>(chunks + 1));
   plan->exchange->first_row.resize(static_cast<size_t>(at.local_experts() * at.ranks * chunks + 1));
-  plan->told = plan->scratch.Take<int64_t>(at.ranks * EntrySize(*plan));
-  plan->heard = plan->scratch.Take<int64_t>(at.ranks * EntrySize(*plan));
+  plan->scratch.Take(at.ranks * EntrySize(*plan), {&plan->told, &plan->heard});
   return Status();
 }
 

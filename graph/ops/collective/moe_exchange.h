@@ -85,7 +85,6 @@ struct Exchange {
 
 // A plan that brings this rank's tokens to experts, or back.
 struct TokensPlan : hcom::Meeting {
-  std::string who;
   Placement placement;
   int64_t tokens = 0;
   int64_t group_tokens = 0;  // of all ranks together, at most

@@ -101,8 +101,7 @@ Status Prepare(const OpContext& op, ReducePlan* plan) {
       [&](int64_t chunk, int64_t r) { return chunk * ranks + r; });
   plan->send = plan->scratch.Take<std::byte>(bytes);
   plan->recv = plan->scratch.Take<std::byte>(ranks * plan->block() * plan->record_bytes());
-  plan->sum = plan->scratch.Floats(plan->width);
-  plan->term = plan->scratch.Floats(plan->width);
+  plan->scratch.Take(plan->width, {&plan->sum, &plan->term});
   return Status();
 }
 

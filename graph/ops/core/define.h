@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -28,8 +29,10 @@
 
 namespace npumesh {
 
-// What every plan says: the types of the outputs in port order, and the memory it works in.
+// What every plan says: the types of the outputs in port order, and the memory it works in. A plan
+// has no fields of these names besides.
 struct Planned {
+  std::string who;  // begins every message of a run; set when the kernel is made
   std::vector<TensorType> outputs;
   Scratch scratch;
   // Slots of constant inputs that Prepare has taken all it needs from (Kernel::reads).
@@ -73,6 +76,7 @@ template <auto PlanFn, auto RunFn, auto PrepareFn>
 Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
   using Plan = typename PlanOf<decltype(PlanFn)>::Type;
   NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanFn(op));
+  plan.who = op.Who();
   if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
     NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
   }

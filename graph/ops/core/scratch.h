@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 
 #include "graph/ops/core/operator.h"
 
@@ -44,6 +45,11 @@ class Scratch {
     return slice;
   }
   Workspace<float> Floats(int64_t count) { return Take<float>(count); }
+  // The same for each of several places.
+  template <typename T>
+  void Take(int64_t count, std::initializer_list<Workspace<T>*> places) {
+    for (Workspace<T>* place : places) *place = Take<T>(count);
+  }
 
   uint64_t bytes() const { return bytes_; }
 

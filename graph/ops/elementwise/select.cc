@@ -49,7 +49,6 @@ Status RunSelect(const SelectPlan& plan, const KernelArgs& args) {
 // ---- MaskedScatter ----
 
 struct MaskedPlan : Planned {
-  std::string who;
   size_t element = 0;
   size_t count = 0;
   size_t given = 0;  // updates
@@ -69,7 +68,6 @@ Result<MaskedPlan> PlanMasked(const OpContext& op) {
   MaskedPlan plan;
   plan.element = check.Take(ElementBytes(op, x.dtype));
   if (!check.ok()) return check.status();
-  plan.who = op.Who();
   plan.count = static_cast<size_t>(x.shape.elements());
   plan.given = static_cast<size_t>(op.in("updates").shape.elements());
   plan.broadcast.emplace(mask, x.shape, 1);

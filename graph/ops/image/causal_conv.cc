@@ -18,7 +18,6 @@ namespace npumesh {
 namespace {
 
 struct ConvPlan : Planned {
-  std::string who;
   bool in_place = false;  // y lies where x does
   int64_t rows = 0, width = 0, taps = 0;
   int64_t kept = 0;  // rows that the cache has of a sequence
@@ -89,16 +88,13 @@ Result<ConvPlan> PlanConv(const OpContext& op) {
   plan.activates = check.Among("activation_mode", {0, 1, 2}) != 0;
   plan.residual = check.Among("residual_connection", {0, 1}) == 1;
   plan.skipped = op.attr_int("pad_slot_id");
-  plan.who = op.Who();
   plan.in_place = kInPlace;
   ReadShapes(op, check, plan);
   ReadLists(op, check, plan);
   plan.outputs = {op.in("conv_states"), op.in("x")};
   plan.weights = plan.scratch.Floats(plan.taps * plan.width);
-  plan.history = plan.scratch.Floats(plan.kept * plan.width);
-  plan.last = plan.scratch.Floats(plan.kept * plan.width);
-  plan.seen = plan.scratch.Floats(plan.width);
-  plan.y = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.kept * plan.width, {&plan.history, &plan.last});
+  plan.scratch.Take(plan.width, {&plan.seen, &plan.y});
   return check.Done(std::move(plan));
 }
 

@@ -113,8 +113,7 @@ Result<BagPlan> PlanBag(const OpContext& op) {
   plan.width = BytesOf(weight.dtype);
   plan.load = FindConvert(weight.dtype, DataType::kDouble);
   plan.store = FindConvert(DataType::kDouble, weight.dtype);
-  plan.row = plan.scratch.Take<double>(plan.columns);
-  plan.sum = plan.scratch.Take<double>(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.row, &plan.sum});
   const bool most = plan.mode == BagMode::kMax;
   plan.outputs = {{weight.dtype, {plan.bags, plan.columns}},
                   {indices.dtype, {plan.count}},

@@ -14,7 +14,6 @@ namespace npumesh {
 namespace {
 
 struct Draw : Planned {
-  std::string who;
   int64_t rows = 1;
   int64_t columns = 0;
   int64_t samples = 0;
@@ -32,7 +31,6 @@ Result<Draw> PlanDraw(const OpContext& op) {
                op.in(port));
   }
   Draw draw;
-  draw.who = op.Who();
   draw.samples = op.attr_int("numsamples");
   draw.replacement = op.attr_bool("replacement");
   check.That(rank >= 1 && rank <= 2 && draw.samples >= 1,

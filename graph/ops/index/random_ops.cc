@@ -49,7 +49,6 @@ struct Seed {
 
 // What is drawn: `count` numbers, from which `store` makes output 0.
 struct DrawPlan : Planned {
-  std::string who;
   Seed seed;
   DataType dtype = DataType::kFloat;
   int64_t count = 0;
@@ -110,7 +109,6 @@ struct RandomPlan : DrawPlan {
 Result<RandomPlan> PlanRandom(const OpContext& op) {
   Check check(op);
   RandomPlan plan;
-  plan.who = op.Who();
   plan.dtype = check.Take(FloatType(op));
   plan.seed = {WordOf(check, op, "key"), WordOf(check, op, "counter", 0),
                WordOf(check, op, "counter", 1)};

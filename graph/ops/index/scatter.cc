@@ -135,7 +135,6 @@ Result<ScatterPlan> Complete(const Check& check, const OpContext& op, ScatterPla
     return Error(Code::kUnsupported, "{}: elements of type {} cannot be joined", op.Who(),
                  Name(y.dtype));
   }
-  plan.who = op.Who();
   plan.load = FindConvert(y.dtype, wide);
   plan.store = FindConvert(wide, y.dtype);
   plan.load_updates = FindConvert(op.in(plan.updates).dtype, wide);

@@ -27,7 +27,6 @@ struct ScatterPlan : Planned {
   int scale = -1;  // slot of one element that every update is multiplied by; -1: no slot
 
   // Filled in by Complete.
-  std::string who;
   size_t row = 0;  // bytes
   ConvertFn load = nullptr, store = nullptr, load_updates = nullptr, load_scale = nullptr;
   Workspace<int64_t> found;

@@ -23,7 +23,6 @@ Status ExpectUpdate(const OpContext& op) {
 
 // Entry i of the list takes rows of part i of the updates, [outer, length, inner].
 struct ListPlan : Planned {
-  std::string who;
   int64_t outer = 1;
   int64_t length = 0;           // rows of a part
   int64_t row = 0;              // bytes
@@ -70,7 +69,6 @@ Result<ListPlan> PlanList(const OpContext& op) {
     plan.bounds.push_back(wanted.shape[at - 1]);
     plan.outputs.push_back(var);
   }
-  plan.who = op.Who();
   plan.index = op.slot("indice");
   plan.updates = op.slot("updates");
   plan.mask = SlotIfFed(op, "mask");
@@ -114,7 +112,6 @@ Status RunList(const ListPlan& plan, const KernelArgs& args) {
 
 // var is [batch, outer, bound, width], updates [entries, outer, length, width].
 struct QuantPlan : Planned {
-  std::string who;
   int64_t batch = 0, outer = 1, bound = 0, width = 0;
   int64_t entries = 0, length = 0;
   bool pairs = false;  // indices are (batch, start)
@@ -140,7 +137,6 @@ Result<QuantPlan> PlanQuant(const OpContext& op) {
   check.Rank("updates", kFloats, rank);
   if (!check.ok()) return check.status();
   QuantPlan plan;
-  plan.who = op.Who();
   plan.batch = var.shape[0];
   plan.outer = ElementsBetween(var.shape, 1, rank - 2);
   plan.bound = var.shape[rank - 2];
@@ -164,9 +160,7 @@ Result<QuantPlan> PlanQuant(const OpContext& op) {
              plan.entries, plan.batch);
   check.Elements("quant_scales", {1, plan.width});
   check.Elements("quant_zero_points", {1, plan.width});
-  plan.row = plan.scratch.Floats(plan.width);
-  plan.row_scales = plan.scratch.Floats(plan.width);
-  plan.row_offsets = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.row, &plan.row_scales, &plan.row_offsets});
   plan.outputs = {var};
   return check.Done(std::move(plan));
 }

@@ -24,7 +24,6 @@ int64_t PlaceOf(const Wide* sorted, int64_t count, Wide value, bool right) {
 // ---- SearchSorted ----
 
 struct SearchPlan : Planned {
-  std::string who;
   DataType dtype = DataType::kFloat;  // of the sequences
   bool right = false;
   int sorter = -1;       // slot
@@ -55,7 +54,6 @@ Result<SearchPlan> PlanSearch(const OpContext& op) {
   const DataType index = check.Take(IndexTypeOf(op, "dtype", Code::kUnsupported));
   SearchPlan plan;
   plan.elements = sequence.shape.elements();
-  plan.who = op.Who();
   plan.dtype = sequence.dtype;
   plan.right = op.attr_bool("right");
   plan.sorter = op.has("sorter") ? op.slot("sorter") : -1;

@@ -175,7 +175,6 @@ Status Clipped(const ClippedPlan& plan, RealTensors& t) {
 // ---- MoeUpdateExpert ----
 
 struct ExpertPlan : Planned {
-  std::string who;
   int64_t tokens = 0;
   int64_t chosen = 0;   // experts of each token
   int64_t experts = 0;  // rows of the table
@@ -192,7 +191,6 @@ Result<ExpertPlan> PlanExperts(const OpContext& op) {
              "expert_ids are {} and eplb_table {}; expected matrices of integers", ids, table);
   if (!check.ok()) return check.status();
   ExpertPlan plan;
-  plan.who = op.Who();
   plan.outputs = {ids, {DataType::kBool, ids.shape}};
   plan.tokens = ids.shape[0];
   plan.chosen = ids.shape[1];

@@ -16,7 +16,6 @@ namespace npumesh {
 namespace {
 
 struct LoraPlan : Planned {
-  std::string who;
   DataType dtype = DataType::kUndefined;
   int64_t rows = 0;
   int64_t width = 0;    // of y
@@ -42,7 +41,6 @@ Result<LoraPlan> PlanLora(const OpContext& op) {
   check.TypeAndShape("indices", DataType::kInt32, {rows});
   if (!check.ok()) return check.status();
   const TensorType &y = op.in("y"), &b = op.in("weightB");
-  plan.who = op.Who();
   plan.dtype = y.dtype;
   plan.rows = rows, plan.width = width, plan.inner = inner;
   plan.weights = b.shape[0], plan.layers = b.shape[1];
@@ -62,8 +60,7 @@ Result<LoraPlan> PlanLora(const OpContext& op) {
   plan.x = plan.scratch.Floats(inner);
   plan.weight = plan.scratch.Floats(std::max(inner, plan.rank));
   plan.product = plan.scratch.Floats(plan.rank);
-  plan.change = plan.scratch.Floats(plan.slice);
-  plan.before = plan.scratch.Floats(plan.slice);
+  plan.scratch.Take(plan.slice, {&plan.change, &plan.before});
   return check.Done(std::move(plan));
 }
 

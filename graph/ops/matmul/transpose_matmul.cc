@@ -128,8 +128,7 @@ Result<TransposePlan> Finish(const OpContext& op, Check& check, TransposePlan pl
   plan.product = BlockedProduct(plan.left.columns, false);
   plan.outputs = {{plan.y_dtype, plan.y}};
   plan.blocks = plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
-  plan.factors = plan.scratch.Floats(kBlockColumns);
-  plan.row = plan.scratch.Floats(kBlockColumns);
+  plan.scratch.Take(kBlockColumns, {&plan.factors, &plan.row});
   return check.Done(std::move(plan));
 }
 

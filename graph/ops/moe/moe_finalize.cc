@@ -11,7 +11,6 @@ namespace npumesh {
 namespace {
 
 struct Finalize : Planned {
-  std::string who;
   int64_t tokens = 0;
   int64_t k = 0;
   int64_t width = 0;
@@ -67,7 +66,6 @@ template <bool kSecond>
 Result<Finalize> PlanFinalize(const OpContext& op) {
   Check check(op);
   Finalize plan;
-  plan.who = op.Who();
   plan.x = op.slot("expanded_x");
   plan.row_idx = op.slot("expanded_row_idx");
   plan.x1 = SlotIfFed(op, "x1");
@@ -93,9 +91,7 @@ Result<Finalize> PlanFinalize(const OpContext& op) {
              "expanded_x {}, expanded_row_idx {}, {} scales and {} elements of bias do not belong "
              "to {} tokens with {} choices",
              expanded, row_idx, plan.scales.count(), plan.bias.count(), plan.tokens, plan.k);
-  plan.sum = plan.scratch.Floats(plan.width);
-  plan.row = plan.scratch.Floats(plan.width);
-  plan.bias_row = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.sum, &plan.row, &plan.bias_row});
   return check.Done(std::move(plan));
 }
 

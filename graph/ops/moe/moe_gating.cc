@@ -63,8 +63,7 @@ Scores ReadScores(const OpContext& op, Check& check) {
   Shape chosen = x.shape;
   chosen.mutable_dims().back() = plan.k;
   plan.outputs = {{x.dtype, chosen}, {DataType::kInt32, chosen}};
-  plan.x = plan.scratch.Floats(plan.experts);
-  plan.p = plan.scratch.Floats(plan.experts);
+  plan.scratch.Take(plan.experts, {&plan.x, &plan.p});
   plan.chosen = plan.scratch.Floats(plan.k);
   plan.order = plan.scratch.Take<int32_t>(plan.experts);
   return plan;
@@ -176,8 +175,7 @@ Result<Gating> PlanGating(const OpContext& op) {
   plan.factor = op.attr_float("routed_scaling_factor");
   plan.epsilon = op.attr_float("eps");
   plan.outputs.push_back({DataType::kFloat, op.in("x").shape});
-  plan.biased = plan.scratch.Floats(experts);
-  plan.biases = plan.scratch.Floats(experts);
+  plan.scratch.Take(experts, {&plan.biased, &plan.biases});
   plan.group_scores = plan.scratch.Floats(plan.groups);
   return check.Done(std::move(plan));
 }

@@ -12,7 +12,6 @@ namespace npumesh {
 namespace {
 
 struct ReRouting : Planned {
-  std::string who;
   int64_t ranks = 0;
   int64_t experts = 0;
   int64_t rows = 0;
@@ -31,7 +30,6 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
   Check check(op);
   const TensorType &tokens = op.in("tokens"), &counts = op.in("expert_token_num_per_rank");
   ReRouting plan;
-  plan.who = op.Who();
   const auto element = static_cast<int64_t>(check.Take(ElementBytes(op, tokens.dtype)));
   const int64_t type = op.attr_int("expert_token_num_type"), idx_type = op.attr_int("idx_type");
   check.That(tokens.shape.rank() == 2 && counts.shape.rank() == 2 &&

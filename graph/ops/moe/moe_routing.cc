@@ -22,7 +22,6 @@ namespace {
 enum class Counts : uint8_t { kNone, kSums, kCounts, kPairs };
 
 struct Routing : Planned {
-  std::string who;
   int64_t tokens = 0;
   int64_t k = 0;
   int64_t width = 0;
@@ -54,7 +53,6 @@ Routing PlanPositions(const OpContext& op, TypeSet ids_types, Check& check) {
              "x is {} and expert_idx {}, expected [tokens,H] and [tokens,K] of {}", x, ids,
              ids_types);
   if (!check.ok()) return plan;
-  plan.who = op.Who();
   plan.tokens = x.shape[0];
   plan.k = ids.shape[1];
   plan.width = x.shape[1];
@@ -308,8 +306,7 @@ Result<Third> PlanThird(const OpContext& op) {
                   {DataType::kInt32, {plan.positions()}},
                   {DataType::kInt64, count_shape},
                   {DataType::kFloat, {plan.rows}}};
-  plan.row = plan.scratch.Floats(plan.width);
-  plan.factors = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.row, &plan.factors});
   return plan;
 }
 

@@ -51,9 +51,7 @@ Result<GeluPlan> PlanGelu(const OpContext& op) {
   check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
   check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
   plan.outputs = {{plan.dtype, x.shape}, {DataType::kFloat, WithoutLast(x.shape)}};
-  plan.row = plan.scratch.Floats(plan.width);
-  plan.scales = plan.scratch.Floats(plan.width);
-  plan.offsets = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.row, &plan.scales, &plan.offsets});
   return check.Done(std::move(plan));
 }
 
@@ -115,8 +113,7 @@ Result<GroupPlan> PlanGroup(const OpContext& op) {
   plan.offset = FactorsOf(check, op, "offset", {1});
   check.Shape("scale", {plan.groups.groups(), width});
   plan.outputs = {{plan.dtype, op.in("x").shape}};
-  plan.row = plan.scratch.Floats(width);
-  plan.scales = plan.scratch.Floats(width);
+  plan.scratch.Take(width, {&plan.row, &plan.scales});
   return check.Done(std::move(plan));
 }
 

@@ -95,9 +95,7 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
   check.Keep(CheckPacking(op, plan.y_dtype, y));
   plan.outputs = {{plan.y_dtype, y}, {DataType::kFloat, y}};
   plan.outputs[1].shape.mutable_dims().pop_back();
-  plan.first = plan.scratch.Floats(plan.columns);
-  plan.second = plan.scratch.Floats(plan.columns);
-  plan.factors = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.first, &plan.second, &plan.factors});
   plan.z = plan.scratch.Floats(plan.y_columns);
   return check.Done(std::move(plan));
 }

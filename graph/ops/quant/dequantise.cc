@@ -95,8 +95,7 @@ AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view at
   ReadRows(check, op, kQuantised, attribute, plan);
   check.Keep(CheckPacking(op, op.in("x").dtype, op.in("x").shape));
   plan.squared = op.attr_bool("sqrt_mode");
-  plan.scales = plan.scratch.Floats(plan.columns);
-  plan.offsets = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.scales, &plan.offsets});
   return plan;
 }
 

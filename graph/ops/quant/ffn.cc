@@ -34,7 +34,6 @@ struct FfnPlan : ProductPlan {
   DataType dtype = DataType::kUndefined;
   Layer first;
   Layer second;
-  std::string who;
   Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 
@@ -111,7 +110,6 @@ Result<FfnPlan> PlanFfn(const OpContext& op) {
              x, op.in("weight1"), op.in("weight2"), halves);
   plan.outputs = {x};
   plan.outputs[0].shape[last] = plan.second.n;
-  plan.who = op.Who();
   plan.TakeRoom(op,
                 std::max(plan.first.product.scratch_bytes(), plan.second.product.scratch_bytes()));
   plan.sums = plan.scratch.Floats(plan.m * plan.first.n);

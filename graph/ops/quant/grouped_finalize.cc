@@ -35,7 +35,6 @@ struct FinalizePlan : ProductPlan {
   int64_t shared_first = 0;
   float shared_weight = 1;
   int64_t y_rows = 0;
-  std::string who;
   Workspace<float> row;
 
   int64_t Target(const KernelArgs& args, int64_t r) const {
@@ -83,7 +82,6 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   check.Elements("row_index", {rows.m});
   ReadShared(check, op, plan);
   plan.outputs = {{DataType::kFloat, {plan.y_rows, rows.n}}};
-  plan.who = op.Who();
   plan.TakeProduct(op, rows.k, true);
   plan.row = plan.scratch.Floats(rows.n);
   return check.Done(std::move(plan));

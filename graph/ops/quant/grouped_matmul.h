@@ -40,7 +40,6 @@ struct GroupedPlan : ProductPlan {
   int64_t list_type = 0;
   int64_t list_elements = 0;
   Activation activation = Activation::kNone;
-  std::string who;
 };
 
 // Reads and checks everything but the values of group_list. At least one group.

@@ -227,7 +227,6 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   if (!check.ok()) return check.status();
   ReadFactors(check, op, plan);
   SetOutputTypes(check, op, plan);
-  plan.who = op.Who();
   uint64_t product = 0;
   for (const Group& group : plan.groups) {
     product = std::max(product, BlockedProduct(group.k, true).scratch_bytes());

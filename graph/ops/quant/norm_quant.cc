@@ -114,9 +114,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   const TensorType y = {plan.dtype, x.shape};
   const TensorType scale = {DataType::kFloat, WithoutLast(x.shape)};
   plan.outputs = {y, y, x, scale, scale};
-  plan.row = plan.scratch.Floats(columns);
-  plan.scaled = plan.scratch.Floats(columns);
-  plan.room = plan.scratch.Floats(columns);
+  plan.scratch.Take(columns, {&plan.row, &plan.scaled, &plan.room});
   return check.Done(std::move(plan));
 }
 
@@ -176,8 +174,7 @@ Result<MxNormPlan> PlanMx(const OpContext& op) {
   if (kSums) plan.outputs.push_back(x);
   plan.outputs.push_back({DataType::kFloat8E8M0, MxScaleShape(x.shape, last, kMxBlock)});
   plan.outputs.push_back({DataType::kFloat, WithoutLast(x.shape)});
-  plan.row = plan.scratch.Floats(plan.norm.columns);
-  plan.room = plan.scratch.Floats(plan.norm.columns);
+  plan.scratch.Take(plan.norm.columns, {&plan.row, &plan.room});
   return check.Done(std::move(plan));
 }
 

@@ -82,8 +82,7 @@ Result<OnlinePlan> PlanOnline(const OpContext& op) {
   }
   plan.outputs = {{plan.dtype, {plan.m, plan.n}}};
   plan.TakeProduct(op, plan.k, true);
-  plan.row = plan.scratch.Floats(plan.k);
-  plan.smoothing = plan.scratch.Floats(plan.k);
+  plan.scratch.Take(plan.k, {&plan.row, &plan.smoothing});
   plan.scales = plan.scratch.Floats(plan.m);
   plan.integers = plan.scratch.Take<int8_t>(plan.m * plan.k);
   return check.Done(std::move(plan));

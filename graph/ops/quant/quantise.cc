@@ -85,10 +85,8 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
   plan.outputs = {{plan.to, x}, scale};
   if (kSecond) plan.outputs.push_back(scale);
-  for (Workspace<float>* slice :
-       {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset}) {
-    *slice = plan.scratch.Floats(plan.width);
-  }
+  plan.scratch.Take(plan.width,
+                    {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset});
   return check.Done(std::move(plan));
 }
 
@@ -262,9 +260,7 @@ StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
   plan.width = plan.shape.dims().back();
   plan.rows = ElementsBetween(plan.shape, 0, plan.shape.rank() - 1);
   plan.outputs = {{to, plan.shape}};
-  plan.x = plan.scratch.Floats(plan.width);
-  plan.scales = plan.scratch.Floats(plan.width);
-  plan.offsets = plan.scratch.Floats(plan.width);
+  plan.scratch.Take(plan.width, {&plan.x, &plan.scales, &plan.offsets});
   return plan;
 }
 

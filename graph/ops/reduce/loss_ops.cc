@@ -16,7 +16,6 @@ namespace {
 
 // x as [samples / inner, classes, inner]: [C], [N, C] or [N, C, ...].
 struct ClassPlan : Planned {
-  std::string who;
   int64_t classes = 1;
   int64_t inner = 1;
   int64_t samples = 1;
@@ -40,7 +39,6 @@ ClassPlan PlanClasses(const OpContext& op, Check& check) {
   check.OneOf("reduction", {"none", "mean", "sum"});
   ClassPlan plan;
   if (!check.ok()) return plan;
-  plan.who = op.Who();
   const int axis = x.rank() == 1 ? 0 : 1;
   plan.classes = x[axis];
   plan.inner = ElementsBetween(x, axis + 1, x.rank());
@@ -120,7 +118,6 @@ Status RunNllLossGrad(const ClassPlan& plan, RealTensors& t) {
 // Rows of `classes` logits, and how labels are read: one class number a row, or a distribution
 // that may be broadcast.
 struct EntropyPlan : Planned {
-  std::string who;
   int64_t rows = 0;
   int64_t classes = 0;
   int64_t row_step = 1;  // between labels
@@ -143,7 +140,6 @@ Result<EntropyPlan> PlanEntropy(const OpContext& op) {
              kSparse ? "N integers" : "floats that broadcast to it");
   if (!check.ok()) return check.status();
   EntropyPlan plan;
-  plan.who = op.Who();
   plan.rows = x.shape[0];
   plan.classes = x.shape[1];
   if (!kSparse) {

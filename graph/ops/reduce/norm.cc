@@ -71,8 +71,7 @@ Result<LayerNormPlan> PlanLayerNorm(const OpContext& op) {
   plan.gamma = ColumnsOf(op, "gamma", normalized, plan.scratch, check);
   plan.beta = ColumnsOf(op, "beta", normalized, plan.scratch, check);
   plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  plan.x_row = plan.scratch.Floats(plan.columns);
-  plan.y_row = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
   const TensorType statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
   plan.outputs = {x, statistics, statistics};
   return check.Done(std::move(plan));
@@ -102,8 +101,7 @@ Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
 void TakeRows(RmsNormPlan& plan) {
   plan.x_row = plan.scratch.Floats(plan.columns);
   if (plan.x2_slot >= 0) plan.x2_row = plan.scratch.Floats(plan.columns);
-  plan.gamma_row = plan.scratch.Floats(plan.columns);
-  plan.y_row = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.gamma_row, &plan.y_row});
 }
 
 // Outputs of RmsNorm: y, rstd; of AddRmsNorm: y, rstd, x.

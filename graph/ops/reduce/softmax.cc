@@ -100,8 +100,7 @@ Result<SoftmaxPlan> PlanSoftmax(const OpContext& op) {
   for (size_t i = 0; i < order.size(); ++i)
     (i < kept ? plan.rows : plan.columns) *= x.shape[order[i]];
   plan.moved = !std::is_sorted(order.begin(), order.end());
-  plan.x_row = plan.scratch.Floats(plan.columns);
-  plan.y_row = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
   if (plan.moved) {
     const int64_t from_bytes = BitsOf(plan.from) / 8, to_bytes = BitsOf(plan.to) / 8;
     plan.gather = Transposition(x.shape, order, static_cast<size_t>(from_bytes), true);

@@ -182,7 +182,6 @@ Status RunFormat(const FormatPlan& plan, const KernelArgs& args) {
 // ---- PrintV2 ----
 
 struct PrintPlan : Planned {
-  std::string who;
   std::FILE* stream = nullptr;
   size_t bytes = 0;
 };
@@ -195,7 +194,6 @@ Result<PrintPlan> PlanPrint(const OpContext& op) {
                  op.Who(), x.ToString());
   }
   PrintPlan plan;
-  plan.who = op.Who();
   plan.bytes = x.bytes();
   const std::string name = op.attr_string("output_stream");
   plan.stream = name == "stderr" ? stderr : name == "stdout" ? stdout : nullptr;

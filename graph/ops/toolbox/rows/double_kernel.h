@@ -43,6 +43,7 @@ Operator DefineReal(std::string_view signature) {
           .infer = define::Infer<PlanFn>,
           .make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
             NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+            plan.who = op.Who();
             return MakeRealKernel(
                 op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
           }};
