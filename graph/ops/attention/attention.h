@@ -54,11 +54,8 @@ struct Layouts {
 };
 Layouts LayoutsOf(const OpContext& op, Check& check);
 
-// Lengths of sequences, an int32 or int64 input read at run time. -1: every sequence is whole.
-struct Lengths {
-  int slot = -1;
-  DataType dtype = DataType::kUndefined;
-  int64_t count = 0;
+// Lengths of sequences, read at run time. Absent: every sequence is whole.
+struct Lengths : Integers {
   bool sums = false;  // inclusive prefix sums (packed layouts)
 };
 

@@ -13,6 +13,7 @@
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh::attention {
 namespace {
@@ -168,16 +169,15 @@ class KeyHead {
   float Softmax(const ScoreRow& at, float* p) const {
     const int64_t n = columns_;
     const float sink = plan_.sink.given() ? plan_.sink.At(args_, at.head) : kMasked;
-    const float most = std::max(MaxOf(p, n), sink);
+    const float most = std::max(LargestInRow(p, n), sink);
     if (most == kMasked) {
       std::fill_n(p, n, 0.0f);
       return 0;
     }
-    for (int64_t j = 0; j < n; ++j) p[j] = ExpOfNonPositive(p[j] - most);
+    ExponentialsOfRow(p, most, n, p);
     const float of_sink = plan_.sink.given() ? ExpOfNonPositive(sink - most) : 0.0f;
-    const double sum = static_cast<double>(of_sink) + BlockedSum(p, n, [](float v) { return v; });
-    const auto factor = static_cast<float>(1 / sum);
-    for (int64_t j = 0; j < n; ++j) p[j] *= factor;
+    const auto factor = static_cast<float>(1 / (static_cast<double>(of_sink) + SumOfRow(p, n)));
+    ScaleRow(p, factor, n, p);
     return of_sink * factor;
   }
 
@@ -227,7 +227,7 @@ class KeyHead {
 };
 
 Status RunGradient(const GradientPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.forward.threads);
+  const ThreadCount threads(plan.forward.threads);
   const std::pair<Port, Workspace<float>> sums[] = {{kDpse, plan.dpse}, {kDsink, plan.dsink}};
   const auto elements = [&](Port port) {
     return plan.gives(port) ? plan.outputs[port].shape.elements() : 0;

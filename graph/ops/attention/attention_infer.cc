@@ -181,14 +181,14 @@ void ReadAllLengths(const OpContext& op, Check& check, AttentionPlan& plan) {
                                 packed && !plan.paged(), check);
   plan.q_padding = ReadLengths(op, Port(op, "query_padding_size"), false, check);
   plan.kv_padding = ReadLengths(op, Port(op, "kv_padding_size"), false, check);
-  plan.batches = packed ? std::max<int64_t>(plan.q_lengths.count, 1) : plan.q.batches;
+  plan.batches = packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
 }
 
 void CheckCaches(const OpContext& op, Check& check, AttentionPlan& plan) {
   if (plan.paged()) {
     check.Rank("block_table", DataType::kInt32, 2);
     const Shape& table = op.in(plan.block_table).shape;
-    check.That(plan.kv_lengths.slot >= 0, "block_table needs key lengths beside it");
+    check.That(plan.kv_lengths.given(), "block_table needs key lengths beside it");
     check.That(table.rank() == 2 && table[0] == plan.batches,
                "block_table is {}, expected a line for each of {} sequences", table, plan.batches);
     if (table.rank() == 2) plan.table_width = table[1];

@@ -222,7 +222,7 @@ class Tile {
 
 // Rows that belong to no sequence are zero, and so are outputs that were not asked for.
 Status RunAttention(const AttentionPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   for (size_t port = 0; port < plan.outputs.size(); ++port) {
     ClearOutput(plan, args, static_cast<int>(port));
   }

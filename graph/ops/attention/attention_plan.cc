@@ -47,9 +47,10 @@ void CheckRope(const AttentionPlan& plan, Check& check) {
 
 void CheckLengths(const AttentionPlan& plan, Check& check) {
   for (const Lengths* lengths : {&plan.q_lengths, &plan.kv_lengths, &plan.band_prefix}) {
-    const bool fits = lengths->count == plan.batches || (lengths->count == 1 && !lengths->sums);
-    check.That(lengths->slot < 0 || fits, "input slot {} holds {} lengths for {} sequences",
-               lengths->slot, lengths->count, plan.batches);
+    const int64_t count = lengths->count();
+    const bool fits = count == plan.batches || (count == 1 && !lengths->sums);
+    check.That(!lengths->given() || fits, "input slot {} holds {} lengths for {} sequences",
+               lengths->slot(), count, plan.batches);
   }
 }
 
@@ -128,10 +129,9 @@ KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Ch
 }
 
 Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check) {
-  const int slot = SlotIfFed(op, port);
-  if (slot < 0) return {};
-  check.Type(port, kIndices);
-  return {slot, op.in(slot).dtype, op.in(slot).shape.elements(), sums};
+  const Lengths lengths{Integers::Of(op, port), sums};
+  if (lengths.given()) check.Type(port, kIndices);
+  return lengths;
 }
 
 ScoreTensor ReadScores(const OpContext& op, std::string_view port, const AttentionPlan& plan,
@@ -173,7 +173,7 @@ void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionP
   if (sparse_mode <= 1) plan.mask = ReadScores(op, "atten_mask", plan, check);
   plan.band = kBands[sparse_mode];
   if (sparse_mode == 0 && plan.mask.slot < 0) plan.band = Band::kAll;
-  check.That(plan.band != Band::kPrefix || plan.band_prefix.slot >= 0,
+  check.That(plan.band != Band::kPrefix || plan.band_prefix.given(),
              "sparse_mode {} needs the input \"prefix\"", sparse_mode);
 }
 

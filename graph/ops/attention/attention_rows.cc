@@ -16,7 +16,7 @@ bool IsKnownLayout(std::string_view letters) {
 
 // Entry `index` of lengths, of which one stands for all.
 int64_t LengthAt(const Lengths& lengths, const KernelArgs& args, int64_t index) {
-  return IntegerAt(lengths.dtype, args.in[lengths.slot], lengths.count == 1 ? 0 : index);
+  return lengths.At(args, lengths.count() == 1 ? 0 : index);
 }
 
 // Rows [begin, begin + rows) that a sequence has, in a tensor with room for `room` of them.
@@ -24,7 +24,7 @@ Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths
                 std::string_view what, int64_t index, int64_t room, int64_t* begin, int64_t* rows) {
   *begin = 0;
   *rows = room;
-  if (lengths.slot < 0) return Status();
+  if (!lengths.given()) return Status();
   const int64_t value = LengthAt(lengths, args, index);
   if (lengths.sums) {
     *begin = index == 0 ? 0 : LengthAt(lengths, args, index - 1);
@@ -42,7 +42,7 @@ Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths
 // them.
 Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& padding,
              std::string_view what, int64_t room, int64_t rows, int64_t* begin) {
-  if (padding.slot < 0) return Status();
+  if (!padding.given()) return Status();
   const int64_t pads = LengthAt(padding, args, 0);
   *begin = room - pads - rows;
   if (pads >= 0 && *begin >= 0) return Status();

@@ -75,7 +75,7 @@ AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& c
   ReadTensors(op, layouts.in, check, plan);
   plan.q_lengths = ReadLengths(op, "actual_seq_qlen", plan.q.packed, check);
   plan.kv_lengths = ReadLengths(op, "actual_seq_kvlen", plan.q.packed, check);
-  plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count, 1) : plan.q.batches;
+  plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
   plan.pre_tokens = op.attr_int("pre_tockens");
   plan.next_tokens = op.attr_int("next_tockens");
   plan.band_prefix = ReadLengths(op, "prefix", false, check);

@@ -9,6 +9,7 @@
 #include "graph/ops/attention/rope.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -31,9 +32,7 @@ struct CacheWriter {
   Workspace<float> row;
 
   // Entries of the index for `rows` tokens of a sequence.
-  int64_t Entries(int64_t rows) const {
-    return by_block ? (rows + block_size - 1) / block_size : rows;
-  }
+  int64_t Entries(int64_t rows) const { return by_block ? CeilDiv(rows, block_size) : rows; }
   // First element of (batch, head, slot).
   int64_t Element(int64_t batch, int64_t head, int64_t slot) const {
     if (by_batch) return ((batch * heads + head) * block_size + slot) * width;
@@ -45,7 +44,7 @@ struct CacheWriter {
 struct NormRopePlan : Planned {
   DataType dtype = DataType::kUndefined;
   DataType gamma_dtype = DataType::kUndefined;
-  DataType index_dtype = DataType::kUndefined;
+  Integers index;
   int v = -1;  // slot; -1: the values are the first elements of kv, the keys the others
   int64_t batch = 0, heads = 0, rows = 0, width = 0;  // of kv
   int64_t normed = 0;                                 // elements of gamma
@@ -98,7 +97,7 @@ void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
   const TensorType &kv = op.in("kv"), &cos = op.in("cos"), &gamma = op.in("gamma");
   plan.dtype = kv.dtype;
   plan.gamma_dtype = gamma.dtype;
-  plan.index_dtype = op.in("index").dtype;
+  plan.index = Integers::OfSlot(op, op.slot("index"));
   plan.v = SlotIfFed(op, "v");
   plan.batch = kv.shape[0];
   plan.heads = kv.shape[1];
@@ -166,7 +165,7 @@ Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter
   StoreRow(plan.dtype, writer.row(args), args.out[writer.output + 2], token * width, width);
   const int64_t entry =
       b * writer.Entries(plan.rows) + (writer.by_block ? s / writer.block_size : s);
-  int64_t slot = IntegerAt(plan.index_dtype, args.in[4], entry);
+  int64_t slot = plan.index.At(args, entry);
   if (slot < 0) return Status();
   if (writer.by_block) slot += s % writer.block_size;
   NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, b * plan.rows + s, slot, writer.slots));

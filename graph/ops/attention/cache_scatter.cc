@@ -23,8 +23,7 @@ struct CacheCopy {
 };
 
 struct ScatterPlan : Planned {
-  DataType slot_dtype = DataType::kInt32;
-  int64_t tokens = 0;
+  Integers slots;  // by token
   std::vector<CacheCopy> copies;
 };
 
@@ -62,11 +61,10 @@ Result<ScatterPlan> PlanScatter(const OpContext& op) {
   check.Supported(scatter == "None", "scatter_mode is \"{}\", expected None", scatter);
   check.Type("slot_mapping", kIndices);
   if (!check.ok()) return check.status();
-  plan.slot_dtype = op.in("slot_mapping").dtype;
-  plan.tokens = op.in("slot_mapping").shape.elements();
-  plan.copies.push_back(PlanCopy(op, "key", "key_cache", plan.tokens, check));
+  plan.slots = Integers::OfSlot(op, op.slot("slot_mapping"));
+  plan.copies.push_back(PlanCopy(op, "key", "key_cache", plan.slots.count(), check));
   if (SlotIfFed(op, "value") >= 0 && SlotIfFed(op, "value_cache") >= 0) {
-    plan.copies.push_back(PlanCopy(op, "value", "value_cache", plan.tokens, check));
+    plan.copies.push_back(PlanCopy(op, "value", "value_cache", plan.slots.count(), check));
   }
   plan.outputs = {op.in("key_cache"), op.in("value_cache")};
   plan.outputs.resize(std::min(plan.outputs.size(), static_cast<size_t>(op.outputs())));
@@ -76,8 +74,8 @@ Result<ScatterPlan> PlanScatter(const OpContext& op) {
 Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& args) {
   const auto* row = static_cast<const std::byte*>(args.in[copy.from]);
   auto* cache = static_cast<std::byte*>(args.out[copy.output]);
-  for (int64_t t = 0; t < plan.tokens; ++t) {
-    const int64_t slot = IntegerAt(plan.slot_dtype, args.in[2], t);
+  for (int64_t t = 0; t < plan.slots.count(); ++t) {
+    const int64_t slot = plan.slots.At(args, t);
     NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, t, slot, copy.blocks * copy.block_size));
     for (int64_t c = 0; c < copy.chunks; ++c, row += copy.chunk) {
       if (slot < 0) continue;

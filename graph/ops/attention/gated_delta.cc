@@ -28,7 +28,7 @@ struct DeltaPlan : Planned {
   DataType state_dtype = DataType::kUndefined;
   bool recurrent = false;
   float scale = 1;
-  int lengths = -1, indices = -1, accepted = -1;  // slots
+  Integers lengths, indices, accepted;
   Factors beta, gate, key_gate;
   Workspace<float> state, query, key, gates, value;
 };
@@ -63,8 +63,8 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
   ReadShapes(op, kStates, check, plan);
   plan.recurrent = kRecurrent;
   plan.scale = op.attr_float("scale_value");
-  plan.lengths = op.slot("actual_seq_lengths");
-  plan.sequences = op.in(plan.lengths).shape.elements();
+  plan.lengths = Integers::OfSlot(op, op.slot("actual_seq_lengths"));
+  plan.sequences = plan.lengths.count();
   check.TypeAndShape("actual_seq_lengths", DataType::kInt32, {plan.sequences});
   for (const std::string_view gate : {"beta", "g"}) check.Shape(gate, {plan.tokens, plan.heads});
   plan.beta = check.Take(Factors::Of(op, "beta"));
@@ -74,8 +74,8 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
     check.TypeAndShape("ssm_state_indices", DataType::kInt32, {plan.tokens});
     check.TypeAndShape("num_accepted_tokens", DataType::kInt32, {plan.sequences});
     plan.key_gate = check.Take(Factors::Of(op, "gk"));
-    plan.indices = op.slot("ssm_state_indices");
-    plan.accepted = SlotIfFed(op, "num_accepted_tokens");
+    plan.indices = Integers::OfSlot(op, op.slot("ssm_state_indices"));
+    plan.accepted = Integers::Of(op, "num_accepted_tokens");
   } else {
     check.That(plan.states == plan.sequences, "initial_state has {} states for {} sequences",
                plan.states, plan.sequences);
@@ -93,7 +93,7 @@ int64_t StateAt(const DeltaPlan& plan, int64_t state, int64_t head) {
 }
 
 Result<int64_t> IndexOf(const DeltaPlan& plan, const KernelArgs& args, int64_t token) {
-  const int64_t index = Int32At(args, plan.indices, token);
+  const int64_t index = plan.indices.At(args, token);
   if (index >= 0 && index < plan.states) return index;
   return Error(Code::kInvalidArgument,
                "{}: \"ssm_state_indices\" names state {} for token {}, there are {}", plan.who,
@@ -104,7 +104,7 @@ Result<int64_t> IndexOf(const DeltaPlan& plan, const KernelArgs& args, int64_t t
 Result<int64_t> StartOf(const DeltaPlan& plan, const KernelArgs& args, int64_t sequence,
                         int64_t begin, int64_t end) {
   if (!plan.recurrent) return sequence;
-  const int64_t accepted = plan.accepted < 0 ? 1 : Int32At(args, plan.accepted, sequence);
+  const int64_t accepted = plan.accepted.given() ? plan.accepted.At(args, sequence) : 1;
   if (accepted < 1 || begin + accepted > end) {
     return Error(Code::kInvalidArgument,
                  "{}: \"num_accepted_tokens\" is {} for sequence {} of {} tokens", plan.who,
@@ -167,7 +167,7 @@ Status RunSequence(const DeltaPlan& plan, const KernelArgs& args, int64_t sequen
     LoadNumbers(plan.state_dtype, from, StateAt(plan, start, h), plan.state_elements, state);
     for (int64_t t = begin; t < end; ++t) {
       Step(plan, args, t, h);
-      if (plan.recurrent) store(Int32At(args, plan.indices, t));
+      if (plan.recurrent) store(plan.indices.At(args, t));
     }
     if (!plan.recurrent) store(sequence);
   }
@@ -184,7 +184,7 @@ void ClearBehind(const DeltaPlan& plan, const KernelArgs& args, int64_t begin) {
 Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
   int64_t begin = 0;
   for (int64_t s = 0; s < plan.sequences; ++s) {
-    const int64_t end = begin + Int32At(args, plan.lengths, s);
+    const int64_t end = begin + plan.lengths.At(args, s);
     if (end < begin || end > plan.tokens) {
       return Error(Code::kInvalidArgument,
                    "{}: sequence {} would be tokens {} to {} of {} (actual_seq_lengths)", plan.who,

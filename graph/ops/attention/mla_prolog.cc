@@ -31,7 +31,7 @@ struct MlaPlan : Planned {
   DataType dtype = DataType::kUndefined;
   DataType gamma_q = DataType::kUndefined, gamma_kv = DataType::kUndefined;
   RotaryTables tables;
-  int index = -1;  // slot; -1: row t of the caches is that of token t
+  Integers index;  // absent: row t of the caches is that of token t
   int64_t slots = 0, block_size = 0;
   bool tiled = false;
   double epsilon_q = 0, epsilon_kv = 0;
@@ -121,11 +121,12 @@ void ReadCaches(const OpContext& op, Check& check, MlaPlan& plan) {
                mode, plan.tokens, plan.slots, width);
   }
   if (!paged) return;
-  plan.index = SlotIfFed(op, "cache_index");
-  check.That(plan.index >= 0 && op.in(plan.index).dtype == DataType::kInt64 &&
-                 op.in(plan.index).shape.elements() == plan.tokens,
-             "cache_index is {}, expected an int64 cache index for each token of {}",
-             plan.index < 0 ? std::string("missing") : op.in(plan.index).ToString(), plan.tokens);
+  plan.index = Integers::Of(op, "cache_index");
+  const int slot = plan.index.slot();
+  check.That(
+      plan.index.count() == plan.tokens && slot >= 0 && op.in(slot).dtype == DataType::kInt64,
+      "cache_index is {}, expected an int64 cache index for each token of {}",
+      slot < 0 ? std::string("missing") : op.in(slot).ToString(), plan.tokens);
 }
 
 // Outputs that a form without quantisation does not have are empty.
@@ -249,8 +250,7 @@ void Write(const MlaPlan& plan, void* cache, int64_t slot, int64_t width, const 
 }
 
 Status WriteCaches(const MlaPlan& plan, const KernelArgs& args, int64_t token, float* row) {
-  const int64_t slot =
-      plan.index < 0 ? token : static_cast<const int64_t*>(args.in[plan.index])[token];
+  const int64_t slot = plan.index.given() ? plan.index.At(args, token) : token;
   if (slot < 0) return Status();
   NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, token, slot, plan.slots));
   float* rotated = plan.rotated(args);
@@ -286,7 +286,7 @@ Status RunChunk(const MlaPlan& plan, const KernelArgs& args, int64_t first, int6
 }
 
 Status RunMla(const MlaPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   for (int64_t first = 0; first < plan.tokens; first += kChunk) {
     NPUMESH_RETURN_IF_ERROR(RunChunk(plan, args, first, std::min(kChunk, plan.tokens - first)));
   }

@@ -9,6 +9,7 @@
 #include "graph/ops/collective/local_product.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -58,7 +59,7 @@ Status ReadWeightScale(const OpContext& op, AllReducePlan& plan) {
   scale.scale = check.Take(Factors::Of(op, "antiquant_scale"));
   scale.offset = check.Take(Factors::Of(op, "antiquant_offset"));
   const int64_t group = op.attr_int("antiquant_group_size");
-  const int64_t groups = group > 0 ? (k + group - 1) / group : 1;
+  const int64_t groups = group > 0 ? CeilDiv(k, group) : 1;
   scale.rows = std::max<int64_t>(group, 0);
   if (scale.scale.count() != 1) {
     scale.by_column = plan.local.transposed_w ? groups : 1;
@@ -171,7 +172,7 @@ Status Multiply(const AllReducePlan& plan, const KernelArgs& args, int64_t first
     return plan.floats.Run(args, {{local.x, x + first * local.x_row_bytes()}},
                            sums + first * local.n);
   }
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   float* const factors = plan.segment(args);
   const auto take = [&](const SumSegment& segment) {
     SumSegment whole = segment;

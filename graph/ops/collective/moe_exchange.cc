@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh::moe {
@@ -63,12 +64,12 @@ void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& 
 
 Chunks Chunks::Of(const Placement& placement, int64_t group_tokens, int64_t choices,
                   int64_t row_bytes) {
-  const int64_t tokens = (group_tokens + placement.ranks - 1) / placement.ranks;
+  const int64_t tokens = CeilDiv(group_tokens, placement.ranks);
   Chunks chunks;
   chunks.count =
       std::clamp<int64_t>(fused::ChunksOf(static_cast<uint64_t>(tokens * choices * row_bytes)), 1,
                           std::max<int64_t>(tokens, 1));
-  chunks.tokens = std::max<int64_t>((tokens + chunks.count - 1) / chunks.count, 1);
+  chunks.tokens = std::max<int64_t>(CeilDiv(tokens, chunks.count), 1);
   return chunks;
 }
 

@@ -61,7 +61,7 @@ Result<ReducePlan> PlanReduce(const OpContext& op) {
   plan.x_dtype = x.dtype;
   plan.powers = scales.dtype == DataType::kFloat8E8M0;
   const bool typed =
-      (x.dtype == DataType::kInt8 || IsEightBitFloat(x.dtype)) &&
+      (x.dtype == DataType::kInt8 || kEightBitFloats.Contains(x.dtype)) &&
       (scales.dtype == DataType::kFloat || (plan.powers && kFloat8.Contains(x.dtype)));
   check.Supported(typed && kFloats.Contains(plan.y_dtype),
                   "x is {}, scales {} and output_dtype {}; expected int8 or an 8-bit float "

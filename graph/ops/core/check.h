@@ -5,7 +5,8 @@
 //   Check check(op);
 //   const auto [height, width] = check.Matrix("x", kFloats);
 //   check.Shape("scale", {groups, width});
-//   plan.dtype = check.Take(QuantisedType(op, "dst_type"));
+//   plan.dtype = check.TypeOf("dst_type", kQuantised);
+//   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
 //   ...
 //   return check.Done(std::move(plan));
 //

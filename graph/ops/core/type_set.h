@@ -41,9 +41,17 @@ inline constexpr TypeSet kFloats = {DataType::kFloat, DataType::kFloat16, DataTy
 inline constexpr TypeSet kFloatsAndDouble = kFloats | DataType::kDouble;
 inline constexpr TypeSet kIndices = {DataType::kInt32, DataType::kInt64};
 inline constexpr TypeSet kFloat8 = {DataType::kFloat8E5M2, DataType::kFloat8E4M3Fn};
+// The 8-bit floats that hold numbers; kFloat8E8M0 holds scales.
+inline constexpr TypeSet kEightBitFloats = kFloat8 | DataType::kHifloat8;
+inline constexpr TypeSet kFloat4 = {DataType::kFloat4E2M1, DataType::kFloat4E1M2};
+// Storage that widens exactly to float32.
+inline constexpr TypeSet kSmallFloats = kEightBitFloats | kFloat4 | DataType::kFloat8E8M0;
 // What a row may be quantised to.
 inline constexpr TypeSet kQuantised = {DataType::kInt8, DataType::kInt4};
-inline constexpr TypeSet kNarrow = kQuantised | kFloat8 | DataType::kHifloat8;
+inline constexpr TypeSet kNarrow = kQuantised | kEightBitFloats;
+// What quantised operators meet.
+inline constexpr TypeSet kNumbers =
+    kFloats | kQuantised | TypeSet{DataType::kUint8, DataType::kInt32};
 
 }  // namespace npumesh
 

@@ -25,7 +25,7 @@ struct ConvPlan : Planned {
   int64_t length = 0;  // of every sequence of a three-dimensional x; 0: packed
   int64_t lines = 0;   // of the cache
   DataType dtype = DataType::kUndefined;
-  int starts = -1, indices = -1, modes = -1;  // slots
+  Integers starts, indices, modes;
   int64_t skipped = -1;
   bool activates = false;
   bool residual = true;
@@ -59,21 +59,21 @@ void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
 }
 
 void ReadLists(const OpContext& op, Check& check, ConvPlan& plan) {
-  plan.starts = SlotIfFed(op, "query_start_loc");
-  plan.indices = SlotIfFed(op, "cache_indices");
-  plan.modes = SlotIfFed(op, "initial_state_mode");
+  plan.starts = Integers::Of(op, "query_start_loc");
+  plan.indices = Integers::Of(op, "cache_indices");
+  plan.modes = Integers::Of(op, "initial_state_mode");
   const bool packed = plan.length == 0;
-  check.That(!packed || plan.starts >= 0, "x is packed, \"query_start_loc\" is missing");
+  check.That(!packed || plan.starts.given(), "x is packed, \"query_start_loc\" is missing");
   if (!check.ok()) return;
   if (packed) {
-    plan.sequences = op.in(plan.starts).shape.elements() - 1;
+    plan.sequences = plan.starts.count() - 1;
     check.TypeAndShape("query_start_loc", DataType::kInt32, {plan.sequences + 1});
   }
   for (const std::string_view list : {"cache_indices", "initial_state_mode"}) {
     check.TypeAndShape(list, DataType::kInt32, {plan.sequences});
   }
-  check.That(plan.indices >= 0 || plan.lines >= plan.sequences, "{} cached lines for {} sequences",
-             plan.lines, plan.sequences);
+  check.That(plan.indices.given() || plan.lines >= plan.sequences,
+             "{} cached lines for {} sequences", plan.lines, plan.sequences);
 }
 
 template <bool kInPlace>
@@ -125,13 +125,13 @@ void RunRow(const ConvPlan& plan, const KernelArgs& args, int64_t begin, int64_t
 
 Status RunSequence(const ConvPlan& plan, const KernelArgs& args, int64_t b, int64_t begin,
                    int64_t end) {
-  const int64_t line = plan.indices < 0 ? b : Int32At(args, plan.indices, b);
+  const int64_t line = plan.indices.given() ? plan.indices.At(args, b) : b;
   if (plan.skipped >= 0 && line == plan.skipped) return Status();
   if (line < 0 || line >= plan.lines) {
     return Error(Code::kInvalidArgument, "{}: sequence {} has line {} of a cache of {}", plan.who,
                  b, line, plan.lines);
   }
-  const int64_t mode = plan.modes < 0 ? 1 : Int32At(args, plan.modes, b);
+  const int64_t mode = plan.modes.given() ? plan.modes.At(args, b) : 1;
   if (mode != 0 && mode != 1) {
     return Error(Code::kUnsupported, "{}: initial_state_mode of sequence {} is {}, expected 0 or 1",
                  plan.who, b, mode);
@@ -154,8 +154,8 @@ Status RunConv(const ConvPlan& plan, const KernelArgs& args) {
   LoadNumbers(plan.dtype, args.in[1], 0, plan.taps * plan.width, plan.weights(args));
   if (!plan.in_place) ClearOutput(plan, args, 1);
   for (int64_t b = 0; b < plan.sequences; ++b) {
-    const int64_t begin = packed ? Int32At(args, plan.starts, b) : b * plan.length;
-    const int64_t end = packed ? Int32At(args, plan.starts, b + 1) : begin + plan.length;
+    const int64_t begin = packed ? plan.starts.At(args, b) : b * plan.length;
+    const int64_t end = packed ? plan.starts.At(args, b + 1) : begin + plan.length;
     if (begin < 0 || end < begin || end > plan.rows) {
       return Error(Code::kInvalidArgument,
                    "{}: \"query_start_loc\" gives sequence {} rows {} to {} of {}", plan.who, b,

@@ -5,6 +5,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -25,10 +26,6 @@ struct PoolExtent {
 // In [least, 2^31): what sizes, strides and pads may be.
 bool FitsImage(int64_t number, int64_t least) {
   return number >= least && number < (INT64_C(1) << 31);
-}
-
-int64_t CeilDiv(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
 }
 
 int64_t WindowCount(const PoolExtent& e, bool ceil_mode) {

@@ -43,10 +43,9 @@ struct BagPlan : Planned {
   int64_t count = 0;    // of the indices
   int64_t bags = 0;
   int64_t bag_length = 0;  // of every bag when the indices are a matrix
-  int64_t padding = -1;    // row that is passed over; -1: no such row
-  int offsets = -1;        // slots
-  int weights = -1;
-  DataType offset_dtype = DataType::kInt64;
+  int64_t padding = -1;    // row that is passed over; -1: there is none
+  Integers offsets;
+  int weights = -1;          // slot
   bool last_offset = false;  // one more offset says where the last bag ends
   size_t width = 0;          // bytes of an element
   size_t weight_width = 0;
@@ -75,10 +74,9 @@ void PlanBags(Check& check, const OpContext& op, BagPlan* plan) {
              "indices are {}, expected a vector with offsets or a matrix", indices);
   check.Type("offsets", kIndices);
   if (!check.ok()) return;
-  plan->offsets = op.slot("offsets");
-  plan->offset_dtype = op.in(plan->offsets).dtype;
+  plan->offsets = Integers::OfSlot(op, op.slot("offsets"));
   plan->last_offset = op.attr_bool("include_last_offset");
-  plan->bags = op.in(plan->offsets).shape.elements() - (plan->last_offset ? 1 : 0);
+  plan->bags = plan->offsets.count() - (plan->last_offset ? 1 : 0);
   check.That(plan->bags >= 0, "\"offsets\" is empty, but include_last_offset is set");
 }
 
@@ -124,8 +122,8 @@ Result<BagPlan> PlanBag(const OpContext& op) {
 
 // Where a bag that begins at `begin` ends.
 Result<int64_t> EndOf(const BagPlan& plan, const KernelArgs& args, int64_t bag, int64_t begin) {
-  if (plan.offsets < 0) return begin + plan.bag_length;
-  const auto at = [&](int64_t i) { return IntegerAt(plan.offset_dtype, args.in[plan.offsets], i); };
+  if (!plan.offsets.given()) return begin + plan.bag_length;
+  const auto at = [&](int64_t i) { return plan.offsets.At(args, i); };
   const bool last = bag + 1 == plan.bags && !plan.last_offset;
   const int64_t own = at(bag), end = last ? plan.count : at(bag + 1);
   if (own == begin && end >= begin && end <= plan.count) return end;

@@ -27,11 +27,10 @@ struct ListPlan : Planned {
   int64_t length = 0;           // rows of a part
   int64_t row = 0;              // bytes
   std::vector<int64_t> bounds;  // rows of each entry
-  int index = 0;                // slots
-  int updates = 0;
+  Integers index;
+  int updates = 0;  // slots
   int mask = -1;
   bool pairs = false;  // indices are (start, length)
-  DataType index_dtype = DataType::kInt64;
 };
 
 // A start for each of `entries`, or a pair of numbers.
@@ -69,11 +68,10 @@ Result<ListPlan> PlanList(const OpContext& op) {
     plan.bounds.push_back(wanted.shape[at - 1]);
     plan.outputs.push_back(var);
   }
-  plan.index = op.slot("indice");
+  plan.index = Integers::OfSlot(op, op.slot("indice"));
   plan.updates = op.slot("updates");
   plan.mask = SlotIfFed(op, "mask");
-  plan.index_dtype = op.in(plan.index).dtype;
-  plan.pairs = op.in(plan.index).shape.rank() == 2;
+  plan.pairs = op.in("indice").shape.rank() == 2;
   plan.outer = ElementsBetween(updates, 1, at);
   plan.length = updates[at];
   plan.row = width * ElementsBetween(updates, at + 1, rank);
@@ -81,7 +79,7 @@ Result<ListPlan> PlanList(const OpContext& op) {
 }
 
 Status WriteEntry(const ListPlan& plan, const KernelArgs& args, int64_t i) {
-  const auto at = [&](int64_t k) { return IntegerAt(plan.index_dtype, args.in[plan.index], k); };
+  const auto at = [&](int64_t k) { return plan.index.At(args, k); };
   const int64_t start = at(plan.pairs ? 2 * i : i);
   const int64_t length = plan.pairs ? at(2 * i + 1) : plan.length;
   const int64_t bound = plan.bounds[static_cast<size_t>(i)];
@@ -117,7 +115,7 @@ struct QuantPlan : Planned {
   bool pairs = false;  // indices are (batch, start)
   bool multiplies = false;
   DataType from = DataType::kUndefined, to = DataType::kUndefined;
-  DataType index_dtype = DataType::kInt64;
+  Integers index;
   Rounding rounding = Rounding::kNearest;
   Factors scales, offsets;
   Workspace<float> row, row_scales, row_offsets;
@@ -133,7 +131,7 @@ Result<QuantPlan> PlanQuant(const OpContext& op) {
                  axis, quant);
   }
   Check check(op);
-  check.RankAtLeast("var", kFloat8 | DataType::kHifloat8 | DataType::kInt8, 3);
+  check.RankAtLeast("var", kEightBitFloats | DataType::kInt8, 3);
   check.Rank("updates", kFloats, rank);
   if (!check.ok()) return check.status();
   QuantPlan plan;
@@ -147,7 +145,7 @@ Result<QuantPlan> PlanQuant(const OpContext& op) {
   plan.multiplies = op.attr_bool("reciprocal_scale");
   plan.from = updates.dtype;
   plan.to = var.dtype;
-  plan.index_dtype = index.dtype;
+  plan.index = Integers::OfSlot(op, op.slot("indices"));
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   plan.scales = check.Take(Factors::Of(op, "quant_scales"));
   plan.offsets = check.Take(Factors::Of(op, "quant_zero_points"));
@@ -191,7 +189,7 @@ void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i, int64_
 Status RunQuant(const QuantPlan& plan, const KernelArgs& args) {
   LoadRowFactors(args, plan.scales, plan.width, plan.row_scales(args));
   LoadRowFactors(args, plan.offsets, plan.width, plan.row_offsets(args));
-  const auto at = [&](int64_t i) { return IntegerAt(plan.index_dtype, args.in[1], i); };
+  const auto at = [&](int64_t i) { return plan.index.At(args, i); };
   for (int64_t i = 0; i < plan.entries; ++i) {
     const int64_t b = plan.pairs ? at(2 * i) : i;
     const int64_t start = at(plan.pairs ? 2 * i + 1 : i);

@@ -174,12 +174,12 @@ Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
   plan.updates = op.slot("updates");
   plan.rows = {nullptr, updates[0] * heads * length, var[0] * heads * bound,
                ElementsBetween(var, axis + 1, var.rank())};
-  const int slot = op.slot("indices");
-  plan.rows.find = [=, who = op.Who(), dtype = op.in(slot).dtype, entries = updates[0],
+  plan.rows.find = [=, who = op.Who(), places = Integers::OfSlot(op, op.slot("indices")),
+                    entries = updates[0],
                     batches = var[0]](const KernelArgs& args, int64_t* rows) -> Status {
     for (int64_t i = 0; i < entries; ++i) {
-      const int64_t batch = pairs ? IntegerAt(dtype, args.in[slot], 2 * i) : i;
-      const int64_t start = IntegerAt(dtype, args.in[slot], pairs ? 2 * i + 1 : i);
+      const int64_t batch = pairs ? places.At(args, 2 * i) : i;
+      const int64_t start = places.At(args, pairs ? 2 * i + 1 : i);
       if (batch < 0 || batch >= batches || start < 0 || start > bound - length) {
         return Error(Code::kInvalidArgument,
                      "{}: \"indices\" place entry {} at batch {}, positions {} to {}, expected "

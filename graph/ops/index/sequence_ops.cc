@@ -8,6 +8,7 @@
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/activations.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -223,7 +224,7 @@ Result<double> PhysicalExpert(const ExpertPlan& plan, const std::vector<double>&
                  plan.who, expert, copies, plan.width - 1);
   }
   if (plan.by_token) return row[1 + token % copies];
-  const int64_t share = (plan.world + copies - 1) / copies;
+  const int64_t share = CeilDiv(plan.world, copies);
   return row[1 + plan.rank / share];
 }
 

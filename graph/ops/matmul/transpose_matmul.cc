@@ -171,7 +171,7 @@ void CheckMx(const OpContext& op, const TransposePlan& plan, Check& check) {
 Result<TransposePlan> PlanQuant(const OpContext& op) {
   Check check(op);
   TransposePlan plan;
-  PlanSides(op, kFloat8 | DataType::kHifloat8, check, plan);
+  PlanSides(op, kEightBitFloats, check, plan);
   PlanResult(op, false, check, plan);
   plan.y_dtype = check.Take(op.attr_dtype("dtype"));
   check.Supported(kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
@@ -237,7 +237,7 @@ void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
 }
 
 Status RunTranspose(const TransposePlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   const PermutedSide &left = plan.left, &right = plan.right;
   for (int64_t b = 0; b < left.batch; ++b) {
     const BlockScale left_scale = LeftScale(plan, b), right_scale = RightScale(plan, b);

@@ -10,18 +10,11 @@
 #include "graph/ops/moe/family.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/element_io.h"
-#include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
-
-void Softmax(const float* x, int64_t count, float* y) {
-  const float most = MaxOf(x, count);
-  for (int64_t i = 0; i < count; ++i) y[i] = ExpOfNonPositive(x[i] - most);
-  const auto scale = static_cast<float>(1.0 / BlockedSum(y, count, [](float v) { return v; }));
-  for (int64_t i = 0; i < count; ++i) y[i] *= scale;
-}
 
 // The indices of the `k` largest of `count` values, largest first, a NaN above all. `order` is room
 // for `count` of them; the first k are the result. REQUIRES: k <= count.
@@ -115,10 +108,10 @@ Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
     if (plan.late) {
       std::copy_n(x, experts, p);
     } else {
-      Softmax(x, experts, p);
+      SoftmaxRow(x, experts, p);
     }
     int32_t* const ids = Choose(plan, args, row, p);
-    if (plan.late) Softmax(chosen, k, plan.weights(args));
+    if (plan.late) SoftmaxRow(chosen, k, plan.weights(args));
     StoreRow(plan.dtype, plan.late ? plan.weights(args) : chosen, args.out[0], row * k, k);
     if (plan.finished >= 0 && static_cast<const uint8_t*>(args.in[plan.finished])[row] != 0) {
       std::fill_n(ids, k, static_cast<int32_t>(experts));
@@ -182,7 +175,7 @@ Result<Gating> PlanGating(const OpContext& op) {
 
 void Normalise(Norm norm, const float* x, int64_t count, float* y) {
   if (norm == Norm::kSoftmax) {
-    Softmax(x, count, y);
+    SoftmaxRow(x, count, y);
     return;
   }
   for (int64_t i = 0; i < count; ++i) {

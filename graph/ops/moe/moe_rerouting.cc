@@ -18,11 +18,11 @@ struct ReRouting : Planned {
   int64_t row_bytes = 0;
   int scales = -1;  // slot
   int64_t scale_bytes = 0;
-  DataType count_dtype = DataType::kInt64;
+  Integers counts;    // of the tokens, by rank and expert
   bool sums = false;  // expert_token_num are prefix sums
 
   int64_t Count(const KernelArgs& args, int64_t rank, int64_t expert) const {
-    return IntegerAt(count_dtype, args.in[1], rank * experts + expert);
+    return counts.At(args, rank * experts + expert);
   }
 };
 
@@ -42,7 +42,7 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
   plan.experts = counts.shape[1];
   plan.rows = tokens.shape[0];
   plan.row_bytes = element * tokens.shape[1];
-  plan.count_dtype = counts.dtype;
+  plan.counts = Integers::OfSlot(op, op.slot("expert_token_num_per_rank"));
   plan.sums = type == 0;
   plan.scales = SlotIfFed(op, "per_token_scales");
   TensorType scales = {DataType::kFloat, {plan.rows}};
@@ -102,7 +102,7 @@ Status RunReRouting(const ReRouting& plan, const KernelArgs& args) {
       }
     }
     const int64_t count = plan.sums ? to : to - before;
-    if (plan.count_dtype == DataType::kInt64) {
+    if (plan.outputs[3].dtype == DataType::kInt64) {
       static_cast<int64_t*>(args.out[3])[e] = count;
     } else {
       static_cast<int32_t*>(args.out[3])[e] = static_cast<int32_t>(count);

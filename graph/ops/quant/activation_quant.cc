@@ -7,7 +7,6 @@
 #include "graph/ops/toolbox/formula/formula.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -43,7 +42,7 @@ Result<GeluPlan> PlanGelu(const OpContext& op) {
   const bool tanh = op.attr_string("approximate") == "tanh";
   plan.formula = FloatBlock(tanh ? Formula::kGeluTanh : Formula::kGeluErf);
   plan.dynamic = op.attr_string("quant_mode") == "dynamic";
-  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  plan.dtype = check.TypeOf("dst_type", kNarrow);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   check.Keep(CheckPacking(op, plan.dtype, x.shape));
   plan.scale = FactorsOf(check, op, "input_scale", {1, plan.width});
@@ -106,7 +105,7 @@ Result<GroupPlan> PlanGroup(const OpContext& op) {
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.height = height;
   plan.width = width;
-  plan.dtype = check.Take(QuantisedType(op, "dst_type"));
+  plan.dtype = check.TypeOf("dst_type", kQuantised);
   check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   plan.scale = check.Take(Factors::Of(op, "scale"));
@@ -158,7 +157,7 @@ Result<MaxPlan> PlanMax(const OpContext& op) {
   check.Keep(RoundingOf(op, "round_mode").status());
   MaxPlan plan;
   plan.from = x.dtype;
-  plan.to = check.Take(NarrowType(op, "dst_type"));
+  plan.to = check.TypeOf("dst_type", kNarrow);
   check.That(!kQuantised.Contains(plan.to), "dst_type is {}, expected an 8-bit float",
              Name(plan.to));
   plan.elements = x.shape.elements();

@@ -11,7 +11,8 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/rows/group_list.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 
 namespace npumesh {
@@ -37,7 +38,7 @@ struct TilePlan : Planned {
 };
 
 void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
-  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  plan.dtype = check.TypeOf("dst_type", kNarrow);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   const float least = op.attr_float("min_scale"), largest = op.attr_float("dst_type_max");
   check.Supported(least == 0, "min_scale {}, expected 0", least);
@@ -66,8 +67,8 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
   plan.height = x[rank - 2];
   plan.width = x[rank - 1];
   plan.matrices = rank == 3 ? x[0] : 1;
-  plan.scale_rows = (plan.height + plan.tile_rows - 1) / plan.tile_rows;
-  plan.scale_columns = (plan.width + plan.tile_columns - 1) / plan.tile_columns;
+  plan.scale_rows = CeilDiv(plan.height, plan.tile_rows);
+  plan.scale_columns = CeilDiv(plan.width, plan.tile_columns);
   if constexpr (kGrouped) {
     check.Only("group_list_type", 0);  // prefix sums
     plan.groups = check.Take(GroupRows::Of(op, "group_list", false, plan.height));

@@ -8,7 +8,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/gated_unit.h"
 
 namespace npumesh {
@@ -21,8 +21,7 @@ struct SwigluPlan : Planned {
   int64_t y_columns = 0;
   int64_t y_rows = 0;
   int64_t groups = 1;
-  int group_slot = -1;  // of the rows of each group; -1: there is one group
-  DataType group_dtype = DataType::kInt64;
+  Integers group_rows;  // of each group; absent: there is one
   DataType x_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kInt8;
   Dequant dequant;      // of int32 x
@@ -73,19 +72,16 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
   check.OneOf("quant_mode", {"static", "dynamic"});
   check.Between("swiglu_mode", 0, 2);
   if (!check.ok()) return check.status();
-  plan.group_slot = SlotIfFed(op, "group_index");
-  if (plan.group_slot >= 0) {
-    plan.groups = op.in(plan.group_slot).shape.elements();
-    plan.group_dtype = op.in(plan.group_slot).dtype;
-  }
+  plan.group_rows = Integers::Of(op, "group_index");
+  if (plan.group_rows.given()) plan.groups = plan.group_rows.count();
   plan.unit = GatedUnit::Of(op);
   plan.dynamic = op.attr_string("quant_mode") == "dynamic";
-  check.That(plan.last || (plan.unit.mode == 0 && plan.group_slot < 0),
+  check.That(plan.last || (plan.unit.mode == 0 && !plan.group_rows.given()),
              "activate_dim is {}, expected the last dimension of x where there are groups or a "
              "swiglu_mode",
              axis);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
-  plan.y_dtype = check.Take(QuantisedType(op, "dst_type"));
+  plan.y_dtype = check.TypeOf("dst_type", kQuantised);
   ReadDequant(check, op, plan);
   const int64_t groups = plan.groups, all = groups * plan.y_columns;
   plan.quant_scale = FactorsOf(check, op, "quant_scale", {1, groups, all});
@@ -170,10 +166,10 @@ void RunRow(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t
 // Rows after the last group are unspecified; they are zero here.
 Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
   const auto rows_of = [&](int64_t group) {
-    return std::max<int64_t>(IntegerAt(plan.group_dtype, args.in[plan.group_slot], group), 0);
+    return std::max<int64_t>(plan.group_rows.At(args, group), 0);
   };
   int64_t group = 0;
-  int64_t end = plan.group_slot < 0 ? plan.y_rows : rows_of(0);
+  int64_t end = !plan.group_rows.given() ? plan.y_rows : rows_of(0);
   for (int64_t row = 0; row < plan.y_rows; ++row) {
     while (row >= end && group < plan.groups) {
       if (++group < plan.groups) end += rows_of(group);

@@ -8,7 +8,6 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {

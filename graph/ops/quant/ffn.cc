@@ -10,7 +10,7 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -162,7 +162,7 @@ Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, in
 }
 
 Status RunFfn(const FfnPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   if (!plan.tokens.given()) return RunExpert(plan, args, 0, 0, plan.m);
   int64_t done = 0;
   NPUMESH_RETURN_IF_ERROR(

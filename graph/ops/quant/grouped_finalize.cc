@@ -5,8 +5,8 @@
 
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
-#include "graph/ops/toolbox/rows/grouped_rows.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/group_list.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -30,16 +30,12 @@ struct FinalizePlan : ProductPlan {
   GroupedRows rows;
   Dequant dequant;  // of all experts
   Factors logit;
-  Rows index;   // the row of y of each row of x
-  Rows shared;  // what is in y before
+  Integers index;  // the row of y of each row of x
+  Rows shared;     // what is in y before
   int64_t shared_first = 0;
   float shared_weight = 1;
   int64_t y_rows = 0;
   Workspace<float> row;
-
-  int64_t Target(const KernelArgs& args, int64_t r) const {
-    return IntegerAt(index.dtype, args.in[index.slot], r);
-  }
 };
 
 void ReadFactors(Check& check, const OpContext& op, FinalizePlan& plan) {
@@ -76,8 +72,8 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   const GroupedRows& rows = plan.rows;
   plan.y_rows = op.attr_int("output_bs") > 0 ? op.attr_int("output_bs") : rows.m;
   ReadFactors(check, op, plan);
-  plan.index = RowsOf(op, "row_index");
-  check.That(plan.index.slot >= 0, "row_index is missing");
+  plan.index = Integers::Of(op, "row_index");
+  check.That(plan.index.given(), "row_index is missing");
   check.Type("row_index", kIndices);
   check.Elements("row_index", {rows.m});
   ReadShared(check, op, plan);
@@ -89,7 +85,7 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
 
 Status CheckIndex(const FinalizePlan& plan, const KernelArgs& args) {
   for (int64_t row = 0; row < plan.rows.m; ++row) {
-    const int64_t target = plan.Target(args, row);
+    const int64_t target = plan.index.At(args, row);
     if (target >= 0 && target < plan.y_rows) continue;
     return Error(Code::kInvalidArgument, "{}: row_index holds {} for row {}, expected 0 to {}",
                  plan.who, target, row, plan.y_rows - 1);
@@ -122,15 +118,15 @@ Status AddExpert(const FinalizePlan& plan, const KernelArgs& args, int64_t exper
     segment.row += begin;
     dequant.Apply(args, segment, factors, results);
     const float weight = plan.logit.given() ? plan.logit.At(args, segment.row) : 1.0f;
-    float* to =
-        static_cast<float*>(args.out[0]) + plan.Target(args, segment.row) * rows.n + segment.first;
+    float* to = static_cast<float*>(args.out[0]) + plan.index.At(args, segment.row) * rows.n +
+                segment.first;
     for (int64_t i = 0; i < segment.count; ++i) to[i] += results[i] * weight;
   });
 }
 
 // Rows are added in their order, after the shared ones.
 Status RunFinalize(const FinalizePlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   NPUMESH_RETURN_IF_ERROR(CheckIndex(plan, args));
   StoreShared(plan, args);
   return plan.rows.list.ForEach(args, [&](int64_t expert, int64_t begin, int64_t end) {

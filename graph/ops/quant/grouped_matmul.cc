@@ -88,23 +88,20 @@ struct Entry {
 
 // List types: 0 prefix sums, 1 counts, 2 pairs of a group and its count. `first`: where it begins.
 Entry EntryOf(const GroupedPlan& plan, const KernelArgs& args, int64_t entry, int64_t first) {
-  const auto at = [&](int64_t index) {
-    return IntegerAt(plan.list_dtype, args.in[plan.list_slot], index);
-  };
+  const auto at = [&](int64_t index) { return plan.list.At(args, index); };
   if (plan.list_type == 2) return {at(2 * entry), at(2 * entry + 1)};
   return {entry, plan.list_type == 0 ? at(entry) - first : at(entry)};
 }
 
 Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   if (plan.split == Split::kTensors) return RunTensors(plan, args);
   const uint64_t bytes = plan.outputs[0].bytes();
   if (bytes > 0) std::memset(args.out[0], 0, bytes);
   const bool by_rows = plan.split == Split::kRows;
   const int64_t length = by_rows ? plan.groups[0].m : plan.groups[0].k;
-  const int64_t entries = plan.list_type == 2 ? plan.list_elements / 2 : plan.list_elements;
   int64_t first = 0;
-  for (int64_t entry = 0; entry < entries; ++entry) {
+  for (int64_t entry = 0; entry < plan.entries(); ++entry) {
     const auto [group, count] = EntryOf(plan, args, entry, first);
     if (group < 0 || group >= static_cast<int64_t>(plan.groups.size()) || count < 0 ||
         count > length - first) {

@@ -35,11 +35,12 @@ struct GroupedPlan : ProductPlan {
   DataType x_dtype = DataType::kUndefined;
   DataType w_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kUndefined;
-  int list_slot = -1;
-  DataType list_dtype = DataType::kInt64;
+  Integers list;
   int64_t list_type = 0;
-  int64_t list_elements = 0;
   Activation activation = Activation::kNone;
+
+  // Of group_list: a number each, or for list type 2 a pair.
+  int64_t entries() const { return list_type == 2 ? list.count() / 2 : list.count(); }
 };
 
 // Reads and checks everything but the values of group_list. At least one group.

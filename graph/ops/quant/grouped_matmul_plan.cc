@@ -2,7 +2,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/grouped_matmul.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -44,15 +44,11 @@ void ReadSplit(Check& check, const OpContext& op, GroupedPlan& plan) {
   plan.split = type == 0 ? Split::kRows : type == 2 ? Split::kInner : Split::kTensors;
   plan.joined = item >= 2 || plan.split == Split::kInner;
   check.Type("group_list", kIndices);
-  plan.list_slot = SlotIfFed(op, "group_list");
+  plan.list = Integers::Of(op, "group_list");
   plan.list_type = op.attr_int("group_list_type");
-  if (plan.list_slot >= 0) {
-    plan.list_dtype = op.in(plan.list_slot).dtype;
-    plan.list_elements = op.in(plan.list_slot).shape.elements();
-  }
   const bool known = (type == -1 || type == 0 || type == 2) && item >= 0 && item <= 3 &&
                      plan.list_type >= 0 && plan.list_type <= 2;
-  const bool listed = plan.split == Split::kTensors || plan.list_slot >= 0;
+  const bool listed = plan.split == Split::kTensors || plan.list.given();
   const bool turned = (plan.split == Split::kRows && plan.transposed_x) ||
                       (plan.split == Split::kInner && plan.transposed_w);
   check.Supported(
@@ -85,8 +81,7 @@ void AddWeights(Check& check, const OpContext& op, const std::vector<int>& slots
   }
   // Groups of the inner dimension share both operands; their number is that of group_list.
   if (plan.split != Split::kInner || plan.groups.empty()) return;
-  const int64_t groups = plan.list_type == 2 ? plan.list_elements / 2 : plan.list_elements;
-  plan.groups.resize(static_cast<size_t>(groups), plan.groups[0]);
+  plan.groups.resize(static_cast<size_t>(plan.entries()), plan.groups[0]);
 }
 
 // The dimensions in front of the last one are rows.
@@ -219,9 +214,9 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   AddInputs(check, op, x, plan);
   const auto groups = static_cast<int64_t>(plan.groups.size());
   if (plan.split != Split::kTensors) {
-    const int64_t entries = plan.list_elements;
-    check.That(plan.list_type == 2 ? entries % 2 == 0 : entries <= groups,
-               "group_list is {} for {} groups", op.in(plan.list_slot), groups);
+    const int64_t numbers = plan.list.count();
+    check.That(plan.list_type == 2 ? numbers % 2 == 0 : numbers <= groups,
+               "group_list is {} for {} groups", op.in(plan.list.slot()), groups);
   }
   check.That(groups > 0, "no groups");
   if (!check.ok()) return check.status();

@@ -4,8 +4,8 @@
 
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
-#include "graph/ops/toolbox/rows/grouped_rows.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/group_list.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 
@@ -85,7 +85,7 @@ Status Multiply(const SwigluPlan& plan, const KernelArgs& args, int64_t expert, 
 
 // Rows after the last group are unspecified; they are zero here.
 Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   const int64_t m = plan.rows.m, n = plan.rows.n, half = n / 2;
   int64_t done = 0;
   NPUMESH_RETURN_IF_ERROR(

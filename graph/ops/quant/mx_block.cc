@@ -7,7 +7,7 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/small_float.h"
 
 namespace npumesh {
@@ -31,10 +31,6 @@ Grid GridOf(DataType dtype) {
     default:
       return {2, 0, 1.75f};
   }
-}
-
-bool IsFloat4(DataType dtype) {
-  return dtype == DataType::kFloat4E2M1 || dtype == DataType::kFloat4E1M2;
 }
 
 float Rounded(MxRounding rounding, float x) {
@@ -89,7 +85,7 @@ uint8_t CodeAt(const MxFormat& format, const Grid& grid, uint8_t scale, float va
 template <typename Code>
 void StoreCodes(DataType dtype, int64_t count, void* data, int64_t first, Code code) {
   auto* bytes = static_cast<uint8_t*>(data);
-  if (!IsFloat4(dtype)) {
+  if (!kFloat4.Contains(dtype)) {
     for (int64_t i = 0; i < count; ++i) bytes[first + i] = code(i);
     return;
   }
@@ -102,7 +98,7 @@ void StoreCodes(DataType dtype, int64_t count, void* data, int64_t first, Code c
 
 MxFormat MxFormatOf(Check& check, const OpContext& op) {
   MxFormat format;
-  format.dtype = check.TypeOf("dst_type", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2);
+  format.dtype = check.TypeOf("dst_type", kFloat8 | kFloat4);
   const bool wide = kFloat8.Contains(format.dtype);
   const std::string round = op.attr_string("round_mode");
   if (round == "round") format.rounding = MxRounding::kNearestAway;
@@ -166,7 +162,7 @@ Shape MxScaleShape(Shape shape, int axis, int64_t block) {
 }
 
 void CheckMxPacking(Check& check, DataType dtype, const Shape& shape) {
-  check.That(!IsFloat4(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0),
+  check.That(!kFloat4.Contains(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0),
              "4-bit elements of shape {} need an even last dimension", shape);
 }
 

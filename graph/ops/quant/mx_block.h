@@ -11,6 +11,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/toolbox/product/block_scale.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 
@@ -44,7 +45,7 @@ struct MxAxis {
   int64_t inner = 1;
   int64_t block = kMxBlock;
 
-  int64_t blocks() const { return (length + block - 1) / block; }
+  int64_t blocks() const { return CeilDiv(length, block); }
   int64_t pairs() const { return (blocks() + 1) / 2; }
   // Scale of a block: the axis holds pairs, and a last dimension the two of a pair.
   int64_t ScaleAt(int64_t o, int64_t b, int64_t i) const {

@@ -9,7 +9,7 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/group_list.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/small_float.h"
 
@@ -213,7 +213,7 @@ Result<AntiPlan> PlanAnti(const OpContext& op) {
   Check check(op);
   AntiPlan plan;
   const TensorType& x = op.in("x");
-  check.RankAtLeast("x", kFloat8 | DataType::kFloat4E2M1 | DataType::kFloat4E1M2, 1);
+  check.RankAtLeast("x", kFloat8 | kFloat4, 1);
   const int axis = check.Axis("axis", x.shape.rank());
   if (!check.ok()) return check.status();
   check.TypeAndShape("mxscale", DataType::kFloat8E8M0, MxScaleShape(x.shape, axis, kMxBlock));

@@ -5,7 +5,6 @@
 //
 // y is quantised as it is, without a rounding in between.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "graph/ops/core/define.h"
@@ -13,8 +12,8 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
+#include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
@@ -40,8 +39,7 @@ struct NormRows {
       StoreRow(dtype, row, sum, r * columns, columns);
       LoadNumbers(dtype, sum, r * columns, columns, row);
     }
-    const double mean = SumOfSquares(row, columns) / static_cast<double>(columns);
-    const auto rstd = static_cast<float>(1.0 / std::sqrt(mean + epsilon));
+    const float rstd = RmsScale(row, columns, epsilon);
     ScaleRow(row, rstd, columns, row);
     gamma.Load(args, 0, columns, room);
     MultiplyRow(row, room, columns, row);
@@ -104,7 +102,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   DynamicPlan plan;
   plan.norm = NormRowsOf(check, op, true);
   const int64_t columns = plan.norm.columns;
-  plan.dtype = check.Take(NarrowType(op, "dst_type"));
+  plan.dtype = check.TypeOf("dst_type", kNarrow);
   check.Keep(CheckPacking(op, plan.dtype, op.in("x1").shape));
   plan.smooth[0] = FactorsOf(check, op, "smooth_scale1", {columns});
   plan.smooth[1] = FactorsOf(check, op, "smooth_scale2", {columns});

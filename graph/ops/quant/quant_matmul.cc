@@ -187,7 +187,7 @@ Status PackWeights(const OpContext& op, QuantMatmul* plan) {
 
 Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args) {
   if (plan.packed != nullptr) return RunPacked(plan, args);
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   for (int64_t matrix = 0; matrix < plan.batch.elements(); ++matrix) {
     NPUMESH_RETURN_IF_ERROR(RunMatrix(plan, args, matrix));
   }

@@ -7,7 +7,7 @@
 
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 

@@ -11,16 +11,13 @@
 // Partial sums are scaled and added in float32.
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/quant_matmul.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/small_float.h"
 
 namespace npumesh {
 namespace {
 
 constexpr int64_t kWideBlock = 128;
-
-int64_t Ceil(int64_t value, int64_t by) {
-  return (value + by - 1) / by;
-}
 
 // `group_size` packs the extents of a block along k, n and m; 0: not said.
 struct GroupSize {
@@ -46,7 +43,8 @@ void ReadOperands(Check& check, const OpContext& op, QuantMatmul& plan) {
   plan.transposed2 = op.attr_bool("transpose_x2");
   ReadSides(check, op, "x1", "x2", plan);
   plan.integers = kQuantised.Contains(plan.x_dtype) && kQuantised.Contains(plan.w_dtype);
-  check.Supported(plan.integers || (IsFloat8(plan.x_dtype) && IsFloat8(plan.w_dtype)),
+  check.Supported(plan.integers || (kEightBitFloats.Contains(plan.x_dtype) &&
+                                    kEightBitFloats.Contains(plan.w_dtype)),
                   "x1 is {} and x2 {}, expected int8 and int4, or 8-bit floats, on both sides",
                   Name(op.in("x1").dtype), Name(op.in("x2").dtype));
 }
@@ -72,7 +70,7 @@ BlockScale MatrixScale(Check& check, const OpContext& op, std::string_view port,
                        int64_t k, int64_t line_extent, int64_t depth, bool k_first) {
   BlockScale scale;
   scale.factors = check.Take(Factors::Of(op, port));
-  const int64_t across = Ceil(lines, line_extent), along = Ceil(k, depth);
+  const int64_t across = CeilDiv(lines, line_extent), along = CeilDiv(k, depth);
   scale.lines = line_extent;
   scale.depth = depth;
   scale.by_lines = k_first ? 1 : along;
@@ -149,7 +147,8 @@ void ReadBiasAndOffset(Check& check, const OpContext& op, QuantMatmul& plan) {
   ReadMatrixBias(check, op, plan);
   check.Supported(plan.integers || !plan.dequant.before.given(),
                   "bias is int32, expected a float type beside x1 {}", op.in("x1"));
-  if (IsFloat8(plan.x_dtype) && !blocks) std::swap(plan.dequant.before, plan.dequant.after);
+  if (kEightBitFloats.Contains(plan.x_dtype) && !blocks)
+    std::swap(plan.dequant.before, plan.dequant.after);
   plan.out_offset = FactorsOf(check, op, "x2_offset", {1, plan.right.columns});
   check.Supported(!plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
                   "x2_offset is fed, supported for int8 results only");

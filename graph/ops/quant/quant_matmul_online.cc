@@ -129,7 +129,7 @@ Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, i
 // Rows after the last group are zeros.
 Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
   Quantise(plan, args);
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   if (!plan.rows.given()) return Multiply(plan, args, 0, 0, plan.m);
   int64_t done = 0;
   NPUMESH_RETURN_IF_ERROR(plan.rows.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {

@@ -1,6 +1,7 @@
 // QuantBatchMatmulV3 and WeightQuantBatchMatmulV2.
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/quant_matmul.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -38,7 +39,7 @@ void ReadWeightScale(Check& check, const OpContext& op, QuantMatmul& plan) {
   to.offset = check.Take(Factors::Of(op, "antiquant_offset"));
   const int64_t k = plan.right.rows, n = plan.right.columns;
   const int64_t group = op.attr_int("antiquant_group_size");
-  const int64_t groups = group > 0 ? (k + group - 1) / group : 1;
+  const int64_t groups = group > 0 ? CeilDiv(k, group) : 1;
   const int64_t scales = to.scale.count(), offsets = to.offset.count();
   to.rows = group > 0 ? group : 0;
   if (scales != 1) {

@@ -59,7 +59,7 @@ Result<SumPlan> PlanSum(const OpContext& op) {
 }
 
 Status RunSum(const SumPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
   float *factors = plan.factors(args), *row = plan.results(args), *sums = plan.sums(args);
   std::fill_n(sums, m * n, 0.0f);
@@ -96,7 +96,7 @@ struct GroupedAddPlan : ProductPlan {
 };
 
 void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
-  constexpr TypeSet kEightBits = kFloat8 | DataType::kHifloat8;
+  constexpr TypeSet kEightBits = kEightBitFloats;
   const int64_t kind = op.attr_int("group_list_type");
   check.Supported(kind == 0 || kind == 1, "group_list_type is {}, expected 0 or 1", kind);
   const auto [k, m] = check.Matrix("x1", kEightBits);
@@ -172,7 +172,7 @@ Status AddGroup(const GroupedAddPlan& plan, const KernelArgs& args, int64_t grou
 }
 
 Status RunGroupedAdd(const GroupedAddPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   return plan.rows.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
     return AddGroup(plan, args, group, begin, end);
   });

@@ -7,7 +7,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -22,8 +22,7 @@ struct DynamicPlan : Planned {
   Span span = Span::kToken;
   bool symmetrical = true;
   Factors smooth;   // [width], or [groups, width]
-  int groups = -1;  // slot with the prefix sums of the groups; -1: there is one group
-  DataType group_dtype = DataType::kInt32;
+  Integers groups;  // prefix sums; absent: there is one group
   int64_t group_count = 1;
   DataType from = DataType::kFloat;
   DataType to = DataType::kInt8;
@@ -44,11 +43,8 @@ Span SpanOf(Check& check, const OpContext& op) {
 void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
   plan.smooth = check.Take(Factors::Of(op, "smooth_scales"));
   check.Type("group_index", kIndices);
-  plan.groups = SlotIfFed(op, "group_index");
-  if (plan.groups >= 0) {
-    plan.group_dtype = op.in(plan.groups).dtype;
-    plan.group_count = op.in(plan.groups).shape.elements();
-  }
+  plan.groups = Integers::Of(op, "group_index");
+  if (plan.groups.given()) plan.group_count = plan.groups.count();
   if (!plan.smooth.given()) return;
   check.That(plan.smooth.count() == plan.width * plan.group_count,
              "smooth_scales is {}, expected {} x {} elements for x {}", op.in("smooth_scales"),
@@ -60,7 +56,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   Check check(op);
   check.RankAtLeast("x", kFloats, 1);
   DynamicPlan plan;
-  plan.to = check.Take(QuantisedType(op, "dst_type"));
+  plan.to = check.TypeOf("dst_type", kQuantised);
   if constexpr (kSecond) {
     plan.span = SpanOf(check, op);
     plan.symmetrical = op.attr_bool("is_symmetrical");
@@ -99,10 +95,7 @@ struct DynamicRows {
 // The group of a row: the first whose prefix sum is above it.
 int64_t GroupOfRow(const DynamicPlan& plan, const KernelArgs& args, int64_t row) {
   int64_t group = 0;
-  while (group + 1 < plan.group_count &&
-         row >= IntegerAt(plan.group_dtype, args.in[plan.groups], group)) {
-    ++group;
-  }
+  while (group + 1 < plan.group_count && row >= plan.groups.At(args, group)) ++group;
   return group;
 }
 
@@ -110,7 +103,7 @@ void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, 
   const int64_t width = plan.width;
   LoadNumbers(plan.from, args.in[0], row * width, width, rows.x);
   if (!plan.smooth.given()) return;
-  const int64_t group = plan.groups < 0 ? 0 : GroupOfRow(plan, args, row);
+  const int64_t group = !plan.groups.given() ? 0 : GroupOfRow(plan, args, row);
   if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
   rows.loaded = group;
   for (int64_t i = 0; i < width; ++i) rows.x[i] *= rows.factors[i];
@@ -266,7 +259,7 @@ StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
 
 // What the Ascend forms have in common.
 StaticPlan AscendOf(Check& check, const OpContext& op) {
-  StaticPlan plan = StaticOf(check, op, check.Take(QuantisedType(op, "dst_type")));
+  StaticPlan plan = StaticOf(check, op, check.TypeOf("dst_type", kQuantised));
   plan.squared = op.attr_bool("sqrt_mode");
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   check.Keep(CheckPacking(op, plan.to, plan.shape));

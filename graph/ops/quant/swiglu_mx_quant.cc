@@ -8,7 +8,7 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/group_list.h"
-#include "graph/ops/toolbox/rows/quant_checks.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/gated_unit.h"
 
 namespace npumesh {

@@ -133,7 +133,7 @@ Result<EntropyPlan> PlanEntropy(const OpContext& op) {
   bool fits = x.shape.rank() == 2;
   if (fits && kSparse) fits = IsInteger(labels.dtype) && given == Shape({x.shape[0]});
   if (fits && !kSparse) {
-    fits = IsRealType(labels.dtype) && given.rank() == 2;
+    fits = kFloatsAndDouble.Contains(labels.dtype) && given.rank() == 2;
     for (int i = 0; fits && i < 2; ++i) fits = given[i] == x.shape[i] || given[i] == 1;
   }
   check.That(fits, "features are {} and labels {}; expected [N,C] and {}", x, labels,

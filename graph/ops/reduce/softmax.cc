@@ -11,6 +11,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
@@ -18,13 +19,7 @@
 namespace npumesh {
 namespace {
 
-// A row of nothing but -inf gives NaN, because -inf - -inf is NaN.
-void SoftmaxRow(const float* x, int64_t count, float* y) {
-  ExponentialsOfRow(x, LargestInRow(x, count), count, y);
-  ScaleRow(y, static_cast<float>(1.0 / SumOfRow(y, count)), count, y);
-}
-
-void SoftmaxRow(const double* x, int64_t count, double* y) {
+void SoftmaxOfDoubles(const double* x, int64_t count, double* y) {
   const double most = *std::max_element(x, x + count);
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -52,17 +47,10 @@ struct AxisOrder {
 };
 
 AxisOrder OrderOf(const OpContext& op, Check& check) {
-  const Shape& x = op.in("x").shape;
-  std::vector<bool> chosen(static_cast<size_t>(x.rank()), false);
+  const TensorType& x = op.in("x");
   const std::vector<int64_t> axes = op.attr_ints("axes");
-  // A scalar is one row of one element.
-  const bool scalar = x.rank() == 0 && std::all_of(axes.begin(), axes.end(), [](int64_t axis) {
-                        return axis == 0 || axis == -1;
-                      });
-  for (const int64_t listed : scalar ? std::vector<int64_t>() : axes) {
-    const int axis = check.Take(AxisOf(op, listed, x.rank(), "axes"));
-    if (check.ok()) chosen[static_cast<size_t>(axis)] = true;
-  }
+  std::vector<bool> chosen(static_cast<size_t>(x.shape.rank()), false);
+  if (!axes.empty()) chosen = check.Take(ChooseAxes(op, x, axes, "axes"));
   AxisOrder result;
   result.order.resize(chosen.size());
   std::iota(result.order.begin(), result.order.end(), 0);
@@ -116,7 +104,7 @@ void RunRows(const SoftmaxPlan& plan, const KernelArgs& args, const void* x, voi
   const int64_t n = plan.columns;
   for (int64_t r = 0; n > 0 && r < plan.rows; ++r) {
     if (plan.from == DataType::kDouble) {
-      SoftmaxRow(static_cast<const double*>(x) + r * n, n, static_cast<double*>(y) + r * n);
+      SoftmaxOfDoubles(static_cast<const double*>(x) + r * n, n, static_cast<double*>(y) + r * n);
       continue;
     }
     SoftmaxRow(LoadRow(plan.from, x, r * n, n, plan.x_row(args)), n, plan.y_row(args));

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "graph/ops/attention/attention.h"
+#include "graph/ops/core/type_set.h"
 #include "graph/ops/toolbox/values/cast.h"
-#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/passes/fusion/attention_operand.h"
 
 namespace npumesh {
@@ -162,13 +162,13 @@ class AttentionFinder {
     const int rank = scores.shape.rank();
     const std::vector<int64_t> axes = view_.context(softmax).attr_ints("axes");
     const bool last = axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1);
-    return last && IsRowType(scores.dtype) && rank >= 2 && scores.shape.elements() > 0;
+    return last && kFloats.Contains(scores.dtype) && rank >= 2 && scores.shape.elements() > 0;
   }
 
   bool IsProduct(NodeId id) const {
     if (!view_.Free(id) || !view_.op(id).product) return false;
     const OpContext& op = view_.context(id);
-    if (!IsRowType(out(id).dtype) || out(id).shape.rank() < 2) return false;
+    if (!kFloats.Contains(out(id).dtype) || out(id).shape.rank() < 2) return false;
     for (const int slot : {0, 1}) {
       const Shape& shape = in(id, slot).shape;
       if (shape.rank() < 2 || shape.elements() == 0) return false;
@@ -189,7 +189,8 @@ class AttentionFinder {
   }
 
   bool IsCast(NodeId id) const {
-    return view_.Is(id, {"Cast"}) && IsRowType(in(id, 0).dtype) && IsRowType(out(id).dtype);
+    return view_.Is(id, {"Cast"}) && kFloats.Contains(in(id, 0).dtype) &&
+           kFloats.Contains(out(id).dtype);
   }
   bool Widens(NodeId id) const {
     return IsCast(id) && (out(id).dtype == DataType::kFloat || out(id).dtype == in(id, 0).dtype);
@@ -315,7 +316,7 @@ class AttentionFinder {
       *operand = finder_.OfScores((*place)->node, (*place)->slot, shape, q->rows, k->rows);
       if (!*operand) return "the rows of the mask or the shift do not lie together";
     }
-    if (all.shift && !IsRowType(all.shift->dtype)) return "the shift is not of floats";
+    if (all.shift && !kFloats.Contains(all.shift->dtype)) return std::nullopt;
     TakeNodes(all);
     return "";
   }

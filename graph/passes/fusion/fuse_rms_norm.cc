@@ -5,8 +5,8 @@
 //   y = w * r * gamma                  rounded to 16 bits before or after gamma, or not at all
 //
 // In a float32 model the rounding is a Cast to the type that the product has already.
+#include "graph/ops/core/type_set.h"
 #include "graph/ops/reduce/norm.h"
-#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/passes/fusion/fusion_view.h"
 
 namespace npumesh {
@@ -143,7 +143,8 @@ class RmsNormFinder {
   }
 
   bool IsNarrowingCast(NodeId id) const {
-    return view_.Is(id, {"Cast"}) && out(id).dtype != DataType::kFloat && IsRowType(out(id).dtype);
+    return view_.Is(id, {"Cast"}) && out(id).dtype != DataType::kFloat &&
+           kFloats.Contains(out(id).dtype);
   }
 
   bool IsIdleCast(NodeId id) const {
@@ -163,7 +164,7 @@ class RmsNormFinder {
     const NodeId cast = match_.x.port == 0 ? match_.x.node : kNoNode;
     if (!view_.Is(cast, {"Cast"}) || !view_.OnlyReadInside(cast, match_.nodes)) return;
     const DataType dtype = view_.context(cast).in(0).dtype;
-    if (!IsRowType(dtype)) return;
+    if (!kFloats.Contains(dtype)) return;
     match_.x = *view_.SlotValue(cast, 0);
     match_.plan.x_dtype = dtype;
     match_.nodes.push_back(cast);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/ops/toolbox/values/ceil_div.h"
+
 namespace npumesh {
 namespace {
 
@@ -53,14 +55,6 @@ CopyRunFn CopyRunFor(size_t bytes) {
     default:
       return CopyRun<16>;
   }
-}
-
-int64_t Blocks(int64_t size, int64_t block) {
-  return size / block + (size % block != 0 ? 1 : 0);
-}
-
-int64_t RoundedUp(int64_t size, int64_t block) {
-  return Blocks(size, block) * block;
 }
 
 }  // namespace
@@ -132,12 +126,12 @@ void BlockedTensor::PlanNz() {
   std::vector<int64_t> storage(dims.begin(), rank > 1 ? dims.end() - 2 : dims.begin());
   n_ = {std::accumulate(storage.begin(), storage.end(), int64_t{1}, std::multiplies<>()),
         h_.size * c_.size};
-  storage.insert(storage.end(), {Blocks(c_.size, c0_), Blocks(h_.size, kRows), kRows, c0_});
+  storage.insert(storage.end(), {CeilDiv(c_.size, c0_), CeilDiv(h_.size, kRows), kRows, c0_});
   storage_shape_ = Shape(std::move(storage));
 }
 
 void BlockedTensor::PlanNc1hwc0() {
-  storage_shape_ = Shape({n_.size, Blocks(c_.size, c0_), h_.size, w_.size, c0_});
+  storage_shape_ = Shape({n_.size, CeilDiv(c_.size, c0_), h_.size, w_.size, c0_});
 }
 
 Status BlockedTensor::PlanFractalZ(int64_t groups) {
@@ -152,9 +146,9 @@ Status BlockedTensor::PlanFractalZ(int64_t groups) {
     const int64_t fill = std::lcm(c0_ / std::gcd(in, c0_), kRows / std::gcd(out, kRows));
     together_ = std::min(fill, groups);
   }
-  channel_blocks_ = Blocks(together_ * in, c0_);
+  channel_blocks_ = CeilDiv(together_ * in, c0_);
   out_channels_ = RoundedUp(together_ * out, kRows);
-  storage_shape_ = Shape({Blocks(groups, together_) * channel_blocks_ * h_.size * w_.size,
+  storage_shape_ = Shape({CeilDiv(groups, together_) * channel_blocks_ * h_.size * w_.size,
                           out_channels_ / kRows, kRows, c0_});
   return Status();
 }
@@ -171,7 +165,7 @@ void BlockedTensor::ForEachRun(const std::function<void(const ElementRun&)>& vis
 }
 
 void BlockedTensor::VisitNz(const std::function<void(const ElementRun&)>& visit) const {
-  const int64_t columns = Blocks(c_.size, c0_);
+  const int64_t columns = CeilDiv(c_.size, c0_);
   const int64_t column_elements = RoundedUp(h_.size, kRows) * c0_;
   for (int64_t n = 0; n < n_.size; ++n) {
     for (int64_t column = 0; column < columns; ++column) {

@@ -22,7 +22,7 @@ Result<BlockScale> MxScale(const OpContext& op, std::string_view port, int64_t l
                            bool pairs_first, int64_t matrices) {
   BlockScale scale;
   NPUMESH_ASSIGN_OR_RETURN(scale.factors, Factors::Of(op, port));
-  const int64_t pairs = (k + 2 * kMxBlock - 1) / (2 * kMxBlock);
+  const int64_t pairs = CeilDiv(k, 2 * kMxBlock);
   scale.depth = kMxBlock;
   scale.by_lines = pairs_first ? 2 : 2 * pairs;
   scale.by_pair = pairs_first ? 2 * lines : 2;

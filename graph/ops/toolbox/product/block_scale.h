@@ -6,6 +6,7 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_BLOCK_SCALE_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_BLOCK_SCALE_H_
 
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh {
@@ -37,7 +38,7 @@ Result<BlockScale> MxScale(const OpContext& op, std::string_view port, int64_t l
 
 // Number of factors of one matrix of MxScale.
 inline int64_t MxFactors(int64_t lines, int64_t k) {
-  return lines * ((k + 2 * kMxBlock - 1) / (2 * kMxBlock)) * 2;
+  return lines * CeilDiv(k, 2 * kMxBlock) * 2;
 }
 
 }  // namespace npumesh

@@ -33,11 +33,11 @@ int64_t LeadingDimension(const FloatMatrix& matrix, int64_t rows, int64_t column
 
 }  // namespace
 
-ProductThreads::ProductThreads(int threads) : before_(omp_get_max_threads()) {
+ThreadCount::ThreadCount(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);
 }
 
-ProductThreads::~ProductThreads() {
+ThreadCount::~ThreadCount() {
   omp_set_num_threads(before_);
 }
 

@@ -12,12 +12,12 @@ namespace npumesh {
 
 // Sets the number of threads that oneDNN uses on the calling thread, and puts it back. oneDNN takes
 // it from OpenMP's setting.
-class ProductThreads {
+class ThreadCount {
  public:
-  explicit ProductThreads(int threads);
-  ~ProductThreads();
-  ProductThreads(const ProductThreads&) = delete;
-  ProductThreads& operator=(const ProductThreads&) = delete;
+  explicit ThreadCount(int threads);
+  ~ThreadCount();
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
 
  private:
   int before_;

@@ -1,33 +1,19 @@
-// What every kernel needs around its calls of oneDNN: the thread count, and errors as values.
+// What every kernel needs around its calls of oneDNN: ThreadCount (float_product.h), and errors as
+// values.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
 
 #include <oneapi/dnnl/dnnl.hpp>
-
-#include <omp.h>
 
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "graph/ops/toolbox/product/float_product.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
-
-// oneDNN takes its thread count from OpenMP's setting for the calling thread.
-class ThreadCount {
- public:
-  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~ThreadCount() { omp_set_num_threads(before_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
 
 // Runs a primitive to its end. The C call: the C++ one builds a map and a vector every time. Throws
 // what oneDNN throws.

@@ -9,7 +9,7 @@ namespace npumesh {
 
 struct ProductPlan : Planned {
   BlockedProduct product;
-  int threads = 1;                    // for ProductThreads
+  int threads = 1;                    // for ThreadCount
   Workspace<float> factors, results;  // a segment each
 
   // Sets threads and takes scratch memory. Products work at its beginning, so this comes before

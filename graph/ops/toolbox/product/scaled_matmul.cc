@@ -19,7 +19,7 @@ class ScaledMatmulKernel final : public Kernel {
   }
 
   Status Run(const KernelArgs& args) override {
-    const ProductThreads threads(plan_.threads);
+    const ThreadCount threads(plan_.threads);
     const auto take = [&](const SumSegment& segment) { Store(args, segment); };
     return product_.Run(args, plan_.m, plan_.n, {plan_.x_dtype, args.in[plan_.x_slot]},
                         {plan_.w_dtype, args.in[plan_.w_slot], 0, plan_.transposed_w}, {}, take);
@@ -58,16 +58,12 @@ std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& plan) {
   return std::make_unique<ScaledMatmulKernel>(plan);
 }
 
-bool IsEightBitFloat(DataType dtype) {
-  return dtype == DataType::kFloat8E4M3Fn || dtype == DataType::kFloat8E5M2 ||
-         dtype == DataType::kHifloat8;
-}
-
 Status ExpectEightBits(const OpContext& op, std::string_view x, std::string_view w) {
   const DataType a = op.in(x).dtype;
   const DataType b = op.in(w).dtype;
   const bool alone = a == DataType::kInt8 || a == DataType::kHifloat8;
-  const bool float8 = IsEightBitFloat(a) && IsEightBitFloat(b) && b != DataType::kHifloat8;
+  const bool float8 =
+      kEightBitFloats.Contains(a) && kEightBitFloats.Contains(b) && b != DataType::kHifloat8;
   if (alone ? a == b : float8) return Status();
   return Error(Code::kUnsupported,
                "{}: {} is {} and {} {}; expected two of int8, of hifloat8 or of float8", op.Who(),

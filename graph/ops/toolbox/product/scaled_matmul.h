@@ -31,9 +31,6 @@ struct ScaledMatmul {
 
 std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& plan);
 
-// True for the 8-bit floats that carry values: FLOAT8 E4M3 and E5M2, and HIFLOAT8.
-bool IsEightBitFloat(DataType dtype);
-
 // Error (kUnsupported) unless two inputs can be multiplied: both int8, both HIFLOAT8, or each one
 // of the two FLOAT8.
 Status ExpectEightBits(const OpContext& op, std::string_view x, std::string_view w);

@@ -60,10 +60,6 @@ Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody bod
   return std::unique_ptr<Kernel>(std::make_unique<RealKernel>(op, std::move(body)));
 }
 
-bool IsRealType(DataType dtype) {
-  return kFloatsAndDouble.Contains(dtype);
-}
-
 Status ExpectType(const OpContext& op, std::string_view port, TypeSet expected) {
   if (!op.has(port) || expected.Contains(op.in(port).dtype)) return Status();
   return Error(Code::kUnsupported, "{}: \"{}\" is {}, expected {}", op.Who(), port,

@@ -49,9 +49,6 @@ Operator DefineReal(std::string_view signature) {
           }};
 }
 
-// True for float16, bfloat16, float32 and float64.
-bool IsRealType(DataType dtype);
-
 // Error (kUnsupported) that names the port unless what is fed to it, if anything, has one of the
 // types.
 Status ExpectType(const OpContext& op, std::string_view port, TypeSet expected);

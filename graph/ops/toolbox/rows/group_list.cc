@@ -9,21 +9,47 @@ Result<GroupRows> GroupRows::Of(const OpContext& op, std::string_view port, bool
   list.port_ = std::string(port);
   list.counts_ = counts;
   list.rows_ = rows;
-  list.slot_ = SlotIfFed(op, port);
-  NPUMESH_RETURN_IF_ERROR(ExpectIntegers(op, list.slot_));
-  if (!list.given()) return list;
-  list.dtype_ = op.in(list.slot_).dtype;
-  list.groups_ = op.in(list.slot_).shape.elements();
-  return list;
+  list.list_ = Integers::Of(op, port);
+  Check check(op);
+  if (list.given()) check.Type(port, kIndices);
+  return check.Done(std::move(list));
 }
 
 Result<int64_t> GroupRows::EndOf(const KernelArgs& args, int64_t group, int64_t begin) const {
-  const int64_t value = IntegerAt(dtype_, args.in[slot_], group);
+  const int64_t value = list_.At(args, group);
   const int64_t end = counts_ ? begin + value : value;
   if (value >= 0 && end >= begin && end <= rows_) return end;
   return Error(Code::kInvalidArgument,
                "{}: entry {} of \"{}\" is {}, so group {} would be rows {} to {} of {}", who_,
                group, port_, value, group, begin, end, rows_);
+}
+
+GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked,
+                          std::string_view transposed) {
+  const TensorType &x = op.in(0), &weight = op.in(w);
+  const int front = stacked ? 1 : 0;
+  GroupedRows rows;
+  rows.transposed = op.attr_bool(transposed);
+  check.That(x.shape.rank() == 2 && weight.shape.rank() == 2 + front,
+             "x is {} and the weights {}, expected [M,K] and {}", x, weight,
+             stacked ? "[E,K,N]" : "[K,N]");
+  check.That(SlotIfFed(op, "group_list") >= 0, "group_list is missing");
+  check.OneOf("group_list_type", {0, 1});
+  check.Supported(x.dtype == DataType::kInt8 && weight.dtype == DataType::kInt8,
+                  "x is {} and the weights {}, expected int8", Name(x.dtype), Name(weight.dtype));
+  if (!check.ok()) return rows;
+  rows.m = x.shape[0];
+  rows.k = x.shape[1];
+  rows.n = weight.shape[front + (rows.transposed ? 0 : 1)];
+  rows.list =
+      check.Take(GroupRows::Of(op, "group_list", op.attr_int("group_list_type") == 1, rows.m));
+  rows.experts = rows.list.groups();
+  check.That(weight.shape[front + (rows.transposed ? 1 : 0)] == rows.k &&
+                 (!stacked || weight.shape[0] == rows.experts),
+             "x is {}, the weights {}{} and group_list has {} entries; expected [M,K], [E,K,N] and "
+             "E entries",
+             x, weight, rows.transposed ? " transposed" : "", rows.experts);
+  return rows;
 }
 
 }  // namespace npumesh

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh {
@@ -18,15 +19,15 @@ class GroupRows {
   static Result<GroupRows> Of(const OpContext& op, std::string_view port, bool counts,
                               int64_t rows);
 
-  bool given() const { return slot_ >= 0; }
-  int64_t groups() const { return groups_; }
+  bool given() const { return list_.given(); }
+  int64_t groups() const { return list_.count(); }
 
   // Calls body(group, begin, end) -> Status for each group in turn. Error (kInvalidArgument): a
   // group ends before it begins or after the rows.
   template <typename Body>
   Status ForEach(const KernelArgs& args, Body body) const {
     int64_t begin = 0;
-    for (int64_t group = 0; group < groups_; ++group) {
+    for (int64_t group = 0; group < groups(); ++group) {
       NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(args, group, begin));
       NPUMESH_RETURN_IF_ERROR(body(group, begin, end));
       begin = end;
@@ -39,12 +40,27 @@ class GroupRows {
 
   std::string who_;
   std::string port_;
-  int slot_ = -1;
-  DataType dtype_ = DataType::kInt64;
-  int64_t groups_ = 0;
+  Integers list_;
   bool counts_ = false;
   int64_t rows_ = 0;
 };
+
+// ---- int8 rows and the weights of their experts ----
+
+// x[m, k] (slot 0) with the weights [experts, k, n].
+struct GroupedRows {
+  int64_t m = 0;
+  int64_t k = 0;
+  int64_t n = 0;
+  int64_t experts = 0;
+  bool transposed = false;
+  GroupRows list;
+};
+
+// Reads x, group_list and the weights in slot `w`: [experts, k, n], or with `stacked` false [k, n]
+// of one expert. `transposed` is an attribute.
+GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked,
+                          std::string_view transposed);
 
 }  // namespace npumesh
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -60,9 +61,12 @@ inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64
                slot, slots);
 }
 
-// Element `i` of an int32 input.
-inline int64_t Int32At(const KernelArgs& args, int slot, int64_t i) {
-  return static_cast<const int32_t*>(args.in[slot])[i];
+// The factors fed to a port: absent, or as many as one of the counts.
+inline Factors FactorsOf(Check& check, const OpContext& op, std::string_view port,
+                         std::initializer_list<int64_t> counts) {
+  const Factors factors = check.Take(Factors::Of(op, port));
+  if (factors.given()) check.Elements(port, counts);
+  return factors;
 }
 
 }  // namespace npumesh

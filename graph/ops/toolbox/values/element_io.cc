@@ -116,25 +116,13 @@ void LoadPacked(const void* data, int64_t first, int64_t count, float* to) {
     to[i] = std::bit_cast<float>(static_cast<uint32_t>(packed[i]));
 }
 
-bool IsPackedFactor(DataType dtype) {
-  return dtype == DataType::kInt64 || dtype == DataType::kUint64;
-}
+// The bits of a float32 in the low half.
+constexpr TypeSet kPackedFactors = {DataType::kInt64, DataType::kUint64};
 
 }  // namespace
 
-bool IsNumberType(DataType dtype) {
-  return IsRowType(dtype) || dtype == DataType::kInt4 || dtype == DataType::kInt8 ||
-         dtype == DataType::kUint8 || dtype == DataType::kInt32;
-}
-
-bool IsSmallFloat(DataType dtype) {
-  return dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn ||
-         dtype == DataType::kFloat8E8M0 || dtype == DataType::kHifloat8 ||
-         dtype == DataType::kFloat4E2M1 || dtype == DataType::kFloat4E1M2;
-}
-
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
-  if (IsSmallFloat(dtype)) {
+  if (kSmallFloats.Contains(dtype)) {
     LoadSmallFloats(dtype, data, first, count, to);
     return;
   }
@@ -177,7 +165,7 @@ void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* d
 }
 
 void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count) {
-  if (IsRowType(dtype)) {
+  if (kFloats.Contains(dtype)) {
     StoreRow(dtype, from, data, first, count);
   } else {
     StoreIntegers(dtype, Rounding::kNearest, from, data, first, count);
@@ -194,13 +182,6 @@ Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute) {
                op.Who(), attribute, name);
 }
 
-Result<DataType> QuantisedType(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
-  if (dtype == DataType::kInt8 || dtype == DataType::kInt4) return dtype;
-  return Error(Code::kUnsupported, "{}: {} is {}, expected int8 or int4", op.Who(), attribute,
-               Name(dtype));
-}
-
 Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape) {
   if (dtype != DataType::kInt4) return Status();
   if (shape.rank() > 0 && shape.dims().back() % 2 == 0) return Status();
@@ -215,8 +196,7 @@ Result<Factors> Factors::Of(const OpContext& op, std::string_view port) {
 
 Result<Factors> Factors::OfSlot(const OpContext& op, int slot) {
   const TensorType& type = op.in(slot);
-  const bool power = type.dtype == DataType::kFloat8E8M0;
-  if (!IsNumberType(type.dtype) && !IsPackedFactor(type.dtype) && !power) {
+  if (!(kNumbers | kPackedFactors | DataType::kFloat8E8M0).Contains(type.dtype)) {
     return Error(Code::kUnsupported,
                  "{}: input slot {} is {}, expected scales or offsets as "
                  "float16, bfloat16, float32, float8_e8m0 or packed in 64 bits",
@@ -239,7 +219,7 @@ Factors Factors::Part(int64_t index, int64_t parts) const {
 }
 
 void Factors::Load(const KernelArgs& args, int64_t first, int64_t count, float* to) const {
-  if (IsPackedFactor(dtype_)) {
+  if (kPackedFactors.Contains(dtype_)) {
     LoadPacked(args.in[slot_], first_ + first, count, to);
   } else {
     LoadNumbers(dtype_, args.in[slot_], first_ + first, count, to);
@@ -250,14 +230,6 @@ int SlotIfFed(const OpContext& op, std::string_view port) {
   if (port.empty() || !op.has(port)) return -1;
   const int slot = op.slot(port);
   return op.in(slot).shape.elements() == 0 ? -1 : slot;
-}
-
-Status ExpectIntegers(const OpContext& op, int slot) {
-  if (slot < 0) return Status();
-  const TensorType& type = op.in(slot);
-  if (type.dtype == DataType::kInt32 || type.dtype == DataType::kInt64) return Status();
-  return Error(Code::kInvalidArgument, "{}: input slot {} is {}, expected int32 or int64", op.Who(),
-               slot, type.ToString());
 }
 
 }  // namespace npumesh

@@ -8,18 +8,12 @@
 #include <string_view>
 
 #include "graph/ops/core/operator.h"
+#include "graph/ops/core/type_set.h"
 
 namespace npumesh {
 
-// True for the types LoadNumbers reads: float16, bfloat16, float32, int4, int8, uint8 and int32.
-bool IsNumberType(DataType dtype);
-
-// True for the floats of less than 16 bits that LoadNumbers reads too: float8 (E5M2, E4M3FN, E8M0),
-// hifloat8 and float4 (E2M1, E1M2; packed like int4). They widen exactly.
-bool IsSmallFloat(DataType dtype);
-
-// Elements [first, first + count) as floats. int32 rounds to nearest. REQUIRES: IsNumberType or
-// IsSmallFloat.
+// Elements [first, first + count) as floats. int32 rounds to nearest; float4 is packed like int4.
+// REQUIRES: kNumbers or kSmallFloats contain the type.
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to);
 
 // How a float becomes an integer: to the nearest, ties to even, or in a direction.
@@ -35,9 +29,6 @@ void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, 
 
 // A string attribute like "round". Error: kInvalidArgument.
 Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute);
-
-// A dtype attribute that may be int8 or int4. Error: kUnsupported.
-Result<DataType> QuantisedType(const OpContext& op, std::string_view attribute);
 
 // Rows of int4 must fill whole bytes. Error: kInvalidArgument.
 Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape);
@@ -89,8 +80,36 @@ inline int64_t IntegerAt(DataType dtype, const void* data, int64_t index) {
                                    : static_cast<const int32_t*>(data)[index];
 }
 
-// Error (kInvalidArgument) unless the tensor fed to `slot`, if any, is int32 or int64.
-Status ExpectIntegers(const OpContext& op, int slot);
+// An input of int32 or int64 numbers that a kernel reads one by one: counts, places, lengths.
+class Integers {
+ public:
+  Integers() = default;  // absent
+  // The tensor fed to a port; absent when nothing or a tensor without elements is fed. Its type is
+  // checked elsewhere (Check::Type with kIndices).
+  static Integers Of(const OpContext& op, std::string_view port) {
+    const int slot = SlotIfFed(op, port);
+    return slot < 0 ? Integers() : OfSlot(op, slot);
+  }
+  static Integers OfSlot(const OpContext& op, int slot) {
+    Integers integers;
+    integers.slot_ = slot;
+    integers.dtype_ = op.in(slot).dtype;
+    integers.count_ = op.in(slot).shape.elements();
+    return integers;
+  }
+
+  bool given() const { return slot_ >= 0; }
+  int slot() const { return slot_; }
+  int64_t count() const { return count_; }
+  int64_t At(const KernelArgs& args, int64_t index) const {
+    return IntegerAt(dtype_, args.in[slot_], index);
+  }
+
+ private:
+  int slot_ = -1;
+  DataType dtype_ = DataType::kUndefined;
+  int64_t count_ = 0;
+};
 
 }  // namespace npumesh
 

@@ -16,13 +16,6 @@ void StoreAs(Encode encode, const float* from, void* data, int64_t first, int64_
 
 }  // namespace
 
-Result<DataType> NarrowType(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
-  if (dtype == DataType::kInt8 || dtype == DataType::kInt4 || IsFloat8(dtype)) return dtype;
-  return Error(Code::kUnsupported, "{}: {} is {}, expected int8, int4 or an 8-bit float", op.Who(),
-               attribute, Name(dtype));
-}
-
 float LargestNarrow(DataType dtype) {
   switch (dtype) {
     case DataType::kFloat8E5M2:

@@ -7,14 +7,11 @@
 
 namespace npumesh {
 
-// A dtype attribute that may be int8, int4, E5M2, E4M3FN or HIFLOAT8. Error: kUnsupported.
-Result<DataType> NarrowType(const OpContext& op, std::string_view attribute);
-
 // The number that the largest magnitude of a row is scaled to: 127, 7, 57344, 448, 32768.
 float LargestNarrow(DataType dtype);
 
 // Rounds elements: integers as told and clipped, 8-bit floats to the nearest. REQUIRES: a type of
-// NarrowType; the alignment of StoreIntegers.
+// kNarrow; the alignment of StoreIntegers.
 void StoreNarrow(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
                  int64_t count);
 

@@ -6,10 +6,6 @@
 
 namespace npumesh {
 
-bool IsRowType(DataType dtype) {
-  return dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16;
-}
-
 const float* LoadRow(DataType dtype, const void* data, int64_t first, int64_t count, float* room) {
   if (dtype == DataType::kFloat) return static_cast<const float*>(data) + first;
   const uint16_t* halves = static_cast<const uint16_t*>(data) + first;

@@ -10,9 +10,6 @@
 
 namespace npumesh {
 
-// True for float16, bfloat16 and float32.
-bool IsRowType(DataType dtype);
-
 // Elements [first, first + count) of `data` as floats: in place for float32, else converted into
 // `room`.
 const float* LoadRow(DataType dtype, const void* data, int64_t first, int64_t count, float* room);

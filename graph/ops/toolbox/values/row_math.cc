@@ -199,5 +199,10 @@ void AddRow(const float* x, const float* summands, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(Added)(x, summands, count, y);
 }
 
+void SoftmaxRow(const float* x, int64_t count, float* y) {
+  ExponentialsOfRow(x, LargestInRow(x, count), count, y);
+  ScaleRow(y, static_cast<float>(1.0 / SumOfRow(y, count)), count, y);
+}
+
 }  // namespace npumesh
 #endif  // HWY_ONCE

@@ -19,6 +19,9 @@ double SumOfSquares(const float* x, int64_t count);
 // y = ExpOfNonPositive(x - most).
 void ExponentialsOfRow(const float* x, float most, int64_t count, float* y);
 
+// y = the softmax of x. A row of nothing but -inf gives NaN, because -inf - -inf is NaN.
+void SoftmaxRow(const float* x, int64_t count, float* y);
+
 // y = x * factor.
 void ScaleRow(const float* x, float factor, int64_t count, float* y);
 // y = x * factors, and y = x + summands.

@@ -31,12 +31,6 @@ struct Float8E8m0 {
   uint8_t bits;
 };
 
-// True for the 8-bit types that hold numbers: E5M2, E4M3FN and HIFLOAT8.
-inline bool IsFloat8(DataType dtype) {
-  return dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn ||
-         dtype == DataType::kHifloat8;
-}
-
 float ToFloat(Float8E5m2 value);
 float ToFloat(Float8E4m3 value);
 float ToFloat(Hifloat8 value);
