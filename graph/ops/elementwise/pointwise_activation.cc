@@ -16,7 +16,7 @@ double Clamp(double x, double low, double high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Ops reference 5.3, with s the sign of x.
+// The polynomial that stands for erf, by the operator's definition; s is the sign of x.
 double FastGeluV2(double x) {
   const double s = x > 0 ? 1 : x < 0 ? -1 : 0;
   const double bend = std::min(std::fabs(0.7071 * x), 1.769) - 1.769;

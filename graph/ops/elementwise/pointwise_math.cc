@@ -1,4 +1,4 @@
-// The rest of the element-wise mathematics of ops reference 5.2 and 5.19, as a table of formulas.
+// The rest of the element-wise mathematics, as a table of formulas.
 #include <algorithm>
 #include <cmath>
 #include <limits>

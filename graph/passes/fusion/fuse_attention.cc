@@ -316,7 +316,7 @@ class AttentionFinder {
       *operand = finder_.OfScores((*place)->node, (*place)->slot, shape, q->rows, k->rows);
       if (!*operand) return "the rows of the mask or the shift do not lie together";
     }
-    if (all.shift && !kFloats.Contains(all.shift->dtype)) return std::nullopt;
+    if (all.shift && !kFloats.Contains(all.shift->dtype)) return "the shift is not of floats";
     TakeNodes(all);
     return "";
   }
