@@ -11,6 +11,7 @@
 
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/query_keys.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -22,6 +23,7 @@ struct SparsePlan : Planned {
   float scale = 1;
   int64_t block = 1;
   int64_t count = 0;                 // entries of a list
+  int64_t positions = 0;             // that it may name
   int64_t heads = 0, width = 0;      // of queries
   int64_t key_heads = 0, group = 0;  // each serves a group of query heads
   int64_t rope = 0;                  // width; 0: none
@@ -49,6 +51,10 @@ void ReadLists(const OpContext& op, Check& check, SparsePlan& plan) {
   check.RankAtLeast("sparse_indices", DataType::kInt32, 1);
   if (!check.ok()) return;
   plan.count = op.in("sparse_indices").shape.dims().back();
+  check.That(!__builtin_mul_overflow(plan.count, plan.block, &plan.positions),
+             "sparse_block_size {} for {} entries of sparse_indices, expected at most 2^63 - 1 "
+             "positions",
+             plan.block, plan.count);
   Shape lists = WithLast(op.in("query").shape, plan.count);
   lists[lists.rank() - 2] = plan.key_heads;
   check.Shape("sparse_indices", lists);
@@ -88,11 +94,10 @@ Result<SparsePlan> PlanSparse(const OpContext& op) {
   plan.packed = query.shape.rank() == 3;
   const TensorType statistics = {DataType::kFloat, StatisticsShape(query.shape, plan)};
   plan.outputs = {query, statistics, statistics};
-  const int64_t positions = plan.count * plan.block;
-  plan.chosen = plan.scratch.Take<int64_t>(positions);
+  plan.chosen = plan.scratch.Take<int64_t>(plan.positions);
   plan.scratch.Take(plan.width + plan.rope, {&plan.query, &plan.key});
   plan.result = plan.scratch.Floats(plan.width);
-  plan.scores = plan.scratch.Floats(positions);
+  plan.scores = plan.scratch.Floats(plan.positions);
   return plan;
 }
 
@@ -104,6 +109,7 @@ Result<int64_t> ChooseRows(const SparsePlan& plan, const KernelArgs& args, int64
   int64_t* rows = plan.chosen(args);
   int64_t chosen = 0;
   for (int64_t i = 0; i < plan.count && list[i] >= 0; ++i) {
+    if (list[i] >= CeilDiv(seen, plan.block)) continue;
     const int64_t begin = list[i] * plan.block;
     for (int64_t s = begin; s < std::min(begin + plan.block, seen); ++s) {
       NPUMESH_ASSIGN_OR_RETURN(rows[chosen], plan.rows.keys.Row(args, b, s));

@@ -293,6 +293,10 @@ TEST(SparseFlashAttention, RefusesByName) {
   wrong.attrs.emplace_back("attention_mode", AttrValue::Int(1));
   Fails(wrong, Code::kUnsupported, {"attention_mode is 1"});
   wrong = call;
+  wrong.attrs.emplace_back("sparse_block_size", AttrValue::Int(INT64_MAX));
+  Fails(wrong, Code::kInvalidArgument,
+        {"sparse_block_size 9223372036854775807 for 2 entries of sparse_indices"});
+  wrong = call;
   wrong.inputs[3].value = Ints({1, 2, 2, 1}, {0, 1, 0, 1});
   Fails(wrong, Code::kInvalidArgument, {"sparse_indices is int32[1,2,2,1]", "[1,2,1,1]"});
   wrong = call;
