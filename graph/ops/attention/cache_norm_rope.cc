@@ -205,12 +205,11 @@ Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterNormRopeCacheOps(OpRegistry& registry) {
-  Operator op = Define<PlanNormRope, RunNormRope>(
+  registry.Add(Define<PlanNormRope, RunNormRope>(
       "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
       "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "
-      "is_output_kv=false) -> k_cache, ckv_cache, k_rope, c_kv");
-  op.in_place = {{0, 5}, {1, 6}};
-  registry.Add(std::move(op));
+      "is_output_kv=false) -> k_cache, ckv_cache, k_rope, c_kv",
+      {.in_place = {{0, 5}, {1, 6}}}));
 }
 
 }  // namespace npumesh

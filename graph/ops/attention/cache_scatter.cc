@@ -95,12 +95,11 @@ Status RunScatter(const ScatterPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterCacheScatterOps(OpRegistry& registry) {
-  Operator op = Define<PlanScatter, RunScatter>(
+  registry.Add(Define<PlanScatter, RunScatter>(
       "ScatterPaKvCache(key, key_cache, slot_mapping, value, value_cache, compress_lens?, "
       "compress_seq_offset?, seq_lens?; cache_mode=\"Norm\", scatter_mode=\"None\", "
-      "strides=[1,1], offsets=[0,0]) -> key_cache, value_cache");
-  op.in_place = {{0, 1}, {1, 4}};
-  registry.Add(std::move(op));
+      "strides=[1,1], offsets=[0,0]) -> key_cache, value_cache",
+      {.in_place = {{0, 1}, {1, 4}}}));
 }
 
 }  // namespace npumesh

@@ -200,11 +200,10 @@ Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGatedDeltaOps(OpRegistry& registry) {
-  Operator recurrent = Define<PlanDelta<true>, RunDelta>(
+  registry.Add(Define<PlanDelta<true>, RunDelta>(
       "RecurrentGatedDeltaRule(query, key, value, beta, state, actual_seq_lengths, "
-      "ssm_state_indices, g?, gk?, num_accepted_tokens?; scale_value=1.0) -> out, state");
-  recurrent.in_place = {{1, 4}};
-  registry.Add(std::move(recurrent));
+      "ssm_state_indices, g?, gk?, num_accepted_tokens?; scale_value=1.0) -> out, state",
+      {.in_place = {{1, 4}}}));
   registry.Add(Define<PlanDelta<false>, RunDelta>(
       "ChunkGatedDeltaRule(query, key, value, beta, initial_state, actual_seq_lengths, g?; "
       "scale_value=1.0) -> out, final_state"));

@@ -172,10 +172,9 @@ void RegisterRopeOps(OpRegistry& registry) {
       "RotaryPositionEmbedding(x, cos, sin, rotate?; mode=0) -> y"));
   registry.Add(Define<PlanMul, RunRotary>("RotaryMul(x, r1, r2) -> y"));
   registry.Add(Define<PlanInterleave, RunRotary>("InterleaveRope(x, cos, sin) -> y"));
-  Operator apply = Define<PlanApply, RunRotary>(
-      "ApplyRotaryPosEmb(query, key, cos, sin; layout=1, rotary_mode=\"half\") -> query, key");
-  apply.in_place = {{0, 0}, {1, 1}};
-  registry.Add(std::move(apply));
+  registry.Add(Define<PlanApply, RunRotary>(
+      "ApplyRotaryPosEmb(query, key, cos, sin; layout=1, rotary_mode=\"half\") -> query, key",
+      {.in_place = {{0, 0}, {1, 1}}}));
 }
 
 }  // namespace npumesh

@@ -85,12 +85,13 @@ Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
 
 }  // namespace define
 
-// The operator of a signature (signature.h); traits are set on what is returned.
+// The operator of a signature (signature.h) with traits: {.in_place = {{0, 2}}} for example.
 template <auto PlanFn, auto RunFn, auto PrepareFn = nullptr>
-Operator Define(std::string_view signature) {
-  return {.schema = Signature(signature),
-          .infer = define::Infer<PlanFn>,
-          .make_kernel = define::MakePlanned<PlanFn, RunFn, PrepareFn>};
+Operator Define(std::string_view signature, Operator traits = {}) {
+  traits.schema = Signature(signature);
+  traits.infer = define::Infer<PlanFn>;
+  traits.make_kernel = define::MakePlanned<PlanFn, RunFn, PrepareFn>;
+  return traits;
 }
 
 }  // namespace npumesh

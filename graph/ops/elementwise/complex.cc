@@ -223,9 +223,8 @@ void RegisterComplexOps(OpRegistry& registry) {
   registry.Add(Define<PlanPart, RunEach<float, real>>("Real(input; Tout=0) -> output"));
   registry.Add(Define<PlanPart, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
   registry.Add(Define<PlanPart, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
-  Operator conj = Define<PlanSame, RunEach<C, conjugate>>("Conj(input) -> output");
-  conj.elementwise = true;
-  registry.Add(std::move(conj));
+  registry.Add(
+      Define<PlanSame, RunEach<C, conjugate>>("Conj(input) -> output", {.elementwise = true}));
   registry.Add(Define<PlanFourier<1>, RunFourier, PrepareFourier<1>>("FFT(x) -> y"));
   registry.Add(Define<PlanFourier<2>, RunFourier, PrepareFourier<2>>("FFT2D(x) -> y"));
 }

@@ -73,10 +73,9 @@ Status RunUnscale(const UnscalePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterForeachUnscale(OpRegistry& registry) {
-  Operator op = Define<PlanUnscale, RunUnscale>(
-      "ForeachNonFiniteCheckAndUnscale(scaled_grads..., found_inf, inv_scale) -> ");
-  op.in_place = {{0, 0}, {0, 1}};
-  registry.Add(std::move(op));
+  registry.Add(Define<PlanUnscale, RunUnscale>(
+      "ForeachNonFiniteCheckAndUnscale(scaled_grads..., found_inf, inv_scale) -> ",
+      {.in_place = {{0, 0}, {0, 1}}}));
 }
 
 }  // namespace npumesh

@@ -169,22 +169,20 @@ Status RunConv(const ConvPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterCausalConvOps(OpRegistry& registry) {
-  Operator op = Define<PlanConv<false>, RunConv>(
+  registry.Add(Define<PlanConv<false>, RunConv>(
       "FusedCausalConv1d(x, weight, conv_states, query_start_loc?, cache_indices?, "
       "initial_state_mode?, bias?, num_accepted_tokens?, num_computed_tokens?, "
       "block_idx_first_scheduled_token?, block_idx_last_scheduled_token?, initial_state_idx?; "
       "activation_mode=0, pad_slot_id=-1, run_mode=0, max_query_len=-1, residual_connection=1, "
-      "block_size=128, conv_mode=0) -> conv_states, y");
-  op.in_place = {{0, 2}};
-  registry.Add(std::move(op));
-  Operator in_place = Define<PlanConv<true>, RunConv>(
+      "block_size=128, conv_mode=0) -> conv_states, y",
+      {.in_place = {{0, 2}}}));
+  registry.Add(Define<PlanConv<true>, RunConv>(
       "InplaceFusedCausalConv1d(x, weight, conv_states, query_start_loc?, cache_indices?, "
       "initial_state_mode?, bias?, num_accepted_tokens?, num_computed_tokens?, "
       "block_idx_first_scheduled_token?, block_idx_last_scheduled_token?, initial_state_idx?; "
       "activation_mode=0, pad_slot_id=-1, run_mode=0, max_query_len=-1, residual_connection=1, "
-      "block_size=128, conv_mode=0) -> conv_states, x");
-  in_place.in_place = {{0, 2}, {1, 0}};
-  registry.Add(std::move(in_place));
+      "block_size=128, conv_mode=0) -> conv_states, x",
+      {.in_place = {{0, 2}, {1, 0}}}));
 }
 
 }  // namespace npumesh

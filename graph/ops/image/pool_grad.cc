@@ -103,12 +103,11 @@ Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterPoolGradients(OpRegistry& registry) {
-  Operator average = DefineReal<PlanAveragePoolGrad, RunAverage<1>>(
+  registry.Add(DefineReal<PlanAveragePoolGrad, RunAverage<1>>(
       "AvgPoolV2Grad(orig_input_shape, input_grad; ksize:ints, strides:ints, "
       "padding_mode=\"CALCULATED\", pads=[0,0,0,0], data_format=\"NCHW\", global_pooling=false, "
-      "ceil_mode=false, exclusive=true, divisor_override=0) -> out_grad");
-  average.value_inputs = {"orig_input_shape"};
-  registry.Add(std::move(average));
+      "ceil_mode=false, exclusive=true, divisor_override=0) -> out_grad",
+      {.value_inputs = {"orig_input_shape"}}));
   registry.Add(DefineReal<PlanAdaptiveGrad, RunAverage<0>>(
       "AdaptiveAvgPool2dGrad(input_grad; orig_input_shape:ints) -> output_grad"));
   registry.Add(DefineReal<PlanMaximum, RunMaximum>(

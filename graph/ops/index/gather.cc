@@ -9,7 +9,6 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/op_registry.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
 
@@ -151,10 +150,10 @@ void RegisterGatherOps(OpRegistry& registry) {
   registry.Add(Define<PlanGather<false>, RunGather>(
       "Gather(x, indices; validate_indices=true, batch_dims=0, is_preprocessed=false, "
       "negative_index_support=false) -> y"));
-  registry.Add(NeedsValues(Define<PlanGather<true>, RunGather>(
-                               "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
-                               "negative_index_support=false) -> y"),
-                           {"axis"}));
+  registry.Add(Define<PlanGather<true>, RunGather>(
+      "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
+      "negative_index_support=false) -> y",
+      {.value_inputs = {"axis"}}));
   registry.Add(Define<PlanElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
 }
 

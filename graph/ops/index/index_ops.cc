@@ -4,7 +4,6 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
@@ -128,15 +127,13 @@ void RegisterIndexOps(OpRegistry& registry) {
       Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
   registry.Add(Define<PlanIndex<MaskAttribute>, RunRows>(
       "IndexByTensor(x, indices...; indices_mask=[]) -> y"));
-  registry.Add(NeedsValues(Define<PlanIndex<MaskInput>, RunRows>(
-                               "Index(x, indexed_sizes, indexed_strides, indices...) -> y"),
-                           {"indexed_sizes"}));
-  Operator put = NeedsValues(
+  registry.Add(Define<PlanIndex<MaskInput>, RunRows>(
+      "Index(x, indexed_sizes, indexed_strides, indices...) -> y",
+      {.value_inputs = {"indexed_sizes"}}));
+  registry.Add(
       Define<PlanPut, RunPut>("IndexPutV2(x, value, indexed_sizes, indexed_strides, indices...; "
-                              "accumulate=false) -> x"),
-      {"indexed_sizes"});
-  put.in_place = {{0, 0}};
-  registry.Add(std::move(put));
+                              "accumulate=false) -> x",
+                              {.in_place = {{0, 0}}, .value_inputs = {"indexed_sizes"}}));
 }
 
 }  // namespace npumesh

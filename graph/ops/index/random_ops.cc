@@ -10,7 +10,6 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/philox.h"
 #include "graph/ops/toolbox/values/cast.h"
@@ -314,19 +313,19 @@ Status RunDoMask(const DoMaskPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterRandomOps(OpRegistry& registry) {
-  const auto add_with = [&](std::string_view port, Operator op) {
-    registry.Add(NeedsValues(std::move(op), {port}));
-  };
-  add_with("shape", Define<PlanRandom, RunRandom<false>>(
-                        "StatelessRandomUniformV2(shape, key, counter, alg; dtype=0) -> y"));
-  add_with("shape", Define<PlanRandom, RunRandom<true>>(
-                        "StatelessRandomNormalV2(shape, key, counter, alg; dtype=0) -> y"));
-  add_with("shape", Define<PlanBernoulli, RunBernoulli>(
-                        "StatelessBernoulli(shape, prob, seed, offset; dtype=0) -> y"));
-  add_with("n", Define<PlanRandperm, RunRandperm>(
-                    "StatelessRandperm(n, seed, offset; layout=0, dtype=9) -> y"));
-  add_with("shape", Define<PlanGenMask, RunGenMask>(
-                        "StatelessDropOutGenMask(shape, prob, seed, seed1, offset?) -> y"));
+  registry.Add(Define<PlanRandom, RunRandom<false>>(
+      "StatelessRandomUniformV2(shape, key, counter, alg; dtype=0) -> y",
+      {.value_inputs = {"shape"}}));
+  registry.Add(Define<PlanRandom, RunRandom<true>>(
+      "StatelessRandomNormalV2(shape, key, counter, alg; dtype=0) -> y",
+      {.value_inputs = {"shape"}}));
+  registry.Add(Define<PlanBernoulli, RunBernoulli>(
+      "StatelessBernoulli(shape, prob, seed, offset; dtype=0) -> y", {.value_inputs = {"shape"}}));
+  registry.Add(Define<PlanRandperm, RunRandperm>(
+      "StatelessRandperm(n, seed, offset; layout=0, dtype=9) -> y", {.value_inputs = {"n"}}));
+  registry.Add(Define<PlanGenMask, RunGenMask>(
+      "StatelessDropOutGenMask(shape, prob, seed, seed1, offset?) -> y",
+      {.value_inputs = {"shape"}}));
   registry.Add({.schema = Signature("DropOutGenMask(shape, prob; seed=0, seed2=0) -> y"),
                 .infer = define::Infer<PlanMask>,
                 .make_kernel = MakeStatefulMask,

@@ -217,15 +217,13 @@ Status RunNothing(const Planned&, const KernelArgs&) {
 }  // namespace
 
 void RegisterScatterListOps(OpRegistry& registry) {
-  Operator list = Define<PlanList, RunList>(
-      "ScatterList(var..., indice, updates, mask?; reduce=\"update\", axis=-2) -> var...");
-  list.in_place = {{0, 0}};
-  registry.Add(std::move(list));
-  Operator quant = Define<PlanQuant, RunQuant>(
+  registry.Add(Define<PlanList, RunList>(
+      "ScatterList(var..., indice, updates, mask?; reduce=\"update\", axis=-2) -> var...",
+      {.in_place = {{0, 0}}}));
+  registry.Add(Define<PlanQuant, RunQuant>(
       "QuantUpdateScatter(var, indices, updates, quant_scales, quant_zero_points?; "
-      "reduce:string, axis=-2, quant_axis=-1, round_mode=\"rint\", reciprocal_scale=false) -> var");
-  quant.in_place = {{0, 0}};
-  registry.Add(std::move(quant));
+      "reduce:string, axis=-2, quant_axis=-1, round_mode=\"rint\", reciprocal_scale=false) -> var",
+      {.in_place = {{0, 0}}}));
   registry.Add(Define<PlanNothing, RunNothing>("Cmo(src; max_size:int, type=6, offset=0) -> "));
 }
 

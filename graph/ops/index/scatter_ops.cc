@@ -2,7 +2,6 @@
 // InplaceIndexAdd, Scatter and UnsortedSegment*.
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/scatter.h"
 
@@ -201,9 +200,7 @@ Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
 
 template <auto PlanFn>
 Operator Updating(std::string_view signature) {
-  Operator op = Define<PlanFn, RunScatter>(signature);
-  op.in_place = {{0, 0}};
-  return op;
+  return Define<PlanFn, RunScatter>(signature, {.in_place = {{0, 0}}});
 }
 
 template <Join kJoin>
@@ -223,7 +220,7 @@ Operator OfTensor(std::string_view signature) {
 
 template <Join kJoin>
 Operator Segment(std::string_view signature) {
-  return NeedsValues(Define<PlanSegment<kJoin>, RunScatter>(signature), {"num_segments"});
+  return Define<PlanSegment<kJoin>, RunScatter>(signature, {.value_inputs = {"num_segments"}});
 }
 
 }  // namespace
@@ -249,8 +246,8 @@ void RegisterScatterOps(OpRegistry& registry) {
   add(OfTensor<kSub>("TensorScatterSub(x, indices, updates) -> y"));
   add(OfTensor<kMax>("TensorScatterMax(input, indices, updates) -> output"));
   add(OfTensor<kMin>("TensorScatterMin(input, indices, updates) -> output"));
-  add(NeedsValues(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y"),
-                  {"shape"}));
+  add(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y",
+                                        {.value_inputs = {"shape"}}));
   add(Updating<PlanIndexAdd>("InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var"));
   add(Updating<PlanCacheWrite>("Scatter(var, indices, updates; reduce:string, axis=0) -> var"));
   add(

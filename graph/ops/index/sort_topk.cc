@@ -9,7 +9,6 @@
 #include "graph/ops/core/index_type.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/signature.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/wide_type.h"
 
@@ -232,7 +231,8 @@ Operator Sorting(std::string_view signature) {
 
 void RegisterOrderOps(OpRegistry& registry) {
   const auto add_with = [&](std::string_view port, Operator op) {
-    registry.Add(NeedsValues(std::move(op), {port}));
+    op.value_inputs = {port};
+    registry.Add(std::move(op));
   };
   registry.Add(
       Sorting<kSort>("Sort(x; axis=-1, descending=false, stable=false, y2_dtype=3) -> y1, y2"));

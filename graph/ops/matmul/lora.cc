@@ -108,11 +108,10 @@ Status RunLora(const LoraPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterLoraOps(OpRegistry& registry) {
-  Operator op = Define<PlanLora, RunLora>(
+  registry.Add(Define<PlanLora, RunLora>(
       "AddLora(y, x, weightB, indices, weightA?; layer_idx=0, scale=0.001, y_offset=0, "
-      "y_slice_size=-1) -> y");
-  op.in_place = {{0, 0}};
-  registry.Add(std::move(op));
+      "y_slice_size=-1) -> y",
+      {.in_place = {{0, 0}}}));
 }
 
 }  // namespace npumesh

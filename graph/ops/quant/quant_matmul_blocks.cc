@@ -189,11 +189,10 @@ void RegisterBlockMatmulOps(OpRegistry& registry) {
       "QuantBatchMatmulV4(x1, x2, bias?, x1_scale?, x2_scale?, y_scale?, x1_offset?, x2_offset?, "
       "y_offset?, x2_table?; dtype:int, compute_type=-1, transpose_x1=false, transpose_x2=false, "
       "group_size=-1) -> y"));
-  Operator add = Define<PlanInplaceAdd, RunQuantMatmul, PackWeights>(
+  registry.Add(Define<PlanInplaceAdd, RunQuantMatmul, PackWeights>(
       "QuantBatchMatmulInplaceAdd(x1, x2, x2_scale, y, x1_scale?; transpose_x1=false, "
-      "transpose_x2=false, group_size=0) -> y");
-  add.in_place = {{0, 3}};
-  registry.Add(std::move(add));
+      "transpose_x2=false, group_size=0) -> y",
+      {.in_place = {{0, 3}}}));
 }
 
 }  // namespace npumesh

@@ -80,17 +80,15 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
 }  // namespace
 
 void RegisterQuantMatmulOps(OpRegistry& registry) {
-  Operator quant = Define<PlanQuant, RunQuantMatmul, PackWeights>(
+  registry.Add(Define<PlanQuant, RunQuantMatmul, PackWeights>(
       "QuantBatchMatmulV3(x1, x2, scale, offset?, bias?, pertoken_scale?; dtype:int, "
-      "transpose_x1=false, transpose_x2=false, group_size=0) -> y");
-  quant.weight = WeightTrait{.port = "x2"};
-  registry.Add(std::move(quant));
-  Operator weight_quant = Define<PlanWeightQuant, RunQuantMatmul, PackWeights>(
+      "transpose_x1=false, transpose_x2=false, group_size=0) -> y",
+      {.weight = WeightTrait{.port = "x2"}}));
+  registry.Add(Define<PlanWeightQuant, RunQuantMatmul, PackWeights>(
       "WeightQuantBatchMatmulV2(x, weight, antiquant_scale, antiquant_offset?, quant_scale?, "
       "quant_offset?, bias?; transpose_x=false, transpose_weight=false, antiquant_group_size=0, "
-      "dtype=-1, inner_precise=0) -> y");
-  weight_quant.weight = WeightTrait{.port = "weight"};
-  registry.Add(std::move(weight_quant));
+      "dtype=-1, inner_precise=0) -> y",
+      {.weight = WeightTrait{.port = "weight"}}));
   RegisterBlockMatmulOps(registry);
   RegisterOnlineMatmulOps(registry);
   RegisterSummedMatmulOps(registry);

@@ -181,17 +181,15 @@ Status RunGroupedAdd(const GroupedAddPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterSummedMatmulOps(OpRegistry& registry) {
-  Operator sum = Define<PlanSum, RunSum>(
+  registry.Add(Define<PlanSum, RunSum>(
       "QuantMatmulReduceSum(x1, x2, dims, bias?, x1_scale?, x2_scale?, y_scale?, x1_offset?, "
       "x2_offset?, y_offset?, x2_table?; dtype:int, compute_type=-1, transpose_x1=false, "
-      "transpose_x2=false, group_size=-1, keep_dims=false) -> y");
-  sum.value_inputs = {"dims"};
-  registry.Add(std::move(sum));
-  Operator add = Define<PlanGroupedAdd, RunGroupedAdd>(
+      "transpose_x2=false, group_size=-1, keep_dims=false) -> y",
+      {.value_inputs = {"dims"}}));
+  registry.Add(Define<PlanGroupedAdd, RunGroupedAdd>(
       "QuantGroupedMatmulInplaceAdd(x1, x2, scale2, group_list, y, scale1?; group_list_type=0, "
-      "group_size=0) -> y");
-  add.in_place = {{0, 4}};
-  registry.Add(std::move(add));
+      "group_size=0) -> y",
+      {.in_place = {{0, 4}}}));
 }
 
 }  // namespace npumesh

@@ -276,26 +276,23 @@ Status RunReduceGrad(const NormPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterBatchNormOps(OpRegistry& registry) {
-  Operator norm = DefineReal<PlanBatchNormV3, RunBatchNormV3>(
+  registry.Add(DefineReal<PlanBatchNormV3, RunBatchNormV3>(
       "BatchNormV3(x, weight, bias, running_mean, running_var; epsilon=1e-05, momentum=0.1, "
-      "is_training=true) -> y, running_mean, running_var, save_mean, save_rstd");
-  norm.in_place = {{1, 3}, {2, 4}};
-  registry.Add(std::move(norm));
+      "is_training=true) -> y, running_mean, running_var, save_mean, save_rstd",
+      {.in_place = {{1, 3}, {2, 4}}}));
   registry.Add(DefineReal<PlanBatchNorm, RunBatchNorm>(
       "BatchNorm(x, scale, offset, mean?, variance?; epsilon=0.0001, data_format=\"NHWC\", "
       "is_training=true, exponential_avg_factor==1.0) -> y, batch_mean, batch_variance, "
       "reserve_space_1, reserve_space_2, reserve_space_3"));
   registry.Add(DefineReal<PlanReduce, RunReduce>("BNTrainingReduce(x) -> sum, square_sum"));
-  Operator update = DefineReal<PlanUpdate, RunUpdate>(
+  registry.Add(DefineReal<PlanUpdate, RunUpdate>(
       "BNTrainingUpdate(x, sum, square_sum, scale, offset, mean, variance; factor:float, "
-      "epsilon:float) -> y, mean, variance, batch_mean, batch_variance");
-  update.in_place = {{1, 5}, {2, 6}};
-  registry.Add(std::move(update));
-  Operator gather = DefineReal<PlanGatherStats, RunGatherStats>(
+      "epsilon:float) -> y, mean, variance, batch_mean, batch_variance",
+      {.in_place = {{1, 5}, {2, 6}}}));
+  registry.Add(DefineReal<PlanGatherStats, RunGatherStats>(
       "SyncBatchNormGatherStats(total_sum, total_square_sum, sample_count, mean, variance; "
-      "momentum=0.1, eps=1e-05) -> batch_mean, batch_invstd, mean, variance");
-  gather.in_place = {{2, 3}, {3, 4}};
-  registry.Add(std::move(gather));
+      "momentum=0.1, eps=1e-05) -> batch_mean, batch_invstd, mean, variance",
+      {.in_place = {{2, 3}, {3, 4}}}));
   RegisterBatchNormGradients(registry);
 }
 

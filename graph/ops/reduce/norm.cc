@@ -167,10 +167,9 @@ std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
 }
 
 void RegisterNormOps(OpRegistry& registry) {
-  Operator layer_norm = Define<PlanLayerNorm, RunLayerNorm>(
-      "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd");
-  layer_norm.value_inputs = {"normalized_shape"};
-  registry.Add(std::move(layer_norm));
+  registry.Add(Define<PlanLayerNorm, RunLayerNorm>(
+      "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
+      {.value_inputs = {"normalized_shape"}}));
   registry.Add(
       Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd"));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(

@@ -183,10 +183,8 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Add(Define<PlanSame, RunSame>("IdentityN(x...) -> y..."));
   registry.Add(Define<PlanSame, RunSame>("TensorMove(x) -> y"));
   registry.Add(Define<PlanCopies, RunCopies>("Copy(x; N:int) -> y..."));
-  Operator assign = Define<PlanAssign, RunAssign>(
-      "Assign(ref, value; validate_shape=true, use_locking=false) -> ref");
-  assign.in_place = {{0, 0}};
-  registry.Add(std::move(assign));
+  registry.Add(Define<PlanAssign, RunAssign>(
+      "Assign(ref, value; validate_shape=true, use_locking=false) -> ref", {.in_place = {{0, 0}}}));
   registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
                 .infer = InferBitcast,
                 .view = true,

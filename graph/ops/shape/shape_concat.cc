@@ -5,7 +5,6 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/type_set.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 
@@ -256,18 +255,16 @@ Result<PiecesPlan> PlanSplit(const OpContext& op) {
 }  // namespace
 
 void RegisterConcatOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(
-      Define<PlanConcat, RunJoin, PreparePieces<true>>("ConcatV2(x..., concat_dim; N=1) -> y"),
-      {"concat_dim"}));
+  registry.Add(Define<PlanConcat, RunJoin, PreparePieces<true>>(
+      "ConcatV2(x..., concat_dim; N=1) -> y", {.value_inputs = {"concat_dim"}}));
   registry.Add(Define<PlanPack, RunJoin, PreparePieces<true>>("Pack(x...; axis=0, N:int) -> y"));
   registry.Add(
       Define<PlanUnpack, RunCut, PreparePieces<false>>("Unpack(x; num:int, axis=0) -> y..."));
-  registry.Add(NeedsValues(Define<PlanSplit<true>, RunCut, PreparePieces<false>>(
-                               "SplitV(x, size_splits, split_dim; num_split:int) -> y..."),
-                           {"size_splits", "split_dim"}));
-  registry.Add(NeedsValues(Define<PlanSplit<false>, RunCut, PreparePieces<false>>(
-                               "Split(split_dim, x; num_split:int) -> y..."),
-                           {"split_dim"}));
+  registry.Add(Define<PlanSplit<true>, RunCut, PreparePieces<false>>(
+      "SplitV(x, size_splits, split_dim; num_split:int) -> y...",
+      {.value_inputs = {"size_splits", "split_dim"}}));
+  registry.Add(Define<PlanSplit<false>, RunCut, PreparePieces<false>>(
+      "Split(split_dim, x; num_split:int) -> y...", {.value_inputs = {"split_dim"}}));
 }
 
 }  // namespace npumesh

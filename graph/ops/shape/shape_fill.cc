@@ -7,7 +7,6 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/float16.h"
@@ -222,14 +221,13 @@ Status RunRange(const RangePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterFillOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(Define<PlanFill, RunFill>("Fill(dims, value) -> y"), {"dims"}));
-  registry.Add(NeedsValues(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y"),
-                           {"shape"}));
+  registry.Add(Define<PlanFill, RunFill>("Fill(dims, value) -> y", {.value_inputs = {"dims"}}));
+  registry.Add(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y",
+                                           {.value_inputs = {"shape"}}));
   registry.Add(Define<PlanLike, RunZeros>("ZerosLike(x) -> y"));
   registry.Add(Define<PlanOnes, RunOnes>("OnesLike(x) -> y"));
-  registry.Add(
-      NeedsValues(Define<PlanRange, RunRange>("Range(start, limit, delta; is_closed=false) -> y"),
-                  {"start", "limit", "delta"}));
+  registry.Add(Define<PlanRange, RunRange>("Range(start, limit, delta; is_closed=false) -> y",
+                                           {.value_inputs = {"start", "limit", "delta"}}));
 }
 
 }  // namespace npumesh

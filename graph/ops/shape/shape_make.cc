@@ -5,7 +5,6 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -150,13 +149,12 @@ Status RunLinSpace(const LinSpacePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterMakeOps(OpRegistry& registry) {
-  registry.Add(NeedsValues(
-      Define<PlanOneHot, RunOneHot>("OneHot(x, depth, on_value, off_value; axis=-1) -> y"),
-      {"depth"}));
+  registry.Add(Define<PlanOneHot, RunOneHot>("OneHot(x, depth, on_value, off_value; axis=-1) -> y",
+                                             {.value_inputs = {"depth"}}));
   registry.Add(
       Define<PlanEye, RunEye>("Eye(; num_rows:int, num_columns=0, batch_shape=[], dtype=0) -> y"));
-  registry.Add(NeedsValues(
-      Define<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output"), {"num"}));
+  registry.Add(Define<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output",
+                                                 {.value_inputs = {"num"}}));
 }
 
 }  // namespace npumesh

@@ -222,10 +222,9 @@ void RegisterPadOps(OpRegistry& registry) {
       DefineMapped<PlanPadV3>("PadV3(x, paddings, constant_values?; mode=\"constant\", "
                               "paddings_contiguous=true) -> y",
                               {"paddings"}));
-  registry.Add(
-      NeedsValues(DefineReal<PlanPadGrad, PadGrad>(
-                      "PadV3Grad(x, paddings; mode=\"reflect\", paddings_contiguous=true) -> y"),
-                  {"paddings"}));
+  registry.Add(DefineReal<PlanPadGrad, PadGrad>(
+      "PadV3Grad(x, paddings; mode=\"reflect\", paddings_contiguous=true) -> y",
+      {.value_inputs = {"paddings"}}));
   registry.Add(
       DefineMapped<PlanMirrorPad>("MirrorPad(x, paddings; mode:string) -> y", {"paddings"}));
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/toolbox/copy/mapped_copy.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 
@@ -37,7 +36,7 @@ Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
 Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
-  return NeedsValues(Define<PlanFn, RunCopy, PrepareCopy>(signature), std::move(value_inputs));
+  return Define<PlanFn, RunCopy, PrepareCopy>(signature, {.value_inputs = std::move(value_inputs)});
 }
 
 // ---- mapped copies ----
@@ -58,7 +57,8 @@ Status RunMapped(const MappedPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
 Operator DefineMapped(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
-  return NeedsValues(Define<PlanFn, RunMapped, PrepareMapped>(signature), std::move(value_inputs));
+  return Define<PlanFn, RunMapped, PrepareMapped>(signature,
+                                                  {.value_inputs = std::move(value_inputs)});
 }
 
 // ---- axes ----

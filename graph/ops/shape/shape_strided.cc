@@ -3,7 +3,6 @@
 // Strides and offsets count elements. A view must lie inside of its buffer.
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/value_inputs.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
 
@@ -125,14 +124,12 @@ Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
 void RegisterStridedOps(OpRegistry& registry) {
   registry.Add(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y",
                                          {"size", "stride", "storage_offset"}));
-  Operator copy = NeedsValues(
-      Define<PlanViewCopy, RunViewCopy>(
-          "ViewCopy(dst, dst_size, dst_stride, dst_storage_offset, src, src_size, src_stride, "
-          "src_storage_offset) -> dst"),
-      {"dst_size", "dst_stride", "dst_storage_offset", "src_size", "src_stride",
-       "src_storage_offset"});
-  copy.in_place = {{0, 0}};
-  registry.Add(std::move(copy));
+  registry.Add(Define<PlanViewCopy, RunViewCopy>(
+      "ViewCopy(dst, dst_size, dst_stride, dst_storage_offset, src, src_size, src_stride, "
+      "src_storage_offset) -> dst",
+      {.in_place = {{0, 0}},
+       .value_inputs = {"dst_size", "dst_stride", "dst_storage_offset", "src_size", "src_stride",
+                        "src_storage_offset"}}));
 }
 
 }  // namespace npumesh

@@ -228,9 +228,8 @@ Status RunPrint(const PrintPlan& plan, const KernelArgs& args) {
 void RegisterTextOps(OpRegistry& registry) {
   registry.Add(Define<PlanFormat, RunFormat>(
       "StringFormat(x...; template=\"%s\", placeholder=\"%s\", summarize=3) -> y"));
-  Operator print = Define<PlanPrint, RunPrint>("PrintV2(x; output_stream=\"stderr\") -> ");
-  print.side_effect = true;
-  registry.Add(std::move(print));
+  registry.Add(Define<PlanPrint, RunPrint>("PrintV2(x; output_stream=\"stderr\") -> ",
+                                           {.side_effect = true}));
 }
 
 }  // namespace npumesh

@@ -36,17 +36,18 @@ using RealBody = std::function<Status(RealTensors&)>;
 // types that FindConvert makes from double.
 Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody body);
 
-// The operator of a signature. RunFn(const Plan&, RealTensors&) computes `out` from `in`.
+// The operator of a signature with traits. RunFn(const Plan&, RealTensors&) computes `out` from
+// `in`.
 template <auto PlanFn, auto RunFn>
-Operator DefineReal(std::string_view signature) {
-  return {.schema = Signature(signature),
-          .infer = define::Infer<PlanFn>,
-          .make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
-            NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
-            plan.who = op.Who();
-            return MakeRealKernel(
-                op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
-          }};
+Operator DefineReal(std::string_view signature, Operator traits = {}) {
+  traits.schema = Signature(signature);
+  traits.infer = define::Infer<PlanFn>;
+  traits.make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
+    NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+    plan.who = op.Who();
+    return MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
+  };
+  return traits;
 }
 
 // Error (kUnsupported) that names the port unless what is fed to it, if anything, has one of the

@@ -187,9 +187,7 @@ ConvertFn FindConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  Operator cast = Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y");
-  cast.elementwise = true;
-  registry.Add(std::move(cast));
+  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y", {.elementwise = true}));
 }
 
 }  // namespace npumesh
