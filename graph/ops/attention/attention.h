@@ -31,8 +31,7 @@ struct HeadTensor {
   bool packed = false;
   int64_t batches = 1;
   int64_t rows = 0;  // of one sequence; of all when packed
-  int64_t heads = 0;
-  int64_t width = 0;
+  int64_t heads = 0, width = 0;
   int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 
   bool given() const { return slot >= 0; }
@@ -49,8 +48,7 @@ Shape ShapeOf(std::string_view letters, HeadTensor& heads);
 // The attribute input_layout, "BSH", "BNSD_BSND" ... as the layouts of inputs and output. Objects
 // (kUnsupported) to an unknown one.
 struct Layouts {
-  std::string in;
-  std::string out;
+  std::string in, out;
 };
 Layouts LayoutsOf(const OpContext& op, Check& check);
 
@@ -63,11 +61,8 @@ struct Lengths : Integers {
 // element's factor is linear in where the element is; `group` elements of a vector share one (0:
 // the whole vector does).
 struct Antiquant {
-  Factors scale;
-  Factors offset;
-  int64_t first = 0;
-  int64_t by_batch = 0;
-  int64_t by_head = 0;
+  Factors scale, offset;
+  int64_t first = 0, by_batch = 0, by_head = 0;
   int64_t by_position = 0;  // in the sequence
   int64_t by_block = 0;     // of a paged cache
   int64_t by_row = 0;       // in its block
@@ -84,13 +79,8 @@ struct KeyValue {
   };
   std::vector<Part> parts;  // one tensor, or one for each sequence; empty: absent
   DataType dtype = DataType::kUndefined;
-  bool packed = false;
-  bool paged = false;
-  int64_t blocks = 0;
-  int64_t heads = 0;
-  int64_t width = 0;
-  int64_t chunk = 0;
-  int64_t chunk_stride = 0;
+  bool packed = false, paged = false;
+  int64_t blocks = 0, heads = 0, width = 0, chunk = 0, chunk_stride = 0;
   Antiquant antiquant;
 
   bool given() const { return !parts.empty(); }
@@ -104,8 +94,7 @@ struct ScoreTensor {
   int slot = -1;
   DataType dtype = DataType::kUndefined;
   int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t rows = 0, columns = 0;
 };
 
 // Which columns a row may look at, as the attribute sparse_mode says.
@@ -122,8 +111,7 @@ enum class Band : uint8_t {
 
 struct AttentionPlan : Planned {
   int threads = 1;
-  int64_t batches = 0;
-  int64_t heads = 0;
+  int64_t batches = 0, heads = 0;
   HeadTensor q;
   HeadTensor q_rope;  // appended to q, k_rope to k
   HeadTensor out;
@@ -143,8 +131,7 @@ struct AttentionPlan : Planned {
   float mask_value = -std::numeric_limits<float>::infinity();
   ScoreTensor pse;
   Band band = Band::kAll;
-  int64_t pre_tokens = 0;
-  int64_t next_tokens = 0;
+  int64_t pre_tokens = 0, next_tokens = 0;
   Lengths band_prefix;        // kPrefix
   Factors sink;               // one more logit for each head
   bool empty_is_nan = false;  // a row that sees nothing gives NaN, as a softmax does; otherwise 0
@@ -154,9 +141,7 @@ struct AttentionPlan : Planned {
   // int8 q, k, v: the product of integers is multiplied by the first, the probabilities by the
   // second before they are rounded, the sum by the third.
   bool quantised = false;
-  Factors score_scale;
-  Factors probability_scale;
-  Factors sum_scale;
+  Factors score_scale, probability_scale, sum_scale;
   Factors out_scale;  // int8 output; one, or one for each head and column
   Factors out_offset;
 
@@ -187,8 +172,7 @@ Result<std::unique_ptr<Kernel>> MakeAttentionKernel(AttentionPlan plan);
 struct Sequence {
   int64_t index = 0;
   int64_t q_begin = 0;  // first row in q
-  int64_t q_rows = 0;
-  int64_t kv_begin = 0;
+  int64_t q_rows = 0, kv_begin = 0;
   int64_t kv_rows = 0;  // without the prefix
   int64_t prefix = 0;   // rows of the shared prefix
   int64_t band_prefix = 0;

@@ -206,8 +206,7 @@ class Tile {
   const AttentionPlan& plan_;
   const KernelArgs& args_;
   const Sequence& sequence_;
-  const int64_t kv_head_;
-  const int64_t rows_;
+  const int64_t kv_head_, rows_;
   const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
   float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
   FloatMatrix query_ = {};

@@ -68,8 +68,7 @@ Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::st
 struct Place {
   const void* data = nullptr;
   int64_t element = 0;  // of the row's first chunk
-  int64_t position = 0;
-  int64_t block = 0;
+  int64_t position = 0, block = 0;
   int64_t row = 0;  // in the block
 };
 

@@ -14,8 +14,7 @@ inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // Columns [first, last) that a row may look at.
 struct Columns {
-  int64_t first = 0;
-  int64_t last = 0;
+  int64_t first = 0, last = 0;
 };
 
 // By the band of the plan; `row` counts in the sequence.

@@ -21,8 +21,7 @@ struct UpdatePlan : Planned {
   int lse = 0;  // first slots
   int go = 0;
   DataType dtype = DataType::kUndefined;
-  int64_t rows = 0;
-  int64_t width = 0;
+  int64_t rows = 0, width = 0;
   Workspace<float> sum, row;
 };
 

@@ -25,8 +25,7 @@ struct CacheWriter {
   bool tiled = false;      // each block is stored [N, D / tile, block_size, tile]
   int64_t block_size = 0;  // Smax for Norm
   int64_t slots = 0;       // that an index may name
-  int64_t heads = 1;
-  int64_t width = 0;
+  int64_t heads = 1, width = 0;
   int64_t tile = 0;  // elements that lie side by side
   Factors scale, offset;
   Workspace<float> row;
@@ -42,8 +41,7 @@ struct CacheWriter {
 };
 
 struct NormRopePlan : Planned {
-  DataType dtype = DataType::kUndefined;
-  DataType gamma_dtype = DataType::kUndefined;
+  DataType dtype = DataType::kUndefined, gamma_dtype = DataType::kUndefined;
   Integers index;
   int v = -1;  // slot; -1: the values are the first elements of kv, the keys the others
   int64_t batch = 0, heads = 0, rows = 0, width = 0;  // of kv

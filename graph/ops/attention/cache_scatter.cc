@@ -16,10 +16,7 @@ namespace {
 struct CacheCopy {
   int from = 0;  // slot
   int output = 0;
-  int64_t blocks = 0;
-  int64_t block_size = 0;
-  int64_t chunks = 1;
-  int64_t chunk = 0;
+  int64_t blocks = 0, block_size = 0, chunks = 1, chunk = 0;
 };
 
 struct ScatterPlan : Planned {

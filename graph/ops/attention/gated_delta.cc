@@ -24,8 +24,7 @@ struct DeltaPlan : Planned {
   int64_t heads = 0, width = 0;  // of values
   int64_t key_heads = 0, key_width = 0;
   int64_t states = 0, state_elements = 0;
-  DataType dtype = DataType::kUndefined;
-  DataType state_dtype = DataType::kUndefined;
+  DataType dtype = DataType::kUndefined, state_dtype = DataType::kUndefined;
   bool recurrent = false;
   float scale = 1;
   Integers lengths, indices, accepted;

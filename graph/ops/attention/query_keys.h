@@ -9,9 +9,8 @@
 namespace npumesh {
 
 struct QueryKeys {
-  SequenceRows queries;
-  SequenceRows keys;
-  bool causal = true;  // a query does not see the keys after it
+  SequenceRows queries, keys;
+  bool causal = true;  // a query does not see the keys behind it
 
   // The ports are query and key, the attribute of the keys' layout and the port of their lengths
   // are `layout` and `lengths`.

@@ -40,8 +40,7 @@ class TableRows {
   int64_t Element(int64_t row) const;
 
  private:
-  int64_t width_ = 0;
-  int64_t rows_ = 1;
+  int64_t width_ = 0, rows_ = 1;
   std::vector<int64_t> extents_;
   std::vector<int64_t> strides_;  // of the table along the leading dimensions of the tensor
 };

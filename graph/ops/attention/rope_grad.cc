@@ -11,8 +11,7 @@ namespace npumesh {
 namespace {
 
 struct Source {
-  size_t first = 0;
-  size_t second = 0;
+  size_t first = 0, second = 0;
   double sign = 1;
 };
 

@@ -28,8 +28,7 @@ struct SparsePlan : Planned {
   int64_t key_heads = 0, group = 0;  // each serves a group of query heads
   int64_t rope = 0;                  // width; 0: none
   int query_rope = -1, key_rope = -1;
-  bool packed = false;
-  bool gives_lse = false;
+  bool packed = false, gives_lse = false;
   Workspace<int64_t> chosen;  // the rows of the positions in a list
   Workspace<float> query, key, result, scores;
 };

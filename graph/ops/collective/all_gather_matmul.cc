@@ -17,8 +17,7 @@ namespace {
 // Where a chunk of `rows` rows of `columns` elements lies in each of the ranks' blocks of `stride`
 // rows, as a collective with displacements takes it. Relative to the chunk in the first block.
 struct ChunkBlocks {
-  std::vector<uint64_t> counts;
-  std::vector<uint64_t> displacements;
+  std::vector<uint64_t> counts, displacements;
 
   ChunkBlocks() = default;
   ChunkBlocks(int64_t ranks, int64_t rows, int64_t columns, int64_t stride) {

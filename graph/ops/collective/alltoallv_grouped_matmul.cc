@@ -49,8 +49,7 @@ class ExpertRows {
   int64_t total() const { return here_.back(); }
 
  private:
-  int64_t ranks_ = 0;
-  int64_t experts_ = 0;
+  int64_t ranks_ = 0, experts_ = 0;
   std::vector<int64_t> here_;  // by expert and rank, and the end
   std::vector<int64_t> away_;  // by rank and expert, and the end
 };
@@ -62,8 +61,7 @@ struct ExpertsPlan : hcom::Meeting {
   int64_t experts = 0;          // of this rank
   Local routed;                 // the product of one expert
   std::optional<Local> shared;  // that of the shared expert
-  DataType y_dtype = DataType::kUndefined;
-  DataType shared_dtype = DataType::kUndefined;
+  DataType y_dtype = DataType::kUndefined, shared_dtype = DataType::kUndefined;
   std::vector<int64_t> sent;      // by rank and expert
   std::vector<int64_t> received;  // by rank and expert
   // From Prepare.

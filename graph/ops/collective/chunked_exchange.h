@@ -93,10 +93,7 @@ class RowTravel {
   uint64_t row_bytes_;
   ChunkTravel travel_;
   // Bytes, by chunk and rank.
-  std::vector<uint64_t> send_counts_;
-  std::vector<uint64_t> send_at_;
-  std::vector<uint64_t> recv_counts_;
-  std::vector<uint64_t> recv_at_;
+  std::vector<uint64_t> send_counts_, send_at_, recv_counts_, recv_at_;
 };
 
 }  // namespace npumesh::fused

@@ -27,8 +27,7 @@ Status RunAllToAll(const Call& call, const KernelArgs& args) {
 
 // Blocks of a vector, one for each rank of the group.
 struct Blocks {
-  std::vector<uint64_t> counts;
-  std::vector<uint64_t> displacements;
+  std::vector<uint64_t> counts, displacements;
   uint64_t total = 0;  // elements of all
   int64_t end = 0;     // where the last of them ends
 
@@ -88,8 +87,7 @@ Status CheckFits(const OpContext& op, const Blocks& blocks, std::string_view por
 }
 
 struct Exchange : Call {
-  Blocks send;
-  Blocks receive;
+  Blocks send, receive;
 };
 
 Result<Exchange> PlanAllToAllV(const OpContext& op) {

@@ -14,13 +14,9 @@ namespace npumesh::fused {
 struct Local {
   int x = -1;  // slots
   int w = -1;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  bool transposed_x = false;
-  bool transposed_w = false;
-  DataType x_dtype = DataType::kUndefined;
-  DataType w_dtype = DataType::kUndefined;
+  int64_t m = 0, n = 0, k = 0;
+  bool transposed_x = false, transposed_w = false;
+  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
   const Tensor* w_value = nullptr;  // constant weights, which the product may pack
   std::vector<int64_t> front;       // dimensions of x in front of k
   Factors bias;
@@ -36,8 +32,7 @@ struct Local {
 // How an operator tells it: names of attributes, and how many times the columns of x1 the product
 // goes over, which an exchange in front of it may have joined.
 struct LocalForm {
-  std::string_view transposed1 = "is_trans_a";
-  std::string_view transposed2 = "is_trans_b";
+  std::string_view transposed1 = "is_trans_a", transposed2 = "is_trans_b";
   int64_t joined = 1;
 };
 
@@ -85,8 +80,7 @@ Status ExpectSum(const OpContext& op);
 // The number of members of the node's group, and this rank. Error unless the attribute `size`
 // says the same; 0 there says nothing.
 struct Ring {
-  int64_t ranks = 0;
-  int64_t rank = 0;
+  int64_t ranks = 0, rank = 0;
 };
 Result<Ring> RingOf(const OpContext& op, std::string_view size);
 

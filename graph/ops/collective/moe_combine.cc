@@ -25,17 +25,11 @@ struct Combine : moe::TokensPlan {
   int64_t constants = 0;  // or alpha1 * token + alpha2 * v
   DataType dtype = DataType::kUndefined;
   int x = -1;  // slots; -1: not fed, or the operator has none
-  int ends = -1;
-  int assist = -1;
-  int shared_x = -1;
-  int original = -1;
+  int ends = -1, assist = -1, shared_x = -1, original = -1;
   int residual = -1;  // added before the sum is normalised; -1: it is not
   int gamma = -1;
   double epsilon = 0;
-  Factors weights;
-  Factors alpha1;
-  Factors alpha2;
-  Factors constant;
+  Factors weights, alpha1, alpha2, constant;
   // From Prepare.
   Workspace<int64_t> verdict;
   Workspace<int64_t> place;  // route of (token, choice); -1: it has none

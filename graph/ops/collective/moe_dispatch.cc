@@ -22,10 +22,8 @@ enum class Quant : uint8_t { kNone, kStatic, kDynamic };  // quant_mode
 
 // What follows the elements of a token in its record.
 struct Tail {
-  float scale;
-  float expert_scale;
-  int32_t token;
-  int32_t choice;
+  float scale, expert_scale;
+  int32_t token, choice;
 };
 
 struct Dispatch : moe::TokensPlan {
@@ -35,8 +33,7 @@ struct Dispatch : moe::TokensPlan {
   int64_t rows = 0;    // of expand_x
   bool sums = false;   // expert_token_nums are prefix sums
   bool assist = true;  // output 2 tells where each row came from (V2)
-  DataType x_dtype = DataType::kUndefined;
-  DataType y_dtype = DataType::kUndefined;
+  DataType x_dtype = DataType::kUndefined, y_dtype = DataType::kUndefined;
   Factors scales;  // static: 1 or [width]; dynamic: [experts or all, width]
   // From Prepare.
   Workspace<std::byte> send, recv;

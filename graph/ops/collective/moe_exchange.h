@@ -26,9 +26,8 @@ struct Placement {
   int64_t ranks = 0;
   int64_t rank = 0;  // this one
   int64_t experts = 0;
-  int64_t special = 0;  // ids after them that are not sent: zero, copy and constant experts
-  int64_t shared_ranks = 0;
-  int64_t shared_experts = 0;
+  int64_t special = 0;  // ids behind them that are not sent: zero, copy and constant experts
+  int64_t shared_ranks = 0, shared_experts = 0;
 
   int64_t experts_of_rank() const { return experts / (ranks - shared_ranks); }
   // Experts on a rank: at least one slot each, so that all ranks describe the same table.
@@ -56,19 +55,12 @@ struct Chunks {
 // Token `token` goes to local expert `expert` of rank `rank`, as its choice `choice`; choices from
 // K on are shared experts.
 struct Route {
-  int32_t chunk = 0;
-  int32_t rank = 0;
-  int32_t expert = 0;
-  int32_t token = 0;
-  int32_t choice = 0;
+  int32_t chunk = 0, rank = 0, expert = 0, token = 0, choice = 0;
 };
 
 // Expanded rows [first, first + count) of this rank: tokens of `rank` in one chunk for one expert.
 struct Segment {
-  int64_t rank = 0;
-  int64_t expert = 0;
-  int64_t first = 0;
-  int64_t count = 0;
+  int64_t rank = 0, expert = 0, first = 0, count = 0;
 };
 
 inline constexpr int64_t kAssist = 128;  // int32 of hand-over data for each row of the V2 operators
@@ -88,8 +80,7 @@ struct TokensPlan : hcom::Meeting {
   Placement placement;
   int64_t tokens = 0;
   int64_t group_tokens = 0;  // of all ranks together, at most
-  int64_t k = 0;
-  int64_t width = 0;
+  int64_t k = 0, width = 0;
   int ids = -1;     // slot of expert_ids
   int active = -1;  // slot of x_active_mask; -1: all tokens are active
   // From PrepareExchange.

@@ -22,11 +22,9 @@ constexpr int64_t kSmallGroup = 32;  // elements with one power of two (FLOAT8 E
 struct ReducePlan : hcom::Meeting {
   Ring ring;
   bool scatters = false;
-  int64_t rows = 0;
-  int64_t width = 0;
+  int64_t rows = 0, width = 0;
   bool powers = false;  // scales are powers of two
-  DataType x_dtype = DataType::kUndefined;
-  DataType y_dtype = DataType::kUndefined;
+  DataType x_dtype = DataType::kUndefined, y_dtype = DataType::kUndefined;
   // From Prepare.
   int64_t chunk_rows = 0;  // of each block in a chunk
   std::unique_ptr<RowTravel> travel;

@@ -18,8 +18,7 @@ constexpr int64_t kSizes[] = {60, 2, 1, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64
 
 // A dimension of an input that is unknown.
 struct Unknown {
-  int slot = -1;
-  int dim = 0;
+  int slot = -1, dim = 0;
 };
 
 // What was inferred so far.

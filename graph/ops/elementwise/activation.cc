@@ -24,8 +24,7 @@ Result<Formula> ChooseGelu(const OpContext& context) {
 struct SwiGluPlan : Planned {
   Halves halves;
   size_t width = 0;  // bytes of an element
-  ConvertFn widen = nullptr;
-  ConvertFn narrow = nullptr;
+  ConvertFn widen = nullptr, narrow = nullptr;
   BlockFn formula = nullptr;
 };
 

@@ -154,8 +154,7 @@ class Fourier {
     }
   }
 
-  size_t n_;
-  size_t most_terms_ = 1;
+  size_t n_, most_terms_ = 1;
   std::vector<Wide> roots_;
 };
 

@@ -11,8 +11,7 @@ namespace npumesh {
 
 // x as [outer, 2, run]: `run` elements of one half, then those of the other.
 struct Halves {
-  int64_t outer = 1;
-  int64_t run = 0;
+  int64_t outer = 1, run = 0;
   Shape half;
 };
 

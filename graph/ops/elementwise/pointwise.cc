@@ -305,8 +305,7 @@ class PointwiseKernel final : public Kernel {
   std::string who_;
   std::vector<int> fed_;  // slots that are fed, as `operands_` and `blocks_`
   std::vector<Operand> operands_;
-  std::vector<BlockBuffer> blocks_;
-  std::vector<BlockBuffer> results_;
+  std::vector<BlockBuffer> blocks_, results_;
   std::vector<Destination> destinations_;
   std::vector<const void*> addresses_;  // of the operands' current block
   std::vector<double> reals_;           // one element of every input, then of every result

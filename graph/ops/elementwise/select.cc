@@ -49,8 +49,7 @@ Status RunSelect(const SelectPlan& plan, const KernelArgs& args) {
 // ---- MaskedScatter ----
 
 struct MaskedPlan : Planned {
-  size_t element = 0;
-  size_t count = 0;
+  size_t element = 0, count = 0;
   size_t given = 0;  // updates
   std::optional<BroadcastPlan> broadcast;
   Workspace<uint8_t> mask;

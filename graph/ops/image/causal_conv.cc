@@ -27,8 +27,7 @@ struct ConvPlan : Planned {
   DataType dtype = DataType::kUndefined;
   Integers starts, indices, modes;
   int64_t skipped = -1;
-  bool activates = false;
-  bool residual = true;
+  bool activates = false, residual = true;
   Workspace<float> weights, history, last, seen, y;
 };
 

@@ -18,8 +18,7 @@ namespace npumesh {
 struct ConvolutionTensor {
   int slot = -1;  // -1: absent, or the output
   DataType dtype = DataType::kUndefined;
-  std::vector<int64_t> dims;
-  std::vector<int64_t> strides;
+  std::vector<int64_t> dims, strides;
   int64_t elements = 0;
 };
 
@@ -28,10 +27,7 @@ struct Convolution : Planned {
   int threads = 1;
   bool transposed = false;  // spreads every position of x, instead of gathering
   bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
-  ConvolutionTensor x;
-  ConvolutionTensor filter;
-  ConvolutionTensor bias;
-  ConvolutionTensor y;
+  ConvolutionTensor x, filter, bias, y;
   // One number for each dimension of the image.
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;  // 1: none

@@ -24,8 +24,7 @@ struct Sampling {
 
 // A position, and how it changes with the coordinate it was made of.
 struct Place {
-  double at = 0;
-  double slope = 0;
+  double at = 0, slope = 0;
 };
 
 // The positions that are read along one dimension, and their weights.
@@ -113,8 +112,7 @@ Taps TapsOf(double coordinate, int64_t size, const Sampling& how) {
 
 struct GridPlan : Planned {
   Sampling how;
-  int64_t batches = 0;
-  int64_t channels = 0;
+  int64_t batches = 0, channels = 0;
   std::vector<int64_t> image;  // extents
   int64_t pixels = 1;          // of the image
   int64_t places = 1;          // of the grid, for each batch

@@ -15,10 +15,7 @@ using Numbers = std::array<int64_t, 3>;
 
 // What an operator says of one dimension of the image.
 struct PoolExtent {
-  int64_t size = 0;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t dilation = 1;
+  int64_t size = 0, kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0;  // padding
   int64_t behind = 0;
 };

@@ -17,9 +17,7 @@ namespace npumesh {
 // inside of the image. `span` counts the positions with those on the padding, which only averages
 // see.
 struct Window {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t span = 0;
+  int64_t begin = 0, end = 0, span = 0;
 };
 
 // True when `value` takes the place of the maximum `most`: the first NaN is the maximum.

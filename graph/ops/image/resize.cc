@@ -18,14 +18,12 @@ namespace {
 
 // What a position of the output reads along one dimension: (1 - weight) of `low`, weight of `high`.
 struct Tap {
-  int64_t low = 0;
-  int64_t high = 0;
+  int64_t low = 0, high = 0;
   double weight = 0;
 };
 
 struct CoordinateRule {
-  bool align_corners = false;
-  bool half_pixel_centers = false;
+  bool align_corners = false, half_pixel_centers = false;
 };
 
 // The position of the input that output position `at` corresponds to.
@@ -40,12 +38,8 @@ double LinearSource(double at, double in, double out, CoordinateRule rule) {
 }
 
 struct ResizePlan : Planned {
-  int64_t outer = 1;
-  int64_t inner = 1;
-  int64_t height = 0;
-  int64_t width = 0;
-  std::vector<Tap> rows;
-  std::vector<Tap> columns;
+  int64_t outer = 1, inner = 1, height = 0, width = 0;
+  std::vector<Tap> rows, columns;
 };
 
 enum class ResizeKind : uint8_t { kNearest, kLinear, kNearestGrad };

@@ -212,8 +212,7 @@ bool IsNan(DataType dtype, const std::byte* element) {
 // x as `count` slices along an axis, each `blocks` runs of `block_bytes`.
 struct Slices {
   const std::byte* data;
-  int64_t count;
-  int64_t blocks;
+  int64_t count, blocks;
   size_t block_bytes;
 
   const std::byte* block(int64_t slice, int64_t block) const {

@@ -208,8 +208,7 @@ Status RunBag(const BagPlan& plan, const KernelArgs& args) {
 struct DenseGradPlan : Planned {
   IndexSlot indices;  // into the rows of the table
   int64_t rows = 0;   // of grad
-  int64_t columns = 0;
-  int64_t padding = -1;
+  int64_t columns = 0, padding = -1;
   bool shares = false;  // a row is divided by the number of its uses
   ConvertFn load = nullptr, store = nullptr;
   Workspace<double> grad, y;

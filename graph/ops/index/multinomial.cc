@@ -14,9 +14,7 @@ namespace npumesh {
 namespace {
 
 struct Draw : Planned {
-  int64_t rows = 1;
-  int64_t columns = 0;
-  int64_t samples = 0;
+  int64_t rows = 1, columns = 0, samples = 0;
   bool replacement = false;
 };
 

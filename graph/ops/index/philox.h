@@ -40,9 +40,7 @@ class PhiloxStream {
   }
 
  private:
-  uint64_t key_;
-  uint64_t low_;
-  uint64_t high_;
+  uint64_t key_, low_, high_;
   std::array<uint32_t, 4> words_{};
   size_t used_ = 4;
 };

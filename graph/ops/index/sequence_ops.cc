@@ -18,8 +18,7 @@ namespace {
 // x as [windows, heads, plane, columns]: [B W, N, S1, S2] or [B, W, N, S1, S2]. A mask has a plane
 // for each of W windows, which follow each other again and again; the bias one for each head.
 struct WindowPlan : Planned {
-  int64_t windows = 1;
-  int64_t heads = 1;
+  int64_t windows = 1, heads = 1;
   int64_t plane = 1;  // S1 * S2
   int64_t columns = 1;
   int64_t masks = 0;  // 0: no mask

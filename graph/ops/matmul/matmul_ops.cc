@@ -17,8 +17,7 @@ namespace {
 // column on the right, whatever the transpose flag says.
 struct Side {
   Shape batch;
-  int64_t rows = 1;
-  int64_t columns = 1;
+  int64_t rows = 1, columns = 1;
   bool vector = false;
 };
 

@@ -24,8 +24,7 @@ class TailKernel final : public Kernel {
   }
 
  private:
-  std::unique_ptr<Kernel> product_;
-  std::unique_ptr<Kernel> tail_;
+  std::unique_ptr<Kernel> product_, tail_;
   int slots_;  // of the product
 };
 

@@ -11,18 +11,13 @@ namespace npumesh {
 namespace {
 
 struct Finalize : Planned {
-  int64_t tokens = 0;
-  int64_t k = 0;
-  int64_t width = 0;
+  int64_t tokens = 0, k = 0, width = 0;
   int64_t rows = 0;       // of expanded_x
   bool by_column = true;  // entry of (token i, choice j) is j * tokens + i, not i * k + j
   bool drops = false;     // -1 contributes nothing
   DataType dtype = DataType::kFloat;
   int x = -1;  // slots; -1: not fed
-  int row_idx = -1;
-  int x1 = -1;
-  int x2 = -1;
-  int expert_idx = -1;
+  int row_idx = -1, x1 = -1, x2 = -1, expert_idx = -1;
   int64_t experts = 0;
   Factors bias;    // [experts, width]
   Factors scales;  // [tokens, k]

@@ -33,9 +33,7 @@ void LargestFirst(const float* values, int64_t count, int64_t k, int32_t* order)
 // Scores of the experts for each row, and k of them that are chosen.
 struct Scores : Planned {
   DataType dtype = DataType::kFloat;
-  int64_t experts = 0;
-  int64_t rows = 0;
-  int64_t k = 0;
+  int64_t experts = 0, rows = 0, k = 0;
   Workspace<float> x, p,
       chosen;  // scores, their softmax or what stands for it, those of the chosen
   Workspace<int32_t> order;
@@ -133,14 +131,12 @@ enum class Norm : uint8_t { kSoftmax, kSigmoid, kSqrtSoftplus };  // norm_type
 
 struct Gating : Scores {
   Factors bias;
-  int64_t groups = 1;
-  int64_t kept_groups = 1;
+  int64_t groups = 1, kept_groups = 1;
   bool two_largest = false;  // a group counts as the sum of its two largest, not as its largest
   Norm norm = Norm::kSoftmax;
   bool divides = false;
   bool keeps = false;  // the normalised scores are output 2
-  float factor = 1;
-  float epsilon = 0;
+  float factor = 1, epsilon = 0;
   Workspace<float> biased, biases, group_scores;
 };
 

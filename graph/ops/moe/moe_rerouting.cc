@@ -12,10 +12,7 @@ namespace npumesh {
 namespace {
 
 struct ReRouting : Planned {
-  int64_t ranks = 0;
-  int64_t experts = 0;
-  int64_t rows = 0;
-  int64_t row_bytes = 0;
+  int64_t ranks = 0, experts = 0, rows = 0, row_bytes = 0;
   int scales = -1;  // slot
   int64_t scale_bytes = 0;
   Integers counts;    // of the tokens, by rank and expert
@@ -114,8 +111,7 @@ Status RunReRouting(const ReRouting& plan, const KernelArgs& args) {
 // ---- MoeComputeExpertTokens ----
 
 struct TokenCounts : Planned {
-  int64_t experts = 0;
-  int64_t positions = 0;
+  int64_t experts = 0, positions = 0;
 };
 
 Result<TokenCounts> PlanTokens(const OpContext& op) {

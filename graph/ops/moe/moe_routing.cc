@@ -22,12 +22,9 @@ namespace {
 enum class Counts : uint8_t { kNone, kSums, kCounts, kPairs };
 
 struct Routing : Planned {
-  int64_t tokens = 0;
-  int64_t k = 0;
-  int64_t width = 0;
+  int64_t tokens = 0, k = 0, width = 0;
   int64_t row_bytes = 0;  // of x
-  DataType x_dtype = DataType::kUndefined;
-  DataType id_dtype = DataType::kInt32;
+  DataType x_dtype = DataType::kUndefined, id_dtype = DataType::kInt32;
   int64_t rows = 0;     // of expanded_x
   int64_t experts = 0;  // 0: any number
   int64_t first = 0;    // active experts [first, last)
@@ -246,8 +243,7 @@ enum class Quant : uint8_t { kNone, kStatic, kDynamic };
 struct Third : Routing {
   Quant quant = Quant::kNone;
   bool gathers = true;  // expanded_row_idx by position, not by row
-  Factors scale;
-  Factors offset;
+  Factors scale, offset;
   Workspace<float> row, factors;
 };
 

@@ -18,13 +18,10 @@ namespace {
 struct GeluPlan : Planned {
   BlockFn formula = nullptr;
   bool dynamic = true;
-  DataType x = DataType::kFloat;
-  DataType dtype = DataType::kInt8;
+  DataType x = DataType::kFloat, dtype = DataType::kInt8;
   Rounding rounding = Rounding::kNearest;
-  Factors scale;
-  Factors offset;
-  int64_t rows = 0;
-  int64_t width = 0;
+  Factors scale, offset;
+  int64_t rows = 0, width = 0;
   Workspace<float> row, scales, offsets;
 };
 
@@ -88,13 +85,10 @@ Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
 // ---- GroupQuant ----
 
 struct GroupPlan : Planned {
-  DataType x = DataType::kFloat;
-  DataType dtype = DataType::kInt8;
-  Factors scale;
-  Factors offset;
+  DataType x = DataType::kFloat, dtype = DataType::kInt8;
+  Factors scale, offset;
   GroupRows groups;
-  int64_t height = 0;
-  int64_t width = 0;
+  int64_t height = 0, width = 0;
   Workspace<float> row, scales;
 };
 
@@ -143,8 +137,7 @@ Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
 // ---- QuantMax ----
 
 struct MaxPlan : Planned {
-  DataType from = DataType::kFloat;
-  DataType to = DataType::kFloat8E5M2;
+  DataType from = DataType::kFloat, to = DataType::kFloat8E5M2;
   int64_t elements = 0;
 };
 

@@ -19,18 +19,12 @@ namespace npumesh {
 namespace {
 
 struct TilePlan : Planned {
-  DataType x = DataType::kFloat;
-  DataType dtype = DataType::kFloat8E5M2;
+  DataType x = DataType::kFloat, dtype = DataType::kFloat8E5M2;
   Rounding rounding = Rounding::kNearest;
   float largest = 0;
-  int64_t tile_rows = 1;
-  int64_t tile_columns = 1;
-  int64_t matrices = 1;
-  int64_t height = 0;
-  int64_t width = 0;
+  int64_t tile_rows = 1, tile_columns = 1, matrices = 1, height = 0, width = 0;
   GroupRows groups;  // absent: one of all rows
-  int64_t scale_rows = 0;
-  int64_t scale_columns = 0;
+  int64_t scale_rows = 0, scale_columns = 0;
   Workspace<float> row;
 
   // The element where a row of x begins.

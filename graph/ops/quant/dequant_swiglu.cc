@@ -18,12 +18,9 @@ struct SwigluPlan : Planned {
   bool last = true;       // the last dimension is halved
   int64_t half_rows = 1;  // rows of x in a half of another dimension
   int64_t columns = 0;    // of x
-  int64_t y_columns = 0;
-  int64_t y_rows = 0;
-  int64_t groups = 1;
+  int64_t y_columns = 0, y_rows = 0, groups = 1;
   Integers group_rows;  // of each group; absent: there is one
-  DataType x_dtype = DataType::kUndefined;
-  DataType y_dtype = DataType::kInt8;
+  DataType x_dtype = DataType::kUndefined, y_dtype = DataType::kInt8;
   Dequant dequant;      // of int32 x
   Factors quant_scale;  // [groups, y_columns], [groups] or one
   Factors quant_offset;

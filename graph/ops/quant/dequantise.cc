@@ -15,10 +15,8 @@ namespace {
 
 // Rows of integers that become floats.
 struct RowsPlan : Planned {
-  DataType from = DataType::kInt32;
-  DataType to = DataType::kFloat;
-  int64_t rows = 0;
-  int64_t columns = 0;
+  DataType from = DataType::kInt32, to = DataType::kFloat;
+  int64_t rows = 0, columns = 0;
   Workspace<float> row;
 };
 
@@ -81,8 +79,7 @@ Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
 
 // y = (x + offset) * scale
 struct AntiQuantPlan : RowsPlan {
-  Factors scale;
-  Factors offset;
+  Factors scale, offset;
   float scale_value = 1;  // where there is no input for it
   float offset_value = 0;
   bool squared = false;
@@ -141,8 +138,7 @@ Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
 // ---- TransQuantParamV2 ----
 
 struct ParamPlan : Planned {
-  Factors scale;
-  Factors offset;
+  Factors scale, offset;
   bool rounds = false;
   int64_t count = 0;
 };

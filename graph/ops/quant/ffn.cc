@@ -20,8 +20,7 @@ namespace {
 // x[m, k] w[k, n] + bias, with weights and bias for each expert one after the other.
 struct Layer {
   int w = -1;
-  int64_t k = 0;
-  int64_t n = 0;
+  int64_t k = 0, n = 0;
   Factors bias;
   BlockedProduct product;
 };
@@ -32,8 +31,7 @@ struct FfnPlan : ProductPlan {
   bool gated = false;
   Activation activation = Activation::kRelu;
   DataType dtype = DataType::kUndefined;
-  Layer first;
-  Layer second;
+  Layer first, second;
   Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 

@@ -38,8 +38,7 @@ void Store(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
 // Where results go: element of row 0, and the row of the whole x that row 0 is.
 struct Target {
   void* data;
-  int64_t first;
-  int64_t row;
+  int64_t first, row;
 };
 
 Status Multiply(const GroupedPlan& plan, const KernelArgs& args, const Group& group, int64_t m,
@@ -82,8 +81,7 @@ Status RunInner(const GroupedPlan& plan, const KernelArgs& args, int64_t index, 
 
 // What an entry of group_list says: the group, and how many rows (or elements of k) it has.
 struct Entry {
-  int64_t group;
-  int64_t count;
+  int64_t group, count;
 };
 
 // List types: 0 prefix sums, 1 counts, 2 pairs of a group and its count. `first`: where it begins.

@@ -15,12 +15,9 @@ enum class Split : uint8_t { kTensors, kRows, kInner };  // group_type -1, 0, 2
 // What one group multiplies: x[m, k] w[k, n], and what follows. m of kRows and k of kInner are
 // those of all groups together.
 struct Group {
-  int x_slot = -1;
-  int w_slot = -1;
+  int x_slot = -1, w_slot = -1;
   int64_t w_first = 0;  // element where its weights begin
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
+  int64_t m = 0, n = 0, k = 0;
   WeightScale weight_scale;
   Dequant dequant;
 };
@@ -29,11 +26,8 @@ struct GroupedPlan : ProductPlan {
   Split split = Split::kTensors;
   std::vector<Group> groups;
   bool joined = false;  // one output for all groups
-  bool transposed_x = false;
-  bool transposed_w = false;
-  bool integers = false;
-  DataType x_dtype = DataType::kUndefined;
-  DataType w_dtype = DataType::kUndefined;
+  bool transposed_x = false, transposed_w = false, integers = false;
+  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kUndefined;
   Integers list;
   int64_t list_type = 0;

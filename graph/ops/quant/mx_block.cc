@@ -15,8 +15,7 @@ namespace {
 
 // An element format: mantissa bits, the least exponent of its grid, its largest number.
 struct Grid {
-  int mantissa;
-  int least;
+  int mantissa, least;
   float largest;
 };
 

@@ -40,10 +40,7 @@ void StoreMx(const MxFormat& format, uint8_t scale, const float* values, int64_t
 
 // A tensor around the axis that blocks run along.
 struct MxAxis {
-  int64_t outer = 1;
-  int64_t length = 0;
-  int64_t inner = 1;
-  int64_t block = kMxBlock;
+  int64_t outer = 1, length = 0, inner = 1, block = kMxBlock;
 
   int64_t blocks() const { return CeilDiv(length, block); }
   int64_t pairs() const { return (blocks() + 1) / 2; }

@@ -100,8 +100,7 @@ Status RunMx(const MxPlan& plan, const KernelArgs& args) {
 struct TilePlan : Planned {
   MxFormat format;
   DataType x = DataType::kFloat;
-  MxAxis along;
-  MxAxis down;
+  MxAxis along, down;
   Workspace<float> tile;
 };
 
@@ -205,8 +204,7 @@ Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
 
 struct AntiPlan : Planned {
   MxAxis axis;
-  DataType from = DataType::kUndefined;
-  DataType to = DataType::kUndefined;
+  DataType from = DataType::kUndefined, to = DataType::kUndefined;
 };
 
 Result<AntiPlan> PlanAnti(const OpContext& op) {

@@ -23,11 +23,9 @@ namespace {
 // The norm of rows of x (slot 0), or of x1 + x2 (slots 0 and 1).
 struct NormRows {
   bool sums = false;
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t rows = 0, columns = 0;
   DataType dtype = DataType::kUndefined;
-  Factors gamma;
-  Factors beta;
+  Factors gamma, beta;
   double epsilon = 0;
 
   // Fills `row` with the norm of row r. `sum`: where x1 + x2 goes, null: nowhere. `room` has

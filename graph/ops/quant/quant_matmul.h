@@ -15,8 +15,7 @@ class Int8Product;
 
 // Rows and columns of an operand after its transposition, and what stands in front of them.
 struct MatmulSide {
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t rows = 0, columns = 0;
   Shape batch;
 };
 
@@ -27,10 +26,8 @@ MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool
 struct QuantMatmul : ProductPlan {
   MatmulSide left;   // slot 0
   MatmulSide right;  // slot 1
-  bool transposed1 = false;
-  bool transposed2 = false;
-  DataType x_dtype = DataType::kUndefined;
-  DataType w_dtype = DataType::kUndefined;
+  bool transposed1 = false, transposed2 = false;
+  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kUndefined;
   bool integers = true;
   Dequant dequant;

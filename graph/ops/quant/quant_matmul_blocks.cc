@@ -21,9 +21,7 @@ constexpr int64_t kWideBlock = 128;
 
 // `group_size` packs the extents of a block along k, n and m; 0: not said.
 struct GroupSize {
-  int64_t k = 0;
-  int64_t n = 0;
-  int64_t m = 0;
+  int64_t k = 0, n = 0, m = 0;
 };
 
 GroupSize GroupSizeOf(const OpContext& op) {

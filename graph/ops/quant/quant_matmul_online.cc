@@ -17,15 +17,11 @@ namespace npumesh {
 namespace {
 
 struct OnlinePlan : ProductPlan {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  int64_t groups = 1;
+  int64_t m = 0, n = 0, k = 0, groups = 1;
   bool transposed = false;
   bool folded = false;  // weight_scale includes x_scale
   DataType dtype = DataType::kUndefined;
-  Factors smooth;
-  Factors x_scale;
+  Factors smooth, x_scale;
   Dequant dequant;  // of all groups
   GroupRows rows;   // absent: one group of all rows
   Workspace<float> row, smoothing, scales;

@@ -12,10 +12,8 @@ namespace {
 // ---- QuantMatmulReduceSum ----
 
 struct SumPlan : ProductPlan {
-  MatmulSide left;
-  MatmulSide right;
-  bool transposed1 = false;
-  bool transposed2 = false;
+  MatmulSide left, right;
+  bool transposed1 = false, transposed2 = false;
   int64_t batch = 0;
   DataType y_dtype = DataType::kUndefined;
   Dequant dequant;
@@ -84,14 +82,10 @@ Status RunSum(const SumPlan& plan, const KernelArgs& args) {
 // y[g] += x1[rows of g]^T x2[rows of g], scaled for each group, or by MX scales that restart at a
 // whole pair of blocks for each group.
 struct GroupedAddPlan : ProductPlan {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  DataType x1 = DataType::kUndefined;
-  DataType x2 = DataType::kUndefined;
+  int64_t m = 0, n = 0, k = 0;
+  DataType x1 = DataType::kUndefined, x2 = DataType::kUndefined;
   bool mx = false;
-  Factors left;
-  Factors right;
+  Factors left, right;
   GroupRows rows;
 };
 

@@ -24,11 +24,8 @@ struct DynamicPlan : Planned {
   Factors smooth;   // [width], or [groups, width]
   Integers groups;  // prefix sums; absent: there is one group
   int64_t group_count = 1;
-  DataType from = DataType::kFloat;
-  DataType to = DataType::kInt8;
-  int64_t width = 0;
-  int64_t block_rows = 1;
-  int64_t blocks = 0;
+  DataType from = DataType::kFloat, to = DataType::kInt8;
+  int64_t width = 0, block_rows = 1, blocks = 0;
   Workspace<float> x, factors, least, most, scale, offset;
 };
 
@@ -228,18 +225,15 @@ Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
 
 // y = round(x * scale + offset), or of x / scale.
 struct StaticPlan : Planned {
-  Grid scale;
-  Grid offset;
+  Grid scale, offset;
   float scale_value = 1;  // where there is no input for it
   float offset_value = 0;
   bool squared = false;  // the scale is applied twice
   bool divides = false;
   Rounding rounding = Rounding::kNearest;
-  DataType from = DataType::kFloat;
-  DataType to = DataType::kInt8;
+  DataType from = DataType::kFloat, to = DataType::kInt8;
   Shape shape;
-  int64_t width = 0;
-  int64_t rows = 0;
+  int64_t width = 0, rows = 0;
   Workspace<float> x, scales, offsets;
 };
 

@@ -51,9 +51,7 @@ Result<NormPlan> PlanGroupNorm(const OpContext& op) {
 }
 
 struct GroupNormGradPlan : NormPlan {
-  bool dx = true;
-  bool dgamma = true;
-  bool dbeta = true;
+  bool dx = true, dgamma = true, dbeta = true;
 };
 
 Result<GroupNormGradPlan> PlanGradient(const OpContext& op) {

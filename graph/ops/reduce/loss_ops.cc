@@ -16,9 +16,7 @@ namespace {
 
 // x as [samples / inner, classes, inner]: [C], [N, C] or [N, C, ...].
 struct ClassPlan : Planned {
-  int64_t classes = 1;
-  int64_t inner = 1;
-  int64_t samples = 1;
+  int64_t classes = 1, inner = 1, samples = 1;
   Shape sample_shape;  // of x without its classes
   int64_t ignored = 0;
   bool sums = true;    // the loss is one number
@@ -118,8 +116,7 @@ Status RunNllLossGrad(const ClassPlan& plan, RealTensors& t) {
 // Rows of `classes` logits, and how labels are read: one class number a row, or a distribution
 // that may be broadcast.
 struct EntropyPlan : Planned {
-  int64_t rows = 0;
-  int64_t classes = 0;
+  int64_t rows = 0, classes = 0;
   int64_t row_step = 1;  // between labels
   int64_t class_step = 0;
 };

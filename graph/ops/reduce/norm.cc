@@ -37,8 +37,7 @@ struct ColumnInput {
 };
 
 struct LayerNormPlan : Planned {
-  int64_t rows = 1;
-  int64_t columns = 1;
+  int64_t rows = 1, columns = 1;
   DataType dtype = DataType::kFloat;
   ColumnInput gamma, beta;
   double epsilon = 0;

@@ -19,9 +19,7 @@ struct RmsNormPlan : Planned {
   int x_slot = 0;
   int x2_slot = -1;  // of the type of x: x + x2 is normalised, and is output 2; -1: none
   int gamma_slot = 1;
-  DataType x_dtype = DataType::kFloat;
-  DataType gamma_dtype = DataType::kFloat;
-  DataType y_dtype = DataType::kFloat;
+  DataType x_dtype = DataType::kFloat, gamma_dtype = DataType::kFloat, y_dtype = DataType::kFloat;
   double epsilon = 0;
   bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
   bool gives_rstd = true;  // output 1: the reciprocal roots, float32

@@ -24,9 +24,7 @@ namespace {
 
 // One pass over [outer, size, inner]: folds the middle.
 struct Pass {
-  int64_t outer = 1;
-  int64_t size = 1;
-  int64_t inner = 1;
+  int64_t outer = 1, size = 1, inner = 1;
 };
 
 std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced) {
@@ -57,11 +55,9 @@ struct ReducePlan : Planned {
   Fold fold = {};
   std::vector<Pass> passes;
   int64_t count = 1;  // elements folded into one, for the mean
-  size_t in_width = 0;
-  size_t out_width = 0;
+  size_t in_width = 0, out_width = 0;
   size_t width = 0;  // of the fold's type
-  ConvertFn load = nullptr;
-  ConvertFn store = nullptr;
+  ConvertFn load = nullptr, store = nullptr;
   Workspace<std::byte> between;  // results of a pass that is not the last
 };
 

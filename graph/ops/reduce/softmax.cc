@@ -30,10 +30,8 @@ void SoftmaxOfDoubles(const double* x, int64_t count, double* y) {
 }
 
 struct SoftmaxPlan : Planned {
-  DataType from = DataType::kFloat;
-  DataType to = DataType::kFloat;
-  int64_t rows = 1;
-  int64_t columns = 1;
+  DataType from = DataType::kFloat, to = DataType::kFloat;
+  int64_t rows = 1, columns = 1;
   bool moved = false;  // the axes are not the last ones
   StridedCopy gather, scatter;
   Workspace<float> x_row, y_row;

@@ -10,8 +10,7 @@ namespace npumesh {
 namespace {
 
 struct AttrForm {
-  std::string_view signature;
-  std::string_view same_as;
+  std::string_view signature, same_as;
 };
 
 constexpr AttrForm kForms[] = {

@@ -131,8 +131,7 @@ Result<Number> NumberOf(const OpContext& op, std::string_view port) {
 
 struct RangePlan : Planned {
   DataType dtype = DataType::kUndefined;
-  Number start;
-  Number delta;
+  Number start, delta;
   int64_t count = 0;
 };
 

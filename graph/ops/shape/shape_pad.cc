@@ -42,8 +42,7 @@ Result<PadMode> ModeOf(const OpContext& op, std::span<const ModeWord> words) {
 
 // Elements added before and after a dimension; negative ones are cut off.
 struct Padding {
-  int64_t before = 0;
-  int64_t behind = 0;
+  int64_t before = 0, behind = 0;
 };
 
 // Listed as pairs, or those before all dimensions first.

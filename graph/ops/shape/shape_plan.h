@@ -16,8 +16,7 @@ namespace npumesh {
 
 // One loop over an input: `step` elements lie between neighbours; 0 repeats an element.
 struct Loop {
-  int64_t extent = 0;
-  int64_t step = 0;
+  int64_t extent = 0, step = 0;
 };
 
 // Output 0 in C order, as loops over the elements of an input.

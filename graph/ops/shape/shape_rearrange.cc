@@ -109,8 +109,7 @@ Result<MappedPlan> PlanRepeat(const OpContext& op) {
 // channels (DCR) or after them (CRD).
 struct BlockShape {
   int64_t batch, height, width, channels, block;  // height and width in blocks
-  bool channels_last;
-  bool block_first;
+  bool channels_last, block_first;
 };
 
 template <bool kToSpace>

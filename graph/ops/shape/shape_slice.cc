@@ -12,9 +12,7 @@ namespace {
 
 // What is taken of one dimension of x: `length` positions from `begin` in steps of `step`.
 struct Cut {
-  int64_t begin = 0;
-  int64_t length = 0;
-  int64_t step = 1;
+  int64_t begin = 0, length = 0, step = 1;
   bool shrink = false;  // one position, and the dimension disappears
 };
 
@@ -42,15 +40,9 @@ Result<CopyPlan> PlanBox(const OpContext& op, Box box) {
 
 // The inputs and masks; entry i of each list belongs together with bit i of each mask.
 struct SliceSpec {
-  std::vector<int64_t> begin;
-  std::vector<int64_t> end;
-  std::vector<int64_t> steps;
+  std::vector<int64_t> begin, end, steps;
   std::optional<std::vector<int64_t>> axes;
-  int64_t begin_mask = 0;
-  int64_t end_mask = 0;
-  int64_t ellipsis_mask = 0;
-  int64_t new_axis_mask = 0;
-  int64_t shrink_mask = 0;
+  int64_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_mask = 0;
 
   size_t entries() const { return begin.size(); }
 };

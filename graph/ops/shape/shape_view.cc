@@ -11,8 +11,7 @@ namespace {
 
 // The dimensions of x that Reshape replaces: all, or [axis, axis + num_axes) (Caffe).
 struct DimRange {
-  int begin = 0;
-  int end = 0;
+  int begin = 0, end = 0;
 };
 
 DimRange ReplacedDims(Check& check, const OpContext& op, int rank) {

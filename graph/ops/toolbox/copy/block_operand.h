@@ -41,8 +41,7 @@ class Operand {
   bool fills_once() const { return plan_.scalar() && !plan_.direct(); }
 
   BroadcastPlan plan_;
-  size_t stored_width_;
-  size_t wanted_width_;
+  size_t stored_width_, wanted_width_;
   ConvertFn convert_;  // null: already of the wanted type
 };
 

@@ -41,10 +41,7 @@ int64_t InnerBlock(const LayoutSpec& spec, DataType dtype);
 // Elements that lie together: the i-th of `count` is plain[plain_first + i * plain_stride] and
 // storage[storage_first + i].
 struct ElementRun {
-  int64_t plain_first = 0;
-  int64_t plain_stride = 1;
-  int64_t storage_first = 0;
-  int64_t count = 0;
+  int64_t plain_first = 0, plain_stride = 1, storage_first = 0, count = 0;
 };
 
 // One tensor in both layouts.
@@ -78,13 +75,11 @@ class BlockedTensor {
 
   Layout layout_ = Layout::kFractalNz;
   int64_t c0_ = 16;
-  Shape plain_shape_;
-  Shape storage_shape_;
+  Shape plain_shape_, storage_shape_;
   // FRACTAL_NZ: c_ is the last dimension, h_ the one before, n_ all others.
   Axis n_, c_, h_, w_;
   // FRACTAL_Z: groups in the tensor, and those that lie block-diagonally in one.
-  int64_t groups_ = 1;
-  int64_t together_ = 1;
+  int64_t groups_ = 1, together_ = 1;
   int64_t channel_blocks_ = 1;  // C1
   int64_t out_channels_ = 16;   // cout', a multiple of 16
 };

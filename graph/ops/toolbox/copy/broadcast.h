@@ -49,8 +49,7 @@ class BroadcastPlan {
 
   std::vector<Dim> dims_;  // outermost first, at least one
   size_t element_bytes_;
-  bool direct_ = false;
-  bool scalar_ = false;
+  bool direct_ = false, scalar_ = false;
 };
 
 }  // namespace npumesh

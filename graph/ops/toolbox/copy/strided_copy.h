@@ -12,9 +12,7 @@ namespace npumesh {
 // One loop of the copy, outermost first. Strides are in bytes; `from` may be 0 (repeat) or negative
 // (backwards).
 struct CopyAxis {
-  int64_t extent = 0;
-  int64_t from = 0;
-  int64_t to = 0;
+  int64_t extent = 0, from = 0, to = 0;
 };
 
 // Immutable after construction; `Run` may be called from several threads at once.

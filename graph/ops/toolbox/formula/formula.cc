@@ -73,8 +73,7 @@ class BlockKernel final : public Kernel {
 
 // Types of operands, result and output of a formula.
 struct FormulaTypes {
-  DataType operand = DataType::kUndefined;
-  DataType result = DataType::kUndefined;
+  DataType operand = DataType::kUndefined, result = DataType::kUndefined;
   DataType output = DataType::kUndefined;
 };
 

@@ -51,8 +51,7 @@ class ColumnScale {
  private:
   float scale_[kBlockColumns];
   float offset_[kBlockColumns];
-  bool shared_ = false;
-  bool shifts_ = false;
+  bool shared_ = false, shifts_ = false;
 };
 
 }  // namespace

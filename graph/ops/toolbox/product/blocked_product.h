@@ -18,12 +18,10 @@ namespace npumesh {
 // Scales and offsets of stored weights: weight = (stored + offset) * scale. The index of the factor
 // of row i and column j is first + i / rows * by_rows + j * by_column.
 struct WeightScale {
-  Factors scale;
-  Factors offset;
+  Factors scale, offset;
   int64_t first = 0;
   int64_t rows = 0;  // rows of weights that share a factor; 0: all
-  int64_t by_rows = 0;
-  int64_t by_column = 0;
+  int64_t by_rows = 0, by_column = 0;
 };
 
 // A matrix in memory, as stored when `transposed`.
@@ -39,9 +37,7 @@ struct StoredMatrix {
 
 // Sums of columns [first, first + count) of a row. One of the two is not null.
 struct SumSegment {
-  int64_t row = 0;
-  int64_t first = 0;
-  int64_t count = 0;
+  int64_t row = 0, first = 0, count = 0;
   const int32_t* integers = nullptr;
   const float* floats = nullptr;
 };
@@ -74,9 +70,7 @@ class BlockedProduct {
 // Factors are one for all, or one for each column (row_scale: row).
 struct Dequant {
   Factors before;  // added to the sums; int32 to integers, a float type to floats
-  Factors scale;
-  Factors row_scale;
-  Factors after;
+  Factors scale, row_scale, after;
   bool twice = false;  // the scale is applied two times
   bool relu = false;
 

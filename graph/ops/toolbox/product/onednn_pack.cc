@@ -112,8 +112,7 @@ class Packing {
   const bool widens_;
   std::shared_ptr<Packed> packed_;
   size_t outer_ = 0;  // the dimension of the rows
-  int64_t rows_ = 1;
-  int64_t rows_at_once_ = 1;
+  int64_t rows_ = 1, rows_at_once_ = 1;
   std::vector<float> wide_;
 };
 

@@ -13,19 +13,15 @@ namespace npumesh {
 // once; int8 operands are summed exactly before. A caller may give other addresses for the slots
 // than those of the whole inputs.
 struct ScaledMatmul {
-  int x_slot = -1;
-  int w_slot = -1;
+  int x_slot = -1, w_slot = -1;
   int row_scale_slot = -1;     // float32: one, or one for each row
   bool scale_of_rows = false;  // the latter
   Factors column_scale;        // one, or one for each column
   Factors bias;                // absent, one, or one for each column
-  DataType x_dtype = DataType::kUndefined;
-  DataType w_dtype = DataType::kUndefined;
+  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
   DataType y_dtype = DataType::kUndefined;  // float16, bfloat16 or float32
   bool transposed_w = false;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
+  int64_t m = 0, n = 0, k = 0;
   int threads = 1;
 };
 

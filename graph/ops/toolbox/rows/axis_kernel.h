@@ -129,14 +129,11 @@ class RowKernel final : public Kernel {
 
   static size_t Width(DataType dtype) { return static_cast<size_t>(BitsOf(dtype)) / 8; }
 
-  AxisRows from_;
-  AxisRows to_;
+  AxisRows from_, to_;
   RowBody<Wide> body_;
-  std::vector<Side> in_;
-  std::vector<Side> out_;
+  std::vector<Side> in_, out_;
   Side index_;
-  std::vector<Wide> x_;
-  std::vector<Wide> y_;
+  std::vector<Wide> x_, y_;
   std::vector<int64_t> i_;
 };
 

@@ -38,8 +38,7 @@ class GroupRows {
  private:
   Result<int64_t> EndOf(const KernelArgs& args, int64_t group, int64_t begin) const;
 
-  std::string who_;
-  std::string port_;
+  std::string who_, port_;
   Integers list_;
   bool counts_ = false;
   int64_t rows_ = 0;
@@ -49,10 +48,7 @@ class GroupRows {
 
 // x[m, k] (slot 0) with the weights [experts, k, n].
 struct GroupedRows {
-  int64_t m = 0;
-  int64_t k = 0;
-  int64_t n = 0;
-  int64_t experts = 0;
+  int64_t m = 0, k = 0, n = 0, experts = 0;
   bool transposed = false;
   GroupRows list;
 };

@@ -101,8 +101,7 @@ class PositionWalk {
   }
 
  private:
-  std::vector<int64_t> extents_;
-  std::vector<int64_t> strides_;
+  std::vector<int64_t> extents_, strides_;
 };
 
 // The last dimension of `indices` addresses the first dimensions of `x`.

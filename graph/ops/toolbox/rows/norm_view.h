@@ -21,9 +21,7 @@ namespace npumesh {
 struct NormView {
   int64_t elements = 0;
   int64_t param_step = 1;  // divides outer_step
-  int64_t params = 1;
-  int64_t outer_step = 1;
-  int64_t groups = 1;
+  int64_t params = 1, outer_step = 1, groups = 1;
   int64_t share = 1;  // parameters of a group
   int64_t statistics = 0;
 

@@ -40,19 +40,13 @@ class SequenceRows {
     return static_cast<const int32_t*>(args.in[lengths_])[b];
   }
 
-  std::string who_;
-  std::string port_;
-  int64_t batch_ = 0;
-  int64_t heads_ = 0;
-  int64_t width_ = 0;
-  int64_t rows_ = 0;
-  int64_t most_ = 0;
+  std::string who_, port_;
+  int64_t batch_ = 0, heads_ = 0, width_ = 0, rows_ = 0, most_ = 0;
   int lengths_ = -1;  // slots
   int table_ = -1;
   bool packed_ = false;     // TND
   int64_t block_size_ = 0;  // PA_BSND
-  int64_t blocks_ = 0;
-  int64_t table_width_ = 0;
+  int64_t blocks_ = 0, table_width_ = 0;
 };
 
 // The value of pre_tokens and next_tokens that limits nothing.

@@ -66,8 +66,7 @@ class Factors {
  private:
   int slot_ = -1;
   DataType dtype_ = DataType::kUndefined;
-  int64_t first_ = 0;
-  int64_t count_ = 0;
+  int64_t first_ = 0, count_ = 0;
 };
 
 // The slot of an optional input, or -1 when nothing or a tensor without elements is fed to it.

@@ -9,9 +9,7 @@ namespace npumesh {
 struct GatedUnit {
   int64_t mode = 0;  // swiglu_mode, 0 to 2
   bool left_is_gate = false;
-  float limit = 0;
-  float alpha = 0;
-  float bias = 0;
+  float limit = 0, alpha = 0, bias = 0;
 
   // Reads swiglu_mode, which is not checked, activate_left, clamp_limit, glu_alpha and glu_bias.
   static GatedUnit Of(const OpContext& op);
