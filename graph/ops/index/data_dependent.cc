@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "graph/ops/core/check.h"
-#include "graph/ops/core/index_type.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/signature.h"
 #include "graph/ops/index/family.h"
@@ -30,7 +29,16 @@ Status SetLateOutput(OpContext& op, int port, DataType dtype, Shape shape) {
   return Status();
 }
 
-// Error (kUnsupported): the type has no zero to compare with.
+// The int32 or int64 that an attribute asks for. Error (kInvalidArgument): it asks for another
+// type.
+Result<DataType> IndexTypeOf(const OpContext& op, std::string_view attribute) {
+  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype(attribute));
+  if (kIndices.Contains(dtype)) return dtype;
+  return Error(Code::kInvalidArgument, "{}: attribute \"{}\" is {}, expected {}", op.Who(),
+               attribute, Name(dtype), kIndices.ToString());
+}
+
+// Error (kUnsupported): of the type nobody can say whether an element is zero.
 Status ExpectZeros(const OpContext& op) {
   const DataType dtype = op.in("x").dtype;
   if (HasZero(dtype)) return Status();

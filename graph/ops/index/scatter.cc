@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/toolbox/rows/wide_type.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
 namespace {

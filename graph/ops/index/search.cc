@@ -5,10 +5,9 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/index_type.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
-#include "graph/ops/toolbox/rows/wide_type.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -51,7 +50,7 @@ Result<SearchPlan> PlanSearch(const OpContext& op) {
                  sequence.ToString());
   }
   if (op.has("sorter")) check.TypeAndShape("sorter", DataType::kInt64, sequence.shape);
-  const DataType index = check.Take(IndexTypeOf(op, "dtype", Code::kUnsupported));
+  const DataType index = check.TypeOf("dtype", kIndices);
   SearchPlan plan;
   plan.elements = sequence.shape.elements();
   plan.dtype = sequence.dtype;
@@ -139,7 +138,7 @@ Result<BucketizePlan> PlanBucketize(const OpContext& op) {
   plan.boundaries = Boundaries(op);
   check.That(std::is_sorted(plan.boundaries.begin(), plan.boundaries.end()),
              "\"boundaries\" are not in ascending order");
-  const DataType index = check.Take(IndexTypeOf(op, "dtype", Code::kUnsupported));
+  const DataType index = check.TypeOf("dtype", kIndices);
   plan.right = op.attr_bool("right");
   plan.count = x.shape.elements();
   plan.load = FindConvert(x.dtype, DataType::kDouble);

@@ -6,11 +6,10 @@
 #include <numeric>
 
 #include "graph/ops/core/check.h"
-#include "graph/ops/core/index_type.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/signature.h"
 #include "graph/ops/index/family.h"
-#include "graph/ops/toolbox/rows/wide_type.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
 namespace {
@@ -65,7 +64,7 @@ Result<Selection> SelectionOf(const OpContext& op, const SortNames& names) {
   Selection selection;
   selection.shape = x;
   selection.descending = op.attr_bool(names.descending);
-  selection.indices = check.Take(IndexTypeOf(op, names.dtype, Code::kUnsupported));
+  selection.indices = check.TypeOf(names.dtype, kIndices);
   const int axis = check.Axis(names.axis, std::max(x.rank(), 1));
   selection.chosen = ChooseAxis(x.rank(), axis);
   if (names.whole || !check.ok()) return check.Done(std::move(selection));
@@ -119,7 +118,7 @@ Result<Arg> ArgOf(const OpContext& op, std::string_view index_type) {
   const int axis = check.Take(AxisOf(op, dimension, std::max(rank, 1), "dimension"));
   if (!check.ok()) return check.status();
   Arg arg;
-  arg.indices = check.Take(IndexTypeOf(op, index_type, Code::kUnsupported));
+  arg.indices = check.TypeOf(index_type, kIndices);
   check.That(rank == 0 || x[axis] != 0, "x {} has no elements along axis {} to choose from", x,
              axis);
   arg.chosen = ChooseAxis(rank, axis);

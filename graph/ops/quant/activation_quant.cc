@@ -118,17 +118,15 @@ Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
     StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
   };
   const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
-  int64_t done = 0;
-  NPUMESH_RETURN_IF_ERROR(plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+  const auto quantise = [&](int64_t group, int64_t begin, int64_t end) {
     plan.scale.Load(args, group * width, width, scale);
     for (int64_t r = begin; r < end; ++r) {
       LoadNumbers(plan.x, args.in[0], r * width, width, row);
       for (int64_t i = 0; i < width; ++i) row[i] = row[i] * scale[i] + offset;
       store(r);
     }
-    done = end;
-    return Status();
-  }));
+  };
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, quantise));
   std::fill_n(row, width, 0.0f);
   for (int64_t r = done; r < plan.height; ++r) store(r);
   return Status();

@@ -112,12 +112,10 @@ void RunRows(const TilePlan& plan, const KernelArgs& args, int64_t matrix, int64
 
 // Rows after the last group are zeros.
 Status RunGroups(const TilePlan& plan, const KernelArgs& args, int64_t matrix) {
-  int64_t done = 0;
-  NPUMESH_RETURN_IF_ERROR(plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+  const auto run = [&](int64_t group, int64_t begin, int64_t end) {
     RunRows(plan, args, matrix, begin, end, begin / plan.tile_rows + group);
-    done = end;
-    return Status();
-  }));
+  };
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, run));
   float* row = plan.row(args);
   std::fill_n(row, plan.width, 0.0f);
   for (int64_t r = done; r < plan.height; ++r) {

@@ -162,12 +162,10 @@ Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, in
 Status RunFfn(const FfnPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   if (!plan.tokens.given()) return RunExpert(plan, args, 0, 0, plan.m);
-  int64_t done = 0;
-  NPUMESH_RETURN_IF_ERROR(
-      plan.tokens.ForEach(args, [&](int64_t expert, int64_t begin, int64_t end) {
-        done = end;
-        return begin == end ? Status() : RunExpert(plan, args, expert, begin, end - begin);
-      }));
+  const auto run = [&](int64_t expert, int64_t begin, int64_t end) {
+    return begin == end ? Status() : RunExpert(plan, args, expert, begin, end - begin);
+  };
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.tokens.ForEach(args, run));
   if (done == plan.m) return Status();
   return Error(Code::kInvalidArgument, "{}: expert_tokens are {} rows together, x has {}", plan.who,
                done, plan.m);

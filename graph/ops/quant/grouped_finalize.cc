@@ -129,9 +129,10 @@ Status RunFinalize(const FinalizePlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   NPUMESH_RETURN_IF_ERROR(CheckIndex(plan, args));
   StoreShared(plan, args);
-  return plan.rows.list.ForEach(args, [&](int64_t expert, int64_t begin, int64_t end) {
+  const auto add = [&](int64_t expert, int64_t begin, int64_t end) {
     return begin == end ? Status() : AddExpert(plan, args, expert, begin, end);
-  });
+  };
+  return plan.rows.list.ForEach(args, add).status();
 }
 
 }  // namespace

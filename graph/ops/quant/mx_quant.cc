@@ -194,10 +194,10 @@ void RunGroup(const GroupedPlan& plan, const KernelArgs& args, int64_t group, in
 
 Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
   for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
-  return plan.groups.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+  const auto run = [&](int64_t group, int64_t begin, int64_t end) {
     RunGroup(plan, args, group, begin, end);
-    return Status();
-  });
+  };
+  return plan.groups.ForEach(args, run).status();
 }
 
 // ---- AntiMxQuant ----

@@ -127,11 +127,10 @@ Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
   Quantise(plan, args);
   const ThreadCount threads(plan.threads);
   if (!plan.rows.given()) return Multiply(plan, args, 0, 0, plan.m);
-  int64_t done = 0;
-  NPUMESH_RETURN_IF_ERROR(plan.rows.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
-    done = end;
+  const auto multiply = [&](int64_t group, int64_t begin, int64_t end) {
     return Multiply(plan, args, group, begin, end);
-  }));
+  };
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.ForEach(args, multiply));
   const TensorType first = {plan.dtype, {done, plan.n}};
   std::memset(static_cast<std::byte*>(args.out[0]) + first.bytes(), 0,
               plan.outputs[0].bytes() - first.bytes());

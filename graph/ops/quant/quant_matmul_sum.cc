@@ -167,9 +167,10 @@ Status AddGroup(const GroupedAddPlan& plan, const KernelArgs& args, int64_t grou
 
 Status RunGroupedAdd(const GroupedAddPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
-  return plan.rows.ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+  const auto add = [&](int64_t group, int64_t begin, int64_t end) {
     return AddGroup(plan, args, group, begin, end);
-  });
+  };
+  return plan.rows.ForEach(args, add).status();
 }
 
 }  // namespace

@@ -80,10 +80,8 @@ Status RunSwigluMx(const SwigluMxPlan& plan, const KernelArgs& args) {
     RunRows(plan, args, 0, plan.axis.outer);
     return Status();
   }
-  return plan.groups.ForEach(args, [&](int64_t, int64_t begin, int64_t end) {
-    RunRows(plan, args, begin, end);
-    return Status();
-  });
+  const auto run = [&](int64_t, int64_t begin, int64_t end) { RunRows(plan, args, begin, end); };
+  return plan.groups.ForEach(args, run).status();
 }
 
 }  // namespace

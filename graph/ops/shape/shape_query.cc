@@ -3,7 +3,6 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/index_type.h"
 #include "graph/ops/shape/family.h"
 
 namespace npumesh {
@@ -43,7 +42,7 @@ Result<AnswerPlan> PlanShapes(const OpContext& op) {
   }
   Check check(op);
   AnswerPlan plan;
-  const DataType dtype = check.Take(IndexTypeOf(op, "dtype"));
+  const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
   for (int i = 0; i < op.slots(); ++i) {
     const Shape& shape = op.in(i).shape;
     Answer(check, &plan, dtype, {shape.rank()}, shape.dims());
@@ -54,7 +53,7 @@ Result<AnswerPlan> PlanShapes(const OpContext& op) {
 Result<AnswerPlan> PlanSize(const OpContext& op) {
   Check check(op);
   AnswerPlan plan;
-  const DataType dtype = check.Take(IndexTypeOf(op, "dtype"));
+  const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
   Answer(check, &plan, dtype, {}, {op.in(0).shape.elements()});
   return check.Done(std::move(plan));
 }

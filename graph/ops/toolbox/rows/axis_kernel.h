@@ -60,6 +60,25 @@ Shape Reduced(const Shape& shape, const std::vector<bool>& chosen, bool keep);
 // double, int64 or uint64; kUndefined for a type without arithmetic.
 DataType WideTypeOf(DataType dtype);
 
+// `f(Wide())` for the wide type of a type that has one.
+template <typename F>
+auto ByWideType(DataType dtype, F f) {
+  switch (WideTypeOf(dtype)) {
+    case DataType::kDouble:
+      return f(double());
+    case DataType::kUint64:
+      return f(uint64_t());
+    default:
+      return f(int64_t());
+  }
+}
+
+// The order of sorted elements: NaN is larger than every number.
+template <typename Wide>
+bool Less(Wide a, Wide b) {
+  return a < b || (b != b && a == a);
+}
+
 // What a row becomes. `x` holds the rows of all inputs, one after the other; `values` has room for
 // the rows of all outputs in the same way.
 template <typename Wide>

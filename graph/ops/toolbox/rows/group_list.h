@@ -3,6 +3,7 @@
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_GROUP_LIST_H_
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "graph/ops/core/check.h"
@@ -22,17 +23,22 @@ class GroupRows {
   bool given() const { return list_.given(); }
   int64_t groups() const { return list_.count(); }
 
-  // Calls body(group, begin, end) -> Status for each group in turn. Error (kInvalidArgument): a
-  // group ends before it begins or after the rows.
+  // Calls body(group, begin, end), which gives a Status or nothing, for each group in turn. Returns
+  // where the last one ends. Error (kInvalidArgument): a group ends before it begins or behind the
+  // rows.
   template <typename Body>
-  Status ForEach(const KernelArgs& args, Body body) const {
+  Result<int64_t> ForEach(const KernelArgs& args, Body body) const {
     int64_t begin = 0;
     for (int64_t group = 0; group < groups(); ++group) {
       NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(args, group, begin));
-      NPUMESH_RETURN_IF_ERROR(body(group, begin, end));
+      if constexpr (std::is_void_v<decltype(body(group, begin, end))>) {
+        body(group, begin, end);
+      } else {
+        NPUMESH_RETURN_IF_ERROR(body(group, begin, end));
+      }
       begin = end;
     }
-    return Status();
+    return begin;
   }
 
  private:
