@@ -10,7 +10,7 @@ namespace npumesh {
 
 struct QueryKeys {
   SequenceRows queries, keys;
-  bool causal = true;  // a query does not see the keys behind it
+  bool causal = true;  // a query does not see the keys after it
 
   // The ports are query and key, the attribute of the keys' layout and the port of their lengths
   // are `layout` and `lengths`.

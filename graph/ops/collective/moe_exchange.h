@@ -26,7 +26,7 @@ struct Placement {
   int64_t ranks = 0;
   int64_t rank = 0;  // this one
   int64_t experts = 0;
-  int64_t special = 0;  // ids behind them that are not sent: zero, copy and constant experts
+  int64_t special = 0;  // ids after them that are not sent: zero, copy and constant experts
   int64_t shared_ranks = 0, shared_experts = 0;
 
   int64_t experts_of_rank() const { return experts / (ranks - shared_ranks); }

@@ -38,7 +38,7 @@ Result<DataType> IndexTypeOf(const OpContext& op, std::string_view attribute) {
                attribute, Name(dtype), kIndices.ToString());
 }
 
-// Error (kUnsupported): of the type nobody can say whether an element is zero.
+// Error (kUnsupported): the type has no zero to compare with.
 Status ExpectZeros(const OpContext& op) {
   const DataType dtype = op.in("x").dtype;
   if (HasZero(dtype)) return Status();

@@ -24,7 +24,7 @@ class GroupRows {
   int64_t groups() const { return list_.count(); }
 
   // Calls body(group, begin, end), which gives a Status or nothing, for each group in turn. Returns
-  // where the last one ends. Error (kInvalidArgument): a group ends before it begins or behind the
+  // where the last one ends. Error (kInvalidArgument): a group ends before it begins or after the
   // rows.
   template <typename Body>
   Result<int64_t> ForEach(const KernelArgs& args, Body body) const {

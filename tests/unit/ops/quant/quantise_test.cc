@@ -1,4 +1,4 @@
-// DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant and Quantize.
+// DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant, Quantize and FlatQuant.
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -229,6 +229,155 @@ TEST(AscendQuant, RefusesWhatDoesNotFit) {
                           {"scales", Pattern(DataType::kFloat, {1})}},
                .attrs = {{"dtype", AttrValue::String("torch.float")}}},
               Code::kUnsupported, {"torch.float"});
+}
+
+// ---- FlatQuant ----
+
+// Integers in [-most, most], so that sums of products are exact in any order.
+Tensor Whole(DataType dtype, const Shape& shape, int seed, double most) {
+  std::vector<double> values = ToDoubles(Noise(dtype, shape, seed, most));
+  for (double& value : values) value = std::nearbyint(value);
+  return FromDoubles(dtype, shape, values);
+}
+
+// Elements of x kronecker_p2 are below 65504 and of z below 2^24 for matrices up to 34 x 34.
+OpCall FlatCall(DataType dtype, const Shape& x) {
+  return {.type = "FlatQuant",
+          .inputs = {{"x", Whole(dtype, x, 1, 100)},
+                     {"kronecker_p1", Whole(dtype, {x[1], x[1]}, 2, 3)},
+                     {"kronecker_p2", Whole(dtype, {x[2], x[2]}, 3, 19)}}};
+}
+
+// kronecker_p1 (x kronecker_p2) of every matrix; the first product is rounded to the type of x.
+std::vector<double> Transformed(const OpCall& call) {
+  const Tensor& input = call.inputs[0].value;
+  const auto m = static_cast<size_t>(input.shape()[1]), n = static_cast<size_t>(input.shape()[2]);
+  const std::vector<double> x = ToDoubles(input), p1 = ToDoubles(call.inputs[1].value),
+                            p2 = ToDoubles(call.inputs[2].value);
+  std::vector<double> product(x.size(), 0.0), z(x.size(), 0.0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t j = 0; j < n; ++j) product[i] += x[i - i % n + j] * p2[j * n + i % n];
+    product[i] = Rounded(input.dtype(), product[i]);
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t matrix = i / (m * n), row = i / n % m;
+    for (size_t j = 0; j < m; ++j) z[i] += p1[row * m + j] * product[(matrix * m + j) * n + i % n];
+  }
+  return z;
+}
+
+TEST(FlatQuant, EveryMatrixHasItsScale) {
+  const std::vector<Shape> shapes = {{1, 1, 2}, {3, 1, 10}, {1, 5, 2}, {4, 7, 6}, {2, 33, 34}};
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    for (const Shape& shape : shapes) {
+      for (const float clip : {1.0f, 0.75f, 0.3f}) {
+        OpCall call = FlatCall(dtype, shape);
+        if (clip != 1) call.attrs = {{"clip_ratio", AttrValue::Float(clip)}};
+        std::vector<double> want = Transformed(call), scales;
+        const size_t size = static_cast<size_t>(shape[1] * shape[2]);
+        for (size_t first = 0; first < want.size(); first += size) {
+          double most = 0;
+          for (size_t i = 0; i < size; ++i) most = std::max(most, std::fabs(want[first + i]));
+          scales.push_back(most * static_cast<double>(clip) / 7);
+          for (size_t i = 0; i < size; ++i) want[first + i] /= scales.back();
+        }
+        const std::vector<Tensor> out = MustRun(call, 2);
+        ASSERT_EQ(out[0].type(), (TensorType{DataType::kInt4, shape}));
+        ASSERT_EQ(out[1].type(), (TensorType{DataType::kFloat, {shape[0]}}));
+        ExpectRounded(out[0], want);
+        ExpectNear(out[1], scales);
+      }
+    }
+  }
+}
+
+TEST(FlatQuant, RoundsTiesToEvenClipsAndKeepsZeros) {
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    std::vector<double> x = {14, -14, 8.5, -8.5, 0.5, 1.5, -2.5, 6.5};
+    x.resize(16, 0.0);
+    const Tensor p1 = FromDoubles(dtype, {2, 2}, {1, 0, 0, 1});
+    const Tensor p2 = FromDoubles(dtype, {4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+    const std::vector<Tensor> out = MustRun({.type = "FlatQuant",
+                                             .inputs = {{"x", FromDoubles(dtype, {2, 2, 4}, x)},
+                                                        {"kronecker_p1", p1},
+                                                        {"kronecker_p2", p2}},
+                                             .attrs = {{"clip_ratio", AttrValue::Float(0.5f)}}},
+                                            2);
+    std::vector<double> want = {7, -8, 7, -8, 0, 2, -2, 6};
+    want.resize(16, 0.0);
+    EXPECT_EQ(Integers(out[0]), want);
+    EXPECT_EQ(ToDoubles(out[1]), (std::vector<double>{1, 0}));
+  }
+}
+
+// The largest of z is 2048 + 1: 2049 of the first product becomes 2048, and 2049 of z is kept.
+TEST(FlatQuant, RoundsOnlyTheFirstProduct) {
+  const DataType half = DataType::kFloat16;
+  const std::vector<Tensor> out =
+      MustRun({.type = "FlatQuant",
+               .inputs = {{"x", FromDoubles(half, {1, 2, 2}, {1, 1, 0, 1})},
+                          {"kronecker_p1", FromDoubles(half, {2, 2}, {1, 1, 0, 1})},
+                          {"kronecker_p2", FromDoubles(half, {2, 2}, {2048, 0, 1, 0})}}},
+              2);
+  EXPECT_EQ(ValuesOf<float>(out[1]), (std::vector<float>{2049.0f / 7}));
+}
+
+TEST(FlatQuant, FillsMxBlocks) {
+  const AttrValue small = AttrValue::Int(static_cast<int64_t>(DataType::kFloat4E2M1));
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    for (const Shape& shape : std::vector<Shape>{{3, 5, 14}, {1, 1, 2}, {2, 8, 8}}) {
+      OpCall call = FlatCall(dtype, shape);
+      const Shape rows = {shape[0], shape[1] * shape[2]};
+      const Tensor z = FromDoubles(DataType::kFloat, rows, Transformed(call));
+      const std::vector<Tensor> want = MustRun(
+          {.type = "DynamicMxQuant", .inputs = {{"x", z}}, .attrs = {{"dst_type", small}}}, 2);
+      call.attrs = {{"dst_dtype", small}, {"clip_ratio", AttrValue::Float(0.5f)}};
+      const std::vector<Tensor> got = MustRun(call, 2);
+      EXPECT_TRUE(SameBytes(got[0], want[0])) << shape.ToString();
+      EXPECT_TRUE(SameBytes(got[1], want[1])) << shape.ToString();
+    }
+  }
+}
+
+TEST(FlatQuant, RefusesAttributesByName) {
+  struct Case {
+    std::string attribute;
+    AttrValue value;
+    Code code;
+    std::string words;
+  };
+  OpCall call = FlatCall(DataType::kFloat16, {2, 3, 4});
+  for (const Case& c : std::vector<Case>{
+           {"dst_dtype", AttrValue::Int(3), Code::kUnsupported, "dst_dtype is int32, expected"},
+           {"dst_type_max", AttrValue::Float(6), Code::kUnsupported, "is 6, expected 0"},
+           {"group_list_type", AttrValue::Int(1), Code::kUnsupported, "is 1, expected 0"},
+           {"clip_ratio", AttrValue::Float(0), Code::kInvalidArgument, "is 0, expected more"},
+           {"clip_ratio", AttrValue::Float(1.5f), Code::kInvalidArgument, "is 1.5, expected more"},
+       }) {
+    call.attrs = {{c.attribute, c.value}};
+    ExpectFails(QuantRegistry(), call, c.code, {c.attribute, c.words});
+  }
+}
+
+TEST(FlatQuant, RefusesInputsByName) {
+  const DataType half = DataType::kFloat16;
+  const auto fails = [](size_t input, const Tensor& value, const std::string& words) {
+    OpCall call = FlatCall(DataType::kFloat16, {2, 3, 4});
+    call.inputs[input].value = value;
+    ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {words});
+  };
+  fails(0, Pattern(DataType::kFloat, {2, 3, 4}), "x is float32[2,3,4], expected float16 or");
+  fails(0, Pattern(half, {3, 4}), "x is float16[3,4], expected 3 dimensions");
+  fails(1, Pattern(half, {3, 4}), "kronecker_p1 is float16[3,4], expected float16 of shape [3,3]");
+  fails(2, Pattern(half, {3, 3}), "kronecker_p2 is float16[3,3], expected float16 of shape [4,4]");
+  fails(2, Pattern(DataType::kBfloat16, {4, 4}), "kronecker_p2 is bfloat16[4,4], expected float16");
+  OpCall odd = FlatCall(half, {2, 3, 1});
+  ExpectFails(QuantRegistry(), odd, Code::kInvalidArgument, {"int4", "even last dimension"});
+  odd.attrs = {{"dst_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat4E2M1))}};
+  ExpectFails(QuantRegistry(), odd, Code::kInvalidArgument, {"4-bit", "even last dimension"});
+  OpCall grouped = FlatCall(half, {2, 3, 4});
+  grouped.inputs.push_back({"group_list", MakeInts({2})});
+  ExpectFails(QuantRegistry(), grouped, Code::kUnsupported, {"\"group_list\" is fed"});
 }
 
 }  // namespace
