@@ -236,7 +236,7 @@ void QuantiseMatrix(const FlatPlan& plan, const KernelArgs& args, int64_t k) {
 }
 
 Status RunFlat(const FlatPlan& plan, const KernelArgs& args) {
-  const ProductThreads threads(plan.threads);
+  const ThreadCount threads(plan.threads);
   LoadNumbers(plan.x, args.in[1], 0, plan.height * plan.height, plan.left(args));
   LoadNumbers(plan.x, args.in[2], 0, plan.width * plan.width, plan.right(args));
   ClearOutput(plan, args, 1);  // an odd number of blocks leaves the last scale unset
