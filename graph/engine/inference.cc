@@ -96,6 +96,15 @@ Status Inference::Visit(const Node& node, const std::map<NodeId, Input>& inputs,
   return IsFurniture(node) ? Status() : VisitOperator(node);
 }
 
+// A damaged graph may read what no node gives, of a NoOp for example.
+Status Inference::CheckSource(Value value) const {
+  const size_t given = types(value.node).size();
+  if (static_cast<size_t>(value.port) < given) return Status();
+  const Node& source = graph_.node(value.node);
+  return Error(Code::kCorrupt, "it reads output {} of \"{}\" ({}), which has {}", value.port,
+               source.name, source.type, given);
+}
+
 Status Inference::VisitOperator(const Node& node) {
   const Operator& op = *graph_.op(node.id);
   NodeResult& mine = result(node.id);
@@ -106,6 +115,7 @@ Status Inference::VisitOperator(const Node& node) {
   for (int slot = 0; slot < context.slots(); ++slot) {
     const std::optional<Value> value = graph_.SlotValue(node.id, slot);
     if (!value) continue;
+    NPUMESH_RETURN_IF_ERROR(CheckSource(*value));
     context.set_in(slot, type(*value));
     context.set_value(slot, constant(*value));
   }

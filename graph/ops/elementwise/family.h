@@ -6,7 +6,7 @@
 
 namespace npumesh {
 
-// All of them.
+// All of them. REQUIRES: the shape family is registered; Foreach applies operators of it, too.
 void RegisterElementwiseFamily(OpRegistry& registry);
 
 // Each lives in a file of its name.

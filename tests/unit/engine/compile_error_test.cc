@@ -67,6 +67,13 @@ TEST_F(CompileErrorTest, AllOperatorsThatCannotBeCompiled) {
               "  node \"b\" (NoKernel): no kernel for int64[2]");
 }
 
+// As a damaged file may.
+TEST_F(CompileErrorTest, ReadsWhatItsSourceDoesNotGive) {
+  g_.Output({g_.Op("Negate", {{"x", g_.Op("NoOp", {})}})});
+  ExpectError({}, Code::kCorrupt,
+              "node \"Negate\" (Negate): it reads output 0 of \"NoOp\" (NoOp), which has 0");
+}
+
 TEST_F(CompileErrorTest, InferenceErrorsDoNotCascade) {
   const Value x = g_.Data("x", IntType({2}));
   const Value a = g_.Op("NoInfer", {{"x", x}}, {}, "a");

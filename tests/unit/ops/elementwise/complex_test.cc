@@ -3,7 +3,7 @@
 #include <complex>
 #include <numbers>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_test.h"
 
 namespace npumesh {
@@ -15,15 +15,9 @@ using testing::HasSubstr;
 
 constexpr DataType kC64 = DataType::kComplex64;
 
-OpRegistry ComplexRegistry() {
-  OpRegistry registry;
-  RegisterElementwiseFamily(registry);
-  return registry;
-}
-
 Result<std::vector<Tensor>> Compute(const std::string& type, std::vector<OpInput> inputs,
                                     std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-  return RunOp(ComplexRegistry(),
+  return RunOp(BuiltinOps(),
                {.type = type, .inputs = std::move(inputs), .attrs = std::move(attrs)});
 }
 
