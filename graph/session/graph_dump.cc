@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <ctime>
 
@@ -13,6 +12,7 @@
 #include "graph/passes/rewrite/stages.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -54,16 +54,10 @@ bool ContainsAny(std::string_view text, const std::array<std::string_view, N>& p
                      [text](std::string_view part) { return text.find(part) != text.npos; });
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 // "ge_onnx" is asked for as "onnx", "ge_proto" by its whole name, "ge_readable" as "readable".
 bool WantsForm(std::string_view formats, const StageForm& form) {
   const std::string_view key = form.name == "ge_proto" ? form.name : form.name.substr(3);
-  return Lower(formats).find(key) != std::string::npos;
+  return LowerCase(formats).find(key) != std::string::npos;
 }
 
 // Names of graphs come from files; none may leave the folder.

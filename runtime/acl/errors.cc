@@ -12,7 +12,7 @@ struct RecentErrors {
 };
 
 // Per thread, as the interface wants it.
-RecentErrors& OfThisThread() {
+RecentErrors& ErrorsOfThisThread() {
   thread_local RecentErrors errors;
   return errors;
 }
@@ -23,14 +23,14 @@ constexpr size_t kMostBytes = size_t{64} << 10;
 }  // namespace
 
 void RecordRecentError(std::string text) {
-  std::string& all = OfThisThread().text;
+  std::string& all = ErrorsOfThisThread().text;
   if (all.size() + text.size() > kMostBytes) all.clear();
   if (!all.empty()) all += '\n';
   all += text;
 }
 
 aclError FailWith(aclError code, std::string_view function, std::string_view text) {
-  OfThisThread().last = code;
+  ErrorsOfThisThread().last = code;
   RecordRecentError(fmt::format("{}: {} ({})", function, text, code));
   return code;
 }
@@ -60,7 +60,7 @@ aclError Report(std::string_view function, const Status& status) {
 }
 
 const char* TakeRecentErrors() {
-  RecentErrors& errors = OfThisThread();
+  RecentErrors& errors = ErrorsOfThisThread();
   if (errors.text.empty()) return nullptr;
   errors.returned = std::move(errors.text);
   errors.text.clear();
@@ -68,11 +68,11 @@ const char* TakeRecentErrors() {
 }
 
 aclError LastError() {
-  return OfThisThread().last;
+  return ErrorsOfThisThread().last;
 }
 
 void ClearLastError() {
-  OfThisThread().last = ACL_SUCCESS;
+  ErrorsOfThisThread().last = ACL_SUCCESS;
 }
 
 }  // namespace npumesh

@@ -142,79 +142,86 @@ bool IsModuleList(Text text) {
   });
 }
 
-struct Row {
+struct Setting {
   EnvVariable manual;
   bool (*accepts)(Text text);
 };
 
 constexpr std::string_view kChecked = "Checked; without effect here.";
 
-constexpr std::array kRows = {
-    Row{{"HCCL_BUFFSIZE", "integer of at least 1 (MB)", "200", kChecked}, IsInteger<1, 1 << 30>},
-    Row{{"HCCL_DETERMINISTIC", "false, true or strict", "false",
-         "What HcclGetConfig says; results are the same bits in any case."},
-        IsDeterministic},
-    Row{{"HCCL_OP_EXPANSION_MODE",
-         "HOST, HOST_TS, AI_CPU, AICPU_TS, AICPU_CacheDisable, AIV, CCU_MS or CCU_SCHED",
-         "the product's", kChecked},
-        IsExpansionMode},
-    Row{{"HCCL_INTRA_PCIE_ENABLE", "0 or 1", "1", kChecked}, IsFlag},
-    Row{{"HCCL_INTRA_ROCE_ENABLE", "0 or 1; not 1 together with HCCL_INTRA_PCIE_ENABLE", "0",
-         kChecked},
-        IsFlag},
-    Row{{"HCCL_INTER_HCCS_DISABLE", "TRUE or FALSE", "FALSE", kChecked}, IsTrueFalse},
-    Row{{"HCCL_LOGIC_SUPERPOD_ID", "text of 1 to 127 characters", "unset", kChecked}, IsPodId},
-    Row{{"HCCL_ALG_MULTIPLE_DIMENSION_SPLIT_RATIO", "number in [0, 1]", "0.5", kChecked}, IsRatio},
-    Row{{"HCCL_RDMA_TC", "integer in [0, 255], a multiple of 4", "132", kChecked},
-        IsInteger<0, 255, 4>},
-    Row{{"HCCL_RDMA_SL", "integer in [0, 7]", "4", kChecked}, IsInteger<0, 7>},
-    Row{{"HCCL_RDMA_TIMEOUT", "integer in [5, 24]", "20", kChecked}, IsInteger<5, 24>},
-    Row{{"HCCL_RDMA_RETRY_CNT", "integer in [1, 7]", "7", kChecked}, IsInteger<1, 7>},
-    Row{{"HCCL_RDMA_QPS_PER_CONNECTION", "integer in [1, 32]", "1", kChecked}, IsInteger<1, 32>},
-    Row{{"HCCL_MULTI_QP_THRESHOLD", "integer in [1, 8192] (KB)", "512", kChecked},
-        IsInteger<1, 8192>},
-    Row{{"HCCL_RDMA_QP_PORT_CONFIG_PATH", "a folder", "unset", kChecked}, IsAny},
-    Row{{"HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", "TRUE or FALSE", "FALSE", kChecked}, IsTrueFalse},
-    Row{{"HCCL_IF_IP", "an IPv4 or IPv6 address", "chosen by HCCL_SOCKET_IFNAME",
-         "Address of this host for the ranks of other hosts."},
-        IsAddress},
-    Row{{"HCCL_SOCKET_IFNAME", "\"p,q\" prefixes, \"=n,m\" names, \"^...\" all but these",
-         "any; docker and lo last", "Interface for the ranks of other hosts."},
-        IsInterfaceRule},
-    Row{{"HCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "AF_INET, AF_INET6 where there is no other",
+constexpr std::array kSettings = {
+    Setting{{"HCCL_BUFFSIZE", "integer of at least 1 (MB)", "200", kChecked},
+            IsInteger<1, 1 << 30>},
+    Setting{{"HCCL_DETERMINISTIC", "false, true or strict", "false",
+             "What HcclGetConfig says; results are the same bits in any case."},
+            IsDeterministic},
+    Setting{{"HCCL_OP_EXPANSION_MODE",
+             "HOST, HOST_TS, AI_CPU, AICPU_TS, AICPU_CacheDisable, AIV, CCU_MS or CCU_SCHED",
+             "the product's", kChecked},
+            IsExpansionMode},
+    Setting{{"HCCL_INTRA_PCIE_ENABLE", "0 or 1", "1", kChecked}, IsFlag},
+    Setting{{"HCCL_INTRA_ROCE_ENABLE", "0 or 1; not 1 together with HCCL_INTRA_PCIE_ENABLE", "0",
+             kChecked},
+            IsFlag},
+    Setting{{"HCCL_INTER_HCCS_DISABLE", "TRUE or FALSE", "FALSE", kChecked}, IsTrueFalse},
+    Setting{{"HCCL_LOGIC_SUPERPOD_ID", "text of 1 to 127 characters", "unset", kChecked}, IsPodId},
+    Setting{{"HCCL_ALG_MULTIPLE_DIMENSION_SPLIT_RATIO", "number in [0, 1]", "0.5", kChecked},
+            IsRatio},
+    Setting{{"HCCL_RDMA_TC", "integer in [0, 255], a multiple of 4", "132", kChecked},
+            IsInteger<0, 255, 4>},
+    Setting{{"HCCL_RDMA_SL", "integer in [0, 7]", "4", kChecked}, IsInteger<0, 7>},
+    Setting{{"HCCL_RDMA_TIMEOUT", "integer in [5, 24]", "20", kChecked}, IsInteger<5, 24>},
+    Setting{{"HCCL_RDMA_RETRY_CNT", "integer in [1, 7]", "7", kChecked}, IsInteger<1, 7>},
+    Setting{{"HCCL_RDMA_QPS_PER_CONNECTION", "integer in [1, 32]", "1", kChecked},
+            IsInteger<1, 32>},
+    Setting{{"HCCL_MULTI_QP_THRESHOLD", "integer in [1, 8192] (KB)", "512", kChecked},
+            IsInteger<1, 8192>},
+    Setting{{"HCCL_RDMA_QP_PORT_CONFIG_PATH", "a folder", "unset", kChecked}, IsAny},
+    Setting{{"HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", "TRUE or FALSE", "FALSE", kChecked},
+            IsTrueFalse},
+    Setting{{"HCCL_IF_IP", "an IPv4 or IPv6 address", "chosen by HCCL_SOCKET_IFNAME",
+             "Address of this host for the ranks of other hosts."},
+            IsAddress},
+    Setting{{"HCCL_SOCKET_IFNAME", "\"p,q\" prefixes, \"=n,m\" names, \"^...\" all but these",
+             "any; docker and lo last", "Interface for the ranks of other hosts."},
+            IsInterfaceRule},
+    Setting{
+        {"HCCL_SOCKET_FAMILY", "AF_INET or AF_INET6", "AF_INET, AF_INET6 where there is no other",
          "Kind of the address that HCCL_SOCKET_IFNAME chooses."},
         IsFamily},
-    Row{{"HCCL_IF_BASE_PORT", "integer in [1024, 65520]", "any free port",
-         "The first of 32 ports at which a root info listens."},
-        IsInteger<1024, 65520>},
-    Row{{"HCCL_HOST_SOCKET_PORT_RANGE", "\"a-b[,c-d]\" or auto", "any free port",
-         "Ports at which a root info listens."},
-        IsPortRange},
-    Row{{"HCCL_NPU_SOCKET_PORT_RANGE", "\"a-b[,c-d]\" or auto", "16666", kChecked}, IsPortRange},
-    Row{{"HCCL_WHITELIST_DISABLE", "0 or 1", "1", kChecked}, IsFlag},
-    Row{{"HCCL_WHITELIST_FILE", "a file", "unset", kChecked}, IsAny},
-    Row{{"HCCL_ENTRY_LOG_ENABLE", "0 or 1", "0",
-         "1: a line in the log for every call of an operator of the C interface."},
-        IsFlag},
-    Row{{"HCCL_OP_RETRY_ENABLE", "\"L1:<0 or 1>,L2:<0 or 1>\", also with L0", "off", kChecked},
-        IsRetryEnable},
-    Row{{"HCCL_OP_RETRY_PARAMS", "\"MaxCnt:[1,10],HoldTime:[0,60000],IntervalTime:[0,60000]\" (ms)",
+    Setting{{"HCCL_IF_BASE_PORT", "integer in [1024, 65520]", "any free port",
+             "The first of 32 ports at which a root info listens."},
+            IsInteger<1024, 65520>},
+    Setting{{"HCCL_HOST_SOCKET_PORT_RANGE", "\"a-b[,c-d]\" or auto", "any free port",
+             "Ports at which a root info listens."},
+            IsPortRange},
+    Setting{{"HCCL_NPU_SOCKET_PORT_RANGE", "\"a-b[,c-d]\" or auto", "16666", kChecked},
+            IsPortRange},
+    Setting{{"HCCL_WHITELIST_DISABLE", "0 or 1", "1", kChecked}, IsFlag},
+    Setting{{"HCCL_WHITELIST_FILE", "a file", "unset", kChecked}, IsAny},
+    Setting{{"HCCL_ENTRY_LOG_ENABLE", "0 or 1", "0",
+             "1: a line in the log for every call of an operator of the C interface."},
+            IsFlag},
+    Setting{{"HCCL_OP_RETRY_ENABLE", "\"L1:<0 or 1>,L2:<0 or 1>\", also with L0", "off", kChecked},
+            IsRetryEnable},
+    Setting{
+        {"HCCL_OP_RETRY_PARAMS", "\"MaxCnt:[1,10],HoldTime:[0,60000],IntervalTime:[0,60000]\" (ms)",
          "1,5000,1000", kChecked},
         IsRetryParams},
-    Row{{"HCCL_DFS_CONFIG",
-         "comma list of connection_fault_detection_time, cluster_heartbeat, stuck_detection, "
-         "inconsistent_check, task_exception, task_monitor_interval with \":\" and a value",
-         "20, on, on, first, on, 0", kChecked},
-        IsDfsConfig},
-    Row{{"HCCL_DIAGNOSE_ENABLE", "0 or 1", "0", kChecked}, IsFlag},
-    Row{{"HCCL_DEBUG_CONFIG", "comma list of ALG, TASK, RESOURCE; \"^\" in front: all but these",
-         "unset", kChecked},
-        IsModuleList},
+    Setting{{"HCCL_DFS_CONFIG",
+             "comma list of connection_fault_detection_time, cluster_heartbeat, stuck_detection, "
+             "inconsistent_check, task_exception, task_monitor_interval with \":\" and a value",
+             "20, on, on, first, on, 0", kChecked},
+            IsDfsConfig},
+    Setting{{"HCCL_DIAGNOSE_ENABLE", "0 or 1", "0", kChecked}, IsFlag},
+    Setting{{"HCCL_DEBUG_CONFIG",
+             "comma list of ALG, TASK, RESOURCE; \"^\" in front: all but these", "unset", kChecked},
+            IsModuleList},
 };
 
-constexpr auto kManual = [] {
-  std::array<EnvVariable, kRows.size()> manual{};
-  for (size_t i = 0; i < kRows.size(); ++i) manual[i] = kRows[i].manual;
+constexpr auto kHcclManual = [] {
+  std::array<EnvVariable, kSettings.size()> manual{};
+  for (size_t i = 0; i < kSettings.size(); ++i) manual[i] = kSettings[i].manual;
   return manual;
 }();
 
@@ -246,14 +253,14 @@ Status CheckLinkPair(const Getter& get) {
 }  // namespace
 
 std::span<const EnvVariable> HcclEnvTable() {
-  return kManual;
+  return kHcclManual;
 }
 
 Result<HcclEnv> HcclEnv::From(const Getter& get) {
-  for (const Row& row : kRows) {
-    const char* text = get(row.manual.name.data());
-    if (text == nullptr || row.accepts(text)) continue;
-    return Invalid(text, row.manual.name, row.manual.accepted);
+  for (const Setting& setting : kSettings) {
+    const char* text = get(setting.manual.name.data());
+    if (text == nullptr || setting.accepts(text)) continue;
+    return Invalid(text, setting.manual.name, setting.manual.accepted);
   }
   NPUMESH_RETURN_IF_ERROR(CheckLinkPair(get));
   HcclEnv env;

@@ -1,17 +1,12 @@
 #include "runtime/base/nearest_name.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
+
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
 
 // Levenshtein distance.
 size_t Distance(std::string_view a, std::string_view b) {
@@ -39,14 +34,14 @@ std::string_view LastPart(std::string_view name) {
 
 std::vector<std::string> NearestNames(std::string_view wanted,
                                       std::span<const std::string_view> names, size_t most) {
-  const std::string lower = Lower(wanted.substr(0, 64));
-  const std::string part = Lower(LastPart(lower).empty() ? lower : LastPart(lower));
+  const std::string lower = LowerCase(wanted.substr(0, 64));
+  const std::string part = LowerCase(LastPart(lower).empty() ? lower : LastPart(lower));
   const size_t limit = std::max<size_t>(2, lower.size() / 3);
   const size_t part_limit = std::max<size_t>(1, part.size() / 4);
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const std::string_view name : names) {
-    const size_t distance = Distance(lower, Lower(name));
-    const std::string last = Lower(LastPart(name));
+    const size_t distance = Distance(lower, LowerCase(name));
+    const std::string last = LowerCase(LastPart(name));
     if (distance <= limit) {
       ranked.emplace_back(distance, name);
     } else if (!last.empty() && Distance(part, last) <= part_limit) {

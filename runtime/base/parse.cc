@@ -1,25 +1,14 @@
 #include "runtime/base/parse.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "runtime/base/strings.h"
+
 namespace npumesh {
-namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
-}  // namespace
-
 Result<int64_t> ParseInt(std::string_view text, int64_t min, int64_t max, std::string_view what) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -44,7 +33,7 @@ Result<double> ParseDouble(std::string_view text, double min, double max, std::s
 }
 
 Result<bool> ParseBool(std::string_view text, std::string_view what) {
-  const std::string lower = Lower(text);
+  const std::string lower = LowerCase(text);
   for (std::string_view yes : {"1", "true", "on", "yes"}) {
     if (lower == yes) return true;
   }
@@ -58,7 +47,7 @@ Result<uint64_t> ParseBytes(std::string_view text, std::string_view what) {
   uint64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  const std::string unit = Lower(std::string_view(rest, static_cast<size_t>(end - rest)));
+  const std::string unit = LowerCase(std::string_view(rest, static_cast<size_t>(end - rest)));
   constexpr std::string_view kUnits = "kmgt";
   int shift = -1;
   if (unit.empty() || unit == "b") {

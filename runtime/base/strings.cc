@@ -1,5 +1,7 @@
 #include "runtime/base/strings.h"
 
+#include <cctype>
+
 namespace npumesh {
 
 std::vector<std::string_view> Split(std::string_view text, std::string_view separators) {
@@ -16,6 +18,12 @@ std::string_view Trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
 }
 
 }  // namespace npumesh

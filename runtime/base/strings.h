@@ -2,6 +2,7 @@
 #ifndef NPUMESH_RUNTIME_BASE_STRINGS_H_
 #define NPUMESH_RUNTIME_BASE_STRINGS_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ std::vector<std::string_view> Split(std::string_view text, std::string_view sepa
 
 // `text` without blanks at its ends.
 std::string_view Trimmed(std::string_view text);
+
+// `text` with small letters only; bytes beyond ASCII stay.
+std::string LowerCase(std::string_view text);
 
 }  // namespace npumesh
 

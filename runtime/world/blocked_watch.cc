@@ -25,7 +25,7 @@
 namespace npumesh {
 namespace {
 
-constexpr auto kBetweenLooks = std::chrono::milliseconds(250);
+constexpr auto kBetweenChecks = std::chrono::milliseconds(250);
 // The launcher starts the processes of a host before it does anything else.
 constexpr auto kAllAreThere = std::chrono::seconds(6);
 constexpr int kExitCode = 5;  // as ExitCode of a lost peer
@@ -169,7 +169,7 @@ void BlockedWatch::Watch(const Limits& limits) {
   };
   if (siblings.known()) siblings.Find();
   std::unique_lock lock(mutex_);
-  while (!ends_.wait_for(lock, kBetweenLooks, [this] { return over_; })) {
+  while (!ends_.wait_for(lock, kBetweenChecks, [this] { return over_; })) {
     const auto now = SteadyClock::now();
     if (limits.hard != kNoTimeout && now - since >= limits.hard) {
       end(fmt::format("it was not over within {} s (HCCL_CONNECT_TIMEOUT)", limits.hard.count()));
