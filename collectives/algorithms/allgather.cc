@@ -21,7 +21,7 @@ const std::byte* SendBufferOf(const Call&, const Members& members, int owner) {
   return members.send_of(owner);
 }
 
-Status Small(const Call& call, Members& members) {
+Status SmallAllGather(const Call& call, Members& members) {
   const uint64_t bytes = call.bytes();
   for (int r = 0; r < members.size && bytes != 0; ++r) {
     std::memcpy(call.recv + static_cast<uint64_t>(r) * bytes, members.meeting.eager(r), bytes);
@@ -29,17 +29,17 @@ Status Small(const Call& call, Members& members) {
   return Status();
 }
 
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalAllGather(const Call& call, Members& members) {
   FetchFromNode<SendBufferOf>(call, members);
   return RelayBlocks(
       call.send, members, [&](int r) { return call.recv_block_bytes(r); },
       [&](int r) { return call.recv_block_at(r); }, call.recv);
 }
 
-constexpr std::array<Algorithm, 8> kTable = {{
-    {"small", UnlessEager, Small, Travel::kEager},
+constexpr std::array<Algorithm, 8> kAllGathers = {{
+    {"small", UnlessEager, SmallAllGather, Travel::kEager},
     {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, HierarchicalAllGather, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllGather},
     {"ring", NoObjection, StepAllGather<kRing>},
     {"H-D_R", NoObjection, StepAllGather<kHalvingDoubling>},
@@ -48,9 +48,9 @@ constexpr std::array<Algorithm, 8> kTable = {{
 }};
 
 // Every rank sends the same block to everybody, which is what these rows make of the arrays.
-constexpr std::array<Algorithm, 4> kTableV = {{
+constexpr std::array<Algorithm, 4> kAllGatherVs = {{
     {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, HierarchicalAllGather, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};
@@ -58,11 +58,11 @@ constexpr std::array<Algorithm, 4> kTableV = {{
 }  // namespace
 
 std::span<const Algorithm> AllGatherTable() {
-  return kTable;
+  return kAllGathers;
 }
 
 std::span<const Algorithm> AllGatherVTable() {
-  return kTableV;
+  return kAllGatherVs;
 }
 
 }  // namespace npumesh

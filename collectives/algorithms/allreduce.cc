@@ -15,7 +15,7 @@
 namespace npumesh {
 namespace {
 
-Status Small(const Call& call, Members& members) {
+Status SmallAllReduce(const Call& call, Members& members) {
   PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r));
   void* output = call.recv;
@@ -23,7 +23,7 @@ Status Small(const Call& call, Members& members) {
   return Status();
 }
 
-Status Direct(const Call& call, Members& members) {
+Status DirectAllReduce(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Slice slice = SliceOf(call.count, width, members.rank, members.size);
   PerMember<const void*> inputs;
@@ -38,7 +38,7 @@ Status Direct(const Call& call, Members& members) {
 }
 
 // In place is safe: a rank's part of a slice is written only when the owner of the slice has it.
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalAllReduce(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const auto slice = [&](int r) { return SliceOf(call.count, width, r, members.size); };
   const Slice own = slice(members.rank);
@@ -64,10 +64,10 @@ Status Hierarchical(const Call& call, Members& members) {
   return GatherOperands(call, members, shares, store);
 }
 
-constexpr std::array<Algorithm, 8> kTable = {{
-    {"small", UnlessEager, Small, Travel::kEager},
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 8> kAllReduces = {{
+    {"small", UnlessEager, SmallAllReduce, Travel::kEager},
+    {"direct", UnlessInWindow, DirectAllReduce},
+    {"hierarchical", UnlessHierarchical, HierarchicalAllReduce, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllReduce},
     {"ring", NoObjection, StepAllReduce<kRing>},
     {"H-D_R", NoObjection, StepAllReduce<kHalvingDoubling>},
@@ -78,7 +78,7 @@ constexpr std::array<Algorithm, 8> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> AllReduceTable() {
-  return kTable;
+  return kAllReduces;
 }
 
 }  // namespace npumesh

@@ -14,7 +14,7 @@
 namespace npumesh {
 namespace {
 
-Status Small(const Call& call, Members& members) {
+Status SmallAllToAll(const Call& call, Members& members) {
   const uint64_t bytes = call.bytes();
   const uint64_t mine = static_cast<uint64_t>(members.rank) * bytes;
   for (int r = 0; r < members.size && bytes != 0; ++r) {
@@ -24,7 +24,7 @@ Status Small(const Call& call, Members& members) {
   return Status();
 }
 
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalAllToAll(const Call& call, Members& members) {
   Mail mail(members);
   for (int r = 0; r < members.size; ++r) {
     if (members.hierarchy->is_near(r)) continue;
@@ -36,10 +36,10 @@ Status Hierarchical(const Call& call, Members& members) {
   return Status();
 }
 
-constexpr std::array<Algorithm, 5> kTable = {{
-    {"small", UnlessEager, Small, Travel::kEager},
+constexpr std::array<Algorithm, 5> kAllToAlls = {{
+    {"small", UnlessEager, SmallAllToAll, Travel::kEager},
     {"direct", UnlessInWindow, FetchFromAll<BlockFrom>},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+    {"hierarchical", UnlessHierarchical, HierarchicalAllToAll, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},
 }};
@@ -47,7 +47,7 @@ constexpr std::array<Algorithm, 5> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> AllToAllTable() {
-  return kTable;
+  return kAllToAlls;
 }
 
 }  // namespace npumesh

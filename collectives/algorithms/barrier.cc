@@ -10,7 +10,7 @@ Status Meet(const Call&, Members&) {
   return Status();
 }
 
-constexpr std::array<Algorithm, 2> kTable = {{
+constexpr std::array<Algorithm, 2> kBarriers = {{
     {"direct", UnlessInWindow, Meet, Travel::kEager},
     {"mpi", NoObjection, MpiBarrier},
 }};
@@ -18,7 +18,7 @@ constexpr std::array<Algorithm, 2> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> BarrierTable() {
-  return kTable;
+  return kBarriers;
 }
 
 }  // namespace npumesh

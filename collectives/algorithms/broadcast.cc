@@ -16,14 +16,14 @@
 namespace npumesh {
 namespace {
 
-Status Small(const Call& call, Members& members) {
+Status SmallBroadcast(const Call& call, Members& members) {
   if (members.rank != call.root && call.count != 0) {
     std::memcpy(call.recv, members.meeting.eager(call.root), call.bytes());
   }
   return Status();
 }
 
-Status Direct(const Call& call, Members& members) {
+Status DirectBroadcast(const Call& call, Members& members) {
   if (members.rank != call.root && call.count != 0) {
     CopyBlock(call.recv, members.send_of(call.root), call.bytes(), call.bytes());
   }
@@ -31,7 +31,7 @@ Status Direct(const Call& call, Members& members) {
 }
 
 // The ranks of the root's node own a slice each, which lies in the root's memory.
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalBroadcast(const Call& call, Members& members) {
   const Hierarchy& hierarchy = *members.hierarchy;
   const auto root_node = static_cast<size_t>(hierarchy.node_of[static_cast<size_t>(call.root)]);
   const uint64_t width = *BytesOf(call.dtype, 1);
@@ -43,17 +43,17 @@ Status Hierarchical(const Call& call, Members& members) {
   const std::byte* own = nullptr;
   if (hierarchy.is_near(call.root) && call.count != 0) {
     own = members.send_of(call.root) + slice(members.rank).begin * width;
-    NPUMESH_RETURN_IF_ERROR(Direct(call, members));
+    NPUMESH_RETURN_IF_ERROR(DirectBroadcast(call, members));
   }
   return RelayBlocks(
       own, members, [&](int r) { return slice(r).count * width; },
       [&](int r) { return slice(r).begin * width; }, call.recv);
 }
 
-constexpr std::array<Algorithm, 7> kTable = {{
-    {"small", UnlessEager, Small, Travel::kEager},
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 7> kBroadcasts = {{
+    {"small", UnlessEager, SmallBroadcast, Travel::kEager},
+    {"direct", UnlessInWindow, DirectBroadcast},
+    {"hierarchical", UnlessHierarchical, HierarchicalBroadcast, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiBroadcast},
     {"H-D_R", NoObjection, TreeBroadcast},
     {"NHR", NoObjection, NonuniformRingBroadcast},
@@ -63,7 +63,7 @@ constexpr std::array<Algorithm, 7> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> BroadcastTable() {
-  return kTable;
+  return kBroadcasts;
 }
 
 }  // namespace npumesh

@@ -53,7 +53,8 @@ Status Halve(const Circle& circle, const Table& table, const PositionBlocks& blo
   return Status();
 }
 
-Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner& combiner) {
+Status ReduceByHalving(const Circle& circle, const PositionBlocks& blocks,
+                       const Combiner& combiner) {
   const Table table(circle.size());
   const int me = circle.me();
   const auto all = blocks.Range(0, circle.size());
@@ -83,7 +84,7 @@ Status Double(const Circle& circle, const Table& table, const PositionBlocks& bl
   return Status();
 }
 
-Status Gather(const Circle& circle, const PositionBlocks& blocks) {
+Status GatherByDoubling(const Circle& circle, const PositionBlocks& blocks) {
   const Table table(circle.size());
   const int me = circle.me();
   const auto all = blocks.Range(0, circle.size());
@@ -100,6 +101,6 @@ Status Gather(const Circle& circle, const PositionBlocks& blocks) {
 
 }  // namespace
 
-const StepAlgorithm kHalvingDoubling = {Reduce, Gather};
+const StepAlgorithm kHalvingDoubling = {ReduceByHalving, GatherByDoubling};
 
 }  // namespace npumesh

@@ -46,7 +46,8 @@ Status Swap(const Circle& circle, const PositionBlocks& blocks, int to, const st
   return Status();
 }
 
-Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner& combiner) {
+Status ReduceNonuniformly(const Circle& circle, const PositionBlocks& blocks,
+                          const Combiner& combiner) {
   const int me = circle.me();
   for (int d = 1; d < circle.size(); d *= 2) {
     NPUMESH_RETURN_IF_ERROR(Swap(circle, blocks, circle.Wrap(me - d), Travelling(circle, me, d),
@@ -55,7 +56,7 @@ Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner
   return Status();
 }
 
-Status Gather(const Circle& circle, const PositionBlocks& blocks) {
+Status GatherNonuniformly(const Circle& circle, const PositionBlocks& blocks) {
   const int me = circle.me();
   const auto copy = [](std::span<const std::byte> from, std::span<std::byte> to) {
     std::copy(from.begin(), from.end(), to.begin());
@@ -70,6 +71,6 @@ Status Gather(const Circle& circle, const PositionBlocks& blocks) {
 
 }  // namespace
 
-const StepAlgorithm kNonuniformRing = {Reduce, Gather};
+const StepAlgorithm kNonuniformRing = {ReduceNonuniformly, GatherNonuniformly};
 
 }  // namespace npumesh

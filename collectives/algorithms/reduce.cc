@@ -11,7 +11,7 @@
 namespace npumesh {
 namespace {
 
-Status Direct(const Call& call, Members& members) {
+Status DirectReduce(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Slice slice = SliceOf(call.count, width, members.rank, members.size);
   PerMember<const void*> inputs;
@@ -24,7 +24,7 @@ Status Direct(const Call& call, Members& members) {
   return Status();
 }
 
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalReduce(const Call& call, Members& members) {
   const Hierarchy& hierarchy = *members.hierarchy;
   const int root_node = hierarchy.node_of[static_cast<size_t>(call.root)];
   const auto owners = static_cast<int>(hierarchy.nodes[static_cast<size_t>(root_node)].size());
@@ -49,9 +49,9 @@ Status Hierarchical(const Call& call, Members& members) {
                         });
 }
 
-constexpr std::array<Algorithm, 4> kTable = {{
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 4> kReduces = {{
+    {"direct", UnlessInWindow, DirectReduce},
+    {"hierarchical", UnlessHierarchical, HierarchicalReduce, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduce},
     {"reference", NoObjection, ReferenceReduce},
 }};
@@ -59,7 +59,7 @@ constexpr std::array<Algorithm, 4> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> ReduceTable() {
-  return kTable;
+  return kReduces;
 }
 
 }  // namespace npumesh

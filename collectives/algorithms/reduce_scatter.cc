@@ -20,30 +20,30 @@ uint64_t CountOf(const Call& call, int owner) {
              : call.send_bytes[static_cast<size_t>(owner)] / *BytesOf(call.dtype, 1);
 }
 
-void Reduce(const Call& call, const void* const* inputs, int size, std::byte* recv, uint64_t count,
-            bool stream) {
+void ReduceInputs(const Call& call, const void* const* inputs, int size, std::byte* recv,
+                  uint64_t count, bool stream) {
   void* output = recv;
   FindReduce(call.dtype, call.op)(inputs, size, &output, 1, count, stream);
 }
 
-Status Small(const Call& call, Members& members) {
+Status SmallReduceScatter(const Call& call, Members& members) {
   const uint64_t at = static_cast<uint64_t>(members.rank) * call.bytes();
   PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(members.meeting.eager(r) + at);
-  Reduce(call, inputs.data(), inputs.size(), call.recv, call.count, false);
+  ReduceInputs(call, inputs.data(), inputs.size(), call.recv, call.count, false);
   return Status();
 }
 
-Status Direct(const Call& call, Members& members) {
+Status DirectReduceScatter(const Call& call, Members& members) {
   PerMember<const void*> inputs;
   for (int r = 0; r < members.size; ++r) inputs.push_back(BlockFrom(call, members, r));
   const uint64_t count = CountOf(call, members.rank);
-  Reduce(call, inputs.data(), inputs.size(), call.recv, count,
-         count * *BytesOf(call.dtype, 1) > kStreamBytes);
+  ReduceInputs(call, inputs.data(), inputs.size(), call.recv, count,
+               count * *BytesOf(call.dtype, 1) > kStreamBytes);
   return Status();
 }
 
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalReduceScatter(const Call& call, Members& members) {
   const uint64_t width = *BytesOf(call.dtype, 1);
   const Shares shares{
       [&](int owner) { return CountOf(call, owner); },
@@ -53,17 +53,17 @@ Status Hierarchical(const Call& call, Members& members) {
   return GatherOperands(call, members, shares,
                         [&](const std::vector<const void*>& inputs, uint64_t at, uint64_t count) {
                           if (count != 0) {
-                            Reduce(call, inputs.data(), members.size, call.recv + at * width, count,
-                                   false);
+                            ReduceInputs(call, inputs.data(), members.size, call.recv + at * width,
+                                         count, false);
                           }
                           return Status();
                         });
 }
 
-constexpr std::array<Algorithm, 8> kTable = {{
-    {"small", UnlessEager, Small, Travel::kEager},
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 8> kReduceScatters = {{
+    {"small", UnlessEager, SmallReduceScatter, Travel::kEager},
+    {"direct", UnlessInWindow, DirectReduceScatter},
+    {"hierarchical", UnlessHierarchical, HierarchicalReduceScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatter},
     {"ring", NoObjection, StepReduceScatter<kRing>},
     {"H-D_R", NoObjection, StepReduceScatter<kHalvingDoubling>},
@@ -71,9 +71,9 @@ constexpr std::array<Algorithm, 8> kTable = {{
     {"reference", NoObjection, ReferenceReduceScatter},
 }};
 
-constexpr std::array<Algorithm, 4> kTableV = {{
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 4> kReduceScatterVs = {{
+    {"direct", UnlessInWindow, DirectReduceScatter},
+    {"hierarchical", UnlessHierarchical, HierarchicalReduceScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatterV},
     {"reference", NoObjection, ReferenceReduceScatterV},
 }};
@@ -81,11 +81,11 @@ constexpr std::array<Algorithm, 4> kTableV = {{
 }  // namespace
 
 std::span<const Algorithm> ReduceScatterTable() {
-  return kTable;
+  return kReduceScatters;
 }
 
 std::span<const Algorithm> ReduceScatterVTable() {
-  return kTableV;
+  return kReduceScatterVs;
 }
 
 }  // namespace npumesh

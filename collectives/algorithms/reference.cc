@@ -10,7 +10,7 @@ namespace npumesh {
 namespace {
 
 // Sends block r of `mine` to member r and returns the blocks the members sent here, by group rank.
-Result<std::vector<std::vector<std::byte>>> Swap(
+Result<std::vector<std::vector<std::byte>>> SwapAll(
     const Members& members, const std::vector<std::span<const std::byte>>& mine,
     const std::vector<uint64_t>& expected) {
   const auto n = static_cast<size_t>(members.size);
@@ -32,11 +32,11 @@ Result<std::vector<std::vector<std::byte>>> Swap(
 Result<std::vector<std::vector<std::byte>>> Share(const Members& members, const std::byte* data,
                                                   uint64_t bytes) {
   const auto n = static_cast<size_t>(members.size);
-  return Swap(members, std::vector(n, std::span(data, bytes)), std::vector(n, bytes));
+  return SwapAll(members, std::vector(n, std::span(data, bytes)), std::vector(n, bytes));
 }
 
 // Reduces in rank order: 16-bit floats are rounded once, as in the direct rows.
-void Reduce(const Call& call, const std::vector<std::vector<std::byte>>& blocks) {
+void ReduceBlocks(const Call& call, const std::vector<std::vector<std::byte>>& blocks) {
   std::vector<const void*> inputs;
   for (const auto& block : blocks) inputs.push_back(block.data());
   void* output = call.recv;
@@ -48,7 +48,7 @@ void Reduce(const Call& call, const std::vector<std::vector<std::byte>>& blocks)
 
 Status ReferenceAllReduce(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Share(members, call.send, call.bytes()));
-  Reduce(call, blocks);
+  ReduceBlocks(call, blocks);
   return Status();
 }
 
@@ -57,8 +57,8 @@ Status ReferenceReduceScatter(const Call& call, Members& members) {
   const uint64_t bytes = call.bytes();
   std::vector<std::span<const std::byte>> mine;
   for (size_t r = 0; r < n; ++r) mine.emplace_back(call.send + r * bytes, bytes);
-  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, std::vector(n, bytes)));
-  Reduce(call, blocks);
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, SwapAll(members, mine, std::vector(n, bytes)));
+  ReduceBlocks(call, blocks);
   return Status();
 }
 
@@ -78,7 +78,7 @@ Status ReferenceBroadcast(const Call& call, Members& members) {
 
 Status ReferenceReduce(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Share(members, call.send, call.bytes()));
-  if (members.rank == call.root) Reduce(call, blocks);
+  if (members.rank == call.root) ReduceBlocks(call, blocks);
   return Status();
 }
 
@@ -91,7 +91,7 @@ Status ReferenceScatter(const Call& call, Members& members) {
   }
   std::vector<uint64_t> expected(n, 0);
   expected[root] = call.bytes();
-  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, SwapAll(members, mine, expected));
   std::copy(blocks[root].begin(), blocks[root].end(), call.recv);
   return Status();
 }
@@ -101,8 +101,8 @@ Status ReferenceReduceScatterV(const Call& call, Members& members) {
   std::vector<std::span<const std::byte>> mine;
   for (size_t r = 0; r < n; ++r) mine.emplace_back(call.send + call.send_at[r], call.send_bytes[r]);
   const std::vector<uint64_t> expected(call.recv_bytes.begin(), call.recv_bytes.end());
-  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
-  Reduce(call, blocks);
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, SwapAll(members, mine, expected));
+  ReduceBlocks(call, blocks);
   return Status();
 }
 
@@ -113,7 +113,7 @@ Status ReferenceAllToAll(const Call& call, Members& members) {
     mine.emplace_back(call.send + call.send_block_at(r), call.send_block_bytes(r));
     expected.push_back(call.recv_block_bytes(r));
   }
-  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, Swap(members, mine, expected));
+  NPUMESH_ASSIGN_OR_RETURN(const auto blocks, SwapAll(members, mine, expected));
   std::byte* out = call.recv;
   for (int r = 0; r < members.size; ++r) {
     const auto& block = blocks[static_cast<size_t>(r)];

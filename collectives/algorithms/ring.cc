@@ -6,7 +6,8 @@ namespace {
 
 // Block b starts at position b + 1 and collects an operand at every position it passes; it ends at
 // position b.
-Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner& combiner) {
+Status ReduceAroundRing(const Circle& circle, const PositionBlocks& blocks,
+                        const Combiner& combiner) {
   const int me = circle.me();
   std::vector<std::byte> incoming;
   for (int step = 0; step + 1 < circle.size(); ++step) {
@@ -19,7 +20,7 @@ Status Reduce(const Circle& circle, const PositionBlocks& blocks, const Combiner
   return Status();
 }
 
-Status Gather(const Circle& circle, const PositionBlocks& blocks) {
+Status GatherAroundRing(const Circle& circle, const PositionBlocks& blocks) {
   const int me = circle.me();
   for (int step = 0; step + 1 < circle.size(); ++step) {
     NPUMESH_RETURN_IF_ERROR(circle.Step(circle.Wrap(me + 1), blocks.Of(circle.Wrap(me - step)),
@@ -31,6 +32,6 @@ Status Gather(const Circle& circle, const PositionBlocks& blocks) {
 
 }  // namespace
 
-const StepAlgorithm kRing = {Reduce, Gather};
+const StepAlgorithm kRing = {ReduceAroundRing, GatherAroundRing};
 
 }  // namespace npumesh

@@ -14,13 +14,13 @@ const std::byte* BlockAtRoot(const Call& call, const Members& members, int owner
   return members.send_of(call.root) + static_cast<uint64_t>(owner) * call.bytes();
 }
 
-Status Direct(const Call& call, Members& members) {
+Status DirectScatter(const Call& call, Members& members) {
   const std::byte* block = BlockAtRoot(call, members, members.rank);
   if (call.count != 0) CopyBlock(call.recv, block, call.bytes(), call.bytes());
   return Status();
 }
 
-Status Hierarchical(const Call& call, Members& members) {
+Status HierarchicalScatter(const Call& call, Members& members) {
   const Hierarchy& hierarchy = *members.hierarchy;
   const auto root_node = static_cast<size_t>(hierarchy.node_of[static_cast<size_t>(call.root)]);
   Mail mail(members);
@@ -33,12 +33,12 @@ Status Hierarchical(const Call& call, Members& members) {
     mail.Send(r, BlockAtRoot(call, members, r), call.bytes());
   }
   NPUMESH_RETURN_IF_ERROR(mail.Deliver());
-  return Direct(call, members);
+  return DirectScatter(call, members);
 }
 
-constexpr std::array<Algorithm, 4> kTable = {{
-    {"direct", UnlessInWindow, Direct},
-    {"hierarchical", UnlessHierarchical, Hierarchical, Travel::kInBuffers, true},
+constexpr std::array<Algorithm, 4> kScatters = {{
+    {"direct", UnlessInWindow, DirectScatter},
+    {"hierarchical", UnlessHierarchical, HierarchicalScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiScatter},
     {"reference", NoObjection, ReferenceScatter},
 }};
@@ -46,7 +46,7 @@ constexpr std::array<Algorithm, 4> kTable = {{
 }  // namespace
 
 std::span<const Algorithm> ScatterTable() {
-  return kTable;
+  return kScatters;
 }
 
 }  // namespace npumesh

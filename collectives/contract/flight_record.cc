@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "collectives/contract/fixed_text.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
 #include "runtime/base/path_lock.h"
@@ -29,12 +30,6 @@ using flight::GroupRow;
 using flight::RecordHeader;
 using flight::Stage;
 using flight::State;
-
-template <size_t N>
-void CopyText(std::string_view text, char (&target)[N]) {
-  const size_t bytes = text.copy(target, N - 1);
-  std::memset(target + bytes, 0, N - bytes);
-}
 
 // A store that stays after all stores before it. On x86 it is a plain one.
 template <typename T>
@@ -64,25 +59,26 @@ std::string MembersText(std::span<const int> world_ranks, size_t most) {
 }
 
 // Eight bytes at a time: this stands in the path of every call.
-uint64_t Mix(uint64_t hash, uint64_t value) {
+uint64_t MixFact(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 32);
 }
 
 uint64_t FingerprintOf(const CallFacts& facts) {
-  uint64_t hash = Mix(static_cast<uint64_t>(facts.kind), facts.count);
-  hash = Mix(hash, (static_cast<uint64_t>(facts.dtype) << 32) | static_cast<uint32_t>(facts.root));
-  hash = Mix(hash, (static_cast<uint64_t>(facts.op) << 56) ^ facts.call);
+  uint64_t hash = MixFact(static_cast<uint64_t>(facts.kind), facts.count);
+  hash =
+      MixFact(hash, (static_cast<uint64_t>(facts.dtype) << 32) | static_cast<uint32_t>(facts.root));
+  hash = MixFact(hash, (static_cast<uint64_t>(facts.op) << 56) ^ facts.call);
   // Graphs may number their operators differently: "HcomAllReduce_3".
   std::string_view node = facts.node.substr(0, facts.node.find_last_not_of("0123456789_") + 1);
   for (; node.size() >= 8; node.remove_prefix(8)) {
     uint64_t word;
     std::memcpy(&word, node.data(), 8);
-    hash = Mix(hash, word);
+    hash = MixFact(hash, word);
   }
   uint64_t rest = node.size();
   for (const char c : node) rest = (rest << 8) | static_cast<unsigned char>(c);
-  return Mix(hash, rest);
+  return MixFact(hash, rest);
 }
 
 // Creates a file and claims it. The other ranks look for leftovers in the same folder at the same

@@ -5,16 +5,11 @@
 #include <cstring>
 #include <map>
 
+#include "collectives/contract/fixed_text.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
-
-template <size_t N>
-void CopyText(std::string_view text, char (&target)[N]) {
-  const size_t bytes = text.copy(target, N - 1);
-  std::memset(target + bytes, 0, N - bytes);
-}
 
 template <size_t N>
 std::string_view Text(const char (&source)[N]) {

@@ -72,7 +72,7 @@ Status Waiter::Remark(WaitState& state, std::string_view what, std::chrono::seco
 
 namespace {
 
-uint64_t Mix(uint64_t hash, uint64_t value) {
+uint64_t FnvStep(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x100000001b3u;
 }
 
@@ -80,16 +80,16 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 
 uint64_t GroupHash(const std::string& name, const std::vector<int>& world_ranks, uint64_t purpose) {
   uint64_t hash = purpose;
-  for (const char c : name) hash = Mix(hash, static_cast<unsigned char>(c));
-  hash = Mix(hash, 0x100);  // ends the name
-  for (int r : world_ranks) hash = Mix(hash, static_cast<uint64_t>(r) + 1);
+  for (const char c : name) hash = FnvStep(hash, static_cast<unsigned char>(c));
+  hash = FnvStep(hash, 0x100);  // ends the name
+  for (int r : world_ranks) hash = FnvStep(hash, static_cast<uint64_t>(r) + 1);
   return hash;
 }
 
 uint64_t NumberGroup(World& world, const std::string& name, const std::vector<int>& world_ranks,
                      uint64_t purpose) {
   const uint64_t hash = GroupHash(name, world_ranks, purpose);
-  const uint64_t number = Mix(hash, world.NextOrdinal(hash) + 1);
+  const uint64_t number = FnvStep(hash, world.NextOrdinal(hash) + 1);
   return number == 0 ? 1 : number;
 }
 
