@@ -5,10 +5,10 @@
 namespace npumesh {
 namespace {
 
-constexpr auto kHere = OptionEffect::kHere;
-constexpr auto kNone = OptionEffect::kNone;
-constexpr auto kMax = OptionMode::kMaxAutotune;
-constexpr auto kCapture = OptionMode::kCapture;
+using OptionEffect::kHere;
+using OptionEffect::kNone;
+using OptionMode::kCapture;
+using OptionMode::kMaxAutotune;
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
 constexpr std::string_view kNoFx = "It steers the Python front end; npumesh starts from its graph";
@@ -31,7 +31,7 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
         kHere,
         "Collectives run on a stream of their own, beside operators that do not need them, and "
         "nodes are ordered so that there are such operators",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.keep_inference_input_mutation",
         &options.keep_inference_input_mutation,
         {},
@@ -64,7 +64,7 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
         "for them to be a static part, which is compiled once for all input shapes; -1: there is "
         "none; null: 4. The option is a lower limit, as its name and the newer documents of the "
         "vendor say; an older one calls the number an upper limit",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.jit_compile",
         &options.jit_compile,
         {.words = {"auto"}},
@@ -87,26 +87,26 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
         kHere,
         "In which order nodes run; collectives keep the order of the graph in each, so that ranks "
         "cannot wait for each other",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.enable_ref_data",
         &options.enable_ref_data,
         {},
         kHere,
         "Inputs that an in-place operator writes become RefData, which keep what was written",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.enable_view_optimize",
         &options.enable_view_optimize,
         {},
         kNone,
         "Views never cost a copy here",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.remove_noop_ops", &options.remove_noop_ops, {}, kNone, kNoFx},
        {"experimental_config.tiling_schedule_optimize",
         &options.tiling_schedule_optimize,
         {},
         kNone,
         "There is no tiling to move to the device",
-        kMax},
+        kMaxAutotune},
        {"experimental_config.pattern_fusion_pass",
         &options.pattern_fusion_pass,
         {},

@@ -5,9 +5,9 @@
 namespace npumesh {
 namespace {
 
-constexpr auto kHere = OptionEffect::kHere;
-constexpr auto kNone = OptionEffect::kNone;
-constexpr auto kMax = OptionMode::kMaxAutotune;
+using OptionEffect::kHere;
+using OptionEffect::kNone;
+using OptionMode::kMaxAutotune;
 
 constexpr std::string_view kNoAoe =
     "AOE tunes kernels of the NPU; kernels of a simulated one are chosen when they are built";
@@ -43,46 +43,47 @@ void AddExport(CompilerConfig& config, std::vector<Option>& rows) {
         kHere,
         "Keeps the layers (`nn_module_stack`) that GraphBuilder::Module recorded on the nodes, for "
         "models of at least two levels",
-        kMax},
+        kMaxAutotune},
        {"export.experimental.auto_atc_config_generated",
         &experimental.auto_atc_config_generated,
         {},
         kHere,
         "Writes model_relation_config.json and numa_config.json beside the export",
-        kMax},
+        kMaxAutotune},
        {"export.experimental.enable_lite_export",
         &experimental.enable_lite_export,
         {},
         kNone,
         "It is the export for a runtime on phones, which npumesh does not simulate",
-        kMax}});
+        kMaxAutotune}});
 }
 
 void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
   AoeConfig& aoe = config.aoe_config;
   rows.insert(
       rows.end(),
-      {{"aoe_config.aoe_mode", &aoe.aoe_mode, {.words = {"2"}}, kNone, kNoAoe, kMax},
+      {{"aoe_config.aoe_mode", &aoe.aoe_mode, {.words = {"2"}}, kNone, kNoAoe, kMaxAutotune},
        {"aoe_config.work_path",
         &aoe.work_path,
         {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
         kNone,
         kNoAoe,
-        kMax},
-       {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kNone, kNoAoe, kMax},
+        kMaxAutotune},
+       {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kNone, kNoAoe,
+        kMaxAutotune},
        {"fusion_config.fusion_switch_file", &config.fusion_config.fusion_switch_file,
         ExistingFile(), kHere,
         "Switches passes by name, or ALL of them: ConstantFoldingPass, DeadNodeEliminationPass and "
         "the fusion passes of engine.md; passes of the vendor that npumesh does not have are "
         "ignored",
-        kMax},
+        kMaxAutotune},
        {"inference_config.dynamic_gears_merge_policy",
         &config.inference_config.dynamic_gears_merge_policy,
         {.words = {"zip", "product"}},
         kNone,
         "Gears name the shapes to compile for in advance; npumesh compiles for any shape when it "
         "first sees it",
-        kMax}});
+        kMaxAutotune}});
 }
 
 }  // namespace
@@ -98,45 +99,45 @@ void AddGeOptions(CompilerConfig& config, std::vector<Option>& rows) {
         {},
         kHere,
         "Keeps a graph on one stream, whatever cc_parallel_enable says",
-        kMax},
+        kMaxAutotune},
        {"ge_config.oo_level",
         &ge.oo_level,
         {.words = {"O1", "O3"}},
         kHere,
         "O1 folds no constants and runs nodes in their order of the file, whatever "
         "topology_sorting_strategy says",
-        kMax},
+        kMaxAutotune},
        {"ge_config.oo_constant_folding",
         &ge.oo_constant_folding,
         {},
         kHere,
         "Whether operators with constant inputs are evaluated at compile time; null: as oo_level "
         "says",
-        kMax},
+        kMaxAutotune},
        {"ge_config.oo_dead_code_elimination",
         &ge.oo_dead_code_elimination,
         {},
         kHere,
         "Whether operators that nobody reads are left out; null: they are",
-        kMax},
+        kMaxAutotune},
        {"ge_config.export_compile_stat",
         &ge.export_compile_stat,
         {.words = {"0", "1", "2"}},
         kNone,
         "fusion_result.json counts matches of the vendor's fusion passes, which do not run here",
-        kMax},
+        kMaxAutotune},
        {"ge_config.aicore_num",
         &ge.aicore_num,
         {.objection = ObjectionToCores, .accepted = "counts of cube and vector cores, as 24|48"},
         kNone,
         "Kernels run on the host's cores; NPUMESH_NUM_THREADS says on how many",
-        kMax},
+        kMaxAutotune},
        {"ge_config.optimization_switch",
         &ge.optimization_switch,
         {.objection = ObjectionToSwitches, .accepted = "PassA:on;PassB:off"},
         kHere,
         "Switches passes by name and beats fusion_switch_file and oo_level",
-        kMax}});
+        kMaxAutotune}});
 }
 
 }  // namespace npumesh

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using Switches = std::map<std::string, bool, std::less<>>;
 
-constexpr uint64_t kLargestFile = uint64_t{1} << 20;
+constexpr uint64_t kLargestSwitchFile = uint64_t{1} << 20;
 
 Result<bool> IsOn(std::string_view state, std::string_view pass) {
   if (state == "on") return true;
@@ -101,7 +101,7 @@ Result<PassSwitches> PassSwitches::Parse(std::string_view text, std::string_view
 Result<PassSwitches> PassSwitches::From(const CompilerConfig& config) {
   PassSwitches switches;
   if (const std::optional<std::string>& file = config.fusion_config.fusion_switch_file) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(*file, kLargestFile));
+    NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(*file, kLargestSwitchFile));
     NPUMESH_ASSIGN_OR_RETURN(switches, Parse(text, *file));
   }
   if (const std::optional<std::string>& option = config.ge_config.optimization_switch) {

@@ -5,8 +5,8 @@
 namespace npumesh {
 namespace {
 
-constexpr auto kHere = OptionEffect::kHere;
-constexpr auto kNone = OptionEffect::kNone;
+using OptionEffect::kHere;
+using OptionEffect::kNone;
 
 constexpr std::string_view kNoProfiler =
     "This version has no profiler; the options are checked only";
