@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxBlackEntries = 100;
-constexpr std::array<std::string_view, 6> kKeys = {
+constexpr std::array<std::string_view, 6> kItemKeys = {
     "model_name", "layer", "watcher_nodes", "optype_blacklist", "opname_blacklist", "opname_range"};
 
 // A string that is not empty.
@@ -31,7 +31,7 @@ Result<std::string> Name(const json& value, std::string_view key) {
 }
 
 // A list of names that is not empty; no key, no names.
-Result<std::vector<std::string>> Names(const json& item, std::string_view key) {
+Result<std::vector<std::string>> NameList(const json& item, std::string_view key) {
   std::vector<std::string> names;
   const auto found = item.find(key);
   if (found == item.end()) return names;
@@ -132,16 +132,16 @@ Result<OperatorChoice> ReadChoice(const json& item) {
     return Error(Code::kInvalidArgument, "this is {}; expected an object", Quotable(item.dump()));
   }
   for (const auto& [key, value] : item.items()) {
-    if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;
+    if (std::find(kItemKeys.begin(), kItemKeys.end(), key) != kItemKeys.end()) continue;
     return Error(Code::kInvalidArgument, "\"{}\" is no key of an item; the keys are {}", key,
-                 fmt::join(kKeys, ", "));
+                 fmt::join(kItemKeys, ", "));
   }
   OperatorChoice choice;
   if (item.contains("model_name")) {
     NPUMESH_ASSIGN_OR_RETURN(choice.model_name, Name(item["model_name"], "model_name"));
   }
-  NPUMESH_ASSIGN_OR_RETURN(choice.layers, Names(item, "layer"));
-  NPUMESH_ASSIGN_OR_RETURN(choice.watched, Names(item, "watcher_nodes"));
+  NPUMESH_ASSIGN_OR_RETURN(choice.layers, NameList(item, "layer"));
+  NPUMESH_ASSIGN_OR_RETURN(choice.watched, NameList(item, "watcher_nodes"));
   NPUMESH_ASSIGN_OR_RETURN(choice.type_blacklist, ReadBlacklist(item, "optype_blacklist"));
   NPUMESH_ASSIGN_OR_RETURN(choice.name_blacklist, ReadBlacklist(item, "opname_blacklist"));
   NPUMESH_ASSIGN_OR_RETURN(choice.ranges, ReadRanges(item));

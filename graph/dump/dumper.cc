@@ -13,9 +13,6 @@
 namespace npumesh {
 namespace {
 
-// The simulator has one stream for a graph.
-constexpr uint32_t kStream = 0;
-
 uint64_t MicrosecondsNow() {
   using std::chrono::microseconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -141,7 +138,7 @@ Dumper::Pending Dumper::Begin(const std::string& type, const std::string& name, 
   Pending pending;
   pending.record.op_name = name;
   pending.record.time_us = MicrosecondsNow();
-  pending.name = {type, name, static_cast<uint32_t>(task), kStream, pending.record.time_us};
+  pending.name = {type, name, static_cast<uint32_t>(task), kDumpStream, pending.record.time_us};
   const bool asked = settings_.content == DumpContent::kStatistics;
   const bool over = limits_.max_bytes > 0 && admitted_bytes_ + bytes > limits_.max_bytes;
   if (!asked && (degraded_ || over)) {
@@ -270,11 +267,11 @@ void Dumper::DumpOverflow(const StepView& view) {
   Submit(std::move(pending), StepChoice::Layout::kModel);
 
   const std::string bytes = OverflowRecord(
-      place_.model_id, kStream, static_cast<uint32_t>(TaskOf(view)), view.step.collective);
+      place_.model_id, kDumpStream, static_cast<uint32_t>(TaskOf(view)), view.step.collective);
   Pending record;
   record.record = DescribeOverflowRecord(MicrosecondsNow(), bytes.size());
   record.name = {std::string(kOverflowType), std::string(kOverflowName),
-                 static_cast<uint32_t>(TaskOf(view)), kStream, record.record.time_us};
+                 static_cast<uint32_t>(TaskOf(view)), kDumpStream, record.record.time_us};
   record.payload.Append(bytes.data(), bytes.size());
   Submit(std::move(record), StepChoice::Layout::kModel);
 }

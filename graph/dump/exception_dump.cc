@@ -11,8 +11,6 @@
 namespace npumesh {
 namespace {
 
-constexpr uint32_t kStream = 0;
-
 // YYYYMMDDHHMMSSmmm, local time.
 std::string WallTime(std::chrono::system_clock::time_point now) {
   using std::chrono::milliseconds;
@@ -22,7 +20,7 @@ std::string WallTime(std::chrono::system_clock::time_point now) {
 }
 
 std::string NameOf(const StepView& view, bool brief, const std::string& time) {
-  if (brief) return fmt::format("exception_info.{}.{}.{}", kStream, view.index, time);
+  if (brief) return fmt::format("exception_info.{}.{}.{}", kDumpStream, view.index, time);
   return fmt::format("{}.{}.{}.{}", SanitizedName(view.step.type), SanitizedName(view.step.name),
                      view.index, time);
 }

@@ -13,7 +13,7 @@ namespace wire = toolkit::dumpdata;
 
 static_assert(std::endian::native == std::endian::little, "dump files are little endian");
 
-constexpr std::string_view kVersion = "2.0";
+constexpr std::string_view kFormatVersion = "2.0";
 
 void EncodeShape(const Shape& shape, wire::Shape* message) {
   for (const int64_t dim : shape.dims()) message->add_dim(static_cast<uint64_t>(dim));
@@ -144,7 +144,7 @@ Result<DumpRecord> Decode(std::span<const std::byte> bytes) {
 
 std::string EncodeDumpHeader(const DumpRecord& record) {
   wire::DumpData message;
-  message.set_version(std::string(kVersion));
+  message.set_version(std::string(kFormatVersion));
   message.set_dump_time(record.time_us);
   message.set_op_name(record.op_name);
   message.set_dfx_message(record.dfx_message);

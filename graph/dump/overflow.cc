@@ -12,7 +12,7 @@ namespace {
 constexpr double kFloat16Max = 65504;
 constexpr size_t kRecordBytes = 2048;
 constexpr uint32_t kMagic = 0x5A5A5A5A;
-constexpr uint32_t kVersion = 0;
+constexpr uint32_t kRecordVersion = 0;
 constexpr uint32_t kAiCore = 0;
 constexpr uint32_t kSdma = 3;
 constexpr uint64_t kTaskAiCore = 0;
@@ -54,7 +54,7 @@ std::string OverflowRecord(uint32_t model_id, uint32_t stream, uint32_t task, bo
   fields.push_back(kOverflowed);
   std::string bytes;
   Put(kMagic, &bytes);
-  Put(kVersion, &bytes);
+  Put(kRecordVersion, &bytes);
   Put(uint32_t{1}, &bytes);  // valid
   Put(collective ? kSdma : kAiCore, &bytes);
   Put(uint32_t{0}, &bytes);  // reserved

@@ -11,6 +11,9 @@
 
 namespace npumesh {
 
+// The simulator has one stream for a graph.
+inline constexpr uint32_t kDumpStream = 0;
+
 struct DumpPlace {
   int world_size = 1;
   int rank = 0;

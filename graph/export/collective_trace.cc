@@ -14,7 +14,7 @@
 namespace npumesh {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Type of a weight whose value shapes cannot depend on; nullopt: it has to be read.
 std::optional<TensorType> TypeOnly(const Node& node) {
@@ -178,8 +178,8 @@ class Tracer {
   CollectiveTrace trace_;
 };
 
-Json ToJson(const CollectiveCall& call) {
-  Json operands = Json::array();
+OrderedJson ToJson(const CollectiveCall& call) {
+  OrderedJson operands = OrderedJson::array();
   for (const TensorType& type : call.operands) {
     operands.push_back({{"dtype", static_cast<int>(type.dtype)}, {"dims", type.shape.dims()}});
   }
@@ -194,7 +194,7 @@ Json ToJson(const CollectiveCall& call) {
           {"counts", call.counts}};
 }
 
-CollectiveCall CallFrom(const Json& json) {
+CollectiveCall CallFrom(const OrderedJson& json) {
   CollectiveCall call;
   json.at("node").get_to(call.node);
   json.at("type").get_to(call.type);
@@ -203,7 +203,7 @@ CollectiveCall CallFrom(const Json& json) {
   json.at("reduction").get_to(call.reduction);
   json.at("root").get_to(call.root);
   json.at("peer").get_to(call.peer);
-  for (const Json& type : json.at("operands")) {
+  for (const OrderedJson& type : json.at("operands")) {
     call.operands.push_back({static_cast<DataType>(type.at("dtype").get<int>()),
                              Shape(type.at("dims").get<std::vector<int64_t>>())});
   }
@@ -240,17 +240,17 @@ Result<CollectiveTrace> TraceCollectives(const Model& model, const OpRegistry& r
 }
 
 std::string TraceText(const CollectiveTrace& trace) {
-  Json calls = Json::array();
+  OrderedJson calls = OrderedJson::array();
   for (const CollectiveCall& call : trace.calls) calls.push_back(ToJson(call));
-  const Json json = {{"calls", std::move(calls)}, {"groups", trace.groups}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson json = {{"calls", std::move(calls)}, {"groups", trace.groups}};
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 Result<CollectiveTrace> ParseTrace(const std::string& text) {
   CollectiveTrace trace;
   try {
-    const Json json = Json::parse(text);
-    for (const Json& call : json.at("calls")) trace.calls.push_back(CallFrom(call));
+    const OrderedJson json = OrderedJson::parse(text);
+    for (const OrderedJson& call : json.at("calls")) trace.calls.push_back(CallFrom(call));
     json.at("groups").get_to(trace.groups);
   } catch (const nlohmann::json::exception& error) {
     return Error(Code::kCorrupt, "a rank sent no trace of collectives: {}", error.what());

@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // What TorchAir writes, and users replace where they have other hardware.
 constexpr const char* kNodeType = "ATLAS800";
@@ -17,17 +17,17 @@ constexpr const char* kItemType = "Ascend910";
 constexpr const char* kTemplateAddress = "127.0.0.1";
 constexpr int kPort = 29500;
 
-std::string Text(const Json& json) {
-  return json.dump(4, ' ', false, Json::error_handler_t::replace);
+std::string Text(const OrderedJson& json) {
+  return json.dump(4, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-Json Items(const std::vector<int>& items) {
-  Json list = Json::array();
+OrderedJson Items(const std::vector<int>& items) {
+  OrderedJson list = OrderedJson::array();
   for (const int item : items) list.push_back({{"item_id", item}});
   return list;
 }
 
-Json ClusterNode(int id, const std::string& address, const std::vector<int>& items) {
+OrderedJson ClusterNode(int id, const std::string& address, const std::vector<int>& items) {
   return {{"node_id", id},
           {"node_type", kNodeType},
           {"ipaddr", address},
@@ -35,14 +35,14 @@ Json ClusterNode(int id, const std::string& address, const std::vector<int>& ite
           {"item_list", Items(items)}};
 }
 
-Json TemplateNodes(const ClusterMap& cluster) {
+OrderedJson TemplateNodes(const ClusterMap& cluster) {
   std::vector<int> items;
   for (const RankPlace& place : cluster.ranks) items.push_back(place.rank);
-  return Json::array({ClusterNode(0, kTemplateAddress, items)});
+  return OrderedJson::array({ClusterNode(0, kTemplateAddress, items)});
 }
 
-Json TrueNodes(const ClusterMap& cluster) {
-  Json nodes = Json::array();
+OrderedJson TrueNodes(const ClusterMap& cluster) {
+  OrderedJson nodes = OrderedJson::array();
   for (int node = 0; node < cluster.node_count(); ++node) {
     std::vector<int> items;
     const std::vector<const RankPlace*> places = cluster.OnNode(node);
@@ -53,16 +53,16 @@ Json TrueNodes(const ClusterMap& cluster) {
 }
 
 // Nodes reach each other through one network: a star whose one plane has all of them.
-Json NodesTopology(const ClusterMap& cluster) {
-  Json devices = Json::array();
+OrderedJson NodesTopology(const ClusterMap& cluster) {
+  OrderedJson devices = OrderedJson::array();
   for (int node = 0; node < cluster.node_count(); ++node) devices.push_back(node);
   return {{"type", "star"},
           {"protocol", "TCP"},
-          {"topos", Json::array({{{"plane_id", 0}, {"devices", devices}}})}};
+          {"topos", OrderedJson::array({{{"plane_id", 0}, {"devices", devices}}})}};
 }
 
-Json NumaNodes(const std::vector<const RankPlace*>& places) {
-  Json nodes = Json::array();
+OrderedJson NumaNodes(const std::vector<const RankPlace*>& places) {
+  OrderedJson nodes = OrderedJson::array();
   std::set<int> seen;
   for (const RankPlace* place : places) {
     if (!seen.insert(place->numa_node).second) continue;
@@ -73,8 +73,8 @@ Json NumaNodes(const std::vector<const RankPlace*>& places) {
   return nodes;
 }
 
-Json RankPlaces(const std::vector<const RankPlace*>& places) {
-  Json ranks = Json::array();
+OrderedJson RankPlaces(const std::vector<const RankPlace*>& places) {
+  OrderedJson ranks = OrderedJson::array();
   for (const RankPlace* place : places) {
     ranks.push_back({{"rank_id", place->rank},
                      {"item_id", place->item},
@@ -84,8 +84,8 @@ Json RankPlaces(const std::vector<const RankPlace*>& places) {
   return ranks;
 }
 
-Json PlacesOfAllNodes(const ClusterMap& cluster) {
-  Json nodes = Json::array();
+OrderedJson PlacesOfAllNodes(const ClusterMap& cluster) {
+  OrderedJson nodes = OrderedJson::array();
   for (int node = 0; node < cluster.node_count(); ++node) {
     const std::vector<const RankPlace*> places = cluster.OnNode(node);
     nodes.push_back({{"node_id", node},
@@ -100,9 +100,9 @@ Json PlacesOfAllNodes(const ClusterMap& cluster) {
 
 std::string RelationConfig(const ClusterMap& cluster, const std::vector<std::string>& air_names,
                            const NamedGroups& groups, ConfigForm form) {
-  Json deploy = Json::array();
-  Json instances = Json::array();
-  Json table = Json::array();
+  OrderedJson deploy = OrderedJson::array();
+  OrderedJson instances = OrderedJson::array();
+  OrderedJson table = OrderedJson::array();
   for (const RankPlace& place : cluster.ranks) {
     const std::string& name = air_names[static_cast<size_t>(place.rank)];
     const std::string device = form == ConfigForm::kTemplate
@@ -112,7 +112,7 @@ std::string RelationConfig(const ClusterMap& cluster, const std::vector<std::str
     instances.push_back({{"submodel_name", name}, {"model_instance_id", place.rank}});
     table.push_back({{"rank_id", place.rank}, {"model_instance_id", place.rank}});
   }
-  Json comm = Json::array();
+  OrderedJson comm = OrderedJson::array();
   for (const auto& [name, ranks] : groups) {
     comm.push_back(
         {{"group_name", name}, {"group_rank_list", fmt::format("[{}]", fmt::join(ranks, ", "))}});
@@ -125,13 +125,14 @@ std::string RelationConfig(const ClusterMap& cluster, const std::vector<std::str
 
 std::string NumaConfig(const ClusterMap& cluster, ConfigForm form) {
   const bool is_template = form == ConfigForm::kTemplate;
-  Json whole = {{"cluster_nodes", is_template ? TemplateNodes(cluster) : TrueNodes(cluster)},
-                {"nodes_toplogy", Json::object()}};
+  OrderedJson whole = {{"cluster_nodes", is_template ? TemplateNodes(cluster) : TrueNodes(cluster)},
+                       {"nodes_toplogy", OrderedJson::object()}};
   if (!is_template && cluster.node_count() > 1) whole["nodes_topology"] = NodesTopology(cluster);
-  Json config;
-  config["cluster"] = Json::array({whole});
-  config["item_def"] = Json::array({{{"item_type", kItemType}}});
-  config["node_def"] = Json::array({{{"item", Json::array({{{"item_type", kItemType}}})}}});
+  OrderedJson config;
+  config["cluster"] = OrderedJson::array({whole});
+  config["item_def"] = OrderedJson::array({{{"item_type", kItemType}}});
+  config["node_def"] =
+      OrderedJson::array({{{"item", OrderedJson::array({{{"item_type", kItemType}}})}}});
   if (!is_template) config["npumesh_topology"] = PlacesOfAllNodes(cluster);
   return Text(config);
 }

@@ -18,11 +18,6 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-bool Exists(const std::string& path) {
-  struct stat info;
-  return lstat(path.c_str(), &info) == 0;
-}
-
 // The working folder is `folder` or lies in it; unknown counts as yes.
 bool WorksIn(const std::string& folder) {
   std::error_code error;
@@ -49,6 +44,11 @@ Status CarryFolder(const std::string& from, const std::string& to, FileSystem& f
 }
 
 }  // namespace
+
+bool Exists(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0;
+}
 
 bool CanTakePlaceOf(const std::string& target) {
   const std::string parent = stdfs::path(target).parent_path().string();

@@ -8,6 +8,9 @@
 
 namespace npumesh {
 
+// Whether something has this name; a link that leads nowhere, too.
+bool Exists(const std::string& path);
+
 // Whether a folder beside `target` can take its place: both would lie in one file system, this user
 // owns `target` and may write beside it, and this process does not work in it, since the working
 // folder would go away with the old one.

@@ -1,11 +1,10 @@
 #include "graph/export/work_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 
+#include "graph/export/folder_exchange.h"
 #include "graph/export/package_layout.h"
 #include "runtime/base/log.h"
 #include "runtime/base/path_lock.h"
@@ -19,11 +18,6 @@ namespace stdfs = std::filesystem;
 constexpr std::string_view kPrefix = ".npumesh-export.";
 constexpr size_t kLongestStem = 120;  // leaves room in the 255 bytes of a file name
 constexpr uint64_t kLongestJournal = uint64_t{256} << 20;
-
-bool Exists(const std::string& path) {
-  struct stat info;
-  return lstat(path.c_str(), &info) == 0;
-}
 
 std::string StemOf(const std::string& target) {
   const std::string name = stdfs::path(target).filename().string();
@@ -45,7 +39,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 }
 
 // A name of a journal stays in the target, whoever wrote the journal.
-Status CheckName(const std::string& name, const std::string& journal) {
+Status CheckJournalled(const std::string& name, const std::string& journal) {
   const stdfs::path path(name);
   const bool up = std::find(path.begin(), path.end(), "..") != path.end();
   if (!name.empty() && path.is_relative() && !up) return Status();
@@ -91,7 +85,7 @@ Status WorkFolder::TakeBack(FileSystem& fs) const {
   NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(journal(), kLongestJournal));
   const std::vector<std::string> names = LinesOf(text);
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    NPUMESH_RETURN_IF_ERROR(CheckName(*name, journal()));
+    NPUMESH_RETURN_IF_ERROR(CheckJournalled(*name, journal()));
     NPUMESH_RETURN_IF_ERROR(TakeBackFile(*this, *name, fs));
   }
   return fs.Remove(journal());

@@ -8,8 +8,6 @@
 namespace npumesh {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
 // Bytes of the elements; kCorrupt when the file holds another number of them.
 Result<uint64_t> CheckSize(const NpyHeader& header, uint64_t file_bytes) {
   NPUMESH_RETURN_IF_ERROR(header.type.shape.Check());
@@ -26,7 +24,7 @@ Result<Tensor> Read(const std::string& path) {
   const std::string_view content(reinterpret_cast<const char*>(file->data()), file->size());
   NPUMESH_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(content));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, CheckSize(header, file->size()));
-  if (bytes != 0 && header.data_offset % kAlignment == 0) {
+  if (bytes != 0 && header.data_offset % kNpyAlignment == 0) {
     return Tensor::FromFile(header.type, file, header.data_offset);
   }
   Tensor tensor = Tensor::Allocate(header.type);

@@ -11,7 +11,6 @@ namespace npumesh {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr size_t kAlignment = 64;
 constexpr size_t kMaxHeader = size_t{1} << 20;
 constexpr size_t kMaxRank = 64;
 
@@ -203,7 +202,7 @@ Result<std::string> FormatNpyHeader(const TensorType& type) {
     std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                    row.text, ShapeTuple(type.shape));
     const size_t unpadded = kMagic.size() + 4 + dict.size() + 1;
-    dict.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
+    dict.append((kNpyAlignment - unpadded % kNpyAlignment) % kNpyAlignment, ' ');
     dict += '\n';
     if (dict.size() > std::numeric_limits<uint16_t>::max()) break;
     std::string header(kMagic);

@@ -11,6 +11,9 @@
 
 namespace npumesh {
 
+// Where FormatNpyHeader lets the elements start, and what makes them usable where they are mapped.
+inline constexpr uint64_t kNpyAlignment = 64;
+
 struct NpyHeader {
   TensorType type;
   uint64_t data_offset = 0;  // where the elements start in the file
@@ -20,8 +23,8 @@ struct NpyHeader {
 // other than bool, integers, floats and complex).
 Result<NpyHeader> ParseNpyHeader(std::string_view file);
 
-// Magic, version, dictionary and padding to a multiple of 64 bytes. Error: kUnsupported for a dtype
-// that NumPy cannot store in whole bytes.
+// Magic, version, dictionary and padding to a multiple of kNpyAlignment bytes. Error: kUnsupported
+// for a dtype that NumPy cannot store in whole bytes.
 Result<std::string> FormatNpyHeader(const TensorType& type);
 
 }  // namespace npumesh

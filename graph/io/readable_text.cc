@@ -10,7 +10,7 @@
 namespace npumesh {
 namespace {
 
-std::string ListText(const ListAttr& list) {
+std::string ReadableList(const ListAttr& list) {
   if (!list.i.empty()) return fmt::format("[{}]", fmt::join(list.i, ", "));
   if (!list.f.empty()) return fmt::format("[{}]", fmt::join(list.f, ", "));
   std::vector<std::string> items;
@@ -25,12 +25,12 @@ std::string TensorText(const TensorAttr& tensor) {
   return fmt::format("<{}{}>", SerialName(desc.dtype), desc.shape ? desc.shape->ToString() : "[?]");
 }
 
-std::string ValueText(const AttrValue& value) {
+std::string ReadableValue(const AttrValue& value) {
   if (const auto* v = value.get<int64_t>()) return fmt::format("{}", *v);
   if (const auto* v = value.get<float>()) return fmt::format("{}", *v);
   if (const auto* v = value.get<bool>()) return *v ? "true" : "false";
   if (const auto* v = value.get<std::string>()) return PythonRepr(*v);
-  if (const auto* v = value.get<ListAttr>()) return ListText(*v);
+  if (const auto* v = value.get<ListAttr>()) return ReadableList(*v);
   if (const auto* v = value.get<TensorAttr>()) return TensorText(*v);
   if (const auto* v = value.get<DataTypeAttr>()) {
     return std::string(SerialName(DataTypeFromRuntime(v->number).value_or(DataType::kUndefined)));
@@ -65,7 +65,7 @@ class Printer {
   void PrintNode(const Node& node) {
     std::vector<std::string> attrs;
     for (const auto& [name, value] : node.attrs) {
-      attrs.push_back(fmt::format("{}: {}", name, ValueText(value)));
+      attrs.push_back(fmt::format("{}: {}", name, ReadableValue(value)));
     }
     const size_t ports = node.output_descs.size();
     const int number = next_++;

@@ -12,7 +12,7 @@ namespace npumesh {
 namespace {
 
 // Mapped bytes serve as a tensor only where kernels may assume the alignment of our own memory.
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kMappedAlignment = 64;
 
 // Bytes of a tensor whose type came from a file.
 Result<uint64_t> CheckedBytes(const TensorType& type) {
@@ -96,7 +96,7 @@ Status CheckRange(const FileRange& range, uint64_t needed, uint64_t file_bytes) 
 
 Tensor TensorAt(const TensorType& type, std::shared_ptr<const MappedFile> file, uint64_t offset,
                 uint64_t bytes) {
-  if (offset % kAlignment == 0 && bytes != 0) {
+  if (offset % kMappedAlignment == 0 && bytes != 0) {
     return Tensor::FromFile(type, std::move(file), offset);
   }
   Tensor tensor = Tensor::Allocate(type);
