@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kOverflowType = "Opdebug";
 
-struct Place {
+struct DumpedTensor {
   std::string path;
   DumpTensor tensor;
 };
@@ -71,7 +71,7 @@ class DumpFolder final : public TensorSource {
   std::string folder_;
   std::vector<SourceOperator> operators_;
   std::map<std::string, size_t> operators_by_key_;
-  std::map<std::tuple<std::string, Side, int>, Place> places_;
+  std::map<std::tuple<std::string, Side, int>, DumpedTensor> places_;
 };
 
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {

@@ -12,7 +12,7 @@
 namespace npumesh {
 namespace {
 
-using Kind = InputCause::Kind;
+using Cause = InputCause::Kind;
 
 // The axis along which one shape is a piece of the other; -1: none.
 int ShardAxis(const TensorRow& tensor, int my_ranks, int golden_ranks) {
@@ -47,7 +47,7 @@ void Trace(const Graph& graph, const OpRegistry& registry, const Comparison& com
   if (!value) return;
   const Value producer = Producer(graph, registry, *value);
   if (const Node* weight = WeightBehind(graph, ConstantNodes(graph, registry), producer)) {
-    cause.kind = Kind::kWeight;
+    cause.kind = Cause::kWeight;
     cause.name = weight->name;
     cause.file = WeightFileName(*weight);
     return;
@@ -55,14 +55,14 @@ void Trace(const Graph& graph, const OpRegistry& registry, const Comparison& com
   const Node& maker = graph.node(producer.node);
   cause.name = maker.name;
   if (IsInputNode(maker)) {
-    cause.kind = Kind::kGraphInput;
+    cause.kind = Cause::kGraphInput;
     return;
   }
   const std::string key = OperatorKey(maker.name);
   const bool dumped =
       std::any_of(comparison.rows.begin(), comparison.rows.end(),
                   [&](const OperatorRow& row) { return row.key == key && !row.differs(); });
-  cause.kind = dumped ? Kind::kOverwritten : Kind::kNotDumped;
+  cause.kind = dumped ? Cause::kOverwritten : Cause::kNotDumped;
 }
 
 std::string Amount(const TensorRow& tensor) {
@@ -87,7 +87,7 @@ std::optional<InputCause> FindInputCause(const Comparison& comparison, const Ope
   for (const TensorRow& tensor : row.tensors) {
     cause.axis = ShardAxis(tensor, my_ranks, golden_ranks);
     if (cause.axis < 0) continue;
-    cause.kind = Kind::kSharded;
+    cause.kind = Cause::kSharded;
     cause.tensor = tensor;
     return cause;
   }
@@ -104,27 +104,27 @@ std::optional<InputCause> FindInputCause(const Comparison& comparison, const Ope
 std::string ToText(const InputCause& cause, int my_ranks, int golden_ranks) {
   const TensorRow& tensor = cause.tensor;
   switch (cause.kind) {
-    case Kind::kWeight:
+    case Cause::kWeight:
       return fmt::format("its weight {}{} {}", cause.name,
                          cause.file.empty() ? "" : fmt::format(" ({})", cause.file),
                          Amount(tensor));
-    case Kind::kGraphInput:
+    case Cause::kGraphInput:
       return fmt::format("the graph's input {} {}", cause.name, Amount(tensor));
-    case Kind::kNotDumped:
+    case Cause::kNotDumped:
       return fmt::format("its input {} {}; {}, which makes it, is not in both dumps", tensor.index,
                          Amount(tensor), cause.name);
-    case Kind::kOverwritten:
+    case Cause::kOverwritten:
       return fmt::format(
           "its input {} {}, although {}, which makes it, left the same: memory was "
           "overwritten in between",
           tensor.index, Amount(tensor), cause.name);
-    case Kind::kSharded:
+    case Cause::kSharded:
       return fmt::format(
           "its {} {} is {} on each of {} ranks and {} on each of {}: sharded along "
           "axis {}; use npumesh run --golden, which puts the pieces together",
           Name(tensor.side), tensor.index, tensor.mine.ToString(), my_ranks,
           tensor.golden.ToString(), golden_ranks, cause.axis);
-    case Kind::kUnknown:
+    case Cause::kUnknown:
       break;
   }
   return fmt::format(

@@ -51,7 +51,7 @@ std::vector<TensorType> TypesOf(const std::vector<TensorDesc>& descs) {
   return types;
 }
 
-bool IsReal(DataType dtype) {
+bool MayRound(DataType dtype) {
   return IsFloating(dtype) || dtype == DataType::kFloat8E5M2 || dtype == DataType::kFloat8E4M3Fn;
 }
 
@@ -62,7 +62,7 @@ double CountOf(const TensorType& type) {
 
 bool AnyReal(const std::vector<TensorType>& types) {
   return std::any_of(types.begin(), types.end(),
-                     [](const TensorType& type) { return IsReal(type.dtype); });
+                     [](const TensorType& type) { return MayRound(type.dtype); });
 }
 
 // Terms of the sums behind one element of `output`, by sizes.
@@ -209,7 +209,7 @@ class RoundingEstimate::Walk {
 
   // Integers become real numbers: a dequantisation, or a cast.
   static void AddConversion(const Types* types, RoundingPath* rounding) {
-    if (types == nullptr || types->outputs.empty() || !IsReal(types->outputs[0].dtype)) return;
+    if (types == nullptr || types->outputs.empty() || !MayRound(types->outputs[0].dtype)) return;
     const DataType dtype = types->outputs[0].dtype;
     Append({Square(UnitRoundoff(dtype)), 1, 1, dtype}, rounding);
   }

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void Append(std::string& text, const void* data, size_t bytes) {
+void AppendBytes(std::string& text, const void* data, size_t bytes) {
   text.append(static_cast<const char*>(data), bytes);
 }
 
@@ -54,10 +54,10 @@ std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs, bool fu
     const std::vector<int64_t>& dims = inputs[i].type.shape.dims();
     const auto head = static_cast<int64_t>(inputs[i].type.dtype);
     const auto rank = static_cast<int64_t>(dims.size());
-    Append(signature, &head, sizeof head);
-    Append(signature, &rank, sizeof rank);
-    Append(signature, dims.data(), dims.size() * sizeof(int64_t));
-    if (TakesValue(inputs, i)) Append(signature, inputs[i].data, inputs[i].type.bytes());
+    AppendBytes(signature, &head, sizeof head);
+    AppendBytes(signature, &rank, sizeof rank);
+    AppendBytes(signature, dims.data(), dims.size() * sizeof(int64_t));
+    if (TakesValue(inputs, i)) AppendBytes(signature, inputs[i].data, inputs[i].type.bytes());
   }
   return signature;
 }

@@ -27,7 +27,7 @@ struct Place {
 };
 
 // What one attention consists of. Rows of scores belong to queries, columns to keys.
-struct Match {
+struct AttentionMatch {
   std::vector<NodeId> nodes;
   NodeId scores = kNoNode;  // q k^T
   NodeId sum = kNoNode;     // the product with v
@@ -363,7 +363,7 @@ class AttentionFinder {
 
   FusionView& view_;
   OperandFinder finder_;
-  Match match_;
+  AttentionMatch match_;
   int64_t elements_ = 0;  // scores
   bool scaled_ = false;   // after the current node
 };

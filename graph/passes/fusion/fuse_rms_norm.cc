@@ -13,7 +13,7 @@ namespace npumesh {
 namespace {
 
 // One place where the pattern stands.
-struct Match {
+struct RmsNormMatch {
   std::vector<NodeId> nodes;
   Value x;
   Value gamma;
@@ -171,7 +171,7 @@ class RmsNormFinder {
   }
 
   FusionView& view_;
-  Match match_;
+  RmsNormMatch match_;
 };
 
 }  // namespace

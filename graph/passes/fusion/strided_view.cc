@@ -5,9 +5,9 @@
 namespace npumesh {
 
 using Factor = StridedView::Factor;
-using Factors = StridedView::Factors;
+using FactorList = StridedView::Factors;
 
-void AppendFactor(Factors& list, Factor factor) {
+void AppendFactor(FactorList& list, Factor factor) {
   if (factor.extent == 1) return;
   if (!list.empty() && list.back().stride == factor.stride * factor.extent) {
     list.back() = {list.back().extent * factor.extent, factor.stride};
@@ -16,10 +16,11 @@ void AppendFactor(Factors& list, Factor factor) {
   list.push_back(factor);
 }
 
-std::optional<std::vector<Factors>> CutFactors(Factors list, const std::vector<int64_t>& extents) {
-  std::vector<Factors> parts(extents.size());
+std::optional<std::vector<FactorList>> CutFactors(FactorList list,
+                                                  const std::vector<int64_t>& extents) {
+  std::vector<FactorList> parts(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
-    Factors inner_first;
+    FactorList inner_first;
     for (int64_t missing = extents[i]; missing > 1;) {
       if (list.empty()) return std::nullopt;
       Factor& last = list.back();
@@ -56,14 +57,14 @@ int64_t StridedView::extent(int i) const {
 }
 
 std::optional<int64_t> StridedView::stride(int i) const {
-  const Factors& factors = dim(i);
+  const FactorList& factors = dim(i);
   if (factors.empty()) return 0;
   if (factors.size() > 1) return std::nullopt;
   return factors[0].stride;
 }
 
 void StridedView::Permute(const std::vector<int64_t>& order) {
-  std::vector<Factors> dims;
+  std::vector<FactorList> dims;
   for (const int64_t from : order) dims.push_back(dims_[static_cast<size_t>(from)]);
   dims_ = std::move(dims);
 }
@@ -71,10 +72,10 @@ void StridedView::Permute(const std::vector<int64_t>& order) {
 bool StridedView::Broadcast(const Shape& shape) {
   const int added = shape.rank() - rank();
   if (added < 0) return false;
-  std::vector<Factors> dims(static_cast<size_t>(added));
+  std::vector<FactorList> dims(static_cast<size_t>(added));
   dims.insert(dims.end(), dims_.begin(), dims_.end());
   for (int i = 0; i < shape.rank(); ++i) {
-    Factors& factors = dims[static_cast<size_t>(i)];
+    FactorList& factors = dims[static_cast<size_t>(i)];
     const int64_t before = i < added ? 1 : extent(i - added);
     if (before == shape[i]) continue;
     if (before != 1) return false;
@@ -85,11 +86,11 @@ bool StridedView::Broadcast(const Shape& shape) {
 }
 
 bool StridedView::Reshape(const Shape& shape) {
-  Factors all;
-  for (const Factors& factors : dims_) {
+  FactorList all;
+  for (const FactorList& factors : dims_) {
     for (const Factor& factor : factors) AppendFactor(all, factor);
   }
-  std::optional<std::vector<Factors>> dims = CutFactors(std::move(all), shape.dims());
+  std::optional<std::vector<FactorList>> dims = CutFactors(std::move(all), shape.dims());
   if (!dims) return false;
   dims_ = std::move(*dims);
   return true;
