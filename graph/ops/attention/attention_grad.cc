@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kRows = 32;  // of a tile
 
-enum Port { kDq, kDk, kDv, kDpse, kDqRope, kDkRope, kDsink };
+enum GradientPort { kDq, kDk, kDv, kDpse, kDqRope, kDkRope, kDsink };
 
 struct GradientPlan : Planned {
   AttentionPlan forward;
@@ -33,7 +33,7 @@ struct GradientPlan : Planned {
   Workspace<float> dpse, dsink;     // sums of all rows
 
   // Whether the node has the output, and the input that it is the gradient of is fed.
-  bool gives(Port port) const {
+  bool gives(GradientPort port) const {
     return outputs.size() > port && outputs[port].shape.elements() > 0;
   }
 };
@@ -198,7 +198,8 @@ class KeyHead {
   }
 
   // Rows of K, V or the rope part of K, `stride` floats apart.
-  void StoreColumns(const KeyValue& like, const float* rows, int64_t stride, Port port) const {
+  void StoreColumns(const KeyValue& like, const float* rows, int64_t stride,
+                    GradientPort port) const {
     if (!gradient_.gives(port)) return;
     const KeyValue::Part& part = like.parts[0];
     const int64_t block = like.packed ? 0 : sequence_.index * part.block_stride;
@@ -228,8 +229,9 @@ class KeyHead {
 
 Status RunGradient(const GradientPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.forward.threads);
-  const std::pair<Port, Workspace<float>> sums[] = {{kDpse, plan.dpse}, {kDsink, plan.dsink}};
-  const auto elements = [&](Port port) {
+  const std::pair<GradientPort, Workspace<float>> sums[] = {{kDpse, plan.dpse},
+                                                            {kDsink, plan.dsink}};
+  const auto elements = [&](GradientPort port) {
     return plan.gives(port) ? plan.outputs[port].shape.elements() : 0;
   };
   for (size_t port = 0; port < plan.outputs.size(); ++port) {

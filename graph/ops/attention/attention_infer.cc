@@ -153,7 +153,8 @@ void ReadQuantisation(const OpContext& op, Check& check, AttentionPlan& plan) {
              Name(plan.k.dtype), Name(plan.v.dtype));
 }
 
-void ReadTensors(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
+void ReadInferTensors(const OpContext& op, std::string_view letters, Check& check,
+                      AttentionPlan& plan) {
   const int64_t given = op.attr_int("num_key_value_heads");
   const int64_t heads = given == 0 ? plan.heads : given;
   plan.block_table = SlotIfFed(op, Port(op, "block_table"));
@@ -222,7 +223,7 @@ Result<AttentionPlan> PlanInference(const OpContext& op) {
   plan.threads = op.threads();
   plan.heads = op.attr_int("num_heads");
   plan.scale = op.attr_float(HasAttr(op, "scale") ? "scale" : "scale_value");
-  ReadTensors(op, layouts.in, check, plan);
+  ReadInferTensors(op, layouts.in, check, plan);
   ReadAllLengths(op, check, plan);
   if (!check.ok()) return check.status();
   CheckCaches(op, check, plan);

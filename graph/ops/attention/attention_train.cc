@@ -18,7 +18,8 @@ int64_t KeyHeads(const OpContext& op, std::string_view layout, int64_t width) {
   return width > 0 ? key[key.rank() - 1] / width : 0;
 }
 
-void ReadTensors(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan) {
+void ReadTrainTensors(const OpContext& op, std::string_view letters, Check& check,
+                      AttentionPlan& plan) {
   plan.q = HeadsOf(op, op.slot("query"), letters, plan.heads, check);
   const int64_t key_heads = KeyHeads(op, letters, plan.q.width);
   plan.k = ReadKeyValue(op, "key", letters, key_heads, check);
@@ -72,7 +73,7 @@ AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& c
   // of the earlier one, which is that of 0.
   plan.scales_pse = check.Among("pse_type", {0, 1}) == 1;
   if (!check.ok()) return plan;
-  ReadTensors(op, layouts.in, check, plan);
+  ReadTrainTensors(op, layouts.in, check, plan);
   plan.q_lengths = ReadLengths(op, "actual_seq_qlen", plan.q.packed, check);
   plan.kv_lengths = ReadLengths(op, "actual_seq_kvlen", plan.q.packed, check);
   plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;

@@ -194,7 +194,7 @@ Status ReadEightBits(const OpContext& op, ExpertsPlan& plan) {
 
 // `kFirst`: the exchange comes first; `kScaled`: the operands have 8 bits.
 template <bool kFirst, bool kScaled>
-Result<ExpertsPlan> Plan(const OpContext& op) {
+Result<ExpertsPlan> PlanExperts(const OpContext& op) {
   Check check(op);
   ExpertsPlan plan;
   plan.exchange_first = kFirst;
@@ -244,7 +244,7 @@ void LayOut(ExpertsPlan* plan) {
   }
 }
 
-Status Prepare(const OpContext& op, ExpertsPlan* plan) {
+Status PrepareExperts(const OpContext& op, ExpertsPlan* plan) {
   NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
   const bool first = plan->exchange_first;
   plan->rows = ExpertRows(plan->ring.ranks, plan->experts, first ? plan->received : plan->sent,
@@ -300,7 +300,7 @@ Status Multiply(const ExpertsPlan& plan, const KernelArgs& args, int64_t chunk, 
 }
 
 // Collective over the group.
-Status Run(const ExpertsPlan& plan, const KernelArgs& args) {
+Status RunExperts(const ExpertsPlan& plan, const KernelArgs& args) {
   std::byte* const travelling = plan.travelling(args);
   std::byte* const sorted = plan.gives ? static_cast<std::byte*>(args.out[2]) : plan.sorted(args);
   const auto* const x = static_cast<const std::byte*>(args.in[plan.routed.x]);
@@ -328,23 +328,23 @@ Status Run(const ExpertsPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterExpertMatmuls(OpRegistry& registry) {
-  registry.Add(hcom::Collective<Plan<true, false>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanExperts<true, false>, RunExperts, PrepareExperts>(
       "AlltoAllvGroupedMatMul(gmm_x, gmm_weight, send_counts_tensor?, recv_counts_tensor?, mm_x?, "
       "mm_weight?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
       "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\", permute_out_flag=false) -> "
       "gmm_y, mm_y, permute_out"));
-  registry.Add(hcom::Collective<Plan<false, false>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanExperts<false, false>, RunExperts, PrepareExperts>(
       "GroupedMatMulAlltoAllv(gmm_x, gmm_weight, send_counts_tensor?, recv_counts_tensor?, mm_x?, "
       "mm_weight?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
       "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\") -> y, mm_y"));
-  registry.Add(hcom::Collective<Plan<true, true>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanExperts<true, true>, RunExperts, PrepareExperts>(
       "AlltoAllvQuantGroupedMatMul(gmm_x, gmm_weight, gmm_x_scale, gmm_weight_scale, "
       "send_counts_tensor?, recv_counts_tensor?, mm_x?, mm_weight?, mm_x_scale?, mm_weight_scale?; "
       "group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
       "trans_gmm_weight=false, trans_mm_weight=false, comm_mode=\"\", gmm_x_quant_mode:int, "
       "gmm_weight_quant_mode:int, mm_x_quant_mode=0, mm_weight_quant_mode=0, group_size=0, "
       "y_dtype=28, mm_dtype=28, permute_out_flag=false) -> gmm_y, mm_y, permute_out"));
-  registry.Add(hcom::Collective<Plan<false, true>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanExperts<false, true>, RunExperts, PrepareExperts>(
       "QuantGroupedMatMulAlltoAllv(gmm_x, gmm_weight, gmm_x_scale, gmm_weight_scale, "
       "send_counts_tensor?, recv_counts_tensor?, mm_x?, mm_weight?, mm_x_scale?, mm_weight_scale?, "
       "comm_quant_scale?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "

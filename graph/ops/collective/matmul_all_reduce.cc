@@ -95,7 +95,7 @@ Result<AllReducePlan> PlanSum(const OpContext& op, bool by_rows) {
 
 // ---- MatmulAllReduce ----
 
-Result<AllReducePlan> PlanAllReduce(const OpContext& op) {
+Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
   Check check(op);
   AllReducePlan plan = check.Take(PlanSum(op, true));
   check.NotFed({"comm_quant_scale_1", "comm_quant_scale_2"});
@@ -142,7 +142,7 @@ Result<AllReducePlan> PlanAddRmsNorm(const OpContext& op) {
 
 // ---- both ----
 
-Status Prepare(const OpContext& op, AllReducePlan* plan) {
+Status PrepareMatmulAllReduce(const OpContext& op, AllReducePlan* plan) {
   NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
   const Local& local = plan->local;
   const int64_t chunks = local.transposed_x ? 1 : ChunksOf(local.m, FloatBytes(local.m * local.n));
@@ -232,7 +232,7 @@ Status Reduce(const AllReducePlan& plan, const KernelArgs& args, int64_t chunk) 
 }
 
 // Collective over the group.
-Status Run(const AllReducePlan& plan, const KernelArgs& args) {
+Status RunMatmulAllReduce(const AllReducePlan& plan, const KernelArgs& args) {
   const auto multiply = [&](int64_t chunk) -> Status {
     NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, chunk * plan.rows));
     AddX3(plan, args, chunk * plan.rows);
@@ -245,13 +245,13 @@ Status Run(const AllReducePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterAllReduceMatmul(OpRegistry& registry) {
-  registry.Add(hcom::Collective<PlanAllReduce, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanMatmulAllReduce, RunMatmulAllReduce, PrepareMatmulAllReduce>(
       "MatmulAllReduce(x1, x2, bias?, x3?, antiquant_scale?, antiquant_offset?, dequant_scale?, "
       "pertoken_scale?, comm_quant_scale_1?, comm_quant_scale_2?; group:string, reduce_op=\"sum\", "
       "is_trans_a=false, is_trans_b=false, comm_turn=0, antiquant_group_size=0, group_size=0, "
       "y_dtype=28, comm_quant_mode=0, comm_mode=\"ai_cpu\") -> y",
       {.leaves_equal = true, .reduction = "reduce_op"}));
-  registry.Add(hcom::Collective<PlanAddRmsNorm, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanAddRmsNorm, RunMatmulAllReduce, PrepareMatmulAllReduce>(
       "MatmulAllReduceAddRmsNorm(x1, x2, bias?, residual, gamma, antiquant_scale?, "
       "antiquant_offset?, dequant_scale?; group:string, reduce_op=\"sum\", is_trans_a=false, "
       "is_trans_b=false, comm_turn=0, antiquant_group_size=0, epsilon=1e-06) -> y, norm_out",

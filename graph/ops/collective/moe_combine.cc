@@ -104,7 +104,7 @@ Status ReadNorm(const OpContext& op, Combine& plan) {
 }
 
 template <Form kForm>
-Result<Combine> Plan(const OpContext& op) {
+Result<Combine> PlanCombine(const OpContext& op) {
   Check check(op);
   Combine plan;
   constexpr bool kSecond = kForm != Form::kFirst;
@@ -134,7 +134,7 @@ Result<Combine> Plan(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-Status Prepare(const OpContext& op, Combine* plan) {
+Status PrepareCombine(const OpContext& op, Combine* plan) {
   NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, plan->row_bytes(), plan));
   const int64_t routes = plan->most_routes();
   plan->verdict = plan->scratch.Take<int64_t>(1);
@@ -275,7 +275,7 @@ void Sum(const Combine& plan, const KernelArgs& args, int64_t chunk) {
 }
 
 // Collective over the group.
-Status Run(const Combine& plan, const KernelArgs& args) {
+Status RunCombine(const Combine& plan, const KernelArgs& args) {
   NPUMESH_RETURN_IF_ERROR(moe::HearRoutes(plan, args));
   NPUMESH_RETURN_IF_ERROR(Agree(plan, args, CheckRows(plan, args)));
   moe::LayOut(plan, true);
@@ -290,7 +290,7 @@ Status Run(const Combine& plan, const KernelArgs& args) {
 
 void RegisterMoeCombineOps(OpRegistry& registry) {
   const CollectiveTrait experts = {.group = "group_ep"};
-  registry.Add(hcom::Collective<Plan<Form::kFirst>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanCombine<Form::kFirst>, RunCombine, PrepareCombine>(
       "MoeDistributeCombine(expand_x, expert_ids, expand_idx, ep_send_counts, expert_scales, "
       "tp_send_counts?, x_active_mask?, activation_scale?, weight_scale?, group_list?, "
       "expand_scales?; group_ep:string, ep_world_size:int, ep_rank_id:int, moe_expert_num:int, "
@@ -298,7 +298,7 @@ void RegisterMoeCombineOps(OpRegistry& registry) {
       "shared_expert_rank_num=0, global_bs=0, out_dtype=0, comm_quant_mode=0, group_list_type=0) "
       "-> x",
       experts));
-  registry.Add(hcom::Collective<Plan<Form::kSecond>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanCombine<Form::kSecond>, RunCombine, PrepareCombine>(
       "MoeDistributeCombineV2(expand_x, expert_ids, assist_info_for_combine, ep_send_counts, "
       "expert_scales, tp_send_counts?, x_active_mask?, activation_scale?, weight_scale?, "
       "group_list?, expand_scales?, shared_expert_x?, elastic_info?, ori_x?, "
@@ -308,7 +308,7 @@ void RegisterMoeCombineOps(OpRegistry& registry) {
       "shared_expert_rank_num=0, global_bs=0, out_dtype=0, comm_quant_mode=0, group_list_type=0, "
       "comm_alg=\"\", zero_expert_num=0, copy_expert_num=0, const_expert_num=0) -> x",
       experts));
-  registry.Add(hcom::Collective<Plan<Form::kAddRmsNorm>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanCombine<Form::kAddRmsNorm>, RunCombine, PrepareCombine>(
       "MoeDistributeCombineAddRmsNorm(expand_x, expert_ids, assist_info_for_combine, "
       "ep_send_counts, expert_scales, residual_x, gamma, tp_send_counts?, x_active_mask?, "
       "activation_scale?, weight_scale?, group_list?, expand_scales?, shared_expert_x?, "

@@ -89,7 +89,7 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-Status Prepare(const OpContext& op, Dispatch* plan) {
+Status PrepareDispatch(const OpContext& op, Dispatch* plan) {
   const int64_t record = plan->record_bytes();
   NPUMESH_RETURN_IF_ERROR(moe::PrepareExchange(op, record, plan));
   plan->send = plan->scratch.Take<std::byte>(plan->most_routes() * record);
@@ -235,14 +235,14 @@ Status RunDispatch(const Dispatch& plan, const KernelArgs& args) {
 
 void RegisterMoeDispatchOps(OpRegistry& registry) {
   const CollectiveTrait experts = {.group = "group_ep"};
-  registry.Add(hcom::Collective<PlanDispatch<false>, RunDispatch, Prepare>(
+  registry.Add(hcom::Collective<PlanDispatch<false>, RunDispatch, PrepareDispatch>(
       "MoeDistributeDispatch(x, expert_ids, scales?, x_active_mask?, expert_scales?; "
       "group_ep:string, ep_world_size:int, ep_rank_id:int, moe_expert_num:int, group_tp=\"\", "
       "tp_world_size=0, tp_rank_id=0, expert_shard_type=0, shared_expert_num=1, "
       "shared_expert_rank_num=0, quant_mode=0, global_bs=0, expert_token_nums_type=1) -> expand_x, "
       "dynamic_scales, expand_idx, expert_token_nums, ep_recv_count, tp_recv_count, expand_scales",
       experts));
-  registry.Add(hcom::Collective<PlanDispatch<true>, RunDispatch, Prepare>(
+  registry.Add(hcom::Collective<PlanDispatch<true>, RunDispatch, PrepareDispatch>(
       "MoeDistributeDispatchV2(x, expert_ids, scales?, x_active_mask?, expert_scales?, "
       "elastic_info?, performance_info?; group_ep:string, ep_world_size:int, ep_rank_id:int, "
       "moe_expert_num:int, group_tp=\"\", tp_world_size=0, tp_rank_id=0, expert_shard_type=0, "

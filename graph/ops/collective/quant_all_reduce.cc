@@ -47,7 +47,7 @@ Shape ScalesOf(const Shape& x, bool powers) {
 }
 
 template <bool kScatters>
-Result<ReducePlan> PlanReduce(const OpContext& op) {
+Result<ReducePlan> PlanQuantReduce(const OpContext& op) {
   Check check(op);
   check.Keep(ExpectSum(op));
   ReducePlan plan;
@@ -87,7 +87,7 @@ int64_t FirstRow(const ReducePlan& plan, int64_t chunk, int64_t rank) {
   return (plan.scatters ? rank * plan.block() : 0) + chunk * plan.chunk_rows;
 }
 
-Status Prepare(const OpContext& op, ReducePlan* plan) {
+Status PrepareQuantReduce(const OpContext& op, ReducePlan* plan) {
   NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
   const int64_t bytes = plan->rows * plan->record_bytes(), ranks = plan->ring.ranks;
   const int64_t chunks = ChunksOf(plan->block(), static_cast<uint64_t>(bytes));
@@ -147,7 +147,7 @@ void Sum(const ReducePlan& plan, const KernelArgs& args, int64_t chunk) {
 }
 
 // Collective over the group.
-Status Run(const ReducePlan& plan, const KernelArgs& args) {
+Status RunQuantReduce(const ReducePlan& plan, const KernelArgs& args) {
   const auto pack = [&](int64_t chunk) { Pack(plan, args, chunk); };
   const auto sum = [&](int64_t chunk) { Sum(plan, args, chunk); };
   return plan.travel->Run(*plan.group, plan.node, plan.send(args), plan.recv(args), pack, sum);
@@ -156,12 +156,12 @@ Status Run(const ReducePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterQuantReductions(OpRegistry& registry) {
-  registry.Add(hcom::Collective<PlanReduce<false>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanQuantReduce<false>, RunQuantReduce, PrepareQuantReduce>(
       "QuantAllReduce(x, scales; group:string, reduce_op=\"sum\", output_dtype=27, world_size:int) "
       "-> out_put",
       {.leaves_equal = true, .reduction = "reduce_op"}));
   // Its prototype says that world_size is a string.
-  registry.Add(hcom::Collective<PlanReduce<true>, Run, Prepare>(
+  registry.Add(hcom::Collective<PlanQuantReduce<true>, RunQuantReduce, PrepareQuantReduce>(
       "QuantReduceScatter(x, scales; group:string, reduce_op=\"sum\", output_dtype=27, "
       "world_size:any) -> out_put",
       {.gives = Assembly::kConcatenate, .reduction = "reduce_op"}));

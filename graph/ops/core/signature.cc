@@ -231,7 +231,7 @@ std::string ListText(const ListAttr& list) {
   return fmt::format("[{}]", fmt::join(texts, ","));
 }
 
-std::string_view KindText(const AttrValue& value) {
+std::string_view KindWord(const AttrValue& value) {
   if (value.get<OpaqueAttr>() != nullptr) return "any";
   if (value.get<DataTypeAttr>() != nullptr) return "type";
   if (value.get<TensorAttr>() != nullptr) return "tensor";
@@ -249,9 +249,9 @@ bool NeedsKind(const AttrValue& value) {
 }
 
 std::string AttrText(const AttrSpec& attr) {
-  if (!attr.fallback) return fmt::format("{}:{}", attr.name, KindText(attr.pattern));
+  if (!attr.fallback) return fmt::format("{}:{}", attr.name, KindWord(attr.pattern));
   const AttrValue& value = *attr.fallback;
-  const std::string kind = NeedsKind(value) ? fmt::format(":{}", KindText(value)) : "";
+  const std::string kind = NeedsKind(value) ? fmt::format(":{}", KindWord(value)) : "";
   return fmt::format("{}{}{}{}", attr.name, kind, attr.only_fallback ? "==" : "=",
                      ValueText(value));
 }

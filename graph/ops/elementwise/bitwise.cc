@@ -15,7 +15,7 @@ int ShiftCount(WideInt count, const C& constants) {
   return static_cast<int>(std::clamp<WideInt>(count, 0, constants.bits - 1));
 }
 
-const PointwiseSpec kRows[] = {
+const PointwiseSpec kBitwise[] = {
     {"BitwiseAnd(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a & b; }}},
     {"BitwiseOr(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a | b; }}},
     {"BitwiseXor(x1, x2) -> y", {}, {.integer = [](WideInt a, WideInt b) { return a ^ b; }}},
@@ -31,7 +31,7 @@ const PointwiseSpec kRows[] = {
 }  // namespace
 
 void RegisterBitwiseOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kRows);
+  RegisterPointwise(registry, kBitwise);
 }
 
 }  // namespace npumesh

@@ -66,7 +66,7 @@ Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
   return Shape(std::move(dims));
 }
 
-const PointwiseSpec kRows[] = {
+const PointwiseSpec kChannelwise[] = {
     {"BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
      [](const double* in, const C& c) {
        return (in[0] - in[3]) / std::sqrt(in[4] + c[0]) * in[1] + in[2];
@@ -103,7 +103,7 @@ const PointwiseSpec kRows[] = {
 }  // namespace
 
 void RegisterChannelOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kRows);
+  RegisterPointwise(registry, kChannelwise);
 }
 
 }  // namespace npumesh

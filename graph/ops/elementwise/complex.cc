@@ -15,7 +15,7 @@
 namespace npumesh {
 namespace {
 
-using C = std::complex<float>;
+using Complex = std::complex<float>;
 using Wide = std::complex<double>;
 
 Status ExpectDtype(const OpContext& op, int slot, DataType expected) {
@@ -58,7 +58,7 @@ Result<ComplexPlan> PlanComplex(const OpContext& op) {
 Status RunComplex(const ComplexPlan& plan, const KernelArgs& args) {
   const auto *real = static_cast<const float*>(args.in[0]),
              *imag = static_cast<const float*>(args.in[1]);
-  auto* out = static_cast<C*>(args.out[0]);
+  auto* out = static_cast<Complex*>(args.out[0]);
   const int64_t count = plan.outputs[0].shape.elements();
   for (int64_t i = 0; i < count; ++i) out[i] = {real[i * plan.real_step], imag[i * plan.imag_step]};
   return Status();
@@ -82,7 +82,7 @@ Result<Planned> PlanSame(const OpContext& op) {
 
 template <typename To, auto kFunction>
 Status RunEach(const Planned& plan, const KernelArgs& args) {
-  const auto* in = static_cast<const C*>(args.in[0]);
+  const auto* in = static_cast<const Complex*>(args.in[0]);
   auto* out = static_cast<To*>(args.out[0]);
   const int64_t count = plan.outputs[0].shape.elements();
   for (int64_t i = 0; i < count; ++i) out[i] = kFunction(in[i]);
@@ -114,7 +114,7 @@ class Fourier {
   size_t room() const { return 2 * n_ + most_terms_; }
 
   // In place, elements `stride` apart. `room` has room() elements.
-  void Run(C* data, size_t stride, Wide* room) const {
+  void Run(Complex* data, size_t stride, Wide* room) const {
     Wide* const from = room;
     Wide* const to = room + n_;
     for (size_t i = 0; i < n_; ++i) from[i] = data[i * stride];
@@ -196,9 +196,9 @@ Status PrepareFourier(const OpContext& op, FourierPlan* plan) {
 }
 
 Status RunFourier(const FourierPlan& plan, const KernelArgs& args) {
-  auto* out = static_cast<C*>(args.out[0]);
+  auto* out = static_cast<Complex*>(args.out[0]);
   const auto elements = static_cast<size_t>(plan.outputs[0].shape.elements());
-  if (elements > 0) std::memmove(out, args.in[0], elements * sizeof(C));
+  if (elements > 0) std::memmove(out, args.in[0], elements * sizeof(Complex));
   for (const FourierPlan::Line& line : plan.lines) {
     for (size_t first = 0; first < elements; first += line.n * line.stride) {
       for (size_t i = 0; i < line.stride; ++i) {
@@ -213,17 +213,17 @@ Status RunFourier(const FourierPlan& plan, const KernelArgs& args) {
 
 void RegisterComplexOps(OpRegistry& registry) {
   registry.Add(Define<PlanComplex, RunComplex>("Complex(real, imag; Tout=16) -> out"));
-  constexpr auto real = [](C x) { return x.real(); };
-  constexpr auto imag = [](C x) { return x.imag(); };
-  constexpr auto magnitude = [](C x) {
+  constexpr auto real = [](Complex x) { return x.real(); };
+  constexpr auto imag = [](Complex x) { return x.imag(); };
+  constexpr auto magnitude = [](Complex x) {
     return static_cast<float>(std::hypot(static_cast<double>(x.real()), x.imag()));
   };
-  constexpr auto conjugate = [](C x) { return C(x.real(), -x.imag()); };
+  constexpr auto conjugate = [](Complex x) { return Complex(x.real(), -x.imag()); };
   registry.Add(Define<PlanPart, RunEach<float, real>>("Real(input; Tout=0) -> output"));
   registry.Add(Define<PlanPart, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
   registry.Add(Define<PlanPart, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
-  registry.Add(
-      Define<PlanSame, RunEach<C, conjugate>>("Conj(input) -> output", {.elementwise = true}));
+  registry.Add(Define<PlanSame, RunEach<Complex, conjugate>>("Conj(input) -> output",
+                                                             {.elementwise = true}));
   registry.Add(Define<PlanFourier<1>, RunFourier, PrepareFourier<1>>("FFT(x) -> y"));
   registry.Add(Define<PlanFourier<2>, RunFourier, PrepareFourier<2>>("FFT2D(x) -> y"));
 }

@@ -144,7 +144,7 @@ double Proximal(double step, double rate, double l1, double l2) {
   return SignOf(step) * rest / (1 + rate * l2);
 }
 
-const PointwiseSpec kRows[] = {
+const PointwiseSpec kOptimizers[] = {
     {"ApplyAdam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
      "use_locking=false, use_nesterov=false) -> var",
      Adam,
@@ -218,7 +218,7 @@ const PointwiseSpec kRows[] = {
 }  // namespace
 
 void RegisterOptimizerOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kRows);
+  RegisterPointwise(registry, kOptimizers);
 }
 
 }  // namespace npumesh

@@ -51,7 +51,7 @@ Result<Shape> PReluShape(const OpContext& op, int slot) {
   return Shape(std::move(dims));
 }
 
-const PointwiseSpec kRows[] = {
+const PointwiseSpec kActivationRows[] = {
     {"Relu6(x) -> y",
      [](double x) { return Clamp(x, 0, 6); },
      {.integer = [](WideInt x) { return std::clamp<WideInt>(x, 0, 6); }}},
@@ -91,7 +91,7 @@ const PointwiseSpec kRows[] = {
 }  // namespace
 
 void RegisterPointwiseActivationOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kRows);
+  RegisterPointwise(registry, kActivationRows);
 }
 
 }  // namespace npumesh

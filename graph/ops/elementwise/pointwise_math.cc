@@ -91,7 +91,7 @@ Number Sum(const Number* in, const C& c) {
   return sum;
 }
 
-const PointwiseSpec kRows[] = {
+const PointwiseSpec kMath[] = {
     // ---- one operand ----
     {"Tan(x) -> y", [](double x) { return std::tan(x); }, {.widens = true}},
     {"Sinh(x) -> y", [](double x) { return std::sinh(x); }, {.widens = true}},
@@ -198,7 +198,7 @@ const PointwiseSpec kRows[] = {
 }  // namespace
 
 void RegisterPointwiseMathOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kRows);
+  RegisterPointwise(registry, kMath);
 }
 
 }  // namespace npumesh

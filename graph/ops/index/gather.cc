@@ -104,7 +104,7 @@ struct ElementsPlan : Planned {
   Workspace<int64_t> position;
 };
 
-Result<ElementsPlan> PlanElements(const OpContext& op) {
+Result<ElementsPlan> PlanGatherElements(const OpContext& op) {
   Check check(op);
   const TensorType& x = op.in("x");
   const Shape& index = op.in("index").shape;
@@ -154,7 +154,7 @@ void RegisterGatherOps(OpRegistry& registry) {
       "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
       "negative_index_support=false) -> y",
       {.value_inputs = {"axis"}}));
-  registry.Add(Define<PlanElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
+  registry.Add(Define<PlanGatherElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
 }
 
 }  // namespace npumesh

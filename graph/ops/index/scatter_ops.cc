@@ -32,7 +32,7 @@ Result<Join> Reduction(const OpContext& op) {
                "{}: attribute \"reduction\" is \"{}\"; expected none, add or mul", op.Who(), name);
 }
 
-Result<ScatterPlan> PlanElements(const OpContext& op) {
+Result<ScatterPlan> PlanScatterElements(const OpContext& op) {
   const Shape &data = op.in("data").shape, &indices = op.in("indices").shape;
   Check check(op);
   ScatterPlan plan;
@@ -228,7 +228,7 @@ Operator Segment(std::string_view signature) {
 void RegisterScatterOps(OpRegistry& registry) {
   using enum Join;
   const auto add = [&](Operator op) { registry.Add(std::move(op)); };
-  add(Define<PlanElements, RunScatter>(
+  add(Define<PlanScatterElements, RunScatter>(
       "ScatterElements(data, indices, updates; axis=0, reduction=\"none\") -> y"));
   add(ByTuples<kSet>("ScatterNdUpdate(var, indices, updates; use_locking=false) -> var"));
   add(ByTuples<kAdd>("ScatterNdAdd(var, indices, updates; use_locking=false) -> var"));

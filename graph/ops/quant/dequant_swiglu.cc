@@ -14,7 +14,7 @@
 namespace npumesh {
 namespace {
 
-struct SwigluPlan : Planned {
+struct DequantSwigluPlan : Planned {
   bool last = true;       // the last dimension is halved
   int64_t half_rows = 1;  // rows of x in a half of another dimension
   int64_t columns = 0;    // of x
@@ -30,7 +30,7 @@ struct SwigluPlan : Planned {
   Workspace<float> first, second, factors, z;
 };
 
-void ReadDequant(Check& check, const OpContext& op, SwigluPlan& plan) {
+void ReadDequant(Check& check, const OpContext& op, DequantSwigluPlan& plan) {
   constexpr TypeSet kTypes = kFloats | DataType::kInt32;
   check.Supported(kTypes.Contains(plan.x_dtype), "x is {}, expected {}", Name(plan.x_dtype),
                   kTypes);
@@ -46,7 +46,7 @@ void ReadDequant(Check& check, const OpContext& op, SwigluPlan& plan) {
 }
 
 // Reads x and the dimension that is halved; gives its number.
-int ReadHalves(Check& check, const OpContext& op, SwigluPlan& plan) {
+int ReadHalves(Check& check, const OpContext& op, DequantSwigluPlan& plan) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank(), axis = check.Axis("activate_dim", rank);
   if (!check.ok()) return axis;
@@ -61,9 +61,9 @@ int ReadHalves(Check& check, const OpContext& op, SwigluPlan& plan) {
   return axis;
 }
 
-Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
+Result<DequantSwigluPlan> PlanDequantSwiglu(const OpContext& op) {
   Check check(op);
-  SwigluPlan plan;
+  DequantSwigluPlan plan;
   const int axis = ReadHalves(check, op, plan);
   check.Type("group_index", kIndices);
   check.OneOf("quant_mode", {"static", "dynamic"});
@@ -94,7 +94,8 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
 }
 
 // Row `row` of x, dequantised.
-void LoadX(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group, float* to) {
+void LoadX(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group,
+           float* to) {
   const int64_t n = plan.columns;
   if (plan.x_dtype != DataType::kInt32) {
     LoadNumbers(plan.x_dtype, args.in[0], row * n, n, to);
@@ -106,8 +107,8 @@ void LoadX(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t 
 }
 
 // The factors of a group for the columns of y.
-const float* LoadFactors(const SwigluPlan& plan, const KernelArgs& args, const Factors& factors,
-                         int64_t group) {
+const float* LoadFactors(const DequantSwigluPlan& plan, const KernelArgs& args,
+                         const Factors& factors, int64_t group) {
   const int64_t n = plan.y_columns;
   float* to = plan.factors(args);
   if (factors.count() == n * plan.groups) {
@@ -118,14 +119,14 @@ const float* LoadFactors(const SwigluPlan& plan, const KernelArgs& args, const F
   return to;
 }
 
-void Store(const SwigluPlan& plan, const KernelArgs& args, int64_t row, const float* z,
+void Store(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, const float* z,
            float scale) {
   const int64_t n = plan.y_columns;
   StoreIntegers(plan.y_dtype, plan.rounding, z, args.out[0], row * n, n);
   static_cast<float*>(args.out[1])[row] = scale;
 }
 
-void Quantise(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group,
+void Quantise(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group,
               float* z) {
   const int64_t n = plan.y_columns;
   if (plan.quant_scale.given()) {
@@ -146,7 +147,7 @@ void Quantise(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64
   Store(plan, args, row, z, scale);
 }
 
-void RunRow(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group) {
+void RunRow(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group) {
   float *first = plan.first(args), *second = plan.second(args), *z = plan.z(args);
   if (plan.last) {
     LoadX(plan, args, row, group, first);
@@ -161,7 +162,7 @@ void RunRow(const SwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t
 }
 
 // Rows after the last group are unspecified; they are zero here.
-Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
+Status RunDequantSwiglu(const DequantSwigluPlan& plan, const KernelArgs& args) {
   const auto rows_of = [&](int64_t group) {
     return std::max<int64_t>(plan.group_rows.At(args, group), 0);
   };
@@ -184,7 +185,7 @@ Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterDequantSwigluOps(OpRegistry& registry) {
-  registry.Add(Define<PlanSwiglu, RunSwiglu>(
+  registry.Add(Define<PlanDequantSwiglu, RunDequantSwiglu>(
       "DequantSwigluQuant(x, weight_scale?, activation_scale?, bias?, quant_scale?, "
       "quant_offset?, group_index?; activate_left=false, quant_mode=\"static\", dst_type=2, "
       "round_mode=\"rint\", activate_dim=-1, swiglu_mode=0, clamp_limit=7.0, glu_alpha=1.702, "

@@ -12,7 +12,7 @@
 namespace npumesh {
 namespace {
 
-struct SwigluPlan : ProductPlan {
+struct GroupedSwigluPlan : ProductPlan {
   GroupedRows rows;
   std::vector<int> weights;     // slots: one for all experts, or one each
   std::vector<Factors> scales;  // of the columns, by expert
@@ -23,7 +23,7 @@ struct SwigluPlan : ProductPlan {
 };
 
 // One tensor with the scales of all experts, or one each.
-void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
+void ReadScales(Check& check, const OpContext& op, GroupedSwigluPlan& plan) {
   const int64_t experts = plan.rows.experts, given = op.count("weight_scale");
   check.That(given == 1 || given == experts, "{} weight_scale, expected 1 or {}", given, experts);
   if (!check.ok()) return;
@@ -38,9 +38,9 @@ void ReadScales(Check& check, const OpContext& op, SwigluPlan& plan) {
   }
 }
 
-Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
+Result<GroupedSwigluPlan> PlanGroupedSwiglu(const OpContext& op) {
   Check check(op);
-  SwigluPlan plan;
+  GroupedSwigluPlan plan;
   for (const std::string_view name : {"dequant_mode", "quant_mode"}) check.Only(name, 0);
   check.NotFed({"weight_assist_matrix", "bias", "smooth_scale"});
   for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
@@ -66,8 +66,8 @@ Result<SwigluPlan> PlanSwiglu(const OpContext& op) {
 }
 
 // The dequantised products of the rows [begin, end) of an expert.
-Status Multiply(const SwigluPlan& plan, const KernelArgs& args, int64_t expert, int64_t begin,
-                int64_t end) {
+Status Multiply(const GroupedSwigluPlan& plan, const KernelArgs& args, int64_t expert,
+                int64_t begin, int64_t end) {
   const GroupedRows& rows = plan.rows;
   const auto e = static_cast<size_t>(expert);
   Dequant dequant;
@@ -84,7 +84,7 @@ Status Multiply(const SwigluPlan& plan, const KernelArgs& args, int64_t expert, 
 }
 
 // Rows after the last group are unspecified; they are zero here.
-Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
+Status RunGroupedSwiglu(const GroupedSwigluPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   const int64_t m = plan.rows.m, n = plan.rows.n, half = n / 2;
   const auto multiply = [&](int64_t expert, int64_t begin, int64_t end) {
@@ -109,7 +109,7 @@ Status RunSwiglu(const SwigluPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGroupedSwigluOps(OpRegistry& registry) {
-  registry.Add(Define<PlanSwiglu, RunSwiglu>(
+  registry.Add(Define<PlanGroupedSwiglu, RunGroupedSwiglu>(
       "GroupedMatmulSwigluQuantV2(x, x_scale, group_list, weight..., weight_scale..., "
       "weight_assist_matrix..., bias?, smooth_scale?; dequant_mode=0, dequant_dtype=0, "
       "quant_mode=0, quant_dtype=1, transpose_weight=false, group_list_type=0, "

@@ -14,12 +14,12 @@ namespace npumesh {
 namespace {
 
 // An element format: mantissa bits, the least exponent of its grid, its largest number.
-struct Grid {
+struct NumberGrid {
   int mantissa, least;
   float largest;
 };
 
-Grid GridOf(DataType dtype) {
+NumberGrid NumberGridOf(DataType dtype) {
   switch (dtype) {
     case DataType::kFloat8E4M3Fn:
       return {3, -6, 448.0f};
@@ -45,7 +45,7 @@ float Rounded(MxRounding rounding, float x) {
 }
 
 // The nearest number of the grid, the largest for what lies beyond; 0 for NaN.
-float OnGrid(const Grid& grid, MxRounding rounding, float x) {
+float OnGrid(const NumberGrid& grid, MxRounding rounding, float x) {
   if (std::isnan(x)) return 0;
   if (x == 0 || std::isinf(x)) return std::clamp(x, -grid.largest, grid.largest);
   const int exponent = std::max(std::ilogb(x), grid.least);
@@ -73,7 +73,7 @@ uint8_t CodeOf(DataType dtype, float x) {
 }
 
 // Element i of a block: the quotient's code.
-uint8_t CodeAt(const MxFormat& format, const Grid& grid, uint8_t scale, float value) {
+uint8_t CodeAt(const MxFormat& format, const NumberGrid& grid, uint8_t scale, float value) {
   float quotient = std::signbit(value) ? -0.0f : 0.0f;
   if (scale == 0xff) quotient = std::numeric_limits<float>::quiet_NaN();
   if (scale != 0 && scale != 0xff) quotient = std::ldexp(value, 127 - static_cast<int>(scale));
@@ -121,7 +121,7 @@ MxFormat MxFormatOf(Check& check, const OpContext& op) {
 uint8_t MxScaleByte(const MxFormat& format, float most) {
   if (std::isnan(most)) return 0xff;
   if (most == 0) return 0;
-  const Grid grid = GridOf(format.dtype);
+  const NumberGrid grid = NumberGridOf(format.dtype);
   if (!format.rounds_up) {
     const int exponent = std::ilogb(most) - std::ilogb(grid.largest);
     return static_cast<uint8_t>(std::max(exponent, -127) + 127);
@@ -144,7 +144,7 @@ float MxMagnitude(const float* values, int64_t count, int64_t stride) {
 
 void StoreMx(const MxFormat& format, uint8_t scale, const float* values, int64_t count, void* data,
              int64_t first) {
-  const Grid grid = GridOf(format.dtype);
+  const NumberGrid grid = NumberGridOf(format.dtype);
   StoreCodes(format.dtype, count, data, first,
              [&](int64_t i) { return CodeAt(format, grid, scale, values[i]); });
 }
@@ -167,7 +167,7 @@ void CheckMxPacking(Check& check, DataType dtype, const Shape& shape) {
 
 void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int64_t b,
                      const float* values, void* data, uint8_t* scales) {
-  const Grid grid = GridOf(format.dtype);
+  const NumberGrid grid = NumberGridOf(format.dtype);
   const int64_t begin = b * axis.block, inner = axis.inner;
   const int64_t count = std::min(axis.block, axis.length - begin);
   for (int64_t i = 0; i < inner; ++i) {

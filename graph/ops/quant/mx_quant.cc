@@ -97,16 +97,16 @@ Status RunMx(const MxPlan& plan, const KernelArgs& args) {
 // ---- DynamicBlockMxQuant ----
 
 // Tiles of 32 x 32 with one scale each, which both outputs of scales repeat.
-struct TilePlan : Planned {
+struct MxTilePlan : Planned {
   MxFormat format;
   DataType x = DataType::kFloat;
   MxAxis along, down;
   Workspace<float> tile;
 };
 
-Result<TilePlan> PlanTiles(const OpContext& op) {
+Result<MxTilePlan> PlanMxTiles(const OpContext& op) {
   Check check(op);
-  TilePlan plan;
+  MxTilePlan plan;
   plan.format = FormatOf(check, op, 2, 3);
   if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
@@ -121,7 +121,7 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
 }
 
 // The tile in row r and column c of the tiles of matrix m.
-void RunTile(const TilePlan& plan, const KernelArgs& args, int64_t m, int64_t r, int64_t c) {
+void RunTile(const MxTilePlan& plan, const KernelArgs& args, int64_t m, int64_t r, int64_t c) {
   float* tile = plan.tile(args);
   const int64_t width = plan.along.length, height = plan.down.length;
   const int64_t top = r * kMxBlock, left = c * kMxBlock;
@@ -142,7 +142,7 @@ void RunTile(const TilePlan& plan, const KernelArgs& args, int64_t m, int64_t r,
   }
 }
 
-Status RunTiles(const TilePlan& plan, const KernelArgs& args) {
+Status RunMxTiles(const MxTilePlan& plan, const KernelArgs& args) {
   for (const size_t port : {1, 2}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
   for (int64_t m = 0; m < plan.down.outer; ++m) {
     for (int64_t r = 0; r < plan.down.blocks(); ++r) {
@@ -155,7 +155,7 @@ Status RunTiles(const TilePlan& plan, const KernelArgs& args) {
 // ---- GroupedDynamicMxQuant ----
 
 // The pairs of group g begin at begin / 64 + g; rows after the last group are zeros.
-struct GroupedPlan : Planned {
+struct MxGroupedPlan : Planned {
   MxFormat format;
   GroupRows groups;
   DataType x = DataType::kFloat;
@@ -163,9 +163,9 @@ struct GroupedPlan : Planned {
   Workspace<float> room;
 };
 
-Result<GroupedPlan> PlanGrouped(const OpContext& op) {
+Result<MxGroupedPlan> PlanMxGrouped(const OpContext& op) {
   Check check(op);
-  GroupedPlan plan;
+  MxGroupedPlan plan;
   plan.x = op.in("x").dtype;
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.width = width;
@@ -178,8 +178,8 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-void RunGroup(const GroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
-              int64_t end) {
+void RunMxGroup(const MxGroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
+                int64_t end) {
   const int64_t width = plan.width, row_bits = width * BitsOf(plan.format.dtype);
   const MxAxis axis = {1, end - begin, width, kMxBlock};
   const int64_t pair = begin / (2 * kMxBlock) + group;
@@ -192,10 +192,10 @@ void RunGroup(const GroupedPlan& plan, const KernelArgs& args, int64_t group, in
   }
 }
 
-Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
+Status RunMxGrouped(const MxGroupedPlan& plan, const KernelArgs& args) {
   for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
   const auto run = [&](int64_t group, int64_t begin, int64_t end) {
-    RunGroup(plan, args, group, begin, end);
+    RunMxGroup(plan, args, group, begin, end);
   };
   return plan.groups.ForEach(args, run).status();
 }
@@ -251,10 +251,10 @@ void RegisterMxQuantOps(OpRegistry& registry) {
   registry.Add(Define<PlanTwoAxes, RunMx>(
       "DynamicMxQuantWithDualAxis(x; round_mode=\"rint\", dst_type=40, scale_alg=0, "
       "dst_type_max=0.0) -> y1, mxscale1, y2, mxscale2"));
-  registry.Add(Define<PlanTiles, RunTiles>(
+  registry.Add(Define<PlanMxTiles, RunMxTiles>(
       "DynamicBlockMxQuant(x; round_mode=\"rint\", dst_type=40, scale_alg=0, dst_type_max=0.0) "
       "-> y, scale1, scale2"));
-  registry.Add(Define<PlanGrouped, RunGrouped>(
+  registry.Add(Define<PlanMxGrouped, RunMxGrouped>(
       "GroupedDynamicMxQuant(x, group_index; round_mode=\"rint\", dst_type=35, blocksize=32, "
       "scale_alg=0, dst_type_max=0.0) -> y, mxscale"));
   registry.Add(Define<PlanAnti, RunAnti>("AntiMxQuant(x, mxscale; axis=-1, dst_type=27) -> y"));

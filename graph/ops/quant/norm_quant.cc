@@ -68,7 +68,7 @@ NormRows NormRowsOf(Check& check, const OpContext& op, bool sums) {
 
 // ---- AddRmsNormDynamicQuant ----
 
-struct DynamicPlan : Planned {
+struct DynamicNormPlan : Planned {
   NormRows norm;
   DataType dtype = DataType::kInt8;
   Factors smooth[2];
@@ -77,7 +77,7 @@ struct DynamicPlan : Planned {
 };
 
 // Which of the two results are wanted: by the attribute output_mask, or those that are smoothed.
-void ReadWanted(Check& check, const OpContext& op, DynamicPlan& plan) {
+void ReadWanted(Check& check, const OpContext& op, DynamicNormPlan& plan) {
   const AttrValue* mask = op.node().FindAttr("output_mask");
   const ListAttr* list = mask != nullptr ? mask->get<ListAttr>() : nullptr;
   plan.wanted[1] = plan.smooth[1].given();
@@ -95,9 +95,9 @@ void ReadWanted(Check& check, const OpContext& op, DynamicPlan& plan) {
              "smooth_scale2 is fed without smooth_scale1 and without output_mask");
 }
 
-Result<DynamicPlan> PlanDynamic(const OpContext& op) {
+Result<DynamicNormPlan> PlanDynamicNorm(const OpContext& op) {
   Check check(op);
-  DynamicPlan plan;
+  DynamicNormPlan plan;
   plan.norm = NormRowsOf(check, op, true);
   const int64_t columns = plan.norm.columns;
   plan.dtype = check.TypeOf("dst_type", kNarrow);
@@ -115,7 +115,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
 }
 
 // Row r of result i from the norm in plan.row.
-void Quantise(const DynamicPlan& plan, const KernelArgs& args, int i, int64_t r) {
+void Quantise(const DynamicNormPlan& plan, const KernelArgs& args, int i, int64_t r) {
   const int64_t n = plan.norm.columns;
   float *scaled = plan.scaled(args), *room = plan.room(args);
   std::copy_n(plan.row(args), n, scaled);
@@ -128,7 +128,7 @@ void Quantise(const DynamicPlan& plan, const KernelArgs& args, int i, int64_t r)
 }
 
 // Results that are not wanted are zeros.
-Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
+Status RunDynamicNorm(const DynamicNormPlan& plan, const KernelArgs& args) {
   for (const int i : {0, 1}) {
     if (plan.wanted[i]) continue;
     std::memset(args.out[i], 0, plan.outputs[0].bytes());
@@ -155,7 +155,7 @@ struct MxNormPlan : Planned {
 
 // Outputs: y, the sum if there is one, scales, rstd.
 template <bool kSums>
-Result<MxNormPlan> PlanMx(const OpContext& op) {
+Result<MxNormPlan> PlanMxNorm(const OpContext& op) {
   Check check(op);
   MxNormPlan plan;
   plan.norm = NormRowsOf(check, op, kSums);
@@ -174,7 +174,7 @@ Result<MxNormPlan> PlanMx(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-Status RunMx(const MxNormPlan& plan, const KernelArgs& args) {
+Status RunMxNorm(const MxNormPlan& plan, const KernelArgs& args) {
   const int first = plan.norm.sums ? 2 : 1;  // port of the scales
   auto* scales = static_cast<uint8_t*>(args.out[first]);
   auto* rstds = static_cast<float*>(args.out[first + 1]);
@@ -194,13 +194,13 @@ Status RunMx(const MxNormPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterNormQuantOps(OpRegistry& registry) {
-  registry.Add(Define<PlanDynamic, RunDynamic>(
+  registry.Add(Define<PlanDynamicNorm, RunDynamicNorm>(
       "AddRmsNormDynamicQuant(x1, x2, gamma, smooth_scale1?, smooth_scale2?, beta?; "
       "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2"));
-  registry.Add(Define<PlanMx<false>, RunMx>(
+  registry.Add(Define<PlanMxNorm<false>, RunMxNorm>(
       "RmsNormDynamicMxQuant(x, gamma, beta?; epsilon=1e-06, scale_alg=0, round_mode=\"rint\", "
       "dst_type=40, output_rstd=false) -> y, mxscale, rstd"));
-  registry.Add(Define<PlanMx<true>, RunMx>(
+  registry.Add(Define<PlanMxNorm<true>, RunMxNorm>(
       "AddRmsNormDynamicMxQuant(x1, x2, gamma, beta?; epsilon=1e-06, scale_alg=0, "
       "round_mode=\"rint\", dst_type=40, output_rstd=false) -> y, x, mxscale, rstd"));
 }

@@ -119,7 +119,7 @@ Status RunBatchNorm(const ChannelPlan& plan, RealTensors& t) {
 
 // ---- BNTrainingReduce, BNTrainingUpdate ----
 
-Result<NormPlan> PlanReduce(const OpContext& op) {
+Result<NormPlan> PlanBatchSums(const OpContext& op) {
   Check check(op);
   NormPlan plan;
   plan.view = ViewByChannel(op, 0, "NCHW", check);
@@ -127,7 +127,7 @@ Result<NormPlan> PlanReduce(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-Status RunReduce(const NormPlan& plan, RealTensors& t) {
+Status RunBatchSums(const NormPlan& plan, RealTensors& t) {
   plan.view.ForEach([&](size_t e, size_t, size_t p) {
     t.out[0][p] += t.in[0][e];
     t.out[1][p] += t.in[0][e] * t.in[0][e];
@@ -284,7 +284,7 @@ void RegisterBatchNormOps(OpRegistry& registry) {
       "BatchNorm(x, scale, offset, mean?, variance?; epsilon=0.0001, data_format=\"NHWC\", "
       "is_training=true, exponential_avg_factor==1.0) -> y, batch_mean, batch_variance, "
       "reserve_space_1, reserve_space_2, reserve_space_3"));
-  registry.Add(DefineReal<PlanReduce, RunReduce>("BNTrainingReduce(x) -> sum, square_sum"));
+  registry.Add(DefineReal<PlanBatchSums, RunBatchSums>("BNTrainingReduce(x) -> sum, square_sum"));
   registry.Add(DefineReal<PlanUpdate, RunUpdate>(
       "BNTrainingUpdate(x, sum, square_sum, scale, offset, mean, variance; factor:float, "
       "epsilon:float) -> y, mean, variance, batch_mean, batch_variance",

@@ -54,7 +54,7 @@ struct GroupNormGradPlan : NormPlan {
   bool dx = true, dgamma = true, dbeta = true;
 };
 
-Result<GroupNormGradPlan> PlanGradient(const OpContext& op) {
+Result<GroupNormGradPlan> PlanGroupNormGrad(const OpContext& op) {
   Check check(op);
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, "dy", "x"));
@@ -72,7 +72,7 @@ Result<GroupNormGradPlan> PlanGradient(const OpContext& op) {
 }
 
 // Inputs dy, mean, rstd, x, gamma. Outputs that are not required stay zero.
-Status RunGradient(const GroupNormGradPlan& plan, RealTensors& t) {
+Status RunGroupNormGrad(const GroupNormGradPlan& plan, RealTensors& t) {
   NormGradient(plan.view, {t.in[0], t.in[3], t.in[1], t.in[2], t.in[4]},
                plan.dx ? &t.out[0] : nullptr, plan.dgamma ? &t.out[1] : nullptr,
                plan.dbeta ? &t.out[2] : nullptr, &t.room[0]);
@@ -91,7 +91,7 @@ void RegisterGroupNormOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanGroupNorm<GroupNormForm{.has_format = false, .silu = true}>, RunNorm>(
       "GroupNormSilu(x, gamma?, beta?; num_groups:int, eps=0.0001, activate_silu=true) -> y, mean, "
       "variance"));
-  registry.Add(DefineReal<PlanGradient, RunGradient>(
+  registry.Add(DefineReal<PlanGroupNormGrad, RunGroupNormGrad>(
       "GroupNormGrad(dy, mean, rstd, x, gamma; num_groups:int, data_format=\"NCHW\", "
       "dx_is_require=true, dgamma_is_require=true, dbeta_is_require=true) -> dx, dgamma, dbeta"));
 }

@@ -38,7 +38,7 @@ Result<NormPlan> PlanByAxes(const OpContext& op) {
 // Inputs dy, x, rstd, gamma; of a norm that subtracts the mean dy, x, rstd, mean, gamma. x was
 // normalised over as many last dimensions as gamma has.
 template <bool kCentred>
-Result<NormPlan> PlanGradient(const OpContext& op) {
+Result<NormPlan> PlanLayerNormGrad(const OpContext& op) {
   Check check(op);
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, "dy", "x"));
@@ -56,7 +56,7 @@ Result<NormPlan> PlanGradient(const OpContext& op) {
 }
 
 template <bool kCentred>
-Status RunGradient(const NormPlan& plan, RealTensors& t) {
+Status RunLayerNormGrad(const NormPlan& plan, RealTensors& t) {
   const Reals none;
   const Reals &mean = kCentred ? t.in[3] : none, &gamma = t.in[kCentred ? 4 : 3];
   NormGradient(plan.view, {t.in[0], t.in[1], mean, t.in[2], gamma}, &t.out[0], &t.out[1],
@@ -186,10 +186,10 @@ void RegisterLayerNormOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanByAxes<true>, RunNorm>(
       "LayerNormV3(x, gamma, beta; begin_norm_axis=0, begin_params_axis=0, epsilon=1e-05) -> y, "
       "mean, rstd"));
-  registry.Add(DefineReal<PlanGradient<true>, RunGradient<true>>(
+  registry.Add(DefineReal<PlanLayerNormGrad<true>, RunLayerNormGrad<true>>(
       "LayerNormGradV3(dy, x, rstd, mean, gamma; output_mask==[true,true,true]) -> pd_x, pd_gamma, "
       "pd_beta"));
-  registry.Add(DefineReal<PlanGradient<false>, RunGradient<false>>(
+  registry.Add(DefineReal<PlanLayerNormGrad<false>, RunLayerNormGrad<false>>(
       "RmsNormGrad(dy, x, rstd, gamma) -> dx, dgamma"));
   registry.Add(DefineReal<PlanAddLayerNorm, RunAddLayerNorm>(
       "AddLayerNorm(x1, x2, gamma, beta, bias?; epsilon=1e-05, additional_output=false) -> y, "

@@ -14,8 +14,6 @@
 namespace npumesh {
 namespace {
 
-constexpr size_t kMostOperands = 3;
-
 class BlockKernel final : public Kernel {
  public:
   BlockKernel(const OpContext& context, BlockPlan plan)

@@ -72,6 +72,9 @@ BlockFn ComplexBlock(Formula formula);                  // formula_complex.cc
 // The type that formulas on `dtype` compute in; kUndefined for a type without arithmetic.
 DataType ComputeTypeOf(DataType dtype);
 
+// Slots of the formula with the most of them.
+inline constexpr size_t kMostOperands = 3;
+
 // What an element-wise kernel does with its slots and its output.
 struct BlockPlan {
   BlockFn block = nullptr;

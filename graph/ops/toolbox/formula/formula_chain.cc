@@ -10,8 +10,6 @@
 namespace npumesh {
 namespace {
 
-constexpr size_t kMostOperands = 3;
-
 // The output of an earlier link as the operand of a later one.
 struct Passed {
   size_t link = 0;

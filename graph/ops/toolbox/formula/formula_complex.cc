@@ -12,14 +12,14 @@ using C = std::complex<float>;
 using Wide = std::complex<double>;
 
 template <typename To, To (*kFunction)(C)>
-void Each(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+void EachComplex(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
   const C* x = static_cast<const C*>(in[0]);
   To* y = static_cast<To*>(out);
   for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
 }
 
 template <typename To, To (*kFunction)(C, C)>
-void Pairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+void ComplexPairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
   const C* a = static_cast<const C*>(in[0]);
   const C* b = static_cast<const C*>(in[1]);
   To* y = static_cast<To*>(out);
@@ -79,25 +79,25 @@ C Sign(C x) {
   return size == 0 ? C() : Rounded(x.real() / size, x.imag() / size);
 }
 
-constexpr FormulaRow kRows[] = {
-    {Formula::kAdd, Pairs<C, Add>},
-    {Formula::kSub, Pairs<C, Sub>},
-    {Formula::kMul, Pairs<C, Mul>},
-    {Formula::kDiv, Pairs<C, Div>},
-    {Formula::kEqual, Pairs<uint8_t, Equal>},
-    {Formula::kNotEqual, Pairs<uint8_t, NotEqual>},
+constexpr FormulaRow kComplexRows[] = {
+    {Formula::kAdd, ComplexPairs<C, Add>},
+    {Formula::kSub, ComplexPairs<C, Sub>},
+    {Formula::kMul, ComplexPairs<C, Mul>},
+    {Formula::kDiv, ComplexPairs<C, Div>},
+    {Formula::kEqual, ComplexPairs<uint8_t, Equal>},
+    {Formula::kNotEqual, ComplexPairs<uint8_t, NotEqual>},
     {Formula::kScale, Scale},
-    {Formula::kNeg, Each<C, Neg>},
-    {Formula::kReciprocal, Each<C, Reciprocal>},
-    {Formula::kSquare, Each<C, Square>},
-    {Formula::kAbs, Each<float, Abs>},
-    {Formula::kSign, Each<C, Sign>},
+    {Formula::kNeg, EachComplex<C, Neg>},
+    {Formula::kReciprocal, EachComplex<C, Reciprocal>},
+    {Formula::kSquare, EachComplex<C, Square>},
+    {Formula::kAbs, EachComplex<float, Abs>},
+    {Formula::kSign, EachComplex<C, Sign>},
 };
 
 }  // namespace
 
 BlockFn ComplexBlock(Formula formula) {
-  return FindBlock(kRows, formula);
+  return FindBlock(kComplexRows, formula);
 }
 
 }  // namespace npumesh

@@ -10,7 +10,7 @@ namespace {
 
 // y = f(x), with the parameters where it takes them.
 template <typename F>
-constexpr BlockFn Each(F) {
+constexpr BlockFn EachDouble(F) {
   return [](const void* const* in, void* out, size_t count, const FormulaParams& params) {
     const double* x = static_cast<const double*>(in[0]);
     double* y = static_cast<double*>(out);
@@ -25,7 +25,7 @@ constexpr BlockFn Each(F) {
 }
 
 template <typename To = double, typename F>
-constexpr BlockFn Pairs(F) {
+constexpr BlockFn DoublePairs(F) {
   return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
     const double* a = static_cast<const double*>(in[0]);
     const double* b = static_cast<const double*>(in[1]);
@@ -36,7 +36,7 @@ constexpr BlockFn Pairs(F) {
 
 template <typename Relation>
 constexpr BlockFn Compares() {
-  return Pairs<uint8_t>(Relation());
+  return DoublePairs<uint8_t>(Relation());
 }
 
 // The quotient by an infinity of the other sign is below 0, however little.
@@ -63,49 +63,52 @@ double Log(double x, const FormulaParams& params) {
   return params[0] == -1.0f ? std::log(value) : std::log(value) / std::log(double{params[0]});
 }
 
-constexpr FormulaRow kRows[] = {
-    {Formula::kAdd, Pairs(std::plus<double>())},
-    {Formula::kSub, Pairs(std::minus<double>())},
-    {Formula::kMul, Pairs(std::multiplies<double>())},
-    {Formula::kDiv, Pairs(std::divides<double>())},
-    {Formula::kPow, Pairs([](double a, double b) { return std::pow(a, b); })},
+constexpr FormulaRow kDoubleRows[] = {
+    {Formula::kAdd, DoublePairs(std::plus<double>())},
+    {Formula::kSub, DoublePairs(std::minus<double>())},
+    {Formula::kMul, DoublePairs(std::multiplies<double>())},
+    {Formula::kDiv, DoublePairs(std::divides<double>())},
+    {Formula::kPow, DoublePairs([](double a, double b) { return std::pow(a, b); })},
     // Of zeros of both signs the first one.
-    {Formula::kMax, Pairs([](double a, double b) { return a >= b || a != a ? a : b; })},
-    {Formula::kMin, Pairs([](double a, double b) { return a <= b || a != a ? a : b; })},
-    {Formula::kFloorDiv, Pairs([](double a, double b) { return FloorDiv(a, b); })},
-    {Formula::kFloorMod, Pairs([](double a, double b) { return FloorMod(a, b); })},
+    {Formula::kMax, DoublePairs([](double a, double b) { return a >= b || a != a ? a : b; })},
+    {Formula::kMin, DoublePairs([](double a, double b) { return a <= b || a != a ? a : b; })},
+    {Formula::kFloorDiv, DoublePairs([](double a, double b) { return FloorDiv(a, b); })},
+    {Formula::kFloorMod, DoublePairs([](double a, double b) { return FloorMod(a, b); })},
     {Formula::kEqual, Compares<std::equal_to<double>>()},
     {Formula::kNotEqual, Compares<std::not_equal_to<double>>()},
     {Formula::kLess, Compares<std::less<double>>()},
     {Formula::kLessEqual, Compares<std::less_equal<double>>()},
     {Formula::kGreater, Compares<std::greater<double>>()},
     {Formula::kGreaterEqual, Compares<std::greater_equal<double>>()},
-    {Formula::kScale, Each([](double x, const FormulaParams& params) { return x * params[0]; })},
-    {Formula::kSqrt, Each([](double x) { return std::sqrt(x); })},
-    {Formula::kRsqrt, Each([](double x) { return 1 / std::sqrt(x); })},
-    {Formula::kNeg, Each([](double x) { return -x; })},
-    {Formula::kReciprocal, Each([](double x) { return 1 / x; })},
-    {Formula::kAbs, Each([](double x) { return std::fabs(x); })},
-    {Formula::kSquare, Each([](double x) { return x * x; })},
-    {Formula::kSign, Each([](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : x); })},
-    {Formula::kFloor, Each([](double x) { return std::floor(x); })},
-    {Formula::kCeil, Each([](double x) { return std::ceil(x); })},
-    {Formula::kExp, Each([](double x, const FormulaParams& params) { return Exp(x, params); })},
-    {Formula::kLog, Each([](double x, const FormulaParams& params) { return Log(x, params); })},
-    {Formula::kExpm1, Each([](double x) { return std::expm1(x); })},
-    {Formula::kLog1p, Each([](double x) { return std::log1p(x); })},
-    {Formula::kSin, Each([](double x) { return std::sin(x); })},
-    {Formula::kCos, Each([](double x) { return std::cos(x); })},
-    {Formula::kTanh, Each([](double x) { return std::tanh(x); })},
-    {Formula::kErf, Each([](double x) { return std::erf(x); })},
-    {Formula::kRelu, Each([](double x) { return x <= 0 ? 0.0 : x; })},
-    {Formula::kSigmoid, Each([](double x) { return Sigmoid(x); })},
+    {Formula::kScale,
+     EachDouble([](double x, const FormulaParams& params) { return x * params[0]; })},
+    {Formula::kSqrt, EachDouble([](double x) { return std::sqrt(x); })},
+    {Formula::kRsqrt, EachDouble([](double x) { return 1 / std::sqrt(x); })},
+    {Formula::kNeg, EachDouble([](double x) { return -x; })},
+    {Formula::kReciprocal, EachDouble([](double x) { return 1 / x; })},
+    {Formula::kAbs, EachDouble([](double x) { return std::fabs(x); })},
+    {Formula::kSquare, EachDouble([](double x) { return x * x; })},
+    {Formula::kSign, EachDouble([](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : x); })},
+    {Formula::kFloor, EachDouble([](double x) { return std::floor(x); })},
+    {Formula::kCeil, EachDouble([](double x) { return std::ceil(x); })},
+    {Formula::kExp,
+     EachDouble([](double x, const FormulaParams& params) { return Exp(x, params); })},
+    {Formula::kLog,
+     EachDouble([](double x, const FormulaParams& params) { return Log(x, params); })},
+    {Formula::kExpm1, EachDouble([](double x) { return std::expm1(x); })},
+    {Formula::kLog1p, EachDouble([](double x) { return std::log1p(x); })},
+    {Formula::kSin, EachDouble([](double x) { return std::sin(x); })},
+    {Formula::kCos, EachDouble([](double x) { return std::cos(x); })},
+    {Formula::kTanh, EachDouble([](double x) { return std::tanh(x); })},
+    {Formula::kErf, EachDouble([](double x) { return std::erf(x); })},
+    {Formula::kRelu, EachDouble([](double x) { return x <= 0 ? 0.0 : x; })},
+    {Formula::kSigmoid, EachDouble([](double x) { return Sigmoid(x); })},
 };
 
 }  // namespace
 
 BlockFn DoubleBlock(Formula formula) {
-  return FindBlock(kRows, formula);
+  return FindBlock(kDoubleRows, formula);
 }
 
 }  // namespace npumesh

@@ -11,7 +11,7 @@ namespace npumesh {
 namespace {
 
 template <typename T, typename F>
-constexpr BlockFn Each(F) {
+constexpr BlockFn EachInteger(F) {
   return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
     const T* x = static_cast<const T*>(in[0]);
     T* y = static_cast<T*>(out);
@@ -20,7 +20,7 @@ constexpr BlockFn Each(F) {
 }
 
 template <typename T, typename To = T, typename F>
-constexpr BlockFn Pairs(F) {
+constexpr BlockFn IntegerPairs(F) {
   return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
     const T* a = static_cast<const T*>(in[0]);
     const T* b = static_cast<const T*>(in[1]);
@@ -70,34 +70,34 @@ struct Integer {
 
 template <typename T>
 constexpr FormulaRow kIntegerRows[] = {
-    {Formula::kAdd, Pairs<T>([](T a, T b) { return Integer<T>::Add(a, b); })},
-    {Formula::kSub, Pairs<T>([](T a, T b) { return Integer<T>::Sub(a, b); })},
-    {Formula::kMul, Pairs<T>([](T a, T b) { return Integer<T>::Mul(a, b); })},
-    {Formula::kDiv, Pairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
-    {Formula::kFloorDiv, Pairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
-    {Formula::kFloorMod, Pairs<T>([](T a, T b) { return Integer<T>::FloorMod(a, b); })},
-    {Formula::kPow, Pairs<T>([](T a, T b) { return Integer<T>::Pow(a, b); })},
-    {Formula::kMax, Pairs<T>([](T a, T b) { return a > b ? a : b; })},
-    {Formula::kMin, Pairs<T>([](T a, T b) { return a < b ? a : b; })},
-    {Formula::kNeg, Each<T>([](T x) { return Integer<T>::Neg(x); })},
-    {Formula::kAbs, Each<T>([](T x) { return Integer<T>::Abs(x); })},
-    {Formula::kSquare, Each<T>([](T x) { return Integer<T>::Mul(x, x); })},
-    {Formula::kSign, Each<T>([](T x) { return Integer<T>::Sign(x); })},
-    {Formula::kFloor, Each<T>([](T x) { return x; })},
-    {Formula::kCeil, Each<T>([](T x) { return x; })},
-    {Formula::kRelu, Each<T>([](T x) { return Integer<T>::Relu(x); })},
-    {Formula::kEqual, Pairs<T, uint8_t>(std::equal_to<T>())},
-    {Formula::kNotEqual, Pairs<T, uint8_t>(std::not_equal_to<T>())},
-    {Formula::kLess, Pairs<T, uint8_t>(std::less<T>())},
-    {Formula::kLessEqual, Pairs<T, uint8_t>(std::less_equal<T>())},
-    {Formula::kGreater, Pairs<T, uint8_t>(std::greater<T>())},
-    {Formula::kGreaterEqual, Pairs<T, uint8_t>(std::greater_equal<T>())},
+    {Formula::kAdd, IntegerPairs<T>([](T a, T b) { return Integer<T>::Add(a, b); })},
+    {Formula::kSub, IntegerPairs<T>([](T a, T b) { return Integer<T>::Sub(a, b); })},
+    {Formula::kMul, IntegerPairs<T>([](T a, T b) { return Integer<T>::Mul(a, b); })},
+    {Formula::kDiv, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorDiv, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorMod, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorMod(a, b); })},
+    {Formula::kPow, IntegerPairs<T>([](T a, T b) { return Integer<T>::Pow(a, b); })},
+    {Formula::kMax, IntegerPairs<T>([](T a, T b) { return a > b ? a : b; })},
+    {Formula::kMin, IntegerPairs<T>([](T a, T b) { return a < b ? a : b; })},
+    {Formula::kNeg, EachInteger<T>([](T x) { return Integer<T>::Neg(x); })},
+    {Formula::kAbs, EachInteger<T>([](T x) { return Integer<T>::Abs(x); })},
+    {Formula::kSquare, EachInteger<T>([](T x) { return Integer<T>::Mul(x, x); })},
+    {Formula::kSign, EachInteger<T>([](T x) { return Integer<T>::Sign(x); })},
+    {Formula::kFloor, EachInteger<T>([](T x) { return x; })},
+    {Formula::kCeil, EachInteger<T>([](T x) { return x; })},
+    {Formula::kRelu, EachInteger<T>([](T x) { return Integer<T>::Relu(x); })},
+    {Formula::kEqual, IntegerPairs<T, uint8_t>(std::equal_to<T>())},
+    {Formula::kNotEqual, IntegerPairs<T, uint8_t>(std::not_equal_to<T>())},
+    {Formula::kLess, IntegerPairs<T, uint8_t>(std::less<T>())},
+    {Formula::kLessEqual, IntegerPairs<T, uint8_t>(std::less_equal<T>())},
+    {Formula::kGreater, IntegerPairs<T, uint8_t>(std::greater<T>())},
+    {Formula::kGreaterEqual, IntegerPairs<T, uint8_t>(std::greater_equal<T>())},
 };
 
 // Bool is a byte; any byte but 0 is true.
 template <typename F>
 constexpr BlockFn Bools(F) {
-  return Pairs<uint8_t>([](uint8_t a, uint8_t b) { return uint8_t{F()(a != 0, b != 0)}; });
+  return IntegerPairs<uint8_t>([](uint8_t a, uint8_t b) { return uint8_t{F()(a != 0, b != 0)}; });
 }
 
 constexpr FormulaRow kBoolRows[] = {
@@ -108,8 +108,8 @@ constexpr FormulaRow kBoolRows[] = {
     {Formula::kMin, Bools(std::bit_and<bool>())},
     {Formula::kAnd, Bools(std::bit_and<bool>())},
     {Formula::kOr, Bools(std::bit_or<bool>())},
-    {Formula::kNot, Each<uint8_t>([](uint8_t x) { return uint8_t{x == 0}; })},
-    {Formula::kAbs, Each<uint8_t>([](uint8_t x) { return uint8_t{x != 0}; })},
+    {Formula::kNot, EachInteger<uint8_t>([](uint8_t x) { return uint8_t{x == 0}; })},
+    {Formula::kAbs, EachInteger<uint8_t>([](uint8_t x) { return uint8_t{x != 0}; })},
     {Formula::kEqual, Bools(std::equal_to<bool>())},
     {Formula::kNotEqual, Bools(std::not_equal_to<bool>())},
     {Formula::kLess, Bools(std::less<bool>())},

@@ -5,14 +5,14 @@
 
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/product/onednn_pack.h"
+#include "graph/ops/toolbox/product/packed_memory.h"
 
 namespace npumesh {
 namespace {
 
 using dnnl::memory;
 
-constexpr std::string_view kWhat = "the 8-bit product";
-constexpr uint64_t kLine = 64;
+constexpr std::string_view kInt8Product = "the 8-bit product";
 // Rows of x that are multiplied at once.
 constexpr int64_t kRows = 256;
 
@@ -30,7 +30,7 @@ bool HasExactProducts() {
 }
 
 uint64_t RoundedUp(uint64_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
+  return (bytes + kPackedLine - 1) / kPackedLine * kPackedLine;
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<Int8Product::Made> Int8Product::Make(const std::string& who, const Tensor
   if (sizes.m == 0 || sizes.n == 0 || sizes.k == 0) return Made{nullptr, "it has no elements"};
   if (!HasExactProducts()) return Made{nullptr, "this processor has no exact 8-bit products"};
   Made made;
-  NPUMESH_RETURN_IF_ERROR(Guarded(who, kWhat, [&] {
+  NPUMESH_RETURN_IF_ERROR(Guarded(who, kInt8Product, [&] {
     made.product.reset(new Int8Product(who, sizes, threads));
     if (!made.product->Prepare(weight, shared)) {
       made = {nullptr, "oneDNN has no packed product on this processor"};
@@ -101,7 +101,7 @@ void Int8Product::Multiply(Rows& rows, const int8_t* x, void* scratch) {
 }
 
 Status Int8Product::Run(const void* x, void* scratch, const TakeRow& take) {
-  return Guarded(who_, kWhat, [&] {
+  return Guarded(who_, kInt8Product, [&] {
     const ThreadCount threads(threads_);
     const auto* from = static_cast<const int8_t*>(x);
     const auto* sums = static_cast<const int32_t*>(scratch);

@@ -16,7 +16,8 @@ std::string WhyNotFloats(const Matmul& matmul) {
   return fmt::format("sums of {} are int32", Name(matmul.x1.dtype));
 }
 
-constexpr Candidate<const Matmul> kKernels[] = {{kFloatProducts, WhyNotFloats}, {"integer loops"}};
+constexpr Candidate<const Matmul> kMatmulKernels[] = {{kFloatProducts, WhyNotFloats},
+                                                      {"integer loops"}};
 
 }  // namespace
 
@@ -41,7 +42,7 @@ void Matmul::Simplify() {
 }
 
 Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul) {
-  KernelChoice choice = Choose(kKernels, matmul);
+  KernelChoice choice = Choose(kMatmulKernels, matmul);
   if (choice.name == kFloatProducts) return MakeFloatMatmul(matmul);
   std::unique_ptr<Kernel> kernel = MakeIntegerMatmul(matmul);
   kernel->set_choice(std::move(choice));

@@ -19,7 +19,7 @@ namespace {
 
 using dnnl::memory;
 
-constexpr std::string_view kWhat = "the product";
+constexpr std::string_view kFloatProduct = "the product";
 
 // Reasons that stand in several places.
 constexpr std::string_view kNoConstant = "x2 is no constant";
@@ -86,7 +86,7 @@ class FloatMatmul final : public Kernel {
   bool reads(int slot) const override { return slot != x2_.slot || x2_.source != Source::kPacked; }
 
   Status Run(const KernelArgs& args) override {
-    return Guarded(plan_.who, kWhat, [&] { return Execute(args); });
+    return Guarded(plan_.who, kFloatProduct, [&] { return Execute(args); });
   }
 
  private:
@@ -225,7 +225,7 @@ class FloatMatmul final : public Kernel {
 };
 
 // "native": oneDNN reads and writes 16-bit tensors itself.
-constexpr Candidate<FloatMatmul> kKernels[] = {
+constexpr Candidate<FloatMatmul> kFloatKernels[] = {
     {"native", [](FloatMatmul& kernel) { return kernel.WhyNotNative(); }},
     {kHalfKernel, [](FloatMatmul& kernel) { return WhyNotHalves(kernel.plan()); }},
     {kWidenedKernel}};
@@ -242,9 +242,9 @@ Result<std::unique_ptr<Kernel>> MakeHalves(const Matmul& matmul, KernelChoice ch
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   std::unique_ptr<FloatMatmul> kernel;
   KernelChoice choice;
-  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
+  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kFloatProduct, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
-    choice = Choose(kKernels, *kernel);
+    choice = Choose(kFloatKernels, *kernel);
     return choice.name == kHalfKernel ? Status() : kernel->Prepare(choice);
   }));
   if (choice.name == kHalfKernel) return MakeHalves(matmul, std::move(choice));

@@ -21,7 +21,7 @@ namespace {
 
 using dnnl::memory;
 
-constexpr std::string_view kWhat = "the product";
+constexpr std::string_view kHalfProduct = "the product";
 // Rows up to which widening in registers is the faster way.
 constexpr int64_t kFewRows = 12;
 // Of widened panels that are worked on at once.
@@ -76,7 +76,7 @@ class HalfWeightMatmul final : public Kernel {
   bool reads(int slot) const override { return slot != plan_.x2.slot; }
 
   Status Run(const KernelArgs& args) override {
-    return Guarded(plan_.who, kWhat, [&] { return Execute(args); });
+    return Guarded(plan_.who, kHalfProduct, [&] { return Execute(args); });
   }
 
  private:
@@ -195,7 +195,7 @@ class HalfWeightMatmul final : public Kernel {
   Workspace<std::byte> scratchpad_;
 };
 
-constexpr Candidate<HalfWeightMatmul> kKernels[] = {
+constexpr Candidate<HalfWeightMatmul> kHalfKernels[] = {
     {kInRegisters, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInRegisters(); }},
     {kInGroups, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInGroups(); }},
     {"widened panel by panel"}};
@@ -217,11 +217,11 @@ std::string WhyNotHalves(const Matmul& matmul) {
 
 Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul) {
   std::unique_ptr<HalfWeightMatmul> kernel;
-  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kWhat, [&] {
+  NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kHalfProduct, [&] {
     const ThreadCount threads(matmul.threads);
     kernel = std::make_unique<HalfWeightMatmul>(matmul);
     kernel->PackWeights();
-    kernel->Prepare(Choose(kKernels, *kernel));
+    kernel->Prepare(Choose(kHalfKernels, *kernel));
     return Status();
   }));
   return std::unique_ptr<Kernel>(std::move(kernel));

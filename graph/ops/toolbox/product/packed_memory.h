@@ -8,8 +8,10 @@
 
 namespace npumesh {
 
-// `bytes` of memory, 64-byte aligned, not initialised; in large pages where the system gives them,
-// which saves most page faults when it is filled. Throws std::bad_alloc.
+inline constexpr uint64_t kPackedLine = 64;
+
+// `bytes` of memory, aligned to kPackedLine, not initialised; in large pages where the system gives
+// them, which saves most page faults when it is filled. Throws std::bad_alloc.
 std::shared_ptr<std::byte> AllocatePacked(uint64_t bytes);
 
 }  // namespace npumesh
