@@ -1,16 +1,6 @@
 #include "launch/commands/answer.h"
 
-#include <cstdio>
-
 namespace npumesh {
-namespace {
-
-void Print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-}  // namespace
 
 CLI::Option* AddJsonFlag(CLI::App& command, bool& as_json) {
   return command.add_flag("--json", as_json, "For programs: one JSON object (docs/json.md)");
@@ -18,10 +8,10 @@ CLI::Option* AddJsonFlag(CLI::App& command, bool& as_json) {
 
 int Tell(std::string_view command, bool as_json, const Result<Answer>& answer) {
   if (!answer.ok()) {
-    if (as_json) Print(ErrorText(command, answer.status()));
+    if (as_json) PrintNow(ErrorText(command, answer.status()));
     return Fail(command.substr(0, command.find(' ')), answer.status());
   }
-  Print(as_json ? ToText(answer->report, command, answer->exit_code) : answer->text);
+  PrintNow(as_json ? ToText(answer->report, command, answer->exit_code) : answer->text);
   return answer->exit_code;
 }
 

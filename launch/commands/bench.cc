@@ -1,5 +1,4 @@
 // `npumesh bench`: measures collectives, with MPI's own beside them.
-#include <cstdio>
 #include <functional>
 
 #include "launch/bench/bench_job.h"
@@ -15,18 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kBenchExamples =
     "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n"
     "Exit codes: 0 success, 1 a wrong result, 2 usage, 3 input, 4 run-time, 5 peer.\n"
     "Examples:\n"
     "  npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16\n"
     "  npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier\n"
     "  npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms";
-
-void Print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
 
 Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& options,
                  const BenchPlace& place) {
@@ -70,7 +64,7 @@ class BenchRun {
  private:
   bool is_root() const { return world_.rank() == options_.root; }
   void Say(std::string_view text) const {
-    if (is_root()) Print(text);
+    if (is_root()) PrintNow(text);
   }
 
   int PrintAlgorithms(const std::vector<const BenchOp*>& ops) const {
@@ -174,7 +168,7 @@ int RunBench(const BenchWords& words) {
 void AddBench(CLI::App& app, Action& action) {
   auto words = std::make_shared<BenchWords>();
   CLI::App* bench = app.add_subcommand("bench", "Measure collectives, with MPI's beside them");
-  bench->footer(std::string(kExamples));
+  bench->footer(std::string(kBenchExamples));
   bench
       ->add_option("operation", words->operation,
                    "all, or allreduce, reducescatter, allgather, alltoall, broadcast, reduce, "

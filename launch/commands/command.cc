@@ -179,6 +179,15 @@ void AddAllowOutsideOption(CLI::App& app, bool& allow_outside) {
                "Follow links of weight files that lead out of the package");
 }
 
+void Print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void PrintNow(std::string_view text) {
+  Print(text);
+  std::fflush(stdout);
+}
+
 void PrintFailure(std::string_view command, std::string_view message) {
   // One write, so that the lines of several ranks never interleave.
   const std::string line = command.empty() ? fmt::format("npumesh: {}\n", message)

@@ -1,5 +1,4 @@
 // `npumesh config` and `npumesh env`: what can be set, and what is.
-#include <cstdio>
 #include <cstdlib>
 
 #include "graph/config/config_reader.h"
@@ -10,10 +9,6 @@
 
 namespace npumesh {
 namespace {
-
-void Print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
 
 const char* Variable(const char* name) {
   return std::getenv(name);

@@ -1,5 +1,4 @@
 // `npumesh dump`: looks into dumps, converts and compares them.
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -13,10 +12,6 @@
 
 namespace npumesh {
 namespace {
-
-void Print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
 
 struct FolderOptions {
   std::string path;

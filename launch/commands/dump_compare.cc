@@ -51,7 +51,7 @@ Result<RankComparison> ComparePair(const StepPair& pair, const OperatorOrder* or
 }
 
 // The first step with a difference decides; in it, the rank to blame.
-int Blame(const std::vector<RankComparison>& comparisons, const OperatorOrder* order) {
+int RankToBlame(const std::vector<RankComparison>& comparisons, const OperatorOrder* order) {
   for (size_t begin = 0; begin < comparisons.size();) {
     std::vector<Comparison> step;
     size_t end = begin;
@@ -130,7 +130,7 @@ Result<Answer> CompareDumps(const DumpCompareOptions& options) {
     NPUMESH_ASSIGN_OR_RETURN(RankComparison one, ComparePair(pair, known_order, options.compare));
     compared.comparisons.push_back(std::move(one));
   }
-  compared.blamed = Blame(compared.comparisons, known_order);
+  compared.blamed = RankToBlame(compared.comparisons, known_order);
   if (compared.blamed >= 0) {
     const auto blamed = static_cast<size_t>(compared.blamed);
     NPUMESH_RETURN_IF_ERROR(Explain(pairs[blamed], models.get(), compared.comparisons[blamed]));

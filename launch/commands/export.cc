@@ -14,7 +14,7 @@
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kExportExamples =
     "Under mpirun each rank exports its graph; without, all ranks of a folder are exported by one\n"
     "process.\n"
     "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
@@ -121,7 +121,7 @@ void AddExport(CLI::App& app, Action& action) {
   auto words = std::make_shared<ExportWords>();
   ExportOptions& options = words->job.options;
   CLI::App* command = app.add_subcommand("export", "Write graphs and their weights as one package");
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kExportExamples));
   command
       ->add_option(
           "graphs", words->job.paths,

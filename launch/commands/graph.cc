@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "graph/io/model_file.h"
@@ -47,10 +46,6 @@ struct GraphOptions {
   ConfigSource config;
   int threads = 1;
 };
-
-void Print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
 
 // The rank that the file's number names, of as many as its siblings say.
 PaperRank PlaceOf(const std::string& file) {

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
@@ -25,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kRunExamples =
     "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time or "
     "--timeout, 5 peer, 130 Ctrl-C.\n"
     "Examples:\n"
@@ -73,8 +71,7 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  PrintNow(text);
 }
 
 // Collective over all ranks. The steps of one rank fail on all of them.
@@ -258,7 +255,7 @@ void AddToleranceOptions(CLI::App& run, ToleranceOptions& options) {
 void AddRun(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Run a graph, or each rank its graph of an export");
-  run->footer(std::string(kExamples));
+  run->footer(std::string(kRunExamples));
   run->add_option("path", options->path,
                   "An .air, .pbtxt or ge_proto*.txt file, or an export folder; with several ranks "
                   "each takes the file whose name ends in its rank")

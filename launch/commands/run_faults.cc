@@ -1,8 +1,7 @@
 #include "launch/commands/run_faults.h"
 
-#include <cstdio>
-
 #include "graph/inject/fault.h"
+#include "launch/commands/command.h"
 #include "launch/dump/verdict_text.h"
 #include "launch/run/double_check.h"
 
@@ -28,8 +27,7 @@ namespace {
 // On rank 0 only.
 void Tell(const RankCircle& circle, const std::string& text) {
   if (circle.rank() != 0) return;
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  PrintNow(text);
 }
 
 std::string DoubleText(const DoubleVerdict& verdict) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "launch/commands/build_facts.h"
@@ -24,8 +23,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kLibraries = {{
 }};
 
 int PrintVersions(bool as_json) {
-  const std::string text = as_json ? VersionsAsJson().dump(2) + "\n" : VersionsAsText();
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  Print(as_json ? VersionsAsJson().dump(2) + "\n" : VersionsAsText());
   return 0;
 }
 
