@@ -1,9 +1,11 @@
 # npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILE ...]
-#                 [REUSES <target>])
+#                 [REUSES <target>] [BATCH <n>])
 # One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
 # complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILE
 # names heavy headers that all its files share, REUSES a target that has precompiled such headers,
-# instead of npumesh_pch.
+# instead of npumesh_pch. With NPUMESH_UNITY up to BATCH files (8) are compiled as one.
+option(NPUMESH_UNITY "Compile the files of a library in batches" OFF)
+
 add_library(npumesh_flags INTERFACE)
 target_include_directories(npumesh_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
@@ -32,7 +34,7 @@ endif()
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 
 function(npumesh_library name)
-  cmake_parse_arguments(ARG "" "REUSES" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "REUSES;BATCH" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(sources)
     add_library(${name} STATIC ${sources})
@@ -53,13 +55,35 @@ function(npumesh_library name)
   elseif(sources AND NPUMESH_PRECOMPILED)
     target_precompile_headers(${name} REUSE_FROM npumesh_pch)
   endif()
+  if(sources AND NPUMESH_UNITY)
+    npumesh_batches(${name} "${ARG_BATCH}")
+  endif()
   set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES ${name})
 endfunction()
 
+# npumesh_batches(<target> <files>)
+# Compiles the target's files in batches of <files>, or 8: one reading of the headers, and each
+# template once. A file that Highway compiles again for each instruction set stays alone, and so does
+# one with options of its own (CMake sees to that).
+function(npumesh_batches target files)
+  if(NOT files)
+    set(files 8)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    file(STRINGS ${source} again REGEX "define HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+    if(again)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 # npumesh_test(<name> RING <1|2|3|4> LEVEL <smoke|ci|nightly> SOURCES ... DEPENDS ...
-#              [RANKS n] [TIMEOUT s] [ARGS ...])
+#              [RANKS n] [TIMEOUT s] [UNITY] [ARGS ...])
 # Rings 1 and 2 are GoogleTest programs; ring 3 starts one with RANKS ranks under mpirun and brings
-# its own main. Ring 4 registers its own commands (tests/hosts).
+# its own main. Ring 4 registers its own commands (tests/hosts). UNITY: its files can be compiled in
+# batches, as those of a library.
 set(NPUMESH_MPIRUN ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
     CACHE STRING "How tests start several ranks")
 
@@ -69,7 +93,7 @@ set(NPUMESH_COMPUTING
     "npumesh_(ops|engine|session|model_tests|reduce|collectives|compare|dump|export|inject)(;|$)")
 
 function(npumesh_test name)
-  cmake_parse_arguments(ARG "" "RING;LEVEL;RANKS;TIMEOUT" "SOURCES;DEPENDS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY" "RING;LEVEL;RANKS;TIMEOUT" "SOURCES;DEPENDS;ARGS" ${ARGN})
   if(ARG_RING EQUAL 3 AND NOT NPUMESH_MPI_TESTS)
     return()
   endif()
@@ -86,6 +110,9 @@ function(npumesh_test name)
     else()
       target_precompile_headers(${name} REUSE_FROM npumesh_test_pch)
     endif()
+  endif()
+  if(ARG_UNITY AND NPUMESH_UNITY)
+    npumesh_batches(${name} "")
   endif()
   if(ARG_RING EQUAL 3)
     add_test(NAME ${name}

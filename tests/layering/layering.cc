@@ -153,7 +153,8 @@ Library ParseLibrary(const std::string& arguments) {
   words >> library.name;
   bool in_depends = false;
   for (std::string word; words >> word;) {
-    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE" || word == "REUSES") {
+    if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE" || word == "REUSES" ||
+        word == "BATCH") {
       in_depends = word == "DEPENDS";
     } else if (in_depends) {
       library.depends.push_back(word);
