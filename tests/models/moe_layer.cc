@@ -8,7 +8,7 @@
 namespace npumesh::models {
 namespace {
 
-constexpr const char* kAllRanks = "hccl_world_group";
+constexpr const char* kExpertGroup = "hccl_world_group";
 
 AttrValue Int(int64_t value) {
   return AttrValue::Int(value);
@@ -71,7 +71,7 @@ class MoeWriter {
   }
 
   Value Dispatched(Value& loads) {
-    std::vector<GraphBuilder::Attr> place = {{"group_ep", AttrValue::String(kAllRanks)},
+    std::vector<GraphBuilder::Attr> place = {{"group_ep", AttrValue::String(kExpertGroup)},
                                              {"ep_world_size", Int(ranks_)},
                                              {"ep_rank_id", Int(rank_)},
                                              {"moe_expert_num", Int(kExperts)},
@@ -111,7 +111,7 @@ class MoeWriter {
                               {"send_displacements", send.begins},
                               {"recv_counts", receive.counts},
                               {"recv_displacements", receive.begins}},
-                             {{"group", AttrValue::String(kAllRanks)}});
+                             {{"group", AttrValue::String(kExpertGroup)}});
     return g_.View(g_.Clone(flat), {-1, kMoeWidth});
   }
 
@@ -123,8 +123,8 @@ class MoeWriter {
                                 {"expert_tokens_num_flag", AttrValue::Bool(true)},
                                 {"active_expert_range", AttrValue::Ints({0, kExperts})}});
     const Value counts = g_.Port(routed, 2);
-    const Value theirs =
-        g_.Clone(g_.Op("HcomAllToAll", {{"x", counts}}, {{"group", AttrValue::String(kAllRanks)}}));
+    const Value theirs = g_.Clone(
+        g_.Op("HcomAllToAll", {{"x", counts}}, {{"group", AttrValue::String(kExpertGroup)}}));
     const Value per_rank = g_.View(theirs, {ranks_, own_});
     const Blocks send = BlocksOf(g_.View(counts, {ranks_, own_}));
     const Blocks receive = BlocksOf(per_rank);

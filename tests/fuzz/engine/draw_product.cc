@@ -7,7 +7,7 @@
 namespace npumesh::fuzz {
 namespace {
 
-bool IsSmallFloat(const PlainTensor& x) {
+bool IsSmallFactor(const PlainTensor& x) {
   return IsFloat(x.dtype) &&
          std::all_of(x.v.begin(), x.v.end(), [](Number v) { return std::fabs(v) <= 32; });
 }
@@ -26,7 +26,7 @@ void MaybeActivate(GraphWriter& w) {
 // activation.
 bool DrawMatMul(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
-    return IsSmallFloat(x) && x.rank() == 2 && !IsOpen(x.dims[1]) && x.count() > 0;
+    return IsSmallFactor(x) && x.rank() == 2 && !IsOpen(x.dims[1]) && x.count() > 0;
   });
   if (x == nullptr) return false;
   const int64_t k = x->now.dims[1], n = w.dice().Between(1, 5);
@@ -49,7 +49,7 @@ bool DrawMatMul(GraphWriter& w) {
 // A linear layer as exporters write it: the weight is transposed in front of the product.
 bool DrawLinear(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
-    return IsSmallFloat(x) && x.rank() == 2 && !IsOpen(x.dims[1]) && x.count() > 0;
+    return IsSmallFactor(x) && x.rank() == 2 && !IsOpen(x.dims[1]) && x.count() > 0;
   });
   if (x == nullptr) return false;
   const Value weight = Operand(w, x->now.dtype, {w.dice().Between(1, 4), x->now.dims[1]});
@@ -61,7 +61,7 @@ bool DrawLinear(GraphWriter& w) {
 
 bool DrawBatchMatMul(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
-    return IsSmallFloat(x) && x.rank() == 3 && !IsOpen(x.dims[2]) && x.count() > 0;
+    return IsSmallFactor(x) && x.rank() == 3 && !IsOpen(x.dims[2]) && x.count() > 0;
   });
   if (x == nullptr) return false;
   const int64_t k = x->now.dims[2], n = w.dice().Between(1, 4);
@@ -79,7 +79,7 @@ bool DrawBatchMatMul(GraphWriter& w) {
 
 bool DrawSoftmax(GraphWriter& w) {
   const KnownValue* x = w.Pick(
-      [](const PlainTensor& x) { return IsSmallFloat(x) && x.rank() >= 1 && x.dims.back() > 0; });
+      [](const PlainTensor& x) { return IsSmallFactor(x) && x.rank() >= 1 && x.dims.back() > 0; });
   return x != nullptr && w.Emit("SoftmaxV2", {{"x", x->value}}, {{"axes", AttrValue::Ints({-1})}});
 }
 
@@ -138,7 +138,7 @@ bool DrawAttention(GraphWriter& w) {
 
 bool DrawRmsNorm(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
-    return IsSmallFloat(x) && x.rank() >= 1 && !IsOpen(x.dims.back()) && x.dims.back() > 0;
+    return IsSmallFactor(x) && x.rank() >= 1 && !IsOpen(x.dims.back()) && x.dims.back() > 0;
   });
   return x != nullptr &&
          w.Emit("RmsNorm",
@@ -153,7 +153,7 @@ bool EmitSquare(GraphWriter& w, Value x) {
 // x * Rsqrt(ReduceMean(x * x) + epsilon) * gamma
 bool DrawRmsNormPattern(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
-    return IsSmallFloat(x) && x.dtype == DataType::kFloat && x.rank() >= 1 &&
+    return IsSmallFactor(x) && x.dtype == DataType::kFloat && x.rank() >= 1 &&
            !IsOpen(x.dims.back()) && x.count() > 0;
   });
   if (x == nullptr) return false;

@@ -6,20 +6,20 @@
 namespace npumesh::fuzz {
 namespace {
 
-bool IsArithmetic(const PlainTensor& x) {
+bool IsReducible(const PlainTensor& x) {
   return x.rank() >= 1 && x.count() > 0 &&
          (IsFloat(x.dtype) || x.dtype == DataType::kInt32 || x.dtype == DataType::kInt64);
 }
 
 bool IsFloatRow(const PlainTensor& x) {
-  return IsArithmetic(x) && IsFloat(x.dtype);
+  return IsReducible(x) && IsFloat(x.dtype);
 }
 
 bool IsBool(const PlainTensor& x) {
   return x.rank() >= 1 && x.count() > 0 && x.dtype == DataType::kBool;
 }
 
-int64_t RandomAxis(GraphWriter& w, const PlainTensor& x) {
+int64_t RandomSignedAxis(GraphWriter& w, const PlainTensor& x) {
   return w.dice().Between(-x.rank(), x.rank() - 1);
 }
 
@@ -28,7 +28,7 @@ std::vector<int64_t> RandomAxes(GraphWriter& w, const PlainTensor& x) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (w.dice().Chance(50)) axes.push_back(d);
   }
-  if (axes.empty()) axes.push_back(RandomAxis(w, x));
+  if (axes.empty()) axes.push_back(RandomSignedAxis(w, x));
   return axes;
 }
 
@@ -47,20 +47,22 @@ Draw ReductionDraw(const std::string& type, const Fits& fits, const Fits& fits_a
 }
 
 bool DrawArgExtreme(GraphWriter& w) {
-  const KnownValue* x = w.Pick(IsArithmetic);
-  return x != nullptr && w.Emit(w.dice().Chance(50) ? "ArgMaxV2" : "ArgMin",
-                                {{"x", x->value}, {"dimension", w.Int(RandomAxis(w, x->now))}});
+  const KnownValue* x = w.Pick(IsReducible);
+  return x != nullptr &&
+         w.Emit(w.dice().Chance(50) ? "ArgMaxV2" : "ArgMin",
+                {{"x", x->value}, {"dimension", w.Int(RandomSignedAxis(w, x->now))}});
 }
 
 bool DrawCumsum(GraphWriter& w) {
-  const KnownValue* x = w.Pick(IsArithmetic);
-  return x != nullptr && w.Emit("Cumsum", {{"x", x->value}, {"axis", w.Int(RandomAxis(w, x->now))}},
-                                {{"exclusive", AttrValue::Bool(w.dice().Chance(30))},
-                                 {"reverse", AttrValue::Bool(w.dice().Chance(30))}});
+  const KnownValue* x = w.Pick(IsReducible);
+  return x != nullptr &&
+         w.Emit("Cumsum", {{"x", x->value}, {"axis", w.Int(RandomSignedAxis(w, x->now))}},
+                {{"exclusive", AttrValue::Bool(w.dice().Chance(30))},
+                 {"reverse", AttrValue::Bool(w.dice().Chance(30))}});
 }
 
 bool DrawSort(GraphWriter& w) {
-  const KnownValue* x = w.Pick(IsArithmetic);
+  const KnownValue* x = w.Pick(IsReducible);
   return x != nullptr && w.Emit("Sort", {{"x", x->value}},
                                 {{"axis", AttrValue::Int(-1)},
                                  {"stable", AttrValue::Bool(true)},
@@ -70,7 +72,7 @@ bool DrawSort(GraphWriter& w) {
 
 bool DrawTopK(GraphWriter& w) {
   const KnownValue* x =
-      w.Pick([](const PlainTensor& x) { return IsArithmetic(x) && !IsOpen(x.dims.back()); });
+      w.Pick([](const PlainTensor& x) { return IsReducible(x) && !IsOpen(x.dims.back()); });
   if (x == nullptr) return false;
   PlainTensor k = Zeros(DataType::kInt32, {});
   k.at(0) = static_cast<Number>(w.dice().Between(1, x->now.dims.back()));
@@ -84,11 +86,11 @@ bool DrawTopK(GraphWriter& w) {
 std::vector<Draw> ReduceDraws() {
   std::vector<Draw> draws;
   for (const char* type : {"ReduceSum", "ReduceMax", "ReduceMin"}) {
-    draws.push_back(ReductionDraw(type, IsArithmetic, IsFloatRow));
+    draws.push_back(ReductionDraw(type, IsReducible, IsFloatRow));
   }
   draws.push_back(ReductionDraw("ReduceMean", IsFloatRow, IsFloatRow));
   const Fits singles = [](const PlainTensor& x) {
-    return IsArithmetic(x) && x.dtype == DataType::kFloat;
+    return IsReducible(x) && x.dtype == DataType::kFloat;
   };
   draws.push_back(ReductionDraw("ReduceProd", singles, singles));
   draws.push_back(ReductionDraw("ReduceAny", IsBool, IsBool));

@@ -59,14 +59,15 @@ bool DrawOneHot(GraphWriter& w) {
                            {"off_value", w.AddConst(w.Random(DataType::kFloat, {})).value}});
 }
 
-bool IsNumber(const PlainTensor& x) {
+bool IsExactArray(const PlainTensor& x) {
   return x.rank() >= 1 && x.trust == Trust::kExact;
 }
 
 bool DrawNonZero(GraphWriter& w) {
   const bool where = w.dice().Chance(30);
-  const KnownValue* x = w.Pick(
-      [=](const PlainTensor& x) { return IsNumber(x) && (!where || x.dtype == DataType::kBool); });
+  const KnownValue* x = w.Pick([=](const PlainTensor& x) {
+    return IsExactArray(x) && (!where || x.dtype == DataType::kBool);
+  });
   if (x == nullptr) return false;
   if (where) return w.Emit("Where", {{"x", x->value}});
   return w.Emit("NonZero", {{"x", x->value}},

@@ -90,7 +90,7 @@ std::optional<PlainTensors> Flatten(const PlainCall& call) {
   return Viewed(x, {CountOf(before), CountOf(after)});
 }
 
-std::optional<PlainTensors> Same(const PlainCall& call) {
+std::optional<PlainTensors> Unchanged(const PlainCall& call) {
   return One(call.in("x"));
 }
 
@@ -337,7 +337,7 @@ std::optional<PlainTensors> AsStrided(const PlainCall& call) {
 }  // namespace
 
 void AddLayoutOps(PlainOpTable& table) {
-  table["Identity"] = {.compute = Same, .view = true};
+  table["Identity"] = {.compute = Unchanged, .view = true};
   table["Reshape"] = {.compute = Reshape, .view = true};
   table["Squeeze"] = {.compute = Squeeze, .view = true};
   table["SqueezeV2"] = table["Squeeze"];
@@ -345,7 +345,7 @@ void AddLayoutOps(PlainOpTable& table) {
   table["ExpandDims"] = {.compute = ExpandDims, .view = true};
   table["Flatten"] = {.compute = Flatten, .view = true};
   table["Bitcast"] = {.compute = Bitcast, .steady = false, .view = true};
-  table["TensorMove"] = {.compute = Same};
+  table["TensorMove"] = {.compute = Unchanged};
   table["IdentityN"] = {.compute = IdentityN};
   table["Transpose"] = {
       .compute = [](const PlainCall& call) { return Permuted(call.in("x"), call.ints("perm")); }};

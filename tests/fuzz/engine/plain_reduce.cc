@@ -66,7 +66,7 @@ Number Mean(const std::vector<Number>& x, bool& exact) {
   return Sum(x, exact) / count;
 }
 
-Number Product(const std::vector<Number>& x, bool& exact) {
+Number ProductOf(const std::vector<Number>& x, bool& exact) {
   Number product = 1, size = 1;
   for (const Number each : x) {
     product *= each;
@@ -213,7 +213,7 @@ std::optional<PlainTensors> TopK(const PlainCall& call) {
 void AddReduceOps(PlainOpTable& table) {
   AddReduction(table, "ReduceSum", true, Sum);
   AddReduction(table, "ReduceMean", true, Mean);
-  AddReduction(table, "ReduceProd", true, Product);
+  AddReduction(table, "ReduceProd", true, ProductOf);
   AddReduction(table, "ReduceMax", true, Largest);
   AddReduction(table, "ReduceMin", true, Smallest);
   AddReduction(table, "ReduceAny", false, Any);

@@ -37,7 +37,7 @@ std::optional<PlainTensors> Fill(const PlainCall& call) {
   return PlainTensors{std::move(y)};
 }
 
-std::optional<PlainTensors> Range(const PlainCall& call) {
+std::optional<PlainTensors> CountedRange(const PlainCall& call) {
   const PlainTensor &start = call.in("start"), &limit = call.in("limit"), &delta = call.in("delta");
   if (delta.at(0) == 0 || start.dtype != limit.dtype || start.dtype != delta.dtype) {
     return std::nullopt;
@@ -119,7 +119,7 @@ void AddShapingOps(PlainOpTable& table) {
   table["Size"] = {.compute = SizeOf, .asks_type = true};
   table["Rank"] = {.compute = RankOf, .asks_type = true};
   table["Fill"] = {.compute = Fill};
-  table["Range"] = {.compute = Range, .steady = false};
+  table["Range"] = {.compute = CountedRange, .steady = false};
   table["OneHot"] = {.compute = OneHot};
   table["NonZero"] = {.compute = NonZero, .steady = false};
   table["Where"] = {.compute = NonZero, .steady = false};

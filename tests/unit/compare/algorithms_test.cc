@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
+#include "tests/unit/compare/float_tensor.h"
+
 namespace npumesh {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::string TextOf(CompareAlgorithm algorithm, const std::vector<float>& x,
                    const std::vector<float>& y) {

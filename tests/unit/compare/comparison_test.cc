@@ -4,17 +4,13 @@
 #include <gmock/gmock.h>
 
 #include "graph/ir/graph_builder.h"
+#include "tests/unit/compare/float_tensor.h"
 
 namespace npumesh {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Tensor Floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::FromVector(TensorType{DataType::kFloat, {count}}, values);
-}
 
 // x -> a -> c, x -> b -> c: file order x, b, a, c.
 Model Graph4() {

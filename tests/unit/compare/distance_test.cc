@@ -7,17 +7,12 @@
 
 #include "graph/compare/elements.h"
 #include "runtime/base/float16.h"
+#include "tests/unit/compare/float_tensor.h"
 
 namespace npumesh {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-Tensor Floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::FromVector(TensorType{DataType::kFloat, {count}}, values);
-}
 
 Tensor Bytes(DataType dtype, std::vector<uint8_t> values) {
   const auto count = static_cast<int64_t>(values.size());

@@ -10,7 +10,7 @@ namespace npumesh {
 namespace {
 
 using testing::HasSubstr;
-using Kind = InputCause::Kind;
+using Cause = InputCause::Kind;
 
 TensorType Square() {
   return {DataType::kFloat, {2, 2}};
@@ -68,14 +68,14 @@ TEST_F(Causes, AChangedWeightIsNamedWithItsFileAndElement) {
   mine.Add("product", "MatMul", Side::kOutput, 0, Values({0, 0, 0, 0}));
   const std::optional<InputCause> cause = CauseOf(mine);
   ASSERT_TRUE(cause);
-  EXPECT_EQ(cause->kind, Kind::kWeight);
+  EXPECT_EQ(cause->kind, Cause::kWeight);
   EXPECT_EQ(text_, "its weight arg7_1 (rank_2/arg7_1) differs in 1 of 4 elements, first [1,0]");
 }
 
 TEST_F(Causes, AnotherInputOfTheGraph) {
   MemorySource mine = Source();
   mine.Add("sum", "Add", Side::kInput, 0, Values({1, 9, 3, 4}));
-  ASSERT_EQ(CauseOf(mine)->kind, Kind::kGraphInput);
+  ASSERT_EQ(CauseOf(mine)->kind, Cause::kGraphInput);
   EXPECT_EQ(text_, "the graph's input x differs in 1 of 4 elements, first [0,1]");
 }
 
@@ -83,7 +83,7 @@ TEST_F(Causes, AnotherInputOfTheGraph) {
 TEST_F(Causes, AProducerThatWasNotDumped) {
   MemorySource mine = Source(false);
   mine.Add("product", "MatMul", Side::kInput, 0, Values({2, 4, 6, 9}));
-  ASSERT_EQ(CauseOf(mine)->kind, Kind::kNotDumped);
+  ASSERT_EQ(CauseOf(mine)->kind, Cause::kNotDumped);
   EXPECT_EQ(text_,
             "its input 0 differs in 1 of 4 elements, first [1,1]; sum, which makes it, is not in "
             "both dumps");
@@ -92,14 +92,14 @@ TEST_F(Causes, AProducerThatWasNotDumped) {
 TEST_F(Causes, MemoryThatWasOverwritten) {
   MemorySource mine = Source();
   mine.Add("product", "MatMul", Side::kInput, 0, Values({2, 4, 6, 9}));
-  ASSERT_EQ(CauseOf(mine)->kind, Kind::kOverwritten);
+  ASSERT_EQ(CauseOf(mine)->kind, Cause::kOverwritten);
   EXPECT_THAT(text_, HasSubstr("although sum, which makes it, left the same"));
 }
 
 TEST_F(Causes, WithoutAGraphItIsUnknown) {
   MemorySource mine = Source();
   mine.Add("product", "MatMul", Side::kInput, 1, Values({1, 0, 5, 1}));
-  ASSERT_EQ(CauseOf(mine, false)->kind, Kind::kUnknown);
+  ASSERT_EQ(CauseOf(mine, false)->kind, Cause::kUnknown);
   EXPECT_THAT(text_, HasSubstr("--model says where it comes from"));
 }
 
@@ -114,12 +114,12 @@ TEST_F(Causes, ShapesThatDifferByTheRanksAreSharded) {
   const TensorType half{DataType::kFloat, {2, 1}};
   mine.Add("product", "MatMul", Side::kInput, 1, Tensor::FromVector<float>(half, {1, 0}));
   mine.Add("product", "MatMul", Side::kOutput, 0, Tensor::FromVector<float>(half, {2, 6}));
-  ASSERT_EQ(CauseOf(mine, true, Source(), 2)->kind, Kind::kSharded);
+  ASSERT_EQ(CauseOf(mine, true, Source(), 2)->kind, Cause::kSharded);
   EXPECT_EQ(text_,
             "its input 1 is float32[2,1] on each of 2 ranks and float32[2,2] on each of 1: sharded "
             "along axis 1; use npumesh run --golden, which puts the pieces together");
-  EXPECT_NE(CauseOf(mine, true, Source(), 1)->kind, Kind::kSharded);
-  EXPECT_NE(CauseOf(mine, true, Source(), 4)->kind, Kind::kSharded);
+  EXPECT_NE(CauseOf(mine, true, Source(), 1)->kind, Cause::kSharded);
+  EXPECT_NE(CauseOf(mine, true, Source(), 4)->kind, Cause::kSharded);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(ExportConfig, EachOptionReachesItsField) {
   CompilerConfig config;

@@ -9,8 +9,8 @@
 namespace npumesh {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // a, b = split(x + p); NetOutput(concat(b, a)), which waits for x.
 Model SmallModel() {
@@ -32,7 +32,7 @@ Model SmallModel() {
 TEST(GraphText, GraphDefTextIsNotWrappedAndIsReadAgain) {
   const Model model = SmallModel();
   const std::string text = ToGraphDefText(model);
-  EXPECT_THAT(text, testing::StartsWith("name: \"graph_1\"\n"));
+  EXPECT_THAT(text, ::testing::StartsWith("name: \"graph_1\"\n"));
   EXPECT_THAT(text, Not(HasSubstr("graph {")));
   const Result<Model> again = ParseModel(text, "test.txt");
   ASSERT_TRUE(again.ok()) << again.status().message();
@@ -107,7 +107,7 @@ TEST(GraphText, ReadableHasOneLineForEachNode) {
 
 TEST(GraphText, OnnxNodesHaveEdgesAndAttributes) {
   const std::string text = ToOnnxText(SmallModel());
-  EXPECT_THAT(text, testing::StartsWith("ir_version: 6\nproducer_name: \"GE\"\ngraph {\n"));
+  EXPECT_THAT(text, ::testing::StartsWith("ir_version: 6\nproducer_name: \"GE\"\ngraph {\n"));
   EXPECT_THAT(text, HasSubstr("  node {\n"
                               "    input: \"Split:1\"\n"
                               "    input: \"Split:0\"\n"
