@@ -58,8 +58,10 @@ int ExportAllRanks(const Env& env, const ExportJobOptions& job, int ranks) {
 int ExportOwnRank(World& world, const ExportJobOptions& job) {
   const Result<ExportSummary> summary = RunExport(world, job);
   // The ranks agree on every error, so one of them says it, before any of them ends: a launcher
-  // cuts off what the others still have to say.
-  if (!summary.ok() && world.rank() == 0) Fail("export", summary.status());
+  // cuts off what the others still have to say. Only a lost rank, which may be that one, is told by
+  // all that are left.
+  const bool speaks = world.rank() == 0 || summary.status().code() == Code::kPeerLost;
+  if (!summary.ok() && speaks) Fail("export", summary.status());
   const Status end = world.Shutdown();
   if (!summary.ok()) return ExitCode(summary.status());
   if (world.rank() == 0) PrintSummary(*summary, world.size());

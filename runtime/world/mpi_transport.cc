@@ -246,11 +246,15 @@ class MpiTransport final : public Transport {
                          *stopped, watches_.at(*stopped).process()));
   }
 
+  // A rank that ends because of another one may be seen before it: all that have ended are named.
   Status CheckAlive(std::span<const int> world_ranks) const {
-    for (int r : world_ranks) {
-      if (Probe(r) == PeerState::kGone) return Error(Code::kPeerLost, "rank {} has ended", r);
+    std::vector<int> ended;
+    for (const int r : world_ranks) {
+      if (Probe(r) == PeerState::kGone) ended.push_back(r);
     }
-    return Status();
+    if (ended.empty()) return Status();
+    return Error(Code::kPeerLost, "{} {} ended", RanksText(ended),
+                 ended.size() == 1 ? "has" : "have");
   }
 
   bool IsEveryone(const std::vector<int>& world_ranks) const {

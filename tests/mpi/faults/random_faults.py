@@ -122,6 +122,13 @@ class Job:
         return left
 
 
+def members(text):
+    """The ranks of "1-2,5"."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
 def until(condition, seconds):
     begin = time.monotonic()
     while not condition():
@@ -138,6 +145,8 @@ def kill(job, ranks, victim):
     said = job.said()
     started = "in the start of all ranks" not in said and "MPI_Init" not in said
     named = re.search(rf"rank {victim}\b[^\n;]*\b(has ended|was not there)|process {ranks[victim]}\)? has ended", said)
+    named = named or any(victim in members(text)
+                         for text in re.findall(r"\branks ([\d,-]+) have ended", said))
     # MPI_Init may notice by itself, and aborts with words of its own.
     aborted = not started or "unable to reach each other for" in said
     named = named or (aborted and "MPI communications" in said)
@@ -165,12 +174,11 @@ def trial(npumesh, kind, what, folder, scale):
         job.end()
         return None
     took, right = {"kill": kill, "stop": stop}[what](job, ranks, victim)
-    # The job was done before the fault mattered.
+    # The job was done before the fault mattered, also when it was told so just before the fault.
     over = not right and job.mpirun.poll() == 0 and "has ended" not in job.said()
-    # So it was when a rank was stopped that nobody waits for any more.
     others = [pid for rank, pid in ranks.items() if rank != victim]
     done = kind.done is not None and kind.done in job.said()
-    over = over or (what == "stop" and not right and done and not any(map(alive, others)))
+    over = over or (not right and done and not any(map(alive, others)))
     left = job.end()
     left += [path for path in job.segments if os.path.exists(path)]
     if over:
