@@ -10,6 +10,7 @@
 #include <memory>
 #include <tuple>
 
+#include "runtime/base/strings.h"
 #include "runtime/base/system_error.h"
 
 namespace npumesh {
@@ -24,10 +25,8 @@ struct Rule {
   explicit Rule(std::string_view text) {
     if (text.starts_with('^')) excludes = true, text.remove_prefix(1);
     if (text.starts_with('=')) exact = true, text.remove_prefix(1);
-    while (!text.empty()) {
-      const size_t comma = std::min(text.find(','), text.size());
-      if (comma > 0) names.emplace_back(text.substr(0, comma));
-      text.remove_prefix(std::min(comma + 1, text.size()));
+    for (const std::string_view name : Split(text, ",")) {
+      if (!name.empty()) names.emplace_back(name);
     }
   }
 
