@@ -13,13 +13,19 @@ bool IsCollective(const Node& node, const OpRegistry& registry) {
   return op != nullptr ? op->collective.has_value() : node.type.starts_with("Hcom");
 }
 
+// A view that nothing tells to change the shape, as Identity.
+bool PassesOn(const Node& node, const OpRegistry& registry) {
+  const Operator* const op = registry.Find(node.type);
+  return op != nullptr && op->view && op->schema.inputs.size() == 1 && op->schema.attrs.empty();
+}
+
 // What both graphs have in common: no constants, no collectives, no Identity behind them.
 Result<std::vector<const Node*>> ComputingNodes(const Graph& graph, const OpRegistry& registry) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
   std::vector<const Node*> nodes;
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
-    const bool skipped = node.removed || node.type == "Identity" || IsNetOutput(node) ||
+    const bool skipped = node.removed || PassesOn(node, registry) || IsNetOutput(node) ||
                          IsWeightNode(node) || IsCollective(node, registry);
     if (!skipped) nodes.push_back(&node);
   }
@@ -59,7 +65,7 @@ void AddSums(const Graph& sharded, const OpRegistry& registry, Counterparts& cou
         counterparts[OperatorKey(node.name)] = known->second;
         break;
       }
-      source = producer.type == "Identity" ? producer.inputs[0] : std::nullopt;
+      source = PassesOn(producer, registry) ? producer.inputs[0] : std::nullopt;
     }
   }
 }

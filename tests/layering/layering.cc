@@ -188,14 +188,13 @@ bool DefinesTypes(const std::string& file) {
 // What the house knows about an operator stands in its row (graph/ops/core/operator.h): others ask
 // for a trait, not for a name. Readers of files, the frame of a graph (graph/ir/node_kind.h) and
 // what is a pattern of names by nature may compare them.
-constexpr std::array<std::string_view, 7> kMayNameOperators = {
+constexpr std::array<std::string_view, 6> kMayNameOperators = {
     "graph/ir",
     "graph/io",
     "graph/ops",
     "graph/passes/fusion",
     "graph/passes/rewrite/private_formats.cc",  // makes TransData and takes it away
-    "graph/compare/reference_ops.cc",           // the table of references
-    "graph/compare/golden.cc"};                 // TorchAir's Identity behind each constant
+    "graph/compare/reference_ops.cc"};          // the table of references
 
 // The comparison of a node's type with the name of an operator in a line, or nothing.
 std::string NamedOperatorIn(const std::string& line) {
