@@ -58,7 +58,7 @@ class RmsNormFinder {
     const NodeId add = view_.Producer(rsqrt, 0);
     if (!view_.Is(add, {"Add", "AddV2", "Adds"})) return "its root is that of no sum";
     NodeId mean = view_.Producer(add, 0);
-    if (!IsMean(mean) && view_.node(add).type != "Adds") mean = view_.Producer(add, 1);
+    if (!IsMean(mean) && !view_.Is(add, {"Adds"})) mean = view_.Producer(add, 1);
     if (!IsMean(mean) || out(rsqrt) != out(mean)) return "its root is that of no mean";
     const std::optional<double> epsilon = EpsilonOf(add, mean);
     if (!epsilon) return "epsilon is no constant";
@@ -80,7 +80,7 @@ class RmsNormFinder {
 
   // What is added to the mean.
   std::optional<double> EpsilonOf(NodeId add, NodeId mean) const {
-    if (view_.node(add).type == "Adds") {
+    if (view_.Is(add, {"Adds"})) {
       return static_cast<double>(view_.context(add).attr_float("value"));
     }
     const int slot = view_.OtherSlot(add, mean);
