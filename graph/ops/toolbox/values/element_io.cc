@@ -6,17 +6,12 @@
 #include <limits>
 #include <string>
 
+#include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/small_float.h"
 
 namespace npumesh {
 namespace {
-
-template <typename T>
-void LoadAs(const void* data, int64_t first, int64_t count, float* to) {
-  const T* from = static_cast<const T*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
-}
 
 // The four low bits as a number in two's complement.
 float Nibble(unsigned bits) {
@@ -82,38 +77,16 @@ void LoadFloat4(const float* values, const void* data, int64_t first, int64_t co
   }
 }
 
-template <typename T>
-void LoadFloat8(const void* data, int64_t first, int64_t count, float* to) {
-  const T* from = static_cast<const T*>(data) + first;
+void LoadPowers(const void* data, int64_t first, int64_t count, float* to) {
+  const auto* from = static_cast<const Float8E8m0*>(data) + first;
   for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(from[i]);
-}
-
-void LoadSmallFloats(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
-  switch (dtype) {
-    case DataType::kFloat8E5M2:
-      LoadFloat8<Float8E5m2>(data, first, count, to);
-      return;
-    case DataType::kFloat8E4M3Fn:
-      LoadFloat8<Float8E4m3>(data, first, count, to);
-      return;
-    case DataType::kHifloat8:
-      LoadFloat8<Hifloat8>(data, first, count, to);
-      return;
-    case DataType::kFloat8E8M0:
-      LoadFloat8<Float8E8m0>(data, first, count, to);
-      return;
-    case DataType::kFloat4E2M1:
-      LoadFloat4(kE2M1, data, first, count, to);
-      return;
-    default:
-      LoadFloat4(kE1M2, data, first, count, to);
-  }
 }
 
 void LoadPacked(const void* data, int64_t first, int64_t count, float* to) {
   const uint64_t* packed = static_cast<const uint64_t*>(data) + first;
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
     to[i] = std::bit_cast<float>(static_cast<uint32_t>(packed[i]));
+  }
 }
 
 // The bits of a float32 in the low half.
@@ -122,28 +95,21 @@ constexpr TypeSet kPackedFactors = {DataType::kInt64, DataType::kUint64};
 }  // namespace
 
 void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count, float* to) {
-  if (kSmallFloats.Contains(dtype)) {
-    LoadSmallFloats(dtype, data, first, count, to);
-    return;
-  }
   switch (dtype) {
     case DataType::kInt4:
-      LoadInt4(data, first, count, to);
-      return;
-    case DataType::kInt8:
-      LoadAs<int8_t>(data, first, count, to);
-      return;
-    case DataType::kUint8:
-      LoadAs<uint8_t>(data, first, count, to);
-      return;
-    case DataType::kInt32:
-      LoadAs<int32_t>(data, first, count, to);
-      return;
-    case DataType::kFloat:
-      LoadAs<float>(data, first, count, to);
+      return LoadInt4(data, first, count, to);
+    case DataType::kFloat4E2M1:
+      return LoadFloat4(kE2M1, data, first, count, to);
+    case DataType::kFloat4E1M2:
+      return LoadFloat4(kE1M2, data, first, count, to);
+    case DataType::kFloat8E8M0:
+      return LoadPowers(data, first, count, to);
+    case DataType::kFloat:  // factors are asked for one by one
+      std::copy_n(static_cast<const float*>(data) + first, count, to);
       return;
     default:
-      LoadRow(dtype, data, first, count, to);
+      const auto* from = static_cast<const std::byte*>(data) + first * BitsOf(dtype) / 8;
+      FindConvert(dtype, DataType::kFloat)(from, to, static_cast<size_t>(count));
   }
 }
 
@@ -151,16 +117,13 @@ void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* d
                    int64_t count) {
   switch (dtype) {
     case DataType::kInt4:
-      StoreInt4(rounding, from, data, first, count);
-      return;
+      return StoreInt4(rounding, from, data, first, count);
     case DataType::kUint8:
-      StoreAs<uint8_t>(rounding, from, data, first, count);
-      return;
+      return StoreAs<uint8_t>(rounding, from, data, first, count);
     case DataType::kInt32:
-      StoreAs<int32_t>(rounding, from, data, first, count);
-      return;
+      return StoreAs<int32_t>(rounding, from, data, first, count);
     default:
-      StoreAs<int8_t>(rounding, from, data, first, count);
+      return StoreAs<int8_t>(rounding, from, data, first, count);
   }
 }
 

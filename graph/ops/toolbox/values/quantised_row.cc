@@ -3,18 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/toolbox/values/small_float.h"
+#include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
-namespace {
-
-template <typename T, typename Encode>
-void StoreAs(Encode encode, const float* from, void* data, int64_t first, int64_t count) {
-  T* to = static_cast<T*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) to[i] = encode(from[i]);
-}
-
-}  // namespace
 
 float LargestNarrow(DataType dtype) {
   switch (dtype) {
@@ -31,19 +22,11 @@ float LargestNarrow(DataType dtype) {
 
 void StoreNarrow(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
                  int64_t count) {
-  switch (dtype) {
-    case DataType::kFloat8E5M2:
-      StoreAs<Float8E5m2>(ToFloat8E5m2, from, data, first, count);
-      return;
-    case DataType::kFloat8E4M3Fn:
-      StoreAs<Float8E4m3>(ToFloat8E4m3, from, data, first, count);
-      return;
-    case DataType::kHifloat8:
-      StoreAs<Hifloat8>(ToHifloat8, from, data, first, count);
-      return;
-    default:
-      StoreIntegers(dtype, rounding, from, data, first, count);
+  if (!kEightBitFloats.Contains(dtype)) {
+    return StoreIntegers(dtype, rounding, from, data, first, count);
   }
+  FindConvert(DataType::kFloat, dtype)(from, static_cast<std::byte*>(data) + first,
+                                       static_cast<size_t>(count));
 }
 
 float LargestMagnitude(const float* row, int64_t count) {
