@@ -3,7 +3,7 @@
 #include <cmath>
 #include <complex>
 
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/formula/formula_loops.h"
 
 namespace npumesh {
 namespace {
@@ -11,37 +11,10 @@ namespace {
 using C = std::complex<float>;
 using Wide = std::complex<double>;
 
-template <typename To, To (*kFunction)(C)>
-void EachComplex(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const C* x = static_cast<const C*>(in[0]);
-  To* y = static_cast<To*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
-}
-
-template <typename To, To (*kFunction)(C, C)>
-void ComplexPairs(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-  const C* a = static_cast<const C*>(in[0]);
-  const C* b = static_cast<const C*>(in[1]);
-  To* y = static_cast<To*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = kFunction(a[i], b[i]);
-}
-
-void Scale(const void* const* in, void* out, size_t count, const FormulaParams& params) {
-  const C* x = static_cast<const C*>(in[0]);
-  C* y = static_cast<C*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = {x[i].real() * params[0], x[i].imag() * params[0]};
-}
-
 C Rounded(double real, double imag) {
   return {static_cast<float>(real), static_cast<float>(imag)};
 }
 
-C Add(C a, C b) {
-  return {a.real() + b.real(), a.imag() + b.imag()};
-}
-C Sub(C a, C b) {
-  return {a.real() - b.real(), a.imag() - b.imag()};
-}
 C Mul(C a, C b) {
   const Wide x = a;
   const Wide y = b;
@@ -55,43 +28,31 @@ C Div(C a, C b) {
   return Rounded((x.real() * y.real() + x.imag() * y.imag()) / size,
                  (x.imag() * y.real() - x.real() * y.imag()) / size);
 }
-uint8_t Equal(C a, C b) {
-  return a.real() == b.real() && a.imag() == b.imag();
-}
-uint8_t NotEqual(C a, C b) {
-  return Equal(a, b) == 0;
-}
-
-C Neg(C x) {
-  return {-x.real(), -x.imag()};
-}
-C Reciprocal(C x) {
-  return Div({1.0f, 0.0f}, x);
-}
-C Square(C x) {
-  return Mul(x, x);
-}
-float Abs(C x) {
-  return static_cast<float>(std::hypot(static_cast<double>(x.real()), x.imag()));
+double Magnitude(C x) {
+  return std::hypot(static_cast<double>(x.real()), x.imag());
 }
 C Sign(C x) {
-  const double size = std::hypot(static_cast<double>(x.real()), x.imag());
+  const double size = Magnitude(x);
   return size == 0 ? C() : Rounded(x.real() / size, x.imag() / size);
 }
 
 constexpr FormulaRow kComplexRows[] = {
-    {Formula::kAdd, ComplexPairs<C, Add>},
-    {Formula::kSub, ComplexPairs<C, Sub>},
-    {Formula::kMul, ComplexPairs<C, Mul>},
-    {Formula::kDiv, ComplexPairs<C, Div>},
-    {Formula::kEqual, ComplexPairs<uint8_t, Equal>},
-    {Formula::kNotEqual, ComplexPairs<uint8_t, NotEqual>},
-    {Formula::kScale, Scale},
-    {Formula::kNeg, EachComplex<C, Neg>},
-    {Formula::kReciprocal, EachComplex<C, Reciprocal>},
-    {Formula::kSquare, EachComplex<C, Square>},
-    {Formula::kAbs, EachComplex<float, Abs>},
-    {Formula::kSign, EachComplex<C, Sign>},
+    {Formula::kAdd, PairsOf<C>(std::plus<>())},
+    {Formula::kSub, PairsOf<C>(std::minus<>())},
+    {Formula::kMul, PairsOf<C>([](C a, C b) { return Mul(a, b); })},
+    {Formula::kDiv, PairsOf<C>([](C a, C b) { return Div(a, b); })},
+    {Formula::kEqual, PairsOf<C, uint8_t>(std::equal_to<>())},
+    {Formula::kNotEqual, PairsOf<C, uint8_t>(std::not_equal_to<>())},
+    {Formula::kScale, EachOf<C>([](C x, const FormulaParams& params) {
+       return C(x.real() * params[0], x.imag() * params[0]);
+     })},
+    {Formula::kNeg, EachOf<C>(std::negate<>())},
+    {Formula::kReciprocal, EachOf<C>([](C x) {
+       return Div({1.0f, 0.0f}, x);
+     })},
+    {Formula::kSquare, EachOf<C>([](C x) { return Mul(x, x); })},
+    {Formula::kAbs, EachOf<C, float>([](C x) { return static_cast<float>(Magnitude(x)); })},
+    {Formula::kSign, EachOf<C>([](C x) { return Sign(x); })},
 };
 
 }  // namespace

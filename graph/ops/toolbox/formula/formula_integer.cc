@@ -5,29 +5,10 @@
 #include <functional>
 #include <type_traits>
 
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/formula/formula_loops.h"
 
 namespace npumesh {
 namespace {
-
-template <typename T, typename F>
-constexpr BlockFn EachInteger(F) {
-  return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-    const T* x = static_cast<const T*>(in[0]);
-    T* y = static_cast<T*>(out);
-    for (size_t i = 0; i < count; ++i) y[i] = F()(x[i]);
-  };
-}
-
-template <typename T, typename To = T, typename F>
-constexpr BlockFn IntegerPairs(F) {
-  return [](const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
-    const T* a = static_cast<const T*>(in[0]);
-    const T* b = static_cast<const T*>(in[1]);
-    To* y = static_cast<To*>(out);
-    for (size_t i = 0; i < count; ++i) y[i] = F()(a[i], b[i]);
-  };
-}
 
 // T is int64_t or uint64_t.
 template <typename T>
@@ -70,63 +51,52 @@ struct Integer {
 
 template <typename T>
 constexpr FormulaRow kIntegerRows[] = {
-    {Formula::kAdd, IntegerPairs<T>([](T a, T b) { return Integer<T>::Add(a, b); })},
-    {Formula::kSub, IntegerPairs<T>([](T a, T b) { return Integer<T>::Sub(a, b); })},
-    {Formula::kMul, IntegerPairs<T>([](T a, T b) { return Integer<T>::Mul(a, b); })},
-    {Formula::kDiv, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
-    {Formula::kFloorDiv, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
-    {Formula::kFloorMod, IntegerPairs<T>([](T a, T b) { return Integer<T>::FloorMod(a, b); })},
-    {Formula::kPow, IntegerPairs<T>([](T a, T b) { return Integer<T>::Pow(a, b); })},
-    {Formula::kMax, IntegerPairs<T>([](T a, T b) { return a > b ? a : b; })},
-    {Formula::kMin, IntegerPairs<T>([](T a, T b) { return a < b ? a : b; })},
-    {Formula::kNeg, EachInteger<T>([](T x) { return Integer<T>::Neg(x); })},
-    {Formula::kAbs, EachInteger<T>([](T x) { return Integer<T>::Abs(x); })},
-    {Formula::kSquare, EachInteger<T>([](T x) { return Integer<T>::Mul(x, x); })},
-    {Formula::kSign, EachInteger<T>([](T x) { return Integer<T>::Sign(x); })},
-    {Formula::kFloor, EachInteger<T>([](T x) { return x; })},
-    {Formula::kCeil, EachInteger<T>([](T x) { return x; })},
-    {Formula::kRelu, EachInteger<T>([](T x) { return Integer<T>::Relu(x); })},
-    {Formula::kEqual, IntegerPairs<T, uint8_t>(std::equal_to<T>())},
-    {Formula::kNotEqual, IntegerPairs<T, uint8_t>(std::not_equal_to<T>())},
-    {Formula::kLess, IntegerPairs<T, uint8_t>(std::less<T>())},
-    {Formula::kLessEqual, IntegerPairs<T, uint8_t>(std::less_equal<T>())},
-    {Formula::kGreater, IntegerPairs<T, uint8_t>(std::greater<T>())},
-    {Formula::kGreaterEqual, IntegerPairs<T, uint8_t>(std::greater_equal<T>())},
+    {Formula::kAdd, PairsOf<T>([](T a, T b) { return Integer<T>::Add(a, b); })},
+    {Formula::kSub, PairsOf<T>([](T a, T b) { return Integer<T>::Sub(a, b); })},
+    {Formula::kMul, PairsOf<T>([](T a, T b) { return Integer<T>::Mul(a, b); })},
+    {Formula::kDiv, PairsOf<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorDiv, PairsOf<T>([](T a, T b) { return Integer<T>::FloorDiv(a, b); })},
+    {Formula::kFloorMod, PairsOf<T>([](T a, T b) { return Integer<T>::FloorMod(a, b); })},
+    {Formula::kPow, PairsOf<T>([](T a, T b) { return Integer<T>::Pow(a, b); })},
+    {Formula::kMax, PairsOf<T>([](T a, T b) { return a > b ? a : b; })},
+    {Formula::kMin, PairsOf<T>([](T a, T b) { return a < b ? a : b; })},
+    {Formula::kNeg, EachOf<T>([](T x) { return Integer<T>::Neg(x); })},
+    {Formula::kAbs, EachOf<T>([](T x) { return Integer<T>::Abs(x); })},
+    {Formula::kSquare, EachOf<T>([](T x) { return Integer<T>::Mul(x, x); })},
+    {Formula::kSign, EachOf<T>([](T x) { return Integer<T>::Sign(x); })},
+    {Formula::kFloor, EachOf<T>([](T x) { return x; })},
+    {Formula::kCeil, EachOf<T>([](T x) { return x; })},
+    {Formula::kRelu, EachOf<T>([](T x) { return Integer<T>::Relu(x); })},
 };
 
 // Bool is a byte; any byte but 0 is true.
-template <typename F>
-constexpr BlockFn Bools(F) {
-  return IntegerPairs<uint8_t>([](uint8_t a, uint8_t b) { return uint8_t{F()(a != 0, b != 0)}; });
-}
+struct Truth {
+  uint8_t byte;
+
+  operator bool() const { return byte != 0; }  // NOLINT: implicit, as formulas take it
+};
 
 constexpr FormulaRow kBoolRows[] = {
-    {Formula::kAdd, Bools(std::bit_or<bool>())},
-    {Formula::kSub, Bools(std::bit_xor<bool>())},
-    {Formula::kMul, Bools(std::bit_and<bool>())},
-    {Formula::kMax, Bools(std::bit_or<bool>())},
-    {Formula::kMin, Bools(std::bit_and<bool>())},
-    {Formula::kAnd, Bools(std::bit_and<bool>())},
-    {Formula::kOr, Bools(std::bit_or<bool>())},
-    {Formula::kNot, EachInteger<uint8_t>([](uint8_t x) { return uint8_t{x == 0}; })},
-    {Formula::kAbs, EachInteger<uint8_t>([](uint8_t x) { return uint8_t{x != 0}; })},
-    {Formula::kEqual, Bools(std::equal_to<bool>())},
-    {Formula::kNotEqual, Bools(std::not_equal_to<bool>())},
-    {Formula::kLess, Bools(std::less<bool>())},
-    {Formula::kLessEqual, Bools(std::less_equal<bool>())},
-    {Formula::kGreater, Bools(std::greater<bool>())},
-    {Formula::kGreaterEqual, Bools(std::greater_equal<bool>())},
+    {Formula::kAdd, PairsOf<Truth, uint8_t>(std::bit_or<bool>())},
+    {Formula::kSub, PairsOf<Truth, uint8_t>(std::bit_xor<bool>())},
+    {Formula::kMul, PairsOf<Truth, uint8_t>(std::bit_and<bool>())},
+    {Formula::kMax, PairsOf<Truth, uint8_t>(std::bit_or<bool>())},
+    {Formula::kMin, PairsOf<Truth, uint8_t>(std::bit_and<bool>())},
+    {Formula::kAnd, PairsOf<Truth, uint8_t>(std::bit_and<bool>())},
+    {Formula::kOr, PairsOf<Truth, uint8_t>(std::bit_or<bool>())},
+    {Formula::kNot, EachOf<Truth, uint8_t>(std::logical_not<bool>())},
+    {Formula::kAbs, EachOf<Truth, uint8_t>(std::identity())},
 };
 
 }  // namespace
 
 BlockFn IntegerBlock(Formula formula, bool is_signed) {
-  return is_signed ? FindBlock(kIntegerRows<int64_t>, formula)
-                   : FindBlock(kIntegerRows<uint64_t>, formula);
+  return is_signed ? FindBlockOf<int64_t>(kIntegerRows<int64_t>, formula)
+                   : FindBlockOf<uint64_t>(kIntegerRows<uint64_t>, formula);
 }
 
 BlockFn BoolBlock(Formula formula) {
-  return FindBlock(kBoolRows, formula);
+  return FindBlockOf<Truth>(kBoolRows, formula);
 }
 
 }  // namespace npumesh
