@@ -1,5 +1,6 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
 // BiasAdd, and Scale, which names the dimensions it has numbers for.
+#include <array>
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
@@ -68,8 +69,8 @@ Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
 
 const PointwiseSpec kChannelwise[] = {
     {"BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
-     [](const double* in, const C& c) {
-       return (in[0] - in[3]) / std::sqrt(in[4] + c[0]) * in[1] + in[2];
+     [](double x, double scale, double offset, double mean, double variance, const C& c) {
+       return (x - mean) / std::sqrt(variance + c[0]) * scale + offset;
      },
      {.data = 1, .seen_as = AlongChannelsOfNchw}},
     {"BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
@@ -79,15 +80,16 @@ const PointwiseSpec kChannelwise[] = {
      {.data = 1, .seen_as = AlongChannelsOfNchw}},
     {"SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
      "mean_dy_xmu) -> grad_input",
-     [](const double* in, const C&) {
-       const double centered = (in[1] - in[2]) * in[3] * in[3] * in[6];
-       return (in[0] - in[5] - centered) * in[3] * in[4];
+     [](double grad, double x, double mean, double invstd, double weight, double mean_dy,
+        double mean_dy_xmu) {
+       const double centered = (x - mean) * invstd * invstd * mean_dy_xmu;
+       return (grad - mean_dy - centered) * invstd * weight;
      },
      {.data = 1, .seen_as = AlongChannelsOfNchw}},
     {"SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
-     [](const double* in, const C&, double* out) {
-       out[0] = in[1] - in[0] * in[2];
-       out[1] = out[0] * in[3];
+     [](double sum_dy, double sum_dy_dx_pad, double mean, double invert_std) {
+       const double sum_dy_xmu = sum_dy_dx_pad - sum_dy * mean;
+       return std::array{sum_dy_xmu, sum_dy_xmu * invert_std};
      }},
     {"BiasAdd(x, bias; data_format=\"NHWC\") -> y",
      [](double x, double bias) { return x + bias; },

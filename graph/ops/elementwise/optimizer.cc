@@ -3,6 +3,7 @@
 //
 // Interfaces whose name ends in D return the slots too; the others name only the variable, and
 // their slots are updated all the same (Operator::in_place).
+#include <array>
 #include <cmath>
 
 #include "graph/ops/elementwise/family.h"
@@ -13,205 +14,199 @@ namespace {
 
 using C = PointwiseConstants;
 
-// var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
-void Adam(const double* in, const C& c, double* out) {
-  const double beta1 = in[6], beta2 = in[7], grad = in[9];
-  const double rate = in[5] * std::sqrt(1 - in[4]) / (1 - in[3]);
-  const double m = beta1 * in[1] + (1 - beta1) * grad;
-  const double v = beta2 * in[2] + (1 - beta2) * grad * grad;
+// Each formula takes the inputs of its operator under their names, and gives the new values of what
+// the operator updates, in the order of PointwiseTraits::updates.
+
+constexpr auto kAdam = [](double var, double m, double v, double beta1_power, double beta2_power,
+                          double lr, double beta1, double beta2, double epsilon, double grad,
+                          const C& c) {
+  const double rate = lr * std::sqrt(1 - beta2_power) / (1 - beta1_power);
+  m = beta1 * m + (1 - beta1) * grad;
+  v = beta2 * v + (1 - beta2) * grad * grad;
   const double direction = c[1] != 0 ? beta1 * m + (1 - beta1) * grad : m;
-  out[0] = in[0] - rate * direction / (std::sqrt(v) + in[8]);
-  out[1] = m;
-  out[2] = v;
-}
+  return std::array{var - rate * direction / (std::sqrt(v) + epsilon), m, v};
+};
 
-// var, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, grad, max_grad_norm
-//
 // The powers are those of the step before, hence the factors on them.
-void AdamW(const double* in, const C& c, double* out) {
+constexpr auto kAdamW = [](double var, double m, double v, double beta1_power, double beta2_power,
+                           double lr, double weight_decay, double beta1, double beta2,
+                           double epsilon, double grad, double max_grad_norm, const C& c) {
   const bool amsgrad = c[0] != 0;
-  const double grad = c[1] != 0 ? -in[10] : in[10];
-  const double beta1 = in[7], beta2 = in[8];
-  const double m = beta1 * in[1] + (1 - beta1) * grad;
-  const double v = beta2 * in[2] + (1 - beta2) * grad * grad;
-  const double most = std::fmax(in[11], v);
-  const double m_hat = m / (1 - in[3] * beta1);
-  const double v_hat = (amsgrad ? most : v) / (1 - in[4] * beta2);
-  out[0] = in[0] * (1 - in[5] * in[6]) - in[5] * m_hat / (std::sqrt(v_hat) + in[9]);
-  out[1] = m;
-  out[2] = v;
-  out[3] = amsgrad ? most : in[11];
-}
+  if (c[1] != 0) grad = -grad;
+  m = beta1 * m + (1 - beta1) * grad;
+  v = beta2 * v + (1 - beta2) * grad * grad;
+  const double most = std::fmax(max_grad_norm, v);
+  const double m_hat = m / (1 - beta1_power * beta1);
+  const double v_hat = (amsgrad ? most : v) / (1 - beta2_power * beta2);
+  var = var * (1 - lr * weight_decay) - lr * m_hat / (std::sqrt(v_hat) + epsilon);
+  return std::array{var, m, v, amsgrad ? most : max_grad_norm};
+};
 
-// var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
-void AdaMax(const double* in, const C&, double* out) {
-  out[1] = in[5] * in[1] + (1 - in[5]) * in[8];
-  out[2] = std::fmax(in[6] * in[2], std::fabs(in[8]));
-  out[0] = in[0] - in[4] / (1 - in[3]) * out[1] / (out[2] + in[7]);
-}
+constexpr auto kAdaMax = [](double var, double m, double v, double beta1_power, double lr,
+                            double beta1, double beta2, double epsilon, double grad) {
+  m = beta1 * m + (1 - beta1) * grad;
+  v = std::fmax(beta2 * v, std::fabs(grad));
+  return std::array{var - lr / (1 - beta1_power) * m / (v + epsilon), m, v};
+};
 
-// var, accum, lr, grad, momentum
-void Momentum(const double* in, const C& c, double* out) {
-  out[1] = in[4] * in[1] + in[3];
-  const double direction = c[0] != 0 ? in[3] + in[4] * out[1] : out[1];
-  out[0] = in[0] - in[2] * direction;
-}
+constexpr auto kMomentum = [](double var, double accum, double lr, double grad, double momentum,
+                              const C& c) {
+  accum = momentum * accum + grad;
+  const double direction = c[0] != 0 ? grad + momentum * accum : accum;
+  return std::array{var - lr * direction, accum};
+};
 
-// var, accum, lr, grad, momentum; here the slot holds the step itself.
-void KerasMomentum(const double* in, const C& c, double* out) {
-  out[1] = in[4] * in[1] - in[2] * in[3];
-  out[0] = in[0] + (c[1] != 0 ? in[4] * out[1] - in[2] * in[3] : out[1]);
-}
+// Here the slot holds the step itself.
+constexpr auto kKerasMomentum = [](double var, double accum, double lr, double grad,
+                                   double momentum, const C& c) {
+  accum = momentum * accum - lr * grad;
+  return std::array{var + (c[1] != 0 ? momentum * accum - lr * grad : accum), accum};
+};
 
-// parameters, gradient, learning_rate, accum, momentum, stat; stat is 1 at the first step, which is
-// not damped. Without momentum the slots stay as they are.
-void Sgd(const double* in, const C& c, double* out) {
-  const double dampening = c[0], weight_decay = c[1], momentum = in[4];
-  const double grad = in[1] + weight_decay * in[0];
-  const double accum = momentum * in[3] + grad - (1 - in[5]) * dampening * grad;
+// stat is 1 at the first step, which is not damped. Without momentum the slots stay as they are.
+constexpr auto kSgd = [](double parameters, double gradient, double learning_rate, double accum,
+                         double momentum, double stat, const C& c) {
+  const double dampening = c[0], weight_decay = c[1];
+  const double grad = gradient + weight_decay * parameters;
+  const double moved = momentum * accum + grad - (1 - stat) * dampening * grad;
   const bool slots = momentum != 0;
-  const double direction = !slots ? grad : c[2] != 0 ? grad + momentum * accum : accum;
-  out[0] = in[0] - in[2] * direction;
-  out[1] = slots ? accum : in[3];
-  out[2] = slots ? 0 : in[5];
-}
+  const double direction = !slots ? grad : c[2] != 0 ? grad + momentum * moved : moved;
+  return std::array{parameters - learning_rate * direction, slots ? moved : accum,
+                    slots ? 0 : stat};
+};
 
-// One step with var, ms, mom and the constants.
-void RmsProp(const double* in, double rho, double momentum, double epsilon, double grad,
-             double* out) {
-  out[1] = in[1] + (1 - rho) * (grad * grad - in[1]);
-  out[2] = momentum * in[2] + in[3] * grad / std::sqrt(out[1] + epsilon);
-  out[0] = in[0] - out[2];
-}
+constexpr auto kRmsProp = [](double var, double ms, double mom, double lr, double rho,
+                             double momentum, double epsilon, double grad) {
+  ms = ms + (1 - rho) * (grad * grad - ms);
+  mom = momentum * mom + lr * grad / std::sqrt(ms + epsilon);
+  return std::array{var - mom, ms, mom};
+};
 
-// var, mg, ms, mom, lr, rho, momentum, epsilon, grad
-void CenteredRmsProp(const double* in, const C&, double* out) {
-  const double rho = in[5], grad = in[8];
-  out[1] = rho * in[1] + (1 - rho) * grad;
-  out[2] = rho * in[2] + (1 - rho) * grad * grad;
-  out[3] = in[6] * in[3] + in[4] * grad / std::sqrt(out[2] - out[1] * out[1] + in[7]);
-  out[0] = in[0] - out[3];
-}
+constexpr auto kCenteredRmsProp = [](double var, double mg, double ms, double mom, double lr,
+                                     double rho, double momentum, double epsilon, double grad) {
+  mg = rho * mg + (1 - rho) * grad;
+  ms = rho * ms + (1 - rho) * grad * grad;
+  mom = momentum * mom + lr * grad / std::sqrt(ms - mg * mg + epsilon);
+  return std::array{var - mom, mg, ms, mom};
+};
 
-// var, accum, lr, grad
-void Adagrad(const double* in, const C& c, double* out) {
-  out[1] = c[0] != 0 ? in[1] + in[3] * in[3] : in[1];
-  out[0] = in[0] - in[2] * in[3] / std::sqrt(out[1]);
-}
+constexpr auto kAdagrad = [](double var, double accum, double lr, double grad, const C& c) {
+  if (c[0] != 0) accum = accum + grad * grad;
+  return std::array{var - lr * grad / std::sqrt(accum), accum};
+};
 
-// var, accum, accum_update, lr, rho, epsilon, grad
-void Adadelta(const double* in, const C&, double* out) {
-  const double rho = in[4], epsilon = in[5], grad = in[6];
-  out[1] = rho * in[1] + (1 - rho) * grad * grad;
-  const double update = std::sqrt(in[2] + epsilon) / std::sqrt(out[1] + epsilon) * grad;
-  out[2] = rho * in[2] + (1 - rho) * update * update;
-  out[0] = in[0] - in[3] * update;
-}
+constexpr auto kAdadelta = [](double var, double accum, double accum_update, double lr, double rho,
+                              double epsilon, double grad) {
+  accum = rho * accum + (1 - rho) * grad * grad;
+  const double update = std::sqrt(accum_update + epsilon) / std::sqrt(accum + epsilon) * grad;
+  accum_update = rho * accum_update + (1 - rho) * update * update;
+  return std::array{var - lr * update, accum, accum_update};
+};
 
-// var, accum, linear, grad, lr, l1, l2, lr_power
-void Ftrl(const double* in, const C&, double* out) {
-  const double grad = in[3], rate = in[4];
-  out[1] = in[1] + grad * grad;
-  const double power = std::pow(out[1], -in[7]);
-  const double sigma = (power - std::pow(in[1], -in[7])) / rate;
-  out[2] = in[2] + grad - sigma * in[0];
-  const double quadratic = power / rate + 2 * in[6];
-  const double beyond = std::copysign(in[5], out[2]) - out[2];
-  out[0] = std::fabs(out[2]) > in[5] ? beyond / quadratic : 0;
-}
+constexpr auto kFtrl = [](double var, double accum, double linear, double grad, double lr,
+                          double l1, double l2, double lr_power) {
+  const double squares = accum + grad * grad;
+  const double power = std::pow(squares, -lr_power);
+  const double sigma = (power - std::pow(accum, -lr_power)) / lr;
+  linear = linear + grad - sigma * var;
+  const double quadratic = power / lr + 2 * l2;
+  const double beyond = std::copysign(l1, linear) - linear;
+  return std::array{std::fabs(linear) > l1 ? beyond / quadratic : 0, squares, linear};
+};
 
 double SignOf(double x) {
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
-// var, m, lr, logbase, sign_decay, beta, grad
-void PowerSign(const double* in, const C&, double* out) {
-  out[1] = in[5] * in[1] + (1 - in[5]) * in[6];
-  const double agreement = SignOf(in[6]) * SignOf(out[1]);
-  out[0] = in[0] - in[2] * std::exp(in[3] * in[4] * agreement) * in[6];
-}
+constexpr auto kPowerSign = [](double var, double m, double lr, double logbase, double sign_decay,
+                               double beta, double grad) {
+  m = beta * m + (1 - beta) * grad;
+  const double agreement = SignOf(grad) * SignOf(m);
+  return std::array{var - lr * std::exp(logbase * sign_decay * agreement) * grad, m};
+};
 
-// var, m, lr, alpha, sign_decay, beta, grad
-void AddSign(const double* in, const C&, double* out) {
-  out[1] = in[5] * in[1] + (1 - in[5]) * in[6];
-  const double agreement = SignOf(in[6]) * SignOf(out[1]);
-  out[0] = in[0] - in[2] * (in[3] + in[4] * agreement) * in[6];
-}
+constexpr auto kAddSign = [](double var, double m, double lr, double alpha, double sign_decay,
+                             double beta, double grad) {
+  m = beta * m + (1 - beta) * grad;
+  const double agreement = SignOf(grad) * SignOf(m);
+  return std::array{var - lr * (alpha + sign_decay * agreement) * grad, m};
+};
 
 // One step, to which l1 and l2 come.
-double Proximal(double step, double rate, double l1, double l2) {
-  const double rest = std::fmax(std::fabs(step) - rate * l1, 0);
-  return SignOf(step) * rest / (1 + rate * l2);
-}
+constexpr auto kProximal = [](double var, double alpha, double l1, double l2, double delta) {
+  const double step = var - alpha * delta;
+  const double rest = std::fmax(std::fabs(step) - alpha * l1, 0);
+  return SignOf(step) * rest / (1 + alpha * l2);
+};
 
 const PointwiseSpec kOptimizers[] = {
     {"ApplyAdam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
      "use_locking=false, use_nesterov=false) -> var",
-     Adam,
+     kAdam,
      {.updates = {0, 1, 2}}},
     {"ApplyAdamD(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
      "use_locking=false, use_nesterov=false) -> var, m, v",
-     Adam,
+     kAdam,
      {.updates = {0, 1, 2}}},
     {"ApplyAdamW(var, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
      "grad, max_grad_norm?; amsgrad=false, maximize=false) -> var, m, v",
-     AdamW,
+     kAdamW,
      {.updates = {0, 1, 2, 11}}},
     {"ApplyAdaMax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad; use_locking=false) -> "
      "var",
-     AdaMax,
+     kAdaMax,
      {.updates = {0, 1, 2}}},
     {"ApplyMomentum(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> var",
-     Momentum,
+     kMomentum,
      {.updates = {0, 1}}},
     {"ApplyMomentumD(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> "
      "var, accum",
-     Momentum,
+     kMomentum,
      {.updates = {0, 1}}},
     {"ApplyKerasMomentum(var, accum, lr, grad, momentum; use_locking=false, use_nesterov=false) -> "
      "var",
-     KerasMomentum,
+     kKerasMomentum,
      {.updates = {0, 1}}},
     {"SGD(parameters, gradient, learning_rate, accum, momentum, stat; dampening=0.0, "
      "weight_decay=0.0, nesterov=false) -> parameters",
-     Sgd,
+     kSgd,
      {.updates = {0, 3, 5}}},
     {"ApplyGradientDescent(var, alpha, delta; use_locking=false) -> var",
      [](double var, double alpha, double delta) { return var - alpha * delta; },
      {.updates = {0}}},
     {"ApplyProximalGradientDescent(var, alpha, l1, l2, delta; use_locking=false) -> var",
-     [](const double* in, const C&) {
-       return Proximal(in[0] - in[1] * in[4], in[1], in[2], in[3]);
-     },
+     kProximal,
      {.updates = {0}}},
     {"ApplyRMSProp(var, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) -> var",
-     [](const double* in, const C&, double* out) { RmsProp(in, in[4], in[5], in[6], in[7], out); },
+     kRmsProp,
      {.updates = {0, 1, 2}}},
     {"ApplyRMSPropD(var, ms, mom, lr, grad; rho:float, momentum:float, epsilon:float, "
      "use_locking=false) -> var, ms, mom",
-     [](const double* in, const C& c, double* out) { RmsProp(in, c[0], c[1], c[2], in[4], out); },
+     [](double var, double ms, double mom, double lr, double grad, const C& c) {
+       return kRmsProp(var, ms, mom, lr, c[0], c[1], c[2], grad);
+     },
      {.updates = {0, 1, 2}}},
     {"ApplyCenteredRMSProp(var, mg, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) "
      "-> var",
-     CenteredRmsProp,
+     kCenteredRmsProp,
      {.updates = {0, 1, 2, 3}}},
     {"ApplyAdagrad(var, accum, lr, grad; update_slots=true, use_locking=false) -> var",
-     Adagrad,
+     kAdagrad,
      {.updates = {0, 1}}},
     {"ApplyAdagradD(var, accum, lr, grad; update_slots=true, use_locking=false) -> var, accum",
-     Adagrad,
+     kAdagrad,
      {.updates = {0, 1}}},
     {"ApplyAdadelta(var, accum, accum_update, lr, rho, epsilon, grad; use_locking=false) -> var",
-     Adadelta,
+     kAdadelta,
      {.updates = {0, 1, 2}}},
     {"ApplyFtrl(var, accum, linear, grad, lr, l1, l2, lr_power; use_locking=false) -> var",
-     Ftrl,
+     kFtrl,
      {.updates = {0, 1, 2}}},
     {"ApplyPowerSign(var, m, lr, logbase, sign_decay, beta, grad; use_locking=false) -> var",
-     PowerSign,
+     kPowerSign,
      {.updates = {0, 1}}},
     {"ApplyAddSign(var, m, lr, alpha, sign_decay, beta, grad; use_locking=false) -> var",
-     AddSign,
+     kAddSign,
      {.updates = {0, 1}}},
 };
 

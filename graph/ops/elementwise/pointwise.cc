@@ -333,8 +333,11 @@ void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec) {
   registry.Add(std::move(op));
 }
 
-void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs) {
-  for (const PointwiseSpec& spec : specs) RegisterPointwise(registry, spec);
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like) {
+  for (PointwiseSpec spec : specs) {
+    if (spec.traits.like < 0) spec.traits.like = like;
+    RegisterPointwise(registry, spec);
+  }
 }
 
 }  // namespace npumesh

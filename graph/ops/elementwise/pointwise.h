@@ -12,6 +12,7 @@
 #ifndef NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 #define NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -36,16 +37,13 @@ struct PointwiseConstants {
   double operator[](size_t i) const { return attr[i]; }
 };
 
-// A formula on one element of each input: a function object without state that gives the result of
-// (a), (a, b), (a, b, c) ..., with or without the constants behind, or of (in, constants), `in` by
-// slot; or a function (in, constants, out) with several results.
+// A formula on one element of each input: a function object without state that takes (a), (a, b),
+// (a, b, c) ..., with or without the constants behind, or (in, constants), `in` by slot. It gives
+// the result, or a std::array of several.
 template <typename Number>
 class PointwiseFormula {
  public:
-  using Function = void (*)(const Number* in, const PointwiseConstants& constants, Number* out);
-
-  constexpr PointwiseFormula() = default;                                 // none
-  constexpr PointwiseFormula(Function function) : function_(function) {}  // NOLINT: implicit
+  constexpr PointwiseFormula() = default;  // none
   template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
   constexpr PointwiseFormula(F) : function_(Evaluate<F>) {}  // NOLINT: implicit
 
@@ -62,27 +60,29 @@ class PointwiseFormula {
   static void Evaluate(const Number* in, const PointwiseConstants& constants, Number* out) {
     if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
       out[0] = F()(in, constants);
-    } else if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&,
-                                             Number*>) {
-      F()(in, constants, out);
     } else {
-      out[0] = Spread<F>(in, constants, std::index_sequence<0>());
+      Spread<F>(in, constants, out, std::index_sequence<0>());
     }
   }
   // With the first elements as arguments, as many as it takes.
   template <typename F, size_t... kSlots>
-  static Number Spread(const Number* in, const PointwiseConstants& constants,
-                       std::index_sequence<kSlots...>) {
+  static void Spread(const Number* in, const PointwiseConstants& constants, Number* out,
+                     std::index_sequence<kSlots...>) {
     if constexpr (std::is_invocable_v<F, NumberAt<kSlots>...>) {
-      return F()(in[kSlots]...);
+      Put(F()(in[kSlots]...), out);
     } else if constexpr (std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
-      return F()(in[kSlots]..., constants);
+      Put(F()(in[kSlots]..., constants), out);
     } else {
-      return Spread<F>(in, constants, std::make_index_sequence<sizeof...(kSlots) + 1>());
+      Spread<F>(in, constants, out, std::make_index_sequence<sizeof...(kSlots) + 1>());
     }
   }
+  static void Put(Number result, Number* out) { out[0] = result; }
+  template <size_t kResults>
+  static void Put(const std::array<Number, kResults>& results, Number* out) {
+    for (size_t i = 0; i < kResults; ++i) out[i] = results[i];
+  }
 
-  Function function_ = nullptr;
+  void (*function_)(const Number* in, const PointwiseConstants& constants, Number* out) = nullptr;
 };
 using RealFormula = PointwiseFormula<double>;
 using IntegerFormula = PointwiseFormula<WideInt>;
@@ -111,7 +111,7 @@ struct PointwiseTraits {
   // Slots that results 0, 1, ... are written to, for operators that update their inputs. Results
   // past the last output port are seen in the inputs alone.
   std::vector<int> updates = {};
-  std::vector<std::string_view> words = {};  // values of the one attribute that is a text
+  std::vector<std::string_view> words = kReductions;  // values of the one attribute that is a text
   Gathered gathered = Gathered::kElements;
 };
 
@@ -122,7 +122,8 @@ struct PointwiseSpec {
 };
 
 void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec);
-void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs);
+// `like`: PointwiseTraits::like of the rows that have none.
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like = -1);
 
 }  // namespace npumesh
 
