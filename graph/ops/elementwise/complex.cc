@@ -10,28 +10,13 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 
 namespace npumesh {
 namespace {
 
 using Complex = std::complex<float>;
 using Wide = std::complex<double>;
-
-Status ExpectDtype(const OpContext& op, int slot, DataType expected) {
-  if (op.in(slot).dtype == expected) return Status();
-  return Error(Code::kUnsupported, "{}: \"{}\" is {}, expected {}", op.Who(),
-               op.schema().inputs[static_cast<size_t>(slot)].name, Name(op.in(slot).dtype),
-               Name(expected));
-}
-
-// Tout may only repeat what follows from the input.
-Status ExpectTout(const OpContext& op, DataType expected) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType tout, op.attr_dtype("Tout"));
-  if (tout == expected) return Status();
-  return Error(Code::kUnsupported, "{}: Tout is {}, expected {}", op.Who(), Name(tout),
-               Name(expected));
-}
 
 struct ComplexPlan : Planned {
   int64_t real_step = 1;  // 0: one element for all
@@ -40,9 +25,9 @@ struct ComplexPlan : Planned {
 
 Result<ComplexPlan> PlanComplex(const OpContext& op) {
   Check check(op);
-  check.Keep(ExpectDtype(op, 0, DataType::kFloat));
-  check.Keep(ExpectDtype(op, 1, DataType::kFloat));
-  check.Keep(ExpectTout(op, DataType::kComplex64));
+  check.Keep(ExpectType(op, "real", DataType::kFloat));
+  check.Keep(ExpectType(op, "imag", DataType::kFloat));
+  check.TypeOf("Tout", DataType::kComplex64);  // may only repeat what follows from the input
   const Shape &real = op.in(0).shape, &imag = op.in(1).shape;
   ComplexPlan plan;
   plan.real_step = real.elements() == 1 ? 0 : 1;
@@ -64,20 +49,23 @@ Status RunComplex(const ComplexPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// Of one complex input.
+Result<Planned> PlanOne(const OpContext& op, DataType output) {
+  NPUMESH_RETURN_IF_ERROR(ExpectType(op, op.schema().inputs[0].name, DataType::kComplex64));
+  Planned plan;
+  plan.outputs = {{output, op.in(0).shape}};
+  return plan;
+}
+
 Result<Planned> PlanPart(const OpContext& op) {
   Check check(op);
-  check.Keep(ExpectDtype(op, 0, DataType::kComplex64));
-  check.Keep(ExpectTout(op, DataType::kFloat));
-  Planned plan;
-  plan.outputs = {{DataType::kFloat, op.in(0).shape}};
-  return check.Done(std::move(plan));
+  const auto plan = check.Take(PlanOne(op, DataType::kFloat));
+  check.TypeOf("Tout", DataType::kFloat);
+  return check.Done(plan);
 }
 
 Result<Planned> PlanSame(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kComplex64));
-  Planned plan;
-  plan.outputs = {op.in(0)};
-  return plan;
+  return PlanOne(op, DataType::kComplex64);
 }
 
 template <typename To, auto kFunction>
@@ -172,8 +160,8 @@ struct FourierPlan : Planned {
 // Along the last dimension, or the last two.
 template <int kAxes>
 Result<FourierPlan> PlanFourier(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectDtype(op, 0, DataType::kComplex64));
   Check check(op);
+  check.Keep(ExpectType(op, "x", DataType::kComplex64));
   check.RankAtLeast("x", DataType::kComplex64, kAxes);
   FourierPlan plan;
   plan.outputs = {op.in(0)};
