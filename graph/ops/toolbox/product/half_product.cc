@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "graph/ops/toolbox/product/packed_memory.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -138,8 +139,8 @@ class Packing {
  public:
   Packing(const Tensor& weight, int64_t k, int64_t n, bool transposed)
       : weight_(weight), k_(k), n_(n), transposed_(transposed) {
-    packed_.rows = (k + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    packed_.panels = (n + kPanelColumns - 1) / kPanelColumns;
+    packed_.rows = RoundedUp(k, kRowMultiple);
+    packed_.panels = CeilDiv(n, kPanelColumns);
     packed_.bytes = AllocatePacked(
         static_cast<uint64_t>(packed_.panels * packed_.rows * kPanelColumns) * sizeof(uint16_t));
     ClearBorders();
@@ -217,14 +218,9 @@ class Packing {
 std::shared_ptr<const HalfPanels> PackHalves(const Tensor& weight, int64_t k, int64_t n,
                                              bool transposed, PackedWeights* shared) {
   const std::string form = fmt::format("halves {} x {}{}", k, n, transposed ? " transposed" : "");
-  if (shared != nullptr) {
-    if (auto known = std::static_pointer_cast<const HalfPanels>(shared->Find(weight, form))) {
-      return known;
-    }
-  }
-  auto packed = std::make_shared<const HalfPanels>(Packing(weight, k, n, transposed).Run());
-  if (shared != nullptr) shared->Keep(weight, form, packed);
-  return packed;
+  return PackOnce(shared, weight, form, [&] {
+    return std::make_shared<const HalfPanels>(Packing(weight, k, n, transposed).Run());
+  });
 }
 
 void MultiplyPanel(DataType dtype, const float* x, int64_t m, int64_t k, const uint16_t* panel,

@@ -1,11 +1,9 @@
 #include "graph/ops/toolbox/product/int8_product.h"
 
 #include <algorithm>
-#include <array>
 
-#include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/core/scratch.h"
 #include "graph/ops/toolbox/product/onednn_pack.h"
-#include "graph/ops/toolbox/product/packed_memory.h"
 
 namespace npumesh {
 namespace {
@@ -27,10 +25,6 @@ bool HasExactProducts() {
     default:
       return false;
   }
-}
-
-uint64_t RoundedUp(uint64_t bytes) {
-  return (bytes + kPackedLine - 1) / kPackedLine * kPackedLine;
 }
 
 }  // namespace
@@ -62,13 +56,7 @@ bool Int8Product::Choose(int64_t rows, const memory::desc& weights, Rows& to) {
   const memory::desc x({rows, sizes_.k}, memory::data_type::s8, memory::format_tag::ab);
   const memory::desc y({rows, sizes_.n}, memory::data_type::s32, memory::format_tag::ab);
   to.count = rows;
-  to.chosen = dnnl::matmul::primitive_desc({x, weights, y}, OurAttributes(), engine_, true);
-  if (!to.chosen || std::string_view(to.chosen.impl_info_str()).substr(0, 3) == "ref") return false;
-  to.primitive = dnnl::matmul(to.chosen);
-  to.x = memory(x, engine_, nullptr);
-  to.y = memory(y, engine_, nullptr);
-  to.scratchpad = memory(to.chosen.scratchpad_desc(), engine_, nullptr);
-  return true;
+  return to.Choose({x, weights, y}, engine_, false);
 }
 
 bool Int8Product::Prepare(const Tensor& weight, PackedWeights* shared) {
@@ -83,21 +71,13 @@ bool Int8Product::Prepare(const Tensor& weight, PackedWeights* shared) {
   const memory::desc stored(dims, kType,
                             sizes_.transposed ? memory::format_tag::ba : memory::format_tag::ab);
   weights_ = PackWeight(weight, stored, arranged, engine_, stream_, shared);
-  scratchpad_at_ = RoundedUp(static_cast<uint64_t>(rows * sizes_.n) * sizeof(int32_t));
-  scratch_bytes_ = scratchpad_at_ + RoundedUp(std::max(whole_.chosen.scratchpad_desc().get_size(),
-                                                       tail_.chosen.scratchpad_desc().get_size()));
+  Scratch scratch;
+  scratch.Take<int32_t>(rows * sizes_.n);
+  scratchpad_at_ = scratch.bytes();
+  scratch.Take<std::byte>(static_cast<int64_t>(std::max(
+      whole_.chosen.scratchpad_desc().get_size(), tail_.chosen.scratchpad_desc().get_size())));
+  scratch_bytes_ = scratch.bytes();
   return true;
-}
-
-void Int8Product::Multiply(Rows& rows, const int8_t* x, void* scratch) {
-  rows.x.set_data_handle(const_cast<int8_t*>(x));  // NOLINT: oneDNN only reads it
-  rows.y.set_data_handle(scratch);
-  rows.scratchpad.set_data_handle(static_cast<std::byte*>(scratch) + scratchpad_at_);
-  const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, rows.x.get()},
-                                                {DNNL_ARG_WEIGHTS, weights_->get()},
-                                                {DNNL_ARG_DST, rows.y.get()},
-                                                {DNNL_ARG_SCRATCHPAD, rows.scratchpad.get()}}};
-  ExecuteAndWait(rows.primitive, stream_, list);
 }
 
 Status Int8Product::Run(const void* x, void* scratch, const TakeRow& take) {
@@ -105,9 +85,10 @@ Status Int8Product::Run(const void* x, void* scratch, const TakeRow& take) {
     const ThreadCount threads(threads_);
     const auto* from = static_cast<const int8_t*>(x);
     const auto* sums = static_cast<const int32_t*>(scratch);
+    void* const scratchpad = static_cast<std::byte*>(scratch) + scratchpad_at_;
     for (int64_t row = 0; row < sizes_.m;) {
       Rows& rows = sizes_.m - row > whole_.count ? whole_ : tail_;
-      Multiply(rows, from + row * sizes_.k, scratch);
+      rows.Run(stream_, from + row * sizes_.k, *weights_, scratch, scratchpad);
       for (int64_t r = 0; r < rows.count; ++r) take(row + r, sums + r * sizes_.n);
       row += rows.count;
     }

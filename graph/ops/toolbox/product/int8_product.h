@@ -2,14 +2,13 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_PRODUCT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_PRODUCT_H_
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "graph/ops/core/operator.h"
+#include "graph/ops/toolbox/product/onednn_call.h"
 
 namespace npumesh {
 
@@ -44,18 +43,14 @@ class Int8Product {
 
  private:
   // The product for a number of rows of x.
-  struct Rows {
+  struct Rows : BoundProduct {
     int64_t count = 0;
-    dnnl::matmul::primitive_desc chosen;
-    dnnl::matmul primitive;
-    dnnl::memory x, y, scratchpad;
   };
 
   Int8Product(std::string who, const Sizes& sizes, int threads);
   // False: oneDNN has no good implementation.
   bool Prepare(const Tensor& weight, PackedWeights* shared);
   bool Choose(int64_t rows, const dnnl::memory::desc& weights, Rows& to);
-  void Multiply(Rows& rows, const int8_t* x, void* scratch);
 
   const std::string who_;
   const Sizes sizes_;

@@ -137,9 +137,7 @@ class FloatMatmul final : public Kernel {
                           : dnnl::matmul::desc(x1_.desc, weights, bias_.desc, y_.desc);
     chosen_ = dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
     if (!chosen_) return false;
-    const std::string_view name = chosen_.impl_info_str();
-    if (!widened && plan_.x1.dtype == DataType::kBfloat16 && name.substr(0, 3) == "ref")
-      return false;
+    if (!widened && plan_.x1.dtype == DataType::kBfloat16 && IsReference(chosen_)) return false;
     primitive_ = dnnl::matmul(chosen_);
     return true;
   }

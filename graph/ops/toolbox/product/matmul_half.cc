@@ -6,7 +6,6 @@
 // are widened into scratch that a core's cache holds, and multiplied by oneDNN. Everything is added
 // in float32 and rounded once.
 #include <algorithm>
-#include <array>
 
 #include "graph/ops/core/scratch.h"
 #include "graph/ops/toolbox/product/half_product.h"
@@ -32,12 +31,10 @@ constexpr std::string_view kInRegisters = "widened in registers";
 constexpr std::string_view kInGroups = "widened in groups";
 
 // y[m, columns] = x1 times a group of widened panels.
-struct GroupProduct {
+struct GroupProduct : BoundProduct {
   int64_t panels = 0;
   int64_t columns = 0;
-  dnnl::matmul::primitive_desc chosen;
-  dnnl::matmul primitive;
-  memory x1, weights, y, scratchpad;
+  memory weights;
 };
 
 // A class, because the primitives and what they read are bound anew in every run.
@@ -113,16 +110,8 @@ class HalfWeightMatmul final : public Kernel {
     const memory::desc y({plan_.m, columns}, kType, memory::format_tag::ab);
     product.panels = panels;
     product.columns = columns;
-    product.chosen =
-        dnnl::matmul::primitive_desc({x1, weights, y}, OurAttributes(), engine_, blocked);
-    if (!product.chosen) return false;
-    const std::string_view name = product.chosen.impl_info_str();
-    if (blocked && name.substr(0, 3) == "ref") return false;
-    product.primitive = dnnl::matmul(product.chosen);
-    product.x1 = memory(x1, engine_, nullptr);
+    if (!product.Choose({x1, weights, y}, engine_, !blocked)) return false;
     product.weights = memory(weights, engine_, nullptr);
-    product.y = memory(y, engine_, nullptr);
-    product.scratchpad = memory(product.chosen.scratchpad_desc(), engine_, nullptr);
     return true;
   }
 
@@ -149,11 +138,8 @@ class HalfWeightMatmul final : public Kernel {
       GroupProduct& product = panels_->panels - i > whole_.panels ? whole_ : tail_;
       float* weights = group_(args);
       WidenPanel(plan_.x2.dtype, panels_->panel(i), product.panels * panel_elements(), weights);
-      product.x1.set_data_handle(x1);
       product.weights.set_data_handle(weights);
-      product.y.set_data_handle(tile_(args));
-      product.scratchpad.set_data_handle(scratchpad_(args));
-      Multiply(product);
+      product.Run(stream_, x1, product.weights, tile_(args), scratchpad_(args));
       Store(args, i * kPanelColumns, product.columns, product.columns, bias);
       i += product.panels;
     }
@@ -173,14 +159,6 @@ class HalfWeightMatmul final : public Kernel {
   const float* LoadBias(const KernelArgs& args) const {
     if (plan_.bias.slot < 0) return nullptr;
     return LoadRow(plan_.bias.dtype, args.in[plan_.bias.slot], 0, plan_.n, bias_(args));
-  }
-
-  void Multiply(const GroupProduct& product) const {
-    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, product.x1.get()},
-                                                  {DNNL_ARG_WEIGHTS, product.weights.get()},
-                                                  {DNNL_ARG_DST, product.y.get()},
-                                                  {DNNL_ARG_SCRATCHPAD, product.scratchpad.get()}}};
-    ExecuteAndWait(product.primitive, stream_, list);
   }
 
   const Matmul plan_;

@@ -5,6 +5,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <array>
 #include <new>
 #include <span>
 #include <string>
@@ -33,6 +34,45 @@ inline dnnl::primitive_attr OurAttributes() {
   attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
   return attr;
 }
+
+// Whether oneDNN has nothing for a product but the loops that define it.
+inline bool IsReference(const dnnl::matmul::primitive_desc& chosen) {
+  return std::string_view(chosen.impl_info_str()).substr(0, 3) == "ref";
+}
+
+// y = x w, with addresses that are set anew in every run.
+struct BoundProduct {
+  dnnl::matmul::primitive_desc chosen;
+  dnnl::matmul primitive;
+  dnnl::memory x, y, scratchpad;
+
+  // Chooses an implementation. False when there is none but, at most, the reference; with
+  // `reference_serves` that is an implementation, too, and none is an error. Throws what oneDNN
+  // throws.
+  bool Choose(const dnnl::matmul::desc& product, const dnnl::engine& engine,
+              bool reference_serves) {
+    chosen = dnnl::matmul::primitive_desc(product, OurAttributes(), engine,
+                                          /*allow_empty=*/!reference_serves);
+    if (!chosen || (!reference_serves && IsReference(chosen))) return false;
+    primitive = dnnl::matmul(chosen);
+    x = dnnl::memory(chosen.src_desc(), engine, nullptr);
+    y = dnnl::memory(chosen.dst_desc(), engine, nullptr);
+    scratchpad = dnnl::memory(chosen.scratchpad_desc(), engine, nullptr);
+    return true;
+  }
+
+  void Run(const dnnl::stream& stream, const void* from, const dnnl::memory& weights, void* to,
+           void* room) {
+    x.set_data_handle(const_cast<void*>(from));  // NOLINT: oneDNN only reads it
+    y.set_data_handle(to);
+    scratchpad.set_data_handle(room);
+    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, x.get()},
+                                                  {DNNL_ARG_WEIGHTS, weights.get()},
+                                                  {DNNL_ARG_DST, y.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, scratchpad.get()}}};
+    ExecuteAndWait(primitive, stream, list);
+  }
+};
 
 // Runs `body`, which calls oneDNN and returns a Status, and turns what it throws into one that
 // names `who` and `what`, "the product" for example.

@@ -121,15 +121,8 @@ class Packing {
 std::shared_ptr<const memory> PackWeight(const Tensor& weight, const memory::desc& from,
                                          const memory::desc& to, const dnnl::engine& engine,
                                          dnnl::stream& stream, PackedWeights* shared) {
-  const std::string form = Form(from) + Form(to);
-  if (shared != nullptr) {
-    if (auto known = std::static_pointer_cast<const memory>(shared->Find(weight, form))) {
-      return known;
-    }
-  }
-  std::shared_ptr<const memory> packed = Packing(weight, from, to, engine, stream).Run();
-  if (shared != nullptr) shared->Keep(weight, form, packed);
-  return packed;
+  return PackOnce(shared, weight, Form(from) + Form(to),
+                  [&] { return Packing(weight, from, to, engine, stream).Run(); });
 }
 
 }  // namespace npumesh

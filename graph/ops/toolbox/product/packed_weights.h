@@ -28,6 +28,17 @@ class PackedWeights {
   std::map<Key, std::pair<Tensor, std::weak_ptr<const void>>> packed_;
 };
 
+// What `make` makes of `weight`: taken from `shared`, which may be null, where that has it already.
+template <typename Make>
+auto PackOnce(PackedWeights* shared, const Tensor& weight, const std::string& form, Make make) {
+  using Pointer = decltype(make());
+  if (shared == nullptr) return make();
+  auto packed =
+      std::static_pointer_cast<typename Pointer::element_type>(shared->Find(weight, form));
+  if (packed == nullptr) shared->Keep(weight, form, packed = make());
+  return packed;
+}
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_
