@@ -42,13 +42,11 @@ BlockFn SelectOf(DataType dtype) {
 Status InferSelect(OpContext& context) {
   Check check(context);
   check.Type("condition", DataType::kBool);
-  if (!check.ok()) return check.status();
   const TensorType branches[] = {context.in("then"), context.in("else")};
   const DataType dtype = Promote(branches);
-  if (SelectOf<0, 1, 2>(dtype) == nullptr) {
-    return Error(Code::kUnsupported, "{}: cannot select between then {} and else {}", context.Who(),
-                 branches[0].ToString(), branches[1].ToString());
-  }
+  check.Supported(SelectOf<0, 1, 2>(dtype) != nullptr, "cannot select between then {} and else {}",
+                  branches[0], branches[1]);
+  if (!check.ok()) return check.status();
   NPUMESH_ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(context, 3));
   context.set_out(0, {dtype, std::move(shape)});
   return Status();
@@ -61,12 +59,10 @@ Status InferMaskedFill(OpContext& context) {
   Check check(context);
   check.Type("mask", DataType::kBool);
   check.That(value.shape.elements() == 1, "input \"value\" is {}; expected one element", value);
-  if (!check.ok()) return check.status();
   const bool castable = value.dtype == x.dtype || FindConvert(value.dtype, x.dtype) != nullptr;
-  if (SelectOf<1, 2, 0>(x.dtype) == nullptr || !castable) {
-    return Error(Code::kUnsupported, "{}: cannot fill x {} with value {}", context.Who(),
-                 x.ToString(), value.ToString());
-  }
+  check.Supported(SelectOf<1, 2, 0>(x.dtype) != nullptr && castable,
+                  "cannot fill x {} with value {}", x, value);
+  if (!check.ok()) return check.status();
   NPUMESH_ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(context, 2));
   context.set_out(0, {x.dtype, std::move(shape)});
   return Status();

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
 
@@ -100,12 +101,16 @@ void AddOthers(std::vector<ForeachRow>& rows) {
   AddRow(rows, {"ForeachRoundOffNumber", "RoundOff", {{"x"}, {"roundMode", kNumber}}});
 }
 
+// Inputs of an element: the ports of a row.
+constexpr size_t kMostSlots = 4;
+
 // One member of the list: the element's operator on a node that stands for it.
 struct Member {
   std::unique_ptr<Node> node;  // what `context` refers to
   OpContext context;
-  std::vector<int> slots;         // of the Foreach operator, for each slot of the element
-  std::vector<uint64_t> offsets;  // where in them, in bytes
+  std::vector<int> slots;          // of the Foreach operator, for each slot of the element
+  std::vector<uint64_t> offsets;   // where in them, in bytes
+  std::unique_ptr<Kernel> kernel;  // when the operator is going to run
 };
 
 std::string_view FirstList(const ForeachRow& row) {
@@ -120,17 +125,13 @@ int Members(const OpContext& op, const ForeachRow& row) {
 
 Status CheckLists(const OpContext& op, const ForeachRow& row) {
   const int members = Members(op, row);
-  for (const ForeachPort& port : row.ports) {
-    const int64_t count =
-        port.from == From::kList ? op.count(port.port) : op.in(port.port).shape.elements();
-    const bool fits = port.from == From::kNumber    ? count == 1
-                      : port.from == From::kNumbers ? count == members || count == 1
-                                                    : count == members;
-    if (fits) continue;
-    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, the list has {}", op.Who(),
-                 port.port, count, members);
+  Check check(op);
+  for (const auto& [port, from] : row.ports) {
+    const int64_t count = from == From::kList ? op.count(port) : op.in(port).shape.elements();
+    const bool one = count == 1 && from != From::kList, all = count == members && from != kNumber;
+    check.That(one || all, "\"{}\" has {} entries, the list has {}", port, count, members);
   }
-  if (op.outputs() == (row.in_place ? 0 : members)) return Status();
+  if (!check.ok() || op.outputs() == (row.in_place ? 0 : members)) return check.status();
   return Error(Code::kCorrupt, "{}: the node has {} outputs, the list {} tensors{}", op.Who(),
                op.outputs(), members, row.in_place ? ", which it updates" : "");
 }
@@ -189,56 +190,41 @@ Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& elemen
   return Status();
 }
 
-class ForeachKernel final : public Kernel {
- public:
-  // `updated`: slot of the first tensor that is updated, -1: results are outputs.
-  explicit ForeachKernel(int updated) : updated_(updated) {}
-
-  void Add(Member member, std::unique_ptr<Kernel> kernel) {
-    scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
-    in_.resize(std::max(in_.size(), member.slots.size()));
-    members_.push_back(std::move(member));
-    kernels_.push_back(std::move(kernel));
-  }
-
-  uint64_t scratch_bytes() const override { return scratch_bytes_; }
-
-  Status Run(const KernelArgs& args) override {
-    for (size_t i = 0; i < members_.size(); ++i) {
-      const Member& member = members_[i];
-      for (size_t slot = 0; slot < member.slots.size(); ++slot) {
-        in_[slot] =
-            static_cast<const std::byte*>(args.in[member.slots[slot]]) + member.offsets[slot];
-      }
-      void* out = Result(args, i);
-      NPUMESH_RETURN_IF_ERROR(kernels_[i]->Run({in_.data(), &out, args.scratch}));
-    }
-    return Status();
-  }
-
- private:
-  // An operator that updates an input owns its storage while it runs (Operator::in_place).
-  void* Result(const KernelArgs& args, size_t i) const {
-    if (updated_ < 0) return args.out[i];
-    return const_cast<void*>(args.in[static_cast<size_t>(updated_) + i]);  // NOLINT
-  }
-
-  int updated_;
-  std::vector<Member> members_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;
-  std::vector<const void*> in_;
-  uint64_t scratch_bytes_ = 0;
+struct ForeachPlan : Planned {
+  int updated = -1;  // slot of the first tensor that is updated; -1: results are outputs
+  std::vector<Member> members;
 };
+
+Status RunForeach(const ForeachPlan& plan, const KernelArgs& args) {
+  const void* in[kMostSlots] = {};
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    const Member& member = plan.members[i];
+    for (size_t slot = 0; slot < member.slots.size(); ++slot) {
+      in[slot] = static_cast<const std::byte*>(args.in[member.slots[slot]]) + member.offsets[slot];
+    }
+    // An operator that updates an input owns its storage while it runs (Operator::in_place).
+    void* out = plan.updated < 0
+                    ? args.out[i]
+                    : const_cast<void*>(args.in[static_cast<size_t>(plan.updated) + i]);  // NOLINT
+    NPUMESH_RETURN_IF_ERROR(member.kernel->Run({in, &out, args.scratch}));
+  }
+  return Status();
+}
 
 Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRow& row,
                                             const Operator& element) {
-  auto all = std::make_unique<ForeachKernel>(row.in_place ? op.slot(FirstList(row)) : -1);
+  ForeachPlan plan;
+  if (row.in_place) plan.updated = op.slot(FirstList(row));
+  uint64_t scratch = 0;
   for (int i = 0; i < Members(op, row); ++i) {
     NPUMESH_ASSIGN_OR_RETURN(Member member, MemberOf(op, row, element, i));
-    NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, element.make_kernel(member.context));
-    all->Add(std::move(member), std::move(kernel));
+    NPUMESH_ASSIGN_OR_RETURN(member.kernel, element.make_kernel(member.context));
+    scratch = std::max(scratch, member.kernel->scratch_bytes());
+    plan.members.push_back(std::move(member));
   }
-  return std::unique_ptr<Kernel>(std::move(all));
+  plan.scratch.Take<std::byte>(static_cast<int64_t>(scratch));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<define::PlannedKernel<ForeachPlan, RunForeach>>(std::move(plan)));
 }
 
 // A row and the operator that it applies.
@@ -246,12 +232,11 @@ struct Applied {
   ForeachRow row;
   const Operator element;
 };
-using AppliedRow = std::shared_ptr<const Applied>;
 
-AppliedRow Apply(const OpRegistry& registry, const OpRegistry& own, ForeachRow row) {
+Applied Apply(const OpRegistry& registry, const OpRegistry& own, ForeachRow row) {
   const Operator* found = own.Find(row.element);
   if (found == nullptr) found = registry.Find(row.element);
-  return std::make_shared<const Applied>(Applied{std::move(row), *found});
+  return {std::move(row), *found};
 }
 
 OpSchema SchemaOf(const ForeachRow& row) {
@@ -265,26 +250,37 @@ OpSchema SchemaOf(const ForeachRow& row) {
   return schema;
 }
 
+// Of one row, or of rows alike but for what they apply: the attribute `op_code` names one of them.
+void AddForeach(OpRegistry& registry, std::vector<Applied> applied) {
+  const auto rows = std::make_shared<const std::vector<Applied>>(std::move(applied));
+  const auto row_of = [rows](const OpContext& op) -> const Applied& {
+    return (*rows)[rows->size() == 1 ? 0 : static_cast<size_t>(op.attr_int("op_code"))];
+  };
+  const ForeachRow& first = rows->front().row;
+  Operator op = {.schema = SchemaOf(first)};
+  if (rows->size() > 1) op.schema.attrs = {{"op_code", Required::kInt}};
+  if (first.in_place) op.in_place = {{0, 0}};
+  op.infer = [rows, row_of](OpContext& context) -> Status {
+    Check check(context);
+    if (rows->size() > 1) check.OneOf("op_code", {0, 1, 2, 3});
+    NPUMESH_RETURN_IF_ERROR(check.status());
+    const auto& [row, element] = row_of(context);
+    return InferForeach(context, row, element);
+  };
+  op.make_kernel = [row_of](const OpContext& context) {
+    const auto& [row, element] = row_of(context);
+    return MakeForeach(context, row, element);
+  };
+  registry.Add(std::move(op));
+}
+
 // ForeachBinaryOp: `op_code` names one of four rows. An integer quotient is cut, and 0 for 0 below.
-void RegisterBinaryOp(OpRegistry& registry, const OpRegistry& own) {
-  std::vector<AppliedRow> rows;
+void AddBinaryOp(OpRegistry& registry, const OpRegistry& own) {
+  std::vector<Applied> rows;
   for (const std::string_view element : {"Add", "Sub", "Mul", "Quotient"}) {
     rows.push_back(Apply(registry, own, {"ForeachBinaryOp", element, {{"x1"}, {"x2"}}}));
   }
-  OpSchema schema = SchemaOf(rows[0]->row);
-  schema.attrs = {{"op_code", Required::kInt}};
-  const auto infer = [rows](OpContext& op) -> Status {
-    Check check(op);
-    check.OneOf("op_code", {0, 1, 2, 3});
-    NPUMESH_RETURN_IF_ERROR(check.status());
-    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
-    return InferForeach(op, applied.row, applied.element);
-  };
-  const auto make = [rows](const OpContext& op) {
-    const Applied& applied = *rows[static_cast<size_t>(op.attr_int("op_code"))];
-    return MakeForeach(op, applied.row, applied.element);
-  };
-  registry.Add({.schema = std::move(schema), .infer = infer, .make_kernel = make});
+  AddForeach(registry, std::move(rows));
 }
 
 }  // namespace
@@ -296,19 +292,8 @@ void RegisterForeachOps(OpRegistry& registry) {
   AddUnary(rows);
   AddBinary(rows);
   AddOthers(rows);
-  for (ForeachRow& row : rows) {
-    const AppliedRow applied = Apply(registry, own, std::move(row));
-    const auto infer = [applied](OpContext& op) {
-      return InferForeach(op, applied->row, applied->element);
-    };
-    const auto make = [applied](const OpContext& op) {
-      return MakeForeach(op, applied->row, applied->element);
-    };
-    Operator op = {.schema = SchemaOf(applied->row), .infer = infer, .make_kernel = make};
-    if (applied->row.in_place) op.in_place = {{0, 0}};
-    registry.Add(std::move(op));
-  }
-  RegisterBinaryOp(registry, own);
+  for (ForeachRow& row : rows) AddForeach(registry, {Apply(registry, own, std::move(row))});
+  AddBinaryOp(registry, own);
   RegisterForeachUnscale(registry);
 }
 

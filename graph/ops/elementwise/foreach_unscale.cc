@@ -23,14 +23,13 @@ struct UnscalePlan : Planned {
 
 Result<UnscalePlan> PlanUnscale(const OpContext& op) {
   UnscalePlan plan;
+  Check check(op);
   const int first = op.slot("scaled_grads");
   for (int i = 0; i < op.count("scaled_grads"); ++i) {
-    plan.gradients.push_back(op.in(first + i));
-    if (kFloats.Contains(plan.gradients.back().dtype)) continue;
-    return Error(Code::kUnsupported, "{}: entry {} of \"scaled_grads\" is {}, expected {}",
-                 op.Who(), i, plan.gradients.back().ToString(), kFloats.ToString());
+    const TensorType& gradient = plan.gradients.emplace_back(op.in(first + i));
+    check.Supported(kFloats.Contains(gradient.dtype),
+                    "entry {} of \"scaled_grads\" is {}, expected {}", i, gradient, kFloats);
   }
-  Check check(op);
   for (const std::string_view port : {"found_inf", "inv_scale"}) {
     check.Type(port, DataType::kFloat);
     check.Elements(port, {1});
