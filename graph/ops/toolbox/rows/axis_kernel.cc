@@ -6,10 +6,8 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 
 namespace npumesh {
-namespace {
 
-// Element numbers of all positions of the marked dimensions, in C order.
-std::vector<int64_t> ElementsOf(const Shape& shape, const std::vector<bool>& marked) {
+std::vector<int64_t> MarkedElements(const Shape& shape, const std::vector<bool>& marked) {
   const std::vector<int64_t> strides = ByteStrides(shape, 1);
   std::vector<int64_t> elements = {0};
   for (int d = 0; d < shape.rank(); ++d) {
@@ -26,13 +24,11 @@ std::vector<int64_t> ElementsOf(const Shape& shape, const std::vector<bool>& mar
   return elements;
 }
 
-}  // namespace
-
 AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
-    : steps_(ElementsOf(shape, chosen)) {
+    : steps_(MarkedElements(shape, chosen)) {
   std::vector<bool> others = chosen;
   others.flip();
-  starts_ = ElementsOf(shape, others);
+  starts_ = MarkedElements(shape, others);
   contiguous_ = true;
   for (size_t i = 0; i < steps_.size(); ++i) {
     contiguous_ = contiguous_ && steps_[i] == static_cast<int64_t>(i);

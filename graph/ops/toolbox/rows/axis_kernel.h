@@ -48,6 +48,9 @@ class AxisRows {
   bool contiguous_;              // the columns lie side by side
 };
 
+// Element numbers of all positions of the marked dimensions, in C order, at 0 in the others.
+std::vector<int64_t> MarkedElements(const Shape& shape, const std::vector<bool>& marked);
+
 // Marks one axis.
 std::vector<bool> ChooseAxis(int rank, int axis);
 // Marks listed axes of x, which may be negative; an empty list marks all. For a scalar axis 0 or -1

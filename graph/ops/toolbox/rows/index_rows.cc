@@ -6,6 +6,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
 Result<IndexSlot> IndexSlot::Of(const OpContext& op, std::string_view port, int64_t bound,
@@ -155,20 +156,12 @@ Shape IndexedShape(const TensorIndexing& how, const Shape& x) {
 // `end` of x.
 std::vector<int64_t> KeptOffsets(const TensorIndexing& how, const Shape& x, int first, int last,
                                  int end) {
-  const std::vector<int64_t> strides = ByteStrides(x, 1);
-  std::vector<int64_t> offsets = {0};
+  std::vector<bool> marked(x.dims().size(), false);
   for (int k = first; k < last; ++k) {
     const int d = how.kept[static_cast<size_t>(k)];
-    if (d > end) continue;
-    std::vector<int64_t> next;
-    for (const int64_t offset : offsets) {
-      for (int64_t i = 0; i < x[d]; ++i) {
-        next.push_back(offset + i * strides[static_cast<size_t>(d)]);
-      }
-    }
-    offsets = std::move(next);
+    marked[static_cast<size_t>(d)] = d < end;
   }
-  return offsets;
+  return MarkedElements(x, marked);
 }
 
 // One index tensor.

@@ -1,5 +1,6 @@
 #include "graph/ops/toolbox/rows/sequence_rows.h"
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh {
@@ -15,15 +16,13 @@ Result<SequenceRows> SequenceRows::Of(const OpContext& op, std::string_view port
   rows.lengths_ = SlotIfFed(op, lengths);
   rows.packed_ = layout == "TND";
   const bool paged = layout == "PA_BSND" && !table.empty();
-  if (!paged && !rows.packed_ && layout != "BSND") {
-    return Error(Code::kUnsupported, "{}: {} \"{}\", expected BSND, TND{}", op.Who(), layout_attr,
-                 layout, table.empty() ? "" : " or PA_BSND");
-  }
   const int rank = type.shape.rank();
-  if (rank != (rows.packed_ ? 3 : 4)) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {} with {} {}", op.Who(), port,
-                 type.ToString(), layout_attr, layout);
-  }
+  Check check(op);
+  check.Supported(paged || rows.packed_ || layout == "BSND", "{} \"{}\", expected BSND, TND{}",
+                  layout_attr, layout, table.empty() ? "" : " or PA_BSND");
+  check.That(rank == (rows.packed_ ? 3 : 4), "\"{}\" is {} with {} {}", port, type, layout_attr,
+             layout);
+  if (!check.ok()) return check.status();
   rows.heads_ = type.shape[rank - 2];
   rows.width_ = type.shape[rank - 1];
   rows.rows_ = rows.packed_ ? type.shape[0] : type.shape[0] * type.shape[1];
@@ -32,26 +31,23 @@ Result<SequenceRows> SequenceRows::Of(const OpContext& op, std::string_view port
   const bool typed = rows.lengths_ < 0 ? !must : op.in(rows.lengths_).dtype == DataType::kInt32;
   const int64_t counted = rows.lengths_ < 0 ? -1 : op.in(rows.lengths_).shape.elements();
   rows.batch_ = rows.packed_ ? counted : paged ? batch : type.shape[0];
-  if (!typed || (counted >= 0 && counted != rows.batch_) || (batch >= 0 && rows.batch_ != batch)) {
-    return Error(Code::kInvalidArgument,
-                 "{}: \"{}\" is {} with {} {}, and \"{}\" {}; expected one int32 for each of {} "
-                 "sequences",
-                 op.Who(), port, type.ToString(), layout_attr, layout, lengths,
-                 rows.lengths_ < 0 ? "is missing" : op.in(rows.lengths_).ToString(),
-                 batch >= 0 ? batch : rows.batch_);
-  }
-  if (!paged) return rows;
+  const bool fits = (counted < 0 || counted == rows.batch_) && (batch < 0 || rows.batch_ == batch);
+  check.That(typed && fits,
+             "\"{}\" is {} with {} {}, and \"{}\" {}; expected one int32 for each of {} sequences",
+             port, type, layout_attr, layout, lengths,
+             rows.lengths_ < 0 ? "is missing" : op.in(rows.lengths_).ToString(),
+             batch >= 0 ? batch : rows.batch_);
+  if (!paged || !check.ok()) return check.Done(std::move(rows));
   rows.table_ = SlotIfFed(op, table);
   rows.blocks_ = type.shape[0];
   rows.block_size_ = type.shape[1];
-  const bool fits = rows.table_ >= 0 && op.in(rows.table_).dtype == DataType::kInt32 &&
-                    op.in(rows.table_).shape.rank() == 2 &&
-                    op.in(rows.table_).shape[0] == rows.batch_;
-  if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" is {}, expected int32 [{},blocks]", op.Who(),
-                 table, rows.table_ < 0 ? "missing" : op.in(rows.table_).ToString(), rows.batch_);
-  }
-  rows.table_width_ = op.in(rows.table_).shape[1];
+  const TensorType blocks = rows.table_ < 0 ? TensorType() : op.in(rows.table_);
+  check.That(blocks.dtype == DataType::kInt32 && blocks.shape.rank() == 2 &&
+                 blocks.shape[0] == rows.batch_,
+             "\"{}\" is {}, expected int32 [{},blocks]", table,
+             rows.table_ < 0 ? "missing" : blocks.ToString(), rows.batch_);
+  if (!check.ok()) return check.status();
+  rows.table_width_ = blocks.shape[1];
   rows.most_ = rows.table_width_ * rows.block_size_;
   return rows;
 }
