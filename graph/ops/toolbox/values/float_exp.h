@@ -1,13 +1,9 @@
-// The exponential of softmax, and the largest element of a row.
+// The exponential of softmax.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_FLOAT_EXP_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_FLOAT_EXP_H_
 
-#include <algorithm>
-#include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace npumesh {
 
@@ -39,23 +35,6 @@ inline float ExpOfNonPositive(float x) {
   const float first = std::bit_cast<float>((half + 127) << 23);
   const float second = std::bit_cast<float>((exponent - half + 127) << 23);
   return p * first * second;
-}
-
-// The largest element; lanes for the same reason as in BlockedSum. A NaN may be missed here: it
-// stays in the exponentials and spoils the sum, as it should.
-inline float MaxOf(const float* x, int64_t count) {
-  constexpr int64_t kLanes = 16;
-  std::array<float, kLanes> lanes;
-  lanes.fill(-std::numeric_limits<float>::infinity());
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      float& most = lanes[static_cast<size_t>(lane)];
-      most = most < x[i + lane] ? x[i + lane] : most;
-    }
-  }
-  for (; i < count; ++i) lanes[0] = std::max(lanes[0], x[i]);
-  return *std::max_element(lanes.begin(), lanes.end());
 }
 
 }  // namespace npumesh

@@ -9,7 +9,8 @@
 
 namespace npumesh {
 
-// MaxOf(x): the largest element, -inf of none.
+// The largest element, -inf of none. A NaN may be missed here: it stays in the exponentials and
+// spoils the sum, as it should.
 float LargestInRow(const float* x, int64_t count);
 
 // BlockedSum of the elements, and of their squares.
