@@ -257,7 +257,8 @@ void AddForeach(OpRegistry& registry, std::vector<Applied> applied) {
     return (*rows)[rows->size() == 1 ? 0 : static_cast<size_t>(op.attr_int("op_code"))];
   };
   const ForeachRow& first = rows->front().row;
-  Operator op = {.schema = SchemaOf(first)};
+  Operator op;
+  op.schema = SchemaOf(first);
   if (rows->size() > 1) op.schema.attrs = {{"op_code", Required::kInt}};
   if (first.in_place) op.in_place = {{0, 0}};
   op.infer = [rows, row_of](OpContext& context) -> Status {

@@ -139,75 +139,65 @@ constexpr auto kProximal = [](double var, double alpha, double l1, double l2, do
   return SignOf(step) * rest / (1 + alpha * l2);
 };
 
+// What an operator updates: its variable, with the slots that follow it.
+const PointwiseTraits kVariable = {.updates = {0}};
+const PointwiseTraits kOneSlot = {.updates = {0, 1}};
+const PointwiseTraits kTwoSlots = {.updates = {0, 1, 2}};
+
 const PointwiseSpec kOptimizers[] = {
     {"ApplyAdam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
      "use_locking=false, use_nesterov=false) -> var",
-     kAdam,
-     {.updates = {0, 1, 2}}},
+     kAdam, kTwoSlots},
     {"ApplyAdamD(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad; "
      "use_locking=false, use_nesterov=false) -> var, m, v",
-     kAdam,
-     {.updates = {0, 1, 2}}},
+     kAdam, kTwoSlots},
     {"ApplyAdamW(var, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
      "grad, max_grad_norm?; amsgrad=false, maximize=false) -> var, m, v",
      kAdamW,
      {.updates = {0, 1, 2, 11}}},
     {"ApplyAdaMax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad; use_locking=false) -> "
      "var",
-     kAdaMax,
-     {.updates = {0, 1, 2}}},
+     kAdaMax, kTwoSlots},
     {"ApplyMomentum(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> var",
-     kMomentum,
-     {.updates = {0, 1}}},
+     kMomentum, kOneSlot},
     {"ApplyMomentumD(var, accum, lr, grad, momentum; use_nesterov=false, use_locking=false) -> "
      "var, accum",
-     kMomentum,
-     {.updates = {0, 1}}},
+     kMomentum, kOneSlot},
     {"ApplyKerasMomentum(var, accum, lr, grad, momentum; use_locking=false, use_nesterov=false) -> "
      "var",
-     kKerasMomentum,
-     {.updates = {0, 1}}},
+     kKerasMomentum, kOneSlot},
     {"SGD(parameters, gradient, learning_rate, accum, momentum, stat; dampening=0.0, "
      "weight_decay=0.0, nesterov=false) -> parameters",
      kSgd,
      {.updates = {0, 3, 5}}},
     {"ApplyGradientDescent(var, alpha, delta; use_locking=false) -> var",
-     [](double var, double alpha, double delta) { return var - alpha * delta; },
-     {.updates = {0}}},
-    {"ApplyProximalGradientDescent(var, alpha, l1, l2, delta; use_locking=false) -> var",
-     kProximal,
-     {.updates = {0}}},
+     [](double var, double alpha, double delta) { return var - alpha * delta; }, kVariable},
+    {"ApplyProximalGradientDescent(var, alpha, l1, l2, delta; use_locking=false) -> var", kProximal,
+     kVariable},
     {"ApplyRMSProp(var, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) -> var",
-     kRmsProp,
-     {.updates = {0, 1, 2}}},
+     kRmsProp, kTwoSlots},
     {"ApplyRMSPropD(var, ms, mom, lr, grad; rho:float, momentum:float, epsilon:float, "
      "use_locking=false) -> var, ms, mom",
      [](double var, double ms, double mom, double lr, double grad, const C& c) {
        return kRmsProp(var, ms, mom, lr, c[0], c[1], c[2], grad);
      },
-     {.updates = {0, 1, 2}}},
+     kTwoSlots},
     {"ApplyCenteredRMSProp(var, mg, ms, mom, lr, rho, momentum, epsilon, grad; use_locking=false) "
      "-> var",
      kCenteredRmsProp,
      {.updates = {0, 1, 2, 3}}},
-    {"ApplyAdagrad(var, accum, lr, grad; update_slots=true, use_locking=false) -> var",
-     kAdagrad,
-     {.updates = {0, 1}}},
+    {"ApplyAdagrad(var, accum, lr, grad; update_slots=true, use_locking=false) -> var", kAdagrad,
+     kOneSlot},
     {"ApplyAdagradD(var, accum, lr, grad; update_slots=true, use_locking=false) -> var, accum",
-     kAdagrad,
-     {.updates = {0, 1}}},
+     kAdagrad, kOneSlot},
     {"ApplyAdadelta(var, accum, accum_update, lr, rho, epsilon, grad; use_locking=false) -> var",
-     kAdadelta,
-     {.updates = {0, 1, 2}}},
-    {"ApplyFtrl(var, accum, linear, grad, lr, l1, l2, lr_power; use_locking=false) -> var",
-     kFtrl,
-     {.updates = {0, 1, 2}}},
+     kAdadelta, kTwoSlots},
+    {"ApplyFtrl(var, accum, linear, grad, lr, l1, l2, lr_power; use_locking=false) -> var", kFtrl,
+     kTwoSlots},
     {"ApplyPowerSign(var, m, lr, logbase, sign_decay, beta, grad; use_locking=false) -> var",
-     kPowerSign,
-     {.updates = {0, 1}}},
-    {"ApplyAddSign(var, m, lr, alpha, sign_decay, beta, grad; use_locking=false) -> var",
-     kAddSign,
-     {.updates = {0, 1}}},
+     kPowerSign, kOneSlot},
+    {"ApplyAddSign(var, m, lr, alpha, sign_decay, beta, grad; use_locking=false) -> var", kAddSign,
+     kOneSlot},
 };
 
 }  // namespace
