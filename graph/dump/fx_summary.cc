@@ -63,7 +63,7 @@ std::string TypesOf(const std::vector<TensorDesc>& descs) {
 std::string_view StateOf(const OpRegistry& registry, std::string_view type) {
   const Operator* op = registry.Find(type);
   if (op == nullptr) return "未注册";
-  return op->view || op->make_kernel ? "已支持" : "未实现";
+  return op->furniture() || op->view || op->make_kernel ? "已支持" : "未实现";
 }
 
 std::string Quoted(std::string_view text) {

@@ -279,7 +279,7 @@ struct CollectiveTrait {
 
 struct Operator {
   OpSchema schema;
-  InferFn infer;
+  InferFn infer;             // null: furniture
   MakeKernelFn make_kernel;  // null for operators that move no data: then `view` must be set
 
   // Output 0 is the bytes of slot 0 under another shape (or dtype of equal total size): no work.
@@ -314,6 +314,9 @@ struct Operator {
 
   // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }
+  // An input, a weight or an end of a graph (graph/ir/node_kind.h). It has a schema and nothing
+  // else, because the engine asks it neither for types nor for a kernel.
+  bool furniture() const { return infer == nullptr; }
 };
 
 // The group of a node whose operator meets other ranks; "hccl_world_group" where it names none.

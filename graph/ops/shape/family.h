@@ -11,7 +11,7 @@ void RegisterShapeFamily(OpRegistry& registry);
 
 // Each lives in a file of its name.
 void RegisterStructureOps(OpRegistry& registry);    // Identity, TensorMove, Assign, Bitcast; Data,
-                                                    // Const, NetOutput, which the engine knows
+                                                    // Const, NetOutput and other furniture
 void RegisterShapeQueryOps(OpRegistry& registry);   // Shape, ShapeN, Size, Rank
 void RegisterTextOps(OpRegistry& registry);         // StringFormat, PrintV2
 void RegisterControlFlowOps(OpRegistry& registry);  // If, Case, While, PartitionedCall

@@ -1,7 +1,6 @@
 // Inputs, constants, outputs, and operators that only hand tensors on.
 #include <cstring>
 
-#include "graph/ir/graph_input.h"
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
@@ -10,49 +9,7 @@
 namespace npumesh {
 namespace {
 
-// ---- Data, RefData, Const, FileConstant, NetOutput: the engine knows them by type ----
-
-// A graph input has the type that GraphInputDesc tells; the engine replaces unknown dimensions by
-// those of the bound tensor before it comes here.
-Status InferData(OpContext& op) {
-  if (op.outputs() != 1) {
-    return Error(Code::kCorrupt, "{}: {} output ports, expected one", op.Who(), op.outputs());
-  }
-  const TensorDesc declared = GraphInputDesc(op.node());
-  op.set_out(0, {declared.dtype, declared.shape.value_or(Shape::UnknownRank())});
-  return Status();
-}
-
-Status InferConst(OpContext& op) {
-  const AttrValue* value = op.node().FindAttr("value");
-  const auto* tensor = value != nullptr ? value->get<TensorAttr>() : nullptr;
-  if (tensor == nullptr) {
-    return Error(Code::kCorrupt, "{}: attribute \"value\" is of kind {}, expected tensor", op.Who(),
-                 value != nullptr ? value->kind() : "none");
-  }
-  const TensorType type{tensor->desc->dtype, tensor->desc->shape.value_or(Shape())};
-  NPUMESH_RETURN_IF_ERROR(SetOutput(op, 0, type.dtype, type.shape));
-  if (BitsOf(type.dtype) > 0 && tensor->data->size() < type.bytes()) {
-    return Error(Code::kCorrupt, "{}: the value {} needs {} bytes, the file has {}", op.Who(),
-                 type.ToString(), type.bytes(), tensor->data->size());
-  }
-  return Status();
-}
-
-Status InferFileConstant(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  return SetOutput(op, 0, dtype, Shape(op.attr_ints("shape")));
-}
-
-// ---- NoOp, Identity and copies ----
-
-Result<Planned> PlanNothing(const OpContext&) {
-  return Planned();
-}
-
-Status RunNothing(const Planned&, const KernelArgs&) {
-  return Status();
-}
+// ---- Identity and copies ----
 
 // As many outputs as inputs, alike.
 Result<Planned> PlanSame(const OpContext& op) {
@@ -159,25 +116,22 @@ Status InferBitcast(OpContext& op) {
   return check.ok() ? SetOutput(op, 0, to, std::move(shape)) : check.status();
 }
 
-void RegisterEnds(OpRegistry& registry) {
-  // A Data node has an input port that nothing feeds, or no port.
-  for (const std::string_view signature : {"Data(x?; index=0) -> y", "RefData(x?; index=0) -> y"}) {
-    registry.Add({.schema = Signature(signature), .infer = InferData});
-  }
-  registry.Add({.schema = Signature("Const(; value:tensor) -> y"), .infer = InferConst});
-  registry.Alias("Constant", "Const");
-  registry.Add({.schema = Signature("FileConstant(; file_path=\"\", file_id=\"\", shape:ints, "
-                                    "dtype:type) -> y"),
-                .infer = InferFileConstant});
-  registry.Add(
-      {.schema = Signature("NetOutput(input...) -> "), .infer = define::Infer<PlanNothing>});
-  registry.Add(Define<PlanNothing, RunNothing>("NoOp() -> "));
-}
+// Operator::furniture. A Data node has an input port that nothing feeds, or no port.
+constexpr std::string_view kFurniture[] = {
+    "Data(x?; index=0) -> y",
+    "RefData(x?; index=0) -> y",
+    "Const(; value:tensor) -> y",
+    "FileConstant(; file_path=\"\", file_id=\"\", shape:ints, dtype:type) -> y",
+    "NetOutput(input...) -> ",
+    "NoOp() -> "};
 
 }  // namespace
 
 void RegisterStructureOps(OpRegistry& registry) {
-  RegisterEnds(registry);
+  for (const std::string_view signature : kFurniture) {
+    registry.Add({.schema = Signature(signature)});
+  }
+  registry.Alias("Constant", "Const");
   registry.Add(
       {.schema = Signature("Identity(x) -> y"), .infer = define::Infer<PlanSame>, .view = true});
   registry.Add(Define<PlanSame, RunSame>("IdentityN(x...) -> y..."));

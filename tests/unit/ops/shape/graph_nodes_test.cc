@@ -1,4 +1,4 @@
-// Inputs, constants, copies, reinterpretation and shape queries.
+// Copies, reinterpretation and shape queries.
 #include "graph/ops/shape/family.h"
 #include "tests/unit/op_values.h"
 
@@ -12,70 +12,6 @@ const OpRegistry& Registry() {
     return made;
   }();
   return registry;
-}
-
-// ---- Data, Const, FileConstant, NetOutput ----
-
-Result<std::vector<TensorType>> InferConst(std::string type, AttrValue value) {
-  return InferOp(Registry(), {.type = std::move(type), .attrs = {{"value", std::move(value)}}});
-}
-
-TEST(Structure, DataHasTheDeclaredType) {
-  for (const char* type : {"Data", "RefData"}) {
-    const Operator* op = Registry().Find(type);
-    ASSERT_NE(op, nullptr);
-    Node node = op_test::MakeNode(*op, {.type = type});
-    node.output_descs[0].dtype = DataType::kInt8;
-    node.output_descs[0].shape = Shape{2, 3};
-    Result<OpContext> context = OpContext::Bind(node, op->schema);
-    ASSERT_TRUE(context.ok()) << context.status().ToString();
-    ASSERT_TRUE(op->infer(*context).ok());
-    EXPECT_EQ(context->out(0), (TensorType{DataType::kInt8, {2, 3}}));
-  }
-}
-
-TEST(Structure, ConstHasTheTypeOfItsValue) {
-  for (const char* type : {"Const", "Constant"}) {
-    for (const DataType dtype : AllDtypes()) {
-      const Tensor value = Pattern(dtype, {2, 3});
-      const auto types = InferConst(type, AttrValue::Value(value));
-      ASSERT_TRUE(types.ok()) << types.status().ToString();
-      EXPECT_EQ((*types)[0], value.type());
-    }
-  }
-}
-
-TEST(Structure, ConstWithoutItsBytesIsCorrupt) {
-  AttrValue value = AttrValue::Value(Pattern(DataType::kFloat, {2, 3}));
-  value.get<TensorAttr>()->data = std::make_shared<const std::string>("short");
-  const Status status = InferConst("Const", value).status();
-  EXPECT_EQ(status.code(), Code::kCorrupt);
-  EXPECT_NE(status.message().find("needs 24 bytes, the file has 5"), std::string_view::npos)
-      << status.ToString();
-  EXPECT_EQ(InferConst("Const", AttrValue::Int(3)).status().code(), Code::kCorrupt);
-  EXPECT_EQ(InferOp(Registry(), {.type = "Const"}).status().code(), Code::kCorrupt);
-}
-
-TEST(Structure, FileConstantSaysItsType) {
-  const auto types =
-      InferOp(Registry(), {.type = "FileConstant",
-                           .attrs = {{"shape", AttrValue::Ints({4, 2})},
-                                     {"dtype", AttrValue::Type(DataType::kFloat16)}}});
-  ASSERT_TRUE(types.ok()) << types.status().ToString();
-  EXPECT_EQ((*types)[0], (TensorType{DataType::kFloat16, {4, 2}}));
-  const OpCall negative{.type = "FileConstant",
-                        .attrs = {{"shape", AttrValue::Ints({4, -1})},
-                                  {"dtype", AttrValue::Type(DataType::kFloat16)}}};
-  EXPECT_EQ(InferOp(Registry(), negative).status().code(), Code::kInvalidArgument);
-}
-
-TEST(Structure, NetOutputTakesAnyNumber) {
-  const auto types = InferOp(Registry(), {.type = "NetOutput",
-                                          .inputs = {{"input0", Pattern(DataType::kFloat, {2})},
-                                                     {"input1", Pattern(DataType::kInt8, {})}}});
-  ASSERT_TRUE(types.ok()) << types.status().ToString();
-  EXPECT_TRUE(types->empty());
-  EXPECT_TRUE(RunOp(Registry(), {.type = "NoOp"}).ok());
 }
 
 // ---- copies ----
