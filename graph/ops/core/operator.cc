@@ -79,20 +79,13 @@ bool IsUnset(const AttrValue& value) {
   return value.get<OpaqueAttr>() != nullptr;
 }
 
-// A list that says nothing of its kind fits every pattern.
+// A list that says nothing of its kind fits every pattern; ints stand for bools.
 bool ListFits(const ListAttr& list, ListKind kind) {
-  switch (kind) {
-    case ListKind::kInt:
-      return list.f.empty() && list.s.empty() && list.b.empty() && list.dt.empty();
-    case ListKind::kFloat:
-      return list.i.empty() && list.s.empty() && list.b.empty() && list.dt.empty();
-    case ListKind::kString:
-      return list.i.empty() && list.f.empty() && list.b.empty() && list.dt.empty();
-    case ListKind::kBool:
-      return list.f.empty() && list.s.empty() && list.dt.empty();
-    default:
-      return true;
-  }
+  const bool ints = kind == ListKind::kInt, floats = kind == ListKind::kFloat;
+  const bool strings = kind == ListKind::kString, bools = kind == ListKind::kBool;
+  if (!ints && !floats && !strings && !bools) return true;
+  return (ints || bools || list.i.empty()) && (floats || list.f.empty()) &&
+         (strings || list.s.empty()) && (bools || list.b.empty()) && list.dt.empty();
 }
 
 bool Fits(const AttrValue& value, const AttrValue& pattern) {
@@ -192,6 +185,36 @@ Status CheckAttrs(const Node& node, const OpSchema& schema) {
   return CheckUnlisted(node, schema);
 }
 
+// Input indexes of the tensors of a port, -1 for one that is not connected. `position`: of its
+// first input in a node without port names; -1: the node has names.
+std::vector<int> InputsOfPort(const Node& node, const PortSpec& port, int position) {
+  const bool list = port.kind == PortKind::kDynamic;
+  std::vector<int> indexes;
+  if (position >= 0) {
+    const int left = static_cast<int>(node.inputs.size()) - position;
+    for (int i = 0; i < (list ? left : std::min(left, 1)); ++i) indexes.push_back(position + i);
+  } else if (list) {
+    indexes = DynamicInputs(node, port.name);
+  } else if (const int index = node.FindInput(port.name); index >= 0) {
+    indexes.push_back(index);
+  }
+  for (int& index : indexes) {
+    if (index >= 0 && !node.inputs[static_cast<size_t>(index)]) index = -1;
+  }
+  return indexes;
+}
+
+Status CheckConnected(const Node& node, const PortSpec& port, const std::vector<int>& indexes) {
+  const auto gap = std::find(indexes.begin(), indexes.end(), -1);
+  if (port.kind == PortKind::kRequired && (indexes.empty() || gap != indexes.end())) {
+    return Error(Code::kCorrupt, "{}: required input \"{}\" is not connected", WhoIs(node),
+                 port.name);
+  }
+  if (port.kind != PortKind::kDynamic || gap == indexes.end()) return Status();
+  return Error(Code::kCorrupt, "{}: element {} of input \"{}\" is not connected", WhoIs(node),
+               gap - indexes.begin(), port.name);
+}
+
 }  // namespace
 
 AttrSpec::AttrSpec(std::string_view name, Required kind) : name(name), pattern(PatternOf(kind)) {}
@@ -229,40 +252,15 @@ Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
   OpContext context;
   context.node_ = &node;
   context.schema_ = &schema;
-  const bool named = HasPortNames(node);
-  int next_position = 0;  // for nodes without port names
+  int position = HasPortNames(node) ? -1 : 0;
   for (const PortSpec& port : schema.inputs) {
-    std::vector<int> indexes;
-    if (!named) {
-      const int left = static_cast<int>(node.inputs.size()) - next_position;
-      const int take = port.kind == PortKind::kDynamic ? left : std::min(left, 1);
-      for (int i = 0; i < take; ++i) indexes.push_back(next_position++);
-    } else if (port.kind == PortKind::kDynamic) {
-      indexes = DynamicInputs(node, port.name);
-    } else if (const int index = node.FindInput(port.name); index >= 0) {
-      indexes.push_back(index);
-    }
-    for (int& index : indexes) {
-      if (index >= 0 && !node.inputs[static_cast<size_t>(index)]) index = -1;
-    }
-    const bool fed = !indexes.empty() && indexes[0] >= 0;
-    if (port.kind == PortKind::kRequired && !fed) {
-      return Error(Code::kCorrupt, "{}: required input \"{}\" is not connected", WhoIs(node),
-                   port.name);
-    }
-    if (port.kind == PortKind::kDynamic) {
-      for (size_t i = 0; i < indexes.size(); ++i) {
-        if (indexes[i] < 0) {
-          return Error(Code::kCorrupt, "{}: element {} of input \"{}\" is not connected",
-                       WhoIs(node), i, port.name);
-        }
-      }
-    } else if (indexes.empty()) {
-      indexes.push_back(-1);
-    }
+    std::vector<int> indexes = InputsOfPort(node, port, position);
+    if (position >= 0) position += static_cast<int>(indexes.size());
+    NPUMESH_RETURN_IF_ERROR(CheckConnected(node, port, indexes));
+    if (port.kind != PortKind::kDynamic && indexes.empty()) indexes.push_back(-1);
+    const auto fed = std::count_if(indexes.begin(), indexes.end(), [](int i) { return i >= 0; });
     context.port_slot_.push_back(static_cast<int>(context.slot_inputs_.size()));
-    context.port_count_.push_back(port.kind == PortKind::kDynamic ? static_cast<int>(indexes.size())
-                                                                  : (fed ? 1 : 0));
+    context.port_count_.push_back(static_cast<int>(fed));
     context.slot_inputs_.insert(context.slot_inputs_.end(), indexes.begin(), indexes.end());
   }
   NPUMESH_RETURN_IF_ERROR(CheckAttrs(node, schema));
@@ -272,61 +270,59 @@ Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
   return context;
 }
 
-int OpContext::slot(std::string_view port) const {
-  for (size_t i = 0; i < schema_->inputs.size(); ++i) {
-    if (schema_->inputs[i].name == port) return port_slot_[i];
+namespace {
+
+// Number of an input port; -1: the schema has an attribute where other forms of the operator have
+// this input.
+int PortNumber(const OpSchema& schema, std::string_view name) {
+  for (size_t i = 0; i < schema.inputs.size(); ++i) {
+    if (schema.inputs[i].name == name) return static_cast<int>(i);
   }
-  assert(false && "the schema has no such port");
   return -1;
 }
 
-int OpContext::count(std::string_view port) const {
-  for (size_t i = 0; i < schema_->inputs.size(); ++i) {
-    if (schema_->inputs[i].name == port) return port_count_[i];
-  }
-  assert(false && "the schema has no such port");
-  return 0;
-}
-
-namespace {
-
-// True when the schema has an attribute where other forms of the operator have an input.
-bool IsAttr(const OpSchema& schema, std::string_view port) {
-  for (const PortSpec& input : schema.inputs) {
-    if (input.name == port) return false;
-  }
-  return true;
+template <typename T>
+std::vector<int64_t> IntegersOf(std::span<const T> values) {
+  return std::vector<int64_t>(values.begin(), values.end());
 }
 
 }  // namespace
 
+int OpContext::slot(std::string_view port) const {
+  const int number = PortNumber(*schema_, port);
+  assert(number >= 0 && "the schema has no such port");
+  return number < 0 ? -1 : port_slot_[static_cast<size_t>(number)];
+}
+
+int OpContext::count(std::string_view port) const {
+  const int number = PortNumber(*schema_, port);
+  assert(number >= 0 && "the schema has no such port");
+  return number < 0 ? 0 : port_count_[static_cast<size_t>(number)];
+}
+
 Result<std::vector<int64_t>> OpContext::Ints(std::string_view port) const {
-  if (IsAttr(*schema_, port)) return attr_ints(port);
+  if (PortNumber(*schema_, port) < 0) return attr_ints(port);
   const int at = slot(port);
   const Tensor* tensor = has(at) ? value(at) : nullptr;
   if (tensor == nullptr) {
     return Error(Code::kUnsupported, "{}: the value of input \"{}\" must be known before it runs",
                  Who(), port);
   }
-  std::vector<int64_t> values;
-  if (tensor->dtype() == DataType::kInt64) {
-    const auto span = tensor->as<int64_t>();
-    values.assign(span.begin(), span.end());
-  } else if (tensor->dtype() == DataType::kInt32) {
-    const auto span = tensor->as<int32_t>();
-    values.assign(span.begin(), span.end());
-  } else if (tensor->dtype() == DataType::kInt16) {
-    const auto span = tensor->as<int16_t>();
-    values.assign(span.begin(), span.end());
-  } else {
-    return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected int32 or int64", Who(),
-                 port, Name(tensor->dtype()));
+  switch (tensor->dtype()) {
+    case DataType::kInt64:
+      return IntegersOf<int64_t>(tensor->as<int64_t>());
+    case DataType::kInt32:
+      return IntegersOf<int32_t>(tensor->as<int32_t>());
+    case DataType::kInt16:
+      return IntegersOf<int16_t>(tensor->as<int16_t>());
+    default:
+      return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected int32 or int64", Who(),
+                   port, Name(tensor->dtype()));
   }
-  return values;
 }
 
 Result<int64_t> OpContext::Int(std::string_view port) const {
-  if (IsAttr(*schema_, port)) return attr_int(port);
+  if (PortNumber(*schema_, port) < 0) return attr_int(port);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> values, Ints(port));
   if (values.size() != 1) {
     return Error(Code::kInvalidArgument, "{}: input \"{}\" has {} elements, expected one", Who(),
@@ -337,55 +333,46 @@ Result<int64_t> OpContext::Int(std::string_view port) const {
 
 namespace {
 
-const AttrValue* Fallback(const OpSchema& schema, std::string_view name) {
+// The default of an attribute; `otherwise` where it has none of this kind.
+template <typename T>
+T FallbackOf(const OpSchema& schema, std::string_view name, T otherwise = T()) {
   for (const AttrSpec& spec : schema.attrs) {
-    if (spec.name == name) return spec.fallback ? &*spec.fallback : nullptr;
+    if (spec.name != name) continue;
+    const T* value = spec.fallback ? spec.fallback->get<T>() : nullptr;
+    return value != nullptr ? *value : otherwise;
   }
   assert(false && "the schema has no such attribute");
-  return nullptr;
+  return otherwise;
 }
 
 }  // namespace
 
 int64_t OpContext::attr_int(std::string_view name) const {
-  const AttrValue* fallback = Fallback(*schema_, name);
-  const auto* value = fallback ? fallback->get<int64_t>() : nullptr;
-  return node_->IntAttr(name, value ? *value : 0);
+  return node_->IntAttr(name, FallbackOf<int64_t>(*schema_, name));
 }
 
 float OpContext::attr_float(std::string_view name) const {
-  const AttrValue* fallback = Fallback(*schema_, name);
-  const auto* value = fallback ? fallback->get<float>() : nullptr;
-  return node_->FloatAttr(name, value ? *value : 0.0f);
+  return node_->FloatAttr(name, FallbackOf<float>(*schema_, name));
 }
 
 bool OpContext::attr_bool(std::string_view name) const {
-  const AttrValue* fallback = Fallback(*schema_, name);
-  const auto* value = fallback ? fallback->get<bool>() : nullptr;
-  return node_->BoolAttr(name, value ? *value : false);
+  return node_->BoolAttr(name, FallbackOf<bool>(*schema_, name));
 }
 
 std::string OpContext::attr_string(std::string_view name) const {
-  const AttrValue* fallback = Fallback(*schema_, name);
-  const auto* value = fallback ? fallback->get<std::string>() : nullptr;
-  return node_->StringAttr(name, value ? *value : "");
+  return node_->StringAttr(name, FallbackOf<std::string>(*schema_, name));
 }
 
 std::vector<int64_t> OpContext::attr_ints(std::string_view name) const {
   if (node_->FindAttr(name) != nullptr) return node_->IntsAttr(name);
-  const AttrValue* fallback = Fallback(*schema_, name);
-  const auto* list = fallback ? fallback->get<ListAttr>() : nullptr;
-  return list ? list->i : std::vector<int64_t>();
+  return FallbackOf<ListAttr>(*schema_, name).i;
 }
 
 Result<DataType> OpContext::attr_dtype(std::string_view name) const {
   int64_t number = node_->IntAttr(name, -1);
   if (number < 0) {
-    const AttrValue* fallback = Fallback(*schema_, name);
-    if (fallback != nullptr && fallback->get<int64_t>()) number = *fallback->get<int64_t>();
-    if (fallback != nullptr && fallback->get<DataTypeAttr>()) {
-      number = fallback->get<DataTypeAttr>()->number;
-    }
+    number = FallbackOf<int64_t>(*schema_, name, number);
+    number = FallbackOf<DataTypeAttr>(*schema_, name, {number}).number;
   }
   if (const std::optional<DataType> dtype = DataTypeFromRuntime(number)) return *dtype;
   return Error(Code::kCorrupt, "{}: attribute \"{}\" is {}, which is no data type", Who(), name,

@@ -13,7 +13,16 @@ constexpr int kMostRank = 6;
 // them one by one.
 constexpr double kMostElements = 1 << 22;
 
-// Sizes that many operators accept: small ones, and such as divide by much.
+// Trial sizes. 60, 120 and 240 divide by most numbers of heads, groups and parts; the powers of two
+// are sizes of heads and blocks; the small ones fit broadcasts and what the node fixes.
+//
+// A dimension is claimed when it is the same in all trials that the operator accepts: one size for
+// all unknown dimensions, each of these and 0, and then 1, 2, 3, 60 and 0 for every choice of some
+// of them (Prober::Vary). What depends on an unknown dimension as a sum, a product or a quotient
+// differs between two of these trials. So a claim is false only where an unknown size begins to
+// matter beyond 240: a number of blocks of 240 elements and more, of an operator that refuses empty
+// inputs. Nothing is left to chance: SearchMixed mixes sizes in a fixed order, and only to find a
+// first way that is accepted.
 constexpr int64_t kSizes[] = {60, 2, 1, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 120, 128, 240};
 
 // A dimension of an input that is unknown.
