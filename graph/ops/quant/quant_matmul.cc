@@ -44,16 +44,7 @@ void Store(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix,
   }
   float *room = plan.factors(args), *row = plan.results(args);
   dequant.Apply(args, segment, room, row);
-  for (const auto& [factors, adds] :
-       {std::pair(&plan.out_scale, false), std::pair(&plan.out_offset, true)}) {
-    if (!factors->given()) continue;
-    const bool shared = factors->count() == 1;
-    factors->Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
-    for (int64_t i = 0; i < segment.count; ++i) {
-      const float factor = room[shared ? 0 : i];
-      row[i] = adds ? row[i] + factor : row[i] * factor;
-    }
-  }
+  ScaleColumns(args, plan.out_scale, plan.out_offset, segment.first, segment.count, room, row);
   if (plan.adds) {
     const float* y = static_cast<const float*>(args.out[0]) + first;
     for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
@@ -74,49 +65,53 @@ Status RunPacked(const QuantMatmul& plan, const KernelArgs& args) {
 }
 
 Status RunMatrix(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix) {
-  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
-  const int64_t left = MatrixOf(plan.left.batch, plan.batch, matrix);
-  const int64_t right = MatrixOf(plan.right.batch, plan.batch, matrix);
-  BlockScale x_scale = plan.left_scale, w_scale = plan.right_scale;
-  x_scale.first += left * plan.left_factors;
-  w_scale.first += right * plan.right_factors;
-  const StoredMatrix x{plan.x_dtype,     args.in[0], left * m * k,
-                       plan.transposed1, 0,          x_scale.given() ? &x_scale : nullptr};
-  const StoredMatrix w{plan.w_dtype,     args.in[1], right * k * n,
-                       plan.transposed2, 0,          w_scale.given() ? &w_scale : nullptr};
-  return plan.product.Run(args, m, n, x, w, plan.weight_scale,
+  BlockScale x_scale, w_scale;
+  const StoredMatrix x =
+      plan.left.Matrix(args, MatrixOf(plan.left.batch, plan.batch, matrix), x_scale);
+  const StoredMatrix w =
+      plan.right.Matrix(args, MatrixOf(plan.right.batch, plan.batch, matrix), w_scale);
+  return plan.product.Run(args, plan.left.rows, plan.right.columns, x, w, plan.weight_scale,
                           [&](const SumSegment& segment) { Store(plan, args, matrix, segment); });
 }
 
 }  // namespace
 
-MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed) {
-  const TensorType& type = op.in(port);
-  const std::vector<int64_t>& dims = type.shape.dims();
-  MatmulSide side;
-  check.That(dims.size() >= 2, "{} is {}, expected a matrix", port, type);
-  if (!check.ok()) return side;
-  side.rows = dims[dims.size() - 2];
-  side.columns = dims.back() * (type.dtype == DataType::kInt32 ? 8 : 1);
-  if (transposed) std::swap(side.rows, side.columns);
-  side.batch = Shape(std::vector<int64_t>(dims.begin(), dims.end() - 2));
+namespace {
+
+MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port,
+                  std::string_view transposed) {
+  const auto& [dtype, shape] = op.in(port);
+  const int rank = shape.rank();
+  check.That(rank >= 2, "{} is {}, expected a matrix", port, op.in(port));
+  if (!check.ok()) return {};
+  const bool packed = dtype == DataType::kInt32;
+  MatmulSide side = {.slot = op.slot(port),
+                     .dtype = packed ? DataType::kInt4 : dtype,
+                     .transposed = op.attr_bool(transposed),
+                     .rows = shape[rank - 2],
+                     .columns = shape[rank - 1] * (packed ? 8 : 1),
+                     .batch = WithoutLast(WithoutLast(shape))};
+  if (side.transposed) std::swap(side.rows, side.columns);
   return side;
 }
 
-void ReadSides(Check& check, const OpContext& op, std::string_view x, std::string_view w,
-               QuantMatmul& plan) {
-  const auto stored = [&](std::string_view port) {
-    const DataType dtype = op.in(port).dtype;
-    return dtype == DataType::kInt32 ? DataType::kInt4 : dtype;
-  };
-  plan.x_dtype = stored(x);
-  plan.w_dtype = stored(w);
-  plan.left = SideOf(check, op, x, plan.transposed1);
-  plan.right = SideOf(check, op, w, plan.transposed2);
+}  // namespace
+
+StoredMatrix MatmulSide::Matrix(const KernelArgs& args, int64_t index, BlockScale& own) const {
+  own = scale;
+  own.first += index * by_matrix;
+  return {
+      dtype, args.in[slot], index * rows * columns, transposed, 0, own.given() ? &own : nullptr};
+}
+
+void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, QuantMatmul& plan) {
+  plan.left = SideOf(check, op, product.left, product.left_transposed);
+  plan.right = SideOf(check, op, product.right, product.right_transposed);
   const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
   check.That(batch.ok() && plan.left.columns == plan.right.rows,
-             "{}{} and {}{} cannot be multiplied", op.in(x), plan.transposed1 ? " transposed" : "",
-             op.in(w), plan.transposed2 ? " transposed" : "");
+             "{}{} and {}{} cannot be multiplied", op.in(product.left),
+             plan.left.transposed ? " transposed" : "", op.in(product.right),
+             plan.right.transposed ? " transposed" : "");
   if (batch.ok()) plan.batch = *batch;
 }
 
@@ -135,10 +130,11 @@ namespace {
 
 std::string WhyNotIntegers(const QuantMatmul& plan) {
   if (plan.integers) return "";
-  if (kQuantised.Contains(plan.x_dtype) && kQuantised.Contains(plan.w_dtype)) {
+  if (kQuantised.Contains(plan.left.dtype) && kQuantised.Contains(plan.right.dtype)) {
     return "int8 products need one scale for each column";
   }
-  return fmt::format("{} and {} are multiplied as floats", Name(plan.x_dtype), Name(plan.w_dtype));
+  return fmt::format("{} and {} are multiplied as floats", Name(plan.left.dtype),
+                     Name(plan.right.dtype));
 }
 
 // How sums are formed; an integer product may be packed, too.
@@ -149,9 +145,10 @@ constexpr Candidate<const QuantMatmul> kSums[] = {{kIntegerSums, WhyNotIntegers}
 std::string WhyNotPacked(const OpContext& op, const QuantMatmul& plan) {
   const std::string_view x = op.schema().inputs[0].name, w = op.schema().inputs[1].name;
   if (op.value(1) == nullptr) return fmt::format("{} is no constant", w);
-  if (plan.x_dtype != DataType::kInt8) return fmt::format("{} is {}", x, Name(plan.x_dtype));
-  if (plan.w_dtype != DataType::kInt8) return fmt::format("{} is {}", w, Name(plan.w_dtype));
-  if (plan.transposed1) return fmt::format("{} is transposed", x);
+  for (const auto& [port, side] : {std::pair(x, &plan.left), std::pair(w, &plan.right)}) {
+    if (side->dtype != DataType::kInt8) return fmt::format("{} is {}", port, Name(side->dtype));
+  }
+  if (plan.left.transposed) return fmt::format("{} is transposed", x);
   if (plan.right.batch.elements() != 1) return fmt::format("{} is a batch of matrices", w);
   const bool repeats = plan.left.batch.elements() != plan.batch.elements();
   return repeats ? fmt::format("{} is repeated for a batch", x) : "";
@@ -165,8 +162,8 @@ Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
   NPUMESH_ASSIGN_OR_RETURN(
       Int8Product::Made made,
       Int8Product::Make(op.Who(), *op.value(1),
-                        {rows, plan.right.columns, plan.right.rows, plan.transposed2}, plan.threads,
-                        op.packed()));
+                        {rows, plan.right.columns, plan.right.rows, plan.right.transposed},
+                        plan.threads, op.packed()));
   plan.packed = std::move(made.product);
   return std::string(made.why_not);
 }

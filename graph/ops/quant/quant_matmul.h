@@ -13,31 +13,27 @@ namespace npumesh {
 
 class Int8Product;
 
-// Rows and columns of an operand after its transposition, and what stands in front of them.
+// An operand: rows and columns after its transposition, and what stands in front of them.
 struct MatmulSide {
+  int slot = -1;
+  DataType dtype = DataType::kUndefined;  // int4 for int32, which carries eight of them
+  bool transposed = false;
   int64_t rows = 0, columns = 0;
   Shape batch;
+  BlockScale scale;       // of each matrix, or of every one its own
+  int64_t by_matrix = 0;  // factors from matrix to matrix; 0: shared
+
+  // Matrix `index` of the batch, which refers to `own`, its scale.
+  StoredMatrix Matrix(const KernelArgs& args, int64_t index, BlockScale& own) const;
 };
 
-// The operand's shape in elements: an int32 tensor carries eight int4 in each element. Objects to
-// what is no matrix.
-MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port, bool transposed);
-
 struct QuantMatmul : ProductPlan {
-  MatmulSide left;   // slot 0
-  MatmulSide right;  // slot 1
-  bool transposed1 = false, transposed2 = false;
-  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
+  MatmulSide left, right;
   DataType y_dtype = DataType::kUndefined;
   bool integers = true;
   Dequant dequant;
   WeightScale weight_scale;
-  BlockScale left_scale;  // of each matrix, or of every one its own
-  BlockScale right_scale;
-  int64_t left_factors = 0;  // from matrix to matrix; 0: shared
-  int64_t right_factors = 0;
-  Factors out_scale;  // of an int8 result, applied after everything else
-  Factors out_offset;
+  Factors out_scale, out_offset;  // of an int8 result, applied after everything else
   Shape batch;
   bool adds = false;                    // to what is in the (float32) output
   std::shared_ptr<Int8Product> packed;  // null: the weights are read in each run
@@ -49,10 +45,12 @@ struct QuantMatmul : ProductPlan {
   }
 };
 
-// Reads the operands: types (int4 for int32, which carries eight of them), sides and `batch`.
-// Objects to sides that cannot be multiplied.
-void ReadSides(Check& check, const OpContext& op, std::string_view x, std::string_view w,
-               QuantMatmul& plan);
+// The operands x1 and x2, which the attributes transpose_x1 and transpose_x2 transpose.
+inline constexpr ProductTrait kQuantProduct = {.left_transposed = "transpose_x1",
+                                               .right_transposed = "transpose_x2"};
+
+// Reads the operands and the batch. Objects to sides that are no matrices or cannot be multiplied.
+void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, QuantMatmul& plan);
 
 // Reads the bias: absent, one for each column, or one for each column of every matrix.
 void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan);

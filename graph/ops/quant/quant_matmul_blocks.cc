@@ -37,46 +37,60 @@ void CheckGroup(Check& check, const OpContext& op, bool fits, std::string_view e
 }
 
 void ReadOperands(Check& check, const OpContext& op, QuantMatmul& plan) {
-  plan.transposed1 = op.attr_bool("transpose_x1");
-  plan.transposed2 = op.attr_bool("transpose_x2");
-  ReadSides(check, op, "x1", "x2", plan);
-  plan.integers = kQuantised.Contains(plan.x_dtype) && kQuantised.Contains(plan.w_dtype);
-  check.Supported(plan.integers || (kEightBitFloats.Contains(plan.x_dtype) &&
-                                    kEightBitFloats.Contains(plan.w_dtype)),
+  ReadSides(check, op, kQuantProduct, plan);
+  const DataType x = plan.left.dtype, w = plan.right.dtype;
+  plan.integers = kQuantised.Contains(x) && kQuantised.Contains(w);
+  check.Supported(plan.integers || (kEightBitFloats.Contains(x) && kEightBitFloats.Contains(w)),
                   "x1 is {} and x2 {}, expected int8 and int4, or 8-bit floats, on both sides",
                   Name(op.in("x1").dtype), Name(op.in("x2").dtype));
+}
+
+// An operand as its scales see it: lines that run along k.
+struct ScaledSide {
+  std::string_view scale;  // port
+  int64_t lines = 0, k = 0;
+  bool k_first = false;  // scales have k in front of the lines
+};
+
+ScaledSide LeftOf(const QuantMatmul& plan) {
+  return {"x1_scale", plan.left.rows, plan.left.columns, plan.left.transposed};
+}
+
+ScaledSide RightOf(const QuantMatmul& plan) {
+  return {"x2_scale", plan.right.columns, plan.right.rows, !plan.right.transposed};
+}
+
+void ReadMxScale(Check& check, const OpContext& op, const ScaledSide& side, MatmulSide& to) {
+  const auto& [port, lines, k, k_first] = side;
+  to.scale = check.Take(MxScale(op, port, lines, k, k_first, to.batch.elements()));
+  const int64_t factors = MxFactors(lines, k);
+  to.by_matrix = to.scale.factors.count() > factors ? factors : 0;
 }
 
 void ReadMxScales(Check& check, const OpContext& op, QuantMatmul& plan) {
   const GroupSize group = GroupSizeOf(op);
   check.Supported(!plan.integers, "float8_e8m0 scales are for 8-bit floats, x1 is {}",
-                  Name(plan.x_dtype));
+                  Name(plan.left.dtype));
   CheckGroup(check, op, group.m <= 1 && group.n <= 1 && (group.k == 0 || group.k == kMxBlock),
              "1 x 1 x 32 for float8_e8m0 scales");
-  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
-  plan.left_scale =
-      check.Take(MxScale(op, "x1_scale", m, k, plan.transposed1, plan.left.batch.elements()));
-  plan.right_scale =
-      check.Take(MxScale(op, "x2_scale", n, k, !plan.transposed2, plan.right.batch.elements()));
-  const int64_t left = MxFactors(m, k), right = MxFactors(n, k);
-  plan.left_factors = plan.left_scale.factors.count() > left ? left : 0;
-  plan.right_factors = plan.right_scale.factors.count() > right ? right : 0;
+  ReadMxScale(check, op, LeftOf(plan), plan.left);
+  ReadMxScale(check, op, RightOf(plan), plan.right);
 }
 
-// Scales as a matrix of blocks, the lines of the operand in front unless `k_first`.
-BlockScale MatrixScale(Check& check, const OpContext& op, std::string_view port, int64_t lines,
-                       int64_t k, int64_t line_extent, int64_t depth, bool k_first) {
-  BlockScale scale;
-  scale.factors = check.Take(Factors::Of(op, port));
-  const int64_t across = CeilDiv(lines, line_extent), along = CeilDiv(k, depth);
-  scale.lines = line_extent;
-  scale.depth = depth;
-  scale.by_lines = k_first ? 1 : along;
-  scale.by_block = k_first ? across : 1;
-  scale.by_pair = 2 * scale.by_block;
-  const Shape wanted = k_first ? Shape({along, across}) : Shape({across, along});
-  check.That(op.in(port).shape == wanted, "{} is {}, expected {} for blocks of {} x {}", port,
-             op.in(port), wanted, line_extent, depth);
+// Scales as a matrix, of blocks of `lines` x `depth` elements.
+BlockScale MatrixScale(Check& check, const OpContext& op, const ScaledSide& side, int64_t lines,
+                       int64_t depth) {
+  const int64_t across = CeilDiv(side.lines, lines), along = CeilDiv(side.k, depth);
+  const int64_t by_block = side.k_first ? across : 1;
+  const BlockScale scale = {.factors = check.Take(Factors::Of(op, side.scale)),
+                            .depth = depth,
+                            .lines = lines,
+                            .by_lines = side.k_first ? 1 : along,
+                            .by_pair = 2 * by_block,
+                            .by_block = by_block};
+  const Shape wanted = side.k_first ? Shape({along, across}) : Shape({across, along});
+  check.That(op.in(side.scale).shape == wanted, "{} is {}, expected {} for blocks of {} x {}",
+             side.scale, op.in(side.scale), wanted, lines, depth);
   return scale;
 }
 
@@ -85,14 +99,12 @@ void ReadGroupScales(Check& check, const OpContext& op, const GroupSize& group, 
   CheckGroup(check, op, group.k != 0 && group.n <= 1 && group.m <= 1, "1 x 1 x k");
   if (!check.ok()) return;
   plan.integers = false;
-  plan.right_scale = MatrixScale(check, op, "x2_scale", plan.right.columns, plan.left.columns, 1,
-                                 group.k, !plan.transposed2);
+  plan.right.scale = MatrixScale(check, op, RightOf(plan), 1, group.k);
   plan.dequant.row_scale = FactorsOf(check, op, "x1_scale", {1, plan.left.rows});
 }
 
 void ReadBlockScales(Check& check, const OpContext& op, QuantMatmul& plan) {
   const GroupSize group = GroupSizeOf(op);
-  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
   const TensorType& x2_scale = op.in("x2_scale");
   const bool packed = x2_scale.dtype == DataType::kUint64 || x2_scale.dtype == DataType::kInt64;
   check.Supported(
@@ -105,12 +117,10 @@ void ReadBlockScales(Check& check, const OpContext& op, QuantMatmul& plan) {
              (group.k == 0 || group.k == kWideBlock) && (group.n == 0 || group.n == kWideBlock) &&
                  (group.m <= 1 || group.m == kWideBlock),
              "1 or 128 x 128 x 128");
-  plan.right_scale =
-      MatrixScale(check, op, "x2_scale", n, k, kWideBlock, kWideBlock, !plan.transposed2);
+  plan.right.scale = MatrixScale(check, op, RightOf(plan), kWideBlock, kWideBlock);
   const Shape& left = op.in("x1_scale").shape;
-  const bool by_row = left.rank() == 2 && left[plan.transposed1 ? 1 : 0] == m;
-  plan.left_scale = MatrixScale(check, op, "x1_scale", m, k, by_row ? 1 : kWideBlock, kWideBlock,
-                                plan.transposed1);
+  const bool by_row = left.rank() == 2 && left[plan.left.transposed ? 1 : 0] == plan.left.rows;
+  plan.left.scale = MatrixScale(check, op, LeftOf(plan), by_row ? 1 : kWideBlock, kWideBlock);
 }
 
 // Sets the scales of the plan, which has its operands.
@@ -141,12 +151,13 @@ void ReadScales(Check& check, const OpContext& op, QuantMatmul& plan) {
 
 // The bias of sums of 8-bit floats is added before they are scaled, unless blocks are.
 void ReadBiasAndOffset(Check& check, const OpContext& op, QuantMatmul& plan) {
-  const bool blocks = plan.right_scale.given();
+  const bool blocks = plan.right.scale.given();
   ReadMatrixBias(check, op, plan);
   check.Supported(plan.integers || !plan.dequant.before.given(),
                   "bias is int32, expected a float type beside x1 {}", op.in("x1"));
-  if (kEightBitFloats.Contains(plan.x_dtype) && !blocks)
+  if (kEightBitFloats.Contains(plan.left.dtype) && !blocks) {
     std::swap(plan.dequant.before, plan.dequant.after);
+  }
   plan.out_offset = FactorsOf(check, op, "x2_offset", {1, plan.right.columns});
   check.Supported(!plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
                   "x2_offset is fed, supported for int8 results only");

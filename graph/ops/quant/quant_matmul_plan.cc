@@ -13,15 +13,13 @@ constexpr TypeSet kResults = kFloats | DataType::kInt8 | DataType::kInt32;
 Result<QuantMatmul> PlanQuant(const OpContext& op) {
   Check check(op);
   QuantMatmul plan;
-  plan.transposed1 = op.attr_bool("transpose_x1");
-  plan.transposed2 = op.attr_bool("transpose_x2");
   const TypeSet stored = kQuantised | DataType::kInt32;
   for (const std::string_view port : {"x1", "x2"}) {
     check.Supported(stored.Contains(op.in(port).dtype), "{} is {}, expected {}", port,
                     Name(op.in(port).dtype), kQuantised);
   }
   check.Only("group_size", 0);
-  ReadSides(check, op, "x1", "x2", plan);
+  ReadSides(check, op, kQuantProduct, plan);
   plan.y_dtype = check.TypeOf("dtype", kResults);
   const int64_t columns = plan.right.columns;
   plan.dequant.scale = FactorsOf(check, op, "scale", {1, columns});
@@ -43,8 +41,8 @@ void ReadWeightScale(Check& check, const OpContext& op, QuantMatmul& plan) {
   const int64_t scales = to.scale.count(), offsets = to.offset.count();
   to.rows = group > 0 ? group : 0;
   if (scales != 1) {
-    to.by_column = plan.transposed2 ? groups : 1;
-    to.by_rows = plan.transposed2 ? 1 : n;
+    to.by_column = plan.right.transposed ? groups : 1;
+    to.by_rows = plan.right.transposed ? 1 : n;
   }
   check.That(group >= 0 && (offsets == 0 || offsets == scales) && to.scale.given() &&
                  (scales == 1 || scales == groups * n),
@@ -57,13 +55,16 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
   Check check(op);
   QuantMatmul plan;
   plan.integers = false;
-  plan.transposed1 = op.attr_bool("transpose_x");
-  plan.transposed2 = op.attr_bool("transpose_weight");
   const DataType x = op.in("x").dtype, weight = op.in("weight").dtype;
   check.Supported(kFloats.Contains(x) && (kQuantised | DataType::kInt32).Contains(weight),
                   "x is {} and weight {}, expected {}, and {}", Name(x), Name(weight), kFloats,
                   kQuantised);
-  ReadSides(check, op, "x", "weight", plan);
+  ReadSides(check, op,
+            {.left = "x",
+             .right = "weight",
+             .left_transposed = "transpose_x",
+             .right_transposed = "transpose_weight"},
+            plan);
   ReadWeightScale(check, op, plan);
   const int64_t columns = plan.right.columns;
   check.Keep(ReadBias(op, "bias", plan.dequant));

@@ -11,12 +11,7 @@ namespace {
 
 // ---- QuantMatmulReduceSum ----
 
-struct SumPlan : ProductPlan {
-  MatmulSide left, right;
-  bool transposed1 = false, transposed2 = false;
-  int64_t batch = 0;
-  DataType y_dtype = DataType::kUndefined;
-  Dequant dequant;
+struct SumPlan : QuantMatmul {
   bool rows_by_matrix = false;  // x1_scale is [batch, m]
   Workspace<float> sums;
 };
@@ -37,17 +32,13 @@ Result<SumPlan> PlanSum(const OpContext& op) {
   SumPlan plan;
   RefuseWhatIsMissing(check, op);
   for (const std::string_view port : {"x1", "x2"}) check.Rank(port, DataType::kInt8, 3);
-  plan.transposed1 = op.attr_bool("transpose_x1");
-  plan.transposed2 = op.attr_bool("transpose_x2");
-  plan.left = SideOf(check, op, "x1", plan.transposed1);
-  plan.right = SideOf(check, op, "x2", plan.transposed2);
+  ReadSides(check, op, kQuantProduct, plan);
   plan.y_dtype = check.TypeOf("dtype", kFloats, Code::kInvalidArgument);
-  check.That(plan.left.batch == plan.right.batch && plan.left.columns == plan.right.rows,
+  check.That(plan.left.batch == plan.right.batch,
              "x1 is {} and x2 {}, expected [b,m,k] and [b,k,n]", op.in("x1"), op.in("x2"));
   const int64_t m = plan.left.rows, n = plan.right.columns;
-  plan.batch = plan.left.batch.elements();
   plan.dequant.scale = FactorsOf(check, op, "x2_scale", {1, n});
-  plan.dequant.row_scale = FactorsOf(check, op, "x1_scale", {1, m, plan.batch * m});
+  plan.dequant.row_scale = FactorsOf(check, op, "x1_scale", {1, m, plan.batch.elements() * m});
   const int64_t rows = plan.dequant.row_scale.count();
   plan.rows_by_matrix = rows != m && rows > 1;
   plan.outputs = {{plan.y_dtype, op.attr_bool("keep_dims") ? Shape({1, m, n}) : Shape({m, n})}};
@@ -58,14 +49,15 @@ Result<SumPlan> PlanSum(const OpContext& op) {
 
 Status RunSum(const SumPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
-  const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
+  const int64_t m = plan.left.rows, n = plan.right.columns, batch = plan.batch.elements();
   float *factors = plan.factors(args), *row = plan.results(args), *sums = plan.sums(args);
   std::fill_n(sums, m * n, 0.0f);
-  for (int64_t b = 0; b < plan.batch; ++b) {
-    const StoredMatrix x{DataType::kInt8, args.in[0], b * m * k, plan.transposed1};
-    const StoredMatrix w{DataType::kInt8, args.in[1], b * k * n, plan.transposed2};
+  BlockScale unscaled;
+  for (int64_t b = 0; b < batch; ++b) {
+    const StoredMatrix x = plan.left.Matrix(args, b, unscaled);
+    const StoredMatrix w = plan.right.Matrix(args, b, unscaled);
     Dequant dequant = plan.dequant;
-    if (plan.rows_by_matrix) dequant.row_scale = dequant.row_scale.Part(b, plan.batch);
+    if (plan.rows_by_matrix) dequant.row_scale = dequant.row_scale.Part(b, batch);
     const auto add = [&](const SumSegment& segment) {
       dequant.Apply(args, segment, factors, row);
       float* to = sums + segment.row * n + segment.first;
@@ -134,14 +126,12 @@ Result<GroupedAddPlan> PlanGroupedAdd(const OpContext& op) {
 }
 
 BlockScale ScaleOf(const Factors& factors, int64_t lines, int64_t group, int64_t begin) {
-  BlockScale scale;
-  scale.factors = factors;
-  scale.first = (begin / (2 * kMxBlock) + group) * lines * 2;
-  scale.depth = kMxBlock;
-  scale.by_lines = 2;
-  scale.by_pair = 2 * lines;
-  scale.by_block = 1;
-  return scale;
+  return {.factors = factors,
+          .first = (begin / (2 * kMxBlock) + group) * lines * 2,
+          .depth = kMxBlock,
+          .by_lines = 2,
+          .by_pair = 2 * lines,
+          .by_block = 1};
 }
 
 Status AddGroup(const GroupedAddPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
