@@ -6,6 +6,7 @@
 #include "graph/ops/moe/family.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -25,8 +26,7 @@ struct Finalize : Planned {
 };
 
 // What the second version lets choose.
-Status ReadMode(const OpContext& op, Finalize& plan) {
-  Check check(op);
+void ReadMode(Check& check, const OpContext& op, Finalize& plan) {
   for (const std::string_view range :
        {"zero_expert_range", "copy_expert_range", "constant_expert_range"}) {
     check.Supported(op.attr_ints(range).empty(), "{} is not supported", range);
@@ -34,7 +34,6 @@ Status ReadMode(const OpContext& op, Finalize& plan) {
   const int64_t mode = check.Between("drop_pad_mode", 0, 3);
   plan.by_column = mode < 2;
   plan.drops = mode % 2 == 1;
-  return check.status();
 }
 
 // Tokens and choices: from the weights, else the rows that are added, else `k` choices for each.
@@ -66,7 +65,7 @@ Result<Finalize> PlanFinalize(const OpContext& op) {
   plan.x1 = SlotIfFed(op, "x1");
   plan.x2 = SlotIfFed(op, "x2");
   plan.expert_idx = SlotIfFed(op, kSecond ? "expert_idx" : "expanded_expert_idx");
-  if (kSecond) check.Keep(ReadMode(op, plan));
+  if (kSecond) ReadMode(check, op, plan);
   ReadSizes(op, kSecond ? op.attr_int("k") : 1, plan);
   plan.bias = check.Take(Factors::Of(op, "bias"));
   plan.scales = check.Take(Factors::Of(op, "scales"));
@@ -100,7 +99,7 @@ Status AddBias(const Finalize& plan, const KernelArgs& args, int64_t token, int6
   }
   float* const bias = plan.bias_row(args);
   plan.bias.Load(args, expert * plan.width, plan.width, bias);
-  for (int64_t d = 0; d < plan.width; ++d) row[d] += bias[d];
+  AddRow(row, bias, plan.width, row);
   return Status();
 }
 
@@ -117,7 +116,7 @@ Status AddChoice(const Finalize& plan, const KernelArgs& args, int64_t token, in
   float* const row = plan.row(args);
   LoadNumbers(plan.dtype, args.in[plan.x], from * plan.width, plan.width, row);
   if (plan.bias.given()) NPUMESH_RETURN_IF_ERROR(AddBias(plan, args, token, choice, row));
-  const float scale = plan.scales.given() ? plan.scales.At(args, token * plan.k + choice) : 1.0f;
+  const float scale = plan.scales.For(args, token * plan.k + choice, 1.0f);
   for (int64_t d = 0; d < plan.width; ++d) sum[d] += scale * row[d];
   return Status();
 }
@@ -130,7 +129,7 @@ Status RunFinalize(const Finalize& plan, const KernelArgs& args) {
     for (const int slot : {plan.x1, plan.x2}) {
       if (slot < 0) continue;
       LoadNumbers(plan.dtype, args.in[slot], i * n, n, row);
-      for (int64_t d = 0; d < n; ++d) sum[d] += row[d];
+      AddRow(sum, row, n, sum);
     }
     for (int64_t j = 0; j < plan.k; ++j) NPUMESH_RETURN_IF_ERROR(AddChoice(plan, args, i, j, sum));
     StoreRow(plan.dtype, sum, args.out[0], i * n, n);

@@ -5,11 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
 #include "graph/ops/moe/family.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/activations.h"
-#include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
@@ -32,10 +30,10 @@ void LargestFirst(const float* values, int64_t count, int64_t k, int32_t* order)
 
 // Scores of the experts for each row, and k of them that are chosen.
 struct Scores : Planned {
-  DataType dtype = DataType::kFloat;
-  int64_t experts = 0, rows = 0, k = 0;
-  Workspace<float> x, p,
-      chosen;  // scores, their softmax or what stands for it, those of the chosen
+  InputRows from;
+  int64_t experts = 0, k = 0;
+  // The scores, their softmax or what stands for it, and that of the chosen ones.
+  Workspace<float> x, p, chosen;
   Workspace<int32_t> order;
 };
 
@@ -48,11 +46,9 @@ Scores ReadScores(const OpContext& op, Check& check) {
                     plan.k <= x.shape.dims().back();
   check.That(fits, "x is {} and k {}; expected {} [..,E] with E of at least k", x, plan.k, kFloats);
   if (!check.ok()) return plan;
-  plan.dtype = x.dtype;
-  plan.experts = x.shape.dims().back();
-  plan.rows = x.shape.elements() / plan.experts;
-  Shape chosen = x.shape;
-  chosen.mutable_dims().back() = plan.k;
+  plan.from = InputRows::Of(check, op, "x");
+  plan.experts = plan.from.width;
+  const Shape chosen = WithLast(x.shape, plan.k);
   plan.outputs = {{x.dtype, chosen}, {DataType::kInt32, chosen}};
   plan.scratch.Take(plan.experts, {&plan.x, &plan.p});
   plan.chosen = plan.scratch.Floats(plan.k);
@@ -84,7 +80,7 @@ Result<SoftmaxGating> PlanSoftmaxGating(const OpContext& op) {
   SoftmaxGating plan{ReadScores(op, check)};
   if (!check.ok()) return check.status();
   check.Type("finished", DataType::kBool);
-  check.Elements("finished", {plan.rows});
+  check.Elements("finished", {plan.from.count});
   plan.finished = SlotIfFed(op, "finished");
   if (kSecond) {
     plan.late = op.attr_int("renorm") == 1;
@@ -101,8 +97,8 @@ template <bool kSecond>
 Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
   const int64_t experts = plan.experts, k = plan.k;
   float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    LoadNumbers(plan.dtype, args.in[0], row * experts, experts, x);
+  for (int64_t row = 0; row < plan.from.count; ++row) {
+    plan.from.Load(args, row, x);
     if (plan.late) {
       std::copy_n(x, experts, p);
     } else {
@@ -110,7 +106,7 @@ Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
     }
     int32_t* const ids = Choose(plan, args, row, p);
     if (plan.late) SoftmaxRow(chosen, k, plan.weights(args));
-    StoreRow(plan.dtype, plan.late ? plan.weights(args) : chosen, args.out[0], row * k, k);
+    StoreRow(plan.from.dtype, plan.late ? plan.weights(args) : chosen, args.out[0], row * k, k);
     if (plan.finished >= 0 && static_cast<const uint8_t*>(args.in[plan.finished])[row] != 0) {
       std::fill_n(ids, k, static_cast<int32_t>(experts));
     }
@@ -119,7 +115,7 @@ Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
       for (int64_t i = 0; i < experts; ++i) to[i] = plan.keeps ? p[i] : 0.0f;
     } else {  // numbers of the choices in column order
       int32_t* to = static_cast<int32_t*>(args.out[2]) + row * k;
-      for (int64_t j = 0; j < k; ++j) to[j] = static_cast<int32_t>(j * plan.rows + row);
+      for (int64_t j = 0; j < k; ++j) to[j] = static_cast<int32_t>(j * plan.from.count + row);
     }
   }
   return Status();
@@ -204,8 +200,8 @@ Status RunGating(const Gating& plan, const KernelArgs& args) {
   float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
   float *biased = plan.biased(args), *bias = plan.biases(args);
   if (plan.bias.given()) plan.bias.Load(args, 0, experts, bias);
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    LoadNumbers(plan.dtype, args.in[0], row * experts, experts, x);
+  for (int64_t row = 0; row < plan.from.count; ++row) {
+    plan.from.Load(args, row, x);
     Normalise(plan.norm, x, experts, p);
     for (int64_t i = 0; i < experts; ++i) biased[i] = p[i] + (plan.bias.given() ? bias[i] : 0.0f);
     if (plan.groups > 1) DropGroups(plan, args, biased);
@@ -214,7 +210,7 @@ Status RunGating(const Gating& plan, const KernelArgs& args) {
     for (int64_t j = 0; j < k; ++j) sum += static_cast<double>(chosen[j]);
     const float divisor = plan.divides ? static_cast<float>(sum) + plan.epsilon : 1.0f;
     for (int64_t j = 0; j < k; ++j) chosen[j] = chosen[j] / divisor * plan.factor;
-    StoreRow(plan.dtype, chosen, args.out[0], row * k, k);
+    StoreRow(plan.from.dtype, chosen, args.out[0], row * k, k);
     float* out = static_cast<float*>(args.out[2]) + row * experts;
     for (int64_t i = 0; i < experts; ++i) out[i] = plan.keeps ? p[i] : 0.0f;
   }

@@ -1,12 +1,11 @@
 // MoeReRouting: tokens that came by rank and expert, brought into the order of expert and rank. And
 // MoeComputeExpertTokens, which counts the tokens of sorted experts.
-#include <cstring>
+#include <algorithm>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/moe/family.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -83,10 +82,7 @@ void Move(const ReRouting& plan, const KernelArgs& args, int64_t from, int64_t t
 // Rows that no count names are zero.
 Status RunReRouting(const ReRouting& plan, const KernelArgs& args) {
   NPUMESH_RETURN_IF_ERROR(CheckCounts(plan, args));
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    const uint64_t bytes = plan.outputs[i].bytes();
-    if (bytes > 0) std::memset(args.out[i], 0, bytes);
-  }
+  ClearOutputs(plan, args);
   int64_t to = 0;
   for (int64_t e = 0; e < plan.experts; ++e) {
     const int64_t before = to;

@@ -5,14 +5,9 @@
 // MoeGatingTopKSoftmax: choice j of token t is row j * tokens + t. In the third, experts outside of
 // active_expert_range are not expanded. Expanded rows that nothing goes to are zero.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/moe/family.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 
 namespace npumesh {
@@ -60,17 +55,15 @@ Routing PlanPositions(const OpContext& op, TypeSet ids_types, Check& check) {
   return plan;
 }
 
-// Sets the rows, of which the attribute active_num leaves that many; 0 or less: all. Error: those
-// of AskForLists for one entry of each expert.
-Status SetRows(const OpContext& op, Routing* plan) {
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, plan->experts));
+// Sets the rows, of which the attribute active_num leaves that many; 0 or less: all.
+void SetRows(Check& check, const OpContext& op, Routing& plan) {
+  check.Keep(AskForLists(op, plan.experts));
   const int64_t active = op.attr_int("active_num");
-  plan->rows = active > 0 ? std::min(active, plan->positions()) : plan->positions();
-  if (plan->capacity > 0 && __builtin_mul_overflow(plan->experts, plan->capacity, &plan->rows)) {
-    plan->rows = INT64_MAX;  // SetOutput refuses it
+  plan.rows = active > 0 ? std::min(active, plan.positions()) : plan.positions();
+  if (plan.capacity > 0 && __builtin_mul_overflow(plan.experts, plan.capacity, &plan.rows)) {
+    plan.rows = INT64_MAX;  // SetOutput refuses it
   }
-  plan->tokens_of = plan->scratch.Take<int64_t>(plan->experts);
-  return Status();
+  plan.tokens_of = plan.scratch.Take<int64_t>(plan.experts);
 }
 
 // Sorts the positions of active experts and counts the tokens of each expert. Returns how many
@@ -120,8 +113,7 @@ void CopyRow(const Routing& plan, const KernelArgs& args, int64_t token, int64_t
 
 // Clears expanded_x where not all of its rows are written, and the row of every position.
 void Clear(const Routing& plan, const KernelArgs& args, int64_t active) {
-  const uint64_t bytes = plan.outputs[0].bytes();
-  if (bytes > 0 && (plan.capacity > 0 || active < plan.rows)) std::memset(args.out[0], 0, bytes);
+  if (plan.capacity > 0 || active < plan.rows) ClearOutput(plan, args, 0);
   std::fill_n(static_cast<int32_t*>(args.out[1]), plan.positions(), -1);
 }
 
@@ -207,13 +199,13 @@ Result<Second> PlanSecond(const OpContext& op) {
                 : flag == 1            ? Counts::kSums
                                        : Counts::kCounts;
   plan.raw_counts = op.attr_bool("expert_tokens_before_capacity_flag") && drop == 1;
-  NPUMESH_RETURN_IF_ERROR(SetRows(op, &plan));
+  SetRows(check, op, plan);
   const bool counted = plan.counts != Counts::kNone;
   plan.outputs = {{plan.x_dtype, plan.expanded()},
                   {DataType::kInt32, {plan.positions()}},
                   {DataType::kInt32, {counted ? plan.experts : 0}},
                   {DataType::kInt32, {plan.raw_counts ? plan.experts : 0}}};
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 template <typename Id>
@@ -247,24 +239,22 @@ struct Third : Routing {
   Workspace<float> row, factors;
 };
 
-Status ReadExperts(const OpContext& op, Third* plan) {
-  plan->experts = op.attr_int("expert_num");
+void ReadExperts(Check& check, const OpContext& op, Third& plan) {
+  plan.experts = op.attr_int("expert_num");
   const std::vector<int64_t> range = op.attr_ints("active_expert_range");
-  plan->last = plan->experts;
+  plan.last = plan.experts;
   if (range.size() == 2) {
-    plan->first = range[0];
-    plan->last = range[1];
+    plan.first = range[0];
+    plan.last = range[1];
   }
-  const bool range_fits = (range.empty() || range.size() == 2) && plan->first >= 0 &&
-                          plan->first < plan->last && plan->last <= plan->experts;
+  const bool range_fits = (range.empty() || range.size() == 2) && plan.first >= 0 &&
+                          plan.first < plan.last && plan.last <= plan.experts;
   const int64_t drop = op.attr_int("drop_pad_mode");
-  plan->capacity = drop == 1 ? op.attr_int("expert_capacity") : 0;
-  Check check(op);
-  check.That(plan->experts >= 1 && range_fits && (drop == 0 || (drop == 1 && plan->capacity >= 1)),
+  plan.capacity = drop == 1 ? op.attr_int("expert_capacity") : 0;
+  check.That(plan.experts >= 1 && range_fits && (drop == 0 || (drop == 1 && plan.capacity >= 1)),
              "expert_num {}, active_expert_range of {} numbers, drop_pad_mode {} with "
              "expert_capacity {}",
-             plan->experts, range.size(), drop, op.attr_int("expert_capacity"));
-  return check.status();
+             plan.experts, range.size(), drop, op.attr_int("expert_capacity"));
 }
 
 // Static: one; dynamic: smoothing of all tokens or of each expert.
@@ -279,7 +269,7 @@ bool ScaleFits(const Third& plan) {
 Result<Third> PlanThird(const OpContext& op) {
   Check check(op);
   Third plan{PlanPositions(op, DataType::kInt32, check)};
-  check.Keep(ReadExperts(op, &plan));
+  ReadExperts(check, op, plan);
   const int64_t mode = op.attr_int("quant_mode");
   check.Supported(mode >= -1 && mode <= 1, "quant_mode {} is not supported, expected -1, 0 or 1",
                   mode);
@@ -294,7 +284,7 @@ Result<Third> PlanThird(const OpContext& op) {
   if (!check.ok()) return check.status();
   if (op.attr_bool("expert_tokens_num_flag")) plan.counts = kCounts[counts];
   plan.gathers = op.attr_int("row_idx_type") == 0;
-  NPUMESH_RETURN_IF_ERROR(SetRows(op, &plan));
+  SetRows(check, op, plan);
   const Shape count_shape = plan.counts == Counts::kNone    ? Shape{0}
                             : plan.counts == Counts::kPairs ? Shape{plan.experts, 2}
                                                             : Shape{plan.last - plan.first};
@@ -303,7 +293,7 @@ Result<Third> PlanThird(const OpContext& op) {
                   {DataType::kInt64, count_shape},
                   {DataType::kFloat, {plan.rows}}};
   plan.scratch.Take(plan.width, {&plan.row, &plan.factors});
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 void Smooth(const Third& plan, const KernelArgs& args, int64_t expert, float* x) {
@@ -312,7 +302,7 @@ void Smooth(const Third& plan, const KernelArgs& args, int64_t expert, float* x)
   const int64_t sets = plan.scale.count() / n;
   const int64_t set = sets == 1 ? 0 : sets == plan.experts ? expert : expert - plan.first;
   plan.scale.Load(args, set * n, n, factors);
-  for (int64_t i = 0; i < n; ++i) x[i] *= factors[i];
+  MultiplyRow(x, factors, n, x);
 }
 
 // A token into a row of expanded_x.
@@ -333,7 +323,7 @@ void Expand(const Third& plan, const KernelArgs& args, int64_t token, int64_t ex
     return;
   }
   const float scale = plan.scale.At(args, 0);
-  const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
+  const float offset = plan.offset.For(args, 0, 0.0f);
   for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale + offset;
   StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
 }

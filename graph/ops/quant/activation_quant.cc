@@ -18,10 +18,10 @@ namespace {
 struct GeluPlan : Planned {
   BlockFn formula = nullptr;
   bool dynamic = true;
-  DataType x = DataType::kFloat, dtype = DataType::kInt8;
+  InputRows x;
+  DataType dtype = DataType::kInt8;
   Rounding rounding = Rounding::kNearest;
   Factors scale, offset;
-  int64_t rows = 0, width = 0;
   Workspace<float> row, scales, offsets;
 };
 
@@ -31,23 +31,21 @@ Result<GeluPlan> PlanGelu(const OpContext& op) {
   check.OneOf("approximate", {"none", "tanh"});
   check.OneOf("quant_mode", {"dynamic", "static"});
   if (!check.ok()) return check.status();
-  const TensorType& x = op.in("x");
   GeluPlan plan;
-  plan.x = x.dtype;
-  plan.width = x.shape.dims().back();
-  plan.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
+  plan.x = InputRows::Of(check, op, "x");
+  const Shape& x = op.in("x").shape;
   const bool tanh = op.attr_string("approximate") == "tanh";
   plan.formula = FloatBlock(tanh ? Formula::kGeluTanh : Formula::kGeluErf);
   plan.dynamic = op.attr_string("quant_mode") == "dynamic";
   plan.dtype = check.TypeOf("dst_type", kNarrow);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
-  check.Keep(CheckPacking(op, plan.dtype, x.shape));
-  plan.scale = FactorsOf(check, op, "input_scale", {1, plan.width});
-  plan.offset = FactorsOf(check, op, "input_offset", {1, plan.width});
+  check.Keep(CheckPacking(op, plan.dtype, x));
+  plan.scale = FactorsOf(check, op, "input_scale", {1, plan.x.width});
+  plan.offset = FactorsOf(check, op, "input_offset", {1, plan.x.width});
   check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
   check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
-  plan.outputs = {{plan.dtype, x.shape}, {DataType::kFloat, WithoutLast(x.shape)}};
-  plan.scratch.Take(plan.width, {&plan.row, &plan.scales, &plan.offsets});
+  plan.outputs = {{plan.dtype, x}, {DataType::kFloat, WithoutLast(x)}};
+  plan.scratch.Take(plan.x.width, {&plan.row, &plan.scales, &plan.offsets});
   return check.Done(std::move(plan));
 }
 
@@ -60,17 +58,17 @@ void Activate(BlockFn formula, float* row, int64_t width) {
 }
 
 Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
-  const int64_t width = plan.width;
+  const int64_t width = plan.x.width;
   float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
   if (plan.scale.given()) LoadColumns(args, plan.scale, 0, width, scale);
   if (plan.offset.given()) LoadColumns(args, plan.offset, 0, width, offset);
   auto* scales = static_cast<float*>(args.out[1]);
   const float largest = LargestNarrow(plan.dtype);
-  for (int64_t r = 0; r < plan.rows; ++r) {
-    LoadNumbers(plan.x, args.in[0], r * width, width, row);
+  for (int64_t r = 0; r < plan.x.count; ++r) {
+    plan.x.Load(args, r, row);
     Activate(plan.formula, row, width);
-    for (int64_t i = 0; plan.scale.given() && i < width; ++i) row[i] *= scale[i];
-    for (int64_t i = 0; plan.offset.given() && i < width; ++i) row[i] += offset[i];
+    if (plan.scale.given()) MultiplyRow(row, scale, width, row);
+    if (plan.offset.given()) AddRow(row, offset, width, row);
     scales[r] = 0;
     if (plan.dynamic) {
       scales[r] =
@@ -85,20 +83,18 @@ Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
 // ---- GroupQuant ----
 
 struct GroupPlan : Planned {
-  DataType x = DataType::kFloat, dtype = DataType::kInt8;
+  InputRows x;
+  DataType dtype = DataType::kInt8;
   Factors scale, offset;
   GroupRows groups;
-  int64_t height = 0, width = 0;
   Workspace<float> row, scales;
 };
 
 Result<GroupPlan> PlanGroup(const OpContext& op) {
   Check check(op);
   GroupPlan plan;
-  plan.x = op.in("x").dtype;
   const auto [height, width] = check.Matrix("x", kFloats);
-  plan.height = height;
-  plan.width = width;
+  plan.x = InputRows::Of(check, op, "x");
   plan.dtype = check.TypeOf("dst_type", kQuantised);
   check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
@@ -112,23 +108,23 @@ Result<GroupPlan> PlanGroup(const OpContext& op) {
 
 // Rows after the last group are zero.
 Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
-  const int64_t width = plan.width;
+  const int64_t width = plan.x.width;
   float *row = plan.row(args), *scale = plan.scales(args);
   const auto store = [&](int64_t r) {
     StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
   };
-  const float offset = plan.offset.given() ? plan.offset.At(args, 0) : 0.0f;
+  const float offset = plan.offset.For(args, 0, 0.0f);
   const auto quantise = [&](int64_t group, int64_t begin, int64_t end) {
     plan.scale.Load(args, group * width, width, scale);
     for (int64_t r = begin; r < end; ++r) {
-      LoadNumbers(plan.x, args.in[0], r * width, width, row);
+      plan.x.Load(args, r, row);
       for (int64_t i = 0; i < width; ++i) row[i] = row[i] * scale[i] + offset;
       store(r);
     }
   };
   NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, quantise));
   std::fill_n(row, width, 0.0f);
-  for (int64_t r = done; r < plan.height; ++r) store(r);
+  for (int64_t r = done; r < plan.x.count; ++r) store(r);
   return Status();
 }
 

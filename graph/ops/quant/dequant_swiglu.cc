@@ -1,7 +1,6 @@
 // DequantSwigluQuant: the gated activation between the two products of a quantised feed-forward
 // layer, with the dequantisation before it and the quantisation after it.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "graph/ops/core/define.h"
@@ -10,6 +9,7 @@
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/gated_unit.h"
+#include "graph/ops/toolbox/values/quantised_row.h"
 
 namespace npumesh {
 namespace {
@@ -114,7 +114,7 @@ const float* LoadFactors(const DequantSwigluPlan& plan, const KernelArgs& args,
   if (factors.count() == n * plan.groups) {
     factors.Load(args, group * n, n, to);
   } else {
-    std::fill_n(to, n, factors.At(args, factors.count() == 1 ? 0 : group));
+    std::fill_n(to, n, factors.For(args, group, 1.0f));
   }
   return to;
 }
@@ -135,9 +135,7 @@ void Quantise(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row
   }
   float scale = 0;
   if (plan.dynamic) {
-    float most = 0;
-    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(z[i]));
-    const float largest = LargestOf(plan.y_dtype);
+    const float most = LargestMagnitude(z, n), largest = LargestOf(plan.y_dtype);
     scale = most / largest;
     for (int64_t i = 0; i < n; ++i) z[i] = most == 0 ? 0.0f : z[i] * largest / most;
   } else if (plan.quant_offset.given()) {

@@ -15,8 +15,8 @@ namespace {
 
 // Rows of integers that become floats.
 struct RowsPlan : Planned {
-  DataType from = DataType::kInt32, to = DataType::kFloat;
-  int64_t rows = 0, columns = 0;
+  InputRows x;
+  DataType to = DataType::kFloat;
   Workspace<float> row;
 };
 
@@ -26,12 +26,9 @@ void ReadRows(Check& check, const OpContext& op, TypeSet from, std::string_view 
   check.RankAtLeast("x", from, 1);
   plan.to = check.TypeOf(attribute, kFloats, Code::kInvalidArgument);
   if (!check.ok()) return;
-  const TensorType& x = op.in("x");
-  plan.from = x.dtype;
-  plan.columns = x.shape.dims().back();
-  plan.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
-  plan.outputs = {{plan.to, x.shape}};
-  plan.row = plan.scratch.Floats(plan.columns);
+  plan.x = InputRows::Of(check, op, "x");
+  plan.outputs = {{plan.to, op.in("x").shape}};
+  plan.row = plan.scratch.Floats(plan.x.width);
 }
 
 // ---- AscendDequant, DequantBias ----
@@ -45,10 +42,10 @@ Result<DequantPlan> PlanDequant(const OpContext& op) {
   Check check(op);
   DequantPlan plan;
   ReadRows(check, op, DataType::kInt32, "dtype", plan);
-  plan.dequant.scale = FactorsOf(check, op, "deq_scale", {1, plan.columns});
+  plan.dequant.scale = FactorsOf(check, op, "deq_scale", {1, plan.x.width});
   plan.dequant.twice = op.attr_bool("sqrt_mode");
   plan.dequant.relu = op.attr_bool("relu_flag");
-  plan.factors = plan.scratch.Floats(plan.columns);
+  plan.factors = plan.scratch.Floats(plan.x.width);
   return check.Done(std::move(plan));
 }
 
@@ -56,19 +53,19 @@ Result<DequantPlan> PlanDequantBias(const OpContext& op) {
   Check check(op);
   DequantPlan plan;
   ReadRows(check, op, DataType::kInt32, "output_dtype", plan);
-  plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, plan.columns});
-  plan.dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.rows});
+  plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, plan.x.width});
+  plan.dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.x.count});
   check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Elements("bias", {1, plan.columns});
-  plan.factors = plan.scratch.Floats(plan.columns);
+  check.Elements("bias", {1, plan.x.width});
+  plan.factors = plan.scratch.Floats(plan.x.width);
   return check.Done(std::move(plan));
 }
 
 Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
-  const int64_t columns = plan.columns;
+  const int64_t columns = plan.x.width;
   float* row = plan.row(args);
   const auto* x = static_cast<const int32_t*>(args.in[0]);
-  for (int64_t r = 0; r < plan.rows; ++r, x += columns) {
+  for (int64_t r = 0; r < plan.x.count; ++r, x += columns) {
     plan.dequant.Apply(args, {r, 0, columns, x, nullptr}, plan.factors(args), row);
     StoreRow(plan.to, row, args.out[0], r * columns, columns);
   }
@@ -91,7 +88,7 @@ AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view at
   ReadRows(check, op, kQuantised, attribute, plan);
   check.Keep(CheckPacking(op, op.in("x").dtype, op.in("x").shape));
   plan.squared = op.attr_bool("sqrt_mode");
-  plan.scratch.Take(plan.columns, {&plan.scales, &plan.offsets});
+  plan.scratch.Take(plan.x.width, {&plan.scales, &plan.offsets});
   return plan;
 }
 
@@ -106,8 +103,8 @@ Result<AntiQuantPlan> PlanAntiQuant(const OpContext& op) {
 Result<AntiQuantPlan> PlanAntiQuantV2(const OpContext& op) {
   Check check(op);
   AntiQuantPlan plan = AntiQuantOf(check, op, "dst_type");
-  plan.scale = FactorsOf(check, op, "scale", {1, plan.columns});
-  plan.offset = FactorsOf(check, op, "offset", {1, plan.columns});
+  plan.scale = FactorsOf(check, op, "scale", {1, plan.x.width});
+  plan.offset = FactorsOf(check, op, "offset", {1, plan.x.width});
   return check.Done(std::move(plan));
 }
 
@@ -122,13 +119,13 @@ void LoadColumnsOr(const KernelArgs& args, const Factors& factors, float value, 
 }
 
 Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
-  const int64_t columns = plan.columns;
+  const int64_t columns = plan.x.width;
   float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
   LoadColumnsOr(args, plan.scale, plan.scale_value, columns, scale);
   LoadColumnsOr(args, plan.offset, plan.offset_value, columns, offset);
   for (int64_t i = 0; plan.squared && i < columns; ++i) scale[i] *= scale[i];
-  for (int64_t r = 0; r < plan.rows; ++r) {
-    LoadNumbers(plan.from, args.in[0], r * columns, columns, row);
+  for (int64_t r = 0; r < plan.x.count; ++r) {
+    plan.x.Load(args, r, row);
     for (int64_t i = 0; i < columns; ++i) row[i] = (row[i] + offset[i]) * scale[i];
     StoreRow(plan.to, row, args.out[0], r * columns, columns);
   }
@@ -177,8 +174,7 @@ Status RunTransParam(const ParamPlan& plan, const KernelArgs& args) {
   auto* y = static_cast<uint64_t*>(args.out[0]);
   const Factors &scale = plan.scale, &offset = plan.offset;
   for (int64_t i = 0; i < plan.count; ++i) {
-    const float shift = offset.given() ? offset.At(args, offset.count() == 1 ? 0 : i) : 0.0f;
-    y[i] = PackedScale(scale.At(args, scale.count() == 1 ? 0 : i), shift, plan.rounds);
+    y[i] = PackedScale(scale.For(args, i, 1.0f), offset.For(args, i, 0.0f), plan.rounds);
   }
   return Status();
 }

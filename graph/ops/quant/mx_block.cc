@@ -178,4 +178,11 @@ void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int6
   });
 }
 
+void QuantiseMxRow(const MxFormat& format, const MxAxis& axis, int64_t r, const float* row,
+                   void* data, void* scales) {
+  for (int64_t b = 0; b < axis.blocks(); ++b) {
+    QuantiseMxBlock(format, axis, r, b, row + b * axis.block, data, static_cast<uint8_t*>(scales));
+  }
+}
+
 }  // namespace npumesh

@@ -63,6 +63,10 @@ void CheckMxPacking(Check& check, DataType dtype, const Shape& shape);
 void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int64_t b,
                      const float* values, void* data, uint8_t* scales);
 
+// The same for the blocks of row `r`, which run along the last dimension.
+void QuantiseMxRow(const MxFormat& format, const MxAxis& axis, int64_t r, const float* row,
+                   void* data, void* scales);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_QUANT_MX_BLOCK_H_

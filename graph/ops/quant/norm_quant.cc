@@ -5,10 +5,8 @@
 //
 // y is quantised as it is, without a rounding in between.
 #include <algorithm>
-#include <cstring>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -20,49 +18,42 @@
 namespace npumesh {
 namespace {
 
-// The norm of rows of x (slot 0), or of x1 + x2 (slots 0 and 1).
+// The norm of rows of x, or of x1 + x2.
 struct NormRows {
-  bool sums = false;
-  int64_t rows = 0, columns = 0;
-  DataType dtype = DataType::kUndefined;
+  InputRows x, summand;
   Factors gamma, beta;
   double epsilon = 0;
 
-  // Fills `row` with the norm of row r. `sum`: where x1 + x2 goes, null: nowhere. `room` has
-  // `columns` floats. Returns 1 / rms.
+  // Fills `row` with the norm of row r. `sum`: where x1 + x2 goes, null: nowhere. `room` has place
+  // for a row. Returns 1 / rms.
   float Load(const KernelArgs& args, int64_t r, void* sum, float* room, float* row) const {
-    LoadNumbers(dtype, args.in[0], r * columns, columns, row);
-    if (sums) {
-      AddRow(row, LoadRow(dtype, args.in[1], r * columns, columns, room), columns, row);
-      StoreRow(dtype, row, sum, r * columns, columns);
-      LoadNumbers(dtype, sum, r * columns, columns, row);
+    const int64_t columns = x.width;
+    x.Load(args, r, row);
+    if (summand.given()) {
+      const void* data = args.in[summand.slot];
+      AddRow(row, LoadRow(x.dtype, data, r * columns, columns, room), columns, row);
+      StoreRow(x.dtype, row, sum, r * columns, columns);
+      LoadNumbers(x.dtype, sum, r * columns, columns, row);
     }
     const float rstd = RmsScale(row, columns, epsilon);
     ScaleRow(row, rstd, columns, row);
-    gamma.Load(args, 0, columns, room);
-    MultiplyRow(row, room, columns, row);
-    if (beta.given()) {
-      beta.Load(args, 0, columns, room);
-      AddRow(row, room, columns, row);
-    }
+    ScaleColumns(args, gamma, beta, 0, columns, room, row);
     return rstd;
   }
 };
 
 NormRows NormRowsOf(Check& check, const OpContext& op, bool sums) {
   NormRows norm;
-  check.RankAtLeast(sums ? "x1" : "x", kFloats, 1);
+  const std::string_view x = sums ? "x1" : "x";
+  check.RankAtLeast(x, kFloats, 1);
   if (sums) check.SameTensor("x2", "x1");
   if (!check.ok()) return norm;
-  const TensorType& x = op.in(0);
-  norm.sums = sums;
-  norm.dtype = x.dtype;
-  norm.columns = x.shape.dims().back();
-  norm.rows = ElementsBetween(x.shape, 0, x.shape.rank() - 1);
+  norm.x = InputRows::Of(check, op, x);
+  if (sums) norm.summand = InputRows::Of(check, op, "x2");
   norm.epsilon = static_cast<double>(op.attr_float("epsilon"));
   norm.gamma = check.Take(Factors::Of(op, "gamma"));
-  check.Elements("gamma", {norm.columns});
-  norm.beta = FactorsOf(check, op, "beta", {norm.columns});
+  check.Elements("gamma", {norm.x.width});
+  norm.beta = FactorsOf(check, op, "beta", {norm.x.width});
   return norm;
 }
 
@@ -99,7 +90,7 @@ Result<DynamicNormPlan> PlanDynamicNorm(const OpContext& op) {
   Check check(op);
   DynamicNormPlan plan;
   plan.norm = NormRowsOf(check, op, true);
-  const int64_t columns = plan.norm.columns;
+  const int64_t columns = plan.norm.x.width;
   plan.dtype = check.TypeOf("dst_type", kNarrow);
   check.Keep(CheckPacking(op, plan.dtype, op.in("x1").shape));
   plan.smooth[0] = FactorsOf(check, op, "smooth_scale1", {columns});
@@ -116,13 +107,10 @@ Result<DynamicNormPlan> PlanDynamicNorm(const OpContext& op) {
 
 // Row r of result i from the norm in plan.row.
 void Quantise(const DynamicNormPlan& plan, const KernelArgs& args, int i, int64_t r) {
-  const int64_t n = plan.norm.columns;
+  const int64_t n = plan.norm.x.width;
   float *scaled = plan.scaled(args), *room = plan.room(args);
   std::copy_n(plan.row(args), n, scaled);
-  if (plan.smooth[i].given()) {
-    plan.smooth[i].Load(args, 0, n, room);
-    MultiplyRow(scaled, room, n, scaled);
-  }
+  ScaleColumns(args, plan.smooth[i], {}, 0, n, room, scaled);
   static_cast<float*>(args.out[3 + i])[r] = QuantiseRow(
       plan.dtype, Rounding::kNearest, LargestNarrow(plan.dtype), scaled, n, args.out[i], r * n);
 }
@@ -131,10 +119,10 @@ void Quantise(const DynamicNormPlan& plan, const KernelArgs& args, int i, int64_
 Status RunDynamicNorm(const DynamicNormPlan& plan, const KernelArgs& args) {
   for (const int i : {0, 1}) {
     if (plan.wanted[i]) continue;
-    std::memset(args.out[i], 0, plan.outputs[0].bytes());
-    std::fill_n(static_cast<float*>(args.out[3 + i]), plan.norm.rows, 0.0f);
+    ClearOutput(plan, args, i);
+    ClearOutput(plan, args, 3 + i);
   }
-  for (int64_t r = 0; r < plan.norm.rows; ++r) {
+  for (int64_t r = 0; r < plan.norm.x.count; ++r) {
     plan.norm.Load(args, r, args.out[2], plan.room(args), plan.row(args));
     for (const int i : {0, 1}) {
       if (plan.wanted[i]) Quantise(plan, args, i, r);
@@ -170,23 +158,20 @@ Result<MxNormPlan> PlanMxNorm(const OpContext& op) {
   if (kSums) plan.outputs.push_back(x);
   plan.outputs.push_back({DataType::kFloat8E8M0, MxScaleShape(x.shape, last, kMxBlock)});
   plan.outputs.push_back({DataType::kFloat, WithoutLast(x.shape)});
-  plan.scratch.Take(plan.norm.columns, {&plan.row, &plan.room});
+  plan.scratch.Take(plan.norm.x.width, {&plan.row, &plan.room});
   return check.Done(std::move(plan));
 }
 
 Status RunMxNorm(const MxNormPlan& plan, const KernelArgs& args) {
-  const int first = plan.norm.sums ? 2 : 1;  // port of the scales
-  auto* scales = static_cast<uint8_t*>(args.out[first]);
-  auto* rstds = static_cast<float*>(args.out[first + 1]);
-  void* sum = plan.norm.sums ? args.out[1] : nullptr;
+  const bool sums = plan.norm.summand.given();
+  const int scales = sums ? 2 : 1;  // port
+  auto* rstds = static_cast<float*>(args.out[scales + 1]);
   float* row = plan.row(args);
-  std::memset(scales, 0, static_cast<size_t>(plan.axis.outer * plan.axis.pairs() * 2));
-  for (int64_t r = 0; r < plan.norm.rows; ++r) {
-    const float rstd = plan.norm.Load(args, r, sum, plan.room(args), row);
+  ClearOutput(plan, args, scales);
+  for (int64_t r = 0; r < plan.norm.x.count; ++r) {
+    const float rstd = plan.norm.Load(args, r, sums ? args.out[1] : nullptr, plan.room(args), row);
     rstds[r] = plan.gives_rstd ? rstd : 0.0f;
-    for (int64_t b = 0; b < plan.axis.blocks(); ++b) {
-      QuantiseMxBlock(plan.format, plan.axis, r, b, row + b * kMxBlock, args.out[0], scales);
-    }
+    QuantiseMxRow(plan.format, plan.axis, r, row, args.out[0], args.out[scales]);
   }
   return Status();
 }

@@ -24,8 +24,9 @@ struct DynamicPlan : Planned {
   Factors smooth;   // [width], or [groups, width]
   Integers groups;  // prefix sums; absent: there is one group
   int64_t group_count = 1;
-  DataType from = DataType::kFloat, to = DataType::kInt8;
-  int64_t width = 0, block_rows = 1, blocks = 0;
+  InputRows from;
+  DataType to = DataType::kInt8;
+  int64_t block_rows = 1, blocks = 0;
   Workspace<float> x, factors, least, most, scale, offset;
 };
 
@@ -43,9 +44,9 @@ void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
   plan.groups = Integers::Of(op, "group_index");
   if (plan.groups.given()) plan.group_count = plan.groups.count();
   if (!plan.smooth.given()) return;
-  check.That(plan.smooth.count() == plan.width * plan.group_count,
+  check.That(plan.smooth.count() == plan.from.width * plan.group_count,
              "smooth_scales is {}, expected {} x {} elements for x {}", op.in("smooth_scales"),
-             plan.group_count, plan.width, op.in("x"));
+             plan.group_count, plan.from.width, op.in("x"));
 }
 
 template <bool kSecond>  // DynamicQuantV2
@@ -60,11 +61,10 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   }
   if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
-  plan.from = op.in("x").dtype;
-  plan.width = x.dims().back();
+  plan.from = InputRows::Of(check, op, "x");
   ReadSmoothing(check, op, plan);
   check.Keep(CheckPacking(op, plan.to, x));
-  const int64_t rows = ElementsBetween(x, 0, x.rank() - 1);
+  const int64_t rows = plan.from.count;
   TensorType scale = {DataType::kFloat, x};
   std::vector<int64_t>& dims = scale.shape.mutable_dims();
   if (plan.span == Span::kChannel) {
@@ -78,7 +78,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
   plan.outputs = {{plan.to, x}, scale};
   if (kSecond) plan.outputs.push_back(scale);
-  plan.scratch.Take(plan.width,
+  plan.scratch.Take(plan.from.width,
                     {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset});
   return check.Done(std::move(plan));
 }
@@ -97,17 +97,17 @@ int64_t GroupOfRow(const DynamicPlan& plan, const KernelArgs& args, int64_t row)
 }
 
 void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, DynamicRows& rows) {
-  const int64_t width = plan.width;
-  LoadNumbers(plan.from, args.in[0], row * width, width, rows.x);
+  const int64_t width = plan.from.width;
+  plan.from.Load(args, row, rows.x);
   if (!plan.smooth.given()) return;
   const int64_t group = !plan.groups.given() ? 0 : GroupOfRow(plan, args, row);
   if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
   rows.loaded = group;
-  for (int64_t i = 0; i < width; ++i) rows.x[i] *= rows.factors[i];
+  MultiplyRow(rows.x, rows.factors, width, rows.x);
 }
 
 void FindRange(const DynamicPlan& plan, const KernelArgs& args, int64_t block, DynamicRows& rows) {
-  const int64_t width = plan.width;
+  const int64_t width = plan.from.width;
   std::fill_n(rows.least, width, std::numeric_limits<float>::infinity());
   std::fill_n(rows.most, width, -std::numeric_limits<float>::infinity());
   for (int64_t r = 0; r < plan.block_rows; ++r) {
@@ -126,7 +126,7 @@ void FindRange(const DynamicPlan& plan, const KernelArgs& args, int64_t block, D
 void SetScales(const DynamicPlan& plan, const KernelArgs& args, int64_t block,
                const DynamicRows& rows) {
   const float largest = LargestOf(plan.to);
-  for (int64_t i = 0; i < plan.width; ++i) {
+  for (int64_t i = 0; i < plan.from.width; ++i) {
     const float least = rows.least[i], most = rows.most[i];
     if (plan.symmetrical) {
       rows.scale[i] = std::max(std::fabs(least), std::fabs(most)) / largest;
@@ -136,7 +136,7 @@ void SetScales(const DynamicPlan& plan, const KernelArgs& args, int64_t block,
     rows.scale[i] = (most - least) / (2 * largest + 1);
     rows.offset[i] = rows.scale[i] == 0 ? 0.0f : largest - most / rows.scale[i];
   }
-  const int64_t count = plan.span == Span::kChannel ? plan.width : 1;
+  const int64_t count = plan.span == Span::kChannel ? plan.from.width : 1;
   const float* const from[] = {rows.scale, rows.offset};
   for (size_t port = 1; port < plan.outputs.size(); ++port) {
     std::copy_n(from[port - 1], count, static_cast<float*>(args.out[port]) + block * count);
@@ -145,11 +145,9 @@ void SetScales(const DynamicPlan& plan, const KernelArgs& args, int64_t block,
 
 // Scales of a tensor without elements are zeros.
 Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
-  const int64_t width = plan.width;
+  const int64_t width = plan.from.width;
   if (plan.blocks * plan.block_rows * width == 0) {
-    for (size_t port = 1; port < plan.outputs.size(); ++port) {
-      std::fill_n(static_cast<float*>(args.out[port]), plan.outputs[port].shape.elements(), 0.0f);
-    }
+    ClearOutputs(plan, args);
     return Status();
   }
   DynamicRows rows = {plan.x(args),    plan.factors(args), plan.least(args),
@@ -231,9 +229,9 @@ struct StaticPlan : Planned {
   bool squared = false;  // the scale is applied twice
   bool divides = false;
   Rounding rounding = Rounding::kNearest;
-  DataType from = DataType::kFloat, to = DataType::kInt8;
+  InputRows from;
+  DataType to = DataType::kInt8;
   Shape shape;
-  int64_t width = 0, rows = 0;
   Workspace<float> x, scales, offsets;
 };
 
@@ -241,13 +239,11 @@ StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
   StaticPlan plan;
   check.RankAtLeast("x", kFloats, 1);
   if (!check.ok()) return plan;
-  plan.from = op.in("x").dtype;
+  plan.from = InputRows::Of(check, op, "x");
   plan.to = to;
   plan.shape = op.in("x").shape;
-  plan.width = plan.shape.dims().back();
-  plan.rows = ElementsBetween(plan.shape, 0, plan.shape.rank() - 1);
   plan.outputs = {{to, plan.shape}};
-  plan.scratch.Take(plan.width, {&plan.x, &plan.scales, &plan.offsets});
+  plan.scratch.Take(plan.from.width, {&plan.x, &plan.scales, &plan.offsets});
   return plan;
 }
 
@@ -297,12 +293,12 @@ Result<StaticPlan> PlanQuantize(const OpContext& op) {
 }
 
 Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
-  const int64_t width = plan.width;
+  const int64_t width = plan.from.width;
   float *x = plan.x(args), *scale = plan.scales(args), *offset = plan.offsets(args);
   std::fill_n(scale, width, plan.scale_value);
   std::fill_n(offset, width, plan.offset_value);
-  for (int64_t r = 0; r < plan.rows; ++r) {
-    LoadNumbers(plan.from, args.in[0], r * width, width, x);
+  for (int64_t r = 0; r < plan.from.count; ++r) {
+    plan.from.Load(args, r, x);
     plan.scale.Load(args, plan.shape, r, width, scale);
     plan.offset.Load(args, plan.shape, r, width, offset);
     for (int64_t i = 0; i < width; ++i) {

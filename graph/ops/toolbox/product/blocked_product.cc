@@ -159,7 +159,7 @@ void Dequant::Apply(const KernelArgs& args, const SumSegment& segment, float* ro
     for (int64_t i = 0; twice && i < n; ++i) to[i] *= room[i * step];
   }
   if (row_scale.given()) {
-    const float factor = row_scale.At(args, row_scale.count() == 1 ? 0 : segment.row);
+    const float factor = row_scale.For(args, segment.row, 1.0f);
     for (int64_t i = 0; i < n; ++i) to[i] *= factor;
   }
   if (after.given()) {

@@ -10,6 +10,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
@@ -24,6 +25,32 @@ inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {
   const uint64_t bytes = plan.outputs[static_cast<size_t>(port)].bytes();
   if (bytes > 0) std::memset(args.out[port], 0, bytes);
 }
+
+inline void ClearOutputs(const Planned& plan, const KernelArgs& args) {
+  for (size_t port = 0; port < plan.outputs.size(); ++port) {
+    ClearOutput(plan, args, static_cast<int>(port));
+  }
+}
+
+// An input as rows along its last dimension, read as floats.
+struct InputRows {
+  int slot = -1;  // -1: absent
+  DataType dtype = DataType::kUndefined;
+  int64_t count = 0, width = 0;
+
+  // The rows of an input that is fed and has dimensions; none after an objection.
+  static InputRows Of(const Check& check, const OpContext& op, std::string_view port) {
+    if (!check.ok()) return {};
+    const auto& [dtype, shape] = op.in(port);
+    const int last = shape.rank() - 1;
+    return {op.slot(port), dtype, ElementsBetween(shape, 0, last), shape[last]};
+  }
+
+  bool given() const { return slot >= 0; }
+  void Load(const KernelArgs& args, int64_t row, float* to) const {
+    LoadNumbers(dtype, args.in[slot], row * width, width, to);
+  }
+};
 
 inline Shape WithoutLast(Shape shape) {
   shape.mutable_dims().pop_back();

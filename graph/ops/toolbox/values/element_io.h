@@ -62,6 +62,10 @@ class Factors {
     Load(args, index, 1, &value);
     return value;
   }
+  // Factor `index`, or the one for all; `otherwise` where they are absent.
+  float For(const KernelArgs& args, int64_t index, float otherwise) const {
+    return given() ? At(args, count_ == 1 ? 0 : index) : otherwise;
+  }
 
  private:
   int slot_ = -1;
