@@ -24,16 +24,18 @@ namespace {
 // begin / row_block_size + g. A tile of zeros has scale 0. min_scale: published texts disagree on
 // its meaning, so only 0, which means none, is taken.
 struct TilePlan : Planned {
-  DataType x = DataType::kFloat, dtype = DataType::kFloat8E5M2;
+  InputRows x;  // of all matrices
+  DataType dtype = DataType::kFloat8E5M2;
   Rounding rounding = Rounding::kNearest;
   float largest = 0;
-  int64_t tile_rows = 1, tile_columns = 1, matrices = 1, height = 0, width = 0;
-  GroupRows groups;  // absent: one of all rows
+  int64_t tile_rows = 1, tile_columns = 1, matrices = 1, height = 0;
+  GroupRows groups;
   int64_t scale_rows = 0, scale_columns = 0;
   Workspace<float> row;
 
-  // The element where a row of x begins.
-  int64_t Element(int64_t matrix, int64_t r) const { return (matrix * height + r) * width; }
+  void Store(const KernelArgs& args, int64_t r, const float* from) const {
+    StoreNarrow(dtype, rounding, from, args.out[0], r * x.width, x.width);
+  }
 };
 
 void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
@@ -62,32 +64,31 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
   if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
   const int rank = x.rank();
-  plan.x = op.in("x").dtype;
+  plan.x = InputRows::Of(check, op, "x");
   plan.height = x[rank - 2];
-  plan.width = x[rank - 1];
   plan.matrices = rank == 3 ? x[0] : 1;
   plan.scale_rows = CeilDiv(plan.height, plan.tile_rows);
-  plan.scale_columns = CeilDiv(plan.width, plan.tile_columns);
+  plan.scale_columns = CeilDiv(plan.x.width, plan.tile_columns);
+  plan.groups = check.Take(GroupRows::Of(op, kGrouped ? "group_list" : "", false, plan.height));
   if constexpr (kGrouped) {
     check.Only("group_list_type", 0);  // prefix sums
-    plan.groups = check.Take(GroupRows::Of(op, "group_list", false, plan.height));
     plan.scale_rows = plan.height / plan.tile_rows + plan.groups.groups();
   }
   Shape scales = x;
   scales[rank - 2] = plan.scale_rows;
   scales[rank - 1] = plan.scale_columns;
   plan.outputs = {{plan.dtype, x}, {DataType::kFloat, scales}};
-  plan.row = plan.scratch.Floats(plan.width);
+  plan.row = plan.scratch.Floats(plan.x.width);
   return check.Done(std::move(plan));
 }
 
-// A row of tiles, of rows [top, bottom) of a matrix. `scales` are zeros before.
-void RunTiles(const TilePlan& plan, const KernelArgs& args, int64_t matrix, int64_t top,
-              int64_t bottom, float* scales) {
+// A row of tiles, of rows [top, bottom) of x. `scales` are zeros before.
+void RunTiles(const TilePlan& plan, const KernelArgs& args, int64_t top, int64_t bottom,
+              float* scales) {
   float* row = plan.row(args);
-  const int64_t width = plan.width, tile = plan.tile_columns;
+  const int64_t width = plan.x.width, tile = plan.tile_columns;
   for (int64_t r = top; r < bottom; ++r) {
-    LoadNumbers(plan.x, args.in[0], plan.Element(matrix, r), width, row);
+    plan.x.Load(args, r, row);
     for (int64_t c = 0; c < width; c += tile) {
       float& most = scales[c / tile];
       most = std::max(most, LargestMagnitude(row + c, std::min(tile, width - c)));
@@ -95,12 +96,12 @@ void RunTiles(const TilePlan& plan, const KernelArgs& args, int64_t matrix, int6
   }
   for (int64_t c = 0; c < plan.scale_columns; ++c) scales[c] /= plan.largest;
   for (int64_t r = top; r < bottom; ++r) {
-    LoadNumbers(plan.x, args.in[0], plan.Element(matrix, r), width, row);
+    plan.x.Load(args, r, row);
     for (int64_t c = 0; c < width; ++c) {
       const float scale = scales[c / tile];
       row[c] = scale == 0 ? 0.0f : row[c] / scale;
     }
-    StoreNarrow(plan.dtype, plan.rounding, row, args.out[0], plan.Element(matrix, r), width);
+    plan.Store(args, r, row);
   }
 }
 
@@ -109,8 +110,9 @@ void RunRows(const TilePlan& plan, const KernelArgs& args, int64_t matrix, int64
              int64_t end, int64_t first) {
   float* scales =
       static_cast<float*>(args.out[1]) + (matrix * plan.scale_rows + first) * plan.scale_columns;
+  const int64_t above = matrix * plan.height;
   for (int64_t top = begin; top < end; top += plan.tile_rows) {
-    RunTiles(plan, args, matrix, top, std::min(end, top + plan.tile_rows), scales);
+    RunTiles(plan, args, above + top, above + std::min(end, top + plan.tile_rows), scales);
     scales += plan.scale_columns;
   }
 }
@@ -122,21 +124,15 @@ Status RunGroups(const TilePlan& plan, const KernelArgs& args, int64_t matrix) {
   };
   NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, run));
   float* row = plan.row(args);
-  std::fill_n(row, plan.width, 0.0f);
-  for (int64_t r = done; r < plan.height; ++r) {
-    StoreNarrow(plan.dtype, plan.rounding, row, args.out[0], plan.Element(matrix, r), plan.width);
-  }
+  std::fill_n(row, plan.x.width, 0.0f);
+  for (int64_t r = done; r < plan.height; ++r) plan.Store(args, matrix * plan.height + r, row);
   return Status();
 }
 
 Status RunBlocks(const TilePlan& plan, const KernelArgs& args) {
-  std::fill_n(static_cast<float*>(args.out[1]), plan.outputs[1].shape.elements(), 0.0f);
+  ClearOutput(plan, args, 1);
   for (int64_t m = 0; m < plan.matrices; ++m) {
-    if (plan.groups.given()) {
-      NPUMESH_RETURN_IF_ERROR(RunGroups(plan, args, m));
-    } else {
-      RunRows(plan, args, m, 0, plan.height, 0);
-    }
+    NPUMESH_RETURN_IF_ERROR(RunGroups(plan, args, m));
   }
   return Status();
 }
@@ -229,10 +225,7 @@ void QuantiseMatrix(const FlatPlan& plan, const KernelArgs& args, int64_t k) {
   }
   const MxFormat format = {.dtype = plan.dtype};
   const MxAxis row = {plan.matrices, size, 1, kMxBlock};
-  for (int64_t b = 0; b < row.blocks(); ++b) {
-    QuantiseMxBlock(format, row, k, b, z + b * kMxBlock, args.out[0],
-                    static_cast<uint8_t*>(args.out[1]));
-  }
+  QuantiseMxRow(format, row, k, z, args.out[0], args.out[1]);
 }
 
 Status RunFlat(const FlatPlan& plan, const KernelArgs& args) {

@@ -59,7 +59,7 @@ void ReadActivation(Check& check, const OpContext& op, FfnPlan& plan) {
 Layer ReadLayer(Check& check, const OpContext& op, std::string_view weight, std::string_view bias,
                 const GroupRows& tokens) {
   const TensorType& w = op.in(weight);
-  const int64_t experts = tokens.given() ? tokens.groups() : 1;
+  const int64_t experts = tokens.groups();
   const int front = tokens.given() ? 1 : 0;
   Layer layer;
   check.Rank(weight, w.dtype, 2 + front);
@@ -137,8 +137,8 @@ void Activate(const FfnPlan& plan, const KernelArgs& args, int64_t rows) {
   }
 }
 
-Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, int64_t row,
-                 int64_t count) {
+Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, int64_t begin,
+                 int64_t end) {
   const Layer &first = plan.first, &second = plan.second;
   float *sums = plan.sums(args), *factors = plan.factors(args), *results = plan.results(args);
   const auto weights = [&](const Layer& layer) {
@@ -147,25 +147,22 @@ Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, in
   const auto keep = [&](const SumSegment& segment) {
     AddBias(args, first, expert, segment, factors, sums + segment.row * first.n + segment.first);
   };
-  NPUMESH_RETURN_IF_ERROR(first.product.Run(
-      args, count, first.n, {plan.dtype, args.in[0], row * first.k}, weights(first), {}, keep));
-  Activate(plan, args, count);
+  NPUMESH_RETURN_IF_ERROR(first.product.Run(args, end - begin, first.n,
+                                            {plan.dtype, args.in[0], begin * first.k},
+                                            weights(first), {}, keep));
+  Activate(plan, args, end - begin);
   const auto store = [&](const SumSegment& segment) {
     AddBias(args, second, expert, segment, factors, results);
-    StoreRow(plan.dtype, results, args.out[0], (row + segment.row) * second.n + segment.first,
+    StoreRow(plan.dtype, results, args.out[0], (begin + segment.row) * second.n + segment.first,
              segment.count);
   };
-  return second.product.Run(args, count, second.n, {plan.dtype, plan.hidden(args)}, weights(second),
-                            {}, store);
+  return second.product.Run(args, end - begin, second.n, {plan.dtype, plan.hidden(args)},
+                            weights(second), {}, store);
 }
 
 Status RunFfn(const FfnPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
-  if (!plan.tokens.given()) return RunExpert(plan, args, 0, 0, plan.m);
-  const auto run = [&](int64_t expert, int64_t begin, int64_t end) {
-    return begin == end ? Status() : RunExpert(plan, args, expert, begin, end - begin);
-  };
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.tokens.ForEach(args, run));
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.tokens.Run(plan, args, RunExpert));
   if (done == plan.m) return Status();
   return Error(Code::kInvalidArgument, "{}: expert_tokens are {} rows together, x has {}", plan.who,
                done, plan.m);

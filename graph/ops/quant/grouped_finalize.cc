@@ -12,26 +12,12 @@
 namespace npumesh {
 namespace {
 
-// An optional tensor in rows; slot -1: absent.
-struct Rows {
-  int slot = -1;
-  DataType dtype = DataType::kUndefined;
-  int64_t count = 0;
-};
-
-Rows RowsOf(const OpContext& op, std::string_view port) {
-  const int slot = SlotIfFed(op, port);
-  if (slot < 0) return {};
-  const TensorType& type = op.in(slot);
-  return {slot, type.dtype, type.shape.rank() == 0 ? 1 : type.shape[0]};
-}
-
 struct FinalizePlan : ProductPlan {
   GroupedRows rows;
   Dequant dequant;  // of all experts
   Factors logit;
-  Integers index;  // the row of y of each row of x
-  Rows shared;     // what is in y before
+  Integers index;    // the row of y of each row of x
+  InputRows shared;  // what is in y before
   int64_t shared_first = 0;
   float shared_weight = 1;
   int64_t y_rows = 0;
@@ -50,16 +36,15 @@ void ReadFactors(Check& check, const OpContext& op, FinalizePlan& plan) {
 }
 
 void ReadShared(Check& check, const OpContext& op, FinalizePlan& plan) {
-  plan.shared = RowsOf(op, "shared_input");
   plan.shared_first = op.attr_int("shared_input_offset");
   plan.shared_weight = op.attr_float("shared_input_weight");
-  if (plan.shared.slot < 0) return;
-  const TensorType& shared = op.in(plan.shared.slot);
+  if (SlotIfFed(op, "shared_input") < 0) return;
   check.Rank("shared_input", kFloats, 2);
-  check.That(shared.shape.rank() == 2 && shared.shape[1] == plan.rows.n && plan.shared_first >= 0 &&
+  plan.shared = InputRows::Of(check, op, "shared_input");
+  check.That(plan.shared.width == plan.rows.n && plan.shared_first >= 0 &&
                  plan.shared_first <= plan.y_rows - plan.shared.count,
-             "shared_input is {} from row {}, expected {} columns and a place in {} rows", shared,
-             plan.shared_first, plan.rows.n, plan.y_rows);
+             "shared_input is {} from row {}, expected {} columns and a place in {} rows",
+             op.in("shared_input"), plan.shared_first, plan.rows.n, plan.y_rows);
 }
 
 Result<FinalizePlan> PlanFinalize(const OpContext& op) {
@@ -117,7 +102,7 @@ Status AddExpert(const FinalizePlan& plan, const KernelArgs& args, int64_t exper
   return plan.product.Run(args, end - begin, rows.n, x, w, {}, [&](SumSegment segment) {
     segment.row += begin;
     dequant.Apply(args, segment, factors, results);
-    const float weight = plan.logit.given() ? plan.logit.At(args, segment.row) : 1.0f;
+    const float weight = plan.logit.For(args, segment.row, 1.0f);
     float* to = static_cast<float*>(args.out[0]) + plan.index.At(args, segment.row) * rows.n +
                 segment.first;
     for (int64_t i = 0; i < segment.count; ++i) to[i] += results[i] * weight;
@@ -129,10 +114,7 @@ Status RunFinalize(const FinalizePlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   NPUMESH_RETURN_IF_ERROR(CheckIndex(plan, args));
   StoreShared(plan, args);
-  const auto add = [&](int64_t expert, int64_t begin, int64_t end) {
-    return begin == end ? Status() : AddExpert(plan, args, expert, begin, end);
-  };
-  return plan.rows.list.ForEach(args, add).status();
+  return plan.rows.list.Run(plan, args, AddExpert).status();
 }
 
 }  // namespace

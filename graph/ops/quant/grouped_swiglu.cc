@@ -87,10 +87,7 @@ Status Multiply(const GroupedSwigluPlan& plan, const KernelArgs& args, int64_t e
 Status RunGroupedSwiglu(const GroupedSwigluPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   const int64_t m = plan.rows.m, n = plan.rows.n, half = n / 2;
-  const auto multiply = [&](int64_t expert, int64_t begin, int64_t end) {
-    return begin == end ? Status() : Multiply(plan, args, expert, begin, end);
-  };
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.list.ForEach(args, multiply));
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.list.Run(plan, args, Multiply));
   auto* y = static_cast<int8_t*>(args.out[0]);
   auto* scales = static_cast<float*>(args.out[1]);
   for (int64_t row = 0; row < done; ++row) {

@@ -1,8 +1,6 @@
 // MX quantisation of tensors: DynamicMxQuant, DynamicMxQuantWithDualAxis, DynamicBlockMxQuant,
 // GroupedDynamicMxQuant and AntiMxQuant.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
@@ -16,12 +14,18 @@
 namespace npumesh {
 namespace {
 
-// The format of the elements of y, which has the shape of x.
-MxFormat FormatOf(Check& check, const OpContext& op, int least_rank, int most_rank) {
+// x becomes elements of the format, in its shape.
+struct MxConversion : Planned {
+  DataType x = DataType::kFloat;
+  MxFormat format;
+};
+
+void ReadConversion(Check& check, const OpContext& op, int least_rank, int most_rank,
+                    MxConversion& plan) {
   check.RankBetween("x", kFloats, least_rank, most_rank);
-  const MxFormat format = MxFormatOf(check, op);
-  CheckMxPacking(check, format.dtype, op.in("x").shape);
-  return format;
+  plan.x = op.in("x").dtype;
+  plan.format = MxFormatOf(check, op);
+  CheckMxPacking(check, plan.format.dtype, op.in("x").shape);
 }
 
 TensorType ScaleType(const Shape& x, int axis, int64_t block) {
@@ -30,9 +34,7 @@ TensorType ScaleType(const Shape& x, int axis, int64_t block) {
 
 // ---- DynamicMxQuant, DynamicMxQuantWithDualAxis ----
 
-struct MxPlan : Planned {
-  MxFormat format;
-  DataType x = DataType::kFloat;
+struct MxPlan : MxConversion {
   std::vector<MxAxis> axes;  // of results 0, 1
   Workspace<float> room;     // a block of the longest inner extent
 };
@@ -48,8 +50,7 @@ void AddAxis(const OpContext& op, int axis, int64_t block, MxPlan& plan) {
 Result<MxPlan> PlanMx(const OpContext& op) {
   Check check(op);
   MxPlan plan;
-  plan.x = op.in("x").dtype;
-  plan.format = FormatOf(check, op, 1, 7);
+  ReadConversion(check, op, 1, 7, plan);
   const int axis = check.Axis("axis", op.in("x").shape.rank());
   const int64_t block = op.attr_int("blocksize");
   check.Supported(block > 0 && block % kMxBlock == 0 && block <= 1024,
@@ -63,8 +64,7 @@ Result<MxPlan> PlanMx(const OpContext& op) {
 Result<MxPlan> PlanTwoAxes(const OpContext& op) {
   Check check(op);
   MxPlan plan;
-  plan.x = op.in("x").dtype;
-  plan.format = FormatOf(check, op, 2, 7);
+  ReadConversion(check, op, 2, 7, plan);
   if (!check.ok()) return check.status();
   const int rank = op.in("x").shape.rank();
   AddAxis(op, rank - 1, kMxBlock, plan);
@@ -74,22 +74,22 @@ Result<MxPlan> PlanTwoAxes(const OpContext& op) {
 }
 
 void RunAxis(const MxPlan& plan, const KernelArgs& args, const MxAxis& axis, void* y,
-             uint8_t* scales) {
+             void* scales) {
   float* room = plan.room(args);
-  std::memset(scales, 0, static_cast<size_t>(axis.outer * axis.pairs() * axis.inner * 2));
   for (int64_t o = 0; o < axis.outer; ++o) {
     for (int64_t b = 0; b < axis.blocks(); ++b) {
       const int64_t begin = b * axis.block;
       const int64_t count = std::min(axis.block, axis.length - begin) * axis.inner;
       LoadNumbers(plan.x, args.in[0], (o * axis.length + begin) * axis.inner, count, room);
-      QuantiseMxBlock(plan.format, axis, o, b, room, y, scales);
+      QuantiseMxBlock(plan.format, axis, o, b, room, y, static_cast<uint8_t*>(scales));
     }
   }
 }
 
 Status RunMx(const MxPlan& plan, const KernelArgs& args) {
   for (size_t i = 0; i < plan.axes.size(); ++i) {
-    RunAxis(plan, args, plan.axes[i], args.out[2 * i], static_cast<uint8_t*>(args.out[2 * i + 1]));
+    ClearOutput(plan, args, static_cast<int>(2 * i + 1));
+    RunAxis(plan, args, plan.axes[i], args.out[2 * i], args.out[2 * i + 1]);
   }
   return Status();
 }
@@ -97,9 +97,7 @@ Status RunMx(const MxPlan& plan, const KernelArgs& args) {
 // ---- DynamicBlockMxQuant ----
 
 // Tiles of 32 x 32 with one scale each, which both outputs of scales repeat.
-struct MxTilePlan : Planned {
-  MxFormat format;
-  DataType x = DataType::kFloat;
+struct MxTilePlan : MxConversion {
   MxAxis along, down;
   Workspace<float> tile;
 };
@@ -107,11 +105,10 @@ struct MxTilePlan : Planned {
 Result<MxTilePlan> PlanMxTiles(const OpContext& op) {
   Check check(op);
   MxTilePlan plan;
-  plan.format = FormatOf(check, op, 2, 3);
+  ReadConversion(check, op, 2, 3, plan);
   if (!check.ok()) return check.status();
   const Shape& x = op.in("x").shape;
   const int last = x.rank() - 1;
-  plan.x = op.in("x").dtype;
   plan.along = MxAxisOf(x, last, kMxBlock);
   plan.down = MxAxisOf(x, last - 1, kMxBlock);
   plan.outputs = {
@@ -143,7 +140,7 @@ void RunTile(const MxTilePlan& plan, const KernelArgs& args, int64_t m, int64_t 
 }
 
 Status RunMxTiles(const MxTilePlan& plan, const KernelArgs& args) {
-  for (const size_t port : {1, 2}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
+  for (const int port : {1, 2}) ClearOutput(plan, args, port);
   for (int64_t m = 0; m < plan.down.outer; ++m) {
     for (int64_t r = 0; r < plan.down.blocks(); ++r) {
       for (int64_t c = 0; c < plan.along.blocks(); ++c) RunTile(plan, args, m, r, c);
@@ -155,10 +152,8 @@ Status RunMxTiles(const MxTilePlan& plan, const KernelArgs& args) {
 // ---- GroupedDynamicMxQuant ----
 
 // The pairs of group g begin at begin / 64 + g; rows after the last group are zeros.
-struct MxGroupedPlan : Planned {
-  MxFormat format;
+struct MxGroupedPlan : MxConversion {
   GroupRows groups;
-  DataType x = DataType::kFloat;
   int64_t width = 0;
   Workspace<float> room;
 };
@@ -166,10 +161,9 @@ struct MxGroupedPlan : Planned {
 Result<MxGroupedPlan> PlanMxGrouped(const OpContext& op) {
   Check check(op);
   MxGroupedPlan plan;
-  plan.x = op.in("x").dtype;
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.width = width;
-  plan.format = FormatOf(check, op, 2, 2);
+  ReadConversion(check, op, 2, 2, plan);
   check.Only("blocksize", kMxBlock);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   const Shape scales = {height / (2 * kMxBlock) + plan.groups.groups(), width, 2};
@@ -178,8 +172,8 @@ Result<MxGroupedPlan> PlanMxGrouped(const OpContext& op) {
   return check.Done(std::move(plan));
 }
 
-void RunMxGroup(const MxGroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
-                int64_t end) {
+Status RunMxGroup(const MxGroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
+                  int64_t end) {
   const int64_t width = plan.width, row_bits = width * BitsOf(plan.format.dtype);
   const MxAxis axis = {1, end - begin, width, kMxBlock};
   const int64_t pair = begin / (2 * kMxBlock) + group;
@@ -190,14 +184,12 @@ void RunMxGroup(const MxGroupedPlan& plan, const KernelArgs& args, int64_t group
     LoadNumbers(plan.x, args.in[0], first * width, rows * width, plan.room(args));
     QuantiseMxBlock(plan.format, axis, 0, b, plan.room(args), y, scales);
   }
+  return Status();
 }
 
 Status RunMxGrouped(const MxGroupedPlan& plan, const KernelArgs& args) {
-  for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
-  const auto run = [&](int64_t group, int64_t begin, int64_t end) {
-    RunMxGroup(plan, args, group, begin, end);
-  };
-  return plan.groups.ForEach(args, run).status();
+  ClearOutputs(plan, args);
+  return plan.groups.Run(plan, args, RunMxGroup).status();
 }
 
 // ---- AntiMxQuant ----

@@ -4,26 +4,25 @@
 //   y = (q w + bias) * weight_scale * s
 //
 // A weight_scale in 64 bits has x_scale multiplied in already.
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 
 #include "graph/ops/quant/quant_matmul.h"
 #include "graph/ops/toolbox/rows/group_list.h"
+#include "graph/ops/toolbox/values/quantised_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
 namespace {
 
 struct OnlinePlan : ProductPlan {
-  int64_t m = 0, n = 0, k = 0, groups = 1;
+  InputRows x;
+  int64_t n = 0, groups = 1;
   bool transposed = false;
   bool folded = false;  // weight_scale includes x_scale
-  DataType dtype = DataType::kUndefined;
   Factors smooth, x_scale;
   Dequant dequant;  // of all groups
-  GroupRows rows;   // absent: one group of all rows
+  GroupRows rows;
   Workspace<float> row, smoothing, scales;
   Workspace<int8_t> integers;
 };
@@ -32,13 +31,11 @@ template <bool kGrouped>
 void ReadOperands(Check& check, const OpContext& op, OnlinePlan& plan) {
   const Shape& w = op.in("quantized_weight").shape;
   const int rank = kGrouped ? 3 : 2;
-  const auto [m, k] = check.Matrix("x", kFloats);
+  const int64_t k = check.Matrix("x", kFloats).width;
   check.Rank("quantized_weight", DataType::kInt8, rank);
   if (!check.ok()) return;
-  plan.dtype = op.in("x").dtype;
+  plan.x = InputRows::Of(check, op, "x");
   plan.transposed = op.attr_bool("transpose_weight");
-  plan.m = m;
-  plan.k = k;
   plan.n = w[plan.transposed ? rank - 2 : rank - 1];
   plan.groups = kGrouped ? w[0] : 1;
   check.That(w[plan.transposed ? rank - 1 : rank - 2] == k,
@@ -48,8 +45,8 @@ void ReadOperands(Check& check, const OpContext& op, OnlinePlan& plan) {
 
 void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
   const int64_t columns = plan.groups * plan.n;
-  plan.smooth = FactorsOf(check, op, "smooth_scale", {1, plan.k});
-  plan.x_scale = FactorsOf(check, op, "x_scale", {1, plan.m});
+  plan.smooth = FactorsOf(check, op, "smooth_scale", {1, plan.x.width});
+  plan.x_scale = FactorsOf(check, op, "x_scale", {1, plan.x.count});
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, columns});
   check.Keep(ReadBias(op, "bias", plan.dequant));
   if (plan.dequant.after.given()) {
@@ -71,35 +68,26 @@ Result<OnlinePlan> PlanOnline(const OpContext& op) {
   ReadOperands<kGrouped>(check, op, plan);
   ReadScales(check, op, plan);
   check.NotFed({"x_offset"});
-  if constexpr (kGrouped) {
-    plan.rows = check.Take(GroupRows::Of(op, "group_list", false, plan.m));
-    check.That(plan.rows.groups() == plan.groups, "group_list has {} entries for {} weights",
-               plan.rows.groups(), plan.groups);
-  }
-  plan.outputs = {{plan.dtype, {plan.m, plan.n}}};
-  plan.TakeProduct(op, plan.k, true);
-  plan.scratch.Take(plan.k, {&plan.row, &plan.smoothing});
-  plan.scales = plan.scratch.Floats(plan.m);
-  plan.integers = plan.scratch.Take<int8_t>(plan.m * plan.k);
+  plan.rows = check.Take(GroupRows::Of(op, kGrouped ? "group_list" : "", false, plan.x.count));
+  check.That(plan.rows.groups() == plan.groups, "group_list has {} entries for {} weights",
+             plan.rows.groups(), plan.groups);
+  plan.outputs = {{plan.x.dtype, {plan.x.count, plan.n}}};
+  plan.TakeProduct(op, plan.x.width, true);
+  plan.scratch.Take(plan.x.width, {&plan.row, &plan.smoothing});
+  plan.scales = plan.scratch.Floats(plan.x.count);
+  plan.integers = plan.scratch.Take<int8_t>(plan.x.count * plan.x.width);
   return check.Done(std::move(plan));
 }
 
 // Sets plan.scales and plan.integers.
 void Quantise(const OnlinePlan& plan, const KernelArgs& args) {
-  const int64_t k = plan.k;
-  const bool shared = plan.smooth.count() == 1;
+  const int64_t k = plan.x.width;
   float *row = plan.row(args), *smoothing = plan.smoothing(args);
-  if (plan.smooth.given()) plan.smooth.Load(args, 0, plan.smooth.count(), smoothing);
-  for (int64_t r = 0; r < plan.m; ++r) {
-    LoadNumbers(plan.dtype, args.in[0], r * k, k, row);
-    float most = 0;
-    for (int64_t i = 0; i < k; ++i) {
-      if (plan.smooth.given()) row[i] *= smoothing[shared ? 0 : i];
-      most = std::max(most, std::fabs(row[i]));
-    }
-    const float scale = plan.x_scale.given()
-                            ? plan.x_scale.At(args, plan.x_scale.count() == 1 ? 0 : r)
-                            : most / 127.0f;
+  if (plan.smooth.given()) LoadColumns(args, plan.smooth, 0, k, smoothing);
+  for (int64_t r = 0; r < plan.x.count; ++r) {
+    plan.x.Load(args, r, row);
+    if (plan.smooth.given()) MultiplyRow(row, smoothing, k, row);
+    const float scale = plan.x_scale.For(args, r, LargestMagnitude(row, k) / 127.0f);
     plan.scales(args)[r] = scale;
     for (int64_t i = 0; i < k; ++i) row[i] = scale == 0 ? 0.0f : row[i] / scale;
     StoreIntegers(DataType::kInt8, Rounding::kNearest, row, plan.integers(args), r * k, k);
@@ -108,7 +96,7 @@ void Quantise(const OnlinePlan& plan, const KernelArgs& args) {
 
 Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
                 int64_t end) {
-  const int64_t k = plan.k, n = plan.n;
+  const int64_t k = plan.x.width, n = plan.n;
   const Dequant dequant = plan.dequant.Part(group, plan.groups);
   float *factors = plan.factors(args), *results = plan.results(args);
   const StoredMatrix x{DataType::kInt8, plan.integers(args), begin * k};
@@ -118,7 +106,7 @@ Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, i
     dequant.Apply(args, segment, factors, results);
     const float scale = plan.folded ? 1.0f : plan.scales(args)[row];
     for (int64_t i = 0; i < segment.count; ++i) results[i] *= scale;
-    StoreRow(plan.dtype, results, args.out[0], row * n + segment.first, segment.count);
+    StoreRow(plan.x.dtype, results, args.out[0], row * n + segment.first, segment.count);
   });
 }
 
@@ -126,12 +114,8 @@ Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, i
 Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
   Quantise(plan, args);
   const ThreadCount threads(plan.threads);
-  if (!plan.rows.given()) return Multiply(plan, args, 0, 0, plan.m);
-  const auto multiply = [&](int64_t group, int64_t begin, int64_t end) {
-    return Multiply(plan, args, group, begin, end);
-  };
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.ForEach(args, multiply));
-  const TensorType first = {plan.dtype, {done, plan.n}};
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.Run(plan, args, Multiply));
+  const TensorType first = {plan.x.dtype, {done, plan.n}};
   std::memset(static_cast<std::byte*>(args.out[0]) + first.bytes(), 0,
               plan.outputs[0].bytes() - first.bytes());
   return Status();

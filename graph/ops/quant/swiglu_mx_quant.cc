@@ -1,10 +1,6 @@
 // SwigluMxQuant: a gated activation whose result is quantised in MX blocks, without a rounding in
 // between.
-#include <algorithm>
-#include <cstring>
-
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/group_list.h"
@@ -18,7 +14,7 @@ struct SwigluMxPlan : Planned {
   GatedUnit unit;
   MxFormat format;
   GroupRows groups;
-  DataType x = DataType::kFloat;
+  InputRows x;
   MxAxis axis;  // of y
   Workspace<float> row, z;
 };
@@ -48,40 +44,34 @@ Result<SwigluMxPlan> PlanSwigluMx(const OpContext& op) {
   Shape y = x.shape;
   y[last] /= 2;
   SwigluMxPlan plan;
-  plan.x = x.dtype;
+  plan.x = InputRows::Of(check, op, "x");
   plan.unit = GatedUnit::Of(op);
   plan.format = MxFormatOf(check, op);
   CheckMxPacking(check, plan.format.dtype, y);
   plan.axis = MxAxisOf(y, last, kMxBlock);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", true, plan.axis.outer));
   plan.outputs = {{plan.format.dtype, y}, {DataType::kFloat8E8M0, MxScaleShape(y, last, kMxBlock)}};
-  plan.row = plan.scratch.Floats(2 * plan.axis.length);
+  plan.row = plan.scratch.Floats(plan.x.width);
   plan.z = plan.scratch.Floats(plan.axis.length);
   return check.Done(std::move(plan));
 }
 
-void RunRows(const SwigluMxPlan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
+Status RunRows(const SwigluMxPlan& plan, const KernelArgs& args, int64_t, int64_t begin,
+               int64_t end) {
   const int64_t n = plan.axis.length;
   float *row = plan.row(args), *z = plan.z(args);
-  auto* scales = static_cast<uint8_t*>(args.out[1]);
   for (int64_t r = begin; r < end; ++r) {
-    LoadNumbers(plan.x, args.in[0], r * 2 * n, 2 * n, row);
+    plan.x.Load(args, r, row);
     plan.unit.Apply(row, row + n, n, z);
-    for (int64_t b = 0; b < plan.axis.blocks(); ++b) {
-      QuantiseMxBlock(plan.format, plan.axis, r, b, z + b * kMxBlock, args.out[0], scales);
-    }
+    QuantiseMxRow(plan.format, plan.axis, r, z, args.out[0], args.out[1]);
   }
+  return Status();
 }
 
 // Rows after the last group are unspecified; they are zeros here.
 Status RunSwigluMx(const SwigluMxPlan& plan, const KernelArgs& args) {
-  for (const size_t port : {0, 1}) std::memset(args.out[port], 0, plan.outputs[port].bytes());
-  if (!plan.groups.given()) {
-    RunRows(plan, args, 0, plan.axis.outer);
-    return Status();
-  }
-  const auto run = [&](int64_t, int64_t begin, int64_t end) { RunRows(plan, args, begin, end); };
-  return plan.groups.ForEach(args, run).status();
+  ClearOutputs(plan, args);
+  return plan.groups.Run(plan, args, RunRows).status();
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "graph/ops/toolbox/rows/group_list.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace npumesh {
 
 Result<GroupRows> GroupRows::Of(const OpContext& op, std::string_view port, bool counts,
@@ -9,13 +12,18 @@ Result<GroupRows> GroupRows::Of(const OpContext& op, std::string_view port, bool
   list.port_ = std::string(port);
   list.counts_ = counts;
   list.rows_ = rows;
-  list.list_ = Integers::Of(op, port);
+  const std::vector<PortSpec>& ports = op.schema().inputs;
+  const bool required = std::any_of(ports.begin(), ports.end(), [&](const PortSpec& spec) {
+    return spec.name == port && spec.kind == PortKind::kRequired;
+  });
+  list.list_ = required ? Integers::OfSlot(op, op.slot(port)) : Integers::Of(op, port);
   Check check(op);
   if (list.given()) check.Type(port, kIndices);
   return check.Done(std::move(list));
 }
 
 Result<int64_t> GroupRows::EndOf(const KernelArgs& args, int64_t group, int64_t begin) const {
+  if (!given()) return rows_;
   const int64_t value = list_.At(args, group);
   const int64_t end = counts_ ? begin + value : value;
   if (value >= 0 && end >= begin && end <= rows_) return end;

@@ -15,13 +15,14 @@ namespace npumesh {
 class GroupRows {
  public:
   GroupRows() = default;
-  // `counts`: the list holds counts, otherwise prefix sums. `rows`: what is cut. Error
-  // (kInvalidArgument): the list is not int32 or int64.
+  // `counts`: the list holds counts, otherwise prefix sums. `rows`: what is cut. Without a list, of
+  // an optional port or of none (""), all rows are one group. Error (kInvalidArgument): the list is
+  // not int32 or int64.
   static Result<GroupRows> Of(const OpContext& op, std::string_view port, bool counts,
                               int64_t rows);
 
   bool given() const { return list_.given(); }
-  int64_t groups() const { return list_.count(); }
+  int64_t groups() const { return given() ? list_.count() : 1; }
 
   // Calls body(group, begin, end), which gives a Status or nothing, for each group in turn. Returns
   // where the last one ends. Error (kInvalidArgument): a group ends before it begins or after the
@@ -39,6 +40,17 @@ class GroupRows {
       begin = end;
     }
     return begin;
+  }
+  template <typename Plan>
+  using RunGroup = Status (*)(const Plan& plan, const KernelArgs& args, int64_t group,
+                              int64_t begin, int64_t end);
+  // Calls `run` for each group that has rows. Returns as above.
+  template <typename Plan>
+  Result<int64_t> Run(const Plan& plan, const KernelArgs& args,
+                      std::type_identity_t<RunGroup<Plan>> run) const {
+    return ForEach(args, [&](int64_t group, int64_t begin, int64_t end) {
+      return begin == end ? Status() : run(plan, args, group, begin, end);
+    });
   }
 
  private:
