@@ -4,9 +4,8 @@
 // unspecified; they are zero here. A list of one tensor of shape [0] stands for an absent one.
 #include "graph/ops/quant/grouped_matmul.h"
 
-#include <cstring>
-
 #include "graph/ops/quant/family.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -35,29 +34,34 @@ void Store(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
   StoreNumbers(plan.y_dtype, row, to, element, segment.count);
 }
 
-// Where results go: element of row 0, and the row of the whole x that row 0 is.
-struct Target {
-  void* data;
-  int64_t first, row;
+// A product of a group, and where its results go.
+struct ProductOfGroup {
+  int64_t m = 0, k = 0;
+  StoredMatrix x, w;
+  void* to = nullptr;
+  int64_t first = 0;  // element where row 0 begins
+  int64_t row = 0;    // of the whole x
 };
 
-Status Multiply(const GroupedPlan& plan, const KernelArgs& args, const Group& group, int64_t m,
-                int64_t k, const StoredMatrix& x, const StoredMatrix& w, const Target& target) {
+Status Multiply(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
+                const ProductOfGroup& product) {
   const auto take = [&](SumSegment segment) {
-    const int64_t element = target.first + segment.row * group.n + segment.first;
-    segment.row += target.row;
-    Store(plan, args, group, segment, target.data, element);
+    const int64_t element = product.first + segment.row * group.n + segment.first;
+    segment.row += product.row;
+    Store(plan, args, group, segment, product.to, element);
   };
-  return BlockedProduct(k, plan.integers).Run(args, m, group.n, x, w, group.weight_scale, take);
+  return BlockedProduct(product.k, plan.integers)
+      .Run(args, product.m, group.n, product.x, product.w, group.weight_scale, take);
 }
 
 Status RunTensors(const GroupedPlan& plan, const KernelArgs& args) {
   int64_t first = 0;
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     const Group& group = plan.groups[i];
-    const Target target{args.out[plan.joined ? 0 : i], plan.joined ? first : 0, 0};
-    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, group, group.m, group.k, X(plan, args, group, 0),
-                                     W(plan, args, group, 0), target));
+    ProductOfGroup product{group.m, group.k, X(plan, args, group, 0), W(plan, args, group, 0)};
+    product.to = args.out[plan.joined ? 0 : i];
+    product.first = plan.joined ? first : 0;
+    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, group, product));
     first += group.m * group.n;
   }
   return Status();
@@ -66,8 +70,9 @@ Status RunTensors(const GroupedPlan& plan, const KernelArgs& args) {
 Status RunRows(const GroupedPlan& plan, const KernelArgs& args, int64_t index, int64_t first,
                int64_t count) {
   const Group& group = plan.groups[static_cast<size_t>(index)];
-  return Multiply(plan, args, group, count, group.k, X(plan, args, group, first * group.k),
-                  W(plan, args, group, 0), {args.out[0], first * group.n, first});
+  return Multiply(plan, args, group,
+                  {count, group.k, X(plan, args, group, first * group.k), W(plan, args, group, 0),
+                   args.out[0], first * group.n, first});
 }
 
 Status RunInner(const GroupedPlan& plan, const KernelArgs& args, int64_t index, int64_t first,
@@ -75,8 +80,9 @@ Status RunInner(const GroupedPlan& plan, const KernelArgs& args, int64_t index, 
   const Group& group = plan.groups[static_cast<size_t>(index)];
   StoredMatrix x = X(plan, args, group, plan.transposed_x ? first * group.m : first);
   if (!plan.transposed_x) x.stride = group.k;
-  return Multiply(plan, args, group, group.m, count, x, W(plan, args, group, first * group.n),
-                  {args.out[0], index * group.m * group.n, 0});
+  return Multiply(plan, args, group,
+                  {group.m, count, x, W(plan, args, group, first * group.n), args.out[0],
+                   index * group.m * group.n});
 }
 
 // What an entry of group_list says: the group, and how many rows (or elements of k) it has.
@@ -94,8 +100,7 @@ Entry EntryOf(const GroupedPlan& plan, const KernelArgs& args, int64_t entry, in
 Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   if (plan.split == Split::kTensors) return RunTensors(plan, args);
-  const uint64_t bytes = plan.outputs[0].bytes();
-  if (bytes > 0) std::memset(args.out[0], 0, bytes);
+  ClearOutput(plan, args, 0);
   const bool by_rows = plan.split == Split::kRows;
   const int64_t length = by_rows ? plan.groups[0].m : plan.groups[0].k;
   int64_t first = 0;
