@@ -41,8 +41,7 @@ struct RowsPlan : hcom::Meeting {
 };
 
 // Scales of the 8-bit operands: of x1 one or one for each row, of x2 one or one for each column.
-Status ReadScales(const OpContext& op, RowsPlan& plan) {
-  Check check(op);
+void ReadScales(const OpContext& op, Check& check, RowsPlan& plan) {
   check.Keep(ExpectEightBits(op, "x1", "x2"));
   Local& local = plan.local;
   const int slot = SlotIfFed(op, "x1_scale");
@@ -60,32 +59,25 @@ Status ReadScales(const OpContext& op, RowsPlan& plan) {
                   local.m, local.n);
   local.row_scale = slot;
   local.scale_of_rows = rows == local.m && rows > 1;
-  if (check.ok()) plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", DataType::kFloat16));
-  return check.status();
+  plan.y_dtype = FloatTypeOf(op, "y_dtype", DataType::kFloat16, check);
 }
 
 // `second`: the second version, which knows scales of 8-bit operands, the type of the result and
 // its largest element.
-Result<RowsPlan> PlanRows(const OpContext& op, bool second) {
-  Check check(op);
-  RowsPlan plan;
+void ReadRows(const OpContext& op, bool second, Check& check, RowsPlan& plan) {
   const TensorType& x1 = op.in("x1");
   const bool floats = !second || kFloats.Contains(x1.dtype);
-  if (floats) check.Keep(ExpectFloats(op));
-  plan.local = check.Take(PlanLocal(op));
-  plan.ring = check.Take(RingOf(op, "rank_size"));
+  if (floats) ExpectFloats(op, check);
+  plan.local = PlanLocal(op, check);
+  plan.ring = RingOf(op, "rank_size", check);
   plan.y_dtype = plan.local.x_dtype;
-  if (second && check.ok()) {
+  if (second) {
     check.NotFed({"quant_scale"});
     check.Supported(!op.attr_bool("is_amax_out"), "is_amax_out is not supported");
-    if (floats) {
-      check.NotFed({"x1_scale", "x2_scale"});
-    } else {
-      check.Keep(ReadScales(op, plan));
-    }
+    if (floats) check.NotFed({"x1_scale", "x2_scale"});
+    if (!floats) ReadScales(op, check, plan);
   }
   check.That(x1.shape.rank() == 2, "x1 is {}, expected a matrix", x1);
-  return check.Done(std::move(plan));
 }
 
 // ---- AllGatherMatmul ----
@@ -102,7 +94,8 @@ struct GatherPlan : RowsPlan {
 template <bool kSecond>
 Result<GatherPlan> PlanGather(const OpContext& op) {
   Check check(op);
-  GatherPlan plan{check.Take(PlanRows(op, kSecond))};
+  GatherPlan plan;
+  ReadRows(op, kSecond, check, plan);
   const int64_t index = op.attr_int("gather_index");
   check.Supported(!plan.local.transposed_x && index == 0,
                   "is_trans_a and gather_index {} are not supported", index);
@@ -130,11 +123,8 @@ Status PrepareGather(const OpContext& op, GatherPlan* plan) {
   }
   Local local = plan->local;
   local.scale_of_rows = true;
-  NPUMESH_ASSIGN_OR_RETURN(
-      auto product, MakeProduct(op, local, chunks == 1 ? m * ranks : plan->rows, plan->y_dtype));
-  plan->product.Add(std::move(product));
-  plan->product.Reserve(op, plan);
-  return Status();
+  const int64_t rows = chunks == 1 ? m * ranks : plan->rows;
+  return plan->product.Make(op, local, rows, plan->y_dtype, plan);
 }
 
 // Collective over the group. A rank has a scale for each of its rows, or one for all of them.
@@ -215,9 +205,9 @@ struct ScatterPlan : RowsPlan {
 template <bool kSecond>
 Result<ScatterPlan> PlanScatter(const OpContext& op) {
   Check check(op);
-  ScatterPlan plan{check.Take(PlanRows(op, kSecond))};
-  check.Keep(ExpectSum(op));
-  if (!check.ok()) return check.status();
+  ScatterPlan plan;
+  ReadRows(op, kSecond, check, plan);
+  ExpectSum(op, check);
   const int64_t m = plan.local.m, ranks = plan.ring.ranks;
   check.That(m % ranks == 0,
              "the {} rows of the product cannot be divided by the {} ranks of group \"{}\"", m,
@@ -240,11 +230,8 @@ Status PrepareScatter(const OpContext& op, ScatterPlan* plan) {
   plan->travel = std::make_unique<ChunkTravel>(chunks);
   plan->sums = plan->scratch.Floats(elements);
   if (plan->rounds()) plan->rounded = plan->scratch.Floats(elements / plan->ring.ranks);
-  NPUMESH_ASSIGN_OR_RETURN(
-      auto product, MakeProduct(op, local, chunks == 1 ? local.m : plan->rows, DataType::kFloat));
-  plan->product.Add(std::move(product));
-  plan->product.Reserve(op, plan);
-  return Status();
+  const int64_t rows = chunks == 1 ? local.m : plan->rows;
+  return plan->product.Make(op, local, rows, DataType::kFloat, plan);
 }
 
 // The rows of the product from `row` on.

@@ -29,25 +29,22 @@ struct ExchangePlan : hcom::Meeting {
 
 // `axes`: what all2all_axes must say unless it is empty. `joins`: the exchange comes first and
 // joins the columns of the ranks.
-Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t>& axes,
-                                  bool joins) {
-  Check check(op);
+ExchangePlan PlanExchange(const OpContext& op, const std::vector<int64_t>& axes, bool joins,
+                          Check& check) {
   check.NotFed({"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"});
   check.OnlyZero({"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"});
-  check.Keep(ExpectFloats(op));
+  ExpectFloats(op, check);
   ExchangePlan plan;
-  plan.ring = check.Take(RingOf(op, "world_size"));
-  const LocalForm form = {"transpose_x1", "transpose_x2", joins ? plan.ring.ranks : 1};
-  plan.local = check.Take(PlanLocal(op, form));
+  plan.ring = RingOf(op, "world_size", check);
+  plan.local = PlanLocal(op, check,
+                         {.transposed_x = "transpose_x1",
+                          .transposed_w = "transpose_x2",
+                          .joined = joins ? plan.ring.ranks : 1});
   const std::vector<int64_t> told = op.attr_ints("all2all_axes");
   check.Supported(!plan.local.transposed_x && (told.empty() || told == axes),
                   "transpose_x1 {} and all2all_axes {}; expected no and {}",
                   plan.local.transposed_x ? "yes" : "no", Shape(told), Shape(axes));
-  plan.y_dtype = plan.local.x_dtype;
-  if (op.attr_int("y_dtype") != static_cast<int64_t>(DataType::kUndefined)) {
-    plan.y_dtype = check.Take(op.attr_dtype("y_dtype"));
-  }
-  if (!check.ok()) return check.status();
+  plan.y_dtype = FloatTypeOf(op, "y_dtype", plan.local.x_dtype, check);
   const bool typed = plan.y_dtype == plan.local.x_dtype || plan.y_dtype == DataType::kFloat;
   const int64_t split = joins ? plan.local.m : plan.local.n;
   check.That(typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0,
@@ -55,7 +52,7 @@ Result<ExchangePlan> PlanExchange(const OpContext& op, const std::vector<int64_t
              "that the {} ranks can divide",
              Name(plan.y_dtype), op.in("x1"), op.in("x2"), split, joins ? "rows" : "columns",
              plan.ring.ranks);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Blocks as they lie in a tensor: by rank, then by chunk.
@@ -75,21 +72,19 @@ Status PrepareChunks(const OpContext& op, int64_t block, uint64_t bytes, Exchang
   const int64_t chunks = ChunksOf(block, bytes);
   plan->rows = block / chunks;
   plan->travel = std::make_unique<RowTravel>(plan->ring.ranks, chunks, plan->slice);
-  NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, plan->local, plan->rows, plan->y_dtype));
-  plan->product.Add(std::move(product));
-  plan->product.Reserve(op, plan);
-  return Status();
+  return plan->product.Make(op, plan->local, plan->rows, plan->y_dtype, plan);
 }
 
 // ---- AlltoAllMatmul ----
 
 Result<ExchangePlan> PlanExchangeMatmul(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-2, -1}, true));
+  Check check(op);
+  ExchangePlan plan = PlanExchange(op, {-2, -1}, true, check);
   const int64_t rows = plan.local.m / plan.ring.ranks;
   plan.gives = op.attr_bool("alltoall_out_flag");
   plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
                   {plan.local.x_dtype, plan.gives ? Shape{rows, plan.local.k} : Shape{0}}};
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 // x1 travels from where it is; a chunk is some rows of every block.
@@ -132,10 +127,11 @@ Status RunExchangeMatmul(const ExchangePlan& plan, const KernelArgs& args) {
 // ---- MatmulAlltoAll ----
 
 Result<ExchangePlan> PlanMatmulExchange(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(ExchangePlan plan, PlanExchange(op, {-1, -2}, false));
+  Check check(op);
+  ExchangePlan plan = PlanExchange(op, {-1, -2}, false, check);
   const int64_t ranks = plan.ring.ranks;
   plan.outputs = {{plan.y_dtype, {plan.local.m * ranks, plan.local.n / ranks}}};
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 // Rows of the product are cut into the ranks' columns, and arrive where they belong.

@@ -77,33 +77,34 @@ struct ExpertsPlan : hcom::Meeting {
   int64_t row_bytes() const { return exchange_first ? routed.x_row_bytes() : y_row_bytes(); }
 };
 
-// The names that an operand goes by, and a product: of the routed experts, and of the shared one.
-struct OperandNames {
-  std::string_view port, scale, mode;
-};
-struct Names {
-  OperandNames x, w;
-  std::string_view transposed;
-  int experts;  // dimensions of w in front of the matrix
+// How the operators tell the product of the routed experts, and that of the shared one.
+struct ExpertForm {
+  LocalForm product;
+  std::string_view x_scale, w_scale, x_mode, w_mode;
 };
 
-constexpr Names kRouted = {{"gmm_x", "gmm_x_scale", "gmm_x_quant_mode"},
-                           {"gmm_weight", "gmm_weight_scale", "gmm_weight_quant_mode"},
-                           "trans_gmm_weight",
-                           1};
-constexpr Names kShared = {{"mm_x", "mm_x_scale", "mm_x_quant_mode"},
-                           {"mm_weight", "mm_weight_scale", "mm_weight_quant_mode"},
-                           "trans_mm_weight",
-                           0};
+constexpr LocalForm FormOf(std::string_view x, std::string_view w, std::string_view transposed,
+                           int experts) {
+  return {.x = x,
+          .w = w,
+          .bias = "",
+          .transposed_x = "",
+          .transposed_w = transposed,
+          .most_rank = 2,
+          .experts = experts,
+          .packs = false};
+}
+constexpr ExpertForm kRouted = {FormOf("gmm_x", "gmm_weight", "trans_gmm_weight", 1), "gmm_x_scale",
+                                "gmm_weight_scale", "gmm_x_quant_mode", "gmm_weight_quant_mode"};
+constexpr ExpertForm kShared = {FormOf("mm_x", "mm_weight", "trans_mm_weight", 0), "mm_x_scale",
+                                "mm_weight_scale", "mm_x_quant_mode", "mm_weight_quant_mode"};
 
 int64_t Sum(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
-  Check check(op);
+void ReadCounts(const OpContext& op, Check& check, ExpertsPlan& plan) {
   check.NotFed({"send_counts_tensor", "recv_counts_tensor"});
-  if (!check.ok()) return check.status();
   plan.sent = op.attr_ints("send_counts");
   plan.received = op.attr_ints("recv_counts");
   const auto expected = static_cast<size_t>(plan.ring.ranks * plan.experts);
@@ -112,84 +113,56 @@ Status ReadCounts(const OpContext& op, ExpertsPlan& plan) {
              return count >= 0 && count <= INT32_MAX;
            });
   };
-  const TensorType& x = op.in(kRouted.x.port);
+  const TensorType& x = op.in("gmm_x");
   check.That(
       plan.experts > 0 && fit(plan.sent) && fit(plan.received) && Sum(plan.sent) == x.shape[0],
       "{} send_counts of together {} rows and {} recv_counts for gmm_x {}, {} ranks and {} "
       "experts of each; expected {} of each, none below 0, and the rows of gmm_x",
       plan.sent.size(), Sum(plan.sent), plan.received.size(), x, plan.ring.ranks, plan.experts,
       expected);
-  return check.status();
 }
 
 // Scales of 8-bit operands. One for each tensor, mode 1, is what is supported.
-Status ReadScales(const OpContext& op, const Names& names, Local& local) {
-  Check check(op);
-  for (const OperandNames& operand : {names.x, names.w}) {
-    const int64_t mode = op.attr_int(operand.mode);
+void ReadScales(const OpContext& op, const ExpertForm& form, Check& check, Local& local) {
+  for (const std::string_view attribute : {form.x_mode, form.w_mode}) {
+    const int64_t mode = op.attr_int(attribute);
     check.Supported(mode == 1, "{} {} is not supported, expected 1, one scale for the tensor",
-                    operand.mode, mode);
+                    attribute, mode);
   }
-  check.Keep(ExpectEightBits(op, names.x.port, names.w.port));
-  for (const OperandNames& operand : {names.x, names.w}) {
-    const int slot = SlotIfFed(op, operand.scale);
+  check.Keep(ExpectEightBits(op, form.product.x, form.product.w));
+  for (const std::string_view port : {form.x_scale, form.w_scale}) {
+    const int slot = SlotIfFed(op, port);
     const bool fits =
         slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
-    check.Supported(fits, "{} is {}, expected one float32 for the tensor", operand.scale,
+    check.Supported(fits, "{} is {}, expected one float32 for the tensor", port,
                     slot < 0 ? std::string("not fed") : op.in(slot).ToString());
   }
-  local.row_scale = op.slot(names.x.scale);
-  local.column_scale = check.Take(Factors::Of(op, names.w.scale));
-  return check.status();
+  local.row_scale = op.slot(form.x_scale);
+  local.column_scale = check.Take(Factors::Of(op, form.w_scale));
 }
 
-Result<Local> ReadProduct(const OpContext& op, const Names& names) {
-  const TensorType &x = op.in(names.x.port), &w = op.in(names.w.port);
-  Local local;
-  local.x = op.slot(names.x.port);
-  local.w = op.slot(names.w.port);
-  local.x_dtype = x.dtype;
-  local.w_dtype = w.dtype;
-  local.transposed_w = op.attr_bool(names.transposed);
-  bool fits = x.shape.rank() == 2 && w.shape.rank() == 2 + names.experts;
-  if (fits) {
-    local.m = x.shape[0];
-    local.k = x.shape[1];
-    local.n = w.shape[names.experts + (local.transposed_w ? 0 : 1)];
-    fits = w.shape[names.experts + (local.transposed_w ? 1 : 0)] == local.k;
-  }
-  Check check(op);
-  check.That(fits, "{} {} and {} {}{} cannot be multiplied", names.x.port, x, names.w.port, w,
-             local.transposed_w ? " transposed" : "");
-  return check.Done(std::move(local));
-}
-
-Status ReadFloats(const OpContext& op, ExpertsPlan& plan) {
+void ReadFloats(Check& check, ExpertsPlan& plan) {
   plan.y_dtype = plan.shared_dtype = plan.routed.x_dtype;
   const auto typed = [&](const Local& local) {
     return local.x_dtype == plan.y_dtype && local.w_dtype == plan.y_dtype;
   };
-  Check check(op);
   check.Supported(
       kFloats.Contains(plan.y_dtype) && typed(plan.routed) && (!plan.shared || typed(*plan.shared)),
       "gmm_x is {} and gmm_weight {}; expected float16 or bfloat16, the same for all "
       "inputs",
       Name(plan.y_dtype), Name(plan.routed.w_dtype));
-  return check.status();
 }
 
-Status ReadEightBits(const OpContext& op, ExpertsPlan& plan) {
-  Check check(op);
+void ReadEightBits(const OpContext& op, Check& check, ExpertsPlan& plan) {
   if (!plan.exchange_first) {
     check.NotFed({"comm_quant_scale"});
     check.OnlyZero({"comm_quant_mode"});
   }
   check.OnlyZero({"group_size"});
-  check.Keep(ReadScales(op, kRouted, plan.routed));
-  if (plan.shared && check.ok()) check.Keep(ReadScales(op, kShared, *plan.shared));
-  plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", DataType::kUndefined));
-  plan.shared_dtype = check.Take(FloatTypeOf(op, "mm_dtype", plan.y_dtype));
-  return check.status();
+  ReadScales(op, kRouted, check, plan.routed);
+  if (plan.shared) ReadScales(op, kShared, check, *plan.shared);
+  plan.y_dtype = FloatTypeOf(op, "y_dtype", DataType::kUndefined, check);
+  plan.shared_dtype = FloatTypeOf(op, "mm_dtype", plan.y_dtype, check);
 }
 
 // `kFirst`: the exchange comes first; `kScaled`: the operands have 8 bits.
@@ -198,17 +171,17 @@ Result<ExpertsPlan> PlanExperts(const OpContext& op) {
   Check check(op);
   ExpertsPlan plan;
   plan.exchange_first = kFirst;
-  plan.ring = check.Take(RingOf(op, "ep_world_size"));
-  plan.routed = check.Take(ReadProduct(op, kRouted));
+  plan.ring = RingOf(op, "ep_world_size", check);
+  plan.routed = PlanLocal(op, check, kRouted.product);
   if (!check.ok()) return check.status();
-  plan.experts = op.in(kRouted.w.port).shape[0];
-  check.Keep(ReadCounts(op, plan));
-  const bool shared = SlotIfFed(op, kShared.x.port) >= 0;
-  check.That(shared == (SlotIfFed(op, kShared.w.port) >= 0),
-             "of mm_x and mm_weight only one is fed");
-  if (shared && check.ok()) plan.shared = check.Take(ReadProduct(op, kShared));
-  if (check.ok()) check.Keep(kScaled ? ReadEightBits(op, plan) : ReadFloats(op, plan));
+  plan.experts = op.in("gmm_weight").shape[0];
+  ReadCounts(op, check, plan);
+  const bool shared = SlotIfFed(op, "mm_x") >= 0;
+  check.That(shared == (SlotIfFed(op, "mm_weight") >= 0), "of mm_x and mm_weight only one is fed");
   if (!check.ok()) return check.status();
+  if (shared) plan.shared = PlanLocal(op, check, kShared.product);
+  if (kScaled) ReadEightBits(op, check, plan);
+  if (!kScaled) ReadFloats(check, plan);
   plan.gives = kFirst && op.attr_bool("permute_out_flag");
   const int64_t rows = Sum(plan.received);
   plan.outputs = {
@@ -218,7 +191,7 @@ Result<ExpertsPlan> PlanExperts(const OpContext& op) {
     const Shape sorted = plan.gives ? Shape{rows, plan.routed.k} : Shape{0};
     plan.outputs.push_back({plan.routed.x_dtype, sorted});
   }
-  return plan;
+  return check.Done(std::move(plan));
 }
 
 void LayOut(ExpertsPlan* plan) {
@@ -257,13 +230,11 @@ Status PrepareExperts(const OpContext& op, ExpertsPlan* plan) {
   }
   for (int64_t e = 0; e < plan->experts; ++e) {
     const int64_t m = plan->rows.Here(e + 1, 0) - plan->rows.Here(e, 0);
-    NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, plan->routed, m, plan->y_dtype));
-    plan->products.Add(std::move(product));
+    NPUMESH_RETURN_IF_ERROR(plan->products.Add(op, plan->routed, m, plan->y_dtype));
   }
   if (plan->shared) {
-    NPUMESH_ASSIGN_OR_RETURN(auto product,
-                             MakeProduct(op, *plan->shared, plan->shared->m, plan->shared_dtype));
-    plan->products.Add(std::move(product));
+    const Local& shared = *plan->shared;
+    NPUMESH_RETURN_IF_ERROR(plan->products.Add(op, shared, shared.m, plan->shared_dtype));
   }
   plan->products.Reserve(op, plan);
   return Status();

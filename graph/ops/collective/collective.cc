@@ -7,22 +7,23 @@
 namespace npumesh::hcom {
 namespace {
 
-// The attribute rank_size, which must be the number of members.
-Result<int64_t> RankSize(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
-  const int64_t rank_size = op.attr_int("rank_size");
-  if (rank_size == static_cast<int64_t>(members.world_ranks.size())) return rank_size;
-  return Error(Code::kCorrupt, "{}: attribute \"rank_size\" is {}, but group \"{}\" has {} members",
-               op.Who(), rank_size, op.attr_string("group"), members.world_ranks.size());
+// The members of the group, as many as the attribute rank_size says.
+int64_t RankSize(const OpContext& op, Check& check) {
+  const int64_t ranks = RingOf(op, check).ranks, told = op.attr_int("rank_size");
+  if (told == ranks) return ranks;
+  check.Keep(Error(Code::kCorrupt,
+                   "{}: attribute \"rank_size\" is {}, but group \"{}\" has {} members", op.Who(),
+                   told, op.attr_string("group"), ranks));
+  return ranks;
 }
 
 // ---- HcomAllReduce ----
 
 Result<Call> PlanAllReduce(const OpContext& op) {
   Check check(op);
-  Call call = CallFor(op, op.in("x"), check);
-  call.reduction = check.Take(Reduction(op));
-  check.Keep(CheckFusion(op, true));
+  Call call = CallFor(op.in("x"), check);
+  call.reduction = Reduction(op, check);
+  CheckFusion(op, check, true);
   call.outputs = {op.in("x")};
   return check.Done(std::move(call));
 }
@@ -37,9 +38,9 @@ Status RunAllReduce(const Call& call, const KernelArgs& args) {
 Result<Call> PlanAllGather(const OpContext& op) {
   Check check(op);
   const TensorType& x = op.in("x");
-  Call call = CallFor(op, x, check);
-  check.Keep(CheckFusion(op));
-  const int64_t ranks = check.Take(RankSize(op));
+  Call call = CallFor(x, check);
+  CheckFusion(op, check);
+  const int64_t ranks = RankSize(op, check);
   Shape y = x.shape.rank() == 0 ? Shape{1} : x.shape;
   if (__builtin_mul_overflow(y[0], ranks, &y[0])) y[0] = INT64_MAX;  // SetOutput refuses it
   call.outputs = {{x.dtype, std::move(y)}};
@@ -54,11 +55,11 @@ Status RunAllGather(const Call& call, const KernelArgs& args) {
 
 Result<Call> PlanReduceScatter(const OpContext& op) {
   Check check(op);
-  Call call = CallFor(op, op.in("x"), check);
-  call.reduction = check.Take(Reduction(op));
-  check.Keep(CheckFusion(op));
-  check.Keep(RankSize(op).status());
-  call.outputs = {{op.in("x").dtype, check.Take(DividedByRanks(op))}};
+  Call call = CallFor(op.in("x"), check);
+  call.reduction = Reduction(op, check);
+  CheckFusion(op, check);
+  RankSize(op, check);
+  call.outputs = {{op.in("x").dtype, DividedByRanks(op, check)}};
   return check.Done(std::move(call));
 }
 
@@ -71,10 +72,10 @@ Status RunReduceScatter(const Call& call, const KernelArgs& args) {
 
 Result<Call> PlanReduce(const OpContext& op) {
   Check check(op);
-  Call call = CallFor(op, op.in("x"), check);
-  call.reduction = check.Take(Reduction(op));
-  check.Keep(CheckFusion(op));
-  call.rank = check.Take(RankIn(op, "root_rank"));
+  Call call = CallFor(op.in("x"), check);
+  call.reduction = Reduction(op, check);
+  CheckFusion(op, check);
+  call.rank = RankIn(op, "root_rank", check);
   call.outputs = {op.in("x")};
   return check.Done(std::move(call));
 }
@@ -97,14 +98,14 @@ struct Broadcast : Meeting {
 Result<Broadcast> PlanBroadcast(const OpContext& op) {
   Check check(op);
   Broadcast plan;
-  check.Keep(CheckFusion(op));
-  plan.root = check.Take(RankIn(op, "root_rank"));
-  if (check.ok() && op.outputs() != op.slots()) {
-    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
-                 op.outputs());
+  CheckFusion(op, check);
+  plan.root = RankIn(op, "root_rank", check);
+  if (op.outputs() != op.slots()) {
+    check.Keep(
+        Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(), op.outputs()));
   }
   for (int i = 0; i < op.slots(); ++i) {
-    plan.wires.push_back(check.Take(WireType(op, op.in(i).dtype)));
+    plan.wires.push_back(WireType(op.in(i).dtype, check));
     plan.outputs.push_back(op.in(i));
   }
   return check.Done(std::move(plan));

@@ -43,8 +43,16 @@ Operator Collective(std::string_view signature, CollectiveTrait trait = {},
 // without other ranks. Collective over the group when it is first asked for.
 Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute = "group");
 
-// Members of the node's group, of whom this rank must be one. Not collective.
-Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view attribute = "group");
+// The ranks of a group, and this one among them.
+struct Ring {
+  int64_t ranks = 1, rank = 0;
+};
+
+// What plans read. All object to what does not fit.
+
+// The node's group, which `attribute` names and of which this rank must be a member; this rank
+// alone after an objection. Not collective.
+Ring RingOf(const OpContext& op, Check& check, std::string_view attribute = "group");
 
 // A collective on one tensor.
 struct Call : Meeting {
@@ -55,24 +63,23 @@ struct Call : Meeting {
 };
 
 // The call for a tensor.
-Call CallFor(const OpContext& op, const TensorType& x, Check& check);
+Call CallFor(const TensorType& x, Check& check);
 
-// A rank of the group in an attribute. Error: kInvalidArgument when the group has no such member.
-Result<int> RankIn(const OpContext& op, std::string_view attribute);
+// A rank of the group in an attribute.
+int RankIn(const OpContext& op, std::string_view attribute, Check& check);
 
 // Fusion joins collectives on hardware; here it changes nothing but must make sense.
 // `by_gradients`: the operator knows fusion 1.
-Status CheckFusion(const OpContext& op, bool by_gradients = false);
+void CheckFusion(const OpContext& op, Check& check, bool by_gradients = false);
 
 // The attribute "reduction".
-Result<ReduceOp> Reduction(const OpContext& op);
+ReduceOp Reduction(const OpContext& op, Check& check);
 
-// The dtype on the wire. Error: kUnsupported for what collectives cannot carry.
-Result<DataType> WireType(const OpContext& op, DataType dtype);
+// The dtype on the wire; kUnsupported for what collectives cannot carry.
+DataType WireType(DataType dtype, Check& check);
 
-// The shape of "x" with its first dimension divided by the ranks of the group. Error:
-// kInvalidArgument when they do not divide it.
-Result<Shape> DividedByRanks(const OpContext& op);
+// The shape of "x" with its first dimension divided by the ranks of the group.
+Shape DividedByRanks(const OpContext& op, Check& check);
 
 uint64_t Count(const TensorType& type);
 

@@ -13,8 +13,8 @@ namespace {
 Result<Call> PlanAllToAll(const OpContext& op) {
   Check check(op);
   const TensorType& x = op.in("x");
-  Call call = CallFor(op, x, check);
-  call.count = Count({x.dtype, check.Take(DividedByRanks(op))});
+  Call call = CallFor(x, check);
+  call.count = Count({x.dtype, DividedByRanks(op, check)});
   call.outputs = {x};
   return check.Done(std::move(call));
 }
@@ -51,9 +51,9 @@ bool ArePacked(const OpContext& op, std::string_view displacements_port) {
   return !op.has(displacements_port) || op.in(displacements_port).shape == Shape{0};
 }
 
-Result<Blocks> ReadBlocks(const OpContext& op, std::string_view counts_port,
-                          std::string_view displacements_port, size_t ranks) {
-  Check check(op);
+Blocks ReadBlocks(const OpContext& op, std::string_view counts_port,
+                  std::string_view displacements_port, Check& check) {
+  const auto ranks = static_cast<size_t>(RingOf(op, check).ranks);
   const std::vector<int64_t> counts = check.Take(op.Ints(counts_port));
   const std::vector<int64_t> displacements =
       ArePacked(op, displacements_port) ? Packed(counts) : check.Take(op.Ints(displacements_port));
@@ -74,16 +74,14 @@ Result<Blocks> ReadBlocks(const OpContext& op, std::string_view counts_port,
     blocks.total += blocks.counts.back();
     blocks.end = std::max(blocks.end, end);
   }
-  return check.Done(std::move(blocks));
+  return blocks;
 }
 
-// Error unless the blocks that are sent lie in `port`.
-Status CheckFits(const OpContext& op, const Blocks& blocks, std::string_view port) {
+// Objects unless the blocks that are sent lie in `port`.
+void CheckFits(const OpContext& op, const Blocks& blocks, std::string_view port, Check& check) {
   const TensorType& data = op.in(port);
-  Check check(op);
   check.That(blocks.end <= data.shape.elements(),
              "the blocks to send end at element {}, but \"{}\" is {}", blocks.end, port, data);
-  return check.status();
 }
 
 struct Exchange : Call {
@@ -92,11 +90,10 @@ struct Exchange : Call {
 
 Result<Exchange> PlanAllToAllV(const OpContext& op) {
   Check check(op);
-  Exchange plan{CallFor(op, op.in("send_data"), check), {}, {}};
-  const size_t ranks = check.Take(MembersOf(op)).world_ranks.size();
-  plan.send = check.Take(ReadBlocks(op, "send_counts", "send_displacements", ranks));
-  plan.receive = check.Take(ReadBlocks(op, "recv_counts", "recv_displacements", ranks));
-  check.Keep(CheckFits(op, plan.send, "send_data"));
+  Exchange plan{CallFor(op.in("send_data"), check), {}, {}};
+  plan.send = ReadBlocks(op, "send_counts", "send_displacements", check);
+  plan.receive = ReadBlocks(op, "recv_counts", "recv_displacements", check);
+  CheckFits(op, plan.send, "send_data", check);
   plan.outputs = {{op.in("send_data").dtype, {plan.receive.end}}};
   return check.Done(std::move(plan));
 }
@@ -118,18 +115,17 @@ struct MatrixCall : Call {
 Result<MatrixCall> PlanAllToAllVC(const OpContext& op) {
   Check check(op);
   const TensorType& data = op.in("send_data");
-  MatrixCall plan{CallFor(op, data, check), {}};
-  check.Keep(CheckFusion(op));
-  const GroupProvider::Members members = check.Take(MembersOf(op));
+  MatrixCall plan{CallFor(data, check), {}};
+  CheckFusion(op, check);
+  const Ring ring = RingOf(op, check);
   const std::vector<int64_t> values = check.Take(op.Ints("send_count_matrix"));
   const std::string group = op.attr_string("group");
-  const size_t ranks = members.world_ranks.size();
-  check.That(op.attr_int("rank") == members.rank, "rank is {}, but this is rank {} of group \"{}\"",
-             op.attr_int("rank"), members.rank, group);
+  const auto ranks = static_cast<size_t>(ring.ranks), me = static_cast<size_t>(ring.rank);
+  check.That(op.attr_int("rank") == ring.rank, "rank is {}, but this is rank {} of group \"{}\"",
+             op.attr_int("rank"), ring.rank, group);
   check.That(values.size() == ranks * ranks,
              "\"send_count_matrix\" has {} entries, expected {} for the {} ranks of group \"{}\"",
              values.size(), ranks * ranks, ranks, group);
-  const auto me = static_cast<size_t>(members.rank);
   int64_t sent = 0, received = 0;  // by this rank
   for (size_t i = 0; i < values.size() && check.ok(); ++i) {
     const bool fits = values[i] >= 0 &&
@@ -157,26 +153,24 @@ struct SharedBlocks : Call {
   int64_t own = 0;
 };
 
-Result<SharedBlocks> PlanShared(const OpContext& op, std::string_view counts_port,
-                                std::string_view displacements_port, std::string_view own_port) {
-  Check check(op);
-  SharedBlocks plan{CallFor(op, op.in("x"), check), {}};
-  const GroupProvider::Members members = check.Take(MembersOf(op));
-  const size_t ranks = members.world_ranks.size();
-  plan.blocks = check.Take(ReadBlocks(op, counts_port, displacements_port, ranks));
+SharedBlocks PlanShared(const OpContext& op, std::string_view counts_port,
+                        std::string_view displacements_port, std::string_view own_port,
+                        Check& check) {
+  SharedBlocks plan{CallFor(op.in("x"), check), {}};
+  plan.blocks = ReadBlocks(op, counts_port, displacements_port, check);
   plan.own = check.Take(op.Int(own_port));
-  if (!check.ok()) return check.status();
-  const uint64_t listed = plan.blocks.counts[static_cast<size_t>(members.rank)];
+  if (!check.ok()) return plan;
+  const uint64_t listed = plan.blocks.counts[static_cast<size_t>(RingOf(op, check).rank)];
   check.That(plan.own >= 0 && static_cast<uint64_t>(plan.own) == listed,
              "\"{}\" is {}, but \"{}\" says {} for this rank", own_port, plan.own, counts_port,
              listed);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Result<SharedBlocks> PlanAllGatherV(const OpContext& op) {
   Check check(op);
   const TensorType& x = op.in("x");
-  SharedBlocks plan = check.Take(PlanShared(op, "recv_counts", "recv_displacements", "send_count"));
+  SharedBlocks plan = PlanShared(op, "recv_counts", "recv_displacements", "send_count", check);
   check.That(plan.own <= x.shape.elements(), "\"send_count\" is {}, but \"x\" is {}", plan.own, x);
   plan.outputs = {{x.dtype, {plan.blocks.end}}};
   return check.Done(std::move(plan));
@@ -192,9 +186,9 @@ Status RunAllGatherV(const SharedBlocks& plan, const KernelArgs& args) {
 
 Result<SharedBlocks> PlanReduceScatterV(const OpContext& op) {
   Check check(op);
-  SharedBlocks plan = check.Take(PlanShared(op, "send_counts", "send_displacements", "recv_count"));
-  plan.reduction = check.Take(Reduction(op));
-  check.Keep(CheckFits(op, plan.blocks, "x"));
+  SharedBlocks plan = PlanShared(op, "send_counts", "send_displacements", "recv_count", check);
+  plan.reduction = Reduction(op, check);
+  CheckFits(op, plan.blocks, "x", check);
   plan.outputs = {{op.in("x").dtype, {plan.own}}};
   return check.Done(std::move(plan));
 }

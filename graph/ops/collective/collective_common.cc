@@ -20,77 +20,64 @@ Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute) {
   return communicator;
 }
 
-Result<GroupProvider::Members> MembersOf(const OpContext& op, std::string_view attribute) {
+Ring RingOf(const OpContext& op, Check& check, std::string_view attribute) {
   const std::string group = op.attr_string(attribute);
-  if (op.groups() == nullptr) {
-    return Error(Code::kUnsupported,
-                 "{}: the members of group \"{}\" are unknown, this graph runs without other ranks",
-                 op.Who(), group);
-  }
-  Result<GroupProvider::Members> members = op.groups()->MembersOf(group);
-  if (!members.ok()) return members.status().WithContext(op.Who());
-  if (members->rank < 0) {
-    return Error(Code::kInvalidArgument, "{}: this rank is no member of group \"{}\"", op.Who(),
-                 group);
-  }
-  return members;
+  check.Supported(op.groups() != nullptr,
+                  "the members of group \"{}\" are unknown, this graph runs without other ranks",
+                  group);
+  if (!check.ok()) return {};
+  const Result<GroupProvider::Members> members = op.groups()->MembersOf(group);
+  if (!members.ok()) check.Keep(members.status().WithContext(op.Who()));
+  check.That(!members.ok() || members->rank >= 0, "this rank is no member of group \"{}\"", group);
+  if (!check.ok()) return {};
+  return {static_cast<int64_t>(members->world_ranks.size()), members->rank};
 }
 
-Call CallFor(const OpContext& op, const TensorType& x, Check& check) {
+Call CallFor(const TensorType& x, Check& check) {
   Call call;
-  call.wire = check.Take(WireType(op, x.dtype));
+  call.wire = WireType(x.dtype, check);
   call.count = Count(x);
   return call;
 }
 
-Result<int> RankIn(const OpContext& op, std::string_view attribute) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
-  const int64_t rank = op.attr_int(attribute);
-  if (rank >= 0 && rank < static_cast<int64_t>(members.world_ranks.size())) {
-    return static_cast<int>(rank);
-  }
-  return Error(Code::kInvalidArgument, "{}: {} {} is outside of group \"{}\" with {} members",
-               op.Who(), attribute, rank, op.attr_string("group"), members.world_ranks.size());
+int RankIn(const OpContext& op, std::string_view attribute, Check& check) {
+  const int64_t ranks = RingOf(op, check).ranks, rank = op.attr_int(attribute);
+  check.That(rank >= 0 && rank < ranks, "{} {} is outside of group \"{}\" with {} members",
+             attribute, rank, op.attr_string("group"), ranks);
+  return static_cast<int>(rank);
 }
 
-Status CheckFusion(const OpContext& op, bool by_gradients) {
-  const int64_t fusion = op.attr_int("fusion");
-  const int64_t id = op.attr_int("fusion_id");
+void CheckFusion(const OpContext& op, Check& check, bool by_gradients) {
+  const int64_t fusion = op.attr_int("fusion"), id = op.attr_int("fusion_id");
   const bool known = fusion == 0 || fusion == 2 || (fusion == 1 && by_gradients);
-  if (known && (fusion != 2 || (id >= 0 && id <= INT32_MAX))) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: fusion {} with fusion_id {}; expected fusion 0{} or 2, and for 2 an id of 0 or "
-               "more",
-               op.Who(), fusion, id, by_gradients ? ", 1" : "");
+  check.That(known && (fusion != 2 || (id >= 0 && id <= INT32_MAX)),
+             "fusion {} with fusion_id {}; expected fusion 0{} or 2, and for 2 an id of 0 or more",
+             fusion, id, by_gradients ? ", 1" : "");
 }
 
-Result<ReduceOp> Reduction(const OpContext& op) {
+ReduceOp Reduction(const OpContext& op, Check& check) {
   const std::string name = op.attr_string("reduction");
-  if (name == "sum") return ReduceOp::kSum;
   if (name == "prod") return ReduceOp::kProd;
   if (name == "max") return ReduceOp::kMax;
   if (name == "min") return ReduceOp::kMin;
-  return Error(Code::kInvalidArgument, "{}: reduction \"{}\", expected sum, prod, max or min",
-               op.Who(), name);
+  check.That(name == "sum", "reduction \"{}\", expected sum, prod, max or min", name);
+  return ReduceOp::kSum;
 }
 
-Result<DataType> WireType(const OpContext& op, DataType dtype) {
+DataType WireType(DataType dtype, Check& check) {
   if (dtype == DataType::kBool) return DataType::kInt8;
-  if (IsInteger(dtype) || IsFloating(dtype)) return dtype;
-  return Error(Code::kUnsupported, "{}: tensors of {} cannot be sent", op.Who(), Name(dtype));
+  check.Supported(IsInteger(dtype) || IsFloating(dtype), "tensors of {} cannot be sent",
+                  Name(dtype));
+  return dtype;
 }
 
-Result<Shape> DividedByRanks(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GroupProvider::Members members, MembersOf(op));
-  const auto ranks = static_cast<int64_t>(members.world_ranks.size());
+Shape DividedByRanks(const OpContext& op, Check& check) {
+  const int64_t ranks = RingOf(op, check).ranks;
   Shape shape = op.in("x").shape;
-  if (shape.rank() == 0 || shape[0] % ranks != 0) {
-    return Error(Code::kInvalidArgument,
-                 "{}: x is {}; its first dimension must be divisible by the {} ranks of group "
-                 "\"{}\"",
-                 op.Who(), op.in("x").ToString(), ranks, op.attr_string("group"));
-  }
-  shape[0] /= ranks;
+  const bool fits = shape.rank() > 0 && shape[0] % ranks == 0;
+  check.That(fits, "x is {}; its first dimension must be divisible by the {} ranks of group \"{}\"",
+             op.in("x"), ranks, op.attr_string("group"));
+  if (fits) shape[0] /= ranks;
   return shape;
 }
 

@@ -4,25 +4,22 @@
 #include <cstring>
 
 #include "graph/ops/collective/collective.h"
-#include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh::hcom {
 namespace {
 
 // The other rank of a message.
-Result<int> PeerOf(const OpContext& op, std::string_view attribute) {
-  Check check(op);
-  const GroupProvider::Members members = check.Take(MembersOf(op));
-  const int peer = check.Take(RankIn(op, attribute));
+int PeerOf(const OpContext& op, std::string_view attribute, Check& check) {
+  const int peer = RankIn(op, attribute, check);
   check.That(op.attr_int("sr_tag") >= 0, "sr_tag is {}, expected 0 or more", op.attr_int("sr_tag"));
-  check.That(peer != members.rank, "{} {} is this rank itself", attribute, peer);
-  return check.Done(peer);
+  check.That(peer != RingOf(op, check).rank, "{} {} is this rank itself", attribute, peer);
+  return peer;
 }
 
 Result<Call> PlanSend(const OpContext& op) {
   Check check(op);
-  Call call = CallFor(op, op.in("x"), check);
-  call.rank = check.Take(PeerOf(op, "dest_rank"));
+  Call call = CallFor(op.in("x"), check);
+  call.rank = PeerOf(op, "dest_rank", check);
   return check.Done(std::move(call));
 }
 
@@ -33,9 +30,9 @@ Status RunSend(const Call& call, const KernelArgs& args) {
 Result<Call> PlanReceive(const OpContext& op) {
   Check check(op);
   Call call;
-  call.rank = check.Take(PeerOf(op, "src_rank"));
+  call.rank = PeerOf(op, "src_rank", check);
   const DataType dtype = check.Take(op.attr_dtype("dtype"));
-  if (check.ok()) call.wire = check.Take(WireType(op, dtype));
+  call.wire = WireType(dtype, check);
   const std::vector<int64_t> shape = op.attr_ints("shape");
   for (const int64_t dimension : shape) {
     check.That(dimension > 0, "shape has a dimension of {}, expected 1 or more", dimension);
@@ -51,12 +48,10 @@ Status RunReceive(const Call& call, const KernelArgs& args) {
 // The limit of time_out is that of every collective, HCCL_EXEC_TIMEOUT.
 Result<Meeting> PlanBarrier(const OpContext& op) {
   Check check(op);
-  const auto ranks = static_cast<int64_t>(check.Take(MembersOf(op)).world_ranks.size());
+  const int64_t ranks = RingOf(op, check).ranks;
   check.That(op.attr_int("world_size") == ranks, "world_size {}, but group \"{}\" has {} ranks",
              op.attr_int("world_size"), op.attr_string("group"), ranks);
-  if (check.ok() && SlotIfFed(op, "elastic_info") >= 0) {
-    return Error(Code::kUnsupported, "{}: the input \"elastic_info\" is not supported", op.Who());
-  }
+  check.NotFed({"elastic_info"});
   Meeting plan;
   plan.outputs = {op.in("x_ref")};
   return check.Done(std::move(plan));

@@ -8,64 +8,73 @@
 #include "graph/ops/toolbox/product/scaled_matmul.h"
 #include "runtime/base/parse.h"
 
-namespace npumesh {
-namespace fused {
+namespace npumesh::fused {
 
-Result<Local> PlanLocal(const OpContext& op, const LocalForm& form) {
-  const TensorType &x1 = op.in("x1"), &x2 = op.in("x2");
+Local PlanLocal(const OpContext& op, Check& check, const LocalForm& form) {
+  const TensorType &x = op.in(form.x), &w = op.in(form.w);
   Local plan;
-  plan.x = op.slot("x1");
-  plan.w = op.slot("x2");
-  plan.x_dtype = x1.dtype;
-  plan.w_dtype = x2.dtype;
-  plan.w_value = op.value(plan.w);
-  plan.transposed_x = op.attr_bool(form.transposed1);
-  plan.transposed_w = op.attr_bool(form.transposed2);
-  const int rank = x1.shape.rank();
-  bool fits = rank >= 2 && rank <= 3 && x2.shape.rank() == 2 && !(plan.transposed_x && rank == 3);
+  plan.x = op.slot(form.x);
+  plan.w = op.slot(form.w);
+  plan.x_dtype = x.dtype;
+  plan.w_dtype = w.dtype;
+  plan.w_value = form.packs ? op.value(plan.w) : nullptr;
+  plan.transposed_x = !form.transposed_x.empty() && op.attr_bool(form.transposed_x);
+  plan.transposed_w = op.attr_bool(form.transposed_w);
+  const int rank = x.shape.rank(), experts = form.experts;
+  bool fits = rank >= 2 && rank <= form.most_rank && w.shape.rank() == 2 + experts &&
+              !(plan.transposed_x && rank == 3);
   if (fits) {
-    plan.front.assign(x1.shape.dims().begin(), x1.shape.dims().end() - 1);
-    plan.m = ElementsBetween(x1.shape, 0, rank - 1);
-    plan.k = x1.shape[rank - 1];
+    plan.front.assign(x.shape.dims().begin(), x.shape.dims().end() - 1);
+    plan.m = ElementsBetween(x.shape, 0, rank - 1);
+    plan.k = x.shape[rank - 1];
     if (plan.transposed_x) std::swap(plan.m, plan.k);
     if (plan.transposed_x) plan.front = {plan.m};
     plan.k *= form.joined;
-    plan.n = x2.shape[plan.transposed_w ? 0 : 1];
-    fits = plan.k == x2.shape[plan.transposed_w ? 1 : 0];
+    plan.n = w.shape[experts + (plan.transposed_w ? 0 : 1)];
+    fits = plan.k == w.shape[experts + (plan.transposed_w ? 1 : 0)];
   }
-  Check check(op);
-  check.That(fits, "x1 {}{}{} and x2 {}{} cannot be multiplied", x1,
+  check.That(fits, "{} {}{}{} and {} {}{} cannot be multiplied", form.x, x,
              plan.transposed_x ? " transposed" : "",
-             form.joined == 1 ? "" : fmt::format(" of {} ranks", form.joined), x2,
+             form.joined == 1 ? "" : fmt::format(" of {} ranks", form.joined), form.w, w,
              plan.transposed_w ? " transposed" : "");
-  plan.bias = check.Take(Factors::Of(op, "bias"));
-  check.Keep(CheckFactors(op, plan.bias, "bias", plan.n));
-  return check.Done(std::move(plan));
+  if (form.bias.empty()) return plan;
+  plan.bias = check.Take(Factors::Of(op, form.bias));
+  check.Keep(CheckFactors(op, plan.bias, form.bias, plan.n));
+  return plan;
 }
 
-Status ExpectFloats(const OpContext& op) {
-  Check check(op);
+void ExpectFloats(const OpContext& op, Check& check) {
   check.Keep(ExpectSameDtype(op, op.slot("x1"), op.slot("x2")));
   const DataType x1 = op.in("x1").dtype;
   check.Supported(kFloats.Contains(x1), "x1 is {}, expected {}", Name(x1), kFloats);
-  if (!op.has("bias")) return check.status();
+  if (!op.has("bias")) return;
   const DataType bias = op.in("bias").dtype;
   check.Supported(kFloats.Contains(bias), "bias is {}, expected a float type", Name(bias));
-  return check.status();
 }
 
-Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard) {
-  Check check(op);
-  DataType dtype = standard;
-  if (op.attr_int(attribute) != static_cast<int64_t>(DataType::kUndefined)) {
-    dtype = check.Take(op.attr_dtype(attribute));
-  }
+DataType FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard,
+                     Check& check) {
+  const bool told = op.attr_int(attribute) != static_cast<int64_t>(DataType::kUndefined);
+  const DataType dtype = told ? check.Take(op.attr_dtype(attribute)) : standard;
   check.Supported(kFloats.Contains(dtype), "{} is {}, expected a float type", attribute,
                   Name(dtype));
-  return check.Done(dtype);
+  return dtype;
+}
+
+void ExpectSum(const OpContext& op, Check& check) {
+  const std::string reduction = op.attr_string("reduce_op");
+  check.Supported(reduction == "sum", "reduce_op \"{}\", expected sum", reduction);
 }
 
 namespace {
+
+// An int, or a string of digits.
+Result<int64_t> SizeIn(const OpContext& op, std::string_view attribute) {
+  const AttrValue* const value = op.node().FindAttr(attribute);
+  const auto* text = value != nullptr ? value->get<std::string>() : nullptr;
+  if (text == nullptr) return op.attr_int(attribute);
+  return ParseInt(*text, 0, INT32_MAX, fmt::format("{}: {}", op.Who(), attribute));
+}
 
 std::unique_ptr<Kernel> MakeScaledProduct(const OpContext& op, const Local& local, int64_t m,
                                           DataType y_dtype) {
@@ -85,8 +94,7 @@ std::unique_ptr<Kernel> MakeScaledProduct(const OpContext& op, const Local& loca
                            .threads = op.threads()});
 }
 
-}  // namespace
-
+// Null when it has no elements.
 Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& local, int64_t m,
                                             DataType y_dtype) {
   if (m * local.n == 0) return std::unique_ptr<Kernel>();
@@ -106,6 +114,22 @@ Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& lo
   return MakeFloatMatmul(matmul);
 }
 
+}  // namespace
+
+Ring RingOf(const OpContext& op, std::string_view size, Check& check) {
+  const Ring ring = hcom::RingOf(op, check);
+  const int64_t told = check.Take(SizeIn(op, size));
+  check.That(told == 0 || told == ring.ranks, "{} {}, but group \"{}\" has {} ranks", size, told,
+             op.attr_string("group"), ring.ranks);
+  return ring;
+}
+
+Status Products::Add(const OpContext& op, const Local& local, int64_t m, DataType y_dtype) {
+  NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, local, m, y_dtype));
+  kernels_.push_back(std::move(product));
+  return Status();
+}
+
 void Products::Reserve(const OpContext& op, Planned* plan) {
   uint64_t most = 0;
   for (const auto& kernel : kernels_) {
@@ -123,6 +147,13 @@ void Products::Reserve(const OpContext& op, Planned* plan) {
   }
 }
 
+Status Products::Make(const OpContext& op, const Local& local, int64_t m, DataType y_dtype,
+                      Planned* plan) {
+  NPUMESH_RETURN_IF_ERROR(Add(op, local, m, y_dtype));
+  Reserve(op, plan);
+  return Status();
+}
+
 Status Products::Run(const KernelArgs& args, std::initializer_list<Input> parts, void* y,
                      size_t index) const {
   Kernel* const kernel = kernels_[index].get();
@@ -133,35 +164,4 @@ Status Products::Run(const KernelArgs& args, std::initializer_list<Input> parts,
   return kernel->Run({in, &y, room_(args)});
 }
 
-Status ExpectSum(const OpContext& op) {
-  const std::string reduction = op.attr_string("reduce_op");
-  Check check(op);
-  check.Supported(reduction == "sum", "reduce_op \"{}\", expected sum", reduction);
-  return check.status();
-}
-
-namespace {
-
-// An int, or a string of digits.
-Result<int64_t> SizeIn(const OpContext& op, std::string_view attribute) {
-  const AttrValue* const value = op.node().FindAttr(attribute);
-  const auto* text = value != nullptr ? value->get<std::string>() : nullptr;
-  if (text == nullptr) return op.attr_int(attribute);
-  return ParseInt(*text, 0, INT32_MAX, fmt::format("{}: {}", op.Who(), attribute));
-}
-
-}  // namespace
-
-Result<Ring> RingOf(const OpContext& op, std::string_view size) {
-  Check check(op);
-  const GroupProvider::Members members = check.Take(hcom::MembersOf(op));
-  const Ring ring{static_cast<int64_t>(members.world_ranks.size()), members.rank};
-  const int64_t told = check.Take(SizeIn(op, size));
-  check.That(told == 0 || told == ring.ranks, "{} {}, but group \"{}\" has {} ranks", size, told,
-             op.attr_string("group"), ring.ranks);
-  return check.Done(ring);
-}
-
-}  // namespace fused
-
-}  // namespace npumesh
+}  // namespace npumesh::fused

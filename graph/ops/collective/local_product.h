@@ -29,35 +29,48 @@ struct Local {
   int64_t x_row_bytes() const { return k * BitsOf(x_dtype) / 8; }
 };
 
-// How an operator tells it: names of attributes, and how many times the columns of x1 the product
-// goes over, which an exchange in front of it may have joined.
+// How an operator tells it: names of ports and attributes, empty where it has none.
 struct LocalForm {
-  std::string_view transposed1 = "is_trans_a", transposed2 = "is_trans_b";
+  std::string_view x = "x1", w = "x2", bias = "bias";
+  std::string_view transposed_x = "is_trans_a", transposed_w = "is_trans_b";
+  int most_rank = 3;  // of x
+  int experts = 0;    // dimensions of w in front of the matrix
+  bool packs = true;  // constant weights may be packed
+  // How many times the columns of x the product goes over, which an exchange in front of it joins.
   int64_t joined = 1;
 };
 
-// The product of x1 and x2, with the bias.
-Result<Local> PlanLocal(const OpContext& op, const LocalForm& form = {});
+// What plans read. All object to what does not fit.
 
-// Error unless x1 and x2 are floats of one type.
-Status ExpectFloats(const OpContext& op);
+// The product, with its bias.
+Local PlanLocal(const OpContext& op, Check& check, const LocalForm& form = {});
 
-// The dtype in an attribute, `standard` where it holds the number of "undefined". Error
+// Objects unless x1 and x2 are floats of one type.
+void ExpectFloats(const OpContext& op, Check& check);
+
+// The dtype in an attribute, `standard` where it holds the number of "undefined". Objects
 // (kUnsupported) unless it is float16, bfloat16 or float32.
-Result<DataType> FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard);
+DataType FloatTypeOf(const OpContext& op, std::string_view attribute, DataType standard,
+                     Check& check);
 
-// The product of `m` of its rows, rounded once to `y_dtype`; null when it has no elements.
-Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& local, int64_t m,
-                                            DataType y_dtype);
+// Objects (kUnsupported) unless the attribute reduce_op is "sum".
+void ExpectSum(const OpContext& op, Check& check);
+
+// The node's group. Objects unless the attribute `size` says how many members it has; 0 there says
+// nothing.
+using hcom::Ring;
+Ring RingOf(const OpContext& op, std::string_view size, Check& check);
 
 // Products that a kernel runs on parts of its inputs, one at a time.
 class Products {
  public:
-  // Takes over a product, or a null one, which does nothing.
-  void Add(std::unique_ptr<Kernel> product) { kernels_.push_back(std::move(product)); }
+  // Makes the product of `m` rows, rounded once to `y_dtype`; one without elements does nothing.
+  Status Add(const OpContext& op, const Local& local, int64_t m, DataType y_dtype);
   // Takes the memory they share, and notes the constants that none of them reads and which kernel
   // the first of them is. REQUIRES: all are added.
   void Reserve(const OpContext& op, Planned* plan);
+  // Both, for a plan with one product.
+  Status Make(const OpContext& op, const Local& local, int64_t m, DataType y_dtype, Planned* plan);
 
   // Runs one with other addresses for some slots of its operator, and with its output at `y`.
   struct Input {
@@ -73,16 +86,6 @@ class Products {
   Workspace<const void*> in_;
   Workspace<std::byte> room_;
 };
-
-// Error unless the attribute reduce_op is "sum".
-Status ExpectSum(const OpContext& op);
-
-// The number of members of the node's group, and this rank. Error unless the attribute `size`
-// says the same; 0 there says nothing.
-struct Ring {
-  int64_t ranks = 0, rank = 0;
-};
-Result<Ring> RingOf(const OpContext& op, std::string_view size);
 
 inline uint64_t FloatBytes(int64_t elements) {
   return static_cast<uint64_t>(elements) * sizeof(float);

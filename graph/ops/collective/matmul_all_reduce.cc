@@ -42,19 +42,16 @@ struct AllReducePlan : hcom::Meeting {
 constexpr TypeSet kSmallIntegers = {DataType::kInt8, DataType::kInt4};
 
 // Scales of the sums of integers. `by_rows`: the operator has scales of the rows.
-Status ReadDequant(const OpContext& op, bool by_rows, AllReducePlan& plan) {
-  Check check(op);
+void ReadDequant(const OpContext& op, bool by_rows, Check& check, AllReducePlan& plan) {
   plan.dequant.scale = check.Take(Factors::Of(op, "dequant_scale"));
   if (by_rows) plan.dequant.row_scale = check.Take(Factors::Of(op, "pertoken_scale"));
   check.Keep(CheckFactors(op, plan.dequant.scale, "dequant_scale", plan.local.n));
   check.Keep(CheckFactors(op, plan.dequant.row_scale, "pertoken_scale", plan.local.m));
-  return check.status();
 }
 
 // Scales of stored weights: one, or one for each column in each group of rows.
-Status ReadWeightScale(const OpContext& op, AllReducePlan& plan) {
+void ReadWeightScale(const OpContext& op, Check& check, AllReducePlan& plan) {
   const int64_t n = plan.local.n, k = plan.local.k;
-  Check check(op);
   WeightScale& scale = plan.weight_scale;
   scale.scale = check.Take(Factors::Of(op, "antiquant_scale"));
   scale.offset = check.Take(Factors::Of(op, "antiquant_offset"));
@@ -70,34 +67,31 @@ Status ReadWeightScale(const OpContext& op, AllReducePlan& plan) {
                     (!scale.offset.given() || scale.offset.count() == scale.scale.count());
   check.That(fits, "{} antiquant scales and {} offsets for weights {} x {}", scale.scale.count(),
              scale.offset.count(), k, n);
-  return check.status();
 }
 
 // The product, and what both operators have. `by_rows` as above.
-Result<AllReducePlan> PlanSum(const OpContext& op, bool by_rows) {
-  Check check(op);
+AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
   AllReducePlan plan;
   plan.threads = op.threads();
-  plan.local = check.Take(PlanLocal(op));
-  check.Keep(ExpectSum(op));
+  plan.local = PlanLocal(op, check);
+  ExpectSum(op, check);
   const DataType x = plan.local.x_dtype;
   const bool integers = kSmallIntegers.Contains(plan.local.w_dtype);
   plan.quantised = integers && kSmallIntegers.Contains(x);
   plan.weights = integers && kFloats.Contains(x);
-  if (!check.ok()) return check.status();
   if (plan.blocked()) check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Keep(plan.quantised ? ReadDequant(op, by_rows, plan)
-             : plan.weights ? ReadWeightScale(op, plan)
-                            : ExpectFloats(op));
-  check.Keep(hcom::MembersOf(op).status());
-  return check.Done(std::move(plan));
+  if (plan.quantised) ReadDequant(op, by_rows, check, plan);
+  if (plan.weights) ReadWeightScale(op, check, plan);
+  if (!plan.blocked()) ExpectFloats(op, check);
+  hcom::RingOf(op, check);
+  return plan;
 }
 
 // ---- MatmulAllReduce ----
 
 Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
   Check check(op);
-  AllReducePlan plan = check.Take(PlanSum(op, true));
+  AllReducePlan plan = PlanSum(op, true, check);
   check.NotFed({"comm_quant_scale_1", "comm_quant_scale_2"});
   plan.x3 = check.Take(Factors::Of(op, "x3"));
   const int64_t m = plan.local.m, n = plan.local.n, x3 = plan.x3.count();
@@ -108,7 +102,7 @@ Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
   const DataType standard = !plan.quantised ? plan.local.x_dtype
                             : as_scale      ? DataType::kBfloat16
                                             : DataType::kFloat16;
-  if (check.ok()) plan.y_dtype = check.Take(FloatTypeOf(op, "y_dtype", standard));
+  plan.y_dtype = FloatTypeOf(op, "y_dtype", standard, check);
   std::vector<int64_t> y = plan.local.front;
   y.push_back(n);
   plan.outputs = {{plan.y_dtype, Shape(std::move(y))}};
@@ -119,7 +113,7 @@ Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
 
 Result<AllReducePlan> PlanAddRmsNorm(const OpContext& op) {
   Check check(op);
-  AllReducePlan plan = check.Take(PlanSum(op, false));
+  AllReducePlan plan = PlanSum(op, false, check);
   plan.residual = op.slot("residual");
   plan.gamma = op.slot("gamma");
   plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
@@ -157,10 +151,7 @@ Status PrepareMatmulAllReduce(const OpContext& op, AllReducePlan* plan) {
     plan->blocks_room = plan->scratch.Take<std::byte>(bytes);
     return Status();
   }
-  NPUMESH_ASSIGN_OR_RETURN(auto product, MakeProduct(op, local, plan->rows, DataType::kFloat));
-  plan->floats.Add(std::move(product));
-  plan->floats.Reserve(op, plan);
-  return Status();
+  return plan->floats.Make(op, local, plan->rows, DataType::kFloat, plan);
 }
 
 // Rows of the product from `first` on, as many as a chunk has.

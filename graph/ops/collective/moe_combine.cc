@@ -40,8 +40,7 @@ struct Combine : moe::TokensPlan {
 };
 
 // What came with the rows, and what is added to them. `handed`: the port of the hand-over data.
-Status ReadInputs(const OpContext& op, std::string_view handed, Combine& plan) {
-  Check check(op);
+void ReadInputs(const OpContext& op, std::string_view handed, Check& check, Combine& plan) {
   const int64_t entries = plan.assist < 0 ? plan.tokens * plan.k : plan.rows * kAssist;
   const int64_t segments = plan.placement.local_experts() * plan.placement.ranks;
   plan.weights = check.Take(Factors::Of(op, "expert_scales"));
@@ -56,12 +55,10 @@ Status ReadInputs(const OpContext& op, std::string_view handed, Combine& plan) {
              "{} {}, ep_send_counts {}, {} expert_scales or shared_expert_x do not fit expand_x {} "
              "and expert_ids {}",
              handed, passed, counts, plan.weights.count(), op.in(plan.x), op.in(plan.ids));
-  return check.status();
 }
 
 // Experts that no token travels to.
-Status ReadSpecial(const OpContext& op, Combine& plan) {
-  Check check(op);
+void ReadSpecial(const OpContext& op, Check& check, Combine& plan) {
   plan.zeros = op.attr_int("zero_expert_num");
   plan.copies = op.attr_int("copy_expert_num");
   plan.constants = op.attr_int("const_expert_num");
@@ -83,11 +80,10 @@ Status ReadSpecial(const OpContext& op, Combine& plan) {
   check.That(fits,
              "{} copy and {} constant experts need ori_x [{},{}] and, for the latter, alphas and v",
              plan.copies, plan.constants, plan.tokens, plan.width);
-  return check.status();
 }
 
 // The residual and the norm of MoeDistributeCombineAddRmsNorm.
-Status ReadNorm(const OpContext& op, Combine& plan) {
+void ReadNorm(const OpContext& op, Check& check, Combine& plan) {
   plan.residual = op.slot("residual_x");
   plan.gamma = op.slot("gamma");
   plan.epsilon = static_cast<double>(op.attr_float("norm_eps"));
@@ -97,10 +93,8 @@ Status ReadNorm(const OpContext& op, Combine& plan) {
                     residual.shape[rank - 1] == plan.width &&
                     ElementsBetween(residual.shape, 0, rank - 1) == plan.tokens &&
                     gamma == TensorType{plan.dtype, {plan.width}};
-  Check check(op);
   check.That(fits, "residual_x is {} and gamma {}; expected {} [{},1,{}] and [{}]", residual, gamma,
              Name(plan.dtype), plan.tokens, plan.width, plan.width);
-  return check.status();
 }
 
 template <Form kForm>
@@ -120,11 +114,11 @@ Result<Combine> PlanCombine(const OpContext& op) {
     plan.assist = op.slot(handed);
     plan.shared_x = SlotIfFed(op, "shared_expert_x");
   }
-  check.Keep(ReadInputs(op, handed, plan));
-  if (kSecond) check.Keep(ReadSpecial(op, plan));
+  ReadInputs(op, handed, check, plan);
+  if (kSecond) ReadSpecial(op, check, plan);
   plan.outputs = {{plan.dtype, {plan.tokens, plan.width}}};
   if (kForm == Form::kAddRmsNorm) {
-    check.Keep(ReadNorm(op, plan));
+    ReadNorm(op, check, plan);
     if (!check.ok()) return check.status();
     const Shape y = op.in(plan.residual).shape;
     Shape rstd = y;

@@ -12,10 +12,10 @@ namespace {
 
 // The attributes that the operators have in common.
 Placement PlacementOf(const OpContext& op, bool second, Check& check) {
-  const GroupProvider::Members members = check.Take(hcom::MembersOf(op, "group_ep"));
+  const hcom::Ring ring = hcom::RingOf(op, check, "group_ep");
   Placement placement;
-  placement.ranks = static_cast<int64_t>(members.world_ranks.size());
-  placement.rank = members.rank;
+  placement.ranks = ring.ranks;
+  placement.rank = ring.rank;
   placement.experts = op.attr_int("moe_expert_num");
   placement.shared_ranks = op.attr_int("shared_expert_rank_num");
   placement.shared_experts = placement.shared_ranks == 0 ? 0 : op.attr_int("shared_expert_num");

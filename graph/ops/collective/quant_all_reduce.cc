@@ -49,12 +49,11 @@ Shape ScalesOf(const Shape& x, bool powers) {
 template <bool kScatters>
 Result<ReducePlan> PlanQuantReduce(const OpContext& op) {
   Check check(op);
-  check.Keep(ExpectSum(op));
+  ExpectSum(op, check);
   ReducePlan plan;
   plan.scatters = kScatters;
-  plan.ring = check.Take(RingOf(op, "world_size"));
+  plan.ring = RingOf(op, "world_size", check);
   plan.y_dtype = check.Take(op.attr_dtype("output_dtype"));
-  if (!check.ok()) return check.status();
   const TensorType &x = op.in("x"), &scales = op.in("scales");
   plan.x_dtype = x.dtype;
   plan.powers = scales.dtype == DataType::kFloat8E8M0;
