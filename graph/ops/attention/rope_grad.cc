@@ -36,12 +36,13 @@ std::vector<Source> SourcesOf(RotaryMode mode, size_t width) {
   return sources;
 }
 
-struct GradPlan {
+struct GradPlan : Planned {
   RotaryMode mode = RotaryMode::kHalf;
-  std::string_view cos;
-  bool tables = true;  // their gradients are asked for; zeros otherwise
-  size_t x = 0;        // slots; of x only with `tables`
-  size_t cos_slot = 0, sin_slot = 0, dy = 0;
+  TableRows rows;
+  std::vector<Source> sources;  // from Prepare
+  bool tables = true;           // their gradients are asked for; zeros otherwise
+  size_t x = 0;                 // slots; of x only with `tables`
+  size_t cos = 0, sin = 0, dy = 0;
 };
 
 template <bool kMul>
@@ -51,61 +52,50 @@ Result<GradPlan> PlanGrad(const OpContext& op) {
   Check check(op);
   GradPlan plan;
   if constexpr (!kMul) plan.mode = RotaryModeOf(check);
-  plan.cos = kCos;
   plan.tables = kMul ? op.attr_bool("need_backward") : op.has("x");
-  plan.x = slot("x"), plan.cos_slot = slot(kCos), plan.sin_slot = slot(kSin), plan.dy = slot("dy");
+  plan.x = slot("x"), plan.cos = slot(kCos), plan.sin = slot(kSin), plan.dy = slot("dy");
   for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
   if (op.has("x")) check.Keep(ExpectSameShape(op, "x", "dy"));
   check.Keep(ExpectSameShape(op, kSin, kCos));
   CheckRotation(op, "dy", kCos, plan.mode, check);
-  return check.Done(plan);
+  if (!check.ok()) return check.status();
+  plan.rows = TableRows(op.in("dy").shape, op.in(kCos).shape);
+  plan.outputs = {op.in("dy"), op.in(kCos), op.in(kCos)};
+  return plan;
 }
 
-template <bool kMul>
-Status InferGrad(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GradPlan plan, PlanGrad<kMul>(op));
-  const TensorType table = op.in(plan.cos);
-  return define::SetOutputs(op, {op.in("dy"), table, table});
+Status PrepareGrad(const OpContext&, GradPlan* plan) {
+  plan->sources = SourcesOf(plan->mode, static_cast<size_t>(plan->rows.width()));
+  return Status();
 }
 
-template <bool kMul>
-Result<std::unique_ptr<Kernel>> MakeGrad(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const GradPlan plan, PlanGrad<kMul>(op));
-  const TableRows rows(op.in("dy").shape, op.in(plan.cos).shape);
-  const auto sources = SourcesOf(plan.mode, static_cast<size_t>(rows.width()));
-  return MakeRealKernel(op, [plan, rows, sources](RealTensors& t) {
-    const auto &dy = t.in[plan.dy], &cos = t.in[plan.cos_slot], &sin = t.in[plan.sin_slot];
-    const auto& x = t.in[plan.x];
-    for (int64_t row = 0; row < rows.rows(); ++row) {
-      const auto first_of_table = static_cast<size_t>(rows.Element(row));
-      const size_t first_of_x = static_cast<size_t>(row) * sources.size();
-      for (size_t j = 0; j < sources.size(); ++j) {
-        const size_t table = first_of_table + j;
-        const size_t first = first_of_x + sources[j].first;
-        const size_t second = first_of_x + sources[j].second;
-        const double g = dy[first_of_x + j], sign = sources[j].sign;
-        t.out[0][first] += g * cos[table];
-        t.out[0][second] += sign * g * sin[table];
-        if (!plan.tables) continue;
-        t.out[1][table] += g * x[first];
-        t.out[2][table] += sign * g * x[second];
-      }
+Status RunGrad(const GradPlan& plan, RealTensors& t) {
+  const auto &dy = t.in[plan.dy], &cos = t.in[plan.cos], &sin = t.in[plan.sin], &x = t.in[plan.x];
+  for (int64_t row = 0; row < plan.rows.rows(); ++row) {
+    const auto first_of_table = static_cast<size_t>(plan.rows.Element(row));
+    const size_t first_of_x = static_cast<size_t>(row) * plan.sources.size();
+    for (size_t j = 0; j < plan.sources.size(); ++j) {
+      const Source& source = plan.sources[j];
+      const size_t table = first_of_table + j;
+      const size_t first = first_of_x + source.first, second = first_of_x + source.second;
+      const double g = dy[first_of_x + j];
+      t.out[0][first] += g * cos[table];
+      t.out[0][second] += source.sign * g * sin[table];
+      if (!plan.tables) continue;
+      t.out[1][table] += g * x[first];
+      t.out[2][table] += source.sign * g * x[second];
     }
-    return Status();
-  });
-}
-
-template <bool kMul>
-Operator Gradient(std::string_view signature) {
-  return {.schema = Signature(signature), .infer = InferGrad<kMul>, .make_kernel = MakeGrad<kMul>};
+  }
+  return Status();
 }
 
 }  // namespace
 
 void RegisterRotaryGradients(OpRegistry& registry) {
-  registry.Add(Gradient<true>("RotaryMulGrad(x, r1, r2, dy; need_backward=true) -> dx, dr1, dr2"));
-  registry.Add(
-      Gradient<false>("RotaryPositionEmbeddingGrad(dy, cos, sin, x?; mode=0) -> dx, dcos, dsin"));
+  registry.Add(DefineReal<PlanGrad<true>, RunGrad, PrepareGrad>(
+      "RotaryMulGrad(x, r1, r2, dy; need_backward=true) -> dx, dr1, dr2"));
+  registry.Add(DefineReal<PlanGrad<false>, RunGrad, PrepareGrad>(
+      "RotaryPositionEmbeddingGrad(dy, cos, sin, x?; mode=0) -> dx, dcos, dsin"));
 }
 
 }  // namespace npumesh

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,14 +38,17 @@ using RealBody = std::function<Status(RealTensors&)>;
 Result<std::unique_ptr<Kernel>> MakeRealKernel(const OpContext& op, RealBody body);
 
 // The operator of a signature with traits. RunFn(const Plan&, RealTensors&) computes `out` from
-// `in`.
-template <auto PlanFn, auto RunFn>
+// `in`; PrepareFn as for Define.
+template <auto PlanFn, auto RunFn, auto PrepareFn = nullptr>
 Operator DefineReal(std::string_view signature, Operator traits = {}) {
   traits.schema = Signature(signature);
   traits.infer = define::Infer<PlanFn>;
   traits.make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
     NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
     plan.who = op.Who();
+    if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
+      NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
+    }
     return MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
   };
   return traits;
