@@ -16,12 +16,9 @@
 namespace npumesh {
 namespace {
 
-struct IndexerPlan : Planned {
-  QueryKeys rows;
-  DataType dtype = DataType::kUndefined;
+struct IndexerPlan : QueryKeys {
   Factors weights;
   Factors query_scale, key_scale;  // of the quantised form
-  int64_t heads = 0, width = 0;    // of queries
   int64_t count = 0;
   bool gives_values = false;
   Workspace<float> query, weight, key, scores, values;  // query and weight: of all heads
@@ -37,8 +34,8 @@ void ReadQuantised(const OpContext& op, Check& check, IndexerPlan& plan) {
   }
   plan.query_scale = check.Take(Factors::Of(op, "query_dequant_scale"));
   plan.key_scale = check.Take(Factors::Of(op, "key_dequant_scale"));
-  check.Elements("query_dequant_scale", {plan.rows.queries.rows() * plan.heads});
-  check.Elements("key_dequant_scale", {plan.rows.keys.rows()});
+  check.Elements("query_dequant_scale", {plan.queries.rows() * plan.heads});
+  check.Elements("key_dequant_scale", {plan.keys.rows()});
 }
 
 template <bool kQuantised>
@@ -47,20 +44,14 @@ Result<IndexerPlan> PlanIndexer(const OpContext& op) {
   IndexerPlan plan;
   plan.count = op.attr_int("sparse_count");
   check.Supported(plan.count > 0, "sparse_count is {}, expected at least 1", plan.count);
-  plan.rows = QueryKeys::Of(op, "layout_key", "actual_seq_lengths_key", check);
-  const SequenceRows &queries = plan.rows.queries, &keys = plan.rows.keys;
-  plan.dtype = op.in("query").dtype;
-  plan.heads = queries.heads();
-  plan.width = queries.width();
-  check.Type("query", kQuantised ? TypeSet(DataType::kInt8) : kFloats);
-  check.SameType("key", "query");
-  check.That(keys.heads() == 1, "key is {}, expected one head of keys", op.in("key"));
+  const TypeSet types = kQuantised ? TypeSet(DataType::kInt8) : kFloats;
+  plan.Read(op, types, "layout_key", "actual_seq_lengths_key", check);
+  check.That(plan.keys.heads() == 1, "key is {}, expected one head of keys", op.in("key"));
   plan.weights = check.Take(Factors::Of(op, "weights"));
-  check.Elements("weights", {queries.rows() * plan.heads});
+  check.Elements("weights", {plan.queries.rows() * plan.heads});
   if constexpr (kQuantised) ReadQuantised(op, check, plan);
   if (!check.ok()) return check.status();
-  Shape indices = WithLast(op.in("query").shape, plan.count);
-  indices[indices.rank() - 2] = 1;
+  const Shape indices = plan.ListsOf(op, plan.count);
   plan.outputs = {{DataType::kInt32, indices}};
   if constexpr (!kQuantised) {
     plan.gives_values = op.attr_bool("return_values");
@@ -69,9 +60,9 @@ Result<IndexerPlan> PlanIndexer(const OpContext& op) {
   plan.query = plan.scratch.Floats(plan.heads * plan.width);
   plan.weight = plan.scratch.Floats(plan.heads);
   plan.key = plan.scratch.Floats(plan.width);
-  plan.scores = plan.scratch.Floats(keys.most());
+  plan.scores = plan.scratch.Floats(plan.keys.most());
   plan.values = plan.scratch.Floats(plan.count);
-  plan.order = plan.scratch.Take<int32_t>(keys.most());
+  plan.order = plan.scratch.Take<int32_t>(plan.keys.most());
   return plan;
 }
 
@@ -117,14 +108,13 @@ void Choose(const IndexerPlan& plan, const KernelArgs& args, int64_t row, int64_
 }
 
 Status RunIndexer(const IndexerPlan& plan, const KernelArgs& args) {
-  const SequenceRows &queries = plan.rows.queries, &keys = plan.rows.keys;
-  std::fill_n(static_cast<int32_t*>(args.out[0]), queries.rows() * plan.count, -1);
+  std::fill_n(static_cast<int32_t*>(args.out[0]), plan.queries.rows() * plan.count, -1);
   if (plan.gives_values) ClearOutput(plan, args, 1);
-  return plan.rows.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(const int64_t row, queries.Row(args, b, t));
+  return plan.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t row, plan.queries.Row(args, b, t));
     LoadQuery(plan, args, row);
     for (int64_t s = 0; s < seen; ++s) {
-      NPUMESH_ASSIGN_OR_RETURN(const int64_t key, keys.Row(args, b, s));
+      NPUMESH_ASSIGN_OR_RETURN(const int64_t key, plan.keys.Row(args, b, s));
       plan.scores(args)[s] = Score(plan, args, key);
     }
     Choose(plan, args, row, seen);

@@ -1,5 +1,5 @@
-// The queries of an operator and the keys that each of them sees, as LightningIndexer and
-// SparseFlashAttention are fed them.
+// A plan with the queries of an operator and the keys that each of them sees, as LightningIndexer
+// and SparseFlashAttention are fed them.
 #ifndef NPUMESH_GRAPH_OPS_ATTENTION_QUERY_KEYS_H_
 #define NPUMESH_GRAPH_OPS_ATTENTION_QUERY_KEYS_H_
 
@@ -8,25 +8,36 @@
 
 namespace npumesh {
 
-struct QueryKeys {
+struct QueryKeys : Planned {
   SequenceRows queries, keys;
-  bool causal = true;  // a query does not see the keys after it
+  DataType dtype = DataType::kUndefined;
+  int64_t heads = 0, width = 0;  // of queries
+  bool causal = true;            // a query does not see the keys after it
 
-  // The ports are query and key, the attribute of the keys' layout and the port of their lengths
-  // are `layout` and `lengths`.
-  static QueryKeys Of(const OpContext& op, std::string_view layout, std::string_view lengths,
-                      Check& check) {
-    QueryKeys result;
-    result.causal = check.Among("sparse_mode", {0, 3}) == 3;
+  // The ports are query and key, of one of the types; the attribute of the keys' layout and the
+  // port of their lengths are `layout` and `lengths`.
+  void Read(const OpContext& op, TypeSet types, std::string_view layout, std::string_view lengths,
+            Check& check) {
+    causal = check.Among("sparse_mode", {0, 3}) == 3;
     check.Among("pre_tokens", {kAllTokens});
     check.Among("next_tokens", {kAllTokens});
-    result.queries = check.Take(
+    queries = check.Take(
         SequenceRows::Of(op, "query", "layout_query", "actual_seq_lengths_query", "", -1));
-    result.keys = check.Take(
-        SequenceRows::Of(op, "key", layout, lengths, "block_table", result.queries.batch()));
-    check.That(result.keys.width() == result.queries.width(),
-               "query is {} and key {}, expected the same width", op.in("query"), op.in("key"));
-    return result;
+    keys = check.Take(SequenceRows::Of(op, "key", layout, lengths, "block_table", queries.batch()));
+    check.That(keys.width() == queries.width(), "query is {} and key {}, expected the same width",
+               op.in("query"), op.in("key"));
+    check.Type("query", types);
+    check.SameType("key", "query");
+    dtype = op.in("query").dtype;
+    heads = queries.heads();
+    width = queries.width();
+  }
+
+  // The shape of a list of `count` entries for each query and head of keys. REQUIRES: no objection.
+  Shape ListsOf(const OpContext& op, int64_t count) const {
+    Shape lists = WithLast(op.in("query").shape, count);
+    lists[lists.rank() - 2] = keys.heads();
+    return lists;
   }
 
   // Calls f(batch, query, keys seen) for each query, and ends at its first error.

@@ -17,14 +17,11 @@
 namespace npumesh {
 namespace {
 
-struct SparsePlan : Planned {
-  QueryKeys rows;
-  DataType dtype = DataType::kUndefined;
+struct SparsePlan : QueryKeys {
   float scale = 1;
   int64_t block = 1;
   int64_t count = 0;                 // entries of a list
   int64_t positions = 0;             // that it may name
-  int64_t heads = 0, width = 0;      // of queries
   int64_t key_heads = 0, group = 0;  // each serves a group of query heads
   int64_t rope = 0;                  // width; 0: none
   int query_rope = -1, key_rope = -1;
@@ -54,9 +51,7 @@ void ReadLists(const OpContext& op, Check& check, SparsePlan& plan) {
              "sparse_block_size {} for {} entries of sparse_indices, expected at most 2^63 - 1 "
              "positions",
              plan.block, plan.count);
-  Shape lists = WithLast(op.in("query").shape, plan.count);
-  lists[lists.rank() - 2] = plan.key_heads;
-  check.Shape("sparse_indices", lists);
+  check.Shape("sparse_indices", plan.ListsOf(op, plan.count));
 }
 
 // softmax_max and softmax_sum are [B, Nkv, S, group] or [Nkv, T, group], empty when not asked for.
@@ -73,17 +68,12 @@ Result<SparsePlan> PlanSparse(const OpContext& op) {
   check.Supported(plan.block > 0, "sparse_block_size is {}, expected at least 1", plan.block);
   check.Among("attention_mode", {0, 2});
   check.NotFed({"sinks"});
-  plan.rows = QueryKeys::Of(op, "layout_kv", "actual_seq_lengths_kv", check);
+  plan.Read(op, kFloats, "layout_kv", "actual_seq_lengths_kv", check);
   plan.scale = op.attr_float("scale_value");
   plan.gives_lse = op.attr_bool("return_softmax_lse");
   const TensorType& query = op.in("query");
-  check.Type("query", kFloats);
-  check.SameType("key", "query");
   check.SameTensor("value", "key");
-  plan.dtype = query.dtype;
-  plan.width = plan.rows.queries.width();
-  plan.heads = plan.rows.queries.heads();
-  plan.key_heads = plan.rows.keys.heads();
+  plan.key_heads = plan.keys.heads();
   check.That(plan.key_heads > 0 && plan.heads % plan.key_heads == 0,
              "query has {} heads and key {}, expected a multiple", plan.heads, plan.key_heads);
   ReadLists(op, check, plan);
@@ -111,7 +101,7 @@ Result<int64_t> ChooseRows(const SparsePlan& plan, const KernelArgs& args, int64
     if (list[i] >= CeilDiv(seen, plan.block)) continue;
     const int64_t begin = list[i] * plan.block;
     for (int64_t s = begin; s < std::min(begin + plan.block, seen); ++s) {
-      NPUMESH_ASSIGN_OR_RETURN(rows[chosen], plan.rows.keys.Row(args, b, s));
+      NPUMESH_ASSIGN_OR_RETURN(rows[chosen], plan.keys.Row(args, b, s));
       ++chosen;
     }
   }
@@ -164,12 +154,11 @@ Statistics Attend(const SparsePlan& plan, const KernelArgs& args, int64_t head, 
 
 Status RunQuery(const SparsePlan& plan, const KernelArgs& args, int64_t b, int64_t t, int64_t n,
                 int64_t seen) {
-  const SequenceRows& queries = plan.rows.queries;
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t row, queries.Row(args, b, t));
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t row, plan.queries.Row(args, b, t));
   NPUMESH_ASSIGN_OR_RETURN(const int64_t chosen, ChooseRows(plan, args, b, row, n, seen));
   if (chosen == 0) return Status();
-  const int64_t line =
-      plan.packed ? n * queries.rows() + row : (b * plan.key_heads + n) * queries.most() + t;
+  const int64_t line = plan.packed ? n * plan.queries.rows() + row
+                                   : (b * plan.key_heads + n) * plan.queries.most() + t;
   for (int64_t g = 0; g < plan.group; ++g) {
     const int64_t head = row * plan.heads + n * plan.group + g;
     const Statistics statistics = Attend(plan, args, head, n, chosen);
@@ -182,7 +171,7 @@ Status RunQuery(const SparsePlan& plan, const KernelArgs& args, int64_t b, int64
 
 Status RunSparse(const SparsePlan& plan, const KernelArgs& args) {
   for (const int port : {0, 1, 2}) ClearOutput(plan, args, port);
-  return plan.rows.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
+  return plan.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
     for (int64_t n = 0; n < plan.key_heads; ++n) {
       NPUMESH_RETURN_IF_ERROR(RunQuery(plan, args, b, t, n, seen));
     }
