@@ -23,28 +23,38 @@ namespace {
 
 constexpr int64_t kChunk = 128;  // tokens computed together
 
+// What the latent vectors of queries, or of keys and values, are normalised by.
+struct LatentNorm {
+  int gamma = -1;  // slot
+  DataType dtype = DataType::kUndefined;
+  double epsilon = 0;
+  float scale = 1;
+
+  static LatentNorm Of(const OpContext& op, std::string_view gamma, std::string_view epsilon) {
+    const int slot = op.slot(gamma);
+    return {slot, op.in(slot).dtype, static_cast<double>(op.attr_float(epsilon))};
+  }
+};
+
 struct MlaPlan : Planned {
   int threads = 1;
   int64_t tokens = 0;
   int64_t model = 0, latent_q = 0, latent_kv = 0;  // He, Hcq, Hckv
   int64_t heads = 0, head = 0, rope = 0;           // N, D, Dr
   DataType dtype = DataType::kUndefined;
-  DataType gamma_q = DataType::kUndefined, gamma_kv = DataType::kUndefined;
   RotaryTables tables;
   Integers index;  // absent: row t of the caches is that of token t
   int64_t slots = 0, block_size = 0;
   bool tiled = false;
-  double epsilon_q = 0, epsilon_kv = 0;
-  float scale_q = 1, scale_kv = 1;
+  LatentNorm norm_q, norm_kv;
   bool gives_norm = false;
-  Workspace<std::byte> product;  // begins the scratch, as BlockedProduct wants it
   Workspace<float> queries, heads_of_queries, keys, gamma, rotated;
 
   int64_t head_both() const { return head + rope; }
 };
 
-// Slots of the inputs that begin all three interfaces.
-enum MlaSlot { kX, kDq, kUq, kUk, kDkv, kGammaQ, kGammaKv, kSin, kCos };
+// Slots of the inputs that begin all three interfaces, as far as a product reads them.
+enum MlaSlot { kX, kDq, kUq, kUk, kDkv };
 
 void RefuseQuantised(bool third, Check& check) {
   check.NotFed({"dequant_scale_x", "dequant_scale_w_dq", "dequant_scale_w_uq_qr",
@@ -77,8 +87,8 @@ void ReadShapes(const OpContext& op, Check& check, MlaPlan& plan) {
   }
   if (!check.ok()) return;
   plan.dtype = x.dtype;
-  plan.gamma_q = op.in("rmsnorm_gamma_cq").dtype;
-  plan.gamma_kv = op.in("rmsnorm_gamma_ckv").dtype;
+  plan.norm_q = LatentNorm::Of(op, "rmsnorm_gamma_cq", "rmsnorm_epsilon_cq");
+  plan.norm_kv = LatentNorm::Of(op, "rmsnorm_gamma_ckv", "rmsnorm_epsilon_ckv");
   plan.tokens = ElementsBetween(x.shape, 0, rank - 1);
   plan.model = x.shape[rank - 1];
   plan.latent_q = latent_q;
@@ -151,8 +161,8 @@ std::vector<TensorType> OutputsOf(const OpContext& op, const MlaPlan& plan) {
 void LayOut(MlaPlan& plan) {
   Scratch& scratch = plan.scratch;
   const int64_t k = std::max({plan.model, plan.latent_q, plan.head});
-  plan.product =
-      scratch.Take<std::byte>(static_cast<int64_t>(BlockedProduct(k, false).scratch_bytes()));
+  // Begins the scratch, as BlockedProduct wants it.
+  scratch.Take<std::byte>(static_cast<int64_t>(BlockedProduct(k, false).scratch_bytes()));
   plan.queries = scratch.Floats(kChunk * plan.latent_q);
   plan.heads_of_queries = scratch.Floats(kChunk * plan.heads * plan.head_both());
   plan.keys = scratch.Floats(kChunk * (plan.latent_kv + plan.rope));
@@ -169,11 +179,9 @@ Result<MlaPlan> PlanMla(const OpContext& op) {
   ReadCaches(op, check, plan);
   if (!check.ok()) return check.status();
   plan.threads = op.threads();
-  plan.epsilon_q = static_cast<double>(op.attr_float("rmsnorm_epsilon_cq"));
-  plan.epsilon_kv = static_cast<double>(op.attr_float("rmsnorm_epsilon_ckv"));
   if constexpr (kThird) {
-    plan.scale_q = op.attr_float("qc_qr_scale");
-    plan.scale_kv = op.attr_float("kc_scale");
+    plan.norm_q.scale = op.attr_float("qc_qr_scale");
+    plan.norm_kv.scale = op.attr_float("kc_scale");
     plan.gives_norm = op.attr_bool("query_norm_flag");
   }
   plan.outputs = OutputsOf(op, plan);
@@ -207,10 +215,11 @@ Status Multiply(const MlaPlan& plan, const KernelArgs& args, int64_t rows, int64
   });
 }
 
-void Normalise(const MlaPlan& plan, const KernelArgs& args, MlaSlot slot, DataType dtype,
-               double epsilon, float scale, int64_t width, float* row) {
-  RmsNormalise(row, LoadRow(dtype, args.in[slot], 0, width, plan.gamma(args)), epsilon, width);
-  ScaleRow(row, scale, width, row);
+void Normalise(const MlaPlan& plan, const KernelArgs& args, const LatentNorm& norm, int64_t width,
+               float* row) {
+  const float* gamma = LoadRow(norm.dtype, args.in[norm.gamma], 0, width, plan.gamma(args));
+  RmsNormalise(row, gamma, norm.epsilon, width);
+  ScaleRow(row, norm.scale, width, row);
   Round(plan.dtype, row, width);
 }
 
@@ -256,8 +265,7 @@ Status WriteCaches(const MlaPlan& plan, const KernelArgs& args, int64_t token, f
   float* rotated = plan.rotated(args);
   plan.tables.Rotate(args, token * plan.rope, row + plan.latent_kv, rotated);
   Write(plan, args.out[3], slot, plan.rope, rotated);
-  Normalise(plan, args, kGammaKv, plan.gamma_kv, plan.epsilon_kv, plan.scale_kv, plan.latent_kv,
-            row);
+  Normalise(plan, args, plan.norm_kv, plan.latent_kv, row);
   Write(plan, args.out[2], slot, plan.latent_kv, row);
   return Status();
 }
@@ -269,7 +277,7 @@ Status RunChunk(const MlaPlan& plan, const KernelArgs& args, int64_t first, int6
   NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, rows, latent_q, plan.model, x, kDq, queries));
   for (int64_t r = 0; r < rows; ++r) {
     float* row = queries + r * latent_q;
-    Normalise(plan, args, kGammaQ, plan.gamma_q, plan.epsilon_q, plan.scale_q, latent_q, row);
+    Normalise(plan, args, plan.norm_q, latent_q, row);
     if (plan.gives_norm) StoreRow(plan.dtype, row, args.out[5], (first + r) * latent_q, latent_q);
   }
   const StoredMatrix left{DataType::kFloat, queries, 0, false};
