@@ -217,6 +217,14 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
 // The same in pages: [blocks, block_size, N * D], [blocks, N, block_size, D] or tiled
 // [blocks, N, D / e, block_size, e].
 KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check);
+// Query, key and value in one layout, with their rotated parts where they are fed: q, k, v, q_rope
+// and k_rope of the plan. `pages`: keys and values are in pages.
+void ReadTensors(const OpContext& op, std::string_view letters, int64_t key_heads, bool pages,
+                 Check& check, AttentionPlan& plan);
+// The sequences of packed queries are those that have lengths.
+int64_t SequencesOf(const AttentionPlan& plan);
+// `port` if the operator has it; otherwise nothing, which reads as an input that is not fed.
+std::string_view PortOf(const OpContext& op, std::string_view port);
 // An optional input of lengths.
 Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check);
 // An optional mask or shift: [S1, S2], [B, S1, S2] or [B, N, S1, S2] with 1 for what is broadcast;

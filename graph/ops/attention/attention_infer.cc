@@ -11,23 +11,14 @@
 namespace npumesh::attention {
 namespace {
 
-template <typename Specs>
-bool HasName(const Specs& specs, std::string_view name) {
-  return std::any_of(specs.begin(), specs.end(),
-                     [&](const auto& spec) { return spec.name == name; });
-}
-
 bool HasPort(const OpContext& op, std::string_view port) {
-  return HasName(op.schema().inputs, port);
+  return !PortOf(op, port).empty();
 }
 
 bool HasAttr(const OpContext& op, std::string_view name) {
-  return HasName(op.schema().attrs, name);
-}
-
-// `port` if the operator has it; otherwise nothing, which reads as an input that is not fed.
-std::string_view Port(const OpContext& op, std::string_view port) {
-  return HasPort(op, port) ? port : std::string_view();
+  const std::vector<AttrSpec>& attrs = op.schema().attrs;
+  return std::any_of(attrs.begin(), attrs.end(),
+                     [&](const AttrSpec& spec) { return spec.name == name; });
 }
 
 int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
@@ -103,7 +94,7 @@ void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int
 
 void ReadAntiquant(const OpContext& op, Check& check, AttentionPlan& plan) {
   const auto factors = [&](const std::string& port) {
-    return check.Take(Factors::Of(op, Port(op, port)));
+    return check.Take(Factors::Of(op, PortOf(op, port)));
   };
   const Factors both = factors("antiquant_scale"), offsets = factors("antiquant_offset");
   if (both.given()) {
@@ -157,19 +148,9 @@ void ReadInferTensors(const OpContext& op, std::string_view letters, Check& chec
                       AttentionPlan& plan) {
   const int64_t given = op.attr_int("num_key_value_heads");
   const int64_t heads = given == 0 ? plan.heads : given;
-  plan.block_table = SlotIfFed(op, Port(op, "block_table"));
-  const auto read = [&](std::string_view port) {
-    return plan.paged() ? ReadPages(op, port, heads, check)
-                        : ReadKeyValue(op, port, letters, heads, check);
-  };
-  plan.q = HeadsOf(op, op.slot("query"), letters, plan.heads, check);
-  plan.k = read("key");
-  plan.v = read("value");
-  if (const int slot = SlotIfFed(op, Port(op, "query_rope")); slot >= 0) {
-    plan.q_rope = HeadsOf(op, slot, letters, plan.heads, check);
-  }
-  if (SlotIfFed(op, Port(op, "key_rope")) >= 0) plan.k_rope = read("key_rope");
-  if (SlotIfFed(op, Port(op, "key_shared_prefix")) < 0) return;
+  plan.block_table = SlotIfFed(op, PortOf(op, "block_table"));
+  ReadTensors(op, letters, heads, plan.paged(), check, plan);
+  if (SlotIfFed(op, PortOf(op, "key_shared_prefix")) < 0) return;
   plan.k_prefix = ReadKeyValue(op, "key_shared_prefix", letters, heads, check);
   plan.v_prefix = ReadKeyValue(op, "value_shared_prefix", letters, heads, check);
   plan.prefix_length = ReadLengths(op, "actual_shared_prefix_len", false, check);
@@ -180,9 +161,9 @@ void ReadAllLengths(const OpContext& op, Check& check, AttentionPlan& plan) {
   if (!decode_only) plan.q_lengths = ReadLengths(op, "actual_seq_lengths", packed, check);
   plan.kv_lengths = ReadLengths(op, decode_only ? "actual_seq_lengths" : "actual_seq_lengths_kv",
                                 packed && !plan.paged(), check);
-  plan.q_padding = ReadLengths(op, Port(op, "query_padding_size"), false, check);
-  plan.kv_padding = ReadLengths(op, Port(op, "kv_padding_size"), false, check);
-  plan.batches = packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
+  plan.q_padding = ReadLengths(op, PortOf(op, "query_padding_size"), false, check);
+  plan.kv_padding = ReadLengths(op, PortOf(op, "kv_padding_size"), false, check);
+  plan.batches = SequencesOf(plan);
 }
 
 void CheckCaches(const OpContext& op, Check& check, AttentionPlan& plan) {
@@ -219,7 +200,6 @@ Result<AttentionPlan> PlanInference(const OpContext& op) {
   RefuseUnsupported(op, check);
   const Layouts layouts = LayoutsOf(op, check);
   if (!check.ok()) return check.status();
-  plan.who = op.Who();
   plan.threads = op.threads();
   plan.heads = op.attr_int("num_heads");
   plan.scale = op.attr_float(HasAttr(op, "scale") ? "scale" : "scale_value");
@@ -230,7 +210,7 @@ Result<AttentionPlan> PlanInference(const OpContext& op) {
   ReadScoreRules(op, check, plan);
   ReadQuantisation(op, check, plan);
   ReadAntiquant(op, check, plan);
-  plan.sink = check.Take(Factors::Of(op, Port(op, "learnable_sink")));
+  plan.sink = check.Take(Factors::Of(op, PortOf(op, "learnable_sink")));
   Complete(op, layouts.out, check, plan);
   if (HasAttr(op, "softmax_lse_flag")) {
     if (op.attr_bool("softmax_lse_flag")) plan.lse_port = 1;

@@ -128,6 +128,32 @@ KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Ch
   return result;
 }
 
+std::string_view PortOf(const OpContext& op, std::string_view port) {
+  const std::vector<PortSpec>& ports = op.schema().inputs;
+  const bool has = std::any_of(ports.begin(), ports.end(),
+                               [&](const PortSpec& spec) { return spec.name == port; });
+  return has ? port : std::string_view();
+}
+
+void ReadTensors(const OpContext& op, std::string_view letters, int64_t key_heads, bool pages,
+                 Check& check, AttentionPlan& plan) {
+  const auto read = [&](std::string_view port) {
+    return pages ? ReadPages(op, port, key_heads, check)
+                 : ReadKeyValue(op, port, letters, key_heads, check);
+  };
+  plan.q = HeadsOf(op, op.slot("query"), letters, plan.heads, check);
+  plan.k = read("key");
+  plan.v = read("value");
+  if (const int slot = SlotIfFed(op, PortOf(op, "query_rope")); slot >= 0) {
+    plan.q_rope = HeadsOf(op, slot, letters, plan.heads, check);
+  }
+  if (SlotIfFed(op, PortOf(op, "key_rope")) >= 0) plan.k_rope = read("key_rope");
+}
+
+int64_t SequencesOf(const AttentionPlan& plan) {
+  return plan.q.packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
+}
+
 Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check) {
   const Lengths lengths{Integers::Of(op, port), sums};
   if (lengths.given()) check.Type(port, kIndices);

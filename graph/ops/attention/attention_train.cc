@@ -18,20 +18,6 @@ int64_t KeyHeads(const OpContext& op, std::string_view layout, int64_t width) {
   return width > 0 ? key[key.rank() - 1] / width : 0;
 }
 
-void ReadTrainTensors(const OpContext& op, std::string_view letters, Check& check,
-                      AttentionPlan& plan) {
-  plan.q = HeadsOf(op, op.slot("query"), letters, plan.heads, check);
-  const int64_t key_heads = KeyHeads(op, letters, plan.q.width);
-  plan.k = ReadKeyValue(op, "key", letters, key_heads, check);
-  plan.v = ReadKeyValue(op, "value", letters, key_heads, check);
-  if (const int slot = SlotIfFed(op, "query_rope"); slot >= 0) {
-    plan.q_rope = HeadsOf(op, slot, letters, plan.heads, check);
-  }
-  if (SlotIfFed(op, "key_rope") >= 0) {
-    plan.k_rope = ReadKeyValue(op, "key_rope", letters, key_heads, check);
-  }
-}
-
 void ReadDropout(const OpContext& op, Check& check, AttentionPlan& plan) {
   plan.keep_prob = op.attr_float("keep_prob");
   const int slot = SlotIfFed(op, "drop_mask");
@@ -73,10 +59,11 @@ AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& c
   // of the earlier one, which is that of 0.
   plan.scales_pse = check.Among("pse_type", {0, 1}) == 1;
   if (!check.ok()) return plan;
-  ReadTrainTensors(op, layouts.in, check, plan);
+  const HeadTensor query = HeadsOf(op, op.slot("query"), layouts.in, plan.heads, check);
+  ReadTensors(op, layouts.in, KeyHeads(op, layouts.in, query.width), false, check, plan);
   plan.q_lengths = ReadLengths(op, "actual_seq_qlen", plan.q.packed, check);
   plan.kv_lengths = ReadLengths(op, "actual_seq_kvlen", plan.q.packed, check);
-  plan.batches = plan.q.packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
+  plan.batches = SequencesOf(plan);
   plan.pre_tokens = op.attr_int("pre_tockens");
   plan.next_tokens = op.attr_int("next_tockens");
   plan.band_prefix = ReadLengths(op, "prefix", false, check);
