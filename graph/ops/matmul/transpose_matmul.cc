@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "graph/ops/matmul/family.h"
-#include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
@@ -70,10 +70,8 @@ struct ResultPlace {
   }
 };
 
-struct TransposePlan : Planned {
-  int threads = 1;
+struct TransposePlan : ProductPlan {
   PermutedSide left, right;
-  BlockedProduct product;
   ResultPlace place;
   Shape y;
   DataType y_dtype = DataType::kUndefined;
@@ -81,8 +79,6 @@ struct TransposePlan : Planned {
   Factors out_scale;  // of int8 results, one for each column of every matrix
   bool mx = false;
   Factors left_scale, right_scale;
-  Workspace<std::byte> blocks;  // begins the scratch, as BlockedProduct wants it
-  Workspace<float> factors, row;
 };
 
 void PlanSides(const OpContext& op, TypeSet types, Check& check, TransposePlan& plan) {
@@ -124,11 +120,8 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
 }
 
 Result<TransposePlan> Finish(const OpContext& op, Check& check, TransposePlan plan) {
-  plan.threads = op.threads();
-  plan.product = BlockedProduct(plan.left.columns, false);
+  plan.TakeProduct(op, plan.left.columns, false);
   plan.outputs = {{plan.y_dtype, plan.y}};
-  plan.blocks = plan.scratch.Take<std::byte>(static_cast<int64_t>(plan.product.scratch_bytes()));
-  plan.scratch.Take(kBlockColumns, {&plan.factors, &plan.row});
   return check.Done(std::move(plan));
 }
 
@@ -217,7 +210,7 @@ BlockScale RightScale(const TransposePlan& plan, int64_t b) {
 void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
            const SumSegment& segment) {
   const int64_t n = plan.right.columns;
-  float* row = plan.row(args);
+  float* row = plan.results(args);
   Dequant dequant = plan.dequant;
   if (dequant.after.count() > n) dequant.after = dequant.after.Part(b, plan.left.batch);
   dequant.Apply(args, segment, plan.factors(args), row);
