@@ -181,8 +181,13 @@ int64_t Check::Between(std::string_view attribute, int64_t least, int64_t most) 
   return seen;
 }
 
-int Check::Axis(std::string_view attribute, int rank) {
-  return Take(AxisOf(op_, op_.attr_int(attribute), rank, attribute));
+int Check::Axis(std::string_view name, int rank) {
+  return Take(AxisOf(op_, Take(op_.Int(name)), rank, name));
+}
+
+void Check::UnknownWord(std::string_view attribute, std::string_view seen,
+                        const std::vector<std::string>& known) {
+  Object(fmt::format("\"{}\" is \"{}\", expected {}", attribute, seen, Alternatives(known)));
 }
 
 }  // namespace npumesh

@@ -2,13 +2,15 @@
 // objection is kept and later facts are not checked, so a plan reads from top to bottom without an
 // `if`.
 //
-//   Check check(op);
+//   Check check(op);             // or that of a plan function (define.h)
 //   const auto [height, width] = check.Matrix("x", kFloats);
 //   check.Shape("scale", {groups, width});
 //   plan.dtype = check.TypeOf("dst_type", kQuantised);
 //   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
 //   ...
 //   return check.Done(std::move(plan));
+//
+// After an objection facts answer zeros and empty lists; what would stumble over them asks `ok`.
 //
 // An optional input that is not fed, or is fed a tensor without elements (ops convention for
 // "absent"), passes. Objections name the node, the port or attribute, what is seen and what is
@@ -74,8 +76,22 @@ class Check {
   DataType TypeOf(std::string_view attribute, TypeSet expected, Code code = Code::kUnsupported);
   // In [least, most].
   int64_t Between(std::string_view attribute, int64_t least, int64_t most);
-  // Axis in [0, rank), counted from the end when negative.
-  int Axis(std::string_view attribute, int rank);
+  // What the word in a text attribute stands for; made by default after an objection.
+  template <typename T>
+  T Meaning(std::string_view attribute,
+            std::initializer_list<std::pair<std::string_view, T>> words) {
+    if (!ok()) return T();
+    const std::string seen = op_.attr_string(attribute);
+    std::vector<std::string> known;
+    for (const auto& [word, meaning] : words) {
+      if (seen == word) return meaning;
+      known.emplace_back(word);
+    }
+    UnknownWord(attribute, seen, known);
+    return T();
+  }
+  // Axis in [0, rank), counted from the end when negative: of an attribute, or a constant input.
+  int Axis(std::string_view name, int rank);
 
   // ---- anything else ----
   // Keeps the error of a result; its value, or one made by default.
@@ -101,12 +117,20 @@ class Check {
     if (holds || !ok()) return;
     Object(fmt::format(text, std::forward<Args>(args)...), Code::kUnsupported);
   }
+  // The same for what contradicts itself within the graph (kCorrupt).
+  template <typename... Args>
+  void Consistent(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (holds || !ok()) return;
+    Object(fmt::format(text, std::forward<Args>(args)...), Code::kCorrupt);
+  }
 
  private:
   // The tensor of a port that is to be checked; null: absent, or there is an objection already.
   const TensorType* Seen(std::string_view port) const;
   void Object(std::string_view text, Code code = Code::kInvalidArgument);
   void Expected(std::string_view port, const TensorType& seen, std::string_view expected);
+  void UnknownWord(std::string_view attribute, std::string_view seen,
+                   const std::vector<std::string>& known);
 
   const OpContext& op_;
   Status status_;

@@ -2,16 +2,17 @@
 // function that runs the plan.
 //
 //   struct ScalePlan : Planned { Factors scale; Workspace<float> row; ... };
-//   Result<ScalePlan> PlanScale(const OpContext& op);
+//   ScalePlan PlanScale(const OpContext& op, Check& check);
 //   Status RunScale(const ScalePlan& plan, const KernelArgs& args);
 //
 //   registry.Add(Define<PlanScale, RunScale>("Scale(x, scale; axis=-1) -> y"));
 //
 // The plan function checks the inputs and decides everything that types, attributes and constants
-// decide. It serves shape inference too, so it is called often, also with sizes that are only
-// tried (partial_inference.h): it neither meets other ranks nor packs weights. What has to, stands
-// in a third function `Status Prepare(const OpContext&, Plan*)`, called once before the kernel
-// runs.
+// decide. After an objection (check.h) its plan counts for nothing. A plan function without the
+// Check gives a Result<ScalePlan>. It serves shape inference too, so it is called often, also with
+// sizes that are only tried (partial_inference.h): it neither meets other ranks nor packs weights.
+// What has to, stands in a third function `Status Prepare(const OpContext&, Plan*)`, called once
+// before the kernel runs.
 #ifndef NPUMESH_GRAPH_OPS_CORE_DEFINE_H_
 #define NPUMESH_GRAPH_OPS_CORE_DEFINE_H_
 
@@ -23,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/scratch.h"
 #include "graph/ops/core/signature.h"
@@ -51,10 +53,25 @@ template <typename Plan>
 struct PlanOf<Result<Plan> (*)(const OpContext&)> {
   using Type = Plan;
 };
+template <typename Plan>
+struct PlanOf<Plan (*)(const OpContext&, Check&)> {
+  using Type = Plan;
+};
+
+// The plan, or the first objection to it.
+template <auto PlanFn>
+Result<typename PlanOf<decltype(PlanFn)>::Type> PlanCall(const OpContext& op) {
+  if constexpr (std::is_invocable_v<decltype(PlanFn), const OpContext&>) {
+    return PlanFn(op);
+  } else {
+    Check check(op);
+    return check.Done(PlanFn(op, check));
+  }
+}
 
 template <auto PlanFn>
 Status Infer(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+  NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanCall<PlanFn>(op));
   return SetOutputs(op, plan.outputs);
 }
 
@@ -75,7 +92,7 @@ class PlannedKernel final : public Kernel {
 template <auto PlanFn, auto RunFn, auto PrepareFn>
 Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
   using Plan = typename PlanOf<decltype(PlanFn)>::Type;
-  NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanFn(op));
+  NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanCall<PlanFn>(op));
   plan.who = op.Who();
   if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
     NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));

@@ -2,7 +2,7 @@
 // channel, samplers. For operators whose formula is worth more than their speed.
 //
 //   struct ScalePlan : Planned { double factor; };
-//   Result<ScalePlan> PlanScale(const OpContext& op);               // as for Define (define.h)
+//   ScalePlan PlanScale(const OpContext& op, Check& check);         // as for Define (define.h)
 //   Status RunScale(const ScalePlan& plan, RealTensors& tensors);
 //
 //   registry.Add(DefineReal<PlanScale, RunScale>("Scale(x; factor=1.0) -> y"));
@@ -44,7 +44,7 @@ Operator DefineReal(std::string_view signature, Operator traits = {}) {
   traits.schema = Signature(signature);
   traits.infer = define::Infer<PlanFn>;
   traits.make_kernel = [](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
-    NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanFn(op));
+    NPUMESH_ASSIGN_OR_RETURN(auto plan, define::PlanCall<PlanFn>(op));
     plan.who = op.Who();
     if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
       NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));

@@ -126,6 +126,36 @@ TEST(Check, AnOptionalInputWithoutElementsIsAbsent) {
   EXPECT_EQ(ValuesOf<float>(RunOne(Registry(), call)), (std::vector<float>{6, 8}));
 }
 
+enum class Weight { kLight, kHeavy };
+
+TEST(Check, ReadsWordsAndAxesAndSeesContradictions) {
+  OpRegistry registry;
+  registry.Add({.schema = Signature("Turn(x, to; weight=\"light\") -> y"),
+                .infer =
+                    [](OpContext& op) {
+                      Check check(op);
+                      const auto weight = check.Meaning<Weight>(
+                          "weight", {{"light", Weight::kLight}, {"heavy", Weight::kHeavy}});
+                      check.Consistent(op.outputs() == 1, "{} outputs", op.outputs());
+                      const int axis = check.Axis("to", op.in("x").shape.rank());
+                      op.set_out(0, {DataType::kFloat, Shape{weight == Weight::kHeavy ? axis : 7}});
+                      return check.status();
+                    },
+                .value_inputs = {"to"}});
+  OpCall call = Call("Turn", Row());
+  call.inputs.push_back({"to", MakeInts({-1})});
+  call.attrs = {{"weight", AttrValue::String("heavy")}};
+  EXPECT_EQ((*InferOp(registry, call))[0].shape, Shape({1}));
+  call.inputs[1].value = MakeInts({2});
+  EXPECT_THAT(std::string(FailOf(registry, call).message()),
+              HasSubstr("\"to\" names axis 2, but the tensor has rank 2"));
+  call.outputs = 2;
+  EXPECT_EQ(FailOf(registry, call).code(), Code::kCorrupt);
+  call.attrs = {{"weight", AttrValue::String("odd")}};
+  EXPECT_THAT(std::string(FailOf(registry, call).message()),
+              HasSubstr("\"weight\" is \"odd\", expected light or heavy"));
+}
+
 TEST(TypeSet, NamesItsTypes) {
   EXPECT_EQ(kFloats.ToString(), "float32, float16 or bfloat16");
   EXPECT_EQ(TypeSet(DataType::kHifloat4).ToString(), "hifloat4");
