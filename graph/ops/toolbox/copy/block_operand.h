@@ -19,11 +19,6 @@ struct alignas(64) BlockBuffer {
   std::byte bytes[kBlockElements * kWidestElement];
 };
 
-// Bytes of one element of a type that has conversions (cast.h).
-inline size_t WidthOf(DataType dtype) {
-  return static_cast<size_t>(BitsOf(dtype)) / 8;
-}
-
 // Thread-safety: immutable.
 class Operand {
  public:

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
@@ -19,6 +20,18 @@ namespace npumesh {
 inline Shape WithLast(Shape shape, int64_t extent) {
   shape.mutable_dims().back() = extent;
   return shape;
+}
+
+// The shape with `with` in place of its dimensions [begin, end).
+inline Shape Spliced(Shape shape, int begin, int end, const std::vector<int64_t>& with) {
+  std::vector<int64_t>& dims = shape.mutable_dims();
+  dims.erase(dims.begin() + begin, dims.begin() + end);
+  dims.insert(dims.begin() + begin, with.begin(), with.end());
+  return shape;
+}
+
+inline std::vector<int64_t> DimsFrom(const Shape& shape, int begin) {
+  return {shape.dims().begin() + begin, shape.dims().end()};
 }
 
 inline void ClearOutput(const Planned& plan, const KernelArgs& args, int port) {

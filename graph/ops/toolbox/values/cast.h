@@ -21,6 +21,11 @@ using ConvertFn = void (*)(const void* from, void* to, size_t count);
 // Null when one of the types is not a float (8, 16, 32, 64 bits, bfloat16), integer or bool.
 ConvertFn FindConvert(DataType from, DataType to);
 
+// Bytes of one element of a type that has conversions.
+inline size_t WidthOf(DataType dtype) {
+  return static_cast<size_t>(BitsOf(dtype)) / 8;
+}
+
 // SIMD versions of the conversions that every 16-bit float kernel needs (cast_half.cc).
 void HalfToFloat(const void* from, void* to, size_t count);
 void FloatToHalf(const void* from, void* to, size_t count);
