@@ -12,11 +12,9 @@ namespace {
 // ---- Identity and copies ----
 
 // As many outputs as inputs, alike.
-Result<Planned> PlanSame(const OpContext& op) {
-  if (op.outputs() != op.slots()) {
-    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
-                 op.outputs());
-  }
+Planned PlanSame(const OpContext& op, Check& check) {
+  check.Consistent(op.outputs() == op.slots(), "{} inputs but {} outputs", op.slots(),
+                   op.outputs());
   Planned plan;
   for (int i = 0; i < op.slots(); ++i) plan.outputs.push_back(op.in(i));
   return plan;
@@ -30,13 +28,12 @@ Status RunSame(const Planned& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<Planned> PlanCopies(const OpContext& op) {
-  Check check(op);
+Planned PlanCopies(const OpContext& op, Check& check) {
   check.That(op.attr_int("N") == op.outputs(), "N is {}, but there are {} outputs",
              op.attr_int("N"), op.outputs());
   Planned plan;
   plan.outputs.assign(static_cast<size_t>(op.outputs()), op.in(0));
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunCopies(const Planned& plan, const KernelArgs& args) {
@@ -52,14 +49,13 @@ bool SameButForOneElementRank(const Shape& a, const Shape& b) {
   return a == b || (one(a) && one(b));
 }
 
-Result<Planned> PlanAssign(const OpContext& op) {
+Planned PlanAssign(const OpContext& op, Check& check) {
   const TensorType &ref = op.in("ref"), &value = op.in("value");
-  Check check(op);
   check.That(ref.dtype == value.dtype && SameButForOneElementRank(ref.shape, value.shape),
              "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes", value, ref);
   Planned plan;
   plan.outputs = {ref};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The value may be a view of the storage it is written to.
@@ -96,24 +92,21 @@ Shape Widened(Check& check, const Shape& shape, int64_t factor, bool keep) {
   return wide;
 }
 
-Status InferBitcast(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType to, op.attr_dtype("type"));
+Planned PlanBitcast(const OpContext& op, Check& check) {
+  const DataType to = check.Take(op.attr_dtype("type"));
   const TensorType& x = op.in("x");
-  const int from_bits = BitsOf(x.dtype);
-  const int to_bits = BitsOf(to);
-  const int wider = std::max(from_bits, to_bits);
-  const int narrower = std::min(from_bits, to_bits);
-  if (narrower <= 0 || wider % narrower != 0) {
-    return Error(Code::kUnsupported, "{}: {} cannot be read as {}", op.Who(), Name(x.dtype),
-                 Name(to));
-  }
-  if (from_bits == to_bits) return SetOutput(op, 0, to, x.shape);
+  const int from_bits = BitsOf(x.dtype), to_bits = BitsOf(to);
+  const int wider = std::max(from_bits, to_bits), narrower = std::min(from_bits, to_bits);
+  check.Supported(narrower > 0 && wider % narrower == 0, "{} cannot be read as {}", Name(x.dtype),
+                  Name(to));
+  if (!check.ok()) return {};
   const int64_t factor = wider / narrower;
   const bool keep = op.attr_bool("keep_dim");
-  Check check(op);
-  Shape shape = from_bits > to_bits ? Narrowed(check, x.shape, factor, keep)
-                                    : Widened(check, x.shape, factor, keep);
-  return check.ok() ? SetOutput(op, 0, to, std::move(shape)) : check.status();
+  Planned plan;
+  plan.outputs = {{to, x.shape}};
+  if (from_bits > to_bits) plan.outputs[0].shape = Narrowed(check, x.shape, factor, keep);
+  if (from_bits < to_bits) plan.outputs[0].shape = Widened(check, x.shape, factor, keep);
+  return plan;
 }
 
 // Operator::furniture. A Data node has an input port that nothing feeds, or no port.
@@ -140,7 +133,7 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Add(Define<PlanAssign, RunAssign>(
       "Assign(ref, value; validate_shape=true, use_locking=false) -> ref", {.in_place = {{0, 0}}}));
   registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
-                .infer = InferBitcast,
+                .infer = define::Infer<PlanBitcast>,
                 .view = true,
                 .retypes = true});
 }

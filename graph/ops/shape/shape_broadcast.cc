@@ -17,11 +17,11 @@ Shape Padded(const Shape& shape, int rank) {
 
 // BroadcastTo: -1 keeps the dimension of x. Expand: so does 1, and x may have the higher rank.
 template <bool kExpand>
-Result<CopyPlan> PlanBroadcast(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, op.Ints("shape"));
+CopyPlan PlanBroadcast(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  const Shape wanted(check.Take(op.Ints("shape")));
   const TensorType& x = op.in("x");
-  Shape y(wanted);
+  Shape y = wanted;
   if (kExpand) y = Padded(y, x.shape.rank());
   const Shape from = Padded(x.shape, y.rank());
   const std::vector<int64_t> steps = ByteStrides(from, 1);
@@ -31,28 +31,23 @@ Result<CopyPlan> PlanBroadcast(const OpContext& op) {
     fits = y[i] >= 0 && (from[i] == 1 || from[i] == y[i]);
     plan.loops.push_back({y[i], from[i] == 1 ? 0 : steps[static_cast<size_t>(i)]});
   }
-  if (!fits) {
-    return Error(Code::kInvalidArgument, "{}: x is {} and cannot be broadcast to {}", op.Who(),
-                 x.ToString(), Shape(wanted).ToString());
-  }
+  check.That(fits, "x is {} and cannot be broadcast to {}", x, wanted);
   plan.outputs = {{x.dtype, std::move(y)}};
   return plan;
 }
 
 // Each dimension becomes two loops: over the repetitions, and over the elements.
-Result<CopyPlan> PlanTile(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> listed, op.Ints("multiples"));
+CopyPlan PlanTile(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  const Shape listed(check.Take(op.Ints("multiples")));
   const TensorType& x = op.in("x");
-  const int rank = std::max(x.shape.rank(), static_cast<int>(listed.size()));
-  const Shape from = Padded(x.shape, rank), multiples = Padded(Shape(listed), rank);
+  const int rank = std::max(x.shape.rank(), listed.rank());
+  const Shape from = Padded(x.shape, rank), multiples = Padded(listed, rank);
   const std::vector<int64_t> steps = ByteStrides(from, 1);
   Shape y = from;
   for (int i = 0; i < rank; ++i) {
-    if (multiples[i] < 0 || __builtin_mul_overflow(y[i], multiples[i], &y[i])) {
-      return Error(Code::kInvalidArgument, "{}: x is {} and cannot be repeated {} times", op.Who(),
-                   x.ToString(), multiples.ToString());
-    }
+    check.That(multiples[i] >= 0 && !__builtin_mul_overflow(y[i], multiples[i], &y[i]),
+               "x is {} and cannot be repeated {} times", x, multiples);
     plan.loops.push_back({multiples[i], 0});
     plan.loops.push_back({from[i], steps[static_cast<size_t>(i)]});
   }

@@ -2,11 +2,12 @@
 // Split.
 #include <algorithm>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/type_set.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -55,14 +56,14 @@ Status PreparePieces(const OpContext&, PiecesPlan* plan) {
 // Begins a plan that joins the tensors of port x: as many as the attribute N says, at least one, of
 // one dtype. Sizes may mix int32 (of a Shape that says so) and int64 (constants): they become
 // int64.
-Result<PiecesPlan> JoinOf(const OpContext& op) {
+PiecesPlan JoinOf(const OpContext& op, Check& check) {
   const int count = op.count("x");
-  if (count == 0) return Error(Code::kCorrupt, "{}: no input \"x0\"", op.Who());
-  if (op.node().FindAttr("N") != nullptr && op.attr_int("N") != count) {
-    return Error(Code::kCorrupt, "{}: attribute \"N\" is {}, but {} tensors are connected",
-                 op.Who(), op.attr_int("N"), count);
-  }
+  const bool counts = op.node().FindAttr("N") != nullptr;
+  check.Consistent(count > 0, "no input \"x0\"");
+  check.Consistent(!counts || op.attr_int("N") == count,
+                   "attribute \"N\" is {}, but {} tensors are connected", op.attr_int("N"), count);
   PiecesPlan plan;
+  if (!check.ok()) return plan;
   plan.slot = op.slot("x");
   plan.dtype = op.in(plan.slot).dtype;
   bool mixed = false, indexes = true;
@@ -73,11 +74,11 @@ Result<PiecesPlan> JoinOf(const OpContext& op) {
     plan.narrow.push_back(dtype == DataType::kInt32);
   }
   for (int i = 1; mixed && !indexes && i < count; ++i) {
-    NPUMESH_RETURN_IF_ERROR(ExpectSameDtype(op, plan.slot, plan.slot + i));
+    check.Keep(ExpectSameDtype(op, plan.slot, plan.slot + i));
   }
   if (mixed) plan.dtype = DataType::kInt64;
   if (!mixed) plan.narrow.clear();
-  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, plan.dtype));
+  plan.element = check.Take(ElementBytes(op, plan.dtype));
   return plan;
 }
 
@@ -122,11 +123,12 @@ Shape LeadingPiece(const OpContext& op) {
   return PieceOf(op, 0);
 }
 
-Result<PiecesPlan> PlanConcat(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
+PiecesPlan PlanConcat(const OpContext& op, Check& check) {
+  PiecesPlan plan = JoinOf(op, check);
+  if (!check.ok()) return {};
   Shape y = LeadingPiece(op);
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("concat_dim"));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, y.rank(), "concat_dim"));
+  const int axis = check.Axis("concat_dim", y.rank());
+  if (!check.ok()) return {};
   int64_t length = 0;
   std::vector<int64_t> sizes;
   for (int i = 0; i < op.count("x"); ++i) {
@@ -136,11 +138,8 @@ Result<PiecesPlan> PlanConcat(const OpContext& op) {
     if (IsLegacyEmpty(piece)) continue;
     if (__builtin_add_overflow(length, sizes.back(), &length)) length = INT64_MAX;
     if (joins) piece[axis] = y[axis];
-    if (piece != y) {
-      return Error(Code::kInvalidArgument,
-                   "{}: input \"x{}\" is {}, which does not continue {} along dimension {}",
-                   op.Who(), i, op.in(op.slot("x") + i).shape.ToString(), y.ToString(), axis);
-    }
+    check.That(piece == y, "input \"x{}\" is {}, which does not continue {} along dimension {}", i,
+               op.in(plan.slot + i).shape, y, axis);
   }
   y[axis] = length;
   SetPieces(&plan, y, axis, sizes);
@@ -150,21 +149,17 @@ Result<PiecesPlan> PlanConcat(const OpContext& op) {
 
 // ---- Pack, Unpack ----
 
-Result<PiecesPlan> PlanPack(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, JoinOf(op));
+PiecesPlan PlanPack(const OpContext& op, Check& check) {
+  PiecesPlan plan = JoinOf(op, check);
+  if (!check.ok()) return {};
   const int count = op.count("x");
   const Shape& piece = op.in("x").shape;
   for (int i = 1; i < count; ++i) {
-    const Shape& other = op.in(op.slot("x") + i).shape;
-    if (other != piece) {
-      return Error(Code::kInvalidArgument, "{}: input \"x{}\" is {}, but \"x0\" is {}", op.Who(), i,
-                   other.ToString(), piece.ToString());
-    }
+    const Shape& other = op.in(plan.slot + i).shape;
+    check.That(other == piece, "input \"x{}\" is {}, but \"x0\" is {}", i, other, piece);
   }
-  NPUMESH_ASSIGN_OR_RETURN(const int axis,
-                           AxisOf(op, op.attr_int("axis"), piece.rank() + 1, "axis"));
-  Shape y = piece;
-  y.mutable_dims().insert(y.mutable_dims().begin() + axis, count);
+  const int axis = check.Axis("axis", piece.rank() + 1);
+  Shape y = Spliced(piece, axis, axis, {count});
   SetPieces(&plan, y, axis, std::vector<int64_t>(static_cast<size_t>(count), 1));
   plan.outputs = {{plan.dtype, std::move(y)}};
   return plan;
@@ -180,43 +175,39 @@ Status RunCut(const PiecesPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<PiecesPlan> CutOf(const OpContext& op) {
+PiecesPlan CutOf(const OpContext& op, Check& check) {
   PiecesPlan plan;
   plan.slot = op.slot("x");
-  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, op.in(plan.slot).dtype));
+  plan.element = check.Take(ElementBytes(op, op.in(plan.slot).dtype));
   return plan;
 }
 
-Result<PiecesPlan> PlanUnpack(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
+PiecesPlan PlanUnpack(const OpContext& op, Check& check) {
+  PiecesPlan plan = CutOf(op, check);
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, op.attr_int("axis"), x.shape.rank(), "axis"));
+  const int axis = check.Axis("axis", x.shape.rank());
+  if (!check.ok()) return {};
   const int64_t num = op.attr_int("num");
-  if (num != op.outputs() || num != x.shape[axis]) {
-    return Error(Code::kCorrupt,
-                 "{}: attribute \"num\" is {}, dimension {} of {} is {} and the "
-                 "node has {} outputs; expected three equal numbers",
-                 op.Who(), num, axis, x.ToString(), x.shape[axis], op.outputs());
-  }
-  const auto count = static_cast<size_t>(num);
+  check.Consistent(num == op.outputs() && num == x.shape[axis],
+                   "attribute \"num\" is {}, dimension {} of {} is {} and the node has {} outputs; "
+                   "expected three equal numbers",
+                   num, axis, x, x.shape[axis], op.outputs());
+  const auto count = static_cast<size_t>(op.outputs());
   SetPieces(&plan, x.shape, axis, std::vector<int64_t>(count, 1));
-  plan.outputs.assign(count, x);
-  for (TensorType& y : plan.outputs) {
-    y.shape.mutable_dims().erase(y.shape.mutable_dims().begin() + axis);
-  }
+  plan.outputs.assign(count, {x.dtype, Spliced(x.shape, axis, axis + 1, {})});
   return plan;
 }
 
 // Sizes of the pieces along dimension `extent`, with the one -1 replaced by the rest.
-Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent, bool listed) {
+std::vector<int64_t> PieceSizes(const OpContext& op, int64_t extent, bool listed, Check& check) {
   const int64_t pieces = op.attr_int("num_split");
-  if (pieces != op.outputs()) {
-    return Error(Code::kCorrupt, "{}: attribute \"num_split\" is {}, but the node has {} outputs",
-                 op.Who(), pieces, op.outputs());
-  }
+  check.Consistent(pieces == op.outputs(),
+                   "attribute \"num_split\" is {}, but the node has {} outputs", pieces,
+                   op.outputs());
+  if (!check.ok()) return {};
   std::vector<int64_t> sizes;
   if (listed) {
-    NPUMESH_ASSIGN_OR_RETURN(sizes, op.Ints("size_splits"));
+    sizes = check.Take(op.Ints("size_splits"));
   } else if (pieces > 0 && extent % pieces == 0) {
     sizes.assign(static_cast<size_t>(pieces), extent / pieces);
   }
@@ -228,22 +219,21 @@ Result<std::vector<int64_t>> PieceSizes(const OpContext& op, int64_t extent, boo
     fits = fits && size >= -1 && size <= rest;
     if (fits && size > 0) rest -= size;
   }
-  if (!fits || unknown > 1 || (unknown == 0 && rest != 0)) {
-    return Error(Code::kInvalidArgument, "{}: a dimension of {} cannot be cut into {} pieces of {}",
-                 op.Who(), extent, pieces,
-                 sizes.empty() ? std::string("equal size") : Shape(sizes).ToString());
-  }
+  check.That(fits && unknown <= 1 && (unknown == 1 || rest == 0),
+             "a dimension of {} cannot be cut into {} pieces of {}", extent, pieces,
+             sizes.empty() ? std::string("equal size") : Shape(sizes).ToString());
   std::replace(sizes.begin(), sizes.end(), int64_t{-1}, rest);
   return sizes;
 }
 
 template <bool kListed>
-Result<PiecesPlan> PlanSplit(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(PiecesPlan plan, CutOf(op));
+PiecesPlan PlanSplit(const OpContext& op, Check& check) {
+  PiecesPlan plan = CutOf(op, check);
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t dim, op.Int("split_dim"));
-  NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dim, x.shape.rank(), "split_dim"));
-  NPUMESH_ASSIGN_OR_RETURN(const auto sizes, PieceSizes(op, x.shape[axis], kListed));
+  const int axis = check.Axis("split_dim", x.shape.rank());
+  if (!check.ok()) return {};
+  const std::vector<int64_t> sizes = PieceSizes(op, x.shape[axis], kListed, check);
+  if (!check.ok()) return {};
   SetPieces(&plan, x.shape, axis, sizes);
   for (const int64_t size : sizes) {
     plan.outputs.push_back(x);

@@ -8,6 +8,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/float16.h"
 
@@ -34,15 +35,14 @@ struct FillPlan : Planned {
   size_t size = 0;  // bytes of the value
 };
 
-Result<FillPlan> PlanFill(const OpContext& op) {
-  Check check(op);
+FillPlan PlanFill(const OpContext& op, Check& check) {
   FillPlan plan;
   plan.value = op.slot("value");
   const DataType dtype = op.in(plan.value).dtype;
   plan.size = check.Take(ElementBytes(op, dtype));
   check.Elements("value", {1});
   plan.outputs = {{dtype, Shape(check.Take(op.Ints("dims")))}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunFill(const FillPlan& plan, const KernelArgs& args) {
@@ -52,11 +52,10 @@ Status RunFill(const FillPlan& plan, const KernelArgs& args) {
 
 // ---- Empty, ZerosLike ----
 
-Result<Planned> PlanEmpty(const OpContext& op) {
-  Check check(op);
+Planned PlanEmpty(const OpContext& op, Check& check) {
   Planned plan;
   plan.outputs = {{check.Take(op.attr_dtype("dtype")), Shape(check.Take(op.Ints("shape")))}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Result<Planned> PlanLike(const OpContext& op) {
@@ -79,12 +78,11 @@ struct OnesPlan : Planned {
   size_t size = 0;  // bytes of it
 };
 
-Result<OnesPlan> PlanOnes(const OpContext& op) {
+OnesPlan PlanOnes(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const ConvertFn convert = FindConvert(DataType::kFloat, x.dtype);
-  if (convert == nullptr) {
-    return Error(Code::kUnsupported, "{}: no 1 of type {}", op.Who(), Name(x.dtype));
-  }
+  check.Supported(convert != nullptr, "no 1 of type {}", Name(x.dtype));
+  if (!check.ok()) return {};
   OnesPlan plan;
   constexpr float kOne = 1;
   convert(&kOne, plan.one.data(), 1);
@@ -107,23 +105,14 @@ struct Number {
   double real = 0;
 };
 
-Result<Number> NumberOf(const OpContext& op, std::string_view port) {
+Number NumberOf(const OpContext& op, std::string_view port, Check& check) {
   const Tensor* value = op.value(op.slot(port));
-  if (value == nullptr) {
-    return Error(Code::kUnsupported, "{}: the value of input \"{}\" must be known before it runs",
-                 op.Who(), port);
-  }
-  if (value->elements() != 1) {
-    return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected one element", op.Who(),
-                 port, value->type().ToString());
-  }
+  check.Supported(value != nullptr, "the value of input \"{}\" must be known before it runs", port);
+  check.Elements(port, {1});
+  check.Keep(ExpectType(op, port, kIndices | kFloatsAndDouble));
   Number number;
+  if (!check.ok()) return number;
   number.dtype = value->dtype();
-  if (!(kIndices | kFloatsAndDouble).Contains(number.dtype)) {
-    return Error(Code::kUnsupported,
-                 "{}: input \"{}\" is {}; Range takes int32, int64 and floating types", op.Who(),
-                 port, Name(number.dtype));
-  }
   FindConvert(number.dtype, DataType::kInt64)(value->data(), &number.integer, 1);
   FindConvert(number.dtype, DataType::kDouble)(value->data(), &number.real, 1);
   return number;
@@ -162,14 +151,13 @@ Result<int64_t> CountReals(double start, double limit, double delta, bool closed
   return count > 0 ? static_cast<int64_t>(count) : int64_t{0};
 }
 
-Result<RangePlan> PlanRange(const OpContext& op) {
-  Check check(op);
+RangePlan PlanRange(const OpContext& op, Check& check) {
   RangePlan plan;
-  plan.start = check.Take(NumberOf(op, "start"));
-  const Number limit = check.Take(NumberOf(op, "limit"));
-  plan.delta = check.Take(NumberOf(op, "delta"));
+  plan.start = NumberOf(op, "start", check);
+  const Number limit = NumberOf(op, "limit", check);
+  plan.delta = NumberOf(op, "delta", check);
   check.That(plan.delta.real != 0, "\"delta\" is 0");
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const bool equal = plan.start.dtype == limit.dtype && limit.dtype == plan.delta.dtype;
   plan.dtype = equal ? limit.dtype : DataType::kFloat;
   const bool closed = op.attr_bool("is_closed");
@@ -177,8 +165,8 @@ Result<RangePlan> PlanRange(const OpContext& op) {
       IsInteger(plan.dtype)
           ? CountIntegers(plan.start.integer, limit.integer, plan.delta.integer, closed)
           : CountReals(plan.start.real, limit.real, plan.delta.real, closed);
-  NPUMESH_RETURN_IF_ERROR(count.status().WithContext(op.Who()));
-  plan.count = *count;
+  check.Keep(count.status().WithContext(op.Who()));
+  plan.count = check.Take(count);
   plan.outputs = {{plan.dtype, {plan.count}}};
   return plan;
 }

@@ -6,6 +6,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -24,12 +25,9 @@ struct OneHotPlan : Planned {
   Workspace<int64_t> hot;
 };
 
-Result<OneHotPlan> PlanOneHot(const OpContext& op) {
+OneHotPlan PlanOneHot(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &on = op.in("on_value");
-  if (!IsInteger(x.dtype)) {
-    return Error(Code::kUnsupported, "{}: x is {}, expected integers", op.Who(), x.ToString());
-  }
-  Check check(op);
+  check.Supported(IsInteger(x.dtype), "x is {}, expected integers", x);
   OneHotPlan plan;
   plan.element = check.Take(ElementBytes(op, on.dtype));
   check.SameType("off_value", "on_value");
@@ -44,10 +42,8 @@ Result<OneHotPlan> PlanOneHot(const OpContext& op) {
   plan.off = op.slot("off_value");
   plan.load = FindConvert(x.dtype, DataType::kInt64);
   plan.hot = plan.scratch.Take<int64_t>(plan.count);
-  std::vector<int64_t> dims = x.shape.dims();
-  dims.insert(dims.begin() + axis, plan.depth);
-  plan.outputs = {{on.dtype, Shape(std::move(dims))}};
-  return check.Done(std::move(plan));
+  plan.outputs = {{on.dtype, Spliced(x.shape, axis, axis, {plan.depth})}};
+  return plan;
 }
 
 Status RunOneHot(const OneHotPlan& plan, const KernelArgs& args) {
@@ -72,14 +68,12 @@ struct EyePlan : Planned {
   ConvertFn one = nullptr;
 };
 
-Result<EyePlan> PlanEye(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
+EyePlan PlanEye(const OpContext& op, Check& check) {
+  const DataType dtype = check.Take(op.attr_dtype("dtype"));
   EyePlan plan;
   plan.one = FindConvert(DataType::kFloat, dtype);
-  if (plan.one == nullptr) {
-    return Error(Code::kUnsupported, "{}: no identity matrix of type {}", op.Who(), Name(dtype));
-  }
-  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, dtype));
+  check.Supported(plan.one != nullptr, "no identity matrix of type {}", Name(dtype));
+  plan.element = check.Take(ElementBytes(op, dtype));
   const int64_t rows = op.attr_int("num_rows"), columns = op.attr_int("num_columns");
   std::vector<int64_t> dims = op.attr_ints("batch_shape");
   dims.push_back(rows);
@@ -95,7 +89,7 @@ Status RunEye(const EyePlan& plan, const KernelArgs& args) {
   const int64_t rows = y.shape[rank - 2], columns = y.shape[rank - 1];
   const int64_t matrix = rows * columns, elements = y.shape.elements();
   auto* to = static_cast<std::byte*>(args.out[0]);
-  if (elements > 0) std::memset(to, 0, y.bytes());
+  ClearOutput(plan, args, 0);
   for (int64_t first = 0; first < elements; first += matrix) {
     for (int64_t i = 0; i < std::min(rows, columns); ++i) {
       plan.one(&kOne, to + static_cast<size_t>(first + i * columns + i) * plan.element, 1);
@@ -112,8 +106,7 @@ struct LinSpacePlan : Planned {
   Workspace<double> y;
 };
 
-Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
-  Check check(op);
+LinSpacePlan PlanLinSpace(const OpContext& op, Check& check) {
   const DataType dtype = op.in("start").dtype;
   LinSpacePlan plan;
   plan.load = FindConvert(dtype, DataType::kDouble);
@@ -126,7 +119,7 @@ Result<LinSpacePlan> PlanLinSpace(const OpContext& op) {
   check.Keep(AskForLists(op, plan.count, sizeof(double)));
   plan.y = plan.scratch.Take<double>(plan.count);
   plan.outputs = {{dtype, {plan.count}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Both ends are exact; each half counts from its own end.

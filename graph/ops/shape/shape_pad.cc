@@ -1,10 +1,6 @@
 // Pad, PadV3 and MirrorPad: x with elements before and after each dimension; PadV3Grad, which adds
 // the gradient of every element to where it came from.
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <span>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
@@ -16,28 +12,11 @@ namespace {
 
 enum class PadMode { kConstant, kReflect, kSymmetric, kEdge };
 
-// A mode and the word for it.
-struct ModeWord {
-  std::string_view word;
-  PadMode mode;
-};
-
-constexpr ModeWord kPadModes[] = {{"constant", PadMode::kConstant},
-                                  {"reflect", PadMode::kReflect},
-                                  {"symmetric", PadMode::kSymmetric},
-                                  {"edge", PadMode::kEdge}};
-constexpr ModeWord kMirrorModes[] = {{"REFLECT", PadMode::kReflect},
-                                     {"SYMMETRIC", PadMode::kSymmetric}};
-
-Result<PadMode> ModeOf(const OpContext& op, std::span<const ModeWord> words) {
-  const std::string mode = op.attr_string("mode");
-  std::vector<std::string_view> known;
-  for (const ModeWord& entry : words) {
-    if (mode == entry.word) return entry.mode;
-    known.push_back(entry.word);
-  }
-  return Error(Code::kInvalidArgument, "{}: attribute \"mode\" is \"{}\"; expected {}", op.Who(),
-               mode, fmt::join(known, ", "));
+PadMode PadModeOf(Check& check) {
+  return check.Meaning<PadMode>("mode", {{"constant", PadMode::kConstant},
+                                         {"reflect", PadMode::kReflect},
+                                         {"symmetric", PadMode::kSymmetric},
+                                         {"edge", PadMode::kEdge}});
 }
 
 // Elements added before and after a dimension; negative ones are cut off.
@@ -45,15 +24,15 @@ struct Padding {
   int64_t before = 0, behind = 0;
 };
 
-// Listed as pairs, or those before all dimensions first.
-Result<std::vector<Padding>> PaddingsOf(const OpContext& op, bool pairs) {
+// One for each dimension of x, listed as pairs, or those before all dimensions first; none after
+// an objection.
+std::vector<Padding> PaddingsOf(const OpContext& op, bool pairs, Check& check) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> list, op.Ints("paddings"));
-  const auto rank = static_cast<size_t>(x.rank());
-  if (list.size() != 2 * rank) {
-    return Error(Code::kInvalidArgument, "{}: \"paddings\" has {} entries, x {} needs {}", op.Who(),
-                 list.size(), x.ToString(), 2 * rank);
-  }
+  const std::vector<int64_t> list = check.Take(op.Ints("paddings"));
+  const size_t rank = x.dims().size();
+  check.That(list.size() == 2 * rank, "\"paddings\" has {} entries, x {} needs {}", list.size(), x,
+             2 * rank);
+  if (!check.ok()) return {};
   std::vector<Padding> paddings;
   for (size_t d = 0; d < rank; ++d) {
     paddings.push_back(pairs ? Padding{list[2 * d], list[2 * d + 1]}
@@ -85,33 +64,31 @@ int64_t MostAdded(int64_t extent, PadMode mode) {
   return mode == PadMode::kEdge && extent == 0 ? 0 : INT32_MAX;
 }
 
-// Error unless every dimension of x can be padded.
-Result<Shape> PaddedShape(const OpContext& op, PadMode mode, const std::vector<Padding>& paddings) {
-  const Shape& x = op.in("x").shape;
+// Objects unless every dimension of x can be padded.
+Shape PaddedShape(const Shape& x, PadMode mode, const std::vector<Padding>& paddings,
+                  Check& check) {
   Shape y = x;
-  for (int d = 0; d < x.rank(); ++d) {
+  for (int d = 0; check.ok() && d < x.rank(); ++d) {
     const Padding& padding = paddings[static_cast<size_t>(d)];
     const int64_t most = MostAdded(x[d], mode);
     const bool fits = padding.before <= most && padding.behind <= most && padding.before >= -x[d] &&
                       padding.behind >= -x[d] && x[d] <= INT64_MAX / 4 &&
                       x[d] + padding.before + padding.behind >= 0;
-    if (!fits) {
-      return Error(Code::kInvalidArgument,
-                   "{}: dimension {} of x {} cannot be padded by {} before and {} behind", op.Who(),
-                   d, x.ToString(), padding.before, padding.behind);
-    }
-    y[d] = x[d] + padding.before + padding.behind;
+    check.That(fits, "dimension {} of x {} cannot be padded by {} before and {} behind", d, x,
+               padding.before, padding.behind);
+    if (fits) y[d] = x[d] + padding.before + padding.behind;
   }
   return y;
 }
 
-Result<MappedPlan> PlanPadding(const OpContext& op, PadMode mode, bool pairs) {
+MappedPlan PlanPadding(const OpContext& op, PadMode mode, bool pairs, Check& check) {
   MappedPlan plan;
   plan.x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Padding> paddings, PaddingsOf(op, pairs));
-  NPUMESH_ASSIGN_OR_RETURN(Shape y, PaddedShape(op, mode, paddings));
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(y)));
+  check.Keep(ElementBytes(op, op.in("x").dtype).status());
+  const std::vector<Padding> paddings = PaddingsOf(op, pairs, check);
+  Shape y = PaddedShape(plan.x, mode, paddings, check);
+  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(y)));
+  if (!check.ok()) return plan;
   for (size_t d = 0; d < paddings.size(); ++d) {
     std::vector<int64_t>& list = plan.sources.emplace_back();
     for (int64_t i = 0; i < y.dims()[d]; ++i) {
@@ -122,46 +99,43 @@ Result<MappedPlan> PlanPadding(const OpContext& op, PadMode mode, bool pairs) {
   return plan;
 }
 
-Result<MappedPlan> PlanPad(const OpContext& op) {
-  return PlanPadding(op, PadMode::kConstant, true);
+MappedPlan PlanPad(const OpContext& op, Check& check) {
+  return PlanPadding(op, PadMode::kConstant, true, check);
 }
 
-Result<MappedPlan> PlanMirrorPad(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kMirrorModes));
-  return PlanPadding(op, mode, true);
+MappedPlan PlanMirrorPad(const OpContext& op, Check& check) {
+  const auto mode = check.Meaning<PadMode>(
+      "mode", {{"REFLECT", PadMode::kReflect}, {"SYMMETRIC", PadMode::kSymmetric}});
+  return PlanPadding(op, mode, true, check);
 }
 
-Result<MappedPlan> PlanPadV3(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kPadModes));
-  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan,
-                           PlanPadding(op, mode, op.attr_bool("paddings_contiguous")));
+MappedPlan PlanPadV3(const OpContext& op, Check& check) {
+  const PadMode mode = PadModeOf(check);
+  MappedPlan plan = PlanPadding(op, mode, op.attr_bool("paddings_contiguous"), check);
   if (!op.has("constant_values")) return plan;
   plan.fill = op.slot("constant_values");
-  const TensorType &value = op.in(plan.fill), &x = op.in("x");
-  if (value.dtype == x.dtype && value.shape.elements() == 1) return plan;
-  return Error(Code::kInvalidArgument,
-               "{}: \"constant_values\" is {}, expected one element of type {}", op.Who(),
-               value.ToString(), Name(x.dtype));
+  const TensorType &value = op.in(*plan.fill), &x = op.in("x");
+  check.That(value.dtype == x.dtype && value.shape.elements() == 1,
+             "\"constant_values\" is {}, expected one element of type {}", value, Name(x.dtype));
+  return plan;
 }
 
 // ---- PadV3Grad ----
 
 // What is padded to x.
-Result<Shape> UnpaddedShape(const OpContext& op, PadMode mode,
-                            const std::vector<Padding>& paddings) {
-  const Shape& x = op.in("x").shape;
+Shape UnpaddedShape(const Shape& x, PadMode mode, const std::vector<Padding>& paddings,
+                    Check& check) {
   Shape y = x;
-  for (int d = 0; d < x.rank(); ++d) {
+  for (int d = 0; check.ok() && d < x.rank(); ++d) {
     const auto [before, behind] = paddings[static_cast<size_t>(d)];
-    const bool bounded = std::abs(before) <= INT32_MAX && std::abs(behind) <= INT32_MAX;
+    const bool bounded =
+        std::max(before, behind) <= INT32_MAX && std::min(before, behind) >= -INT32_MAX;
     if (bounded) y[d] = x[d] - before - behind;
     const int64_t most = MostAdded(y[d], mode);
-    if (!bounded || y[d] < 0 || before > most || behind > most || -before > y[d] ||
-        -behind > y[d]) {
-      return Error(Code::kInvalidArgument,
-                   "{}: dimension {} of x {} is not what padding {} before and {} behind makes",
-                   op.Who(), d, x.ToString(), before, behind);
-    }
+    const bool fits = bounded && y[d] >= 0 && before <= most && behind <= most && -before <= y[d] &&
+                      -behind <= y[d];
+    check.That(fits, "dimension {} of x {} is not what padding {} before and {} behind makes", d, x,
+               before, behind);
   }
   return y;
 }
@@ -185,15 +159,15 @@ struct PadGradPlan : Planned {
   Sources origins;
 };
 
-Result<PadGradPlan> PlanPadGrad(const OpContext& op) {
+PadGradPlan PlanPadGrad(const OpContext& op, Check& check) {
   const auto& [dtype, x] = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const PadMode mode, ModeOf(op, kPadModes));
-  NPUMESH_ASSIGN_OR_RETURN(const auto paddings,
-                           PaddingsOf(op, op.attr_bool("paddings_contiguous")));
-  NPUMESH_ASSIGN_OR_RETURN(Shape y, UnpaddedShape(op, mode, paddings));
-  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x)));
+  check.Keep(ExpectReal(op, "x"));
+  const PadMode mode = PadModeOf(check);
+  const std::vector<Padding> paddings = PaddingsOf(op, op.attr_bool("paddings_contiguous"), check);
+  Shape y = UnpaddedShape(x, mode, paddings, check);
+  check.Keep(y.Check().WithContext(op.Who()));
+  check.Keep(AskForLists(op, SumOfDims(x)));
+  if (!check.ok()) return {};
   PadGradPlan plan;
   for (size_t d = 0; d < paddings.size(); ++d) {
     const int64_t below = ElementsBetween(y, static_cast<int>(d) + 1, y.rank());

@@ -6,10 +6,10 @@
 
 namespace npumesh {
 
-Result<CopyPlan> CopyOf(const OpContext& op, std::string_view port) {
+CopyPlan CopyOf(const OpContext& op, std::string_view port, Check& check) {
   CopyPlan plan;
   plan.slot = op.slot(port);
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in(plan.slot).dtype).status());
+  check.Keep(ElementBytes(op, op.in(plan.slot).dtype).status());
   return plan;
 }
 
@@ -42,19 +42,18 @@ Status PrepareMapped(const OpContext& op, MappedPlan* plan) {
 
 Status RunMapped(const MappedPlan& plan, const KernelArgs& args) {
   static constexpr std::array<std::byte, 16> kZeros{};
-  plan.copy.Run(args.in[0], plan.fill >= 0 ? args.in[plan.fill] : kZeros.data(), args.out[0]);
+  plan.copy.Run(args.in[0], plan.fill ? args.in[*plan.fill] : kZeros.data(), args.out[0]);
   return Status();
 }
 
-Result<std::vector<int>> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed,
-                                      int rank, std::string_view what) {
+std::vector<int> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed, int rank,
+                              std::string_view what, Check& check) {
   std::vector<int> axes;
   std::vector<bool> seen(static_cast<size_t>(rank), false);
   for (const int64_t entry : listed) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, entry, rank, what));
-    if (seen[static_cast<size_t>(axis)]) {
-      return Error(Code::kInvalidArgument, "{}: \"{}\" names axis {} twice", op.Who(), what, axis);
-    }
+    const int axis = check.Take(AxisOf(op, entry, rank, what));
+    if (!check.ok()) return {};
+    check.That(!seen[static_cast<size_t>(axis)], "\"{}\" names axis {} twice", what, axis);
     seen[static_cast<size_t>(axis)] = true;
     axes.push_back(axis);
   }

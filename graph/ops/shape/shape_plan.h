@@ -2,10 +2,12 @@
 #ifndef NPUMESH_GRAPH_OPS_SHAPE_SHAPE_PLAN_H_
 #define NPUMESH_GRAPH_OPS_SHAPE_SHAPE_PLAN_H_
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/copy/mapped_copy.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
@@ -28,8 +30,8 @@ struct CopyPlan : Planned {
   StridedCopy copy;
 };
 
-// A plan for the input of a port. Error (kUnsupported): elements narrower than a byte.
-Result<CopyPlan> CopyOf(const OpContext& op, std::string_view port);
+// A plan for the input of a port. Objects (kUnsupported) to elements narrower than a byte.
+CopyPlan CopyOf(const OpContext& op, std::string_view port, Check& check);
 Status PrepareCopy(const OpContext& op, CopyPlan* plan);
 Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
@@ -47,8 +49,8 @@ using Sources = std::vector<std::vector<int64_t>>;
 struct MappedPlan : Planned {
   Shape x;
   Sources sources;
-  int fill = -1;    // slot of the element where nothing is copied; -1: zeros
-  MappedCopy copy;  // made by PrepareMapped
+  std::optional<int> fill;  // slot of the element where nothing is copied; none: zeros
+  MappedCopy copy;          // made by PrepareMapped
 };
 
 Status PrepareMapped(const OpContext& op, MappedPlan* plan);
@@ -62,9 +64,9 @@ Operator DefineMapped(std::string_view signature, std::vector<std::string_view> 
 
 // ---- axes ----
 
-// The listed axes in [0, rank). Error (kInvalidArgument): an axis is outside, or named twice.
-Result<std::vector<int>> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed,
-                                      int rank, std::string_view what);
+// The listed axes in [0, rank). Objects to one that is outside, or named twice.
+std::vector<int> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed, int rank,
+                              std::string_view what, Check& check);
 
 }  // namespace npumesh
 

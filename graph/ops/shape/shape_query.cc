@@ -35,34 +35,29 @@ Status RunAnswer(const AnswerPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<AnswerPlan> PlanShapes(const OpContext& op) {
-  if (op.outputs() != op.slots()) {
-    return Error(Code::kCorrupt, "{}: {} inputs but {} outputs", op.Who(), op.slots(),
-                 op.outputs());
-  }
-  Check check(op);
+AnswerPlan PlanShapes(const OpContext& op, Check& check) {
+  check.Consistent(op.outputs() == op.slots(), "{} inputs but {} outputs", op.slots(),
+                   op.outputs());
   AnswerPlan plan;
   const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
   for (int i = 0; i < op.slots(); ++i) {
     const Shape& shape = op.in(i).shape;
     Answer(check, &plan, dtype, {shape.rank()}, shape.dims());
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Result<AnswerPlan> PlanSize(const OpContext& op) {
-  Check check(op);
+AnswerPlan PlanSize(const OpContext& op, Check& check) {
   AnswerPlan plan;
   const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
   Answer(check, &plan, dtype, {}, {op.in(0).shape.elements()});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Result<AnswerPlan> PlanRank(const OpContext& op) {
-  Check check(op);
+AnswerPlan PlanRank(const OpContext& op, Check& check) {
   AnswerPlan plan;
   Answer(check, &plan, DataType::kInt32, {}, {op.in(0).shape.rank()});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 }  // namespace

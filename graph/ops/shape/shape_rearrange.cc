@@ -11,12 +11,13 @@
 namespace npumesh {
 namespace {
 
-// A plan that leaves every position of x where it is; `more` entries are asked for besides. Error
-// (kOutOfMemory): the host has no room for the lists.
-Result<MappedPlan> InPlaceOrder(const OpContext& op, Shape x, int64_t more = 0) {
-  NPUMESH_RETURN_IF_ERROR(ElementBytes(op, op.in("x").dtype).status());
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(x) + more));
+// A plan that leaves every position of x where it is; `more` entries are asked for besides. Objects
+// (kOutOfMemory) when the host has no room for the lists; they are missing after an objection.
+MappedPlan InPlaceOrder(const OpContext& op, Shape x, Check& check, int64_t more = 0) {
+  check.Keep(ElementBytes(op, op.in("x").dtype).status());
+  check.Keep(AskForLists(op, SumOfDims({SumOfDims(x), more})));
   MappedPlan plan;
+  if (!check.ok()) return plan;
   for (const int64_t extent : x.dims()) {
     std::vector<int64_t>& list = plan.sources.emplace_back(static_cast<size_t>(extent));
     std::iota(list.begin(), list.end(), 0);
@@ -26,11 +27,12 @@ Result<MappedPlan> InPlaceOrder(const OpContext& op, Shape x, int64_t more = 0) 
   return plan;
 }
 
-Result<MappedPlan> PlanReverse(const OpContext& op) {
+MappedPlan PlanReverse(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> listed, op.Ints("axis"));
-  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, listed, x.rank(), "axis"));
-  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x));
+  const std::vector<int64_t> listed = check.Take(op.Ints("axis"));
+  const std::vector<int> axes = DistinctAxes(op, listed, x.rank(), "axis", check);
+  MappedPlan plan = InPlaceOrder(op, x, check);
+  if (!check.ok()) return {};
   for (const int axis : axes) {
     std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
     std::reverse(list.begin(), list.end());
@@ -39,7 +41,7 @@ Result<MappedPlan> PlanReverse(const OpContext& op) {
 }
 
 // Without dims, x is rolled as a vector.
-Result<MappedPlan> PlanRoll(const OpContext& op) {
+MappedPlan PlanRoll(const OpContext& op, Check& check) {
   const std::vector<int64_t> shifts = op.attr_ints("shifts");
   std::vector<int64_t> dims = op.attr_ints("dims");
   Shape x = op.in("x").shape;
@@ -47,13 +49,13 @@ Result<MappedPlan> PlanRoll(const OpContext& op) {
     x = Shape({x.elements()});
     dims = {0};
   }
-  if (shifts.size() != dims.size()) {
-    return Error(Code::kInvalidArgument, "{}: {} \"shifts\" for {} \"dims\"", op.Who(),
-                 shifts.size(), dims.size());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x));
+  check.That(shifts.size() == dims.size(), "{} \"shifts\" for {} \"dims\"", shifts.size(),
+             dims.size());
+  MappedPlan plan = InPlaceOrder(op, x, check);
+  if (!check.ok()) return {};
   for (size_t i = 0; i < dims.size(); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, dims[i], x.rank(), "dims"));
+    const int axis = check.Take(AxisOf(op, dims[i], x.rank(), "dims"));
+    if (!check.ok()) return {};
     std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
     if (list.empty()) continue;
     const auto extent = static_cast<int64_t>(list.size());
@@ -67,8 +69,7 @@ Result<MappedPlan> PlanRoll(const OpContext& op) {
 
 constexpr int64_t kFlattened = 1000;  // value of "axis" that makes x a vector first
 
-Result<MappedPlan> PlanRepeat(const OpContext& op) {
-  Check check(op);
+MappedPlan PlanRepeat(const OpContext& op, Check& check) {
   int64_t listed = op.attr_int("axis");
   Shape x = op.in("x").shape;
   if (listed == kFlattened) {
@@ -77,7 +78,7 @@ Result<MappedPlan> PlanRepeat(const OpContext& op) {
   }
   const int axis = check.Take(AxisOf(op, listed, x.rank(), "axis"));
   const std::vector<int64_t> repeats = check.Take(op.Ints("repeats"));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int64_t extent = x[axis];
   const auto count = static_cast<int64_t>(repeats.size());
   const bool negative =
@@ -89,10 +90,10 @@ Result<MappedPlan> PlanRepeat(const OpContext& op) {
   int64_t length = 0;
   for (int64_t i = 0; check.ok() && i < extent; ++i) {
     check.That(times(i) <= int64_t{INT32_MAX} - length, "{} repetitions are too many", times(i));
-    length += times(i);
+    if (check.ok()) length += times(i);
   }
-  if (!check.ok()) return check.status();
-  NPUMESH_ASSIGN_OR_RETURN(MappedPlan plan, InPlaceOrder(op, x, length));
+  MappedPlan plan = InPlaceOrder(op, x, check, length);
+  if (!check.ok()) return {};
   std::vector<int64_t>& list = plan.sources[static_cast<size_t>(axis)];
   list.clear();
   for (int64_t i = 0; i < extent; ++i) {
@@ -113,7 +114,7 @@ struct BlockShape {
 };
 
 template <bool kToSpace>
-Result<BlockShape> BlockOf(const OpContext& op) {
+BlockShape BlockOf(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const std::string format = op.attr_string("data_format");
   const std::string mode = kToSpace ? op.attr_string("mode") : "DCR";
@@ -135,10 +136,9 @@ Result<BlockShape> BlockOf(const OpContext& op) {
       shape.width = width / block;
     }
   }
-  if (fits) return shape;
-  return Error(Code::kInvalidArgument,
-               "{}: x {} with block_size {} and data_format {} cannot be cut into blocks", op.Who(),
-               x.ToString(), block, format);
+  check.That(fits, "x {} with block_size {} and data_format {} cannot be cut into blocks", x, block,
+             format);
+  return shape;
 }
 
 // Distances of neighbours along batch, height, width, row and column in a block, and channel.
@@ -172,11 +172,13 @@ Shape ShapeOf(const BlockShape& s, bool space) {
 }
 
 template <bool kToSpace>
-Result<CopyPlan> PlanBlocks(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(const BlockShape s, BlockOf<kToSpace>(op));
+CopyPlan PlanBlocks(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  const BlockShape s = BlockOf<kToSpace>(op, check);
+  if (!check.ok()) return {};
   Shape y = ShapeOf(s, kToSpace);
-  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
+  check.Keep(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return {};
   const BlockStrides from = kToSpace ? DepthStrides(s) : SpaceStrides(s);
   const BlockStrides to = kToSpace ? SpaceStrides(s) : DepthStrides(s);
   struct Axis {

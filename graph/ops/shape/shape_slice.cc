@@ -22,8 +22,9 @@ struct Box {
   Shape y;
 };
 
-Result<CopyPlan> PlanBox(const OpContext& op, Box box) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+CopyPlan PlanBox(const OpContext& op, Box box, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  if (!check.ok()) return plan;
   const TensorType& x = op.in("x");
   const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
   for (size_t i = 0; i < box.cuts.size(); ++i) {
@@ -52,22 +53,19 @@ bool Bit(int64_t mask, size_t entry) {
 }
 
 // An optional input that is not fed, or fed with no elements, does not count.
-Result<std::optional<std::vector<int64_t>>> OptionalInts(const OpContext& op,
-                                                         std::string_view port) {
-  if (!op.has(port) || op.in(port).shape.elements() == 0)
-    return std::optional<std::vector<int64_t>>();
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> values, op.Ints(port));
-  return std::optional(std::move(values));
+std::optional<std::vector<int64_t>> OptionalInts(const OpContext& op, std::string_view port,
+                                                 Check& check) {
+  if (!op.has(port) || op.in(port).shape.elements() == 0) return std::nullopt;
+  return check.Take(op.Ints(port));
 }
 
-Result<SliceSpec> ReadSpec(const OpContext& op, bool has_axes) {
-  Check check(op);
+SliceSpec ReadSpec(const OpContext& op, bool has_axes, Check& check) {
   SliceSpec spec;
   spec.begin = check.Take(op.Ints("begin"));
   spec.end = check.Take(op.Ints("end"));
-  if (has_axes) spec.axes = check.Take(OptionalInts(op, "axes"));
+  if (has_axes) spec.axes = OptionalInts(op, "axes", check);
   const size_t n = spec.entries();
-  spec.steps = check.Take(OptionalInts(op, "strides")).value_or(std::vector<int64_t>(n, 1));
+  spec.steps = OptionalInts(op, "strides", check).value_or(std::vector<int64_t>(n, 1));
   spec.begin_mask = op.attr_int("begin_mask");
   spec.end_mask = op.attr_int("end_mask");
   spec.ellipsis_mask = op.attr_int("ellipsis_mask");
@@ -81,7 +79,7 @@ Result<SliceSpec> ReadSpec(const OpContext& op, bool has_axes) {
   check.That(std::count(spec.steps.begin(), spec.steps.end(), 0) == 0, "\"strides\" has a 0");
   check.That(!spec.axes || (spec.ellipsis_mask == 0 && spec.new_axis_mask == 0),
              "ellipsis_mask and new_axis_mask have no meaning beside the input \"axes\"");
-  return check.Done(std::move(spec));
+  return spec;
 }
 
 // Position in [low, high], counted from the end when negative.
@@ -90,15 +88,13 @@ int64_t Clamped(int64_t position, int64_t extent, int64_t low, int64_t high) {
 }
 
 // Entry `i` of the spec applied to a dimension of `extent`, by TensorFlow's rules.
-Result<Cut> CutOf(const OpContext& op, const SliceSpec& spec, size_t i, int64_t extent) {
+Cut CutOf(const SliceSpec& spec, size_t i, int64_t extent, Check& check) {
   const int64_t step = spec.steps[i];
   if (Bit(spec.shrink_mask, i)) {
     const int64_t index = spec.begin[i] < 0 ? spec.begin[i] + extent : spec.begin[i];
-    if (index < 0 || index >= extent) {
-      return Error(Code::kInvalidArgument, "{}: index {} is outside a dimension of {}", op.Who(),
-                   spec.begin[i], extent);
-    }
-    return Cut{index, 1, 1, true};
+    check.That(index >= 0 && index < extent, "index {} is outside a dimension of {}", spec.begin[i],
+               extent);
+    return {index, 1, 1, true};
   }
   const bool forward = step > 0;
   const int64_t low = forward ? 0 : -1;
@@ -112,7 +108,7 @@ Result<Cut> CutOf(const OpContext& op, const SliceSpec& spec, size_t i, int64_t 
       forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   const int64_t length =
       span > 0 ? static_cast<int64_t>(static_cast<uint64_t>(span - 1) / pace) + 1 : 0;
-  return Cut{begin, length, step, false};
+  return {begin, length, step, false};
 }
 
 std::vector<Cut> WholeOf(const Shape& x) {
@@ -121,13 +117,12 @@ std::vector<Cut> WholeOf(const Shape& x) {
   return cuts;
 }
 
-Result<Box> BoxByAxes(const OpContext& op, const SliceSpec& spec) {
+Box BoxByAxes(const OpContext& op, const SliceSpec& spec, Check& check) {
   const Shape& x = op.in("x").shape;
   Box box{WholeOf(x), {}};
-  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, *spec.axes, x.rank(), "axes"));
+  const std::vector<int> axes = DistinctAxes(op, *spec.axes, x.rank(), "axes", check);
   for (size_t i = 0; i < axes.size(); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(box.cuts[static_cast<size_t>(axes[i])],
-                             CutOf(op, spec, i, x[axes[i]]));
+    box.cuts[static_cast<size_t>(axes[i])] = CutOf(spec, i, x[axes[i]], check);
   }
   for (const Cut& cut : box.cuts) {
     if (!cut.shrink) box.y.mutable_dims().push_back(cut.length);
@@ -136,7 +131,7 @@ Result<Box> BoxByAxes(const OpContext& op, const SliceSpec& spec) {
 }
 
 // Entries apply to dimensions 0, 1, ...; an ellipsis stands for as many as are left over.
-Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
+Box BoxByPosition(const OpContext& op, const SliceSpec& spec, Check& check) {
   const Shape& x = op.in("x").shape;
   const size_t n = spec.entries();
   int64_t consumed = 0;
@@ -146,11 +141,9 @@ Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
     ellipses += ellipsis ? 1 : 0;
     consumed += ellipsis || Bit(spec.new_axis_mask, i) ? 0 : 1;
   }
-  if (consumed > x.rank() || ellipses > 1) {
-    return Error(Code::kInvalidArgument,
-                 "{}: {} entries with {} ellipses do not fit x, which is {}", op.Who(), n, ellipses,
-                 x.ToString());
-  }
+  check.That(consumed <= x.rank() && ellipses <= 1,
+             "{} entries with {} ellipses do not fit x, which is {}", n, ellipses, x);
+  if (!check.ok()) return {};
   Box box{WholeOf(x), {}};
   std::vector<int64_t>& y = box.y.mutable_dims();
   int dim = 0;
@@ -161,7 +154,7 @@ Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
       y.push_back(1);
     } else {
       Cut& cut = box.cuts[static_cast<size_t>(dim)];
-      NPUMESH_ASSIGN_OR_RETURN(cut, CutOf(op, spec, i, x[dim]));
+      cut = CutOf(spec, i, x[dim], check);
       if (!cut.shrink) y.push_back(cut.length);
       ++dim;
     }
@@ -171,18 +164,19 @@ Result<Box> BoxByPosition(const OpContext& op, const SliceSpec& spec) {
 }
 
 template <bool kHasAxes>
-Result<CopyPlan> PlanStridedSlice(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const SliceSpec spec, ReadSpec(op, kHasAxes));
-  NPUMESH_ASSIGN_OR_RETURN(Box box, spec.axes ? BoxByAxes(op, spec) : BoxByPosition(op, spec));
-  return PlanBox(op, std::move(box));
+CopyPlan PlanStridedSlice(const OpContext& op, Check& check) {
+  const SliceSpec spec = ReadSpec(op, kHasAxes, check);
+  if (!check.ok()) return {};
+  Box box = spec.axes ? BoxByAxes(op, spec, check) : BoxByPosition(op, spec, check);
+  return PlanBox(op, std::move(box), check);
 }
 
 // ---- Slice ----
 
-Result<CopyPlan> PlanSlice(const OpContext& op) {
+CopyPlan PlanSlice(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, op.Ints("offsets"));
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, op.Ints("size"));
+  const std::vector<int64_t> offsets = check.Take(op.Ints("offsets"));
+  const std::vector<int64_t> sizes = check.Take(op.Ints("size"));
   const auto rank = static_cast<size_t>(x.rank());
   bool fits = offsets.size() == rank && sizes.size() == rank;
   Box box;
@@ -194,10 +188,9 @@ Result<CopyPlan> PlanSlice(const OpContext& op) {
     box.cuts.push_back({offsets[i], size, 1, false});
     box.y.mutable_dims().push_back(size);
   }
-  if (fits) return PlanBox(op, std::move(box));
-  return Error(Code::kInvalidArgument,
-               "{}: offsets {} and sizes {} do not lie inside x, which is {}", op.Who(),
-               Shape(offsets).ToString(), Shape(sizes).ToString(), x.ToString());
+  check.That(fits, "offsets {} and sizes {} do not lie inside x, which is {}", Shape(offsets),
+             Shape(sizes), x);
+  return PlanBox(op, std::move(box), check);
 }
 
 }  // namespace

@@ -37,26 +37,22 @@ bool LiesInside(const View& view, int64_t elements) {
   return low >= 0 && high < elements;
 }
 
-Result<View> ViewOf(const OpContext& op, std::string_view port, const ViewPorts& names) {
-  View view;
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> size, op.Ints(names.size));
-  NPUMESH_ASSIGN_OR_RETURN(view.stride, op.Ints(names.stride));
-  NPUMESH_ASSIGN_OR_RETURN(view.offset, op.Int(names.offset));
-  view.size = Shape(std::move(size));
+View ViewOf(const OpContext& op, std::string_view port, const ViewPorts& names, Check& check) {
+  const View view = {Shape(check.Take(op.Ints(names.size))), check.Take(op.Ints(names.stride)),
+                     check.Take(op.Int(names.offset))};
   const TensorType& buffer = op.in(port);
-  if (view.stride.size() == view.size.dims().size() && LiesInside(view, buffer.shape.elements())) {
-    return view;
-  }
-  return Error(Code::kInvalidArgument,
-               "{}: a view of size {} with strides {} from element {} does not lie inside \"{}\", "
-               "which is {}",
-               op.Who(), view.size.ToString(), Shape(view.stride).ToString(), view.offset, port,
-               buffer.ToString());
+  check.That(
+      view.stride.size() == view.size.dims().size() && LiesInside(view, buffer.shape.elements()),
+      "a view of size {} with strides {} from element {} does not lie inside \"{}\", which "
+      "is {}",
+      view.size, Shape(view.stride), view.offset, port, buffer);
+  return view;
 }
 
-Result<CopyPlan> PlanAsStrided(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
-  NPUMESH_ASSIGN_OR_RETURN(View view, ViewOf(op, "x", kOnly));
+CopyPlan PlanAsStrided(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  View view = ViewOf(op, "x", kOnly, check);
+  if (!check.ok()) return {};
   for (size_t d = 0; d < view.stride.size(); ++d) {
     plan.loops.push_back({view.size.dims()[d], view.stride[d]});
   }
@@ -93,14 +89,13 @@ struct ViewCopyPlan : Planned {
   Workspace<std::byte> room;
 };
 
-Result<ViewCopyPlan> PlanViewCopy(const OpContext& op) {
-  Check check(op);
+ViewCopyPlan PlanViewCopy(const OpContext& op, Check& check) {
   const TensorType& dst = op.in("dst");
   const size_t element = check.Take(ElementBytes(op, dst.dtype));
   check.SameType("src", "dst");
-  const View to = check.Take(ViewOf(op, "dst", kDst)), from = check.Take(ViewOf(op, "src", kSrc));
+  const View to = ViewOf(op, "dst", kDst, check), from = ViewOf(op, "src", kSrc, check);
   check.That(to.size == from.size, "dst_size {} and src_size {} differ", to.size, from.size);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   ViewCopyPlan plan;
   plan.src = op.slot("src");
   plan.from = SideOf(from, element, false);

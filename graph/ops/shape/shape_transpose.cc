@@ -6,16 +6,14 @@
 namespace npumesh {
 namespace {
 
-// `listed` has every axis of x exactly once; `what` is its port or attribute.
-Result<CopyPlan> PlanPermutation(const OpContext& op, const std::vector<int64_t>& listed,
-                                 std::string_view what) {
-  NPUMESH_ASSIGN_OR_RETURN(CopyPlan plan, CopyOf(op, "x"));
+// `what` is the port or attribute that lists every axis of x exactly once.
+CopyPlan PlanPermutation(const OpContext& op, std::string_view what, Check& check) {
+  CopyPlan plan = CopyOf(op, "x", check);
+  const std::vector<int64_t> listed = check.Take(op.Ints(what));
   const TensorType& x = op.in("x");
-  if (listed.size() != static_cast<size_t>(x.shape.rank())) {
-    return Error(Code::kInvalidArgument, "{}: \"{}\" has {} entries, x is {}", op.Who(), what,
-                 listed.size(), x.ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, listed, x.shape.rank(), what));
+  check.That(listed.size() == x.shape.dims().size(), "\"{}\" has {} entries, x is {}", what,
+             listed.size(), x);
+  const std::vector<int> axes = DistinctAxes(op, listed, x.shape.rank(), what, check);
   const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
   std::vector<int64_t> dims;
   for (const int axis : axes) {
@@ -26,13 +24,12 @@ Result<CopyPlan> PlanPermutation(const OpContext& op, const std::vector<int64_t>
   return plan;
 }
 
-Result<CopyPlan> PlanTranspose(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> perm, op.Ints("perm"));
-  return PlanPermutation(op, perm, "perm");
+CopyPlan PlanTranspose(const OpContext& op, Check& check) {
+  return PlanPermutation(op, "perm", check);
 }
 
-Result<CopyPlan> PlanPermute(const OpContext& op) {
-  return PlanPermutation(op, op.attr_ints("order"), "order");
+CopyPlan PlanPermute(const OpContext& op, Check& check) {
+  return PlanPermutation(op, "order", check);
 }
 
 }  // namespace

@@ -16,14 +16,13 @@ struct TrianglePlan : Planned {
   size_t element = 0;
 };
 
-Result<TrianglePlan> PlanTriangle(const OpContext& op) {
-  Check check(op);
+TrianglePlan PlanTriangle(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank();
   TrianglePlan plan;
   plan.element = check.Take(ElementBytes(op, x.dtype));
   check.That(rank >= 2, "x is {}, expected rank 2 or more", x);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   plan.matrices = ElementsBetween(x.shape, 0, rank - 2);
   plan.rows = x.shape[rank - 2];
   plan.columns = x.shape[rank - 1];

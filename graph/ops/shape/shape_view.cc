@@ -5,6 +5,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -59,110 +60,102 @@ Shape Completed(Check& check, const OpContext& op, Shape target, const Shape& x)
   return target;
 }
 
-Status InferReshape(OpContext& op) {
-  const auto& [dtype, x] = op.in("x");
-  Check check(op);
-  std::vector<int64_t> wanted = check.Take(op.Ints("shape"));
-  const DimRange range = ReplacedDims(check, op, x.rank());
-  if (!check.ok()) return check.status();
-  wanted = ZerosCopied(check, std::move(wanted), x, range.begin);
-  wanted.insert(wanted.begin(), x.dims().begin(), x.dims().begin() + range.begin);
-  wanted.insert(wanted.end(), x.dims().begin() + range.end, x.dims().end());
-  Shape shape = Completed(check, op, Shape(std::move(wanted)), x);
-  return check.ok() ? SetOutput(op, 0, dtype, std::move(shape)) : check.status();
+// The bytes of x under another shape.
+Planned Reshaped(const OpContext& op, Shape y) {
+  Planned plan;
+  plan.outputs = {{op.in("x").dtype, std::move(y)}};
+  return plan;
 }
 
-// x without the 1s that `axes` name; without any 1 when there are no axes.
-Status SetSqueezed(OpContext& op, const std::vector<int64_t>& axes, std::string_view what) {
-  const TensorType& x = op.in("x");
-  std::vector<bool> drop(static_cast<size_t>(x.shape.rank()), false);
+Planned PlanReshape(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  std::vector<int64_t> wanted = check.Take(op.Ints("shape"));
+  const DimRange range = ReplacedDims(check, op, x.rank());
+  if (!check.ok()) return {};
+  wanted = ZerosCopied(check, std::move(wanted), x, range.begin);
+  return Reshaped(op, Completed(check, op, Spliced(x, range.begin, range.end, wanted), x));
+}
+
+// ---- axes from the only attribute, or from the second input, which may be absent ----
+
+std::string_view AxesName(const OpContext& op) {
+  const OpSchema& schema = op.schema();
+  return schema.inputs.size() > 1 ? schema.inputs[1].name : schema.attrs[0].name;
+}
+
+std::vector<int64_t> ListedAxes(const OpContext& op, Check& check) {
+  if (op.schema().inputs.size() > 1 && !op.has(AxesName(op))) return {};
+  return check.Take(op.Ints(AxesName(op)));
+}
+
+// x without the 1s that the axes name; without any 1 when there are no axes.
+Planned PlanSqueeze(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  const std::vector<int64_t> axes = ListedAxes(op, check);
+  std::vector<bool> drop(x.dims().size(), false);
   for (const int64_t listed : axes) {
-    NPUMESH_ASSIGN_OR_RETURN(const int axis, AxisOf(op, listed, x.shape.rank(), what));
-    if (x.shape[axis] != 1) {
-      return Error(Code::kInvalidArgument, "{}: dimension {} of {} is {}, only a 1 can be squeezed",
-                   op.Who(), axis, x.shape.ToString(), x.shape[axis]);
-    }
+    const int axis = check.Take(AxisOf(op, listed, x.rank(), AxesName(op)));
+    if (!check.ok()) return {};
+    check.That(x[axis] == 1, "dimension {} of {} is {}, only a 1 can be squeezed", axis, x,
+               x[axis]);
     drop[static_cast<size_t>(axis)] = true;
   }
   std::vector<int64_t> dims;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    const bool dropped = axes.empty() ? x.shape[i] == 1 : drop[static_cast<size_t>(i)];
-    if (!dropped) dims.push_back(x.shape[i]);
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool dropped = axes.empty() ? x[i] == 1 : drop[static_cast<size_t>(i)];
+    if (!dropped) dims.push_back(x[i]);
   }
-  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+  return Reshaped(op, Shape(std::move(dims)));
 }
 
-// x with a 1 at each of `positions`, which count in the result.
-Status SetUnsqueezed(OpContext& op, const std::vector<int64_t>& positions, std::string_view what) {
-  const TensorType& x = op.in("x");
-  const int rank = x.shape.rank() + static_cast<int>(positions.size());
-  NPUMESH_ASSIGN_OR_RETURN(const auto axes, DistinctAxes(op, positions, rank, what));
-  std::vector<bool> inserted(static_cast<size_t>(rank), false);
-  for (const int axis : axes) inserted[static_cast<size_t>(axis)] = true;
-  std::vector<int64_t> dims;
+// x with a 1 at each of the positions, which count in the result.
+Planned PlanUnsqueeze(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  const std::vector<int64_t> positions = ListedAxes(op, check);
+  const int rank = x.rank() + static_cast<int>(positions.size());
+  std::vector<int64_t> dims(static_cast<size_t>(rank));
+  for (const int axis : DistinctAxes(op, positions, rank, AxesName(op), check)) {
+    dims[static_cast<size_t>(axis)] = 1;
+  }
+  if (!check.ok()) return {};
   int next = 0;
-  for (int i = 0; i < rank; ++i) {
-    dims.push_back(inserted[static_cast<size_t>(i)] ? 1 : x.shape[next++]);
-  }
-  return SetOutput(op, 0, x.dtype, Shape(std::move(dims)));
+  for (int64_t& dim : dims) dim = dim == 1 ? 1 : x[next++];
+  return Reshaped(op, Shape(std::move(dims)));
 }
 
-// ---- axes from an attribute, or from an input that may be absent ----
-
-using SetFn = Status (*)(OpContext& op, const std::vector<int64_t>& axes, std::string_view what);
-
-template <SetFn kSet>
-InferFn ByAttribute(std::string_view name) {
-  return [name](OpContext& op) { return kSet(op, op.attr_ints(name), name); };
-}
-
-template <SetFn kSet>
-InferFn ByInput(std::string_view port) {
-  return [port](OpContext& op) -> Status {
-    if (!op.has(port)) return kSet(op, {}, port);
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, op.Ints(port));
-    return kSet(op, axes, port);
-  };
+Planned PlanExpandDims(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  const int axis = check.Axis("axis", x.rank() + 1);
+  return Reshaped(op, Spliced(x, axis, axis, {1}));
 }
 
 // ---- Flatten, FlattenV2 ----
 
 // [product before the axis, product from it on]; an axis past the last dimension leaves a 1.
-Status InferFlatten(OpContext& op) {
+Planned PlanFlatten(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const int64_t axis = op.attr_int("axis");
   const int64_t split = axis < 0 ? axis + x.rank() : axis;
-  if (split < 0 || split > x.rank()) {
-    return Error(Code::kInvalidArgument, "{}: \"axis\" is {}, but x is {}", op.Who(), axis,
-                 x.ToString());
-  }
+  check.That(split >= 0 && split <= x.rank(), "\"axis\" is {}, but x is {}", axis, x);
+  if (!check.ok()) return {};
   const int at = static_cast<int>(split);
-  return SetOutput(op, 0, op.in("x").dtype,
-                   {ElementsBetween(x, 0, at), ElementsBetween(x, at, x.rank())});
+  return Reshaped(op, {ElementsBetween(x, 0, at), ElementsBetween(x, at, x.rank())});
 }
 
-Status InferFlattenV2(OpContext& op) {
+Planned PlanFlattenV2(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const int rank = std::max(x.rank(), 1);  // a scalar becomes a vector of one element
-  Check check(op);
   const int first = check.Axis("axis", rank), last = check.Axis("end_axis", rank);
   check.That(first <= last, "\"axis\" {} lies behind \"end_axis\" {}", first, last);
-  if (!check.ok()) return check.status();
-  std::vector<int64_t> dims(x.dims().begin(), x.dims().begin() + (x.rank() == 0 ? 0 : first));
-  dims.push_back(x.rank() == 0 ? 1 : ElementsBetween(x, first, last + 1));
-  if (x.rank() > 0) dims.insert(dims.end(), x.dims().begin() + last + 1, x.dims().end());
-  return SetOutput(op, 0, op.in("x").dtype, Shape(std::move(dims)));
+  if (!check.ok()) return {};
+  const int end = std::min(last + 1, x.rank());
+  return Reshaped(op, Spliced(x, first, end, {ElementsBetween(x, first, end)}));
 }
 
-Status InferExpandDims(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t axis, op.Int("axis"));
-  return SetUnsqueezed(op, {axis}, "axis");
-}
-
-Operator View(std::string_view signature, InferFn infer,
-              std::vector<std::string_view> value_inputs = {}) {
+template <auto PlanFn>
+Operator DefineView(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
   return {.schema = Signature(signature),
-          .infer = std::move(infer),
+          .infer = define::Infer<PlanFn>,
           .view = true,
           .value_inputs = std::move(value_inputs)};
 }
@@ -170,16 +163,16 @@ Operator View(std::string_view signature, InferFn infer,
 }  // namespace
 
 void RegisterViewOps(OpRegistry& registry) {
-  registry.Add(View("Reshape(x, shape; axis=0, num_axes=-1) -> y", InferReshape, {"shape"}));
-  registry.Add(View("Squeeze(x; axis=[]) -> y", ByAttribute<SetSqueezed>("axis")));
-  registry.Add(View("SqueezeV2(x; axis=[]) -> y", ByAttribute<SetSqueezed>("axis")));
-  registry.Add(View("SqueezeV3(x, axes?) -> y", ByInput<SetSqueezed>("axes"), {"axes"}));
-  registry.Add(View("Unsqueeze(x; axes=[]) -> y", ByAttribute<SetUnsqueezed>("axes")));
-  registry.Add(View("UnsqueezeV2(x; axis=[]) -> y", ByAttribute<SetUnsqueezed>("axis")));
-  registry.Add(View("UnsqueezeV3(x, axes) -> y", ByInput<SetUnsqueezed>("axes"), {"axes"}));
-  registry.Add(View("Flatten(x; axis=1) -> y", InferFlatten));
-  registry.Add(View("FlattenV2(x; axis=1, end_axis=-1) -> y", InferFlattenV2));
-  registry.Add(View("ExpandDims(x, axis) -> y", InferExpandDims, {"axis"}));
+  registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1) -> y", {"shape"}));
+  registry.Add(DefineView<PlanSqueeze>("Squeeze(x; axis=[]) -> y"));
+  registry.Add(DefineView<PlanSqueeze>("SqueezeV2(x; axis=[]) -> y"));
+  registry.Add(DefineView<PlanSqueeze>("SqueezeV3(x, axes?) -> y", {"axes"}));
+  registry.Add(DefineView<PlanUnsqueeze>("Unsqueeze(x; axes=[]) -> y"));
+  registry.Add(DefineView<PlanUnsqueeze>("UnsqueezeV2(x; axis=[]) -> y"));
+  registry.Add(DefineView<PlanUnsqueeze>("UnsqueezeV3(x, axes) -> y", {"axes"}));
+  registry.Add(DefineView<PlanFlatten>("Flatten(x; axis=1) -> y"));
+  registry.Add(DefineView<PlanFlattenV2>("FlattenV2(x; axis=1, end_axis=-1) -> y"));
+  registry.Add(DefineView<PlanExpandDims>("ExpandDims(x, axis) -> y", {"axis"}));
 }
 
 }  // namespace npumesh

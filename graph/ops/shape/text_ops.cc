@@ -141,8 +141,7 @@ std::vector<std::string> SplitTemplate(const std::string& text, const std::strin
   return pieces;
 }
 
-Result<FormatPlan> PlanFormat(const OpContext& op) {
-  Check check(op);
+FormatPlan PlanFormat(const OpContext& op, Check& check) {
   FormatPlan plan;
   plan.first = op.slot("x");
   plan.around = SplitTemplate(op.attr_string("template"), op.attr_string("placeholder"));
@@ -153,17 +152,15 @@ Result<FormatPlan> PlanFormat(const OpContext& op) {
   for (int i = 0; check.ok() && i < op.count("x"); ++i) {
     const TensorType& x = op.in(plan.first + i);
     const ElementText element = ElementTextOf(x.dtype);
-    if (element.append == nullptr) {
-      return Error(Code::kUnsupported, "{}: tensors of {} cannot be written as text", op.Who(),
-                   Name(x.dtype));
-    }
+    check.Supported(element.append != nullptr, "tensors of {} cannot be written as text",
+                    Name(x.dtype));
     plan.tensors.emplace_back(x.shape, element, op.attr_int("summarize"));
     const int64_t bytes = plan.tensors.back().MostBytes();
     check.That(!__builtin_add_overflow(plan.most_bytes, bytes, &plan.most_bytes),
                "the text of {} is too long", x);
   }
   plan.outputs = {{DataType::kUint8, {plan.most_bytes}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunFormat(const FormatPlan& plan, const KernelArgs& args) {
@@ -186,20 +183,16 @@ struct PrintPlan : Planned {
   size_t bytes = 0;
 };
 
-Result<PrintPlan> PlanPrint(const OpContext& op) {
+PrintPlan PlanPrint(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
-  if (x.dtype != DataType::kUint8 || x.shape.rank() != 1) {
-    return Error(Code::kUnsupported,
-                 "{}: x is {}, expected the text of a StringFormat, which is a vector of uint8",
-                 op.Who(), x.ToString());
-  }
+  check.Supported(x.dtype == DataType::kUint8 && x.shape.rank() == 1,
+                  "x is {}, expected the text of a StringFormat, which is a vector of uint8", x);
   PrintPlan plan;
   plan.bytes = x.bytes();
   const std::string name = op.attr_string("output_stream");
   plan.stream = name == "stderr" ? stderr : name == "stdout" ? stdout : nullptr;
-  if (plan.stream != nullptr) return plan;
-  return Error(Code::kUnsupported, "{}: output_stream \"{}\", expected stderr or stdout", op.Who(),
-               name);
+  check.Supported(plan.stream != nullptr, "output_stream \"{}\", expected stderr or stdout", name);
+  return plan;
 }
 
 // The line to print: control characters, which could move a terminal's cursor, are spelled out.

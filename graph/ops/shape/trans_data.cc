@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
@@ -26,13 +27,13 @@ bool HaveEqualBytes(Layout a, Layout b) {
   return image(a) == image(b);
 }
 
-Result<LayoutSpec> SpecOf(const OpContext& op, std::string_view attr) {
+LayoutSpec SpecOf(const OpContext& op, std::string_view attr, Check& check) {
   const std::string name = op.attr_string(attr);
   const std::optional<LayoutSpec> spec = LayoutSpecOf(name);
-  if (spec) return *spec;
-  return Error(Code::kUnsupported,
-               "{}: {} is \"{}\", expected ND, NCHW, NHWC, HWCN, FRACTAL_NZ, NC1HWC0 or FRACTAL_Z",
-               op.Who(), attr, name);
+  check.Supported(spec.has_value(),
+                  "{} is \"{}\", expected ND, NCHW, NHWC, HWCN, FRACTAL_NZ, NC1HWC0 or FRACTAL_Z",
+                  attr, name);
+  return spec.value_or(LayoutSpec());
 }
 
 // Groups of a FRACTAL_Z: the attribute, or the sub-format of the private side.
@@ -56,22 +57,18 @@ std::optional<Shape> OriginShape(const TensorDesc& desc) {
 }
 
 // The tensor that is stored in slot 0. The storage does not say how much of it is padding: a
-// descriptor must.
-Result<BlockedTensor> StoredTensor(const OpContext& op, const LayoutSpec& blocked,
-                                   const LayoutSpec& plain, int64_t groups) {
+// descriptor must; none when it does not.
+std::optional<BlockedTensor> StoredTensor(const OpContext& op, const LayoutSpec& blocked,
+                                          const LayoutSpec& plain, int64_t groups) {
   const TensorType& storage = op.in(0);
   const TensorDesc &out = op.node().output_descs[0], &in = op.node().input_descs[0];
   for (const std::optional<Shape>& shape : {out.shape, OriginShape(out), OriginShape(in)}) {
     if (!shape || !shape->is_static() || shape->rank() == 0) continue;
     Result<BlockedTensor> tensor =
         BlockedTensor::Create(plain, *shape, blocked, storage.dtype, groups);
-    if (tensor.ok() && tensor->storage_shape() == storage.shape) return tensor;
+    if (tensor.ok() && tensor->storage_shape() == storage.shape) return std::move(tensor).value();
   }
-  return Error(
-      Code::kUnsupported,
-      "{}: \"src\" is {} in {}; neither the shape of \"dst\" nor an origin_shape says what "
-      "that is without padding",
-      op.Who(), storage.shape.ToString(), op.attr_string("src_format"));
+  return std::nullopt;
 }
 
 // A copy of x into another plain layout of its four dimensions, and the shape of the result.
@@ -89,40 +86,43 @@ StridedCopy Reordered(const Shape& x, Layout from, Layout to, size_t element, Sh
   return StridedCopy(axes, element);
 }
 
-Result<TransDataPlan> PlanTransData(const OpContext& op) {
+TransDataPlan PlanTransData(const OpContext& op, Check& check) {
   const auto& [dtype, shape] = op.in(0);
   TransDataPlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.element, ElementBytes(op, dtype));
-  NPUMESH_ASSIGN_OR_RETURN(const LayoutSpec from, SpecOf(op, "src_format"));
-  NPUMESH_ASSIGN_OR_RETURN(const LayoutSpec to, SpecOf(op, "dst_format"));
+  plan.element = check.Take(ElementBytes(op, dtype));
+  const LayoutSpec from = SpecOf(op, "src_format", check), to = SpecOf(op, "dst_format", check);
+  check.Supported(HaveEqualBytes(from.layout, to.layout) || !from.is_private() || !to.is_private(),
+                  "from {} to {}; expected a plain layout on one side",
+                  op.attr_string("src_format"), op.attr_string("dst_format"));
+  if (!check.ok()) return {};
   plan.outputs = {op.in(0)};
   if (HaveEqualBytes(from.layout, to.layout)) {
     const auto step = static_cast<int64_t>(plan.element);
     plan.copy = StridedCopy({{shape.elements(), step, step}}, plan.element);
     return plan;
   }
-  if (from.is_private() && to.is_private()) {
-    return Error(Code::kUnsupported, "{}: from {} to {}; expected a plain layout on one side",
-                 op.Who(), op.attr_string("src_format"), op.attr_string("dst_format"));
-  }
   const int64_t groups = GroupsOf(op, to.is_private());
   if (from.is_private()) {
-    NPUMESH_ASSIGN_OR_RETURN(plan.tensor, StoredTensor(op, from, to, groups));
+    plan.tensor = StoredTensor(op, from, to, groups);
     plan.direction = Direction::kToPlain;
-    plan.outputs[0].shape = plan.tensor->plain_shape();
+    check.Supported(
+        plan.tensor.has_value(),
+        "\"src\" is {} in {}; neither the shape of \"dst\" nor an origin_shape says what "
+        "that is without padding",
+        shape, op.attr_string("src_format"));
+    if (check.ok()) plan.outputs[0].shape = plan.tensor->plain_shape();
     return plan;
   }
   if (to.is_private()) {
     Result<BlockedTensor> tensor = BlockedTensor::Create(from, shape, to, dtype, groups);
-    if (!tensor.ok()) return tensor.status().WithContext(op.Who());
+    check.Keep(tensor.status().WithContext(op.Who()));
+    if (!check.ok()) return {};
     plan.tensor = std::move(tensor).value();
     plan.outputs[0].shape = plan.tensor->storage_shape();
     return plan;
   }
-  if (shape.rank() != 4) {
-    return Error(Code::kInvalidArgument, "{}: \"src\" is {}, expected four dimensions", op.Who(),
-                 shape.ToString());
-  }
+  check.That(shape.rank() == 4, "\"src\" is {}, expected four dimensions", shape);
+  if (!check.ok()) return {};
   plan.copy = Reordered(shape, from.layout, to.layout, plan.element, &plan.outputs[0].shape);
   return plan;
 }
