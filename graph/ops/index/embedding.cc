@@ -2,11 +2,13 @@
 //
 // Sums are computed in double and rounded once.
 #include <algorithm>
+#include <optional>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -19,17 +21,6 @@ void WriteIndex(void* data, DataType dtype, int64_t i, int64_t value) {
   } else {
     static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value);
   }
-}
-
-Status ExpectFloats(const OpContext& op, std::string_view port) {
-  const DataType dtype = op.in(port).dtype;
-  if (IsFloating(dtype) && FindConvert(dtype, DataType::kDouble) != nullptr) return Status();
-  return Error(Code::kUnsupported, "{}: \"{}\" is {}, expected a floating type", op.Who(), port,
-               op.in(port).ToString());
-}
-
-size_t BytesOf(DataType dtype) {
-  return static_cast<size_t>(BitsOf(dtype)) / 8;
 }
 
 // ---- EmbeddingBag ----
@@ -45,22 +36,13 @@ struct BagPlan : Planned {
   int64_t bag_length = 0;  // of every bag when the indices are a matrix
   int64_t padding = -1;    // row that is passed over; -1: there is none
   Integers offsets;
-  int weights = -1;          // slot
-  bool last_offset = false;  // one more offset says where the last bag ends
-  size_t width = 0;          // bytes of an element
+  std::optional<int> weights;  // slot
+  bool last_offset = false;    // one more offset says where the last bag ends
+  size_t width = 0;            // bytes of an element
   size_t weight_width = 0;
   ConvertFn load = nullptr, store = nullptr, load_weight = nullptr;
   Workspace<double> row, sum;
 };
-
-Result<BagMode> ModeOf(const OpContext& op) {
-  const std::string mode = op.attr_string("mode");
-  if (mode == "sum") return BagMode::kSum;
-  if (mode == "mean") return BagMode::kMean;
-  if (mode == "max") return BagMode::kMax;
-  return Error(Code::kInvalidArgument,
-               "{}: attribute \"mode\" is \"{}\"; expected sum, mean or max", op.Who(), mode);
-}
 
 // How the indices are cut into bags: by rows of a matrix, or by offsets into a vector.
 void PlanBags(Check& check, const OpContext& op, BagPlan* plan) {
@@ -83,32 +65,32 @@ void PlanBags(Check& check, const OpContext& op, BagPlan* plan) {
 void PlanWeights(Check& check, const OpContext& op, BagPlan* plan) {
   if (!op.has("per_sample_weights")) return;
   plan->weights = op.slot("per_sample_weights");
-  const TensorType& weights = op.in(plan->weights);
+  const TensorType& weights = op.in("per_sample_weights");
   const Shape& indices = op.in("indices").shape;
   check.That(plan->mode == BagMode::kSum && weights.shape == indices,
              "\"per_sample_weights\" {} need mode sum and the shape of the indices, {}", weights,
              indices);
-  check.Keep(ExpectFloats(op, "per_sample_weights"));
-  plan->weight_width = BytesOf(weights.dtype);
+  check.Keep(ExpectReal(op, "per_sample_weights"));
+  plan->weight_width = WidthOf(weights.dtype);
   plan->load_weight = FindConvert(weights.dtype, DataType::kDouble);
 }
 
-Result<BagPlan> PlanBag(const OpContext& op) {
-  Check check(op);
+BagPlan PlanBag(const OpContext& op, Check& check) {
   const TensorType &weight = op.in("weight"), &indices = op.in("indices");
   BagPlan plan;
-  plan.mode = check.Take(ModeOf(op));
+  plan.mode = check.Meaning<BagMode>(
+      "mode", {{"sum", BagMode::kSum}, {"mean", BagMode::kMean}, {"max", BagMode::kMax}});
   check.Type("indices", kIndices);
-  check.Keep(ExpectFloats(op, "weight"));
+  check.Keep(ExpectReal(op, "weight"));
   check.That(weight.shape.rank() == 2, "weight is {}, expected a matrix", weight);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   PlanBags(check, op, &plan);
   PlanWeights(check, op, &plan);
   plan.indices = check.Take(IndexSlot::Of(op, "indices", weight.shape[0]));
   plan.columns = weight.shape[1];
   plan.count = indices.shape.elements();
   plan.padding = op.attr_int("padding_idx");
-  plan.width = BytesOf(weight.dtype);
+  plan.width = WidthOf(weight.dtype);
   plan.load = FindConvert(weight.dtype, DataType::kDouble);
   plan.store = FindConvert(DataType::kDouble, weight.dtype);
   plan.scratch.Take(plan.columns, {&plan.row, &plan.sum});
@@ -117,7 +99,7 @@ Result<BagPlan> PlanBag(const OpContext& op) {
                   {indices.dtype, {plan.count}},
                   {indices.dtype, {plan.bags}},
                   {indices.dtype, most ? Shape({plan.bags, plan.columns}) : Shape({plan.bags})}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Where a bag that begins at `begin` ends.
@@ -135,8 +117,8 @@ Result<int64_t> EndOf(const BagPlan& plan, const KernelArgs& args, int64_t bag, 
 
 void AddRow(const BagPlan& plan, const KernelArgs& args, int64_t i) {
   double weight = 1;
-  if (plan.weights >= 0) {
-    plan.load_weight(static_cast<const std::byte*>(args.in[plan.weights]) +
+  if (plan.weights) {
+    plan.load_weight(static_cast<const std::byte*>(args.in[*plan.weights]) +
                          static_cast<size_t>(i) * plan.weight_width,
                      &weight, 1);
   }
@@ -215,23 +197,23 @@ struct DenseGradPlan : Planned {
   Workspace<int64_t> uses;
 };
 
-Result<DenseGradPlan> PlanDenseGrad(const OpContext& op) {
-  Check check(op);
+DenseGradPlan PlanDenseGrad(const OpContext& op, Check& check) {
   const auto& [dtype, grad] = op.in("grad");
   const Shape& indices = op.in("indices").shape;
   check.Type("indices", kIndices);
-  check.Keep(ExpectFloats(op, "grad"));
+  check.Keep(ExpectReal(op, "grad"));
   bool fits = grad.rank() == indices.rank() + 1;
   for (int d = 0; fits && d < indices.rank(); ++d) fits = grad[d] == indices[d];
   check.That(fits, "grad {} does not have a row for each index of {}", grad, indices);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int64_t table = op.attr_int("num_weights");
   DenseGradPlan plan;
   plan.rows = indices.elements();
   plan.columns = grad.dims().back();
   const Shape y = {table, plan.columns};
-  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
-  NPUMESH_RETURN_IF_ERROR(AskForLists(op, SumOfDims(Shape{y.elements(), grad.elements(), table})));
+  check.Keep(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return {};
+  check.Keep(AskForLists(op, SumOfDims({y.elements(), grad.elements(), table})));
   plan.indices = check.Take(IndexSlot::Of(op, "indices", table));
   plan.padding = op.attr_int("padding_idx");
   plan.shares = op.attr_bool("scale_grad_by_freq");
@@ -241,7 +223,7 @@ Result<DenseGradPlan> PlanDenseGrad(const OpContext& op) {
   plan.y = plan.scratch.Take<double>(y.elements());
   plan.uses = plan.scratch.Take<int64_t>(table);
   plan.outputs = {{dtype, y}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunDenseGrad(const DenseGradPlan& plan, const KernelArgs& args) {

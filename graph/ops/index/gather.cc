@@ -11,6 +11,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -27,8 +28,7 @@ struct GatherPlan : Planned {
 
 // Gather takes the first dimension after those that x and indices share, GatherV2 an input "axis".
 template <bool kAxisInput>
-Result<GatherPlan> PlanGather(const OpContext& op) {
-  Check check(op);
+GatherPlan PlanGather(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const Shape& indices = op.in("indices").shape;
   const size_t element = check.Take(ElementBytes(op, x.dtype));
@@ -42,7 +42,7 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   for (int i = 0; i < shared && check.ok(); ++i) fits = fits && x.shape[i] == indices[i];
   check.That(fits, "batch_dims {} does not fit x {} and indices {} along axis {}",
              op.attr_int("batch_dims"), x.shape, indices, axis);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   // select.int arrives as GatherV2 with a scalar index, which may count from the end.
   const bool wraps = op.attr_bool("negative_index_support") || (kAxisInput && indices.rank() == 0);
   GatherPlan plan;
@@ -53,12 +53,8 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   plan.outer = ElementsBetween(x.shape, shared, axis);
   plan.count = ElementsBetween(indices, shared, indices.rank());
   plan.row = element * static_cast<size_t>(ElementsBetween(x.shape, axis + 1, x.shape.rank()));
-  const std::vector<int64_t>&from = x.shape.dims(), &chosen = indices.dims();
-  std::vector<int64_t> y(from.begin(), from.begin() + axis);
-  y.insert(y.end(), chosen.begin() + shared, chosen.end());
-  y.insert(y.end(), from.begin() + axis + 1, from.end());
-  plan.outputs = {{x.dtype, Shape(std::move(y))}};
-  return check.Done(std::move(plan));
+  plan.outputs = {{x.dtype, Spliced(x.shape, axis, axis + 1, DimsFrom(indices, shared))}};
+  return plan;
 }
 
 // Rows of one number are copied without a call.
@@ -104,8 +100,7 @@ struct ElementsPlan : Planned {
   Workspace<int64_t> position;
 };
 
-Result<ElementsPlan> PlanGatherElements(const OpContext& op) {
-  Check check(op);
+ElementsPlan PlanGatherElements(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const Shape& index = op.in("index").shape;
   ElementsPlan plan;
@@ -116,7 +111,7 @@ Result<ElementsPlan> PlanGatherElements(const OpContext& op) {
   for (int i = 0; fits && i < index.rank(); ++i) fits = i == dim || index[i] <= x.shape[i];
   check.That(fits, "\"index\" is {}, which does not lie inside x {} outside of dimension {}", index,
              x.shape, dim);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   std::vector<int64_t> strides = ByteStrides(x.shape, plan.element);
   plan.stride = std::exchange(strides[static_cast<size_t>(dim)], 0);
   plan.walk = PositionWalk(index, std::move(strides));
@@ -125,7 +120,7 @@ Result<ElementsPlan> PlanGatherElements(const OpContext& op) {
   plan.x = op.slot("x");
   plan.count = index.elements();
   plan.outputs = {{x.dtype, index}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {

@@ -19,11 +19,11 @@ struct RowsPlan : Planned {
   Workspace<int64_t> found;
 };
 
-Result<RowsPlan> RowsOf(const OpContext& op, IndexRows rows, Shape y) {
+RowsPlan RowsOf(const OpContext& op, IndexRows rows, Shape y, Check& check) {
   RowsPlan plan;
   plan.x = op.slot("x");
   const DataType dtype = op.in(plan.x).dtype;
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, dtype));
+  const size_t element = check.Take(ElementBytes(op, dtype));
   plan.row = element * static_cast<size_t>(rows.inner);
   plan.found = plan.scratch.Take<int64_t>(rows.count);
   plan.rows = std::move(rows);
@@ -44,38 +44,27 @@ Status RunRows(const RowsPlan& plan, const KernelArgs& args) {
 
 // ---- GatherNd ----
 
-Result<RowsPlan> PlanGatherNd(const OpContext& op) {
+RowsPlan PlanGatherNd(const OpContext& op, Check& check) {
   const Shape &x = op.in("x").shape, &indices = op.in("indices").shape;
-  NPUMESH_RETURN_IF_ERROR(CheckIndexType(op, op.slot("indices")));
+  check.Keep(CheckIndexType(op, op.slot("indices")));
   const bool wraps = op.attr_bool("negative_index_support");
-  NPUMESH_ASSIGN_OR_RETURN(
-      IndexRows rows,
-      RowsByTuples(op, "indices", x, wraps ? IndexRange::kWraps : IndexRange::kStrict));
-  std::vector<int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
-  dims.insert(dims.end(), x.dims().begin() + indices.dims().back(), x.dims().end());
-  return RowsOf(op, std::move(rows), Shape(std::move(dims)));
+  IndexRows rows =
+      check.Take(RowsByTuples(op, "indices", x, wraps ? IndexRange::kWraps : IndexRange::kStrict));
+  if (!check.ok()) return {};
+  return RowsOf(op, std::move(rows), TupleRows(indices, x), check);
 }
 
 // ---- IndexByTensor, Index ----
 
-// Which dimensions of x are indexed; without a mask, as many leading ones as there are tensors.
-Result<std::vector<int64_t>> MaskAttribute(const OpContext& op) {
-  std::vector<int64_t> mask = op.attr_ints("indices_mask");
-  if (mask.empty()) mask.assign(static_cast<size_t>(op.count("indices")), 1);
-  return mask;
-}
-
-Result<std::vector<int64_t>> MaskInput(const OpContext& op) {
-  return op.Ints("indexed_sizes");
-}
-
-template <auto kMask>
-Result<RowsPlan> PlanIndex(const OpContext& op) {
+// Which dimensions of x are indexed says an attribute or an input; without a mask in the attribute,
+// as many leading ones as there are tensors.
+template <bool kByAttribute>
+RowsPlan PlanIndex(const OpContext& op, Check& check) {
+  std::vector<int64_t> mask = check.Take(op.Ints(kByAttribute ? "indices_mask" : "indexed_sizes"));
+  if (kByAttribute && mask.empty()) mask.assign(static_cast<size_t>(op.count("indices")), 1);
   Shape shape;
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, kMask(op));
-  NPUMESH_ASSIGN_OR_RETURN(IndexRows rows,
-                           RowsByTensors(op, "indices", mask, op.in("x").shape, &shape));
-  return RowsOf(op, std::move(rows), std::move(shape));
+  IndexRows rows = check.Take(RowsByTensors(op, "indices", mask, op.in("x").shape, &shape));
+  return RowsOf(op, std::move(rows), std::move(shape), check);
 }
 
 // ---- IndexPutV2: x[indices] = value, or += ----
@@ -87,30 +76,29 @@ struct PutPlan : ScatterPlan {
   Workspace<std::byte> room;
 };
 
-Result<PutPlan> PlanPut(const OpContext& op) {
+PutPlan PlanPut(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &value = op.in("value");
-  Check check(op);
   check.SameType("value", "x");
   Shape shape;
   ScatterPlan scatter;
   scatter.updates = op.slot("value");
   scatter.join = op.attr_bool("accumulate") ? Join::kAdd : Join::kSet;
-  const std::vector<int64_t> mask = check.Take(MaskInput(op));
-  if (!check.ok()) return check.status();
+  const std::vector<int64_t> mask = check.Take(op.Ints("indexed_sizes"));
+  if (!check.ok()) return {};
   scatter.rows = check.Take(RowsByTensors(op, "indices", mask, x.shape, &shape));
   const Result<Shape> wider = Broadcast(shape, value.shape);
   check.That(wider.ok() && *wider == shape, "\"value\" is {}, which does not broadcast to {}",
              value, shape);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   PutPlan plan;
   const size_t element = check.Take(ElementBytes(op, x.dtype));
-  static_cast<ScatterPlan&>(plan) = check.Take(Complete(check, op, std::move(scatter), x));
+  static_cast<ScatterPlan&>(plan) = Complete(op, std::move(scatter), x, check);
   plan.broadcast.emplace(value.shape, shape, element);
   plan.count = static_cast<size_t>(shape.elements());
   if (!plan.broadcast->direct()) {
     plan.room = plan.scratch.Take<std::byte>(shape.elements() * static_cast<int64_t>(element));
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunPut(const PutPlan& plan, const KernelArgs& args) {
@@ -125,11 +113,11 @@ Status RunPut(const PutPlan& plan, const KernelArgs& args) {
 void RegisterIndexOps(OpRegistry& registry) {
   registry.Add(
       Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
-  registry.Add(Define<PlanIndex<MaskAttribute>, RunRows>(
-      "IndexByTensor(x, indices...; indices_mask=[]) -> y"));
-  registry.Add(Define<PlanIndex<MaskInput>, RunRows>(
-      "Index(x, indexed_sizes, indexed_strides, indices...) -> y",
-      {.value_inputs = {"indexed_sizes"}}));
+  registry.Add(
+      Define<PlanIndex<true>, RunRows>("IndexByTensor(x, indices...; indices_mask=[]) -> y"));
+  registry.Add(
+      Define<PlanIndex<false>, RunRows>("Index(x, indexed_sizes, indexed_strides, indices...) -> y",
+                                        {.value_inputs = {"indexed_sizes"}}));
   registry.Add(
       Define<PlanPut, RunPut>("IndexPutV2(x, value, indexed_sizes, indexed_strides, indices...; "
                               "accumulate=false) -> x",

@@ -18,10 +18,9 @@ struct Draw : Planned {
   bool replacement = false;
 };
 
-Result<Draw> PlanDraw(const OpContext& op) {
+Draw PlanDraw(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const int rank = x.rank();
-  Check check(op);
   check.Keep(ExpectReal(op, "x"));
   for (const std::string_view port : {"seed", "offset"}) {
     check.Keep(ExpectCount(op, port, 1, "generator"));
@@ -33,14 +32,14 @@ Result<Draw> PlanDraw(const OpContext& op) {
   draw.replacement = op.attr_bool("replacement");
   check.That(rank >= 1 && rank <= 2 && draw.samples >= 1,
              "{} samples of x {}; expected one or more, of a row or of rows", draw.samples, x);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   draw.columns = x[rank - 1];
   draw.rows = rank == 2 ? x[0] : 1;
   check.That(draw.columns > 0 && (draw.replacement || draw.samples <= draw.columns),
              "{} samples without replacement of {} columns", draw.samples, draw.columns);
   draw.outputs = {
       {DataType::kInt64, rank == 1 ? Shape({draw.samples}) : Shape({draw.rows, draw.samples})}};
-  return check.Done(std::move(draw));
+  return draw;
 }
 
 // The sum of a row's weights. Errors name the row: a weight is negative or no number, or too few

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
@@ -19,14 +20,14 @@ namespace {
 
 // An integer of an input, of 32 or 64 bits.
 struct Word {
-  int slot = -1;  // -1: absent, which reads as 0
+  std::optional<int> slot;  // none: absent, which reads as 0
   DataType dtype = DataType::kInt64;
   int64_t index = 0;
 
   uint64_t Of(const KernelArgs& args) const {
-    if (slot < 0) return 0;
-    if (BitsOf(dtype) == 64) return static_cast<const uint64_t*>(args.in[slot])[index];
-    return static_cast<uint64_t>(int64_t{static_cast<const int32_t*>(args.in[slot])[index]});
+    if (!slot) return 0;
+    if (BitsOf(dtype) == 64) return static_cast<const uint64_t*>(args.in[*slot])[index];
+    return static_cast<uint64_t>(int64_t{static_cast<const int32_t*>(args.in[*slot])[index]});
   }
 };
 
@@ -94,21 +95,13 @@ void FillNormal(PhiloxStream& stream, DataType dtype, double* y, int64_t count) 
   }
 }
 
-Result<DataType> FloatType(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, op.attr_dtype("dtype"));
-  if (IsFloating(dtype) && FindConvert(DataType::kDouble, dtype) != nullptr) return dtype;
-  return Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected a floating type",
-               op.Who(), Name(dtype));
-}
-
 struct RandomPlan : DrawPlan {
   Word algorithm;
 };
 
-Result<RandomPlan> PlanRandom(const OpContext& op) {
-  Check check(op);
+RandomPlan PlanRandom(const OpContext& op, Check& check) {
   RandomPlan plan;
-  plan.dtype = check.Take(FloatType(op));
+  plan.dtype = check.TypeOf("dtype", kFloatsAndDouble);
   plan.seed = {WordOf(check, op, "key"), WordOf(check, op, "counter", 0),
                WordOf(check, op, "counter", 1)};
   plan.algorithm = WordOf(check, op, "alg");
@@ -116,7 +109,7 @@ Result<RandomPlan> PlanRandom(const OpContext& op) {
   check.Keep(AskForLists(op, plan.count, sizeof(double)));
   plan.store = FindConvert(DataType::kDouble, plan.dtype);
   plan.y = plan.scratch.Take<double>(plan.count);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 template <bool kNormal>
@@ -144,8 +137,7 @@ struct BernoulliPlan : DrawPlan {
   Workspace<double> limit;
 };
 
-Result<BernoulliPlan> PlanBernoulli(const OpContext& op) {
-  Check check(op);
+BernoulliPlan PlanBernoulli(const OpContext& op, Check& check) {
   BernoulliPlan plan;
   plan.dtype = check.Take(op.attr_dtype("dtype"));
   const Shape shape(check.Take(op.Ints("shape")));
@@ -162,7 +154,7 @@ Result<BernoulliPlan> PlanBernoulli(const OpContext& op) {
   check.Keep(AskForLists(op, plan.count, 2 * sizeof(double)));
   plan.limit = plan.scratch.Take<double>(plan.limits);
   plan.y = plan.scratch.Take<double>(plan.count);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunBernoulli(const BernoulliPlan& plan, const KernelArgs& args) {
@@ -181,19 +173,16 @@ struct RandpermPlan : DrawPlan {
   Workspace<int64_t> order;
 };
 
-Result<RandpermPlan> PlanRandperm(const OpContext& op) {
-  Check check(op);
+RandpermPlan PlanRandperm(const OpContext& op, Check& check) {
   RandpermPlan plan;
   plan.dtype = check.Take(op.attr_dtype("dtype"));
   SetDrawn(check, op, {check.Take(op.Int("n"))}, &plan);
   plan.seed = {WordOf(check, op, "seed"), {}, WordOf(check, op, "offset")};
   plan.store = FindConvert(DataType::kInt64, plan.dtype);
-  if (check.ok() && plan.store == nullptr) {
-    return Error(Code::kUnsupported, "{}: no permutation of type {}", op.Who(), Name(plan.dtype));
-  }
+  check.Supported(plan.store != nullptr, "no permutation of type {}", Name(plan.dtype));
   check.Keep(AskForLists(op, plan.count));
   plan.order = plan.scratch.Take<int64_t>(plan.count);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Fisher and Yates, from the end. The remainder of 64 random bits is biased by less than n / 2^64.
@@ -232,8 +221,7 @@ double KeepOf(const DrawPlan& plan, const KernelArgs& args) {
   return keep;
 }
 
-Result<DrawPlan> PlanMask(const OpContext& op) {
-  Check check(op);
+DrawPlan PlanMask(const OpContext& op, Check& check) {
   DrawPlan plan;
   plan.prob = op.slot("prob");
   const TensorType& prob = op.in(plan.prob);
@@ -242,18 +230,17 @@ Result<DrawPlan> PlanMask(const OpContext& op) {
   check.That(IsFloating(prob.dtype) && prob.shape.elements() == 1,
              "\"prob\" is {}, expected one float", prob);
   plan.outputs = {{DataType::kUint8, {MaskBytes(plan.count)}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Result<DrawPlan> PlanGenMask(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, PlanMask(op));
-  Check check(op);
+DrawPlan PlanGenMask(const OpContext& op, Check& check) {
+  DrawPlan plan = PlanMask(op, check);
   plan.seed.key = WordOf(check, op, "seed");
   if (op.has("offset")) {
     plan.seed.low = WordOf(check, op, "offset");
     if (op.in("offset").shape.elements() > 1) plan.seed.high = WordOf(check, op, "offset", 1);
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunGenMask(const DrawPlan& plan, const KernelArgs& args) {
@@ -266,7 +253,7 @@ Status RunGenMask(const DrawPlan& plan, const KernelArgs& args) {
 // Seeds of 0 ask for unpredictable numbers; they get the stream of key 0, so that a run can be
 // repeated.
 Result<std::unique_ptr<Kernel>> MakeStatefulMask(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, PlanMask(op));
+  NPUMESH_ASSIGN_OR_RETURN(DrawPlan plan, define::PlanCall<PlanMask>(op));
   const PhiloxStream start(static_cast<uint64_t>(op.attr_int("seed")), 0,
                            static_cast<uint64_t>(op.attr_int("seed2")));
   return MakeKernel([stream = start, plan = std::move(plan)](const KernelArgs& args) mutable {
@@ -279,9 +266,8 @@ struct DoMaskPlan : DrawPlan {
   ConvertFn load_keep = nullptr;
 };
 
-Result<DoMaskPlan> PlanDoMask(const OpContext& op) {
+DoMaskPlan PlanDoMask(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &mask = op.in("mask"), &keep = op.in("keep_prob");
-  Check check(op);
   DoMaskPlan plan;
   plan.count = x.shape.elements();
   plan.load = FindConvert(x.dtype, DataType::kDouble);
@@ -294,7 +280,7 @@ Result<DoMaskPlan> PlanDoMask(const OpContext& op) {
              "\"mask\" is {}, expected {} bits in bytes", mask, plan.count);
   plan.y = plan.scratch.Take<double>(plan.count);
   plan.outputs = {x};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunDoMask(const DoMaskPlan& plan, const KernelArgs& args) {

@@ -7,6 +7,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -73,7 +74,7 @@ Wide IdentityOf(DataType dtype, Join join) {
 Status SetRows(const ScatterPlan& plan, const KernelArgs& args, const void* updates) {
   auto* y = static_cast<std::byte*>(args.out[0]);
   const uint64_t bytes = plan.outputs[0].bytes();
-  if (plan.copied >= 0 && bytes > 0) std::memcpy(y, args.in[plan.copied], bytes);
+  if (plan.copied && bytes > 0) std::memcpy(y, args.in[*plan.copied], bytes);
   if (plan.starts && bytes > 0) std::memset(y, 0, bytes);
   const auto* from = static_cast<const std::byte*>(updates);
   const int64_t* found = plan.found(args);
@@ -95,11 +96,11 @@ Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* upd
   if (plan.starts) {
     std::fill_n(y, elements, IdentityOf<Wide>(type.dtype, plan.join));
   } else {
-    plan.load(plan.copied >= 0 ? args.in[plan.copied] : args.out[0], y, elements);
+    plan.load(plan.copied ? args.in[*plan.copied] : args.out[0], y, elements);
   }
   plan.load_updates(updates, from, static_cast<size_t>(plan.rows.count * inner));
   Wide scale = 1;
-  if (plan.scale >= 0) plan.load_scale(args.in[plan.scale], &scale, 1);
+  if (plan.scale) plan.load_scale(args.in[*plan.scale], &scale, 1);
   const int64_t* found = plan.found(args);
   for (int64_t i = 0; i < plan.rows.count; ++i, from += inner) {
     if (found[i] == kNoRow) continue;
@@ -109,7 +110,7 @@ Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* upd
         return Error(Code::kInvalidArgument,
                      "{}: update row {} holds a 0, which divides an integer", plan.who, i);
       }
-      const Wide update = plan.scale < 0 ? from[e] : Joined(from[e], scale, Join::kMul);
+      const Wide update = plan.scale ? Joined(from[e], scale, Join::kMul) : from[e];
       to[e] = Joined(to[e], update, plan.join);
     }
   }
@@ -119,30 +120,45 @@ Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* upd
 
 }  // namespace
 
-Result<ScatterPlan> Complete(const Check& check, const OpContext& op, ScatterPlan plan,
-                             TensorType y) {
-  if (!check.ok()) return check.status();
-  NPUMESH_RETURN_IF_ERROR(y.shape.Check().WithContext(op.Who()));
+ScatterPlan Complete(const OpContext& op, ScatterPlan plan, TensorType y, Check& check) {
+  check.Keep(y.shape.Check().WithContext(op.Who()));
+  if (!check.ok()) return plan;
   plan.found = plan.scratch.Take<int64_t>(plan.rows.count);
   if (plan.join == Join::kSet) {
-    NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, y.dtype));
+    const size_t element = check.Take(ElementBytes(op, y.dtype));
     plan.row = element * static_cast<size_t>(plan.rows.inner);
     plan.outputs = {std::move(y)};
     return plan;
   }
   const DataType wide = WideTypeOf(y.dtype);
-  if (y.dtype == DataType::kBool || wide == DataType::kUndefined) {
-    return Error(Code::kUnsupported, "{}: elements of type {} cannot be joined", op.Who(),
-                 Name(y.dtype));
-  }
+  check.Supported(y.dtype != DataType::kBool && wide != DataType::kUndefined,
+                  "elements of type {} cannot be joined", Name(y.dtype));
   plan.load = FindConvert(y.dtype, wide);
   plan.store = FindConvert(wide, y.dtype);
   plan.load_updates = FindConvert(op.in(plan.updates).dtype, wide);
-  if (plan.scale >= 0) plan.load_scale = FindConvert(op.in(plan.scale).dtype, wide);
+  if (plan.scale) plan.load_scale = FindConvert(op.in(*plan.scale).dtype, wide);
   plan.result = plan.scratch.Take<uint64_t>(y.shape.elements());
   plan.joining = plan.scratch.Take<uint64_t>(plan.rows.count * plan.rows.inner);
   plan.outputs = {std::move(y)};
   return plan;
+}
+
+Shape TupleRows(const Shape& indices, const Shape& x) {
+  const int last = indices.rank() - 1;
+  return Spliced(indices, last, last + 1, DimsFrom(x, static_cast<int>(indices[last])));
+}
+
+Result<CachePlaces::Place> CachePlaces::At(std::string_view who, const KernelArgs& args,
+                                           int64_t entry) const {
+  const int64_t batch = pairs ? indices.At(args, 2 * entry) : entry;
+  const int64_t start = indices.At(args, pairs ? 2 * entry + 1 : entry);
+  if (batch >= 0 && batch < batches && start >= 0 && start <= bound - length) {
+    return Place{batch, start};
+  }
+  return Error(Code::kInvalidArgument,
+               "{}: \"indices\" place entry {} at batch {}, positions {} to {}, expected batches "
+               "below {} and positions below {}",
+               who, entry, batch, start, start + length - 1, batches, bound);
 }
 
 Status Scatter(const ScatterPlan& plan, const KernelArgs& args, const void* updates) {

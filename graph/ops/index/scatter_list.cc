@@ -8,15 +8,16 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
+#include "graph/ops/index/scatter.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 
 namespace npumesh {
 namespace {
 
-Status ExpectUpdate(const OpContext& op) {
+void ExpectUpdate(const OpContext& op, Check& check) {
   const std::string reduce = op.attr_string("reduce");
-  if (reduce == "update" || reduce == "none") return Status();
-  return Error(Code::kUnsupported, "{}: reduce \"{}\", expected update", op.Who(), reduce);
+  check.Supported(reduce == "update" || reduce == "none", "reduce \"{}\", expected update", reduce);
 }
 
 // ---- ScatterList ----
@@ -39,15 +40,11 @@ void CheckStarts(Check& check, const OpContext& op, std::string_view port, int64
   check.Shape(port, op.in(port).shape.rank() == 2 ? Shape({entries, 2}) : Shape({entries}));
 }
 
-Result<ListPlan> PlanList(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectUpdate(op));
-  const int64_t axis = op.attr_int("axis");
-  if (axis != -1 && axis != -2) {
-    return Error(Code::kUnsupported, "{}: axis is {}, expected -1 or -2", op.Who(), axis);
-  }
+ListPlan PlanList(const OpContext& op, Check& check) {
+  ExpectUpdate(op, check);
+  const int64_t axis = check.Among("axis", {-1, -2});
   const auto& [dtype, updates] = op.in("updates");
   const int rank = updates.rank(), entries = op.count("var");
-  Check check(op);
   check.That(rank >= 3 && updates[0] == entries && op.outputs() == entries,
              "updates are {}, expected [{},..] with three dimensions or more, and as many outputs "
              "(the node has {})",
@@ -55,13 +52,12 @@ Result<ListPlan> PlanList(const OpContext& op) {
   CheckStarts(check, op, "indice", entries);
   check.TypeAndShape("mask", DataType::kUint8, {entries});
   const auto width = static_cast<int64_t>(check.Take(ElementBytes(op, dtype)));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   ListPlan plan;
   const int at = rank + static_cast<int>(axis);
   for (int i = 0; i < entries; ++i) {
     const TensorType& var = op.in(op.slot("var") + i);
-    TensorType wanted = {dtype, updates};
-    wanted.shape.mutable_dims().erase(wanted.shape.mutable_dims().begin());
+    TensorType wanted = {dtype, Spliced(updates, 0, 1, {})};
     if (var.shape.rank() == rank - 1) wanted.shape[at - 1] = var.shape[at - 1];
     check.That(var == wanted, "entry {} of \"var\" is {}, expected {} but for axis {}", i, var,
                wanted, axis);
@@ -75,7 +71,7 @@ Result<ListPlan> PlanList(const OpContext& op) {
   plan.outer = ElementsBetween(updates, 1, at);
   plan.length = updates[at];
   plan.row = width * ElementsBetween(updates, at + 1, rank);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status WriteEntry(const ListPlan& plan, const KernelArgs& args, int64_t i) {
@@ -110,57 +106,49 @@ Status RunList(const ListPlan& plan, const KernelArgs& args) {
 
 // var is [batch, outer, bound, width], updates [entries, outer, length, width].
 struct QuantPlan : Planned {
-  int64_t batch = 0, outer = 1, bound = 0, width = 0;
-  int64_t entries = 0, length = 0;
-  bool pairs = false;  // indices are (batch, start)
+  int64_t outer = 1, width = 0, entries = 0;
+  CachePlaces places;
   bool multiplies = false;
   DataType from = DataType::kUndefined, to = DataType::kUndefined;
-  Integers index;
   Rounding rounding = Rounding::kNearest;
   Factors scales, offsets;
   Workspace<float> row, row_scales, row_offsets;
 };
 
-Result<QuantPlan> PlanQuant(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectUpdate(op));
-  const TensorType &var = op.in("var"), &updates = op.in("updates"), &index = op.in("indices");
+QuantPlan PlanQuant(const OpContext& op, Check& check) {
+  ExpectUpdate(op, check);
+  const TensorType &var = op.in("var"), &updates = op.in("updates");
   const int rank = var.shape.rank();
   const int64_t axis = op.attr_int("axis"), quant = op.attr_int("quant_axis");
-  if ((axis != -2 && axis != rank - 2) || (quant != -1 && quant != rank - 1)) {
-    return Error(Code::kUnsupported, "{}: axis {} and quant_axis {}, expected -2 and -1", op.Who(),
-                 axis, quant);
-  }
-  Check check(op);
+  check.Supported((axis == -2 || axis == rank - 2) && (quant == -1 || quant == rank - 1),
+                  "axis {} and quant_axis {}, expected -2 and -1", axis, quant);
   check.RankAtLeast("var", kEightBitFloats | DataType::kInt8, 3);
   check.Rank("updates", kFloats, rank);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   QuantPlan plan;
-  plan.batch = var.shape[0];
   plan.outer = ElementsBetween(var.shape, 1, rank - 2);
-  plan.bound = var.shape[rank - 2];
   plan.width = var.shape[rank - 1];
   plan.entries = updates.shape[0];
-  plan.length = updates.shape[rank - 2];
-  plan.pairs = index.shape.rank() == 2;
+  plan.places = {Integers::OfSlot(op, op.slot("indices")), op.in("indices").shape.rank() == 2,
+                 var.shape[0], var.shape[rank - 2], updates.shape[rank - 2]};
   plan.multiplies = op.attr_bool("reciprocal_scale");
   plan.from = updates.dtype;
   plan.to = var.dtype;
-  plan.index = Integers::OfSlot(op, op.slot("indices"));
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   plan.scales = check.Take(Factors::Of(op, "quant_scales"));
   plan.offsets = check.Take(Factors::Of(op, "quant_zero_points"));
   Shape wanted = var.shape;
   wanted[0] = plan.entries;
-  wanted[rank - 2] = plan.length;
+  wanted[rank - 2] = plan.places.length;
   check.Shape("updates", wanted);
   CheckStarts(check, op, "indices", plan.entries);
-  check.That(plan.pairs || plan.entries <= plan.batch, "{} entries for {} batches of var",
-             plan.entries, plan.batch);
+  check.That(plan.places.pairs || plan.entries <= plan.places.batches,
+             "{} entries for {} batches of var", plan.entries, plan.places.batches);
   check.Elements("quant_scales", {1, plan.width});
   check.Elements("quant_zero_points", {1, plan.width});
   plan.scratch.Take(plan.width, {&plan.row, &plan.row_scales, &plan.row_offsets});
   plan.outputs = {var};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Factors of a row, one for all repeated; 0 where they are absent.
@@ -169,19 +157,19 @@ void LoadRowFactors(const KernelArgs& args, const Factors& factors, int64_t widt
   std::fill_n(to, width, factors.given() ? factors.At(args, 0) : 0.0f);
 }
 
-// Entry i goes to batch b, from position `start` on.
-void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i, int64_t b,
-                int64_t start) {
+// Quantises entry i to its place.
+void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i,
+                const CachePlaces::Place& place) {
   float* row = plan.row(args);
   const float *scales = plan.row_scales(args), *offsets = plan.row_offsets(args);
-  const int64_t n = plan.width;
-  for (int64_t line = 0; line < plan.outer * plan.length; ++line) {
-    const int64_t o = line / plan.length, t = line % plan.length;
-    LoadNumbers(plan.from, args.in[2], (i * plan.outer * plan.length + line) * n, n, row);
+  const int64_t n = plan.width, length = plan.places.length;
+  for (int64_t line = 0; line < plan.outer * length; ++line) {
+    const int64_t o = line / length, t = line % length;
+    LoadNumbers(plan.from, args.in[2], (i * plan.outer * length + line) * n, n, row);
     for (int64_t d = 0; d < n; ++d) {
       row[d] = (plan.multiplies ? row[d] * scales[d] : row[d] / scales[d]) + offsets[d];
     }
-    const int64_t to = (b * plan.outer + o) * plan.bound + start + t;
+    const int64_t to = (place.batch * plan.outer + o) * plan.places.bound + place.start + t;
     StoreNarrow(plan.to, plan.rounding, row, args.out[0], to * n, n);
   }
 }
@@ -189,17 +177,9 @@ void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i, int64_
 Status RunQuant(const QuantPlan& plan, const KernelArgs& args) {
   LoadRowFactors(args, plan.scales, plan.width, plan.row_scales(args));
   LoadRowFactors(args, plan.offsets, plan.width, plan.row_offsets(args));
-  const auto at = [&](int64_t i) { return plan.index.At(args, i); };
   for (int64_t i = 0; i < plan.entries; ++i) {
-    const int64_t b = plan.pairs ? at(2 * i) : i;
-    const int64_t start = at(plan.pairs ? 2 * i + 1 : i);
-    if (b < 0 || b >= plan.batch || start < 0 || start > plan.bound - plan.length) {
-      return Error(Code::kInvalidArgument,
-                   "{}: \"indices\" place entry {} at batch {}, positions {} to {}, expected "
-                   "batches below {} and positions below {}",
-                   plan.who, i, b, start, start + plan.length - 1, plan.batch, plan.bound);
-    }
-    WriteEntry(plan, args, i, b, start);
+    NPUMESH_ASSIGN_OR_RETURN(const auto place, plan.places.At(plan.who, args, i));
+    WriteEntry(plan, args, i, place);
   }
   return Status();
 }

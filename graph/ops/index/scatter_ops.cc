@@ -4,51 +4,32 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/scatter.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
-// Dimensions of a, then those of b from `from` on.
-Shape Joint(const Shape& a, int a_count, const Shape& b, int from) {
-  std::vector<int64_t> dims(a.dims().begin(), a.dims().begin() + a_count);
-  dims.insert(dims.end(), b.dims().begin() + from, b.dims().end());
-  return Shape(std::move(dims));
-}
-
-// The shape of updates for tuples of indices into x. REQUIRES: RowsByTuples has accepted them.
-Shape TupleUpdates(const Shape& indices, const Shape& x) {
-  const int last = indices.rank() - 1;
-  return Joint(indices, last, x, static_cast<int>(indices[last]));
-}
-
 // ---- ScatterElements ----
 
-Result<Join> Reduction(const OpContext& op) {
-  const std::string name = op.attr_string("reduction");
-  if (name == "none" || name.empty()) return Join::kSet;
-  if (name == "add") return Join::kAdd;
-  if (name == "mul") return Join::kMul;
-  return Error(Code::kInvalidArgument,
-               "{}: attribute \"reduction\" is \"{}\"; expected none, add or mul", op.Who(), name);
-}
-
-Result<ScatterPlan> PlanScatterElements(const OpContext& op) {
+ScatterPlan PlanScatterElements(const OpContext& op, Check& check) {
   const Shape &data = op.in("data").shape, &indices = op.in("indices").shape;
-  Check check(op);
   ScatterPlan plan;
   const int axis = check.Axis("axis", data.rank());
-  plan.join = check.Take(Reduction(op));
+  if (!op.attr_string("reduction").empty()) {
+    plan.join = check.Meaning<Join>(
+        "reduction", {{"none", Join::kSet}, {"add", Join::kAdd}, {"mul", Join::kMul}});
+  }
   bool inside = indices.rank() == data.rank();
   for (int d = 0; inside && d < data.rank(); ++d) inside = d == axis || indices[d] <= data[d];
   check.That(inside, "\"indices\" is {}, which does not lie inside data {} outside of dimension {}",
              indices, data, axis);
   check.SameType("updates", "data");
   check.Shape("updates", indices);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   plan.rows = check.Take(RowsByElements(op, "indices", data, axis));
   plan.updates = op.slot("updates");
   plan.copied = op.slot("data");
-  return Complete(check, op, std::move(plan), op.in("data"));
+  return Complete(op, std::move(plan), op.in("data"), check);
 }
 
 // ---- by tuples of indices, and along dimension 0 ----
@@ -60,71 +41,67 @@ enum class Addressing {
 
 // Inputs: what is updated, indices, updates. The operator works in place, or copies the first.
 template <Join kJoin, Addressing kBy, bool kInPlace>
-Result<ScatterPlan> PlanRows(const OpContext& op) {
+ScatterPlan PlanRows(const OpContext& op, Check& check) {
   const TensorType& var = op.in(0);
   const Shape& indices = op.in(1).shape;
-  Check check(op);
   ScatterPlan plan;
   plan.join = kJoin;
   plan.updates = 2;
-  plan.copied = kInPlace ? -1 : 0;
+  if (!kInPlace) plan.copied = 0;
   check.SameType("updates", op.schema().inputs[0].name);
   if (kBy == Addressing::kTuples) {
     plan.rows = check.Take(RowsByTuples(op, "indices", var.shape, IndexRange::kStrict));
-    if (check.ok()) check.Shape("updates", TupleUpdates(indices, var.shape));
+    if (check.ok()) check.Shape("updates", TupleRows(indices, var.shape));
   } else {
     check.That(var.shape.rank() > 0, "var is {}, which has no axis 0", var);
-    if (!check.ok()) return check.status();
+    if (!check.ok()) return {};
     plan.rows = check.Take(RowsAlongAxis(op, "indices", var.shape, 0, IndexRange::kStrict));
-    check.Shape("updates", Joint(indices, indices.rank(), var.shape, 1));
+    check.Shape("updates", Spliced(var.shape, 0, 1, indices.dims()));
   }
-  return Complete(check, op, std::move(plan), var);
+  return Complete(op, std::move(plan), var, check);
 }
 
 // ---- ScatterNd: into zeros ----
 
-Result<ScatterPlan> PlanScatterNd(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> dims, op.Ints("shape"));
-  const Shape y(std::move(dims));
-  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
-  Check check(op);
+ScatterPlan PlanScatterNd(const OpContext& op, Check& check) {
+  const Shape y(check.Take(op.Ints("shape")));
+  check.Keep(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return {};
   ScatterPlan plan;
   plan.join = Join::kAdd;
   plan.starts = true;
   plan.updates = op.slot("x");
   plan.rows = check.Take(RowsByTuples(op, "indices", y, IndexRange::kStrict));
-  if (check.ok()) check.Shape("x", TupleUpdates(op.in("indices").shape, y));
-  return Complete(check, op, std::move(plan), {op.in("x").dtype, y});
+  if (check.ok()) check.Shape("x", TupleRows(op.in("indices").shape, y));
+  return Complete(op, std::move(plan), {op.in("x").dtype, y}, check);
 }
 
 // ---- InplaceIndexAdd ----
 
-Result<ScatterPlan> PlanIndexAdd(const OpContext& op) {
+ScatterPlan PlanIndexAdd(const OpContext& op, Check& check) {
   const TensorType& var = op.in("var");
-  Check check(op);
   ScatterPlan plan;
   plan.join = Join::kAdd;
   plan.updates = op.slot("updates");
-  plan.scale = SlotIfFed(op, "alpha");
+  if (SlotIfFed(op, "alpha") >= 0) plan.scale = op.slot("alpha");
   const int axis = check.Axis("axis", var.shape.rank());
   check.SameType("updates", "var");
   check.SameType("alpha", "var");
   check.Elements("alpha", {1});
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   Shape updates = var.shape;
   updates[axis] = op.in("indices").shape.elements();
   check.Shape("updates", updates);
   plan.rows = check.Take(RowsAlongAxis(op, "indices", var.shape, axis, IndexRange::kStrict));
-  return Complete(check, op, std::move(plan), var);
+  return Complete(op, std::move(plan), var, check);
 }
 
 // ---- UnsortedSegment* ----
 
 template <Join kJoin>
-Result<ScatterPlan> PlanSegment(const OpContext& op) {
+ScatterPlan PlanSegment(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const Shape& ids = op.in("segment_ids").shape;
-  Check check(op);
   const int64_t segments = check.Take(op.Int("num_segments"));
   bool fits = ids.rank() >= 1 && ids.rank() <= x.shape.rank() && segments >= 0;
   for (int d = 0; fits && d < ids.rank(); ++d) fits = ids[d] == x.shape[d];
@@ -132,28 +109,26 @@ Result<ScatterPlan> PlanSegment(const OpContext& op) {
              "x {} does not begin with the dimensions of segment_ids {}, or num_segments {} is "
              "negative",
              x.shape, ids, segments);
-  if (!check.ok()) return check.status();
-  Shape y = Joint({segments}, 1, x.shape, ids.rank());
-  NPUMESH_RETURN_IF_ERROR(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return {};
+  Shape y = Spliced(x.shape, 0, ids.rank(), {segments});
+  check.Keep(y.Check().WithContext(op.Who()));
+  if (!check.ok()) return {};
   ScatterPlan plan;
   plan.join = kJoin;
   plan.starts = true;
   plan.updates = op.slot("x");
   plan.rows = check.Take(RowsAlongAxis(op, "segment_ids", y, 0, IndexRange::kDropsNegative));
-  return Complete(check, op, std::move(plan), {x.dtype, std::move(y)});
+  return Complete(op, std::move(plan), {x.dtype, std::move(y)}, check);
 }
 
 // ---- Scatter: a cache whose entry i is written at its own place along an axis ----
 
-Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
+ScatterPlan PlanCacheWrite(const OpContext& op, Check& check) {
   const Shape &var = op.in("var").shape, &updates = op.in("updates").shape;
   const Shape& indices = op.in("indices").shape;
   const std::string reduce = op.attr_string("reduce");
-  if (reduce != "update" && reduce != "none" && !reduce.empty()) {
-    return Error(Code::kUnsupported, "{}: attribute \"reduce\" is \"{}\"; only update is known",
-                 op.Who(), reduce);
-  }
-  Check check(op);
+  check.Supported(reduce == "update" || reduce == "none" || reduce.empty(),
+                  "attribute \"reduce\" is \"{}\"; only update is known", reduce);
   const int axis = check.Axis("axis", var.rank());
   const bool pairs = indices.rank() == 2;  // (batch, start)
   bool fits = axis > 0 && updates.rank() == var.rank() && indices.rank() >= 1 &&
@@ -166,34 +141,27 @@ Result<ScatterPlan> PlanCacheWrite(const OpContext& op) {
              indices, var, axis);
   check.Type("indices", kIndices);
   check.SameType("updates", "var");
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int64_t heads = ElementsBetween(var, 1, axis);
   const int64_t length = updates[axis], bound = var[axis];
   ScatterPlan plan;
   plan.updates = op.slot("updates");
   plan.rows = {nullptr, updates[0] * heads * length, var[0] * heads * bound,
                ElementsBetween(var, axis + 1, var.rank())};
-  plan.rows.find = [=, who = op.Who(), places = Integers::OfSlot(op, op.slot("indices")),
-                    entries = updates[0],
-                    batches = var[0]](const KernelArgs& args, int64_t* rows) -> Status {
+  const CachePlaces places = {Integers::OfSlot(op, op.slot("indices")), pairs, var[0], bound,
+                              length};
+  plan.rows.find = [=, who = op.Who(), entries = updates[0]](const KernelArgs& args,
+                                                             int64_t* rows) -> Status {
     for (int64_t i = 0; i < entries; ++i) {
-      const int64_t batch = pairs ? places.At(args, 2 * i) : i;
-      const int64_t start = places.At(args, pairs ? 2 * i + 1 : i);
-      if (batch < 0 || batch >= batches || start < 0 || start > bound - length) {
-        return Error(Code::kInvalidArgument,
-                     "{}: \"indices\" place entry {} at batch {}, positions {} to {}, expected "
-                     "batches below {} and positions below {}",
-                     who, i, batch, start, start + length - 1, batches, bound);
-      }
+      NPUMESH_ASSIGN_OR_RETURN(const auto place, places.At(who, args, i));
       for (int64_t h = 0; h < heads; ++h) {
-        for (int64_t t = 0; t < length; ++t) {
-          *rows++ = (batch * heads + h) * bound + start + t;
-        }
+        const int64_t first = (place.batch * heads + h) * bound + place.start;
+        for (int64_t t = 0; t < length; ++t) *rows++ = first + t;
       }
     }
     return Status();
   };
-  return Complete(check, op, std::move(plan), op.in("var"));
+  return Complete(op, std::move(plan), op.in("var"), check);
 }
 
 // ---- registration ----

@@ -2,6 +2,7 @@
 //
 // Numbers are compared as doubles, integers wider than 53 bits as int64; NaN is larger than all.
 #include <algorithm>
+#include <optional>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
@@ -25,37 +26,34 @@ int64_t PlaceOf(const Wide* sorted, int64_t count, Wide value, bool right) {
 struct SearchPlan : Planned {
   DataType dtype = DataType::kFloat;  // of the sequences
   bool right = false;
-  int sorter = -1;       // slot
-  int64_t elements = 0;  // of all sequences
-  int64_t length = 0;    // of one
-  int64_t rows = 1;      // sequences; 1: one serves all values
+  std::optional<int> sorter;  // slot
+  int64_t elements = 0;       // of all sequences
+  int64_t length = 0;         // of one
+  int64_t rows = 1;           // sequences; 1: one serves all values
   int64_t values = 0;
   ConvertFn load_sequence = nullptr, load_value = nullptr, store = nullptr;
   Workspace<uint64_t> sequences, ordered, searched;  // in the wide type
   Workspace<int64_t> places;
 };
 
-Result<SearchPlan> PlanSearch(const OpContext& op) {
+SearchPlan PlanSearch(const OpContext& op, Check& check) {
   const TensorType &sequence = op.in("sorted_sequence"), &values = op.in("values");
   const int rank = sequence.shape.rank();
-  Check check(op);
   bool fits = rank >= 1 && (rank == 1 || rank == values.shape.rank());
   for (int i = 0; fits && i + 1 < rank; ++i) fits = sequence.shape[i] == values.shape[i];
   check.That(fits, "sorted_sequence {} and values {} differ before the last dimension", sequence,
              values);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const DataType wide = WideTypeOf(sequence.dtype);
-  if (wide == DataType::kUndefined || wide != WideTypeOf(values.dtype)) {
-    return Error(Code::kUnsupported, "{}: cannot search {} in {}", op.Who(), values.ToString(),
-                 sequence.ToString());
-  }
+  check.Supported(wide != DataType::kUndefined && wide == WideTypeOf(values.dtype),
+                  "cannot search {} in {}", values, sequence);
   if (op.has("sorter")) check.TypeAndShape("sorter", DataType::kInt64, sequence.shape);
   const DataType index = check.TypeOf("dtype", kIndices);
   SearchPlan plan;
   plan.elements = sequence.shape.elements();
   plan.dtype = sequence.dtype;
   plan.right = op.attr_bool("right");
-  plan.sorter = op.has("sorter") ? op.slot("sorter") : -1;
+  if (op.has("sorter")) plan.sorter = op.slot("sorter");
   plan.length = sequence.shape[rank - 1];
   plan.rows = plan.length == 0 ? 1 : std::max<int64_t>(plan.elements / plan.length, 1);
   plan.values = values.shape.elements();
@@ -63,17 +61,17 @@ Result<SearchPlan> PlanSearch(const OpContext& op) {
   plan.load_value = FindConvert(values.dtype, wide);
   plan.store = FindConvert(DataType::kInt64, index);
   plan.sequences = plan.scratch.Take<uint64_t>(plan.elements);
-  plan.ordered = plan.scratch.Take<uint64_t>(plan.sorter < 0 ? 0 : plan.elements);
+  plan.ordered = plan.scratch.Take<uint64_t>(plan.sorter ? plan.elements : 0);
   plan.searched = plan.scratch.Take<uint64_t>(plan.values);
   plan.places = plan.scratch.Take<int64_t>(plan.values);
   plan.outputs = {{index, values.shape}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Puts each of the sequences into the order that the sorter gives.
 template <typename Wide>
 Status Order(const SearchPlan& plan, const KernelArgs& args, const Wide* from, Wide* to) {
-  const auto* sorter = static_cast<const int64_t*>(args.in[plan.sorter]);
+  const auto* sorter = static_cast<const int64_t*>(args.in[*plan.sorter]);
   for (int64_t i = 0; i < plan.elements; ++i) {
     if (sorter[i] < 0 || sorter[i] >= plan.length) {
       return Error(Code::kInvalidArgument,
@@ -89,7 +87,7 @@ template <typename Wide>
 Status Search(const SearchPlan& plan, const KernelArgs& args) {
   auto* sorted = reinterpret_cast<Wide*>(plan.sequences(args));
   plan.load_sequence(args.in[0], sorted, static_cast<size_t>(plan.elements));
-  if (plan.sorter >= 0) {
+  if (plan.sorter) {
     auto* ordered = reinterpret_cast<Wide*>(plan.ordered(args));
     NPUMESH_RETURN_IF_ERROR(Order(plan, args, sorted, ordered));
     sorted = ordered;
@@ -127,13 +125,10 @@ std::vector<double> Boundaries(const OpContext& op) {
                          : std::vector<double>();
 }
 
-Result<BucketizePlan> PlanBucketize(const OpContext& op) {
+BucketizePlan PlanBucketize(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
-  if (WideTypeOf(x.dtype) == DataType::kUndefined) {
-    return Error(Code::kUnsupported, "{}: x is {}, expected a floating or integer type", op.Who(),
-                 x.ToString());
-  }
-  Check check(op);
+  check.Supported(WideTypeOf(x.dtype) != DataType::kUndefined,
+                  "x is {}, expected a floating or integer type", x);
   BucketizePlan plan;
   plan.boundaries = Boundaries(op);
   check.That(std::is_sorted(plan.boundaries.begin(), plan.boundaries.end()),
@@ -146,7 +141,7 @@ Result<BucketizePlan> PlanBucketize(const OpContext& op) {
   plan.x = plan.scratch.Take<double>(plan.count);
   plan.places = plan.scratch.Take<int64_t>(plan.count);
   plan.outputs = {{index, x.shape}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunBucketize(const BucketizePlan& plan, const KernelArgs& args) {

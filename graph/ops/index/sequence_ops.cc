@@ -25,13 +25,12 @@ struct WindowPlan : Planned {
   double scale = 1;
 };
 
-Result<WindowPlan> PlanWindows(const OpContext& op) {
+WindowPlan PlanWindows(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const int rank = x.rank();
-  Check check(op);
   for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
   check.That(rank == 4 || rank == 5, "x is {}, expected four or five dimensions", x);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   WindowPlan plan;
   plan.columns = x[rank - 1];
   plan.plane = x[rank - 2] * plan.columns;
@@ -40,14 +39,14 @@ Result<WindowPlan> PlanWindows(const OpContext& op) {
   check.Keep(ExpectCount(op, "relative_pos_bias", plan.heads * plan.plane, "score of a window"));
   plan.scale = static_cast<double>(op.attr_float("scale_value"));
   plan.outputs = {op.in("x")};
-  if (!op.has("atten_mask")) return check.Done(std::move(plan));
+  if (!op.has("atten_mask")) return plan;
   const TensorType& mask = op.in("atten_mask");
   const int64_t elements = mask.shape.elements();
   plan.masks = plan.plane > 0 ? elements / plan.plane : 1;
   const bool whole = elements == plan.masks * plan.plane && plan.masks > 0;
   check.That(whole && plan.windows % plan.masks == 0,
              "atten_mask is {}, expected planes for the windows of {}", mask, x);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 void SoftmaxInPlace(double* row, int64_t columns) {
@@ -84,14 +83,13 @@ struct CausalPlan : Planned {
   int64_t taps = 0;  // W
 };
 
-Result<CausalPlan> PlanCausal(const OpContext& op) {
-  Check check(op);
+CausalPlan PlanCausal(const OpContext& op, Check& check) {
   check.Keep(ExpectReal(op, "input"));
   check.Keep(ExpectReal(op, "weight"));
   const Shape &x = op.in("input").shape, &weight = op.in("weight").shape;
   check.That(x.rank() == 3 && weight.rank() == 2 && weight[1] == x[2],
              "input is {} and weight {}; expected [S,B,H] and [W,H]", x, weight);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   check.That(!op.has("mask") || op.in("mask").shape == Shape({x[1], x[0]}),
              "mask is {}, expected [B,S] of input {}", op.in("mask"), x);
   CausalPlan plan;
@@ -100,7 +98,7 @@ Result<CausalPlan> PlanCausal(const OpContext& op) {
   plan.width = x[2];
   plan.taps = weight[0];
   plan.outputs = {op.in("input")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Rows in front of the first are zero.
@@ -130,12 +128,11 @@ struct ClippedPlan : Planned {
   bool mixed = true;
 };
 
-Result<ClippedPlan> PlanClipped(const OpContext& op) {
+ClippedPlan PlanClipped(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
-  Check check(op);
   check.Keep(ExpectReal(op, "x"));
   const int axis = check.Axis("dim", x.rank());
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   check.That(x[axis] % 2 == 0, "x is {}, expected an even dimension {}", x, axis);
   check.That(!op.has("group_index") || IsInteger(op.in("group_index").dtype),
              "group_index is {}, expected integers", op.in("group_index"));
@@ -149,7 +146,7 @@ Result<ClippedPlan> PlanClipped(const OpContext& op) {
   plan.mixed = op.attr_bool("interleaved");
   plan.outputs = {op.in("x")};
   plan.outputs[0].shape[axis] = plan.pairs;
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // group_index counts the rows of each group; rows after the last group are zero.
@@ -183,13 +180,12 @@ struct ExpertPlan : Planned {
   int64_t rank = 0, world = 0;
 };
 
-Result<ExpertPlan> PlanExperts(const OpContext& op) {
+ExpertPlan PlanExperts(const OpContext& op, Check& check) {
   const TensorType &ids = op.in("expert_ids"), &table = op.in("eplb_table");
-  Check check(op);
   check.That(ids.shape.rank() == 2 && table.shape.rank() == 2 && table.shape[1] >= 2 &&
                  IsInteger(ids.dtype) && IsInteger(table.dtype),
              "expert_ids are {} and eplb_table {}; expected matrices of integers", ids, table);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   ExpertPlan plan;
   plan.outputs = {ids, {DataType::kBool, ids.shape}};
   plan.tokens = ids.shape[0];
@@ -206,7 +202,7 @@ Result<ExpertPlan> PlanExperts(const OpContext& op) {
              "rank {} of {}; expected a rank of the world", plan.rank, plan.world);
   check.That(op.has("expert_scales") == op.has("pruning_threshold"),
              "expected expert_scales together with pruning_threshold");
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The physical expert that serves a logical one for this rank or token.
