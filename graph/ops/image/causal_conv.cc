@@ -76,8 +76,7 @@ void ReadLists(const OpContext& op, Check& check, ConvPlan& plan) {
 }
 
 template <bool kInPlace>
-Result<ConvPlan> PlanConv(const OpContext& op) {
-  Check check(op);
+ConvPlan PlanConv(const OpContext& op, Check& check) {
   ConvPlan plan;
   check.NotFed({"bias", "num_accepted_tokens", "num_computed_tokens",
                 "block_idx_first_scheduled_token", "block_idx_last_scheduled_token",
@@ -94,7 +93,7 @@ Result<ConvPlan> PlanConv(const OpContext& op) {
   plan.weights = plan.scratch.Floats(plan.taps * plan.width);
   plan.scratch.Take(plan.kept * plan.width, {&plan.history, &plan.last});
   plan.scratch.Take(plan.width, {&plan.seen, &plan.y});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Row `i` of x': the history, then the sequence.

@@ -35,7 +35,7 @@ Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, b
 }
 
 void BindInput(Side& side, const KernelArgs& args) {
-  const void* data = args.in[side.tensor.slot];
+  const void* data = args.in[*side.tensor.slot];
   if (side.convert == nullptr) {
     side.bound.set_data_handle(const_cast<void*>(data));  // NOLINT: oneDNN only reads it
     return;
@@ -83,10 +83,10 @@ class ConvolutionKernel final : public Kernel {
     x_ = DescribeSide(plan_.x, engine_, true, scratch_);
     filter_ = DescribeSide(plan_.filter, engine_, !of_filter, scratch_);
     y_ = DescribeSide(plan_.y, engine_, of_filter, scratch_);
-    if (plan_.bias.slot >= 0) bias_ = DescribeSide(plan_.bias, engine_, true, scratch_);
+    if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
     inputs_ = {&x_, of_filter ? &y_ : &filter_};
     output_ = of_filter ? &filter_ : &y_;
-    if (plan_.bias.slot >= 0) inputs_.push_back(&bias_);
+    if (plan_.bias) inputs_.push_back(&bias_);
     if (of_filter) return MakeFilterGradient();
     if (plan_.transposed) {
       return MakeForward<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct);
@@ -117,7 +117,7 @@ class ConvolutionKernel final : public Kernel {
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
     const memory::dims gaps = Gaps(plan_);
-    const auto desc = plan_.bias.slot >= 0
+    const auto desc = plan_.bias
                           ? typename Forward::desc(kKind, direct, x, w, bias_.bound.get_desc(), y,
                                                    plan_.strides, gaps, plan_.before, plan_.behind)
                           : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, gaps,
@@ -126,7 +126,7 @@ class ConvolutionKernel final : public Kernel {
     Bind(DNNL_ARG_SRC, x_.bound);
     Bind(DNNL_ARG_WEIGHTS, filter_.bound);
     Bind(DNNL_ARG_DST, y_.bound);
-    if (plan_.bias.slot >= 0) Bind(DNNL_ARG_BIAS, bias_.bound);
+    if (plan_.bias) Bind(DNNL_ARG_BIAS, bias_.bound);
   }
 
   void MakeFilterGradient() {

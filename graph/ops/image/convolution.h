@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "graph/ops/core/define.h"
@@ -16,18 +16,18 @@ namespace npumesh {
 // image; of the filter groups, output channels, input channels, image) and the distance of
 // neighbours along each, in elements.
 struct ConvolutionTensor {
-  int slot = -1;  // -1: absent, or the output
+  std::optional<int> slot;  // none: the output
   DataType dtype = DataType::kUndefined;
   std::vector<int64_t> dims, strides;
   int64_t elements = 0;
 };
 
 struct Convolution : Planned {
-  std::string who;
   int threads = 1;
   bool transposed = false;  // spreads every position of x, instead of gathering
   bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
-  ConvolutionTensor x, filter, bias, y;
+  ConvolutionTensor x, filter, y;
+  std::optional<ConvolutionTensor> bias;
   // One number for each dimension of the image.
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;  // 1: none

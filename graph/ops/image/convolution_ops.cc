@@ -97,7 +97,7 @@ Shape ShapeFrom(const OpContext& op, std::string_view port, Check& check) {
 }
 
 // [batch, channels, image...] of a tensor and the distances along them.
-ConvolutionTensor Activation(int slot, const TensorType& type, bool last) {
+ConvolutionTensor Activation(std::optional<int> slot, const TensorType& type, bool last) {
   const std::vector<int64_t> strides = ByteStrides(type.shape, 1);
   const std::vector<int64_t>& dims = type.shape.dims();
   ConvolutionTensor tensor{slot, type.dtype, dims, strides, type.shape.elements()};
@@ -121,7 +121,8 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
   const int rank = row.image + 2;
   check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type, rank);
   if (!check.ok()) return {};
-  const int slot = row.kind == kFilterGrad ? -1 : op.slot("filter");
+  std::optional<int> slot;
+  if (row.kind != kFilterGrad) slot = op.slot("filter");
   const std::string layout = FilterLayout(op, row, last);
   const bool behind = layout.starts_with('H') || layout.starts_with('D');  // HWCN, DHWCN
   const std::vector<int64_t> distance = ByteStrides(type.shape, 1);
@@ -251,17 +252,15 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
   const int64_t outputs = plan.filter.dims[0] * plan.filter.dims[1];
   check.That(kFloatsAndDouble.Contains(bias.dtype) && bias.shape.elements() == outputs,
              "\"bias\" is {}, expected {} floats", bias, outputs);
-  plan.bias = {op.slot("bias"), bias.dtype, {outputs}, {1}, outputs};
+  plan.bias = ConvolutionTensor{op.slot("bias"), bias.dtype, {outputs}, {1}, outputs};
 }
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
   const TensorType& x = op.in(row.x());
   check.Keep(ExpectType(op, row.x(), kFloats));
   check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter", x.dtype));
-  if (row.has_bias() && op.has("offset_w")) {
-    check.Keep(
-        Error(Code::kUnsupported, "{}: \"offset_w\" is connected, but only for int8", op.Who()));
-  }
+  check.Supported(!row.has_bias() || !op.has("offset_w"),
+                  "\"offset_w\" is connected, but only for int8");
   check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(), x,
              row.image + 2);
 }
@@ -292,7 +291,7 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   if (row.has_bias()) SetBias(op, convolution, check);
   check.Keep(y.Check().WithContext(op.Who()));
   if (!check.ok()) return check.status();
-  convolution.y = Activation(-1, {x.dtype, y}, last);
+  convolution.y = Activation(std::nullopt, {x.dtype, y}, last);
   convolution.outputs = {{x.dtype, y}};
   if (row.kind != kFilterGrad) return convolution;
   convolution.y.slot = op.slot("out_backprop");

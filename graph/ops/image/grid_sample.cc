@@ -166,17 +166,16 @@ size_t ElementOf(const GridPlan& plan, int64_t count, int64_t batch, int64_t cha
 
 Sampling SamplingOf(const OpContext& op, bool of_image, Check& check) {
   const std::string mode = op.attr_string("interpolation_mode");
-  const std::string padding = op.attr_string("padding_mode");
   check.That(mode == "bilinear" || mode == "nearest" || (mode == "bicubic" && of_image),
              "interpolation_mode is \"{}\", expected bilinear, nearest or, for images, bicubic",
              mode);
-  check.OneOf("padding_mode", {"zeros", "border", "reflection"});
   Sampling how;
+  how.border = check.Meaning<Border>(
+      "padding_mode",
+      {{"zeros", Border::kZeros}, {"border", Border::kEdge}, {"reflection", Border::kReflection}});
   how.align_corners = op.attr_bool("align_corners");
   if (mode == "nearest") how.interpolation = Interpolation::kNearest;
   if (mode == "bicubic") how.interpolation = Interpolation::kCubic;
-  if (padding == "border") how.border = Border::kEdge;
-  if (padding == "reflection") how.border = Border::kReflection;
   return how;
 }
 
@@ -210,9 +209,8 @@ GridPlan PlanSampling(const OpContext& op, Check& check) {
 }
 
 template <int kDims>
-Result<GridPlan> PlanGrid(const OpContext& op) {
-  Check check(op);
-  return check.Done(PlanSampling<kDims>(op, check));
+GridPlan PlanGrid(const OpContext& op, Check& check) {
+  return PlanSampling<kDims>(op, check);
 }
 
 // Calls visit(batch, place) for every place of the grid.
@@ -237,15 +235,14 @@ Status RunGrid(const GridPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<GridPlan> PlanGradient(const OpContext& op) {
-  Check check(op);
+GridPlan PlanGradient(const OpContext& op, Check& check) {
   GridPlan plan = PlanSampling<2>(op, check);
   check.Keep(ExpectReal(op, "grad"));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const Shape& y = plan.outputs[0].shape;
   check.That(op.in("grad").shape == y, "\"grad\" is {}, but sampling gives {}", op.in("grad"), y);
   plan.outputs = {op.in("x"), op.in("grid")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs grad, x, grid; outputs dx, dgrid.

@@ -29,18 +29,16 @@ PoolPlan PlanAverage(const OpContext& op, PoolForm form, const Shape& image, Che
   return plan;
 }
 
-Result<PoolPlan> PlanAveragePoolGrad(const OpContext& op) {
-  Check check(op);
+PoolPlan PlanAveragePoolGrad(const OpContext& op, Check& check) {
   const Shape image(check.Take(op.Ints("orig_input_shape")));
   PoolPlan plan = PlanAverage(op, PoolForm::kLong, image, check);
   ReadDivisor(op, plan);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Result<PoolPlan> PlanAdaptiveGrad(const OpContext& op) {
-  Check check(op);
+PoolPlan PlanAdaptiveGrad(const OpContext& op, Check& check) {
   const Shape image(op.attr_ints("orig_input_shape"));
-  return check.Done(PlanAverage(op, PoolForm::kAdaptiveGrad, image, check));
+  return PlanAverage(op, PoolForm::kAdaptiveGrad, image, check);
 }
 
 template <size_t kSlot>
@@ -57,8 +55,7 @@ Status RunAverage(const PoolPlan& plan, RealTensors& t) {
 
 // ---- maximum ----
 
-Result<PoolPlan> PlanMaximum(const OpContext& op) {
-  Check check(op);
+PoolPlan PlanMaximum(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   check.Keep(ExpectReal(op, "x"));
   PoolPlan plan = PlanPool(op, PoolForm::kArgmax, op.slot("x"), x, check);
@@ -66,7 +63,7 @@ Result<PoolPlan> PlanMaximum(const OpContext& op) {
   CheckGradient(op, "grad", plan, check);
   if (check.ok()) check.Keep(ExpectCount(op, "argmax", plan.y.elements(), "window"));
   plan.outputs = {{op.in("grad").dtype, x}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The element of x that a window took: the one `told` names, a place in the plane of the image, if

@@ -33,7 +33,7 @@ VolumePlan PlanVolumes(const OpContext& op, PoolForm form, Check& check) {
   for (const std::vector<Window>& windows : plan.windows) {
     plan.outputs_of_volume *= static_cast<int64_t>(windows.size());
   }
-  plan.element_bytes = static_cast<size_t>(BitsOf(x.dtype)) / 8;
+  plan.element_bytes = WidthOf(x.dtype);
   plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
   plan.outputs = {{x.dtype, plan.y}};
   return plan;
@@ -44,32 +44,29 @@ VolumePlan PlanVolumes(const OpContext& op, PoolForm form, Check& check) {
 // The type of the places of maxima.
 DataType PlaceType(const OpContext& op, bool any_integer, Check& check) {
   const DataType dtype = check.Take(op.attr_dtype("dtype"));
-  if (check.ok() && !(any_integer ? IsInteger(dtype) : kIndices.Contains(dtype))) {
-    check.Keep(Error(Code::kUnsupported, "{}: attribute \"dtype\" asks for {}, expected {}",
-                     op.Who(), Name(dtype), any_integer ? "integers" : kIndices.ToString()));
-  }
+  check.Supported(any_integer ? IsInteger(dtype) : kIndices.Contains(dtype),
+                  "attribute \"dtype\" asks for {}, expected {}", Name(dtype),
+                  any_integer ? "integers" : kIndices.ToString());
   return dtype;
 }
 
 template <PoolForm kForm>
-Result<VolumePlan> PlanMaxPool(const OpContext& op) {
+VolumePlan PlanMaxPool(const OpContext& op, Check& check) {
   constexpr bool kVolume = kForm == PoolForm::kVolume;
-  Check check(op);
   const TensorType& x = op.in(0);
   if (kVolume) check.Keep(ExpectReal(op, "x"));
-  if (x.dtype == DataType::kBool || FindConvert(x.dtype, DataType::kDouble) == nullptr) {
-    return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
-  }
+  check.Supported(x.dtype != DataType::kBool && FindConvert(x.dtype, DataType::kDouble) != nullptr,
+                  "not defined for x {}", x);
   VolumePlan plan = PlanVolumes(op, kForm, check);
   CheckTouched(plan, check);
   plan.maxima = plan.scratch.Take<int64_t>(plan.outputs_of_volume);
   if (kVolume || kForm == PoolForm::kArgmax) {
     const DataType place = PlaceType(op, !kVolume, check);
     plan.store = FindConvert(DataType::kInt64, place);
-    plan.stored_bytes = static_cast<size_t>(BitsOf(place)) / 8;
+    plan.stored_bytes = WidthOf(place);
     plan.outputs.push_back({place, plan.y});
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Copies an element; the usual widths need no call.
@@ -121,14 +118,13 @@ Status RunMaxPool(const VolumePlan& plan, const KernelArgs& args) {
 // ---- average ----
 
 template <PoolForm kForm>
-Result<VolumePlan> PlanAvgPool(const OpContext& op) {
-  Check check(op);
+VolumePlan PlanAvgPool(const OpContext& op, Check& check) {
   check.Keep(ExpectReal(op, "x"));
   VolumePlan plan = PlanVolumes(op, kForm, check);
   if (kForm == PoolForm::kLong) ReadDivisor(op, plan);
   plan.store = FindConvert(DataType::kDouble, op.in(0).dtype);
   plan.averages = plan.scratch.Take<double>(plan.outputs_of_volume);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {

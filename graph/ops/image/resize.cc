@@ -71,14 +71,13 @@ DataType OutputType(const OpContext& op, ResizeKind kind, Check& check) {
 // Plans from an image in slot 0 to the size that port "size" gives. The gradient goes from the
 // image of that size to x.
 template <ResizeKind kKind>
-Result<ResizePlan> PlanResize(const OpContext& op) {
-  Check check(op);
+ResizePlan PlanResize(const OpContext& op, Check& check) {
   const Shape& x = op.in(0).shape;
   const bool last = check.Take(ChannelsLast(op, 0, "NCHW"));
   const std::vector<int64_t> size = check.Take(op.Ints("size"));
   check.That(x.rank() == 4 && size.size() == 2 && size[0] >= 1 && size[1] >= 1,
              "x {} and size {}: expected four dimensions and two numbers above 0", x, Shape(size));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int row = last ? 1 : 2;
   Shape resized = x;
   resized[row] = size[0];
@@ -96,11 +95,10 @@ Result<ResizePlan> PlanResize(const OpContext& op) {
     check.Keep(AskForLists(op, SumOfDims(Shape{to[row], to[row + 1]}), sizeof(Tap)));
   }
   const DataType dtype = OutputType(op, kKind, check);
-  if (!check.ok()) return check.status();
-  if (FindConvert(op.in(0).dtype, DataType::kDouble) == nullptr ||
-      FindConvert(DataType::kDouble, dtype) == nullptr) {
-    return Error(Code::kUnsupported, "{}: not defined for {}", op.Who(), op.in(0).ToString());
-  }
+  check.Supported(FindConvert(op.in(0).dtype, DataType::kDouble) != nullptr &&
+                      FindConvert(DataType::kDouble, dtype) != nullptr,
+                  "not defined for {}", op.in(0));
+  if (!check.ok()) return {};
   const CoordinateRule rule = {op.attr_bool("align_corners"), op.attr_bool("half_pixel_centers")};
   plan.rows = TapsAlong(kKind, plan.height, to[row], rule);
   plan.columns = TapsAlong(kKind, plan.width, to[row + 1], rule);
