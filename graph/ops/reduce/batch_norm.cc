@@ -42,6 +42,15 @@ NormView ViewByChannel(const OpContext& op, int x_slot, std::string_view fallbac
   return view;
 }
 
+// A plan of ViewByChannel, with the attribute "epsilon".
+ChannelPlan PlanByChannel(const OpContext& op, int x_slot, std::string_view fallback,
+                          Check& check) {
+  ChannelPlan plan;
+  plan.view = ViewByChannel(op, x_slot, fallback, check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  return plan;
+}
+
 double UnbiasedFactor(double count) {
   return count > 1 ? count / (count - 1) : 0.0;
 }
@@ -55,16 +64,13 @@ void Advance(const Reals& old, const Reals& fresh, double factor, double momentu
 
 // ---- BatchNormV3 ----
 
-Result<ChannelPlan> PlanBatchNormV3(const OpContext& op) {
-  Check check(op);
-  ChannelPlan plan;
-  plan.view = ViewByChannel(op, 0, "NCHW", check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+ChannelPlan PlanBatchNormV3(const OpContext& op, Check& check) {
+  ChannelPlan plan = PlanByChannel(op, 0, "NCHW", check);
   plan.momentum = static_cast<double>(op.attr_float("momentum"));
   plan.training = op.attr_bool("is_training");
   const TensorType saved = {DataType::kFloat, {plan.view.params}};
   plan.outputs = {op.in("x"), op.in("running_mean"), op.in("running_var"), saved, saved};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs x, weight, bias, running mean and variance. In inference the saved statistics are those
@@ -87,18 +93,16 @@ Status RunBatchNormV3(const ChannelPlan& plan, RealTensors& t) {
 
 // y, batch_mean, batch_variance, reserve_space_1 (mean), reserve_space_2 (biased variance), and
 // where the node has it reserve_space_3, which is one zero.
-Result<ChannelPlan> PlanBatchNorm(const OpContext& op) {
-  Check check(op);
-  ChannelPlan plan;
-  plan.training = op.attr_bool("is_training");
-  check.That(plan.training || (op.has("mean") && op.has("variance")),
+ChannelPlan PlanBatchNorm(const OpContext& op, Check& check) {
+  const bool training = op.attr_bool("is_training");
+  check.That(training || (op.has("mean") && op.has("variance")),
              "is_training is false, which needs \"mean\" and \"variance\"");
-  plan.view = ViewByChannel(op, 0, op.attr_string("data_format"), check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  ChannelPlan plan = PlanByChannel(op, 0, op.attr_string("data_format"), check);
+  plan.training = training;
   plan.outputs.assign(5, {DataType::kFloat, {plan.view.params}});
   plan.outputs[0] = op.in("x");
   if (op.outputs() > 5) plan.outputs.push_back({DataType::kFloat, {1}});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunBatchNorm(const ChannelPlan& plan, RealTensors& t) {
@@ -119,12 +123,11 @@ Status RunBatchNorm(const ChannelPlan& plan, RealTensors& t) {
 
 // ---- BNTrainingReduce, BNTrainingUpdate ----
 
-Result<NormPlan> PlanBatchSums(const OpContext& op) {
-  Check check(op);
+NormPlan PlanBatchSums(const OpContext& op, Check& check) {
   NormPlan plan;
   plan.view = ViewByChannel(op, 0, "NCHW", check);
   plan.outputs.assign(2, {DataType::kFloat, {plan.view.params}});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunBatchSums(const NormPlan& plan, RealTensors& t) {
@@ -135,15 +138,12 @@ Status RunBatchSums(const NormPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<ChannelPlan> PlanUpdate(const OpContext& op) {
-  Check check(op);
-  ChannelPlan plan;
-  plan.view = ViewByChannel(op, 0, "NCHW", check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+ChannelPlan PlanUpdate(const OpContext& op, Check& check) {
+  ChannelPlan plan = PlanByChannel(op, 0, "NCHW", check);
   plan.momentum = static_cast<double>(op.attr_float("factor"));
   const TensorType &mean = op.in("mean"), &variance = op.in("variance");
   plan.outputs = {op.in("x"), mean, variance, mean, variance};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs x, sum, square_sum, scale, offset, mean, variance.
@@ -164,8 +164,7 @@ Status RunUpdate(const ChannelPlan& plan, RealTensors& t) {
 // ---- SyncBatchNormGatherStats ----
 
 // Sums of one rank or of several, one after the other.
-Result<ChannelPlan> PlanGatherStats(const OpContext& op) {
-  Check check(op);
+ChannelPlan PlanGatherStats(const OpContext& op, Check& check) {
   const TensorType &mean = op.in("mean"), &sums = op.in("total_sum");
   const int64_t channels = mean.shape.elements();
   for (const std::string_view port : {"total_sum", "total_square_sum", "mean", "variance"}) {
@@ -180,7 +179,7 @@ Result<ChannelPlan> PlanGatherStats(const OpContext& op) {
   plan.momentum = static_cast<double>(op.attr_float("momentum"));
   const TensorType of_batch = {sums.dtype, mean.shape};
   plan.outputs = {of_batch, of_batch, mean, op.in("variance")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunGatherStats(const ChannelPlan& plan, RealTensors& t) {
@@ -204,15 +203,12 @@ Status RunGatherStats(const ChannelPlan& plan, RealTensors& t) {
 
 // ---- gradients: inputs are an incoming gradient, x, and vectors of the channels ----
 
-Result<ChannelPlan> PlanBatchNormGrad(const OpContext& op) {
-  Check check(op);
-  ChannelPlan plan;
-  plan.view = ViewByChannel(op, 1, "NCHW", check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+ChannelPlan PlanBatchNormGrad(const OpContext& op, Check& check) {
+  ChannelPlan plan = PlanByChannel(op, 1, "NCHW", check);
   plan.training = op.attr_bool("is_training");
   const TensorType of_channels = {DataType::kFloat, op.in("weight").shape};
   plan.outputs = {op.in("dy"), of_channels, of_channels};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs dy, x, weight, running mean and variance, saved mean and rstd. In inference the statistics
@@ -232,17 +228,14 @@ Status RunBatchNormGrad(const ChannelPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<NormPlan> PlanUpdateGrad(const OpContext& op) {
-  Check check(op);
-  NormPlan plan;
-  plan.view = ViewByChannel(op, 1, "NCHW", check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+ChannelPlan PlanUpdateGrad(const OpContext& op, Check& check) {
+  ChannelPlan plan = PlanByChannel(op, 1, "NCHW", check);
   plan.outputs.assign(2, {DataType::kFloat, op.in("batch_mean").shape});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs grads, x, batch mean and variance.
-Status RunUpdateGrad(const NormPlan& plan, RealTensors& t) {
+Status RunUpdateGrad(const ChannelPlan& plan, RealTensors& t) {
   const Reals none;
   Reals &rstd = t.room[0], &room = t.room[1];
   FindRstd(t.in[3], plan.epsilon, &rstd);
@@ -251,17 +244,14 @@ Status RunUpdateGrad(const NormPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<NormPlan> PlanReduceGrad(const OpContext& op) {
-  Check check(op);
-  NormPlan plan;
-  plan.view = ViewByChannel(op, 1, "NCHW", check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+ChannelPlan PlanReduceGrad(const OpContext& op, Check& check) {
+  ChannelPlan plan = PlanByChannel(op, 1, "NCHW", check);
   plan.outputs = {op.in("grads")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs grads, x, diff_scale, diff_offset, scale, batch mean and variance.
-Status RunReduceGrad(const NormPlan& plan, RealTensors& t) {
+Status RunReduceGrad(const ChannelPlan& plan, RealTensors& t) {
   Reals& rstd = t.room[0];
   FindRstd(t.in[6], plan.epsilon, &rstd);
   const double count = plan.view.count();

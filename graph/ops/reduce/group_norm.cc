@@ -34,13 +34,12 @@ struct GroupNormForm {
 };
 
 template <GroupNormForm kForm>
-Result<NormPlan> PlanGroupNorm(const OpContext& op) {
-  Check check(op);
+NormPlan PlanGroupNorm(const OpContext& op, Check& check) {
   NormPlan plan;
   plan.view = ViewOf(op, kForm.has_format, check);
   ExpectOneForEachChannel(op, "gamma", plan.view, check);
   ExpectOneForEachChannel(op, "beta", plan.view, check);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   plan.epsilon = static_cast<double>(op.attr_float("eps"));
   plan.gives_rstd = kForm.gives_rstd;
   plan.silu = kForm.silu && op.attr_bool("activate_silu");
@@ -54,8 +53,7 @@ struct GroupNormGradPlan : NormPlan {
   bool dx = true, dgamma = true, dbeta = true;
 };
 
-Result<GroupNormGradPlan> PlanGroupNormGrad(const OpContext& op) {
-  Check check(op);
+GroupNormGradPlan PlanGroupNormGrad(const OpContext& op, Check& check) {
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, "dy", "x"));
   GroupNormGradPlan plan;
@@ -68,7 +66,7 @@ Result<GroupNormGradPlan> PlanGroupNormGrad(const OpContext& op) {
   plan.dgamma = op.attr_bool("dgamma_is_require");
   plan.dbeta = op.attr_bool("dbeta_is_require");
   plan.outputs = {{op.in("dy").dtype, op.in("x").shape}, op.in("gamma"), op.in("gamma")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs dy, mean, rstd, x, gamma. Outputs that are not required stay zero.

@@ -14,8 +14,7 @@ namespace {
 // ---- LayerNorm, LayerNormV3 ----
 
 template <bool kGivesRstd>
-Result<NormPlan> PlanByAxes(const OpContext& op) {
-  Check check(op);
+NormPlan PlanByAxes(const OpContext& op, Check& check) {
   check.Keep(ExpectAllReal(op));
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank();
@@ -30,7 +29,7 @@ Result<NormPlan> PlanByAxes(const OpContext& op) {
   }
   const TensorType statistics = {x.dtype, StatisticsShape(x.shape, axis)};
   plan.outputs = {x, statistics, statistics};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // ---- gradients ----
@@ -38,21 +37,20 @@ Result<NormPlan> PlanByAxes(const OpContext& op) {
 // Inputs dy, x, rstd, gamma; of a norm that subtracts the mean dy, x, rstd, mean, gamma. x was
 // normalised over as many last dimensions as gamma has.
 template <bool kCentred>
-Result<NormPlan> PlanLayerNormGrad(const OpContext& op) {
-  Check check(op);
+NormPlan PlanLayerNormGrad(const OpContext& op, Check& check) {
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, "dy", "x"));
   const Shape &x = op.in("x").shape, &gamma = op.in("gamma").shape;
   check.That(gamma.rank() > 0 && EndsWith(x, gamma),
              "x is {}, which does not end with the shape of gamma, {}", x, gamma);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   NormPlan plan;
   plan.view = LayerView(x, x.rank() - gamma.rank(), gamma.elements());
   check.Keep(ExpectCount(op, "rstd", plan.view.statistics, "row of x"));
   if (kCentred) check.Keep(ExpectCount(op, "mean", plan.view.statistics, "row of x"));
   plan.outputs = {{op.in("dy").dtype, x}, {DataType::kFloat, gamma}};
   if (kCentred) plan.outputs.push_back({DataType::kFloat, gamma});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 template <bool kCentred>
@@ -102,15 +100,14 @@ void NormaliseSum(const SumPlan& plan, const Reals& sum, const Reals& gamma, con
   Normalise(plan.view, sum, *mean, *rstd, gamma, beta, y);
 }
 
-Result<SumPlan> PlanAddLayerNorm(const OpContext& op) {
-  Check check(op);
+SumPlan PlanAddLayerNorm(const OpContext& op, Check& check) {
   SumPlan plan = PlanSum(op, "x1", "x2", {"gamma", "beta"}, check);
   const TensorType& x = op.in("x1");
   if (op.has("bias") && op.in("bias").shape != x.shape) {
     check.Keep(ExpectCount(op, "bias", plan.view.params, "column"));
   }
   plan.outputs = {x, plan.statistics, plan.statistics, x};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunAddLayerNorm(const SumPlan& plan, RealTensors& t) {
@@ -123,12 +120,11 @@ Status RunAddLayerNorm(const SumPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<SumPlan> PlanDeepNorm(const OpContext& op) {
-  Check check(op);
+SumPlan PlanDeepNorm(const OpContext& op, Check& check) {
   SumPlan plan = PlanSum(op, "x", "gx", {"beta", "gamma"}, check);
   plan.alpha = static_cast<double>(op.attr_float("alpha"));
   plan.outputs = {plan.statistics, plan.statistics, op.in("x")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunDeepNorm(const SumPlan& plan, RealTensors& t) {
@@ -138,14 +134,13 @@ Status RunDeepNorm(const SumPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<SumPlan> PlanAddRmsNormCast(const OpContext& op) {
-  Check check(op);
+SumPlan PlanAddRmsNormCast(const OpContext& op, Check& check) {
   SumPlan plan = PlanSum(op, "x1", "x2", {"gamma"}, check);
   const TensorType& x = op.in("x1");
   plan.narrow = FindConvert(DataType::kDouble, x.dtype);
   plan.widen = FindConvert(x.dtype, DataType::kDouble);
   plan.outputs = {{DataType::kFloat, x.shape}, x, plan.statistics, x};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Rounds values to the type of the sum.

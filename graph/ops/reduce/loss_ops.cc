@@ -8,6 +8,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -44,8 +45,7 @@ ClassPlan PlanClasses(const OpContext& op, Check& check) {
   plan.ignored = op.attr_int("ignore_index");
   plan.sums = op.attr_string("reduction") != "none";
   plan.means = op.attr_string("reduction") == "mean";
-  plan.sample_shape = x;
-  plan.sample_shape.mutable_dims().erase(plan.sample_shape.mutable_dims().begin() + axis);
+  plan.sample_shape = Spliced(x, axis, axis + 1, {});
   check.That(target.shape == plan.sample_shape || (x.rank() == 1 && target.shape == Shape({1})),
              "\"target\" is {}, expected the shape {} for x {}", target, plan.sample_shape, x);
   check.Keep(ExpectCount(op, "weight", plan.classes, "class"));
@@ -68,12 +68,11 @@ Status ForSamples(const ClassPlan& plan, const std::vector<double>& targets,
   return Status();
 }
 
-Result<ClassPlan> PlanNllLoss(const OpContext& op) {
-  Check check(op);
+ClassPlan PlanNllLoss(const OpContext& op, Check& check) {
   ClassPlan plan = PlanClasses(op, check);
   const DataType dtype = op.in("x").dtype;
   plan.outputs = {{dtype, plan.sums ? Shape() : plan.sample_shape}, {dtype, {}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunNllLoss(const ClassPlan& plan, RealTensors& t) {
@@ -90,8 +89,7 @@ Status RunNllLoss(const ClassPlan& plan, RealTensors& t) {
   return Status();
 }
 
-Result<ClassPlan> PlanNllLossGrad(const OpContext& op) {
-  Check check(op);
+ClassPlan PlanNllLossGrad(const OpContext& op, Check& check) {
   ClassPlan plan = PlanClasses(op, check);
   check.Keep(ExpectReal(op, "y_grad"));
   check.Keep(ExpectReal(op, "total_weight"));
@@ -99,7 +97,7 @@ Result<ClassPlan> PlanNllLossGrad(const OpContext& op) {
       ExpectCount(op, "y_grad", plan.sums ? 1 : plan.samples, plan.sums ? "loss" : "sample"));
   check.Keep(ExpectCount(op, "total_weight", 1, "loss"));
   plan.outputs = {op.in("x")};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Inputs x, y_grad, target, weight, total_weight.
@@ -122,8 +120,7 @@ struct EntropyPlan : Planned {
 };
 
 template <bool kSparse>
-Result<EntropyPlan> PlanEntropy(const OpContext& op) {
-  Check check(op);
+EntropyPlan PlanEntropy(const OpContext& op, Check& check) {
   const TensorType &x = op.in("features"), &labels = op.in("labels");
   check.Keep(ExpectReal(op, "features"));
   const Shape& given = labels.shape;
@@ -135,7 +132,7 @@ Result<EntropyPlan> PlanEntropy(const OpContext& op) {
   }
   check.That(fits, "features are {} and labels {}; expected [N,C] and {}", x, labels,
              kSparse ? "N integers" : "floats that broadcast to it");
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   EntropyPlan plan;
   plan.rows = x.shape[0];
   plan.classes = x.shape[1];
@@ -188,8 +185,7 @@ struct PReluPlan : Planned {
 };
 
 // One weight for all, or one for each channel (dimension 1).
-Result<PReluPlan> PlanPReluGrad(const OpContext& op) {
-  Check check(op);
+PReluPlan PlanPReluGrad(const OpContext& op, Check& check) {
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, "grads", "features"));
   const Shape& x = op.in("features").shape;
@@ -201,7 +197,7 @@ Result<PReluPlan> PlanPReluGrad(const OpContext& op) {
   PReluPlan plan;
   if (channels) plan.inner = static_cast<size_t>(ElementsBetween(x, 2, x.rank()));
   plan.outputs = {op.in("grads"), weights};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunPReluGrad(const PReluPlan& plan, RealTensors& t) {

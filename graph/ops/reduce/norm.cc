@@ -27,12 +27,12 @@ double Reciprocal(double sum_of_squares, int64_t count, double epsilon) {
 
 // A vector over the columns, or none.
 struct ColumnInput {
-  int slot = -1;
+  std::optional<int> slot;
   DataType dtype = DataType::kUndefined;
   Workspace<float> row;
 
   const float* Load(const KernelArgs& args, int64_t columns) const {
-    return slot < 0 ? nullptr : LoadRow(dtype, args.in[slot], 0, columns, row(args));
+    return slot ? LoadRow(dtype, args.in[*slot], 0, columns, row(args)) : nullptr;
   }
 };
 
@@ -54,14 +54,13 @@ ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& n
   return {op.slot(port), type.dtype, scratch.Floats(normalized.elements())};
 }
 
-Result<LayerNormPlan> PlanLayerNorm(const OpContext& op) {
-  Check check(op);
+LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", kFloats));
   const Shape normalized(check.Take(op.Ints("normalized_shape")));
   check.That(EndsWith(x.shape, normalized),
              "x is {}, which does not end with the normalized shape {}", x, normalized);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int axis = x.shape.rank() - normalized.rank();
   LayerNormPlan plan;
   plan.rows = ElementsBetween(x.shape, 0, axis);
@@ -73,7 +72,7 @@ Result<LayerNormPlan> PlanLayerNorm(const OpContext& op) {
   plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
   const TensorType statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
   plan.outputs = {x, statistics, statistics};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
@@ -99,14 +98,13 @@ Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
 
 void TakeRows(RmsNormPlan& plan) {
   plan.x_row = plan.scratch.Floats(plan.columns);
-  if (plan.x2_slot >= 0) plan.x2_row = plan.scratch.Floats(plan.columns);
+  if (plan.x2_slot) plan.x2_row = plan.scratch.Floats(plan.columns);
   plan.scratch.Take(plan.columns, {&plan.gamma_row, &plan.y_row});
 }
 
 // Outputs of RmsNorm: y, rstd; of AddRmsNorm: y, rstd, x.
 template <bool kAdds>
-Result<RmsNormPlan> PlanRmsNorm(const OpContext& op) {
-  Check check(op);
+RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
   constexpr std::string_view kX = kAdds ? "x1" : "x";
   const TensorType &x = op.in(kX), &gamma = op.in("gamma");
   if (kAdds) check.SameTensor("x2", "x1");
@@ -115,7 +113,7 @@ Result<RmsNormPlan> PlanRmsNorm(const OpContext& op) {
   check.That(gamma.shape.rank() > 0 && EndsWith(x.shape, gamma.shape),
              "\"{}\" is {}, which does not end with the shape of \"gamma\", {}", kX, x,
              gamma.shape);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const int axis = x.shape.rank() - gamma.shape.rank();
   RmsNormPlan plan;
   plan.rows = ElementsBetween(x.shape, 0, axis);
@@ -137,14 +135,14 @@ void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int64_t r) {
   const int64_t n = plan.columns;
   float *sum = plan.x_row(args), *room = plan.x2_row(args);
   const float* a = LoadRow(plan.x_dtype, args.in[plan.x_slot], r * n, n, sum);
-  const float* b = LoadRow(plan.x_dtype, args.in[plan.x2_slot], r * n, n, room);
+  const float* b = LoadRow(plan.x_dtype, args.in[*plan.x2_slot], r * n, n, room);
   for (int64_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
   StoreRow(plan.x_dtype, sum, args.out[2], r * n, n);
 }
 
 Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
   const int64_t n = plan.columns;
-  const bool adds = plan.x2_slot >= 0;
+  const bool adds = plan.x2_slot.has_value();
   const float* gamma =
       LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, n, plan.gamma_row(args));
   const void* source = adds ? args.out[2] : args.in[plan.x_slot];

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/operator.h"
@@ -17,7 +18,7 @@ struct RmsNormPlan : Planned {
   int64_t rows = 0;
   int64_t columns = 0;  // elements of gamma
   int x_slot = 0;
-  int x2_slot = -1;  // of the type of x: x + x2 is normalised, and is output 2; -1: none
+  std::optional<int> x2_slot;  // of the type of x: x + x2 is normalised, and is output 2
   int gamma_slot = 1;
   DataType x_dtype = DataType::kFloat, gamma_dtype = DataType::kFloat, y_dtype = DataType::kFloat;
   double epsilon = 0;

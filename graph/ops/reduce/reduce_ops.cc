@@ -61,27 +61,18 @@ struct ReducePlan : Planned {
   Workspace<std::byte> between;  // results of a pass that is not the last
 };
 
-constexpr int64_t kSameType = 28;
-
-size_t BytesOf(DataType dtype) {
-  return static_cast<size_t>(BitsOf(dtype)) / 8;
-}
-
 // `kCasts`: attribute "dtype" names the type that is folded, which the elements of x are converted
-// to.
+// to; kUndefined: that of x.
 template <FoldKind kKind, bool kCasts>
-Result<ReducePlan> PlanReduce(const OpContext& op) {
-  Check check(op);
+ReducePlan PlanReduce(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
-  const bool casts = kCasts && op.attr_int("dtype") != kSameType;
+  const bool casts = kCasts && op.attr_int("dtype") != static_cast<int64_t>(DataType::kUndefined);
   const DataType folded = casts ? check.Take(op.attr_dtype("dtype")) : x.dtype;
   const std::optional<Fold> fold = FindFold(kKind, folded);
-  if (check.ok() && (!fold || FindConvert(x.dtype, folded) == nullptr)) {
-    return Error(Code::kUnsupported, "{}: not defined for x {}", op.Who(), x.ToString());
-  }
+  check.Supported(fold && FindConvert(x.dtype, folded) != nullptr, "not defined for x {}", x);
   const std::vector<int64_t> axes = check.Take(op.Ints("axes"));
   std::vector<bool> reduced = check.Take(ChooseAxes(op, x, axes, "axes"));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const bool noop = axes.empty() && op.attr_bool("noop_with_empty_axes");
   if (noop) reduced.assign(reduced.size(), false);
   const bool flags = kKind == FoldKind::kAny || kKind == FoldKind::kAll;
@@ -93,9 +84,9 @@ Result<ReducePlan> PlanReduce(const OpContext& op) {
   for (int i = 0; i < x.shape.rank(); ++i) {
     if (reduced[static_cast<size_t>(i)]) plan.count *= x.shape[i];
   }
-  plan.in_width = BytesOf(x.dtype);
-  plan.out_width = BytesOf(out);
-  plan.width = BytesOf(fold->compute);
+  plan.in_width = WidthOf(x.dtype);
+  plan.out_width = WidthOf(out);
+  plan.width = WidthOf(fold->compute);
   plan.load = FindConvert(x.dtype, fold->compute);
   plan.store = FindConvert(fold->compute, out);
   if (noop) plan.copy = FindConvert(x.dtype, out);

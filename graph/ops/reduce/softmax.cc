@@ -73,12 +73,11 @@ StridedCopy Transposition(const Shape& x, const std::vector<int>& order, size_t 
   return StridedCopy(moves, element);
 }
 
-Result<SoftmaxPlan> PlanSoftmax(const OpContext& op) {
-  Check check(op);
+SoftmaxPlan PlanSoftmax(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", kFloatsAndDouble));
   const auto [order, kept] = OrderOf(op, check);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   SoftmaxPlan plan;
   const bool widens = op.attr_bool("half_to_float") && x.dtype == DataType::kFloat16;
   plan.from = x.dtype;
