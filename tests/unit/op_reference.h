@@ -10,8 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/base/float16.h"
-#include "tests/unit/op_test.h"
+#include "tests/unit/op_values.h"
 
 namespace npumesh {
 
@@ -25,74 +24,6 @@ inline constexpr DataType kReals[] = {kF32, kF16, kBf16, kF64};
 inline constexpr DataType kIntegers[] = {DataType::kInt8,   DataType::kInt16, DataType::kInt32,
                                          DataType::kInt64,  DataType::kUint8, DataType::kUint16,
                                          DataType::kUint32, DataType::kUint64};
-
-// Calls visit(T()) with the storage type of `dtype`; bool is stored as uint8_t.
-template <typename Visit>
-auto WithType(DataType dtype, Visit visit) {
-  switch (dtype) {
-    case DataType::kFloat16:
-      return visit(Float16());
-    case DataType::kBfloat16:
-      return visit(Bfloat16());
-    case DataType::kDouble:
-      return visit(double());
-    case DataType::kInt8:
-      return visit(int8_t());
-    case DataType::kInt16:
-      return visit(int16_t());
-    case DataType::kInt32:
-      return visit(int32_t());
-    case DataType::kInt64:
-      return visit(int64_t());
-    case DataType::kUint8:
-    case DataType::kBool:
-      return visit(uint8_t());
-    case DataType::kUint16:
-      return visit(uint16_t());
-    case DataType::kUint32:
-      return visit(uint32_t());
-    case DataType::kUint64:
-      return visit(uint64_t());
-    default:
-      return visit(float());
-  }
-}
-
-// A double as an element: 16-bit floats through float, so `value` should be a float already.
-template <typename T>
-T ElementOf(double value) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-    return T(static_cast<float>(value));
-  } else {
-    return static_cast<T>(value);
-  }
-}
-
-template <typename T>
-double ValueOf(T element) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-    return static_cast<float>(element);
-  } else {
-    return static_cast<double>(element);
-  }
-}
-
-inline Tensor FromDoubles(DataType dtype, const Shape& shape, const std::vector<double>& values) {
-  return WithType(dtype, [&](auto tag) {
-    using T = decltype(tag);
-    std::vector<T> elements;
-    for (const double value : values) elements.push_back(ElementOf<T>(value));
-    return Make<T>(dtype, shape, elements);
-  });
-}
-
-inline std::vector<double> ToDoubles(const Tensor& tensor) {
-  return WithType(tensor.dtype(), [&](auto tag) {
-    std::vector<double> values;
-    for (const auto element : tensor.as<decltype(tag)>()) values.push_back(ValueOf(element));
-    return values;
-  });
-}
 
 // The element of `from` that stands at element `linear` of `to` after broadcasting.
 inline size_t SourceOf(const Shape& from, const Shape& to, size_t linear) {

@@ -44,20 +44,33 @@ auto WithStorage(DataType dtype, F f) {
   }
 }
 
+// A double as an element: 16-bit floats through float, so `value` should be a float already.
+template <typename T>
+T ElementOf(double value) {
+  if constexpr (std::is_class_v<T>) {
+    return T(static_cast<float>(value));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <typename T>
+double ValueOf(T element) {
+  if constexpr (std::is_class_v<T>) {
+    return static_cast<float>(element);
+  } else {
+    return static_cast<double>(element);
+  }
+}
+
 // Rounds each value to the dtype. REQUIRES: as many values as the shape has elements.
 inline Tensor FromDoubles(DataType dtype, Shape shape, const std::vector<double>& values) {
   EXPECT_EQ(static_cast<size_t>(shape.elements()), values.size()) << shape.ToString();
   Tensor tensor = Tensor::Allocate({dtype, std::move(shape)});
   WithStorage(dtype, [&](auto storage) {
     using T = decltype(storage);
-    T* to = reinterpret_cast<T*>(tensor.mutable_data());
-    for (size_t i = 0; i < values.size(); ++i) {
-      if constexpr (std::is_class_v<T>) {
-        to[i] = T(static_cast<float>(values[i]));
-      } else {
-        to[i] = static_cast<T>(values[i]);
-      }
-    }
+    std::transform(values.begin(), values.end(), reinterpret_cast<T*>(tensor.mutable_data()),
+                   ElementOf<T>);
   });
   return tensor;
 }
@@ -65,14 +78,7 @@ inline Tensor FromDoubles(DataType dtype, Shape shape, const std::vector<double>
 inline std::vector<double> ToDoubles(const Tensor& tensor) {
   std::vector<double> values;
   WithStorage(tensor.dtype(), [&](auto storage) {
-    using T = decltype(storage);
-    for (const T& value : tensor.as<T>()) {
-      if constexpr (std::is_class_v<T>) {
-        values.push_back(static_cast<float>(value));
-      } else {
-        values.push_back(static_cast<double>(value));
-      }
-    }
+    for (const auto element : tensor.as<decltype(storage)>()) values.push_back(ValueOf(element));
   });
   return values;
 }

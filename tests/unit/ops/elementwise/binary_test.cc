@@ -166,7 +166,7 @@ const IntegerCase kIntegerCases[] = {
 
 TEST_F(BinaryTest, IntegersWrap) {
   for (const DataType dtype : kIntegers) {
-    WithType(dtype, [&](auto tag) {
+    WithStorage(dtype, [&](auto tag) {
       using T = decltype(tag);
       if constexpr (std::is_integral_v<T>) {
         std::vector<T> a = AnyBits<T>(kCount, 4);

@@ -15,7 +15,7 @@ const OpRegistry& Registry() {
 
 TEST(Bitwise, WorksOnEveryWidth) {
   for (const DataType dtype : kIntegers) {
-    WithType(dtype, [&](auto tag) {
+    WithStorage(dtype, [&](auto tag) {
       using T = decltype(tag);
       if constexpr (std::is_integral_v<T>) {
         const std::vector<T> a = AnyBits<T>(40, 1);
@@ -45,7 +45,7 @@ TEST(Bitwise, WorksOnEveryWidth) {
 
 TEST(Bitwise, ShiftsLimitTheirCounts) {
   for (const DataType dtype : kIntegers) {
-    WithType(dtype, [&](auto tag) {
+    WithStorage(dtype, [&](auto tag) {
       using T = decltype(tag);
       if constexpr (std::is_integral_v<T>) {
         constexpr int kBits = static_cast<int>(sizeof(T) * 8);

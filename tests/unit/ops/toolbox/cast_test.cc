@@ -52,7 +52,7 @@ TEST_F(CastTest, FloatToIntegerTruncatesSaturatesAndMakesNanZero) {
   for (const DataType from : {kF32, kF64}) {
     const Tensor input = FromDoubles(from, {10}, x);
     for (const DataType to : kIntegers) {
-      WithType(to, [&](auto tag) {
+      WithStorage(to, [&](auto tag) {
         using T = decltype(tag);
         if constexpr (std::is_integral_v<T>) {
           std::vector<T> expected;

@@ -30,7 +30,7 @@ const char* const kUnary[] = {"Neg",     "Abs",   "Square", "Sign",     "Sqrt", 
 const char* const kBinary[] = {"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "FloorDiv"};
 
 bool SameNumbers(const Tensor& a, const Tensor& b) {
-  return WithType(a.dtype(), [&](auto tag) {
+  return WithStorage(a.dtype(), [&](auto tag) {
     const auto x = a.as<decltype(tag)>();
     const auto y = b.as<decltype(tag)>();
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
