@@ -9,13 +9,18 @@
 
 namespace npumesh {
 
+// The ends of a graph.
+inline constexpr std::string_view kDataNode = "Data";
+inline constexpr std::string_view kRefDataNode = "RefData";
+inline constexpr std::string_view kNetOutputNode = "NetOutput";
+
 // An input that its caller feeds.
 inline bool IsData(const Node& node) {
-  return node.type == "Data";
+  return node.type == kDataNode;
 }
 // An input that is updated in place and keeps its content from step to step.
 inline bool IsRefData(const Node& node) {
-  return node.type == "RefData";
+  return node.type == kRefDataNode;
 }
 inline bool IsInputNode(const Node& node) {
   return IsData(node) || IsRefData(node);
@@ -30,12 +35,12 @@ inline bool IsWeightNode(const Node& node) {
 }
 
 inline bool IsNetOutput(const Node& node) {
-  return node.type == "NetOutput";
+  return node.type == kNetOutputNode;
 }
 
 // By type, as dumps name it too: an input or the output.
 inline bool IsGraphEnd(std::string_view type) {
-  return type == "Data" || type == "RefData" || type == "NetOutput";
+  return type == kDataNode || type == kRefDataNode || type == kNetOutputNode;
 }
 
 // Nodes that are not looked up in the registry. NoOp only joins control edges.
