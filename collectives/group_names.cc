@@ -29,7 +29,7 @@ Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view w
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view item = Trim(text.substr(begin, comma - begin));
     const Result<int64_t> rank = ParseInt(item, 0, std::numeric_limits<int32_t>::max(), what);
-    if (!rank.ok()) return Status::Error(Code::kCorrupt, std::string(rank.status().message()));
+    if (!rank.ok()) return Error(Code::kCorrupt, "{}", rank.status().message());
     if (!seen.insert(static_cast<int>(*rank)).second) {
       return Error(Code::kCorrupt, "{}: rank {} is listed twice", what, *rank);
     }
@@ -59,7 +59,7 @@ Result<std::vector<int>> RanksOfGroup(const std::string& group, const GroupTable
 Result<std::vector<int>> RanksInWorld(const std::string& group, const GroupTable& table,
                                       int world_size) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<int> ranks, RanksOfGroup(group, table, world_size));
-  const int highest = *std::max_element(ranks.begin(), ranks.end());
+  const int highest = ranks.empty() ? -1 : *std::max_element(ranks.begin(), ranks.end());
   if (highest < world_size) return ranks;
   return Error(Code::kInvalidArgument,
                "group \"{}\" has rank {} as a member, but the world has {} rank{}; start at least "
