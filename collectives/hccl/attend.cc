@@ -110,7 +110,7 @@ Result<std::vector<int>> Attend(const RootInfo& root, const Attendance& me,
   if (reply.code != 0) {
     std::string text(reply.bytes, '\0');
     NPUMESH_RETURN_IF_ERROR(connection.Receive(std::as_writable_bytes(std::span(text))));
-    return Status::Error(static_cast<Code>(reply.code), text);
+    return Error(static_cast<Code>(reply.code), "{}", text);
   }
   std::vector<int> world_ranks(me.ranks);
   if (reply.bytes != world_ranks.size() * sizeof(int)) {

@@ -53,11 +53,11 @@ Code CodeOfAcl(aclError error) {
 }
 
 Status StatusOf(HcclResult result) {
-  return result == HCCL_SUCCESS ? Status() : Status::Error(CodeOf(result), RecentWords());
+  return result == HCCL_SUCCESS ? Status() : Error(CodeOf(result), "{}", RecentWords());
 }
 
 Status StatusOfAcl(aclError error) {
-  return error == ACL_SUCCESS ? Status() : Status::Error(CodeOfAcl(error), RecentWords());
+  return error == ACL_SUCCESS ? Status() : Error(CodeOfAcl(error), "{}", RecentWords());
 }
 
 }  // namespace

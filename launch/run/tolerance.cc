@@ -30,7 +30,7 @@ Result<ToleranceRule> RuleOf(const json& value) {
   if (value.is_string()) {
     const Result<ToleranceRule> rule = ParseToleranceRule(value.get<std::string>(), "value");
     if (rule.ok()) return rule;
-    return Status::Error(Code::kCorrupt, std::string(rule.status().message()));
+    return Error(Code::kCorrupt, "{}", rule.status().message());
   }
   if (!value.is_object()) {
     return Error(Code::kCorrupt,

@@ -1,7 +1,6 @@
 #include "runtime/base/error_list.h"
 
 #include <string>
-#include <utility>
 
 namespace npumesh {
 
@@ -14,7 +13,7 @@ Status ErrorList::Join(std::string_view title) const {
     if (error.code() == Code::kUnsupported) code = Code::kUnsupported;
     text += fmt::format("\n  {}", error.message());
   }
-  return Status::Error(code, std::move(text));
+  return Error(code, "{}", text);
 }
 
 }  // namespace npumesh

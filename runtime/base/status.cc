@@ -32,16 +32,14 @@ std::string_view CodeName(Code code) {
   return "UNKNOWN";
 }
 
-Status Status::Error(Code code, std::string message) {
+Status::Status(Code code, std::string message)
+    : rep_(std::make_shared<const Rep>(Rep{code, PrintableMessage(std::move(message))})) {
   assert(code != Code::kOk);
-  Status status;
-  status.rep_ = std::make_shared<const Rep>(Rep{code, PrintableMessage(std::move(message))});
-  return status;
 }
 
 Status Status::WithContext(std::string_view context) const {
   if (ok()) return *this;
-  return Error(code(), fmt::format("{}: {}", context, message()));
+  return Error(code(), "{}: {}", context, message());
 }
 
 std::string Status::ToString() const {

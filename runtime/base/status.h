@@ -40,9 +40,6 @@ class [[nodiscard]] Status {
  public:
   Status() = default;  // success costs one null pointer
 
-  // REQUIRES: code != kOk.
-  static Status Error(Code code, std::string message);
-
   bool ok() const { return rep_ == nullptr; }
   Code code() const { return rep_ ? rep_->code : Code::kOk; }
   std::string_view message() const { return rep_ ? std::string_view(rep_->message) : ""; }
@@ -58,13 +55,17 @@ class [[nodiscard]] Status {
     Code code;
     std::string message;
   };
+  template <typename... Args>
+  friend Status Error(Code code, fmt::format_string<Args...> format, Args&&... args);
+  Status(Code code, std::string message);
+
   std::shared_ptr<const Rep> rep_;
 };
 
-// Formats the message of an error in one call.
+// A failure with a formatted message. REQUIRES: code != kOk.
 template <typename... Args>
 Status Error(Code code, fmt::format_string<Args...> format, Args&&... args) {
-  return Status::Error(code, fmt::format(format, std::forward<Args>(args)...));
+  return Status(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
 // The exit code of a command that ends with this status: 0 success, 3 input, 4 run-time, 5 peer.

@@ -181,7 +181,7 @@ Status Gathering::AgreeOn(const Status& mine) {
   for (size_t rank = 0; rank < all.size(); ++rank) {
     const auto code = static_cast<Code>(all[rank][0]);
     if (code == Code::kOk) continue;
-    const Status error = Status::Error(code, all[rank].substr(1));
+    const Status error = Error(code, "{}", all[rank].substr(1));
     return size() == 1 ? error : error.WithContext(fmt::format("rank {} of {}", rank, size()));
   }
   return Status();

@@ -58,7 +58,7 @@ Status CheckOperators(const BoundGraph& graph, const std::vector<bool>& needed) 
     text += fmt::format("{} node{} not fit the operator's interface:{}", misfit_count,
                         misfit_count == 1 ? " does" : "s do", misfits);
   }
-  return Status::Error(missing.empty() ? Code::kCorrupt : Code::kUnsupported, std::move(text));
+  return Error(missing.empty() ? Code::kCorrupt : Code::kUnsupported, "{}", text);
 }
 
 }  // namespace npumesh

@@ -55,7 +55,7 @@ Result<double> DiskSeconds(const std::string& folder, uint64_t bytes) {
 }
 
 Status Check(bool good, const std::string& what) {
-  return good ? Status() : Status::Error(Code::kInternal, what);
+  return good ? Status() : Error(Code::kInternal, "{}", what);
 }
 
 Status Run(World& world, const std::string& folder) {

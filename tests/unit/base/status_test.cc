@@ -39,7 +39,7 @@ TEST(Status, EveryCodeHasANameOfItsOwn) {
 TEST(Status, ExitCodesGroupTheCodes) {
   const int expected[] = {0, 3, 3, 3, 3, 4, 4, 5, 5, 5, 4};
   for (size_t i = 1; i < std::size(kCodes); ++i) {
-    EXPECT_EQ(ExitCode(Status::Error(kCodes[i], "")), expected[i]) << CodeName(kCodes[i]);
+    EXPECT_EQ(ExitCode(Error(kCodes[i], "")), expected[i]) << CodeName(kCodes[i]);
   }
   EXPECT_EQ(ExitCode(Status()), 0);
 }
