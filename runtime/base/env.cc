@@ -1,6 +1,7 @@
 #include "runtime/base/env.h"
 
 #include <array>
+#include <cassert>
 #include <cstdlib>
 #include <limits>
 
@@ -12,10 +13,15 @@ namespace {
 
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
+// Whether the fallback in the manual is a value of the variable, which fills the field of Env, or
+// words for people.
+enum class Fallback : uint8_t { kWords, kValue };
+
 // One variable: its row of the manual and how its text becomes a field of Env.
 struct Entry {
   EnvVariable manual;
   Status (*parse)(const EnvVariable& variable, std::string_view text, Env& env);
+  Fallback fallback = Fallback::kWords;
 };
 
 template <int Env::*field, int64_t min, int64_t max>
@@ -125,16 +131,19 @@ constexpr std::array kEntries = {
           ParseTextField<&Env::topology>},
     Entry{{"NPUMESH_SOFT_TIMEOUT", "seconds in [1, 86400]", "10",
            "How long a waiter stays silent before it says whom it waits for."},
-          ParseSecondsField<&Env::soft_timeout, 1, 86400>},
+          ParseSecondsField<&Env::soft_timeout, 1, 86400>,
+          Fallback::kValue},
     Entry{{"NPUMESH_DEADLOCK", "fail or wait", "fail",
            "What a wait does that certainly never ends, because the ranks wait for each other in a "
            "circle or one has ended its work: fails within seconds, or goes on waiting."},
-          ParseDeadlock},
+          ParseDeadlock,
+          Fallback::kValue},
     Entry{
         {"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
          "Says in the log, whatever its level, why each algorithm or kernel was taken or refused, "
          "and why a pattern was not fused."},
-        ParseTrace},
+        ParseTrace,
+        Fallback::kValue},
     Entry{{"NPUMESH_DEVICE_COUNT", "integer in [1, 256]", "the launcher's rank, or one device",
            "Devices of this process for programs of the C interface that drive each by a thread; "
            "without MPI, also under a launcher."},
@@ -149,28 +158,34 @@ constexpr std::array kEntries = {
         {"HCCL_CONNECT_TIMEOUT",
          "seconds in [1, 7200]; the vendor takes [120, 7200], smaller values let tests be short",
          "120", "How long a communicator waits for its members, and a rank for the start of all."},
-        ParseSecondsField<&Env::connect_timeout, 1, 7200>},
+        ParseSecondsField<&Env::connect_timeout, 1, 7200>,
+        Fallback::kValue},
     Entry{{"HCCL_EXEC_TIMEOUT", "seconds in [0, 2147483647]; 0: for ever", "1836",
            "How long a collective waits for its peers."},
-          ParseSecondsField<&Env::exec_timeout, 0, kMaxInt>},
+          ParseSecondsField<&Env::exec_timeout, 0, kMaxInt>,
+          Fallback::kValue},
     Entry{
         {"TNG_LOG_LEVEL", "0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT; anything else only warns",
          "3", "What the log prints; 4 prints ERROR and EVENT only."},
-        ParseLogLevel},
+        ParseLogLevel,
+        Fallback::kValue},
     Entry{
         {"DUMP_GE_GRAPH", "1, 2, 3; 0 or more than 3: none", "0",
          "Writes the graph after each compile stage: 1 everything, 2 without weights, 3 nodes and "
          "edges only."},
-        ParseDumpGraph},
+        ParseDumpGraph,
+        Fallback::kValue},
     Entry{
         {"DUMP_GRAPH_LEVEL",
          "1 all stages but those of parts, 2 the main stages, 3 Build, 4 PreRunBegin, or parts of "
          "stage names joined by |",
          "2", "Which stages DUMP_GE_GRAPH writes."},
-        ParseTextField<&Env::dump_graph_level>},
+        ParseTextField<&Env::dump_graph_level>,
+        Fallback::kValue},
     Entry{{"DUMP_GRAPH_FORMAT", "ge_proto, onnx, readable, joined by |", "ge_proto|onnx",
            "In which forms DUMP_GE_GRAPH writes."},
-          ParseTextField<&Env::dump_graph_format>},
+          ParseTextField<&Env::dump_graph_format>,
+          Fallback::kValue},
     Entry{{"NPU_COLLECT_PATH", "a folder, made when it is missing",
            "DUMP_GRAPH_PATH for graphs, ASCEND_DUMP_PATH for exception dumps",
            "DUMP_GE_GRAPH writes into extra-info/graph/<pid>_<device> of it, an operator that "
@@ -221,6 +236,14 @@ constexpr auto kManual = [] {
 
 std::span<const EnvVariable> EnvTable() {
   return kManual;
+}
+
+Env::Env() {
+  for (const Entry& entry : kEntries) {
+    if (entry.fallback != Fallback::kValue) continue;
+    [[maybe_unused]] const Status read = entry.parse(entry.manual, entry.manual.fallback, *this);
+    assert(read.ok());
+  }
 }
 
 Result<Env> Env::From(const std::function<const char*(const char*)>& get) {

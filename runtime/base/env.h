@@ -35,7 +35,11 @@ std::span<const EnvVariable> EnvTable();
 // Seconds HCCL_EXEC_TIMEOUT uses for "wait for ever".
 inline constexpr std::chrono::seconds kNoTimeout{0};
 
+// Defaults stand in EnvTable alone: the fields that are {} here take the fallback of their row.
 struct Env {
+  // As in a process that has set none of the variables.
+  Env();
+
   // NPUMESH_HBM_SIZE: device memory of a rank in bytes; unset: the SoC's size, cut to this rank's
   // share of the memory that is really there.
   std::optional<uint64_t> hbm_bytes;
@@ -45,24 +49,24 @@ struct Env {
   // pu:1").
   std::string topology;
   // NPUMESH_SOFT_TIMEOUT: seconds after which a waiter says whom it waits for.
-  std::chrono::seconds soft_timeout{10};
+  std::chrono::seconds soft_timeout{};
   // NPUMESH_DEADLOCK: what a wait does that certainly never ends.
   enum class Deadlock : uint8_t { kFail, kWait };
-  Deadlock deadlock = Deadlock::kFail;
+  Deadlock deadlock{};
   // NPUMESH_TRACE: print why each algorithm or kernel was taken or refused, and why a pattern was
   // not fused.
-  bool trace = false;
+  bool trace{};
   // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;
   // unset: the launcher's rank, or one device.
   std::optional<int> device_count;
   // NPUMESH_RECORD: folder for the flight record of each rank; empty: none is written.
   std::string record;
   // DUMP_GE_GRAPH: 1 graphs with everything, 2 without weights, 3 nodes and edges only; 0: none.
-  int dump_ge_graph = 0;
+  int dump_ge_graph{};
   // DUMP_GRAPH_LEVEL: which compile stages are dumped (docs/graph_dump.md).
-  std::string dump_graph_level = "2";
+  std::string dump_graph_level{};
   // DUMP_GRAPH_FORMAT: forms joined by bars.
-  std::string dump_graph_format = "ge_proto|onnx";
+  std::string dump_graph_format{};
   // Folders for graph dumps, the first that is set: NPU_COLLECT_PATH, DUMP_GRAPH_PATH,
   // ASCEND_WORK_PATH; for exception dumps: NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH.
   std::string npu_collect_path;
@@ -74,11 +78,11 @@ struct Env {
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.
-  std::chrono::seconds connect_timeout{120};
+  std::chrono::seconds connect_timeout{};
   // HCCL_EXEC_TIMEOUT: seconds a collective waits for its peers; 0: for ever.
-  std::chrono::seconds exec_timeout{1836};
+  std::chrono::seconds exec_timeout{};
   // TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT.
-  int log_level = 3;
+  int log_level{};
   // Set by launchers; compared with the truth, never believed.
   std::optional<int> local_world_size;  // LOCAL_WORLD_SIZE
   std::optional<int> rank;              // RANK
