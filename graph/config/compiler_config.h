@@ -6,7 +6,7 @@
 //   NPUMESH_RETURN_IF_ERROR(Validate(config));
 //
 // The structs are plain: assigning checks nothing, `Validate` (graph/config/validation.h) does.
-// What a field accepts and does stands in one table (compiler_options.h), from which docs/config.md
+// What a field accepts and does stands in one table (option_tables.h), from which docs/config.md
 // is made. An optional without a value is Python's None.
 #ifndef NPUMESH_GRAPH_CONFIG_COMPILER_CONFIG_H_
 #define NPUMESH_GRAPH_CONFIG_COMPILER_CONFIG_H_

@@ -1,4 +1,4 @@
-// Attributes and tensor descriptors between ge.proto messages and the graph in memory.
+// Attributes and tensor descriptors between messages of ge_ir.proto and the graph in memory.
 //
 // Decoding empties a message field by field: whatever npumesh does not model stays behind and
 // becomes the `opaque` bytes of the value, from which encoding starts again. So unknown fields,

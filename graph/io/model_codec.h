@@ -1,4 +1,4 @@
-// Whole models between ge.proto messages and the graph in memory. Internal to graph/io.
+// Whole models between messages of ge_ir.proto and the graph in memory. Internal to graph/io.
 #ifndef NPUMESH_GRAPH_IO_MODEL_CODEC_H_
 #define NPUMESH_GRAPH_IO_MODEL_CODEC_H_
 

@@ -7,9 +7,11 @@
 //   banned    a call that the house does not use (atoi and its family, system, popen)
 //   names     two headers define a type of one name in namespace npumesh: the linker would take one
 //             for the other
+//   operator  code asks for an operator by name instead of for a trait
 //   citation  a comment or a page names a note that is not in the repository
+//   file      a comment or a page names a source file or page that does not exist
 //
-// Comments and literals are not code and break no rule but the last.
+// Comments are not code and break no rule but the last two; literals break none but "operator".
 //
 // Thread-safety: free functions without state.
 #ifndef NPUMESH_TESTS_LAYERING_LAYERING_H_
@@ -23,7 +25,8 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator" or "citation"
+  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation" or
+                     // "file"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -35,8 +38,8 @@ struct Violation {
 // one violation of rule "floor", so that a wrong root cannot pass.
 std::vector<Violation> CheckLayering(const std::filesystem::path& root);
 
-// Lines of comments, pages and build files that cite notes outside of the repository. Part of
-// CheckLayering.
+// Lines of comments, pages and build files that cite notes outside of the repository, or name files
+// that do not exist. Part of CheckLayering.
 std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 
 // `source` with blanks for comments and for string and character literals; everything else keeps

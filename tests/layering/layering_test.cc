@@ -158,7 +158,12 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"CitedRow", "tests/unit/a_test.py", "# S2.1: the mode\n", 1, "citation",
                "cites \"S2.1\""},
         Breach{"CitedFile", "CONTRIBUTING.md", "See design.md.\n", 1, "citation",
-               "state the fact, or name a public source"}),
+               "state the fact, or name a public source"},
+        Breach{"NamedFileIsGone", "graph/ops/add.cc",
+               "int a;\n// As base/sums.h and status.h say.\n", 2, "file",
+               "names base/sums.h, but no file"},
+        Breach{"LinkedPageIsGone", "docs/export.md", "# Export\n[sums](../sums.md)\n", 2, "file",
+               "names sums.md"}),
     [](const testing::TestParamInfo<Breach>& info) { return info.param.name; });
 
 TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
@@ -173,12 +178,15 @@ TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
 
 TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
   Write("docs/coverage.md", "| S2.1 | captured graphs |\n");
-  Write("docs/export.md", "The reference row, [dump.md](dump.md), seed 7, PyTorch's rules.\n");
+  Write("docs/dump.md", "");
+  Write("docs/export.md",
+        "The reference row, [dump.md](dump.md), seed 7, PyTorch's rules, *.h, ge_ir.proto.Def.\n"
+        "```cmake\nadd_executable(mine mine.cc)\n```\n");
   Write("runtime/base/log.cc", "// Checked against the reference: 3 ranks (HCCL documentation).\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
 }
 
-TEST_F(MadeUpHouse, CodeBehindLiteralsIsStillRead) {
+TEST_F(MadeUpHouse, CodeAfterLiteralsIsStillRead) {
   Write("runtime/base/log.cc", "f('\"', \"a\\\"b\"); int n = 1'000; atoi(x);\n");
   const std::vector<Violation> found = CheckLayering(root_);
   ASSERT_EQ(found.size(), 1u);

@@ -4,7 +4,7 @@
 //
 // The references of whole models are written with these, scalar by scalar and in double, and know
 // nothing of tensors, operators or the engine. What a tape says of a gradient is itself checked by
-// central differences (tape_test.cc, and for each model).
+// central differences (ExpectCentralDifferences of parameters.h, for each model).
 #ifndef NPUMESH_TESTS_MODELS_TAPE_H_
 #define NPUMESH_TESTS_MODELS_TAPE_H_
 
