@@ -14,14 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kBenchExamples =
-    "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n"
-    "Exit codes: 0 success, 1 a wrong result, 2 usage, 3 input, 4 run-time, 5 peer.\n"
-    "Examples:\n"
-    "  npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16\n"
-    "  npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier\n"
-    "  npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms";
-
 Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& options,
                  const BenchPlace& place) {
   const json report = {{"npumesh", VersionsAsJson()},   {"note", kTimeNote},
@@ -168,7 +160,11 @@ int RunBench(const BenchWords& words) {
 void AddBench(CLI::App& app, Action& action) {
   auto words = std::make_shared<BenchWords>();
   CLI::App* bench = app.add_subcommand("bench", "Measure collectives, with MPI's beside them");
-  bench->footer(std::string(kBenchExamples));
+  AddFooter(*bench, "a wrong result",
+            {"npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16",
+             "npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier",
+             "npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms"},
+            "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n");
   bench
       ->add_option("operation", words->operation,
                    "all, or allreduce, reducescatter, allgather, alltoall, broadcast, reduce, "

@@ -174,6 +174,17 @@ int NpumeshMain(int argc, const char* const* argv) {
   return code;
 }
 
+void AddFooter(CLI::App& command, std::string_view one,
+               const std::vector<std::string_view>& examples, std::string_view notes) {
+  std::string text(notes);
+  text += fmt::format(
+      "Exit codes: 0 success, {}2 usage, 3 input, 4 run-time, 5 another rank, 130 Ctrl-C.",
+      one.empty() ? "" : fmt::format("1 {}, ", one));
+  if (!examples.empty()) text += "\nExamples:";
+  for (const std::string_view example : examples) text += fmt::format("\n  {}", example);
+  command.footer(text);
+}
+
 void AddAllowOutsideOption(CLI::App& app, bool& allow_outside) {
   app.add_flag("--allow-outside", allow_outside,
                "Follow links of weight files that lead out of the package");

@@ -36,6 +36,11 @@ void AddEnv(CLI::App& app, Action& action);
 void AddDoctor(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 
+// What --help says below the options: `notes` whose lines are whole, the exit codes, and examples.
+// `one` is what 1 means; empty: the command does not end with it.
+void AddFooter(CLI::App& command, std::string_view one,
+               const std::vector<std::string_view>& examples, std::string_view notes = {});
+
 // Adds --config and -o, which fill `source`.
 void AddConfigOptions(CLI::App& app, ConfigSource& source);
 

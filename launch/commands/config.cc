@@ -34,9 +34,9 @@ void AddConfig(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* config = app.add_subcommand("config", "Check options of `run`, or list all of them");
-  config->footer(
-      "Examples:\n  npumesh config --config config.json -o ge_config.oo_level=O1\n"
-      "  npumesh config --markdown > docs/config.md");
+  AddFooter(*config, "",
+            {"npumesh config --config config.json -o ge_config.oo_level=O1",
+             "npumesh config --markdown > docs/config.md"});
   AddConfigOptions(*config, options->source);
   config->add_flag("--markdown", options->markdown, "List all options, as docs/config.md");
   config->callback([options, &action] {
@@ -55,7 +55,7 @@ void AddEnv(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* env = app.add_subcommand("env", "Show the variables npumesh reads");
-  env->footer("Example:\n  npumesh env --markdown > docs/env.md");
+  AddFooter(*env, "", {"npumesh env --markdown > docs/env.md"});
   CLI::Option* markdown = env->add_flag("--markdown", options->markdown, "As docs/env.md");
   AddJsonFlag(*env, options->as_json)->excludes(markdown);
   env->callback([options, &action] {

@@ -90,10 +90,9 @@ void AddDoctor(CLI::App& app, Action& action) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* doctor =
       app.add_subcommand("doctor", "Say what is wrong with this machine, or with all of a job");
-  doctor->footer(
-      "Exit codes: 0 nothing is wrong, 1 something is.\n"
-      "Examples:\n  npumesh doctor\n  npumesh launch -n 4 --hosts a,b -- doctor\n"
-      "  npumesh doctor --clean dump/");
+  AddFooter(*doctor, "something is wrong",
+            {"npumesh doctor", "npumesh launch -n 4 --hosts a,b -- doctor",
+             "npumesh doctor --clean dump/"});
   CLI::Option* env =
       doctor->add_flag("--env", options->env, "Show the variables npumesh reads, as `npumesh env`");
   CLI::Option* json = AddJsonFlag(*doctor, options->as_json);

@@ -123,7 +123,7 @@ void AddOverflow(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* overflow =
       dump.add_subcommand("overflow", "Operators that overflowed, from the debug records");
-  overflow->footer("Exit codes: 0 no overflow, 1 overflows, 2 usage, 3 unreadable input.");
+  AddFooter(*overflow, "an operator overflowed", {});
   overflow->add_option("path", options->path, "A dump folder, of any level")->required();
   overflow->add_option("-o,--out", options->out, "Folder for summary and JSON files")
       ->capture_default_str();
@@ -143,13 +143,11 @@ void AddOverflow(CLI::App& dump, Action& action) {
 void AddDump(CLI::App& app, Action& action) {
   CLI::App* dump = app.add_subcommand("dump", "Look into dumps, convert and compare them");
   dump->require_subcommand(1);
-  dump->footer(
-      "Examples:\n"
-      "  npumesh dump ls dump/\n"
-      "  npumesh dump convert dump/worldsize4_global_rank0 -o npy/\n"
-      "  npumesh dump compare good/ bad/ --model mp/ -o report/\n"
-      "  npumesh dump compare bad/ --ranks 0,2 --model mp/\n"
-      "  npumesh dump laws bad/ --model mp/");
+  AddFooter(
+      *dump, "something differs or overflowed",
+      {"npumesh dump ls dump/", "npumesh dump convert dump/worldsize4_global_rank0 -o npy/",
+       "npumesh dump compare good/ bad/ --model mp/ -o report/",
+       "npumesh dump compare bad/ --ranks 0,2 --model mp/", "npumesh dump laws bad/ --model mp/"});
   AddList(*dump, action);
   AddConvert(*dump, action);
   AddStat(*dump, action);

@@ -207,7 +207,7 @@ void AddCompare(CLI::App& dump, Action& action) {
   auto options = std::make_shared<DumpCompareOptions>();
   options->compare.algorithms.assign(kAlgorithms.begin(), kAlgorithms.end());
   CLI::App* compare = dump.add_subcommand("compare", "The first operator at which two dumps part");
-  compare->footer("Exit codes: 0 the same, 1 an operator differs, 2 usage, 3 unreadable input.");
+  AddFooter(*compare, "an operator differs", {});
   compare->add_option("mine", options->mine, "A dump folder, of any level")->required();
   compare->add_option("golden", options->golden,
                       "Another one, or a folder of .npy files; default: the same, with --ranks");
@@ -239,7 +239,7 @@ void AddLaws(CLI::App& dump, Action& action) {
   auto options = std::make_shared<LawOptions>();
   CLI::App* laws = dump.add_subcommand(
       "laws", "Checks what the graphs say must be equal on several ranks, and names who breaks it");
-  laws->footer("Exit codes: 0 no law is broken, 1 one is, 2 usage, 3 unreadable input.");
+  AddFooter(*laws, "a law is broken", {});
   laws->add_option("folder", options->folder, "The dump of all ranks")->required();
   laws->add_option("--model", options->model, "The graphs that ran, an export folder")->required();
   laws->add_option("--step", options->step, "Only this step");

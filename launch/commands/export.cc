@@ -14,14 +14,6 @@
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kExportExamples =
-    "Under mpirun each rank exports its graph; without, all ranks of a folder are exported by one\n"
-    "process.\n"
-    "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
-    "Examples:\n"
-    "  npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config\n"
-    "  npumesh launch -n 4 -- export mp/ --path mp2 --name mp_rank --auto-atc-config";
-
 // "arg0_1=p1".
 Status AddWeightNames(const std::vector<std::string>& texts, ExportOptions* options) {
   for (const std::string& text : texts) {
@@ -123,7 +115,12 @@ void AddExport(CLI::App& app, Action& action) {
   auto words = std::make_shared<ExportWords>();
   ExportOptions& options = words->job.options;
   CLI::App* command = app.add_subcommand("export", "Write graphs and their weights as one package");
-  command->footer(std::string(kExportExamples));
+  AddFooter(
+      *command, "",
+      {"npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config",
+       "npumesh launch -n 4 -- export mp/ --path mp2 --name mp_rank --auto-atc-config"},
+      "Under mpirun each rank exports its graph; without it one process exports the graphs of\n"
+      "all ranks of a folder.\n");
   command
       ->add_option(
           "graphs", words->job.paths,

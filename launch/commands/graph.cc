@@ -189,9 +189,9 @@ Status ShowGraph(const GraphOptions& options) {
 void AddGraph(CLI::App& app, Action& action) {
   auto options = std::make_shared<GraphOptions>();
   CLI::App* graph = app.add_subcommand("graph", "Show what a model file holds");
-  graph->footer(
-      "Examples:\n  npumesh graph mp/mp_rank0.air --svg graph.svg\n"
-      "  npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg");
+  AddFooter(*graph, "",
+            {"npumesh graph mp/mp_rank0.air --svg graph.svg",
+             "npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg"});
   graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
   AddOpLibraryOption(*graph, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*graph, options->allow_outside);

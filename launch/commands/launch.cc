@@ -168,14 +168,13 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
 void AddLaunch(CLI::App& app, Action& action) {
   auto options = std::make_shared<LaunchOptions>();
   CLI::App* launch = app.add_subcommand("launch", "Start N ranks by Open MPI's mpirun");
-  launch->footer(
-      "Examples:\n"
-      "  npumesh launch -n 4 -- run mp/ --steps 10\n"
-      "  npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M\n"
-      "Exit codes: what the ranks return; 3 the program is not there, 4 the ranks cannot be "
-      "started "
-      "or --timeout is over, 5 a rank was lost, 128 + N when signal N has ended the job (Ctrl-C: "
-      "130).");
+  AddFooter(
+      *launch, "a comparison of the ranks differs",
+      {"npumesh launch -n 4 -- run mp/ --steps 10",
+       "npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M"},
+      "Ends with what the ranks return, with 3 when the program is not there, with 4 when the\n"
+      "ranks cannot be started or --timeout is over, with 5 when a rank was lost, with 128 + N\n"
+      "when signal N has ended the job.\n");
   launch->add_option("-n,--ranks", options->ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 1 << 20));

@@ -59,11 +59,9 @@ void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, Libr
 void AddOps(CLI::App& app, Action& action) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand("ops", "List the operators npumesh can run");
-  ops->footer(
-      "Examples:\n"
-      "  npumesh ops MatMulV2 HcomAllReduce\n"
-      "  npumesh ops --markdown > docs/operators.md\n"
-      "  npumesh ops --op-library ./libpolynomial_operator.so");
+  AddFooter(*ops, "",
+            {"npumesh ops MatMulV2 HcomAllReduce", "npumesh ops --markdown > docs/operators.md",
+             "npumesh ops --op-library ./libpolynomial_operator.so"});
   ops->add_option("names", options->names, "Only these operators")->type_name("NAME");
   CLI::Option* markdown = ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
   AddJsonFlag(*ops, options->as_json)->excludes(markdown);

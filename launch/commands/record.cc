@@ -31,11 +31,9 @@ void AddRecord(CLI::App& app, Action& action) {
   auto options = std::make_shared<RecordOptions>();
   CLI::App* record =
       app.add_subcommand("record", "Say from the flight records of all ranks what went wrong");
-  record->footer(
-      "Exit codes: 0 nothing is wrong, 1 a problem was found, 2 usage, 3 unreadable input.\n"
-      "Example:\n"
-      "  NPUMESH_RECORD=records/ npumesh launch -n 4 -- run mp/\n"
-      "  npumesh record records/ --timeline trace.json");
+  AddFooter(*record, "a problem was found",
+            {"NPUMESH_RECORD=records/ npumesh launch -n 4 -- run mp/",
+             "npumesh record records/ --timeline trace.json"});
   record->add_option("folder", options->folder, "What NPUMESH_RECORD named")->required();
   record->add_option("--timeline", options->timeline,
                      "Write a trace for Perfetto or Chrome's about:tracing");

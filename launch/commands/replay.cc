@@ -96,12 +96,10 @@ void AddReplay(CLI::App& app, Action& action) {
   auto options = std::make_shared<ReplayCommandOptions>();
   CLI::App* replay = app.add_subcommand(
       "replay", "Run every operator of a dump of mode all again, alone, and compare its outputs");
-  replay->footer(
-      "Exit codes: 0 all the same, 1 an operator differs, 2 usage, 3 unreadable input, 4 what ran "
-      "could not be replayed.\n"
-      "Example:\n"
-      "  npumesh replay dump/ --model mp/\n"
-      "  npumesh replay from_npu/ --model export.air --reorder");
+  AddFooter(
+      *replay, "an operator differs",
+      {"npumesh replay dump/ --model mp/", "npumesh replay from_npu/ --model export.air --reorder"},
+      "An operator that ran and cannot be replayed ends it with 4, unless another differs.\n");
   replay->add_option("folder", options->folder, "A dump folder, of any level")->required();
   replay->add_option("--model", options->model, "The graph that ran, file or export folder")
       ->required();

@@ -23,16 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kRunExamples =
-    "Exit codes: 0 success, 1 --check or --golden differs, 2 usage, 3 input, 4 run-time or "
-    "--timeout, 5 peer, 130 Ctrl-C.\n"
-    "Examples:\n"
-    "  npumesh run dynamic.air --dim x=4 --seed 7\n"
-    "  npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10\n"
-    "  npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json\n"
-    "  npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3\n"
-    "  npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\"";
-
 // A rank's numbers, on their way to the others.
 std::string Packed(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -255,7 +245,13 @@ void AddToleranceOptions(CLI::App& run, ToleranceOptions& options) {
 void AddRun(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Run a graph, or each rank its graph of an export");
-  run->footer(std::string(kRunExamples));
+  AddFooter(
+      *run, "--check or --golden differs",
+      {"npumesh run dynamic.air --dim x=4 --seed 7",
+       "npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10",
+       "npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json",
+       "npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3",
+       "npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\""});
   run->add_option("path", options->path,
                   "An .air, .pbtxt or ge_proto*.txt file, or an export folder; with several ranks "
                   "each takes the file whose name ends in its rank")

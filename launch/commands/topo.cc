@@ -103,11 +103,9 @@ void AddTopo(CLI::App& app, Action& action) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* command =
       app.add_subcommand("topo", "Show which rank is where, and write files that say so");
-  command->footer(
-      "Exit codes: 0 success, 2 usage, 3 input, 4 run-time, 5 peer.\n"
-      "Examples:\n"
-      "  npumesh launch -n 4 -- topo --write rank_table_1.0=ranks.json --write hostfile=hosts\n"
-      "  npumesh topo --plan a,10.0.0.1:8 --plan b,10.0.0.2:4");
+  AddFooter(*command, "",
+            {"npumesh launch -n 4 -- topo --write rank_table_1.0=ranks.json --write hostfile=hosts",
+             "npumesh topo --plan a,10.0.0.1:8 --plan b,10.0.0.2:4"});
   command
       ->add_option("--write", options->write,
                    fmt::format("FORM=FILE, repeated; FORM is one of {}", ClusterForms()))

@@ -29,10 +29,7 @@ void AddValidate(CLI::App& app, Action& action) {
   auto options = std::make_shared<PackageOptions>();
   CLI::App* command = app.add_subcommand(
       "validate", "Check a package: files, weights, graphs, groups, collectives of all ranks");
-  command->footer(
-      "Exit codes: 0 valid (warnings included), 1 a problem was found, 2 usage, 3 no package.\n"
-      "Example:\n"
-      "  npumesh validate mp/");
+  AddFooter(*command, "an error was found (not a warning)", {"npumesh validate mp/"});
   command->add_option("folder", options->folder, "The folder of the package, ours or a foreign one")
       ->required();
   AddOpLibraryOption(*command, options->op_libraries, options->library_trust);

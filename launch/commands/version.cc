@@ -45,7 +45,7 @@ nlohmann::json VersionsAsJson() {
 void AddVersion(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* version = app.add_subcommand("version", "Versions of npumesh and of its libraries");
-  version->footer("Example:\n  npumesh version --json");
+  AddFooter(*version, "", {"npumesh version --json"});
   version->add_flag("--json", *as_json, "Machine-readable");
   version->callback([as_json, &action] { action = [as_json] { return PrintVersions(*as_json); }; });
 }
