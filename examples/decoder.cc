@@ -216,7 +216,7 @@ int Run(const Options& options) {
   const Result<bool> matches = RunOn(**world, options);
   if (!matches.ok()) {
     // A rank that fails says so before it leaves; nobody waits for it.
-    (*world)->PublishFailure(matches.status());
+    (*world)->board().PublishFailure(matches.status());
     return Fail(matches.status().WithContext(
         fmt::format("rank {} of {}", (*world)->rank(), (*world)->size())));
   }

@@ -55,7 +55,7 @@ Status Run() {
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<World> world, World::Start(env));
   const Status status = RunOn(*world);
   // A rank that fails says so before it leaves; nobody waits for it.
-  if (!status.ok()) world->PublishFailure(status);
+  if (!status.ok()) world->board().PublishFailure(status);
   return status.ok() ? world->Shutdown() : status;
 }
 

@@ -75,7 +75,7 @@ Status CarryOut(const Half& half, const Post& post) {
   const Status status = half.sends ? CarrySend(half, post) : CarryReceive(half, post);
   if (status.ok() || status.code() == Code::kMismatch) return status;
   // A peer of this node that failed has said why.
-  const Status known = post.world.CheckPeer(half.peer);
+  const Status known = post.world.board().CheckPeer(half.peer);
   return known.ok() ? status : known;
 }
 

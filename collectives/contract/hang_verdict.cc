@@ -310,7 +310,7 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
   std::sort(scene.missing.begin(), scene.missing.end());
   scene.now_ns = SteadyClock::now().time_since_epoch().count();
   for (int rank : world.local_ranks()) {
-    Sight& sight = scene.sights[rank] = world.Look(rank);
+    Sight& sight = scene.sights[rank] = world.board().Look(rank);
     scene.loops[rank] = TakeLoops(sight.positions);
   }
   return scene;

@@ -47,7 +47,7 @@ std::optional<int> PeerOf(const Position& position) {
 
 Logbook::Logbook(World& world, const std::string& name, const std::vector<int>& world_ranks)
     : group_(GroupNumber(world, name, world_ranks)),
-      position_(world.ClaimPosition()),
+      position_(world.board().ClaimPosition()),
       record_(FlightRecord::Of(world)) {
   if (position_) position_->Open(group_, name, RoughlyNow());
   if (record_) {
@@ -97,9 +97,9 @@ void Logbook::Departing() {
 
 // A rank whose lines have run out may be anywhere.
 std::vector<int> Logbook::Absent(const World& world, int peer, uint64_t call) const {
-  const Sight sight = world.Look(peer);
+  const Sight sight = world.board().Look(peer);
   if (!sight.visible || sight.positions.size() != sight.lines ||
-      sight.lines == static_cast<size_t>(World::kPositionLines)) {
+      sight.lines == static_cast<size_t>(Board::kPositionLines)) {
     return {};
   }
   const bool entered =

@@ -83,7 +83,7 @@ class MessageMeeting final : public Meeting {
         plain_->AllGather(values.data(), all.data(), values.size_bytes(), deadline);
     if (status.ok()) return all;
     // A peer of this node that failed has said why.
-    const Status known = world_.CheckPeers(world_ranks_);
+    const Status known = world_.board().CheckPeers(world_ranks_);
     return (known.ok() ? status : known).WithContext(Where(request));
   }
 

@@ -84,7 +84,7 @@ inline Slot* SlotOf(std::byte* area, int index) {
 }
 static_assert(sizeof(SlotDirectory) % kCacheLine == 0);
 static_assert(sizeof(SlotDirectory) + SlotDirectory::kSlots * sizeof(Slot) <=
-              World::kSharedAreaBytes);
+              Board::kSharedAreaBytes);
 
 }  // namespace npumesh
 

@@ -31,7 +31,7 @@ Waiter::Waiter(World& world, std::string group, const std::vector<int>& world_ra
 
 Status Waiter::Give(const std::vector<int>& missing, WaitState& state, std::string_view what,
                     std::chrono::seconds limit) const {
-  NPUMESH_RETURN_IF_ERROR(world_.CheckPeers(missing));
+  NPUMESH_RETURN_IF_ERROR(world_.board().CheckPeers(missing));
   NPUMESH_RETURN_IF_ERROR(GiveUpForEver(missing, state, what));
   const auto waited = state.waited();
   const bool too_long = limit != kNoTimeout && waited >= limit;

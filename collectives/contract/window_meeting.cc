@@ -113,7 +113,7 @@ class WindowMeeting final : public Meeting {
  private:
   const Round& RoundOf(size_t i) const { return slots_.round(i, sequence_); }
   const Round& At(int peer) const { return RoundOf(static_cast<size_t>(peer)); }
-  Status GoneAny() const { return world_.CheckPeers(slots_.world_ranks()); }
+  Status GoneAny() const { return world_.board().CheckPeers(slots_.world_ranks()); }
 
   // Announces the call and waits until all have arrived, or until an earlier call is disputed.
   Status MeetAll(const Announcement& announcement, const Buffers& buffers,

@@ -34,14 +34,14 @@ WindowSlots::WindowSlots(World& world, std::vector<int> world_ranks)
 
 void WindowSlots::Release(bool all_have_read) {
   if (index_ < 0) return;
-  DirectoryOf(world_.shared_area(world_.rank()))
+  DirectoryOf(world_.board().shared_area(world_.rank()))
       ->keys[index_]
       .store(all_have_read ? 0 : kClosedKey);
   index_ = -1;
 }
 
 Status WindowSlots::Claim(uint64_t key, const std::string& group) {
-  std::byte* area = world_.shared_area(world_.rank());
+  std::byte* area = world_.board().shared_area(world_.rank());
   SlotDirectory* directory = DirectoryOf(area);
   for (int i = 0; i < SlotDirectory::kSlots; ++i) {
     uint64_t free = 0;
@@ -60,7 +60,7 @@ Status WindowSlots::Claim(uint64_t key, const std::string& group) {
 
 bool WindowSlots::Find(size_t i) {
   if (slots_[i] != nullptr) return true;
-  std::byte* area = world_.shared_area(world_ranks_[i]);
+  std::byte* area = world_.board().shared_area(world_ranks_[i]);
   const SlotDirectory* directory = DirectoryOf(area);
   for (int s = 0; s < SlotDirectory::kSlots; ++s) {
     if (directory->keys[s].load(std::memory_order_acquire) != key_) continue;

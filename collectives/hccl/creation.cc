@@ -197,7 +197,7 @@ Verdict JoinByRootInfo(uint32_t ranks, const HcclRootInfo& blob, uint32_t rank,
   const bool everybody = ranks == static_cast<uint32_t>(world.size());
   Result<std::vector<int>> world_ranks =
       Attend(info, {ranks, rank, world.rank()}, world.env().connect_timeout,
-             [&] { return everybody ? world.CheckPeers(world.local_ranks()) : Status(); });
+             [&] { return everybody ? world.board().CheckPeers(world.local_ranks()) : Status(); });
   if (!world_ranks.ok()) return VerdictOf(world_ranks.status().WithContext("EI0015"));
   return Create(place.device, name, *std::move(world_ranks), config, Comm::Origin::kRootInfo, comm);
 }

@@ -227,7 +227,7 @@ Result<Tensor> Session::ReadRef(int position) const {
 }
 
 Status Session::Publish(const Status& status) {
-  if (!status.ok() && !group_names_.empty()) world_.PublishFailure(status);
+  if (!status.ok() && !group_names_.empty()) world_.board().PublishFailure(status);
   return status;
 }
 

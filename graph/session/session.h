@@ -88,7 +88,7 @@ class Session {
   // parameter is taken from the first run, which keeps its tensor; later it is empty or the same.
   // `observer`, which may be null, looks on; its iterations count the runs of this session. Errors:
   // kInvalidArgument names the input, expected and seen; run-time errors name the operator. If the
-  // graph communicates, an error is published (World::PublishFailure), so that no rank waits for
+  // graph communicates, an error is published (Board::PublishFailure), so that no rank waits for
   // this one.
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   StepObserver* observer = nullptr);

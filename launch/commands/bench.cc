@@ -70,7 +70,7 @@ class BenchRun {
     Say(TableHead(op, options_, job_.place()));
     for (const uint64_t size : options_.sizes) {
       Result<BenchPoint> point = job_.Run(op, size);
-      if (!point.ok()) world_.PublishFailure(point.status());
+      if (!point.ok()) world_.board().PublishFailure(point.status());
       if (!agreement_.Reached(point.status())) return false;
       Say(TableRow(*point));
       if (options_.check == CheckMode::kVerbose && !point->wrong.empty()) {

@@ -73,7 +73,7 @@ bool RunSteps(World& world, RunJob& job, const RunOptions& options, Agreement& a
     if (outcome.ok()) outcome = Outcome::From(job.LoadStep(step));
     if (!agreement.Reached(outcome)) return false;
     const Status status = job.RunStep(step);
-    if (!status.ok()) world.PublishFailure(status);
+    if (!status.ok()) world.board().PublishFailure(status);
     outcome = stop.After(status);
     if (outcome.ok()) NPUMESH_INFO("step {} of {} is done", step, options.steps);
   }

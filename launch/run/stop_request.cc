@@ -110,7 +110,7 @@ void StopRequest::Watch() {
   // A step between two looks ends by itself; one that waits for ranks needs to be told.
   constexpr auto kStep = std::chrono::seconds(1);
   if (ends_.wait_for(lock, kStep, over)) return;
-  world_.PublishFailure(Error(Code::kTimeout, "{}", LateText()));
+  world_.board().PublishFailure(Error(Code::kTimeout, "{}", LateText()));
   if (ends_.wait_for(lock, kGrace, over)) return;
   WriteLog(LogLevel::kError, {__FILE__, __LINE__}, LateText() + "; this rank ends");
   _exit(kRunTime);

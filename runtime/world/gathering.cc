@@ -79,7 +79,7 @@ class Gathering::Wait {
   std::string Text(const std::vector<int>& absent, std::chrono::nanoseconds waited) const {
     std::set<int> named(absent.begin(), absent.end());
     for (const int rank : world_.local_ranks()) {
-      if (rank != world_.rank() && world_.Look(rank).stopped()) named.insert(rank);
+      if (rank != world_.rank() && world_.board().Look(rank).stopped()) named.insert(rank);
     }
     std::string text =
         fmt::format("rank {} has waited {} s for all ranks to agree to go on", world_.rank(),
@@ -90,7 +90,7 @@ class Gathering::Wait {
       if (described++ == kDescribed)
         return text + fmt::format(", and {} more", named.size() - kDescribed);
       text += fmt::format("{} {}", described == 1 ? ": for" : ", and for",
-                          Doing(rank, world_.Look(rank)));
+                          Doing(rank, world_.board().Look(rank)));
     }
     return named.empty() ? text + ": for a rank of another node" : text;
   }
@@ -107,7 +107,7 @@ class Gathering::Wait {
 Gathering::Gathering(World& world, uint64_t number)
     : world_(world),
       number_(number),
-      position_(world.size() > 1 ? world.ClaimPosition() : nullptr) {
+      position_(world.size() > 1 ? world.board().ClaimPosition() : nullptr) {
   if (position_) position_->Open(number_, "of all ranks", Now());
 }
 
@@ -141,9 +141,9 @@ Status Gathering::Gather(const std::function<Status(Deadline)>& gather) {
 std::vector<int> Gathering::Absent() const {
   std::vector<int> absent;
   for (const int rank : world_.local_ranks()) {
-    const Sight sight = world_.Look(rank);
+    const Sight sight = world_.board().Look(rank);
     if (rank == world_.rank() || sight.positions.size() != sight.lines ||
-        sight.lines == static_cast<size_t>(World::kPositionLines)) {
+        sight.lines == static_cast<size_t>(Board::kPositionLines)) {
       continue;
     }
     const auto here = [this](const Position& p) {

@@ -14,7 +14,7 @@ int64_t Nanoseconds(SteadyClock::time_point time) {
 
 }  // namespace
 
-LoopLine::LoopLine(World& world) : line_(world.ClaimPosition()) {
+LoopLine::LoopLine(World& world) : line_(world.board().ClaimPosition()) {
   if (line_ == nullptr) return;
   line_->Open(kLoopNumber, "loops", Nanoseconds(SteadyClock::now()));
   line_->Enter(0, kLoopKind, "", Nanoseconds(SteadyClock::now()));

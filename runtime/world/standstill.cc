@@ -72,8 +72,9 @@ Standings ReadAll(const World& world) {
   Standings all;
   const std::vector<int>& ranks = world.local_ranks();
   for (const int rank : ranks) {
-    const Sight sight = world.Look(rank);
-    RankStanding standing = ReadPage(*world.standing_page(rank), ranks).value_or(RankStanding());
+    const Sight sight = world.board().Look(rank);
+    RankStanding standing =
+        ReadPage(*world.board().standing_page(rank), ranks).value_or(RankStanding());
     standing.process = sight.process;
     standing.ended = sight.leaving;
     all.emplace(rank, std::move(standing));
@@ -122,7 +123,7 @@ std::set<int> NeverMoving(const Standings& standings) {
 class LongWait::Ledger final : public WorldCompanion {
  public:
   explicit Ledger(World& world)
-      : ranks_(world.local_ranks()), page_(*world.standing_page(world.rank())) {}
+      : ranks_(world.local_ranks()), page_(*world.board().standing_page(world.rank())) {}
 
   // Null where the node has more ranks than a page can name.
   static Ledger* Of(World& world) {

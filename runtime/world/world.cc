@@ -1,15 +1,9 @@
 #include "runtime/world/world.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <optional>
 #include <set>
 
 #include "runtime/base/log.h"
-#include "runtime/base/process_state.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/world/blocked_watch.h"
 #include "runtime/world/mpi_transport.h"
@@ -18,14 +12,6 @@
 namespace npumesh {
 namespace {
 
-enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
-
-constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kLinesBytes = World::kPositionLines * sizeof(PositionLine);
-constexpr uint64_t kBoardBytes =
-    kPageBytes + kLinesBytes + kPageBytes;  // the page, lines, standing
-static_assert(kLinesBytes % kPageBytes == 0 && sizeof(StandingPage) <= kPageBytes);
-
 // What a rank says of itself at the start.
 struct StartWord {
   int64_t clock;  // seconds since the epoch
@@ -33,22 +19,6 @@ struct StartWord {
 };
 
 }  // namespace
-
-// One rank's page on the board, followed by its position lines and its StandingPage. Written by its
-// owner, read by the ranks of the node.
-struct World::Board {
-  static constexpr uint32_t kLayout = 3;
-  static constexpr size_t kTextBytes = 2048;
-
-  uint32_t layout;  // kLayout; a peer built from other sources says something else
-  int32_t process;  // as its owner sees it
-  std::atomic<uint32_t> state;
-  std::atomic<uint32_t> claimed;  // a failure is being written; the first one wins
-  uint32_t code;                  // Code of the failure; published by `state`
-  uint32_t text_bytes;
-  std::atomic<uint32_t> lines;  // position lines that have ever been claimed
-  char text[kTextBytes];
-};
 
 Result<std::unique_ptr<World>> World::Start(const Env& env) {
   std::unique_ptr<Transport> transport;
@@ -77,7 +47,7 @@ Result<std::unique_ptr<World>> World::Start(const Env& env, std::unique_ptr<Tran
   Status mine = topology.status();
   std::unique_ptr<World> world(
       new World(env, std::move(transport), topology.ok() ? *std::move(topology) : Topology()));
-  NPUMESH_RETURN_IF_ERROR(world->Introduce());
+  NPUMESH_ASSIGN_OR_RETURN(world->board_, Board::Share(*world->transport_));
   if (mine.ok()) mine = world->CheckLauncher();
   NPUMESH_RETURN_IF_ERROR(world->AgreeOnStart(mine));
   world->placement_ = world->topology_.Place(world->local_rank_, world->local_size());
@@ -98,36 +68,6 @@ World::World(const Env& env, std::unique_ptr<Transport> transport, Topology topo
 }
 
 World::~World() = default;
-
-World::Board* World::board(int world_rank) const {
-  return reinterpret_cast<Board*>(segment_->part(world_rank));
-}
-
-PositionLine* World::position_lines(int world_rank) const {
-  std::byte* part = segment_->part(world_rank);
-  return part ? reinterpret_cast<PositionLine*>(part + kPageBytes) : nullptr;
-}
-
-StandingPage* World::standing_page(int world_rank) const {
-  std::byte* part = segment_->part(world_rank);
-  return part ? reinterpret_cast<StandingPage*>(part + kPageBytes + kLinesBytes) : nullptr;
-}
-
-std::byte* World::shared_area(int world_rank) const {
-  std::byte* part = segment_->part(world_rank);
-  return part ? part + kBoardBytes : nullptr;
-}
-
-// Shares the board with the ranks of the node.
-Status World::Introduce() {
-  static_assert(sizeof(Board) <= kPageBytes);
-  static_assert(std::atomic<uint32_t>::is_always_lock_free);
-  NPUMESH_ASSIGN_OR_RETURN(segment_, transport_->Share("board", kBoardBytes + kSharedAreaBytes));
-  Board* mine = board(rank());
-  mine->layout = Board::kLayout;
-  mine->process = static_cast<int32_t>(getpid());
-  return Status();
-}
 
 // What a launcher told us against what is true.
 Status World::CheckLauncher() const {
@@ -151,8 +91,11 @@ Status World::CheckLauncher() const {
 
 // Every rank starts, or none does; they take rank 0's clock.
 Status World::AgreeOnStart(const Status& mine) {
-  if (!mine.ok()) PublishFailure(mine);
-  if (mine.ok()) board(rank())->state.store(kRunning, std::memory_order_release);
+  if (mine.ok()) {
+    board_->PublishStart();
+  } else {
+    board_->PublishFailure(mine);
+  }
   start_time_ = std::time(nullptr);
   if (size() == 1) return mine;
   const std::vector<int> everyone = AllRanks(size());
@@ -164,86 +107,13 @@ Status World::AgreeOnStart(const Status& mine) {
   NPUMESH_RETURN_IF_ERROR(group->AllGather(&word, words.data(), sizeof(word), deadline));
   start_time_ = static_cast<std::time_t>(words[0].clock);
   if (!mine.ok()) return mine;
-  NPUMESH_RETURN_IF_ERROR(CheckPeers(local_ranks_));
+  NPUMESH_RETURN_IF_ERROR(board_->CheckPeers(local_ranks_));
   for (int r : everyone) {
     if (words[static_cast<size_t>(r)].code != 0) {
       return Error(Code::kPeerLost, "rank {} could not start; see its message", r);
     }
   }
   return Status();
-}
-
-void World::PublishFailure(const Status& status) {
-  Board* mine = board(rank());
-  if (mine->claimed.exchange(1, std::memory_order_acq_rel) != 0) return;
-  const std::string_view text = status.message().substr(0, Board::kTextBytes);
-  mine->code = static_cast<uint32_t>(status.code());
-  mine->text_bytes = static_cast<uint32_t>(text.size());
-  text.copy(mine->text, text.size());
-  mine->state.store(kFailed, std::memory_order_release);
-}
-
-Status World::CheckPeer(int world_rank) const {
-  const Board* peer = board(world_rank);
-  if (peer == nullptr || world_rank == rank()) return Status();
-  if (peer->state.load(std::memory_order_acquire) == kFailed) {
-    const size_t bytes = std::min<size_t>(peer->text_bytes, Board::kTextBytes);
-    return Error(Code::kPeerLost, "rank {} failed: {}", world_rank,
-                 std::string_view(peer->text, bytes));
-  }
-  if (transport_->Probe(world_rank) == PeerState::kGone) {
-    return Error(Code::kPeerLost, "rank {} of {} (process {}) has ended", world_rank, size(),
-                 peer->process);
-  }
-  return Status();
-}
-
-Status World::CheckPeers(const std::vector<int>& world_ranks) const {
-  Status gone;
-  for (int peer : world_ranks) {
-    const Status status = CheckPeer(peer);
-    if (status.ok()) continue;
-    const Board* page = board(peer);
-    if (page->state.load(std::memory_order_acquire) == kFailed) return status;
-    if (gone.ok()) gone = status;
-  }
-  return gone;
-}
-
-// Lines never used before come first: a closed line still tells where its rank left the group.
-PositionLine* World::ClaimPosition() {
-  PositionLine* lines = position_lines(rank());
-  std::atomic<uint32_t>& used = board(rank())->lines;
-  uint32_t next = used.load(std::memory_order_relaxed);
-  while (next < kPositionLines) {
-    if (!used.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
-    if (lines[next].Claim()) return &lines[next];
-  }
-  for (int i = 0; i < kPositionLines; ++i) {
-    if (lines[i].Claim()) return &lines[i];
-  }
-  return nullptr;
-}
-
-Sight World::Look(int world_rank) const {
-  Sight sight;
-  const Board* peer = board(world_rank);
-  if (peer == nullptr) return sight;
-  sight.visible = true;
-  sight.leaving = peer->state.load(std::memory_order_acquire) == kLeaving;
-  sight.lost = CheckPeer(world_rank);
-  sight.process = peer->process;
-  sight.process_state = ProcessState(peer->process);
-  const PositionLine* lines = position_lines(world_rank);
-  const uint32_t used = std::min<uint32_t>(peer->lines.load(std::memory_order_acquire),
-                                           static_cast<uint32_t>(kPositionLines));
-  sight.lines = used;
-  for (uint32_t i = 0; i < used; ++i) {
-    if (std::optional<Position> position = lines[i].Read()) {
-      sight.positions.push_back(*std::move(position));
-    }
-  }
-  return sight;
 }
 
 WorldCompanion* World::Keep(const std::string& name,
@@ -265,8 +135,7 @@ Status World::Shutdown() {
   for (const auto& [name, companion] : companions_) {
     if (companion) companion->OnShutdown();
   }
-  uint32_t running = kRunning;
-  board(rank())->state.compare_exchange_strong(running, kLeaving, std::memory_order_acq_rel);
+  board_->PublishEnd();
   return transport_->Shutdown(Deadline::After(kFarewell));
 }
 

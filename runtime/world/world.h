@@ -1,9 +1,6 @@
-// World: this rank among all ranks. Started once, shut down once, asked by everybody.
+// World: this rank among all ranks. It is started once and shut down once.
 //
-// A World knows who is who (world rank, node, local rank), owns the Transport, and keeps the
-// *board*: shared memory in which every rank of the node publishes its process, where it stands in
-// each of its groups and, should it fail, the reason. A rank that leaves with an error says so on
-// the board first, so that nobody waits for it.
+// A World knows who is who (world rank, node, local rank), and owns the Transport and the Board.
 //
 // Thread-safety: const members may be called from any thread; the rest by the owning thread.
 #ifndef NPUMESH_RUNTIME_WORLD_WORLD_H_
@@ -21,24 +18,11 @@
 #include "runtime/base/env.h"
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
-#include "runtime/world/position.h"
-#include "runtime/world/standing_page.h"
+#include "runtime/world/board.h"
 #include "runtime/world/topology.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {
-
-// What one rank can see of another on the board, without disturbing it.
-struct Sight {
-  bool visible = false;  // false: on another node, the rest means nothing
-  bool leaving = false;  // it has begun its orderly end
-  Status lost;           // as World::CheckPeer
-  int process = 0;
-  char process_state = 0;  // as in /proc/<process>/stat: 'R', 'S', 'T' stopped; 0: unknown
-  bool stopped() const { return process_state == 'T' || process_state == 't'; }
-  std::vector<Position> positions;  // one for each of its groups, closed ones too
-  size_t lines = 0;  // that have ever been claimed; more than `positions` while one is written
-};
 
 // What a floor above keeps for the lifetime of a world.
 class WorldCompanion {
@@ -78,42 +62,18 @@ class World {
   const Topology& topology() const { return topology_; }
   const Placement& placement() const { return placement_; }
   Transport& transport() { return *transport_; }
+  // What the ranks of the node publish.
+  Board& board() { return *board_; }
+  const Board& board() const { return *board_; }
   const WaitPolicy& wait_policy() const { return wait_policy_; }
   // True when the node has more ranks than processors: waiting ranks stand in each other's way.
   // Equal on all ranks of the node.
   bool crowded() const { return crowded_; }
 
-  // Says on the board that this rank leaves with an error. First call wins. Any thread.
-  void PublishFailure(const Status& status);
-
-  // kPeerLost naming rank and reason when `world_rank` is dead or has published a failure; else OK.
-  // Ranks of other nodes: OK (only messages tell). Any thread.
-  Status CheckPeer(int world_rank) const;
-
-  // CheckPeer over several ranks; the first failure, preferring a published reason over a death
-  // that may be its consequence.
-  Status CheckPeers(const std::vector<int>& world_ranks) const;
-
-  // A line of the board for one group of this rank, to be opened at once; null when all are taken.
-  // Closing gives it back. Any thread.
-  PositionLine* ClaimPosition();
-  static constexpr int kPositionLines = 512;
-
-  // Takes microseconds: for waits that have grown long. Any thread.
-  Sight Look(int world_rank) const;
-
-  // For standstill.h. Null for a rank of another node.
-  StandingPage* standing_page(int world_rank) const;
-
   // The companion called `name`; `make` runs when it is first asked for and may return null. Lives
   // until this world is destroyed. Any thread.
   WorldCompanion* Keep(const std::string& name,
                        const std::function<std::unique_ptr<WorldCompanion>()>& make);
-
-  // Memory of `world_rank` that the floor above lays out as it likes: zero at the start, shared
-  // with the ranks of the node; null for a rank of another node. `kSharedAreaBytes` long.
-  std::byte* shared_area(int world_rank) const;
-  static constexpr uint64_t kSharedAreaBytes = uint64_t{96} << 20;
 
   // How often this was asked with `key` before. Ranks that make things in the same order number
   // them alike. Any thread.
@@ -125,16 +85,13 @@ class World {
   static constexpr std::chrono::seconds kFarewell{10};
 
  private:
-  struct Board;
   World(const Env& env, std::unique_ptr<Transport> transport, Topology topology);
-  Board* board(int world_rank) const;
-  PositionLine* position_lines(int world_rank) const;
-  Status Introduce();
   Status CheckLauncher() const;
   Status AgreeOnStart(const Status& mine);
 
   Env env_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Board> board_;
   Topology topology_;
   Placement placement_;
   WaitPolicy wait_policy_;
@@ -143,7 +100,6 @@ class World {
   int node_count_ = 1;
   int local_rank_ = 0;
   std::vector<int> local_ranks_;
-  std::unique_ptr<NodeSegment> segment_;
   std::mutex ordinals_mutex_;
   std::map<uint64_t, uint32_t> ordinals_;
   std::mutex companions_mutex_;
@@ -151,9 +107,9 @@ class World {
   bool shut_down_ = false;
 };
 
-// Runs `body` on `ranks` threads, each with a World of its own over a shared ThreadTransport, and
+// Runs `body` on `ranks` threads, each with a separate World over a shared ThreadTransport, and
 // returns one status for each rank. `node_sizes` splits the ranks over simulated nodes (in rank
-// order); empty: all on one node. Used by ring-2 tests and by programs with N devices in a process.
+// order); empty: all on one node. For tests, and for commands that play all ranks in one process.
 std::vector<Status> RunRanks(int ranks, const Env& env, const std::function<Status(World&)>& body,
                              const std::vector<int>& node_sizes = {});
 

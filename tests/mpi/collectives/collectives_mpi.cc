@@ -35,7 +35,7 @@ int Main() {
     return 4;
   }
   Status status = RunAll(**world);
-  if (!status.ok()) (*world)->PublishFailure(status);
+  if (!status.ok()) (*world)->board().PublishFailure(status);
   const Status end = (*world)->Shutdown();
   if (status.ok()) status = end;
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());

@@ -285,7 +285,7 @@ TEST(Contract, RankThatFailsElsewhereIsNamedWithItsReason) {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
     NPUMESH_ASSIGN_OR_RETURN(const auto group, Communicator::Create(world, *memory, "g", {0, 1}));
     if (world.rank() == 1) {
-      world.PublishFailure(Error(Code::kIo, "weights.bin: disk error"));
+      world.board().PublishFailure(Error(Code::kIo, "weights.bin: disk error"));
       (void)world.Shutdown();
       return Error(Code::kIo, "disk error");
     }

@@ -29,7 +29,7 @@ TEST(World, UnevenNodes) {
                          EXPECT_EQ(world.node_count(), 2);
                          EXPECT_EQ(world.local_size(), world.rank() < 3 ? 3 : 1);
                          EXPECT_EQ(world.local_rank(), world.rank() % 3);
-                         EXPECT_EQ(world.shared_area(3) != nullptr, world.rank() == 3);
+                         EXPECT_EQ(world.board().shared_area(3) != nullptr, world.rank() == 3);
                          return world.Shutdown();
                        },
                        {3, 1}));
@@ -50,10 +50,10 @@ TEST(World, StartsAtOneTime) {
 
 TEST(World, SharedAreaIsShared) {
   ExpectAllOk(RunRanks(3, TestEnv(), [](World& world) {
-    auto* mine = reinterpret_cast<std::atomic<int>*>(world.shared_area(world.rank()));
+    auto* mine = reinterpret_cast<std::atomic<int>*>(world.board().shared_area(world.rank()));
     mine->store(world.rank() + 100, std::memory_order_release);
     for (int peer = 0; peer < 3; ++peer) {
-      auto* theirs = reinterpret_cast<std::atomic<int>*>(world.shared_area(peer));
+      auto* theirs = reinterpret_cast<std::atomic<int>*>(world.board().shared_area(peer));
       while (theirs->load(std::memory_order_acquire) != peer + 100) std::this_thread::yield();
     }
     return world.Shutdown();
@@ -105,12 +105,12 @@ TEST(World, PublishedFailureReachesPeers) {
     ++started;
     while (started != 3) std::this_thread::yield();
     if (world.rank() == 1) {
-      world.PublishFailure(Error(Code::kIo, "disk is full"));
-      world.PublishFailure(Error(Code::kIo, "only the first counts"));
+      world.board().PublishFailure(Error(Code::kIo, "disk is full"));
+      world.board().PublishFailure(Error(Code::kIo, "only the first counts"));
       published = true;
     }
     while (!published) std::this_thread::yield();
-    const Status status = world.CheckPeers({0, 1, 2});
+    const Status status = world.board().CheckPeers({0, 1, 2});
     if (world.rank() != 1) {
       EXPECT_EQ(status.code(), Code::kPeerLost);
       EXPECT_EQ(status.message(), "rank 1 failed: disk is full");
@@ -123,7 +123,7 @@ TEST(World, EndedRankIsNoticed) {
   const std::vector<Status> statuses = RunRanks(2, TestEnv(), [](World& world) {
     if (world.rank() == 1) return Status();  // leaves without a word
     Status status;
-    while (status.ok()) status = world.CheckPeer(1);
+    while (status.ok()) status = world.board().CheckPeer(1);
     return status;
   });
   EXPECT_EQ(statuses[0].code(), Code::kPeerLost);

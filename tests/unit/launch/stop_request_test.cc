@@ -76,7 +76,7 @@ TEST(StopRequest, TheTimeEndsAWait) {
     const StopRequest stop(world, seconds(1));
     const int peer = 1 - world.rank();
     for (int i = 0; i < 200; ++i) {
-      const Status told = world.CheckPeer(peer);
+      const Status told = world.board().CheckPeer(peer);
       if (!told.ok()) return told;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
