@@ -34,8 +34,8 @@ inline constexpr std::string_view kWorldGroup = "hccl_world_group";
 struct CommunicatorOptions {
   // In place of env.hccl_algo, in the same grammar (docs/algorithms.md).
   std::optional<std::string> algo;
-  // In place of env.exec_timeout: how long a call waits for its members; kNoTimeout: for ever. The
-  // members should say the same.
+  // In place of env.exec_timeout: how long a call waits for its members; kNoTimeout: without limit.
+  // The members should say the same.
   std::optional<std::chrono::seconds> exec_timeout;
   // false: the members do not compare their requests, and a mismatch is undefined. For measuring
   // what comparing costs (tests/bench/bench_contract); equal on all members.

@@ -30,7 +30,7 @@ struct Blocks {
   // Blocks that follow each other.
   Blocks(std::span<const uint64_t> counts, DataType dtype)
       : bytes(InBytes(counts, dtype)), at(Packed(bytes)) {}
-  // The same block for everybody.
+  // The same block for every rank.
   Blocks(uint64_t count, DataType dtype, int size)
       : Blocks(std::vector<uint64_t>(static_cast<size_t>(size), count), {}, dtype, size) {}
 };

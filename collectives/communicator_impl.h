@@ -55,7 +55,7 @@ struct Communicator::Impl {
 
   // Meets the members for the first time. Collective; every wait has its limit.
   Status MeetMembers(const CommunicatorOptions& options);
-  // For every call from now on; local.
+  // Holds for every later call; local.
   void LimitWaits(std::chrono::seconds limit) const;
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
   Status Run(const Call& call, std::string_view node, const std::string& complaint = {});

@@ -87,7 +87,7 @@ class Errand {
 
 }  // namespace
 
-// Every message has a thread of its own, so none can keep another from coming; what they wait for
+// Every message has a separate thread, so none can keep another from coming; what they wait for
 // is the transport's business.
 Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
                                            std::string_view node) {

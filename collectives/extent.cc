@@ -14,7 +14,7 @@ uint64_t EndOf(std::span<const uint64_t> bytes, std::span<const uint64_t> at) {
   return end;
 }
 
-// Bytes behind one pointer of a call; `listed`: the end of the blocks it lists there.
+// Bytes from one pointer of a call on; `listed`: the end of the blocks it lists there.
 uint64_t BytesIn(Portion portion, const Call& call, bool is_root, int size, uint64_t listed) {
   const uint64_t block = call.bytes();
   const uint64_t all = block * static_cast<uint64_t>(size);

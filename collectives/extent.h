@@ -20,7 +20,7 @@ std::vector<uint64_t> InBytes(std::span<const uint64_t> counts, DataType dtype);
 // Where packed blocks begin, saturated at kTooManyBytes.
 std::vector<uint64_t> Packed(std::span<const uint64_t> bytes);
 
-// Bytes behind the two pointers of a call.
+// Bytes from each of the two pointers of a call on.
 struct Extent {
   uint64_t send = 0;
   uint64_t recv = 0;

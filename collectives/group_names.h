@@ -33,7 +33,7 @@ Result<std::vector<int>> RanksOfGroup(const std::string& group, const GroupTable
 Result<std::vector<int>> RanksInWorld(const std::string& group, const GroupTable& table,
                                       int world_size);
 
-// The place of a world rank among the members; -1: it is none of them.
+// The place of a world rank among the members; -1: it is not a member.
 int PlaceIn(const std::vector<int>& members, int world_rank);
 
 }  // namespace npumesh

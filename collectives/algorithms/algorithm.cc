@@ -94,9 +94,9 @@ uint64_t EagerBytes(CollectiveKind kind, uint64_t bytes, int size) {
   return block_for_each ? bytes * static_cast<uint64_t>(size) : bytes;
 }
 
-// An eager row copies what the others read, and in an AllReduce everybody reduces everything; a row
-// in buffers meets twice. A meeting of ranks that have a core each takes as long as copying about
-// 1 KiB. One of ranks that share cores takes a switch from each to the next: far more.
+// An eager row copies what the others read, and in an AllReduce every rank reduces everything; a
+// row in buffers meets twice. A meeting of ranks that have a core each takes as long as copying
+// about 1 KiB. One of ranks that share cores takes a switch from each to the next: far more.
 uint64_t EagerLimit(const Facts& facts) {
   constexpr uint64_t kCheapMeeting = 1024;
   if (!facts.crowded) return Reduces(facts.kind) ? kCheapMeeting / 2 : kCheapMeeting;

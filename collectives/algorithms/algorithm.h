@@ -5,7 +5,7 @@
 // bytes of each row: docs/algorithms.md.
 //
 // The rows small, direct, hierarchical and reference reduce every element in ascending rank order
-// and round once: they give the same bits. mpi, ring, H-D_R and NHR have an order of their own.
+// and round once: they give the same bits. mpi, ring, H-D_R and NHR each have another order.
 #ifndef NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
 #define NPUMESH_COLLECTIVES_ALGORITHMS_ALGORITHM_H_
 
@@ -78,7 +78,7 @@ struct Facts {
 };
 
 // How the data of an algorithm travel. Eager data are copied into the meeting's slots, so the call
-// has one synchronisation; otherwise ranks touch each other's buffers, and nobody leaves before
+// has one synchronisation; otherwise ranks touch each other's buffers, and no rank leaves before
 // all.
 enum class Travel : uint8_t { kInBuffers, kEager };
 
@@ -171,7 +171,7 @@ Status MpiReduce(const Call&, Members&);
 Status MpiScatter(const Call&, Members&);
 Status MpiReduceScatterV(const Call&, Members&);
 
-// The plainest way: everybody sends everything to everybody, and computes alone in rank order.
+// The plainest way: every rank sends everything to all others, and computes alone in rank order.
 Status ReferenceAllReduce(const Call&, Members&);
 Status ReferenceAllGather(const Call&, Members&);
 Status ReferenceReduceScatter(const Call&, Members&);
@@ -191,9 +191,9 @@ Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size);
 // Output bytes of a rank above which reductions store past the cache. Measured: tests/bench.
 inline constexpr uint64_t kStreamBytes = uint64_t{4} << 20;
 
-// The same for copies, whose output is nobody else's and stays in the cache longer: stored past it,
-// 8 MiB take 1.2 to 1.7 times as long as by memcpy, 16 MiB 0.7 to 0.85 times, 32 MiB 0.8 (2 and 4
-// ranks on 2 cores, 32 MiB of last-level cache).
+// The same for copies, whose output no other rank reads and stays in the cache longer: stored past
+// it, 8 MiB take 1.2 to 1.7 times as long as by memcpy, 16 MiB 0.7 to 0.85 times, 32 MiB 0.8 (2 and
+// 4 ranks on 2 cores, 32 MiB of last-level cache).
 inline constexpr uint64_t kCopyStreamBytes = uint64_t{16} << 20;
 
 // Bytes that `call` leaves in the blocks of its receive buffer.

@@ -47,7 +47,7 @@ constexpr std::array<Algorithm, 8> kAllGathers = {{
     {"reference", NoObjection, ReferenceAllGather},
 }};
 
-// Every rank sends the same block to everybody, which is what these rows make of the arrays.
+// Every rank sends the same block to every rank, which is what these rows make of the arrays.
 constexpr std::array<Algorithm, 4> kAllGatherVs = {{
     {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
     {"hierarchical", UnlessHierarchical, HierarchicalAllGather, Travel::kInBuffers, true},

@@ -1,6 +1,6 @@
 // AllReduce.
 //
-//   small         everybody copies its input into its slot and reduces all slots into its output.
+//   small         every rank copies its input into its slot and reduces all slots into its output.
 //                 Reads n*N, writes 2N a rank; one synchronisation.
 //   direct        rank r reduces slice r of all inputs in rank order and stores it straight into
 //                 all outputs. Reads N, writes N a rank, one pass, nothing is stored twice.

@@ -2,7 +2,7 @@
 //
 //   small         the root copies its data into its slot, the others from there; one
 //                 synchronisation.
-//   direct        in the window everybody copies from the root. Reads and writes N a rank, none at
+//   direct        in the window every rank copies from the root. Reads and writes N a rank, none at
 //                 the root.
 //   hierarchical  direct on the root's node, whose ranks also send one slice each to the other
 //                 nodes, straight from the root's memory; there the receiver of a slice copies it

@@ -13,8 +13,8 @@ namespace npumesh {
 // Where what a member has for this rank begins.
 using SourceFn = const std::byte* (*)(const Call&, const Members&, int peer);
 
-// In a buffer with a block for each rank. Everybody knows where equal blocks lie; where listed ones
-// lie the meeting knows.
+// In a buffer with a block for each rank. Every rank knows where equal blocks lie; the meeting
+// knows where listed ones lie.
 inline const std::byte* BlockFrom(const Call& call, const Members& members, int peer) {
   if (!call.send_at.empty()) return members.block_of(peer);
   return members.send_of(peer) + call.send_block_at(members.rank);

@@ -24,7 +24,7 @@ struct Table {
   int PlayerAt(int position) const {
     return position < 2 * guests ? position / 2 : position - guests;
   }
-  // Where a player sits; also the first block of its own. REQUIRES: player <= players.
+  // Where a player sits; also the first of its blocks. REQUIRES: player <= players.
   int Seat(int player) const { return player < guests ? 2 * player : player + guests; }
 };
 

@@ -63,7 +63,7 @@ Status MpiReduce(const Call& call, Members& members) {
   return Status();
 }
 
-// The root's own block does not travel. Where nothing arrives MPI gets a buffer of its own, because
+// The root's own block does not travel. Where nothing arrives MPI gets a separate buffer, because
 // it takes equal pointers for a call in place.
 Status MpiScatter(const Call& call, Members& members) {
   NPUMESH_ASSIGN_OR_RETURN(PlainGroup * group, members.meeting.Plain());

@@ -1,5 +1,5 @@
-// The `reference` rows: what the collectives mean, in the plainest words. Everybody sends what it
-// has to everybody by messages and computes alone, rank 0 first. Inputs are copied, so in-place is
+// The `reference` rows: what the collectives mean, in the plainest words. Every rank sends what it
+// has to all others by messages and computes alone, rank 0 first. Inputs are copied, so in-place is
 // safe.
 #include <algorithm>
 #include <cstring>
@@ -28,7 +28,7 @@ Result<std::vector<std::vector<std::byte>>> SwapAll(
   return blocks;
 }
 
-// Everybody gives `bytes` at `data` to everybody.
+// Every rank gives `bytes` at `data` to every rank.
 Result<std::vector<std::vector<std::byte>>> Share(const Members& members, const std::byte* data,
                                                   uint64_t bytes) {
   const auto n = static_cast<size_t>(members.size);

@@ -68,7 +68,7 @@ Status StepAllReduce(const StepAlgorithm& algorithm, const Call& call, Members& 
   return algorithm.gather(circle, blocks);
 }
 
-// The input must survive, so partial results need room of their own.
+// The input must survive, so partial results need separate room.
 Status StepReduceScatter(const StepAlgorithm& algorithm, const Call& call, Members& members) {
   if (call.count == 0) return Status();
   std::vector<std::byte> partial(call.send,

@@ -1,7 +1,7 @@
 // FlightRecord: what one rank did last, in a file that survives its death.
 //
 // The file is a ring of calls in a shared mapping, made and filled with zeros before the first
-// call. A call costs a few plain stores and no system call; whatever the process has stored is in
+// call. A call costs a few plain stores and no system call; what the process has stored is in
 // the file, even when the next thing that happens is SIGKILL. `npumesh record` joins the files of
 // all ranks. Format: flight_format.h and docs/formats/flight_record.md.
 //

@@ -31,11 +31,11 @@ Status RunAhead::Follow(uint64_t call, uint64_t* disputed) {
   slots_.TellCpuOfFollower();
   return Await(
       call + 1, disputed, [&](size_t i) { return i != sender || ring_.Written(sender, call); },
-      // The sender may be waiting for somebody who needs this core, wherever it runs itself.
+      // The sender may be waiting for a rank that needs this core, wherever it runs itself.
       [](size_t) { return sched_getcpu(); });
 }
 
-// Two rounds are enough for members that meet, because nobody announces a call before all have
+// Two rounds are enough for members that meet, because no rank announces a call before all have
 // arrived for the one before. After calls that ran ahead, others may still read the round that
 // comes next: a follower's, which they saw when all met; the sender's, where its data may lie, too.
 Status RunAhead::AwaitReaders(uint64_t call, uint64_t* disputed) const {

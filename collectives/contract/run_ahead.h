@@ -23,8 +23,8 @@
 // to that call, announces what it wanted there, and all compare. So all ranks get the same text;
 // those that have already finished the disputed call get it from one of their next calls.
 //
-// The sender decides to which call all go back, because it alone watches everybody: the earliest
-// one that somebody has announced. The followers go where the sender is.
+// The sender decides to which call all go back, because it alone watches all ranks: the earliest
+// one that a rank has announced. The followers go where the sender is.
 //
 // Thread-safety: one thread of a rank uses an object at a time.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_RUN_AHEAD_H_
@@ -77,13 +77,13 @@ class RunAhead {
     return ring_.Data(static_cast<size_t>(sender), call, bytes_);
   }
 
-  // REQUIRES: active. Before this rank announces `call` in person: waits until nobody reads what
+  // REQUIRES: active. Before this rank announces `call` in person: waits until no rank reads what
   // stands in its rounds, where the announcement goes. `*disputed` as above.
   Status AwaitReaders(uint64_t call, uint64_t* disputed) const;
 
   // ---- disputes ----
 
-  // A call below `end` that others ran ahead with and for which somebody has arrived in person; to
+  // A call below `end` that others ran ahead with and for which a rank has arrived in person; to
   // the sender the earliest one it sees, to a follower the one that the sender is in. 0: none.
   uint64_t Disputed(uint64_t end) const { return streak_.trusted() ? FindDispute(end) : 0; }
 
@@ -120,7 +120,7 @@ class RunAhead {
   uint64_t met_ = 0;       // the last call in which all met
   uint64_t ahead_ = 0;     // calls that ran ahead since
   uint64_t bytes_ = 0;     // of the data of each
-  uint64_t all_read_ = 0;  // a sender's: nobody reads cells of this call or an earlier one
+  uint64_t all_read_ = 0;  // a sender's: no rank reads cells of this call or an earlier one
 };
 
 }  // namespace npumesh

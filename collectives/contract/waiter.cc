@@ -14,7 +14,7 @@ std::chrono::seconds Seconds(std::chrono::nanoseconds waited) {
   return std::chrono::duration_cast<std::chrono::seconds>(waited);
 }
 
-// Written whatever the level is: who looks at a job that hangs must see it.
+// Written whatever the level is: the user of a job that hangs must see it.
 void Tell(std::string_view verdict, std::chrono::seconds limit, std::chrono::nanoseconds waited) {
   WriteLog(LogLevel::kWarning, {__FILE__, __LINE__},
            fmt::format("{}; {}", verdict, GivesUpText(limit, waited)));

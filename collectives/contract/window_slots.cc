@@ -11,7 +11,7 @@ uint64_t Highest(const Slot& slot) {
                    slot.rounds[1].arrival.sequence.load(std::memory_order_relaxed)});
 }
 
-// Nothing in the slot is anybody's call any more.
+// Nothing in the slot belongs to a call any more.
 void MakeReady(Slot* slot) {
   slot->base = Highest(*slot) + 1;
   slot->departure.sequence.store(slot->base, std::memory_order_release);

@@ -193,7 +193,7 @@ Verdict JoinByRootInfo(uint32_t ranks, const HcclRootInfo& blob, uint32_t rank,
   }
   const std::string& name = config.name.empty() ? info.identifier : config.name;
   NPUMESH_RETURN_IF_REFUSED(CommTable::OfProcess().CheckName(place.device, name));
-  // When everybody belongs to it, the death of anybody is a reason to stop waiting.
+  // When all ranks belong to it, the death of any of them is a reason to stop waiting.
   const bool everybody = ranks == static_cast<uint32_t>(world.size());
   Result<std::vector<int>> world_ranks =
       Attend(info, {ranks, rank, world.rank()}, world.env().connect_timeout,

@@ -18,7 +18,7 @@ Verdict ReadLevelTable(const JsonPlace& top, RankTable* table);
 inline constexpr int64_t kMaxDeviceId = 1023;
 inline constexpr int64_t kMaxRankId = 65535;
 
-// An IPv4 or IPv6 address; E_PARA (EI0014). Empty is none and fine.
+// An IPv4 or IPv6 address; E_PARA (EI0014). An empty text is accepted.
 Verdict CheckIp(const JsonPlace& place, const char* key, const std::string& ip);
 // A port in [1, 65535], when the key is there.
 Verdict CheckOptionalPort(const JsonPlace& place, const char* key, NumberForm form);

@@ -5,7 +5,7 @@
 // number; when they disagree, one leaves or one does not come, all are told why, in the same words.
 // It works for any part of a world, in any order, over one host or several.
 //
-// Thread-safety: a RootServer works on a thread of its own; `Attend` may be called from any thread.
+// Thread-safety: a RootServer works on a separate thread; `Attend` may be called from any thread.
 #ifndef NPUMESH_COLLECTIVES_HCCL_RENDEZVOUS_H_
 #define NPUMESH_COLLECTIVES_HCCL_RENDEZVOUS_H_
 
@@ -44,7 +44,7 @@ class RootServer {
   ~RootServer();
 
   uint16_t port() const { return port_; }
-  // True when everybody has been told.
+  // True when every member has been told.
   bool done() const { return done_.load(); }
 
  private:

@@ -93,7 +93,7 @@ constexpr size_t kMostStrangers = 128;
 // A rank says who it is with its first packet. Who has not after this long may make room for
 // others.
 constexpr std::chrono::milliseconds kShortestStay{100};
-// How long a server that is out of descriptors, and has nobody to send away, leaves its door shut.
+// How long a server without a free descriptor or a visitor to send away leaves its door shut.
 constexpr std::chrono::milliseconds kShutDoor{100};
 
 struct Visitor {
@@ -105,7 +105,7 @@ struct Visitor {
   bool signed_in() const { return received == sizeof(Hello); }
 };
 
-// False when the visitor has ended or is none of ours.
+// False when the visitor has ended or is not a rank.
 bool Receive(Visitor& visitor, const RendezvousToken& token) {
   std::byte surplus;
   void* to = &surplus;
@@ -119,7 +119,7 @@ bool Receive(Visitor& visitor, const RendezvousToken& token) {
   if (got == 0 || visitor.signed_in()) return false;
   visitor.received += static_cast<size_t>(got);
   if (!visitor.signed_in()) return true;
-  // Both at once: how far a token is right is nobody's business.
+  // Both at once: how far a token is right must not show.
   return visitor.hello.layout == kRendezvousLayout && visitor.hello.token == token;
 }
 
@@ -129,7 +129,7 @@ void Tell(const Visitor& visitor, Code code, std::span<const std::byte> body) {
   setsockopt(visitor.socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   const Reply reply{kRendezvousLayout, static_cast<uint32_t>(code),
                     static_cast<uint32_t>(body.size())};
-  // A visitor that does not listen any more has an error of its own.
+  // A visitor that does not listen any more has its own error.
   if (send(visitor.socket.get(), &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply)) return;
   for (size_t sent = 0; sent < body.size();) {
     const ssize_t took =
@@ -150,7 +150,7 @@ class Reception {
     // A negative descriptor is passed over.
     std::vector<pollfd> entries{{stop.get(), POLLIN, 0}, {open ? listener.get() : -1, POLLIN, 0}};
     for (const Visitor& visitor : visitors_) entries.push_back({visitor.socket.get(), POLLIN, 0});
-    // Nothing is valid behind a poll that failed; it is asked again.
+    // Nothing is valid after a poll that failed; it is asked again.
     if (poll(entries.data(), entries.size(), open ? 100 : 10) < 0) return true;
     if (entries[0].revents != 0) return false;
     for (size_t i = visitors_.size(); i-- > 0;) {
@@ -163,7 +163,7 @@ class Reception {
     return true;
   }
 
-  // True when there is an answer, which everybody has then been given.
+  // True when there is an answer, which every member has then been given.
   bool Answered() {
     if (verdict_.ok() && !book_.empty() && !book_.complete() && deadline_.expired()) {
       verdict_ = book_.TimedOut(options_.patience);
@@ -182,7 +182,7 @@ class Reception {
     return SteadyClock::now() - visitor.came;
   }
 
-  // Sends the stranger away that has been here longest, if it was long enough. False: nobody.
+  // Sends the stranger away that has been here longest. False: none was here long enough.
   bool MakeRoom() {
     const auto oldest = std::find_if(visitors_.begin(), visitors_.end(),
                                      [](const Visitor& visitor) { return !visitor.signed_in(); });

@@ -12,7 +12,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reduce/reduce.cc"
 #include "hwy/foreach_target.h"
-// Behind foreach_target.h, as Highway asks for.
+// After foreach_target.h, as Highway asks for.
 #include "collectives/reduce/vector_ops-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"

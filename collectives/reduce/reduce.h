@@ -20,7 +20,7 @@ namespace npumesh {
 
 // Combines `inputs` arrays of `count` elements and stores the result to each of `outputs` arrays.
 // No pointer needs alignment. An output may be one of the inputs; else arrays must not overlap.
-// `stream`: stores past the cache where an output is aligned to a vector, for results that nobody
+// `stream`: stores past the cache where an output is aligned to a vector, for results that no rank
 // reads soon; they are visible to others when the call returns. REQUIRES: inputs >= 1.
 using ReduceFn = void (*)(const void* const* in, int inputs, void* const* out, int outputs,
                           uint64_t count, bool stream);

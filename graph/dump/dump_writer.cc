@@ -176,7 +176,7 @@ Status DumpWriter::Write(const DumpFileJob& job, std::string& folder) {
     folder = job.folder;
   }
   const std::string stored = StorableName(folder, job.name);
-  // The line first: a file whose name nobody knows would be worth nothing.
+  // The line first: a file whose name no reader knows would be worth nothing.
   if (stored != job.name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, job.name, fs_));
   NPUMESH_ASSIGN_OR_RETURN(const auto file,
                            SecureFile::Create(folder + "/" + stored, FileKind::kDataDump, fs_));

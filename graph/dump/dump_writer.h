@@ -1,10 +1,10 @@
-// DumpWriter: one thread that turns finished records into files, behind a bounded queue.
+// DumpWriter: one thread that turns finished records from a bounded queue into files.
 //
 // The run hands over bytes and goes on. When the queue is full it writes its record itself in place
 // of waiting, so memory stays bounded. The first error stops the dump, not
 // the run: it is logged once, and what comes later is counted instead of written.
 //
-// Thread-safety: one thread submits; the writer's own thread is behind the queue.
+// Thread-safety: one thread submits; the writer's thread takes from the queue.
 #ifndef NPUMESH_GRAPH_DUMP_DUMP_WRITER_H_
 #define NPUMESH_GRAPH_DUMP_DUMP_WRITER_H_
 
@@ -39,7 +39,7 @@ class DumpBuffer {
   uint64_t capacity_ = 0;
 };
 
-// A file to be: `folder`/`name` with `head` and, behind it, `payload`.
+// A file to be: `folder`/`name` with `head` and, after it, `payload`.
 struct DumpFileJob {
   std::string folder;
   std::string name;

@@ -210,7 +210,7 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   }
 }
 
-// Each graph input into a file of its own, with the task of the operator that reads it.
+// Each graph input into a separate file, with the task of the operator that reads it.
 void Dumper::DumpGraphInputs(const StepView& view, const std::vector<DumpOperand>& inputs,
                              StepChoice::Layout layout) {
   std::vector<int> done;

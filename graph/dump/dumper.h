@@ -3,8 +3,8 @@
 // Inputs are taken before a step, outputs after it, so that what an operator overwrites is seen as
 // it was. Tensors are copied into the writer's queue; statistics are computed where the tensor
 // lies; observers that change tensors come before this one. Views, folded constants and nodes
-// nobody needs have no step and no file; a graph input is dumped beside each operator that reads
-// it, also through views.
+// that no output needs have no step and no file; a graph input is dumped beside each operator that
+// reads it, also through views.
 //
 // Thread-safety: one run at a time.
 #ifndef NPUMESH_GRAPH_DUMP_DUMPER_H_

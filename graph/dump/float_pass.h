@@ -13,7 +13,7 @@ struct FloatFindings {
   T max;
   T min;
   double sum = 0;
-  double squares = 0;  // stays 0 when nobody asked for it
+  double squares = 0;  // stays 0 unless it was asked for
   uint64_t nans = 0;
   uint64_t negative_infinities = 0;
   uint64_t positive_infinities = 0;

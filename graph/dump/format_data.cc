@@ -68,7 +68,7 @@ Result<DumpTensor> DecodeTensor(const Message& message) {
   return tensor;
 }
 
-// Gives pieces of a file their places, one behind the other.
+// Gives pieces of a file their places, one after the other.
 class Layout {
  public:
   Layout(uint64_t begin, uint64_t end) : next_(begin), end_(end) {}

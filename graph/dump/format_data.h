@@ -57,8 +57,8 @@ struct DumpRecord {
 std::string EncodeDumpHeader(const DumpRecord& record);
 
 // Reads the header of a file whose whole content is `bytes` and sets the offsets. Errors (kCorrupt)
-// begin with `what`, usually the path: shorter than 9 bytes, a header that ends behind the file or
-// is no DumpData, a tensor that ends behind the file, a dimension above 2^63 - 1. Bytes behind the
+// begin with `what`, usually the path: shorter than 9 bytes, a header that ends after the file or
+// is no DumpData, a tensor that ends after the file, a dimension above 2^63 - 1. Bytes after the
 // last tensor are allowed.
 Result<DumpRecord> DecodeDump(std::span<const std::byte> bytes, std::string_view what);
 

@@ -35,7 +35,7 @@ std::optional<uint64_t> Digits(std::string_view text, int64_t max) {
   return static_cast<uint64_t>(*value);
 }
 
-// All of `parts` as numbers; nullopt when one is none.
+// All of `parts` as numbers; nullopt when one is not a number.
 std::optional<std::vector<uint64_t>> Numbers(std::span<const std::string_view> parts) {
   std::vector<uint64_t> numbers;
   for (const std::string_view part : parts) {

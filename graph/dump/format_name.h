@@ -16,7 +16,7 @@ namespace npumesh {
 // result holds no path separator and is neither "." nor "..".
 std::string SanitizedName(std::string_view name);
 
-// {op_type}.{op_name}.{task}.{stream}.{timestamp}, with ".csv" behind it for statistics.
+// {op_type}.{op_name}.{task}.{stream}.{timestamp}, with ".csv" after it for statistics.
 struct DumpFileName {
   std::string op_type;
   std::string op_name;  // as in the file name: sanitised

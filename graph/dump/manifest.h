@@ -14,7 +14,7 @@
 namespace npumesh {
 
 struct DumpLimits {
-  // Bytes of tensor files this rank may write; behind it only statistics are. 0: no bound.
+  // Bytes of tensor files this rank may write; after them only statistics are. 0: no bound.
   uint64_t max_bytes = 0;
   // Bytes that may wait for the disk.
   uint64_t queue_bytes = uint64_t{8} << 20;

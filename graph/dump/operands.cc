@@ -48,7 +48,7 @@ void Flatten(const Step& step, DumpTensor* tensor) {
   tensor->format = kFormatNd;
 }
 
-// The position of the graph input at `address`; -1: it is none, or stands for the output of an
+// The position of the graph input at `address`; -1: it is not one, or stands for the output of an
 // operator that ran in an earlier plan.
 int GraphInputAt(const Address& address, const Graph& graph) {
   if (address.kind != Address::Kind::kInput) return -1;

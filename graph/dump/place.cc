@@ -31,7 +31,7 @@ DumpPlace NextDumpPlace(World& world) {
   return place;
 }
 
-// Only folders that a dump has made are searched, because the root may be anybody's working folder.
+// Only folders that a dump has made are searched, because the root may be a working folder.
 void ClearKilledDumps(const std::string& rank_root) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(rank_root, error), end; !error && it != end;

@@ -1,7 +1,7 @@
-// StatisticsCache: what is known of the tensors in device memory, until somebody writes there.
+// StatisticsCache: what is known of the tensors in device memory, until it is written to.
 //
 // An output is the input of the steps that follow, and weights are the same in every run; each is
-// looked at once. Internal to graph/dump.
+// read once. Internal to graph/dump.
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_DUMP_STATISTICS_CACHE_H_

@@ -92,7 +92,7 @@ std::string StatisticsCsv::Header() const {
 
 std::string StatisticsCsv::Row(std::string_view direction, size_t index, const DumpTensor& tensor,
                                const std::optional<TensorStatistics>& statistics) const {
-  // Writer A knows no type behind DT_DUAL.
+  // Writer A knows no type after DT_DUAL.
   const bool nameless =
       default_choice_ && DumpTypeNumber(tensor.type.dtype) > DumpTypeNumber(DataType::kDual);
   const std::vector<int64_t>& dims = tensor.type.shape.dims();

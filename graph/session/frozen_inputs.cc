@@ -31,7 +31,7 @@ Status CheckOne(const BoundGraph& bound, NodeId input) {
                                  : fmt::format("node \"{}\"", bound.node(writer).name));
 }
 
-// A constant without a value: that is given to whoever compiles the graph.
+// A constant without a value: the compiler of the graph gets it from its caller.
 void MakeConstant(const Tensor& value, Node& node) {
   node.type = "Constant";
   node.inputs.clear();

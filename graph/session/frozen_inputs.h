@@ -25,7 +25,7 @@ Result<std::vector<int>> ParseFrozenInput(std::string_view flags);
 class FrozenInputs {
  public:
   FrozenInputs() = default;  // none
-  // `positions` in InputsOf(model). Errors (kInvalidArgument) name the input: there is none at a
+  // `positions` in InputsOf(model). Errors (kInvalidArgument) name the input: no input has a
   // position, it is a RefData, or an in-place operator overwrites it.
   static Result<FrozenInputs> Find(const Model& model, const OpRegistry& registry,
                                    const std::vector<int>& positions);

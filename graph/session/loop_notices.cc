@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-// Written whatever the level is: who looks at a job that hangs must see it.
+// Written whatever the level is: the user of a job that hangs must see it.
 void Tell(std::string_view loop, uint64_t turn, std::chrono::nanoseconds lasts) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(lasts).count();
   WriteLog(LogLevel::kWarning, {__FILE__, __LINE__},

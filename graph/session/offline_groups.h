@@ -1,5 +1,5 @@
 // OfflineGroups: the groups of a graph where no ranks run. Their members are known, which is enough
-// for types, plans and checks; nobody can communicate.
+// for types, plans and checks; they cannot communicate.
 //
 // Thread-safety: none.
 #ifndef NPUMESH_GRAPH_SESSION_OFFLINE_GROUPS_H_
@@ -19,9 +19,9 @@ class OfflineGroups final : public GroupProvider {
   static OfflineGroups InWorld(const GroupTable& table, int rank, int world_size) {
     return {table, rank, world_size, /*known=*/true};
   }
-  // The same where nobody knows yet how many ranks will run, so `world_size` is only what the world
-  // group has: members may be outside of it, and in a group without `rank` we take the place of the
-  // first member. `table` must outlive it.
+  // The same where it is not yet known how many ranks will run, so only the world group has
+  // `world_size` members: those of others may be outside of it, and in a group without `rank` we
+  // take the place of the first member. `table` must outlive it.
   static OfflineGroups BeforeWorld(const GroupTable& table, int rank, int world_size) {
     return {table, rank, world_size, /*known=*/false};
   }

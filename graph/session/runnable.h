@@ -10,7 +10,7 @@ namespace npumesh {
 
 // Whether one rank can run the model, as far as the file alone says: the structure of its graphs,
 // its operators, the members of its groups (`groups` need not communicate), the order of its nodes,
-// and what holds of the types of its values whatever the inputs are. Not looked at: what kernels
+// and what holds of the types of its values whatever the inputs are. Not checked: what kernels
 // say when they are made, and whether the memory suffices. Errors as Session::Create and Session::
 // Prepare. Local.
 Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& groups);

@@ -208,7 +208,7 @@ DumpReport Session::FinishDump() {
 std::optional<PlanOperand> Session::HeldRef(int position) const {
   if (position < 0 || static_cast<size_t>(position) >= inputs_.size()) return std::nullopt;
   if (!inputs_[static_cast<size_t>(position)].ref) return std::nullopt;
-  int given = position;  // frozen inputs are none of the program's
+  int given = position;  // the program has no frozen inputs
   for (int i = 0; frozen_.taken() && i < position; ++i) {
     given -= frozen_.Holds(static_cast<size_t>(i)) ? 1 : 0;
   }

@@ -69,7 +69,7 @@ struct SessionStats {
 };
 
 // HBM: an input has one buffer for all plans, so a RefData keeps its content when the shapes of
-// other inputs change; the arena is shared, since one plan runs at a time.
+// other inputs change; the arena is shared, because one plan runs at a time.
 class Session {
  public:
   // `world` and `memory` must outlive the session. Not collective. Checks the structure of
@@ -86,15 +86,15 @@ class Session {
   // Collective over the ranks whose graphs communicate. Inputs by position in `inputs()`. A RefData
   // input whose tensor is empty (default Tensor) keeps its content from the run before. A frozen
   // parameter is taken from the first run, which keeps its tensor; later it is empty or the same.
-  // `observer`, which may be null, looks on; its iterations count the runs of this session. Errors:
-  // kInvalidArgument names the input, expected and seen; run-time errors name the operator. If the
-  // graph communicates, an error is published (Board::PublishFailure), so that no rank waits for
-  // this one.
+  // `observer`, which may be null, sees each step; its iterations count the runs of this session.
+  // Errors: kInvalidArgument names the input, expected and seen; run-time errors name the operator.
+  // If the graph communicates, an error is published (Board::PublishFailure), so that no rank waits
+  // for this one.
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   StepObserver* observer = nullptr);
 
-  // The content of a RefData input after the last run. kInvalidArgument: `position` is none, or was
-  // never given.
+  // The content of a RefData input after the last run. kInvalidArgument: no RefData is at
+  // `position`, or it was never given.
   Result<Tensor> ReadRef(int position) const;
 
   // Compiles for these inputs without running, up to the first operator whose output shapes are
@@ -117,10 +117,10 @@ class Session {
   Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
   Result<std::vector<PlanOperand>> OperandsOf(const std::vector<Tensor>& inputs) const;
-  // The main graph with its stages; again once inputs are frozen, since they are constants then.
+  // The main graph with its stages; again after inputs are frozen, because they are constants then.
   Status MakeProgram();
   Status Freeze(const std::vector<Tensor>& inputs);
-  // What a RefData holds; nullopt when it was never given, or is none.
+  // What a RefData holds; nullopt when it was never given, or is no RefData.
   std::optional<PlanOperand> HeldRef(int position) const;
   // Makes all communicators at the first compilation. Collective over them.
   Status MakeGroups();

@@ -7,7 +7,7 @@
 
 namespace npumesh {
 
-// Where nobody configures anything: the engine's defaults, and all fusions.
+// Without any configuration: the engine's defaults, and all fusions.
 SessionOptions DefaultSessionOptions();
 
 // Validates the config and applies it; the rest of the result is the default. Says once, as

@@ -1,4 +1,4 @@
-// TensorDump: what of the tensors of a session is written while it runs, whoever asked for it:
+// TensorDump: which tensors of a session are written while it runs. They are asked for by
 // `dump_config` or `debug.data_dump` of a CompilerConfig, the options of a System, the environment.
 //
 // Thread-safety: none; one rank, one thread.

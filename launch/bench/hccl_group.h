@@ -15,8 +15,8 @@
 namespace npumesh {
 
 // Collective over all ranks: the world of the device that the C interface gives this process, which
-// this thread selects. MPI runs once in a process, so nobody else may start a world. Errors: those
-// of World::Start.
+// this thread selects. MPI runs once in a process, so no other code may start a world. Errors:
+// those of World::Start.
 Result<World*> StartHcclWorld();
 
 // Collective over all ranks: its orderly end. What was made in the world is gone before.

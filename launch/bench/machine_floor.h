@@ -3,8 +3,8 @@
 //
 // The least is: no rank goes on before all have come, and every rank writes what it receives once.
 // So the ranks meet by one cache line each and then copy, from where the data lie; an element that
-// is reduced counts as one that is copied. No call, no contract, nothing is told to anybody. A
-// collective in which everybody waits for everybody cannot be faster by any means but better
+// is reduced counts as one that is copied. No call, no contract, nothing is told to others. A
+// collective in which all ranks wait for all others cannot be faster by any means but better
 // copies.
 //
 // Thread-safety: none.
@@ -50,7 +50,7 @@ class MachineFloor {
 
   MachineFloor(World& world, DeviceMemory& memory, RankCircle& circle);
   Status Meet();
-  // Collective over all ranks: where everybody's block is, as seen from here.
+  // Collective over all ranks: where the block of each rank is, as seen from here.
   Result<std::vector<std::byte*>> Everybodys(const std::byte* mine);
 
   World& world_;

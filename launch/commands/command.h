@@ -56,7 +56,7 @@ void AddCommands(CLI::App& app, Action& action);
 // The whole program: parses, runs, maps every failure to one line and an exit code.
 int NpumeshMain(int argc, const char* const* argv);
 
-// To standard output; NpumeshMain looks whether it could be written.
+// To standard output; NpumeshMain checks that it was written.
 void Print(std::string_view text);
 // The same, and what was printed before, without waiting for the end of the command.
 void PrintNow(std::string_view text);

@@ -10,7 +10,7 @@ namespace npumesh {
 void AddCompare(CLI::App& dump, Action& action);
 void AddLaws(CLI::App& dump, Action& action);
 
-// --atol, --rtol and --reorder, for whatever compares tensors.
+// --atol, --rtol and --reorder, for commands that compare tensors.
 void AddAllowance(CLI::App& command, CompareOptions& options);
 
 }  // namespace npumesh

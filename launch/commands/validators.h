@@ -1,4 +1,4 @@
-// Checks of option values that CLI11 has only with texts of its own.
+// Checks of option values that CLI11 has only with its own texts.
 #ifndef NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_
 #define NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_
 

@@ -1,7 +1,7 @@
 // How far the clocks of two hosts are apart, from rounds in which their ranks met.
 //
-// Every round both read their clock before they enter and after they leave a meeting that nobody
-// leaves before everybody has entered. So with o = their clock - mine,
+// Every round both read their clock before they enter and after they leave a meeting that neither
+// leaves before both have entered. So with o = their clock - mine,
 //   their exit >= my entry + o   and   my exit + o >= their entry,
 // which bounds o from both sides; rounds narrow the bounds. No assumption about symmetry is made.
 #ifndef NPUMESH_LAUNCH_DOCTOR_CLOCK_OFFSET_H_

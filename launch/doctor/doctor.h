@@ -1,4 +1,4 @@
-// The doctor over all ranks: every host looks at itself, clocks and versions are compared.
+// The doctor over all ranks: every host examines itself; clocks and versions are compared.
 #ifndef NPUMESH_LAUNCH_DOCTOR_DOCTOR_H_
 #define NPUMESH_LAUNCH_DOCTOR_DOCTOR_H_
 

@@ -1,4 +1,4 @@
-// What the doctor found on each host: one line for each thing that it looked at, and how to mend
+// What the doctor found on each host: one line for each thing that it examined, and how to mend
 // it.
 #ifndef NPUMESH_LAUNCH_DOCTOR_HOST_REPORT_H_
 #define NPUMESH_LAUNCH_DOCTOR_HOST_REPORT_H_
@@ -23,7 +23,7 @@ std::string ToText(const std::vector<HostReport>& reports);
 // True when one is an error: something will fail.
 bool AnyWrong(const std::vector<HostReport>& reports);
 
-// One line of JSON, for the way between ranks, and back. A text that is none gives a report with
+// One line of JSON, for the way between ranks, and back. Any other text gives a report with
 // one finding that says so.
 std::string ToJson(const HostReport& report);
 HostReport ReportFromJson(const std::string& text);

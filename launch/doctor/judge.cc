@@ -7,7 +7,7 @@ namespace npumesh {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// Open MPI's own shared memory, which it uses between hosts and for programs of its own.
+// Open MPI's own shared memory, which it uses between hosts and for separate programs.
 constexpr uint64_t kShmForRank = 16 * kMiB;
 constexpr uint64_t kMemoryForRank = 512 * kMiB;
 constexpr uint64_t kFilesForRank = 64;

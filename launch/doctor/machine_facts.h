@@ -1,4 +1,4 @@
-// What the doctor looks at on one host. Taking the facts and judging them are apart, so that every
+// What the doctor examines on one host. Taking the facts and judging them are apart, so that every
 // verdict can be tested.
 #ifndef NPUMESH_LAUNCH_DOCTOR_MACHINE_FACTS_H_
 #define NPUMESH_LAUNCH_DOCTOR_MACHINE_FACTS_H_
@@ -43,7 +43,7 @@ struct MachineFacts {
   std::optional<int> ptrace_scope;
 };
 
-// Looks at this host. Blocks for milliseconds.
+// Examines this host. Blocks for milliseconds.
 MachineFacts LookAtMachine(int ranks, std::string mpi_built, std::string mpi_running);
 
 std::vector<Finding> Judge(const MachineFacts& facts);

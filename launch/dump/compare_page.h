@@ -13,7 +13,7 @@
 namespace npumesh {
 
 // `graph`: of the rank to blame, else of any; null: the page has tables only. No scripts, fonts or
-// pictures from elsewhere; whatever names hold is escaped. Error: kCorrupt for a graph with a
+// pictures from elsewhere; names are escaped. Error: kCorrupt for a graph with a
 // cycle.
 Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, int blamed,
                                 const Graph* graph, const OpRegistry& registry);

@@ -19,7 +19,7 @@ using ByteSink = std::function<void(std::string_view)>;
 // How a child is asked to end.
 struct ChildCare {
   // Sent first when the child is to end, because it ends in good order then; the child gets a
-  // process group of its own, so that Ctrl-C reaches it only as this signal, and no standard input.
+  // separate process group, so that Ctrl-C reaches it only as this signal, and no standard input.
   // 0: the child gets the signal that we got.
   int polite_signal = 0;
   // After it, or at a second signal, the child gets SIGTERM; after it again, or at a third,

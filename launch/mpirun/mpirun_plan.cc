@@ -64,7 +64,7 @@ int JobCode(int code, bool own, bool refused) {
   constexpr int kPeer = 5;
   constexpr int kSignal = 128;
   constexpr int kInterrupted = 130;  // what a rank returns that was asked to stop
-  constexpr int kMpirun = 255;       // what mpirun returns for a fault of its own
+  constexpr int kMpirun = 255;       // what mpirun returns for a fault in mpirun itself
   if (refused || (own && code == kMpirun)) return kRunTime;
   const bool lost = code > kSignal && code < kMpirun && !(own && code == kInterrupted);
   return lost ? kPeer : code;

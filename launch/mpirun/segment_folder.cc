@@ -72,7 +72,7 @@ bool HasMapped(const stdfs::path& process, const std::string& path) {
 }
 
 // Takes those out of `segments` that a process of this user uses. A process that maps a file opens
-// it before and closes it afterwards, so open files are looked at first.
+// it before and closes it afterwards, so open files are read first.
 void LeaveUnused(std::vector<std::string>& segments) {
   for (const auto uses : {HasOpen, HasMapped}) {
     std::error_code error;
@@ -132,7 +132,7 @@ std::vector<std::string> RemoveDeadSegments(const std::string& base) {
   const std::string prefix = OwnSegmentPrefix();
   std::vector<std::string> removed;
   if (prefix.empty()) return removed;
-  // The files before the processes: what comes later is not looked at.
+  // The files before the processes: what comes later is not read.
   std::vector<std::string> segments = OwnEntries(base, prefix);
   if (!segments.empty()) LeaveUnused(segments);
   for (const std::string& path : segments) {

@@ -3,7 +3,7 @@
 //
 //   <base>/npumesh-job.<token>/vader_segment.<host>.<user>.<job>.<rank>     4 MiB each
 //
-// The folder is claimed by `npumesh launch` and by the mpirun it starts; a folder that nobody
+// The folder is claimed by `npumesh launch` and by the mpirun it starts; a folder that neither
 // claims belongs to a job whose processes are all dead.
 //
 // Thread-safety: none.

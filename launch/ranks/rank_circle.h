@@ -30,7 +30,7 @@ struct Outcome {
   static Outcome Usage(std::string message) { return {2, std::move(message), false}; }
 };
 
-// The rank whose failure is to be told: the lowest with a reason of its own, else the lowest that
+// The rank whose failure is to be told: the lowest with its own reason, else the lowest that
 // failed; -1 when none did.
 int Culprit(const std::vector<Outcome>& outcomes);
 

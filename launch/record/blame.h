@@ -44,7 +44,7 @@ std::string_view Name(Cause cause);  // "none", "mismatch", "missing", ...
 
 struct Blame {
   Cause cause = Cause::kNone;
-  std::vector<int> ranks;  // world ranks, ascending; empty: nobody
+  std::vector<int> ranks;  // world ranks, ascending; empty: none
   std::string text;        // why, of the ranks as subject: "their count differs ..."
 };
 

@@ -23,7 +23,7 @@ constexpr uint64_t kMostCalls = 1 << 22;
 constexpr int kMostRanks = 1 << 20;
 constexpr int64_t kLatestNs = int64_t{1} << 61;  // sums of two times stay in range
 
-// The text up to its zero, with whatever is not printable made visible.
+// The text up to its zero, with unprintable characters made visible.
 template <size_t N>
 std::string Text(const char (&source)[N]) {
   std::string text(source, strnlen(source, N));

@@ -16,7 +16,7 @@ struct LateRank {
   int rank = 0;
   uint64_t calls = 0;
   uint64_t came_last = 0;
-  double late_ms = 0;  // behind the first rank, summed over its calls
+  double late_ms = 0;  // after the first rank, summed over its calls
   double most_late_ms = 0;
   double waited_ms = 0;  // for the last rank, summed
 };
@@ -25,7 +25,7 @@ struct Joined {
   std::vector<JoinedGroup> groups;
   std::vector<LateRank> arrivals;     // ranks that were late most first
   std::vector<std::string> problems;  // one sentence each; empty: nothing is wrong
-  Blame blame;                        // at whom to look first; nobody when nothing is wrong
+  Blame blame;                        // at whom to look first; empty when nothing is wrong
 };
 
 // `records` by rank, and outliving the result. kCorrupt when they cannot be of one run.
@@ -34,7 +34,7 @@ Result<Joined> Join(const std::vector<RankRecord>& records);
 // "allreduce "x" float[64] sum", as the contract's messages name a call.
 std::string CallText(const RecordedCall& call);
 
-// "rank 1: the count of a call differs from that of the other ranks"; empty: nobody.
+// "rank 1: the count of a call differs from that of the other ranks"; empty: no rank is to blame.
 std::string BlameText(const Blame& blame);
 
 // Everything as text for people.

@@ -5,7 +5,7 @@
 //   verdict    one word of the command's table; "error" when it could not do its work
 //   exit_code  what the process ends with
 //   error      text, or null
-//   findings   objects with "severity", "text" and whatever places the finding: "rank", "step",
+//   findings   objects with "severity", "text" and what places the finding: "rank", "step",
 //              "operator", "file" ...
 // Further keys are the command's.
 #ifndef NPUMESH_LAUNCH_REPORT_COMMAND_REPORT_H_

@@ -12,7 +12,7 @@ enum class Severity : uint8_t { kInfo, kAdvice, kWarning, kError };
 std::string_view Name(Severity severity);  // "info", "advice", "warning", "error"
 
 struct Finding {
-  std::string subject;  // what was looked at: "umask", or a file of a package
+  std::string subject;  // what was examined: "umask", or a file of a package
   Severity severity = Severity::kInfo;
   std::string text;  // what was seen, and expected
   std::string mend;  // a command, or what to change; empty when nothing is to be done or known

@@ -13,7 +13,7 @@ using nlohmann::json;
 constexpr size_t kLongest = 200;
 
 // "[json.exception.parse_error.101] parse error at line 3, column 7: what is wrong", or the same
-// without a line; its part from the line, or behind the bracket, on.
+// without a line; its part from the line, or after the bracket, on.
 std::string Essence(const std::string& what) {
   const size_t line = what.find("line ");
   const size_t bracket = what.find("] ");

@@ -1,6 +1,6 @@
 // DimBindings: values for the dimensions that a graph leaves open (-1), from `--dim NAME=V`.
 //
-// NAME is an input's name or index (all its open dimensions), or either with an axis behind a dot:
+// NAME is an input's name or index (all its open dimensions), or either with an axis after a dot:
 // "x=4", "0=4", "x.1=32", "0.1=32". An axis binding stands above one for the whole input.
 #ifndef NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_
 #define NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_

@@ -14,7 +14,7 @@ namespace npumesh {
 
 namespace {
 
-// Collectives that passed beside computing held nobody up.
+// Collectives that passed beside computing delayed no step.
 double AwaySeconds(const RankReport& rank) {
   return rank.total_seconds - (rank.collective_seconds - rank.hidden_seconds);
 }

@@ -48,7 +48,7 @@ struct RunStory {
 std::string VerdictOf(const RunStory& story, const RunOptions& options);
 
 // The rank and the operator that the story blames: those of the error, of the golden or of the
-// first output that differs. -1, empty: nobody.
+// first output that differs. -1, empty: no rank.
 int RankToBlame(const RunStory& story);
 std::string OperatorToBlame(const RunStory& story);
 
@@ -63,9 +63,9 @@ std::string ToJunit(const RunStory& story, const RunOptions& options);
 Status WriteReports(const RunStory& story, const RunOptions& options,
                     const nlohmann::json& versions);
 
-// For whoever started the ranks of a run: reports that still say "unfinished" when all of them have
-// ended, because they were killed, get the exit code and what is known of the reason. Paths may be
-// empty; files that are not there, or have an end, stay. Errors name the file.
+// For the command that started the ranks of a run. Reports that still say "unfinished" after all
+// ranks have ended, because they were killed, get the exit code and what is known of the reason.
+// Paths may be empty; files that are not there, or have an end, stay. Errors name the file.
 Status EndUnfinishedReports(const std::string& report, const std::string& junit, int exit_code,
                             const std::string& reason);
 

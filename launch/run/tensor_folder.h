@@ -25,7 +25,7 @@ class TensorFolder {
   // For reading: takes the layout that is there. Error: kNotFound names the folder.
   static Result<TensorFolder> ToRead(const std::string& folder, int rank, int size);
 
-  // True when every step has tensors of its own.
+  // True when every step has separate tensors.
   bool has_steps() const { return has_steps_; }
   std::string File(uint64_t step, int64_t index) const;
 

@@ -4,7 +4,7 @@
 //   1. the command line: --tolerance, or --rtol and --atol;
 //   2. DIR/tolerance.json beside the goldens, its entry for the output before its default;
 //   3. "close": as far as two correct results may be apart (graph/compare/rounding.h), for each
-//      output from its dtype, the operators and sums behind it, and the scale of its values.
+//      output from its dtype, the operators and sums before it, and the scale of its values.
 // Integers and booleans are always exact.
 #ifndef NPUMESH_LAUNCH_RUN_TOLERANCE_H_
 #define NPUMESH_LAUNCH_RUN_TOLERANCE_H_

@@ -8,8 +8,8 @@
 
 namespace npumesh {
 
-// "\rload weights 50% 512/1024 MiB", and a line break behind the last. Empty for less than 16 MiB:
-// they are there before anybody could read the line.
+// "\rload weights 50% 512/1024 MiB", and a line break after the last. Empty for less than 16 MiB:
+// they are there before the user could read the line.
 std::string WeightProgressText(const WeightProgress& progress);
 
 }  // namespace npumesh

@@ -72,7 +72,7 @@ class Fields {
   }
   bool Has(const char* key) const { return Find(key) != nullptr; }
 
-  // A key that nobody reads may be a known one, misspelt.
+  // A key that npumesh does not read may be a known one, misspelt.
   using Keys = std::initializer_list<std::string_view>;
   void Expect(Keys keys) const {
     if (!json_.is_object()) return;

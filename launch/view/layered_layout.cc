@@ -117,7 +117,7 @@ class Layout {
     }
   }
 
-  // Sorts each layer by the mean place of its neighbours in the layers before (or behind) it.
+  // Sorts each layer by the mean place of its neighbours in the layers before (or after) it.
   void Sweep(bool down) {
     for (size_t step = 0; step < layers_.size(); ++step) {
       std::vector<size_t>& layer = layers_[down ? step : layers_.size() - 1 - step];

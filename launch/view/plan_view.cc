@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// A finished step is one that nobody has to wait for: its own end, or the wait that covers it.
+// When later steps need not wait for a step: from its own end on, or from the wait that covers it.
 void SetEnds(std::vector<PlanStepView>& steps) {
   const auto end = static_cast<int>(steps.size());
   for (int i = 0; i < end; ++i) {

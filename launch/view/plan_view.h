@@ -30,7 +30,7 @@ struct PlanView {
   std::string graph;
   int stages = 1;                  // of the graph; the plan is that of the first
   std::vector<OutlinedStep> late;  // operators that end the first stage
-  std::vector<LaterStage> later;   // the stages behind it
+  std::vector<LaterStage> later;   // the stages after it
   std::vector<PlannedPart> parts;  // static parts
   std::vector<PlanStepView> steps;
   std::vector<PlannedTensor> tensors;  // of the arena
@@ -50,7 +50,7 @@ struct PlanView {
   uint64_t peak_bytes = 0;  // all of it, in the blocks of the device
 };
 
-// A stage behind the first: what is known of it, and its plan where all its shapes are.
+// A stage after the first: what is known of it, and its plan where all its shapes are.
 struct LaterStage {
   StageOutline outline;
   std::vector<PlanView> plan;  // none, or one

@@ -1,4 +1,4 @@
-// What is known of the types of a graph's values before anybody gives inputs.
+// What is known of the types of a graph's values before inputs are given.
 #ifndef NPUMESH_LAUNCH_VIEW_VALUE_TYPES_H_
 #define NPUMESH_LAUNCH_VIEW_VALUE_TYPES_H_
 

@@ -16,7 +16,7 @@ class ErrorList {
   // REQUIRES: `error` is not OK.
   void Add(const Status& error) { errors_.push_back(error); }
   bool empty() const { return errors_.empty(); }
-  // OK when empty; a single error as it is; otherwise all in one text behind `title`, kUnsupported
+  // OK when empty; a single error as it is; otherwise all in one text after `title`, kUnsupported
   // if any is, else the code of the first.
   Status Join(std::string_view title) const;
 
