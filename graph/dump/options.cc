@@ -114,7 +114,8 @@ Result<std::optional<DumpSettings>> SettingsOf(const SystemOptions& options) {
   return std::optional<DumpSettings>(std::move(settings));
 }
 
-std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings, const Env& env) {
+std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings,
+                                            const DumpEnv& env) {
   ExceptionDump exception = settings ? settings->exception : ExceptionDump::kOff;
   if (exception == ExceptionDump::kOff) exception = ExceptionDumpOf(env.ascend_dump_scene);
   if (!env.npu_collect_path.empty()) exception = ExceptionDump::kNormal;

@@ -8,8 +8,8 @@
 
 #include "graph/config/compiler_config.h"
 #include "graph/config/system_options.h"
+#include "graph/dump/dump_env.h"
 #include "graph/dump/settings.h"
-#include "runtime/base/env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -28,7 +28,8 @@ Result<std::optional<DumpSettings>> SettingsOf(const SystemOptions& options);
 // else does, NPU_COLLECT_PATH always and as aic_err_norm_dump; they go below the first that is set
 // of NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH, then below the path of the settings,
 // then below the working folder. nullopt: nothing is dumped.
-std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings, const Env& env);
+std::optional<DumpSettings> WithEnvironment(std::optional<DumpSettings> settings,
+                                            const DumpEnv& env);
 
 }  // namespace npumesh
 

@@ -122,7 +122,7 @@ bool WantsStage(std::string_view level, std::string_view stage) {
   return false;
 }
 
-GraphDump::GraphDump(GraphDumpConfig config, const Env& env, DumpingRank who)
+GraphDump::GraphDump(GraphDumpConfig config, const DumpEnv& env, DumpingRank who)
     : config_(std::move(config)), env_(env), who_(who), counters_(kForms.size(), 0) {}
 
 void GraphDump::WriteOriginal(const Model& model) {

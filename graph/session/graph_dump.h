@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "graph/config/compiler_config.h"
+#include "graph/dump/dump_env.h"
 #include "graph/ir/graph.h"
-#include "runtime/base/env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -31,7 +31,7 @@ bool WantsStage(std::string_view level, std::string_view stage);
 
 class GraphDump {
  public:
-  GraphDump(GraphDumpConfig config, const Env& env, DumpingRank who);
+  GraphDump(GraphDumpConfig config, const DumpEnv& env, DumpingRank who);
 
   // True when anything will be written.
   bool wanted() const { return config_.type.has_value() || env_.dump_ge_graph > 0; }
@@ -56,7 +56,7 @@ class GraphDump {
   void Keep(const Status& status);
 
   GraphDumpConfig config_;
-  const Env env_;
+  const DumpEnv env_;
   const DumpingRank who_;
   std::set<std::string> optimized_written_;  // names of the graphs, with their stages
   bool failed_ = false;

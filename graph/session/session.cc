@@ -33,7 +33,7 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       options_(std::move(options)),
       registry_(options_.registry != nullptr ? options_.registry : &BuiltinOps()),
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
-      graph_dump_(options_.graph_dump, world.env(),
+      graph_dump_(options_.graph_dump, *options_.dump_env,
                   {world.rank(), world.size(), world.local_rank()}),
       loops_(world) {}
 
@@ -41,6 +41,9 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& memory, Model model,
                                                  SessionOptions options) {
+  if (!options.dump_env) {
+    NPUMESH_ASSIGN_OR_RETURN(options.dump_env, DumpEnv::FromProcess());
+  }
   std::unique_ptr<Session> session(
       new Session(world, memory, std::move(model), std::move(options)));
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
@@ -49,7 +52,8 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   NPUMESH_RETURN_IF_ERROR(PrepareModel(session->model_, session->options_, *session->registry_));
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
-  session->tensor_dump_ = TensorDump::Start(world, session->options_.tensor_dump);
+  session->tensor_dump_ =
+      TensorDump::Start(world, session->options_.tensor_dump, *session->options_.dump_env);
   return session;
 }
 
@@ -198,7 +202,8 @@ void Session::WriteSummary() {
 }
 
 void Session::DumpTensors(const TensorDumpOptions& options) {
-  if (!options_.tensor_dump.wanted()) tensor_dump_ = TensorDump::Start(world_, options);
+  if (!options_.tensor_dump.wanted())
+    tensor_dump_ = TensorDump::Start(world_, options, *options_.dump_env);
 }
 
 DumpReport Session::FinishDump() {

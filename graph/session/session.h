@@ -46,6 +46,11 @@ struct SessionOptions {
   FxSummaryConfig fx_summary;
   // dump_config, debug.data_dump.
   TensorDumpOptions tensor_dump;
+  // Makes static kernels of the operators that have them; nullopt: none. The session says which ranks
+  // share the work.
+  std::optional<StaticKernelOptions> static_kernels;
+  // The variables of dumps; unset: those of the process.
+  std::optional<DumpEnv> dump_env;
   // Makes inputs that in-place operators write RefData (ref_data.h).
   bool ref_data = false;
   // Positions in Session::inputs() of parameters (nn.Parameter, mark_static_address).

@@ -26,9 +26,10 @@ Result<TensorDumpOptions> TensorDumpOf(const SystemOptions& options) {
   return dump;
 }
 
-std::unique_ptr<TensorDump> TensorDump::Start(World& world, const TensorDumpOptions& options) {
+std::unique_ptr<TensorDump> TensorDump::Start(World& world, const TensorDumpOptions& options,
+                                              const DumpEnv& env) {
   std::optional<DumpSettings> operators;
-  if (!options.npy) operators = WithEnvironment(options.operators, world.env());
+  if (!options.npy) operators = WithEnvironment(options.operators, env);
   if (!options.npy && !operators) return nullptr;
   std::unique_ptr<TensorDump> dump(new TensorDump);
   const DumpPlace place = NextDumpPlace(world);

@@ -10,6 +10,7 @@
 
 #include "graph/config/compiler_config.h"
 #include "graph/config/system_options.h"
+#include "graph/dump/dump_env.h"
 #include "graph/dump/dumper.h"
 #include "graph/dump/npy_dumper.h"
 #include "runtime/world/world.h"
@@ -33,10 +34,11 @@ Result<TensorDumpOptions> TensorDumpOf(const SystemOptions& options);
 
 class TensorDump {
  public:
-  // Writes nothing before the first run. Null when neither `options` nor the environment ask for
-  // anything. Ranks and sessions of a world share the time of their folders; sessions are told
-  // apart by model_id, which counts them from 1.
-  static std::unique_ptr<TensorDump> Start(World& world, const TensorDumpOptions& options);
+  // Writes nothing before the first run. Null when neither `options` nor `env` ask for anything.
+  // Ranks and sessions of a world share the time of their folders; sessions are told apart by
+  // model_id, which counts them from 1.
+  static std::unique_ptr<TensorDump> Start(World& world, const TensorDumpOptions& options,
+                                           const DumpEnv& env);
 
   StepObserver& observer();
   // Waits for the disk; no run may follow. An error of the dump is in the report.

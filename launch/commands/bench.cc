@@ -5,6 +5,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
+#include "launch/pages/environment.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/run_report.h"
 #include "runtime/base/secure_file.h"
@@ -149,7 +150,7 @@ int RunBench(const BenchWords& words) {
   if (!options.ok()) {
     return FailTogether("bench", Outcome::Usage(std::string(options.status().message())));
   }
-  const Result<Env> env = Env::FromProcess();
+  const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailTogether("bench", Outcome::From(env.status()));
   return options->api == BenchApi::kHccl ? RunAtHccl(*env, *options)
                                          : RunAtCommunicator(*env, *options);

@@ -10,6 +10,7 @@
 #include "launch/doctor/doctor.h"
 #include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
+#include "launch/pages/environment.h"
 #include "launch/pages/option_page.h"
 #include "launch/pages/tables_json.h"
 #include "runtime/base/leftovers.h"
@@ -67,7 +68,7 @@ Result<int> ExamineTogether(World& world, bool as_json) {
 
 // Collective over all MPI ranks.
 int Examine(bool as_json) {
-  const Result<Env> env = Env::FromProcess();
+  const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return ExamineAlone(env.status(), as_json);
   const Result<std::unique_ptr<World>> world = World::Start(*env);
   if (!world.ok()) return ExamineAlone(world.status(), as_json);

@@ -11,6 +11,7 @@
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
 #include "launch/dump/verdict_json.h"
+#include "launch/pages/environment.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -174,7 +175,7 @@ Result<Answer> CheckJobLaws(const LawOptions& options) {
     NPUMESH_ASSIGN_OR_RETURN(const LawTable table, DeriveLaws(job->graphs, BuiltinOps(), inputs));
     NPUMESH_ASSIGN_OR_RETURN(LawReport report, CheckLaws(table, dumps->sources, order));
     if (report.First() != nullptr) {
-      NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+      NPUMESH_ASSIGN_OR_RETURN(const Env env, ReadEnvironment());
       NPUMESH_RETURN_IF_ERROR(
           DecideByReplay(job->graphs, dumps->sources, env, report.broken.front()));
     }

@@ -9,6 +9,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
 #include "launch/export/export_job.h"
+#include "launch/pages/environment.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -99,7 +100,7 @@ Result<ExportJobOptions> JobOf(const ExportWords& words, const ExportOptions& co
 }
 
 int RunCommand(const ExportJobOptions& job) {
-  const Result<Env> env = Env::FromProcess();
+  const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailTogether("export", Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
   if (!world.ok()) return FailTogether("export", Outcome::From(world.status()));

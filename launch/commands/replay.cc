@@ -7,6 +7,7 @@
 #include "launch/dump/job_dump.h"
 #include "launch/dump/verdict_json.h"
 #include "launch/dump/verdict_text.h"
+#include "launch/pages/environment.h"
 
 namespace npumesh {
 namespace {
@@ -68,7 +69,7 @@ int ExitCodeOf(const std::string& verdict) {
 }
 
 Result<Answer> ReplayDump(ReplayCommandOptions options) {
-  NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
+  NPUMESH_ASSIGN_OR_RETURN(const Env env, ReadEnvironment());
   NPUMESH_ASSIGN_OR_RETURN(std::vector<DumpStep> steps, FindDumpSteps(options.folder));
   steps = LatestSteps(std::move(steps));
   NPUMESH_ASSIGN_OR_RETURN(

@@ -8,6 +8,7 @@
 #include "launch/commands/run_faults.h"
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
+#include "launch/pages/environment.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/int_ranges.h"
@@ -181,7 +182,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
 // Collective over all MPI ranks.
 int RunModel(const RunOptions& options) {
   DeclareSoleCaller();
-  const Result<Env> env = Env::FromProcess();
+  const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailBefore(options, Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
   if (!world.ok()) return FailBefore(options, Outcome::From(world.status()));

@@ -1,6 +1,7 @@
 // `npumesh topo`: which rank is where, and files that say so to other tools.
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
+#include "launch/pages/environment.h"
 #include "launch/topo/cluster_files.h"
 #include "launch/topo/cluster_json.h"
 #include "runtime/base/parse.h"
@@ -82,7 +83,7 @@ Status SurveyAndShow(World& world, const TopoOptions& options) {
 }
 
 int RunTopo(const TopoOptions& options) {
-  const Result<Env> env = Env::FromProcess();
+  const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailTogether("topo", Outcome::From(env.status()));
   if (!options.plan.empty()) {
     const Result<ClusterMap> cluster = Plan(*env, options.plan);

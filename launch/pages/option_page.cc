@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "graph/config/option_tables.h"
-#include "runtime/base/env.h"
+#include "launch/pages/environment.h"
 #include "runtime/base/hccl_env.h"
 #include "runtime/base/secure_file.h"
 
@@ -111,7 +113,7 @@ std::string EnvAsMarkdown() {
       "change of a table write it again with `npumesh env --markdown > docs/env.md`. A value that "
       "is not\n"
       "accepted is an error that names the variable. `npumesh env` shows what is set.\n\n";
-  AppendVariables(EnvTable(), text);
+  AppendVariables(AllVariables(), text);
   text +=
       "\n## HCCL\n\n"
       "Read when a communicator is made. All are checked; what has no effect says so.\n\n";
@@ -121,13 +123,13 @@ std::string EnvAsMarkdown() {
 
 std::string EnvAsText(const std::function<const char*(const char*)>& get) {
   std::string text;
-  for (const auto& table : {EnvTable(), HcclEnvTable()}) {
-    for (const EnvVariable& variable : table) {
-      const char* value = get(variable.name.data());
-      text += value != nullptr
-                  ? fmt::format("{:<28} {}\n", variable.name, value)
-                  : fmt::format("{:<28} (unset: {})\n", variable.name, variable.fallback);
-    }
+  std::vector<EnvVariable> variables = AllVariables();
+  variables.insert(variables.end(), HcclEnvTable().begin(), HcclEnvTable().end());
+  for (const EnvVariable& variable : variables) {
+    const char* value = get(variable.name.data());
+    text += value != nullptr
+                ? fmt::format("{:<28} {}\n", variable.name, value)
+                : fmt::format("{:<28} (unset: {})\n", variable.name, variable.fallback);
   }
   return text;
 }

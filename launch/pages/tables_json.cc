@@ -1,8 +1,8 @@
 #include "launch/pages/tables_json.h"
 
 #include "graph/ops/core/signature.h"
+#include "launch/pages/environment.h"
 #include "launch/pages/op_table.h"
-#include "runtime/base/env.h"
 #include "runtime/base/hccl_env.h"
 
 namespace npumesh {
@@ -75,7 +75,7 @@ CommandReport EnvReport(const std::function<const char*(const char*)>& get) {
   CommandReport report;
   report.verdict = "ok";
   json& variables = report.details["variables"] = json::array();
-  AddVariables("npumesh", EnvTable(), get, variables);
+  AddVariables("npumesh", AllVariables(), get, variables);
   AddVariables("hccl", HcclEnvTable(), get, variables);
   return report;
 }

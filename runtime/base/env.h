@@ -1,9 +1,10 @@
-// Env: the one table of environment variables, read once and passed as a value.
+// Env: the environment variables of runtime and collectives, read once and passed as a value.
 //
 // Our own variables start with NPUMESH_; those of the vendor's stack (HCCL_*, TNG_LOG_LEVEL) and of
 // launchers (LOCAL_WORLD_SIZE, RANK, WORLD_SIZE) keep their names. Every value is parsed strictly:
 // a typing error is an error that names variable, text and accepted range, never silently a value.
-// `npumesh doctor --env` and docs/env.md print `EnvTable()`.
+// Upper floors have structs and tables like these; `npumesh doctor --env` and docs/env.md print all
+// of them.
 //
 // Thread-safety: an Env is immutable after construction.
 #ifndef NPUMESH_RUNTIME_BASE_ENV_H_
@@ -11,28 +12,22 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "runtime/base/env_table.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
 
-// One row of the manual.
-struct EnvVariable {
-  std::string_view name;
-  std::string_view accepted;
-  std::string_view fallback;  // what holds when it is unset
-  std::string_view meaning;
-};
-
-// Every variable that npumesh reads, in the order of the manual.
+// The variables of Env, in the order of the manual; those that launchers set stand apart, because
+// the manual has those of upper floors before them.
 std::span<const EnvVariable> EnvTable();
+std::span<const EnvVariable> LauncherEnvTable();
 
-// Seconds HCCL_EXEC_TIMEOUT uses for "wait for ever".
+// Seconds HCCL_EXEC_TIMEOUT uses for "wait without limit".
 inline constexpr std::chrono::seconds kNoTimeout{0};
 
 // Defaults stand in EnvTable alone: the fields that are {} here take the fallback of their row.
@@ -61,25 +56,11 @@ struct Env {
   std::optional<int> device_count;
   // NPUMESH_RECORD: folder for the flight record of each rank; empty: none is written.
   std::string record;
-  // DUMP_GE_GRAPH: 1 graphs with everything, 2 without weights, 3 nodes and edges only; 0: none.
-  int dump_ge_graph{};
-  // DUMP_GRAPH_LEVEL: which compile stages are dumped (docs/graph_dump.md).
-  std::string dump_graph_level{};
-  // DUMP_GRAPH_FORMAT: forms joined by bars.
-  std::string dump_graph_format{};
-  // Folders for graph dumps, the first that is set: NPU_COLLECT_PATH, DUMP_GRAPH_PATH,
-  // ASCEND_WORK_PATH; for exception dumps: NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH.
-  std::string npu_collect_path;
-  std::string dump_graph_path;
-  std::string ascend_dump_path;
-  std::string ascend_work_path;
-  // ASCEND_DUMP_SCENE: an exception scene of the dump configuration; empty: none.
-  std::string ascend_dump_scene;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.
   std::chrono::seconds connect_timeout{};
-  // HCCL_EXEC_TIMEOUT: seconds a collective waits for its peers; 0: for ever.
+  // HCCL_EXEC_TIMEOUT: seconds a collective waits for its peers; 0: without limit.
   std::chrono::seconds exec_timeout{};
   // TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 EVENT.
   int log_level{};
@@ -94,7 +75,7 @@ struct Env {
   static Result<Env> FromProcess();
 
   // Reads through `get`, which returns null for an unset variable. For tests.
-  static Result<Env> From(const std::function<const char*(const char*)>& get);
+  static Result<Env> From(const EnvGetter& get);
 };
 
 }  // namespace npumesh

@@ -219,11 +219,7 @@ constexpr std::array kSettings = {
             IsModuleList},
 };
 
-constexpr auto kHcclManual = [] {
-  std::array<EnvVariable, kSettings.size()> manual{};
-  for (size_t i = 0; i < kSettings.size(); ++i) manual[i] = kSettings[i].manual;
-  return manual;
-}();
+constexpr auto kHcclManual = ManualOf(kSettings);
 
 Status Invalid(Text value, Text variable, Text accepted) {
   return Error(Code::kInvalidArgument,
@@ -231,15 +227,13 @@ Status Invalid(Text value, Text variable, Text accepted) {
                value, variable, accepted);
 }
 
-using Getter = std::function<const char*(const char*)>;
-
-Text TextOf(const Getter& get, const char* name) {
+Text TextOf(const EnvGetter& get, const char* name) {
   const char* text = get(name);
   return text ? Text(text) : Text();
 }
 
 // The two switches for links inside a server exclude each other.
-Status CheckLinkPair(const Getter& get) {
+Status CheckLinkPair(const EnvGetter& get) {
   const Text pcie = TextOf(get, "HCCL_INTRA_PCIE_ENABLE");
   const Text roce = TextOf(get, "HCCL_INTRA_ROCE_ENABLE");
   const bool wrong = (pcie == "1" && roce == "1") || (pcie == "0" && roce.empty()) ||
@@ -256,7 +250,7 @@ std::span<const EnvVariable> HcclEnvTable() {
   return kHcclManual;
 }
 
-Result<HcclEnv> HcclEnv::From(const Getter& get) {
+Result<HcclEnv> HcclEnv::From(const EnvGetter& get) {
   for (const Setting& setting : kSettings) {
     const char* text = get(setting.manual.name.data());
     if (text == nullptr || setting.accepts(text)) continue;

@@ -7,13 +7,12 @@
 #ifndef NPUMESH_RUNTIME_BASE_HCCL_ENV_H_
 #define NPUMESH_RUNTIME_BASE_HCCL_ENV_H_
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env_table.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -34,7 +33,7 @@ struct HcclEnv {
   // Errors: kInvalidArgument in the words of EI0001, with variable, text and what is accepted.
   static Result<HcclEnv> FromProcess();
   // Reads through `get`, which returns null for an unset variable. For tests.
-  static Result<HcclEnv> From(const std::function<const char*(const char*)>& get);
+  static Result<HcclEnv> From(const EnvGetter& get);
 };
 
 // Their rows of the manual.

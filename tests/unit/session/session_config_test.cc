@@ -230,7 +230,7 @@ TEST_F(ConfiguredSession, EachFormIsWritten) {
     CompilerConfig config;
     config.debug.graph_dump.type = type;
     config.debug.graph_dump.path = folder_.Path(type);
-    GraphDump dump(config.debug.graph_dump, Env(), {3, 4, 1});
+    GraphDump dump(config.debug.graph_dump, DumpEnv(), {3, 4, 1});
     GraphBuilder g("../evil graph");
     g.Output({g.Data("x", IntType({2}))});
     dump.WriteOriginal(std::move(g.Build()).value());
@@ -241,12 +241,13 @@ TEST_F(ConfiguredSession, EachFormIsWritten) {
 }
 
 TEST_F(ConfiguredSession, StagesAreDumpedAsTheEnvironmentSays) {
-  Env env = SmallEnv();
+  SessionOptions options;
+  DumpEnv& env = options.dump_env.emplace();
   env.dump_ge_graph = 2;
   env.dump_graph_format = "ge_proto|ONNX|readable";
   env.dump_graph_level = "PreRunBegin|Build";
   env.dump_graph_path = folder_.Path("ge");
-  Run({}, env, [](Session& session) {
+  Run(options, SmallEnv(), [](Session& session) {
     ASSERT_TRUE(session.Run({IntTensor({10, 20}), IntTensor({1, 1})}).ok());
   });
   const std::string own = fmt::format("ge/pid_{}_deviceid_0", getpid());
@@ -312,7 +313,7 @@ TEST(GraphDump, StagesOfLevels) {
 }
 
 TEST(GraphDump, FoldersInTheOrderOfTheVendor) {
-  Env env;
+  DumpEnv env;
   const std::string own = fmt::format("pid_{}_deviceid_1", getpid());
   const auto folder = [&env](int ranks) { return GraphDump({}, env, {2, ranks, 1}).StageFolder(); };
   EXPECT_EQ(folder(1), ".");

@@ -262,7 +262,7 @@ TEST(DumpEnvironment, PathsAndScenesInTheirOrder) {
       {"with a path", brief, "", "", "", "w", ExceptionDump::kBrief, "w/"},
   };
   for (const auto& expected : cases) {
-    Env env;
+    DumpEnv env;
     env.ascend_dump_scene = expected.scene;
     env.npu_collect_path = expected.collect;
     env.ascend_dump_path = expected.dump;
@@ -282,12 +282,11 @@ TEST(DumpEnvironment, AFailingOperatorOfAPlainSessionIsWritten) {
   GraphBuilder g("graph_1");
   g.Output({g.Op("Fail", {{"x", g.Data("x", IntType({2}))}}, {}, "breaks")});
   const Model model = std::move(g.Build()).value();
-  Env env = SmallEnv();
-  env.npu_collect_path = folder.path();
-  const auto statuses = RunRanks(1, env, [&](World& world) -> Status {
+  SessionOptions options = TinySession();
+  options.dump_env.emplace().npu_collect_path = folder.path();
+  const auto statuses = RunRanks(1, SmallEnv(), [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
-    NPUMESH_ASSIGN_OR_RETURN(const auto session,
-                             Session::Create(world, *memory, model, TinySession()));
+    NPUMESH_ASSIGN_OR_RETURN(const auto session, Session::Create(world, *memory, model, options));
     return session->Run({IntTensor({1, 2})}).status();
   });
   EXPECT_FALSE(statuses[0].ok());

@@ -1,0 +1,21 @@
+#include "launch/pages/environment.h"
+
+#include "graph/dump/dump_env.h"
+
+namespace npumesh {
+
+std::vector<EnvVariable> AllVariables() {
+  std::vector<EnvVariable> all;
+  for (const auto& table : {EnvTable(), DumpEnvTable(), LauncherEnvTable()}) {
+    all.insert(all.end(), table.begin(), table.end());
+  }
+  return all;
+}
+
+Result<Env> ReadEnvironment() {
+  NPUMESH_ASSIGN_OR_RETURN(Env env, Env::FromProcess());
+  NPUMESH_RETURN_IF_ERROR(DumpEnv::FromProcess().status());
+  return env;
+}
+
+}  // namespace npumesh
