@@ -203,8 +203,8 @@ class GraphReader {
 bool WellNumbered(const Graph& graph, const std::vector<NodeId>& nodes, int64_t first) {
   std::set<int64_t> seen;
   for (NodeId id : nodes) {
-    const int64_t index = graph.node(id).IntAttr("index", -1) - first;
-    if (index < 0 || index >= static_cast<int64_t>(nodes.size())) return false;
+    const int64_t index = graph.node(id).IntAttr("index", -1);
+    if (index < first || index - first >= static_cast<int64_t>(nodes.size())) return false;
     seen.insert(index);
   }
   return seen.size() == nodes.size();

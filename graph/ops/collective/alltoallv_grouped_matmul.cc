@@ -99,8 +99,11 @@ constexpr ExpertForm kRouted = {FormOf("gmm_x", "gmm_weight", "trans_gmm_weight"
 constexpr ExpertForm kShared = {FormOf("mm_x", "mm_weight", "trans_mm_weight", 0), "mm_x_scale",
                                 "mm_weight_scale", "mm_x_quant_mode", "mm_weight_quant_mode"};
 
+// Wraps around: messages also print what is refused.
 int64_t Sum(const std::vector<int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  return static_cast<int64_t>(std::accumulate(
+      counts.begin(), counts.end(), uint64_t{0},
+      [](uint64_t sum, int64_t count) { return sum + static_cast<uint64_t>(count); }));
 }
 
 void ReadCounts(const OpContext& op, Check& check, ExpertsPlan& plan) {

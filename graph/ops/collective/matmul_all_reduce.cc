@@ -62,11 +62,11 @@ void ReadWeightScale(const OpContext& op, Check& check, AllReducePlan& plan) {
     scale.by_column = plan.local.transposed_w ? groups : 1;
     scale.by_rows = plan.local.transposed_w ? 1 : n;
   }
-  const bool fits = scale.scale.given() &&
+  const bool fits = group >= 0 && scale.scale.given() &&
                     (scale.scale.count() == 1 || scale.scale.count() == groups * n) &&
                     (!scale.offset.given() || scale.offset.count() == scale.scale.count());
-  check.That(fits, "{} antiquant scales and {} offsets for weights {} x {}", scale.scale.count(),
-             scale.offset.count(), k, n);
+  check.That(fits, "{} antiquant scales and {} offsets with group size {} for weights {} x {}",
+             scale.scale.count(), scale.offset.count(), group, k, n);
 }
 
 // The product, and what both operators have. `by_rows` as above.
