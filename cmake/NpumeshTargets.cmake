@@ -92,6 +92,15 @@ set(NPUMESH_MPIRUN ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --b
 set(NPUMESH_COMPUTING
     "npumesh_(ops|engine|session|model_tests|reduce|collectives|compare|dump|export|inject)(;|$)")
 
+# ctest takes two tests of one name for one, and their labels too.
+function(npumesh_new_test name)
+  get_property(known GLOBAL PROPERTY NPUMESH_TEST_NAMES)
+  if(name IN_LIST known)
+    message(FATAL_ERROR "two tests are called ${name}")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY NPUMESH_TEST_NAMES ${name})
+endfunction()
+
 function(npumesh_test name)
   cmake_parse_arguments(ARG "UNITY" "RING;LEVEL;RANKS;TIMEOUT" "SOURCES;DEPENDS;ARGS" ${ARGN})
   if(ARG_RING EQUAL 3 AND NOT NPUMESH_MPI_TESTS)
@@ -100,6 +109,7 @@ function(npumesh_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  npumesh_new_test(${name})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock)
   # What is tested is optimised; the tests themselves only have to be built.
@@ -152,6 +162,7 @@ function(npumesh_mpi_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  npumesh_new_test(${name})
   add_test(NAME ${name}
            COMMAND ${NPUMESH_MPIRUN} -n ${ARG_RANKS} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT}

@@ -12,17 +12,15 @@ namespace {
 // The process may have 8 GiB, so one operator gets lists of 2; on every machine.
 class LongLists : public testing::Test {
  protected:
-  LongLists() {
-    getrlimit(RLIMIT_AS, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = rlim_t{8} << 30;
-    setrlimit(RLIMIT_AS, &limit);
-  }
+  LongLists() { getrlimit(RLIMIT_AS, &before_); }
   ~LongLists() override { setrlimit(RLIMIT_AS, &before_); }
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer needs more address space";
 #endif
+    rlimit limit = before_;
+    limit.rlim_cur = rlim_t{8} << 30;
+    setrlimit(RLIMIT_AS, &limit);
   }
 
  private:
