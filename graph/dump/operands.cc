@@ -1,35 +1,11 @@
 #include "graph/dump/operands.h"
 
-#include <array>
-#include <string_view>
-
 #include "graph/engine/compiled_model.h"
+#include "graph/ir/plain_layout.h"
 #include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {
 namespace {
-
-// Formats in which the elements of a tensor stand as its own shape says.
-bool IsPlain(std::string_view format) {
-  constexpr std::array<std::string_view, 8> kPlain = {"ND",   "NCHW",  "NHWC",  "HWCN",
-                                                      "CHWN", "NCDHW", "NDHWC", "DHWCN"};
-  for (const std::string_view plain : kPlain) {
-    if (format == plain) return true;
-  }
-  return false;
-}
-
-// The engine keeps tensors in their original shape, so a private format of a descriptor is what
-// the file had, not what lies in memory; its origin_format is.
-std::string FormatOf(const TensorDesc& desc) {
-  if (IsPlain(desc.layout)) return desc.layout;
-  const auto origin = desc.attrs.find("origin_format");
-  if (origin != desc.attrs.end()) {
-    const auto* name = origin->second.get<std::string>();
-    if (name != nullptr && IsPlain(*name)) return *name;
-  }
-  return "ND";
-}
 
 DumpTensor Describe(const TensorType& type, const TensorDesc* desc, const void* data) {
   DumpTensor tensor;
@@ -37,7 +13,7 @@ DumpTensor Describe(const TensorType& type, const TensorDesc* desc, const void* 
   tensor.original_shape = type.shape;
   tensor.size = data == nullptr ? 0 : type.bytes();
   tensor.address = reinterpret_cast<uint64_t>(data);
-  if (desc != nullptr) tensor.format = DumpFormatNumber(FormatOf(*desc));
+  if (desc != nullptr) tensor.format = DumpFormatNumber(PlainLayoutOf(*desc));
   return tensor;
 }
 

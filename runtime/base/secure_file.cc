@@ -17,7 +17,8 @@
 namespace npumesh {
 namespace {
 
-// The maxima of the table in docs/security.md; dumped graphs and data are 600.
+// The maxima of the table in docs/security.md; dumped graphs and data are 600, program
+// files 550.
 constexpr std::array kPermissions = {
     Permission{FileKind::kConfig, "model_relation_config.json, numa_config.json", 0640, 0640, 0750},
     Permission{FileKind::kLog, "finished logs", 0640, 0440, 0750},
@@ -26,6 +27,8 @@ constexpr std::array kPermissions = {
     Permission{FileKind::kDataDump, "dumped tensors and their statistics", 0600, 0600, 0750},
     Permission{FileKind::kData, "exported graphs and weights, outputs, run reports, pictures", 0640,
                0640, 0750},
+    Permission{FileKind::kProgram, "packages of static kernels", 0550, 0550, 0750},
+    Permission{FileKind::kKernel, "static kernels, their sources and records", 0600, 0600, 0700},
     Permission{FileKind::kTemporary, "intermediate files", 0640, 0640, 0750},
 };
 

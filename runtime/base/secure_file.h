@@ -24,7 +24,9 @@ enum class FileKind {
   kDebug,
   kGraphDump,
   kDataDump,
-  kData,  // business data
+  kData,     // business data
+  kProgram,  // is run
+  kKernel,   // machine code that this user runs, and what it was made from
   kTemporary,
 };
 

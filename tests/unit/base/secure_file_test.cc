@@ -37,7 +37,8 @@ constexpr struct {
   mode_t file;
 } kKinds[] = {{FileKind::kConfig, 0640},    {FileKind::kLog, 0440},      {FileKind::kDebug, 0640},
               {FileKind::kGraphDump, 0600}, {FileKind::kDataDump, 0600}, {FileKind::kData, 0640},
-              {FileKind::kTemporary, 0640}};
+              {FileKind::kProgram, 0550},   {FileKind::kTemporary, 0640},
+              {FileKind::kKernel, 0600}};
 
 TEST(SecureFile, AppearsOnlyAtCommit) {
   const TemporaryFolder folder;
@@ -107,7 +108,7 @@ TEST(SecureFile, PermissionsAreThoseOfTheTable) {
     ASSERT_TRUE(WriteFile(path, "x", kind).ok());
     EXPECT_EQ(ModeOf(path), mode) << path;
     ASSERT_TRUE(MakeFolders(path + ".folder", kind).ok());
-    EXPECT_EQ(ModeOf(path + ".folder"), 0750u) << path;
+    EXPECT_EQ(ModeOf(path + ".folder"), kind == FileKind::kKernel ? 0700u : 0750u) << path;
   }
   EXPECT_EQ(FileMode(FileKind::kLog), 0640u);
 }
@@ -116,8 +117,9 @@ TEST(SecureFile, PermissionsAreThoseOfTheTable) {
 TEST(SecureFile, NoKindIsWiderThanTheTableAllows) {
   ASSERT_EQ(PermissionTable().size(), std::size(kKinds));
   for (const Permission& row : PermissionTable()) {
-    EXPECT_EQ(row.file & ~0640u, 0u) << row.what;
-    EXPECT_EQ(row.finished & ~(row.kind == FileKind::kLog ? 0440u : 0640u), 0u) << row.what;
+    const mode_t most = row.kind == FileKind::kProgram ? 0550u : 0640u;
+    EXPECT_EQ(row.file & ~most, 0u) << row.what;
+    EXPECT_EQ(row.finished & ~(row.kind == FileKind::kLog ? 0440u : most), 0u) << row.what;
     EXPECT_EQ(row.folder & ~0750u, 0u) << row.what;
     EXPECT_EQ(FileMode(row.kind), row.file);
     EXPECT_EQ(FolderMode(row.kind), row.folder);
