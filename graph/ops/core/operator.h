@@ -129,6 +129,7 @@ std::unique_ptr<Kernel> MakeKernel(Body body) {
 }
 
 class PackedWeights;
+class LoopBuilder;
 
 // A node, seen through its schema. Built by the engine (or a test), used by infer and make_kernel.
 class OpContext {
@@ -224,6 +225,11 @@ using MakeKernelFn = std::function<Result<std::unique_ptr<Kernel>>(const OpConte
 using EvaluateFn =
     std::function<Result<std::vector<Tensor>>(const OpContext&, std::span<const void* const> in)>;
 
+// Writes how output 0 is computed from the elements of rows (loop_program.h), or gives nothing
+// where types, shapes or attributes do not allow it. Results are those of the kernel: the same
+// bits, or the tolerance that docs/static_kernels.md states.
+using LoopFn = std::function<void(const OpContext&, LoopBuilder&)>;
+
 // Output `output` lives in the storage of input slot `slot` and the operator writes there. An
 // output past the last port of the schema: the input is updated and no port shows it (the slots of
 // an optimizer); the kernel then writes to KernelArgs::in.
@@ -309,6 +315,8 @@ struct Operator {
   // In place of make_kernel when the output shapes are only known after the operator ran; `infer`
   // then leaves dimensions unknown.
   EvaluateFn evaluate = nullptr;
+  // Its static kernel; null: it has none.
+  LoopFn loop = nullptr;
   // Runs subgraphs of its node (If, Case, While, calls); the engine knows how, by type.
   bool control_flow = false;
 

@@ -3,6 +3,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/elementwise/gated_activations.h"
 #include "graph/ops/toolbox/formula/formula.h"
@@ -69,6 +70,17 @@ Status RunSwiGlu(const SwiGluPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+void LoopSwiGlu(const OpContext& op, LoopBuilder& loop) {
+  const Shape& x = op.in("x").shape;
+  if (x.rank() == 0 || x.dims().back() != 2 * loop.columns() ||
+      x.rank() != op.out(0).shape.rank() || op.out(0).shape.dims().back() != loop.columns()) {
+    return;
+  }
+  const LoopValue gate = loop.ColumnsOf(op.slot("x"), 0, x.dims().back());
+  const LoopValue value = loop.ColumnsOf(op.slot("x"), loop.columns(), x.dims().back());
+  loop.Give(loop.Emit(LoopOp::kSwiGlu, {gate, value}));
+}
+
 }  // namespace
 
 void RegisterActivationOps(OpRegistry& registry) {
@@ -82,7 +94,7 @@ void RegisterActivationOps(OpRegistry& registry) {
       {"Swish(x; scale=1.0) -> y", Formula::kSwish},
   };
   RegisterElementwise(registry, specs);
-  registry.Add(Define<PlanSwiGlu, RunSwiGlu>("SwiGlu(x; dim=-1) -> y"));
+  registry.Add(Define<PlanSwiGlu, RunSwiGlu>("SwiGlu(x; dim=-1) -> y", {.loop = LoopSwiGlu}));
 }
 
 }  // namespace npumesh

@@ -1,5 +1,6 @@
 // Comparison, logic and selection.
 #include "graph/ops/core/check.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/core/signature.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
@@ -79,6 +80,17 @@ Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
   return MakeBlockKernel(context, std::move(plan));
 }
 
+// The same as a loop: the value of MaskedFill may have another type than x.
+template <int kMask, int kThen, int kElse>
+void LoopSelect(const OpContext& op, LoopBuilder& loop) {
+  const DataType dtype = op.out(0).dtype;
+  const auto branch = [&](int slot) {
+    return loop.Round(loop.As(LoopType::kFloat, loop.In(slot)), dtype);
+  };
+  const LoopValue mask = loop.As(LoopType::kBool, loop.In(kMask));
+  loop.Give(loop.Emit(LoopOp::kSelect, {mask, branch(kThen), branch(kElse)}));
+}
+
 }  // namespace
 
 void RegisterCompareOps(OpRegistry& registry) {
@@ -98,11 +110,13 @@ void RegisterCompareOps(OpRegistry& registry) {
   registry.Add({.schema = Signature("SelectV2(condition, then, else) -> result"),
                 .infer = InferSelect,
                 .make_kernel = MakeSelect<0, 1, 2>,
-                .elementwise = true});
+                .elementwise = true,
+                .loop = LoopSelect<0, 1, 2>});
   registry.Add({.schema = Signature("MaskedFill(x, mask, value) -> y"),
                 .infer = InferMaskedFill,
                 .make_kernel = MakeSelect<1, 2, 0>,
-                .elementwise = true});
+                .elementwise = true,
+                .loop = LoopSelect<1, 2, 0>});
 }
 
 }  // namespace npumesh

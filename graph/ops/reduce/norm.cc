@@ -10,6 +10,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
 #include "graph/ops/toolbox/values/rms_row.h"
@@ -156,6 +157,42 @@ Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// ---- as loops, over the last dimension alone ----
+
+bool IsVector(const OpContext& op, std::string_view port, int64_t columns) {
+  const Shape& shape = op.in(port).shape;
+  return shape.rank() == 1 && shape[0] == columns;
+}
+
+// 1 / sqrt(mean(x^2) + epsilon).
+LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
+  const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
+  return loop.Emit(
+      LoopOp::kRootOfMeanOf, {squares},
+      {static_cast<double>(loop.columns()), static_cast<double>(op.attr_float("epsilon")), 0});
+}
+
+void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
+  if (!IsVector(op, "gamma", loop.columns())) return;
+  const LoopValue x = loop.In(op.slot("x"));
+  const LoopValue scaled = loop.Emit(LoopOp::kMul, {x, LoopRoot(op, loop, x)});
+  loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
+}
+
+void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
+  const Shape& x = op.in("x").shape;
+  const Result<std::vector<int64_t>> normalized = op.Ints("normalized_shape");
+  if (!normalized.ok() || normalized->size() != 1 || x.dims().back() != loop.columns()) return;
+  const LoopValue row = loop.In(op.slot("x"));
+  const LoopValue mean = loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowSum, {row})},
+                                   {static_cast<double>(loop.columns()), 0, 0});
+  const LoopValue centred = loop.Emit(LoopOp::kSub, {row, mean});
+  LoopValue y = loop.Emit(LoopOp::kMul, {centred, LoopRoot(op, loop, centred)});
+  if (op.has("gamma")) y = loop.Emit(LoopOp::kMul, {y, loop.In(op.slot("gamma"))});
+  if (op.has("beta")) y = loop.Emit(LoopOp::kAdd, {y, loop.In(op.slot("beta"))});
+  loop.Give(y);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
@@ -166,9 +203,9 @@ std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
 void RegisterNormOps(OpRegistry& registry) {
   registry.Add(Define<PlanLayerNorm, RunLayerNorm>(
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
-      {.value_inputs = {"normalized_shape"}}));
-  registry.Add(
-      Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd"));
+      {.value_inputs = {"normalized_shape"}, .loop = LoopLayerNorm}));
+  registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
+                                                      {.loop = LoopRmsNorm}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
       "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x"));
 }

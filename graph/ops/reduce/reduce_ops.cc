@@ -13,6 +13,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/reduce/reduce_ops_fold.h"
@@ -179,10 +180,33 @@ Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// Sums, means and maxima over the last axis, which stays with one element.
+template <FoldKind kKind>
+void LoopReduce(const OpContext& op, LoopBuilder& loop) {
+  const TensorType& x = op.in("x");
+  const Result<std::vector<int64_t>> axes = op.Ints("axes");
+  if (!axes.ok() || axes->size() != 1 || !op.attr_bool("keep_dims") || x.shape.rank() == 0) return;
+  if ((*axes)[0] != -1 && (*axes)[0] != x.shape.rank() - 1) return;
+  if (x.shape.dims().back() != loop.columns() || x.dtype == DataType::kBool) return;
+  const LoopValue row = loop.In(op.slot("x"));
+  const auto count = static_cast<double>(loop.columns());
+  if (kKind == FoldKind::kMax) {
+    loop.Give(loop.Emit(LoopOp::kRowLargest, {row}));
+  } else {
+    loop.Give(loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowTotal, {row})},
+                        {kKind == FoldKind::kMean ? count : 1.0, 0, 0}));
+  }
+}
+
+template <FoldKind kKind>
+constexpr bool kHasLoop =
+    kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kMax;
+
 template <FoldKind kKind, bool kCasts = false>
 void AddReduction(OpRegistry& registry, std::string_view signature) {
   Operator op = Define<PlanReduce<kKind, kCasts>, RunReduce>(signature);
   if (op.schema.inputs.size() == 2) op.value_inputs = {"axes"};
+  if constexpr (kHasLoop<kKind> && !kCasts) op.loop = LoopReduce<kKind>;
   registry.Add(std::move(op));
 }
 

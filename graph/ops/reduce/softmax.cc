@@ -9,6 +9,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -120,11 +121,25 @@ Status RunSoftmax(const SoftmaxPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// Over the last axis alone.
+void LoopSoftmax(const OpContext& op, LoopBuilder& loop) {
+  const Shape& x = op.in("x").shape;
+  const std::vector<int64_t> axes = op.attr_ints("axes");
+  if (x.rank() == 0 || x.dims().back() != loop.columns() || axes.size() != 1) return;
+  if (axes[0] != -1 && axes[0] != x.rank() - 1) return;
+  const LoopValue row = loop.In(op.slot("x"));
+  const LoopValue most = loop.Emit(LoopOp::kRowMax, {row});
+  const LoopValue power =
+      loop.Emit(LoopOp::kExpOfNonPositive, {loop.Emit(LoopOp::kSub, {row, most})});
+  const LoopValue scale = loop.Emit(LoopOp::kReciprocalOf, {loop.Emit(LoopOp::kRowSum, {power})});
+  loop.Give(loop.Emit(LoopOp::kMul, {power, scale}));
+}
+
 }  // namespace
 
 void RegisterSoftmaxOps(OpRegistry& registry) {
-  registry.Add(
-      Define<PlanSoftmax, RunSoftmax>("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y"));
+  registry.Add(Define<PlanSoftmax, RunSoftmax>("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y",
+                                               {.loop = LoopSoftmax}));
 }
 
 }  // namespace npumesh

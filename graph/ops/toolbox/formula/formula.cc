@@ -9,6 +9,7 @@
 #include "graph/ops/core/signature.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
+#include "graph/ops/toolbox/formula/formula_loop.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -149,6 +150,16 @@ Status CheckBase(const OpContext& context, const ElementwiseSpec& spec) {
                base);
 }
 
+FormulaParams ParamsOf(const OpContext& context) {
+  FormulaParams params = {};
+  size_t next = 0;
+  for (const AttrSpec& attr : context.schema().attrs) {
+    const bool is_text = attr.pattern.get<std::string>() != nullptr;
+    if (!is_text) params[next++] = context.attr_float(attr.name);
+  }
+  return params;
+}
+
 Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
                                                 const ElementwiseSpec& spec) {
   NPUMESH_RETURN_IF_ERROR(CheckBase(context, spec));
@@ -161,15 +172,38 @@ Result<std::unique_ptr<Kernel>> MakeElementwise(const OpContext& context,
   plan.block = FindBlock(formula, types.operand);
   plan.operands.assign(static_cast<size_t>(context.slots()), types.operand);
   plan.result = types.result;
-  size_t next = 0;
-  for (const AttrSpec& attr : context.schema().attrs) {
-    const bool is_text = attr.pattern.get<std::string>() != nullptr;
-    if (!is_text) plan.params[next++] = context.attr_float(attr.name);
-  }
+  plan.params = ParamsOf(context);
   const bool divides =
       formula == Formula::kDiv || formula == Formula::kFloorDiv || formula == Formula::kFloorMod;
   if (divides && IsInteger(types.operand)) plan.divisor = 1;
   return MakeBlockKernel(context, std::move(plan));
+}
+
+// Squares are by far the most frequent powers.
+bool IsSquare(const OpContext& context, Formula formula) {
+  const Tensor* exponent = formula == Formula::kPow ? context.value(1) : nullptr;
+  if (exponent == nullptr || exponent->type().shape.elements() != 1) return false;
+  const ConvertFn widen = FindConvert(exponent->dtype(), DataType::kDouble);
+  double value = 0;
+  if (widen != nullptr) widen(exponent->data(), &value, 1);
+  return value == 2;
+}
+
+void LoopElementwise(const OpContext& context, LoopBuilder& loop, const ElementwiseSpec& spec) {
+  const Result<FormulaTypes> types = TypesOf(context, spec);
+  if (!types.ok()) return;
+  const bool bools = types->operand == DataType::kBool;
+  if (!bools && types->operand != DataType::kFloat) return;
+  if (bools && spec.rule != ResultRule::kLogical) return;
+  const Result<Formula> chosen = spec.choose == nullptr ? spec.formula : spec.choose(context);
+  if (!chosen.ok()) return;
+  std::vector<LoopValue> operands;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    operands.push_back(loop.As(bools ? LoopType::kBool : LoopType::kFloat, loop.In(slot)));
+  }
+  const bool square = IsSquare(context, *chosen);
+  if (square) operands.resize(1);
+  loop.Give(LoopOfFormula(loop, square ? Formula::kSquare : *chosen, operands, ParamsOf(context)));
 }
 
 }  // namespace
@@ -247,7 +281,9 @@ void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> 
         {.schema = Signature(spec.signature),
          .infer = [spec](OpContext& context) { return InferElementwise(context, spec); },
          .make_kernel = [spec](const OpContext& context) { return MakeElementwise(context, spec); },
-         .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical});
+         .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical,
+         .loop = [spec](const OpContext& context,
+                        LoopBuilder& loop) { LoopElementwise(context, loop, spec); }});
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graph/ops/core/define.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/toolbox/values/small_float.h"
 #include "runtime/base/float16.h"
 
@@ -177,6 +178,11 @@ Status RunCast(const CastPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+void LoopCast(const OpContext& op, LoopBuilder& loop) {
+  const bool to_bool = op.out(0).dtype == DataType::kBool;
+  loop.Give(loop.As(to_bool ? LoopType::kBool : LoopType::kFloat, loop.In(0)));
+}
+
 }  // namespace
 
 ConvertFn FindConvert(DataType from, DataType to) {
@@ -187,7 +193,8 @@ ConvertFn FindConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y", {.elementwise = true}));
+  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y",
+                                         {.elementwise = true, .loop = LoopCast}));
 }
 
 }  // namespace npumesh

@@ -1,0 +1,165 @@
+// LoopProgram: what an operator, or a chain of operators, computes on the elements of rows, as a
+// list of instructions. A static kernel is such a program as machine code.
+//
+// A program walks a space of `outer` dimensions and `columns`. A value has one number for each
+// element of a row, or one for the whole row: inputs that do not vary along the columns, and what
+// sums and maxima give. All arithmetic is float; what rounds, and in which order sums are added,
+// is that of the operators' own kernels, so that the results have the same bits.
+//
+// Thread-safety: values; a builder is used by one thread.
+#ifndef NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_
+#define NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/tensor.h"
+
+namespace npumesh {
+
+class OpContext;
+
+// clang-format off
+enum class LoopOp : uint8_t {
+  kInput,     // an element of input `index`, widened to float; of a bool tensor a bool
+  kConstant,  // params[0]
+  // float from floats
+  kAdd, kSub, kMul, kDiv, kMax, kMin,
+  kNeg, kAbs, kSquare, kSqrt, kRsqrt, kReciprocal, kSign, kFloor, kCeil, kRelu,
+  // bool from floats, bool from bools
+  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
+  kSelect,   // args: bool, value where it holds, value elsewhere
+  kToFloat,  // 1 or 0 from a bool
+  kToBool,   // "is not 0" from a float
+  // float from floats, computed in double and rounded once
+  kExp,  // params: factor, scale, shift: e^((scale x + shift) factor)
+  kLog,  // params: divisor, scale, shift: ln(scale x + shift) / divisor
+  kExpm1, kLog1p, kSin, kCos, kTanh, kErf, kSigmoid, kGeluTanh, kGeluErf, kFastGelu,
+  kSwish,   // params: scale
+  kSwiGlu,  // silu(first) second
+  kExpOfNonPositive,  // of float_exp.h, in float
+  kRound,             // to the precision of `dtype`, a float of 16 bits
+  // one number for a row from its elements
+  kRowMax,      // NaN only when there is nothing else
+  kRowLargest,  // NaN wins
+  kRowSum,      // a double, of blocks as BlockedSum adds
+  kRowTotal,    // a double, added in double
+  // float from a sum
+  kMeanOf,         // params: count
+  kReciprocalOf,   // 1 / sum
+  kRootOfMeanOf,   // params: count, epsilon: 1 / sqrt(sum / count + epsilon)
+};
+// clang-format on
+
+// The name of an instruction as listings and sources have it: "Add".
+std::string_view NameOf(LoopOp op);
+// Whether it makes one number of a row.
+bool Reduces(LoopOp op);
+
+enum class LoopType : uint8_t { kFloat, kBool, kSum };
+
+// The number of a value: its place among the instructions. -1: there is no such value.
+using LoopValue = int;
+
+struct LoopInstruction {
+  LoopOp op = LoopOp::kConstant;
+  LoopType type = LoopType::kFloat;
+  bool row = false;  // one number for a row
+  std::vector<LoopValue> args = {};
+  std::array<double, 3> params = {};
+  int index = -1;                         // of an input
+  DataType dtype = DataType::kUndefined;  // of kRound
+  int origin = -1;                        // which operator it comes from, an index into `titles`
+};
+
+// How a program reads a tensor. Strides count elements.
+struct LoopInput {
+  int tensor = 0;  // slot of the kernel
+  DataType dtype = DataType::kFloat;
+  int64_t offset = 0;
+  std::vector<int64_t> strides = {};  // by outer dimension
+  int64_t step = 1;                   // from column to column: 0 or 1
+};
+
+// Outputs are packed: an element or, of a row value, one number a row.
+struct LoopOutput {
+  LoopValue value = -1;
+  DataType dtype = DataType::kFloat;
+};
+
+struct LoopProgram {
+  std::vector<int64_t> outer;
+  int64_t columns = 1;
+  std::vector<LoopInput> inputs;
+  std::vector<LoopInstruction> instructions;
+  std::vector<LoopOutput> outputs;
+  std::vector<std::string> titles;  // of operators: "Add_3 (Add)"
+
+  int64_t rows() const;
+  bool has_row_sums() const;  // or maxima: columns cannot be merged with other dimensions
+  // Merges dimensions that all inputs walk as one.
+  void Collapse();
+  // One line for each input, instruction and output, without titles: equal programs have equal
+  // listings.
+  std::string ToString() const;
+
+ private:
+  // Rows of one element become one row.
+  void WalkLastAsColumns();
+};
+
+// Writes a program, operator by operator.
+class LoopBuilder {
+ public:
+  // `space` is the shape of whole rows.
+  explicit LoopBuilder(const Shape& space);
+
+  // ---- for the pass that finds what belongs together ----
+  // The operator whose instructions follow. `fed` gives, by slot, a value of the program, or -1 for
+  // a tensor; `tensors`, by slot, where the kernel finds it.
+  void Begin(const OpContext& op, std::vector<LoopValue> fed, std::vector<int> tensors);
+  // Port 0 of the operator just written; -1: it refused.
+  LoopValue result() const { return result_; }
+  // Rounded to `dtype` and written to output number `program.outputs.size()`.
+  LoopProgram Finish(LoopValue value, DataType dtype);
+
+  // ---- for operators (Operator::loop) ----
+  // Elements of an input that broadcasts to the space or to one number for a row: float, or bool of
+  // a bool tensor. -1: its type or shape cannot be read; so do all instructions on -1.
+  LoopValue In(int slot);
+  // Columns [first, first + columns) of an input whose rows have `width` elements and whose other
+  // dimensions are those of the space.
+  LoopValue ColumnsOf(int slot, int64_t first, int64_t width);
+  LoopValue Constant(double value);
+  LoopValue Emit(LoopOp op, std::initializer_list<LoopValue> args,
+                 std::array<double, 3> params = {});
+  LoopValue Round(LoopValue value, DataType dtype);
+  // Float of a bool, bool of a float; the value itself when it has the type.
+  LoopValue As(LoopType type, LoopValue value);
+  int64_t columns() const { return program_.columns; }
+  // The result of the operator for output 0, which is rounded to its type.
+  void Give(LoopValue value);
+
+ private:
+  LoopValue Add(LoopInstruction instruction);
+  LoopValue Read(int slot, LoopInput input);
+
+  LoopProgram program_;
+  Shape space_;
+  const OpContext* op_ = nullptr;
+  std::vector<LoopValue> fed_;
+  std::vector<int> tensors_;
+  LoopValue result_ = -1;
+};
+
+// A compiled program. `in` are the tensors by slot, `out` the outputs; scratch as asked for.
+using LoopEntry = void (*)(const void* const* in, void* const* out, void* scratch);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_

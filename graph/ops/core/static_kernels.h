@@ -1,0 +1,49 @@
+// StaticKernelSource: gives machine code for loop programs. The engine asks; graph/static_kernel
+// answers.
+#ifndef NPUMESH_GRAPH_OPS_CORE_STATIC_KERNELS_H_
+#define NPUMESH_GRAPH_OPS_CORE_STATIC_KERNELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/ops/core/loop_program.h"
+
+namespace npumesh {
+
+struct Operator;
+
+// An operator of the graph that is compiled, with its types.
+struct StaticOperator {
+  const Operator* op = nullptr;
+  const OpContext* context = nullptr;
+};
+
+// Operators that one static kernel computes.
+struct StaticRegion {
+  LoopProgram program;
+  std::vector<StaticOperator> operators;  // in execution order
+};
+
+// The kernel of a region.
+struct StaticKernel {
+  LoopEntry entry = nullptr;  // null: there is no kernel
+  uint64_t scratch_bytes = 0;
+  std::string name;                     // what the store calls it
+  std::shared_ptr<const void> library;  // keeps `entry` valid
+};
+
+class StaticKernelSource {
+ public:
+  virtual ~StaticKernelSource() = default;
+  // Kernels by region; of those that cannot be had the reason is told by the source itself. `all`
+  // are the operators of the graph that run, which are recorded. Not collective; other processes of
+  // this node may be waited for, within a time limit.
+  virtual std::vector<StaticKernel> Make(const std::vector<StaticRegion>& regions,
+                                         const std::vector<StaticOperator>& all) = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_CORE_STATIC_KERNELS_H_

@@ -1,0 +1,88 @@
+#include "graph/ops/toolbox/formula/formula_loop.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace npumesh {
+namespace {
+
+struct FormulaLoop {
+  Formula formula;
+  LoopOp op;
+};
+
+// Floor quotients and powers have no vector form here.
+constexpr FormulaLoop kFormulaLoops[] = {
+    {Formula::kAdd, LoopOp::kAdd},
+    {Formula::kSub, LoopOp::kSub},
+    {Formula::kMul, LoopOp::kMul},
+    {Formula::kDiv, LoopOp::kDiv},
+    {Formula::kMax, LoopOp::kMax},
+    {Formula::kMin, LoopOp::kMin},
+    {Formula::kSwiGlu, LoopOp::kSwiGlu},
+    {Formula::kEqual, LoopOp::kEqual},
+    {Formula::kNotEqual, LoopOp::kNotEqual},
+    {Formula::kLess, LoopOp::kLess},
+    {Formula::kLessEqual, LoopOp::kLessEqual},
+    {Formula::kGreater, LoopOp::kGreater},
+    {Formula::kGreaterEqual, LoopOp::kGreaterEqual},
+    {Formula::kAnd, LoopOp::kAnd},
+    {Formula::kOr, LoopOp::kOr},
+    {Formula::kScale, LoopOp::kMul},
+    {Formula::kSqrt, LoopOp::kSqrt},
+    {Formula::kRsqrt, LoopOp::kRsqrt},
+    {Formula::kNeg, LoopOp::kNeg},
+    {Formula::kReciprocal, LoopOp::kReciprocal},
+    {Formula::kAbs, LoopOp::kAbs},
+    {Formula::kSquare, LoopOp::kSquare},
+    {Formula::kSign, LoopOp::kSign},
+    {Formula::kFloor, LoopOp::kFloor},
+    {Formula::kCeil, LoopOp::kCeil},
+    {Formula::kNot, LoopOp::kNot},
+    {Formula::kExp, LoopOp::kExp},
+    {Formula::kLog, LoopOp::kLog},
+    {Formula::kExpm1, LoopOp::kExpm1},
+    {Formula::kLog1p, LoopOp::kLog1p},
+    {Formula::kSin, LoopOp::kSin},
+    {Formula::kCos, LoopOp::kCos},
+    {Formula::kTanh, LoopOp::kTanh},
+    {Formula::kErf, LoopOp::kErf},
+    {Formula::kRelu, LoopOp::kRelu},
+    {Formula::kSigmoid, LoopOp::kSigmoid},
+    {Formula::kGeluTanh, LoopOp::kGeluTanh},
+    {Formula::kGeluErf, LoopOp::kGeluErf},
+    {Formula::kFastGelu, LoopOp::kFastGelu},
+    {Formula::kSwish, LoopOp::kSwish},
+};
+
+// The logarithm of the base of Exp and Log, whose attribute says -1 for e.
+double LogOfBase(float base) {
+  return base == -1.0f ? 1.0 : std::log(double{base});
+}
+
+}  // namespace
+
+LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, std::span<const LoopValue> operands,
+                        const FormulaParams& params) {
+  const auto* row =
+      std::find_if(std::begin(kFormulaLoops), std::end(kFormulaLoops),
+                   [formula](const FormulaLoop& each) { return each.formula == formula; });
+  if (row == std::end(kFormulaLoops) || operands.empty()) return -1;
+  const LoopValue first = operands[0];
+  switch (formula) {
+    case Formula::kScale:
+      return loop.Emit(LoopOp::kMul, {first, loop.Constant(static_cast<double>(params[0]))});
+    case Formula::kExp:
+    case Formula::kLog:
+      return loop.Emit(
+          row->op, {first},
+          {LogOfBase(params[0]), static_cast<double>(params[1]), static_cast<double>(params[2])});
+    case Formula::kSwish:
+      return loop.Emit(row->op, {first}, {static_cast<double>(params[0]), 0, 0});
+    default:
+      if (operands.size() == 1) return loop.Emit(row->op, {first});
+      return loop.Emit(row->op, {first, operands[1]});
+  }
+}
+
+}  // namespace npumesh
