@@ -1,0 +1,459 @@
+// The text in front of the functions of static kernels: sixteen numbers at a time, in as many
+// vectors as the instruction set needs for them, and the functions that instructions call.
+//
+// Every function does the operations of the kernels of graph/ops in their order (formula_float.cc,
+// math-inl.h, row_math.cc, cast_half.cc), so that results have the same bits; tests compare them.
+// The text includes nothing, which is why it compiles in a tenth of a second.
+#include "graph/static_kernel/source/kernel_text.h"
+
+namespace npumesh {
+namespace {
+
+constexpr std::string_view kVectors = R"(
+#if defined(__AVX512F__)
+#define NM_BYTES 64
+#elif defined(__AVX2__)
+#define NM_BYTES 32
+#else
+#define NM_BYTES 16
+#endif
+#define NM_INLINE static inline __attribute__((always_inline))
+#define NM_LANES (NM_BYTES / 4)
+#define NM_EACH(parts) for (int i = 0; i < parts; ++i)
+
+typedef float VF __attribute__((vector_size(NM_BYTES)));
+typedef unsigned VU __attribute__((vector_size(NM_BYTES)));
+typedef int VI __attribute__((vector_size(NM_BYTES)));
+typedef double VD __attribute__((vector_size(NM_BYTES)));
+typedef long long VL __attribute__((vector_size(NM_BYTES)));
+typedef unsigned long long VQ __attribute__((vector_size(NM_BYTES)));
+typedef float VG __attribute__((vector_size(NM_BYTES / 2)));
+typedef unsigned short VH __attribute__((vector_size(NM_BYTES / 2)));
+typedef unsigned char VB __attribute__((vector_size(NM_BYTES / 4)));
+enum { kF = 64 / NM_BYTES, kD = 128 / NM_BYTES };
+struct F { VF v[kF]; };  // sixteen floats
+struct B { VI v[kF]; };  // sixteen times true (all bits) or false
+struct D { VD v[kD]; };
+
+NM_INLINE VF SetF(float x) { return x - (VF){}; }
+NM_INLINE VU SetU(unsigned x) { return x - (VU){}; }
+NM_INLINE VD SetD(double x) { return x - (VD){}; }
+NM_INLINE F Set(float x) { F r; NM_EACH(kF) r.v[i] = SetF(x); return r; }
+)";
+
+constexpr std::string_view kMemory = R"(
+// ---- memory ----
+NM_INLINE VF WidenHalf(VU half) {
+  const VU magnitude = half & 0x7fffu;
+  const VU shifted = magnitude << 13;
+  const VU finite = (VU)((VF)shifted * 0x1p112f);
+  return (VF)(((half & 0x8000u) << 16) | (magnitude > 0x7bffu ? shifted | 0x7f800000u : finite));
+}
+NM_INLINE VU NarrowToHalf(VU bits) {
+  const VU magnitude = bits & 0x7fffffffu;
+  const VU rounded = magnitude + ((magnitude >> 13) & 1u) + (0xfffu - (112u << 23));
+  const VU subnormal = (VU)((VF)magnitude + 0.5f) - 0x3f000000u;
+  VU half = magnitude < 0x38800000u ? subnormal : rounded >> 13;
+  half = magnitude > 0x477fefffu ? SetU(0x7c00u) : half;
+  half = magnitude > 0x7f800000u ? SetU(0x7e00u) : half;
+  return ((bits & 0x80000000u) >> 16) | half;
+}
+// By the processor where it can: the same numbers, but NaNs of other bits.
+#if defined(__AVX512F__)
+typedef short HalfBits __attribute__((vector_size(32)));
+NM_INLINE VF FromHalf(VH half) {
+  return __builtin_ia32_vcvtph2ps512_mask((HalfBits)half, (VF){}, -1, 4);
+}
+NM_INLINE VH ToHalf(VF x) { return (VH)__builtin_ia32_vcvtps2ph512_mask(x, 0, (HalfBits){}, -1); }
+#elif defined(__F16C__)
+typedef short HalfBits __attribute__((vector_size(16)));
+NM_INLINE VF FromHalf(VH half) { return __builtin_ia32_vcvtph2ps256((HalfBits)half); }
+NM_INLINE VH ToHalf(VF x) { return (VH)__builtin_ia32_vcvtps2ph256(x, 0); }
+#else
+NM_INLINE VF FromHalf(VH half) { return WidenHalf(__builtin_convertvector(half, VU)); }
+NM_INLINE VH ToHalf(VF x) { return __builtin_convertvector(NarrowToHalf((VU)x), VH); }
+#endif
+NM_INLINE VU NarrowToBfloat(VU bits) {
+  const VU rounded = (bits + ((bits >> 16) & 1u) + 0x7fffu) >> 16;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded;
+}
+NM_INLINE F LoadFloat(const float* p) { F r; __builtin_memcpy(&r, p, sizeof(r)); return r; }
+NM_INLINE void StoreFloat(F x, float* p) { __builtin_memcpy(p, &x, sizeof(x)); }
+NM_INLINE F LoadHalf(const unsigned short* p) {
+  F r;
+  NM_EACH(kF) {
+    VH half;
+    __builtin_memcpy(&half, p + i * NM_LANES, sizeof(half));
+    r.v[i] = FromHalf(half);
+  }
+  return r;
+}
+NM_INLINE void StoreHalf(F x, unsigned short* p) {
+  NM_EACH(kF) {
+    const VF nan = (VF)(((VU)x.v[i] & 0x80000000u) | 0x7fc00000u);
+    const VH half = ToHalf(x.v[i] == x.v[i] ? x.v[i] : nan);
+    __builtin_memcpy(p + i * NM_LANES, &half, sizeof(half));
+  }
+}
+NM_INLINE F LoadBfloat(const unsigned short* p) {
+  F r;
+  NM_EACH(kF) {
+    VH half;
+    __builtin_memcpy(&half, p + i * NM_LANES, sizeof(half));
+    r.v[i] = (VF)(__builtin_convertvector(half, VU) << 16);
+  }
+  return r;
+}
+NM_INLINE void StoreBfloat(F x, unsigned short* p) {
+  NM_EACH(kF) {
+    const VH half = __builtin_convertvector(NarrowToBfloat((VU)x.v[i]), VH);
+    __builtin_memcpy(p + i * NM_LANES, &half, sizeof(half));
+  }
+}
+NM_INLINE B LoadBool(const unsigned char* p) {
+  B r;
+  NM_EACH(kF) {
+    VB bytes;
+    __builtin_memcpy(&bytes, p + i * NM_LANES, sizeof(bytes));
+    r.v[i] = __builtin_convertvector(bytes, VI) != 0;
+  }
+  return r;
+}
+NM_INLINE void StoreBool(B x, unsigned char* p) {
+  NM_EACH(kF) {
+    const VB bytes = __builtin_convertvector(x.v[i] & 1, VB);
+    __builtin_memcpy(p + i * NM_LANES, &bytes, sizeof(bytes));
+  }
+}
+// The last elements of a row, fewer than sixteen: by way of a whole vector.
+template <class Value, class Number>
+NM_INLINE Value LoadPart(Value (*load)(const Number*), const Number* p, int count) {
+  Number room[16] = {};
+  __builtin_memcpy(room, p, count * sizeof(Number));
+  return load(room);
+}
+template <class Value, class Number>
+NM_INLINE void StorePart(void (*store)(Value, Number*), Value x, Number* p, int count) {
+  Number room[16];
+  store(x, room);
+  __builtin_memcpy(p, room, count * sizeof(Number));
+}
+// One number for a row.
+NM_INLINE F OneFloat(const float* p) { return Set(*p); }
+NM_INLINE F OneHalf(const unsigned short* p) {
+  F r; NM_EACH(kF) r.v[i] = WidenHalf(SetU(*p)); return r;
+}
+NM_INLINE F OneBfloat(const unsigned short* p) {
+  F r; NM_EACH(kF) r.v[i] = (VF)(SetU(*p) << 16); return r;
+}
+NM_INLINE B OneBool(const unsigned char* p) {
+  B r; NM_EACH(kF) r.v[i] = (VI)SetU(*p) != 0; return r;
+}
+)";
+
+constexpr std::string_view kArithmetic = R"(
+// ---- arithmetic ----
+#define NM_ONE(name, expression) \
+  NM_INLINE F name(F x) { \
+    F r; NM_EACH(kF) { const VF a = x.v[i]; r.v[i] = (expression); } return r; }
+#define NM_TWO(name, expression) \
+  NM_INLINE F name(F x, F y) { \
+    F r; NM_EACH(kF) { const VF a = x.v[i], b = y.v[i]; r.v[i] = (expression); } return r; }
+#define NM_COMPARE(name, expression) \
+  NM_INLINE B name(F x, F y) { \
+    B r; NM_EACH(kF) { const VF a = x.v[i], b = y.v[i]; r.v[i] = (expression); } return r; }
+NM_TWO(Add, a + b)
+NM_TWO(Sub, a - b)
+NM_TWO(Mul, a * b)
+NM_TWO(Div, a / b)
+NM_TWO(Max, (a >= b) | (a != a) ? a : b)
+NM_TWO(Min, (a <= b) | (a != a) ? a : b)
+NM_INLINE VF Root(VF x) {
+  VF r;
+  for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_sqrtf(x[l]);
+  return r;
+}
+NM_INLINE VF FloorOf(VF x) {
+  VF r;
+  for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_floorf(x[l]);
+  return r;
+}
+NM_INLINE VF CeilOf(VF x) {
+  VF r;
+  for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_ceilf(x[l]);
+  return r;
+}
+NM_INLINE VF Magnitude(VF x) { return (VF)((VU)x & 0x7fffffffu); }
+NM_ONE(Neg, (VF)((VU)a ^ 0x80000000u))
+NM_ONE(Abs, Magnitude(a))
+NM_ONE(Square, a * a)
+NM_ONE(Sqrt, Root(a))
+NM_ONE(Rsqrt, SetF(1) / Root(a))
+NM_ONE(Reciprocal, SetF(1) / a)
+NM_ONE(Sign, Magnitude(a) > 0 ? (VF)(((VU)a & 0x80000000u) | 0x3f800000u) : a)
+NM_ONE(Floor, FloorOf(a))
+NM_ONE(Ceil, CeilOf(a))
+NM_ONE(Relu, a <= 0 ? SetF(0) : a)
+NM_COMPARE(Equal, a == b)
+NM_COMPARE(NotEqual, a != b)
+NM_COMPARE(Less, a < b)
+NM_COMPARE(LessEqual, a <= b)
+NM_COMPARE(Greater, a > b)
+NM_COMPARE(GreaterEqual, a >= b)
+NM_INLINE B And(B x, B y) { B r; NM_EACH(kF) r.v[i] = x.v[i] & y.v[i]; return r; }
+NM_INLINE B Or(B x, B y) { B r; NM_EACH(kF) r.v[i] = x.v[i] | y.v[i]; return r; }
+NM_INLINE B Not(B x) { B r; NM_EACH(kF) r.v[i] = ~x.v[i]; return r; }
+NM_INLINE F Select(B x, F y, F z) {
+  F r; NM_EACH(kF) r.v[i] = x.v[i] ? y.v[i] : z.v[i]; return r;
+}
+NM_INLINE F ToFloat(B x) { F r; NM_EACH(kF) r.v[i] = x.v[i] ? SetF(1) : SetF(0); return r; }
+NM_INLINE B ToBool(F x) { B r; NM_EACH(kF) r.v[i] = x.v[i] != 0; return r; }
+
+// Rounds to a float of 16 bits. The processor's own conversion gives NaNs of other bits, which
+// StoreHalf makes the usual ones.
+NM_ONE(RoundHalf, FromHalf(ToHalf(a)))
+NM_ONE(RoundBfloat, (VF)(NarrowToBfloat((VU)a) << 16))
+// The same of what is computed from bfloat16 alone: its NaNs have no bits that a carry could reach.
+NM_ONE(RoundBfloatOnly, (VF)(((VU)a + (((VU)a >> 16) & 1u) + 0x7fffu) & 0xffff0000u))
+
+// e^x of x <= 0, in float: the bits of row_math.cc by fewer operations. From -104 on the result is 0,
+// which the last product rounds to; the first one is exact.
+NM_INLINE VF ExpOfNegative(VF x) {
+  x = x < -104.0f ? SetF(-104.0f) : x;
+  const VF shifted = x * 0x1.715476p+0f + 0x1.8p23f;
+  const VF k = shifted - 0x1.8p23f;
+  const VF r = (x - k * 0x1.62ep-1f) - k * 0x1.0bfbe8p-15f;
+  VF p = r * (1.0f / 5040) + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = (p * r * r + r) + 1.0f;
+  const VF power = (VF)(((VI)shifted - (0x4b400000 - 127 - 64)) << 23);
+  return p * power * 0x1p-64f;
+}
+NM_ONE(ExpOfNonPositive, ExpOfNegative(a))
+)";
+
+constexpr std::string_view kRows = R"(
+// ---- rows ----
+NM_INLINE D Widen(F x) {
+  D r;
+  NM_EACH(kF) {
+    VG part[2];
+    __builtin_memcpy(part, &x.v[i], sizeof(part));
+    r.v[2 * i] = __builtin_convertvector(part[0], VD);
+    r.v[2 * i + 1] = __builtin_convertvector(part[1], VD);
+  }
+  return r;
+}
+NM_INLINE F Narrow(D x) {
+  F r;
+  NM_EACH(kF) {
+    const VG part[2] = {__builtin_convertvector(x.v[2 * i], VG),
+                        __builtin_convertvector(x.v[2 * i + 1], VG)};
+    __builtin_memcpy(&r.v[i], part, sizeof(part));
+  }
+  return r;
+}
+// A sum in sixteen lanes, which are emptied into a double after 64 additions at most.
+NM_INLINE void Empty(F& lanes, double& total) {
+  float each[16];
+  __builtin_memcpy(each, &lanes, sizeof(each));
+  for (int i = 0; i < 16; ++i) total += (double)each[i];
+  lanes = Set(0);
+}
+// The first `count` lanes; elsewhere `filler`.
+NM_INLINE F FirstLanes(F x, int count, float filler) {
+  float each[16];
+  __builtin_memcpy(each, &x, sizeof(each));
+  for (int i = count; i < 16; ++i) each[i] = filler;
+  F r;
+  __builtin_memcpy(&r, each, sizeof(each));
+  return r;
+}
+NM_INLINE void Raise(F& most, F x) {
+  NM_EACH(kF) most.v[i] = most.v[i] < x.v[i] ? x.v[i] : most.v[i];
+}
+NM_INLINE F LargestLane(F most) {
+  float each[16], largest;
+  __builtin_memcpy(each, &most, sizeof(each));
+  largest = each[0];
+  for (int i = 1; i < 16; ++i) largest = largest < each[i] ? each[i] : largest;
+  return Set(largest);
+}
+NM_INLINE F LargestOrNan(F most) {
+  float each[16], largest;
+  __builtin_memcpy(each, &most, sizeof(each));
+  largest = each[0];
+  for (int i = 1; i < 16; ++i) largest = largest >= each[i] || largest != largest ? largest : each[i];
+  return Set(largest);
+}
+NM_INLINE void AddWide(D& lanes, F x) {
+  const D wide = Widen(x);
+  NM_EACH(kD) lanes.v[i] += wide.v[i];
+}
+NM_INLINE double TotalOfLanes(D lanes) {
+  double each[16], total = 0;
+  __builtin_memcpy(each, &lanes, sizeof(each));
+  for (int i = 0; i < 16; ++i) total += each[i];
+  return total;
+}
+NM_INLINE F MeanOf(double sum, double count) { return Set((float)(sum / count)); }
+NM_INLINE F ReciprocalOf(double sum) { return Set((float)(1.0 / sum)); }
+NM_INLINE F RootOfMeanOf(double sum, double count, double epsilon) {
+  return Set((float)(1.0 / __builtin_sqrt(sum / count + epsilon)));
+}
+)";
+
+constexpr std::string_view kWide = R"(
+// ---- computed in double, rounded once ----
+template <int kTerms>
+NM_INLINE VD Polynomial(VD x, const double (&c)[kTerms]) {
+  VD sum = SetD(c[kTerms - 1]);
+#pragma GCC unroll 20
+  for (int i = kTerms - 2; i >= 0; --i) sum = sum * x + c[i];
+  return sum;
+}
+NM_INLINE VD MagnitudeOf(VD x) { return (VD)((VQ)x & 0x7fffffffffffffffull); }
+NM_INLINE VD WithSignOf(VD magnitude, VD sign) {
+  return (VD)(((VQ)magnitude & 0x7fffffffffffffffull) | ((VQ)sign & 0x8000000000000000ull));
+}
+NM_INLINE VD Negative(VD x) { return (VD)((VQ)x ^ 0x8000000000000000ull); }
+NM_INLINE VD ExpOf(VD x) {
+  static const double kTerms[] = {1.0,         1.0,          1.0 / 2,      1.0 / 6,
+                                  1.0 / 24,    1.0 / 120,    1.0 / 720,    1.0 / 5040,
+                                  1.0 / 40320, 1.0 / 362880, 1.0 / 3628800};
+  const VD shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52;
+  const VD k = shifted - 0x1.8p52;
+  const VD r = (x - k * 0x1.62e42fefa2p-1) - k * 0x1.9ef35793c7673p-41;
+  const VD power = (VD)(((VL)shifted + 1023) << 52);
+  const VD result = Polynomial(r, kTerms) * power;
+  const VD bounded = x > 700.0 ? SetD(__builtin_inf()) : result;
+  return x < -700.0 ? SetD(0) : bounded;
+}
+NM_INLINE VD Expm1Of(VD x) {
+  static const double kTerms[] = {1.0, 1.0 / 2, 1.0 / 6};
+  const VD small = x * Polynomial(x, kTerms);
+  return MagnitudeOf(x) < 0x1p-14 ? small : ExpOf(x) - 1.0;
+}
+NM_INLINE VD LogOf(VD x) {
+  static const double kTerms[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7, 2.0 / 9,
+                                  2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17};
+  const VQ raised = (VQ)x + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
+  const VD m = (VD)((raised & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull);
+  const VD k = (VD)((raised >> 52) | 0x4330000000000000ull) - (0x1p52 + 1023.0);
+  const VD s = (m - 1.0) / (m + 1.0);
+  const VD log_m = s * Polynomial(s * s, kTerms);
+  const VD finite = k * 0x1.62e42fefa39efp-1 + log_m;
+  const VD positive = x < __builtin_inf() ? finite : x;
+  const VD defined = x < 0 ? SetD(__builtin_nan("")) : positive;
+  return x == 0 ? SetD(-__builtin_inf()) : defined;
+}
+NM_INLINE VD Log1pOf(VD x) {
+  static const double kTerms[] = {1.0, -1.0 / 2, 1.0 / 3};
+  const VD small = x * Polynomial(x, kTerms);
+  return MagnitudeOf(x) < 0x1p-14 ? small : LogOf(x + 1.0);
+}
+NM_INLINE VD SigmoidOf(VD x) { return 1.0 / (1.0 + ExpOf(Negative(x))); }
+NM_INLINE VD TanhOf(VD x) {
+  static const double kTerms[] = {1.0, -1.0 / 3, 2.0 / 15};
+  const VD magnitude = MagnitudeOf(x);
+  const VD small = x * Polynomial(x * x, kTerms);
+  const VD power = ExpOf(magnitude + magnitude);
+  const VD large = 1.0 - 2.0 / (power + 1.0);
+  return magnitude < 0x1p-8 ? small : WithSignOf(large, x);
+}
+NM_INLINE VD ErfcOf(VD x) {
+  static const double kTerms[] = {
+      1.25300805826987901,      -0.135621106135066193,    -0.0475622943890754413,
+      0.129645159470719236,     -0.119273661734732815,    0.0683080115399056149,
+      -0.0237705475829448183,   0.00252952618681262386,   0.00188899983898100019,
+      -0.000780326727125288977, -0.000106653547150234718, 0.000125556413755862451,
+      8.4476636699919363e-6,    -0.000018563116167474894, -3.77258479155379829e-6,
+      3.18301442049441484e-7};
+  const VD magnitude = MagnitudeOf(x);
+  const VD a = magnitude > 11.0 ? SetD(11.0) : magnitude;
+  const VD t = (a - 3.0) / (a + 3.0);
+  const VD scaled = Polynomial(t, kTerms) / (1.0 + (a + a));
+  const VD tail = ExpOf(Negative(x * x)) * scaled;
+  return x < 0 ? 2.0 - tail : tail;
+}
+NM_INLINE VD ErfOf(VD x) {
+  static const double kTwoOverRootPi = 0x1.20dd750429b6dp+0;
+  static const double kTerms[] = {kTwoOverRootPi,          -kTwoOverRootPi / 3,
+                                  kTwoOverRootPi / 10,     -kTwoOverRootPi / 42,
+                                  kTwoOverRootPi / 216,    -kTwoOverRootPi / 1320,
+                                  kTwoOverRootPi / 9360,   -kTwoOverRootPi / 75600,
+                                  kTwoOverRootPi / 685440, -kTwoOverRootPi / 6894720};
+  const VD magnitude = MagnitudeOf(x);
+  const VD small = x * Polynomial(x * x, kTerms);
+  return magnitude < 0.5 ? small : WithSignOf(1.0 - ErfcOf(magnitude), x);
+}
+NM_INLINE VD SinOfQuarters(VD x, long long quarters) {
+  static const double kSin[] = {1.0,          -1.0 / 6,        1.0 / 120,         -1.0 / 5040,
+                                1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0};
+  static const double kCos[] = {1.0,         -1.0 / 2,       1.0 / 24,         -1.0 / 720,
+                                1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600.0};
+  const VD shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+  const VD k = shifted - 0x1.8p52;
+  const VD r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
+  const VD square = r * r;
+  const VD sine = r * Polynomial(square, kSin);
+  const VD cosine = Polynomial(square, kCos);
+  const VL quarter = (VL)shifted + quarters;
+  const VD value = (quarter & 1) == 1 ? cosine : sine;
+  const VQ sign = (VQ)(quarter & 2) << 62;
+  VD near = (VD)((VQ)value ^ sign);
+  for (int l = 0; l < NM_LANES / 2; ++l) {
+    if (!(__builtin_fabs(x[l]) > 0x1p20)) continue;
+    near[l] = quarters == 0 ? __builtin_sin(x[l]) : __builtin_cos(x[l]);
+  }
+  return near;
+}
+#define NM_WIDE(name, expression) \
+  NM_INLINE F name(F x) { \
+    D r = Widen(x); NM_EACH(kD) { const VD a = r.v[i]; r.v[i] = (expression); } return Narrow(r); }
+NM_INLINE F Exp(F x, double factor, double scale, double shift) {
+  D r = Widen(x);
+  NM_EACH(kD) r.v[i] = ExpOf((r.v[i] * scale + shift) * factor);
+  return Narrow(r);
+}
+NM_INLINE F Log(F x, double divisor, double scale, double shift) {
+  D r = Widen(x);
+  NM_EACH(kD) r.v[i] = LogOf(r.v[i] * scale + shift) / divisor;
+  return Narrow(r);
+}
+NM_INLINE F Swish(F x, double scale) {
+  D r = Widen(x);
+  NM_EACH(kD) r.v[i] = r.v[i] * SigmoidOf(r.v[i] * scale);
+  return Narrow(r);
+}
+NM_INLINE F SwiGlu(F x, F y) {
+  D gate = Widen(x);
+  const D value = Widen(y);
+  NM_EACH(kD) gate.v[i] = gate.v[i] * SigmoidOf(gate.v[i]) * value.v[i];
+  return Narrow(gate);
+}
+NM_WIDE(Expm1, Expm1Of(a))
+NM_WIDE(Log1p, Log1pOf(a))
+NM_WIDE(Sin, SinOfQuarters(a, 0))
+NM_WIDE(Cos, SinOfQuarters(a, 1))
+NM_WIDE(Tanh, TanhOf(a))
+NM_WIDE(Erf, ErfOf(a))
+NM_WIDE(Sigmoid, SigmoidOf(a))
+NM_WIDE(FastGelu, a * SigmoidOf(a * 1.702))
+NM_WIDE(GeluTanh, a * SigmoidOf(0x1.9884533d43651p+0 * (a * (1.0 + 0.044715 * (a * a)))))
+NM_WIDE(GeluErf, (0.5 * a) * ErfcOf(a * -0x1.6a09e667f3bcdp-1))
+)";
+
+}  // namespace
+
+std::string KernelBeginning() {
+  std::string text =
+      "// Static kernels of npumesh: one function for each, on sixteen numbers at a time.\n";
+  for (const std::string_view part : {kVectors, kMemory, kArithmetic, kRows, kWide}) text += part;
+  return text;
+}
+
+}  // namespace npumesh

@@ -1,0 +1,383 @@
+#include "graph/static_kernel/source/kernel_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include "graph/static_kernel/source/loop_stages.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int64_t kLanes = 16;
+constexpr int64_t kSumBlock = kLanes * 64;  // as BlockedSum of row_io.h
+
+// How elements of a type are named in the text: their C type, and the end of the functions that
+// read and write them.
+struct ElementText {
+  DataType dtype;
+  std::string_view type;
+  std::string_view name;
+};
+
+constexpr ElementText kElements[] = {
+    {DataType::kFloat, "float", "Float"},
+    {DataType::kFloat16, "unsigned short", "Half"},
+    {DataType::kBfloat16, "unsigned short", "Bfloat"},
+    {DataType::kBool, "unsigned char", "Bool"},
+};
+
+// How a number of a row is gathered: where it starts, what a step does with sixteen elements, what
+// stands where a row has none, and how it ends. {0} is the value, {1} the elements.
+struct ReductionText {
+  LoopOp op;
+  std::string_view start;
+  std::string_view step;
+  std::string_view filler;
+  std::string_view end;
+};
+
+constexpr ReductionText kReductions[] = {
+    {LoopOp::kRowMax, "F lanes{0} = Set(-__builtin_inff());", "Raise(lanes{0}, {1});",
+     "-__builtin_inff()", "const F v{0} = LargestLane(lanes{0});"},
+    {LoopOp::kRowLargest, "F lanes{0} = Set(-__builtin_inff());", "lanes{0} = Max(lanes{0}, {1});",
+     "-__builtin_inff()", "const F v{0} = LargestOrNan(lanes{0});"},
+    {LoopOp::kRowSum, "double v{0} = 0; F lanes{0} = Set(0);", "lanes{0} = Add(lanes{0}, {1});",
+     "0", ""},
+    {LoopOp::kRowTotal, "D lanes{0} = {{}};", "AddWide(lanes{0}, {1});", "0",
+     "const double v{0} = TotalOfLanes(lanes{0});"},
+};
+
+const ReductionText& TextOf(LoopOp op) {
+  return *std::find_if(std::begin(kReductions), std::end(kReductions),
+                       [op](const ReductionText& text) { return text.op == op; });
+}
+
+const ElementText& TextOf(DataType dtype) {
+  return *std::find_if(std::begin(kElements), std::end(kElements),
+                       [dtype](const ElementText& text) { return text.dtype == dtype; });
+}
+
+std::string_view TypeText(LoopType type) {
+  return type == LoopType::kBool ? "B" : type == LoopType::kSum ? "double" : "F";
+}
+
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "__builtin_nan(\"\")";
+  if (std::isinf(value)) return value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+  return fmt::format("{:a}", value);
+}
+
+std::string SafeTitle(std::string_view title) {
+  std::string safe;
+  for (const char c : title) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       std::string_view(" ._/()-").find(c) != std::string_view::npos;
+    safe += plain ? c : '?';
+  }
+  return safe;
+}
+
+class TextWriter {
+ public:
+  TextWriter(const LoopProgram& program, std::string_view symbol)
+      : program_(program), stages_(program), symbol_(symbol) {
+    bfloat_only_ = std::all_of(program.inputs.begin(), program.inputs.end(), [](const auto& input) {
+      return input.dtype == DataType::kBfloat16 || input.dtype == DataType::kBool;
+    });
+  }
+
+  std::string Text() {
+    Line("extern \"C\" void {}(const void* const* in, void* const* out, void* scratch) {{",
+         symbol_);
+    ++depth_;
+    Begin();
+    for (size_t d = 0; d < program_.outer.size(); ++d) {
+      Line("for (long i{0} = 0; i{0} < {1}; ++i{0}) {{", d, program_.outer[d]);
+      ++depth_;
+    }
+    Row();
+    while (depth_ > 0) {
+      --depth_;
+      Line("}}");
+    }
+    return std::move(text_);
+  }
+
+ private:
+  template <typename... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    Append(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // The same for a pattern from a table.
+  template <typename... Args>
+  void Fill(std::string_view pattern, const Args&... args) {
+    Append(fmt::vformat(pattern, fmt::make_format_args(args...)));
+  }
+  void Append(std::string_view line) {
+    text_.append(static_cast<size_t>(2 * depth_), ' ');
+    text_ += line;
+    text_ += '\n';
+  }
+
+  const LoopInstruction& line(LoopValue value) const {
+    return program_.instructions[static_cast<size_t>(value)];
+  }
+  LoopValue size() const { return static_cast<LoopValue>(program_.instructions.size()); }
+
+  // ---- before the first row ----
+
+  void Begin() {
+    Line("(void)in, (void)out, (void)scratch;");
+    for (size_t k = 0; k < stages_.kept().size(); ++k) {
+      const bool is_bool = line(stages_.kept()[k]).type == LoopType::kBool;
+      Line("{0}* const kept{1} = ({0}*)((char*)scratch + {2});",
+           is_bool ? "unsigned char" : "float", stages_.kept()[k], k * KeptBytes(program_.columns));
+    }
+    for (LoopValue v = 0; v < size(); ++v) {
+      if (line(v).op != LoopOp::kConstant) continue;
+      Line("const F v{} = Set((float){});", v, NumberText(line(v).params[0]));
+    }
+    for (size_t o = 0; o < program_.outputs.size(); ++o) {
+      Line("{0}* out{1} = ({0}*)out[{1}];", TextOf(program_.outputs[o].dtype).type, o);
+    }
+  }
+
+ public:
+  static uint64_t KeptBytes(int64_t columns) {
+    return static_cast<uint64_t>((columns + kLanes - 1) / kLanes * kLanes) * sizeof(float);
+  }
+
+ private:
+  // ---- one row ----
+
+  void Row() {
+    for (size_t k = 0; k < program_.inputs.size(); ++k) {
+      const LoopInput& input = program_.inputs[k];
+      std::string place = fmt::format("{}", input.offset);
+      for (size_t d = 0; d < program_.outer.size(); ++d) {
+        if (input.strides[d] != 0) place += fmt::format(" + i{} * {}", d, input.strides[d]);
+      }
+      Line("const {0}* const in{1} = (const {0}*)in[{2}] + ({3});", TextOf(input.dtype).type, k,
+           input.tensor, place);
+    }
+    for (int stage = 0; stage < stages_.count(); ++stage) {
+      Numbers(stage);
+      Walk(stage);
+    }
+    Numbers(stages_.count());
+    for (size_t o = 0; o < program_.outputs.size(); ++o) EndRowOf(o);
+  }
+
+  void EndRowOf(size_t o) {
+    const LoopOutput& output = program_.outputs[o];
+    const ElementText& element = TextOf(output.dtype);
+    if (line(output.value).row) {
+      Line("StorePart(Store{}, v{}, out{}, 1);", element.name, output.value, o);
+    }
+    Line("out{} += {};", o, line(output.value).row ? 1 : program_.columns);
+  }
+
+  // Numbers of the row that are known before walk `stage`, but for what the walk before gave.
+  void Numbers(int stage) {
+    for (LoopValue v = 0; v < size(); ++v) {
+      if (!line(v).row || stages_.reduces(v) || line(v).op == LoopOp::kConstant) continue;
+      if (stages_.stage(v) == stage) Compute(v);
+    }
+  }
+
+  // ---- one walk along a row ----
+
+  void Walk(int stage) {
+    std::vector<LoopValue> elements, reductions;
+    for (LoopValue v = 0; v < size(); ++v) {
+      if (stages_.reduces(v) && stages_.stage(v) == stage + 1) reductions.push_back(v);
+      const bool computed = !line(v).row && line(v).op != LoopOp::kInput;
+      if (computed && stages_.stage(v) == stage) elements.push_back(v);
+    }
+    const std::vector<LoopOutput> plain = InputsWrittenIn(stage);
+    if (elements.empty() && reductions.empty() && plain.empty()) return;
+    for (const LoopValue v : reductions) Fill(TextOf(line(v).op).start, v);
+    Step(stage, elements, reductions, 0);
+    const int64_t rest = program_.columns % kLanes;
+    if (rest != 0) Step(stage, elements, reductions, rest);
+    Loops(stage, reductions, rest);
+    for (const LoopValue v : reductions) {
+      const std::string_view end = TextOf(line(v).op).end;
+      if (!end.empty()) Fill(end, v);
+    }
+  }
+
+  // Outputs that are an input as it is, which only the first walk sees.
+  std::vector<LoopOutput> InputsWrittenIn(int stage) const {
+    std::vector<LoopOutput> plain;
+    for (const LoopOutput& output : program_.outputs) {
+      const LoopInstruction& source = line(output.value);
+      if (source.op == LoopOp::kInput && !source.row && stage == 0) plain.push_back(output);
+    }
+    return plain;
+  }
+
+  // The function that computes sixteen columns from column i on, or the last `rest` ones.
+  void Step(int stage, const std::vector<LoopValue>& elements,
+            const std::vector<LoopValue>& reductions, int64_t rest) {
+    Line("const auto {}{} = [&](long i) __attribute__((always_inline)) {{",
+         rest == 0 ? "step" : "rest", stage);
+    ++depth_;
+    std::vector<LoopValue> fetched = stages_.FetchedIn(stage);
+    for (const LoopOutput& output : InputsWrittenIn(stage)) {
+      if (std::find(fetched.begin(), fetched.end(), output.value) == fetched.end()) {
+        fetched.push_back(output.value);
+      }
+    }
+    for (const LoopValue v : fetched) Fetch(v, rest);
+    for (const LoopValue v : elements) {
+      Compute(v);
+      Keep(v);
+    }
+    for (const LoopValue v : reductions) Reduce(v, rest);
+    WriteOutputs(stage, rest);
+    --depth_;
+    Line("}};");
+  }
+
+  void Fetch(LoopValue v, int64_t rest) {
+    const bool is_input = line(v).op == LoopOp::kInput;
+    const bool is_bool = line(v).type == LoopType::kBool;
+    const std::string_view name = is_input  ? TextOf(InputOf(v).dtype).name
+                                  : is_bool ? std::string_view("Bool")
+                                            : std::string_view("Float");
+    const std::string place =
+        is_input ? fmt::format("in{} + i", line(v).index) : fmt::format("kept{} + i", v);
+    // Kept rows are whole vectors long.
+    if (rest == 0 || !is_input) {
+      Line("const {} v{} = Load{}({});", TypeText(line(v).type), v, name, place);
+    } else {
+      Line("const {} v{} = LoadPart(Load{}, {}, {});", TypeText(line(v).type), v, name, place,
+           rest);
+    }
+  }
+
+  void Keep(LoopValue v) {
+    const std::vector<LoopValue>& kept = stages_.kept();
+    if (std::find(kept.begin(), kept.end(), v) == kept.end()) return;
+    Line("Store{0}(v{1}, kept{1} + i);", line(v).type == LoopType::kBool ? "Bool" : "Float", v);
+  }
+
+  void Reduce(LoopValue v, int64_t rest) {
+    const ReductionText& text = TextOf(line(v).op);
+    std::string x = fmt::format("v{}", line(v).args[0]);
+    if (rest != 0) x = fmt::format("FirstLanes({}, {}, {})", x, rest, text.filler);
+    Fill(text.step, v, x);
+  }
+
+  void WriteOutputs(int stage, int64_t rest) {
+    for (size_t o = 0; o < program_.outputs.size(); ++o) {
+      const LoopOutput& output = program_.outputs[o];
+      if (line(output.value).row || stages_.stage(output.value) != stage) continue;
+      const std::string_view name = TextOf(output.dtype).name;
+      if (rest == 0) {
+        Line("Store{}(v{}, out{} + i);", name, output.value, o);
+      } else {
+        Line("StorePart(Store{}, v{}, out{} + i, {});", name, output.value, o, rest);
+      }
+    }
+  }
+
+  // Calls the steps. Sums are emptied after each block.
+  void Loops(int stage, const std::vector<LoopValue>& reductions, int64_t rest) {
+    const int64_t whole = program_.columns - rest;
+    std::string empty;
+    for (const LoopValue v : reductions) {
+      if (line(v).op == LoopOp::kRowSum) empty += fmt::format(" Empty(lanes{0}, v{0});", v);
+    }
+    const int64_t blocks = empty.empty() ? 0 : whole / kSumBlock;
+    if (blocks > 0) {
+      Line("for (long first = 0; first < {}; first += {}) {{", blocks * kSumBlock, kSumBlock);
+      Line("  for (long i = first; i < first + {}; i += {}) step{}(i);", kSumBlock, kLanes, stage);
+      Line(" {}", empty);
+      Line("}}");
+    }
+    if (blocks * kSumBlock < whole) {
+      Line("for (long i = {}; i < {}; i += {}) step{}(i);", blocks * kSumBlock, whole, kLanes,
+           stage);
+    }
+    if (rest != 0) Line("rest{}({});", stage, whole);
+    if (!empty.empty() && blocks * kSumBlock < program_.columns) Line("{}", empty.substr(1));
+  }
+
+  // ---- one instruction ----
+
+  const LoopInput& InputOf(LoopValue v) const {
+    return program_.inputs[static_cast<size_t>(line(v).index)];
+  }
+
+  void Compute(LoopValue v) {
+    const LoopInstruction& now = line(v);
+    Title(now.origin);
+    Line("const {} v{} = {};", TypeText(now.type), v, Expression(now));
+  }
+
+  void Title(int origin) {
+    if (origin < 0 || origin == titled_) return;
+    titled_ = origin;
+    Line("// {}", SafeTitle(program_.titles[static_cast<size_t>(origin)]));
+  }
+
+  std::string Expression(const LoopInstruction& now) const {
+    if (now.op == LoopOp::kInput) {
+      const LoopInput& input = program_.inputs[static_cast<size_t>(now.index)];
+      return fmt::format("One{}(in{})", TextOf(input.dtype).name, now.index);
+    }
+    std::string text(NameOf(now.op));
+    if (now.op == LoopOp::kRound) text += TextOf(now.dtype).name;
+    if (now.op == LoopOp::kRound && now.dtype == DataType::kBfloat16 && bfloat_only_)
+      text += "Only";
+    text += '(';
+    for (size_t i = 0; i < now.args.size(); ++i) {
+      text += fmt::format("{}v{}", i == 0 ? "" : ", ", now.args[i]);
+    }
+    for (int i = 0; i < ParamsOf(now.op); ++i) {
+      text += fmt::format(", {}", NumberText(now.params[static_cast<size_t>(i)]));
+    }
+    return text + ')';
+  }
+
+  static int ParamsOf(LoopOp op) {
+    switch (op) {
+      case LoopOp::kExp:
+      case LoopOp::kLog:
+        return 3;
+      case LoopOp::kRootOfMeanOf:
+        return 2;
+      case LoopOp::kSwish:
+      case LoopOp::kMeanOf:
+        return 1;
+      default:
+        return 0;
+    }
+  }
+
+  const LoopProgram& program_;
+  LoopStages stages_;
+  std::string_view symbol_;
+  std::string text_;
+  int depth_ = 0;
+  int titled_ = -1;
+  bool bfloat_only_ = false;  // every float comes from a bfloat16
+};
+
+}  // namespace
+
+std::string KernelText(const LoopProgram& program, std::string_view symbol) {
+  return TextWriter(program, symbol).Text();
+}
+
+uint64_t KernelScratchBytes(const LoopProgram& program) {
+  return LoopStages(program).kept().size() * TextWriter::KeptBytes(program.columns);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,34 @@
+// The C++ text of static kernels.
+//
+// A kernel is one function with the signature of LoopEntry, in which trip counts, strides,
+// constants and types are literals. The texts of many kernels stand behind one common beginning in
+// one file.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_KERNEL_TEXT_H_
+#define NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_KERNEL_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "graph/ops/core/loop_program.h"
+
+namespace npumesh {
+
+// Counts up with every change of what the generator writes; it stands in every key.
+inline constexpr int kGeneratorVersion = 2;
+
+// The common beginning: vectors and the functions that instructions call. Needs no header.
+std::string KernelBeginning();
+
+// The function `symbol`, a C identifier. Each operator's instructions stand below a comment with
+// its title, of which all but letters, digits and " ._/()-" is replaced.
+std::string KernelText(const LoopProgram& program, std::string_view symbol);
+
+// Scratch that the function works in: rows of values that a later walk along the row needs.
+uint64_t KernelScratchBytes(const LoopProgram& program);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_KERNEL_TEXT_H_

@@ -1,0 +1,238 @@
+#include "graph/static_kernel/static_kernels.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "graph/ops/core/operator.h"
+#include "graph/static_kernel/record/run_package.h"
+#include "graph/static_kernel/source/kernel_text.h"
+#include "runtime/base/advice.h"
+#include "runtime/base/log.h"
+
+namespace npumesh {
+namespace {
+
+// So many sets of shapes of one graph are no accident.
+constexpr int kManyShapes = 8;
+
+// Characters of a key that people see.
+constexpr size_t kShownKey = 12;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// "RmsNorm+Mul float[128,768]"
+std::string TitleOf(const StaticRegion& region) {
+  std::vector<std::string_view> types;
+  for (const StaticOperator& each : region.operators) types.push_back(each.context->node().type);
+  return fmt::format("{} {}", fmt::join(types, "+"), region.operators.back().context->out(0));
+}
+
+}  // namespace
+
+// An open shared object.
+class StaticKernels::Library {
+ public:
+  explicit Library(void* handle) : handle_(handle) {}
+  ~Library() { dlclose(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  LoopEntry Find(const std::string& symbol) const {
+    return reinterpret_cast<LoopEntry>(dlsym(handle_, symbol.c_str()));
+  }
+
+ private:
+  void* handle_;
+};
+
+StaticKernels::StaticKernels(StaticKernelOptions options, KernelStore store)
+    : options_(std::move(options)), store_(std::move(store)), instructions_(InstructionsHere()) {}
+
+StaticKernels::~StaticKernels() = default;
+
+Result<std::unique_ptr<StaticKernels>> StaticKernels::Create(StaticKernelOptions options) {
+  NPUMESH_RETURN_IF_ERROR(OutputTree::Check(options.build_dir));
+  if (options.store_root.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(options.store_root, KernelStoreRoot());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(KernelStore store, KernelStore::Open(options.store_root));
+  return std::unique_ptr<StaticKernels>(new StaticKernels(std::move(options), std::move(store)));
+}
+
+void StaticKernels::See(const std::vector<int64_t>& sizes) {
+  if (options_.open_sizes.empty()) return;
+  const auto index = static_cast<size_t>(options_.open_index);
+  wanted_ = index < sizes.size() &&
+            std::ranges::find(options_.open_sizes, sizes[index]) != options_.open_sizes.end();
+}
+
+const Result<SystemCompiler>& StaticKernels::compiler() {
+  if (!compiler_) compiler_.emplace(SystemCompiler::Find());
+  return *compiler_;
+}
+
+// Without a compiler: a kernel that the compiler of another machine made, where a package brought
+// it.
+std::string StaticKernels::KeyOf(const std::string& content, const std::string& symbol) {
+  if (compiler().ok()) {
+    return Sha256(fmt::format("{}{}\n{}\n", content, fmt::join(KernelFlags(options_.debug), " "),
+                              compiler()->version()));
+  }
+  if (!installed_) {
+    installed_.emplace();
+    for (const KernelObject& kernel : store_.List()) installed_->emplace(kernel.symbol, kernel.key);
+  }
+  const auto known = installed_->find(symbol);
+  return known != installed_->end() ? known->second : Sha256(content);
+}
+
+// The symbol follows from what is computed and for which processor; the key says with which
+// compiler, too.
+KernelSource StaticKernels::SourceOf(const StaticRegion& region) {
+  const std::string content = fmt::format("generator {}\ninstructions {}\n{}", kGeneratorVersion,
+                                          NameOf(instructions_), region.program.ToString());
+  KernelSource source;
+  source.symbol = "npumesh_" + Sha256(content).substr(0, 32);
+  source.key = KeyOf(content, source.symbol);
+  source.title = TitleOf(region);
+  source.program = KernelText(region.program, source.symbol);
+  std::vector<std::string> records;
+  for (const StaticOperator& each : region.operators) {
+    records.push_back(RecordOf(*each.op, *each.context).json);
+  }
+  source.record = fmt::format("[\n{}]\n", fmt::join(records, ",\n"));
+  return source;
+}
+
+std::vector<StaticKernel> StaticKernels::Make(const std::vector<StaticRegion>& regions,
+                                              const std::vector<StaticOperator>& all) {
+  if (!wanted_) return std::vector<StaticKernel>(regions.size());
+  if (++stats_.graphs == kManyShapes) TellOfChangingShapes();
+  std::vector<KernelSource> wanted;
+  for (const StaticRegion& region : regions) wanted.push_back(SourceOf(region));
+  const BuildOutcome outcome = Build(wanted);
+  if (const Status written = WriteTree(regions, all, outcome.objects); !written.ok()) {
+    NPUMESH_WARNING("static kernels: records are not complete: {}", written.message());
+  }
+  std::vector<StaticKernel> kernels = Load(wanted, outcome);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].scratch_bytes = KernelScratchBytes(regions[i].program);
+  }
+  return kernels;
+}
+
+BuildOutcome StaticKernels::Build(const std::vector<KernelSource>& wanted) {
+  const auto start = std::chrono::steady_clock::now();
+  BuildPlan plan;
+  plan.beginning = KernelBeginning();
+  plan.instructions = instructions_;
+  plan.generator = fmt::format("{}", kGeneratorVersion);
+  plan.debug = options_.debug;
+  plan.sharers = options_.sharers;
+  plan.share = options_.share;
+  std::set<std::string> keys;
+  for (const KernelSource& source : wanted) {
+    if (keys.insert(source.key).second) plan.kernels.push_back(source);
+  }
+  BuildOutcome outcome;
+  Result<BuildOutcome> built = store_.Build(plan, [this] { return compiler(); });
+  if (built.ok()) {
+    outcome = std::move(*built);
+  } else {
+    Advise(
+        fmt::format("static kernels: {}; the graph runs without them", built.status().message()));
+  }
+  Warn(outcome.failures);
+  stats_.kernels += static_cast<int>(plan.kernels.size());
+  stats_.compiled += outcome.compiled;
+  stats_.found += outcome.found;
+  stats_.awaited += outcome.awaited;
+  stats_.failed += static_cast<int>(outcome.failures.size());
+  stats_.build_seconds += SecondsSince(start);
+  return outcome;
+}
+
+// One cause, such as a compiler that is not there, is told once.
+void StaticKernels::Warn(const std::vector<BuildFailure>& failures) {
+  std::map<std::string, std::vector<const BuildFailure*>> by_cause;
+  for (const BuildFailure& failure : failures) {
+    if (warned_.insert(failure.key).second) by_cause[failure.why].push_back(&failure);
+  }
+  for (const auto& [why, kernels] : by_cause) {
+    Advise(fmt::format(
+        "static kernel {} ({}){} could not be built: {}; the operators run without it",
+        kernels[0]->key.substr(0, kShownKey), kernels[0]->title,
+        kernels.size() > 1 ? fmt::format(" and {} more", kernels.size() - 1) : "", why));
+  }
+}
+
+Status StaticKernels::WriteTree(const std::vector<StaticRegion>& regions,
+                                const std::vector<StaticOperator>& all,
+                                const std::vector<KernelObject>& kernels) {
+  NPUMESH_ASSIGN_OR_RETURN(OutputTree tree, OutputTree::Create(options_.build_dir));
+  std::set<const OpContext*> chosen;
+  for (const StaticRegion& region : regions) {
+    for (const StaticOperator& each : region.operators) chosen.insert(each.context);
+  }
+  for (const StaticOperator& each : all) {
+    NPUMESH_RETURN_IF_ERROR(
+        tree.Add(RecordOf(*each.op, *each.context), chosen.contains(each.context)));
+  }
+  if (kernels.empty()) return Status();
+  return WriteRunPackage(tree.PackagePath(), store_.root(), kernels, MachineFor(instructions_));
+}
+
+std::vector<StaticKernel> StaticKernels::Load(const std::vector<KernelSource>& wanted,
+                                              const BuildOutcome& outcome) {
+  const auto start = std::chrono::steady_clock::now();
+  std::map<std::string, const KernelObject*> by_key;
+  for (const KernelObject& object : outcome.objects) by_key[object.key] = &object;
+  std::vector<StaticKernel> kernels;
+  for (const KernelSource& source : wanted) {
+    StaticKernel& kernel = kernels.emplace_back();
+    const auto found = by_key.find(source.key);
+    if (found == by_key.end()) continue;
+    const Result<std::shared_ptr<const Library>> library = Open(found->second->object);
+    if (library.ok()) kernel.entry = (*library)->Find(source.symbol);
+    if (kernel.entry == nullptr) {
+      NPUMESH_WARNING("static kernel {} ({}) cannot be loaded: {}", source.key.substr(0, kShownKey),
+                      source.title,
+                      library.ok() ? "it lacks its function" : library.status().message());
+      continue;
+    }
+    kernel.name = source.key.substr(0, kShownKey);
+    kernel.library = *library;
+    if (options_.trace) {
+      NPUMESH_INFO("static kernel {}: {}", kernel.name, source.title);
+    }
+  }
+  stats_.load_seconds += SecondsSince(start);
+  return kernels;
+}
+
+Result<std::shared_ptr<const StaticKernels::Library>> StaticKernels::Open(
+    const std::string& object) {
+  if (const auto known = libraries_.find(object); known != libraries_.end()) return known->second;
+  void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return Error(Code::kCorrupt, "{}", dlerror());
+  auto library = std::make_shared<const Library>(handle);
+  libraries_.emplace(object, library);
+  return library;
+}
+
+void StaticKernels::TellOfChangingShapes() {
+  Advise(
+      fmt::format("static kernels: the graph asked for kernels of {} sets of input shapes; they "
+                  "pay where shapes "
+                  "stay the same, so leave _aclnn_static_shape_kernel off or give fewer shapes",
+                  stats_.graphs));
+}
+
+}  // namespace npumesh
