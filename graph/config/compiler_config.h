@@ -139,6 +139,12 @@ struct ExperimentalConfig {
   AclGraphConfig aclgraph;
 };
 
+// The Ascend PyTorch Profiler that runs beside a session.
+struct ProfilerConfig {
+  bool record_op_args = false;
+  int64_t skip_first = 0;
+};
+
 struct CompilerConfig {
   std::string mode = "max-autotune";  // or "reduce-overhead", "npugraph_ex"
   DebugConfig debug;
@@ -150,6 +156,7 @@ struct CompilerConfig {
   InferenceConfig inference_config;
   GeConfig ge_config;
   ExperimentalConfig experimental_config;
+  ProfilerConfig profiler;
 
   // "reduce-overhead" or "npugraph_ex": a graph is captured once and replayed.
   bool captures() const { return mode != "max-autotune"; }

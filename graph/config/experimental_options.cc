@@ -16,8 +16,6 @@ constexpr std::string_view kCopies =
     "A run copies its inputs in and its outputs out, so neither can be overwritten";
 constexpr std::string_view kNoSuperKernel =
     "A super kernel saves launches on the NPU; steps of a simulated one are plain calls";
-constexpr std::string_view kNoStaticKernel =
-    "This version compiles no static kernels; the options are checked only";
 
 }  // namespace
 
@@ -121,41 +119,69 @@ void AddCaptureOptions(CompilerConfig& config, std::vector<Option>& rows) {
                        std::string_view why) {
     return Option{path, field, rule, kNone, why, kCapture};
   };
-  rows.insert(rows.end(),
-              {idle("experimental_config.aclgraph._aclnn_static_shape_kernel",
-                    &graph.aclnn_static_shape_kernel, {}, kNoStaticKernel),
-               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_build_dir",
-                    &graph.aclnn_static_shape_kernel_build_dir,
-                    {.objection = ObjectionToFolder,
-                     .accepted = "an existing folder, readable and writable"},
-                    kNoStaticKernel),
-               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_sym_value_range",
-                    &graph.aclnn_static_shape_kernel_sym_value_range, {}, kNoStaticKernel),
-               idle("experimental_config.aclgraph._aclnn_static_shape_kernel_sym_index",
-                    &graph.aclnn_static_shape_kernel_sym_index, {.min = 0, .max = kMaxInt64},
-                    kNoStaticKernel),
-               idle("experimental_config.aclgraph._super_kernel_optimize",
-                    &graph.super_kernel_optimize, {}, kNoSuperKernel),
-               idle("experimental_config.aclgraph._super_kernel_optimize_options",
-                    &graph.super_kernel_optimize_options, {}, kNoSuperKernel),
-               idle("experimental_config.aclgraph._super_kernel_debug_options",
-                    &graph.super_kernel_debug_options, {}, kNoSuperKernel),
-               idle("debug.aclgraph.disable_reinplace_inplaceable_ops_pass",
-                    &debug.disable_reinplace_inplaceable_ops_pass, {}, kNoFx),
-               idle("debug.aclgraph.disable_reinplace_input_mutated_ops_pass",
-                    &debug.disable_reinplace_input_mutated_ops_pass, {}, kNoFx),
-               idle("debug.aclgraph.disable_mempool_reuse_in_same_fx",
-                    &debug.disable_mempool_reuse_in_same_fx, {},
-                    "Activations of all plans of a session always share one arena"),
-               idle("debug.aclgraph.enable_output_clone", &debug.enable_output_clone, {}, kCopies),
-               {"debug.aclgraph.static_capture_size_limit",
-                &debug.static_capture_size_limit,
-                {.min = 1, .max = kMaxInt64},
-                kHere,
-                "How many compiled plans (sets of input shapes) a session keeps",
-                kCapture},
-               idle("debug.aclgraph.clone_input", &debug.clone_input, {}, kCopies),
-               idle("debug.aclgraph.remove_cat_ops", &debug.remove_cat_ops, {}, kNoFx)});
+  rows.insert(
+      rows.end(),
+      {{"experimental_config.aclgraph._aclnn_static_shape_kernel",
+        &graph.aclnn_static_shape_kernel,
+        {},
+        kHere,
+        "Operators become machine code for their shapes, compiled once on each node "
+        "(static_kernels.md)",
+        kCapture},
+       {"experimental_config.aclgraph._aclnn_static_shape_kernel_build_dir",
+        &graph.aclnn_static_shape_kernel_build_dir,
+        {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
+        kHere,
+        "Where records of operators and packages of static kernels are written; null: the "
+        "working folder",
+        kCapture},
+       {"experimental_config.aclgraph._aclnn_static_shape_kernel_sym_value_range",
+        &graph.aclnn_static_shape_kernel_sym_value_range,
+        {},
+        kHere,
+        "Sizes of one open dimension for which static kernels are made; empty: all",
+        kCapture},
+       {"experimental_config.aclgraph._aclnn_static_shape_kernel_sym_index",
+        &graph.aclnn_static_shape_kernel_sym_index,
+        {.min = 0, .max = kMaxInt64},
+        kHere,
+        "Which one: the open dimensions of the inputs are counted from 0, input by input",
+        kCapture},
+       {"profiler.experimental_config.record_op_args",
+        &config.profiler.record_op_args,
+        {},
+        kHere,
+        "What an Ascend PyTorch Profiler beside the session is told: true and skip_first 0 "
+        "refuse static kernels, because both record operators",
+        kCapture},
+       {"profiler.schedule.skip_first",
+        &config.profiler.skip_first,
+        {.min = 0, .max = kMaxInt64},
+        kHere,
+        "The same profiler's steps that are not profiled at the start",
+        kCapture},
+       idle("experimental_config.aclgraph._super_kernel_optimize", &graph.super_kernel_optimize, {},
+            kNoSuperKernel),
+       idle("experimental_config.aclgraph._super_kernel_optimize_options",
+            &graph.super_kernel_optimize_options, {}, kNoSuperKernel),
+       idle("experimental_config.aclgraph._super_kernel_debug_options",
+            &graph.super_kernel_debug_options, {}, kNoSuperKernel),
+       idle("debug.aclgraph.disable_reinplace_inplaceable_ops_pass",
+            &debug.disable_reinplace_inplaceable_ops_pass, {}, kNoFx),
+       idle("debug.aclgraph.disable_reinplace_input_mutated_ops_pass",
+            &debug.disable_reinplace_input_mutated_ops_pass, {}, kNoFx),
+       idle("debug.aclgraph.disable_mempool_reuse_in_same_fx",
+            &debug.disable_mempool_reuse_in_same_fx, {},
+            "Activations of all plans of a session always share one arena"),
+       idle("debug.aclgraph.enable_output_clone", &debug.enable_output_clone, {}, kCopies),
+       {"debug.aclgraph.static_capture_size_limit",
+        &debug.static_capture_size_limit,
+        {.min = 1, .max = kMaxInt64},
+        kHere,
+        "How many compiled plans (sets of input shapes) a session keeps",
+        kCapture},
+       idle("debug.aclgraph.clone_input", &debug.clone_input, {}, kCopies),
+       idle("debug.aclgraph.remove_cat_ops", &debug.remove_cat_ops, {}, kNoFx)});
 }
 
 }  // namespace npumesh

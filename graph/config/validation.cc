@@ -25,6 +25,13 @@ Status CheckCapture(const CompilerConfig& config) {
         "experimental_config.aclgraph._aclnn_static_shape_kernel: true needs mode "
         "\"reduce-overhead\", but mode is \"max-autotune\"");
   }
+  if (graph.aclnn_static_shape_kernel && config.profiler.record_op_args &&
+      config.profiler.skip_first == 0) {
+    return Combination(
+        "experimental_config.aclgraph._aclnn_static_shape_kernel: true does not go with a profiler "
+        "that has record_op_args=true and skip_first=0, because both record operators; let the "
+        "profiler skip the first steps");
+  }
   const std::optional<std::string>& dump = config.debug.graph_dump.type;
   if (config.captures() && dump && *dump != "py") {
     return Error(Code::kInvalidArgument,

@@ -8,6 +8,7 @@
 
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
+#include "graph/ops/core/static_kernels.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/rewrite/static_split.h"
 #include "graph/passes/schedule/execution_order.h"
@@ -44,6 +45,8 @@ struct CompileOptions {
   NodeOrder order = NodeOrder::kStable;
   // Says by name which fusion passes run (passes/fusion/fusion.h); null: none.
   std::function<bool(std::string_view pass)> fuses;
+  // Where static kernels come from; null: none are made. Not owned.
+  StaticKernelSource* static_kernels = nullptr;
   // Runs collectives on a separate stream, beside steps that do not need them, and orders nodes so
   // that there are such steps.
   bool overlap_collectives = false;

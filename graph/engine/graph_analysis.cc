@@ -100,11 +100,11 @@ Status GraphAnalysis::CheckProducers() const {
 }
 
 void GraphAnalysis::FindFusions() {
-  if (!options_.fuses) return;
+  if (!options_.fuses && options_.static_kernels == nullptr) return;
   const std::vector<NodeId> kept = Kept();
   const FusionInput input = {
       bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
-      [this](Value value) { return Replaced(value); }};
+      [this](Value value) { return Replaced(value); }, options_.static_kernels};
   fusions_ = Fuse(input, options_.fuses);
   for (const FusedStep& fused : fusions_.steps) {
     for (const NodeId id : fused.nodes) fusion_of_[id] = &fused;

@@ -1,7 +1,7 @@
 #include "graph/session/prepare_model.h"
 
-#include "graph/passes/rewrite/branches.h"
 #include "graph/passes/analysis/overwrites.h"
+#include "graph/passes/rewrite/branches.h"
 #include "graph/passes/rewrite/private_formats.h"
 #include "graph/passes/rewrite/subgraphs.h"
 #include "graph/passes/rewrite/transposed_weights.h"

@@ -8,6 +8,7 @@
 #include "graph/engine/observer_chain.h"
 #include "graph/engine/partial_types.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/session/node_sharing.h"
 #include "graph/session/prepare_model.h"
 #include "runtime/base/log.h"
 
@@ -69,7 +70,19 @@ Status Session::Check() {
     SayOnce({frozen_.empty() ? std::string(kNothingFrozen)
                              : fmt::format(kFrozen, options_.parameters.size())});
   }
+  NPUMESH_RETURN_IF_ERROR(PrepareStaticKernels());
   return MakeProgram();
+}
+
+Status Session::PrepareStaticKernels() {
+  if (!options_.static_kernels) return Status();
+  NPUMESH_RETURN_IF_ERROR(CheckLocalWorldSizes(world_));
+  StaticKernelOptions options = *options_.static_kernels;
+  options.sharers = world_.local_size();
+  options.share = world_.local_rank();
+  options.trace = options.trace || world_.env().trace;
+  NPUMESH_ASSIGN_OR_RETURN(static_kernels_, StaticKernels::Create(std::move(options)));
+  return Status();
 }
 
 Status Session::MakeProgram() {
@@ -116,6 +129,7 @@ Result<std::vector<Tensor>> Session::RunProgram(const std::vector<Tensor>& input
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
   NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
   NPUMESH_RETURN_IF_ERROR(MakeGroups());
+  if (static_kernels_ != nullptr) static_kernels_->See(OpenSizes(operands));
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
                            program_->Run(operands, observer, stats_.runs));
   ++stats_.runs;
@@ -126,7 +140,20 @@ Result<const CompiledModel*> Session::PrepareProgram(const std::vector<Tensor>& 
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
   NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
   NPUMESH_RETURN_IF_ERROR(MakeGroups());
+  if (static_kernels_ != nullptr) static_kernels_->See(OpenSizes(operands));
   return program_->Prepare(operands);
+}
+
+// In the order of the inputs and their dimensions.
+std::vector<int64_t> Session::OpenSizes(const std::vector<PlanOperand>& operands) const {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Shape& declared = inputs_[i].declared.shape;
+    for (int d = 0; declared.has_rank() && d < declared.rank(); ++d) {
+      if (declared[d] == kUnknownDim) sizes.push_back(operands[i].type.shape[d]);
+    }
+  }
+  return sizes;
 }
 
 Status Session::MakeGroups() {
@@ -182,6 +209,7 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
 CompileOptions Session::Observed() {
   CompileOptions options = options_.compile;
   options.trace = options.trace || world_.env().trace;
+  options.static_kernels = static_kernels_.get();
   if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
     graph_dump_.WriteStage(stage, model, program_stats_.plans);

@@ -27,6 +27,7 @@
 #include "graph/session/group_set.h"
 #include "graph/session/loop_notices.h"
 #include "graph/session/tensor_dump.h"
+#include "graph/static_kernel/static_kernels.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -46,8 +47,8 @@ struct SessionOptions {
   FxSummaryConfig fx_summary;
   // dump_config, debug.data_dump.
   TensorDumpOptions tensor_dump;
-  // Makes static kernels of the operators that have them; nullopt: none. The session says which ranks
-  // share the work.
+  // Makes static kernels of the operators that have them; nullopt: none. The session says which
+  // ranks share the work.
   std::optional<StaticKernelOptions> static_kernels;
   // The variables of dumps; unset: those of the process.
   std::optional<DumpEnv> dump_env;
@@ -114,11 +115,17 @@ class Session {
   DumpReport FinishDump();
 
   const SessionStats& stats() const { return stats_; }
+  // Null when the options ask for none.
+  const StaticKernelStats* static_kernel_stats() const {
+    return static_kernels_ == nullptr ? nullptr : &static_kernels_->stats();
+  }
   Communicator::Totals communication() const { return groups_->totals(); }
 
  private:
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
   Status Check();
+  Status PrepareStaticKernels();
+  std::vector<int64_t> OpenSizes(const std::vector<PlanOperand>& operands) const;
   Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
   Result<std::vector<PlanOperand>> OperandsOf(const std::vector<Tensor>& inputs) const;
@@ -142,6 +149,7 @@ class Session {
   SessionOptions options_;
   const OpRegistry* registry_;
   std::vector<InputSpec> inputs_;
+  std::unique_ptr<StaticKernels> static_kernels_;  // null: none are made
   FrozenInputs frozen_;
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;

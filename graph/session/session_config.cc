@@ -42,6 +42,17 @@ int64_t StaticOpsLimit(const CompilerConfig& config) {
   return config.experimental_config.static_model_ops_lower_limit.value_or(kDefaultStaticOpsLimit);
 }
 
+// Kernels that are more than loops stay what they are in max-autotune.
+void ApplyStaticKernels(const CompilerConfig& config, SessionOptions& options) {
+  const AclGraphConfig& graph = config.experimental_config.aclgraph;
+  if (!config.captures() || !graph.aclnn_static_shape_kernel) return;
+  options.static_kernels.emplace();
+  options.static_kernels->build_dir = graph.aclnn_static_shape_kernel_build_dir.value_or("");
+  options.static_kernels->open_sizes = graph.aclnn_static_shape_kernel_sym_value_range;
+  options.static_kernels->open_index = graph.aclnn_static_shape_kernel_sym_index;
+  if (!config.eager()) options.compile.fuses = [](std::string_view) { return true; };
+}
+
 }  // namespace
 
 SessionOptions DefaultSessionOptions() {
@@ -68,6 +79,7 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   NPUMESH_ASSIGN_OR_RETURN(options.tensor_dump, TensorDumpOf(config));
   options.freeze_parameters = config.experimental_config.frozen_parameter;
   options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
+  ApplyStaticKernels(config, options);
   if (config.captures()) {
     options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);
   }

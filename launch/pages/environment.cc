@@ -1,12 +1,13 @@
 #include "launch/pages/environment.h"
 
 #include "graph/dump/dump_env.h"
+#include "graph/static_kernel/store/kernel_store.h"
 
 namespace npumesh {
 
 std::vector<EnvVariable> AllVariables() {
   std::vector<EnvVariable> all;
-  for (const auto& table : {EnvTable(), DumpEnvTable(), LauncherEnvTable()}) {
+  for (const auto& table : {EnvTable(), KernelStoreEnvTable(), DumpEnvTable(), LauncherEnvTable()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

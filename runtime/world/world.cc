@@ -16,6 +16,7 @@ namespace {
 struct StartWord {
   int64_t clock;  // seconds since the epoch
   int64_t code;   // of the Status with which it starts
+  int64_t local;  // LOCAL_WORLD_SIZE; 0: unset
 };
 
 }  // namespace
@@ -97,15 +98,19 @@ Status World::AgreeOnStart(const Status& mine) {
     board_->PublishFailure(mine);
   }
   start_time_ = std::time(nullptr);
+  local_world_sizes_.assign(static_cast<size_t>(size()), env_.local_world_size.value_or(0));
   if (size() == 1) return mine;
   const std::vector<int> everyone = AllRanks(size());
   const Deadline deadline = Deadline::After(env_.connect_timeout);
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<PlainGroup> group,
                            transport_->Group(everyone, 0, deadline));
-  const StartWord word{static_cast<int64_t>(start_time_), static_cast<int64_t>(mine.code())};
+  const StartWord word{static_cast<int64_t>(start_time_), static_cast<int64_t>(mine.code()),
+                       env_.local_world_size.value_or(0)};
   std::vector<StartWord> words(everyone.size());
   NPUMESH_RETURN_IF_ERROR(group->AllGather(&word, words.data(), sizeof(word), deadline));
   start_time_ = static_cast<std::time_t>(words[0].clock);
+  for (size_t r = 0; r < words.size(); ++r)
+    local_world_sizes_[r] = static_cast<int>(words[r].local);
   if (!mine.ok()) return mine;
   NPUMESH_RETURN_IF_ERROR(board_->CheckPeers(local_ranks_));
   for (int r : everyone) {

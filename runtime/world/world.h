@@ -59,6 +59,9 @@ class World {
   const Env& env() const { return env_; }
   // Rank 0's clock when the world started: the same on all ranks.
   std::time_t start_time() const { return start_time_; }
+  // LOCAL_WORLD_SIZE as each rank has it in its environment; 0: it has none. What is set is true of
+  // its node.
+  const std::vector<int>& local_world_sizes() const { return local_world_sizes_; }
   const Topology& topology() const { return topology_; }
   const Placement& placement() const { return placement_; }
   Transport& transport() { return *transport_; }
@@ -96,6 +99,7 @@ class World {
   Placement placement_;
   WaitPolicy wait_policy_;
   std::time_t start_time_ = 0;
+  std::vector<int> local_world_sizes_;  // by rank
   bool crowded_ = false;
   int node_count_ = 1;
   int local_rank_ = 0;

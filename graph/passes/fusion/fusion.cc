@@ -82,6 +82,14 @@ std::optional<double> FusionView::Scalar(NodeId id, int slot) const {
   return value;
 }
 
+bool FusionView::IsRead(Value value) const {
+  const std::vector<NodeId>& readers = readers_[static_cast<size_t>(value.node)];
+  return std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    const auto& inputs = node(reader).inputs;
+    return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+  });
+}
+
 bool FusionView::OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const {
   const std::vector<NodeId>& readers = readers_[static_cast<size_t>(id)];
   return std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return Inside(r, nodes); });
@@ -103,7 +111,9 @@ std::string_view FusionView::WhyNotPartOf(const std::vector<NodeId>& nodes, Node
   if (!known.pure || known.collective || known.side_effect || !known.in_place.empty()) {
     return "one of its operators does more than to compute its output";
   }
-  if (context(id).outputs() != 1) return "one of its operators has several outputs";
+  for (int port = 1; port < context(id).outputs(); ++port) {
+    if (IsRead({id, port})) return "one of its operators has several outputs";
+  }
   if (!inside && known.view) return "it ends with a view";
   if (!Free(id)) return "another step has one of its operators";
   if (ordered_[static_cast<size_t>(id)]) return "a control edge holds one of its operators";
@@ -143,12 +153,19 @@ void FusionView::Take(FusedStep step) {
 }
 
 Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view pass)>& on) {
-  constexpr std::array<void (*)(FusionView&), kFusionPasses.size()> kRuns = {
-      FuseAttention, FuseRmsNorm, FuseMatMul, FuseElementwise};
   FusionView view(input);
-  for (size_t i = 0; i < kFusionPasses.size(); ++i) {
-    if (on(kFusionPasses[i])) kRuns[i](view);
+  const auto run = [&](std::string_view pass, void (*fuse)(FusionView&)) {
+    if (on != nullptr && on(pass)) fuse(view);
+  };
+  run(kAttentionFusionPass, FuseAttention);
+  // A norm that is written out is a part of a larger static kernel.
+  if (input.static_kernels == nullptr) run(kRmsNormFusionPass, FuseRmsNorm);
+  run(kMatMulFusionPass, FuseMatMul);
+  if (input.static_kernels != nullptr) {
+    FuseStatic(view, *input.static_kernels);
+    run(kRmsNormFusionPass, FuseRmsNorm);
   }
+  run(kElementwiseFusionPass, FuseElementwise);
   return view.TakeFusions();
 }
 

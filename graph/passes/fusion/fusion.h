@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/core/static_kernels.h"
 #include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
@@ -26,6 +27,9 @@ inline constexpr std::string_view kMatMulFusionPass = "MatMulBiasActivationFusio
 inline constexpr std::string_view kElementwiseFusionPass = "ElementwiseChainFusionPass";
 inline constexpr std::array<std::string_view, 4> kFusionPasses = {
     kAttentionFusionPass, kRmsNormFusionPass, kMatMulFusionPass, kElementwiseFusionPass};
+// Runs where a session asks for static kernels, whatever switches say: after the passes whose
+// kernels are more than loops, before the others.
+inline constexpr std::string_view kStaticKernelPass = "StaticKernelPass";
 
 // The graph of which nodes are fused; all must outlive the call.
 struct FusionInput {
@@ -36,6 +40,8 @@ struct FusionInput {
   std::function<const OpContext&(NodeId)> context;
   // The value is known before the graph runs.
   std::function<bool(Value)> known;
+  // Where static kernels come from; null: there are none.
+  StaticKernelSource* static_kernels = nullptr;
 };
 
 struct FusedStep {

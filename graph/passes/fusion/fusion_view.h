@@ -43,6 +43,11 @@ class FusionView {
   // The element of a constant that has only one.
   std::optional<double> Scalar(NodeId id, int slot) const;
 
+  // An operator that runs, taken or not.
+  bool Runs(NodeId id) const { return input_.graph.op(id) != nullptr && !input_.known({id, 0}); }
+  // Place in the execution order. REQUIRES: it runs.
+  int Place(NodeId id) const { return position(id); }
+  bool IsRead(Value value) const;
   // Only `nodes` read the outputs of `id`.
   bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
 
@@ -82,6 +87,7 @@ class FusionView {
 void FuseAttention(FusionView& view);
 void FuseRmsNorm(FusionView& view);
 void FuseMatMul(FusionView& view);
+void FuseStatic(FusionView& view, StaticKernelSource& source);
 void FuseElementwise(FusionView& view);
 
 }  // namespace npumesh

@@ -2,6 +2,7 @@
 #ifndef NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 #define NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,11 +25,11 @@ inline constexpr int kSequence = 128;
 // A model compiled as sessions compile by default, on the device of `world`.
 class CompiledGraph {
  public:
-  // Inputs without values are zeros. The fusion pass `without` is off. Collective over the graph's
-  // groups.
-  static Result<std::unique_ptr<CompiledGraph>> Create(World& world, Model model,
-                                                       const std::vector<Tensor>& inputs,
-                                                       std::string_view without = "") {
+  // Inputs without values are zeros. The fusion pass `without` is off. `change` may be null, and
+  // changes what is compiled how. Collective over the graph's groups.
+  static Result<std::unique_ptr<CompiledGraph>> Create(
+      World& world, Model model, const std::vector<Tensor>& inputs, std::string_view without = "",
+      const std::function<void(CompileOptions&)>& change = nullptr) {
     std::unique_ptr<CompiledGraph> made(new CompiledGraph(std::move(model)));
     NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(world));
     made->groups_ = std::make_unique<GroupSet>(world, *made->memory_, GroupTable());
@@ -37,6 +38,7 @@ class CompiledGraph {
     options.compile.fuses = [fuses = options.compile.fuses, without](std::string_view pass) {
       return pass != without && fuses(pass);
     };
+    if (change) change(options.compile);
     std::vector<TensorType> types;
     for (const Tensor& input : inputs) types.push_back(input.type());
     NPUMESH_ASSIGN_OR_RETURN(made->compiled_,

@@ -3,7 +3,8 @@
 //   fuzz_engine --first=1 --seeds=500 --sets=7 --save=failed
 //
 // runs the graphs of 500 seeds, each with the default options and seven other sets (0: all), and
-// writes what fails, made as small as it goes, below the folder `failed`.
+// writes what fails, made as small as it goes, below the folder `failed`. With --static-kernels the
+// one other set is that of static kernels.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +30,7 @@ struct Arguments {
   uint64_t sets = 7;  // beside the default; 0: all
   uint64_t most_failures = 10;
   bool shrinks = true;
+  bool static_kernels = false;
   std::string save;  // folder; empty: nothing is written
 };
 
@@ -44,6 +46,10 @@ constexpr int64_t kMostNumber = int64_t{1} << 50;
 std::vector<const OptionSet*> SetsFor(uint64_t seed) {
   const std::vector<OptionSet>& all = OptionSets();
   std::vector<const OptionSet*> sets = {&all[0]};
+  if (Asked().static_kernels) {
+    sets.push_back(&StaticKernelSet());
+    return sets;
+  }
   const uint64_t others = all.size() - 1;
   const uint64_t count = Asked().sets == 0 ? others : std::min(Asked().sets, others);
   for (uint64_t i = 0; i < count; ++i) sets.push_back(&all[1 + (seed * count + i) % others]);
@@ -167,6 +173,7 @@ TEST(FuzzEngine, SetsOfOptionsAreAccepted) {
   for (const OptionSet& set : OptionSets()) {
     EXPECT_EQ(set.name.find("refused"), std::string::npos) << set.name;
   }
+  EXPECT_EQ(StaticKernelSet().name, "static kernels");
 }
 
 bool TakeNumber(std::string_view argument, std::string_view name, uint64_t& number) {
@@ -181,6 +188,10 @@ bool Take(std::string_view argument) {
   constexpr std::string_view kSave = "--save=";
   if (argument.substr(0, kSave.size()) == kSave) {
     asked.save = argument.substr(kSave.size());
+    return true;
+  }
+  if (argument == "--static-kernels") {
+    asked.static_kernels = true;
     return true;
   }
   uint64_t shrinks = 1;
@@ -201,9 +212,11 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (npumesh::fuzz::Take(argv[i])) continue;
     std::cerr << "unknown argument " << argv[i]
-              << "; expected --first=N, --seeds=N, --sets=N, --most-failures=N, --shrink=0 or "
-                 "--save=FOLDER\n";
+              << "; expected --first=N, --seeds=N, --sets=N, --most-failures=N, --shrink=0, "
+                 "--static-kernels or --save=FOLDER\n";
     return 2;
   }
+  // Its folder belongs to this process, not to a child.
+  if (npumesh::fuzz::Asked().static_kernels) (void)npumesh::fuzz::StaticKernelSet();
   return RUN_ALL_TESTS();
 }

@@ -1,5 +1,9 @@
 #include "tests/fuzz/engine/option_sets.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <functional>
 
 #include "graph/passes/fusion/fusion.h"
@@ -95,6 +99,23 @@ void AddWatched(std::vector<OptionSet>& sets) {
   sets.push_back({"read back from .air", DefaultSessionOptions(), false, true});
 }
 
+class NewFolder {
+ public:
+  NewFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "npumesh_fuzz_XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    if (getpid() == maker_) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  pid_t maker_ = getpid();
+};
+
 }  // namespace
 
 const std::vector<OptionSet>& OptionSets() {
@@ -107,6 +128,21 @@ const std::vector<OptionSet>& OptionSets() {
     return made;
   }();
   return sets;
+}
+
+const OptionSet& StaticKernelSet() {
+  static const NewFolder folder;
+  static const OptionSet made = [] {
+    OptionSet set = Configured("static kernels", [](CompilerConfig& c) {
+      c.mode = "reduce-overhead";
+      c.experimental_config.aclgraph.aclnn_static_shape_kernel = true;
+      c.experimental_config.aclgraph.aclnn_static_shape_kernel_build_dir = folder.path().string();
+    });
+    if (set.options.static_kernels)
+      set.options.static_kernels->store_root = folder.path() / "store";
+    return set;
+  }();
+  return made;
 }
 
 }  // namespace npumesh::fuzz

@@ -19,6 +19,11 @@ struct OptionSet {
 // The first one is what a session does where nobody configures anything.
 const std::vector<OptionSet>& OptionSets();
 
+// With static kernels, which a compiler builds for each graph: some tenths of a second for a seed,
+// so it stands by itself. Store and records lie in a new folder, which the process that asked first
+// removes when it ends.
+const OptionSet& StaticKernelSet();
+
 }  // namespace npumesh::fuzz
 
 #endif  // NPUMESH_TESTS_FUZZ_ENGINE_OPTION_SETS_H_

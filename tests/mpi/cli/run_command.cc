@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -56,6 +57,16 @@ CommandRun RunAlone(const std::vector<std::string>& words) {
   return Run({}, words);
 }
 
+namespace {
+
+Tensor OneFloat(float value) {
+  Tensor tensor = Tensor::Allocate({DataType::kFloat, {1}});
+  std::memcpy(tensor.mutable_data(), &value, sizeof(value));
+  return tensor;
+}
+
+}  // namespace
+
 TestFolder::TestFolder() {
   std::string path = testing::TempDir() + "/npumesh-cli-XXXXXX";
   EXPECT_NE(mkdtemp(path.data()), nullptr) << path;
@@ -79,6 +90,19 @@ void TestFolder::PutModels(int ranks) const {
     GraphBuilder g("small");
     const Value x = g.Data("x", {DataType::kFloat, {4}});
     g.Output({ranks == 1 ? g.Op("Add", {{"x1", x}, {"x2", x}}) : AllReduce(g, x)});
+    Save(rank, g);
+  }
+}
+
+void TestFolder::PutChains(int ranks) const {
+  for (int rank = 0; rank < ranks; ++rank) {
+    GraphBuilder g("chain");
+    const Value x = g.Data("x", {DataType::kFloat, {3, 20}});
+    const Value sum = ranks == 1 ? x : AllReduce(g, x);
+    const Value one = g.Const("one", OneFloat(1));
+    const Value relu = g.Op("Relu", {{"x", g.Op("Add", {{"x1", sum}, {"x2", one}})}});
+    const Value product = g.Op("Mul", {{"x1", relu}, {"x2", sum}});
+    g.Output({g.Op("SoftmaxV2", {{"x", product}})});
     Save(rank, g);
   }
 }

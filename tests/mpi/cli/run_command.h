@@ -37,7 +37,9 @@ class TestFolder {
 
   // m0.air, m1.air, ...: y = allreduce(x) for x float32[4]; without a collective for one rank.
   void PutModels(int ranks) const;
-  // The same for two ranks, but before the collective rank 0 looks up element 7 of 4.
+  // m0.air, m1.air, ...: y = softmax(relu(x + 1) x) of the sum over the ranks, float32[3,20].
+  void PutChains(int ranks) const;
+  // PutModels for two ranks, but before the collective rank 0 looks up element 7 of 4.
   void PutModelsThatFailOnRank0() const;
   // <name>/export.air: y = x + w for float32[4], w in the file <name>/w, whose bytes are four times
   // `value`; the graph says that it lies in `recorded`.

@@ -28,6 +28,7 @@ class FusionTest : public testing::Test {
   struct Outcome {
     std::vector<std::string> steps;  // types
     std::vector<Tensor> outputs;
+    int static_steps = 0;
   };
 
   // Values between -4 and 4 that need rounding, in C order; equal for equal seeds.
@@ -80,8 +81,10 @@ class FusionTest : public testing::Test {
     return g_.Op("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(to))}});
   }
 
-  // Compiles the graph with the passes for which `on` holds and runs it once.
-  Outcome Run(const std::function<bool(std::string_view)>& on) {
+  // Compiles the graph with the passes for which `on` holds, and with static kernels where a source
+  // is given, and runs it once.
+  Outcome Run(const std::function<bool(std::string_view)>& on,
+              StaticKernelSource* static_kernels = nullptr) {
     if (!model_) {
       Result<Model> built = g_.Build();
       EXPECT_TRUE(built.ok()) << built.status().ToString();
@@ -90,6 +93,7 @@ class FusionTest : public testing::Test {
     }
     CompileOptions options;
     options.fuses = on;
+    options.static_kernels = static_kernels;
     std::vector<TensorType> types;
     for (const Tensor& input : inputs_) types.push_back(input.type());
     const auto compiled =
@@ -154,7 +158,10 @@ class FusionTest : public testing::Test {
 
   Outcome RunCompiled(CompiledModel& compiled) {
     Outcome outcome;
-    for (const Step& step : compiled.steps()) outcome.steps.push_back(step.type);
+    for (const Step& step : compiled.steps()) {
+      outcome.steps.push_back(step.type);
+      if (step.kernel->choice().name.starts_with("static kernel")) ++outcome.static_steps;
+    }
     DeviceMemory memory(std::make_unique<Segment>(), 0);
     const auto executor = Executor::Create(compiled, memory);
     EXPECT_TRUE(executor.ok()) << executor.status().ToString();

@@ -1,5 +1,6 @@
 // Every option that docs/config.md says to have an effect has one for a C++ program, and every
 // other that is set answers with one warning that says why.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <set>
@@ -41,6 +42,12 @@ std::string FusionsOf(const CompileOptions& compile) {
   return names;
 }
 
+std::string TextOf(const std::optional<StaticKernelOptions>& statics) {
+  if (!statics) return "-";
+  return fmt::format("{} [{}] {}", statics->build_dir, fmt::join(statics->open_sizes, ","),
+                     statics->open_index);
+}
+
 std::string SessionText(const Configuration& config) {
   const Result<SessionOptions> options = SessionOptionsFor(config.compiler);
   const Result<TensorDumpOptions> system = TensorDumpOf(config.session);
@@ -52,12 +59,13 @@ std::string SessionText(const Configuration& config) {
   return fmt::format(
       "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
       "graphs {} {} "
-      "summary {} operators {} npy {} system {}",
+      "summary {} operators {} npy {} system {} kernels {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
       compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
       graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
-      TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators));
+      TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators),
+      TextOf(options->static_kernels));
 }
 
 std::string ExportText(const Configuration& config) {
@@ -84,6 +92,8 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
   const std::string enable = "dump_config.enable_dump=true";
   const std::vector<std::string> system = {"session.enable_dump=true",
                                            "session.dump_path=" + folder.path()};
+  const std::string kStatic = "experimental_config.aclgraph._aclnn_static_shape_kernel";
+  const std::vector<std::string> statics = {"mode=reduce-overhead", kStatic + "=true"};
   const std::vector<Effect> effects = {
       {"mode", "reduce-overhead", {}},
       {"debug.graph_dump.type", "txt", {}},
@@ -118,6 +128,15 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"experimental_config.topology_sorting_strategy", "BFS", {}},
       {"experimental_config.enable_ref_data", "true", {}},
       {"debug.aclgraph.static_capture_size_limit", "3", {"mode=reduce-overhead"}},
+      {std::string(kStatic), "true", {"mode=reduce-overhead"}},
+      {kStatic + "_build_dir", folder.path(), statics},
+      {kStatic + "_sym_value_range", "4,8", statics},
+      {kStatic + "_sym_index", "1", statics},
+      {"profiler.experimental_config.record_op_args", "true", statics},  // refused
+      {"profiler.schedule.skip_first",
+       "2",
+       {"mode=reduce-overhead", kStatic + "=true",
+        "profiler.experimental_config.record_op_args=true"}},
       {"session.enable_dump", "true", {"session.dump_path=" + folder.path()}},
       {"session.dump_path", ".", system},
       {"session.dump_step", "1", system},
