@@ -1,9 +1,11 @@
-// The text in front of the functions of static kernels: sixteen numbers at a time, in as many
+// The text in front of the functions of static kernels: NM_WIDTH numbers at a time, in as many
 // vectors as the instruction set needs for them, and the functions that instructions call.
 //
 // Every function does the operations of the kernels of graph/ops in their order (formula_float.cc,
 // math-inl.h, row_math.cc, cast_half.cc), so that results have the same bits; tests compare them.
 // The text includes nothing, which is why it compiles in a tenth of a second.
+#include <fmt/format.h>
+
 #include "graph/static_kernel/source/kernel_text.h"
 
 namespace npumesh {
@@ -30,10 +32,11 @@ typedef unsigned long long VQ __attribute__((vector_size(NM_BYTES)));
 typedef float VG __attribute__((vector_size(NM_BYTES / 2)));
 typedef unsigned short VH __attribute__((vector_size(NM_BYTES / 2)));
 typedef unsigned char VB __attribute__((vector_size(NM_BYTES / 4)));
-enum { kF = 64 / NM_BYTES, kD = 128 / NM_BYTES };
-struct F { VF v[kF]; };  // sixteen floats
-struct B { VI v[kF]; };  // sixteen times true (all bits) or false
-struct D { VD v[kD]; };
+enum { kF = NM_WIDTH * 4 / NM_BYTES, kD = NM_WIDTH * 8 / NM_BYTES, kSixteen = 64 / NM_BYTES };
+struct F { VF v[kF]; };        // NM_WIDTH floats
+struct B { VI v[kF]; };        // as many times true (all bits) or false
+struct D { VD v[kD]; };        // as many doubles
+struct S { VF v[kSixteen]; };  // the sixteen lanes of a sum
 
 NM_INLINE VF SetF(float x) { return x - (VF){}; }
 NM_INLINE VU SetU(unsigned x) { return x - (VU){}; }
@@ -128,13 +131,13 @@ NM_INLINE void StoreBool(B x, unsigned char* p) {
 // The last elements of a row, fewer than sixteen: by way of a whole vector.
 template <class Value, class Number>
 NM_INLINE Value LoadPart(Value (*load)(const Number*), const Number* p, int count) {
-  Number room[16] = {};
+  Number room[NM_WIDTH] = {};
   __builtin_memcpy(room, p, count * sizeof(Number));
   return load(room);
 }
 template <class Value, class Number>
 NM_INLINE void StorePart(void (*store)(Value, Number*), Value x, Number* p, int count) {
-  Number room[16];
+  Number room[NM_WIDTH];
   store(x, room);
   __builtin_memcpy(p, room, count * sizeof(Number));
 }
@@ -257,17 +260,18 @@ NM_INLINE F Narrow(D x) {
   return r;
 }
 // A sum in sixteen lanes, which are emptied into a double after 64 additions at most.
-NM_INLINE void Empty(F& lanes, double& total) {
+NM_INLINE void Empty(S& lanes, double& total) {
   float each[16];
   __builtin_memcpy(each, &lanes, sizeof(each));
   for (int i = 0; i < 16; ++i) total += (double)each[i];
-  lanes = Set(0);
+  lanes = S();
 }
+NM_INLINE void AddLanes(S& lanes, F x) { NM_EACH(kF) lanes.v[i % kSixteen] += x.v[i]; }
 // The first `count` lanes; elsewhere `filler`.
 NM_INLINE F FirstLanes(F x, int count, float filler) {
-  float each[16];
+  float each[NM_WIDTH];
   __builtin_memcpy(each, &x, sizeof(each));
-  for (int i = count; i < 16; ++i) each[i] = filler;
+  for (int i = count; i < NM_WIDTH; ++i) each[i] = filler;
   F r;
   __builtin_memcpy(&r, each, sizeof(each));
   return r;
@@ -276,17 +280,17 @@ NM_INLINE void Raise(F& most, F x) {
   NM_EACH(kF) most.v[i] = most.v[i] < x.v[i] ? x.v[i] : most.v[i];
 }
 NM_INLINE F LargestLane(F most) {
-  float each[16], largest;
+  float each[NM_WIDTH], largest;
   __builtin_memcpy(each, &most, sizeof(each));
   largest = each[0];
-  for (int i = 1; i < 16; ++i) largest = largest < each[i] ? each[i] : largest;
+  for (int i = 1; i < NM_WIDTH; ++i) largest = largest < each[i] ? each[i] : largest;
   return Set(largest);
 }
 NM_INLINE F LargestOrNan(F most) {
-  float each[16], largest;
+  float each[NM_WIDTH], largest;
   __builtin_memcpy(each, &most, sizeof(each));
   largest = each[0];
-  for (int i = 1; i < 16; ++i) largest = largest >= each[i] || largest != largest ? largest : each[i];
+  for (int i = 1; i < NM_WIDTH; ++i) largest = largest >= each[i] || largest != largest ? largest : each[i];
   return Set(largest);
 }
 NM_INLINE void AddWide(D& lanes, F x) {
@@ -294,9 +298,9 @@ NM_INLINE void AddWide(D& lanes, F x) {
   NM_EACH(kD) lanes.v[i] += wide.v[i];
 }
 NM_INLINE double TotalOfLanes(D lanes) {
-  double each[16], total = 0;
+  double each[NM_WIDTH], total = 0;
   __builtin_memcpy(each, &lanes, sizeof(each));
-  for (int i = 0; i < 16; ++i) total += each[i];
+  for (int i = 0; i < NM_WIDTH; ++i) total += each[i];
   return total;
 }
 NM_INLINE F MeanOf(double sum, double count) { return Set((float)(sum / count)); }
@@ -451,8 +455,12 @@ NM_WIDE(GeluErf, (0.5 * a) * ErfcOf(a * -0x1.6a09e667f3bcdp-1))
 
 std::string KernelBeginning() {
   std::string text =
-      "// Static kernels of npumesh: one function for each, on sixteen numbers at a time.\n";
-  for (const std::string_view part : {kVectors, kMemory, kArithmetic, kRows, kWide}) text += part;
+      "// Static kernels of npumesh: a function for each, on so many numbers at a time.\n";
+  for (const int width : kKernelWidths) {
+    text += fmt::format("#undef NM_WIDTH\n#define NM_WIDTH {}\nnamespace by{} {{", width, width);
+    for (const std::string_view part : {kVectors, kMemory, kArithmetic, kRows, kWide}) text += part;
+    text += fmt::format("}}  // namespace by{}\n", width);
+  }
   return text;
 }
 

@@ -12,8 +12,7 @@
 namespace npumesh {
 namespace {
 
-constexpr int64_t kLanes = 16;
-constexpr int64_t kSumBlock = kLanes * 64;  // as BlockedSum of row_io.h
+constexpr int64_t kSumBlock = 16 * 64;  // as BlockedSum of row_io.h
 
 // How elements of a type are named in the text: their C type, and the end of the functions that
 // read and write them.
@@ -30,7 +29,7 @@ constexpr ElementText kElements[] = {
     {DataType::kBool, "unsigned char", "Bool"},
 };
 
-// How a number of a row is gathered: where it starts, what a step does with sixteen elements, what
+// How a number of a row is gathered: where it starts, what a step does with its elements, what
 // stands where a row has none, and how it ends. {0} is the value, {1} the elements.
 struct ReductionText {
   LoopOp op;
@@ -45,8 +44,7 @@ constexpr ReductionText kReductions[] = {
      "-__builtin_inff()", "const F v{0} = LargestLane(lanes{0});"},
     {LoopOp::kRowLargest, "F lanes{0} = Set(-__builtin_inff());", "lanes{0} = Max(lanes{0}, {1});",
      "-__builtin_inff()", "const F v{0} = LargestOrNan(lanes{0});"},
-    {LoopOp::kRowSum, "double v{0} = 0; F lanes{0} = Set(0);", "lanes{0} = Add(lanes{0}, {1});",
-     "0", ""},
+    {LoopOp::kRowSum, "double v{0} = 0; S lanes{0} = {{}};", "AddLanes(lanes{0}, {1});", "0", ""},
     {LoopOp::kRowTotal, "D lanes{0} = {{}};", "AddWide(lanes{0}, {1});", "0",
      "const double v{0} = TotalOfLanes(lanes{0});"},
 };
@@ -81,16 +79,28 @@ std::string SafeTitle(std::string_view title) {
   return safe;
 }
 
+// Roundings to 16 bits make long chains, whose vectors should overlap; what computes in float waits
+// for memory. The last step of a row computes a whole width whatever is left of the row.
+int64_t WidthOf(const LoopProgram& program) {
+  const int64_t wide = kKernelWidths[1];
+  const bool fits = program.columns % wide == 0 || program.columns >= 8 * wide;
+  const bool rounds =
+      std::any_of(program.instructions.begin(), program.instructions.end(),
+                  [](const LoopInstruction& line) { return line.op == LoopOp::kRound; });
+  return fits && rounds ? wide : kKernelWidths[0];
+}
+
 class TextWriter {
  public:
   TextWriter(const LoopProgram& program, std::string_view symbol)
-      : program_(program), stages_(program), symbol_(symbol) {
+      : program_(program), stages_(program), symbol_(symbol), width_(WidthOf(program)) {
     bfloat_only_ = std::all_of(program.inputs.begin(), program.inputs.end(), [](const auto& input) {
       return input.dtype == DataType::kBfloat16 || input.dtype == DataType::kBool;
     });
   }
 
   std::string Text() {
+    Line("namespace by{} {{", width_);
     Line("extern \"C\" void {}(const void* const* in, void* const* out, void* scratch) {{",
          symbol_);
     ++depth_;
@@ -104,6 +114,7 @@ class TextWriter {
       --depth_;
       Line("}}");
     }
+    Line("}}  // namespace by{}", width_);
     return std::move(text_);
   }
 
@@ -135,7 +146,8 @@ class TextWriter {
     for (size_t k = 0; k < stages_.kept().size(); ++k) {
       const bool is_bool = line(stages_.kept()[k]).type == LoopType::kBool;
       Line("{0}* const kept{1} = ({0}*)((char*)scratch + {2});",
-           is_bool ? "unsigned char" : "float", stages_.kept()[k], k * KeptBytes(program_.columns));
+           is_bool ? "unsigned char" : "float", stages_.kept()[k],
+           k * KeptBytes(program_.columns, width_));
     }
     for (LoopValue v = 0; v < size(); ++v) {
       if (line(v).op != LoopOp::kConstant) continue;
@@ -147,8 +159,8 @@ class TextWriter {
   }
 
  public:
-  static uint64_t KeptBytes(int64_t columns) {
-    return static_cast<uint64_t>((columns + kLanes - 1) / kLanes * kLanes) * sizeof(float);
+  static uint64_t KeptBytes(int64_t columns, int64_t width) {
+    return static_cast<uint64_t>((columns + width - 1) / width * width) * sizeof(float);
   }
 
  private:
@@ -202,7 +214,7 @@ class TextWriter {
     if (elements.empty() && reductions.empty() && plain.empty()) return;
     for (const LoopValue v : reductions) Fill(TextOf(line(v).op).start, v);
     Step(stage, elements, reductions, 0);
-    const int64_t rest = program_.columns % kLanes;
+    const int64_t rest = program_.columns % width_;
     if (rest != 0) Step(stage, elements, reductions, rest);
     Loops(stage, reductions, rest);
     for (const LoopValue v : reductions) {
@@ -221,7 +233,7 @@ class TextWriter {
     return plain;
   }
 
-  // The function that computes sixteen columns from column i on, or the last `rest` ones.
+  // The function that computes a step of columns from column i on, or the last `rest` ones.
   void Step(int stage, const std::vector<LoopValue>& elements,
             const std::vector<LoopValue>& reductions, int64_t rest) {
     Line("const auto {}{} = [&](long i) __attribute__((always_inline)) {{",
@@ -297,12 +309,12 @@ class TextWriter {
     const int64_t blocks = empty.empty() ? 0 : whole / kSumBlock;
     if (blocks > 0) {
       Line("for (long first = 0; first < {}; first += {}) {{", blocks * kSumBlock, kSumBlock);
-      Line("  for (long i = first; i < first + {}; i += {}) step{}(i);", kSumBlock, kLanes, stage);
+      Line("  for (long i = first; i < first + {}; i += {}) step{}(i);", kSumBlock, width_, stage);
       Line(" {}", empty);
       Line("}}");
     }
     if (blocks * kSumBlock < whole) {
-      Line("for (long i = {}; i < {}; i += {}) step{}(i);", blocks * kSumBlock, whole, kLanes,
+      Line("for (long i = {}; i < {}; i += {}) step{}(i);", blocks * kSumBlock, whole, width_,
            stage);
     }
     if (rest != 0) Line("rest{}({});", stage, whole);
@@ -365,6 +377,7 @@ class TextWriter {
   LoopStages stages_;
   std::string_view symbol_;
   std::string text_;
+  int64_t width_;
   int depth_ = 0;
   int titled_ = -1;
   bool bfloat_only_ = false;  // every float comes from a bfloat16
@@ -377,7 +390,8 @@ std::string KernelText(const LoopProgram& program, std::string_view symbol) {
 }
 
 uint64_t KernelScratchBytes(const LoopProgram& program) {
-  return LoopStages(program).kept().size() * TextWriter::KeptBytes(program.columns);
+  const int64_t width = WidthOf(program);
+  return LoopStages(program).kept().size() * TextWriter::KeptBytes(program.columns, width);
 }
 
 }  // namespace npumesh
