@@ -240,6 +240,20 @@ TEST(GroupedDynamicBlockQuant, TilesRestart) {
   Fails(call, Code::kUnsupported, {"dst_type_max 100"});
 }
 
+// The list is required, so one without entries means that there are no groups.
+TEST(GroupedDynamicBlockQuant, NoGroupsQuantiseNothing) {
+  const OpCall call = {.type = "GroupedDynamicBlockQuant",
+                       .inputs = {{"x", Noise(kHalf, {10, 100}, 1, 3)},
+                                  {"group_list", Make<int32_t>(DataType::kInt32, {0}, {})}},
+                       .attrs = {{"dst_type", AttrValue::Int(Number(kE4M3))},
+                                 {"row_block_size", AttrValue::Int(4)},
+                                 {"col_block_size", AttrValue::Int(64)}}};
+  const std::vector<Tensor> got = Results(call);
+  EXPECT_EQ(got[1].shape(), Shape({2, 2}));
+  EXPECT_EQ(Wide(got[0]), std::vector<double>(1000, 0.0));
+  EXPECT_EQ(Wide(got[1]), std::vector<double>(4, 0.0));
+}
+
 struct NormCase {
   bool smooth1, smooth2, beta;
   std::vector<bool> mask;

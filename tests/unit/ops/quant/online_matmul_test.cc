@@ -132,6 +132,16 @@ TEST(QuantGroupedMatmulDequant, EveryGroupHasItsWeight) {
   }
 }
 
+// No weights are read for groups that are not there.
+TEST(QuantGroupedMatmulDequant, NoGroupsGiveZeros) {
+  Online test = Make(1, true);
+  test.w = Tensor::Allocate({kInt8, {0, test.n, test.k}});
+  test.w_scale = Tensor::Allocate({kFloat, {0, test.n}});
+  test.ends = {};
+  EXPECT_EQ(ToDoubles(MustRun(test.Call("QuantGroupedMatmulDequant"))[0]),
+            std::vector<double>(static_cast<size_t>(test.m * test.n), 0.0));
+}
+
 TEST(QuantMatmulDequant, RefusesByName) {
   Online test = Make(1, true);
   const auto fails = [](const OpCall& call, Code code, const std::vector<std::string>& words) {
