@@ -9,6 +9,7 @@
 #include "graph/static_kernel/record/package_script.h"
 #include "graph/static_kernel/record/tar_archive.h"
 #include "graph/static_kernel/store/kernel_store.h"
+#include "graph/static_kernel/store/store_files.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -16,10 +17,6 @@ namespace npumesh {
 namespace {
 
 using PackageParts = std::map<std::string, std::string>;  // contents by path in the archive
-
-bool IsSha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 Status CheckNames(const KernelObject& kernel) {
   if (IsSha256(kernel.key) && IsSha256(kernel.sha256)) return Status();
@@ -99,25 +96,6 @@ std::string KernelLines(const std::vector<KernelObject>& kernels) {
   std::string lines;
   for (const auto& [key, line] : by_key) lines += line;
   return lines;
-}
-
-// Every level of x86-64 has what those before it have. Names are those of /proc/cpuinfo.
-std::vector<std::string_view> FlagsOf(InstructionSet set) {
-  struct Level {
-    InstructionSet set;
-    std::vector<std::string_view> flags;
-  };
-  static const Level kLevels[] = {
-      {InstructionSet::kX86V2, {"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"}},
-      {InstructionSet::kX86V3,
-       {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}},
-      {InstructionSet::kX86V4, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}},
-  };
-  std::vector<std::string_view> flags;
-  for (const Level& level : kLevels) {
-    if (level.set <= set) flags.insert(flags.end(), level.flags.begin(), level.flags.end());
-  }
-  return flags;
 }
 
 }  // namespace

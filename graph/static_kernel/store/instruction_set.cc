@@ -53,21 +53,28 @@ std::optional<InstructionSet> InstructionSetNamed(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> FlagsOf(InstructionSet set) {
+  std::vector<std::string_view> flags;
+  for (const Level& level : kLevels) {
+    if (level.set > set || level.adds.empty()) continue;
+    const std::vector<std::string_view> added = Split(level.adds, " ");
+    flags.insert(flags.end(), added.begin(), added.end());
+  }
+  return flags;
+}
+
 std::vector<std::string> CompilerFlags(InstructionSet set) {
   if (set == InstructionSet::kBaseline) return {};
   return {"-march=" + std::string(NameOf(set))};
 }
 
 std::string MissingFor(InstructionSet set, std::string_view cpuinfo) {
-  const std::vector<std::string_view> flags = FlagsIn(cpuinfo);
+  const std::vector<std::string_view> here = FlagsIn(cpuinfo);
   std::string missing;
-  for (const Level& level : kLevels) {
-    if (level.set > set || level.adds.empty()) continue;
-    for (const std::string_view flag : Split(level.adds, " ")) {
-      if (std::find(flags.begin(), flags.end(), flag) != flags.end()) continue;
-      if (!missing.empty()) missing += ' ';
-      missing += flag;
-    }
+  for (const std::string_view flag : FlagsOf(set)) {
+    if (std::find(here.begin(), here.end(), flag) != here.end()) continue;
+    if (!missing.empty()) missing += ' ';
+    missing += flag;
   }
   return missing;
 }

@@ -18,6 +18,8 @@ enum class InstructionSet : uint8_t { kBaseline, kX86V2, kX86V3, kX86V4 };
 // "x86-64-v3"; "baseline".
 std::string_view NameOf(InstructionSet set);
 std::optional<InstructionSet> InstructionSetNamed(std::string_view name);
+// What a processor needs for it, as /proc/cpuinfo writes it; nothing for kBaseline.
+std::vector<std::string_view> FlagsOf(InstructionSet set);
 // For the compiler: {"-march=x86-64-v3"}; nothing for kBaseline.
 std::vector<std::string> CompilerFlags(InstructionSet set);
 
