@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "runtime/base/process_state.h"
+#include "runtime/base/program_words.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -146,30 +147,6 @@ class Guard {
   Clock::time_point bereft_since_ = kNever;
   ChildEnd end_;
 };
-
-// As execve takes them. Valid as long as `words` is.
-std::vector<char*> PointersTo(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// The environment of this process with `more` (NAME=value) in the place of what it has of that
-// name.
-std::vector<std::string> WithEnvironment(const std::vector<std::string>& more) {
-  std::vector<std::string> all = more;
-  const auto given = [&more](std::string_view name) {
-    return std::any_of(more.begin(), more.end(), [&](const std::string& entry) {
-      return std::string_view(entry).substr(0, entry.find('=')) == name;
-    });
-  };
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (!given(text.substr(0, text.find('=')))) all.emplace_back(text);
-  }
-  return all;
-}
 
 // In the child, between fork and exec: only calls that are safe there.
 [[noreturn]] void Become(char* const* argv, char* const* environment, int output, int errors,

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <string_view>
 #include <utility>
 
+#include "runtime/base/program_words.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/wait.h"
@@ -55,27 +55,6 @@ class SpawnSettings {
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
-
-// As posix_spawn takes them. Valid as long as `words` is.
-std::vector<char*> SpawnWords(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// This process's environment with the two variables that the program gets.
-std::vector<std::string> SpawnEnvironment(const std::string& temporary) {
-  std::vector<std::string> all = {"LC_ALL=C"};
-  if (!temporary.empty()) all.push_back("TMPDIR=" + temporary);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (text.starts_with("LC_ALL=")) continue;
-    if (!temporary.empty() && text.starts_with("TMPDIR=")) continue;
-    all.emplace_back(text);
-  }
-  return all;
-}
 
 // A started program. Ends, with its whole process group, when this object does.
 class RunningProgram {
@@ -166,9 +145,11 @@ Result<ProgramEnd> RunProgram(const std::vector<std::string>& words, const std::
   UniqueFd output(ends[0]);
   UniqueFd input(ends[1]);
   const SpawnSettings settings(input.get());
-  const std::vector<std::string> variables = SpawnEnvironment(temporary);
-  const std::vector<char*> argv = SpawnWords(words);
-  const std::vector<char*> envp = SpawnWords(variables);
+  std::vector<std::string> more = {"LC_ALL=C"};
+  if (!temporary.empty()) more.push_back("TMPDIR=" + temporary);
+  const std::vector<std::string> variables = WithEnvironment(more);
+  const std::vector<char*> argv = PointersTo(words);
+  const std::vector<char*> envp = PointersTo(variables);
   pid_t process = 0;
   const int reason = posix_spawn(&process, words[0].c_str(), settings.actions(),
                                  settings.attributes(), argv.data(), envp.data());
