@@ -4,8 +4,11 @@
 // Every function does the operations of the kernels of graph/ops in their order (formula_float.cc,
 // math-inl.h, row_math.cc, cast_half.cc), so that results have the same bits; tests compare them.
 // The text includes nothing, which is why it compiles in a tenth of a second.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <span>
+
+#include "graph/ops/toolbox/values/polynomials.h"
 #include "graph/static_kernel/source/kernel_text.h"
 
 namespace npumesh {
@@ -82,37 +85,30 @@ NM_INLINE VU NarrowToBfloat(VU bits) {
 }
 NM_INLINE F LoadFloat(const float* p) { F r; __builtin_memcpy(&r, p, sizeof(r)); return r; }
 NM_INLINE void StoreFloat(F x, float* p) { __builtin_memcpy(p, &x, sizeof(x)); }
-NM_INLINE F LoadHalf(const unsigned short* p) {
-  F r;
-  NM_EACH(kF) {
-    VH half;
-    __builtin_memcpy(&half, p + i * NM_LANES, sizeof(half));
-    r.v[i] = FromHalf(half);
-  }
-  return r;
+NM_INLINE VF FromBfloat(VH bfloat) { return (VF)(__builtin_convertvector(bfloat, VU) << 16); }
+NM_INLINE VH ToBfloat(VF x) { return __builtin_convertvector(NarrowToBfloat((VU)x), VH); }
+// A NaN becomes the usual one of its sign.
+NM_INLINE VH ToUsualHalf(VF x) {
+  return ToHalf(x == x ? x : (VF)(((VU)x & 0x80000000u) | 0x7fc00000u));
 }
-NM_INLINE void StoreHalf(F x, unsigned short* p) {
-  NM_EACH(kF) {
-    const VF nan = (VF)(((VU)x.v[i] & 0x80000000u) | 0x7fc00000u);
-    const VH half = ToHalf(x.v[i] == x.v[i] ? x.v[i] : nan);
-    __builtin_memcpy(p + i * NM_LANES, &half, sizeof(half));
+#define NM_SIXTEEN_BITS(name, from, to) \
+  NM_INLINE F Load##name(const unsigned short* p) { \
+    F r; \
+    NM_EACH(kF) { \
+      VH bits; \
+      __builtin_memcpy(&bits, p + i * NM_LANES, sizeof(bits)); \
+      r.v[i] = from(bits); \
+    } \
+    return r; \
+  } \
+  NM_INLINE void Store##name(F x, unsigned short* p) { \
+    NM_EACH(kF) { \
+      const VH bits = to(x.v[i]); \
+      __builtin_memcpy(p + i * NM_LANES, &bits, sizeof(bits)); \
+    } \
   }
-}
-NM_INLINE F LoadBfloat(const unsigned short* p) {
-  F r;
-  NM_EACH(kF) {
-    VH half;
-    __builtin_memcpy(&half, p + i * NM_LANES, sizeof(half));
-    r.v[i] = (VF)(__builtin_convertvector(half, VU) << 16);
-  }
-  return r;
-}
-NM_INLINE void StoreBfloat(F x, unsigned short* p) {
-  NM_EACH(kF) {
-    const VH half = __builtin_convertvector(NarrowToBfloat((VU)x.v[i]), VH);
-    __builtin_memcpy(p + i * NM_LANES, &half, sizeof(half));
-  }
-}
+NM_SIXTEEN_BITS(Half, FromHalf, ToUsualHalf)
+NM_SIXTEEN_BITS(Bfloat, FromBfloat, ToBfloat)
 NM_INLINE B LoadBool(const unsigned char* p) {
   B r;
   NM_EACH(kF) {
@@ -325,86 +321,61 @@ NM_INLINE VD WithSignOf(VD magnitude, VD sign) {
 }
 NM_INLINE VD Negative(VD x) { return (VD)((VQ)x ^ 0x8000000000000000ull); }
 NM_INLINE VD ExpOf(VD x) {
-  static const double kTerms[] = {1.0,         1.0,          1.0 / 2,      1.0 / 6,
-                                  1.0 / 24,    1.0 / 120,    1.0 / 720,    1.0 / 5040,
-                                  1.0 / 40320, 1.0 / 362880, 1.0 / 3628800};
   const VD shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52;
   const VD k = shifted - 0x1.8p52;
   const VD r = (x - k * 0x1.62e42fefa2p-1) - k * 0x1.9ef35793c7673p-41;
   const VD power = (VD)(((VL)shifted + 1023) << 52);
-  const VD result = Polynomial(r, kTerms) * power;
+  const VD result = Polynomial(r, kExpTerms) * power;
   const VD bounded = x > 700.0 ? SetD(__builtin_inf()) : result;
   return x < -700.0 ? SetD(0) : bounded;
 }
 NM_INLINE VD Expm1Of(VD x) {
-  static const double kTerms[] = {1.0, 1.0 / 2, 1.0 / 6};
-  const VD small = x * Polynomial(x, kTerms);
+  const VD small = x * Polynomial(x, kExpm1Terms);
   return MagnitudeOf(x) < 0x1p-14 ? small : ExpOf(x) - 1.0;
 }
 NM_INLINE VD LogOf(VD x) {
-  static const double kTerms[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7, 2.0 / 9,
-                                  2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17};
   const VQ raised = (VQ)x + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
   const VD m = (VD)((raised & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull);
   const VD k = (VD)((raised >> 52) | 0x4330000000000000ull) - (0x1p52 + 1023.0);
   const VD s = (m - 1.0) / (m + 1.0);
-  const VD log_m = s * Polynomial(s * s, kTerms);
+  const VD log_m = s * Polynomial(s * s, kLogTerms);
   const VD finite = k * 0x1.62e42fefa39efp-1 + log_m;
   const VD positive = x < __builtin_inf() ? finite : x;
   const VD defined = x < 0 ? SetD(__builtin_nan("")) : positive;
   return x == 0 ? SetD(-__builtin_inf()) : defined;
 }
 NM_INLINE VD Log1pOf(VD x) {
-  static const double kTerms[] = {1.0, -1.0 / 2, 1.0 / 3};
-  const VD small = x * Polynomial(x, kTerms);
+  const VD small = x * Polynomial(x, kLog1pTerms);
   return MagnitudeOf(x) < 0x1p-14 ? small : LogOf(x + 1.0);
 }
 NM_INLINE VD SigmoidOf(VD x) { return 1.0 / (1.0 + ExpOf(Negative(x))); }
 NM_INLINE VD TanhOf(VD x) {
-  static const double kTerms[] = {1.0, -1.0 / 3, 2.0 / 15};
   const VD magnitude = MagnitudeOf(x);
-  const VD small = x * Polynomial(x * x, kTerms);
+  const VD small = x * Polynomial(x * x, kTanhTerms);
   const VD power = ExpOf(magnitude + magnitude);
   const VD large = 1.0 - 2.0 / (power + 1.0);
   return magnitude < 0x1p-8 ? small : WithSignOf(large, x);
 }
 NM_INLINE VD ErfcOf(VD x) {
-  static const double kTerms[] = {
-      1.25300805826987901,      -0.135621106135066193,    -0.0475622943890754413,
-      0.129645159470719236,     -0.119273661734732815,    0.0683080115399056149,
-      -0.0237705475829448183,   0.00252952618681262386,   0.00188899983898100019,
-      -0.000780326727125288977, -0.000106653547150234718, 0.000125556413755862451,
-      8.4476636699919363e-6,    -0.000018563116167474894, -3.77258479155379829e-6,
-      3.18301442049441484e-7};
   const VD magnitude = MagnitudeOf(x);
   const VD a = magnitude > 11.0 ? SetD(11.0) : magnitude;
   const VD t = (a - 3.0) / (a + 3.0);
-  const VD scaled = Polynomial(t, kTerms) / (1.0 + (a + a));
+  const VD scaled = Polynomial(t, kErfcTerms) / (1.0 + (a + a));
   const VD tail = ExpOf(Negative(x * x)) * scaled;
   return x < 0 ? 2.0 - tail : tail;
 }
 NM_INLINE VD ErfOf(VD x) {
-  static const double kTwoOverRootPi = 0x1.20dd750429b6dp+0;
-  static const double kTerms[] = {kTwoOverRootPi,          -kTwoOverRootPi / 3,
-                                  kTwoOverRootPi / 10,     -kTwoOverRootPi / 42,
-                                  kTwoOverRootPi / 216,    -kTwoOverRootPi / 1320,
-                                  kTwoOverRootPi / 9360,   -kTwoOverRootPi / 75600,
-                                  kTwoOverRootPi / 685440, -kTwoOverRootPi / 6894720};
   const VD magnitude = MagnitudeOf(x);
-  const VD small = x * Polynomial(x * x, kTerms);
+  const VD small = x * Polynomial(x * x, kErfTerms);
   return magnitude < 0.5 ? small : WithSignOf(1.0 - ErfcOf(magnitude), x);
 }
 NM_INLINE VD SinOfQuarters(VD x, long long quarters) {
-  static const double kSin[] = {1.0,          -1.0 / 6,        1.0 / 120,         -1.0 / 5040,
-                                1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0};
-  static const double kCos[] = {1.0,         -1.0 / 2,       1.0 / 24,         -1.0 / 720,
-                                1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600.0};
   const VD shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
   const VD k = shifted - 0x1.8p52;
   const VD r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
   const VD square = r * r;
-  const VD sine = r * Polynomial(square, kSin);
-  const VD cosine = Polynomial(square, kCos);
+  const VD sine = r * Polynomial(square, kSinTerms);
+  const VD cosine = Polynomial(square, kCosTerms);
   const VL quarter = (VL)shifted + quarters;
   const VD value = (quarter & 1) == 1 ? cosine : sine;
   const VQ sign = (VQ)(quarter & 2) << 62;
@@ -451,11 +422,25 @@ NM_WIDE(GeluTanh, a * SigmoidOf(0x1.9884533d43651p+0 * (a * (1.0 + 0.044715 * (a
 NM_WIDE(GeluErf, (0.5 * a) * ErfcOf(a * -0x1.6a09e667f3bcdp-1))
 )";
 
+// "static const double kExpTerms[] = {0x1p+0, ...};"
+std::string ConstantText(std::string_view name, std::span<const double> terms) {
+  return fmt::format("static const double {}[] = {{{:a}}};\n", name, fmt::join(terms, ", "));
+}
+
+std::string PolynomialText() {
+  return ConstantText("kExpTerms", kExpTerms) + ConstantText("kExpm1Terms", kExpm1Terms) +
+         ConstantText("kLogTerms", kLogTerms) + ConstantText("kLog1pTerms", kLog1pTerms) +
+         ConstantText("kSinTerms", kSinTerms) + ConstantText("kCosTerms", kCosTerms) +
+         ConstantText("kTanhTerms", kTanhTerms) + ConstantText("kErfTerms", kErfTerms) +
+         ConstantText("kErfcTerms", kErfcTerms);
+}
+
 }  // namespace
 
 std::string KernelBeginning() {
   std::string text =
       "// Static kernels of npumesh: a function for each, on so many numbers at a time.\n";
+  text += PolynomialText();
   for (const int width : kKernelWidths) {
     text += fmt::format("#undef NM_WIDTH\n#define NM_WIDTH {}\nnamespace by{} {{", width, width);
     for (const std::string_view part : {kVectors, kMemory, kArithmetic, kRows, kWide}) text += part;

@@ -5,7 +5,7 @@
 // (asked for: 2 units in the last place). No fused multiply-add and no
 // approximate instruction is used: every target gives the same bits.
 //
-// Polynomials are Taylor series cut where the next term is below 1e-12, except Erfc (see there).
+// The polynomials stand in polynomials.h.
 //
 // Included once for each Highway target; REQUIRES: hwy/highway.h is included first.
 #if defined(NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "graph/ops/toolbox/values/polynomials.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,9 +43,6 @@ template <class D, class V>
 HWY_INLINE V Exp(D d, V x) {
   constexpr double kLn2High = 0x1.62e42fefa2p-1;  // 40 bits: its product with k is exact
   constexpr double kLn2Low = 0x1.9ef35793c7673p-41;
-  constexpr double kTerms[] = {1.0,         1.0,          1.0 / 2,      1.0 / 6,
-                               1.0 / 24,    1.0 / 120,    1.0 / 720,    1.0 / 5040,
-                               1.0 / 40320, 1.0 / 362880, 1.0 / 3628800};
   const hn::RebindToSigned<D> di;
   const V shifted = hn::Add(hn::Mul(x, hn::Set(d, 0x1.71547652b82fep+0)), hn::Set(d, kRounder));
   const V k = hn::Sub(shifted, hn::Set(d, kRounder));
@@ -52,7 +50,7 @@ HWY_INLINE V Exp(D d, V x) {
       hn::Sub(hn::Sub(x, hn::Mul(k, hn::Set(d, kLn2High))), hn::Mul(k, hn::Set(d, kLn2Low)));
   const auto exponent = hn::Add(hn::BitCast(di, shifted), hn::Set(di, int64_t{1023}));
   const V power = hn::BitCast(d, hn::ShiftLeft<52>(exponent));
-  const V result = hn::Mul(Polynomial(d, r, kTerms), power);
+  const V result = hn::Mul(Polynomial(d, r, kExpTerms), power);
   const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const V bounded = hn::IfThenElse(hn::Gt(x, hn::Set(d, 700.0)), infinity, result);
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, -700.0)), hn::Zero(d), bounded);
@@ -61,8 +59,7 @@ HWY_INLINE V Exp(D d, V x) {
 // e^x - 1.
 template <class D, class V>
 HWY_INLINE V Expm1(D d, V x) {
-  constexpr double kTerms[] = {1.0, 1.0 / 2, 1.0 / 6};
-  const V small = hn::Mul(x, Polynomial(d, x, kTerms));
+  const V small = hn::Mul(x, Polynomial(d, x, kExpm1Terms));
   const V large = hn::Sub(Exp(d, x), hn::Set(d, 1.0));
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-14)), small, large);
 }
@@ -73,8 +70,6 @@ template <class D, class V>
 HWY_INLINE V Log(D d, V x) {
   constexpr uint64_t kOne = 0x3ff0000000000000;
   constexpr uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
-  constexpr double kTerms[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7, 2.0 / 9,
-                               2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17};
   const hn::RebindToUnsigned<D> du;
   const auto raised = hn::Add(hn::BitCast(du, x), hn::Set(du, kOne - kRootOfHalf));
   const auto fraction = hn::And(raised, hn::Set(du, uint64_t{0x000fffffffffffff}));
@@ -84,7 +79,7 @@ HWY_INLINE V Log(D d, V x) {
   const V k = hn::Sub(hn::BitCast(d, biased), hn::Set(d, 0x1p52 + 1023.0));
   const V one = hn::Set(d, 1.0);
   const V s = hn::Div(hn::Sub(m, one), hn::Add(m, one));
-  const V log_m = hn::Mul(s, Polynomial(d, hn::Mul(s, s), kTerms));
+  const V log_m = hn::Mul(s, Polynomial(d, hn::Mul(s, s), kLogTerms));
   const V finite = hn::Add(hn::Mul(k, hn::Set(d, 0x1.62e42fefa39efp-1)), log_m);
 
   const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
@@ -97,8 +92,7 @@ HWY_INLINE V Log(D d, V x) {
 // ln(1 + x).
 template <class D, class V>
 HWY_INLINE V Log1p(D d, V x) {
-  constexpr double kTerms[] = {1.0, -1.0 / 2, 1.0 / 3};
-  const V small = hn::Mul(x, Polynomial(d, x, kTerms));
+  const V small = hn::Mul(x, Polynomial(d, x, kLog1pTerms));
   const V large = Log(d, hn::Add(x, hn::Set(d, 1.0)));
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-14)), small, large);
 }
@@ -111,10 +105,6 @@ inline constexpr double kLargestAngle = 0x1p20;
 template <class D, class V>
 HWY_INLINE V SinOfQuarters(D d, V x, int64_t quarters) {
   constexpr double kHalfPi[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
-  constexpr double kSin[] = {1.0,          -1.0 / 6,        1.0 / 120,         -1.0 / 5040,
-                             1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0};
-  constexpr double kCos[] = {1.0,         -1.0 / 2,       1.0 / 24,         -1.0 / 720,
-                             1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600.0};
   const hn::RebindToSigned<D> di;
   const V shifted = hn::Add(hn::Mul(x, hn::Set(d, 0x1.45f306dc9c883p-1)), hn::Set(d, kRounder));
   const V k = hn::Sub(shifted, hn::Set(d, kRounder));
@@ -122,8 +112,8 @@ HWY_INLINE V SinOfQuarters(D d, V x, int64_t quarters) {
   for (const double part : kHalfPi) r = hn::Sub(r, hn::Mul(k, hn::Set(d, part)));
 
   const V square = hn::Mul(r, r);
-  const V sine = hn::Mul(r, Polynomial(d, square, kSin));
-  const V cosine = Polynomial(d, square, kCos);
+  const V sine = hn::Mul(r, Polynomial(d, square, kSinTerms));
+  const V cosine = Polynomial(d, square, kCosTerms);
   const auto quarter = hn::Add(hn::BitCast(di, shifted), hn::Set(di, quarters));
   const auto one = hn::Set(di, int64_t{1});
   const auto odd = hn::RebindMask(d, hn::Eq(hn::And(quarter, one), one));
@@ -140,10 +130,9 @@ HWY_INLINE V Sigmoid(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
-  constexpr double kTerms[] = {1.0, -1.0 / 3, 2.0 / 15};
   const V one = hn::Set(d, 1.0);
   const V magnitude = hn::Abs(x);
-  const V small = hn::Mul(x, Polynomial(d, hn::Mul(x, x), kTerms));
+  const V small = hn::Mul(x, Polynomial(d, hn::Mul(x, x), kTanhTerms));
   const V power = Exp(d, hn::Add(magnitude, magnitude));
   const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0), hn::Add(power, one)));
   return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x1p-8)), small, hn::CopySign(large, x));
@@ -154,33 +143,20 @@ HWY_INLINE V Tanh(D d, V x) {
 // polynomial in (x - 3) / (x + 3) was fitted to it at Chebyshev points, error 5e-13.
 template <class D, class V>
 HWY_INLINE V Erfc(D d, V x) {
-  constexpr double kTerms[] = {
-      1.25300805826987901,      -0.135621106135066193,    -0.0475622943890754413,
-      0.129645159470719236,     -0.119273661734732815,    0.0683080115399056149,
-      -0.0237705475829448183,   0.00252952618681262386,   0.00188899983898100019,
-      -0.000780326727125288977, -0.000106653547150234718, 0.000125556413755862451,
-      8.4476636699919363e-6,    -0.000018563116167474894, -3.77258479155379829e-6,
-      3.18301442049441484e-7};
   const V one = hn::Set(d, 1.0);
   const V three = hn::Set(d, 3.0);
   const V magnitude = hn::Abs(x);
   const V limit = hn::Set(d, 11.0);
   const V a = hn::IfThenElse(hn::Gt(magnitude, limit), limit, magnitude);
   const V t = hn::Div(hn::Sub(a, three), hn::Add(a, three));
-  const V scaled = hn::Div(Polynomial(d, t, kTerms), hn::Add(one, hn::Add(a, a)));
+  const V scaled = hn::Div(Polynomial(d, t, kErfcTerms), hn::Add(one, hn::Add(a, a)));
   const V tail = hn::Mul(Exp(d, hn::Neg(hn::Mul(x, x))), scaled);
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 2.0), tail), tail);
 }
 
 template <class D, class V>
 HWY_INLINE V Erf(D d, V x) {
-  constexpr double kTwoOverRootPi = 0x1.20dd750429b6dp+0;
-  constexpr double kTerms[] = {kTwoOverRootPi,          -kTwoOverRootPi / 3,
-                               kTwoOverRootPi / 10,     -kTwoOverRootPi / 42,
-                               kTwoOverRootPi / 216,    -kTwoOverRootPi / 1320,
-                               kTwoOverRootPi / 9360,   -kTwoOverRootPi / 75600,
-                               kTwoOverRootPi / 685440, -kTwoOverRootPi / 6894720};
-  const V small = hn::Mul(x, Polynomial(d, hn::Mul(x, x), kTerms));
+  const V small = hn::Mul(x, Polynomial(d, hn::Mul(x, x), kErfTerms));
   const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0), Erfc(d, hn::Abs(x))), x);
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0.5)), small, large);
 }
