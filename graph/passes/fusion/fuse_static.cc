@@ -32,6 +32,7 @@ class LoopKernel final : public Kernel {
 // Operators, in execution order, that are one program.
 struct Region {
   std::vector<NodeId> nodes;
+  Shape space;  // of whole rows
   LoopProgram program;
   std::vector<std::optional<Value>> inputs;  // by slot of the kernel
 };
@@ -45,13 +46,12 @@ class RegionFinder {
     std::vector<Region> regions;
     for (auto id = view_.order().rbegin(); id != view_.order().rend(); ++id) {
       if (!Available(*id)) continue;
-      std::optional<Region> region = RegionTo(*id);
-      if (!region) continue;
-      const std::string_view why = view_.WhyNotFuse(region->nodes, region->inputs);
-      if (!why.empty()) region = Written({*id}, SpaceOf(*id));
-      if (!region) continue;
-      for (const NodeId node : region->nodes) inside_.insert(node);
-      regions.push_back(std::move(*region));
+      const std::optional<Region> alone = Alone(*id);
+      if (!alone) continue;
+      Region region = Grown(*alone);
+      if (!view_.WhyNotFuse(region.nodes, region.inputs).empty()) region = *alone;
+      inside_.insert(region.nodes.begin(), region.nodes.end());
+      regions.push_back(std::move(region));
     }
     return regions;
   }
@@ -70,24 +70,24 @@ class RegionFinder {
     return true;
   }
 
-  // The rows that an operator works on: those of its output, or of what it sums up.
-  Shape SpaceOf(NodeId id) const {
-    const Shape& out = view_.context(id).out(0).shape;
-    if (Written({id}, out)) return out;
-    return view_.context(id).slots() > 0 ? view_.context(id).in(0).shape : out;
+  // One operator, on the rows of its output, or of what it sums up.
+  std::optional<Region> Alone(NodeId id) const {
+    const OpContext& op = view_.context(id);
+    std::optional<Region> region = Written({id}, op.out(0).shape);
+    if (!region && op.slots() > 0) region = Written({id}, op.in(0).shape);
+    return region;
   }
 
-  std::optional<Region> RegionTo(NodeId last) {
-    const Shape space = SpaceOf(last);
-    std::optional<Region> region = Written({last}, space);
-    for (bool grew = region.has_value(); grew;) {
+  // With all that feeds it.
+  Region Grown(Region region) const {
+    for (bool grew = true; grew;) {
       grew = false;
-      for (const NodeId candidate : FeedersOf(*region, space)) {
-        std::vector<NodeId> nodes = region->nodes;
+      for (const NodeId candidate : FeedersOf(region)) {
+        std::vector<NodeId> nodes = region.nodes;
         nodes.push_back(candidate);
-        std::optional<Region> larger = Written(std::move(nodes), space);
+        std::optional<Region> larger = Written(std::move(nodes), region.space);
         if (!larger) continue;
-        region = std::move(larger);
+        region = std::move(*larger);
         grew = true;
         break;
       }
@@ -96,7 +96,7 @@ class RegionFinder {
   }
 
   // Operators whose outputs the region alone reads, of its rows.
-  std::vector<NodeId> FeedersOf(const Region& region, const Shape& space) const {
+  std::vector<NodeId> FeedersOf(const Region& region) const {
     std::vector<NodeId> feeders;
     if (region.nodes.size() >= kMostOperators) return feeders;
     for (const NodeId id : region.nodes) {
@@ -104,7 +104,7 @@ class RegionFinder {
         const NodeId producer = view_.Producer(id, slot);
         if (producer == kNoNode || !Available(producer)) continue;
         if (std::find(region.nodes.begin(), region.nodes.end(), producer) != region.nodes.end() ||
-            !OfRows(view_.context(producer).out(0).shape, space) ||
+            !OfRows(view_.context(producer).out(0).shape, region.space) ||
             !view_.OnlyReadInside(producer, region.nodes)) {
           continue;
         }
@@ -157,6 +157,7 @@ class RegionFinder {
     region.program = loop.Finish(loop.result(), last.out(0).dtype);
     region.program.Collapse();
     region.nodes = std::move(nodes);
+    region.space = space;
     return region;
   }
 

@@ -196,7 +196,7 @@ class TextWriter {
   // Numbers of the row that are known before walk `stage`, but for what the walk before gave.
   void Numbers(int stage) {
     for (LoopValue v = 0; v < size(); ++v) {
-      if (!line(v).row || stages_.reduces(v) || line(v).op == LoopOp::kConstant) continue;
+      if (!line(v).row || Reduces(line(v).op) || line(v).op == LoopOp::kConstant) continue;
       if (stages_.stage(v) == stage) Compute(v);
     }
   }
@@ -206,16 +206,16 @@ class TextWriter {
   void Walk(int stage) {
     std::vector<LoopValue> elements, reductions;
     for (LoopValue v = 0; v < size(); ++v) {
-      if (stages_.reduces(v) && stages_.stage(v) == stage + 1) reductions.push_back(v);
+      if (Reduces(line(v).op) && stages_.stage(v) == stage + 1) reductions.push_back(v);
       const bool computed = !line(v).row && line(v).op != LoopOp::kInput;
       if (computed && stages_.stage(v) == stage) elements.push_back(v);
     }
-    const std::vector<LoopOutput> plain = InputsWrittenIn(stage);
-    if (elements.empty() && reductions.empty() && plain.empty()) return;
+    const std::vector<LoopValue> fetched = stages_.FetchedIn(stage);
+    if (fetched.empty()) return;
     for (const LoopValue v : reductions) Fill(TextOf(line(v).op).start, v);
-    Step(stage, elements, reductions, 0);
+    Step(stage, fetched, elements, reductions, 0);
     const int64_t rest = program_.columns % width_;
-    if (rest != 0) Step(stage, elements, reductions, rest);
+    if (rest != 0) Step(stage, fetched, elements, reductions, rest);
     Loops(stage, reductions, rest);
     for (const LoopValue v : reductions) {
       const std::string_view end = TextOf(line(v).op).end;
@@ -223,28 +223,13 @@ class TextWriter {
     }
   }
 
-  // Outputs that are an input as it is, which only the first walk sees.
-  std::vector<LoopOutput> InputsWrittenIn(int stage) const {
-    std::vector<LoopOutput> plain;
-    for (const LoopOutput& output : program_.outputs) {
-      const LoopInstruction& source = line(output.value);
-      if (source.op == LoopOp::kInput && !source.row && stage == 0) plain.push_back(output);
-    }
-    return plain;
-  }
-
   // The function that computes a step of columns from column i on, or the last `rest` ones.
-  void Step(int stage, const std::vector<LoopValue>& elements,
-            const std::vector<LoopValue>& reductions, int64_t rest) {
+  void Step(int stage, const std::vector<LoopValue>& fetched,
+            const std::vector<LoopValue>& elements, const std::vector<LoopValue>& reductions,
+            int64_t rest) {
     Line("const auto {}{} = [&](long i) __attribute__((always_inline)) {{",
          rest == 0 ? "step" : "rest", stage);
     ++depth_;
-    std::vector<LoopValue> fetched = stages_.FetchedIn(stage);
-    for (const LoopOutput& output : InputsWrittenIn(stage)) {
-      if (std::find(fetched.begin(), fetched.end(), output.value) == fetched.end()) {
-        fetched.push_back(output.value);
-      }
-    }
     for (const LoopValue v : fetched) Fetch(v, rest);
     for (const LoopValue v : elements) {
       Compute(v);

@@ -19,18 +19,21 @@ class LoopStages {
   // Of an element, the walk that computes it; of a number of the row, the walk before which it is
   // known.
   int stage(LoopValue value) const { return stage_[static_cast<size_t>(value)]; }
-  bool reduces(LoopValue value) const { return reduces_[static_cast<size_t>(value)]; }
   // Computed in an earlier walk than some reader: kept in a row of scratch. Inputs are read again
   // instead.
   const std::vector<LoopValue>& kept() const { return kept_; }
-  // What the instructions of a walk read and do not compute: inputs and kept values.
+  // What a walk reads and does not compute: inputs and kept values. The first one also reads the
+  // inputs that are outputs as they are.
   std::vector<LoopValue> FetchedIn(int stage) const;
 
  private:
+  // Whether an instruction works on elements, and in which walk: a sum is known one stage later.
+  bool walks(const LoopInstruction& line) const { return !line.row || Reduces(line.op); }
+  int walk(LoopValue value) const;
+
   const LoopProgram& program_;
   int count_ = 1;
   std::vector<int> stage_;
-  std::vector<bool> reduces_;
   std::vector<LoopValue> kept_;
 };
 
