@@ -21,9 +21,6 @@ namespace {
 // So many sets of shapes of one graph are no accident.
 constexpr int kManyShapes = 8;
 
-// Characters of a key that people see.
-constexpr size_t kShownKey = 12;
-
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -95,7 +92,7 @@ std::string StaticKernels::KeyOf(const std::string& content, const std::string& 
 
 // The symbol follows from what is computed and for which processor; the key says with which
 // compiler, too.
-KernelSource StaticKernels::SourceOf(const StaticRegion& region) {
+KernelSource StaticKernels::SourceOf(const StaticRegion& region, const Records& records) {
   const std::string content = fmt::format("generator {}\ninstructions {}\n{}", kGeneratorVersion,
                                           NameOf(instructions_), region.program.ToString());
   KernelSource source;
@@ -103,11 +100,11 @@ KernelSource StaticKernels::SourceOf(const StaticRegion& region) {
   source.key = KeyOf(content, source.symbol);
   source.title = TitleOf(region);
   source.program = KernelText(region.program, source.symbol);
-  std::vector<std::string> records;
+  std::vector<std::string_view> texts;
   for (const StaticOperator& each : region.operators) {
-    records.push_back(RecordOf(*each.op, *each.context).json);
+    texts.push_back(records.at(each.context).json);
   }
-  source.record = fmt::format("[\n{}]\n", fmt::join(records, ",\n"));
+  source.record = fmt::format("[\n{}]\n", fmt::join(texts, ",\n"));
   return source;
 }
 
@@ -115,10 +112,14 @@ std::vector<StaticKernel> StaticKernels::Make(const std::vector<StaticRegion>& r
                                               const std::vector<StaticOperator>& all) {
   if (!wanted_) return std::vector<StaticKernel>(regions.size());
   if (++stats_.graphs == kManyShapes) TellOfChangingShapes();
+  Records records;
+  for (const StaticOperator& each : all) {
+    records.emplace(each.context, RecordOf(*each.op, *each.context));
+  }
   std::vector<KernelSource> wanted;
-  for (const StaticRegion& region : regions) wanted.push_back(SourceOf(region));
+  for (const StaticRegion& region : regions) wanted.push_back(SourceOf(region, records));
   const BuildOutcome outcome = Build(wanted);
-  if (const Status written = WriteTree(regions, all, outcome.objects); !written.ok()) {
+  if (const Status written = WriteTree(regions, all, records, outcome.objects); !written.ok()) {
     NPUMESH_WARNING("static kernels: records are not complete: {}", written.message());
   }
   std::vector<StaticKernel> kernels = Load(wanted, outcome);
@@ -168,13 +169,13 @@ void StaticKernels::Warn(const std::vector<BuildFailure>& failures) {
   for (const auto& [why, kernels] : by_cause) {
     Advise(fmt::format(
         "static kernel {} ({}){} could not be built: {}; the operators run without it",
-        kernels[0]->key.substr(0, kShownKey), kernels[0]->title,
+        ShortKey(kernels[0]->key), kernels[0]->title,
         kernels.size() > 1 ? fmt::format(" and {} more", kernels.size() - 1) : "", why));
   }
 }
 
 Status StaticKernels::WriteTree(const std::vector<StaticRegion>& regions,
-                                const std::vector<StaticOperator>& all,
+                                const std::vector<StaticOperator>& all, const Records& records,
                                 const std::vector<KernelObject>& kernels) {
   NPUMESH_ASSIGN_OR_RETURN(OutputTree tree, OutputTree::Create(options_.build_dir));
   std::set<const OpContext*> chosen;
@@ -182,8 +183,7 @@ Status StaticKernels::WriteTree(const std::vector<StaticRegion>& regions,
     for (const StaticOperator& each : region.operators) chosen.insert(each.context);
   }
   for (const StaticOperator& each : all) {
-    NPUMESH_RETURN_IF_ERROR(
-        tree.Add(RecordOf(*each.op, *each.context), chosen.contains(each.context)));
+    NPUMESH_RETURN_IF_ERROR(tree.Add(records.at(each.context), chosen.contains(each.context)));
   }
   if (kernels.empty()) return Status();
   return WriteRunPackage(tree.PackagePath(), store_.root(), kernels, MachineFor(instructions_));
@@ -202,12 +202,12 @@ std::vector<StaticKernel> StaticKernels::Load(const std::vector<KernelSource>& w
     const Result<std::shared_ptr<const Library>> library = Open(found->second->object);
     if (library.ok()) kernel.entry = (*library)->Find(source.symbol);
     if (kernel.entry == nullptr) {
-      NPUMESH_WARNING("static kernel {} ({}) cannot be loaded: {}", source.key.substr(0, kShownKey),
+      NPUMESH_WARNING("static kernel {} ({}) cannot be loaded: {}", ShortKey(source.key),
                       source.title,
                       library.ok() ? "it lacks its function" : library.status().message());
       continue;
     }
-    kernel.name = source.key.substr(0, kShownKey);
+    kernel.name = ShortKey(source.key);
     kernel.library = *library;
     if (options_.trace) {
       NPUMESH_INFO("static kernel {}: {}", kernel.name, source.title);

@@ -65,16 +65,17 @@ class StaticKernels final : public StaticKernelSource {
 
  private:
   class Library;
+  using Records = std::map<const OpContext*, OpRecord>;
   StaticKernels(StaticKernelOptions options, KernelStore store);
 
   // What the system compiler is; found once. Without one the store serves what it has.
   const Result<SystemCompiler>& compiler();
-  KernelSource SourceOf(const StaticRegion& region);
+  KernelSource SourceOf(const StaticRegion& region, const Records& records);
   std::string KeyOf(const std::string& content, const std::string& symbol);
   BuildOutcome Build(const std::vector<KernelSource>& wanted);
   void Warn(const std::vector<BuildFailure>& failures);
   Status WriteTree(const std::vector<StaticRegion>& regions, const std::vector<StaticOperator>& all,
-                   const std::vector<KernelObject>& kernels);
+                   const Records& records, const std::vector<KernelObject>& kernels);
   std::vector<StaticKernel> Load(const std::vector<KernelSource>& wanted,
                                  const BuildOutcome& outcome);
   Result<std::shared_ptr<const Library>> Open(const std::string& object);

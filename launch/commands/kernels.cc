@@ -10,7 +10,6 @@
 namespace npumesh {
 namespace {
 
-constexpr size_t kShownKey = 12;
 constexpr uint64_t kMostText = uint64_t{16} << 20;
 constexpr std::chrono::seconds kPackageLimit{120};
 
@@ -55,7 +54,7 @@ Result<Answer> ListKernels(const KernelsOptions& options) {
   }
   const std::vector<KernelObject> kernels = store->List();
   for (const KernelObject& kernel : kernels) {
-    answer.text += fmt::format("{}  {}  {}  {}\n", kernel.key.substr(0, kShownKey), kernel.created,
+    answer.text += fmt::format("{}  {}  {}  {}\n", ShortKey(kernel.key), kernel.created,
                                kernel.instructions, Quotable(kernel.title));
     answer.report.details["kernels"].push_back(ToJson(kernel));
   }

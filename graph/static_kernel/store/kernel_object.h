@@ -6,6 +6,11 @@
 
 namespace npumesh {
 
+// The beginning of a key, as people see it.
+inline std::string ShortKey(const std::string& key) {
+  return key.substr(0, 12);
+}
+
 // One static kernel before it is compiled.
 struct KernelSource {
   std::string key;      // 64 hexadecimal digits: SHA-256 of all that decides its machine code
