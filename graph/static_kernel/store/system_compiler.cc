@@ -157,9 +157,8 @@ Status SystemCompiler::Compile(const CompileRequest& request) const {
 }
 
 std::vector<std::string> KernelFlags(bool debug) {
-  std::vector<std::string> flags = {"-std=c++20", "-shared", "-fPIC", "-ffp-contract=off",
-                                    "-fno-math-errno",
-                                    "-fno-trapping-math"};
+  std::vector<std::string> flags = {"-std=c++20",        "-shared",         "-fPIC",
+                                    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"};
   if (debug) {
     flags.insert(flags.end(), {"-O0", "-g"});
   } else {

@@ -22,6 +22,7 @@
 
 #include "graph/static_kernel/record/tar_archive.h"
 #include "graph/static_kernel/store/kernel_store.h"
+#include "graph/static_kernel/store/program_run.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/strings.h"
@@ -160,8 +161,11 @@ TEST(TarArchive, IsReadByTar) {
                              {"c/d.so", std::string(513, '\0')}};
   Write(folder.Path("x.tar"), TarArchive(files));
   stdfs::create_directory(folder.Path("x"));
-  const std::string command = "tar -C " + folder.Path("x") + " -xf " + folder.Path("x.tar");
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  const Result<ProgramEnd> end =
+      RunProgram({"/bin/tar", "-C", folder.Path("x"), "-xf", folder.Path("x.tar")}, "",
+                 std::chrono::seconds(60));
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  ASSERT_EQ(end->code, 0) << end->said;
   EXPECT_EQ(FilesBelow(folder.Path("x")), files);
 }
 
