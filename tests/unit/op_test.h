@@ -67,6 +67,20 @@ inline Tensor MakeInts(const std::vector<int64_t>& values) {
   return Make<int64_t>(DataType::kInt64, {static_cast<int64_t>(values.size())}, values);
 }
 
+// Hears of every call that ran; see static_calls.cc.
+class CallListener {
+ public:
+  virtual ~CallListener() = default;
+  // From any thread: ranks are threads.
+  virtual void Ran(const Operator& op, const OpContext& context, const OpCall& call,
+                   const std::vector<Tensor>& outputs) = 0;
+};
+// Null: nobody listens. Set before main alone.
+inline CallListener*& call_listener() {
+  static CallListener* listener = nullptr;
+  return listener;
+}
+
 inline bool SameBytes(const Tensor& a, const Tensor& b) {
   return a.type() == b.type() &&
          (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
@@ -265,6 +279,7 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
                            op_test::RunOnce(*op, call, context, kernel.get(), -1));
   op_test::OpEvidence::OfProgram().Ran(context);
   op_test::OpEvidence::OfProgram().Gave(context, outputs);
+  if (call_listener() != nullptr) call_listener()->Ran(*op, context, call, outputs);
   if (op->view || op->collective || !op->pure) return outputs;
 
   std::vector<int> placements = op_test::SlotsToReuse(*op, context);
