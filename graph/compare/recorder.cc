@@ -34,7 +34,7 @@ Status Recorder::BeforeStep(const StepView& view) {
 Status Recorder::AfterStep(const StepView& view) {
   if (view.run.iteration != iteration_) return Status();
   const Step& step = view.step;
-  for (size_t port = 0; port < step.output_types.size(); ++port) {
+  for (size_t port = 0; port + step.others < step.output_types.size(); ++port) {
     source_.Add(step.name, step.type, Side::kOutput, static_cast<int>(port),
                 CopyOf(step.output_types[port], view.args.out[port]));
   }

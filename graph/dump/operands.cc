@@ -61,7 +61,7 @@ std::vector<DumpOperand> OutputOperands(const RunView& run, size_t index) {
   const Step& step = run.model.steps()[index];
   const Node& node = run.source.graph.node(step.node);
   std::vector<DumpOperand> operands;
-  for (size_t port = 0; port < step.outputs.size(); ++port) {
+  for (size_t port = 0; port + step.others < step.outputs.size(); ++port) {
     DumpOperand& operand = operands.emplace_back();
     operand.data = run.args[index].out[port];
     operand.tensor = Describe(step.output_types[port],

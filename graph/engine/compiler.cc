@@ -241,8 +241,8 @@ Model Compiler::BuiltGraph() const {
     const NodeId id = built.graph.Find(step.name);
     if (id == kNoNode) continue;
     std::vector<int64_t> offsets;
-    for (const Address& output : step.outputs) {
-      offsets.push_back(static_cast<int64_t>(output.offset));
+    for (size_t port = 0; port + step.others < step.outputs.size(); ++port) {
+      offsets.push_back(static_cast<int64_t>(step.outputs[port].offset));
     }
     built.graph.node(id).attrs.insert_or_assign("output_i", AttrValue::Ints(std::move(offsets)));
   }

@@ -83,7 +83,10 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
   step.node = id;
   step.name = graph_.graph().node(id).name;
   step.type = fused.type;
-  step.output_types = {inference_.context(id).out(0)};
+  for (const Value value : fused.outputs) {
+    step.output_types.push_back(inference_.type(value));
+    if (value.node != id) ++step.others;
+  }
   for (const std::optional<Value>& value : fused.inputs) {
     slots.push_back(value ? IndexOf(*value) : -1);
     if (value) plan.reads.push_back(slots.back());
@@ -91,7 +94,9 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
     step.input_ports.push_back(-1);
   }
   if (fused.elementwise) plan.may_take_over = TakeOverCandidates(step, slots);
-  plan.writes = {AddOutput(id, 0, slots)};
+  for (const Value value : fused.outputs) {
+    plan.writes.push_back(AddOutput(value.node, value.port, slots));
+  }
   NPUMESH_RETURN_IF_ERROR(TakeKernel(fused.make_kernel(), fused.inputs, step));
   draft_.AddStep(std::move(step), std::move(plan), std::move(slots));
   return Status();

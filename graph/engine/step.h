@@ -2,6 +2,7 @@
 #ifndef NPUMESH_GRAPH_ENGINE_STEP_H_
 #define NPUMESH_GRAPH_ENGINE_STEP_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,9 +37,11 @@ struct Step {
   std::string type;
   std::shared_ptr<Kernel> kernel;  // steps of a static part have the same in all plans
   std::vector<Address> inputs;     // by slot
-  std::vector<Address> outputs;    // by port
+  std::vector<Address> outputs;    // by port, then others
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
+  // How many of the outputs, the last ones, are no outputs of `node` but of nodes fused with it.
+  size_t others = 0;
   std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
   bool collective = false;
   // Runs on the communication stream, beside the steps that follow (passes/schedule/stream_plan.h).

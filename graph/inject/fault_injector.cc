@@ -76,10 +76,11 @@ Status FaultInjector::AfterStep(const StepView& view) {
 Status FaultInjector::Corrupt(const Fault& fault, const StepView& view) const {
   const std::vector<TensorType>& outputs = view.step.output_types;
   const auto output = static_cast<size_t>(fault.output);
-  if (output >= outputs.size() || outputs[output].bytes() == 0) {
+  const size_t own = outputs.size() - view.step.others;
+  if (output >= own || outputs[output].bytes() == 0) {
     return Error(Code::kInvalidArgument,
                  "output={}: \"{}\" has {} outputs, and it must not be empty", fault.output,
-                 fault.op, outputs.size());
+                 fault.op, own);
   }
   NPUMESH_ASSIGN_OR_RETURN(const int64_t element,
                            ElementToHit(fault, outputs[output].shape.elements(), seed_));

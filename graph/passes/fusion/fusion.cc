@@ -82,12 +82,40 @@ std::optional<double> FusionView::Scalar(NodeId id, int slot) const {
   return value;
 }
 
+bool FusionView::Reads(NodeId reader, Value value) const {
+  const std::vector<std::optional<Value>>& inputs = node(reader).inputs;
+  return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+}
+
 bool FusionView::IsRead(Value value) const {
   const std::vector<NodeId>& readers = readers_[static_cast<size_t>(value.node)];
+  return std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return Reads(r, value); });
+}
+
+bool FusionView::IsReadOutside(Value value, const std::vector<NodeId>& nodes) const {
+  const std::vector<NodeId>& readers = readers_[static_cast<size_t>(value.node)];
   return std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-    const auto& inputs = node(reader).inputs;
-    return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+    if (!Reads(reader, value)) return false;
+    return !Inside(reader, nodes) || (op(reader).view && IsReadOutside({reader, 0}, nodes));
   });
+}
+
+// Views do no work: what counts is where their readers stand. The end of the graph reads last.
+bool FusionView::IsReadUntil(Value value, const std::vector<NodeId>& nodes, int place) const {
+  const std::vector<NodeId>& readers = readers_[static_cast<size_t>(value.node)];
+  return std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    if (!Reads(reader, value) || input_.graph.op(reader) == nullptr) return false;
+    const bool view = op(reader).view && !ordered_[static_cast<size_t>(reader)];
+    if (view && SlotValue(reader, 0) == value) return IsReadUntil({reader, 0}, nodes, place);
+    return !Inside(reader, nodes) && position(reader) <= place;
+  });
+}
+
+bool FusionView::IsComputedBy(const std::vector<NodeId>& nodes, Value value) const {
+  for (std::optional<Value> at = value; at; at = input_.graph.StorageSource(*at)) {
+    if (Inside(at->node, nodes)) return true;
+  }
+  return false;
 }
 
 bool FusionView::OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const {
@@ -111,13 +139,12 @@ std::string_view FusionView::WhyNotPartOf(const std::vector<NodeId>& nodes, Node
   if (!known.pure || known.collective || known.side_effect || !known.in_place.empty()) {
     return "one of its operators does more than to compute its output";
   }
-  for (int port = 1; port < context(id).outputs(); ++port) {
-    if (IsRead({id, port})) return "one of its operators has several outputs";
-  }
   if (!inside && known.view) return "it ends with a view";
   if (!Free(id)) return "another step has one of its operators";
-  if (ordered_[static_cast<size_t>(id)]) return "a control edge holds one of its operators";
-  if (inside && !OnlyReadInside(id, nodes)) return "others read what lies between";
+  // A node alone keeps its place.
+  if (nodes.size() > 1 && ordered_[static_cast<size_t>(id)]) {
+    return "a control edge holds one of its operators";
+  }
   for (const std::optional<Value>& value : SlotValues(id)) {
     if (value && !Inside(value->node, nodes) && !StaysWhole(*value, first, last)) {
       return "what it reads is overwritten before its end";
@@ -126,23 +153,48 @@ std::string_view FusionView::WhyNotPartOf(const std::vector<NodeId>& nodes, Node
   return "";
 }
 
+std::string_view FusionView::WhyNotGive(const std::vector<NodeId>& nodes, NodeId id,
+                                        const std::vector<Value>& outputs) const {
+  const bool last = id == nodes.back();
+  if (outputs.empty()) {
+    for (int port = 1; port < context(id).outputs(); ++port) {
+      if (IsRead({id, port})) return "one of its operators has several outputs";
+    }
+    return last || OnlyReadInside(id, nodes) ? "" : "others read what lies between";
+  }
+  // Who reads a view inside reads what it is a view of.
+  if (op(id).view) return "";
+  for (int port = 0; port < context(id).outputs(); ++port) {
+    const Value value = {id, port};
+    const bool given = std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+    if (!given && IsReadOutside(value, nodes)) return "others read what lies between";
+    if (given && IsReadUntil(value, nodes, position(nodes.back()))) {
+      return "others read what it gives before its end";
+    }
+  }
+  return "";
+}
+
 std::string_view FusionView::WhyNotFuse(std::vector<NodeId>& nodes,
-                                        const std::vector<std::optional<Value>>& inputs) const {
+                                        const std::vector<std::optional<Value>>& inputs,
+                                        const std::vector<Value>& outputs) const {
   for (const std::optional<Value>& input : inputs) {
-    if (input && Inside(input->node, nodes)) return "it computes what the step would read";
+    if (input && IsComputedBy(nodes, *input)) return "it computes what the step would read";
   }
   const auto before = [this](NodeId a, NodeId b) { return position(a) < position(b); };
   std::sort(nodes.begin(), nodes.end(), before);
   const int first = position(nodes.front());
   const int last = position(nodes.back());
   for (const NodeId id : nodes) {
-    const std::string_view why = WhyNotPartOf(nodes, id, first, last);
+    std::string_view why = WhyNotPartOf(nodes, id, first, last);
+    if (why.empty()) why = WhyNotGive(nodes, id, outputs);
     if (!why.empty()) return why;
   }
   return "";
 }
 
 void FusionView::Take(FusedStep step) {
+  if (step.outputs.empty()) step.outputs = {{step.nodes.back(), 0}};
   for (const NodeId id : step.nodes) {
     taken_[static_cast<size_t>(id)] = true;
     if (op(id).view) continue;

@@ -2,8 +2,9 @@
 //
 // A pass looks for its pattern in the nodes that run, with types and constants known, and takes
 // nodes that no pass before it has taken. The fused nodes keep their place in the graph; the step
-// stands where the last of them stood, bears its name, and writes its output. docs/engine.md says
-// what each pass takes and how exact the result is.
+// stands where the last of them stood, bears its name, and writes its output; a step may write
+// other outputs of its nodes as well, where nothing reads them earlier. docs/engine.md says what
+// each pass takes and how exact the result is.
 #ifndef NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_
 #define NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_
 
@@ -48,6 +49,9 @@ struct FusedStep {
   std::string type;           // those of its nodes but views: "MatMul+Add+Relu"
   std::vector<NodeId> nodes;  // in execution order; output 0 of the last one is the step's
   std::vector<std::optional<Value>> inputs;  // by slot of the kernel
+  // By output of the kernel: all outputs of the last node by port, then those of others. A pass
+  // that leaves it empty means output 0 of the last node alone.
+  std::vector<Value> outputs;
   std::function<Result<std::unique_ptr<Kernel>>()> make_kernel;
   // As Operator::elementwise.
   bool elementwise = false;

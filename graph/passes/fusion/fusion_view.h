@@ -50,13 +50,24 @@ class FusionView {
   bool IsRead(Value value) const;
   // Only `nodes` read the outputs of `id`.
   bool OnlyReadInside(NodeId id, const std::vector<NodeId>& nodes) const;
+  // A node other than `nodes` reads the value, or a view of it that is among `nodes`. The end of
+  // the graph is such a node.
+  bool IsReadOutside(Value value, const std::vector<NodeId>& nodes) const;
+  // A node other than `nodes` reads the value, or a view of it, at `place` or before it.
+  bool IsReadUntil(Value value, const std::vector<NodeId>& nodes, int place) const;
+  // An operator that runs, is no part of a step yet, and gives the bytes of its slot 0 under
+  // another shape.
+  bool IsFreeView(NodeId id) const { return Free(id) && op(id).view && !op(id).retypes; }
 
   // Sorts the nodes into execution order. Empty when they may run as one step where the last one
   // stands, which is no view: see Fuse; and nothing between the first and the last overwrites in
   // place what one of them reads. Nor may one of them compute one of `inputs`, which the step
-  // reads. Otherwise a literal that says why not.
+  // reads. `outputs` are the values that the step writes: others read them after its end only, and
+  // nothing else of what the nodes compute; empty: output 0 of the last node, and no other port is
+  // read at all. Otherwise a literal that says why not.
   std::string_view WhyNotFuse(std::vector<NodeId>& nodes,
-                              const std::vector<std::optional<Value>>& inputs = {}) const;
+                              const std::vector<std::optional<Value>>& inputs = {},
+                              const std::vector<Value>& outputs = {}) const;
 
   // Takes the nodes of a step, which WhyNotFuse has sorted, and names the step.
   void Take(FusedStep step);
@@ -70,9 +81,15 @@ class FusionView {
  private:
   int position(NodeId id) const { return position_[static_cast<size_t>(id)]; }
   bool StaysWhole(Value value, int first, int last) const;
+  bool Reads(NodeId reader, Value value) const;
+  // The value, or one whose bytes it is, is computed by one of `nodes`.
+  bool IsComputedBy(const std::vector<NodeId>& nodes, Value value) const;
   // Of one of several nodes that stand at [first, last].
   std::string_view WhyNotPartOf(const std::vector<NodeId>& nodes, NodeId id, int first,
                                 int last) const;
+  // Of the outputs of one of several nodes, see WhyNotFuse.
+  std::string_view WhyNotGive(const std::vector<NodeId>& nodes, NodeId id,
+                              const std::vector<Value>& outputs) const;
 
   const FusionInput& input_;
   // By node id.
