@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "graph/ops/core/operator.h"
@@ -80,6 +81,8 @@ const LoopOpRow& RowOf(LoopOp op) {
                        [op](const LoopOpRow& row) { return row.op == op; });
 }
 
+constexpr std::string_view kUnreadType = "a type has no loop form";
+
 bool CanRead(DataType dtype) {
   return dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16 ||
          dtype == DataType::kBool;
@@ -100,6 +103,29 @@ std::optional<std::vector<int64_t>> BroadcastStrides(const Shape& shape, const S
     stride *= size;
   }
   return strides;
+}
+
+// Strides along the dimensions of `frame` as strides along those of `space`, which refines it.
+std::vector<int64_t> Refined(const std::vector<int64_t>& strides, const Shape& frame,
+                             const Shape& space) {
+  if (frame == space) return strides;
+  std::vector<int64_t> refined(static_cast<size_t>(space.rank()), 0);
+  int at = space.rank();
+  for (int d = frame.rank(); d-- > 0;) {
+    int64_t stride = strides[static_cast<size_t>(d)];
+    for (int64_t left = frame[d]; left > 1;) {
+      --at;
+      refined[static_cast<size_t>(at)] = stride;
+      stride *= space[at];
+      left /= space[at];
+    }
+  }
+  return refined;
+}
+
+// A scalar is a row of one element.
+Shape AtLeastOneDimension(const Shape& shape) {
+  return shape.rank() == 0 ? Shape({1}) : shape;
 }
 
 // Whether a walk with the stride `outer` over walks of `size` steps of `inner` is one walk.
@@ -201,27 +227,46 @@ std::string LoopProgram::ToString() const {
 
 // ---- builder ----
 
-LoopBuilder::LoopBuilder(const Shape& space) : space_(space) {
-  program_.outer = space.dims();
-  if (program_.outer.empty()) {
-    space_ = Shape({1});
-  } else {
-    program_.columns = program_.outer.back();
-    program_.outer.pop_back();
+std::optional<Shape> CommonSpace(const std::vector<Shape>& frames) {
+  if (std::all_of(frames.begin(), frames.end(),
+                  [&](const Shape& frame) { return frame == frames[0]; })) {
+    return frames[0];
   }
+  std::set<int64_t> spans;  // elements of the last dimensions of each frame, of one, two and more
+  for (const Shape& frame : frames) {
+    int64_t span = 1;
+    for (int d = frame.rank(); d-- > 0;) spans.insert(span *= frame[d]);
+  }
+  std::vector<int64_t> dims;
+  int64_t inner = 1;
+  for (const int64_t span : spans) {
+    if (span % inner != 0) return std::nullopt;
+    if (span > 1) dims.insert(dims.begin(), span / inner);
+    inner = span;
+  }
+  return AtLeastOneDimension(Shape(std::move(dims)));
 }
 
-void LoopBuilder::Begin(const OpContext& op, std::vector<LoopValue> fed, std::vector<int> tensors) {
+LoopBuilder::LoopBuilder(const Shape& space) : space_(AtLeastOneDimension(space)) {
+  program_.outer = space_.dims();
+  program_.columns = program_.outer.back();
+  program_.outer.pop_back();
+}
+
+void LoopBuilder::Begin(const OpContext& op, const Shape& frame, std::vector<LoopValue> fed,
+                        std::vector<int> tensors) {
   op_ = &op;
+  frame_ = AtLeastOneDimension(frame);
   fed_ = std::move(fed);
   tensors_ = std::move(tensors);
-  result_ = -1;
+  results_.assign(static_cast<size_t>(op.outputs()), -1);
+  why_ = {};
   program_.titles.push_back(fmt::format("{} ({})", op.node().name, op.node().type));
 }
 
-LoopProgram LoopBuilder::Finish(LoopValue value, DataType dtype) {
-  program_.outputs.push_back({value, dtype});
-  return std::move(program_);
+LoopValue LoopBuilder::Refuse(std::string_view why) {
+  if (why_.empty()) why_ = why;
+  return -1;
 }
 
 LoopValue LoopBuilder::Add(LoopInstruction instruction) {
@@ -243,29 +288,33 @@ LoopValue LoopBuilder::Read(int slot, LoopInput input) {
 LoopValue LoopBuilder::In(int slot) {
   if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
   const TensorType& type = op_->in(slot);
-  std::optional<std::vector<int64_t>> strides = BroadcastStrides(type.shape, space_);
-  if (!CanRead(type.dtype) || !strides) return -1;
+  if (!CanRead(type.dtype)) return Refuse(kUnreadType);
+  const std::optional<std::vector<int64_t>> walked = BroadcastStrides(type.shape, frame_);
+  if (!walked) return Refuse("an operand does not broadcast to its rows");
   LoopInput input;
-  input.step = strides->back();
-  strides->pop_back();
-  input.strides = std::move(*strides);
+  input.strides = Refined(*walked, frame_, space_);
+  input.step = input.strides.back();
+  input.strides.pop_back();
   return Read(slot, std::move(input));
 }
 
 LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
   const TensorType& type = op_->in(slot);
-  if (fed_[static_cast<size_t>(slot)] >= 0 || !CanRead(type.dtype)) return -1;
-  if (type.shape.rank() != space_.rank() || program_.outer.size() + 1 != type.shape.dims().size()) {
-    return -1;
+  if (fed_[static_cast<size_t>(slot)] >= 0) return Refuse("it reads rows of another length");
+  if (!CanRead(type.dtype)) return Refuse(kUnreadType);
+  if (type.shape.rank() != frame_.rank() || frame_.dims().back() != program_.columns) {
+    return Refuse("it reads rows of another length");
+  }
+  std::vector<int64_t> strides(frame_.dims().size(), 1);
+  int64_t stride = width;
+  for (int d = frame_.rank() - 1; d-- > 0;) {
+    if (type.shape[d] != frame_[d]) return Refuse("an operand has other rows");
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= frame_[d];
   }
   LoopInput input{.offset = first};
-  input.strides.resize(program_.outer.size());
-  int64_t stride = width;
-  for (size_t d = program_.outer.size(); d-- > 0;) {
-    if (type.shape[static_cast<int>(d)] != program_.outer[d]) return -1;
-    input.strides[d] = stride;
-    stride *= program_.outer[d];
-  }
+  input.strides = Refined(strides, frame_, space_);
+  input.strides.pop_back();
   return Read(slot, std::move(input));
 }
 
@@ -283,14 +332,16 @@ LoopValue LoopBuilder::Emit(LoopOp op, std::initializer_list<LoopValue> args,
   const LoopOpRow& row = RowOf(op);
   line.type = row.type;
   // What is the same in a whole row has no sum of its elements here.
-  if (row.reduces && line.row) return -1;
+  if (row.reduces && line.row) return Refuse("its rows are of one number");
   line.row = line.row || row.reduces;
   return Add(std::move(line));
 }
 
 LoopValue LoopBuilder::Round(LoopValue value, DataType dtype) {
   if (value < 0 || dtype == DataType::kFloat || dtype == DataType::kBool) return value;
-  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return -1;
+  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return Refuse(kUnreadType);
+  const LoopInstruction& line = program_.instructions[static_cast<size_t>(value)];
+  if (line.op == LoopOp::kRound && line.dtype == dtype) return value;
   const LoopValue rounded = Emit(LoopOp::kRound, {value});
   program_.instructions[static_cast<size_t>(rounded)].dtype = dtype;
   return rounded;
@@ -301,11 +352,15 @@ LoopValue LoopBuilder::As(LoopType type, LoopValue value) {
   return Emit(type == LoopType::kBool ? LoopOp::kToBool : LoopOp::kToFloat, {value});
 }
 
-void LoopBuilder::Give(LoopValue value) {
-  const DataType dtype = op_->out(0).dtype;
+void LoopBuilder::Give(int port, LoopValue value) {
+  if (port >= op_->outputs() || value < 0) return;
+  const DataType dtype = op_->out(port).dtype;
   const LoopType type = dtype == DataType::kBool ? LoopType::kBool : LoopType::kFloat;
-  if (value >= 0 && program_.instructions[static_cast<size_t>(value)].type != type) return;
-  result_ = Round(value, dtype);
+  if (program_.instructions[static_cast<size_t>(value)].type != type) {
+    Refuse(kUnreadType);
+    return;
+  }
+  results_[static_cast<size_t>(port)] = Round(value, dtype);
 }
 
 }  // namespace npumesh

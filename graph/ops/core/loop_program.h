@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/tensor.h"
@@ -113,6 +114,12 @@ struct LoopProgram {
   void WalkLastAsColumns();
 };
 
+// The coarsest space that walks the elements of all `frames` in their order: each dimension of a
+// frame is one dimension of it, or a run of them. Frames that are equal are their own space.
+// nullopt: their dimensions cut across each other. REQUIRES: at least one frame, equal counts of
+// elements, not 0.
+std::optional<Shape> CommonSpace(const std::vector<Shape>& frames);
+
 // Writes a program, operator by operator.
 class LoopBuilder {
  public:
@@ -120,13 +127,18 @@ class LoopBuilder {
   explicit LoopBuilder(const Shape& space);
 
   // ---- for the pass that finds what belongs together ----
-  // The operator whose instructions follow. `fed` gives, by slot, a value of the program, or -1 for
-  // a tensor; `tensors`, by slot, where the kernel finds it.
-  void Begin(const OpContext& op, std::vector<LoopValue> fed, std::vector<int> tensors);
-  // Port 0 of the operator just written; -1: it refused.
-  LoopValue result() const { return result_; }
-  // Rounded to `dtype` and written to output number `program.outputs.size()`.
-  LoopProgram Finish(LoopValue value, DataType dtype);
+  // The operator whose instructions follow. `frame` is the space in the operator's own dimensions:
+  // the space itself, or a shape of which it is the CommonSpace with others. `fed` gives, by slot,
+  // a value of the program, or -1 for a tensor; `tensors`, by slot, where the kernel finds it.
+  void Begin(const OpContext& op, const Shape& frame, std::vector<LoopValue> fed,
+             std::vector<int> tensors);
+  // A port of the operator just written; -1: it gave nothing there.
+  LoopValue result(int port = 0) const { return results_[static_cast<size_t>(port)]; }
+  // Why the operator just written gave no result: a literal, empty where it did not say.
+  std::string_view why() const { return why_; }
+  // The value, rounded to `dtype`, becomes the next output.
+  void Write(LoopValue value, DataType dtype) { program_.outputs.push_back({value, dtype}); }
+  LoopProgram Finish() { return std::move(program_); }
 
   // ---- for operators (Operator::loop) ----
   // Elements of an input that broadcasts to the space or to one number for a row: float, or bool of
@@ -142,8 +154,12 @@ class LoopBuilder {
   // Float of a bool, bool of a float; the value itself when it has the type.
   LoopValue As(LoopType type, LoopValue value);
   int64_t columns() const { return program_.columns; }
-  // The result of the operator for output 0, which is rounded to its type.
-  void Give(LoopValue value);
+  // The result of the operator for an output, which is rounded to its type: port 0 always, others
+  // where a static kernel may be asked for them. Ports that the node does not have are left out.
+  void Give(int port, LoopValue value);
+  void Give(LoopValue value) { Give(0, value); }
+  // Says why the operator gives nothing; `why` is a literal, the first one counts. Gives -1.
+  LoopValue Refuse(std::string_view why);
 
  private:
   LoopValue Add(LoopInstruction instruction);
@@ -151,10 +167,12 @@ class LoopBuilder {
 
   LoopProgram program_;
   Shape space_;
+  Shape frame_;
   const OpContext* op_ = nullptr;
   std::vector<LoopValue> fed_;
   std::vector<int> tensors_;
-  LoopValue result_ = -1;
+  std::vector<LoopValue> results_;  // by port
+  std::string_view why_;
 };
 
 // A compiled program. `in` are the tensors by slot, `out` the outputs; scratch as asked for.

@@ -172,25 +172,53 @@ LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
       {static_cast<double>(loop.columns()), static_cast<double>(op.attr_float("epsilon")), 0});
 }
 
+constexpr std::string_view kOtherRows = "it is not normalised over rows of the last dimension";
+
 void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
-  if (!IsVector(op, "gamma", loop.columns())) return;
+  if (!IsVector(op, "gamma", loop.columns())) {
+    loop.Refuse(kOtherRows);
+    return;
+  }
   const LoopValue x = loop.In(op.slot("x"));
-  const LoopValue scaled = loop.Emit(LoopOp::kMul, {x, LoopRoot(op, loop, x)});
+  const LoopValue root = LoopRoot(op, loop, x);
+  const LoopValue scaled = loop.Emit(LoopOp::kMul, {x, root});
   loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
+  loop.Give(1, root);
+}
+
+void LoopAddRmsNorm(const OpContext& op, LoopBuilder& loop) {
+  if (!IsVector(op, "gamma", loop.columns())) {
+    loop.Refuse(kOtherRows);
+    return;
+  }
+  const DataType dtype = op.in("x1").dtype;
+  const LoopValue sum =
+      loop.Round(loop.Emit(LoopOp::kAdd, {loop.In(op.slot("x1")), loop.In(op.slot("x2"))}), dtype);
+  const LoopValue root = LoopRoot(op, loop, sum);
+  const LoopValue scaled = loop.Round(loop.Emit(LoopOp::kMul, {sum, root}), dtype);
+  loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
+  loop.Give(1, root);
+  loop.Give(2, sum);
 }
 
 void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
   const Shape& x = op.in("x").shape;
   const Result<std::vector<int64_t>> normalized = op.Ints("normalized_shape");
-  if (!normalized.ok() || normalized->size() != 1 || x.dims().back() != loop.columns()) return;
+  if (!normalized.ok() || normalized->size() != 1 || x.dims().back() != loop.columns()) {
+    loop.Refuse(kOtherRows);
+    return;
+  }
   const LoopValue row = loop.In(op.slot("x"));
   const LoopValue mean = loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowSum, {row})},
                                    {static_cast<double>(loop.columns()), 0, 0});
   const LoopValue centred = loop.Emit(LoopOp::kSub, {row, mean});
-  LoopValue y = loop.Emit(LoopOp::kMul, {centred, LoopRoot(op, loop, centred)});
+  const LoopValue root = LoopRoot(op, loop, centred);
+  LoopValue y = loop.Emit(LoopOp::kMul, {centred, root});
   if (op.has("gamma")) y = loop.Emit(LoopOp::kMul, {y, loop.In(op.slot("gamma"))});
   if (op.has("beta")) y = loop.Emit(LoopOp::kAdd, {y, loop.In(op.slot("beta"))});
   loop.Give(y);
+  loop.Give(1, mean);
+  loop.Give(2, root);
 }
 
 }  // namespace
@@ -207,7 +235,7 @@ void RegisterNormOps(OpRegistry& registry) {
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
                                                       {.loop = LoopRmsNorm}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
-      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x"));
+      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x", {.loop = LoopAddRmsNorm}));
 }
 
 }  // namespace npumesh
