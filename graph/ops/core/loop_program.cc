@@ -82,6 +82,7 @@ const LoopOpRow& RowOf(LoopOp op) {
 }
 
 constexpr std::string_view kUnreadType = "a type has no loop form";
+constexpr std::string_view kBehindView = "a view stands between an operand and the rows";
 
 bool CanRead(DataType dtype) {
   return dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16 ||
@@ -108,7 +109,6 @@ std::optional<std::vector<int64_t>> BroadcastStrides(const Shape& shape, const S
 // Strides along the dimensions of `frame` as strides along those of `space`, which refines it.
 std::vector<int64_t> Refined(const std::vector<int64_t>& strides, const Shape& frame,
                              const Shape& space) {
-  if (frame == space) return strides;
   std::vector<int64_t> refined(static_cast<size_t>(space.rank()), 0);
   int at = space.rank();
   for (int d = frame.rank(); d-- > 0;) {
@@ -131,6 +131,33 @@ Shape AtLeastOneDimension(const Shape& shape) {
 // Whether a walk with the stride `outer` over walks of `size` steps of `inner` is one walk.
 bool WalkAsOne(int64_t outer, int64_t inner, int64_t size) {
   return outer == inner * size;
+}
+
+// Strides along the dimensions of `fine`, which refines `space`, as strides along those of `space`;
+// nullopt: a dimension is not walked in one stride.
+std::optional<std::vector<int64_t>> Coarsened(const std::vector<int64_t>& strides,
+                                              const Shape& fine, const Shape& space) {
+  std::vector<int64_t> coarse(static_cast<size_t>(space.rank()), 0);
+  int at = fine.rank();
+  for (int d = space.rank(); d-- > 0;) {
+    for (int64_t span = 1; span < space[d]; span *= fine[at]) {
+      --at;
+      int64_t& stride = coarse[static_cast<size_t>(d)];
+      if (span == 1) stride = strides[static_cast<size_t>(at)];
+      if (!WalkAsOne(strides[static_cast<size_t>(at)], stride, span)) return std::nullopt;
+    }
+  }
+  return coarse;
+}
+
+// Strides along the dimensions of `frame` as strides along those of `space`, which has the same
+// elements in the same order; nullopt: there are none.
+std::optional<std::vector<int64_t>> Walked(std::vector<int64_t> strides, const Shape& frame,
+                                           const Shape& space) {
+  if (frame == space) return strides;
+  const std::optional<Shape> fine = CommonSpace({frame, space});
+  if (!fine) return std::nullopt;
+  return Coarsened(Refined(strides, frame, *fine), *fine, space);
 }
 
 }  // namespace
@@ -289,10 +316,12 @@ LoopValue LoopBuilder::In(int slot) {
   if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
   const TensorType& type = op_->in(slot);
   if (!CanRead(type.dtype)) return Refuse(kUnreadType);
-  const std::optional<std::vector<int64_t>> walked = BroadcastStrides(type.shape, frame_);
-  if (!walked) return Refuse("an operand does not broadcast to its rows");
+  std::optional<std::vector<int64_t>> strides = BroadcastStrides(type.shape, frame_);
+  if (!strides) return Refuse("an operand does not broadcast to its rows");
+  strides = Walked(std::move(*strides), frame_, space_);
+  if (!strides) return Refuse(kBehindView);
   LoopInput input;
-  input.strides = Refined(*walked, frame_, space_);
+  input.strides = std::move(*strides);
   input.step = input.strides.back();
   input.strides.pop_back();
   return Read(slot, std::move(input));
@@ -312,8 +341,10 @@ LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
     strides[static_cast<size_t>(d)] = stride;
     stride *= frame_[d];
   }
+  std::optional<std::vector<int64_t>> walked = Walked(std::move(strides), frame_, space_);
+  if (!walked) return Refuse(kBehindView);
   LoopInput input{.offset = first};
-  input.strides = Refined(strides, frame_, space_);
+  input.strides = std::move(*walked);
   input.strides.pop_back();
   return Read(slot, std::move(input));
 }

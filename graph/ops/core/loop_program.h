@@ -128,8 +128,8 @@ class LoopBuilder {
 
   // ---- for the pass that finds what belongs together ----
   // The operator whose instructions follow. `frame` is the space in the operator's own dimensions:
-  // the space itself, or a shape of which it is the CommonSpace with others. `fed` gives, by slot,
-  // a value of the program, or -1 for a tensor; `tensors`, by slot, where the kernel finds it.
+  // the same elements in the same order. `fed` gives, by slot, a value of the program, or -1 for a
+  // tensor; `tensors`, by slot, where the kernel finds it.
   void Begin(const OpContext& op, const Shape& frame, std::vector<LoopValue> fed,
              std::vector<int> tensors);
   // A port of the operator just written; -1: it gave nothing there.

@@ -82,28 +82,26 @@ struct Source {
 // that feed it.
 class RegionWriter {
  public:
-  RegionWriter(const FusionView& view, Frames frames) : view_(view), frames_(std::move(frames)) {}
-
-  Attempt Write() {
-    std::vector<Shape> shapes;
-    for (const auto& [id, frame] : frames_) {
-      operators_.push_back(id);
-      shapes.push_back(frame);
-    }
+  RegionWriter(const FusionView& view, const Frames& frames) : view_(view), frames_(frames) {
+    for (const auto& [id, frame] : frames_) operators_.push_back(id);
     std::sort(operators_.begin(), operators_.end(),
               [this](NodeId a, NodeId b) { return view_.Place(a) < view_.Place(b); });
-    if (shapes[0].elements() == 0) return {std::nullopt, "it has no elements"};
-    const std::optional<Shape> space = CommonSpace(shapes);
-    if (!space) return {std::nullopt, "a view between them cuts across their dimensions"};
-    region_.space = *space;
-    LoopBuilder loop(*space);
+  }
+
+  // The shape of whole rows where the last operator stands.
+  const Shape& last_frame() const { return frames_.at(operators_.back()); }
+
+  // REQUIRES: called once.
+  Attempt Write(const Shape& space) {
+    region_.space = space;
+    LoopBuilder loop(space);
     for (const NodeId id : operators_) {
       const std::string_view why = Add(id, loop);
       if (!why.empty()) return {std::nullopt, why};
     }
     const std::string_view why = Finish(loop);
     if (!why.empty()) return {std::nullopt, why};
-    region_.frames = std::move(frames_);
+    region_.frames = frames_;
     return {std::move(region_), {}};
   }
 
@@ -193,7 +191,7 @@ class RegionWriter {
     }
     const int64_t columns = region_.program.columns;
     region_.program.Collapse();
-    const bool cut = columns < RowOf(frames_.at(operators_.back()));
+    const bool cut = columns < RowOf(last_frame());
     return cut && region_.program.columns < kShortRow ? "views leave it short rows" : "";
   }
 
@@ -203,20 +201,34 @@ class RegionWriter {
     const LoopProgram& program = region_.program;
     const Shape& shape = TypeOf(output).shape;
     const bool row = program.instructions[static_cast<size_t>(value)].row;
-    return OfRows(shape, frames_.at(output.node)) &&
-           shape.elements() == program.rows() * (row ? 1 : program.columns);
+    return shape.elements() == program.rows() * (row ? 1 : program.columns);
   }
 
   const TensorType& TypeOf(Value value) const { return view_.context(value.node).out(value.port); }
 
   const FusionView& view_;
-  Frames frames_;
+  const Frames& frames_;
   std::vector<NodeId> operators_;  // in execution order
   std::set<NodeId> views_;
   std::map<Value, LoopValue> computed_;
   std::map<Value, int> tensors_;
   Region region_;
 };
+
+// The operators as one program, on the rows of the last one if all of them can be walked so, else
+// on shorter ones.
+Attempt Write(const FusionView& view, const Frames& frames) {
+  std::vector<Shape> shapes;
+  for (const auto& [id, frame] : frames) shapes.push_back(frame);
+  if (shapes[0].elements() == 0) return {std::nullopt, "it has no elements"};
+  const std::optional<Shape> common = CommonSpace(shapes);
+  if (!common) return {std::nullopt, "a view between them cuts across their dimensions"};
+  RegionWriter writer(view, frames);
+  const Shape space = writer.last_frame();
+  Attempt attempt = writer.Write(space);
+  if (attempt.region || *common == space) return attempt;
+  return RegionWriter(view, frames).Write(*common);
+}
 
 class RegionFinder {
  public:
@@ -263,9 +275,9 @@ class RegionFinder {
   Attempt Alone(NodeId id) const {
     if (const std::string_view why = WhyNotAvailable(id); !why.empty()) return {std::nullopt, why};
     const OpContext& op = view_.context(id);
-    Attempt attempt = RegionWriter(view_, {{id, op.out(0).shape}}).Write();
+    Attempt attempt = Write(view_, {{id, op.out(0).shape}});
     if (attempt.region || op.slots() == 0 || op.in(0).shape == op.out(0).shape) return attempt;
-    Attempt summed = RegionWriter(view_, {{id, op.in(0).shape}}).Write();
+    Attempt summed = Write(view_, {{id, op.in(0).shape}});
     return summed.region ? std::move(summed) : std::move(attempt);
   }
 
@@ -278,7 +290,7 @@ class RegionFinder {
         if (refused.contains(id)) continue;
         Frames frames = region.frames;
         frames.emplace(id, std::move(frame));
-        Attempt larger = RegionWriter(view_, std::move(frames)).Write();
+        Attempt larger = Write(view_, frames);
         if (!larger.region) {
           whys_[id] = larger.why;
           refused.insert(id);
@@ -299,13 +311,12 @@ class RegionFinder {
     for (const auto& [id, frame] : region.frames) {
       for (int slot = 0; slot < view_.context(id).slots(); ++slot) {
         std::optional<Value> value = view_.SlotValue(id, slot);
-        std::optional<Shape> before = frame;
-        while (value && before && value->port == 0 && view_.IsFreeView(value->node)) {
-          before = FrameBefore(value->node, *before);
+        while (value && value->port == 0 && view_.IsFreeView(value->node)) {
           value = view_.SlotValue(value->node, 0);
         }
         if (!value || region.frames.contains(value->node) || !Available(value->node)) continue;
-        if (!before || !OfRows(view_.context(value->node).out(value->port).shape, *before)) {
+        std::optional<Shape> before = FrameOf(*value, view_.context(id).in(slot).shape, frame);
+        if (!before) {
           whys_.try_emplace(value->node, "what reads it has other rows");
         } else if (IsReadEarly(value->node, region)) {
           whys_.try_emplace(value->node, "others read it before the kernel of its reader ends");
@@ -328,15 +339,21 @@ class RegionFinder {
     return false;
   }
 
-  // The shape of whole rows in front of a view; nullopt: the view shows neither these nor a number
-  // for each.
-  std::optional<Shape> FrameBefore(NodeId view, const Shape& frame) const {
-    Shape shape = view_.context(view).in(0).shape;
-    const Shape& shown = view_.context(view).out(0).shape;
-    if (shown == frame) return shape;
-    if (!OfRows(shown, frame) || shape.rank() == 0 || shape.dims().back() != 1) return std::nullopt;
-    shape[shape.rank() - 1] = frame.dims().back();
-    return shape;
+  // The shape of whole rows where the value is computed that an operator on whole rows of `frame`
+  // reads in `shape`, perhaps through views; nullopt: it is neither these rows nor a number for
+  // each.
+  std::optional<Shape> FrameOf(Value value, const Shape& shape, const Shape& frame) const {
+    const OpContext& op = view_.context(value.node);
+    Shape own = op.out(value.port).shape;
+    if (shape.elements() == frame.elements()) return own;
+    if (!OfRows(shape, frame)) return std::nullopt;
+    if (own.rank() > 0 && own.dims().back() == 1) {
+      own[own.rank() - 1] = RowOf(frame);
+      return own;
+    }
+    const Shape& first = op.out(0).shape;
+    if (first.elements() != frame.elements() || RowOf(first) != RowOf(frame)) return std::nullopt;
+    return first;
   }
 
   FusionView& view_;
