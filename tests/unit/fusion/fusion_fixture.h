@@ -29,6 +29,7 @@ class FusionTest : public testing::Test {
     std::vector<std::string> steps;  // types
     std::vector<Tensor> outputs;
     int static_steps = 0;
+    std::vector<std::string> said;  // of what was not fused: "<step>: <what is said>"
   };
 
   // Values between -4 and 4 that need rounding, in C order; equal for equal seeds.
@@ -161,6 +162,9 @@ class FusionTest : public testing::Test {
     for (const Step& step : compiled.steps()) {
       outcome.steps.push_back(step.type);
       if (step.kernel->choice().name.starts_with("static kernel")) ++outcome.static_steps;
+    }
+    for (const UnfusedNode& node : compiled.facts().unfused) {
+      outcome.said.push_back(node.step + ": " + node.ToString());
     }
     DeviceMemory memory(std::make_unique<Segment>(), 0);
     const auto executor = Executor::Create(compiled, memory);

@@ -1,118 +1,10 @@
 // Static kernels give the bits of the operators' own kernels.
-#include <fmt/format.h>
-#include <stdlib.h>
-
-#include <bit>
-#include <filesystem>
-#include <limits>
-#include <random>
-
-#include "graph/static_kernel/static_kernels.h"
-#include "tests/unit/fusion/fusion_fixture.h"
+#include "tests/unit/static_kernel/static_fixture.h"
 
 namespace npumesh {
 namespace {
 
-class StaticBitsTest : public FusionTest {
- protected:
-  static void SetUpTestSuite() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "npumesh_bits_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    std::filesystem::create_directory(folder_ / "build");
-    StaticKernelOptions options;
-    options.build_dir = folder_ / "build";
-    options.store_root = folder_ / "store";
-    Result<std::unique_ptr<StaticKernels>> made = StaticKernels::Create(options);
-    ASSERT_TRUE(made.ok()) << made.status().ToString();
-    kernels_ = std::move(*made);
-  }
-  static void TearDownTestSuite() {
-    kernels_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  // Numbers at which formulas and roundings differ, among others.
-  static Tensor Special(const TensorType& type, uint32_t seed) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    constexpr float kSpecial[] = {0.0f,       -0.0f,         1.0f,       -1.0f,     kInfinity,
-                                  -kInfinity, 0x1p-149f,     0x1p-127f,  -0x1p-15f, 0x1.ffcp-15f,
-                                  65504.0f,   65519.0f,      65520.0f,   -70000.0f, 3.4e38f,
-                                  1e-8f,      5.9604645e-8f, 0x1.8p-25f, 88.0f,     -104.5f,
-                                  700.0f,     -700.0f,       0x1p21f,    -0x1p25f,  std::nanf("")};
-    std::mt19937 random(seed);
-    std::vector<float> values(static_cast<size_t>(type.shape.elements()));
-    for (float& value : values) {
-      const uint32_t drawn = static_cast<uint32_t>(random());
-      switch (drawn % 4) {
-        case 0:
-          value = kSpecial[(drawn >> 8) % std::size(kSpecial)];
-          break;
-        case 1:
-          value = std::bit_cast<float>(static_cast<uint32_t>(random()));
-          break;
-        default:
-          value = static_cast<float>(static_cast<int32_t>(random())) * 0x1p-29f;
-      }
-    }
-    Tensor tensor = Tensor::Allocate(type);
-    FindConvert(kFloat, type.dtype)(values.data(), tensor.mutable_data(), values.size());
-    return tensor;
-  }
-
-  static bool BothNan(const Tensor& a, const Tensor& b, size_t i) {
-    if (a.dtype() == DataType::kBool) return false;
-    const size_t width = static_cast<size_t>(BitsOf(a.dtype())) / 8;
-    const auto is_nan = [&](const Tensor& tensor) {
-      double value = 0;
-      FindConvert(tensor.dtype(), DataType::kDouble)(
-          static_cast<const std::byte*>(tensor.data()) + i * width, &value, 1);
-      return std::isnan(value);
-    };
-    return is_nan(a) && is_nan(b);
-  }
-
-  void Out(Value value) { outputs_.push_back(value); }
-
-  // Every output has the same bits with and without static kernels, NaNs are NaNs; and `least`
-  // steps were static kernels.
-  void ExpectSameBits(int least = 1) {
-    g_.Output(outputs_);
-    const Outcome plain = Run(nullptr);
-    const Outcome fast = Run(nullptr, kernels_.get());
-    ASSERT_EQ(fast.outputs.size(), plain.outputs.size());
-    for (size_t i = 0; i < plain.outputs.size(); ++i) {
-      ASSERT_EQ(fast.outputs[i].type(), plain.outputs[i].type());
-      const size_t width = static_cast<size_t>(BitsOf(plain.outputs[i].dtype())) / 8;
-      const auto* seen = static_cast<const std::byte*>(fast.outputs[i].data());
-      const auto* expected = static_cast<const std::byte*>(plain.outputs[i].data());
-      int shown = 0;
-      for (size_t e = 0; e < plain.outputs[i].bytes() / width && shown < 5; ++e) {
-        if (std::memcmp(seen + e * width, expected + e * width, width) == 0) continue;
-        if (BothNan(fast.outputs[i], plain.outputs[i], e)) continue;
-        ++shown;
-        ADD_FAILURE() << "output " << i << " " << plain.outputs[i].type().ToString() << " element "
-                      << e << ": seen " << Hex(seen + e * width, width) << ", expected "
-                      << Hex(expected + e * width, width);
-      }
-    }
-    EXPECT_GE(fast.static_steps, least);
-    EXPECT_EQ(kernels_->stats().failed, 0);
-  }
-
-  static std::string Hex(const std::byte* bytes, size_t width) {
-    std::string text = "0x";
-    for (size_t i = width; i-- > 0;) text += fmt::format("{:02x}", static_cast<int>(bytes[i]));
-    return text;
-  }
-
-  std::vector<Value> outputs_;
-  static std::filesystem::path folder_;
-  static std::unique_ptr<StaticKernels> kernels_;
-};
-
-std::filesystem::path StaticBitsTest::folder_;
-std::unique_ptr<StaticKernels> StaticBitsTest::kernels_;
+class StaticBitsTest : public StaticKernelTest {};
 
 constexpr DataType kTypes[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
 constexpr const char* kOfOne[] = {"Sqrt", "Rsqrt", "Exp",        "Expm1",    "Log",  "Log1p",
@@ -192,6 +84,25 @@ TEST_P(StaticRowsTest, NormsAndSoftmax) {
   ExpectSameBits(n == 1 ? 0 : 9);
 }
 
+// All outputs of operators that have several.
+TEST_P(StaticRowsTest, StatisticsThatAreRead) {
+  const int64_t n = GetParam();
+  for (const DataType dtype : kTypes) {
+    const Value x = In(TensorType{dtype, Shape({3, 2, n})});
+    const Value residual = In(TensorType{dtype, Shape({3, 2, n})});
+    const Value gamma = In(TensorType{dtype, Shape({n})});
+    const Value rms = g_.Op("RmsNorm", {{"x", x}, {"gamma", gamma}}, {}, {}, 2);
+    const Value layer =
+        g_.Op("LayerNormV4", {{"x", x}, {"normalized_shape", g_.Ints({n})}}, {}, {}, 3);
+    const Value sum =
+        g_.Op("AddRmsNorm", {{"x1", x}, {"x2", residual}, {"gamma", gamma}}, {}, {}, 3);
+    for (const auto& [value, ports] : {std::pair(rms, 2), std::pair(layer, 3), std::pair(sum, 3)}) {
+      for (int port = 0; port < ports; ++port) Out(g_.Port(value, port));
+    }
+  }
+  ExpectSameBits(n == 1 ? 0 : 9);
+}
+
 TEST_P(StaticRowsTest, SwiGluOfHalves) {
   const int64_t n = GetParam();
   for (const DataType dtype : kTypes) {
@@ -263,7 +174,17 @@ TEST_P(StaticChainTest, RandomOperators) {
     for (size_t i = 0; i < 5 + below(30); ++i) {
       const Value a = below(2) == 0 ? last : values[below(values.size())];
       const Value b = values[below(values.size())];
-      switch (below(6)) {
+      switch (below(7)) {
+        case 6: {
+          const Value merged =
+              g_.Op("Reshape",
+                    {{"x", Two("Add", values[0], a)},
+                     {"shape", below(2) == 0 ? g_.Ints({-1, columns}) : g_.Ints({whole[0], -1})}});
+          values.push_back(
+              g_.Op("Reshape", {{"x", One("Neg", merged)}, {"shape", g_.Ints(whole.dims())}}));
+          last = values.back();
+          break;
+        }
         case 0:
           last = One(kOfOne[below(std::size(kOfOne))], a);
           break;
@@ -281,7 +202,7 @@ TEST_P(StaticChainTest, RandomOperators) {
       values.push_back(last);
     }
     Out(last);
-    Out(values[values.size() / 2]);
+    for (size_t i = 4; i < values.size(); i += 1 + below(8)) Out(values[i]);
   }
   ExpectSameBits();
 }
