@@ -176,7 +176,22 @@ bool DrawBiasAdd(GraphWriter& w) {
                 {{"x", x->value}, {"bias", Operand(w, x->now.dtype, {x->now.dims.back()})}});
 }
 
-// Several operators on one value, as chains are fused.
+// The same elements under other dimensions.
+bool EmitView(GraphWriter& w, const KnownValue& x) {
+  Extents dims = x.now.dims;
+  if (dims.size() >= 2 && !HasOpen(dims) && w.dice().Chance(70)) {
+    const auto d = static_cast<size_t>(w.dice().Below(static_cast<int64_t>(dims.size()) - 1));
+    dims[d] *= dims[d + 1];
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+    return w.Emit("Reshape", {{"x", x.value}, {"shape", w.Ints(dims)}});
+  }
+  return x.now.rank() < 4 &&
+         w.Emit("Unsqueeze", {{"x", x.value}},
+                {{"axes", AttrValue::Ints({w.dice().Between(0, x.now.rank())})}});
+}
+
+// Several operators on one value, as chains are fused: across views, and with values on the way
+// that are read again.
 bool DrawChain(GraphWriter& w) {
   const KnownValue* x = w.Pick(Floats(-16, 16));
   if (x == nullptr) return false;
@@ -189,7 +204,9 @@ bool DrawChain(GraphWriter& w) {
     const bool done = w.dice().Chance(50) ? w.Emit(w.dice().Pick(unary), {{"x", x->value}})
                                           : EmitBinary(w, w.dice().Pick(binary), *x);
     any = any || done;
-    if (done && IsFloat(w.last().now.dtype) && Within(w.last().now, -64, 64)) x = &w.last();
+    if (!done || !IsFloat(w.last().now.dtype) || !Within(w.last().now, -64, 64)) continue;
+    if (w.dice().Chance(85)) x = &w.last();
+    if (w.dice().Chance(20) && EmitView(w, *x)) x = &w.last();
   }
   return any;
 }

@@ -134,7 +134,53 @@ bool DrawAttention(GraphWriter& w) {
   return true;
 }
 
-// ---- RmsNorm ----
+// ---- norms of rows ----
+
+bool IsSmallRow(const PlainTensor& x) {
+  return IsSmallFactor(x) && x.rank() >= 1 && !IsOpen(x.dims.back()) && x.dims.back() > 0;
+}
+
+// Of the type and dimensions of x.
+Value SmallLike(GraphWriter& w, const PlainTensor& x) {
+  const KnownValue* held = w.Pick([&](const PlainTensor& y) {
+    return IsSmallFactor(y) && y.dtype == x.dtype && y.dims == x.dims;
+  });
+  if (held != nullptr && w.dice().Chance(75)) return held->value;
+  const PlainTensor made = w.Random(x.dtype, x.dims);
+  return HasOpen(x.dims) ? w.AddInput(made, false).value : w.AddConst(made).value;
+}
+
+// As a layer has it: what follows the norm is added to the sum that was normalised.
+bool DrawAddRmsNorm(GraphWriter& w) {
+  const KnownValue* x = w.Pick(IsSmallRow);
+  if (x == nullptr) return false;
+  const PlainTensor like = x->now;
+  const Value x1 = x->value;
+  if (!w.Emit("AddRmsNorm",
+              {{"x1", x1},
+               {"x2", SmallLike(w, like)},
+               {"gamma", Operand(w, like.dtype, {like.dims.back()})}},
+              {{"epsilon", AttrValue::Float(0.25f)}}, 3)) {
+    return false;
+  }
+  const Value norm = w.last().value;
+  if (w.dice().Chance(60)) w.Emit("Add", {{"x1", {norm.node, 2}}, {"x2", norm}});
+  if (w.dice().Chance(30)) w.Emit("Mul", {{"x1", {norm.node, 2}}, {"x2", {norm.node, 1}}});
+  return true;
+}
+
+bool DrawLayerNorm(GraphWriter& w) {
+  const KnownValue* x = w.Pick(IsSmallRow);
+  if (x == nullptr) return false;
+  const int64_t columns = x->now.dims.back();
+  std::vector<GraphBuilder::Input> inputs = {{"x", x->value},
+                                             {"normalized_shape", w.Ints({columns})}};
+  if (w.dice().Chance(60)) {
+    inputs.emplace_back("gamma", Operand(w, x->now.dtype, {columns}));
+    inputs.emplace_back("beta", Operand(w, x->now.dtype, {columns}));
+  }
+  return w.Emit("LayerNormV4", inputs, {{"epsilon", AttrValue::Float(0.25f)}}, 3);
+}
 
 bool DrawRmsNorm(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
@@ -184,6 +230,8 @@ std::vector<Draw> ProductDraws() {
           {{"SoftmaxV2"}, 1, DrawSoftmax},
           {{"BatchMatMul", "BatchMatMulV2", "SoftmaxV2"}, 4, DrawAttention},
           {{"RmsNorm"}, 1, DrawRmsNorm},
+          {{"AddRmsNorm", "Add", "Mul"}, 2, DrawAddRmsNorm},
+          {{"LayerNormV4"}, 1, DrawLayerNorm},
           {{"ReduceMean", "Rsqrt", "Mul"}, 2, DrawRmsNormPattern}};
 }
 

@@ -25,7 +25,7 @@ std::vector<Draw> LayoutDraws();
 std::vector<Draw> ShapingDraws();
 std::vector<Draw> ReduceDraws();
 std::vector<Draw> GatherDraws();
-std::vector<Draw> ProductDraws();  // products with bias and activation, attention, RmsNorm
+std::vector<Draw> ProductDraws();  // products with bias and activation, attention, norms
 std::vector<Draw> InPlaceDraws();
 std::vector<Draw> ControlFlowDraws();
 

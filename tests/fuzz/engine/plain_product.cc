@@ -1,4 +1,4 @@
-// Matrix products, softmax, RmsNorm, and collectives of one rank.
+// Matrix products, softmax, norms of rows, and collectives of one rank.
 #include <cmath>
 
 #include "tests/fuzz/engine/plain_ops.h"
@@ -75,9 +75,9 @@ std::optional<PlainTensors> Softmax(const PlainCall& call) {
   return PlainTensors{std::move(y)};
 }
 
-std::optional<PlainTensors> RmsNorm(const PlainCall& call) {
-  const PlainTensor &x = call.in("x"), &gamma = call.in("gamma");
-  const Number epsilon = call.node.FloatAttr("epsilon", 1e-6f);
+std::optional<PlainTensors> RmsNormOf(const Node& node, const PlainTensor& x,
+                                      const PlainTensor& gamma) {
+  const Number epsilon = node.FloatAttr("epsilon", 1e-6f);
   if (x.rank() == 0 || gamma.rank() != 1 || gamma.count() != x.dims.back()) return std::nullopt;
   PlainTensor y = x;
   Extents rows = x.dims;
@@ -98,6 +98,57 @@ std::optional<PlainTensors> RmsNorm(const PlainCall& call) {
   return PlainTensors{std::move(y), std::move(rstd)};
 }
 
+std::optional<PlainTensors> RmsNorm(const PlainCall& call) {
+  return RmsNormOf(call.node, call.in("x"), call.in("gamma"));
+}
+
+std::optional<PlainTensors> AddRmsNorm(const PlainCall& call) {
+  const PlainTensor &x1 = call.in("x1"), &x2 = call.in("x2");
+  if (x1.dtype != x2.dtype || x1.dims != x2.dims) return std::nullopt;
+  PlainTensor sum = x1;
+  for (int64_t i = 0; i < sum.count(); ++i) sum.at(i) += x2.at(i);
+  RoundAll(sum);
+  std::optional<PlainTensors> made = RmsNormOf(call.node, sum, call.in("gamma"));
+  if (!made) return std::nullopt;
+  sum.trust = Trust::kRough;
+  made->push_back(std::move(sum));
+  return made;
+}
+
+// Over the last axis.
+std::optional<PlainTensors> LayerNorm(const PlainCall& call) {
+  const PlainTensor& x = call.in("x");
+  const PlainTensor *gamma = call.find("gamma"), *beta = call.find("beta");
+  const Number epsilon = call.node.FloatAttr("epsilon", 1e-5f);
+  if (x.rank() == 0 || call.ints("normalized_shape") != Extents{x.dims.back()}) return std::nullopt;
+  const int64_t columns = x.dims.back();
+  if (columns == 0) return std::nullopt;
+  PlainTensor y = x;
+  Extents rows = x.dims;
+  rows.back() = 1;
+  PlainTensor mean{DataType::kFloat, rows, {}}, rstd = mean;
+  for (int64_t row = 0; row < x.count(); row += columns) {
+    Number sum = 0, squares = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += x.at(row + i);
+    mean.v.push_back(sum / static_cast<Number>(columns));
+    for (int64_t i = 0; i < columns; ++i) {
+      squares += (x.at(row + i) - mean.v.back()) * (x.at(row + i) - mean.v.back());
+    }
+    rstd.v.push_back(1 / std::sqrt(squares / static_cast<Number>(columns) + epsilon));
+    for (int64_t i = 0; i < columns; ++i) {
+      Number& value = y.at(row + i);
+      value = (value - mean.v.back()) * rstd.v.back();
+      if (gamma != nullptr) value *= gamma->at(i);
+      if (beta != nullptr) value += beta->at(i);
+    }
+  }
+  for (PlainTensor* each : {&y, &mean, &rstd}) {
+    RoundAll(*each);
+    each->trust = Trust::kRough;
+  }
+  return PlainTensors{std::move(y), std::move(mean), std::move(rstd)};
+}
+
 std::optional<PlainTensors> FirstInput(const PlainCall& call) {
   return PlainTensors{*call.inputs[0]};
 }
@@ -110,6 +161,8 @@ void AddProductOps(PlainOpTable& table) {
   }
   table["SoftmaxV2"] = {.compute = Softmax};
   table["RmsNorm"] = {.compute = RmsNorm};
+  table["AddRmsNorm"] = {.compute = AddRmsNorm};
+  table["LayerNormV4"] = {.compute = LayerNorm};
   for (const char* type : {"HcomAllReduce", "HcomAllGather", "HcomBroadcast"}) {
     table[type] = {.compute = FirstInput};
   }
