@@ -12,45 +12,67 @@
 namespace npumesh {
 namespace {
 
-// What an instruction is named, what its value is, and whether it makes one number of a row.
+// The types of arguments. All arguments have one type, but for the first of kChoice.
+enum class Takes : uint8_t {
+  kFloats,
+  kBools,
+  kSums,
+  kReals,    // float or double
+  kNumbers,  // float, double, int or long
+  kAll,      // numbers or bools
+  kWhole,    // int or long
+  kDoubles,
+  kChoice,  // a bool, and two numbers of one type
+};
+
+// What an instruction is named, what its value is (nullopt: what its last argument is), whether it
+// makes one number of a row, and what it takes.
 struct LoopOpRow {
   LoopOp op;
   std::string_view name;
-  LoopType type = LoopType::kFloat;
+  std::optional<LoopType> type = LoopType::kFloat;
+  Takes takes = Takes::kFloats;
   bool reduces = false;
 };
 
 constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kInput, "Input"},
     {LoopOp::kConstant, "Constant"},
-    {LoopOp::kAdd, "Add"},
-    {LoopOp::kSub, "Sub"},
-    {LoopOp::kMul, "Mul"},
-    {LoopOp::kDiv, "Div"},
-    {LoopOp::kMax, "Max"},
-    {LoopOp::kMin, "Min"},
-    {LoopOp::kNeg, "Neg"},
-    {LoopOp::kAbs, "Abs"},
-    {LoopOp::kSquare, "Square"},
-    {LoopOp::kSqrt, "Sqrt"},
-    {LoopOp::kRsqrt, "Rsqrt"},
-    {LoopOp::kReciprocal, "Reciprocal"},
-    {LoopOp::kSign, "Sign"},
-    {LoopOp::kFloor, "Floor"},
-    {LoopOp::kCeil, "Ceil"},
-    {LoopOp::kRelu, "Relu"},
-    {LoopOp::kEqual, "Equal", LoopType::kBool},
-    {LoopOp::kNotEqual, "NotEqual", LoopType::kBool},
-    {LoopOp::kLess, "Less", LoopType::kBool},
-    {LoopOp::kLessEqual, "LessEqual", LoopType::kBool},
-    {LoopOp::kGreater, "Greater", LoopType::kBool},
-    {LoopOp::kGreaterEqual, "GreaterEqual", LoopType::kBool},
-    {LoopOp::kAnd, "And", LoopType::kBool},
-    {LoopOp::kOr, "Or", LoopType::kBool},
-    {LoopOp::kNot, "Not", LoopType::kBool},
-    {LoopOp::kSelect, "Select"},
-    {LoopOp::kToFloat, "ToFloat"},
-    {LoopOp::kToBool, "ToBool", LoopType::kBool},
+    {LoopOp::kAdd, "Add", std::nullopt, Takes::kNumbers},
+    {LoopOp::kSub, "Sub", std::nullopt, Takes::kNumbers},
+    {LoopOp::kMul, "Mul", std::nullopt, Takes::kNumbers},
+    {LoopOp::kMax, "Max", std::nullopt, Takes::kNumbers},
+    {LoopOp::kMin, "Min", std::nullopt, Takes::kNumbers},
+    {LoopOp::kNeg, "Neg", std::nullopt, Takes::kNumbers},
+    {LoopOp::kAbs, "Abs", std::nullopt, Takes::kNumbers},
+    {LoopOp::kSquare, "Square", std::nullopt, Takes::kNumbers},
+    {LoopOp::kSign, "Sign", std::nullopt, Takes::kNumbers},
+    {LoopOp::kRelu, "Relu", std::nullopt, Takes::kNumbers},
+    {LoopOp::kDiv, "Div", std::nullopt, Takes::kReals},
+    {LoopOp::kSqrt, "Sqrt", std::nullopt, Takes::kReals},
+    {LoopOp::kRsqrt, "Rsqrt", std::nullopt, Takes::kReals},
+    {LoopOp::kReciprocal, "Reciprocal", std::nullopt, Takes::kReals},
+    {LoopOp::kFloor, "Floor", std::nullopt, Takes::kReals},
+    {LoopOp::kCeil, "Ceil", std::nullopt, Takes::kReals},
+    {LoopOp::kRint, "Rint"},
+    {LoopOp::kEqual, "Equal", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kNotEqual, "NotEqual", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kLess, "Less", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kLessEqual, "LessEqual", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kGreater, "Greater", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kGreaterEqual, "GreaterEqual", LoopType::kBool, Takes::kNumbers},
+    {LoopOp::kAnd, "And", LoopType::kBool, Takes::kBools},
+    {LoopOp::kOr, "Or", LoopType::kBool, Takes::kBools},
+    {LoopOp::kNot, "Not", LoopType::kBool, Takes::kBools},
+    {LoopOp::kSelect, "Select", std::nullopt, Takes::kChoice},
+    {LoopOp::kToFloat, "ToFloat", LoopType::kFloat, Takes::kAll},
+    {LoopOp::kToBool, "ToBool", LoopType::kBool, Takes::kAll},
+    {LoopOp::kToInt, "ToInt", LoopType::kInt, Takes::kAll},
+    {LoopOp::kToLong, "ToLong", LoopType::kLong, Takes::kAll},
+    {LoopOp::kToDouble, "ToDouble", LoopType::kDouble, Takes::kAll},
+    {LoopOp::kToOdd, "ToOdd", LoopType::kFloat, Takes::kDoubles},
+    {LoopOp::kSaturate, "Saturate", std::nullopt, Takes::kReals},
+    {LoopOp::kWrap, "Wrap", std::nullopt, Takes::kWhole},
     {LoopOp::kExp, "Exp"},
     {LoopOp::kLog, "Log"},
     {LoopOp::kExpm1, "Expm1"},
@@ -67,13 +89,13 @@ constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kSwiGlu, "SwiGlu"},
     {LoopOp::kExpOfNonPositive, "ExpOfNonPositive"},
     {LoopOp::kRound, "Round"},
-    {LoopOp::kRowMax, "RowMax", LoopType::kFloat, true},
-    {LoopOp::kRowLargest, "RowLargest", LoopType::kFloat, true},
-    {LoopOp::kRowSum, "RowSum", LoopType::kSum, true},
-    {LoopOp::kRowTotal, "RowTotal", LoopType::kSum, true},
-    {LoopOp::kMeanOf, "MeanOf"},
-    {LoopOp::kReciprocalOf, "ReciprocalOf"},
-    {LoopOp::kRootOfMeanOf, "RootOfMeanOf"},
+    {LoopOp::kRowMax, "RowMax", LoopType::kFloat, Takes::kFloats, true},
+    {LoopOp::kRowLargest, "RowLargest", LoopType::kFloat, Takes::kFloats, true},
+    {LoopOp::kRowSum, "RowSum", LoopType::kSum, Takes::kFloats, true},
+    {LoopOp::kRowTotal, "RowTotal", LoopType::kSum, Takes::kFloats, true},
+    {LoopOp::kMeanOf, "MeanOf", LoopType::kFloat, Takes::kSums},
+    {LoopOp::kReciprocalOf, "ReciprocalOf", LoopType::kFloat, Takes::kSums},
+    {LoopOp::kRootOfMeanOf, "RootOfMeanOf", LoopType::kFloat, Takes::kSums},
 };
 
 const LoopOpRow& RowOf(LoopOp op) {
@@ -84,9 +106,41 @@ const LoopOpRow& RowOf(LoopOp op) {
 constexpr std::string_view kUnreadType = "a type has no loop form";
 constexpr std::string_view kBehindView = "a view stands between an operand and the rows";
 
-bool CanRead(DataType dtype) {
-  return dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16 ||
-         dtype == DataType::kBool;
+bool IsWholeNumber(LoopType type) {
+  return type == LoopType::kInt || type == LoopType::kLong;
+}
+bool IsReal(LoopType type) {
+  return type == LoopType::kFloat || type == LoopType::kDouble;
+}
+
+bool IsTaken(Takes takes, LoopType type) {
+  switch (takes) {
+    case Takes::kFloats:
+      return type == LoopType::kFloat;
+    case Takes::kBools:
+      return type == LoopType::kBool;
+    case Takes::kSums:
+      return type == LoopType::kSum;
+    case Takes::kReals:
+      return IsReal(type);
+    case Takes::kNumbers:
+    case Takes::kChoice:
+      return IsReal(type) || IsWholeNumber(type);
+    case Takes::kAll:
+      return type != LoopType::kSum;
+    case Takes::kWhole:
+      return IsWholeNumber(type);
+    case Takes::kDoubles:
+      return type == LoopType::kDouble;
+  }
+  return false;
+}
+
+// The dimensions without the ones in front.
+std::vector<int64_t> FromFirstSize(const Shape& shape) {
+  const std::vector<int64_t>& dims = shape.dims();
+  return {std::find_if(dims.begin(), dims.end(), [](int64_t size) { return size != 1; }),
+          dims.end()};
 }
 
 // Strides of the last dimensions of a tensor along the dimensions of `space`, 0 where it is
@@ -170,6 +224,30 @@ bool Reduces(LoopOp op) {
   return RowOf(op).reduces;
 }
 
+std::optional<LoopType> TypeOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat:
+    case DataType::kFloat16:
+    case DataType::kBfloat16:
+      return LoopType::kFloat;
+    case DataType::kBool:
+      return LoopType::kBool;
+    case DataType::kInt8:
+    case DataType::kUint8:
+    case DataType::kInt16:
+    case DataType::kUint16:
+    case DataType::kInt32:
+      return LoopType::kInt;
+    case DataType::kUint32:
+    case DataType::kInt64:
+      return LoopType::kLong;
+    case DataType::kDouble:
+      return LoopType::kDouble;
+    default:
+      return std::nullopt;
+  }
+}
+
 // ---- program ----
 
 int64_t LoopProgram::rows() const {
@@ -242,9 +320,10 @@ std::string LoopProgram::ToString() const {
   }
   for (size_t i = 0; i < instructions.size(); ++i) {
     const LoopInstruction& line = instructions[i];
-    text += fmt::format("{} = {}({}){} [{:a}, {:a}, {:a}] {} {}\n", i, NameOf(line.op),
+    text += fmt::format("{} = {}({}){} [{:a}, {:a}, {:a}] {} {} {}\n", i, NameOf(line.op),
                         fmt::join(line.args, ", "), line.row ? " row" : "", line.params[0],
-                        line.params[1], line.params[2], line.index, Name(line.dtype));
+                        line.params[1], line.params[2], line.index, Name(line.dtype),
+                        static_cast<int>(line.type));
   }
   for (const LoopOutput& output : outputs) {
     text += fmt::format("output {} {}\n", output.value, Name(output.dtype));
@@ -304,33 +383,53 @@ LoopValue LoopBuilder::Add(LoopInstruction instruction) {
 
 LoopValue LoopBuilder::Read(int slot, LoopInput input) {
   input.tensor = tensors_[static_cast<size_t>(slot)];
-  input.dtype = op_->in(slot).dtype;
-  LoopInstruction line{.op = LoopOp::kInput, .row = input.step == 0};
-  line.type = input.dtype == DataType::kBool ? LoopType::kBool : LoopType::kFloat;
+  LoopInstruction line{.op = LoopOp::kInput, .row = input.step == 0, .dtype = input.dtype};
+  line.type = TypeOf(input.dtype).value_or(LoopType::kFloat);
   line.index = static_cast<int>(program_.inputs.size());
   program_.inputs.push_back(std::move(input));
   return Add(std::move(line));
 }
 
-LoopValue LoopBuilder::In(int slot) {
-  if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
-  const TensorType& type = op_->in(slot);
-  if (!CanRead(type.dtype)) return Refuse(kUnreadType);
-  std::optional<std::vector<int64_t>> strides = BroadcastStrides(type.shape, frame_);
+LoopValue LoopBuilder::ReadSeen(int slot, DataType dtype, const Shape& seen) {
+  std::optional<std::vector<int64_t>> strides = BroadcastStrides(seen, frame_);
   if (!strides) return Refuse("an operand does not broadcast to its rows");
   strides = Walked(std::move(*strides), frame_, space_);
   if (!strides) return Refuse(kBehindView);
-  LoopInput input;
+  LoopInput input{.dtype = dtype};
   input.strides = std::move(*strides);
   input.step = input.strides.back();
   input.strides.pop_back();
   return Read(slot, std::move(input));
 }
 
+LoopValue LoopBuilder::In(int slot) {
+  if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
+  const TensorType& type = op_->in(slot);
+  return TypeOf(type.dtype) ? ReadSeen(slot, type.dtype, type.shape) : Refuse(kUnreadType);
+}
+
+LoopValue LoopBuilder::Factor(int slot) {
+  return Factor(slot, op_->in(slot).shape);
+}
+
+LoopValue LoopBuilder::Factor(int slot, const Shape& seen) {
+  const TensorType& type = op_->in(slot);
+  const bool packed = type.dtype == DataType::kInt64 || type.dtype == DataType::kUint64;
+  const LoopValue fed = fed_[static_cast<size_t>(slot)];
+  if (fed >= 0) {
+    const bool same = FromFirstSize(seen) == FromFirstSize(type.shape);
+    if (packed || !same) return Refuse("a scale is computed, or seen under another shape");
+    return As(LoopType::kFloat, fed);
+  }
+  if (packed) return ReadSeen(slot, DataType::kUint64, seen);
+  if (!TypeOf(type.dtype)) return Refuse(kUnreadType);
+  return As(LoopType::kFloat, ReadSeen(slot, type.dtype, seen));
+}
+
 LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
   const TensorType& type = op_->in(slot);
   if (fed_[static_cast<size_t>(slot)] >= 0) return Refuse("it reads rows of another length");
-  if (!CanRead(type.dtype)) return Refuse(kUnreadType);
+  if (!TypeOf(type.dtype)) return Refuse(kUnreadType);
   if (type.shape.rank() != frame_.rank() || frame_.dims().back() != program_.columns) {
     return Refuse("it reads rows of another length");
   }
@@ -343,55 +442,114 @@ LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
   }
   std::optional<std::vector<int64_t>> walked = Walked(std::move(strides), frame_, space_);
   if (!walked) return Refuse(kBehindView);
-  LoopInput input{.offset = first};
+  LoopInput input{.dtype = type.dtype, .offset = first};
   input.strides = std::move(*walked);
   input.strides.pop_back();
   return Read(slot, std::move(input));
 }
 
-LoopValue LoopBuilder::Constant(double value) {
-  return Add({.op = LoopOp::kConstant, .row = true, .params = {value, 0, 0}});
+LoopValue LoopBuilder::Constant(double value, LoopType type) {
+  return Add({.op = LoopOp::kConstant, .type = type, .row = true, .params = {value, 0, 0}});
+}
+
+LoopType LoopBuilder::type(LoopValue value) const {
+  return program_.instructions[static_cast<size_t>(value)].type;
+}
+
+bool LoopBuilder::AreTaken(LoopOp op, std::span<const LoopValue> args) const {
+  const Takes takes = RowOf(op).takes;
+  if (takes == Takes::kChoice) {
+    if (type(args.front()) != LoopType::kBool) return false;
+    args = args.subspan(1);
+  }
+  return IsTaken(takes, type(args.front())) &&
+         std::all_of(args.begin(), args.end(),
+                     [&](LoopValue arg) { return type(arg) == type(args.front()); });
 }
 
 LoopValue LoopBuilder::Emit(LoopOp op, std::initializer_list<LoopValue> args,
                             std::array<double, 3> params) {
+  if (std::any_of(args.begin(), args.end(), [](LoopValue arg) { return arg < 0; })) return -1;
+  const LoopOpRow& row = RowOf(op);
+  if (!AreTaken(op, args)) return Refuse(kUnreadType);
   LoopInstruction line{.op = op, .row = true, .args = args, .params = params};
   for (const LoopValue arg : args) {
-    if (arg < 0) return -1;
     line.row = line.row && program_.instructions[static_cast<size_t>(arg)].row;
   }
-  const LoopOpRow& row = RowOf(op);
-  line.type = row.type;
+  line.type = row.type.value_or(type(line.args.back()));
   // What is the same in a whole row has no sum of its elements here.
   if (row.reduces && line.row) return Refuse("its rows are of one number");
   line.row = line.row || row.reduces;
   return Add(std::move(line));
 }
 
-LoopValue LoopBuilder::Round(LoopValue value, DataType dtype) {
-  if (value < 0 || dtype == DataType::kFloat || dtype == DataType::kBool) return value;
-  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return Refuse(kUnreadType);
-  const LoopInstruction& line = program_.instructions[static_cast<size_t>(value)];
-  if (line.op == LoopOp::kRound && line.dtype == dtype) return value;
-  const LoopValue rounded = Emit(LoopOp::kRound, {value});
-  program_.instructions[static_cast<size_t>(rounded)].dtype = dtype;
-  return rounded;
+LoopValue LoopBuilder::EmitTo(LoopOp op, DataType dtype, LoopValue value) {
+  const LoopValue made = Emit(op, {value});
+  if (made < 0) return -1;
+  LoopInstruction& line = program_.instructions[static_cast<size_t>(made)];
+  line.dtype = dtype;
+  line.type = *TypeOf(dtype);
+  return made;
 }
 
-LoopValue LoopBuilder::As(LoopType type, LoopValue value) {
-  if (value < 0 || program_.instructions[static_cast<size_t>(value)].type == type) return value;
-  return Emit(type == LoopType::kBool ? LoopOp::kToBool : LoopOp::kToFloat, {value});
+bool LoopBuilder::Fits(DataType dtype, LoopValue value) const {
+  const LoopInstruction& line = program_.instructions[static_cast<size_t>(value)];
+  const bool widest = dtype == DataType::kFloat || dtype == DataType::kBool ||
+                      dtype == DataType::kDouble || dtype == DataType::kInt32 ||
+                      dtype == DataType::kInt64;
+  return line.type == TypeOf(dtype) && (widest || line.dtype == dtype);
+}
+
+LoopValue LoopBuilder::Round(LoopValue value, DataType dtype) {
+  if (value < 0 || Fits(dtype, value)) return value;
+  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return Refuse(kUnreadType);
+  return type(value) == LoopType::kFloat ? EmitTo(LoopOp::kRound, dtype, value) : Refuse(kUnreadType);
+}
+
+LoopValue LoopBuilder::As(LoopType wanted, LoopValue value) {
+  if (value < 0 || type(value) == wanted) return value;
+  switch (wanted) {
+    case LoopType::kFloat:
+      return Emit(LoopOp::kToFloat, {value});
+    case LoopType::kBool:
+      return Emit(LoopOp::kToBool, {value});
+    case LoopType::kDouble:
+      return Emit(LoopOp::kToDouble, {value});
+    case LoopType::kInt:
+      return IsReal(type(value)) ? -1 : Emit(LoopOp::kToInt, {value});
+    case LoopType::kLong:
+      return IsReal(type(value)) ? -1 : Emit(LoopOp::kToLong, {value});
+    case LoopType::kSum:
+      return -1;
+  }
+  return -1;
+}
+
+LoopValue LoopBuilder::To(DataType dtype, LoopValue value) {
+  const std::optional<LoopType> wanted = TypeOf(dtype);
+  if (value < 0 || !wanted || Fits(dtype, value)) return wanted ? value : -1;
+  if (IsWholeNumber(*wanted)) {
+    if (IsReal(type(value))) return EmitTo(LoopOp::kSaturate, dtype, value);
+    const LoopValue whole = As(*wanted, value);
+    return whole < 0 || Fits(dtype, whole) ? whole : EmitTo(LoopOp::kWrap, dtype, whole);
+  }
+  // Rounded once: to odd, and then to the nearest of 16 bits.
+  const bool half = dtype == DataType::kFloat16 || dtype == DataType::kBfloat16;
+  const LoopType from = type(value);
+  if (half && from != LoopType::kFloat && from != LoopType::kBool) {
+    value = Emit(LoopOp::kToOdd, {As(LoopType::kDouble, value)});
+  }
+  return Round(As(*wanted, value), dtype);
 }
 
 void LoopBuilder::Give(int port, LoopValue value) {
   if (port >= op_->outputs() || value < 0) return;
   const DataType dtype = op_->out(port).dtype;
-  const LoopType type = dtype == DataType::kBool ? LoopType::kBool : LoopType::kFloat;
-  if (program_.instructions[static_cast<size_t>(value)].type != type) {
+  if (TypeOf(dtype) != type(value)) {
     Refuse(kUnreadType);
     return;
   }
-  results_[static_cast<size_t>(port)] = Round(value, dtype);
+  results_[static_cast<size_t>(port)] = To(dtype, value);
 }
 
 }  // namespace npumesh

@@ -3,8 +3,9 @@
 //
 // A program walks a space of `outer` dimensions and `columns`. A value has one number for each
 // element of a row, or one for the whole row: inputs that do not vary along the columns, and what
-// sums and maxima give. All arithmetic is float; what rounds, and in which order sums are added,
-// is that of the operators' own kernels, so that the results have the same bits.
+// sums and maxima give. Values of all floats but double are floats, of integers up to 32 bits ints;
+// what rounds, what wraps, and in which order sums are added, is that of the operators' own
+// kernels, so that the results have the same bits.
 //
 // Thread-safety: values; a builder is used by one thread.
 #ifndef NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,16 +29,22 @@ class OpContext;
 
 // clang-format off
 enum class LoopOp : uint8_t {
-  kInput,     // an element of input `index`, widened to float; of a bool tensor a bool
+  kInput,     // an element of input `index`, of the type that TypeOf says
   kConstant,  // params[0]
-  // float from floats
-  kAdd, kSub, kMul, kDiv, kMax, kMin,
-  kNeg, kAbs, kSquare, kSqrt, kRsqrt, kReciprocal, kSign, kFloor, kCeil, kRelu,
-  // bool from floats, bool from bools
+  // a number from numbers of its type; integers wrap
+  kAdd, kSub, kMul, kMax, kMin, kNeg, kAbs, kSquare, kSign, kRelu,
+  // the same, not of integers
+  kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
+  kRint,  // float from a float, to the nearest, ties to even
+  // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
-  kSelect,   // args: bool, value where it holds, value elsewhere
-  kToFloat,  // 1 or 0 from a bool
-  kToBool,   // "is not 0" from a float
+  kSelect,  // args: bool, value where it holds, value elsewhere
+  // from any other type: to floats to the nearest; of an integer the low bits, of a bool 1 or 0;
+  // kToBool: "is not 0"
+  kToFloat, kToBool, kToInt, kToLong, kToDouble,
+  kToOdd,     // float from a double: the last bit is set where a digit is cut off
+  kSaturate,  // the integer type `dtype` from a float or a double: truncates and clips, 0 of NaN
+  kWrap,      // the low bits of an integer as a number of the integer type `dtype`
   // float from floats, computed in double and rounded once
   kExp,  // params: factor, scale, shift: e^((scale x + shift) factor)
   kLog,  // params: divisor, scale, shift: ln(scale x + shift) / divisor
@@ -62,7 +70,12 @@ std::string_view NameOf(LoopOp op);
 // Whether it makes one number of a row.
 bool Reduces(LoopOp op);
 
-enum class LoopType : uint8_t { kFloat, kBool, kSum };
+// kInt has 32 bits, kLong 64.
+enum class LoopType : uint8_t { kFloat, kBool, kSum, kInt, kLong, kDouble };
+
+// The type of the values of a tensor: kInt of integers that 32 bits with a sign hold. nullopt:
+// programs do not read and write such elements.
+std::optional<LoopType> TypeOf(DataType dtype);
 
 // The number of a value: its place among the instructions. -1: there is no such value.
 using LoopValue = int;
@@ -74,13 +87,14 @@ struct LoopInstruction {
   std::vector<LoopValue> args = {};
   std::array<double, 3> params = {};
   int index = -1;                         // of an input
-  DataType dtype = DataType::kUndefined;  // of kRound
+  DataType dtype = DataType::kUndefined;  // of kInput, kRound, kSaturate, kWrap
   int origin = -1;                        // which operator it comes from, an index into `titles`
 };
 
 // How a program reads a tensor. Strides count elements.
 struct LoopInput {
   int tensor = 0;  // slot of the kernel
+  // kUint64: floats, each in the low half of 64 bits.
   DataType dtype = DataType::kFloat;
   int64_t offset = 0;
   std::vector<int64_t> strides = {};  // by outer dimension
@@ -141,21 +155,31 @@ class LoopBuilder {
   LoopProgram Finish() { return std::move(program_); }
 
   // ---- for operators (Operator::loop) ----
-  // Elements of an input that broadcasts to the space or to one number for a row: float, or bool of
-  // a bool tensor. -1: its type or shape cannot be read; so do all instructions on -1.
+  // Elements of an input that broadcasts to the space or to one number for a row. -1: its type or
+  // shape cannot be read; so do all instructions on -1.
   LoopValue In(int slot);
+  // Scales, offsets and the like (Factors of element_io.h) as floats. An input that is `seen` under
+  // another shape of as many elements broadcasts under that one.
+  LoopValue Factor(int slot);
+  LoopValue Factor(int slot, const Shape& seen);
   // Columns [first, first + columns) of an input whose rows have `width` elements and whose other
   // dimensions are those of the space.
   LoopValue ColumnsOf(int slot, int64_t first, int64_t width);
-  LoopValue Constant(double value);
+  // REQUIRES: kFloat or kDouble.
+  LoopValue Constant(double value, LoopType type = LoopType::kFloat);
+  // -1 also where the arguments do not have the types that `op` takes.
   LoopValue Emit(LoopOp op, std::initializer_list<LoopValue> args,
                  std::array<double, 3> params = {});
   LoopValue Round(LoopValue value, DataType dtype);
-  // Float of a bool, bool of a float; the value itself when it has the type.
+  // The value as another type; itself when it has the type. -1: an integer of a float, which
+  // depends on the width.
   LoopValue As(LoopType type, LoopValue value);
+  // What a Cast to `dtype` makes of a value.
+  LoopValue To(DataType dtype, LoopValue value);
   int64_t columns() const { return program_.columns; }
-  // The result of the operator for an output, which is rounded to its type: port 0 always, others
-  // where a static kernel may be asked for them. Ports that the node does not have are left out.
+  // The result of the operator for an output, of the type that TypeOf says; it is rounded, or
+  // wrapped, to the output's own type. Port 0 always, others where a static kernel may be asked for
+  // them. Ports that the node does not have are left out.
   void Give(int port, LoopValue value);
   void Give(LoopValue value) { Give(0, value); }
   // Says why the operator gives nothing; `why` is a literal, the first one counts. Gives -1.
@@ -164,6 +188,15 @@ class LoopBuilder {
  private:
   LoopValue Add(LoopInstruction instruction);
   LoopValue Read(int slot, LoopInput input);
+  // An input as elements of `dtype`, of the shape `seen`.
+  LoopValue ReadSeen(int slot, DataType dtype, const Shape& seen);
+  LoopType type(LoopValue value) const;
+  // REQUIRES: no argument is -1.
+  bool AreTaken(LoopOp op, std::span<const LoopValue> args) const;
+  // Whether a value has no other numbers than those of `dtype`.
+  bool Fits(DataType dtype, LoopValue value) const;
+  // The instruction with a target type.
+  LoopValue EmitTo(LoopOp op, DataType dtype, LoopValue value);
 
   LoopProgram program_;
   Shape space_;

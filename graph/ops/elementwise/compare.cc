@@ -80,13 +80,13 @@ Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
   return MakeBlockKernel(context, std::move(plan));
 }
 
-// The same as a loop: the value of MaskedFill may have another type than x.
+// The same as a loop: the value of MaskedFill may have another type than x. Bools are bytes that
+// would lose all but whether they are 0.
 template <int kMask, int kThen, int kElse>
 void LoopSelect(const OpContext& op, LoopBuilder& loop) {
   const DataType dtype = op.out(0).dtype;
-  const auto branch = [&](int slot) {
-    return loop.Round(loop.As(LoopType::kFloat, loop.In(slot)), dtype);
-  };
+  if (dtype == DataType::kBool) return;
+  const auto branch = [&](int slot) { return loop.To(dtype, loop.In(slot)); };
   const LoopValue mask = loop.As(LoopType::kBool, loop.In(kMask));
   loop.Give(loop.Emit(LoopOp::kSelect, {mask, branch(kThen), branch(kElse)}));
 }

@@ -80,6 +80,28 @@ Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+void LoopGelu(const OpContext& op, LoopBuilder& loop) {
+  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
+  if (!rounding.ok() || !SpansRows(op, "x", loop)) return;
+  const bool tanh = op.attr_string("approximate") == "tanh";
+  LoopValue row = loop.Emit(tanh ? LoopOp::kGeluTanh : LoopOp::kGeluErf, {loop.In(op.slot("x"))});
+  const auto with = [&](LoopOp step, std::string_view port) {
+    const int slot = SlotIfFed(op, port);
+    if (slot >= 0) row = loop.Emit(step, {row, LoopColumns(op, loop, slot)});
+  };
+  with(LoopOp::kMul, "input_scale");
+  with(LoopOp::kAdd, "input_offset");
+  const DataType dtype = op.out(0).dtype;
+  LoopQuantised y = {-1, loop.Constant(0)};
+  if (op.attr_string("quant_mode") == "dynamic") {
+    y = LoopQuantiseRow(loop, dtype, *rounding, row);
+  } else {
+    y.row = LoopIntegers(loop, dtype, *rounding, row);
+  }
+  loop.Give(0, y.row);
+  loop.Give(1, y.scale);
+}
+
 // ---- GroupQuant ----
 
 struct GroupPlan : Planned {
@@ -173,7 +195,8 @@ Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
 void RegisterActivationQuantOps(OpRegistry& registry) {
   registry.Add(Define<PlanGelu, RunGelu>(
       "GeluQuant(x, input_scale?, input_offset?; approximate=\"none\", quant_mode=\"dynamic\", "
-      "dst_type=2, round_mode=\"rint\") -> y, out_scale"));
+      "dst_type=2, round_mode=\"rint\") -> y, out_scale",
+      {.loop = LoopGelu}));
   registry.Add(
       Define<PlanGroup, RunGroup>("GroupQuant(x, scale, group_index, offset?; dst_type=2) -> y"));
   registry.Add(

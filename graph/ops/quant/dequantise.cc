@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
@@ -72,6 +73,60 @@ Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// A factor that is one for all or one for each row, under the shape that broadcasts to x; nullopt:
+// x has other rows.
+std::optional<Shape> SeenByRows(const OpContext& op, int slot) {
+  const Shape& x = op.in("x").shape;
+  const int64_t count = op.in(slot).shape.elements();
+  if (count == 1) return Shape({1});
+  if (ElementsBetween(x, 0, x.rank() - 1) != count) return std::nullopt;
+  return WithLast(x, 1);
+}
+
+// Whether an input broadcasts as its elements along the columns do.
+bool IsColumns(const OpContext& op, int slot) {
+  const Shape& shape = op.in(slot).shape;
+  return shape.rank() > 0 && shape.dims().back() == shape.elements();
+}
+
+// The steps of Dequant::Apply. Slots are -1 where there is no factor.
+void LoopDequantOf(const OpContext& op, LoopBuilder& loop, int scale, int row_scale, int bias,
+                   bool twice, bool relu) {
+  LoopValue y = loop.In(op.slot("x"));
+  const bool whole_bias = bias >= 0 && op.in(bias).dtype == DataType::kInt32;
+  if (whole_bias && !IsColumns(op, bias)) return;
+  if (whole_bias) y = loop.Emit(LoopOp::kAdd, {y, loop.In(bias)});
+  y = loop.As(LoopType::kFloat, y);
+  if (scale >= 0) {
+    const LoopValue factor = LoopColumns(op, loop, scale);
+    y = loop.Emit(LoopOp::kMul, {y, factor});
+    if (twice) y = loop.Emit(LoopOp::kMul, {y, factor});
+  }
+  if (row_scale >= 0) {
+    const std::optional<Shape> seen = SeenByRows(op, row_scale);
+    if (!seen) return;
+    y = loop.Emit(LoopOp::kMul, {y, loop.Factor(row_scale, *seen)});
+  }
+  if (bias >= 0 && !whole_bias) {
+    y = loop.Emit(LoopOp::kAdd, {y, LoopColumns(op, loop, bias)});
+  }
+  if (relu) {  // not kRelu, which gives 0 of -0
+    const LoopValue zero = loop.Constant(0);
+    y = loop.Emit(LoopOp::kSelect, {loop.Emit(LoopOp::kLess, {y, zero}), zero, y});
+  }
+  loop.Give(y);
+}
+
+void LoopDequant(const OpContext& op, LoopBuilder& loop) {
+  LoopDequantOf(op, loop, SlotIfFed(op, "deq_scale"), -1, -1, op.attr_bool("sqrt_mode"),
+                op.attr_bool("relu_flag"));
+}
+
+void LoopDequantBias(const OpContext& op, LoopBuilder& loop) {
+  LoopDequantOf(op, loop, SlotIfFed(op, "weight_scale"), SlotIfFed(op, "activate_scale"),
+                SlotIfFed(op, "bias"), false, false);
+}
+
 // ---- AscendAntiQuantV2, AscendAntiQuant ----
 
 // y = (x + offset) * scale
@@ -132,6 +187,27 @@ Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+void LoopAntiQuantOf(const OpContext& op, LoopBuilder& loop, LoopValue scale, LoopValue offset) {
+  if (op.attr_bool("sqrt_mode")) scale = loop.Emit(LoopOp::kMul, {scale, scale});
+  const LoopValue x = loop.As(LoopType::kFloat, loop.In(op.slot("x")));
+  loop.Give(loop.Emit(LoopOp::kMul, {loop.Emit(LoopOp::kAdd, {x, offset}), scale}));
+}
+
+void LoopAntiQuant(const OpContext& op, LoopBuilder& loop) {
+  const auto constant = [&](std::string_view attribute) {
+    return loop.Constant(static_cast<double>(op.attr_float(attribute)));
+  };
+  LoopAntiQuantOf(op, loop, constant("scale"), constant("offset"));
+}
+
+void LoopAntiQuantV2(const OpContext& op, LoopBuilder& loop) {
+  const auto factor = [&](std::string_view port, double otherwise) {
+    const int slot = SlotIfFed(op, port);
+    return slot < 0 ? loop.Constant(otherwise) : LoopColumns(op, loop, slot);
+  };
+  LoopAntiQuantOf(op, loop, factor("scale", 1), factor("offset", 0));
+}
+
 // ---- TransQuantParamV2 ----
 
 struct ParamPlan : Planned {
@@ -183,13 +259,17 @@ Status RunTransParam(const ParamPlan& plan, const KernelArgs& args) {
 
 void RegisterDequantiseOps(OpRegistry& registry) {
   registry.Add(Define<PlanDequant, RunDequant>(
-      "AscendDequant(x, deq_scale; sqrt_mode=false, relu_flag=false, dtype=0) -> y"));
+      "AscendDequant(x, deq_scale; sqrt_mode=false, relu_flag=false, dtype=0) -> y",
+      {.loop = LoopDequant}));
   registry.Add(Define<PlanDequantBias, RunDequant>(
-      "DequantBias(x, weight_scale, activate_scale?, bias?; output_dtype:int) -> y"));
+      "DequantBias(x, weight_scale, activate_scale?, bias?; output_dtype:int) -> y",
+      {.loop = LoopDequantBias}));
   registry.Add(Define<PlanAntiQuantV2, RunAntiQuant>(
-      "AscendAntiQuantV2(x, scale, offset?; dst_type=1, sqrt_mode=false) -> y"));
+      "AscendAntiQuantV2(x, scale, offset?; dst_type=1, sqrt_mode=false) -> y",
+      {.loop = LoopAntiQuantV2}));
   registry.Add(Define<PlanAntiQuant, RunAntiQuant>(
-      "AscendAntiQuant(x; scale:float, offset:float, dtype=0, sqrt_mode=false) -> y"));
+      "AscendAntiQuant(x; scale:float, offset:float, dtype=0, sqrt_mode=false) -> y",
+      {.loop = LoopAntiQuant}));
   registry.Add(Define<PlanTransParam, RunTransParam>(
       "TransQuantParamV2(scale, offset?; round_mode=0) -> y"));
 }

@@ -131,6 +131,31 @@ Status RunDynamicNorm(const DynamicNormPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// As a loop; results that are not wanted are not given.
+void LoopDynamicNorm(const OpContext& op, LoopBuilder& loop) {
+  const Result<DynamicNormPlan> plan = PlanDynamicNorm(op);
+  if (!plan.ok() || !SpansRows(op, "x1", loop)) return;
+  const NormRows& norm = plan->norm;
+  const LoopValue sum = loop.Emit(LoopOp::kAdd, {loop.In(norm.x.slot), loop.In(norm.summand.slot)});
+  const LoopValue x = loop.To(norm.x.dtype, sum);
+  const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
+  const LoopValue rstd = loop.Emit(LoopOp::kRootOfMeanOf, {squares},
+                                   {static_cast<double>(norm.x.width), norm.epsilon, 0});
+  const auto with = [&](LoopOp step, LoopValue row, const Factors& factors) {
+    return factors.given() ? loop.Emit(step, {row, LoopColumns(op, loop, factors.slot())}) : row;
+  };
+  LoopValue y = loop.Emit(LoopOp::kMul, {x, rstd});
+  y = with(LoopOp::kAdd, with(LoopOp::kMul, y, norm.gamma), norm.beta);
+  for (const int i : {0, 1}) {
+    if (!plan->wanted[i]) continue;
+    const LoopQuantised quantised = LoopQuantiseRow(loop, plan->dtype, Rounding::kNearest,
+                                                    with(LoopOp::kMul, y, plan->smooth[i]));
+    loop.Give(i, quantised.row);
+    loop.Give(3 + i, quantised.scale);
+  }
+  loop.Give(2, x);
+}
+
 // ---- RmsNormDynamicMxQuant, AddRmsNormDynamicMxQuant ----
 
 struct MxNormPlan : Planned {
@@ -181,7 +206,8 @@ Status RunMxNorm(const MxNormPlan& plan, const KernelArgs& args) {
 void RegisterNormQuantOps(OpRegistry& registry) {
   registry.Add(Define<PlanDynamicNorm, RunDynamicNorm>(
       "AddRmsNormDynamicQuant(x1, x2, gamma, smooth_scale1?, smooth_scale2?, beta?; "
-      "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2"));
+      "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2",
+      {.loop = LoopDynamicNorm}));
   registry.Add(Define<PlanMxNorm<false>, RunMxNorm>(
       "RmsNormDynamicMxQuant(x, gamma, beta?; epsilon=1e-06, scale_alg=0, round_mode=\"rint\", "
       "dst_type=40, output_rstd=false) -> y, mxscale, rstd"));

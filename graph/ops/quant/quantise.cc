@@ -167,6 +167,40 @@ Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// As a loop: tokens in one group. A row of NaNs has the range that FindRange starts with.
+template <bool kSecond>
+void LoopDynamic(const OpContext& op, LoopBuilder& loop) {
+  if (SlotIfFed(op, "group_index") >= 0 || !SpansRows(op, "x", loop)) return;
+  const bool symmetrical = !kSecond || op.attr_bool("is_symmetrical");
+  if (kSecond && op.attr_string("quant_mode") != "pertoken") return;
+  const DataType dtype = op.out(0).dtype;
+  LoopValue x = loop.In(op.slot("x"));
+  const int smooth = SlotIfFed(op, "smooth_scales");
+  if (smooth >= 0) x = loop.Emit(LoopOp::kMul, {x, LoopColumns(op, loop, smooth)});
+  const auto largest_of = [&](LoopValue row) { return loop.Emit(LoopOp::kRowMax, {row}); };
+  const LoopValue largest = loop.Constant(static_cast<double>(LargestOf(dtype)));
+  const LoopValue zero = loop.Constant(0);
+  LoopValue scale, offset = zero;
+  if (symmetrical) {
+    const LoopValue most = largest_of(loop.Emit(LoopOp::kAbs, {x}));
+    scale = loop.Emit(LoopOp::kDiv, {loop.Emit(LoopOp::kAbs, {most}), largest});
+  } else {
+    const LoopValue most = largest_of(x);
+    const LoopValue least = loop.Emit(LoopOp::kNeg, {largest_of(loop.Emit(LoopOp::kNeg, {x}))});
+    const double steps = 2 * static_cast<double>(LargestOf(dtype)) + 1;
+    scale = loop.Emit(LoopOp::kDiv, {loop.Emit(LoopOp::kSub, {most, least}), loop.Constant(steps)});
+    const LoopValue shift =
+        loop.Emit(LoopOp::kSub, {largest, loop.Emit(LoopOp::kDiv, {most, scale})});
+    offset = loop.Emit(LoopOp::kSelect, {loop.Emit(LoopOp::kEqual, {scale, zero}), zero, shift});
+  }
+  const LoopValue scaled = loop.Emit(LoopOp::kAdd, {loop.Emit(LoopOp::kDiv, {x, scale}), offset});
+  const LoopValue y =
+      loop.Emit(LoopOp::kSelect, {loop.Emit(LoopOp::kEqual, {scale, zero}), zero, scaled});
+  loop.Give(0, LoopIntegers(loop, dtype, Rounding::kNearest, y));
+  loop.Give(1, scale);
+  if (kSecond) loop.Give(2, offset);
+}
+
 // ---- AscendQuantV2, AscendQuant, Quantize ----
 
 // Factors that broadcast to x: one, one for each position of an axis, or of x's rank.
@@ -310,22 +344,76 @@ Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// ---- the same as loops ----
+
+// The factors of a Grid; -1 as for LoopBuilder::In.
+LoopValue LoopGrid(const OpContext& op, LoopBuilder& loop, int slot) {
+  const Shape &x = op.in("x").shape, &shape = op.in(slot).shape;
+  if (shape.rank() != 1 || shape[0] == 1) return loop.Factor(slot);
+  const int64_t axis = op.attr_int("axis");
+  std::vector<int64_t> seen(x.dims().size(), 1);
+  seen[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = shape[0];
+  return loop.Factor(slot, Shape(std::move(seen)));
+}
+
+void GiveQuantised(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue scaled,
+                   LoopValue offset) {
+  loop.Give(LoopIntegers(loop, dtype, rounding, loop.Emit(LoopOp::kAdd, {scaled, offset})));
+}
+
+// x times the scale, as often as sqrt_mode says.
+LoopValue LoopScaled(const OpContext& op, LoopBuilder& loop, LoopValue scale) {
+  const LoopValue once = loop.Emit(LoopOp::kMul, {loop.In(op.slot("x")), scale});
+  return op.attr_bool("sqrt_mode") ? loop.Emit(LoopOp::kMul, {once, scale}) : once;
+}
+
+void LoopAscend(const OpContext& op, LoopBuilder& loop) {
+  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
+  if (!rounding.ok()) return;
+  const auto constant = [&](std::string_view attribute) {
+    return loop.Constant(static_cast<double>(op.attr_float(attribute)));
+  };
+  GiveQuantised(loop, op.out(0).dtype, *rounding, LoopScaled(op, loop, constant("scale")),
+                constant("offset"));
+}
+
+void LoopAscendV2(const OpContext& op, LoopBuilder& loop) {
+  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
+  const int scale = SlotIfFed(op, "scale"), offset = SlotIfFed(op, "offset");
+  if (!rounding.ok() || scale < 0) return;
+  GiveQuantised(loop, op.out(0).dtype, *rounding, LoopScaled(op, loop, LoopGrid(op, loop, scale)),
+                offset < 0 ? loop.Constant(0) : LoopGrid(op, loop, offset));
+}
+
+void LoopQuantize(const OpContext& op, LoopBuilder& loop) {
+  const int scale = SlotIfFed(op, "scales"), offset = SlotIfFed(op, "zero_points");
+  if (scale < 0) return;
+  const LoopValue x = loop.In(op.slot("x"));
+  GiveQuantised(loop, op.out(0).dtype, Rounding::kNearest,
+                loop.Emit(LoopOp::kDiv, {x, LoopGrid(op, loop, scale)}),
+                offset < 0 ? loop.Constant(0) : LoopGrid(op, loop, offset));
+}
+
 }  // namespace
 
 void RegisterQuantiseOps(OpRegistry& registry) {
   registry.Add(Define<PlanDynamic<false>, RunDynamic>(
-      "DynamicQuant(x, smooth_scales?, group_index?; dst_type=2) -> y, scale"));
+      "DynamicQuant(x, smooth_scales?, group_index?; dst_type=2) -> y, scale",
+      {.loop = LoopDynamic<false>}));
   registry.Add(Define<PlanDynamic<true>, RunDynamic>(
       "DynamicQuantV2(x, smooth_scales?, group_index?; dst_type=2, is_symmetrical=false, "
-      "quant_mode=\"pertoken\", dst_type_max=0.0) -> y, scale, offset"));
+      "quant_mode=\"pertoken\", dst_type_max=0.0) -> y, scale, offset",
+      {.loop = LoopDynamic<true>}));
   registry.Add(Define<PlanAscendV2, RunStatic>(
       "AscendQuantV2(x, scale, offset?; sqrt_mode=false, round_mode=\"round\", dst_type=2, "
-      "axis=-1) -> y"));
+      "axis=-1) -> y",
+      {.loop = LoopAscendV2}));
   registry.Add(
       Define<PlanAscend, RunStatic>("AscendQuant(x; scale:float, offset:float, sqrt_mode=false, "
-                                    "round_mode=\"Round\", dst_type=2) -> y"));
+                                    "round_mode=\"Round\", dst_type=2) -> y",
+                                    {.loop = LoopAscend}));
   registry.Add(Define<PlanQuantize, RunStatic>(
-      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y"));
+      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y", {.loop = LoopQuantize}));
 }
 
 }  // namespace npumesh

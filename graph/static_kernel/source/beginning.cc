@@ -2,8 +2,9 @@
 // vectors as the instruction set needs for them, and the functions that instructions call.
 //
 // Every function does the operations of the kernels of graph/ops in their order (formula_float.cc,
-// math-inl.h, row_math.cc, cast_half.cc), so that results have the same bits; tests compare them.
-// The text includes nothing, which is why it compiles in a tenth of a second.
+// formula_integer.cc, formula_double.cc, math-inl.h, row_math.cc, cast.cc, cast_half.cc), so that
+// results have the same bits; tests compare them. The text includes nothing, which is why it
+// compiles in a tenth of a second.
 #include <fmt/ranges.h>
 
 #include <span>
@@ -33,18 +34,25 @@ typedef double VD __attribute__((vector_size(NM_BYTES)));
 typedef long long VL __attribute__((vector_size(NM_BYTES)));
 typedef unsigned long long VQ __attribute__((vector_size(NM_BYTES)));
 typedef float VG __attribute__((vector_size(NM_BYTES / 2)));
+typedef int VJ __attribute__((vector_size(NM_BYTES / 2)));
+typedef unsigned VK __attribute__((vector_size(NM_BYTES / 2)));
 typedef unsigned short VH __attribute__((vector_size(NM_BYTES / 2)));
 typedef unsigned char VB __attribute__((vector_size(NM_BYTES / 4)));
 enum { kF = NM_WIDTH * 4 / NM_BYTES, kD = NM_WIDTH * 8 / NM_BYTES, kSixteen = 64 / NM_BYTES };
 struct F { VF v[kF]; };        // NM_WIDTH floats
 struct B { VI v[kF]; };        // as many times true (all bits) or false
+struct I { VI v[kF]; };        // as many integers of 32 bits
+struct L { VL v[kD]; };        // as many integers of 64 bits
 struct D { VD v[kD]; };        // as many doubles
 struct S { VF v[kSixteen]; };  // the sixteen lanes of a sum
 
 NM_INLINE VF SetF(float x) { return x - (VF){}; }
 NM_INLINE VU SetU(unsigned x) { return x - (VU){}; }
 NM_INLINE VD SetD(double x) { return x - (VD){}; }
+NM_INLINE VI SetI(int x) { return x - (VI){}; }
+NM_INLINE VL SetL(long long x) { return x - (VL){}; }
 NM_INLINE F Set(float x) { F r; NM_EACH(kF) r.v[i] = SetF(x); return r; }
+NM_INLINE D SetWide(double x) { D r; NM_EACH(kD) r.v[i] = SetD(x); return r; }
 )";
 
 constexpr std::string_view kMemory = R"(
@@ -422,6 +430,273 @@ NM_WIDE(GeluTanh, a * SigmoidOf(0x1.9884533d43651p+0 * (a * (1.0 + 0.044715 * (a
 NM_WIDE(GeluErf, (0.5 * a) * ErfcOf(a * -0x1.6a09e667f3bcdp-1))
 )";
 
+constexpr std::string_view kIntegers = R"(
+// ---- elements of other types ----
+#define NM_STORED(name, number, Value, Vector, parts, lanes) \
+  typedef number Stored##name __attribute__((vector_size((lanes) * sizeof(number)))); \
+  NM_INLINE Value Load##name(const number* p) { \
+    Value r; \
+    NM_EACH(parts) { \
+      Stored##name bits; \
+      __builtin_memcpy(&bits, p + i * (lanes), sizeof(bits)); \
+      r.v[i] = __builtin_convertvector(bits, Vector); \
+    } \
+    return r; \
+  } \
+  NM_INLINE void Store##name(Value x, number* p) { \
+    NM_EACH(parts) { \
+      const Stored##name bits = __builtin_convertvector(x.v[i], Stored##name); \
+      __builtin_memcpy(p + i * (lanes), &bits, sizeof(bits)); \
+    } \
+  } \
+  NM_INLINE Value One##name(const number* p) { \
+    Value r; NM_EACH(parts) r.v[i] = *p - (Vector){}; return r; \
+  }
+NM_STORED(Int8, signed char, I, VI, kF, NM_LANES)
+NM_STORED(Uint8, unsigned char, I, VI, kF, NM_LANES)
+NM_STORED(Int16, short, I, VI, kF, NM_LANES)
+NM_STORED(Uint16, unsigned short, I, VI, kF, NM_LANES)
+NM_STORED(Int32, int, I, VI, kF, NM_LANES)
+NM_STORED(Uint32, unsigned, L, VL, kD, NM_LANES / 2)
+NM_STORED(Int64, long long, L, VL, kD, NM_LANES / 2)
+NM_STORED(Double, double, D, VD, kD, NM_LANES / 2)
+// Floats, each in the low half of 64 bits.
+NM_INLINE F LoadPacked(const unsigned long long* p) {
+  F r;
+  NM_EACH(kF) {
+    VQ bits[2];
+    __builtin_memcpy(bits, p + i * NM_LANES, sizeof(bits));
+    const VK low[2] = {__builtin_convertvector(bits[0], VK), __builtin_convertvector(bits[1], VK)};
+    __builtin_memcpy(&r.v[i], low, sizeof(low));
+  }
+  return r;
+}
+NM_INLINE F OnePacked(const unsigned long long* p) {
+  F r; NM_EACH(kF) r.v[i] = (VF)SetU((unsigned)*p); return r;
+}
+
+// ---- between types ----
+NM_INLINE B NarrowMask(const VL* wide) {
+  B r;
+  NM_EACH(kF) {
+    const VJ part[2] = {__builtin_convertvector(wide[2 * i], VJ),
+                        __builtin_convertvector(wide[2 * i + 1], VJ)};
+    __builtin_memcpy(&r.v[i], part, sizeof(part));
+  }
+  return r;
+}
+#define NM_WIDEN(name, From, Part, To, Vector) \
+  NM_INLINE To name(From x) { \
+    To r; \
+    NM_EACH(kF) { \
+      Part part[2]; \
+      __builtin_memcpy(part, &x.v[i], sizeof(part)); \
+      r.v[2 * i] = __builtin_convertvector(part[0], Vector); \
+      r.v[2 * i + 1] = __builtin_convertvector(part[1], Vector); \
+    } \
+    return r; \
+  }
+#define NM_NARROW(name, From, Part, To) \
+  NM_INLINE To name(From x) { \
+    To r; \
+    NM_EACH(kF) { \
+      const Part part[2] = {__builtin_convertvector(x.v[2 * i], Part), \
+                            __builtin_convertvector(x.v[2 * i + 1], Part)}; \
+      __builtin_memcpy(&r.v[i], part, sizeof(part)); \
+    } \
+    return r; \
+  }
+NM_WIDEN(WideMask, B, VJ, L, VL)
+NM_WIDEN(ToLong, I, VJ, L, VL)
+NM_WIDEN(ToDouble, I, VJ, D, VD)
+NM_NARROW(ToInt, L, VJ, I)
+NM_NARROW(ToFloat, L, VG, F)
+NM_NARROW(Truncated, D, VJ, I)
+NM_INLINE I ToInt(B x) { I r; NM_EACH(kF) r.v[i] = x.v[i] & 1; return r; }
+NM_INLINE L ToLong(B x) { return ToLong(ToInt(x)); }
+NM_INLINE D ToDouble(B x) { return ToDouble(ToInt(x)); }
+NM_INLINE D ToDouble(F x) { return Widen(x); }
+NM_INLINE D ToDouble(L x) {
+  D r; NM_EACH(kD) r.v[i] = __builtin_convertvector(x.v[i], VD); return r;
+}
+NM_INLINE F ToFloat(I x) {
+  F r; NM_EACH(kF) r.v[i] = __builtin_convertvector(x.v[i], VF); return r;
+}
+NM_INLINE F ToFloat(D x) { return Narrow(x); }
+NM_INLINE B ToBool(I x) { B r; NM_EACH(kF) r.v[i] = (VI)(x.v[i] != 0); return r; }
+NM_INLINE B ToBool(L x) {
+  VL wide[kD]; NM_EACH(kD) wide[i] = (VL)(x.v[i] != 0); return NarrowMask(wide);
+}
+NM_INLINE B ToBool(D x) {
+  VL wide[kD]; NM_EACH(kD) wide[i] = (VL)(x.v[i] != 0); return NarrowMask(wide);
+}
+// The last bit is set where a digit was cut off, so that a second rounding gives what one would.
+NM_INLINE F ToOdd(D x) {
+  F r = Narrow(x);
+  const D back = Widen(r);
+  VL above[kD], below[kD];
+  NM_EACH(kD) above[i] = (VL)(MagnitudeOf(back.v[i]) < MagnitudeOf(x.v[i]));
+  NM_EACH(kD) below[i] = (VL)(MagnitudeOf(back.v[i]) > MagnitudeOf(x.v[i]));
+  const B up = NarrowMask(above), down = NarrowMask(below);
+  NM_EACH(kF) {
+    const VI bits = (VI)r.v[i];
+    r.v[i] = (VF)(bits + ((down.v[i] - up.v[i]) & ((bits & 1) - 1)));
+  }
+  return r;
+}
+// To the nearest, ties to even.
+NM_INLINE VF NearestOf(VF x) {
+  const VF magnitude = Magnitude(x);
+  const VF rounded = (magnitude + 0x1p23f) - 0x1p23f;
+  return magnitude < 0x1p23f ? (VF)((VU)rounded | ((VU)x & 0x80000000u)) : x;
+}
+NM_ONE(Rint, NearestOf(a))
+// Truncates what is clipped; NaN gives 0.
+NM_INLINE VF Clipped(VF x, float least, float most) {
+  x = x > most ? SetF(most) : x;
+  x = x < least ? SetF(least) : x;
+  return x == x ? x : SetF(0);
+}
+NM_INLINE VD Clipped(VD x, double least, double most) {
+  x = x > most ? SetD(most) : x;
+  x = x < least ? SetD(least) : x;
+  return x == x ? x : SetD(0);
+}
+#define NM_SATURATE(name, least, most) \
+  NM_INLINE I Saturate##name(F x) { \
+    I r; \
+    NM_EACH(kF) r.v[i] = __builtin_convertvector(Clipped(x.v[i], least, most), VI); \
+    return r; \
+  } \
+  NM_INLINE I Saturate##name(D x) { \
+    NM_EACH(kD) x.v[i] = Clipped(x.v[i], (double)(least), (double)(most)); \
+    return Truncated(x); \
+  }
+NM_SATURATE(Int8, -128, 127)
+NM_SATURATE(Uint8, 0, 255)
+NM_SATURATE(Int16, -32768, 32767)
+NM_SATURATE(Uint16, 0, 65535)
+NM_INLINE I SaturateInt32(F x) {
+  I r;
+  NM_EACH(kF) {
+    const VF a = x.v[i];
+    const VI whole = __builtin_convertvector(Clipped(a, -0x1p31f, 0x1.fffffep30f), VI);
+    r.v[i] = a >= 0x1p31f ? SetI(0x7fffffff) : whole;
+  }
+  return r;
+}
+NM_INLINE I SaturateInt32(D x) {
+  NM_EACH(kD) x.v[i] = Clipped(x.v[i], -2147483648.0, 2147483647.0);
+  return Truncated(x);
+}
+NM_INLINE L SaturateInt64(D x) {
+  L r;
+  NM_EACH(kD) {
+    const VD a = x.v[i];
+    const VL whole = __builtin_convertvector(Clipped(a, -0x1p63, 0x1.fffffffffffffp62), VL);
+    r.v[i] = a >= 0x1p63 ? SetL(0x7fffffffffffffffll) : whole;
+  }
+  return r;
+}
+NM_INLINE L SaturateUint32(D x) {
+  L r;
+  NM_EACH(kD) r.v[i] = __builtin_convertvector(Clipped(x.v[i], 0, 4294967295.0), VL);
+  return r;
+}
+NM_INLINE L SaturateInt64(F x) { return SaturateInt64(Widen(x)); }
+NM_INLINE L SaturateUint32(F x) { return SaturateUint32(Widen(x)); }
+)";
+
+constexpr std::string_view kOtherNumbers = R"(
+// ---- arithmetic on other types; integers wrap ----
+#define NM_ONE_OF(T, V, parts, name, expression) \
+  NM_INLINE T name(T x) { \
+    T r; NM_EACH(parts) { const V a = x.v[i]; r.v[i] = (V)(expression); } return r; }
+#define NM_TWO_OF(T, V, parts, name, expression) \
+  NM_INLINE T name(T x, T y) { \
+    T r; NM_EACH(parts) { const V a = x.v[i], b = y.v[i]; r.v[i] = (V)(expression); } return r; }
+#define NM_COMPARE_WIDE(T, V, name, expression) \
+  NM_INLINE B name(T x, T y) { \
+    VL wide[kD]; \
+    NM_EACH(kD) { const V a = x.v[i], b = y.v[i]; wide[i] = (VL)(expression); } \
+    return NarrowMask(wide); \
+  }
+#define NM_COMPARE_INT(name, expression) \
+  NM_INLINE B name(I x, I y) { \
+    B r; NM_EACH(kF) { const VI a = x.v[i], b = y.v[i]; r.v[i] = (VI)(expression); } return r; }
+#define NM_COMPARE_OTHERS(name, expression) \
+  NM_COMPARE_INT(name, expression) \
+  NM_COMPARE_WIDE(L, VL, name, expression) \
+  NM_COMPARE_WIDE(D, VD, name, expression)
+NM_COMPARE_OTHERS(Equal, a == b)
+NM_COMPARE_OTHERS(NotEqual, a != b)
+NM_COMPARE_OTHERS(Less, a < b)
+NM_COMPARE_OTHERS(LessEqual, a <= b)
+NM_COMPARE_OTHERS(Greater, a > b)
+NM_COMPARE_OTHERS(GreaterEqual, a >= b)
+// U: the unsigned form of V, whose sums and products wrap.
+#define NM_WHOLE(T, V, U, parts) \
+  NM_TWO_OF(T, V, parts, Add, (U)a + (U)b) \
+  NM_TWO_OF(T, V, parts, Sub, (U)a - (U)b) \
+  NM_TWO_OF(T, V, parts, Mul, (U)a * (U)b) \
+  NM_TWO_OF(T, V, parts, Max, a > b ? a : b) \
+  NM_TWO_OF(T, V, parts, Min, a < b ? a : b) \
+  NM_ONE_OF(T, V, parts, Neg, -(U)a) \
+  NM_ONE_OF(T, V, parts, Abs, a < 0 ? (V)-(U)a : a) \
+  NM_ONE_OF(T, V, parts, Square, (U)a * (U)a) \
+  NM_ONE_OF(T, V, parts, Sign, (V)(a < 0) - (V)(a > 0)) \
+  NM_ONE_OF(T, V, parts, Relu, a < 0 ? (V){} : a)
+NM_WHOLE(I, VI, VU, kF)
+NM_WHOLE(L, VL, VQ, kD)
+NM_ONE_OF(I, VI, kF, WrapInt8, (VI)((VU)a << 24) >> 24)
+NM_ONE_OF(I, VI, kF, WrapUint8, a & 0xff)
+NM_ONE_OF(I, VI, kF, WrapInt16, (VI)((VU)a << 16) >> 16)
+NM_ONE_OF(I, VI, kF, WrapUint16, a & 0xffff)
+NM_ONE_OF(L, VL, kD, WrapUint32, a & 0xffffffffll)
+NM_INLINE VD RootOf(VD x) {
+  VD r;
+  for (int l = 0; l < NM_LANES / 2; ++l) r[l] = __builtin_sqrt(x[l]);
+  return r;
+}
+NM_INLINE VD FloorOf(VD x) {
+  VD r;
+  for (int l = 0; l < NM_LANES / 2; ++l) r[l] = __builtin_floor(x[l]);
+  return r;
+}
+NM_INLINE VD CeilOf(VD x) {
+  VD r;
+  for (int l = 0; l < NM_LANES / 2; ++l) r[l] = __builtin_ceil(x[l]);
+  return r;
+}
+NM_TWO_OF(D, VD, kD, Add, a + b)
+NM_TWO_OF(D, VD, kD, Sub, a - b)
+NM_TWO_OF(D, VD, kD, Mul, a * b)
+NM_TWO_OF(D, VD, kD, Div, a / b)
+NM_TWO_OF(D, VD, kD, Max, (a >= b) | (a != a) ? a : b)
+NM_TWO_OF(D, VD, kD, Min, (a <= b) | (a != a) ? a : b)
+NM_ONE_OF(D, VD, kD, Neg, Negative(a))
+NM_ONE_OF(D, VD, kD, Abs, MagnitudeOf(a))
+NM_ONE_OF(D, VD, kD, Square, a * a)
+NM_ONE_OF(D, VD, kD, Sqrt, RootOf(a))
+NM_ONE_OF(D, VD, kD, Rsqrt, 1.0 / RootOf(a))
+NM_ONE_OF(D, VD, kD, Reciprocal, 1.0 / a)
+NM_ONE_OF(D, VD, kD, Sign, MagnitudeOf(a) > 0 ? WithSignOf(SetD(1), a) : a)
+NM_ONE_OF(D, VD, kD, Floor, FloorOf(a))
+NM_ONE_OF(D, VD, kD, Ceil, CeilOf(a))
+NM_ONE_OF(D, VD, kD, Relu, a <= 0 ? SetD(0) : a)
+NM_INLINE I Select(B x, I y, I z) {
+  I r; NM_EACH(kF) r.v[i] = x.v[i] ? y.v[i] : z.v[i]; return r;
+}
+NM_INLINE L Select(B x, L y, L z) {
+  const L mask = WideMask(x);
+  L r; NM_EACH(kD) r.v[i] = mask.v[i] ? y.v[i] : z.v[i]; return r;
+}
+NM_INLINE D Select(B x, D y, D z) {
+  const L mask = WideMask(x);
+  D r; NM_EACH(kD) r.v[i] = mask.v[i] ? y.v[i] : z.v[i]; return r;
+}
+)";
+
 // "static const double kExpTerms[] = {0x1p+0, ...};"
 std::string ConstantText(std::string_view name, std::span<const double> terms) {
   return fmt::format("static const double {}[] = {{{:a}}};\n", name, fmt::join(terms, ", "));
@@ -443,7 +718,10 @@ std::string KernelBeginning() {
   text += PolynomialText();
   for (const int width : kKernelWidths) {
     text += fmt::format("#undef NM_WIDTH\n#define NM_WIDTH {}\nnamespace by{} {{", width, width);
-    for (const std::string_view part : {kVectors, kMemory, kArithmetic, kRows, kWide}) text += part;
+    for (const std::string_view part :
+         {kVectors, kMemory, kArithmetic, kRows, kWide, kIntegers, kOtherNumbers}) {
+      text += part;
+    }
     text += fmt::format("}}  // namespace by{}\n", width);
   }
   return text;

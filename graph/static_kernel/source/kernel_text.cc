@@ -27,6 +27,28 @@ constexpr ElementText kElements[] = {
     {DataType::kFloat16, "unsigned short", "Half"},
     {DataType::kBfloat16, "unsigned short", "Bfloat"},
     {DataType::kBool, "unsigned char", "Bool"},
+    {DataType::kInt8, "signed char", "Int8"},
+    {DataType::kUint8, "unsigned char", "Uint8"},
+    {DataType::kInt16, "short", "Int16"},
+    {DataType::kUint16, "unsigned short", "Uint16"},
+    {DataType::kInt32, "int", "Int32"},
+    {DataType::kUint32, "unsigned", "Uint32"},
+    {DataType::kInt64, "long long", "Int64"},
+    {DataType::kUint64, "unsigned long long", "Packed"},
+    {DataType::kDouble, "double", "Double"},
+};
+
+// How values of a type are named: their C++ type, and the element that keeps them in scratch.
+struct ValueText {
+  LoopType type;
+  std::string_view name;
+  DataType kept;
+};
+
+constexpr ValueText kValues[] = {
+    {LoopType::kFloat, "F", DataType::kFloat},        {LoopType::kBool, "B", DataType::kBool},
+    {LoopType::kSum, "double", DataType::kUndefined}, {LoopType::kInt, "I", DataType::kInt32},
+    {LoopType::kLong, "L", DataType::kInt64},         {LoopType::kDouble, "D", DataType::kDouble},
 };
 
 // How a number of a row is gathered: where it starts, what a step does with its elements, what
@@ -59,8 +81,17 @@ const ElementText& TextOf(DataType dtype) {
                        [dtype](const ElementText& text) { return text.dtype == dtype; });
 }
 
+const ValueText& TextOf(LoopType type) {
+  return *std::find_if(std::begin(kValues), std::end(kValues),
+                       [type](const ValueText& text) { return text.type == type; });
+}
+
 std::string_view TypeText(LoopType type) {
-  return type == LoopType::kBool ? "B" : type == LoopType::kSum ? "double" : "F";
+  return TextOf(type).name;
+}
+
+const ElementText& KeptText(LoopType type) {
+  return TextOf(TextOf(type).kept);
 }
 
 std::string NumberText(double value) {
@@ -143,15 +174,16 @@ class TextWriter {
 
   void Begin() {
     Line("(void)in, (void)out, (void)scratch;");
-    for (size_t k = 0; k < stages_.kept().size(); ++k) {
-      const bool is_bool = line(stages_.kept()[k]).type == LoopType::kBool;
-      Line("{0}* const kept{1} = ({0}*)((char*)scratch + {2});",
-           is_bool ? "unsigned char" : "float", stages_.kept()[k],
-           k * KeptBytes(program_.columns, width_));
+    uint64_t place = 0;
+    for (const LoopValue v : stages_.kept()) {
+      Line("{0}* const kept{1} = ({0}*)((char*)scratch + {2});", KeptText(line(v).type).type, v,
+           place);
+      place += KeptBytes(program_, v, width_);
     }
     for (LoopValue v = 0; v < size(); ++v) {
       if (line(v).op != LoopOp::kConstant) continue;
-      Line("const F v{} = Set((float){});", v, NumberText(line(v).params[0]));
+      Line("const {} v{} = {}({});", TypeText(line(v).type), v,
+           line(v).type == LoopType::kDouble ? "SetWide" : "Set", NumberText(line(v).params[0]));
     }
     for (size_t o = 0; o < program_.outputs.size(); ++o) {
       Line("{0}* out{1} = ({0}*)out[{1}];", TextOf(program_.outputs[o].dtype).type, o);
@@ -159,8 +191,12 @@ class TextWriter {
   }
 
  public:
-  static uint64_t KeptBytes(int64_t columns, int64_t width) {
-    return static_cast<uint64_t>((columns + width - 1) / width * width) * sizeof(float);
+  // Scratch for a kept value, in whole vectors.
+  static uint64_t KeptBytes(const LoopProgram& program, LoopValue value, int64_t width) {
+    const LoopType type = program.instructions[static_cast<size_t>(value)].type;
+    const int bits = BitsOf(TextOf(type).kept);
+    const auto places = static_cast<uint64_t>((program.columns + width - 1) / width * width);
+    return places * static_cast<uint64_t>(std::max(bits, 32)) / 8;
   }
 
  private:
@@ -243,10 +279,8 @@ class TextWriter {
 
   void Fetch(LoopValue v, int64_t rest) {
     const bool is_input = line(v).op == LoopOp::kInput;
-    const bool is_bool = line(v).type == LoopType::kBool;
-    const std::string_view name = is_input  ? TextOf(InputOf(v).dtype).name
-                                  : is_bool ? std::string_view("Bool")
-                                            : std::string_view("Float");
+    const std::string_view name =
+        is_input ? TextOf(InputOf(v).dtype).name : KeptText(line(v).type).name;
     const std::string place =
         is_input ? fmt::format("in{} + i", line(v).index) : fmt::format("kept{} + i", v);
     // Kept rows are whole vectors long.
@@ -261,7 +295,7 @@ class TextWriter {
   void Keep(LoopValue v) {
     const std::vector<LoopValue>& kept = stages_.kept();
     if (std::find(kept.begin(), kept.end(), v) == kept.end()) return;
-    Line("Store{0}(v{1}, kept{1} + i);", line(v).type == LoopType::kBool ? "Bool" : "Float", v);
+    Line("Store{0}(v{1}, kept{1} + i);", KeptText(line(v).type).name, v);
   }
 
   void Reduce(LoopValue v, int64_t rest) {
@@ -330,7 +364,7 @@ class TextWriter {
       return fmt::format("One{}(in{})", TextOf(input.dtype).name, now.index);
     }
     std::string text(NameOf(now.op));
-    if (now.op == LoopOp::kRound) text += TextOf(now.dtype).name;
+    if (HasTarget(now.op)) text += TextOf(now.dtype).name;
     if (now.op == LoopOp::kRound && now.dtype == DataType::kBfloat16 && bfloat_only_)
       text += "Only";
     text += '(';
@@ -341,6 +375,10 @@ class TextWriter {
       text += fmt::format(", {}", NumberText(now.params[static_cast<size_t>(i)]));
     }
     return text + ')';
+  }
+
+  static bool HasTarget(LoopOp op) {
+    return op == LoopOp::kRound || op == LoopOp::kSaturate || op == LoopOp::kWrap;
   }
 
   static int ParamsOf(LoopOp op) {
@@ -376,7 +414,12 @@ std::string KernelText(const LoopProgram& program, std::string_view symbol) {
 
 uint64_t KernelScratchBytes(const LoopProgram& program) {
   const int64_t width = WidthOf(program);
-  return LoopStages(program).kept().size() * TextWriter::KeptBytes(program.columns, width);
+  uint64_t bytes = 0;
+  const LoopStages stages(program);
+  for (const LoopValue v : stages.kept()) {
+    bytes += TextWriter::KeptBytes(program, v, width);
+  }
+  return bytes;
 }
 
 }  // namespace npumesh

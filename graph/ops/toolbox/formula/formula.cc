@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "graph/ops/core/signature.h"
@@ -189,21 +190,32 @@ bool IsSquare(const OpContext& context, Formula formula) {
   return value == 2;
 }
 
+// What a loop computes a formula in; nullopt: there is no such loop. Integers of 32 bits and less
+// wrap in 32 bits as in 64, but a scalar of 64 bits beside them has more to compare.
+std::optional<LoopType> LoopTypeOf(const OpContext& context, const FormulaTypes& types) {
+  if (types.operand != DataType::kInt64) return TypeOf(types.operand);
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (TypeOf(context.in(slot).dtype) == LoopType::kLong) return LoopType::kLong;
+  }
+  return LoopType::kInt;
+}
+
 void LoopElementwise(const OpContext& context, LoopBuilder& loop, const ElementwiseSpec& spec) {
   const Result<FormulaTypes> types = TypesOf(context, spec);
   if (!types.ok()) return;
-  const bool bools = types->operand == DataType::kBool;
-  if (!bools && types->operand != DataType::kFloat) return;
-  if (bools && spec.rule != ResultRule::kLogical) return;
+  const std::optional<LoopType> type = LoopTypeOf(context, *types);
+  if (!type || (type == LoopType::kBool && spec.rule != ResultRule::kLogical)) return;
   const Result<Formula> chosen = spec.choose == nullptr ? spec.formula : spec.choose(context);
   if (!chosen.ok()) return;
   std::vector<LoopValue> operands;
   for (int slot = 0; slot < context.slots(); ++slot) {
-    operands.push_back(loop.As(bools ? LoopType::kBool : LoopType::kFloat, loop.In(slot)));
+    operands.push_back(loop.As(*type, loop.In(slot)));
   }
-  const bool square = IsSquare(context, *chosen);
+  const bool square = type != LoopType::kDouble && IsSquare(context, *chosen);
   if (square) operands.resize(1);
-  loop.Give(LoopOfFormula(loop, square ? Formula::kSquare : *chosen, operands, ParamsOf(context)));
+  const LoopValue y =
+      LoopOfFormula(loop, square ? Formula::kSquare : *chosen, *type, operands, ParamsOf(context));
+  loop.Give(loop.To(context.out(0).dtype, y));
 }
 
 }  // namespace

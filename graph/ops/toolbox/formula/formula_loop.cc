@@ -11,7 +11,8 @@ struct FormulaLoop {
   LoopOp op;
 };
 
-// Floor quotients and powers have no vector form here.
+// Floor quotients and powers have no vector form here; what double computes by the C library, and
+// quotients of integers, which may be by zero, LoopBuilder::Emit refuses.
 constexpr FormulaLoop kFormulaLoops[] = {
     {Formula::kAdd, LoopOp::kAdd},
     {Formula::kSub, LoopOp::kSub},
@@ -62,8 +63,8 @@ double LogOfBase(float base) {
 
 }  // namespace
 
-LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, std::span<const LoopValue> operands,
-                        const FormulaParams& params) {
+LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, LoopType type,
+                        std::span<const LoopValue> operands, const FormulaParams& params) {
   const auto* row =
       std::find_if(std::begin(kFormulaLoops), std::end(kFormulaLoops),
                    [formula](const FormulaLoop& each) { return each.formula == formula; });
@@ -71,7 +72,8 @@ LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, std::span<const Loop
   const LoopValue first = operands[0];
   switch (formula) {
     case Formula::kScale:
-      return loop.Emit(LoopOp::kMul, {first, loop.Constant(static_cast<double>(params[0]))});
+      if (type != LoopType::kFloat && type != LoopType::kDouble) return -1;
+      return loop.Emit(LoopOp::kMul, {first, loop.Constant(static_cast<double>(params[0]), type)});
     case Formula::kExp:
     case Formula::kLog:
       return loop.Emit(

@@ -9,10 +9,10 @@
 
 namespace npumesh {
 
-// The value of a formula that computes in float, or in bool, of operands that have this type
-// already; -1: it has no instruction.
-LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, std::span<const LoopValue> operands,
-                        const FormulaParams& params);
+// The value of a formula of operands that have the type already that it computes in; -1: it has no
+// instruction for this type.
+LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, LoopType type,
+                        std::span<const LoopValue> operands, const FormulaParams& params);
 
 }  // namespace npumesh
 

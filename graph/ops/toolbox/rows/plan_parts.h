@@ -65,6 +65,17 @@ struct InputRows {
   }
 };
 
+// Whether the rows of an input are those of a loop program, so that it may sum them up.
+inline bool SpansRows(const OpContext& op, std::string_view port, const LoopBuilder& loop) {
+  const Shape& shape = op.in(port).shape;
+  return shape.rank() > 0 && shape.dims().back() == loop.columns();
+}
+
+// LoadColumns as an instruction: a factor for each column, or one for all.
+inline LoopValue LoopColumns(const OpContext& op, LoopBuilder& loop, int slot) {
+  return loop.Factor(slot, Shape({op.in(slot).shape.elements()}));
+}
+
 inline Shape WithoutLast(Shape shape) {
   shape.mutable_dims().pop_back();
   return shape;

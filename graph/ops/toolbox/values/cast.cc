@@ -179,8 +179,7 @@ Status RunCast(const CastPlan& plan, const KernelArgs& args) {
 }
 
 void LoopCast(const OpContext& op, LoopBuilder& loop) {
-  const bool to_bool = op.out(0).dtype == DataType::kBool;
-  loop.Give(loop.As(to_bool ? LoopType::kBool : LoopType::kFloat, loop.In(0)));
+  loop.Give(loop.To(op.out(0).dtype, loop.In(0)));
 }
 
 }  // namespace

@@ -127,6 +127,20 @@ void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* d
   }
 }
 
+LoopValue LoopIntegers(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue value) {
+  switch (rounding) {
+    case Rounding::kNearest:
+      return loop.To(dtype, loop.Emit(LoopOp::kRint, {value}));
+    case Rounding::kFloor:
+      return loop.To(dtype, loop.Emit(LoopOp::kFloor, {value}));
+    case Rounding::kCeil:
+      return loop.To(dtype, loop.Emit(LoopOp::kCeil, {value}));
+    case Rounding::kTruncate:
+      break;
+  }
+  return loop.To(dtype, value);
+}
+
 void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count) {
   if (kFloats.Contains(dtype)) {
     StoreRow(dtype, from, data, first, count);

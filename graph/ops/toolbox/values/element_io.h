@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/type_set.h"
 
@@ -23,6 +24,9 @@ enum class Rounding : uint8_t { kNearest, kFloor, kCeil, kTruncate };
 // types; for int4 `first` is even, and so is `count` unless the tensor ends there.
 void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
                    int64_t count);
+
+// The same as instructions of a loop program; -1 for int4, whose elements have no byte each.
+LoopValue LoopIntegers(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue value);
 
 // The same for floating types too, to the nearest.
 void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count);

@@ -43,4 +43,16 @@ float QuantiseRow(DataType dtype, Rounding rounding, float largest, float* row, 
   return scale;
 }
 
+LoopQuantised LoopQuantiseRow(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue row) {
+  const LoopValue zero = loop.Constant(0);
+  const LoopValue most = loop.Emit(LoopOp::kRowMax, {loop.Emit(LoopOp::kAbs, {row})});
+  const LoopValue magnitude = loop.Emit(LoopOp::kMax, {most, zero});  // of a row of NaNs 0
+  const LoopValue scale = loop.Emit(
+      LoopOp::kDiv, {magnitude, loop.Constant(static_cast<double>(LargestNarrow(dtype)))});
+  const LoopValue scaled = loop.Emit(
+      LoopOp::kSelect,
+      {loop.Emit(LoopOp::kEqual, {scale, zero}), zero, loop.Emit(LoopOp::kDiv, {row, scale})});
+  return {LoopIntegers(loop, dtype, rounding, scaled), scale};
+}
+
 }  // namespace npumesh

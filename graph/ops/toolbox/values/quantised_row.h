@@ -22,7 +22,12 @@ float LargestMagnitude(const float* row, int64_t count);
 // a row of zeros has scale 0 and stays zeros. `row` is changed.
 float QuantiseRow(DataType dtype, Rounding rounding, float largest, float* row, int64_t count,
                   void* data, int64_t first);
-// The same to int8, to the nearest: to = round(row * 127 / max|row|).
+// The same as instructions; of types that programs cannot write, `row` is -1.
+struct LoopQuantised {
+  LoopValue row = -1, scale = -1;
+};
+LoopQuantised LoopQuantiseRow(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue row);
+// QuantiseRow to int8, to the nearest: to = round(row * 127 / max|row|).
 inline float QuantiseToInt8(float* row, int64_t count, int8_t* to) {
   return QuantiseRow(DataType::kInt8, Rounding::kNearest, 127.0f, row, count, to, 0);
 }
