@@ -503,7 +503,8 @@ bool LoopBuilder::Fits(DataType dtype, LoopValue value) const {
 LoopValue LoopBuilder::Round(LoopValue value, DataType dtype) {
   if (value < 0 || Fits(dtype, value)) return value;
   if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return Refuse(kUnreadType);
-  return type(value) == LoopType::kFloat ? EmitTo(LoopOp::kRound, dtype, value) : Refuse(kUnreadType);
+  return type(value) == LoopType::kFloat ? EmitTo(LoopOp::kRound, dtype, value)
+                                         : Refuse(kUnreadType);
 }
 
 LoopValue LoopBuilder::As(LoopType wanted, LoopValue value) {

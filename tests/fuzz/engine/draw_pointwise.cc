@@ -211,6 +211,25 @@ bool DrawChain(GraphWriter& w) {
   return any;
 }
 
+// From floats to int8, on as integers that wrap, and to another type.
+bool DrawIntegerChain(GraphWriter& w) {
+  const KnownValue* x = w.Pick(Floats(-100, 100));
+  const auto cast = [&](DataType dtype) {
+    return w.Emit("Cast", {{"x", x->value}},
+                  {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
+  };
+  if (x == nullptr || !cast(DataType::kInt8)) return false;
+  static const std::vector<std::string> binary = {"Add", "Sub", "Mul", "Maximum", "Minimum"};
+  const int64_t length = w.dice().Between(1, 4);
+  for (int64_t i = 0; i < length; ++i) {
+    x = &w.last();
+    if (!EmitBinary(w, w.dice().Pick(binary), *x)) return true;
+  }
+  x = &w.last();
+  cast(w.RandomType());
+  return true;
+}
+
 void AddUnaryDraws(std::vector<Draw>& draws) {
   for (const char* type : {"Neg", "Abs", "Relu", "Square"}) {
     draws.push_back(UnaryDraw(type, IsArithmetic));
@@ -291,6 +310,7 @@ std::vector<Draw> PointwiseDraws() {
   draws.push_back({{"AddN"}, 1, DrawAddN});
   draws.push_back({{"BiasAdd"}, 1, DrawBiasAdd});
   draws.push_back({{}, 4, DrawChain});
+  draws.push_back({{}, 1, DrawIntegerChain});
   return draws;
 }
 

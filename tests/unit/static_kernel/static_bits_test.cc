@@ -155,6 +155,270 @@ TEST_F(StaticBitsTest, Reductions) {
   ExpectSameBits(3);
 }
 
+// ---- integers and double ----
+
+constexpr DataType kWholeTypes[] = {DataType::kInt8,  DataType::kUint8,  DataType::kInt16,
+                                    DataType::kInt32, DataType::kUint16, DataType::kUint32,
+                                    DataType::kInt64};
+
+TEST_F(StaticBitsTest, FormulasOnIntegers) {
+  int steps = 0;
+  for (const DataType dtype : kWholeTypes) {
+    const Value a = In(Borders({dtype, Shape({37, 29})}, 1));
+    const Value b = In(Borders({dtype, Shape({37, 29})}, 2));
+    for (const char* type : {"Add", "Sub", "Mul", "Maximum", "Minimum", "RealDiv"}) {
+      Out(Two(type, a, b)), ++steps;
+    }
+    for (const char* type : kCompare) Out(Two(type, a, b)), ++steps;
+    for (const char* type : {"Neg", "Abs", "Square", "Sign", "Relu", "Reciprocal", "Log"}) {
+      Out(One(type, a)), ++steps;
+    }
+    Out(g_.Op("Muls", {{"x", a}}, {{"value", AttrValue::Float(-0.7f)}})), ++steps;
+    Out(g_.Op("SelectV2", {{"condition", Two("Less", b, a)}, {"then", a}, {"else", b}})), ++steps;
+  }
+  ExpectSameBits(steps);
+}
+
+TEST_F(StaticBitsTest, FormulasOnDouble) {
+  int steps = 0;
+  const Value a = In(Borders({DataType::kDouble, Shape({37, 29})}, 1));
+  const Value b = In(Borders({DataType::kDouble, Shape({37, 29})}, 2));
+  for (const char* type : kOfTwo) Out(Two(type, a, b)), ++steps;
+  for (const char* type : kCompare) Out(Two(type, a, b)), ++steps;
+  for (const char* type :
+       {"Sqrt", "Rsqrt", "Neg", "Reciprocal", "Abs", "Square", "Sign", "Floor", "Ceil", "Relu"}) {
+    Out(One(type, a)), ++steps;
+  }
+  Out(g_.Op("Muls", {{"x", a}}, {{"value", AttrValue::Float(0.1f)}})), ++steps;
+  Out(g_.Op("SelectV2", {{"condition", Two("Less", b, a)}, {"then", a}, {"else", b}})), ++steps;
+  ExpectSameBits(steps);
+}
+
+// What the C library computes stays with it, and so do quotients that may be by zero.
+TEST_F(StaticBitsTest, RefusesWhatHasNoLoopForm) {
+  const Value x = In(Fill({DataType::kDouble, Shape({4, 32})}, 1));
+  Out(One("Exp", x));
+  Out(One("Tanh", x));
+  Out(Two("Pow", x, Scalar(2, DataType::kDouble)));
+  const Value whole = In(Fill({DataType::kInt32, Shape({4, 32})}, 2));
+  Out(Two("FloorDiv", whole, Scalar(3, DataType::kInt32)));
+  Out(Two("Div", whole, Scalar(3, DataType::kInt32)));
+  g_.Output(outputs_);
+  EXPECT_EQ(Run(nullptr, kernels_.get()).static_steps, 0);
+}
+
+// Every type into every other one.
+TEST_F(StaticBitsTest, CastsBetweenAllTypes) {
+  std::vector<DataType> all(std::begin(kWholeTypes), std::end(kWholeTypes));
+  all.insert(all.end(), {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
+                         DataType::kDouble, DataType::kBool});
+  int steps = 0;
+  for (const DataType from : all) {
+    const Value x = In(Borders({from, Shape({5, 77})}, static_cast<uint32_t>(from) + 1));
+    for (const DataType to : all) {
+      if (to != from) Out(Cast(x, to)), ++steps;
+    }
+  }
+  ExpectSameBits(steps);
+}
+
+// A scalar does not widen the tensor beside it, but is compared with all its bits.
+TEST_F(StaticBitsTest, ScalarsOfOtherTypes) {
+  const Value x = In(Borders({DataType::kInt32, Shape({3, 40})}, 1));
+  for (const float scalar : {0x1p40f, -0x1p40f, 5.0f}) {
+    const Value wide = Scalar(scalar, DataType::kInt64);
+    Out(Two("Less", x, wide));
+    Out(Two("Maximum", x, wide));
+    Out(Two("Add", x, Scalar(scalar)));
+    Out(Two("Mul", x, Scalar(scalar, DataType::kDouble)));
+  }
+  ExpectSameBits(12);
+}
+
+// ---- quantisation ----
+
+AttrValue TypeAttr(DataType dtype) {
+  return AttrValue::Int(static_cast<int64_t>(dtype));
+}
+
+class StaticQuantTest : public StaticBitsTest, public testing::WithParamInterface<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Columns, StaticQuantTest,
+                         testing::Values(1, 15, 16, 17, 63, 64, 65, 1024, 2056));
+
+TEST_P(StaticQuantTest, StaticScales) {
+  const int64_t n = GetParam();
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value x = In(Borders({dtype, Shape({3, 2, n})}, 1));
+    const Value y = In(Special({dtype, Shape({3, 2, n})}, 2));
+    for (const char* mode : {"round", "floor", "ceil", "trunc"}) {
+      Out(g_.Op("AscendQuant", {{"x", x}},
+                {{"scale", AttrValue::Float(1)},
+                 {"offset", AttrValue::Float(0)},
+                 {"round_mode", AttrValue::String(mode)}}));
+      Out(g_.Op("AscendQuantV2",
+                {{"x", y},
+                 {"scale", In(TensorType{dtype, Shape({n})})},
+                 {"offset", In(TensorType{dtype, Shape({n})})}},
+                {{"round_mode", AttrValue::String(mode)}, {"sqrt_mode", AttrValue::Bool(true)}}));
+      steps += 2;
+    }
+    Out(g_.Op("AscendQuantV2", {{"x", y}, {"scale", In(TensorType{dtype, Shape({3, 1, n})})}}));
+    Out(g_.Op("AscendQuantV2", {{"x", y}, {"scale", In(TensorType{kFloat, Shape({2})})}},
+              {{"axis", AttrValue::Int(1)}}));
+    for (const char* name : {"torch.qint8", "torch.quint8", "torch.qint32"}) {
+      Out(g_.Op("Quantize",
+                {{"x", x},
+                 {"scales", In(TensorType{kFloat, Shape({3})})},
+                 {"zero_points", In(TensorType{DataType::kInt32, Shape({3})})}},
+                {{"dtype", AttrValue::String(name)}, {"axis", AttrValue::Int(0)}}));
+    }
+    steps += 5;
+  }
+  ExpectSameBits(steps);
+}
+
+// Rows that are zero, infinite, or nothing but NaN have scales of their own.
+Tensor RowsOfMagnitudes(Tensor x) {
+  constexpr float kValues[] = {0.0f, -0.0f, std::numeric_limits<float>::infinity(),
+                               std::numeric_limits<float>::quiet_NaN()};
+  const int64_t n = x.type().shape.dims().back();
+  const int64_t width = BitsOf(x.dtype()) / 8;
+  std::byte* to = x.mutable_data();
+  for (const float& value : kValues) {
+    for (int64_t i = 0; i < n; ++i, to += width)
+      FindConvert(DataType::kFloat, x.dtype())(&value, to, 1);
+  }
+  return x;
+}
+
+TEST_P(StaticQuantTest, DynamicScales) {
+  const int64_t n = GetParam();
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value x = In(RowsOfMagnitudes(Special({dtype, Shape({9, n})}, 3)));
+    const Value y = In(RowsOfMagnitudes(Fill({dtype, Shape({9, n})}, 4)));
+    const Value smooth = In(TensorType{dtype, Shape({n})});
+    for (const Value& from : {x, y}) {
+      Out(g_.Op("DynamicQuant", {{"x", from}}, {}, {}, 2));
+      Out(g_.Op("DynamicQuant", {{"x", from}, {"smooth_scales", smooth}}, {}, {}, 2));
+      Out(g_.Op("DynamicQuantV2", {{"x", from}}, {}, {}, 3));
+      Out(g_.Op("DynamicQuantV2", {{"x", from}}, {{"is_symmetrical", AttrValue::Bool(true)}}, {},
+                3));
+      Out(g_.Op("GeluQuant", {{"x", from}}, {}, {}, 2));
+      Out(g_.Op(
+          "GeluQuant", {{"x", from}, {"input_scale", smooth}, {"input_offset", smooth}},
+          {{"quant_mode", AttrValue::String("static")}, {"approximate", AttrValue::String("tanh")}},
+          {}, 2));
+      steps += 6;
+    }
+    Out(g_.Op("AddRmsNormDynamicQuant",
+              {{"x1", y}, {"x2", y}, {"gamma", smooth}, {"smooth_scale1", smooth}}, {}, {}, 5));
+    ++steps;
+  }
+  ExpectSameBits(n == 1 ? 0 : steps);
+}
+
+TEST_P(StaticQuantTest, DequantisedIntegers) {
+  const int64_t n = GetParam();
+  const Value x = In(Borders({DataType::kInt32, Shape({3, 2, n})}, 5));
+  const Value scale = In(TensorType{kFloat, Shape({n})});
+  const Value packed = In(Borders({DataType::kUint64, Shape({n})}, 6));
+  const Value rows = In(TensorType{kFloat, Shape({6})});
+  int steps = 0;
+  for (const DataType to : kTypes) {
+    for (const Value& factor : {scale, packed, In(TensorType{kFloat, Shape({1})})}) {
+      Out(g_.Op("AscendDequant", {{"x", x}, {"deq_scale", factor}},
+                {{"dtype", TypeAttr(to)}, {"relu_flag", AttrValue::Bool(true)}}));
+    }
+    Out(g_.Op("AscendDequant", {{"x", x}, {"deq_scale", scale}},
+              {{"dtype", TypeAttr(to)}, {"sqrt_mode", AttrValue::Bool(true)}}));
+    for (const DataType bias : {DataType::kInt32, DataType::kFloat, DataType::kBfloat16}) {
+      Out(g_.Op("DequantBias",
+                {{"x", x},
+                 {"weight_scale", scale},
+                 {"activate_scale", rows},
+                 {"bias", In(Borders({bias, Shape({n})}, 7))}},
+                {{"output_dtype", TypeAttr(to)}}));
+    }
+    const Value bytes = In(Borders({DataType::kInt8, Shape({5, n})}, 8));
+    Out(g_.Op("AscendAntiQuantV2", {{"x", bytes}, {"scale", scale}, {"offset", scale}},
+              {{"dst_type", TypeAttr(to)}, {"sqrt_mode", AttrValue::Bool(true)}}));
+    Out(g_.Op("AscendAntiQuant", {{"x", bytes}},
+              {{"scale", AttrValue::Float(0.3f)},
+               {"offset", AttrValue::Float(-3)},
+               {"dtype", TypeAttr(to)}}));
+    steps += 9;
+  }
+  ExpectSameBits(steps);
+}
+
+// int4 has two elements in a byte: it stays with its own kernels.
+TEST_F(StaticBitsTest, RefusesPackedIntegers) {
+  const Value x = In(TensorType{kFloat, Shape({4, 32})});
+  Out(g_.Op("AscendQuantV2", {{"x", x}, {"scale", In(TensorType{kFloat, Shape({32})})}},
+            {{"dst_type", TypeAttr(DataType::kInt4)}}));
+  Out(g_.Op("DynamicQuant", {{"x", x}}, {{"dst_type", TypeAttr(DataType::kInt4)}}, {}, 2));
+  g_.Output(outputs_);
+  EXPECT_EQ(Run(nullptr, kernels_.get()).static_steps, 0);
+}
+
+// A chain that begins with integers and ends with them is one kernel.
+TEST_P(StaticQuantTest, ChainFromIntegersToIntegers) {
+  const int64_t n = GetParam();
+  const Value x = In(Borders({DataType::kInt32, Shape({6, n})}, 9));
+  const Value scale = In(TensorType{kFloat, Shape({n})});
+  Value y = g_.Op("AscendDequant", {{"x", x}, {"deq_scale", scale}},
+                  {{"dtype", TypeAttr(DataType::kFloat16)}});
+  y = One("Gelu", Two("Add", y, In(TensorType{kHalf, Shape({n})})));
+  y = g_.Op("AscendQuantV2", {{"x", y}, {"scale", scale}});
+  Out(Cast(Two("Add", y, In(Borders({DataType::kInt8, Shape({6, n})}, 10))), DataType::kInt32));
+  ExpectSameBits();
+}
+
+// Random chains of all types, with casts between them.
+class StaticMixedChainTest : public StaticBitsTest, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, StaticMixedChainTest, testing::Range(1, 13));
+
+TEST_P(StaticMixedChainTest, RandomOperatorsAndCasts) {
+  constexpr DataType kAll[] = {DataType::kInt8,     DataType::kUint8, DataType::kInt32,
+                               DataType::kInt64,    DataType::kFloat, DataType::kFloat16,
+                               DataType::kBfloat16, DataType::kDouble};
+  constexpr const char* kEveryType[] = {"Abs", "Neg", "Square", "Sign", "Relu"};
+  constexpr const char* kPairs[] = {"Add", "Sub", "Mul", "Maximum", "Minimum"};
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  const auto below = [&](size_t bound) { return static_cast<size_t>(random()) % bound; };
+  const auto columns = static_cast<int64_t>(below(130)) + 1;
+  const Shape whole({static_cast<int64_t>(below(4)) + 1, columns});
+  std::vector<Value> values;
+  for (const DataType dtype : kAll) {
+    const bool row = below(3) == 0;
+    values.push_back(In(Borders({dtype, row ? Shape({columns}) : whole}, 11)));
+  }
+  Value last = In(Borders({kFloat, whole}, 12));
+  for (size_t i = 0; i < 8 + below(24); ++i) {
+    const Value other = values[below(values.size())];
+    switch (below(5)) {
+      case 0:
+        last = Cast(last, kAll[below(std::size(kAll))]);
+        break;
+      case 1:
+        last = One(kEveryType[below(std::size(kEveryType))], last);
+        break;
+      case 2:
+        last = g_.Op(
+            "SelectV2",
+            {{"condition", Two(kCompare[below(6)], last, other)}, {"then", last}, {"else", other}});
+        break;
+      default:
+        last = Two(kPairs[below(std::size(kPairs))], last, other);
+    }
+    if (below(2) == 0) values.push_back(last);
+  }
+  Out(last);
+  ExpectSameBits();
+}
+
 // Random chains: every operator may read every value before it.
 class StaticChainTest : public StaticBitsTest, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, StaticChainTest, testing::Range(1, 13));

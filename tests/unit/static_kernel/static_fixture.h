@@ -65,8 +65,35 @@ class StaticKernelTest : public FusionTest {
     return tensor;
   }
 
+  // Numbers around those at which integers are clipped and ties are rounded, as doubles.
+  static double Clipping(std::mt19937& random) {
+    constexpr double kSpecial[] = {
+        0.5,    -0.5,   1.5,          2.5,          126.5,
+        127.5,  128.0,  -128.5,       -129.0,       254.5,
+        255.5,  256.0,  32767.5,      65535.5,      8388607.5,
+        0x1p23, 0x1p31, 2147483520.0, 2147483647.5, -2147483648.5,
+        0x1p32, 0x1p63, -0x1p63,      0x1p100,      1 + 0x1p-8 + 0x1p-40};
+    return kSpecial[random() % std::size(kSpecial)];
+  }
+
+  // Elements of any type: half of them around its borders and those of others, the rest any bits.
+  static Tensor Borders(const TensorType& type, uint32_t seed) {
+    std::mt19937 random(seed);
+    Tensor tensor = Tensor::Allocate(type);
+    const size_t width = static_cast<size_t>(BitsOf(type.dtype)) / 8;
+    std::byte* to = tensor.mutable_data();
+    for (int64_t i = 0; i < type.shape.elements(); ++i, to += width) {
+      const double value = Clipping(random);
+      uint64_t bits = uint64_t{random()} << 32 | random();
+      if (type.dtype == DataType::kBool) bits &= 0x0101010101010101u;
+      std::memcpy(to, &bits, width);
+      if (random() % 2 == 0) FindConvert(DataType::kDouble, type.dtype)(&value, to, 1);
+    }
+    return tensor;
+  }
+
   static bool BothNan(const Tensor& a, const Tensor& b, size_t i) {
-    if (a.dtype() == DataType::kBool) return false;
+    if (!IsFloating(a.dtype())) return false;
     const size_t width = static_cast<size_t>(BitsOf(a.dtype())) / 8;
     const auto is_nan = [&](const Tensor& tensor) {
       double value = 0;
