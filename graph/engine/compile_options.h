@@ -9,6 +9,7 @@
 #include "graph/engine/weight_cache.h"
 #include "graph/ir/graph.h"
 #include "graph/ops/core/static_kernels.h"
+#include "graph/ops/core/tuning.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/rewrite/static_split.h"
 #include "graph/passes/schedule/execution_order.h"
@@ -47,6 +48,9 @@ struct CompileOptions {
   std::function<bool(std::string_view pass)> fuses;
   // Where static kernels come from; null: none are made. Not owned.
   StaticKernelSource* static_kernels = nullptr;
+  // Measures which kernels are the best, or remembers it; null: the operators' rules decide. Not
+  // owned.
+  KernelTuner* tuner = nullptr;
   // Runs collectives on a separate stream, beside steps that do not need them, and orders nodes so
   // that there are such steps.
   bool overlap_collectives = false;

@@ -22,6 +22,7 @@ Inference::Settings InferenceSettings(GroupProvider* groups, const CompileOption
   settings.groups = groups;
   settings.threads = options.threads;
   if (options.weights != nullptr) settings.packed = &options.weights->packed();
+  settings.tuning = options.tuner;
   StaticParts* const shared = SharedParts(options);
   if (shared != nullptr && shared->chosen()) settings.memory = &shared->memory();
   return settings;

@@ -112,6 +112,7 @@ Status Inference::VisitOperator(const Node& node) {
   context.set_groups(settings_.groups);
   context.set_threads(settings_.threads);
   context.set_packed(settings_.packed);
+  context.set_tuning(settings_.tuning);
   for (int slot = 0; slot < context.slots(); ++slot) {
     const std::optional<Value> value = graph_.SlotValue(node.id, slot);
     if (!value) continue;

@@ -44,6 +44,7 @@ class Inference {
     GroupProvider* groups = nullptr;
     int threads = 1;
     PackedWeights* packed = nullptr;  // may be null
+    KernelTuning* tuning = nullptr;   // may be null
     // Operators in it whose inputs are the same are not asked again; null: no such memory.
     const InferenceMemory* memory = nullptr;
   };

@@ -50,7 +50,8 @@ Status PlanBuilder::AddStep(NodeId id) {
   CopyOverwrittenConstants(id, slots);
   Step step = Describe(id);
   PlanStep plan = PlanOf(id, step, slots);
-  NPUMESH_RETURN_IF_ERROR(TakeKernel(bound_.op(id)->make_kernel(context), inputs, step));
+  const auto make = [&] { return bound_.op(id)->make_kernel(context); };
+  NPUMESH_RETURN_IF_ERROR(TakeKernel(Tuned(step, {id}, inputs, make), inputs, step));
   draft_.AddStep(std::move(step), std::move(plan), std::move(slots));
   return Status();
 }
@@ -97,7 +98,8 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
   for (const Value value : fused.outputs) {
     plan.writes.push_back(AddOutput(value.node, value.port, slots));
   }
-  NPUMESH_RETURN_IF_ERROR(TakeKernel(fused.make_kernel(), fused.inputs, step));
+  NPUMESH_RETURN_IF_ERROR(
+      TakeKernel(Tuned(step, fused.nodes, fused.inputs, fused.make_kernel), fused.inputs, step));
   draft_.AddStep(std::move(step), std::move(plan), std::move(slots));
   return Status();
 }
@@ -115,6 +117,28 @@ Step PlanBuilder::Describe(NodeId id) const {
   }
   for (int i = 0; i < context.outputs(); ++i) step.output_types.push_back(context.out(i));
   return step;
+}
+
+Result<std::unique_ptr<Kernel>> PlanBuilder::Tuned(const Step& step,
+                                                   const std::vector<NodeId>& nodes,
+                                                   const std::vector<std::optional<Value>>& inputs,
+                                                   const KernelTuner::MakeKernel& make) const {
+  KernelTuner* const tuner = graph_.options().tuner;
+  if (tuner == nullptr) return make();
+  TunableStep asked;
+  for (const NodeId id : nodes) {
+    const OpContext& context = inference_.context(id);
+    if (!bound_.op(id)->view && !MayBeTuned(*bound_.op(id), context)) return make();
+    asked.operators.push_back({bound_.op(id), &context});
+  }
+  asked.name = step.name;
+  asked.type = step.type;
+  asked.inputs = step.input_types;
+  asked.outputs = step.output_types;
+  for (const std::optional<Value>& input : inputs) {
+    asked.constants.push_back(input ? inference_.constant(*input) : nullptr);
+  }
+  return tuner->Make(asked, make);
 }
 
 Status PlanBuilder::TakeKernel(Result<std::unique_ptr<Kernel>> kernel,

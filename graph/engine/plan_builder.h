@@ -36,6 +36,11 @@ class PlanBuilder {
   Status AddFusedStep(const FusedStep& fused);
   Step Describe(NodeId id) const;
   PlanStep PlanOf(NodeId id, const Step& step, const Slots& slots);
+  // What `make` makes, by the tuner where there is one and the operators of `nodes`, which the step
+  // computes, allow it.
+  Result<std::unique_ptr<Kernel>> Tuned(const Step& step, const std::vector<NodeId>& nodes,
+                                        const std::vector<std::optional<Value>>& inputs,
+                                        const KernelTuner::MakeKernel& make) const;
   // `inputs` by slot: weights among them that the kernel has packed have arrived where they belong.
   Status TakeKernel(Result<std::unique_ptr<Kernel>> kernel,
                     const std::vector<std::optional<Value>>& inputs, Step& step);

@@ -23,6 +23,7 @@ std::string KernelChoice::ToString() const {
   for (const Refusal& refusal : refused) {
     text += fmt::format("; not {}: {}", refusal.candidate, refusal.why);
   }
+  if (!tuned.empty()) text += fmt::format("{}tuned: {}", text.empty() ? "" : "; ", tuned);
   return text;
 }
 

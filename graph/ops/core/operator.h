@@ -25,6 +25,7 @@
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/core/choice.h"
+#include "graph/ops/core/tuning.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -186,6 +187,8 @@ class OpContext {
   int threads() const { return threads_; }
   // Where kernels share what they make of constant weights (packed_weights.h); null: nowhere.
   PackedWeights* packed() const { return packed_; }
+  // What a kernel that can be made in several ways asks; null: nothing.
+  KernelTuning* tuning() const { return tuning_; }
 
   // Filled in by the engine before infer and make_kernel.
   void set_in(int slot, TensorType type) {
@@ -195,6 +198,7 @@ class OpContext {
   void set_groups(GroupProvider* groups) { groups_ = groups; }
   void set_threads(int threads) { threads_ = threads; }
   void set_packed(PackedWeights* packed) { packed_ = packed; }
+  void set_tuning(KernelTuning* tuning) { tuning_ = tuning; }
 
   // "node \"Add_1\" (Add)": how every message of an operator begins.
   std::string Who() const;
@@ -210,6 +214,7 @@ class OpContext {
   std::vector<TensorType> out_types_;
   GroupProvider* groups_ = nullptr;
   PackedWeights* packed_ = nullptr;
+  KernelTuning* tuning_ = nullptr;
   int threads_ = 1;
 };
 

@@ -122,7 +122,7 @@ class ConvolutionKernel final : public Kernel {
                                                    plan_.strides, gaps, plan_.before, plan_.behind)
                           : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, gaps,
                                                    plan_.before, plan_.behind);
-    Take<Forward>(typename Forward::primitive_desc(desc, OurAttributes(), engine_));
+    Take<Forward>([&] { return typename Forward::primitive_desc(desc, OurAttributes(), engine_); });
     Bind(DNNL_ARG_SRC, x_.bound);
     Bind(DNNL_ARG_WEIGHTS, filter_.bound);
     Bind(DNNL_ARG_DST, y_.bound);
@@ -141,14 +141,16 @@ class ConvolutionKernel final : public Kernel {
     const Backward::desc backward(kDirect, x, w, y, plan_.strides, gaps, plan_.before,
                                   plan_.behind);
     const Forward::primitive_desc hint(forward, OurAttributes(), engine_);
-    Take<Backward>(Backward::primitive_desc(backward, OurAttributes(), engine_, hint));
+    Take<Backward>(
+        [&] { return Backward::primitive_desc(backward, OurAttributes(), engine_, hint); });
     Bind(DNNL_ARG_SRC, x_.bound);
     Bind(DNNL_ARG_DIFF_DST, y_.bound);
     Bind(DNNL_ARG_DIFF_WEIGHTS, filter_.bound);
   }
 
-  template <typename Primitive>
-  void Take(const typename Primitive::primitive_desc& chosen) {
+  template <typename Primitive, typename Make>
+  void Take(Make make) {
+    const typename Primitive::primitive_desc chosen = TunedImplementation(plan_.tuning, make);
     KernelChoice all = choice();
     all.Decide(fmt::format("oneDNN {}", chosen.impl_info_str()), "");
     set_choice(std::move(all));

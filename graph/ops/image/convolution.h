@@ -24,8 +24,9 @@ struct ConvolutionTensor {
 
 struct Convolution : Planned {
   int threads = 1;
-  bool transposed = false;  // spreads every position of x, instead of gathering
-  bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
+  KernelTuning* tuning = nullptr;  // may be null
+  bool transposed = false;         // spreads every position of x, instead of gathering
+  bool of_filter = false;          // x and y are inputs, the output is the gradient of the filter
   ConvolutionTensor x, filter, y;
   std::optional<ConvolutionTensor> bias;
   // One number for each dimension of the image.

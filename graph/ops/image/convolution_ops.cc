@@ -275,6 +275,7 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   Convolution convolution;
   convolution.who = op.Who();
   convolution.threads = op.threads();
+  convolution.tuning = op.tuning();
   convolution.transposed = row.transposed();
   convolution.of_filter = row.kind == kFilterGrad;
   convolution.strides = ImageNumbers(op, "strides", row.image, by_last, check);

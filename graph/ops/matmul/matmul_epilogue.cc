@@ -149,6 +149,7 @@ Result<Matmul> PlanConnection(const OpContext& op) {
   matmul.x2 = {op.slot("w"), w.dtype, {}, !transposed};
   matmul.x2_value = op.value(op.slot("w"));
   matmul.packed = op.packed();
+  matmul.tuning = op.tuning();
   matmul.threads = op.threads();
   if (SlotIfFed(op, "b") < 0) return check.Done(std::move(matmul));
   check.Type("b", integers ? TypeSet(DataType::kInt32) : TypeSet({DataType::kFloat, x.dtype}));

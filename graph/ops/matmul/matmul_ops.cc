@@ -105,6 +105,7 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   matmul.k = k;
   matmul.x2_value = op.value(op.slot("x2"));
   matmul.packed = op.packed();
+  matmul.tuning = op.tuning();
   matmul.threads = op.threads();
   AddBias(op, check, matmul);
   plan.y = *batch;

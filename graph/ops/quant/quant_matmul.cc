@@ -1,6 +1,7 @@
 #include "graph/ops/quant/quant_matmul.h"
 
 #include <algorithm>
+#include <array>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/int8_product.h"
@@ -154,6 +155,10 @@ std::string WhyNotPacked(const OpContext& op, const QuantMatmul& plan) {
   return repeats ? fmt::format("{} is repeated for a batch", x) : "";
 }
 
+// Both are exact.
+constexpr std::string_view kPackedSums = "packed";
+constexpr std::array<std::string_view, 2> kIntegerKernels = {kPackedSums, "in blocks"};
+
 // Why there is no product packed for all rows of all batches; empty: plan.packed is it.
 Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
   std::string why_not = WhyNotPacked(op, plan);
@@ -164,8 +169,12 @@ Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
       Int8Product::Make(op.Who(), *op.value(1),
                         {rows, plan.right.columns, plan.right.rows, plan.right.transposed},
                         plan.threads, op.packed()));
+  if (made.product == nullptr) return std::string(made.why_not);
+  if (TunedOption(op.tuning(), "integer sums", kIntegerKernels, kPackedSums) != kPackedSums) {
+    return "blocks were measured to be faster";
+  }
   plan.packed = std::move(made.product);
-  return std::string(made.why_not);
+  return std::string();
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct Matmul {
   int64_t offset = 0;                // subtracted from the elements of an int8 x1
   const Tensor* x2_value = nullptr;  // constant weights
   PackedWeights* packed = nullptr;   // where they are shared once packed; may be null
+  KernelTuning* tuning = nullptr;    // may be null
   int threads = 1;
 
   // Fewer batch dimensions for the same product: rows of the batches become more rows of one matrix

@@ -71,6 +71,10 @@ class FloatMatmul final : public Kernel {
     return fmt::format("oneDNN multiplies no {} on this processor", Name(plan_.x1.dtype));
   }
 
+  std::string WhyNotWidened() const {
+    return plan_.x1.dtype == DataType::kFloat ? "it is of float32 already" : "";
+  }
+
   // Packs constant weights. `choice` has decided whether 16-bit operands are widened.
   Status Prepare(KernelChoice choice) {
     const ThreadCount threads(plan_.threads);
@@ -135,7 +139,9 @@ class FloatMatmul final : public Kernel {
     const auto desc = bias_.source == Source::kAbsent
                           ? dnnl::matmul::desc(x1_.desc, weights, y_.desc)
                           : dnnl::matmul::desc(x1_.desc, weights, bias_.desc, y_.desc);
-    chosen_ = dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
+    chosen_ = TunedImplementation(plan_.tuning, [&] {
+      return dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
+    });
     if (!chosen_) return false;
     if (!widened && plan_.x1.dtype == DataType::kBfloat16 && IsReference(chosen_)) return false;
     primitive_ = dnnl::matmul(chosen_);
@@ -226,7 +232,7 @@ class FloatMatmul final : public Kernel {
 constexpr Candidate<FloatMatmul> kFloatKernels[] = {
     {"native", [](FloatMatmul& kernel) { return kernel.WhyNotNative(); }},
     {kHalfKernel, [](FloatMatmul& kernel) { return WhyNotHalves(kernel.plan()); }},
-    {kWidenedKernel}};
+    {kWidenedKernel, [](FloatMatmul& kernel) { return kernel.WhyNotWidened(); }}};
 
 Result<std::unique_ptr<Kernel>> MakeHalves(const Matmul& matmul, KernelChoice choice) {
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, MakeHalfWeightMatmul(matmul));
@@ -242,7 +248,7 @@ Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   KernelChoice choice;
   NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kFloatProduct, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
-    choice = Choose(kFloatKernels, *kernel);
+    choice = Choose(kFloatKernels, *kernel, matmul.tuning, "product of floats");
     return choice.name == kHalfKernel ? Status() : kernel->Prepare(choice);
   }));
   if (choice.name == kHalfKernel) return MakeHalves(matmul, std::move(choice));

@@ -6,6 +6,7 @@
 // are widened into scratch that a core's cache holds, and multiplied by oneDNN. Everything is added
 // in float32 and rounded once.
 #include <algorithm>
+#include <array>
 
 #include "graph/ops/core/scratch.h"
 #include "graph/ops/toolbox/product/half_product.h"
@@ -21,10 +22,13 @@ namespace {
 using dnnl::memory;
 
 constexpr std::string_view kHalfProduct = "the product";
-// Rows up to which widening in registers is the faster way.
+// Rows up to which widening in registers is the faster way, and up to which it is worth a trial.
 constexpr int64_t kFewRows = 12;
+constexpr int64_t kMostRows = 64;
 // Of widened panels that are worked on at once.
 constexpr int64_t kGroupFloats = int64_t{1} << 18;
+constexpr std::array<int64_t, 5> kGroupsToTry = {kGroupFloats / 4, kGroupFloats / 2, kGroupFloats,
+                                                 kGroupFloats * 2, kGroupFloats * 4};
 
 // The rows of the table, at the end of the file, that are asked for.
 constexpr std::string_view kInRegisters = "widened in registers";
@@ -49,12 +53,13 @@ class HalfWeightMatmul final : public Kernel {
   }
   std::string WhyNotInRegisters() const {
     if (plan_.x1.transposed) return "x1 is transposed";
-    if (plan_.m <= kFewRows) return "";
-    return fmt::format("x1 has {} rows, more than {}", plan_.m, kFewRows);
+    return WhyNotRows(kMostRows);
   }
+  std::string WhyRatherNotInRegisters() const { return WhyNotRows(kFewRows); }
   // Chooses oneDNN's implementation for groups of panels where it reads them as they are.
   std::string WhyNotInGroups() {
-    const int64_t fit = kGroupFloats / panel_elements();
+    const int64_t floats = TunedSize(plan_.tuning, "floats in a group", kGroupsToTry, kGroupFloats);
+    const int64_t fit = floats / panel_elements();
     const int64_t group = std::clamp<int64_t>(fit, 1, panels_->panels);
     const bool blocked =
         MakePrimitive(group, true, whole_) && MakePrimitive(Tail(group), true, tail_);
@@ -77,6 +82,11 @@ class HalfWeightMatmul final : public Kernel {
   }
 
  private:
+  std::string WhyNotRows(int64_t most) const {
+    if (plan_.m <= most) return "";
+    return fmt::format("x1 has {} rows, more than {}", plan_.m, most);
+  }
+
   int64_t panel_elements() const { return panels_->rows * kPanelColumns; }
 
   // Room for the groups that were chosen, or that are of one panel.
@@ -174,7 +184,8 @@ class HalfWeightMatmul final : public Kernel {
 };
 
 constexpr Candidate<HalfWeightMatmul> kHalfKernels[] = {
-    {kInRegisters, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInRegisters(); }},
+    {kInRegisters, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInRegisters(); },
+     [](HalfWeightMatmul& kernel) { return kernel.WhyRatherNotInRegisters(); }},
     {kInGroups, [](HalfWeightMatmul& kernel) { return kernel.WhyNotInGroups(); }},
     {"widened panel by panel"}};
 
@@ -199,7 +210,7 @@ Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul) {
     const ThreadCount threads(matmul.threads);
     kernel = std::make_unique<HalfWeightMatmul>(matmul);
     kernel->PackWeights();
-    kernel->Prepare(Choose(kHalfKernels, *kernel));
+    kernel->Prepare(Choose(kHalfKernels, *kernel, matmul.tuning, "16-bit weights"));
     return Status();
   }));
   return std::unique_ptr<Kernel>(std::move(kernel));

@@ -5,12 +5,15 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "graph/ops/core/tuning.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "runtime/base/status.h"
 
@@ -35,9 +38,33 @@ inline dnnl::primitive_attr OurAttributes() {
   return attr;
 }
 
-// Whether oneDNN has nothing for a product but the loops that define it.
-inline bool IsReference(const dnnl::matmul::primitive_desc& chosen) {
+// Whether an implementation is just the loops that define what is computed.
+template <typename Description>
+bool IsReference(const Description& chosen) {
   return std::string_view(chosen.impl_info_str()).substr(0, 3) == "ref";
+}
+
+// The implementation of `make()`, a primitive descriptor that has its list of implementations, that
+// is preferred: oneDNN's first unless measuring knows better. Names are oneDNN's; of equal ones the
+// first counts. References are no options. Throws what oneDNN throws.
+template <typename Make>
+auto TunedImplementation(KernelTuning* tuning, Make make) {
+  constexpr std::string_view kDecision = "oneDNN";
+  auto first = make();
+  if (tuning == nullptr || !first) return first;
+  const std::string wanted = tuning->Preferred(kDecision);
+  std::vector<std::string> names;
+  auto walk = make();
+  auto chosen = first;
+  do {
+    const std::string name = walk.impl_info_str();
+    const bool seen = std::find(names.begin(), names.end(), name) != names.end();
+    if (seen || (IsReference(walk) && !names.empty())) continue;
+    names.push_back(name);
+    if (name == wanted) chosen = walk;
+  } while (walk.next_impl());
+  tuning->Decided(kDecision, std::move(names), chosen.impl_info_str());
+  return chosen;
 }
 
 // y = x w, with addresses that are set anew in every run.
