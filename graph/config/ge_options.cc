@@ -9,9 +9,6 @@ using OptionEffect::kHere;
 using OptionEffect::kNone;
 using OptionMode::kMaxAutotune;
 
-constexpr std::string_view kNoAoe =
-    "AOE tunes kernels of the NPU; kernels of a simulated one are chosen when they are built";
-
 const OptionRule& ExistingFile() {
   static const OptionRule rule = {.objection = ObjectionToFile, .accepted = "an existing file"};
   return rule;
@@ -62,14 +59,23 @@ void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
   AoeConfig& aoe = config.aoe_config;
   rows.insert(
       rows.end(),
-      {{"aoe_config.aoe_mode", &aoe.aoe_mode, {.words = {"2"}}, kNone, kNoAoe, kMaxAutotune},
+      {{"aoe_config.aoe_mode",
+        &aoe.aoe_mode,
+        {.words = {"2"}},
+        kHere,
+        "Measures which kernels are the fastest on this machine, for graphs without open "
+        "dimensions, and takes them (tuning.md)",
+        kMaxAutotune},
        {"aoe_config.work_path",
         &aoe.work_path,
         {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
-        kNone,
-        kNoAoe,
+        kHere,
+        "Has the records of what was measured, in npumesh_tuning, from which later runs take the "
+        "winners",
         kMaxAutotune},
-       {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kNone, kNoAoe,
+       {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kHere,
+        "JSON that says which operators are tuned: tune_ops_name, tune_ops_type, "
+        "tune_optimization_level",
         kMaxAutotune},
        {"fusion_config.fusion_switch_file", &config.fusion_config.fusion_switch_file,
         ExistingFile(), kHere,

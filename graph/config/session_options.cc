@@ -65,8 +65,9 @@ OptionTable OptionsOf(SystemOptions& options) {
       {"session.auto_tune_mode",
        &options.auto_tune_mode,
        {.objection = ObjectionToTuneModes, .accepted = "RL, GA or RL,GA"},
-       kNone,
-       "Auto Tune tunes kernels of the NPU; kernels of a simulated one are fixed"},
+       kHere,
+       "Tunes as aoe_config.aoe_mode does, in every mode, with records in aoe_config.work_path "
+       "(tuning.md); the words make no difference"},
       {"session.graph_run_mode",
        &options.graph_run_mode,
        {.min = 0, .max = 1},

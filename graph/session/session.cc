@@ -1,5 +1,6 @@
 #include "graph/session/session.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "graph/config/validation.h"
@@ -10,6 +11,7 @@
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/node_sharing.h"
 #include "graph/session/prepare_model.h"
+#include "runtime/base/advice.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -17,6 +19,9 @@ namespace {
 
 constexpr std::string_view kNothingFrozen =
     "experimental_config.frozen_parameter=true freezes nothing: no input is named a parameter";
+constexpr std::string_view kNotStatic =
+    "tuning: the graph has inputs with open dimensions, and only static graphs are tuned; give the "
+    "shapes in the model, or leave aoe_config and auto_tune_mode out";
 constexpr char kFrozen[] =
     "experimental_config.frozen_parameter=true: {} inputs are taken as constants with the first "
     "run; their address and content may not change afterwards";
@@ -71,7 +76,27 @@ Status Session::Check() {
                              : fmt::format(kFrozen, options_.parameters.size())});
   }
   NPUMESH_RETURN_IF_ERROR(PrepareStaticKernels());
+  PrepareTuning();
   return MakeProgram();
+}
+
+bool Session::HasOpenDimensions() const {
+  return std::any_of(inputs_.begin(), inputs_.end(),
+                     [](const InputSpec& input) { return !input.declared.shape.is_static(); });
+}
+
+void Session::PrepareTuning() {
+  if (!options_.tuning) return;
+  if (HasOpenDimensions()) return Advise(kNotStatic);
+  tuner_ = std::make_unique<Tuner>(*options_.tuning);
+  if (static_kernels_ != nullptr) static_kernels_->set_tuner(tuner_.get());
+}
+
+Status Session::Tune(const TuningOptions& options) {
+  if (options_.tuning) return Status();
+  options_.tuning = options;
+  PrepareTuning();
+  return tuner_ == nullptr ? Status() : MakeProgram();
 }
 
 Status Session::PrepareStaticKernels() {
@@ -175,6 +200,13 @@ void Session::TakeStats() {
   stats_.constant_bytes = program_->constant_bytes();
   stats_.peak_hbm_bytes = memory_.peak_bytes();
   stats_.input_bytes = program_stats_.input_bytes;
+  TellTuning();
+}
+
+void Session::TellTuning() {
+  if (tuner_ == nullptr || tuner_->stats() == told_tuning_) return;
+  told_tuning_ = tuner_->stats();
+  NPUMESH_INFO("tuning of graph \"{}\": {}", model_.graph.name(), told_tuning_.ToString());
 }
 
 Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& inputs) const {
@@ -210,6 +242,7 @@ CompileOptions Session::Observed() {
   CompileOptions options = options_.compile;
   options.trace = options.trace || world_.env().trace;
   options.static_kernels = static_kernels_.get();
+  options.tuner = tuner_.get();
   if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
     graph_dump_.WriteStage(stage, model, program_stats_.plans);

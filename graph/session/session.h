@@ -28,6 +28,7 @@
 #include "graph/session/loop_notices.h"
 #include "graph/session/tensor_dump.h"
 #include "graph/static_kernel/static_kernels.h"
+#include "graph/tuning/tuner.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 
@@ -50,6 +51,9 @@ struct SessionOptions {
   // Makes static kernels of the operators that have them; nullopt: none. The session says which
   // ranks share the work.
   std::optional<StaticKernelOptions> static_kernels;
+  // Measures which kernels are the fastest; nullopt: the operators' rules decide. Only static
+  // graphs are tuned: those whose inputs have no open dimensions.
+  std::optional<TuningOptions> tuning;
   // The variables of dumps; unset: those of the process.
   std::optional<DumpEnv> dump_env;
   // Makes inputs that in-place operators write RefData (ref_data.h).
@@ -110,6 +114,9 @@ class Session {
   // Dumps as `options` say, from the first run on, unless the session's own options ask for a dump:
   // they win. REQUIRES: nothing ran yet.
   void DumpTensors(const TensorDumpOptions& options);
+  // Tunes as `options` say, unless the session's own options do: they win. Errors as Create.
+  // REQUIRES: nothing ran yet.
+  Status Tune(const TuningOptions& options);
   // Waits until everything is dumped; no run may follow. An error of the dump is in the report,
   // which is empty when nothing is dumped. The destructor does the same.
   DumpReport FinishDump();
@@ -119,12 +126,17 @@ class Session {
   const StaticKernelStats* static_kernel_stats() const {
     return static_kernels_ == nullptr ? nullptr : &static_kernels_->stats();
   }
+  // Null when nothing is tuned.
+  const TuningStats* tuning_stats() const { return tuner_ == nullptr ? nullptr : &tuner_->stats(); }
   Communicator::Totals communication() const { return groups_->totals(); }
 
  private:
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
   Status Check();
   Status PrepareStaticKernels();
+  // REQUIRES: static kernels are prepared.
+  void PrepareTuning();
+  bool HasOpenDimensions() const;
   std::vector<int64_t> OpenSizes(const std::vector<PlanOperand>& operands) const;
   Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
@@ -140,6 +152,8 @@ class Session {
   CompileOptions Observed();
   void WriteSummary();
   void TakeStats();
+  // INFO, when there is something new.
+  void TellTuning();
   // Says on the board that this rank fails, if others may wait for it.
   Status Publish(const Status& status);
 
@@ -149,6 +163,8 @@ class Session {
   SessionOptions options_;
   const OpRegistry* registry_;
   std::vector<InputSpec> inputs_;
+  std::unique_ptr<Tuner> tuner_;  // null: nothing is tuned
+  TuningStats told_tuning_;
   std::unique_ptr<StaticKernels> static_kernels_;  // null: none are made
   FrozenInputs frozen_;
   std::vector<std::string> group_names_;  // that the graph's collectives use

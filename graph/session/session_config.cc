@@ -53,7 +53,27 @@ void ApplyStaticKernels(const CompilerConfig& config, SessionOptions& options) {
   if (!config.eager()) options.compile.fuses = [](std::string_view) { return true; };
 }
 
+// A graph that is captured or runs operator by operator is not tuned by AOE.
+Status ApplyAoe(const CompilerConfig& config, SessionOptions& options) {
+  const AoeConfig& aoe = config.aoe_config;
+  if (!aoe.aoe_mode || config.captures() || config.eager()) return Status();
+  TuningOptions tuning;
+  tuning.work_path = aoe.work_path;
+  if (aoe.aoe_config_file) {
+    NPUMESH_ASSIGN_OR_RETURN(tuning.selection, ReadTuneSelection(*aoe.aoe_config_file));
+  }
+  options.tuning = std::move(tuning);
+  return Status();
+}
+
 }  // namespace
+
+std::optional<TuningOptions> TuningOf(const SystemOptions& options, const std::string& work_path) {
+  if (options.auto_tune_mode.value_or("").empty()) return std::nullopt;
+  TuningOptions tuning;
+  tuning.work_path = work_path;
+  return tuning;
+}
 
 SessionOptions DefaultSessionOptions() {
   SessionOptions options;
@@ -80,6 +100,7 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   options.freeze_parameters = config.experimental_config.frozen_parameter;
   options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
   ApplyStaticKernels(config, options);
+  NPUMESH_RETURN_IF_ERROR(ApplyAoe(config, options));
   if (config.captures()) {
     options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);
   }

@@ -4,6 +4,7 @@
 
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
+#include "graph/session/session_config.h"
 #include "runtime/base/process_safety.h"
 
 namespace npumesh {
@@ -149,6 +150,9 @@ Result<std::unique_ptr<Session>> System::Compile(Model model, const NpuBackend& 
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            backend(*world_, *memory_, std::move(model)));
   if (tensor_dump_.wanted()) session->DumpTensors(tensor_dump_);
+  if (const std::optional<TuningOptions> tuning = TuningOf(options_)) {
+    NPUMESH_RETURN_IF_ERROR(session->Tune(*tuning));
+  }
   return session;
 }
 

@@ -62,8 +62,8 @@ class System {
   Result<Communicator*> Group(const std::string& group = std::string(kWorldGroup));
   // Device memory of this rank.
   Result<DeviceMemory*> Memory();
-  // A session of the model by this backend. Dumps as the system's options say, unless the backend's
-  // config asks for a dump.
+  // A session of the model by this backend. Dumps and tunes as the system's options say, unless the
+  // backend's config asks for a dump, or for tuning.
   Result<std::unique_ptr<Session>> Compile(Model model, const NpuBackend& backend);
 
  private:

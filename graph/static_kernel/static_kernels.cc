@@ -32,6 +32,62 @@ std::string TitleOf(const StaticRegion& region) {
   return fmt::format("{} {}", fmt::join(types, "+"), region.operators.back().context->out(0));
 }
 
+// A loaded kernel, to be measured.
+class EntryKernel final : public Kernel {
+ public:
+  // `index` says which of a region's kernels it is.
+  EntryKernel(StaticKernel kernel, size_t index) : kernel_(std::move(kernel)), index_(index) {}
+  size_t index() const { return index_; }
+  uint64_t scratch_bytes() const override { return kernel_.scratch_bytes; }
+  Status Run(const KernelArgs& args) override {
+    kernel_.entry(args.in, args.out, args.scratch);
+    return Status();
+  }
+
+ private:
+  StaticKernel kernel_;
+  size_t index_;
+};
+
+size_t IndexOf(const std::vector<int64_t>& widths, int64_t width) {
+  return static_cast<size_t>(std::ranges::find(widths, width) - widths.begin());
+}
+
+// Elements from the start of its tensor up to the last one that an input reads.
+int64_t ExtentOf(const LoopProgram& program, const LoopInput& input) {
+  int64_t last = input.offset + (program.columns - 1) * input.step;
+  for (size_t d = 0; d < program.outer.size(); ++d) {
+    last += (program.outer[d] - 1) * input.strides[d];
+  }
+  return last + 1;
+}
+
+// The step that a region becomes, with its tensors as vectors. The symbol stands for how the
+// operators feed each other.
+TunableStep StepOf(const StaticRegion& region, const std::string& symbol) {
+  const LoopProgram& program = region.program;
+  TunableStep step;
+  step.name = region.operators.back().context->node().name;
+  step.type = symbol;
+  for (const StaticOperator& each : region.operators) {
+    step.operators.push_back({each.op, each.context});
+  }
+  for (const LoopInput& input : program.inputs) {
+    const auto at = static_cast<size_t>(input.tensor);
+    if (at >= step.inputs.size()) step.inputs.resize(at + 1);
+    const bool longer = step.inputs[at].dtype == DataType::kUndefined ||
+                        step.inputs[at].shape.elements() < ExtentOf(program, input);
+    if (longer) step.inputs[at] = {input.dtype, Shape({ExtentOf(program, input)})};
+  }
+  step.constants.resize(step.inputs.size());
+  for (const LoopOutput& output : program.outputs) {
+    const bool row = program.instructions[static_cast<size_t>(output.value)].row;
+    const int64_t elements = program.rows() * (row ? 1 : program.columns);
+    step.outputs.push_back({output.dtype, Shape({elements})});
+  }
+  return step;
+}
+
 }  // namespace
 
 // An open shared object.
@@ -92,14 +148,16 @@ std::string StaticKernels::KeyOf(const std::string& content, const std::string& 
 
 // The symbol follows from what is computed and for which processor; the key says with which
 // compiler, too.
-KernelSource StaticKernels::SourceOf(const StaticRegion& region, const Records& records) {
-  const std::string content = fmt::format("generator {}\ninstructions {}\n{}", kGeneratorVersion,
-                                          NameOf(instructions_), region.program.ToString());
+KernelSource StaticKernels::SourceOf(const StaticRegion& region, const Records& records,
+                                     int64_t width) {
+  const std::string content = fmt::format(
+      "generator {}\ninstructions {}\n{}{}", kGeneratorVersion, NameOf(instructions_),
+      width == 0 ? std::string() : fmt::format("width {}\n", width), region.program.ToString());
   KernelSource source;
   source.symbol = "npumesh_" + Sha256(content).substr(0, 32);
   source.key = KeyOf(content, source.symbol);
   source.title = TitleOf(region);
-  source.program = KernelText(region.program, source.symbol);
+  source.program = KernelText(region.program, source.symbol, width);
   std::vector<std::string_view> texts;
   for (const StaticOperator& each : region.operators) {
     texts.push_back(records.at(each.context).json);
@@ -117,16 +175,55 @@ std::vector<StaticKernel> StaticKernels::Make(const std::vector<StaticRegion>& r
     records.emplace(each.context, RecordOf(*each.op, *each.context));
   }
   std::vector<KernelSource> wanted;
-  for (const StaticRegion& region : regions) wanted.push_back(SourceOf(region, records));
+  for (const StaticRegion& region : regions) {
+    for (const int64_t width : WidthsOf(region)) {
+      wanted.push_back(SourceOf(region, records, width));
+    }
+  }
   const BuildOutcome outcome = Build(wanted);
   if (const Status written = WriteTree(regions, all, records, outcome.objects); !written.ok()) {
     NPUMESH_WARNING("static kernels: records are not complete: {}", written.message());
   }
-  std::vector<StaticKernel> kernels = Load(wanted, outcome);
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    kernels[i].scratch_bytes = KernelScratchBytes(regions[i].program);
+  const std::vector<StaticKernel> loaded = Load(wanted, outcome);
+  std::vector<StaticKernel> kernels;
+  size_t next = 0;
+  for (const StaticRegion& region : regions) {
+    const std::string& symbol = wanted[next].symbol;
+    std::vector<StaticKernel> by_width;
+    for (const int64_t width : WidthsOf(region)) {
+      by_width.push_back(loaded[next++]);
+      by_width.back().scratch_bytes = KernelScratchBytes(region.program, width);
+    }
+    kernels.push_back(Best(region, symbol, by_width));
   }
   return kernels;
+}
+
+std::vector<int64_t> StaticKernels::WidthsOf(const StaticRegion& region) const {
+  std::vector<int64_t> widths = {0};
+  for (const int64_t width : kKernelWidths) {
+    if (tuner_ != nullptr && width != KernelWidth(region.program)) widths.push_back(width);
+  }
+  return widths;
+}
+
+StaticKernel StaticKernels::Best(const StaticRegion& region, const std::string& symbol,
+                                 const std::vector<StaticKernel>& by_width) {
+  const StaticKernel& ordinary = by_width[0];
+  const std::vector<int64_t> widths = WidthsOf(region);
+  std::vector<int64_t> options;  // that could be built
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const int64_t width = i == 0 ? KernelWidth(region.program) : widths[i];
+    if (by_width[i].entry != nullptr) options.push_back(width);
+  }
+  if (tuner_ == nullptr || ordinary.entry == nullptr || options.size() < 2) return ordinary;
+  const auto make = [&]() -> Result<std::unique_ptr<Kernel>> {
+    const int64_t width = TunedSize(tuner_, "floats at a time", options, options[0]);
+    const size_t at = width == options[0] ? 0 : IndexOf(widths, width);
+    return std::make_unique<EntryKernel>(by_width[at], at);
+  };
+  const Result<std::unique_ptr<Kernel>> best = tuner_->Make(StepOf(region, symbol), make);
+  return best.ok() ? by_width[static_cast<const EntryKernel&>(**best).index()] : ordinary;
 }
 
 BuildOutcome StaticKernels::Build(const std::vector<KernelSource>& wanted) {

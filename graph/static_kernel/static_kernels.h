@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/ops/core/static_kernels.h"
+#include "graph/ops/core/tuning.h"
 #include "graph/static_kernel/record/output_tree.h"
 #include "graph/static_kernel/store/kernel_store.h"
 
@@ -61,6 +62,10 @@ class StaticKernels final : public StaticKernelSource {
   // The sizes of the open dimensions of all inputs in the run that comes; see open_sizes.
   void See(const std::vector<int64_t>& sizes);
 
+  // Who chooses between the widths of a kernel from now on; null: the generator does. Then each
+  // kernel is built in all widths. Must outlive this object.
+  void set_tuner(KernelTuner* tuner) { tuner_ = tuner; }
+
   const StaticKernelStats& stats() const { return stats_; }
 
  private:
@@ -70,7 +75,14 @@ class StaticKernels final : public StaticKernelSource {
 
   // What the system compiler is; found once. Without one the store serves what it has.
   const Result<SystemCompiler>& compiler();
-  KernelSource SourceOf(const StaticRegion& region, const Records& records);
+  // `width` as for KernelText.
+  KernelSource SourceOf(const StaticRegion& region, const Records& records, int64_t width);
+  // The widths to build a region in, the ordinary one (0) first.
+  std::vector<int64_t> WidthsOf(const StaticRegion& region) const;
+  // The best of a region's kernels, given by width as WidthsOf; one without entry when the ordinary
+  // one could not be had.
+  StaticKernel Best(const StaticRegion& region, const std::string& symbol,
+                    const std::vector<StaticKernel>& by_width);
   std::string KeyOf(const std::string& content, const std::string& symbol);
   BuildOutcome Build(const std::vector<KernelSource>& wanted);
   void Warn(const std::vector<BuildFailure>& failures);
@@ -88,7 +100,8 @@ class StaticKernels final : public StaticKernelSource {
   std::optional<Result<SystemCompiler>> compiler_;
   std::optional<std::map<std::string, std::string>> installed_;      // keys by symbol
   std::map<std::string, std::shared_ptr<const Library>> libraries_;  // by path
-  std::set<std::string> warned_;                                     // keys
+  KernelTuner* tuner_ = nullptr;
+  std::set<std::string> warned_;  // keys
   StaticKernelStats stats_;
 };
 

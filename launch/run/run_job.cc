@@ -110,6 +110,9 @@ Result<SessionOptions> RunJob::ConfiguredSession() const {
     NPUMESH_ASSIGN_OR_RETURN(config, LoadConfiguration(options_.config));
     SayOnce(NoticesOf(config.session));
     NPUMESH_ASSIGN_OR_RETURN(session, SessionOptionsFor(config.compiler));
+    if (!session.tuning) {
+      session.tuning = TuningOf(config.session, config.compiler.aoe_config.work_path);
+    }
   }
   NPUMESH_ASSIGN_OR_RETURN(
       session.tensor_dump,

@@ -110,21 +110,10 @@ std::string SafeTitle(std::string_view title) {
   return safe;
 }
 
-// Roundings to 16 bits make long chains, whose vectors should overlap; what computes in float waits
-// for memory. The last step of a row computes a whole width whatever is left of the row.
-int64_t WidthOf(const LoopProgram& program) {
-  const int64_t wide = kKernelWidths[1];
-  const bool fits = program.columns % wide == 0 || program.columns >= 8 * wide;
-  const bool rounds =
-      std::any_of(program.instructions.begin(), program.instructions.end(),
-                  [](const LoopInstruction& line) { return line.op == LoopOp::kRound; });
-  return fits && rounds ? wide : kKernelWidths[0];
-}
-
 class TextWriter {
  public:
-  TextWriter(const LoopProgram& program, std::string_view symbol)
-      : program_(program), stages_(program), symbol_(symbol), width_(WidthOf(program)) {
+  TextWriter(const LoopProgram& program, std::string_view symbol, int64_t width)
+      : program_(program), stages_(program), symbol_(symbol), width_(width) {
     bfloat_only_ = std::all_of(program.inputs.begin(), program.inputs.end(), [](const auto& input) {
       return input.dtype == DataType::kBfloat16 || input.dtype == DataType::kBool;
     });
@@ -408,12 +397,23 @@ class TextWriter {
 
 }  // namespace
 
-std::string KernelText(const LoopProgram& program, std::string_view symbol) {
-  return TextWriter(program, symbol).Text();
+// Roundings to 16 bits make long chains, whose vectors should overlap; what computes in float waits
+// for memory. The last step of a row computes a whole width whatever is left of the row.
+int64_t KernelWidth(const LoopProgram& program) {
+  const int64_t wide = kKernelWidths[1];
+  const bool fits = program.columns % wide == 0 || program.columns >= 8 * wide;
+  const bool rounds =
+      std::any_of(program.instructions.begin(), program.instructions.end(),
+                  [](const LoopInstruction& line) { return line.op == LoopOp::kRound; });
+  return fits && rounds ? wide : kKernelWidths[0];
 }
 
-uint64_t KernelScratchBytes(const LoopProgram& program) {
-  const int64_t width = WidthOf(program);
+std::string KernelText(const LoopProgram& program, std::string_view symbol, int64_t width) {
+  return TextWriter(program, symbol, width != 0 ? width : KernelWidth(program)).Text();
+}
+
+uint64_t KernelScratchBytes(const LoopProgram& program, int64_t width) {
+  if (width == 0) width = KernelWidth(program);
   uint64_t bytes = 0;
   const LoopStages stages(program);
   for (const LoopValue v : stages.kept()) {

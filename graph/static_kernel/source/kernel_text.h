@@ -29,12 +29,16 @@ inline constexpr std::array<int, 2> kKernelWidths = {16, 64};
 // namespace. Needs no header.
 std::string KernelBeginning();
 
-// The function `symbol`, a C identifier. Each operator's instructions stand below a comment with
+// How many floats the generator takes at a time where it is not told: one of kKernelWidths.
+int64_t KernelWidth(const LoopProgram& program);
+
+// The function `symbol`, a C identifier, by `width` floats at a time: one of kKernelWidths, or 0:
+// KernelWidth decides. Each operator's instructions stand below a comment with
 // its title, of which all but letters, digits and " ._/()-" is replaced.
-std::string KernelText(const LoopProgram& program, std::string_view symbol);
+std::string KernelText(const LoopProgram& program, std::string_view symbol, int64_t width = 0);
 
 // Scratch that the function works in: rows of values that a later walk along the row needs.
-uint64_t KernelScratchBytes(const LoopProgram& program);
+uint64_t KernelScratchBytes(const LoopProgram& program, int64_t width = 0);
 
 }  // namespace npumesh
 

@@ -102,8 +102,13 @@ TEST(CliConfig, AnOptionWithoutEffectSaysWhy) {
 TEST(CliConfig, ConfigChecksWithoutRunning) {
   const CommandRun valid = RunAlone({"config", "-o", "aoe_config.aoe_mode=2"});
   EXPECT_EQ(valid.code, 0) << valid.err;
-  EXPECT_THAT(valid.out, StartsWith("aoe_config.aoe_mode=\"2\" has no effect"));
-  EXPECT_THAT(valid.out, testing::EndsWith("valid\n"));
+  EXPECT_EQ(valid.out, "valid\n");
+  const CommandRun idle =
+      RunAlone({"config", "-o", "experimental_config.tiling_schedule_optimize=true"});
+  EXPECT_EQ(idle.code, 0) << idle.err;
+  EXPECT_THAT(idle.out,
+              StartsWith("experimental_config.tiling_schedule_optimize=true has no effect"));
+  EXPECT_THAT(idle.out, testing::EndsWith("valid\n"));
   const CommandRun wrong = RunAlone({"config", "-o", "mode=fast"});
   EXPECT_EQ(wrong.code, 3);
   EXPECT_THAT(wrong.err, HasSubstr("npumesh config: mode: \"fast\" is refused"));

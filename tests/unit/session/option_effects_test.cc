@@ -48,6 +48,12 @@ std::string TextOf(const std::optional<StaticKernelOptions>& statics) {
                      statics->open_index);
 }
 
+std::string TextOf(const std::optional<TuningOptions>& tuning) {
+  if (!tuning) return "-";
+  return fmt::format("{} [{}] [{}] {}", tuning->work_path, fmt::join(tuning->selection.names, ","),
+                     fmt::join(tuning->selection.types, ","), tuning->selection.quick);
+}
+
 std::string SessionText(const Configuration& config) {
   const Result<SessionOptions> options = SessionOptionsFor(config.compiler);
   const Result<TensorDumpOptions> system = TensorDumpOf(config.session);
@@ -59,13 +65,13 @@ std::string SessionText(const Configuration& config) {
   return fmt::format(
       "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
       "graphs {} {} "
-      "summary {} operators {} npy {} system {} kernels {}",
+      "summary {} operators {} npy {} system {} kernels {} tuning {} {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
       compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
       graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
       TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators),
-      TextOf(options->static_kernels));
+      TextOf(options->static_kernels), TextOf(options->tuning), TextOf(TuningOf(config.session)));
 }
 
 std::string ExportText(const Configuration& config) {
@@ -94,7 +100,13 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
                                            "session.dump_path=" + folder.path()};
   const std::string kStatic = "experimental_config.aclgraph._aclnn_static_shape_kernel";
   const std::vector<std::string> statics = {"mode=reduce-overhead", kStatic + "=true"};
+  const std::string tuned = folder.Path("tune.json");
+  ASSERT_TRUE(WriteFile(tuned, R"({"tune_ops_type":["MatMul"]})", FileKind::kConfig).ok());
   const std::vector<Effect> effects = {
+      {"aoe_config.aoe_mode", "2", {}},
+      {"aoe_config.work_path", folder.path(), {"aoe_config.aoe_mode=2"}},
+      {"aoe_config.aoe_config_file", tuned, {"aoe_config.aoe_mode=2"}},
+      {"session.auto_tune_mode", "RL,GA", {}},
       {"mode", "reduce-overhead", {}},
       {"debug.graph_dump.type", "txt", {}},
       {"debug.graph_dump.path", "graphs", {"debug.graph_dump.type=txt"}},
