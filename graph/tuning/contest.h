@@ -29,6 +29,8 @@ class ContestOperands {
   static std::optional<ContestOperands> Make(const TunableStep& step, uint64_t most_bytes);
   // Valid until the next call.
   KernelArgs ArgsFor(const Kernel& kernel);
+  // What the last kernel wrote.
+  const std::vector<Tensor>& outputs() const { return outputs_; }
 
  private:
   std::vector<Tensor> inputs_, outputs_;

@@ -33,7 +33,7 @@ struct KernelChoice {
   };
   std::string name;              // empty: there was nothing to choose
   std::vector<Refusal> refused;  // in the order in which they were asked
-  std::string tuned;             // what measuring said about it; empty: nothing was measured
+  std::string tuned = {};        // what measuring said about it; empty: nothing was measured
 
   // One more decision about the same kernel: `part` joins the name, or is refused.
   void Decide(std::string_view part, std::string why_not);

@@ -171,7 +171,7 @@ Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
                         plan.threads, op.packed()));
   if (made.product == nullptr) return std::string(made.why_not);
   if (TunedOption(op.tuning(), "integer sums", kIntegerKernels, kPackedSums) != kPackedSums) {
-    return "blocks were measured to be faster";
+    return std::string("blocks were measured to be faster");
   }
   plan.packed = std::move(made.product);
   return std::string();

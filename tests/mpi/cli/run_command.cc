@@ -107,6 +107,16 @@ void TestFolder::PutChains(int ranks) const {
   }
 }
 
+void TestFolder::PutProducts(int ranks) const {
+  for (int rank = 0; rank < ranks; ++rank) {
+    GraphBuilder g("product");
+    const Value x = g.Data("x", {DataType::kFloat16, {4, 64}});
+    const Value w = g.Const("w", Tensor::Allocate({DataType::kFloat16, {64, 64}}));
+    g.Output({g.Op("MatMulV2", {{"x1", x}, {"x2", w}})});
+    Save(rank, g);
+  }
+}
+
 void TestFolder::PutPackage(const std::string& name, const std::string& recorded,
                             float value) const {
   GraphBuilder g("package");

@@ -39,6 +39,8 @@ class TestFolder {
   void PutModels(int ranks) const;
   // m0.air, m1.air, ...: y = softmax(relu(x + 1) x) of the sum over the ranks, float32[3,20].
   void PutChains(int ranks) const;
+  // m0.air, m1.air, ...: y = x w for x float16[4,64] and a constant w.
+  void PutProducts(int ranks) const;
   // PutModels for two ranks, but before the collective rank 0 looks up element 7 of 4.
   void PutModelsThatFailOnRank0() const;
   // <name>/export.air: y = x + w for float32[4], w in the file <name>/w, whose bytes are four times
