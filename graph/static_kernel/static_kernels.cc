@@ -220,7 +220,7 @@ StaticKernel StaticKernels::Best(const StaticRegion& region, const std::string& 
   const auto make = [&]() -> Result<std::unique_ptr<Kernel>> {
     const int64_t width = TunedSize(tuner_, "floats at a time", options, options[0]);
     const size_t at = width == options[0] ? 0 : IndexOf(widths, width);
-    return std::make_unique<EntryKernel>(by_width[at], at);
+    return std::unique_ptr<Kernel>(std::make_unique<EntryKernel>(by_width[at], at));
   };
   const Result<std::unique_ptr<Kernel>> best = tuner_->Make(StepOf(region, symbol), make);
   return best.ok() ? by_width[static_cast<const EntryKernel&>(**best).index()] : ordinary;

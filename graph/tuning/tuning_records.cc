@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "runtime/base/advice.h"
@@ -24,6 +25,8 @@ std::string TuningRecords::PathOf(std::string_view key) const {
 
 std::optional<TuningRecord> TuningRecords::Find(std::string_view key) {
   const std::string path = PathOf(key);
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(folder_, unknown)) return std::nullopt;
   const Result<std::string> text = ReadFile(path, kMostRecordBytes);
   if (!text.ok() && text.status().code() == Code::kNotFound) return std::nullopt;
   Result<TuningRecord> record =

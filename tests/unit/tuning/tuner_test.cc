@@ -219,7 +219,7 @@ TEST_F(TunerTest, DecisionsBelowDecisions) {
       taken = TunedOption(&tuner, "inner", kInner, "slow");
       cost = taken == "fast" ? 3000 : 6000;
     }
-    return std::make_unique<testing::TimedKernel>(taken, &ways_.now, cost);
+    return std::unique_ptr<Kernel>(std::make_unique<testing::TimedKernel>(taken, &ways_.now, cost));
   };
   const auto kernel = tuner.Make(testing::StepOf(4), make);
   ASSERT_TRUE(kernel.ok());

@@ -29,8 +29,9 @@ KernelTuner::MakeKernel Ways::MakerFor(KernelTuning& tuning) {
       if (way.first == wanted && wanted != objecting) taken = way;
     }
     tuning.Decided("way", std::move(options), taken.first);
-    return std::make_unique<TimedKernel>(
-        taken.first, &now, static_cast<int64_t>(taken.second * 1000), taken.first == failing);
+    const auto cost = static_cast<int64_t>(taken.second * 1000);
+    return std::unique_ptr<Kernel>(
+        std::make_unique<TimedKernel>(taken.first, &now, cost, taken.first == failing));
   };
 }
 
