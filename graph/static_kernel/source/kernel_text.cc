@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "graph/static_kernel/source/loop_stages.h"
@@ -119,7 +120,7 @@ class TextWriter {
     });
   }
 
-  std::string Text() {
+  MappedKernelText Text() {
     Line("namespace by{} {{", width_);
     Line("extern \"C\" void {}(const void* const* in, void* const* out, void* scratch) {{",
          symbol_);
@@ -135,7 +136,7 @@ class TextWriter {
       Line("}}");
     }
     Line("}}  // namespace by{}", width_);
-    return std::move(text_);
+    return {std::move(text_), std::move(origins_)};
   }
 
  private:
@@ -152,6 +153,7 @@ class TextWriter {
     text_.append(static_cast<size_t>(2 * depth_), ' ');
     text_ += line;
     text_ += '\n';
+    origins_.push_back(std::exchange(origin_, -1));
   }
 
   const LoopInstruction& line(LoopValue value) const {
@@ -213,6 +215,7 @@ class TextWriter {
     const LoopOutput& output = program_.outputs[o];
     const ElementText& element = TextOf(output.dtype);
     if (line(output.value).row) {
+      Title(line(output.value).origin);
       Line("StorePart(Store{}, v{}, out{}, 1);", element.name, output.value, o);
     }
     Line("out{} += {};", o, line(output.value).row ? 1 : program_.columns);
@@ -270,6 +273,7 @@ class TextWriter {
     const bool is_input = line(v).op == LoopOp::kInput;
     const std::string_view name =
         is_input ? TextOf(InputOf(v).dtype).name : KeptText(line(v).type).name;
+    Title(line(v).origin);
     const std::string place =
         is_input ? fmt::format("in{} + i", line(v).index) : fmt::format("kept{} + i", v);
     // Kept rows are whole vectors long.
@@ -284,6 +288,7 @@ class TextWriter {
   void Keep(LoopValue v) {
     const std::vector<LoopValue>& kept = stages_.kept();
     if (std::find(kept.begin(), kept.end(), v) == kept.end()) return;
+    Title(line(v).origin);
     Line("Store{0}(v{1}, kept{1} + i);", KeptText(line(v).type).name, v);
   }
 
@@ -291,6 +296,7 @@ class TextWriter {
     const ReductionText& text = TextOf(line(v).op);
     std::string x = fmt::format("v{}", line(v).args[0]);
     if (rest != 0) x = fmt::format("FirstLanes({}, {}, {})", x, rest, text.filler);
+    Title(line(v).origin);
     Fill(text.step, v, x);
   }
 
@@ -299,6 +305,7 @@ class TextWriter {
       const LoopOutput& output = program_.outputs[o];
       if (line(output.value).row || stages_.stage(output.value) != stage) continue;
       const std::string_view name = TextOf(output.dtype).name;
+      Title(line(output.value).origin);
       if (rest == 0) {
         Line("Store{}(v{}, out{} + i);", name, output.value, o);
       } else {
@@ -341,10 +348,13 @@ class TextWriter {
     Line("const {} v{} = {};", TypeText(now.type), v, Expression(now));
   }
 
+  // The next line is of this operator, whose comment stands above it.
   void Title(int origin) {
-    if (origin < 0 || origin == titled_) return;
-    titled_ = origin;
-    Line("// {}", SafeTitle(program_.titles[static_cast<size_t>(origin)]));
+    if (origin >= 0 && origin != titled_) {
+      titled_ = origin;
+      Line("// {}", SafeTitle(program_.titles[static_cast<size_t>(origin)]));
+    }
+    origin_ = origin;
   }
 
   std::string Expression(const LoopInstruction& now) const {
@@ -389,6 +399,8 @@ class TextWriter {
   LoopStages stages_;
   std::string_view symbol_;
   std::string text_;
+  std::vector<int> origins_;  // by line of text_
+  int origin_ = -1;           // of the next line
   int64_t width_;
   int depth_ = 0;
   int titled_ = -1;
@@ -409,6 +421,10 @@ int64_t KernelWidth(const LoopProgram& program) {
 }
 
 std::string KernelText(const LoopProgram& program, std::string_view symbol, int64_t width) {
+  return MapKernelText(program, symbol, width).text;
+}
+
+MappedKernelText MapKernelText(const LoopProgram& program, std::string_view symbol, int64_t width) {
   return TextWriter(program, symbol, width != 0 ? width : KernelWidth(program)).Text();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/ops/core/loop_program.h"
 
@@ -33,9 +34,18 @@ std::string KernelBeginning();
 int64_t KernelWidth(const LoopProgram& program);
 
 // The function `symbol`, a C identifier, by `width` floats at a time: one of kKernelWidths, or 0:
-// KernelWidth decides. Each operator's instructions stand below a comment with
-// its title, of which all but letters, digits and " ._/()-" is replaced.
+// KernelWidth decides. Each operator's instructions stand below a comment with its title, of which
+// all but letters, digits and " ._/()-" is replaced.
 std::string KernelText(const LoopProgram& program, std::string_view symbol, int64_t width = 0);
+
+// The same, and by line (the first is 0) the operator that it computes, reads or writes for, an
+// index into program.titles; -1: a comment, a brace or a loop of the kernel as a whole.
+struct MappedKernelText {
+  std::string text;
+  std::vector<int> origins;
+};
+MappedKernelText MapKernelText(const LoopProgram& program, std::string_view symbol,
+                               int64_t width = 0);
 
 // Scratch that the function works in: rows of values that a later walk along the row needs.
 uint64_t KernelScratchBytes(const LoopProgram& program, int64_t width = 0);
