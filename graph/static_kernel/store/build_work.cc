@@ -33,12 +33,24 @@ bool IsFreshFailure(const FailureNote& note, const std::string& path) {
          std::abs(age) < kFreshFailureSeconds;
 }
 
-std::vector<std::string> UnitsOf(const std::string& beginning,
-                                 const std::vector<const KernelSource*>& kernels) {
-  std::vector<std::string> units;
+// A translation unit.
+struct SourceUnit {
+  std::string file;  // name
+  std::string text;
+};
+
+std::vector<SourceUnit> UnitsOf(const BuildPlan& plan, int run,
+                                const std::vector<const KernelSource*>& kernels) {
+  std::vector<SourceUnit> units;
   for (size_t k = 0; k < kernels.size(); ++k) {
-    if (k % kProgramsOfUnit == 0) units.push_back(beginning + "\n");
-    units.back() += kernels[k]->program + "\n";
+    if (!plan.shown_in.empty()) {
+      units.push_back({kernels[k]->file, CompleteSource(plan.beginning, kernels[k]->program)});
+    } else if (k % kProgramsOfUnit == 0) {
+      units.push_back({fmt::format("kernels_{}_{}.cc", run, units.size()),
+                       CompleteSource(plan.beginning, kernels[k]->program)});
+    } else {
+      units.back().text += kernels[k]->program + "\n";
+    }
   }
   return units;
 }
@@ -237,14 +249,14 @@ Status BuildWork::CompileTogether(const std::vector<Taken*>& taken, Status* comp
   CompileRequest request;
   request.instructions = plan_.instructions;
   request.debug = plan_.debug;
+  request.shown_in = plan_.shown_in;
   request.time_limit = plan_.time_limit;
   request.object = fmt::format("{}/kernels_{}.so", work_->path(), ++runs_);
-  for (const std::string& unit : UnitsOf(plan_.beginning, kernels)) {
-    request.sources.push_back(
-        fmt::format("{}/kernels_{}_{}.cc", work_->path(), runs_, request.sources.size()));
+  for (const SourceUnit& unit : UnitsOf(plan_, runs_, kernels)) {
+    request.sources.push_back(fmt::format("{}/{}", work_->path(), unit.file));
     NPUMESH_ASSIGN_OR_RETURN(const auto file, SecureFile::Create(request.sources.back(),
                                                                  FileKind::kKernel, files_.fs()));
-    NPUMESH_RETURN_IF_ERROR(file->Append(unit));
+    NPUMESH_RETURN_IF_ERROR(file->Append(unit.text));
     NPUMESH_RETURN_IF_ERROR(file->CommitUnsynced());
   }
   const auto begin = SteadyClock::now();

@@ -18,7 +18,14 @@ struct KernelSource {
   std::string title;    // for people: "RmsNorm float[128,768]"
   std::string record;   // JSON of its operators, kept beside the source
   std::string program;  // C++ text of the function, without the common beginning
+  // With BuildPlan::shown_in: the name of the file there that holds CompleteSource of it.
+  std::string file = {};
 };
+
+// A program that compiles alone.
+inline std::string CompleteSource(const std::string& beginning, const std::string& program) {
+  return beginning + "\n" + program + "\n";
+}
 
 // The same once it is published.
 struct KernelObject {

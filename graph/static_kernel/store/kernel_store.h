@@ -64,6 +64,9 @@ struct BuildPlan {
   std::string generator;  // version of what wrote the programs, for the manifests
   InstructionSet instructions = InstructionSet::kBaseline;
   bool debug = false;
+  // Folder of the files that a debugger shows (KernelSource::file); empty: none. Each kernel is a
+  // translation unit then. The keys of the kernels name it.
+  std::string shown_in;
   // Ranks of this node that ask for about the same keys, and which of them this is: each begins
   // with its share.
   int sharers = 1;

@@ -24,6 +24,10 @@ constexpr int kMachineHere = EM_AARCH64;
 constexpr int kMachineHere = EM_NONE;  // not compared
 #endif
 
+std::string FolderOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
 std::string VariableOr(const char* name, const char* fallback) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : fallback;
@@ -136,9 +140,14 @@ Status SystemCompiler::Compile(const CompileRequest& request) const {
   for (const auto& flags : {KernelFlags(request.debug), CompilerFlags(request.instructions)}) {
     words.insert(words.end(), flags.begin(), flags.end());
   }
+  if (!request.shown_in.empty() && !request.sources.empty()) {
+    words.push_back(
+        fmt::format("-fdebug-prefix-map={}={}", FolderOf(request.sources[0]), request.shown_in));
+    words.insert(words.end(), {"-x", "c++"});  // whatever the sources are called
+  }
   words.insert(words.end(), request.sources.begin(), request.sources.end());
   words.insert(words.end(), {"-o", request.object});
-  const std::string folder = request.object.substr(0, request.object.rfind('/'));
+  const std::string folder = FolderOf(request.object);
   unlink(request.object.c_str());  // what is there afterwards is new
   const auto end = RunProgram(words, folder, request.time_limit);
   Status status;

@@ -23,6 +23,9 @@ struct CompileRequest {
   std::string object;                // path of the shared object to write
   InstructionSet instructions = InstructionSet::kBaseline;
   bool debug = false;  // -O0 -g: op_debug_level 2
+  // With debug: the folder whose files a debugger shows in place of the sources of the same names;
+  // empty: it shows the sources. Neither it nor the folder of the sources has a "=" in its path.
+  std::string shown_in;
   std::chrono::seconds time_limit{60};
 };
 
