@@ -23,7 +23,8 @@ struct StaticOperator {
 // Operators that one static kernel computes.
 struct StaticRegion {
   LoopProgram program;
-  std::vector<StaticOperator> operators;  // in execution order
+  std::vector<StaticOperator> operators;  // in execution order, as program.titles
+  std::vector<TensorType> inputs;         // by slot of the kernel
 };
 
 // The kernel of a region.

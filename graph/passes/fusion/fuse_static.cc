@@ -42,6 +42,7 @@ struct Region {
   Shape space;                // of whole rows
   LoopProgram program;
   std::vector<std::optional<Value>> inputs;  // by slot of the kernel
+  std::vector<TensorType> input_types;       // of these
   std::vector<Value> outputs;                // as FusedStep::outputs
 
   NodeId last() const { return nodes.back(); }
@@ -117,7 +118,7 @@ class RegionWriter {
       const Source source = SourceOf(*value);
       const auto frame = frames_.find(source.value.node);
       if (frame == frames_.end()) {
-        places[static_cast<size_t>(slot)] = PlaceOf(*value);
+        places[static_cast<size_t>(slot)] = PlaceOf(*value, op.in(slot));
         continue;
       }
       const auto known = computed_.find(source.value);
@@ -152,10 +153,13 @@ class RegionWriter {
   }
 
   // Where the kernel finds a tensor.
-  int PlaceOf(Value value) {
+  int PlaceOf(Value value, const TensorType& type) {
     const auto [place, added] =
         tensors_.try_emplace(value, static_cast<int>(region_.inputs.size()));
-    if (added) region_.inputs.emplace_back(value);
+    if (added) {
+      region_.inputs.emplace_back(value);
+      region_.input_types.push_back(type);
+    }
     return place->second;
   }
 
@@ -388,6 +392,7 @@ void FuseStatic(FusionView& view, StaticKernelSource& source) {
   for (Region& region : found) {
     StaticRegion& asked = regions.emplace_back();
     asked.program = region.program;
+    asked.inputs = region.input_types;
     for (const NodeId id : region.nodes) {
       if (region.frames.contains(id)) asked.operators.push_back({&view.op(id), &view.context(id)});
     }
