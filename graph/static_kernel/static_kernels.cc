@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -88,6 +89,27 @@ TunableStep StepOf(const StaticRegion& region, const std::string& symbol) {
   return step;
 }
 
+std::string WorkingFolder() {
+  std::error_code unknown;
+  return std::filesystem::current_path(unknown).string();
+}
+
+std::map<std::string, const KernelObject*> ByKey(const std::vector<KernelObject>& objects) {
+  std::map<std::string, const KernelObject*> by_key;
+  for (const KernelObject& object : objects) by_key[object.key] = &object;
+  return by_key;
+}
+
+// By line of the complete source; see MapKernelText.
+std::vector<int> OriginsOfLines(const LoopProgram& program, const std::string& symbol) {
+  const std::string before = CompleteSource(KernelBeginning(), "");
+  // CompleteSource ends each of its parts with a line end.
+  std::vector<int> origins(static_cast<size_t>(std::ranges::count(before, '\n')) - 1, -1);
+  const std::vector<int> own = MapKernelText(program, symbol).origins;
+  origins.insert(origins.end(), own.begin(), own.end());
+  return origins;
+}
+
 }  // namespace
 
 // An open shared object.
@@ -135,7 +157,7 @@ const Result<SystemCompiler>& StaticKernels::compiler() {
 // it.
 std::string StaticKernels::KeyOf(const std::string& content, const std::string& symbol) {
   if (compiler().ok()) {
-    return Sha256(fmt::format("{}{}\n{}\n", content, fmt::join(KernelFlags(options_.debug), " "),
+    return Sha256(fmt::format("{}{}\n{}\n", content, fmt::join(KernelFlags(debugs()), " "),
                               compiler()->version()));
   }
   if (!installed_) {
@@ -146,14 +168,33 @@ std::string StaticKernels::KeyOf(const std::string& content, const std::string& 
   return known != installed_->end() ? known->second : Sha256(content);
 }
 
+Status StaticKernels::KeepMeta(int level, const std::string& parent) {
+  NPUMESH_ASSIGN_OR_RETURN(KernelMeta meta, KernelMeta::Open(level, parent));
+  for (const std::string& path : {meta.folder(), store_.root()}) {
+    if (level != 2 || path.find('=') == std::string::npos) continue;
+    return Error(Code::kInvalidArgument,
+                 "op_debug_level 2: {} has a \"=\" in its path, which compilers do not take for "
+                 "lines of a debugger; choose other folders by ASCEND_WORK_PATH and "
+                 "NPUMESH_KERNEL_STORE",
+                 path);
+  }
+  meta_ = std::move(meta);
+  return Status();
+}
+
 // The symbol follows from what is computed and for which processor; the key says with which
-// compiler, too.
+// compiler, too. What a debugger shows has paths in it, and is of one kernel in kernel_meta.
 KernelSource StaticKernels::SourceOf(const StaticRegion& region, const Records& records,
                                      int64_t width) {
-  const std::string content = fmt::format(
+  std::string content = fmt::format(
       "generator {}\ninstructions {}\n{}{}", kGeneratorVersion, NameOf(instructions_),
       width == 0 ? std::string() : fmt::format("width {}\n", width), region.program.ToString());
   KernelSource source;
+  if (meta_) source.file = KernelMeta::NameOf(region, content) + ".cce";
+  if (debugs()) {
+    content += fmt::format("shown as {}/{}\ncompiled in {}\n", meta_->folder(), source.file,
+                           WorkingFolder());
+  }
   source.symbol = "npumesh_" + Sha256(content).substr(0, 32);
   source.key = KeyOf(content, source.symbol);
   source.title = TitleOf(region);
@@ -184,6 +225,9 @@ std::vector<StaticKernel> StaticKernels::Make(const std::vector<StaticRegion>& r
   if (const Status written = WriteTree(regions, all, records, outcome.objects); !written.ok()) {
     NPUMESH_WARNING("static kernels: records are not complete: {}", written.message());
   }
+  if (const Status kept = WriteMeta(regions, wanted, outcome); !kept.ok()) {
+    Advise(fmt::format("static kernels: kernel_meta is not complete: {}", kept.message()));
+  }
   const std::vector<StaticKernel> loaded = Load(wanted, outcome);
   std::vector<StaticKernel> kernels;
   size_t next = 0;
@@ -199,10 +243,12 @@ std::vector<StaticKernel> StaticKernels::Make(const std::vector<StaticRegion>& r
   return kernels;
 }
 
+// Kernels that kernel_meta keeps are not tuned: it has one for each region.
 std::vector<int64_t> StaticKernels::WidthsOf(const StaticRegion& region) const {
   std::vector<int64_t> widths = {0};
+  if (tuner_ == nullptr || meta_) return widths;
   for (const int64_t width : kKernelWidths) {
-    if (tuner_ != nullptr && width != KernelWidth(region.program)) widths.push_back(width);
+    if (width != KernelWidth(region.program)) widths.push_back(width);
   }
   return widths;
 }
@@ -232,7 +278,8 @@ BuildOutcome StaticKernels::Build(const std::vector<KernelSource>& wanted) {
   plan.beginning = KernelBeginning();
   plan.instructions = instructions_;
   plan.generator = fmt::format("{}", kGeneratorVersion);
-  plan.debug = options_.debug;
+  plan.debug = debugs();
+  if (debugs()) plan.shown_in = meta_->folder();
   plan.sharers = options_.sharers;
   plan.share = options_.share;
   std::set<std::string> keys;
@@ -286,11 +333,34 @@ Status StaticKernels::WriteTree(const std::vector<StaticRegion>& regions,
   return WriteRunPackage(tree.PackagePath(), store_.root(), kernels, MachineFor(instructions_));
 }
 
+Status StaticKernels::WriteMeta(const std::vector<StaticRegion>& regions,
+                                const std::vector<KernelSource>& wanted,
+                                const BuildOutcome& outcome) {
+  if (!meta_) return Status();
+  std::vector<std::string> flags = KernelFlags(debugs());
+  for (std::string& flag : CompilerFlags(instructions_)) flags.push_back(std::move(flag));
+  const std::map<std::string, const KernelObject*> objects = ByKey(outcome.objects);
+  Status status;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const auto found = objects.find(wanted[i].key);
+    MetaKernel kernel{.name = wanted[i].file.substr(0, wanted[i].file.rfind('.')),
+                      .region = regions[i],
+                      .source = wanted[i],
+                      .source_text = CompleteSource(KernelBeginning(), wanted[i].program),
+                      .origins = OriginsOfLines(regions[i].program, wanted[i].symbol),
+                      .object = found != objects.end() ? found->second : nullptr,
+                      .flags = flags,
+                      .scratch_bytes = KernelScratchBytes(regions[i].program)};
+    const Status written = meta_->Write(kernel);
+    if (status.ok()) status = written;
+  }
+  return status;
+}
+
 std::vector<StaticKernel> StaticKernels::Load(const std::vector<KernelSource>& wanted,
                                               const BuildOutcome& outcome) {
   const auto start = std::chrono::steady_clock::now();
-  std::map<std::string, const KernelObject*> by_key;
-  for (const KernelObject& object : outcome.objects) by_key[object.key] = &object;
+  const std::map<std::string, const KernelObject*> by_key = ByKey(outcome.objects);
   std::vector<StaticKernel> kernels;
   for (const KernelSource& source : wanted) {
     StaticKernel& kernel = kernels.emplace_back();

@@ -16,6 +16,7 @@
 
 #include "graph/ops/core/static_kernels.h"
 #include "graph/ops/core/tuning.h"
+#include "graph/static_kernel/record/kernel_meta.h"
 #include "graph/static_kernel/record/output_tree.h"
 #include "graph/static_kernel/store/kernel_store.h"
 
@@ -31,8 +32,6 @@ struct StaticKernelOptions {
   // sizes; empty: always.
   std::vector<int64_t> open_sizes;
   int64_t open_index = 0;
-  // op_debug_level 2: a debugger can stop on the lines of a kernel.
-  bool debug = false;
   // Says in the log which operators became which kernel.
   bool trace = false;
 };
@@ -59,6 +58,12 @@ class StaticKernels final : public StaticKernelSource {
   std::vector<StaticKernel> Make(const std::vector<StaticRegion>& regions,
                                  const std::vector<StaticOperator>& all) override;
 
+  // Keeps in kernel_meta below `parent` (empty: the working folder) what op_debug_level `level`, in
+  // [1, 4], asks for; with level 2 a debugger can stop on the lines of a kernel. Errors as
+  // KernelMeta::Open; kInvalidArgument: compilers do not take the path of level 2. A file that
+  // cannot be written later is one warning. REQUIRES: Make was not called.
+  Status KeepMeta(int level, const std::string& parent);
+
   // The sizes of the open dimensions of all inputs in the run that comes; see open_sizes.
   void See(const std::vector<int64_t>& sizes);
 
@@ -83,18 +88,22 @@ class StaticKernels final : public StaticKernelSource {
   // one could not be had.
   StaticKernel Best(const StaticRegion& region, const std::string& symbol,
                     const std::vector<StaticKernel>& by_width);
+  bool debugs() const { return meta_ && meta_->level() == 2; }
   std::string KeyOf(const std::string& content, const std::string& symbol);
   BuildOutcome Build(const std::vector<KernelSource>& wanted);
   void Warn(const std::vector<BuildFailure>& failures);
   Status WriteTree(const std::vector<StaticRegion>& regions, const std::vector<StaticOperator>& all,
                    const Records& records, const std::vector<KernelObject>& kernels);
+  Status WriteMeta(const std::vector<StaticRegion>& regions,
+                   const std::vector<KernelSource>& wanted, const BuildOutcome& outcome);
   std::vector<StaticKernel> Load(const std::vector<KernelSource>& wanted,
                                  const BuildOutcome& outcome);
   Result<std::shared_ptr<const Library>> Open(const std::string& object);
   void TellOfChangingShapes();
 
   StaticKernelOptions options_;
-  bool wanted_ = true;  // for the open dimensions that were seen
+  std::optional<KernelMeta> meta_;  // op_debug_level above 0
+  bool wanted_ = true;              // for the open dimensions that were seen
   KernelStore store_;
   InstructionSet instructions_;
   std::optional<Result<SystemCompiler>> compiler_;

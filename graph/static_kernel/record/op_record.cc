@@ -41,11 +41,6 @@ constexpr std::string_view kListedTypes[] = {
 // way.
 constexpr size_t kLongestStem = 180;
 
-std::string RecordedType(DataType dtype) {
-  constexpr std::string_view kPrefix = "DT_";
-  return LowerCase(SerialName(dtype).substr(kPrefix.size()));
-}
-
 std::string_view RecordedKind(PortKind kind) {
   switch (kind) {
     case PortKind::kRequired:
@@ -247,16 +242,6 @@ nlohmann::json AttrRecords(const OpContext& context) {
 
 // ---- names ----
 
-std::string FileNamePart(std::string_view text) {
-  std::string part(text);
-  for (char& c : part) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool digit = c >= '0' && c <= '9';
-    if (!letter && !digit && c != '-') c = '_';
-  }
-  return part;
-}
-
 std::string StemOf(const OpContext& context) {
   std::string stem = FileNamePart(context.node().type);
   const std::vector<PortSpec>& ports = context.schema().inputs;
@@ -271,6 +256,21 @@ std::string StemOf(const OpContext& context) {
 }
 
 }  // namespace
+
+std::string RecordedType(DataType dtype) {
+  constexpr std::string_view kPrefix = "DT_";
+  return LowerCase(SerialName(dtype).substr(kPrefix.size()));
+}
+
+std::string FileNamePart(std::string_view text) {
+  std::string part(text);
+  for (char& c : part) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    if (!letter && !digit && c != '-') c = '_';
+  }
+  return part;
+}
 
 OpRecord RecordOf(const Operator& op, const OpContext& context) {
   // A simulated NPU has as many cores as its kernels have threads, and one implementation of each

@@ -10,6 +10,7 @@
 #define NPUMESH_GRAPH_STATIC_KERNEL_RECORD_OP_RECORD_H_
 
 #include <string>
+#include <string_view>
 
 #include "graph/ops/core/operator.h"
 
@@ -28,6 +29,11 @@ struct OpRecord {
 // Operator::value_inputs names, so weights are not. REQUIRES: `context` is bound to op.schema;
 // shapes of inputs and outputs are known.
 OpRecord RecordOf(const Operator& op, const OpContext& context);
+
+// A data type as records have it: "float16".
+std::string RecordedType(DataType dtype);
+// `text` with '_' in the place of all but letters, digits and '-'.
+std::string FileNamePart(std::string_view text);
 
 }  // namespace npumesh
 
