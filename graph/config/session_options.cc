@@ -76,8 +76,9 @@ OptionTable OptionsOf(SystemOptions& options) {
       {"session.op_debug_level",
        &options.op_debug_level,
        {.min = 0, .max = 4},
-       kNone,
-       "There is no TBE compiler whose files kernel_meta would hold"},
+       kHere,
+       "Keeps in kernel_meta what static kernels are made from, and with 2 compiles them for a "
+       "debugger"},
       {"session.enable_exception_dump",
        &options.enable_exception_dump,
        {.min = 0, .max = 1},

@@ -28,7 +28,8 @@ struct DumpEnv {
   // DUMP_GRAPH_FORMAT: forms joined by bars.
   std::string dump_graph_format{};
   // Folders for graph dumps, the first that is set: NPU_COLLECT_PATH, DUMP_GRAPH_PATH,
-  // ASCEND_WORK_PATH; for exception dumps: NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH.
+  // ASCEND_WORK_PATH; for exception dumps: NPU_COLLECT_PATH, ASCEND_DUMP_PATH, ASCEND_WORK_PATH;
+  // for kernel_meta: ASCEND_WORK_PATH.
   std::string npu_collect_path;
   std::string dump_graph_path;
   std::string ascend_dump_path;

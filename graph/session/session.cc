@@ -77,6 +77,7 @@ Status Session::Check() {
   }
   NPUMESH_RETURN_IF_ERROR(PrepareStaticKernels());
   PrepareTuning();
+  NPUMESH_RETURN_IF_ERROR(KeepKernelMeta(options_.op_debug_level));
   return MakeProgram();
 }
 
@@ -108,6 +109,23 @@ Status Session::PrepareStaticKernels() {
   options.trace = options.trace || world_.env().trace;
   NPUMESH_ASSIGN_OR_RETURN(static_kernels_, StaticKernels::Create(std::move(options)));
   return Status();
+}
+
+Status Session::KeepKernelMeta(int64_t level) {
+  if (level == 0) return Status();
+  if (static_kernels_ != nullptr) {
+    return static_kernels_->KeepMeta(static_cast<int>(level), options_.dump_env->ascend_work_path);
+  }
+  Advise(
+      fmt::format("session.op_debug_level={}: kernel_meta will hold nothing, because no operator "
+                  "is compiled: set mode=reduce-overhead and "
+                  "experimental_config.aclgraph._aclnn_static_shape_kernel=true",
+                  level));
+  return Status();
+}
+
+Status Session::DebugKernels(int64_t level) {
+  return Publish(KeepKernelMeta(level));
 }
 
 Status Session::MakeProgram() {

@@ -54,6 +54,8 @@ struct SessionOptions {
   // Measures which kernels are the fastest; nullopt: the operators' rules decide. Only static
   // graphs are tuned: those whose inputs have no open dimensions.
   std::optional<TuningOptions> tuning;
+  // What of static kernels is kept in kernel_meta, 0 to 4; see Session::DebugKernels.
+  int64_t op_debug_level = 0;
   // The variables of dumps; unset: those of the process.
   std::optional<DumpEnv> dump_env;
   // Makes inputs that in-place operators write RefData (ref_data.h).
@@ -117,6 +119,11 @@ class Session {
   // Tunes as `options` say, unless the session's own options do: they win. Errors as Create.
   // REQUIRES: nothing ran yet.
   Status Tune(const TuningOptions& options);
+  // Keeps what static kernels are made from in kernel_meta, below ASCEND_WORK_PATH or the working
+  // folder (docs/static_kernels.md). Level 0 keeps nothing. A session without static kernels says
+  // in one warning how to get them. Errors as StaticKernels::KeepMeta. REQUIRES: nothing ran yet;
+  // `level` is in [0, 4].
+  Status DebugKernels(int64_t level);
   // Waits until everything is dumped; no run may follow. An error of the dump is in the report,
   // which is empty when nothing is dumped. The destructor does the same.
   DumpReport FinishDump();
@@ -137,6 +144,7 @@ class Session {
   // REQUIRES: static kernels are prepared.
   void PrepareTuning();
   bool HasOpenDimensions() const;
+  Status KeepKernelMeta(int64_t level);
   std::vector<int64_t> OpenSizes(const std::vector<PlanOperand>& operands) const;
   Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
   Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);

@@ -81,6 +81,10 @@ SessionOptions DefaultSessionOptions() {
   return options;
 }
 
+void ApplySystemOptions(const SystemOptions& system, SessionOptions& options) {
+  options.op_debug_level = system.op_debug_level;
+}
+
 Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   NPUMESH_RETURN_IF_ERROR(Validate(config));
   if (config.export_config.export_mode) {

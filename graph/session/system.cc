@@ -153,6 +153,7 @@ Result<std::unique_ptr<Session>> System::Compile(Model model, const NpuBackend& 
   if (const std::optional<TuningOptions> tuning = TuningOf(options_)) {
     NPUMESH_RETURN_IF_ERROR(session->Tune(*tuning));
   }
+  NPUMESH_RETURN_IF_ERROR(session->DebugKernels(options_.op_debug_level));
   return session;
 }
 

@@ -63,7 +63,7 @@ class System {
   // Device memory of this rank.
   Result<DeviceMemory*> Memory();
   // A session of the model by this backend. Dumps and tunes as the system's options say, unless the
-  // backend's config asks for a dump, or for tuning.
+  // backend's config asks for a dump, or for tuning; keeps kernel_meta by op_debug_level.
   Result<std::unique_ptr<Session>> Compile(Model model, const NpuBackend& backend);
 
  private:

@@ -113,6 +113,7 @@ Result<SessionOptions> RunJob::ConfiguredSession() const {
     if (!session.tuning) {
       session.tuning = TuningOf(config.session, config.compiler.aoe_config.work_path);
     }
+    ApplySystemOptions(config.session, session);
   }
   NPUMESH_ASSIGN_OR_RETURN(
       session.tensor_dump,

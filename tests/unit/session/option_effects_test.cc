@@ -55,23 +55,25 @@ std::string TextOf(const std::optional<TuningOptions>& tuning) {
 }
 
 std::string SessionText(const Configuration& config) {
-  const Result<SessionOptions> options = SessionOptionsFor(config.compiler);
+  Result<SessionOptions> options = SessionOptionsFor(config.compiler);
   const Result<TensorDumpOptions> system = TensorDumpOf(config.session);
   if (!options.ok()) return std::string(options.status().message());
   if (!system.ok()) return std::string(system.status().message());
+  ApplySystemOptions(config.session, *options);
   const CompileOptions& compile = options->compile;
   const GraphDumpConfig& graphs = options->graph_dump;
   const TensorDumpOptions& dump = options->tensor_dump;
   return fmt::format(
       "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
       "graphs {} {} "
-      "summary {} operators {} npy {} system {} kernels {} tuning {} {}",
+      "summary {} operators {} npy {} system {} kernels {} tuning {} {} debug {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
       compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
       graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
       TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators),
-      TextOf(options->static_kernels), TextOf(options->tuning), TextOf(TuningOf(config.session)));
+      TextOf(options->static_kernels), TextOf(options->tuning), TextOf(TuningOf(config.session)),
+      options->op_debug_level);
 }
 
 std::string ExportText(const Configuration& config) {
@@ -153,6 +155,7 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"session.dump_path", ".", system},
       {"session.dump_step", "1", system},
       {"session.dump_mode", "all", system},
+      {"session.op_debug_level", "2", {}},
       {"session.enable_exception_dump", "1", {}},
   };
   std::set<std::string> tested;
