@@ -25,9 +25,11 @@ class CliStatic : public testing::Test {
   CliStatic() {
     fs::create_directory(folder_ / "build");
     setenv("NPUMESH_KERNEL_STORE", (folder_ / "store").c_str(), 1);
+    setenv("ASCEND_WORK_PATH", (folder_ / "work").c_str(), 1);
   }
   ~CliStatic() override {
     unsetenv("NPUMESH_KERNEL_STORE");
+    unsetenv("ASCEND_WORK_PATH");
     unsetenv("LOCAL_WORLD_SIZE");
   }
 
@@ -76,6 +78,15 @@ class CliStatic : public testing::Test {
           file, std::regex("(Add|Relu|Mul|SoftmaxV2)_float_ND_3_20_[0-9]+\\.json")))
           << file;
     }
+  }
+
+  // The endings of the files of kernel_meta, one of a kind.
+  std::set<std::string> MetaEndings() const {
+    std::set<std::string> endings;
+    for (const std::string& name : NamesIn(fs::path(folder_ / "work") / "kernel_meta")) {
+      endings.insert(std::regex_replace(name, std::regex("^.*_[0-9a-f]{32}"), ""));
+    }
+    return endings;
   }
 
   static std::string Bytes(const fs::path& file) {
@@ -174,6 +185,46 @@ TEST_F(CliStatic, ANumberOfLocalRanksThatIsNotTrueIsRefused) {
   EXPECT_THAT(wrong.err, HasSubstr("LOCAL_WORLD_SIZE is 3, but 2 rank(s)"));
   setenv("LOCAL_WORLD_SIZE", "2", 1);
   EXPECT_EQ(RunStatic(2, "o").code, 0);
+}
+
+TEST_F(CliStatic, LeaveTheFilesOfTheirDebugLevel) {
+  folder_.PutChains(2);
+  ASSERT_EQ(Run(2, "plain").code, 0);
+  const std::vector<std::set<std::string>> expected = {{},
+                                                       {".o", ".json", ".cce", "_loc.json"},
+                                                       {".o", ".json", ".cce", "_loc.json"},
+                                                       {".o", ".json"},
+                                                       {".o", ".json", ".cce", "_compute.json"}};
+  for (size_t level = 0; level < expected.size(); ++level) {
+    fs::remove_all(folder_ / "work");
+    const std::string outputs = "debug" + std::to_string(level);
+    const CommandRun run =
+        RunStatic(2, outputs, {"session.op_debug_level=" + std::to_string(level)});
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err + run.out, testing::Not(HasSubstr("kernel_meta")));
+    EXPECT_EQ(fs::exists(folder_ / "work"), level > 0);
+    if (level > 0) EXPECT_EQ(MetaEndings(), expected[level]) << level;
+    ExpectEqualOutputs(2, "plain", outputs);
+  }
+}
+
+TEST_F(CliStatic, ADebugLevelWithoutStaticKernelsIsOneWarning) {
+  folder_.PutChains(1);
+  const CommandRun run = Run(1, "o", {"session.op_debug_level=1"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("kernel_meta will hold nothing"));
+  EXPECT_THAT(run.err, HasSubstr(kSwitch));
+  EXPECT_FALSE(fs::exists(folder_ / "work"));
+}
+
+TEST_F(CliStatic, AKernelMetaThatIsNoFolderIsRefused) {
+  folder_.PutChains(1);
+  fs::create_directory(folder_ / "work");
+  std::ofstream(folder_ / "work/kernel_meta") << "mine";
+  const CommandRun run = RunStatic(1, "o", {"session.op_debug_level=3"});
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.err, HasSubstr("work/kernel_meta is no folder"));
+  EXPECT_EQ(Bytes(folder_ / "work/kernel_meta"), "mine");
 }
 
 // Another machine of this kind: an empty store, and no compiler.
