@@ -71,8 +71,7 @@ void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
         {.objection = ObjectionToFolder, .accepted = "an existing folder, readable and writable"},
         kHere,
         "Has the records of what was measured, in npumesh_tuning, from which later runs take the "
-        "winners",
-        kMaxAutotune},
+        "winners"},
        {"aoe_config.aoe_config_file", &aoe.aoe_config_file, ExistingFile(), kHere,
         "JSON that says which operators are tuned: tune_ops_name, tune_ops_type, "
         "tune_optimization_level",

@@ -17,9 +17,9 @@ nlohmann::json ToJson(const Preferences& preferences) {
   return object;
 }
 
-// The member of an object; discarded when there is no such member.
+// The member of an object; null when there is no such member.
 const nlohmann::json& MemberOf(const nlohmann::json& object, const char* name) {
-  static const nlohmann::json kNone(nlohmann::json::value_t::discarded);
+  static const nlohmann::json kNone;
   const auto found = object.is_object() ? object.find(name) : object.end();
   return object.is_object() && found != object.end() ? *found : kNone;
 }
