@@ -221,7 +221,7 @@ TEST_F(KernelMetaTest, EachLineLiesBelowTheCommentOfItsOperator) {
       const auto owner = owners.find(i + 1);
       const bool computes = line.find(" v") != std::string::npos && line.ends_with(");") &&
                             !line.starts_with("for") && line.find("lanes") == std::string::npos;
-      if (inside && computes) EXPECT_NE(owner, owners.end()) << i + 1 << ": " << line;
+      EXPECT_TRUE(!inside || !computes || owner != owners.end()) << i + 1 << ": " << line;
       if (owner == owners.end()) continue;
       ASSERT_TRUE(inside) << i + 1 << ": " << line;
       EXPECT_FALSE(line.starts_with("//") || line.starts_with("}") || line.starts_with("for"))
