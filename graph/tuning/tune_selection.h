@@ -1,4 +1,4 @@
-// TuneSelection: which operators are tuned, as a file of the vendor's tuning engine says it:
+// TuneSelection: which operators are tuned, as a file says it (docs/tuning.md):
 //
 //   {"tune_ops_name": ["loss/MatMul"], "tune_ops_type": ["MatMulV2"], "tune_optimization_level":
 //   "O1"}
