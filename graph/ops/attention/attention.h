@@ -35,6 +35,10 @@ struct HeadTensor {
   int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 
   bool given() const { return slot >= 0; }
+  // First element of the vector of a head, in a row of the tensor.
+  int64_t Element(int64_t sequence, int64_t head, int64_t row) const {
+    return (packed ? 0 : sequence * batch_stride) + head * head_stride + row * row_stride;
+  }
 };
 
 // Describes an input by the letters of its layout: B batch, S rows, N heads, D width, H = N * D, T
@@ -69,22 +73,20 @@ struct Antiquant {
   int64_t group = 0;
 };
 
-// K, V, or a part of them. A block is a sequence, or a page of a cache. The vector of a row is in
-// chunks of `chunk` elements that are `chunk_stride` apart (tiled caches), normally in one.
-struct KeyValue {
-  struct Part {
-    int slot = -1;
-    int64_t rows = 0;  // of a block
-    int64_t block_stride = 0, head_stride = 0, row_stride = 0;
-  };
-  std::vector<Part> parts;  // one tensor, or one for each sequence; empty: absent
-  DataType dtype = DataType::kUndefined;
-  bool packed = false, paged = false;
-  int64_t blocks = 0, heads = 0, width = 0, chunk = 0, chunk_stride = 0;
+// K, V, or a part of them: one tensor, or the first of a list with one for each sequence. Where it
+// is paged its batches are the blocks of a cache. The vector of a row is in chunks of `chunk`
+// elements that are `chunk_stride` apart (tiled caches), normally in one.
+struct KeyValue : HeadTensor {
+  std::vector<HeadTensor> parts;  // all of the list
+  bool paged = false;
+  int64_t chunk = 0, chunk_stride = 0;
   Antiquant antiquant;
 
-  bool given() const { return !parts.empty(); }
-  const Part& part(int64_t sequence) const {
+  KeyValue() = default;  // absent
+  explicit KeyValue(const HeadTensor& tensor)
+      : HeadTensor(tensor), parts{tensor}, chunk(tensor.width) {}
+
+  const HeadTensor& part(int64_t sequence) const {
     return parts[parts.size() > 1 ? static_cast<size_t>(sequence) : 0];
   }
 };
@@ -168,8 +170,10 @@ Status RunAttention(const AttentionPlan& plan, const KernelArgs& args);
 // The kernel of a plan that was not read from one node: with one output, and without scratch.
 Result<std::unique_ptr<Kernel>> MakeAttentionKernel(AttentionPlan plan);
 
-// One sequence at run time.
+// One sequence of a run. Refers to its plan and its addresses.
 struct Sequence {
+  const AttentionPlan& plan;
+  const KernelArgs& args;
   int64_t index = 0;
   int64_t q_begin = 0;  // first row in q
   int64_t q_rows = 0, kv_begin = 0;
@@ -178,10 +182,9 @@ struct Sequence {
   int64_t band_prefix = 0;
 
   int64_t columns() const { return prefix + kv_rows; }
-  // First element of the vector of a row.
+  // First element of the vector of a row of q, or of what is like q.
   int64_t Element(const HeadTensor& tensor, int64_t head, int64_t row) const {
-    return (tensor.packed ? 0 : index * tensor.batch_stride) + (q_begin + row) * tensor.row_stride +
-           head * tensor.head_stride;
+    return tensor.Element(index, head, q_begin + row);
   }
 };
 
@@ -192,22 +195,18 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
 struct ColumnRange {
   enum class Of : uint8_t { kKeys, kValues };
   Of of = Of::kKeys;
-  int64_t head = 0;
-  int64_t first = 0;
-  int64_t count = 0;
+  int64_t head = 0, first = 0, count = 0;
 
   bool values() const { return of == Of::kValues; }
 };
 
 // The columns as `count` rows of floats. Error: kInvalidArgument for a block number outside of the
 // cache.
-Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
-                   const ColumnRange& columns, float* to);
+Status LoadColumns(const Sequence& sequence, const ColumnRange& columns, float* to);
 
 // The same as the right operand of a product: K transposed, V as it is. Floats that lie in rows
 // stay where they are; everything else is loaded into `room`.
-Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
-                              const Sequence& sequence, const ColumnRange& columns, float* room);
+Result<FloatMatrix> ColumnsOf(const Sequence& sequence, const ColumnRange& columns, float* room);
 
 // What the files that fill in plans share (attention_plan.cc). All object to what does not fit.
 
@@ -238,10 +237,6 @@ void ReadBand(const OpContext& op, int64_t sparse_mode, Check& check, AttentionP
 void Complete(const OpContext& op, std::string_view letters, Check& check, AttentionPlan& plan);
 // float32, `copies` times for each head and row.
 TensorType StatisticsOf(const AttentionPlan& plan, int64_t copies);
-
-// The plan of FlashAttentionScore, which its gradient follows too, with the attention as the only
-// output. `shift` is the port of the position shift. Objects to what does not fit.
-AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check);
 
 }  // namespace npumesh::attention
 

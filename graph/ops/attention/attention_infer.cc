@@ -41,7 +41,7 @@ void RefuseUnsupported(const OpContext& op, Check& check) {
 // batch, head, position and group of 32 elements.
 void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int64_t first,
                   int64_t count, const AttentionPlan& plan, Check& check, KeyValue& to) {
-  const int64_t rows = to.parts[0].rows, heads = std::max<int64_t>(to.heads, 1);
+  const int64_t rows = to.rows, heads = std::max<int64_t>(to.heads, 1);
   const int64_t batches = std::max<int64_t>(plan.batches, 1);
   const int64_t by_batch = count / batches, by_head = by_batch / heads;
   const int64_t groups = (to.width + 31) / 32;
@@ -65,11 +65,11 @@ void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int
       break;
     case 4:
       to.antiquant = {.by_block = rows, .by_row = 1};
-      expected = to.blocks * rows;
+      expected = to.batches * rows;
       break;
     case 5:
       to.antiquant = {.by_head = rows, .by_block = rows * heads, .by_row = 1};
-      expected = to.blocks * rows * to.heads;
+      expected = to.batches * rows * to.heads;
       break;
     case 6:
       to.antiquant = {.by_batch = rows * groups * heads,
@@ -179,7 +179,7 @@ void CheckCaches(const OpContext& op, Check& check, AttentionPlan& plan) {
   const KeyValue &keys = plan.k_prefix, &values = plan.v_prefix;
   check.That(!plan.k_rope.given() && !plan.k.packed && keys.width == plan.k.width &&
                  values.width == plan.v.width && keys.heads == plan.k.heads &&
-                 keys.parts[0].rows == values.parts[0].rows && keys.blocks == 1,
+                 keys.rows == values.rows && keys.batches == 1,
              "the shared prefix does not fit query and key");
 }
 
@@ -194,18 +194,17 @@ void ReadScoreRules(const OpContext& op, Check& check, AttentionPlan& plan) {
   if (one_row) plan.band = Band::kAll;
 }
 
-Result<AttentionPlan> PlanInference(const OpContext& op) {
-  Check check(op);
+AttentionPlan PlanInference(const OpContext& op, Check& check) {
   AttentionPlan plan;
   RefuseUnsupported(op, check);
   const Layouts layouts = LayoutsOf(op, check);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.threads = op.threads();
   plan.heads = op.attr_int("num_heads");
   plan.scale = op.attr_float(HasAttr(op, "scale") ? "scale" : "scale_value");
   ReadInferTensors(op, layouts.in, check, plan);
   ReadAllLengths(op, check, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   CheckCaches(op, check, plan);
   ReadScoreRules(op, check, plan);
   ReadQuantisation(op, check, plan);
@@ -217,7 +216,7 @@ Result<AttentionPlan> PlanInference(const OpContext& op) {
     plan.outputs.push_back(plan.lse_port < 0 ? TensorType{DataType::kFloat, {1}}
                                              : StatisticsOf(plan, 1));
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 }  // namespace

@@ -20,20 +20,14 @@
 namespace npumesh::attention {
 namespace {
 
-// One factor for all, 1 when it is not given.
-float FactorOr1(const Factors& factors, const KernelArgs& args) {
-  return factors.given() ? factors.At(args, 0) : 1.0f;
-}
-
 // Up to kTileRows query rows of the heads that share a key head.
 class Tile {
  public:
   // Row r of the tile is row (first + r) % q_rows of the query head (first + r) / q_rows of those
   // that share the key head.
-  Tile(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence, int64_t kv_head,
-       int64_t first, int64_t rows)
-      : plan_(plan), args_(args), sequence_(sequence), kv_head_(kv_head), rows_(rows) {
-    int64_t head = kv_head * plan.shared() + first / sequence.q_rows;
+  Tile(const Sequence& sequence, int64_t kv_head, int64_t first, int64_t rows)
+      : sequence_(sequence), kv_head_(kv_head), rows_(rows) {
+    int64_t head = kv_head * plan_.shared() + first / sequence.q_rows;
     int64_t row = first % sequence.q_rows;
     for (int64_t r = 0; r < rows; ++r) {
       head_[r] = head;
@@ -48,7 +42,7 @@ class Tile {
     Columns range{sequence_.columns(), 0};
     for (int64_t r = 0; r < rows_; ++r) {
       Columns& columns = columns_[r];
-      columns = Visible(plan_, sequence_, row_[r]);
+      columns = Visible(sequence_, row_[r]);
       if (columns.first >= columns.last) continue;
       range.first = std::min(range.first, columns.first);
       range.last = std::max(range.last, columns.last);
@@ -72,7 +66,7 @@ class Tile {
   }
 
  private:
-  ScoreRow RowAt(int64_t r) const { return {plan_, args_, sequence_, head_[r], row_[r]}; }
+  ScoreRow RowAt(int64_t r) const { return {sequence_, head_[r], row_[r]}; }
   int64_t ElementOf(const HeadTensor& tensor, int64_t r) const {
     return sequence_.Element(tensor, head_[r], row_[r]);
   }
@@ -110,17 +104,12 @@ class Tile {
   // scores = scale * q k^T + pse for columns [first, first + count), -inf where masked.
   Status Score(int64_t first, int64_t count) const {
     const ColumnRange keys{ColumnRange::Of::kKeys, kv_head_, first, count};
-    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k,
-                             ColumnsOf(plan_, args_, sequence_, keys, plan_.k_room(args_)));
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k, ColumnsOf(sequence_, keys, plan_.k_room(args_)));
     NPUMESH_RETURN_IF_ERROR(Multiply(rows_, count, k_width_, query_, k, false, scores_, count));
-    const float scale = plan_.scale * FactorOr1(plan_.score_scale, args_);
-    float* scores = scores_;
-    for (int64_t r = 0; r < rows_; ++r, scores += count) {
-      const bool late = plan_.scales_pse;
-      if (!late) ScaleRow(scores, scale, count, scores);
-      if (plan_.pse.slot >= 0) AddShift(RowAt(r), first, count, plan_.row(args_), scores);
-      if (late) ScaleRow(scores, scale, count, scores);
-      MaskScores(RowAt(r), columns_[r], first, count, scores);
+    const float scale = plan_.scale * plan_.score_scale.For(args_, 0, 1.0f);
+    for (int64_t r = 0; r < rows_; ++r) {
+      FinishScores(RowAt(r), columns_[r], scale, first, count, plan_.row(args_),
+                   scores_ + r * count);
     }
     return Status();
   }
@@ -148,7 +137,7 @@ class Tile {
 
   // scores become the probabilities as 8-bit integers.
   void QuantiseProbabilities(int64_t count) const {
-    const float scale = FactorOr1(plan_.probability_scale, args_);
+    const float scale = plan_.probability_scale.For(args_, 0, 1.0f);
     float* scores = scores_;
     for (int64_t r = 0; r < rows_; ++r, scores += count) {
       const bool nothing = most_[r] == kMasked;
@@ -166,7 +155,7 @@ class Tile {
     }
     const ColumnRange values{ColumnRange::Of::kValues, kv_head_, first, count};
     NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v,
-                             ColumnsOf(plan_, args_, sequence_, values, plan_.v_room(args_)));
+                             ColumnsOf(sequence_, values, plan_.v_room(args_)));
     return Multiply(rows_, v_width_, count, {scores_, count, false}, v, true, sums_, v_width_);
   }
 
@@ -175,7 +164,7 @@ class Tile {
     float* row = sums_ + r * v_width_;
     const float empty = plan_.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
     float factor = sum_[r] == 0 ? empty : static_cast<float>(1.0 / sum_[r]);
-    if (plan_.quantised) factor = FactorOr1(plan_.sum_scale, args_);
+    if (plan_.quantised) factor = plan_.sum_scale.For(args_, 0, 1.0f);
     ScaleRow(row, factor, v_width_, row);
     if (plan_.out_scale.given()) {
       ScaleColumns(args_, plan_.out_scale, plan_.out_offset, head_[r] * v_width_, v_width_,
@@ -203,9 +192,9 @@ class Tile {
     store(plan_.lse_port, most_[r] + static_cast<float>(std::log(sum_[r])), 1);
   }
 
-  const AttentionPlan& plan_;
-  const KernelArgs& args_;
   const Sequence& sequence_;
+  const AttentionPlan& plan_ = sequence_.plan;
+  const KernelArgs& args_ = sequence_.args;
   const int64_t kv_head_, rows_;
   const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
   float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
@@ -222,15 +211,13 @@ class Tile {
 // Rows that belong to no sequence are zero, and so are outputs that were not asked for.
 Status RunAttention(const AttentionPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
-  for (size_t port = 0; port < plan.outputs.size(); ++port) {
-    ClearOutput(plan, args, static_cast<int>(port));
-  }
+  ClearOutputs(plan, args);
   for (int64_t b = 0; b < plan.batches; ++b) {
     NPUMESH_ASSIGN_OR_RETURN(const Sequence sequence, ReadSequence(plan, args, b));
     const int64_t rows = plan.shared() * sequence.q_rows;
     for (int64_t head = 0; head < plan.k.heads; ++head) {
       for (int64_t first = 0; first < rows; first += kTileRows) {
-        Tile tile(plan, args, sequence, head, first, std::min(kTileRows, rows - first));
+        Tile tile(sequence, head, first, std::min(kTileRows, rows - first));
         NPUMESH_RETURN_IF_ERROR(tile.Run());
       }
     }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "graph/ops/attention/attention.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh::attention {
@@ -10,28 +9,16 @@ namespace {
 
 constexpr TypeSet kHeadTypes = kFloats | kQuantised | DataType::kUint8;
 
-// K or V whose blocks are the batches of a tensor.
-KeyValue RowsOf(const HeadTensor& heads) {
-  KeyValue result;
-  result.parts = {
-      {heads.slot, heads.rows, heads.batch_stride, heads.head_stride, heads.row_stride}};
-  result.dtype = heads.dtype;
-  result.packed = heads.packed;
-  result.blocks = heads.batches;
-  result.heads = heads.heads;
-  result.width = heads.width;
-  result.chunk = heads.width;
-  return result;
-}
-
 void CheckHeadType(const OpContext& op, int slot, Check& check) {
   const DataType dtype = op.in(slot).dtype;
   check.Supported(kHeadTypes.Contains(dtype), "input slot {} is {}, expected {}", slot, Name(dtype),
                   kHeadTypes);
 }
 
-bool HaveEqualRows(const std::vector<KeyValue::Part>& a, const std::vector<KeyValue::Part>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+// The same number of blocks, and of rows in each tensor.
+bool HaveEqualRows(const KeyValue& a, const KeyValue& b) {
+  return a.batches == b.batches &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
                     [](const auto& x, const auto& y) { return x.rows == y.rows; });
 }
 
@@ -39,9 +26,8 @@ void CheckRope(const AttentionPlan& plan, Check& check) {
   const HeadTensor& q = plan.q_rope;
   const KeyValue& k = plan.k_rope;
   const bool fits = k.given() == q.given() &&
-                    (!k.given() || (k.width == q.width && k.blocks == plan.k.blocks &&
-                                    HaveEqualRows(k.parts, plan.k.parts) && q.rows == plan.q.rows &&
-                                    q.batches == plan.q.batches));
+                    (!k.given() || (k.width == q.width && HaveEqualRows(k, plan.k) &&
+                                    q.rows == plan.q.rows && q.batches == plan.q.batches));
   check.That(fits, "the rotary part (query_rope, key_rope) does not fit query and key");
 }
 
@@ -83,18 +69,18 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
   check.That(op.count(port) > 0, "\"{}\" has no tensor", port);
   for (int i = 0; i < op.count(port); ++i) {
     CheckHeadType(op, first + i, check);
-    const KeyValue one = RowsOf(HeadsOf(op, first + i, letters, heads, check));
+    const HeadTensor one = HeadsOf(op, first + i, letters, heads, check);
     if (i == 0) {
-      result = one;
+      result = KeyValue(one);
       continue;
     }
     check.That(one.dtype == result.dtype && one.width == result.width &&
-                   one.heads == result.heads && one.blocks == 1 && result.blocks == 1 &&
+                   one.heads == result.heads && one.batches == 1 && result.batches == 1 &&
                    letters.front() == 'B',
                "\"{}{}\" is {} beside {}; the tensors of a list need batch 1 and equal types, "
                "heads and head sizes",
                port, i, op.in(first + i), op.in(first));
-    result.parts.push_back(one.parts[0]);
+    result.parts.push_back(one);
   }
   return result;
 }
@@ -113,17 +99,21 @@ KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Ch
     check.That(shape[1] == heads,
                "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port, type,
                heads);
-    result.parts = {{slot, rows, heads * tiles * rows * tile, tiles * rows * tile, tile}};
-    result.dtype = type.dtype;
-    result.blocks = shape[0];
-    result.heads = heads;
-    result.width = tiles * tile;
+    result = KeyValue({.slot = slot,
+                       .dtype = type.dtype,
+                       .batches = shape[0],
+                       .rows = rows,
+                       .heads = heads,
+                       .width = tiles * tile,
+                       .batch_stride = heads * tiles * rows * tile,
+                       .row_stride = tile,
+                       .head_stride = tiles * rows * tile});
     result.chunk = tile;
     result.chunk_stride = rows * tile;
   } else {
-    result = RowsOf(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
+    result = KeyValue(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
   }
-  check.That(result.parts[0].rows > 0, "\"{}\" is {}, expected blocks with rows", port, type);
+  check.That(result.rows > 0, "\"{}\" is {}, expected blocks with rows", port, type);
   result.paged = true;
   return result;
 }
@@ -207,19 +197,17 @@ void Complete(const OpContext& op, std::string_view letters, Check& check, Atten
   if (!check.ok()) return;
   const auto require = [&](bool holds, std::string_view what) {
     check.That(holds, "query {} ({} heads), key {} ({} heads) and value {}: {}", op.in(plan.q.slot),
-               plan.heads, op.in(plan.k.parts[0].slot), plan.k.heads, op.in(plan.v.parts[0].slot),
-               what);
+               plan.heads, op.in(plan.k.slot), plan.k.heads, op.in(plan.v.slot), what);
   };
   check.Supported((kFloats | DataType::kInt8).Contains(plan.q.dtype),
                   "query is {}, expected float16, bfloat16, float32 or int8", Name(plan.q.dtype));
   require(plan.k.heads > 0 && plan.heads % plan.k.heads == 0,
           "the heads of query must be a multiple of those of key");
   require(plan.q.width == plan.k.width, "query and key need the same head size");
-  require(plan.v.heads == plan.k.heads && plan.v.blocks == plan.k.blocks &&
-              HaveEqualRows(plan.k.parts, plan.v.parts),
+  require(plan.v.heads == plan.k.heads && HaveEqualRows(plan.k, plan.v),
           "key and value need the same heads and rows");
-  const bool listed = plan.k.parts.size() > 1;
-  const int64_t sequences = listed ? static_cast<int64_t>(plan.k.parts.size()) : plan.k.blocks;
+  const auto listed = static_cast<int64_t>(plan.k.parts.size());
+  const int64_t sequences = listed > 1 ? listed : plan.k.batches;
   require(plan.k.packed == (plan.q.packed && !plan.paged()) &&
               (plan.paged() || plan.k.packed || sequences == plan.batches),
           "query and key need the same number of sequences");

@@ -55,13 +55,12 @@ int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
 }
 
 // Error unless a mask or shift covers a sequence.
-Status CheckCovers(const AttentionPlan& plan, const ScoreTensor& tensor, std::string_view what,
-                   const Sequence& sequence) {
+Status CheckCovers(const Sequence& sequence, const ScoreTensor& tensor, std::string_view what) {
   const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
   if (tensor.slot < 0 || (rows_fit && tensor.columns >= sequence.columns())) return Status();
   return Error(Code::kInvalidArgument, "{}: {} covers {} x {} scores, sequence {} has {} x {}",
-               plan.who, what, tensor.rows, tensor.columns, sequence.index, sequence.q_rows,
-               sequence.columns());
+               sequence.plan.who, what, tensor.rows, tensor.columns, sequence.index,
+               sequence.q_rows, sequence.columns());
 }
 
 // The place of one row of a cache.
@@ -72,27 +71,27 @@ struct Place {
   int64_t row = 0;  // in the block
 };
 
-Result<Place> PlaceOf(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
-                      const Sequence& sequence, int64_t head, int64_t position) {
-  const KeyValue::Part& part = from.part(sequence.index);
+Result<Place> PlaceOf(const Sequence& sequence, const KeyValue& from, int64_t head,
+                      int64_t position) {
+  const HeadTensor& part = from.part(sequence.index);
+  const AttentionPlan& plan = sequence.plan;
   Place place;
-  place.data = args.in[part.slot];
+  place.data = sequence.args.in[part.slot];
   place.position = position;
   place.row = sequence.kv_begin + position;
   place.block = from.parts.size() > 1 || from.packed ? 0 : sequence.index;
   if (from.paged) {
-    const auto* table = static_cast<const int32_t*>(args.in[plan.block_table]);
+    const auto* table = static_cast<const int32_t*>(sequence.args.in[plan.block_table]);
     place.block = table[sequence.index * plan.table_width + place.row / part.rows];
-    if (place.block < 0 || place.block >= from.blocks) {
+    if (place.block < 0 || place.block >= from.batches) {
       return Error(Code::kInvalidArgument,
                    "{}: the block table names block {} for position {} of sequence {}, the cache "
                    "has {} blocks",
-                   plan.who, place.block, place.row, sequence.index, from.blocks);
+                   plan.who, place.block, place.row, sequence.index, from.batches);
     }
     place.row %= part.rows;
   }
-  place.element =
-      place.block * part.block_stride + head * part.head_stride + place.row * part.row_stride;
+  place.element = part.Element(place.block, head, place.row);
   return place;
 }
 
@@ -115,12 +114,15 @@ void Scale(const Antiquant& antiquant, const KernelArgs& args, int64_t index, bo
   }
 }
 
-void Dequantise(const Antiquant& antiquant, const KernelArgs& args, int64_t batch, int64_t head,
-                const Place& place, int64_t width, float* row) {
+void Dequantise(const Sequence& sequence, const KeyValue& from, int64_t head, const Place& place,
+                float* row) {
+  const Antiquant& antiquant = from.antiquant;
+  const KernelArgs& args = sequence.args;
+  const int64_t width = from.width;
   if (!antiquant.scale.given()) return;
-  const int64_t index = antiquant.first + batch * antiquant.by_batch + head * antiquant.by_head +
-                        place.position * antiquant.by_position + place.block * antiquant.by_block +
-                        place.row * antiquant.by_row;
+  const int64_t index = antiquant.first + sequence.index * antiquant.by_batch +
+                        head * antiquant.by_head + place.position * antiquant.by_position +
+                        place.block * antiquant.by_block + place.row * antiquant.by_row;
   if (antiquant.group <= 1) {
     Scale(antiquant, args, index, antiquant.group == 0, width, row);
     return;
@@ -132,17 +134,15 @@ void Dequantise(const Antiquant& antiquant, const KernelArgs& args, int64_t batc
 }
 
 // `count` rows of one tensor, `stride` floats apart.
-Status LoadRows(const AttentionPlan& plan, const KernelArgs& args, const KeyValue& from,
-                const Sequence& sequence, int64_t head, int64_t first, int64_t count,
-                int64_t stride, float* to) {
+Status LoadRows(const Sequence& sequence, const KeyValue& from, int64_t head, int64_t first,
+                int64_t count, int64_t stride, float* to) {
   for (int64_t i = 0; i < count; ++i, to += stride) {
-    NPUMESH_ASSIGN_OR_RETURN(const Place place,
-                             PlaceOf(plan, args, from, sequence, head, first + i));
+    NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(sequence, from, head, first + i));
     for (int64_t d = 0, at = place.element; d < from.width; d += from.chunk) {
       LoadNumbers(from.dtype, place.data, at, std::min(from.chunk, from.width - d), to + d);
       at += from.chunk_stride;
     }
-    Dequantise(from.antiquant, args, sequence.index, head, place, from.width, to);
+    Dequantise(sequence, from, head, place, to);
   }
   return Status();
 }
@@ -226,8 +226,7 @@ Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
 }
 
 Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index) {
-  Sequence sequence;
-  sequence.index = index;
+  Sequence sequence{plan, args, index};
   NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows,
                                    &sequence.q_begin, &sequence.q_rows));
   NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.q_padding, "query_padding_size", plan.q.rows,
@@ -240,54 +239,50 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
   int64_t begin = 0;
   if (plan.k_prefix.given()) {
     NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.prefix_length, "shared prefix length", 0,
-                                     plan.k_prefix.parts[0].rows, &begin, &sequence.prefix));
+                                     plan.k_prefix.rows, &begin, &sequence.prefix));
   }
   if (plan.band == Band::kPrefix) {
     NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.band_prefix, "prefix", index,
                                      sequence.columns(), &begin, &sequence.band_prefix));
   }
-  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.mask, "the mask", sequence));
-  NPUMESH_RETURN_IF_ERROR(CheckCovers(plan, plan.pse, "the position shift", sequence));
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(sequence, plan.mask, "the mask"));
+  NPUMESH_RETURN_IF_ERROR(CheckCovers(sequence, plan.pse, "the position shift"));
   return sequence;
 }
 
-Result<FloatMatrix> ColumnsOf(const AttentionPlan& plan, const KernelArgs& args,
-                              const Sequence& sequence, const ColumnRange& columns, float* room) {
+Result<FloatMatrix> ColumnsOf(const Sequence& sequence, const ColumnRange& columns, float* room) {
+  const AttentionPlan& plan = sequence.plan;
   const bool values = columns.values();
   const KeyValue& from = values ? plan.v : plan.k;
   const bool in_rows = from.dtype == DataType::kFloat && !from.antiquant.scale.given() &&
                        from.chunk >= from.width && !from.paged;
   const bool alone = sequence.prefix == 0 && (values || !plan.k_rope.given());
   if (!in_rows || !alone) {
-    NPUMESH_RETURN_IF_ERROR(LoadColumns(plan, args, sequence, columns, room));
-    const int64_t rope = !values && plan.k_rope.given() ? plan.k_rope.width : 0;
-    return FloatMatrix{room, from.width + rope, !values};
+    NPUMESH_RETURN_IF_ERROR(LoadColumns(sequence, columns, room));
+    return FloatMatrix{room, values ? from.width : plan.k_width(), !values};
   }
-  NPUMESH_ASSIGN_OR_RETURN(const Place place,
-                           PlaceOf(plan, args, from, sequence, columns.head, columns.first));
+  NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(sequence, from, columns.head, columns.first));
   return FloatMatrix{static_cast<const float*>(place.data) + place.element,
                      from.part(sequence.index).row_stride, !values};
 }
 
-Status LoadColumns(const AttentionPlan& plan, const KernelArgs& args, const Sequence& sequence,
-                   const ColumnRange& columns, float* to) {
+Status LoadColumns(const Sequence& sequence, const ColumnRange& columns, float* to) {
+  const AttentionPlan& plan = sequence.plan;
   const bool values = columns.values();
   const int64_t head = columns.head;
   const KeyValue& from = values ? plan.v : plan.k;
-  const KeyValue& prefix = values ? plan.v_prefix : plan.k_prefix;
-  const bool extended = !values && plan.k_rope.given();
-  const int64_t stride = from.width + (extended ? plan.k_rope.width : 0);
+  const int64_t stride = values ? from.width : plan.k_width();
   const int64_t in_front = std::clamp(sequence.prefix - columns.first, int64_t{0}, columns.count);
   if (in_front > 0) {  // all sequences share the prefix
-    NPUMESH_RETURN_IF_ERROR(
-        LoadRows(plan, args, prefix, {}, head, columns.first, in_front, stride, to));
+    NPUMESH_RETURN_IF_ERROR(LoadRows({plan, sequence.args}, values ? plan.v_prefix : plan.k_prefix,
+                                     head, columns.first, in_front, stride, to));
   }
   to += in_front * stride;
   const int64_t first = columns.first + in_front - sequence.prefix;
   const int64_t count = columns.count - in_front;
-  NPUMESH_RETURN_IF_ERROR(LoadRows(plan, args, from, sequence, head, first, count, stride, to));
-  if (!extended) return Status();
-  return LoadRows(plan, args, plan.k_rope, sequence, head, first, count, stride, to + from.width);
+  NPUMESH_RETURN_IF_ERROR(LoadRows(sequence, from, head, first, count, stride, to));
+  if (values || !plan.k_rope.given()) return Status();
+  return LoadRows(sequence, plan.k_rope, head, first, count, stride, to + from.width);
 }
 
 }  // namespace npumesh::attention

@@ -24,9 +24,38 @@ bool IsMasked(const ScoreTensor& mask, const void* data, int64_t index) {
   }
 }
 
+// REQUIRES: the plan has a shift.
+void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores) {
+  const ScoreTensor& shift = at.sequence.plan.pse;
+  const void* data = at.sequence.args.in[shift.slot];
+  const int64_t index = at.IndexIn(shift, first);
+  if (shift.dtype == DataType::kFloat) {
+    AddRow(scores, static_cast<const float*>(data) + index, count, scores);
+    return;
+  }
+  LoadNumbers(shift.dtype, data, index, count, room);
+  AddRow(scores, room, count, scores);
+}
+
+void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
+                float* scores) {
+  const AttentionPlan& plan = at.sequence.plan;
+  const int64_t begin = std::clamp(columns.first - first, int64_t{0}, count);
+  const int64_t end = std::clamp(columns.last - first, begin, count);
+  std::fill(scores, scores + begin, kMasked);
+  std::fill(scores + end, scores + count, kMasked);
+  if (plan.mask.slot < 0) return;
+  const void* mask = at.sequence.args.in[plan.mask.slot];
+  const int64_t index = at.IndexIn(plan.mask, first);
+  for (int64_t j = begin; j < end; ++j) {
+    if (IsMasked(plan.mask, mask, index + j) != plan.mask_keeps) scores[j] = plan.mask_value;
+  }
+}
+
 }  // namespace
 
-Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row) {
+Columns Visible(const Sequence& sequence, int64_t row) {
+  const AttentionPlan& plan = sequence.plan;
   const int64_t columns = sequence.columns();
   const int64_t shifted = row + columns - sequence.q_rows;
   const auto tokens = [&](int64_t centre) {
@@ -55,41 +84,23 @@ Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row
   return {0, columns};
 }
 
-void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores) {
-  const ScoreTensor& shift = at.plan.pse;
-  const void* data = at.args.in[shift.slot];
-  const int64_t index = at.IndexIn(shift, first);
-  if (shift.dtype == DataType::kFloat) {
-    AddRow(scores, static_cast<const float*>(data) + index, count, scores);
-    return;
-  }
-  LoadNumbers(shift.dtype, data, index, count, room);
-  AddRow(scores, room, count, scores);
-}
-
-void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
-                float* scores) {
-  const int64_t begin = std::clamp(columns.first - first, int64_t{0}, count);
-  const int64_t end = std::clamp(columns.last - first, begin, count);
-  std::fill(scores, scores + begin, kMasked);
-  std::fill(scores + end, scores + count, kMasked);
-  const ScoreTensor& mask = at.plan.mask;
-  if (mask.slot < 0) return;
-  const int64_t index = at.IndexIn(mask, first);
-  for (int64_t j = begin; j < end; ++j) {
-    if (IsMasked(mask, at.args.in[mask.slot], index + j) != at.plan.mask_keeps) {
-      scores[j] = at.plan.mask_value;
-    }
-  }
+void FinishScores(const ScoreRow& at, const Columns& columns, float scale, int64_t first,
+                  int64_t count, float* room, float* scores) {
+  const AttentionPlan& plan = at.sequence.plan;
+  if (!plan.scales_pse) ScaleRow(scores, scale, count, scores);
+  if (plan.pse.slot >= 0) AddShift(at, first, count, room, scores);
+  if (plan.scales_pse) ScaleRow(scores, scale, count, scores);
+  MaskScores(at, columns, first, count, scores);
 }
 
 void DropScores(const ScoreRow& at, int64_t first, int64_t count, float* scores) {
-  const auto* bits = static_cast<const uint8_t*>(at.args.in[at.plan.drop_mask]);
-  const int64_t row = (at.sequence.index * at.plan.heads + at.head) * at.plan.q.rows + at.row;
-  const int64_t index = row * at.plan.k.parts[0].rows + first;
+  const AttentionPlan& plan = at.sequence.plan;
+  const auto* bits = static_cast<const uint8_t*>(at.sequence.args.in[plan.drop_mask]);
+  const int64_t row = (at.sequence.index * plan.heads + at.head) * plan.q.rows + at.row;
+  const int64_t index = row * plan.k.rows + first;
   for (int64_t j = 0; j < count; ++j) {
     const bool keep = (bits[(index + j) / 8] >> ((index + j) % 8) & 1) != 0;
-    scores[j] = keep ? scores[j] / at.plan.keep_prob : 0.0f;
+    scores[j] = keep ? scores[j] / plan.keep_prob : 0.0f;
   }
 }
 

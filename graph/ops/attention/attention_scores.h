@@ -18,12 +18,10 @@ struct Columns {
 };
 
 // By the band of the plan; `row` counts in the sequence.
-Columns Visible(const AttentionPlan& plan, const Sequence& sequence, int64_t row);
+Columns Visible(const Sequence& sequence, int64_t row);
 
-// One row of scores. Refers to its parts.
+// One row of scores.
 struct ScoreRow {
-  const AttentionPlan& plan;
-  const KernelArgs& args;
   const Sequence& sequence;
   int64_t head = 0;  // of the query
   int64_t row = 0;   // in the sequence
@@ -34,13 +32,12 @@ struct ScoreRow {
   }
 };
 
-// All take `count` scores from column `first` on.
+// Both take `count` scores from column `first` on.
 //
-// Adds the plan's shift. `room` has place for `count` floats. REQUIRES: the plan has one.
-void AddShift(const ScoreRow& at, int64_t first, int64_t count, float* room, float* scores);
-// kMasked outside of `columns`, the plan's mask_value where its mask says so.
-void MaskScores(const ScoreRow& at, const Columns& columns, int64_t first, int64_t count,
-                float* scores);
+// From products to scores: multiplied by `scale`, plus the plan's shift, kMasked outside of
+// `columns`, the plan's mask_value where its mask says so. `room` has place for `count` floats.
+void FinishScores(const ScoreRow& at, const Columns& columns, float scale, int64_t first,
+                  int64_t count, float* room, float* scores);
 // Dropout: a bit of 1 keeps the probability, divided by that of keeping. REQUIRES: the plan has a
 // drop mask.
 void DropScores(const ScoreRow& at, int64_t first, int64_t count, float* scores);

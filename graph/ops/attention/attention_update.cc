@@ -4,10 +4,7 @@
 #include <limits>
 
 #include "graph/ops/attention/family.h"
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -26,20 +23,19 @@ struct UpdatePlan : Planned {
 };
 
 // Each lse is [rows], each go [rows, D]; the attribute sp counts both.
-Result<UpdatePlan> PlanUpdate(const OpContext& op) {
-  Check check(op);
+UpdatePlan PlanUpdate(const OpContext& op, Check& check) {
   UpdatePlan plan;
   plan.parts = op.count("lse");
   check.That(plan.parts > 0 && op.count("go") == plan.parts && op.attr_int("sp") == plan.parts,
              "{} tensors lse and {} go with sp {}, expected as many of each", plan.parts,
              op.count("go"), op.attr_int("sp"));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.lse = op.slot("lse");
   plan.go = op.slot("go");
   const TensorType &lse = op.in(plan.lse), &go = op.in(plan.go);
   check.Type("lse", DataType::kFloat);
   check.RankAtLeast("go", kFloats, 1);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.dtype = go.dtype;
   plan.rows = lse.shape.elements();
   plan.width = go.shape.dims().back();
@@ -53,7 +49,7 @@ Result<UpdatePlan> PlanUpdate(const OpContext& op) {
              lse, go);
   plan.outputs = {go, lse};
   plan.scratch.Take(plan.width, {&plan.sum, &plan.row});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 double LseAt(const UpdatePlan& plan, const KernelArgs& args, int part, int64_t r) {

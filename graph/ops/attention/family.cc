@@ -6,14 +6,10 @@ void RegisterAttentionFamily(OpRegistry& registry) {
   RegisterInferAttentionOps(registry);
   RegisterTrainAttentionOps(registry);
   RegisterAttentionUpdateOps(registry);
-  RegisterAttentionGradients(registry);
   RegisterRopeOps(registry);
-  RegisterRotaryGradients(registry);
-  RegisterCacheScatterOps(registry);
-  RegisterNormRopeCacheOps(registry);
+  RegisterCacheOps(registry);
   RegisterGatedDeltaOps(registry);
   RegisterMlaPrologOps(registry);
-  RegisterLightningIndexerOps(registry);
   RegisterSparseAttentionOps(registry);
 }
 

@@ -55,9 +55,8 @@ void ReadShapes(const OpContext& op, std::string_view states, Check& check, Delt
 }
 
 template <bool kRecurrent>
-Result<DeltaPlan> PlanDelta(const OpContext& op) {
+DeltaPlan PlanDelta(const OpContext& op, Check& check) {
   constexpr std::string_view kStates = kRecurrent ? "state" : "initial_state";
-  Check check(op);
   DeltaPlan plan;
   ReadShapes(op, kStates, check, plan);
   plan.recurrent = kRecurrent;
@@ -83,7 +82,7 @@ Result<DeltaPlan> PlanDelta(const OpContext& op) {
   plan.state = plan.scratch.Floats(plan.state_elements);
   plan.scratch.Take(plan.key_width, {&plan.query, &plan.key, &plan.gates});
   plan.value = plan.scratch.Floats(plan.width);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // First element of a state.
@@ -114,7 +113,7 @@ Result<int64_t> StartOf(const DeltaPlan& plan, const KernelArgs& args, int64_t s
 
 void LoadGates(const DeltaPlan& plan, const KernelArgs& args, int64_t at, float* gates) {
   const int64_t dk = plan.key_width;
-  const float gate = plan.gate.given() ? std::exp(plan.gate.At(args, at)) : 1.0f;
+  const float gate = std::exp(plan.gate.For(args, at, 0.0f));
   std::fill_n(gates, dk, 0.0f);
   if (plan.key_gate.given()) plan.key_gate.Load(args, at * dk, dk, gates);
   for (int64_t c = 0; c < dk; ++c) gates[c] = gate * std::exp(gates[c]);
@@ -174,12 +173,6 @@ Status RunSequence(const DeltaPlan& plan, const KernelArgs& args, int64_t sequen
 }
 
 // Tokens after the last sequence give zeros.
-void ClearBehind(const DeltaPlan& plan, const KernelArgs& args, int64_t begin) {
-  const int64_t row = plan.heads * plan.width * BitsOf(plan.dtype) / 8;
-  std::fill_n(static_cast<std::byte*>(args.out[0]) + begin * row,
-              static_cast<size_t>((plan.tokens - begin) * row), std::byte{0});
-}
-
 Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
   int64_t begin = 0;
   for (int64_t s = 0; s < plan.sequences; ++s) {
@@ -192,7 +185,9 @@ Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
     NPUMESH_RETURN_IF_ERROR(RunSequence(plan, args, s, begin, end));
     begin = end;
   }
-  ClearBehind(plan, args, begin);
+  const int64_t row = plan.heads * plan.width * BitsOf(plan.dtype) / 8;
+  std::fill_n(static_cast<std::byte*>(args.out[0]) + begin * row, (plan.tokens - begin) * row,
+              std::byte{0});
   return Status();
 }
 

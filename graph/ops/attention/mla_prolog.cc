@@ -12,7 +12,6 @@
 
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/rms_row.h"
@@ -82,9 +81,8 @@ void ReadShapes(const OpContext& op, Check& check, MlaPlan& plan) {
   check.Matrix("weight_dkv_kr", x.dtype);
   check.Rank("rope_cos", x.dtype, rank);
   check.SameTensor("rope_sin", "rope_cos");
-  for (const std::string_view gamma : {"rmsnorm_gamma_cq", "rmsnorm_gamma_ckv"}) {
-    check.Type(gamma, kFloats);
-  }
+  check.Type("rmsnorm_gamma_cq", kFloats);
+  check.Type("rmsnorm_gamma_ckv", kFloats);
   if (!check.ok()) return;
   plan.dtype = x.dtype;
   plan.norm_q = LatentNorm::Of(op, "rmsnorm_gamma_cq", "rmsnorm_epsilon_cq");
@@ -171,13 +169,12 @@ void LayOut(MlaPlan& plan) {
 }
 
 template <bool kThird>
-Result<MlaPlan> PlanMla(const OpContext& op) {
-  Check check(op);
+MlaPlan PlanMla(const OpContext& op, Check& check) {
   MlaPlan plan;
   RefuseQuantised(kThird, check);
   ReadShapes(op, check, plan);
   ReadCaches(op, check, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.threads = op.threads();
   if constexpr (kThird) {
     plan.norm_q.scale = op.attr_float("qc_qr_scale");
@@ -193,15 +190,10 @@ Result<MlaPlan> PlanMla(const OpContext& op) {
 
 // ---- the computation: chunks of tokens, one product after the other ----
 
-// Rounds floats to the type of the tokens.
-void Round(DataType dtype, float* row, int64_t count) {
-  constexpr int64_t kBlock = 512;
-  float rounded[kBlock];  // holds `kBlock` elements of any row type
-  for (int64_t first = 0; first < count; first += kBlock) {
-    const int64_t some = std::min(kBlock, count - first);
-    StoreRow(dtype, row + first, rounded, 0, some);
-    LoadNumbers(dtype, rounded, 0, some, row + first);
-  }
+// `count` floats rounded to the type of the tokens; `room` holds as many.
+void Round(DataType dtype, const float* from, int64_t count, float* room, float* to) {
+  StoreRow(dtype, from, room, 0, count);
+  LoadNumbers(dtype, room, 0, count, to);
 }
 
 // to[rows, n] = left w[k, n], rounded.
@@ -209,18 +201,18 @@ Status Multiply(const MlaPlan& plan, const KernelArgs& args, int64_t rows, int64
                 const StoredMatrix& left, MlaSlot weight, float* to) {
   const StoredMatrix w{plan.dtype, args.in[weight], 0, false};
   return BlockedProduct(k, false).Run(args, rows, n, left, w, {}, [&](const SumSegment& segment) {
-    float* row = to + segment.row * n + segment.first;
-    std::copy_n(segment.floats, segment.count, row);
-    Round(plan.dtype, row, segment.count);
+    float room[kBlockColumns];
+    Round(plan.dtype, segment.floats, segment.count, room, to + segment.row * n + segment.first);
   });
 }
 
 void Normalise(const MlaPlan& plan, const KernelArgs& args, const LatentNorm& norm, int64_t width,
                float* row) {
-  const float* gamma = LoadRow(norm.dtype, args.in[norm.gamma], 0, width, plan.gamma(args));
+  float* room = plan.gamma(args);
+  const float* gamma = LoadRow(norm.dtype, args.in[norm.gamma], 0, width, room);
   RmsNormalise(row, gamma, norm.epsilon, width);
   ScaleRow(row, norm.scale, width, row);
-  Round(plan.dtype, row, width);
+  Round(plan.dtype, row, width, room, row);
 }
 
 // Query `h` of the tokens and its rotated part.
@@ -301,30 +293,24 @@ Status RunMla(const MlaPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-template <bool kThird>
-Operator MlaOperator(std::string_view signature) {
-  Operator op = Define<PlanMla<kThird>, RunMla>(signature);
-  constexpr int kCache = kThird ? 9 : 10;
-  op.in_place = {{2, kCache}, {3, kCache + 1}};
-  return op;
-}
-
 }  // namespace
 
 void RegisterMlaPrologOps(OpRegistry& registry) {
-  registry.Add(MlaOperator<false>(
+  registry.Add(Define<PlanMla<false>, RunMla>(
       "MlaProlog(token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq, "
       "rmsnorm_gamma_ckv, rope_sin, rope_cos, cache_index, kv_cache, kr_cache, dequant_scale_x?, "
       "dequant_scale_w_dq?, dequant_scale_w_uq_qr?, dequant_scale_w_dkv_kr?, quant_scale_ckv?, "
       "quant_scale_ckr?, smooth_scales_cq?; rmsnorm_epsilon_cq=1e-05, rmsnorm_epsilon_ckv=1e-05, "
-      "cache_mode=\"PA_BSND\") -> query, query_rope, kv_cache, kr_cache"));
-  registry.Add(MlaOperator<false>(
+      "cache_mode=\"PA_BSND\") -> query, query_rope, kv_cache, kr_cache",
+      {.in_place = {{2, 10}, {3, 11}}}));
+  registry.Add(Define<PlanMla<false>, RunMla>(
       "MlaPrologV2(token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq, "
       "rmsnorm_gamma_ckv, rope_sin, rope_cos, cache_index, kv_cache, kr_cache, dequant_scale_x?, "
       "dequant_scale_w_dq?, dequant_scale_w_uq_qr?, dequant_scale_w_dkv_kr?, quant_scale_ckv?, "
       "quant_scale_ckr?, smooth_scales_cq?; rmsnorm_epsilon_cq=1e-05, rmsnorm_epsilon_ckv=1e-05, "
-      "cache_mode=\"PA_BSND\") -> query, query_rope, kv_cache, kr_cache, dequant_scale_q_nope"));
-  registry.Add(MlaOperator<true>(
+      "cache_mode=\"PA_BSND\") -> query, query_rope, kv_cache, kr_cache, dequant_scale_q_nope",
+      {.in_place = {{2, 10}, {3, 11}}}));
+  registry.Add(Define<PlanMla<true>, RunMla>(
       "MlaPrologV3(token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq, "
       "rmsnorm_gamma_ckv, rope_sin, rope_cos, kv_cache, kr_cache, cache_index?, dequant_scale_x?, "
       "dequant_scale_w_dq?, dequant_scale_w_uq_qr?, dequant_scale_w_dkv_kr?, quant_scale_ckv?, "
@@ -333,7 +319,8 @@ void RegisterMlaPrologOps(OpRegistry& registry) {
       "query_norm_flag=false, weight_quant_mode=0, kv_cache_quant_mode=0, query_quant_mode=0, "
       "ckvkr_repo_mode=0, quant_scale_repo_mode=0, tile_size=128, qc_qr_scale=1.0, kc_scale=1.0) "
       "-> query, query_rope, kv_cache, kr_cache, dequant_scale_q_nope, query_norm, "
-      "dequant_scale_q_norm"));
+      "dequant_scale_q_norm",
+      {.in_place = {{2, 9}, {3, 10}}}));
 }
 
 }  // namespace npumesh

@@ -1,8 +1,11 @@
-// RotaryPositionEmbedding, RotaryMul, ApplyRotaryPosEmb and InterleaveRope.
+// RotaryPositionEmbedding, RotaryMul, ApplyRotaryPosEmb and InterleaveRope; and the gradients of
+// the first two.
 #include "graph/ops/attention/rope.h"
 
+#include <vector>
+
 #include "graph/ops/attention/family.h"
-#include "graph/ops/core/define.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -40,6 +43,60 @@ void RotateBy(RotaryMode mode, const float* x, const float* cos, const float* si
   }
 }
 
+// The attribute `mode`; objects when it names no mode.
+RotaryMode RotaryModeOf(Check& check) {
+  return static_cast<RotaryMode>(check.Between("mode", 0, 3));
+}
+
+// Objects unless a table broadcasts to x with the same last dimension, which the mode can rotate.
+void CheckRotation(const OpContext& op, std::string_view x_port, std::string_view table_port,
+                   RotaryMode mode, Check& check) {
+  const Shape &x = op.in(x_port).shape, &table = op.in(table_port).shape;
+  const Result<Shape> joined = Broadcast(x, table);
+  check.That(x.rank() > 0 && table.rank() > 0 && joined.ok() && *joined == x &&
+                 table.dims().back() == x.dims().back(),
+             "{} is {} and {} {}, expected a table that broadcasts with the same last dimension",
+             x_port, x, table_port, table);
+  const int64_t parts = mode == RotaryMode::kQuarter ? 4 : 2;
+  check.That(x.rank() > 0 && x.dims().back() % parts == 0,
+             "{} is {}, expected a last dimension divisible by {}", x_port, x, parts);
+}
+
+// Where each vector of a tensor finds its vector of a table that broadcasts to it.
+class TableRows {
+ public:
+  TableRows() = default;
+  TableRows(const Shape& x, const Shape& table)
+      : width_(x.dims().back()),
+        extents_(x.dims().begin(), x.dims().end() - 1),
+        strides_(extents_.size(), 0) {
+    int64_t stride = width_;
+    for (int i = table.rank() - 2; i >= 0; --i) {
+      const auto axis = static_cast<size_t>(i + x.rank() - table.rank());
+      if (table[i] != 1) strides_[axis] = stride;
+      stride *= table[i];
+    }
+    for (const int64_t extent : extents_) rows_ *= extent;
+  }
+
+  int64_t rows() const { return rows_; }  // vectors of the tensor
+  int64_t width() const { return width_; }
+  // First element in the table.
+  int64_t Element(int64_t row) const {
+    int64_t element = 0;
+    for (size_t i = extents_.size(); i-- > 0;) {
+      element += row % extents_[i] * strides_[i];
+      row /= extents_[i];
+    }
+    return element;
+  }
+
+ private:
+  int64_t width_ = 0, rows_ = 1;
+  std::vector<int64_t> extents_;
+  std::vector<int64_t> strides_;  // of the table along the leading dimensions of the tensor
+};
+
 // ---- the operators: each output is an input rotated by the same tables ----
 
 struct RotaryPlan : Planned {
@@ -53,16 +110,15 @@ struct RotaryPlan : Planned {
   Workspace<float> x, y;
 };
 
-Result<RotaryPlan> PlanRotary(const OpContext& op, std::initializer_list<std::string_view> ports,
-                              std::string_view cos, std::string_view sin, RotaryMode mode,
-                              Check& check) {
+RotaryPlan PlanRotary(const OpContext& op, std::initializer_list<std::string_view> ports,
+                      std::string_view cos, std::string_view sin, RotaryMode mode, Check& check) {
   RotaryPlan plan;
   for (const std::string_view port : ports) {
     check.RankAtLeast(port, kFloats, 1);
     check.RankAtLeast(cos, kFloats, 1);
     check.SameTensor(sin, cos);
     CheckRotation(op, port, cos, mode, check);
-    if (!check.ok()) return check.status();
+    if (!check.ok()) return plan;
     const TensorType& x = op.in(port);
     plan.tensors.push_back({op.slot(port), x.dtype, TableRows(x.shape, op.in(cos).shape)});
     plan.outputs.push_back(x);
@@ -72,24 +128,20 @@ Result<RotaryPlan> PlanRotary(const OpContext& op, std::initializer_list<std::st
   return plan;
 }
 
-Result<RotaryPlan> PlanMul(const OpContext& op) {
-  Check check(op);
+RotaryPlan PlanMul(const OpContext& op, Check& check) {
   return PlanRotary(op, {"x"}, "r1", "r2", RotaryMode::kHalf, check);
 }
 
-Result<RotaryPlan> PlanInterleave(const OpContext& op) {
-  Check check(op);
+RotaryPlan PlanInterleave(const OpContext& op, Check& check) {
   return PlanRotary(op, {"x"}, "cos", "sin", RotaryMode::kInterleaveHalf, check);
 }
 
-Result<RotaryPlan> PlanEmbedding(const OpContext& op) {
-  Check check(op);
+RotaryPlan PlanEmbedding(const OpContext& op, Check& check) {
   return PlanRotary(op, {"x"}, "cos", "sin", RotaryModeOf(check), check);
 }
 
 // The tables have 1 where query and key have their heads, so they broadcast in every layout.
-Result<RotaryPlan> PlanApply(const OpContext& op) {
-  Check check(op);
+RotaryPlan PlanApply(const OpContext& op, Check& check) {
   check.OneOf("rotary_mode", {"half", "interleave", "quarter"});
   const std::string name = op.attr_string("rotary_mode");
   const RotaryMode mode = name == "half"         ? RotaryMode::kHalf
@@ -116,42 +168,90 @@ Status RunRotary(const RotaryPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// ---- gradients ----
+//
+// Forwards, y[j] = x[first(j)] cos[j] + sign(j) x[second(j)] sin[j] for each vector, so backwards
+// every dy[j] goes to two elements of dx and to one of each table.
+
+struct Source {
+  size_t first = 0, second = 0;
+  double sign = 1;
+};
+
+// Where each element of a rotated vector of `width` elements comes from.
+std::vector<Source> SourcesOf(RotaryMode mode, size_t width) {
+  std::vector<Source> sources(width);
+  const size_t part = mode == RotaryMode::kQuarter ? width / 2 : width;
+  for (size_t j = 0; j < width; ++j) {
+    const bool low = j % part < part / 2;
+    Source& source = sources[j];
+    source.first = j;
+    source.second = low ? j + part / 2 : j - part / 2;
+    source.sign = low ? -1 : 1;
+    if (mode == RotaryMode::kInterleave) {
+      source.second = j ^ 1;
+      source.sign = j % 2 == 0 ? -1 : 1;
+    } else if (mode == RotaryMode::kInterleaveHalf) {
+      source.first = low ? 2 * j : 2 * (j - width / 2) + 1;
+      source.second = low ? 2 * j + 1 : 2 * (j - width / 2);
+    }
+  }
+  return sources;
+}
+
+struct GradPlan : Planned {
+  RotaryMode mode = RotaryMode::kHalf;
+  TableRows rows;
+  std::vector<Source> sources;  // from Prepare
+  bool tables = true;           // their gradients are asked for; zeros otherwise
+  size_t x = 0;                 // slots; of x only with `tables`
+  size_t cos = 0, sin = 0, dy = 0;
+};
+
+template <bool kMul>
+GradPlan PlanGrad(const OpContext& op, Check& check) {
+  constexpr std::string_view kCos = kMul ? "r1" : "cos", kSin = kMul ? "r2" : "sin";
+  const auto slot = [&](std::string_view port) { return static_cast<size_t>(op.slot(port)); };
+  GradPlan plan;
+  if constexpr (!kMul) plan.mode = RotaryModeOf(check);
+  plan.tables = kMul ? op.attr_bool("need_backward") : op.has("x");
+  plan.x = slot("x"), plan.cos = slot(kCos), plan.sin = slot(kSin), plan.dy = slot("dy");
+  for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
+  if (op.has("x")) check.Keep(ExpectSameShape(op, "x", "dy"));
+  check.Keep(ExpectSameShape(op, kSin, kCos));
+  CheckRotation(op, "dy", kCos, plan.mode, check);
+  if (!check.ok()) return plan;
+  plan.rows = TableRows(op.in("dy").shape, op.in(kCos).shape);
+  plan.outputs = {op.in("dy"), op.in(kCos), op.in(kCos)};
+  return plan;
+}
+
+Status PrepareGrad(const OpContext&, GradPlan* plan) {
+  plan->sources = SourcesOf(plan->mode, static_cast<size_t>(plan->rows.width()));
+  return Status();
+}
+
+Status RunGrad(const GradPlan& plan, RealTensors& t) {
+  const auto &dy = t.in[plan.dy], &cos = t.in[plan.cos], &sin = t.in[plan.sin], &x = t.in[plan.x];
+  for (int64_t row = 0; row < plan.rows.rows(); ++row) {
+    const auto first_of_table = static_cast<size_t>(plan.rows.Element(row));
+    const size_t first_of_x = static_cast<size_t>(row) * plan.sources.size();
+    for (size_t j = 0; j < plan.sources.size(); ++j) {
+      const Source& source = plan.sources[j];
+      const size_t table = first_of_table + j;
+      const size_t first = first_of_x + source.first, second = first_of_x + source.second;
+      const double g = dy[first_of_x + j];
+      t.out[0][first] += g * cos[table];
+      t.out[0][second] += source.sign * g * sin[table];
+      if (!plan.tables) continue;
+      t.out[1][table] += g * x[first];
+      t.out[2][table] += source.sign * g * x[second];
+    }
+  }
+  return Status();
+}
+
 }  // namespace
-
-void CheckRotation(const OpContext& op, std::string_view x_port, std::string_view table_port,
-                   RotaryMode mode, Check& check) {
-  const Shape &x = op.in(x_port).shape, &table = op.in(table_port).shape;
-  const Result<Shape> joined = Broadcast(x, table);
-  check.That(x.rank() > 0 && table.rank() > 0 && joined.ok() && *joined == x &&
-                 table.dims().back() == x.dims().back(),
-             "{} is {} and {} {}, expected a table that broadcasts with the same last dimension",
-             x_port, x, table_port, table);
-  const int64_t parts = mode == RotaryMode::kQuarter ? 4 : 2;
-  check.That(x.rank() > 0 && x.dims().back() % parts == 0,
-             "{} is {}, expected a last dimension divisible by {}", x_port, x, parts);
-}
-
-TableRows::TableRows(const Shape& x, const Shape& table)
-    : width_(x.dims().back()),
-      extents_(x.dims().begin(), x.dims().end() - 1),
-      strides_(extents_.size(), 0) {
-  int64_t stride = width_;
-  for (int i = table.rank() - 2; i >= 0; --i) {
-    const auto axis = static_cast<size_t>(i + x.rank() - table.rank());
-    if (table[i] != 1) strides_[axis] = stride;
-    stride *= table[i];
-  }
-  for (const int64_t extent : extents_) rows_ *= extent;
-}
-
-int64_t TableRows::Element(int64_t row) const {
-  int64_t element = 0;
-  for (size_t i = extents_.size(); i-- > 0;) {
-    element += row % extents_[i] * strides_[i];
-    row /= extents_[i];
-  }
-  return element;
-}
 
 RotaryTables RotaryTables::Of(const OpContext& op, std::string_view cos, std::string_view sin,
                               RotaryMode mode, Scratch& scratch) {
@@ -175,6 +275,10 @@ void RegisterRopeOps(OpRegistry& registry) {
   registry.Add(Define<PlanApply, RunRotary>(
       "ApplyRotaryPosEmb(query, key, cos, sin; layout=1, rotary_mode=\"half\") -> query, key",
       {.in_place = {{0, 0}, {1, 1}}}));
+  registry.Add(DefineReal<PlanGrad<true>, RunGrad, PrepareGrad>(
+      "RotaryMulGrad(x, r1, r2, dy; need_backward=true) -> dx, dr1, dr2"));
+  registry.Add(DefineReal<PlanGrad<false>, RunGrad, PrepareGrad>(
+      "RotaryPositionEmbeddingGrad(dy, cos, sin, x?; mode=0) -> dx, dcos, dsin"));
 }
 
 }  // namespace npumesh

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/scratch.h"
 
 namespace npumesh {
@@ -17,32 +15,6 @@ enum class RotaryMode : uint8_t {
   kInterleave,      // x[2i], x[2i + 1]
   kQuarter,         // kHalf in both halves
   kInterleaveHalf,  // pairs of kInterleave; the result lies as in kHalf
-};
-
-// The attribute `mode`; objects when it names no mode.
-inline RotaryMode RotaryModeOf(Check& check) {
-  return static_cast<RotaryMode>(check.Between("mode", 0, 3));
-}
-
-// Objects unless a table broadcasts to `x` with the same last dimension, which the mode can rotate.
-void CheckRotation(const OpContext& op, std::string_view x, std::string_view table, RotaryMode mode,
-                   Check& check);
-
-// Where each vector of a tensor finds its vector of a table that broadcasts to it.
-class TableRows {
- public:
-  TableRows() = default;
-  TableRows(const Shape& x, const Shape& table);
-
-  int64_t rows() const { return rows_; }  // vectors of the tensor
-  int64_t width() const { return width_; }
-  // First element in the table.
-  int64_t Element(int64_t row) const;
-
- private:
-  int64_t width_ = 0, rows_ = 1;
-  std::vector<int64_t> extents_;
-  std::vector<int64_t> strides_;  // of the table along the leading dimensions of the tensor
 };
 
 // The tables of a node, and room for a row of each.

@@ -57,13 +57,13 @@ constexpr int kKey = 1;
 constexpr int kValue = 2;
 constexpr int kMask = 3;  // or the shift, when there is no mask
 
-HeadTensor QueryHeads(const AttentionOperand& from, const HeadCount& count,
-                      const HeadStrides& strides) {
+HeadTensor HeadsOf(int slot, const AttentionOperand& from, int64_t batches, int64_t heads,
+                   const HeadStrides& strides) {
   HeadTensor to;
-  to.slot = kQuery;
+  to.slot = slot;
   to.dtype = from.dtype;
-  to.batches = count.batches;
-  to.heads = count.heads();
+  to.batches = batches;
+  to.heads = heads;
   to.rows = from.rows;
   to.width = from.columns;
   to.row_stride = from.row_stride;
@@ -82,18 +82,6 @@ HeadTensor OutputHeads(const HeadTensor& q, int64_t width, DataType dtype) {
   to.head_stride = q.rows * width;
   to.batch_stride = q.heads * to.head_stride;
   return to;
-}
-
-KeyValue KeyRows(int slot, const AttentionOperand& from, const HeadCount& count,
-                 const HeadStrides& strides) {
-  KeyValue rows;
-  rows.parts = {{slot, from.rows, strides.batch, strides.head, from.row_stride}};
-  rows.dtype = from.dtype;
-  rows.blocks = count.batches;
-  rows.heads = count.kv_heads;
-  rows.width = from.columns;
-  rows.chunk = from.columns;
-  return rows;
 }
 
 ScoreTensor Scores(int slot, const AttentionOperand& from, const HeadStrides& strides) {
@@ -344,9 +332,10 @@ class AttentionFinder {
     plan.threads = sum.threads();
     plan.batches = count->batches;
     plan.heads = count->heads();
-    plan.q = QueryHeads(operands.q, *count, by_query[0]);
-    plan.k = KeyRows(kKey, operands.k, *count, by_key[0]);
-    plan.v = KeyRows(kValue, operands.v, *count, by_key[1]);
+    const int64_t batches = plan.batches, kv_heads = count->kv_heads;
+    plan.q = HeadsOf(kQuery, operands.q, batches, plan.heads, by_query[0]);
+    plan.k = KeyValue(HeadsOf(kKey, operands.k, batches, kv_heads, by_key[0]));
+    plan.v = KeyValue(HeadsOf(kValue, operands.v, batches, kv_heads, by_key[1]));
     plan.out = OutputHeads(plan.q, operands.v.columns, sum.out(0).dtype);
     plan.scale = match_.scale * operands.q.factor * operands.k.factor;
     plan.empty_is_nan = true;

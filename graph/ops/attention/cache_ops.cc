@@ -1,8 +1,9 @@
-// KvRmsNormRopeCache: the keys and values of latent attention, normalised, rotated and written into
-// their caches.
+// Keys and values that are written into caches: ScatterPaKvCache copies rows of them, and
+// KvRmsNormRopeCache takes those of latent attention, which it normalises and rotates.
 //
 // A slot below 0 is skipped; one past the cache is a run-time error.
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "graph/ops/attention/family.h"
@@ -15,6 +16,87 @@
 
 namespace npumesh {
 namespace {
+
+// ---- ScatterPaKvCache ----
+
+// Copies the rows of one tensor into its cache. A row is `chunks` pieces of `chunk` bytes; in tiled
+// caches [blocks, chunks, block_size, e] they are a block's rows apart.
+struct CacheCopy {
+  int from = 0;  // slot
+  int output = 0;
+  int64_t blocks = 0, block_size = 0, chunks = 1, chunk = 0;
+};
+
+struct ScatterPlan : Planned {
+  Integers slots;  // by token
+  std::vector<CacheCopy> copies;
+};
+
+CacheCopy PlanCopy(const OpContext& op, std::string_view port, std::string_view cache_port,
+                   int64_t tokens, Check& check) {
+  const TensorType &rows = op.in(port), &cache = op.in(cache_port);
+  const auto element = static_cast<int64_t>(check.Take(ElementBytes(op, rows.dtype)));
+  const int rank = cache.shape.rank();
+  const int64_t row = tokens == 0 ? 0 : rows.shape.elements() / tokens;
+  CacheCopy copy;
+  copy.from = op.slot(port);
+  copy.output = port == "key" ? 0 : 1;
+  bool fits = rows.dtype == cache.dtype && row * tokens == rows.shape.elements() && rank >= 3;
+  if (fits) {
+    const bool tiled = op.attr_string("cache_mode") == "PA_NZ";
+    const int64_t tile = cache.shape[rank - 1];
+    copy.blocks = cache.shape[0];
+    copy.block_size = cache.shape[tiled ? rank - 2 : 1];
+    copy.chunks = tiled ? ElementsBetween(cache.shape, 1, rank - 2) : 1;
+    copy.chunk = (tiled ? tile : row) * element;
+    fits =
+        tokens == 0 || row == (tiled ? copy.chunks * tile : ElementsBetween(cache.shape, 2, rank));
+  }
+  check.That(fits, "{} is {} for {} slots, which does not fit {} {} in cache_mode {}", port, rows,
+             tokens, cache_port, cache, op.attr_string("cache_mode"));
+  return copy;
+}
+
+ScatterPlan PlanScatter(const OpContext& op, Check& check) {
+  ScatterPlan plan;
+  const std::string cache = op.attr_string("cache_mode"), scatter = op.attr_string("scatter_mode");
+  check.Supported(cache == "Norm" || cache == "PA_NZ",
+                  "cache_mode is \"{}\", expected Norm or PA_NZ", cache);
+  check.Supported(scatter == "None", "scatter_mode is \"{}\", expected None", scatter);
+  check.Type("slot_mapping", kIndices);
+  if (!check.ok()) return plan;
+  plan.slots = Integers::OfSlot(op, op.slot("slot_mapping"));
+  plan.copies.push_back(PlanCopy(op, "key", "key_cache", plan.slots.count(), check));
+  if (SlotIfFed(op, "value") >= 0 && SlotIfFed(op, "value_cache") >= 0) {
+    plan.copies.push_back(PlanCopy(op, "value", "value_cache", plan.slots.count(), check));
+  }
+  plan.outputs = {op.in("key_cache"), op.in("value_cache")};
+  plan.outputs.resize(std::min(plan.outputs.size(), static_cast<size_t>(op.outputs())));
+  return plan;
+}
+
+Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& args) {
+  const auto* row = static_cast<const std::byte*>(args.in[copy.from]);
+  auto* cache = static_cast<std::byte*>(args.out[copy.output]);
+  for (int64_t t = 0; t < plan.slots.count(); ++t) {
+    const int64_t slot = plan.slots.At(args, t);
+    NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, t, slot, copy.blocks * copy.block_size));
+    for (int64_t c = 0; c < copy.chunks; ++c, row += copy.chunk) {
+      if (slot < 0) continue;
+      const int64_t block = slot / copy.block_size * copy.chunks + c;
+      std::memcpy(cache + (block * copy.block_size + slot % copy.block_size) * copy.chunk, row,
+                  static_cast<size_t>(copy.chunk));
+    }
+  }
+  return Status();
+}
+
+Status RunScatter(const ScatterPlan& plan, const KernelArgs& args) {
+  for (const CacheCopy& copy : plan.copies) NPUMESH_RETURN_IF_ERROR(Copy(plan, copy, args));
+  return Status();
+}
+
+// ---- KvRmsNormRopeCache ----
 
 // Writes vectors into one cache, and unchanged into the output two ports after it.
 struct CacheWriter {
@@ -115,20 +197,19 @@ void ReadShapes(const OpContext& op, Check& check, NormRopePlan& plan) {
   if (check.ok()) check.Shape("v", WithLast(kv.shape, op.in("v").shape[3]));
 }
 
-Result<NormRopePlan> PlanNormRope(const OpContext& op) {
-  Check check(op);
+NormRopePlan PlanNormRope(const OpContext& op, Check& check) {
   NormRopePlan plan;
   check.OneOf("cache_mode", {"Norm", "PA", "PA_BNSD", "PA_NZ", "PA_BLK_BNSD", "PA_BLK_NZ"});
   ReadShapes(op, check, plan);
   check.Type("index", kIndices);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const TensorType& kv = op.in("kv");
   const int64_t rotated = op.in("cos").shape[3];
   const int64_t key_width = plan.v < 0 ? rotated : plan.width;
   const int64_t value_width = plan.v < 0 ? plan.normed : op.in(plan.v).shape[3];
   plan.keys = WriterOf(op, "k_cache", key_width, "k_rope_scale", "k_rope_offset", check);
   plan.values = WriterOf(op, "ckv_cache", value_width, "c_kv_scale", "c_kv_offset", check);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   check.That(!plan.keys.by_block || plan.keys.block_size == plan.values.block_size,
              "k_cache is {} and ckv_cache {}, expected blocks of one size", op.in("k_cache"),
              op.in("ckv_cache"));
@@ -144,7 +225,7 @@ Result<NormRopePlan> PlanNormRope(const OpContext& op) {
   plan.factors = plan.scratch.Floats(std::max(key_width, value_width));
   plan.keys.row = plan.scratch.Floats(key_width);
   plan.values.row = plan.scratch.Floats(value_width);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Quantises the writer's row and stores it from element `element` of the cache on.
@@ -202,7 +283,12 @@ Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterNormRopeCacheOps(OpRegistry& registry) {
+void RegisterCacheOps(OpRegistry& registry) {
+  registry.Add(Define<PlanScatter, RunScatter>(
+      "ScatterPaKvCache(key, key_cache, slot_mapping, value, value_cache, compress_lens?, "
+      "compress_seq_offset?, seq_lens?; cache_mode=\"Norm\", scatter_mode=\"None\", "
+      "strides=[1,1], offsets=[0,0]) -> key_cache, value_cache",
+      {.in_place = {{0, 1}, {1, 4}}}));
   registry.Add(Define<PlanNormRope, RunNormRope>(
       "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
       "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "
