@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
 #include "graph/ops/matmul/family.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -30,16 +28,16 @@ struct LoraPlan : Planned {
   Workspace<float> x, weight, product, change, before;
 };
 
-Result<LoraPlan> PlanLora(const OpContext& op) {
-  Check check(op);
+LoraPlan PlanLora(const OpContext& op, Check& check) {
   LoraPlan plan;
   const auto [rows, width] = check.Matrix("y", kFloats);
   const auto [x_rows, inner] = check.Matrix("x", kFloats);
   check.Rank("weightB", kFloats, 4);
-  for (const std::string_view port : {"x", "weightB"}) check.SameType(port, "y");
+  check.SameType("x", "y");
+  check.SameType("weightB", "y");
   check.Shape("x", {rows, inner});
   check.TypeAndShape("indices", DataType::kInt32, {rows});
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const TensorType &y = op.in("y"), &b = op.in("weightB");
   plan.dtype = y.dtype;
   plan.rows = rows, plan.width = width, plan.inner = inner;
@@ -61,7 +59,7 @@ Result<LoraPlan> PlanLora(const OpContext& op) {
   plan.weight = plan.scratch.Floats(std::max(inner, plan.rank));
   plan.product = plan.scratch.Floats(plan.rank);
   plan.scratch.Take(plan.slice, {&plan.change, &plan.before});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // y = the product of a stored matrix with x; `room` holds a row of it.

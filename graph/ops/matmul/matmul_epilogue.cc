@@ -1,7 +1,8 @@
 // FusedMatMul: a product and what follows it, rounded once; and FullyConnection.
 #include <algorithm>
+#include <memory>
+#include <string>
 
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/matmul/family.h"
 #include "graph/ops/matmul/matmul_ops.h"
 #include "graph/ops/toolbox/formula/formula.h"
@@ -29,93 +30,79 @@ constexpr Fusion kFusions[] = {{"", Follows::kNothing},
                                {"gelu_erf", Follows::kFormula, Formula::kGeluErf},
                                {"gelu_tanh", Follows::kFormula, Formula::kGeluTanh}};
 
-Result<Fusion> FusionOf(const OpContext& op) {
-  Check check(op);
+Fusion FusionOf(const OpContext& op, Check& check) {
   check.OneOf("fused_op_type", {"", "16cast32", "add", "mul", "relu", "gelu_erf", "gelu_tanh"});
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   const std::string type = op.attr_string("fused_op_type");
   const Fusion fusion = *std::find_if(std::begin(kFusions), std::end(kFusions),
                                       [&](const Fusion& row) { return row.name == type; });
   const bool two = fusion.follows == Follows::kAdd || fusion.follows == Follows::kMultiply;
   check.That(op.has("x3") == two, "\"x3\" is {} with fused_op_type \"{}\"", two ? "missing" : "fed",
              type);
-  return check.Done(fusion);
+  return fusion;
 }
 
-Status InferFused(OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Fusion fusion, FusionOf(op));
-  NPUMESH_RETURN_IF_ERROR(InferMatmul(op));
-  const TensorType y = op.out(0);
-  Check check(op);
+struct FusedPlan : Planned {
+  Fusion fusion;
+  int x3 = -1;  // slot
+  DataType dtype = DataType::kUndefined;
+  std::unique_ptr<Kernel> product;  // from Prepare
+  Workspace<float> sums;            // the product in float32, where more than a cast follows
+  Workspace<std::byte> room;        // of the product's kernel
+
+  bool computes() const { return fusion.follows > Follows::kCast; }
+};
+
+FusedPlan PlanFused(const OpContext& op, Check& check) {
+  FusedPlan plan;
+  plan.fusion = FusionOf(op, check);
+  const TensorType y = MatmulType(op, false, check);
   check.Supported(kFloats.Contains(y.dtype), "x1 is {}, expected {}", op.in("x1"), kFloats);
   check.That(!op.has("x3") || op.in("x3") == y, "\"x3\" is {}, expected {} like the product",
              op.in("x3"), y);
-  NPUMESH_RETURN_IF_ERROR(check.status());
-  return fusion.follows == Follows::kCast ? SetOutput(op, 0, DataType::kFloat, y.shape) : Status();
+  plan.x3 = op.slot("x3");
+  plan.dtype = plan.fusion.follows == Follows::kCast ? DataType::kFloat : y.dtype;
+  plan.outputs = {{plan.dtype, y.shape}};
+  return plan;
 }
 
-// The product in float32, and the rest on its way to the output. A class, because the kernel of the
-// product is part of it.
-class FusedKernel final : public Kernel {
- public:
-  FusedKernel(const OpContext& op, const Fusion& fusion, std::unique_ptr<Kernel> product)
-      : fusion_(fusion),
-        x3_(op.slot("x3")),
-        dtype_(op.out(0).dtype),
-        elements_(op.out(0).shape.elements()),
-        formula_(FloatBlock(fusion.formula)),
-        product_(std::move(product)),
-        sums_(scratch_.Floats(elements_)),
-        room_(scratch_.Take<std::byte>(static_cast<int64_t>(product_->scratch_bytes()))) {
-    set_choice(product_->choice());
+Status PrepareFused(const OpContext& op, FusedPlan* plan) {
+  const bool computes = plan->computes();
+  NPUMESH_ASSIGN_OR_RETURN(plan->product,
+                           MakeMatmulKernel(op, -1, computes ? DataType::kFloat : plan->dtype));
+  plan->choice = plan->product->choice();
+  if (computes) plan->sums = plan->scratch.Floats(op.out(0).shape.elements());
+  plan->room = plan->scratch.Take<std::byte>(static_cast<int64_t>(plan->product->scratch_bytes()));
+  for (int slot = 0; slot < op.slots(); ++slot) {
+    if (slot != plan->x3 && !plan->product->reads(slot)) plan->taken.push_back(slot);
   }
+  return Status();
+}
 
-  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
-  bool reads(int slot) const override { return slot == x3_ || product_->reads(slot); }
-
-  Status Run(const KernelArgs& args) override {
-    float* sums = sums_(args);
-    void* out = sums;
-    NPUMESH_RETURN_IF_ERROR(product_->Run({args.in, &out, room_(args)}));
-    alignas(64) float other[kBlockElements];
-    for (int64_t first = 0; first < elements_; first += kBlock) {
-      const int64_t count = std::min(kBlock, elements_ - first);
-      float* row = sums + first;
-      if (fusion_.follows == Follows::kFormula) {
-        const void* in[] = {row};
-        formula_(in, row, static_cast<size_t>(count), {});
-      } else {
-        const float* x3 = LoadRow(dtype_, args.in[x3_], first, count, other);
-        const bool adds = fusion_.follows == Follows::kAdd;
-        for (int64_t i = 0; i < count; ++i) row[i] = adds ? row[i] + x3[i] : row[i] * x3[i];
-      }
-      StoreRow(dtype_, row, args.out[0], first, count);
+Status RunFused(const FusedPlan& plan, const KernelArgs& args) {
+  constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
+  float* sums = plan.sums(args);
+  void* out = plan.computes() ? sums : args.out[0];
+  NPUMESH_RETURN_IF_ERROR(plan.product->Run({args.in, &out, plan.room(args)}));
+  if (!plan.computes()) return Status();
+  const int64_t elements = plan.outputs[0].shape.elements();
+  const Follows follows = plan.fusion.follows;
+  const BlockFn formula = FloatBlock(plan.fusion.formula);
+  alignas(64) float other[kBlockElements];
+  for (int64_t first = 0; first < elements; first += kBlock) {
+    const int64_t count = std::min(kBlock, elements - first);
+    float* row = sums + first;
+    if (follows == Follows::kFormula) {
+      const void* in[] = {row};
+      formula(in, row, static_cast<size_t>(count), {});
+    } else {
+      const float* x3 = LoadRow(plan.dtype, args.in[plan.x3], first, count, other);
+      const bool adds = follows == Follows::kAdd;
+      for (int64_t i = 0; i < count; ++i) row[i] = adds ? row[i] + x3[i] : row[i] * x3[i];
     }
-    return Status();
+    StoreRow(plan.dtype, row, args.out[0], first, count);
   }
-
- private:
-  static constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
-
-  Fusion fusion_;
-  int x3_;
-  DataType dtype_;
-  int64_t elements_;
-  BlockFn formula_;
-  std::unique_ptr<Kernel> product_;
-  Scratch scratch_;
-  Workspace<float> sums_;
-  Workspace<std::byte> room_;  // of the product's kernel
-};
-
-Result<std::unique_ptr<Kernel>> MakeFused(const OpContext& op) {
-  NPUMESH_ASSIGN_OR_RETURN(const Fusion fusion, FusionOf(op));
-  if (fusion.follows == Follows::kNothing || fusion.follows == Follows::kCast) {
-    return MakeMatmulKernel(op, -1, op.out(0).dtype);
-  }
-  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product,
-                           MakeMatmulKernel(op, -1, DataType::kFloat));
-  return std::unique_ptr<Kernel>(std::make_unique<FusedKernel>(op, fusion, std::move(product)));
+  return Status();
 }
 
 // ---- FullyConnection ----
@@ -175,11 +162,9 @@ Result<std::unique_ptr<Kernel>> MakeConnection(const OpContext& op) {
 
 // enable_hf32 and inner_precise let a device compute with fewer bits; nothing does here.
 void RegisterFusedProductOps(OpRegistry& registry) {
-  registry.Add({.schema = Signature("FusedMatMul(x1, x2, bias?, x3?; transpose_x1=false, "
-                                    "transpose_x2=false, enable_hf32=false, fused_op_type=\"\", "
-                                    "inner_precise=1) -> y"),
-                .infer = InferFused,
-                .make_kernel = MakeFused});
+  registry.Add(Define<PlanFused, RunFused, PrepareFused>(
+      "FusedMatMul(x1, x2, bias?, x3?; transpose_x1=false, transpose_x2=false, enable_hf32=false, "
+      "fused_op_type=\"\", inner_precise=1) -> y"));
   registry.Add({.schema = Signature("FullyConnection(x, w, b?, offset_w?; num_output:int, "
                                     "transpose=false, axis=1, offset_x=0) -> y"),
                 .infer = InferConnection,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/signature.h"
@@ -36,10 +35,9 @@ Side SideOf(const OpContext& op, std::string_view port, bool left, Check& check)
 }
 
 // `batch` with 1s in front up to `rank`.
-std::vector<int64_t> PaddedBatch(const Shape& batch, size_t rank) {
-  std::vector<int64_t> padded(rank - batch.dims().size(), 1);
-  padded.insert(padded.end(), batch.dims().begin(), batch.dims().end());
-  return padded;
+std::vector<int64_t> PaddedBatch(std::vector<int64_t> batch, size_t rank) {
+  batch.insert(batch.begin(), rank - batch.size(), 1);
+  return batch;
 }
 
 // The bias of BatchMatMul does not exist, that of the others may be absent.
@@ -55,19 +53,14 @@ void AddBias(const OpContext& op, Check& check, Matmul& matmul) {
   check.That(bias.dtype == matmul.y_dtype || (!integers && bias.dtype == DataType::kFloat),
              "\"bias\" is {}, but the product is {}", Name(bias.dtype), Name(matmul.y_dtype));
   const Shape& shape = bias.shape;
-  const int rank = shape.rank(), leading = std::max(rank - 2, 0);
+  const int rank = shape.rank();
   bool fits = rank >= 1 && shape[rank - 1] == matmul.n && (rank < 2 || shape[rank - 2] == 1);
-  std::vector<int64_t> batch(matmul.batch.size(), 1);
-  for (int i = 0; i < leading; ++i) {
-    const int from_end = leading - i;
-    if (from_end > static_cast<int>(batch.size())) {
-      fits = fits && shape[i] == 1;
-      continue;
-    }
-    const size_t at = batch.size() - static_cast<size_t>(from_end);
-    batch[at] = shape[i];
-    fits = fits && (shape[i] == 1 || shape[i] == matmul.batch[at]);
-  }
+  std::vector<int64_t> batch(shape.dims().begin(), shape.dims().end() - std::min(rank, 2));
+  while (batch.size() > matmul.batch.size() && batch.front() == 1) batch.erase(batch.begin());
+  fits = fits && batch.size() <= matmul.batch.size();
+  if (fits) batch = PaddedBatch(std::move(batch), matmul.batch.size());
+  fits = fits && std::equal(batch.begin(), batch.end(), matmul.batch.begin(),
+                            [](int64_t own, int64_t all) { return own == 1 || own == all; });
   check.That(fits, "\"bias\" is {}, expected [{}] or one row for each batch of {}", shape, matmul.n,
              Shape(matmul.batch));
   matmul.bias = {op.slot("bias"), bias.dtype, std::move(batch), false};
@@ -78,9 +71,7 @@ struct MatmulPlan {
   Shape y;
 };
 
-// The first two attributes of every operator of the family say whether x1 and x2 are transposed.
-Result<MatmulPlan> PlanMatmul(const OpContext& op) {
-  Check check(op);
+MatmulPlan PlanMatmul(const OpContext& op, Check& check) {
   const Side left = SideOf(op, "x1", true, check), right = SideOf(op, "x2", false, check);
   const auto flag = [&](size_t i) { return op.attr_bool(op.schema().attrs[i].name); };
   const bool transpose1 = !left.vector && flag(0), transpose2 = !right.vector && flag(1);
@@ -90,16 +81,16 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   check.That(k == k2 && batch.ok(), "x1 {}{} and x2 {}{} cannot be multiplied", op.in("x1").shape,
              transpose1 ? " transposed" : "", op.in("x2").shape, transpose2 ? " transposed" : "");
   check.SameType("x1", "x2");
-  if (!check.ok()) return check.status();
   MatmulPlan plan;
+  if (!check.ok()) return plan;
   Matmul& matmul = plan.matmul;
   const DataType dtype = op.in("x1").dtype;
   matmul.who = op.Who();
   matmul.y_dtype = dtype == DataType::kInt8 ? DataType::kInt32 : dtype;
   matmul.batch = batch->dims();
   const size_t rank = matmul.batch.size();
-  matmul.x1 = {op.slot("x1"), dtype, PaddedBatch(left.batch, rank), transpose1};
-  matmul.x2 = {op.slot("x2"), dtype, PaddedBatch(right.batch, rank), transpose2};
+  matmul.x1 = {op.slot("x1"), dtype, PaddedBatch(left.batch.dims(), rank), transpose1};
+  matmul.x2 = {op.slot("x2"), dtype, PaddedBatch(right.batch.dims(), rank), transpose2};
   matmul.m = transpose1 ? left.columns : left.rows;
   matmul.n = transpose2 ? right.rows : right.columns;
   matmul.k = k;
@@ -111,23 +102,49 @@ Result<MatmulPlan> PlanMatmul(const OpContext& op) {
   plan.y = *batch;
   if (!left.vector) plan.y.mutable_dims().push_back(matmul.m);
   if (!right.vector) plan.y.mutable_dims().push_back(matmul.n);
-  return check.Done(std::move(plan));
+  return plan;
 }
+
+// A product and its tail. A class, because both are kernels and the second has other slots.
+class TailKernel final : public Kernel {
+ public:
+  TailKernel(std::unique_ptr<Kernel> product, std::unique_ptr<Kernel> tail, int slots)
+      : product_(std::move(product)), tail_(std::move(tail)), slots_(slots) {
+    set_choice(product_->choice());
+  }
+
+  uint64_t scratch_bytes() const override {
+    return std::max(product_->scratch_bytes(), tail_->scratch_bytes());
+  }
+
+  bool reads(int slot) const override { return slot >= slots_ || product_->reads(slot); }
+
+  Status Run(const KernelArgs& args) override {
+    NPUMESH_RETURN_IF_ERROR(product_->Run(args));
+    return tail_->Run({args.in + slots_, args.out, args.scratch});
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_, tail_;
+  int slots_;  // of the product
+};
 
 }  // namespace
 
-Status InferMatmul(OpContext& op, bool eight_bits) {
-  NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
-  const DataType dtype = plan.matmul.x1.dtype;
-  if (!(kFloats | DataType::kInt32).Contains(dtype) && !(eight_bits && dtype == DataType::kInt8)) {
-    return Error(Code::kUnsupported, "{}: products of {} are not available", op.Who(), Name(dtype));
-  }
-  return SetOutput(op, 0, plan.matmul.y_dtype, std::move(plan.y));
+TensorType MatmulType(const OpContext& op, bool eight_bits, Check& check) {
+  MatmulPlan plan = PlanMatmul(op, check);
+  const DataType dtype = op.in("x1").dtype;
+  const bool known = (kFloats | DataType::kInt32).Contains(dtype);
+  check.Supported(known || (eight_bits && dtype == DataType::kInt8),
+                  "products of {} are not available", Name(dtype));
+  return {plan.matmul.y_dtype, std::move(plan.y)};
 }
 
 Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot,
                                                  DataType y_dtype) {
-  NPUMESH_ASSIGN_OR_RETURN(MatmulPlan plan, PlanMatmul(op));
+  Check check(op);
+  MatmulPlan plan = PlanMatmul(op, check);
+  NPUMESH_RETURN_IF_ERROR(check.status());
   if (y_dtype != DataType::kUndefined) plan.matmul.y_dtype = y_dtype;
   if (op.out(0).shape.elements() == 0) {
     return MakeKernel([](const KernelArgs&) { return Status(); });
@@ -142,6 +159,15 @@ Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_s
   return MakeMatmul(matmul);
 }
 
+Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, int bias_slot,
+                                                   const std::vector<ChainLink>& links,
+                                                   const std::vector<TensorType>& types) {
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product, MakeMatmulKernel(op, bias_slot));
+  if (links.empty()) return product;
+  return std::unique_ptr<Kernel>(std::make_unique<TailKernel>(
+      std::move(product), MakeChainKernel(links, types, op.out(0), true), op.slots()));
+}
+
 // opImplMode and enable_hf32 let a device compute with fewer bits; nothing does here.
 void RegisterMatmulOps(OpRegistry& registry) {
   const auto add = [&](std::string_view signature, bool eight_bits = false) {
@@ -151,7 +177,13 @@ void RegisterMatmulOps(OpRegistry& registry) {
     product.right_transposed = schema.attrs[1].name;
     if (schema.inputs.size() > 2) product.bias = "bias";
     registry.Add({.schema = std::move(schema),
-                  .infer = [=](OpContext& op) { return InferMatmul(op, eight_bits); },
+                  .infer =
+                      [=](OpContext& op) {
+                        Check check(op);
+                        const TensorType y = MatmulType(op, eight_bits, check);
+                        NPUMESH_RETURN_IF_ERROR(check.status());
+                        return SetOutput(op, 0, y.dtype, y.shape);
+                      },
                   .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); },
                   .product = product,
                   .weight = WeightTrait{.port = product.right}});

@@ -77,8 +77,9 @@ struct TransposePlan : ProductPlan {
   DataType y_dtype = DataType::kUndefined;
   Dequant dequant;    // of one matrix or of all
   Factors out_scale;  // of int8 results, one for each column of every matrix
-  bool mx = false;
-  Factors left_scale, right_scale;
+  // MX scales of the first matrix, and their distances to those of the next.
+  BlockScale left_scale, right_scale;
+  int64_t left_scale_step = 0, right_scale_step = 0;
 };
 
 void PlanSides(const OpContext& op, TypeSet types, Check& check, TransposePlan& plan) {
@@ -119,14 +120,7 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
   plan.y = parts == 1 ? Shape({m, 1, width}) : Shape({parts, m, width});
 }
 
-Result<TransposePlan> Finish(const OpContext& op, Check& check, TransposePlan plan) {
-  plan.TakeProduct(op, plan.left.columns, false);
-  plan.outputs = {{plan.y_dtype, plan.y}};
-  return check.Done(std::move(plan));
-}
-
-Result<TransposePlan> PlanFloat(const OpContext& op) {
-  Check check(op);
+TransposePlan PlanFloat(const OpContext& op, Check& check) {
   TransposePlan plan;
   PlanSides(op, kFloats, check, plan);
   plan.out_scale = check.Take(Factors::Of(op, "scale"));
@@ -140,71 +134,68 @@ Result<TransposePlan> PlanFloat(const OpContext& op) {
   const Factors& bias = plan.dequant.after;
   if (bias.count() != all) check.Keep(CheckFactors(op, bias, "bias", n));
   check.Keep(CheckFactors(op, plan.out_scale, "scale", all));
-  return Finish(op, check, std::move(plan));
+  plan.TakeProduct(op, plan.left.columns, false);
+  plan.outputs = {{plan.y_dtype, plan.y}};
+  return plan;
 }
 
-void CheckMx(const OpContext& op, const TransposePlan& plan, Check& check) {
+// x1_scale is [m, batch, pairs, 2], x2_scale [batch, pairs, n, 2], or [batch, n, pairs, 2] where x2
+// is transposed.
+void PlanMx(const OpContext& op, const Factors& left, const Factors& right, Check& check,
+            TransposePlan& plan) {
   const int64_t m = plan.left.rows, n = plan.right.columns, k = plan.left.columns;
   const int64_t batch = plan.left.batch, pairs = k / (2 * kMxBlock);
-  const Shape left({m, batch, pairs, 2});
-  const Shape right =
-      plan.right.transposed ? Shape({batch, n, pairs, 2}) : Shape({batch, pairs, n, 2});
+  const bool turned = plan.right.transposed;
+  const Shape left_shape({m, batch, pairs, 2});
+  const Shape right_shape = turned ? Shape({batch, n, pairs, 2}) : Shape({batch, pairs, n, 2});
   const std::vector<int64_t> perm = op.attr_ints("perm_x2");
   const bool stored =
       op.attr_ints("perm_x1") == std::vector<int64_t>{1, 0, 2} && (perm.empty() || perm[0] == 0);
   check.Supported(
       stored && k % (2 * kMxBlock) == 0 &&
-          op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left} &&
-          op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right},
+          op.in("x1_scale") == TensorType{DataType::kFloat8E8M0, left_shape} &&
+          op.in("x2_scale") == TensorType{DataType::kFloat8E8M0, right_shape},
       "x1_scale is {} and x2_scale {}, expected float8_e8m0 {} and {}, k in whole pairs of "
       "32, perm_x1 1,0,2 and the batch of x2 in front",
-      op.in("x1_scale"), op.in("x2_scale"), left, right);
+      op.in("x1_scale"), op.in("x2_scale"), left_shape, right_shape);
+  if (!check.ok()) return;
+  plan.left_scale_step = pairs * 2;
+  plan.right_scale_step = pairs * n * 2;
+  plan.left_scale = {left, 0, kMxBlock, 1, batch * pairs * 2, 2, 1};
+  plan.right_scale = {right, 0, kMxBlock, 1, turned ? pairs * 2 : 2, turned ? 2 : n * 2, 1};
 }
 
-Result<TransposePlan> PlanQuant(const OpContext& op) {
-  Check check(op);
+TransposePlan PlanQuant(const OpContext& op, Check& check) {
   TransposePlan plan;
   PlanSides(op, kEightBitFloats, check, plan);
   PlanResult(op, false, check, plan);
   plan.y_dtype = check.Take(op.attr_dtype("dtype"));
   check.Supported(kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
                   kFloats);
-  const int left = SlotIfFed(op, "x1_scale"), right = SlotIfFed(op, "x2_scale");
-  check.Supported(SlotIfFed(op, "bias") < 0 && left >= 0 && right >= 0,
+  const bool scaled = SlotIfFed(op, "x1_scale") >= 0 && SlotIfFed(op, "x2_scale") >= 0;
+  check.Supported(SlotIfFed(op, "bias") < 0 && scaled,
                   "expected x1_scale and x2_scale, and no bias");
-  if (!check.ok()) return check.status();
-  plan.left_scale = check.Take(Factors::OfSlot(op, left));
-  plan.right_scale = check.Take(Factors::OfSlot(op, right));
-  plan.mx = op.in(left).dtype == DataType::kFloat8E8M0;
+  if (!check.ok()) return plan;
+  const Factors left = check.Take(Factors::Of(op, "x1_scale"));
+  const Factors right = check.Take(Factors::Of(op, "x2_scale"));
+  const bool mx = left.dtype() == DataType::kFloat8E8M0;
   const int64_t group = op.attr_int("group_size");
-  check.Supported(group <= 0 || (plan.mx && (group & 0xffff) == kMxBlock),
-                  "group_size is {}, expected 0{}", group, plan.mx ? " or 32" : "");
-  if (plan.mx) {
-    CheckMx(op, plan, check);
-    return Finish(op, check, std::move(plan));
+  check.Supported(group <= 0 || (mx && (group & 0xffff) == kMxBlock),
+                  "group_size is {}, expected 0{}", group, mx ? " or 32" : "");
+  if (mx) {
+    PlanMx(op, left, right, check, plan);
+  } else {
+    check.Supported(left.dtype() == DataType::kFloat && right.dtype() == DataType::kFloat,
+                    "x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
+                    op.in("x1_scale"), op.in("x2_scale"));
+    plan.dequant.row_scale = left;
+    plan.dequant.scale = right;
+    check.Keep(CheckFactors(op, left, "x1_scale", plan.left.rows));
+    check.Keep(CheckFactors(op, right, "x2_scale", plan.right.columns));
   }
-  check.Supported(op.in(left).dtype == DataType::kFloat && op.in(right).dtype == DataType::kFloat,
-                  "x1_scale is {} and x2_scale {}, expected float32 or float8_e8m0 for both",
-                  op.in(left), op.in(right));
-  plan.dequant.row_scale = plan.left_scale;
-  plan.dequant.scale = plan.right_scale;
-  check.Keep(CheckFactors(op, plan.left_scale, "x1_scale", plan.left.rows));
-  check.Keep(CheckFactors(op, plan.right_scale, "x2_scale", plan.right.columns));
-  return Finish(op, check, std::move(plan));
-}
-
-// x1_scale is [m, batch, pairs, 2].
-BlockScale LeftScale(const TransposePlan& plan, int64_t b) {
-  const int64_t pairs = plan.left.columns / (2 * kMxBlock);
-  return {plan.left_scale, b * pairs * 2, kMxBlock, 1, plan.left.batch * pairs * 2, 2, 1};
-}
-
-// x2_scale is [batch, pairs, n, 2], or [batch, n, pairs, 2] where x2 is transposed.
-BlockScale RightScale(const TransposePlan& plan, int64_t b) {
-  const int64_t pairs = plan.left.columns / (2 * kMxBlock), n = plan.right.columns;
-  const bool turned = plan.right.transposed;
-  return {plan.right_scale,       b * pairs * n * 2,  kMxBlock, 1,
-          turned ? pairs * 2 : 2, turned ? 2 : n * 2, 1};
+  plan.TakeProduct(op, plan.left.columns, false);
+  plan.outputs = {{plan.y_dtype, plan.y}};
+  return plan;
 }
 
 void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
@@ -215,8 +206,7 @@ void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
   if (dequant.after.count() > n) dequant.after = dequant.after.Part(b, plan.left.batch);
   dequant.Apply(args, segment, plan.factors(args), row);
   for (int64_t i = 0; plan.out_scale.given() && i < segment.count; ++i) {
-    const bool shared = plan.out_scale.count() == 1;
-    row[i] *= plan.out_scale.At(args, shared ? 0 : b * n + segment.first + i);
+    row[i] *= plan.out_scale.For(args, b * n + segment.first + i, 1.0f);
   }
   const ResultPlace& place = plan.place;
   const int64_t first = place.Element(b, segment.row, segment.first);
@@ -232,12 +222,15 @@ void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
 Status RunTranspose(const TransposePlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   const PermutedSide &left = plan.left, &right = plan.right;
+  BlockScale left_scale = plan.left_scale, right_scale = plan.right_scale;
+  const bool mx = left_scale.given();
   for (int64_t b = 0; b < left.batch; ++b) {
-    const BlockScale left_scale = LeftScale(plan, b), right_scale = RightScale(plan, b);
+    left_scale.first = b * plan.left_scale_step;
+    right_scale.first = b * plan.right_scale_step;
     const StoredMatrix x{left.dtype,      args.in[0],   b * left.by_batch,
-                         left.transposed, left.by_line, plan.mx ? &left_scale : nullptr};
+                         left.transposed, left.by_line, mx ? &left_scale : nullptr};
     const StoredMatrix w{right.dtype,      args.in[1],    b * right.by_batch,
-                         right.transposed, right.by_line, plan.mx ? &right_scale : nullptr};
+                         right.transposed, right.by_line, mx ? &right_scale : nullptr};
     const auto take = [&](const SumSegment& segment) { Store(plan, args, b, segment); };
     NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, left.rows, right.columns, x, w, {}, take));
   }

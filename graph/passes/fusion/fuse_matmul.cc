@@ -1,6 +1,6 @@
 // MatMulBiasActivationFusionPass: a product, the bias that is added to it, and the activation of
 // the sum.
-#include "graph/ops/matmul/product_chain.h"
+#include "graph/ops/matmul/matmul_ops.h"
 #include "graph/ops/toolbox/formula/formula_chain.h"
 #include "graph/passes/fusion/fusion_view.h"
 
