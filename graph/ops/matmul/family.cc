@@ -5,7 +5,6 @@ namespace npumesh {
 void RegisterMatmulFamily(OpRegistry& registry) {
   RegisterMatmulOps(registry);
   RegisterTransposeMatmulOps(registry);
-  RegisterFusedProductOps(registry);
   RegisterLoraOps(registry);
 }
 

@@ -10,9 +10,8 @@ namespace npumesh {
 void RegisterMatmulFamily(OpRegistry& registry);
 
 // Each lives in a file of its name.
-void RegisterMatmulOps(OpRegistry& registry);           // MatMul, MatMulV2, BatchMatMul
+void RegisterMatmulOps(OpRegistry& registry);           // MatMul, BatchMatMul, FusedMatMul ...
 void RegisterTransposeMatmulOps(OpRegistry& registry);  // TransposeBatchMatMul ...
-void RegisterFusedProductOps(OpRegistry& registry);     // FusedMatMul, FullyConnection
 void RegisterLoraOps(OpRegistry& registry);             // AddLora
 
 }  // namespace npumesh

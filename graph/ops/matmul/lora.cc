@@ -67,9 +67,7 @@ void Apply(DataType dtype, const void* matrix, int64_t first, int64_t rows, int6
            const float* x, float* room, float* y) {
   for (int64_t r = 0; r < rows; ++r) {
     const float* weights = LoadRow(dtype, matrix, first + r * columns, columns, room);
-    double sum = 0;
-    for (int64_t i = 0; i < columns; ++i) sum += static_cast<double>(weights[i] * x[i]);
-    y[r] = static_cast<float>(sum);
+    y[r] = static_cast<float>(SumOfProducts(weights, x, columns));
   }
 }
 

@@ -24,12 +24,11 @@ Three Permuted(const Three& values, const Three& perm) {
 // A permutation of three dimensions; an empty list keeps them.
 Three PermutationOf(const OpContext& op, std::string_view attr, Check& check) {
   const std::vector<int64_t> list = op.attr_ints(attr);
-  std::vector<int64_t> sorted = list;
-  std::sort(sorted.begin(), sorted.end());
-  const bool fits = sorted == std::vector<int64_t>{0, 1, 2};
+  const Three kept = {0, 1, 2};
+  const bool fits = std::is_permutation(list.begin(), list.end(), kept.begin(), kept.end());
   check.That(fits || list.empty(), "{} is {}, expected a permutation of 0, 1, 2", attr,
              Shape(list));
-  return fits ? Three{list[0], list[1], list[2]} : Three{0, 1, 2};
+  return fits ? Three{list[0], list[1], list[2]} : kept;
 }
 
 // A batch of matrices in memory after its permutation.
@@ -73,8 +72,7 @@ struct ResultPlace {
 struct TransposePlan : ProductPlan {
   PermutedSide left, right;
   ResultPlace place;
-  Shape y;
-  DataType y_dtype = DataType::kUndefined;
+  TensorType y;
   Dequant dequant;    // of one matrix or of all
   Factors out_scale;  // of int8 results, one for each column of every matrix
   // MX scales of the first matrix, and their distances to those of the next.
@@ -105,7 +103,7 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
     stride *= dims[i];
   }
   plan.place = {strides[0], strides[1], strides[2]};
-  plan.y = {dims[0], dims[1], dims[2]};
+  plan.y.shape = {dims[0], dims[1], dims[2]};
   if (parts == 1 && !joined) return;
   const bool fits =
       parts >= 1 && batch % parts == 0 && perm == Three{1, 0, 2} && (!joined || parts == 1);
@@ -117,7 +115,7 @@ void PlanResult(const OpContext& op, bool joined, Check& check, TransposePlan& p
   if (!fits) return;
   const int64_t width = batch / parts * n;
   plan.place = {n, width, 1, std::max<int64_t>(batch / parts, 1), m * width};
-  plan.y = parts == 1 ? Shape({m, 1, width}) : Shape({parts, m, width});
+  plan.y.shape = parts == 1 ? Shape({m, 1, width}) : Shape({parts, m, width});
 }
 
 TransposePlan PlanFloat(const OpContext& op, Check& check) {
@@ -126,7 +124,7 @@ TransposePlan PlanFloat(const OpContext& op, Check& check) {
   plan.out_scale = check.Take(Factors::Of(op, "scale"));
   PlanResult(op, plan.out_scale.given(), check, plan);
   check.Keep(ReadBias(op, "bias", plan.dequant));
-  plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : plan.left.dtype;
+  plan.y.dtype = plan.out_scale.given() ? DataType::kInt8 : plan.left.dtype;
   check.Supported(plan.right.dtype == plan.left.dtype && !plan.dequant.before.given(),
                   "x1 is {} and x2 {}, expected one float type, and a float type for the bias",
                   op.in("x1"), op.in("x2"));
@@ -135,7 +133,7 @@ TransposePlan PlanFloat(const OpContext& op, Check& check) {
   if (bias.count() != all) check.Keep(CheckFactors(op, bias, "bias", n));
   check.Keep(CheckFactors(op, plan.out_scale, "scale", all));
   plan.TakeProduct(op, plan.left.columns, false);
-  plan.outputs = {{plan.y_dtype, plan.y}};
+  plan.outputs = {plan.y};
   return plan;
 }
 
@@ -169,8 +167,8 @@ TransposePlan PlanQuant(const OpContext& op, Check& check) {
   TransposePlan plan;
   PlanSides(op, kEightBitFloats, check, plan);
   PlanResult(op, false, check, plan);
-  plan.y_dtype = check.Take(op.attr_dtype("dtype"));
-  check.Supported(kFloats.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
+  plan.y.dtype = check.Take(op.attr_dtype("dtype"));
+  check.Supported(kFloats.Contains(plan.y.dtype), "dtype is {}, expected {}", Name(plan.y.dtype),
                   kFloats);
   const bool scaled = SlotIfFed(op, "x1_scale") >= 0 && SlotIfFed(op, "x2_scale") >= 0;
   check.Supported(SlotIfFed(op, "bias") < 0 && scaled,
@@ -194,7 +192,7 @@ TransposePlan PlanQuant(const OpContext& op, Check& check) {
     check.Keep(CheckFactors(op, right, "x2_scale", plan.right.columns));
   }
   plan.TakeProduct(op, plan.left.columns, false);
-  plan.outputs = {{plan.y_dtype, plan.y}};
+  plan.outputs = {plan.y};
   return plan;
 }
 
@@ -211,11 +209,11 @@ void Store(const TransposePlan& plan, const KernelArgs& args, int64_t b,
   const ResultPlace& place = plan.place;
   const int64_t first = place.Element(b, segment.row, segment.first);
   if (place.by_column == 1) {
-    StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
+    StoreNumbers(plan.y.dtype, row, args.out[0], first, segment.count);
     return;
   }
   for (int64_t i = 0; i < segment.count; ++i) {
-    StoreNumbers(plan.y_dtype, row + i, args.out[0], first + i * place.by_column, 1);
+    StoreNumbers(plan.y.dtype, row + i, args.out[0], first + i * place.by_column, 1);
   }
 }
 

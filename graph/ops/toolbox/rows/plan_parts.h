@@ -105,6 +105,13 @@ inline void ScaleColumns(const KernelArgs& args, const Factors& scale, const Fac
   }
 }
 
+// The sum of x * y, each product rounded to float and added in double, one after the other.
+inline double SumOfProducts(const float* x, const float* y, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(x[i] * y[i]);
+  return sum;
+}
+
 // Error (kInvalidArgument) unless a cache has the slot of a token.
 inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64_t slots) {
   if (slot < slots) return Status();
