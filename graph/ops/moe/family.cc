@@ -5,7 +5,6 @@ namespace npumesh {
 void RegisterMoeFamily(OpRegistry& registry) {
   RegisterMoeGatingOps(registry);
   RegisterMoeRoutingOps(registry);
-  RegisterMoeInitRoutingOps(registry);
   RegisterMoeFinalizeOps(registry);
   RegisterMoeReRoutingOps(registry);
 }

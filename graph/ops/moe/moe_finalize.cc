@@ -1,12 +1,9 @@
 // MoeFinalizeRouting and MoeFinalizeRoutingV2: the rows of a token's experts, weighted and summed.
 #include <algorithm>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
 #include "graph/ops/moe/family.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
-#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -57,8 +54,7 @@ bool BiasFits(const OpContext& op, const Finalize& plan) {
 }
 
 template <bool kSecond>
-Result<Finalize> PlanFinalize(const OpContext& op) {
-  Check check(op);
+Finalize PlanFinalize(const OpContext& op, Check& check) {
   Finalize plan;
   plan.x = op.slot("expanded_x");
   plan.row_idx = op.slot("expanded_row_idx");
@@ -86,7 +82,7 @@ Result<Finalize> PlanFinalize(const OpContext& op) {
              "to {} tokens with {} choices",
              expanded, row_idx, plan.scales.count(), plan.bias.count(), plan.tokens, plan.k);
   plan.scratch.Take(plan.width, {&plan.sum, &plan.row, &plan.bias_row});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status AddBias(const Finalize& plan, const KernelArgs& args, int64_t token, int64_t choice,

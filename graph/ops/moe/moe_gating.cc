@@ -9,7 +9,6 @@
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
-#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -32,8 +31,8 @@ void LargestFirst(const float* values, int64_t count, int64_t k, int32_t* order)
 struct Scores : Planned {
   InputRows from;
   int64_t experts = 0, k = 0;
-  // The scores, their softmax or what stands for it, and that of the chosen ones.
-  Workspace<float> x, p, chosen;
+  // The scores, then their softmax or what stands for it, and that of the chosen ones.
+  Workspace<float> p, chosen;
   Workspace<int32_t> order;
 };
 
@@ -50,7 +49,7 @@ Scores ReadScores(const OpContext& op, Check& check) {
   plan.experts = plan.from.width;
   const Shape chosen = WithLast(x.shape, plan.k);
   plan.outputs = {{x.dtype, chosen}, {DataType::kInt32, chosen}};
-  plan.scratch.Take(plan.experts, {&plan.x, &plan.p});
+  plan.p = plan.scratch.Floats(plan.experts);
   plan.chosen = plan.scratch.Floats(plan.k);
   plan.order = plan.scratch.Take<int32_t>(plan.experts);
   return plan;
@@ -71,14 +70,12 @@ struct SoftmaxGating : Scores {
   int finished = -1;   // slot
   bool late = false;   // softmax of the chosen ones only
   bool keeps = false;  // the softmax of all is output 2
-  Workspace<float> weights;
 };
 
 template <bool kSecond>
-Result<SoftmaxGating> PlanSoftmaxGating(const OpContext& op) {
-  Check check(op);
+SoftmaxGating PlanSoftmaxGating(const OpContext& op, Check& check) {
   SoftmaxGating plan{ReadScores(op, check)};
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   check.Type("finished", DataType::kBool);
   check.Elements("finished", {plan.from.count});
   plan.finished = SlotIfFed(op, "finished");
@@ -89,24 +86,19 @@ Result<SoftmaxGating> PlanSoftmaxGating(const OpContext& op) {
   } else {
     plan.outputs.push_back(plan.outputs[1]);
   }
-  plan.weights = plan.scratch.Floats(plan.k);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 template <bool kSecond>
 Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
   const int64_t experts = plan.experts, k = plan.k;
-  float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
+  float *p = plan.p(args), *chosen = plan.chosen(args);
   for (int64_t row = 0; row < plan.from.count; ++row) {
-    plan.from.Load(args, row, x);
-    if (plan.late) {
-      std::copy_n(x, experts, p);
-    } else {
-      SoftmaxRow(x, experts, p);
-    }
+    plan.from.Load(args, row, p);
+    if (!plan.late) SoftmaxRow(p, experts, p);
     int32_t* const ids = Choose(plan, args, row, p);
-    if (plan.late) SoftmaxRow(chosen, k, plan.weights(args));
-    StoreRow(plan.from.dtype, plan.late ? plan.weights(args) : chosen, args.out[0], row * k, k);
+    if (plan.late) SoftmaxRow(chosen, k, chosen);
+    StoreRow(plan.from.dtype, chosen, args.out[0], row * k, k);
     if (plan.finished >= 0 && static_cast<const uint8_t*>(args.in[plan.finished])[row] != 0) {
       std::fill_n(ids, k, static_cast<int32_t>(experts));
     }
@@ -136,10 +128,9 @@ struct Gating : Scores {
   Workspace<float> biased, biases, group_scores;
 };
 
-Result<Gating> PlanGating(const OpContext& op) {
-  Check check(op);
+Gating PlanGating(const OpContext& op, Check& check) {
   Gating plan{ReadScores(op, check)};
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const int64_t experts = plan.experts;
   plan.groups = op.attr_int("group_count");
   plan.kept_groups = op.attr_int("k_group");
@@ -162,17 +153,14 @@ Result<Gating> PlanGating(const OpContext& op) {
   plan.outputs.push_back({DataType::kFloat, op.in("x").shape});
   plan.scratch.Take(experts, {&plan.biased, &plan.biases});
   plan.group_scores = plan.scratch.Floats(plan.groups);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-void Normalise(Norm norm, const float* x, int64_t count, float* y) {
-  if (norm == Norm::kSoftmax) {
-    SoftmaxRow(x, count, y);
-    return;
-  }
+void Normalise(Norm norm, int64_t count, float* scores) {
+  if (norm == Norm::kSoftmax) return SoftmaxRow(scores, count, scores);
   for (int64_t i = 0; i < count; ++i) {
-    const auto v = static_cast<double>(x[i]);
-    y[i] = static_cast<float>(norm == Norm::kSigmoid ? Sigmoid(v) : std::sqrt(Softplus(v)));
+    const auto v = static_cast<double>(scores[i]);
+    scores[i] = static_cast<float>(norm == Norm::kSigmoid ? Sigmoid(v) : std::sqrt(Softplus(v)));
   }
 }
 
@@ -197,12 +185,12 @@ void DropGroups(const Gating& plan, const KernelArgs& args, float* biased) {
 
 Status RunGating(const Gating& plan, const KernelArgs& args) {
   const int64_t experts = plan.experts, k = plan.k;
-  float *x = plan.x(args), *p = plan.p(args), *chosen = plan.chosen(args);
+  float *p = plan.p(args), *chosen = plan.chosen(args);
   float *biased = plan.biased(args), *bias = plan.biases(args);
   if (plan.bias.given()) plan.bias.Load(args, 0, experts, bias);
   for (int64_t row = 0; row < plan.from.count; ++row) {
-    plan.from.Load(args, row, x);
-    Normalise(plan.norm, x, experts, p);
+    plan.from.Load(args, row, p);
+    Normalise(plan.norm, experts, p);
     for (int64_t i = 0; i < experts; ++i) biased[i] = p[i] + (plan.bias.given() ? bias[i] : 0.0f);
     if (plan.groups > 1) DropGroups(plan, args, biased);
     Choose(plan, args, row, biased);

@@ -2,8 +2,6 @@
 // MoeComputeExpertTokens, which counts the tokens of sorted experts.
 #include <algorithm>
 
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/moe/family.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
@@ -11,19 +9,15 @@ namespace npumesh {
 namespace {
 
 struct ReRouting : Planned {
-  int64_t ranks = 0, experts = 0, rows = 0, row_bytes = 0;
+  int64_t experts = 0, rows = 0, row_bytes = 0;
   int scales = -1;  // slot
   int64_t scale_bytes = 0;
-  Integers counts;    // of the tokens, by rank and expert
-  bool sums = false;  // expert_token_num are prefix sums
-
-  int64_t Count(const KernelArgs& args, int64_t rank, int64_t expert) const {
-    return counts.At(args, rank * experts + expert);
-  }
+  Integers counts;            // of the tokens, by rank and expert
+  Workspace<int64_t> begins;  // rows of tokens, by count
+  bool sums = false;          // expert_token_num are prefix sums
 };
 
-Result<ReRouting> PlanReRouting(const OpContext& op) {
-  Check check(op);
+ReRouting PlanReRouting(const OpContext& op, Check& check) {
   const TensorType &tokens = op.in("tokens"), &counts = op.in("expert_token_num_per_rank");
   ReRouting plan;
   const auto element = static_cast<int64_t>(check.Take(ElementBytes(op, tokens.dtype)));
@@ -33,12 +27,12 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
              "tokens {}, expert_token_num_per_rank {}, expert_token_num_type {} and idx_type {}; "
              "expected [A,H], integers [ranks,experts], 0 or 1, and 0",
              tokens, counts, type, idx_type);
-  if (!check.ok()) return check.status();
-  plan.ranks = counts.shape[0];
+  if (!check.ok()) return plan;
   plan.experts = counts.shape[1];
   plan.rows = tokens.shape[0];
   plan.row_bytes = element * tokens.shape[1];
   plan.counts = Integers::OfSlot(op, op.slot("expert_token_num_per_rank"));
+  plan.begins = plan.scratch.Take<int64_t>(plan.counts.count());
   plan.sums = type == 0;
   plan.scales = SlotIfFed(op, "per_token_scales");
   TensorType scales = {DataType::kFloat, {plan.rows}};
@@ -50,21 +44,21 @@ Result<ReRouting> PlanReRouting(const OpContext& op) {
     plan.scale_bytes = bytes * ElementsBetween(scales.shape, 1, scales.shape.rank());
   }
   plan.outputs = {tokens, scales, {DataType::kInt32, {plan.rows}}, {counts.dtype, {plan.experts}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Status CheckCounts(const ReRouting& plan, const KernelArgs& args) {
-  int64_t left = plan.rows;
-  for (int64_t r = 0; r < plan.ranks; ++r) {
-    for (int64_t e = 0; e < plan.experts; ++e) {
-      const int64_t count = plan.Count(args, r, e);
-      if (count < 0 || count > left) {
-        return Error(Code::kInvalidArgument,
-                     "{}: {} tokens of rank {} for expert {}, but only {} of {} rows are left",
-                     plan.who, count, r, e, left, plan.rows);
-      }
-      left -= count;
+// Sets where the rows of each count begin.
+Status FindRows(const ReRouting& plan, const KernelArgs& args) {
+  int64_t begin = 0;
+  for (int64_t entry = 0; entry < plan.counts.count(); ++entry) {
+    const int64_t count = plan.counts.At(args, entry), left = plan.rows - begin;
+    if (count < 0 || count > left) {
+      return Error(Code::kInvalidArgument,
+                   "{}: {} tokens of rank {} for expert {}, but only {} of {} rows are left",
+                   plan.who, count, entry / plan.experts, entry % plan.experts, left, plan.rows);
     }
+    plan.begins(args)[entry] = begin;
+    begin += count;
   }
   return Status();
 }
@@ -81,18 +75,14 @@ void Move(const ReRouting& plan, const KernelArgs& args, int64_t from, int64_t t
 
 // Rows that no count names are zero.
 Status RunReRouting(const ReRouting& plan, const KernelArgs& args) {
-  NPUMESH_RETURN_IF_ERROR(CheckCounts(plan, args));
+  NPUMESH_RETURN_IF_ERROR(FindRows(plan, args));
   ClearOutputs(plan, args);
   int64_t to = 0;
   for (int64_t e = 0; e < plan.experts; ++e) {
     const int64_t before = to;
-    int64_t from = 0;
-    for (int64_t r = 0; r < plan.ranks; ++r) {
-      for (int64_t other = 0; other < plan.experts; ++other) {
-        const int64_t count = plan.Count(args, r, other);
-        for (int64_t i = 0; other == e && i < count; ++i) Move(plan, args, from + i, to++);
-        from += count;
-      }
+    for (int64_t entry = e; entry < plan.counts.count(); entry += plan.experts) {
+      const int64_t begin = plan.begins(args)[entry], count = plan.counts.At(args, entry);
+      for (int64_t i = 0; i < count; ++i) Move(plan, args, begin + i, to++);
     }
     const int64_t count = plan.sums ? to : to - before;
     if (plan.outputs[3].dtype == DataType::kInt64) {
@@ -110,15 +100,14 @@ struct TokenCounts : Planned {
   int64_t experts = 0, positions = 0;
 };
 
-Result<TokenCounts> PlanTokens(const OpContext& op) {
-  Check check(op);
+TokenCounts PlanTokens(const OpContext& op, Check& check) {
   TokenCounts plan;
   plan.experts = op.attr_int("num_experts");
   plan.positions = op.in(0).shape.elements();
   check.That(op.in(0).dtype == DataType::kInt32 && plan.experts >= 1,
              "sorted_experts is {} and num_experts {}", op.in(0), plan.experts);
   plan.outputs = {{DataType::kInt32, {plan.experts}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunTokens(const TokenCounts& plan, const KernelArgs& args) {

@@ -5,6 +5,7 @@
 // MoeGatingTopKSoftmax: choice j of token t is row j * tokens + t. In the third, experts outside of
 // active_expert_range are not expanded. Expanded rows that nothing goes to are zero.
 #include <algorithm>
+#include <type_traits>
 
 #include "graph/ops/moe/family.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -88,33 +89,9 @@ Result<int64_t> Sort(const Routing& plan, const KernelArgs& args, const Id* ids)
   return active;
 }
 
-// Calls place(i, position, expert, row) for the sorted positions that get a row, which may lie
-// after the last one of expanded_x.
-template <typename Id, typename Place>
-void EachRow(const Routing& plan, const int32_t* order, int64_t active, const Id* ids,
-             const Place& place) {
-  int64_t in_expert = 0;
-  for (int64_t i = 0; i < active; ++i) {
-    const int32_t position = order[i];
-    const int64_t expert = ids[position];
-    in_expert = i > 0 && ids[order[i - 1]] == expert ? in_expert + 1 : 0;
-    if (plan.capacity == 0) {
-      place(i, position, expert, i);
-    } else if (in_expert < plan.capacity) {
-      place(i, position, expert, expert * plan.capacity + in_expert);
-    }
-  }
-}
-
 void CopyRow(const Routing& plan, const KernelArgs& args, int64_t token, int64_t row) {
   std::copy_n(static_cast<const std::byte*>(args.in[0]) + token * plan.row_bytes, plan.row_bytes,
               static_cast<std::byte*>(args.out[0]) + row * plan.row_bytes);
-}
-
-// Clears expanded_x where not all of its rows are written, and the row of every position.
-void Clear(const Routing& plan, const KernelArgs& args, int64_t active) {
-  if (plan.capacity > 0 || active < plan.rows) ClearOutput(plan, args, 0);
-  std::fill_n(static_cast<int32_t*>(args.out[1]), plan.positions(), -1);
 }
 
 // What `counts` says of the active experts.
@@ -138,8 +115,7 @@ void StoreCounts(const Routing& plan, const KernelArgs& args, Counts counts, voi
 
 // ---- MoeInitRouting ----
 
-Result<Routing> PlanFirst(const OpContext& op) {
-  Check check(op);
+Routing PlanFirst(const OpContext& op, Check& check) {
   Routing plan = PlanPositions(op, DataType::kInt32, check);
   const TensorType &rows = op.in("row_idx"), &ids = op.in("expert_idx");
   const int64_t active = op.attr_int("active_num");
@@ -150,7 +126,7 @@ Result<Routing> PlanFirst(const OpContext& op) {
   plan.rows = std::min(active, plan.tokens) * plan.k;
   const TensorType positions = {DataType::kInt32, {plan.positions()}};
   plan.outputs = {{plan.x_dtype, {plan.rows, plan.width}}, positions, positions};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunFirst(const Routing& plan, const KernelArgs& args) {
@@ -172,15 +148,20 @@ Status RunFirst(const Routing& plan, const KernelArgs& args) {
   return Status();
 }
 
-// ---- MoeInitRoutingV2 ----
+// ---- MoeInitRoutingV2, MoeInitRoutingV3 ----
 
-struct Second : Routing {
+enum class Quant : uint8_t { kNone, kStatic, kDynamic };
+
+struct Expansion : Routing {
   bool raw_counts = false;  // output 3: the tokens of each expert, dropped ones included
+  Quant quant = Quant::kNone;
+  bool gathers = true;  // expanded_row_idx by position, not by row
+  Factors scale, offset;
+  Workspace<float> row, factors;
 };
 
-Result<Second> PlanSecond(const OpContext& op) {
-  Check check(op);
-  Second plan{PlanPositions(op, kIndices, check)};
+Expansion PlanSecond(const OpContext& op, Check& check) {
+  Expansion plan{PlanPositions(op, kIndices, check)};
   plan.experts = op.attr_int("expert_num");
   const int64_t drop = op.attr_int("drop_pad_mode");
   const int64_t capacity = op.attr_int("expert_capacity");
@@ -193,11 +174,10 @@ Result<Second> PlanSecond(const OpContext& op) {
              "expert_tokens_count_or_cumsum_flag {}; expected 0 or more, mode 0 or 1 with a "
              "capacity, flag 0 to 2, and experts for counts and capacities",
              plan.experts, active, drop, capacity, flag);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.capacity = drop == 1 ? capacity : 0;
-  plan.counts = drop == 1 || flag == 0 ? Counts::kNone
-                : flag == 1            ? Counts::kSums
-                                       : Counts::kCounts;
+  constexpr Counts kCounts[] = {Counts::kNone, Counts::kSums, Counts::kCounts};
+  if (drop == 0) plan.counts = kCounts[flag];
   plan.raw_counts = op.attr_bool("expert_tokens_before_capacity_flag") && drop == 1;
   SetRows(check, op, plan);
   const bool counted = plan.counts != Counts::kNone;
@@ -205,41 +185,10 @@ Result<Second> PlanSecond(const OpContext& op) {
                   {DataType::kInt32, {plan.positions()}},
                   {DataType::kInt32, {counted ? plan.experts : 0}},
                   {DataType::kInt32, {plan.raw_counts ? plan.experts : 0}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-template <typename Id>
-Status RunSecondOf(const Second& plan, const KernelArgs& args) {
-  const auto* ids = static_cast<const Id*>(args.in[1]);
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t active, Sort(plan, args, ids));
-  Clear(plan, args, active);
-  const auto place = [&](int64_t, int32_t position, int64_t, int64_t row) {
-    static_cast<int32_t*>(args.out[1])[position] = static_cast<int32_t>(row);
-    if (row < plan.rows) CopyRow(plan, args, position / plan.k, row);
-  };
-  EachRow(plan, plan.order(args), active, ids, place);
-  if (plan.counts != Counts::kNone) StoreCounts<int32_t>(plan, args, plan.counts, args.out[2]);
-  if (plan.raw_counts) StoreCounts<int32_t>(plan, args, Counts::kCounts, args.out[3]);
-  return Status();
-}
-
-Status RunSecond(const Second& plan, const KernelArgs& args) {
-  return plan.id_dtype == DataType::kInt64 ? RunSecondOf<int64_t>(plan, args)
-                                           : RunSecondOf<int32_t>(plan, args);
-}
-
-// ---- MoeInitRoutingV3 ----
-
-enum class Quant : uint8_t { kNone, kStatic, kDynamic };
-
-struct Third : Routing {
-  Quant quant = Quant::kNone;
-  bool gathers = true;  // expanded_row_idx by position, not by row
-  Factors scale, offset;
-  Workspace<float> row, factors;
-};
-
-void ReadExperts(Check& check, const OpContext& op, Third& plan) {
+void ReadExperts(Check& check, const OpContext& op, Expansion& plan) {
   plan.experts = op.attr_int("expert_num");
   const std::vector<int64_t> range = op.attr_ints("active_expert_range");
   plan.last = plan.experts;
@@ -258,7 +207,7 @@ void ReadExperts(Check& check, const OpContext& op, Third& plan) {
 }
 
 // Static: one; dynamic: smoothing of all tokens or of each expert.
-bool ScaleFits(const Third& plan) {
+bool ScaleFits(const Expansion& plan) {
   const int64_t count = plan.scale.count(), n = plan.width;
   if (plan.quant == Quant::kStatic) return count == 1 && plan.offset.count() <= 1;
   if (!plan.scale.given()) return true;
@@ -266,14 +215,13 @@ bool ScaleFits(const Third& plan) {
   return count == n || count == n * plan.experts || count == n * (plan.last - plan.first);
 }
 
-Result<Third> PlanThird(const OpContext& op) {
-  Check check(op);
-  Third plan{PlanPositions(op, DataType::kInt32, check)};
+Expansion PlanThird(const OpContext& op, Check& check) {
+  Expansion plan{PlanPositions(op, DataType::kInt32, check)};
   ReadExperts(check, op, plan);
   const int64_t mode = op.attr_int("quant_mode");
   check.Supported(mode >= -1 && mode <= 1, "quant_mode {} is not supported, expected -1, 0 or 1",
                   mode);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.quant = static_cast<Quant>(mode + 1);
   plan.scale = check.Take(Factors::Of(op, "scale"));
   plan.offset = check.Take(Factors::Of(op, "offset"));
@@ -281,7 +229,7 @@ Result<Third> PlanThird(const OpContext& op) {
              "{} scales for x {} and quant_mode {}", plan.scale.count(), op.in("x"), mode);
   constexpr Counts kCounts[] = {Counts::kSums, Counts::kCounts, Counts::kPairs};
   const int64_t counts = check.Between("expert_tokens_num_type", 0, 2);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   if (op.attr_bool("expert_tokens_num_flag")) plan.counts = kCounts[counts];
   plan.gathers = op.attr_int("row_idx_type") == 0;
   SetRows(check, op, plan);
@@ -293,10 +241,10 @@ Result<Third> PlanThird(const OpContext& op) {
                   {DataType::kInt64, count_shape},
                   {DataType::kFloat, {plan.rows}}};
   plan.scratch.Take(plan.width, {&plan.row, &plan.factors});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-void Smooth(const Third& plan, const KernelArgs& args, int64_t expert, float* x) {
+void Smooth(const Expansion& plan, const KernelArgs& args, int64_t expert, float* x) {
   const int64_t n = plan.width;
   float* const factors = plan.factors(args);
   const int64_t sets = plan.scale.count() / n;
@@ -306,7 +254,8 @@ void Smooth(const Third& plan, const KernelArgs& args, int64_t expert, float* x)
 }
 
 // A token into a row of expanded_x.
-void Expand(const Third& plan, const KernelArgs& args, int64_t token, int64_t expert, int64_t row) {
+void Expand(const Expansion& plan, const KernelArgs& args, int64_t token, int64_t expert,
+            int64_t row) {
   auto* scales = static_cast<float*>(args.out[3]);
   if (plan.quant == Quant::kNone) {
     CopyRow(plan, args, token, row);
@@ -328,24 +277,47 @@ void Expand(const Third& plan, const KernelArgs& args, int64_t token, int64_t ex
   StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
 }
 
-Status RunThird(const Third& plan, const KernelArgs& args) {
-  const auto* ids = static_cast<const int32_t*>(args.in[1]);
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t active, Sort(plan, args, ids));
-  Clear(plan, args, active);
-  std::fill_n(static_cast<float*>(args.out[3]), plan.rows, 0.0f);
+// Expands the sorted positions that get a row, which may lie after the last one of expanded_x.
+template <typename Id>
+void ExpandAll(const Expansion& plan, const KernelArgs& args, int64_t active, const Id* ids) {
+  const int32_t* order = plan.order(args);
   auto* row_of = static_cast<int32_t*>(args.out[1]);
-  const auto place = [&](int64_t i, int32_t position, int64_t expert, int64_t row) {
+  int64_t in_expert = 0;
+  for (int64_t i = 0; i < active; ++i) {
+    const int32_t position = order[i];
+    const int64_t expert = ids[position];
+    in_expert = i > 0 && ids[order[i - 1]] == expert ? in_expert + 1 : 0;
+    if (plan.capacity > 0 && in_expert >= plan.capacity) continue;
+    const int64_t row = plan.capacity > 0 ? expert * plan.capacity + in_expert : i;
     row_of[plan.gathers ? position : i] = plan.gathers ? static_cast<int32_t>(row) : position;
     if (row < plan.rows) Expand(plan, args, position / plan.k, expert, row);
-  };
-  EachRow(plan, plan.order(args), active, ids, place);
-  if (plan.counts != Counts::kNone) StoreCounts<int64_t>(plan, args, plan.counts, args.out[2]);
+  }
+}
+
+// Clears expanded_x where not all of its rows are written. Counts are int32 in the second version;
+// output 3 of the third has the scales of the rows.
+template <typename Id, bool kThird>
+Status RunExpansion(const Expansion& plan, const KernelArgs& args) {
+  using Count = std::conditional_t<kThird, int64_t, int32_t>;
+  const auto* ids = static_cast<const Id*>(args.in[1]);
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t active, Sort(plan, args, ids));
+  if (plan.capacity > 0 || active < plan.rows) ClearOutput(plan, args, 0);
+  if (kThird) std::fill_n(static_cast<float*>(args.out[3]), plan.rows, 0.0f);
+  std::fill_n(static_cast<int32_t*>(args.out[1]), plan.positions(), -1);
+  ExpandAll(plan, args, active, ids);
+  if (plan.counts != Counts::kNone) StoreCounts<Count>(plan, args, plan.counts, args.out[2]);
+  if (plan.raw_counts) StoreCounts<int32_t>(plan, args, Counts::kCounts, args.out[3]);
   return Status();
+}
+
+Status RunSecond(const Expansion& plan, const KernelArgs& args) {
+  return plan.id_dtype == DataType::kInt64 ? RunExpansion<int64_t, false>(plan, args)
+                                           : RunExpansion<int32_t, false>(plan, args);
 }
 
 }  // namespace
 
-void RegisterMoeInitRoutingOps(OpRegistry& registry) {
+void RegisterMoeRoutingOps(OpRegistry& registry) {
   registry.Add(Define<PlanFirst, RunFirst>(
       "MoeInitRouting(x, row_idx, expert_idx; active_num:int) -> expanded_x, expanded_row_idx, "
       "expanded_expert_idx"));
@@ -354,10 +326,7 @@ void RegisterMoeInitRoutingOps(OpRegistry& registry) {
       "drop_pad_mode=0, expert_tokens_count_or_cumsum_flag=0, "
       "expert_tokens_before_capacity_flag=false) -> expanded_x, expanded_row_idx, "
       "expert_tokens_count_or_cumsum, expert_tokens_before_capacity"));
-}
-
-void RegisterMoeRoutingOps(OpRegistry& registry) {
-  registry.Add(Define<PlanThird, RunThird>(
+  registry.Add(Define<PlanThird, RunExpansion<int32_t, true>>(
       "MoeInitRoutingV3(x, expert_idx, scale?, offset?; active_num=-1, expert_capacity=-1, "
       "expert_num=-1, drop_pad_mode=0, expert_tokens_num_type=0, expert_tokens_num_flag=false, "
       "quant_mode=-1, active_expert_range=[], row_idx_type=0) -> expanded_x, expanded_row_idx, "
