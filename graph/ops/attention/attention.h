@@ -59,6 +59,8 @@ Layouts LayoutsOf(const OpContext& op, Check& check);
 // Lengths of sequences, read at run time. Absent: every sequence is whole.
 struct Lengths : Integers {
   bool sums = false;  // inclusive prefix sums (packed layouts)
+  std::string_view padding_port = {};
+  Integers padding = {};  // sequences end this many rows before the tensor does
 };
 
 // Scales and offsets of a quantised K or V: value = (stored + offset) * scale. The index of an
@@ -120,8 +122,7 @@ struct AttentionPlan : Planned {
   KeyValue k, k_rope, v;
   KeyValue k_prefix, v_prefix;  // rows in front of every sequence
   Lengths q_lengths, kv_lengths, prefix_length;
-  Lengths q_padding, kv_padding;  // sequences end this many rows before the tensor does
-  int block_table = -1;           // int32 [batches, table_width]: K and V are paged
+  int block_table = -1;  // int32 [batches, table_width]: K and V are paged
   int64_t table_width = 0;
 
   float scale = 1;
@@ -182,10 +183,6 @@ struct Sequence {
   int64_t band_prefix = 0;
 
   int64_t columns() const { return prefix + kv_rows; }
-  // First element of the vector of a row of q, or of what is like q.
-  int64_t Element(const HeadTensor& tensor, int64_t head, int64_t row) const {
-    return tensor.Element(index, head, q_begin + row);
-  }
 };
 
 // Reads the lengths of sequence `index`, and checks that the tensors hold its rows and scores.
@@ -208,14 +205,52 @@ Status LoadColumns(const Sequence& sequence, const ColumnRange& columns, float* 
 // stay where they are; everything else is loaded into `room`.
 Result<FloatMatrix> ColumnsOf(const Sequence& sequence, const ColumnRange& columns, float* room);
 
-// What the files that fill in plans share (attention_plan.cc). All object to what does not fit.
+// ---- rows of scores (attention_scores.cc) ----
+
+inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+// Columns [first, last) that a row may look at.
+struct Columns {
+  int64_t first = 0, last = 0;
+};
+
+// By the band of the plan; `row` counts in the sequence.
+Columns Visible(const Sequence& sequence, int64_t row);
+
+// One row of scores.
+struct ScoreRow {
+  const Sequence& sequence;
+  int64_t head = 0;  // of the query
+  int64_t row = 0;   // in the sequence
+
+  // First element of its vector in q, or in what is like q; and the vector as floats.
+  int64_t Element(const HeadTensor& tensor) const {
+    return tensor.Element(sequence.index, head, sequence.q_begin + row);
+  }
+  void Load(const HeadTensor& tensor, float* to) const {
+    LoadNumbers(tensor.dtype, sequence.args.in[tensor.slot], Element(tensor), tensor.width, to);
+  }
+  int64_t IndexIn(const ScoreTensor& tensor, int64_t column) const {
+    return sequence.index * tensor.batch_stride + head * tensor.head_stride +
+           row * tensor.row_stride + column;
+  }
+};
+
+// Both take `count` scores from column `first` on.
+//
+// From products to scores: multiplied by `scale`, plus the plan's shift, kMasked outside of
+// `columns`, the plan's mask_value where its mask says so. `room` has place for `count` floats.
+void FinishScores(const ScoreRow& at, const Columns& columns, float scale, int64_t first,
+                  int64_t count, float* room, float* scores);
+// Dropout: a bit of 1 keeps the probability, divided by that of keeping. REQUIRES: the plan has a
+// drop mask.
+void DropScores(const ScoreRow& at, int64_t first, int64_t count, float* scores);
+
+// ---- what fills in plans (attention_plan.cc): all object to what does not fit ----
 
 // K or V in one tensor, or one for each sequence, from the port or dynamic port `port`.
 KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_view letters,
                       int64_t heads, Check& check);
-// The same in pages: [blocks, block_size, N * D], [blocks, N, block_size, D] or tiled
-// [blocks, N, D / e, block_size, e].
-KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check);
 // Query, key and value in one layout, with their rotated parts where they are fed: q, k, v, q_rope
 // and k_rope of the plan. `pages`: keys and values are in pages.
 void ReadTensors(const OpContext& op, std::string_view letters, int64_t key_heads, bool pages,
@@ -224,8 +259,9 @@ void ReadTensors(const OpContext& op, std::string_view letters, int64_t key_head
 int64_t SequencesOf(const AttentionPlan& plan);
 // `port` if the operator has it; otherwise nothing, which reads as an input that is not fed.
 std::string_view PortOf(const OpContext& op, std::string_view port);
-// An optional input of lengths.
-Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check);
+// An optional input of lengths, and one of their padding where there is a port for it.
+Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check,
+                    std::string_view padding = {});
 // An optional mask or shift: [S1, S2], [B, S1, S2] or [B, N, S1, S2] with 1 for what is broadcast;
 // for single query rows also [B, S2].
 ScoreTensor ReadScores(const OpContext& op, std::string_view port, const AttentionPlan& plan,

@@ -1,12 +1,15 @@
-// FusedInferAttentionScore, PromptFlashAttention and IncreFlashAttention.
+// FusedInferAttentionScore, PromptFlashAttention and IncreFlashAttention. And AttentionUpdate,
+// which joins what ranks that share a sequence have computed of the same attention.
 //
-// Their interfaces are subsets of the first one's, so one function reads all three and asks for
-// what the operator at hand has.
+// The interfaces of the first three are subsets of the first one's, so one function reads them all
+// and asks for what the operator at hand has.
 #include <algorithm>
+#include <cmath>
 
 #include "graph/ops/attention/attention.h"
 #include "graph/ops/attention/family.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh::attention {
 namespace {
@@ -25,14 +28,12 @@ int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
   return HasAttr(op, name) ? op.attr_int(name) : otherwise;
 }
 
+// Only the first interface has these.
 void RefuseUnsupported(const OpContext& op, Check& check) {
-  for (const std::string_view port :
-       {"dequant_scale_query", "key_rope_antiquant_scale", "q_start_idx", "kv_start_idx"}) {
-    if (HasPort(op, port)) check.NotFed({port});
-  }
-  for (const std::string_view attr : {"query_quant_mode", "pse_type"}) {
-    if (HasAttr(op, attr)) check.Among(attr, {0});
-  }
+  if (!HasPort(op, "dequant_scale_query")) return;
+  check.NotFed({"dequant_scale_query", "key_rope_antiquant_scale", "q_start_idx", "kv_start_idx"});
+  check.Only("query_quant_mode", 0);
+  check.Only("pse_type", 0);
 }
 
 // Where the factor of an element lies. `first` and `count` cut K's or V's part out of a tensor that
@@ -45,51 +46,42 @@ void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int
   const int64_t batches = std::max<int64_t>(plan.batches, 1);
   const int64_t by_batch = count / batches, by_head = by_batch / heads;
   const int64_t groups = (to.width + 31) / 32;
-  int64_t expected = 0;
+  const bool by_page = mode == 4 || mode == 5;
+  const auto set = [&](int64_t expected, const Antiquant& places) {
+    to.antiquant = places;
+    to.antiquant.scale = scale;
+    to.antiquant.offset = offset;
+    to.antiquant.first = first;
+    check.That(expected == count && (!offset.given() || offset.count() == scale.count()) &&
+                   (!by_page || plan.paged()),
+               "antiquant mode {} with {} scales and {} offsets for K or V of {} heads, {} rows "
+               "and head size {}",
+               mode, count, offset.count(), to.heads, rows, to.width);
+  };
   switch (mode) {
     case 0:
-      if (count != 1) to.antiquant = {.by_head = to.width, .group = 1};
-      expected = count == 1 ? 1 : to.heads * to.width;
-      break;
+      if (count == 1) return set(1, {});
+      return set(to.heads * to.width, {.by_head = to.width, .group = 1});
     case 1:
-      to.antiquant = {.by_batch = by_batch, .by_position = 1};
-      expected = batches * std::max(by_batch, rows);
-      break;
+      return set(batches * std::max(by_batch, rows), {.by_batch = by_batch, .by_position = 1});
     case 2:
-      to.antiquant = {.by_head = 1};
-      expected = to.heads;
-      break;
+      return set(to.heads, {.by_head = 1});
     case 3:
-      to.antiquant = {.by_batch = by_head * heads, .by_head = by_head, .by_position = 1};
-      expected = batches * heads * std::max(by_head, rows);
-      break;
+      return set(batches * heads * std::max(by_head, rows),
+                 {.by_batch = by_head * heads, .by_head = by_head, .by_position = 1});
     case 4:
-      to.antiquant = {.by_block = rows, .by_row = 1};
-      expected = to.batches * rows;
-      break;
+      return set(to.batches * rows, {.by_block = rows, .by_row = 1});
     case 5:
-      to.antiquant = {.by_head = rows, .by_block = rows * heads, .by_row = 1};
-      expected = to.batches * rows * to.heads;
-      break;
+      return set(to.batches * rows * to.heads,
+                 {.by_head = rows, .by_block = rows * heads, .by_row = 1});
     case 6:
-      to.antiquant = {.by_batch = rows * groups * heads,
-                      .by_head = rows * groups,
-                      .by_position = groups,
-                      .group = 32};
-      expected = batches * rows * groups * heads;
-      break;
+      return set(batches * rows * groups * heads, {.by_batch = rows * groups * heads,
+                                                   .by_head = rows * groups,
+                                                   .by_position = groups,
+                                                   .group = 32});
     default:
-      break;
+      return set(0, {});
   }
-  to.antiquant.scale = scale;
-  to.antiquant.offset = offset;
-  to.antiquant.first = first;
-  const bool by_page = mode == 4 || mode == 5;
-  check.That(expected == count && (!offset.given() || offset.count() == scale.count()) &&
-                 (!by_page || plan.paged()),
-             "antiquant mode {} with {} scales and {} offsets for K or V of {} heads, {} rows and "
-             "head size {}",
-             mode, count, offset.count(), to.heads, rows, to.width);
 }
 
 void ReadAntiquant(const OpContext& op, Check& check, AttentionPlan& plan) {
@@ -158,11 +150,12 @@ void ReadInferTensors(const OpContext& op, std::string_view letters, Check& chec
 
 void ReadAllLengths(const OpContext& op, Check& check, AttentionPlan& plan) {
   const bool packed = plan.q.packed, decode_only = !HasPort(op, "actual_seq_lengths_kv");
-  if (!decode_only) plan.q_lengths = ReadLengths(op, "actual_seq_lengths", packed, check);
+  if (!decode_only) {
+    plan.q_lengths =
+        ReadLengths(op, "actual_seq_lengths", packed, check, PortOf(op, "query_padding_size"));
+  }
   plan.kv_lengths = ReadLengths(op, decode_only ? "actual_seq_lengths" : "actual_seq_lengths_kv",
-                                packed && !plan.paged(), check);
-  plan.q_padding = ReadLengths(op, PortOf(op, "query_padding_size"), false, check);
-  plan.kv_padding = ReadLengths(op, PortOf(op, "kv_padding_size"), false, check);
+                                packed && !plan.paged(), check, PortOf(op, "kv_padding_size"));
   plan.batches = SequencesOf(plan);
 }
 
@@ -219,6 +212,76 @@ AttentionPlan PlanInference(const OpContext& op, Check& check) {
   return plan;
 }
 
+// ---- AttentionUpdate ----
+
+// The lse of a part that has seen no key.
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+struct UpdatePlan : Planned {
+  int parts = 0;
+  int lse = 0;   // slot of the first
+  InputRows go;  // the first
+  Workspace<float> sum, row;
+};
+
+// Each lse is [rows], each go [rows, D]; the attribute sp counts both.
+UpdatePlan PlanUpdate(const OpContext& op, Check& check) {
+  UpdatePlan plan;
+  plan.parts = op.count("lse");
+  check.That(plan.parts > 0 && op.count("go") == plan.parts && op.attr_int("sp") == plan.parts,
+             "{} tensors lse and {} go with sp {}, expected as many of each", plan.parts,
+             op.count("go"), op.attr_int("sp"));
+  if (!check.ok()) return plan;
+  const TensorType &lse = op.in("lse"), &go = op.in("go");
+  check.Type("lse", DataType::kFloat);
+  check.RankAtLeast("go", kFloats, 1);
+  plan.lse = op.slot("lse");
+  plan.go = InputRows::Of(check, op, "go");
+  bool fits = plan.go.count == lse.shape.elements();
+  for (int i = 1; i < plan.parts; ++i) {
+    fits = fits && op.in(plan.lse + i) == lse && op.in(op.slot("go") + i) == go;
+  }
+  check.That(fits,
+             "the first lse is {} and the first go {}, expected [rows], [rows,D] and the same"
+             " types in all parts",
+             lse, go);
+  plan.outputs = {go, lse};
+  plan.scratch.Take(plan.go.width, {&plan.sum, &plan.row});
+  return plan;
+}
+
+double LseAt(const UpdatePlan& plan, const KernelArgs& args, int part, int64_t r) {
+  return static_cast<double>(static_cast<const float*>(args.in[plan.lse + part])[r]);
+}
+
+double JoinedLse(const UpdatePlan& plan, const KernelArgs& args, int64_t r) {
+  double most = kNothing;
+  for (int i = 0; i < plan.parts; ++i) most = std::max(most, LseAt(plan, args, i, r));
+  if (most == kNothing) return kNothing;
+  double sum = 0;
+  for (int i = 0; i < plan.parts; ++i) sum += std::exp(LseAt(plan, args, i, r) - most);
+  return most + std::log(sum);
+}
+
+Status RunUpdate(const UpdatePlan& plan, const KernelArgs& args) {
+  const auto& [first, dtype, rows, width] = plan.go;
+  float *sum = plan.sum(args), *row = plan.row(args);
+  for (int64_t r = 0; r < rows; ++r) {
+    const double joined = JoinedLse(plan, args, r);
+    std::fill_n(sum, width, 0.0f);
+    for (int i = 0; i < plan.parts; ++i) {
+      const double lse = LseAt(plan, args, i, r);
+      if (lse == kNothing) continue;
+      const auto weight = static_cast<float>(std::exp(lse - joined));
+      LoadNumbers(dtype, args.in[first + i], r * width, width, row);
+      for (int64_t d = 0; d < width; ++d) sum[d] += weight * row[d];
+    }
+    StoreRow(dtype, sum, args.out[0], r * width, width);
+    static_cast<float*>(args.out[1])[r] = static_cast<float>(joined);
+  }
+  return Status();
+}
+
 }  // namespace
 }  // namespace npumesh::attention
 
@@ -250,6 +313,8 @@ void RegisterInferAttentionOps(OpRegistry& registry) {
         "block_size=0, inner_precise=1) -> attention_out"}) {
     registry.Add(Define<attention::PlanInference, attention::RunAttention>(signature));
   }
+  registry.Add(Define<attention::PlanUpdate, attention::RunUpdate>(
+      "AttentionUpdate(lse..., go...; update_type:int, sp:int) -> output, lse_m"));
 }
 
 }  // namespace npumesh

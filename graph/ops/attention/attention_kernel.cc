@@ -11,11 +11,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/attention/attention_scores.h"
+#include "graph/ops/attention/attention.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
-#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh::attention {
 namespace {
@@ -67,28 +66,21 @@ class Tile {
 
  private:
   ScoreRow RowAt(int64_t r) const { return {sequence_, head_[r], row_[r]}; }
-  int64_t ElementOf(const HeadTensor& tensor, int64_t r) const {
-    return sequence_.Element(tensor, head_[r], row_[r]);
-  }
 
   // Rows of one head that are floats already stay where they are.
   void LoadQuery() {
     const HeadTensor& q = plan_.q;
     if (q.dtype == DataType::kFloat && !plan_.q_rope.given() && head_[0] == head_[rows_ - 1]) {
       const auto* data = static_cast<const float*>(args_.in[q.slot]);
-      query_ = {data + ElementOf(q, 0), q.row_stride, false};
+      query_ = {data + RowAt(0).Element(q), q.row_stride, false};
       return;
     }
     float* to = plan_.q_room(args_);
     query_ = {to, k_width_, false};
     for (int64_t r = 0; r < rows_; ++r, to += k_width_) {
-      LoadVector(q, r, to);
-      if (plan_.q_rope.given()) LoadVector(plan_.q_rope, r, to + q.width);
+      RowAt(r).Load(q, to);
+      if (plan_.q_rope.given()) RowAt(r).Load(plan_.q_rope, to + q.width);
     }
-  }
-
-  void LoadVector(const HeadTensor& from, int64_t r, float* to) const {
-    LoadNumbers(from.dtype, args_.in[from.slot], ElementOf(from, r), from.width, to);
   }
 
   // A sink is a column that has been seen already and adds nothing to the output.
@@ -170,8 +162,8 @@ class Tile {
       ScaleColumns(args_, plan_.out_scale, plan_.out_offset, head_[r] * v_width_, v_width_,
                    plan_.factors(args_), row);
     }
-    StoreNumbers(plan_.out.dtype, row, args_.out[plan_.out.slot], ElementOf(plan_.out, r),
-                 v_width_);
+    const HeadTensor& out = plan_.out;
+    StoreNumbers(out.dtype, row, args_.out[out.slot], RowAt(r).Element(out), v_width_);
     StoreStatistics(r);
   }
 

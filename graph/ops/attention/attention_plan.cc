@@ -15,6 +15,41 @@ void CheckHeadType(const OpContext& op, int slot, Check& check) {
                   kHeadTypes);
 }
 
+// K or V in pages: [blocks, block_size, N * D], [blocks, N, block_size, D] or tiled
+// [blocks, N, D / e, block_size, e].
+KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check) {
+  check.That(op.count(port) == 1, "\"{}\" has {} tensors, expected one paged cache", port,
+             op.count(port));
+  if (!check.ok()) return {};
+  const int slot = op.slot(port);
+  const TensorType& type = op.in(slot);
+  const Shape& shape = type.shape;
+  CheckHeadType(op, slot, check);
+  KeyValue result;
+  if (shape.rank() == 5) {
+    const int64_t tiles = shape[2], rows = shape[3], tile = shape[4];
+    check.That(shape[1] == heads,
+               "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port, type,
+               heads);
+    result = KeyValue({.slot = slot,
+                       .dtype = type.dtype,
+                       .batches = shape[0],
+                       .rows = rows,
+                       .heads = heads,
+                       .width = tiles * tile,
+                       .batch_stride = heads * tiles * rows * tile,
+                       .row_stride = tile,
+                       .head_stride = tiles * rows * tile});
+    result.chunk = tile;
+    result.chunk_stride = rows * tile;
+  } else {
+    result = KeyValue(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
+  }
+  check.That(result.rows > 0, "\"{}\" is {}, expected blocks with rows", port, type);
+  result.paged = true;
+  return result;
+}
+
 // The same number of blocks, and of rows in each tensor.
 bool HaveEqualRows(const KeyValue& a, const KeyValue& b) {
   return a.batches == b.batches &&
@@ -85,39 +120,6 @@ KeyValue ReadKeyValue(const OpContext& op, std::string_view port, std::string_vi
   return result;
 }
 
-KeyValue ReadPages(const OpContext& op, std::string_view port, int64_t heads, Check& check) {
-  check.That(op.count(port) == 1, "\"{}\" has {} tensors, expected one paged cache", port,
-             op.count(port));
-  if (!check.ok()) return {};
-  const int slot = op.slot(port);
-  const TensorType& type = op.in(slot);
-  const Shape& shape = type.shape;
-  CheckHeadType(op, slot, check);
-  KeyValue result;
-  if (shape.rank() == 5) {
-    const int64_t tiles = shape[2], rows = shape[3], tile = shape[4];
-    check.That(shape[1] == heads,
-               "\"{}\" is {}, expected [blocks,N,D/e,block_size,e] with {} heads", port, type,
-               heads);
-    result = KeyValue({.slot = slot,
-                       .dtype = type.dtype,
-                       .batches = shape[0],
-                       .rows = rows,
-                       .heads = heads,
-                       .width = tiles * tile,
-                       .batch_stride = heads * tiles * rows * tile,
-                       .row_stride = tile,
-                       .head_stride = tiles * rows * tile});
-    result.chunk = tile;
-    result.chunk_stride = rows * tile;
-  } else {
-    result = KeyValue(HeadsOf(op, slot, shape.rank() == 3 ? "BSH" : "BNSD", heads, check));
-  }
-  check.That(result.rows > 0, "\"{}\" is {}, expected blocks with rows", port, type);
-  result.paged = true;
-  return result;
-}
-
 std::string_view PortOf(const OpContext& op, std::string_view port) {
   const std::vector<PortSpec>& ports = op.schema().inputs;
   const bool has = std::any_of(ports.begin(), ports.end(),
@@ -144,9 +146,11 @@ int64_t SequencesOf(const AttentionPlan& plan) {
   return plan.q.packed ? std::max<int64_t>(plan.q_lengths.count(), 1) : plan.q.batches;
 }
 
-Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check) {
-  const Lengths lengths{Integers::Of(op, port), sums};
+Lengths ReadLengths(const OpContext& op, std::string_view port, bool sums, Check& check,
+                    std::string_view padding) {
+  const Lengths lengths{Integers::Of(op, port), sums, padding, Integers::Of(op, padding)};
   if (lengths.given()) check.Type(port, kIndices);
+  if (lengths.padding.given()) check.Type(padding, kIndices);
   return lengths;
 }
 
@@ -157,9 +161,7 @@ ScoreTensor ReadScores(const OpContext& op, std::string_view port, const Attenti
   const TensorType& type = op.in(slot);
   const bool one_row = plan.q.rows == 1 && !plan.q.packed;
   std::vector<int64_t> dims = type.shape.dims();
-  if (dims.size() == 1 || (dims.size() == 2 && one_row && dims[0] == plan.batches)) {
-    dims.insert(dims.end() - 1, 1);
-  }
+  if (dims.size() == 2 && one_row && dims[0] == plan.batches) dims.insert(dims.end() - 1, 1);
   if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
   while (dims.size() < 4) dims.insert(dims.begin(), 1);
   const bool typed = BitsOf(type.dtype) == 8 || (kFloats | DataType::kInt32).Contains(type.dtype);

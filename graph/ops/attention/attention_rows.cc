@@ -19,35 +19,30 @@ int64_t LengthAt(const Lengths& lengths, const KernelArgs& args, int64_t index) 
   return lengths.At(args, lengths.count() == 1 ? 0 : index);
 }
 
-// Rows [begin, begin + rows) that a sequence has, in a tensor with room for `room` of them.
-Status ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths& lengths,
-                std::string_view what, int64_t index, int64_t room, int64_t* begin, int64_t* rows) {
-  *begin = 0;
-  *rows = room;
-  if (!lengths.given()) return Status();
-  const int64_t value = LengthAt(lengths, args, index);
-  if (lengths.sums) {
-    *begin = index == 0 ? 0 : LengthAt(lengths, args, index - 1);
-    *rows = value - *begin;
-  } else {
-    *rows = value;
-  }
-  if (*begin >= 0 && *rows >= 0 && *rows <= room && *begin <= room - *rows) return Status();
-  return Error(Code::kInvalidArgument,
-               "{}: the {} of sequence {} is {}{}, there is room for {} rows", plan.who, what,
-               index, lengths.sums ? "a prefix sum, " : "", value, room);
-}
+struct RowRange {
+  int64_t begin = 0, count = 0;
+};
 
-// Moves rows to where the padding after them leaves them: the tensor ends `padding` rows after
-// them.
-Status Align(const AttentionPlan& plan, const KernelArgs& args, const Lengths& padding,
-             std::string_view what, int64_t room, int64_t rows, int64_t* begin) {
-  if (!padding.given()) return Status();
-  const int64_t pads = LengthAt(padding, args, 0);
-  *begin = room - pads - rows;
-  if (pads >= 0 && *begin >= 0) return Status();
+// The rows of sequence `index` in a tensor with room for `room` of them.
+Result<RowRange> ReadRows(const AttentionPlan& plan, const KernelArgs& args, const Lengths& lengths,
+                          std::string_view what, int64_t index, int64_t room) {
+  RowRange rows{0, room};
+  if (lengths.given()) {
+    const int64_t value = LengthAt(lengths, args, index);
+    if (lengths.sums && index > 0) rows.begin = LengthAt(lengths, args, index - 1);
+    rows.count = value - rows.begin;
+    if (rows.begin < 0 || rows.count < 0 || rows.count > room || rows.begin > room - rows.count) {
+      return Error(Code::kInvalidArgument,
+                   "{}: the {} of sequence {} is {}{}, there is room for {} rows", plan.who, what,
+                   index, lengths.sums ? "a prefix sum, " : "", value, room);
+    }
+  }
+  if (!lengths.padding.given()) return rows;
+  const int64_t pads = lengths.padding.At(args, 0);
+  rows.begin = room - pads - rows.count;
+  if (pads >= 0 && rows.begin >= 0) return rows;
   return Error(Code::kInvalidArgument, "{}: {} is {}, which leaves no place for {} of {} rows",
-               plan.who, what, pads, rows, room);
+               plan.who, lengths.padding_port, pads, rows.count, room);
 }
 
 int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
@@ -226,24 +221,21 @@ Shape ShapeOf(std::string_view letters, HeadTensor& heads) {
 }
 
 Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index) {
-  Sequence sequence{plan, args, index};
-  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows,
-                                   &sequence.q_begin, &sequence.q_rows));
-  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.q_padding, "query_padding_size", plan.q.rows,
-                                sequence.q_rows, &sequence.q_begin));
-  const int64_t room = RoomForKeys(plan, index);
-  NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.kv_lengths, "key length", index, room,
-                                   &sequence.kv_begin, &sequence.kv_rows));
-  NPUMESH_RETURN_IF_ERROR(Align(plan, args, plan.kv_padding, "kv_padding_size", room,
-                                sequence.kv_rows, &sequence.kv_begin));
-  int64_t begin = 0;
+  NPUMESH_ASSIGN_OR_RETURN(
+      const RowRange q, ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows));
+  NPUMESH_ASSIGN_OR_RETURN(const RowRange kv, ReadRows(plan, args, plan.kv_lengths, "key length",
+                                                       index, RoomForKeys(plan, index)));
+  Sequence sequence{plan, args, index, q.begin, q.count, kv.begin, kv.count};
   if (plan.k_prefix.given()) {
-    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.prefix_length, "shared prefix length", 0,
-                                     plan.k_prefix.rows, &begin, &sequence.prefix));
+    NPUMESH_ASSIGN_OR_RETURN(
+        const RowRange rows,
+        ReadRows(plan, args, plan.prefix_length, "shared prefix length", 0, plan.k_prefix.rows));
+    sequence.prefix = rows.count;
   }
   if (plan.band == Band::kPrefix) {
-    NPUMESH_RETURN_IF_ERROR(ReadRows(plan, args, plan.band_prefix, "prefix", index,
-                                     sequence.columns(), &begin, &sequence.band_prefix));
+    NPUMESH_ASSIGN_OR_RETURN(const RowRange rows, ReadRows(plan, args, plan.band_prefix, "prefix",
+                                                           index, sequence.columns()));
+    sequence.band_prefix = rows.count;
   }
   NPUMESH_RETURN_IF_ERROR(CheckCovers(sequence, plan.mask, "the mask"));
   NPUMESH_RETURN_IF_ERROR(CheckCovers(sequence, plan.pse, "the position shift"));

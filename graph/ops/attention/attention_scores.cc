@@ -1,7 +1,8 @@
-#include "graph/ops/attention/attention_scores.h"
-
+// What becomes of a row of scores between the product and the exponentials: shifts, masks, bands,
+// and dropout after them.
 #include <algorithm>
 
+#include "graph/ops/attention/attention.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh::attention {

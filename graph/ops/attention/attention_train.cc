@@ -9,7 +9,7 @@
 // output of the forward pass, which the operator is fed too, are not needed.
 #include <algorithm>
 
-#include "graph/ops/attention/attention_scores.h"
+#include "graph/ops/attention/attention.h"
 #include "graph/ops/attention/family.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/float_exp.h"
@@ -167,10 +167,6 @@ class KeyHead {
     const int64_t row = first_ + r;
     return {sequence_, kv_head_ * plan_.shared() + row / sequence_.q_rows, row % sequence_.q_rows};
   }
-  int64_t ElementOf(const HeadTensor& tensor, int64_t r) const {
-    const ScoreRow at = At(r);
-    return sequence_.Element(tensor, at.head, at.row);
-  }
 
   Status RunTile() {
     const int64_t n = columns_;
@@ -190,12 +186,10 @@ class KeyHead {
 
   void LoadRows() const {
     for (int64_t r = 0; r < rows_; ++r) {
-      const auto load = [&](const HeadTensor& from, float* to) {
-        LoadNumbers(from.dtype, args_.in[from.slot], ElementOf(from, r), from.width, to);
-      };
-      load(plan_.q, q_ + r * k_width_);
-      if (plan_.q_rope.given()) load(plan_.q_rope, q_ + r * k_width_ + plan_.q.width);
-      load(gradient_.dy, dy_ + r * v_width_);
+      const ScoreRow at = At(r);
+      at.Load(plan_.q, q_ + r * k_width_);
+      if (plan_.q_rope.given()) at.Load(plan_.q_rope, q_ + r * k_width_ + plan_.q.width);
+      at.Load(gradient_.dy, dy_ + r * v_width_);
     }
   }
 
@@ -250,9 +244,9 @@ class KeyHead {
     for (int64_t r = 0; r < rows_; ++r) {
       const float* row = dq_ + r * k_width_;
       const HeadTensor &q = plan_.q, &rope = plan_.q_rope;
-      StoreRow(q.dtype, row, args_.out[kDq], ElementOf(q, r), q.width);
+      StoreRow(q.dtype, row, args_.out[kDq], At(r).Element(q), q.width);
       if (!rope.given() || !gradient_.gives(kDqRope)) continue;
-      StoreRow(rope.dtype, row + q.width, args_.out[kDqRope], ElementOf(rope, r), rope.width);
+      StoreRow(rope.dtype, row + q.width, args_.out[kDqRope], At(r).Element(rope), rope.width);
     }
   }
 

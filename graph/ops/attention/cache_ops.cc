@@ -228,33 +228,31 @@ NormRopePlan PlanNormRope(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Quantises the writer's row and stores it from element `element` of the cache on.
-void Store(const CacheWriter& writer, const KernelArgs& args, int64_t element, float* room) {
-  float* row = writer.row(args);
-  const int64_t width = writer.width, tile = writer.tile;
-  ScaleColumns(args, writer.scale, writer.offset, 0, width, room, row);
-  for (int64_t d = 0; d < width; d += tile, element += tile * writer.block_size) {
-    StoreNumbers(writer.dtype, row + d, args.out[writer.output], element, tile);
-  }
-}
-
+// The writer's row as it is into an output, and quantised into the cache.
 Status Write(const NormRopePlan& plan, const KernelArgs& args, const CacheWriter& writer, int64_t b,
              int64_t h, int64_t s) {
-  const int64_t token = (b * plan.heads + h) * plan.rows + s, width = writer.width;
-  StoreRow(plan.dtype, writer.row(args), args.out[writer.output + 2], token * width, width);
+  const int64_t token = (b * plan.heads + h) * plan.rows + s;
+  const int64_t width = writer.width, tile = writer.tile;
+  float* row = writer.row(args);
+  StoreRow(plan.dtype, row, args.out[writer.output + 2], token * width, width);
   const int64_t entry =
       b * writer.Entries(plan.rows) + (writer.by_block ? s / writer.block_size : s);
   int64_t slot = plan.index.At(args, entry);
   if (slot < 0) return Status();
   if (writer.by_block) slot += s % writer.block_size;
   NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, b * plan.rows + s, slot, writer.slots));
-  Store(writer, args, writer.Element(b, h, slot), plan.factors(args));
+  ScaleColumns(args, writer.scale, writer.offset, 0, width, plan.factors(args), row);
+  int64_t element = writer.Element(b, h, slot);
+  for (int64_t d = 0; d < width; d += tile, element += tile * writer.block_size) {
+    StoreNumbers(writer.dtype, row + d, args.out[writer.output], element, tile);
+  }
   return Status();
 }
 
-Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t b, int64_t h, int64_t s) {
+Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t token) {
+  const int64_t b = token / plan.rows / plan.heads, h = token / plan.rows % plan.heads;
+  const int64_t s = token % plan.rows;
   float *x = plan.x(args), *key = plan.keys.row(args), *value = plan.values.row(args);
-  const int64_t token = (b * plan.heads + h) * plan.rows + s;
   const int64_t turn = (b * plan.table_rows + (plan.table_rows == 1 ? 0 : s)) * plan.tables.width;
   const float* gamma = LoadRow(plan.gamma_dtype, args.in[1], 0, plan.normed, plan.gamma(args));
   LoadNumbers(plan.dtype, args.in[0], token * plan.width, plan.width, x);
@@ -274,9 +272,7 @@ Status RunToken(const NormRopePlan& plan, const KernelArgs& args, int64_t b, int
 
 Status RunNormRope(const NormRopePlan& plan, const KernelArgs& args) {
   for (int64_t token = 0; token < plan.batch * plan.heads * plan.rows; ++token) {
-    const int64_t vector = token / plan.rows;
-    NPUMESH_RETURN_IF_ERROR(
-        RunToken(plan, args, vector / plan.heads, vector % plan.heads, token % plan.rows));
+    NPUMESH_RETURN_IF_ERROR(RunToken(plan, args, token));
   }
   return Status();
 }

@@ -5,7 +5,6 @@ namespace npumesh {
 void RegisterAttentionFamily(OpRegistry& registry) {
   RegisterInferAttentionOps(registry);
   RegisterTrainAttentionOps(registry);
-  RegisterAttentionUpdateOps(registry);
   RegisterRopeOps(registry);
   RegisterCacheOps(registry);
   RegisterGatedDeltaOps(registry);

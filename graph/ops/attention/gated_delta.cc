@@ -85,11 +85,6 @@ DeltaPlan PlanDelta(const OpContext& op, Check& check) {
   return plan;
 }
 
-// First element of a state.
-int64_t StateAt(const DeltaPlan& plan, int64_t state, int64_t head) {
-  return (state * plan.heads + head) * plan.state_elements;
-}
-
 Result<int64_t> IndexOf(const DeltaPlan& plan, const KernelArgs& args, int64_t token) {
   const int64_t index = plan.indices.At(args, token);
   if (index >= 0 && index < plan.states) return index;
@@ -135,9 +130,7 @@ void Step(const DeltaPlan& plan, const KernelArgs& args, int64_t t, int64_t h) {
   for (int64_t r = 0; r < dv; ++r) {
     float* line = state + r * dk;
     for (int64_t c = 0; c < dk; ++c) line[c] *= gates[c];
-    double seen = 0;
-    for (int64_t c = 0; c < dk; ++c) seen += static_cast<double>(line[c] * key[c]);
-    const float change = (value[r] - static_cast<float>(seen)) * beta;
+    const float change = (value[r] - static_cast<float>(SumOfProducts(line, key, dk))) * beta;
     double out = 0;
     for (int64_t c = 0; c < dk; ++c) {
       line[c] += change * key[c];
@@ -159,10 +152,11 @@ Status RunSequence(const DeltaPlan& plan, const KernelArgs& args, int64_t sequen
   const void* from = plan.recurrent ? args.out[1] : args.in[4];
   float* state = plan.state(args);
   for (int64_t h = 0; h < plan.heads; ++h) {
+    const int64_t count = plan.state_elements;
     const auto store = [&](int64_t to) {
-      StoreRow(plan.state_dtype, state, args.out[1], StateAt(plan, to, h), plan.state_elements);
+      StoreRow(plan.state_dtype, state, args.out[1], (to * plan.heads + h) * count, count);
     };
-    LoadNumbers(plan.state_dtype, from, StateAt(plan, start, h), plan.state_elements, state);
+    LoadNumbers(plan.state_dtype, from, (start * plan.heads + h) * count, count, state);
     for (int64_t t = begin; t < end; ++t) {
       Step(plan, args, t, h);
       if (plan.recurrent) store(plan.indices.At(args, t));

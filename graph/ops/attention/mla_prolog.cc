@@ -140,13 +140,11 @@ void ReadCaches(const OpContext& op, Check& check, MlaPlan& plan) {
 // Outputs that a form without quantisation does not have are empty.
 std::vector<TensorType> OutputsOf(const OpContext& op, const MlaPlan& plan) {
   const Shape& x = op.in("token_x").shape;
+  const int rank = x.rank();
   const TensorType none = {DataType::kFloat, {0}};
-  Shape query = WithLast(x, plan.heads), rope = query;
-  query.mutable_dims().push_back(plan.latent_kv);
-  rope.mutable_dims().push_back(plan.rope);
   std::vector<TensorType> outputs = {
-      {plan.dtype, query},
-      {plan.dtype, rope},
+      {plan.dtype, Spliced(x, rank - 1, rank, {plan.heads, plan.latent_kv})},
+      {plan.dtype, Spliced(x, rank - 1, rank, {plan.heads, plan.rope})},
       op.in("kv_cache"),
       op.in("kr_cache"),
       none,
@@ -239,14 +237,10 @@ Status RunHead(const MlaPlan& plan, const KernelArgs& args, int64_t first, int64
 
 // In blocks of PA_NZ the rows are cut into tiles of 16 elements, [width / 16, block_size, 16].
 void Write(const MlaPlan& plan, void* cache, int64_t slot, int64_t width, const float* row) {
-  if (!plan.tiled) {
-    StoreRow(plan.dtype, row, cache, slot * width, width);
-    return;
-  }
-  const int64_t block = slot / plan.block_size, at = slot % plan.block_size;
-  for (int64_t tile = 0; tile < width / 16; ++tile) {
-    const int64_t line = block * plan.block_size * width / 16 + tile * plan.block_size + at;
-    StoreRow(plan.dtype, row + tile * 16, cache, line * 16, 16);
+  const int64_t tile = plan.tiled ? 16 : width, size = plan.block_size;
+  int64_t element = slot / size * size * width + slot % size * tile;
+  for (int64_t d = 0; d < width; d += tile, element += size * tile) {
+    StoreRow(plan.dtype, row + d, cache, element, tile);
   }
 }
 

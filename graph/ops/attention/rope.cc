@@ -6,7 +6,7 @@
 
 #include "graph/ops/attention/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -101,9 +101,8 @@ class TableRows {
 
 struct RotaryPlan : Planned {
   struct Tensor {
-    int slot = 0;
-    DataType dtype = DataType::kUndefined;
-    TableRows rows;
+    InputRows x;
+    TableRows table;
   };
   std::vector<Tensor> tensors;  // by output
   RotaryTables tables;
@@ -119,9 +118,9 @@ RotaryPlan PlanRotary(const OpContext& op, std::initializer_list<std::string_vie
     check.SameTensor(sin, cos);
     CheckRotation(op, port, cos, mode, check);
     if (!check.ok()) return plan;
-    const TensorType& x = op.in(port);
-    plan.tensors.push_back({op.slot(port), x.dtype, TableRows(x.shape, op.in(cos).shape)});
-    plan.outputs.push_back(x);
+    const Shape& table = op.in(cos).shape;
+    plan.tensors.push_back({InputRows::Of(check, op, port), {op.in(port).shape, table}});
+    plan.outputs.push_back(op.in(port));
   }
   plan.tables = RotaryTables::Of(op, cos, sin, mode, plan.scratch);
   plan.scratch.Take(plan.tables.width, {&plan.x, &plan.y});
@@ -155,14 +154,13 @@ RotaryPlan PlanApply(const OpContext& op, Check& check) {
 }
 
 Status RunRotary(const RotaryPlan& plan, const KernelArgs& args) {
-  const int64_t width = plan.tables.width;
   float *x = plan.x(args), *y = plan.y(args);
   for (size_t output = 0; output < plan.tensors.size(); ++output) {
-    const auto& [slot, dtype, rows] = plan.tensors[output];
-    for (int64_t row = 0; row < rows.rows(); ++row) {
-      LoadNumbers(dtype, args.in[slot], row * width, width, x);
-      plan.tables.Rotate(args, rows.Element(row), x, y);
-      StoreRow(dtype, y, args.out[output], row * width, width);
+    const auto& [from, table] = plan.tensors[output];
+    for (int64_t row = 0; row < from.count; ++row) {
+      from.Load(args, row, x);
+      plan.tables.Rotate(args, table.Element(row), x, y);
+      StoreRow(from.dtype, y, args.out[output], row * from.width, from.width);
     }
   }
   return Status();

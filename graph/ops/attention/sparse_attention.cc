@@ -134,9 +134,8 @@ float Score(const IndexerPlan& plan, const KernelArgs& args, int64_t row) {
   const float* query = plan.query(args);
   float score = 0;
   for (int64_t h = 0; h < plan.heads; ++h, query += plan.width) {
-    double product = 0;
-    for (int64_t d = 0; d < plan.width; ++d) product += static_cast<double>(query[d] * key[d]);
-    score += weights[h] * std::max(static_cast<float>(product), 0.0f);
+    const auto product = static_cast<float>(SumOfProducts(query, key, plan.width));
+    score += weights[h] * std::max(product, 0.0f);
   }
   return score * plan.key_scale.For(args, row, 1.0f);
 }
@@ -218,12 +217,6 @@ void ReadLists(const OpContext& op, Check& check, SparsePlan& plan) {
 }
 
 // softmax_max and softmax_sum are [B, Nkv, S, group] or [Nkv, T, group], empty when not asked for.
-Shape StatisticsShape(const Shape& query, const SparsePlan& plan) {
-  if (!plan.gives_lse) return {0};
-  if (plan.packed) return {plan.key_heads, query[0], plan.group};
-  return {query[0], plan.key_heads, query[1], plan.group};
-}
-
 SparsePlan PlanSparse(const OpContext& op, Check& check) {
   SparsePlan plan;
   plan.block = op.attr_int("sparse_block_size");
@@ -243,7 +236,10 @@ SparsePlan PlanSparse(const OpContext& op, Check& check) {
   if (!check.ok()) return plan;
   plan.group = plan.heads / plan.key_heads;
   plan.packed = query.shape.rank() == 3;
-  const TensorType statistics = {DataType::kFloat, StatisticsShape(query.shape, plan)};
+  const int64_t lists = plan.key_heads, first = query.shape[0];
+  TensorType statistics = {DataType::kFloat, {first, lists, query.shape[1], plan.group}};
+  if (plan.packed) statistics.shape = {lists, first, plan.group};
+  if (!plan.gives_lse) statistics.shape = {0};
   plan.outputs = {query, statistics, statistics};
   plan.chosen = plan.scratch.Take<int64_t>(plan.positions);
   plan.scratch.Take(plan.width + plan.rope, {&plan.query, &plan.key});
@@ -286,7 +282,7 @@ struct Statistics {
 // The output of one head of a query, from its chosen rows of head `n` of the keys.
 Statistics Attend(const SparsePlan& plan, const KernelArgs& args, int64_t head, int64_t n,
                   int64_t chosen) {
-  const int64_t width = plan.width, both = width + plan.rope;
+  const int64_t width = plan.width;
   const int64_t* rows = plan.chosen(args);
   float *query = plan.query(args), *key = plan.key(args), *scores = plan.scores(args);
   float* result = plan.result(args);
@@ -294,9 +290,7 @@ Statistics Attend(const SparsePlan& plan, const KernelArgs& args, int64_t head, 
   Load(plan, args, 0, plan.query_rope, head, query);
   for (int64_t i = 0; i < chosen; ++i) {
     Load(plan, args, 1, plan.key_rope, rows[i] * plan.key_heads + n, key);
-    double product = 0;
-    for (int64_t d = 0; d < both; ++d) product += static_cast<double>(query[d] * key[d]);
-    scores[i] = plan.scale * static_cast<float>(product);
+    scores[i] = plan.scale * static_cast<float>(SumOfProducts(query, key, width + plan.rope));
     statistics.most = std::max(statistics.most, scores[i]);
   }
   double sum = 0;
