@@ -173,6 +173,7 @@ class TextWriter {
     }
     for (LoopValue v = 0; v < size(); ++v) {
       if (line(v).op != LoopOp::kConstant) continue;
+      Title(line(v).origin);
       Line("const {} v{} = {}({});", TypeText(line(v).type), v,
            line(v).type == LoopType::kDouble ? "SetWide" : "Set", NumberText(line(v).params[0]));
     }
@@ -240,14 +241,19 @@ class TextWriter {
     }
     const std::vector<LoopValue> fetched = stages_.FetchedIn(stage);
     if (fetched.empty()) return;
-    for (const LoopValue v : reductions) Fill(TextOf(line(v).op).start, v);
+    for (const LoopValue v : reductions) {
+      Title(line(v).origin);
+      Fill(TextOf(line(v).op).start, v);
+    }
     Step(stage, fetched, elements, reductions, 0);
     const int64_t rest = program_.columns % width_;
     if (rest != 0) Step(stage, fetched, elements, reductions, rest);
     Loops(stage, reductions, rest);
     for (const LoopValue v : reductions) {
       const std::string_view end = TextOf(line(v).op).end;
-      if (!end.empty()) Fill(end, v);
+      if (end.empty()) continue;
+      Title(line(v).origin);
+      Fill(end, v);
     }
   }
 

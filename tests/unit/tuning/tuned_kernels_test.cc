@@ -103,7 +103,9 @@ TEST_F(TunedKernels, ProductsWithConstantsOfSixteenBits) {
       const std::set<std::string> ways =
           Compare(Product(dtype, {rows, 96}, {96, 200}, Known::kYes));
       EXPECT_FALSE(ways.empty()) << rows;
-      if (dtype == DataType::kFloat16) EXPECT_TRUE(ways.contains("product of floats: widened"));
+      if (dtype == DataType::kFloat16) {
+        EXPECT_TRUE(ways.contains("product of floats: widened"));
+      }
     }
   }
   // More rows than the rule takes into registers, and too many.
