@@ -15,13 +15,13 @@ import sys
 
 
 def calls_of(program):
-    """How many calls ran as static kernels; None after a failure, which is printed."""
+    """How many calls ran as static kernels, 0 where nobody listens; None after a failure, which is printed."""
     environment = dict(os.environ, NPUMESH_TEST_STATIC_KERNELS="1")
     run = subprocess.run([program], env=environment, text=True, check=False,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     found = re.search(r"^static kernels: (\d+) calls$", run.stdout, re.MULTILINE)
-    if run.returncode == 0 and found:
-        return int(found[1])
+    if run.returncode == 0:
+        return int(found[1]) if found else 0
     print(f"{program}: exit code {run.returncode}\n{run.stdout[-8000:]}")
     return None
 
