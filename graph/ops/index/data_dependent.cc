@@ -6,9 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/signature.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/values/element_io.h"
@@ -20,12 +19,16 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Addresses = std::span<const void* const>;
 
-// Sets an output of which some dimensions may be unknown.
-Status SetLateOutput(OpContext& op, int port, DataType dtype, Shape shape) {
-  if (port >= op.outputs()) {
-    return Error(Code::kCorrupt, "{}: output port {} is missing", op.Who(), port);
+// Sets the outputs of the plan, of which some dimensions may be unknown.
+template <auto PlanFn>
+Status InferLate(OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(const Planned plan, define::PlanCall<PlanFn>(op));
+  for (size_t port = 0; port < plan.outputs.size(); ++port) {
+    if (static_cast<int>(port) >= op.outputs()) {
+      return Error(Code::kCorrupt, "{}: output port {} is missing", op.Who(), port);
+    }
+    op.set_out(static_cast<int>(port), plan.outputs[port]);
   }
-  op.set_out(port, {dtype, std::move(shape)});
   return Status();
 }
 
@@ -38,11 +41,10 @@ Result<DataType> IndexTypeOf(const OpContext& op, std::string_view attribute) {
                attribute, Name(dtype), kIndices.ToString());
 }
 
-// Error (kUnsupported): the type has no zero to compare with.
-Status ExpectZeros(const OpContext& op) {
+// Objects (kUnsupported) to a type that has no zero to compare with.
+void ExpectZeros(const OpContext& op, Check& check) {
   const DataType dtype = op.in("x").dtype;
-  if (HasZero(dtype)) return Status();
-  return Error(Code::kUnsupported, "{}: \"x\" is {}", op.Who(), Name(dtype));
+  check.Supported(HasZero(dtype), "\"x\" is {}", Name(dtype));
 }
 
 // Values as int32 or int64.
@@ -54,29 +56,24 @@ Tensor IndexTensor(DataType dtype, Shape shape, const std::vector<int64_t>& valu
 
 // ---- NonZero, Where ----
 
-// The result: [positions, rank], or transposed.
+// The result: [positions, rank], or transposed. Where has no attributes.
 struct Coordinates {
   DataType dtype = DataType::kInt64;
   bool transposed = false;
 };
 
-Result<Coordinates> NonZeroCoordinates(const OpContext& op) {
+Result<Coordinates> CoordinatesOf(const OpContext& op) {
+  if (op.schema().attrs.empty()) return Coordinates();
   NPUMESH_ASSIGN_OR_RETURN(const DataType dtype, IndexTypeOf(op, "dtype"));
   return Coordinates{dtype, op.attr_bool("transpose")};
 }
 
-Result<Coordinates> WhereCoordinates(const OpContext&) {
-  return Coordinates();
-}
-
-template <auto kCoordinates>
-Status InferNonZero(OpContext& op) {
+Planned PlanNonZero(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
-  NPUMESH_RETURN_IF_ERROR(ExpectZeros(op));
-  NPUMESH_ASSIGN_OR_RETURN(const Coordinates result, kCoordinates(op));
+  ExpectZeros(op, check);
+  const auto [dtype, transposed] = check.Take(CoordinatesOf(op));
   const int64_t rank = x.has_rank() ? x.rank() : kUnknownDim;
-  return SetLateOutput(op, 0, result.dtype,
-                       result.transposed ? Shape{rank, kUnknownDim} : Shape{kUnknownDim, rank});
+  return {.outputs = {{dtype, transposed ? Shape{rank, kUnknownDim} : Shape{kUnknownDim, rank}}}};
 }
 
 // Positions of the elements that are not zero, in C order.
@@ -91,10 +88,9 @@ std::vector<int64_t> NonZeroPositions(const TensorType& type, const void* data) 
   return positions;
 }
 
-template <auto kCoordinates>
 Result<Tensors> EvaluateNonZero(const OpContext& op, Addresses in) {
   const TensorType& x = op.in("x");
-  NPUMESH_ASSIGN_OR_RETURN(const Coordinates result, kCoordinates(op));
+  NPUMESH_ASSIGN_OR_RETURN(const Coordinates result, CoordinatesOf(op));
   const std::vector<int64_t> positions = NonZeroPositions(x, in[0]);
   const size_t count = positions.size();
   const auto rank = static_cast<size_t>(x.shape.rank());
@@ -115,13 +111,11 @@ Result<Tensors> EvaluateNonZero(const OpContext& op, Addresses in) {
 
 // ---- MaskedSelect ----
 
-Status InferMaskedSelect(OpContext& op) {
-  const TensorType& x = op.in("x");
-  Check check(op);
+Planned PlanMaskedSelect(const OpContext& op, Check& check) {
+  const DataType dtype = op.in("x").dtype;
   check.Type("mask", DataType::kBool);
-  check.Keep(ElementBytes(op, x.dtype).status());
-  if (!check.ok()) return check.status();
-  return SetLateOutput(op, 0, x.dtype, {kUnknownDim});
+  check.Keep(ElementBytes(op, dtype).status());
+  return {.outputs = {{dtype, {kUnknownDim}}}};
 }
 
 Result<Tensors> EvaluateMaskedSelect(const OpContext& op, Addresses in) {
@@ -158,41 +152,35 @@ bool HasAxis(const OpContext& op) {
   return op.schema().inputs.size() > 1;
 }
 
-Status InferUnique(OpContext& op) {
-  const TensorType& x = op.in("x");
-  NPUMESH_RETURN_IF_ERROR(ExpectZeros(op));
-  const bool vector = !x.shape.has_rank() || x.shape.rank() == 1;
-  if (!HasAxis(op) && !vector) {
-    return Error(Code::kInvalidArgument, "{}: \"x\" has shape {}, expected one dimension", op.Who(),
-                 x.shape.ToString());
-  }
-  NPUMESH_ASSIGN_OR_RETURN(const DataType index, IndexTypeOf(op, "out_idx"));
-  Shape shape = x.shape;
-  if (shape.has_rank()) {
+Planned PlanUnique(const OpContext& op, Check& check) {
+  const auto& [dtype, x] = op.in("x");
+  ExpectZeros(op, check);
+  check.That(HasAxis(op) || !x.has_rank() || x.rank() == 1,
+             "\"x\" has shape {}, expected one dimension", x);
+  const DataType index = check.Take(IndexTypeOf(op, "out_idx"));
+  const bool vector = !HasAxis(op) && x.has_rank() && check.ok();
+  Shape y = x;
+  if (y.has_rank()) {
     // The axis may be a value that is not known yet.
-    for (int64_t& dim : shape.mutable_dims()) dim = kUnknownDim;
+    for (int64_t& dim : y.mutable_dims()) dim = kUnknownDim;
   }
-  NPUMESH_RETURN_IF_ERROR(SetLateOutput(op, 0, x.dtype, shape));
-  NPUMESH_RETURN_IF_ERROR(
-      SetLateOutput(op, 1, index, {HasAxis(op) || !x.shape.has_rank() ? kUnknownDim : x.shape[0]}));
-  if (op.schema().outputs.size() < 3) return Status();
-  return SetLateOutput(op, 2, index, {kUnknownDim});
+  Planned plan;
+  plan.outputs = {{dtype, std::move(y)}, {index, {vector ? x[0] : kUnknownDim}}};
+  if (op.schema().outputs.size() > 2) plan.outputs.push_back({index, {kUnknownDim}});
+  return plan;
 }
 
 // The axis input: no element means that x has one dimension.
 Result<int> UniqueAxis(const OpContext& op, Addresses in) {
-  const int rank = op.in("x").shape.rank();
+  const Shape& x = op.in("x").shape;
   const bool given = HasAxis(op) && op.in("axis").shape.elements() > 0;
-  if (!given) {
-    if (rank == 1) return 0;
-    return Error(Code::kInvalidArgument, "{}: \"x\" has shape {} and \"axis\" is empty", op.Who(),
-                 op.in("x").shape.ToString());
-  }
   Check check(op);
+  check.That(given || x.rank() == 1, "\"x\" has shape {} and \"axis\" is empty", x);
+  if (!given) return check.Done(0);
   check.Type("axis", kIndices);
   check.Elements("axis", {1});
   if (!check.ok()) return check.status();
-  return AxisOf(op, IntegerAt(op.in("axis").dtype, in[1], 0), rank, "axis");
+  return AxisOf(op, IntegerAt(op.in("axis").dtype, in[1], 0), x.rank(), "axis");
 }
 
 template <typename T>
@@ -289,28 +277,29 @@ Result<Tensors> EvaluateUnique(const OpContext& op, Addresses in) {
   return outputs;
 }
 
-Operator Late(std::string_view signature, InferFn infer, EvaluateFn evaluate) {
+template <auto PlanFn>
+Operator Late(std::string_view signature, EvaluateFn evaluate) {
   return {
-      .schema = Signature(signature), .infer = std::move(infer), .evaluate = std::move(evaluate)};
+      .schema = Signature(signature), .infer = InferLate<PlanFn>, .evaluate = std::move(evaluate)};
 }
 
 }  // namespace
 
 void RegisterSelectionOps(OpRegistry& registry) {
-  registry.Add(Late("NonZero(x; transpose=false, dtype=9) -> y", InferNonZero<NonZeroCoordinates>,
-                    EvaluateNonZero<NonZeroCoordinates>));
-  registry.Add(
-      Late("Where(x) -> y", InferNonZero<WhereCoordinates>, EvaluateNonZero<WhereCoordinates>));
+  for (const std::string_view signature :
+       {"NonZero(x; transpose=false, dtype=9) -> y", "Where(x) -> y"}) {
+    registry.Add(Late<PlanNonZero>(signature, EvaluateNonZero));
+  }
   for (const std::string_view signature :
        {"MaskedSelect(x, mask) -> y", "MaskedSelectV2(x, mask) -> y",
         "MaskedSelectV3(x, mask) -> y"}) {
-    registry.Add(Late(signature, InferMaskedSelect, EvaluateMaskedSelect));
+    registry.Add(Late<PlanMaskedSelect>(signature, EvaluateMaskedSelect));
   }
   for (const std::string_view signature :
        {"Unique(x; out_idx=3) -> y, idx", "UniqueExt2(x, axis; out_idx=3) -> y, idx",
         "UniqueWithCounts(x; out_idx:type) -> y, idx, count",
         "UniqueWithCountsExt2(x, axis; out_idx:type) -> y, idx, count"}) {
-    registry.Add(Late(signature, InferUnique, EvaluateUnique));
+    registry.Add(Late<PlanUnique>(signature, EvaluateUnique));
   }
 }
 

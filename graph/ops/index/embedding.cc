@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -164,14 +162,11 @@ Status FillBag(const BagPlan& plan, const KernelArgs& args, int64_t bag, int64_t
              static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(bag) * columns * plan.width,
              columns);
   WriteIndex(args.out[2], dtype, bag, size);
-  if (!most) WriteIndex(args.out[3], dtype, bag, 0);
-  for (int64_t c = 0; most && size == 0 && c < plan.columns; ++c) {
-    WriteIndex(args.out[3], dtype, bag * plan.columns + c, 0);
-  }
   return Status();
 }
 
 Status RunBag(const BagPlan& plan, const KernelArgs& args) {
+  ClearOutput(plan, args, 3);  // what no maximum comes from
   int64_t begin = 0;
   for (int64_t bag = 0; bag < plan.bags; ++bag) {
     NPUMESH_ASSIGN_OR_RETURN(const int64_t end, EndOf(plan, args, bag, begin));
@@ -202,9 +197,8 @@ DenseGradPlan PlanDenseGrad(const OpContext& op, Check& check) {
   const Shape& indices = op.in("indices").shape;
   check.Type("indices", kIndices);
   check.Keep(ExpectReal(op, "grad"));
-  bool fits = grad.rank() == indices.rank() + 1;
-  for (int d = 0; fits && d < indices.rank(); ++d) fits = grad[d] == indices[d];
-  check.That(fits, "grad {} does not have a row for each index of {}", grad, indices);
+  check.That(grad.rank() > 0 && WithoutLast(grad) == indices,
+             "grad {} does not have a row for each index of {}", grad, indices);
   if (!check.ok()) return {};
   const int64_t table = op.attr_int("num_weights");
   DenseGradPlan plan;

@@ -12,7 +12,6 @@ void RegisterIndexFamily(OpRegistry& registry) {
   RegisterOrderOps(registry);
   RegisterSearchOps(registry);
   RegisterRandomOps(registry);
-  RegisterMultinomialOps(registry);
   RegisterSequenceOps(registry);
 }
 

@@ -9,7 +9,6 @@ namespace npumesh {
 // All of them.
 void RegisterIndexFamily(OpRegistry& registry);
 
-// Each lives in a file of its name.
 void RegisterGatherOps(OpRegistry& registry);       // Gather, GatherV2
 void RegisterScatterOps(OpRegistry& registry);      // ScatterElements, ScatterNdUpdate ...
 void RegisterScatterListOps(OpRegistry& registry);  // ScatterList, QuantUpdateScatter, Cmo
@@ -19,7 +18,6 @@ void RegisterSelectionOps(OpRegistry& registry);    // NonZero, Where, MaskedSel
 void RegisterOrderOps(OpRegistry& registry);        // Sort, TopKV2, ArgMaxV2, Cumsum ...
 void RegisterSearchOps(OpRegistry& registry);       // SearchSorted, Bucketize
 void RegisterRandomOps(OpRegistry& registry);       // StatelessRandomUniformV2, DropOutDoMask ...
-void RegisterMultinomialOps(OpRegistry& registry);  // MultinomialWithReplacement
 void RegisterSequenceOps(OpRegistry& registry);     // ClippedSwiglu, MoeUpdateExpert ...
 
 }  // namespace npumesh

@@ -1,16 +1,15 @@
-// Gather, GatherV2 and GatherElements.
+// Gather, GatherV2, GatherElements and GatherNd; indexing with tensors: IndexByTensor, Index,
+// IndexPutV2.
 //
 // An index outside of the dimension is a run-time error, because zeros read in silence would hide
 // the fault that a simulator is there to show.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/op_registry.h"
 #include "graph/ops/index/family.h"
-#include "graph/ops/toolbox/rows/index_rows.h"
+#include "graph/ops/index/scatter.h"
+#include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
@@ -18,10 +17,9 @@ namespace {
 
 // ---- Gather, GatherV2 ----
 
-// x as [batch, outer, bound, row bytes], indices as [batch, count].
+// x, input 0, as [batch, outer, bound, row bytes], indices as [batch, count].
 struct GatherPlan : Planned {
   IndexSlot indices;
-  int x = 0;  // slot
   int64_t batch = 1, outer = 1, count = 0;
   size_t row = 0;
 };
@@ -46,7 +44,6 @@ GatherPlan PlanGather(const OpContext& op, Check& check) {
   // select.int arrives as GatherV2 with a scalar index, which may count from the end.
   const bool wraps = op.attr_bool("negative_index_support") || (kAxisInput && indices.rank() == 0);
   GatherPlan plan;
-  plan.x = op.slot("x");
   plan.indices = check.Take(IndexSlot::Of(op, "indices", x.shape[axis],
                                           wraps ? IndexRange::kWraps : IndexRange::kStrict));
   plan.batch = ElementsBetween(x.shape, 0, shared);
@@ -57,19 +54,8 @@ GatherPlan PlanGather(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Rows of one number are copied without a call.
-void CopyRow(std::byte* to, const std::byte* from, size_t bytes) {
-  if (bytes == 4) {
-    std::memcpy(to, from, 4);
-  } else if (bytes == 2) {
-    std::memcpy(to, from, 2);
-  } else if (bytes > 0) {
-    std::memcpy(to, from, bytes);
-  }
-}
-
 Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
-  const auto* table = static_cast<const std::byte*>(args.in[plan.x]);
+  const auto* table = static_cast<const std::byte*>(args.in[0]);
   const IndexSlot::Reader indices(plan.indices, args);
   const int64_t batch = plan.batch, outer = plan.outer, count = plan.count;
   const size_t row = plan.row;
@@ -80,7 +66,7 @@ Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
       for (int64_t i = b * count; i < (b + 1) * count; ++i, y += row) {
         const int64_t index = indices.At(i);
         if (index == kOutside) return plan.indices.OutsideError(args, i);
-        CopyRow(y, table + static_cast<size_t>(index) * row, row);
+        CopyElement(table + static_cast<size_t>(index) * row, row, y);
       }
     }
   }
@@ -92,7 +78,6 @@ Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
 // Walks the positions of `index`, with the offset of the element of x that a 0 there would name.
 struct ElementsPlan : Planned {
   IndexSlot index;
-  int x = 0;  // slot
   int64_t count = 0;
   size_t element = 0;
   int64_t stride = 0;  // in x, of the dimension that is indexed
@@ -117,14 +102,13 @@ ElementsPlan PlanGatherElements(const OpContext& op, Check& check) {
   plan.walk = PositionWalk(index, std::move(strides));
   plan.position = plan.scratch.Take<int64_t>(index.rank());
   plan.index = check.Take(IndexSlot::Of(op, "index", x.shape[dim]));
-  plan.x = op.slot("x");
   plan.count = index.elements();
   plan.outputs = {{x.dtype, index}};
   return plan;
 }
 
 Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {
-  const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
+  const auto* x = static_cast<const std::byte*>(args.in[0]);
   auto* y = static_cast<std::byte*>(args.out[0]);
   const IndexSlot::Reader indices(plan.index, args);
   int64_t* position = plan.position(args);
@@ -139,6 +123,98 @@ Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// ---- GatherNd, IndexByTensor, Index ----
+
+// Row i of the output is the i-th named row of x.
+struct RowsPlan : Planned {
+  IndexRows rows;
+  size_t row = 0;  // bytes
+  Workspace<int64_t> found;
+};
+
+RowsPlan RowsOf(const OpContext& op, IndexRows rows, Shape y, Check& check) {
+  const DataType dtype = op.in("x").dtype;
+  RowsPlan plan;
+  plan.row = check.Take(ElementBytes(op, dtype)) * static_cast<size_t>(rows.inner);
+  plan.found = plan.scratch.Take<int64_t>(rows.count);
+  plan.rows = std::move(rows);
+  plan.outputs = {{dtype, std::move(y)}};
+  return plan;
+}
+
+Status RunRows(const RowsPlan& plan, const KernelArgs& args) {
+  int64_t* found = plan.found(args);
+  NPUMESH_RETURN_IF_ERROR(plan.rows.find(args, found));
+  const auto* x = static_cast<const std::byte*>(args.in[0]);
+  auto* y = static_cast<std::byte*>(args.out[0]);
+  for (int64_t i = 0; i < plan.rows.count && plan.row > 0; ++i, y += plan.row) {
+    std::memcpy(y, x + static_cast<size_t>(found[i]) * plan.row, plan.row);
+  }
+  return Status();
+}
+
+RowsPlan PlanGatherNd(const OpContext& op, Check& check) {
+  const Shape &x = op.in("x").shape, &indices = op.in("indices").shape;
+  check.Keep(CheckIndexType(op, op.slot("indices")));
+  const bool wraps = op.attr_bool("negative_index_support");
+  IndexRows rows =
+      check.Take(RowsByTuples(op, "indices", x, wraps ? IndexRange::kWraps : IndexRange::kStrict));
+  if (!check.ok()) return {};
+  return RowsOf(op, std::move(rows), TupleRows(indices, x), check);
+}
+
+// Which dimensions of x are indexed says an attribute or an input; without a mask in the attribute,
+// as many leading ones as there are tensors.
+template <bool kByAttribute>
+RowsPlan PlanIndex(const OpContext& op, Check& check) {
+  std::vector<int64_t> mask = check.Take(op.Ints(kByAttribute ? "indices_mask" : "indexed_sizes"));
+  if (kByAttribute && mask.empty()) mask.assign(static_cast<size_t>(op.count("indices")), 1);
+  Shape shape;
+  IndexRows rows = check.Take(RowsByTensors(op, "indices", mask, op.in("x").shape, &shape));
+  return RowsOf(op, std::move(rows), std::move(shape), check);
+}
+
+// ---- IndexPutV2: x[indices] = value, or += ----
+
+// A scatter, which wants the value in the shape of x[indices]: it is repeated into `room` first.
+struct PutPlan : ScatterPlan {
+  std::optional<BroadcastPlan> broadcast;
+  size_t count = 0;
+  Workspace<std::byte> room;
+};
+
+PutPlan PlanPut(const OpContext& op, Check& check) {
+  const TensorType &x = op.in("x"), &value = op.in("value");
+  check.SameType("value", "x");
+  Shape shape;
+  ScatterPlan scatter;
+  scatter.updates = op.slot("value");
+  scatter.join = op.attr_bool("accumulate") ? Join::kAdd : Join::kSet;
+  const std::vector<int64_t> mask = check.Take(op.Ints("indexed_sizes"));
+  if (!check.ok()) return {};
+  scatter.rows = check.Take(RowsByTensors(op, "indices", mask, x.shape, &shape));
+  const Result<Shape> wider = Broadcast(shape, value.shape);
+  check.That(wider.ok() && *wider == shape, "\"value\" is {}, which does not broadcast to {}",
+             value, shape);
+  if (!check.ok()) return {};
+  PutPlan plan;
+  const size_t element = check.Take(ElementBytes(op, x.dtype));
+  static_cast<ScatterPlan&>(plan) = Complete(op, std::move(scatter), x, check);
+  plan.broadcast.emplace(value.shape, shape, element);
+  plan.count = static_cast<size_t>(shape.elements());
+  if (!plan.broadcast->direct()) {
+    plan.room = plan.scratch.Take<std::byte>(shape.elements() * static_cast<int64_t>(element));
+  }
+  return plan;
+}
+
+Status RunPut(const PutPlan& plan, const KernelArgs& args) {
+  const void* value = args.in[plan.updates];
+  if (plan.broadcast->direct() || plan.count == 0) return Scatter(plan, args, value);
+  plan.broadcast->Gather(value, 0, plan.count, plan.room(args));
+  return Scatter(plan, args, plan.room(args));
+}
+
 }  // namespace
 
 void RegisterGatherOps(OpRegistry& registry) {
@@ -150,6 +226,20 @@ void RegisterGatherOps(OpRegistry& registry) {
       "negative_index_support=false) -> y",
       {.value_inputs = {"axis"}}));
   registry.Add(Define<PlanGatherElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
+}
+
+void RegisterIndexOps(OpRegistry& registry) {
+  registry.Add(
+      Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
+  registry.Add(
+      Define<PlanIndex<true>, RunRows>("IndexByTensor(x, indices...; indices_mask=[]) -> y"));
+  registry.Add(
+      Define<PlanIndex<false>, RunRows>("Index(x, indexed_sizes, indexed_strides, indices...) -> y",
+                                        {.value_inputs = {"indexed_sizes"}}));
+  registry.Add(
+      Define<PlanPut, RunPut>("IndexPutV2(x, value, indexed_sizes, indexed_strides, indices...; "
+                              "accumulate=false) -> x",
+                              {.in_place = {{0, 0}}, .value_inputs = {"indexed_sizes"}}));
 }
 
 }  // namespace npumesh

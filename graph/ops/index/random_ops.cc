@@ -1,4 +1,4 @@
-// Random numbers and dropout.
+// Random numbers, dropout, and indices drawn by weight.
 //
 // Everything is a function of seed, offset and shape: the same inputs give the same bits, on every
 // rank and however many threads there are. DropOutGenMask alone goes on from run to run.
@@ -8,11 +8,10 @@
 #include <numeric>
 #include <optional>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/philox.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -263,18 +262,18 @@ Result<std::unique_ptr<Kernel>> MakeStatefulMask(const OpContext& op) {
 }
 
 struct DoMaskPlan : DrawPlan {
-  ConvertFn load_keep = nullptr;
+  ConvertFn load_x = nullptr;
 };
 
 DoMaskPlan PlanDoMask(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &mask = op.in("mask"), &keep = op.in("keep_prob");
   DoMaskPlan plan;
   plan.count = x.shape.elements();
-  plan.load = FindConvert(x.dtype, DataType::kDouble);
-  plan.load_keep = FindConvert(keep.dtype, DataType::kDouble);
+  plan.prob = op.slot("keep_prob");
+  plan.load = FindConvert(keep.dtype, DataType::kDouble);
+  plan.load_x = FindConvert(x.dtype, DataType::kDouble);
   plan.store = FindConvert(DataType::kDouble, x.dtype);
-  check.That(IsFloating(x.dtype) && plan.load != nullptr && IsFloating(keep.dtype) &&
-                 keep.shape.elements() == 1,
+  check.That(IsFloating(x.dtype) && IsFloating(keep.dtype) && keep.shape.elements() == 1,
              "x {} and keep_prob {}: expected floats, and one", x, keep);
   check.That(mask.dtype == DataType::kUint8 && mask.shape.elements() * 8 >= plan.count,
              "\"mask\" is {}, expected {} bits in bytes", mask, plan.count);
@@ -284,15 +283,104 @@ DoMaskPlan PlanDoMask(const OpContext& op, Check& check) {
 }
 
 Status RunDoMask(const DoMaskPlan& plan, const KernelArgs& args) {
-  double keep = 1;
+  const double keep = KeepOf(plan, args);
   double* x = plan.y(args);
-  plan.load(args.in[0], x, static_cast<size_t>(plan.count));
-  plan.load_keep(args.in[2], &keep, 1);
+  plan.load_x(args.in[0], x, static_cast<size_t>(plan.count));
   const auto* mask = static_cast<const uint8_t*>(args.in[1]);
   for (int64_t i = 0; i < plan.count; ++i) {
     x[i] = (mask[i / 8] >> (i % 8) & 1u) != 0 ? x[i] / keep : 0;
   }
   plan.store(x, args.out[0], static_cast<size_t>(plan.count));
+  return Status();
+}
+
+// ---- MultinomialWithReplacement ----
+
+// No document says which index a number becomes. Here it is the first whose running sum of weights
+// exceeds the number times the sum of all; without replacement an index that was drawn has no
+// weight any more.
+struct Draw : Planned {
+  int64_t rows = 1, columns = 0, samples = 0;
+  bool replacement = false;
+};
+
+Draw PlanDraw(const OpContext& op, Check& check) {
+  const Shape& x = op.in("x").shape;
+  const int rank = x.rank();
+  check.Keep(ExpectReal(op, "x"));
+  for (const std::string_view port : {"seed", "offset"}) {
+    check.Keep(ExpectCount(op, port, 1, "generator"));
+    check.That(IsInteger(op.in(port).dtype), "\"{}\" is {}, expected an integer", port,
+               op.in(port));
+  }
+  Draw draw;
+  draw.samples = op.attr_int("numsamples");
+  draw.replacement = op.attr_bool("replacement");
+  check.That(rank >= 1 && rank <= 2 && draw.samples >= 1,
+             "{} samples of x {}; expected one or more, of a row or of rows", draw.samples, x);
+  if (!check.ok()) return {};
+  draw.columns = x[rank - 1];
+  draw.rows = rank == 2 ? x[0] : 1;
+  check.That(draw.columns > 0 && (draw.replacement || draw.samples <= draw.columns),
+             "{} samples without replacement of {} columns", draw.samples, draw.columns);
+  draw.outputs = {
+      {DataType::kInt64, rank == 1 ? Shape({draw.samples}) : Shape({draw.rows, draw.samples})}};
+  return draw;
+}
+
+// The sum of a row's weights. Errors name the row: a weight is negative or no number, or too few
+// are above zero.
+Result<double> SumOfRow(const Draw& draw, const double* weights, int64_t row) {
+  double sum = 0;
+  int64_t possible = 0;
+  for (int64_t i = 0; i < draw.columns; ++i) {
+    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
+      return Error(Code::kInvalidArgument, "{}: weight {} of row {} is {}", draw.who, i, row,
+                   weights[i]);
+    }
+    possible += weights[i] > 0 ? 1 : 0;
+    sum += weights[i];
+  }
+  if (possible >= (draw.replacement ? 1 : draw.samples)) return sum;
+  return Error(Code::kInvalidArgument, "{}: row {} has {} weights above zero, {} samples are asked",
+               draw.who, row, possible, draw.samples);
+}
+
+// The index of a number in [0, 1), by the weights that are left.
+int64_t IndexOf(const double* weights, int64_t columns, double sum, double uniform) {
+  int64_t last = 0;
+  double running = 0;
+  for (int64_t i = 0; i < columns; ++i) {
+    if (weights[i] == 0) continue;
+    last = i;
+    running += weights[i];
+    if (running > uniform * sum) break;
+  }
+  return last;
+}
+
+// 53 random bits a number.
+double NextUniform(PhiloxStream& stream) {
+  const uint64_t low = stream.Next();
+  const uint64_t high = stream.Next();
+  return std::ldexp(static_cast<double>((high << 32 | low) >> 11), -53);
+}
+
+Status DrawRows(const Draw& draw, RealTensors& t) {
+  PhiloxStream stream(static_cast<uint64_t>(static_cast<int64_t>(t.in[1][0])), 0,
+                      static_cast<uint64_t>(static_cast<int64_t>(t.in[2][0])));
+  size_t next = 0;
+  for (int64_t row = 0; row < draw.rows; ++row) {
+    double* weights = t.in[0].data() + row * draw.columns;
+    NPUMESH_ASSIGN_OR_RETURN(double sum, SumOfRow(draw, weights, row));
+    for (int64_t sample = 0; sample < draw.samples; ++sample) {
+      const int64_t index = IndexOf(weights, draw.columns, sum, NextUniform(stream));
+      t.out[0][next++] = static_cast<double>(index);
+      if (draw.replacement) continue;
+      sum -= weights[index];
+      weights[index] = 0;
+    }
+  }
   return Status();
 }
 
@@ -318,6 +406,8 @@ void RegisterRandomOps(OpRegistry& registry) {
                 .value_inputs = {"shape"},
                 .pure = false});
   registry.Add(Define<PlanDoMask, RunDoMask>("DropOutDoMask(x, mask, keep_prob) -> y"));
+  registry.Add(DefineReal<PlanDraw, DrawRows>(
+      "MultinomialWithReplacement(x, seed, offset; numsamples:int, replacement=false) -> y"));
 }
 
 }  // namespace npumesh

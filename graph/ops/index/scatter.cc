@@ -2,39 +2,30 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
-// Sums and products of integers wrap, which only unsigned ones may do.
 template <typename Wide>
 Wide Joined(Wide a, Wide b, Join join) {
-  constexpr bool kReal = std::is_floating_point_v<Wide>;
-  const auto wraps = [](auto f, Wide x, Wide y) {
-    if constexpr (kReal) {
-      return f(x, y);
-    } else {
-      return static_cast<Wide>(f(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
-    }
-  };
   switch (join) {
     case Join::kSet:
       return b;
     case Join::kAdd:
-      return wraps([](auto x, auto y) { return x + y; }, a, b);
+      return Wrapped(std::plus<>(), a, b);
     case Join::kSub:
-      return wraps([](auto x, auto y) { return x - y; }, a, b);
+      return Wrapped(std::minus<>(), a, b);
     case Join::kMul:
-      return wraps([](auto x, auto y) { return x * y; }, a, b);
+      return Wrapped(std::multiplies<>(), a, b);
     case Join::kDiv:
-      if constexpr (!kReal) {
-        if (b == static_cast<Wide>(-1)) return wraps([](auto x, auto y) { return x * y; }, a, b);
+      if (!std::is_floating_point_v<Wide> && b == static_cast<Wide>(-1)) {
+        return Wrapped(std::multiplies<>(), a, b);
       }
       return a / b;
     case Join::kMax:
@@ -120,14 +111,14 @@ Status JoinRows(const ScatterPlan& plan, const KernelArgs& args, const void* upd
 
 }  // namespace
 
-ScatterPlan Complete(const OpContext& op, ScatterPlan plan, TensorType y, Check& check) {
+ScatterPlan Complete(const OpContext& op, ScatterPlan plan, const TensorType& y, Check& check) {
   check.Keep(y.shape.Check().WithContext(op.Who()));
   if (!check.ok()) return plan;
   plan.found = plan.scratch.Take<int64_t>(plan.rows.count);
+  plan.outputs = {y};
   if (plan.join == Join::kSet) {
     const size_t element = check.Take(ElementBytes(op, y.dtype));
     plan.row = element * static_cast<size_t>(plan.rows.inner);
-    plan.outputs = {std::move(y)};
     return plan;
   }
   const DataType wide = WideTypeOf(y.dtype);
@@ -139,7 +130,6 @@ ScatterPlan Complete(const OpContext& op, ScatterPlan plan, TensorType y, Check&
   if (plan.scale) plan.load_scale = FindConvert(op.in(*plan.scale).dtype, wide);
   plan.result = plan.scratch.Take<uint64_t>(y.shape.elements());
   plan.joining = plan.scratch.Take<uint64_t>(plan.rows.count * plan.rows.inner);
-  plan.outputs = {std::move(y)};
   return plan;
 }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
 #include "graph/ops/toolbox/values/cast.h"
@@ -39,7 +38,7 @@ struct ScatterPlan : Planned {
 
 // The plan with `y` as output 0. Objects when updates of this join cannot meet elements of the
 // type.
-ScatterPlan Complete(const OpContext& op, ScatterPlan plan, TensorType y, Check& check);
+ScatterPlan Complete(const OpContext& op, ScatterPlan plan, const TensorType& y, Check& check);
 
 // The shape of the rows of x that tuples of indices name. REQUIRES: RowsByTuples accepts them.
 Shape TupleRows(const Shape& indices, const Shape& x);

@@ -4,9 +4,6 @@
 #include <cstring>
 #include <string>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -151,12 +148,6 @@ QuantPlan PlanQuant(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Factors of a row, one for all repeated; 0 where they are absent.
-void LoadRowFactors(const KernelArgs& args, const Factors& factors, int64_t width, float* to) {
-  if (factors.count() == width && factors.given()) return factors.Load(args, 0, width, to);
-  std::fill_n(to, width, factors.given() ? factors.At(args, 0) : 0.0f);
-}
-
 // Quantises entry i to its place.
 void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i,
                 const CachePlaces::Place& place) {
@@ -175,22 +166,14 @@ void WriteEntry(const QuantPlan& plan, const KernelArgs& args, int64_t i,
 }
 
 Status RunQuant(const QuantPlan& plan, const KernelArgs& args) {
-  LoadRowFactors(args, plan.scales, plan.width, plan.row_scales(args));
-  LoadRowFactors(args, plan.offsets, plan.width, plan.row_offsets(args));
+  float *scales = plan.row_scales(args), *offsets = plan.row_offsets(args);
+  std::fill_n(offsets, plan.width, 0.0f);
+  if (plan.scales.given()) LoadColumns(args, plan.scales, 0, plan.width, scales);
+  if (plan.offsets.given()) LoadColumns(args, plan.offsets, 0, plan.width, offsets);
   for (int64_t i = 0; i < plan.entries; ++i) {
     NPUMESH_ASSIGN_OR_RETURN(const auto place, plan.places.At(plan.who, args, i));
     WriteEntry(plan, args, i, place);
   }
-  return Status();
-}
-
-// ---- Cmo: a hint to fetch memory into a cache; nothing to do ----
-
-Result<Planned> PlanNothing(const OpContext&) {
-  return Planned();
-}
-
-Status RunNothing(const Planned&, const KernelArgs&) {
   return Status();
 }
 
@@ -204,7 +187,12 @@ void RegisterScatterListOps(OpRegistry& registry) {
       "QuantUpdateScatter(var, indices, updates, quant_scales, quant_zero_points?; "
       "reduce:string, axis=-2, quant_axis=-1, round_mode=\"rint\", reciprocal_scale=false) -> var",
       {.in_place = {{0, 0}}}));
-  registry.Add(Define<PlanNothing, RunNothing>("Cmo(src; max_size:int, type=6, offset=0) -> "));
+  // Nothing to do.
+  registry.Add({.schema = Signature("Cmo(src; max_size:int, type=6, offset=0) -> "),
+                .infer = [](OpContext&) { return Status(); },
+                .make_kernel = [](const OpContext&) -> Result<std::unique_ptr<Kernel>> {
+                  return MakeKernel([](const KernelArgs&) { return Status(); });
+                }});
 }
 
 }  // namespace npumesh

@@ -1,7 +1,5 @@
 // The scatter operators: ScatterElements, ScatterNd*, TensorScatter*, Scatter* along dimension 0,
 // InplaceIndexAdd, Scatter and UnsortedSegment*.
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
@@ -28,7 +27,7 @@ struct WindowPlan : Planned {
 WindowPlan PlanWindows(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const int rank = x.rank();
-  for (const PortSpec& port : op.schema().inputs) check.Keep(ExpectReal(op, port.name));
+  check.Keep(ExpectAllReal(op));
   check.That(rank == 4 || rank == 5, "x is {}, expected four or five dimensions", x);
   if (!check.ok()) return {};
   WindowPlan plan;

@@ -3,9 +3,9 @@
 // NaN counts as larger than every number when elements are put in order. Equal elements keep their
 // order; of several largest or smallest elements the first is taken.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -143,27 +143,17 @@ AlongPlan PlanScan(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Unsigned arithmetic, because sums and products of integers wrap.
-double Join(double a, double b, bool multiplies) {
-  return multiplies ? a * b : a + b;
-}
-uint64_t Join(uint64_t a, uint64_t b, bool multiplies) {
-  return multiplies ? a * b : a + b;
-}
-int64_t Join(int64_t a, int64_t b, bool multiplies) {
-  return static_cast<int64_t>(Join(static_cast<uint64_t>(a), static_cast<uint64_t>(b), multiplies));
-}
-
 template <bool kMultiplies>
 constexpr auto kRunning = [](const AlongPlan& plan, auto wide) {
   using Wide = decltype(wide);
+  using Join = std::conditional_t<kMultiplies, std::multiplies<>, std::plus<>>;
   return [columns = plan.columns, exclusive = plan.exclusive, reverse = plan.reverse](
              const Wide* x, Wide* values, int64_t*) {
     Wide total = kMultiplies ? 1 : 0;
     for (int64_t step = 0; step < columns; ++step) {
       const int64_t i = reverse ? columns - 1 - step : step;
       const Wide before = total;
-      total = Join(total, x[i], kMultiplies);
+      total = Wrapped(Join(), total, x[i]);
       values[i] = exclusive ? before : total;
     }
   };
@@ -184,11 +174,10 @@ Operator Scan(std::string_view signature, std::vector<std::string_view> value_in
 void RegisterOrderOps(OpRegistry& registry) {
   registry.Add(DefineRows<PlanSort, kSorted>(
       "Sort(x; axis=-1, descending=false, stable=false, y2_dtype=3) -> y1, y2"));
-  for (const std::string_view signature :
-       {"TopKV2(x, k; sorted=true, dim=-1, largest=true, indices_dtype=3) -> values, indices",
-        "TopK(x, k; sorted=true, dim=-1, largest=true, indices_dtype=3) -> values, indices"}) {
-    registry.Add(DefineRows<PlanTopK, kSorted>(signature, {"k"}));
-  }
+  registry.Add(DefineRows<PlanTopK, kSorted>(
+      "TopKV2(x, k; sorted=true, dim=-1, largest=true, indices_dtype=3) -> values, indices",
+      {"k"}));
+  registry.Alias("TopK", "TopKV2");
   registry.Add(ArgOperator<true>("ArgMaxV2(x, dimension; dtype=9) -> y", {"dimension"}));
   registry.Add(ArgOperator<false>("ArgMin(x, dimension; dtype=9) -> y", {"dimension"}));
   registry.Add(ArgOperator<true>("ArgMaxD(x; dtype=9, dimension:int) -> y"));

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,16 @@ auto ByWideType(DataType dtype, F f) {
 template <typename Wide>
 bool Less(Wide a, Wide b) {
   return a < b || (b != b && a == a);
+}
+
+// A sum or product; those of integers wrap, which only unsigned ones may do.
+template <typename Wide, typename F>
+Wide Wrapped(F f, Wide a, Wide b) {
+  if constexpr (std::is_floating_point_v<Wide>) {
+    return f(a, b);
+  } else {
+    return static_cast<Wide>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  }
 }
 
 // What a row becomes. `x` holds the rows of all inputs, one after the other; `values` has room for

@@ -112,6 +112,17 @@ inline double SumOfProducts(const float* x, const float* y, int64_t count) {
   return sum;
 }
 
+// Copies an element or a row; the usual widths of one number need no call.
+inline void CopyElement(const std::byte* from, size_t bytes, std::byte* to) {
+  if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else if (bytes == 2) {
+    std::memcpy(to, from, 2);
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 // Error (kInvalidArgument) unless a cache has the slot of a token.
 inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64_t slots) {
   if (slot < slots) return Status();
