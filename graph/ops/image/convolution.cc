@@ -1,10 +1,9 @@
 #include "graph/ops/image/convolution.h"
 
-#include <cstring>
 #include <utility>
 
-#include "graph/ops/core/scratch.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -190,9 +189,8 @@ Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan) {
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
   // An empty y, or the gradient of a sum without elements.
-  const uint64_t bytes = plan.of_filter ? plan.outputs[0].bytes() : 0;
-  return MakeKernel([bytes](const KernelArgs& args) {
-    if (bytes > 0) std::memset(args.out[0], 0, bytes);
+  return MakeKernel([plan = std::move(plan)](const KernelArgs& args) {
+    ClearOutput(plan, args, 0);
     return Status();
   });
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

@@ -7,7 +7,6 @@
 // gradient they are: [channels of x, channels of y / groups, image].
 #include <algorithm>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/image/convolution.h"
 #include "graph/ops/image/family.h"
@@ -98,14 +97,11 @@ Shape ShapeFrom(const OpContext& op, std::string_view port, Check& check) {
 
 // [batch, channels, image...] of a tensor and the distances along them.
 ConvolutionTensor Activation(std::optional<int> slot, const TensorType& type, bool last) {
-  const std::vector<int64_t> strides = ByteStrides(type.shape, 1);
-  const std::vector<int64_t>& dims = type.shape.dims();
-  ConvolutionTensor tensor{slot, type.dtype, dims, strides, type.shape.elements()};
-  if (last) {  // the channels move to the second place
-    std::rotate(tensor.dims.begin() + 1, tensor.dims.end() - 1, tensor.dims.end());
-    std::rotate(tensor.strides.begin() + 1, tensor.strides.end() - 1, tensor.strides.end());
+  std::vector<int64_t> dims = type.shape.dims(), strides = ByteStrides(type.shape, 1);
+  for (std::vector<int64_t>* list : {&dims, &strides}) {
+    if (last) std::rotate(list->begin() + 1, list->end() - 1, list->end());
   }
-  return tensor;
+  return {slot, type.dtype, std::move(dims), std::move(strides), type.shape.elements()};
 }
 
 std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool last) {
@@ -125,38 +121,38 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
   if (row.kind != kFilterGrad) slot = op.slot("filter");
   const std::string layout = FilterLayout(op, row, last);
   const bool behind = layout.starts_with('H') || layout.starts_with('D');  // HWCN, DHWCN
-  const std::vector<int64_t> distance = ByteStrides(type.shape, 1);
-  const int first = behind ? 0 : 2;  // of the image
-  const int outer = behind ? rank - 1 : 0, inner = behind ? rank - 2 : 1;
-  int64_t outer_size = type.shape[outer], inner_size = type.shape[inner];
-  const int64_t outer_step = distance[static_cast<size_t>(outer)];
-  const int64_t inner_step = distance[static_cast<size_t>(inner)];
+  std::vector<int64_t> dims = type.shape.dims(), strides = ByteStrides(type.shape, 1);
+  for (std::vector<int64_t>* list : {&dims, &strides}) {  // outputs, then inputs to the front
+    if (behind) std::reverse(list->begin() + row.image, list->end());
+    if (behind) std::rotate(list->begin(), list->begin() + row.image, list->end());
+  }
   if (row.kind == kDepthwise && behind) {  // [h, w, channels, multiples]
-    outer_size *= inner_size;
-    inner_size = 1;
+    dims[0] *= dims[1];
+    dims[1] = 1;
   }
-  check.That(outer_size % groups == 0, "{} filters for {} groups", outer_size, groups);
-  const int64_t share = outer_size / groups;
-  ConvolutionTensor filter{slot,
-                           type.dtype,
-                           {groups, share, inner_size},
-                           {share * outer_step, outer_step, inner_step},
-                           type.shape.elements()};
+  check.That(dims[0] % groups == 0, "{} filters for {} groups", dims[0], groups);
+  dims[0] /= groups;
+  dims.insert(dims.begin(), groups);
+  strides.insert(strides.begin(), dims[1] * strides[0]);
   if (row.transposed()) {  // reads the dimension of the outputs as its inputs
-    std::swap(filter.dims[1], filter.dims[2]);
-    std::swap(filter.strides[1], filter.strides[2]);
+    std::swap(dims[1], dims[2]);
+    std::swap(strides[1], strides[2]);
   }
-  for (int i = first; i < first + row.image; ++i) {
-    filter.dims.push_back(type.shape[i]);
-    filter.strides.push_back(distance[static_cast<size_t>(i)]);
+  return {slot, type.dtype, std::move(dims), std::move(strides), type.shape.elements()};
+}
+
+// Positions that a filter covers along each dimension.
+std::vector<int64_t> Reach(const Convolution& plan) {
+  std::vector<int64_t> reach;
+  for (size_t i = 0; i < plan.strides.size(); ++i) {
+    reach.push_back(plan.dilations[i] * (plan.filter.dims[3 + i] - 1) + 1);
   }
-  return filter;
+  return reach;
 }
 
 // Padding before and after each dimension, from "pads" or from "padding" SAME or VALID.
-void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vector<int64_t>& reach,
-             Convolution& plan, Check& check) {
-  const std::vector<int64_t> pads = op.attr_ints("pads");
+void SetPads(const OpContext& op, const std::vector<int64_t>& x, Convolution& plan, Check& check) {
+  const std::vector<int64_t> pads = op.attr_ints("pads"), reach = Reach(plan);
   const std::string padding = op.attr_string("padding");
   const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
   check.That(pads.size() == 2 * x.size() && (!computed || padding == "SAME" || padding == "VALID"),
@@ -178,15 +174,6 @@ void SetPads(const OpContext& op, const std::vector<int64_t>& x, const std::vect
   }
 }
 
-// Positions that a filter covers along each dimension.
-std::vector<int64_t> Reach(const Convolution& plan) {
-  std::vector<int64_t> reach;
-  for (size_t i = 0; i < plan.strides.size(); ++i) {
-    reach.push_back(plan.dilations[i] * (plan.filter.dims[3 + i] - 1) + 1);
-  }
-  return reach;
-}
-
 // The image of y of a convolution.
 std::vector<int64_t> Gathered(const Convolution& plan, const std::vector<int64_t>& from) {
   std::vector<int64_t> to;
@@ -203,10 +190,9 @@ std::vector<int64_t> ImageOf(const ConvolutionTensor& tensor) {
 }
 
 Shape ShapeOf(int64_t batch, int64_t channels, const std::vector<int64_t>& image, bool last) {
-  std::vector<int64_t> dims = {batch};
-  if (!last) dims.push_back(channels);
+  std::vector<int64_t> dims = {batch, channels};
   dims.insert(dims.end(), image.begin(), image.end());
-  if (last) dims.push_back(channels);
+  if (last) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
   return Shape(std::move(dims));
 }
 
@@ -219,7 +205,7 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
   std::vector<int64_t> spread;
   if (y.rank() == row.image + 2) {
     spread.assign(y.dims().begin() + (last ? 1 : 2), y.dims().end() - (last ? 1 : 0));
-    SetPads(op, spread, reach, plan, check);
+    SetPads(op, spread, plan, check);
     if (!check.ok()) return y;
   }
   check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
@@ -241,7 +227,7 @@ Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorTy
   check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
              op.in(row.x()), plan.x.dims[1], filter, inputs);
   if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
-  SetPads(op, ImageOf(plan.x), Reach(plan), plan, check);
+  SetPads(op, ImageOf(plan.x), plan, check);
   if (!check.ok()) return {};
   return ShapeOf(plan.x.dims[0], outputs, Gathered(plan, ImageOf(plan.x)), last);
 }
@@ -272,34 +258,33 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   const TensorType& x = op.in(slot);
   const bool last = check.Take(ChannelsLast(op, slot, op.attr_string("data_format")));
   const bool by_last = op.attr_string("data_format").ends_with('C');
-  Convolution convolution;
-  convolution.who = op.Who();
-  convolution.threads = op.threads();
-  convolution.tuning = op.tuning();
-  convolution.transposed = row.transposed();
-  convolution.of_filter = row.kind == kFilterGrad;
-  convolution.strides = ImageNumbers(op, "strides", row.image, by_last, check);
-  convolution.dilations = ImageNumbers(op, "dilations", row.image, by_last, check);
+  Convolution plan;
+  plan.who = op.Who();
+  plan.threads = op.threads();
+  plan.tuning = op.tuning();
+  plan.transposed = row.transposed();
+  plan.of_filter = row.kind == kFilterGrad;
+  plan.strides = ImageNumbers(op, "strides", row.image, by_last, check);
+  plan.dilations = ImageNumbers(op, "dilations", row.image, by_last, check);
   if (!check.ok()) return check.status();
-  convolution.x = Activation(slot, x, last);
-  const int64_t groups = row.kind == kDepthwise ? convolution.x.dims[1] : op.attr_int("groups");
+  plan.x = Activation(slot, x, last);
+  const int64_t groups = row.kind == kDepthwise ? plan.x.dims[1] : op.attr_int("groups");
   check.That(groups >= 1, "{} groups, expected 1 or more", groups);
-  const TensorType filter = row.kind == kFilterGrad
-                                ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)}
-                                : op.in("filter");
-  convolution.filter = Filter(op, row, filter, last, groups, check);
-  const Shape y = OutputShape(op, row, filter, last, convolution, check);
-  if (row.has_bias()) SetBias(op, convolution, check);
+  const TensorType filter =
+      plan.of_filter ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)} : op.in("filter");
+  plan.filter = Filter(op, row, filter, last, groups, check);
+  const Shape y = OutputShape(op, row, filter, last, plan, check);
+  if (row.has_bias()) SetBias(op, plan, check);
   check.Keep(y.Check().WithContext(op.Who()));
   if (!check.ok()) return check.status();
-  convolution.y = Activation(std::nullopt, {x.dtype, y}, last);
-  convolution.outputs = {{x.dtype, y}};
-  if (row.kind != kFilterGrad) return convolution;
-  convolution.y.slot = op.slot("out_backprop");
+  plan.y = Activation(std::nullopt, {x.dtype, y}, last);
+  plan.outputs = {{x.dtype, y}};
+  if (!plan.of_filter) return plan;
+  plan.y.slot = op.slot("out_backprop");
   check.That(op.in("out_backprop").shape == y, "out_backprop is {}, but the convolution gives {}",
              op.in("out_backprop"), y);
-  convolution.outputs = {filter};
-  return check.Done(std::move(convolution));
+  plan.outputs = {filter};
+  return check.Done(std::move(plan));
 }
 
 }  // namespace

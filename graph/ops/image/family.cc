@@ -5,8 +5,6 @@ namespace npumesh {
 void RegisterImageFamily(OpRegistry& registry) {
   RegisterConvolutionOps(registry);
   RegisterPoolOps(registry);
-  RegisterPoolGradients(registry);
-  RegisterVolumePoolOps(registry);
   RegisterResizeOps(registry);
   RegisterGridSampleOps(registry);
   RegisterCausalConvOps(registry);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 
@@ -182,8 +181,7 @@ Sampling SamplingOf(const OpContext& op, bool of_image, Check& check) {
 // Plans the sampling of an image or a volume; output 0 is what it gives.
 template <int kDims>
 GridPlan PlanSampling(const OpContext& op, Check& check) {
-  check.Keep(ExpectReal(op, "x"));
-  check.Keep(ExpectReal(op, "grid"));
+  check.Keep(ExpectAllReal(op));
   GridPlan plan;
   plan.how = SamplingOf(op, kDims == 2, check);
   plan.last = kDims == 3 && op.attr_string("data_format") == "NDHWC";
@@ -206,11 +204,6 @@ GridPlan PlanSampling(const OpContext& op, Check& check) {
   }
   plan.outputs = {{op.in("x").dtype, y}};
   return plan;
-}
-
-template <int kDims>
-GridPlan PlanGrid(const OpContext& op, Check& check) {
-  return PlanSampling<kDims>(op, check);
 }
 
 // Calls visit(batch, place) for every place of the grid.
@@ -237,7 +230,6 @@ Status RunGrid(const GridPlan& plan, RealTensors& t) {
 
 GridPlan PlanGradient(const OpContext& op, Check& check) {
   GridPlan plan = PlanSampling<2>(op, check);
-  check.Keep(ExpectReal(op, "grad"));
   if (!check.ok()) return {};
   const Shape& y = plan.outputs[0].shape;
   check.That(op.in("grad").shape == y, "\"grad\" is {}, but sampling gives {}", op.in("grad"), y);
@@ -265,10 +257,10 @@ Status RunGradient(const GridPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterGridSampleOps(OpRegistry& registry) {
-  registry.Add(DefineReal<PlanGrid<2>, RunGrid<2>>(
+  registry.Add(DefineReal<PlanSampling<2>, RunGrid<2>>(
       "GridSampler2D(x, grid; interpolation_mode=\"bilinear\", padding_mode=\"zeros\", "
       "align_corners=false) -> y"));
-  registry.Add(DefineReal<PlanGrid<3>, RunGrid<3>>(
+  registry.Add(DefineReal<PlanSampling<3>, RunGrid<3>>(
       "GridSampler3D(x, grid; interpolation_mode=\"bilinear\", padding_mode=\"zeros\", "
       "align_corners=false, data_format=\"NCDHW\") -> y"));
   registry.Add(DefineReal<PlanGradient, RunGradient>(

@@ -16,13 +16,13 @@ using Numbers = std::array<int64_t, 3>;
 // What an operator says of one dimension of the image.
 struct PoolExtent {
   int64_t size = 0, kernel = 1, stride = 1, dilation = 1;
-  int64_t before = 0;  // padding
-  int64_t behind = 0;
+  int64_t before = 0, behind = 0;  // padding
 };
 
-// In [least, 2^31): what sizes, strides and pads may be.
-bool FitsImage(int64_t number, int64_t least) {
-  return number >= least && number < (INT64_C(1) << 31);
+// All are in [least, 2^31): what sizes, strides and pads may be.
+bool FitImage(const std::vector<int64_t>& numbers, int64_t least) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [=](int64_t n) { return n >= least && n < (INT64_C(1) << 31); });
 }
 
 int64_t WindowCount(const PoolExtent& e, bool ceil_mode) {
@@ -49,9 +49,7 @@ Numbers VolumeNumbers(const OpContext& op, std::string_view attr, int64_t least,
   std::vector<int64_t> list = op.attr_ints(attr);
   const std::string seen = Shape(list).ToString();
   if (list.size() == 1) list.resize(3, list[0]);
-  const bool fits = list.size() == 3 && std::all_of(list.begin(), list.end(), [=](int64_t number) {
-                      return FitsImage(number, least);
-                    });
+  const bool fits = list.size() == 3 && FitImage(list, least);
   check.That(fits, "\"{}\" is {}, expected three numbers, {} or more", attr, seen, least);
   return fits ? Numbers{list[0], list[1], list[2]} : Numbers{};
 }
@@ -59,11 +57,8 @@ Numbers VolumeNumbers(const OpContext& op, std::string_view attr, int64_t least,
 // Of an attribute of four numbers those at `height` and after it; the others must be 1.
 Numbers ImageNumbers(const OpContext& op, std::string_view attr, size_t height, Check& check) {
   const std::vector<int64_t> list = op.attr_ints(attr);
-  bool fits = list.size() == 4;
-  for (size_t i = 0; fits && i < 4; ++i) {
-    const bool of_image = i == height || i == height + 1;
-    fits = of_image ? FitsImage(list[i], 1) : list[i] == 1;
-  }
+  const size_t channels = height == 1 ? 3 : 1;
+  const bool fits = list.size() == 4 && FitImage(list, 1) && list[0] == 1 && list[channels] == 1;
   check.That(fits, "\"{}\" is {}, expected four numbers, 1 and more for the image and 1 elsewhere",
              attr, Shape(list));
   return fits ? Numbers{1, list[height], list[height + 1]} : Numbers{};
@@ -86,9 +81,8 @@ std::vector<int64_t> PadsOf(const OpContext& op, PoolForm form, Check& check) {
   if (pads.size() == 4 && form == PoolForm::kArgmax) {
     pads = {pads[1], pads[1], pads[2], pads[2]};
   }
-  const bool fits = pads.size() == 4 && std::all_of(pads.begin(), pads.end(),
-                                                    [](int64_t pad) { return FitsImage(pad, 0); });
-  check.That(fits, "\"pads\" are {}, expected four numbers, none negative", Shape(pads));
+  check.That(pads.size() == 4 && FitImage(pads, 0),
+             "\"pads\" are {}, expected four numbers, none negative", Shape(pads));
   return pads;
 }
 

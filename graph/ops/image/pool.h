@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 

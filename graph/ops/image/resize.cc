@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
