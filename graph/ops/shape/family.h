@@ -9,26 +9,18 @@ namespace npumesh {
 // All of them.
 void RegisterShapeFamily(OpRegistry& registry);
 
-// Each lives in a file of its name.
-void RegisterStructureOps(OpRegistry& registry);    // Identity, TensorMove, Assign, Bitcast; Data,
-                                                    // Const, NetOutput and other furniture
-void RegisterShapeQueryOps(OpRegistry& registry);   // Shape, ShapeN, Size, Rank
+void RegisterStructureOps(OpRegistry& registry);    // Identity, Assign, Bitcast; Data, Const ...
 void RegisterTextOps(OpRegistry& registry);         // StringFormat, PrintV2
 void RegisterControlFlowOps(OpRegistry& registry);  // If, Case, While, PartitionedCall
-void RegisterViewOps(OpRegistry& registry);         // Reshape, Squeeze, Unsqueeze, ExpandDims
-void RegisterTransposeOps(OpRegistry& registry);    // Transpose, Permute
+void RegisterViewOps(OpRegistry& registry);         // Reshape, Squeeze ...; Shape, Size, Rank
 void RegisterTransDataOps(OpRegistry& registry);    // TransData
-void RegisterBroadcastOps(OpRegistry& registry);    // BroadcastTo, Expand, Tile
 void RegisterConcatOps(OpRegistry& registry);       // ConcatV2, Pack, Unpack, SplitV, Split
 void RegisterSliceOps(OpRegistry& registry);        // StridedSliceV2, Slice
 void RegisterFillOps(OpRegistry& registry);         // Fill, Empty, ZerosLike, OnesLike, Range
-void RegisterTriangleOps(OpRegistry& registry);     // Triu, Tril
 void RegisterPadOps(OpRegistry& registry);          // Pad, PadV3, MirrorPad
 void RegisterRearrangeOps(OpRegistry& registry);    // ReverseV2, Roll, RepeatInterleave ...
-void RegisterStridedOps(OpRegistry& registry);      // AsStrided, ViewCopy
-void RegisterMakeOps(OpRegistry& registry);         // OneHot, Eye, LinSpace
-// Forms of operators that the others have registered before, see attr_forms.cc.
-void RegisterAttrForms(OpRegistry& registry);
+void RegisterStridedOps(OpRegistry& registry);      // Transpose, BroadcastTo, Tile, AsStrided ...
+void RegisterMakeOps(OpRegistry& registry);         // OneHot, Eye, Triu, Tril, LinSpace
 
 }  // namespace npumesh
 

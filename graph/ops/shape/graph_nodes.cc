@@ -1,7 +1,6 @@
-// Inputs, constants, outputs, and operators that only hand tensors on.
+// Inputs, constants, outputs, operators that only hand tensors on, and those that run subgraphs.
 #include <cstring>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
@@ -20,26 +19,18 @@ Planned PlanSame(const OpContext& op, Check& check) {
   return plan;
 }
 
-Status RunSame(const Planned& plan, const KernelArgs& args) {
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    const uint64_t bytes = plan.outputs[i].bytes();
-    if (bytes > 0) std::memcpy(args.out[i], args.in[i], bytes);
-  }
-  return Status();
-}
-
 Planned PlanCopies(const OpContext& op, Check& check) {
   check.That(op.attr_int("N") == op.outputs(), "N is {}, but there are {} outputs",
              op.attr_int("N"), op.outputs());
-  Planned plan;
-  plan.outputs.assign(static_cast<size_t>(op.outputs()), op.in(0));
-  return plan;
+  return {.outputs = std::vector<TensorType>(static_cast<size_t>(op.outputs()), op.in(0))};
 }
 
+// Each output is the input of its number, or the only input.
+template <bool kOneInput>
 Status RunCopies(const Planned& plan, const KernelArgs& args) {
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const uint64_t bytes = plan.outputs[i].bytes();
-    if (bytes > 0) std::memcpy(args.out[i], args.in[0], bytes);
+    if (bytes > 0) std::memcpy(args.out[i], args.in[kOneInput ? 0 : i], bytes);
   }
   return Status();
 }
@@ -53,9 +44,7 @@ Planned PlanAssign(const OpContext& op, Check& check) {
   const TensorType &ref = op.in("ref"), &value = op.in("value");
   check.That(ref.dtype == value.dtype && SameButForOneElementRank(ref.shape, value.shape),
              "\"value\" is {} but \"ref\" is {}; Assign needs equal types and shapes", value, ref);
-  Planned plan;
-  plan.outputs = {ref};
-  return plan;
+  return {.outputs = {ref}};
 }
 
 // The value may be a view of the storage it is written to.
@@ -67,29 +56,25 @@ Status RunAssign(const Planned& plan, const KernelArgs& args) {
 
 // ---- Bitcast ----
 
-// The dimensions of x when its elements become `factor` narrower ones.
-Shape Narrowed(Check& check, const Shape& shape, int64_t factor, bool keep) {
-  Shape narrow = shape;
-  std::vector<int64_t>& dims = narrow.mutable_dims();
-  check.That(!keep || (!dims.empty() && dims.back() <= INT64_MAX / factor),
-             "the last dimension of {} cannot grow {} times", shape, factor);
-  if (!keep) dims.push_back(factor);
-  if (keep && check.ok()) dims.back() *= factor;
-  return narrow;
-}
-
-// The dimensions of x when `factor` of its elements become a wider one.
-Shape Widened(Check& check, const Shape& shape, int64_t factor, bool keep) {
-  Shape wide = shape;
-  std::vector<int64_t>& dims = wide.mutable_dims();
+// The dimensions of x when its elements become `factor` narrower ones each, or `factor` of them a
+// wider one.
+Shape Retyped(Check& check, const Shape& x, bool narrows, int64_t factor, bool keep) {
+  Shape y = x;
+  std::vector<int64_t>& dims = y.mutable_dims();
+  if (narrows) {
+    check.That(!keep || (!dims.empty() && dims.back() <= INT64_MAX / factor),
+               "the last dimension of {} cannot grow {} times", x, factor);
+    if (!keep) dims.push_back(factor);
+    if (keep && check.ok()) dims.back() *= factor;
+    return y;
+  }
   check.That(!dims.empty() && (keep ? dims.back() % factor == 0 : dims.back() == factor),
-             "the last dimension of {} must be {}{} to become wider elements", shape,
+             "the last dimension of {} must be {}{} to become wider elements", x,
              keep ? "a multiple of " : "", factor);
-  if (!check.ok()) return wide;
-  const int64_t last = dims.back();
-  dims.pop_back();
-  if (keep) dims.push_back(last / factor);
-  return wide;
+  if (!check.ok()) return y;
+  dims.back() /= factor;
+  if (!keep) dims.pop_back();
+  return y;
 }
 
 Planned PlanBitcast(const OpContext& op, Check& check) {
@@ -102,11 +87,8 @@ Planned PlanBitcast(const OpContext& op, Check& check) {
   if (!check.ok()) return {};
   const int64_t factor = wider / narrower;
   const bool keep = op.attr_bool("keep_dim");
-  Planned plan;
-  plan.outputs = {{to, x.shape}};
-  if (from_bits > to_bits) plan.outputs[0].shape = Narrowed(check, x.shape, factor, keep);
-  if (from_bits < to_bits) plan.outputs[0].shape = Widened(check, x.shape, factor, keep);
-  return plan;
+  if (factor == 1) return {.outputs = {{to, x.shape}}};
+  return {.outputs = {{to, Retyped(check, x.shape, from_bits > to_bits, factor, keep)}}};
 }
 
 // Operator::furniture. A Data node has an input port that nothing feeds, or no port.
@@ -118,6 +100,30 @@ constexpr std::string_view kFurniture[] = {
     "NetOutput(input...) -> ",
     "NoOp() -> "};
 
+// ---- If, Case, While and calls of subgraphs: the engine runs them ----
+
+// The subgraph decides.
+Status InferUnknown(OpContext& op) {
+  for (int i = 0; i < op.outputs(); ++i) {
+    op.set_out(i, {op.node().output_descs[static_cast<size_t>(i)].dtype, Shape::UnknownRank()});
+  }
+  return Status();
+}
+
+constexpr std::string_view kFlows[] = {
+    "If(cond, input...) -> output...",
+    "StatelessIf(cond, input...) -> output...",
+    "_If(cond, input...) -> output...",
+    "Case(branch_index, input...) -> output...",
+    "StatelessCase(branch_index, input...) -> output...",
+    "While(input...; parallel_iterations=10) -> output...",
+    "StatelessWhile(input...; parallel_iterations=10) -> output...",
+    "_While(input...) -> output...",
+    "PartitionedCall(args...; config=\"\", config_proto=\"\", executor_type=\"\") -> output...",
+    "StatefulPartitionedCall(args...; config=\"\", config_proto=\"\", executor_type=\"\") -> "
+    "output...",
+};
+
 }  // namespace
 
 void RegisterStructureOps(OpRegistry& registry) {
@@ -127,15 +133,25 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Alias("Constant", "Const");
   registry.Add(
       {.schema = Signature("Identity(x) -> y"), .infer = define::Infer<PlanSame>, .view = true});
-  registry.Add(Define<PlanSame, RunSame>("IdentityN(x...) -> y..."));
-  registry.Add(Define<PlanSame, RunSame>("TensorMove(x) -> y"));
-  registry.Add(Define<PlanCopies, RunCopies>("Copy(x; N:int) -> y..."));
+  registry.Add(Define<PlanSame, RunCopies<false>>("IdentityN(x...) -> y..."));
+  registry.Add(Define<PlanSame, RunCopies<false>>("TensorMove(x) -> y"));
+  registry.Add(Define<PlanCopies, RunCopies<true>>("Copy(x; N:int) -> y..."));
   registry.Add(Define<PlanAssign, RunAssign>(
       "Assign(ref, value; validate_shape=true, use_locking=false) -> ref", {.in_place = {{0, 0}}}));
   registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
                 .infer = define::Infer<PlanBitcast>,
                 .view = true,
                 .retypes = true});
+}
+
+// What a branch does is only known when it runs, so each counts as something with an effect.
+void RegisterControlFlowOps(OpRegistry& registry) {
+  for (const std::string_view signature : kFlows) {
+    registry.Add({.schema = Signature(signature),
+                  .infer = InferUnknown,
+                  .side_effect = true,
+                  .control_flow = true});
+  }
 }
 
 }  // namespace npumesh

@@ -2,9 +2,6 @@
 // Split.
 #include <algorithm>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -109,37 +106,35 @@ bool IsLegacyEmpty(const Shape& shape) {
   return shape == Shape{0};
 }
 
-// A scalar counts as a vector of one element.
-Shape PieceOf(const OpContext& op, int index) {
-  const Shape& shape = op.in(op.slot("x") + index).shape;
-  return shape.has_rank() && shape.rank() == 0 ? Shape{1} : shape;
-}
-
-// Shape that the pieces must have outside of the concatenated dimension.
-Shape LeadingPiece(const OpContext& op) {
+// The shapes that are joined. A scalar counts as a vector of one element.
+std::vector<Shape> ShapesOf(const OpContext& op) {
+  std::vector<Shape> shapes;
   for (int i = 0; i < op.count("x"); ++i) {
-    if (Shape piece = PieceOf(op, i); !IsLegacyEmpty(piece)) return piece;
+    const Shape& shape = op.in(op.slot("x") + i).shape;
+    shapes.push_back(shape.rank() == 0 ? Shape{1} : shape);
   }
-  return PieceOf(op, 0);
+  return shapes;
 }
 
 PiecesPlan PlanConcat(const OpContext& op, Check& check) {
   PiecesPlan plan = JoinOf(op, check);
   if (!check.ok()) return {};
-  Shape y = LeadingPiece(op);
+  std::vector<Shape> shapes = ShapesOf(op);
+  const auto leading = std::find_if_not(shapes.begin(), shapes.end(), IsLegacyEmpty);
+  Shape y = leading == shapes.end() ? shapes[0] : *leading;
   const int axis = check.Axis("concat_dim", y.rank());
   if (!check.ok()) return {};
   int64_t length = 0;
   std::vector<int64_t> sizes;
-  for (int i = 0; i < op.count("x"); ++i) {
-    Shape piece = PieceOf(op, i);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    Shape& piece = shapes[i];
     const bool joins = !IsLegacyEmpty(piece) && piece.rank() == y.rank();
     sizes.push_back(joins ? piece[axis] : 0);
     if (IsLegacyEmpty(piece)) continue;
     if (__builtin_add_overflow(length, sizes.back(), &length)) length = INT64_MAX;
     if (joins) piece[axis] = y[axis];
     check.That(piece == y, "input \"x{}\" is {}, which does not continue {} along dimension {}", i,
-               op.in(plan.slot + i).shape, y, axis);
+               op.in(plan.slot + static_cast<int>(i)).shape, y, axis);
   }
   y[axis] = length;
   SetPieces(&plan, y, axis, sizes);

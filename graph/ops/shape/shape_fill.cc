@@ -3,12 +3,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/float16.h"
 
@@ -28,71 +27,56 @@ void Repeat(const void* element, size_t size, void* out, uint64_t bytes) {
   }
 }
 
-// ---- Fill ----
+// ---- Fill, OnesLike ----
 
 struct FillPlan : Planned {
-  int value = 0;
-  size_t size = 0;  // bytes of the value
+  std::optional<int> value;  // slot; none: the output is filled with `one`
+  std::array<std::byte, 8> one{};
+  size_t size = 0;  // bytes of an element
 };
 
 FillPlan PlanFill(const OpContext& op, Check& check) {
   FillPlan plan;
   plan.value = op.slot("value");
-  const DataType dtype = op.in(plan.value).dtype;
+  const DataType dtype = op.in("value").dtype;
   plan.size = check.Take(ElementBytes(op, dtype));
   check.Elements("value", {1});
   plan.outputs = {{dtype, Shape(check.Take(op.Ints("dims")))}};
   return plan;
 }
 
+FillPlan PlanOnes(const OpContext& op, Check& check) {
+  const TensorType& x = op.in("x");
+  const ConvertFn convert = FindConvert(DataType::kFloat, x.dtype);
+  check.Supported(convert != nullptr, "no 1 of type {}", Name(x.dtype));
+  if (!check.ok()) return {};
+  FillPlan plan;
+  constexpr float kOne = 1;
+  convert(&kOne, plan.one.data(), 1);
+  plan.size = WidthOf(x.dtype);
+  plan.outputs = {x};
+  return plan;
+}
+
 Status RunFill(const FillPlan& plan, const KernelArgs& args) {
-  Repeat(args.in[plan.value], plan.size, args.out[0], plan.outputs[0].bytes());
+  const void* element = plan.value ? args.in[*plan.value] : plan.one.data();
+  Repeat(element, plan.size, args.out[0], plan.outputs[0].bytes());
   return Status();
 }
 
 // ---- Empty, ZerosLike ----
 
 Planned PlanEmpty(const OpContext& op, Check& check) {
-  Planned plan;
-  plan.outputs = {{check.Take(op.attr_dtype("dtype")), Shape(check.Take(op.Ints("shape")))}};
-  return plan;
+  return {.outputs = {{check.Take(op.attr_dtype("dtype")), Shape(check.Take(op.Ints("shape")))}}};
 }
 
-Result<Planned> PlanLike(const OpContext& op) {
-  Planned plan;
-  plan.outputs = {op.in("x")};
-  return plan;
+Planned PlanLike(const OpContext& op, Check&) {
+  return {.outputs = {op.in("x")}};
 }
 
 // The contents of an empty tensor are unspecified; zeros are the same in every run.
 Status RunZeros(const Planned& plan, const KernelArgs& args) {
-  const uint64_t bytes = plan.outputs[0].bytes();
-  if (bytes > 0) std::memset(args.out[0], 0, bytes);
-  return Status();
-}
-
-// ---- OnesLike ----
-
-struct OnesPlan : Planned {
-  std::array<std::byte, 8> one{};
-  size_t size = 0;  // bytes of it
-};
-
-OnesPlan PlanOnes(const OpContext& op, Check& check) {
-  const TensorType& x = op.in("x");
-  const ConvertFn convert = FindConvert(DataType::kFloat, x.dtype);
-  check.Supported(convert != nullptr, "no 1 of type {}", Name(x.dtype));
-  if (!check.ok()) return {};
-  OnesPlan plan;
-  constexpr float kOne = 1;
-  convert(&kOne, plan.one.data(), 1);
-  plan.size = static_cast<size_t>(BitsOf(x.dtype)) / 8;
-  plan.outputs = {x};
-  return plan;
-}
-
-Status RunOnes(const OnesPlan& plan, const KernelArgs& args) {
-  Repeat(plan.one.data(), plan.size, args.out[0], plan.outputs[0].bytes());
+  ClearOutput(plan, args, 0);
   return Status();
 }
 
@@ -125,30 +109,26 @@ struct RangePlan : Planned {
 };
 
 // Elements of start, start + delta, ... before limit, or up to it.
-Result<int64_t> CountIntegers(int64_t start, int64_t limit, int64_t delta, bool closed) {
+int64_t CountIntegers(int64_t start, int64_t limit, int64_t delta, bool closed, Check& check) {
   const bool up = delta > 0;
-  if (up ? limit < start : limit > start) return int64_t{0};
-  if (limit == start) return int64_t{closed ? 1 : 0};
+  if (up ? limit < start : limit > start) return 0;
+  if (limit == start) return closed ? 1 : 0;
   const auto difference = [](int64_t high, int64_t low) {
     return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   };
   const uint64_t span = up ? difference(limit, start) : difference(start, limit);
   const uint64_t pace = up ? static_cast<uint64_t>(delta) : difference(0, delta);
   const uint64_t steps = (closed ? span : span - 1) / pace;
-  if (steps >= static_cast<uint64_t>(INT64_MAX)) {
-    return Error(Code::kInvalidArgument, "more elements than 63 bits count");
-  }
-  return static_cast<int64_t>(steps) + 1;
+  check.That(steps < static_cast<uint64_t>(INT64_MAX), "more elements than 63 bits count");
+  return check.ok() ? static_cast<int64_t>(steps) + 1 : 0;
 }
 
-Result<int64_t> CountReals(double start, double limit, double delta, bool closed) {
+int64_t CountReals(double start, double limit, double delta, bool closed, Check& check) {
   const double steps = (limit - start) / delta;
   const double count = closed ? std::floor(steps) + 1 : std::ceil(steps);
-  if (!(count < 0x1p62)) {
-    return Error(Code::kInvalidArgument, "from {} to {} in steps of {} is no countable range",
-                 start, limit, delta);
-  }
-  return count > 0 ? static_cast<int64_t>(count) : int64_t{0};
+  check.That(count < 0x1p62, "from {} to {} in steps of {} is no countable range", start, limit,
+             delta);
+  return check.ok() && count > 0 ? static_cast<int64_t>(count) : 0;
 }
 
 RangePlan PlanRange(const OpContext& op, Check& check) {
@@ -161,12 +141,10 @@ RangePlan PlanRange(const OpContext& op, Check& check) {
   const bool equal = plan.start.dtype == limit.dtype && limit.dtype == plan.delta.dtype;
   plan.dtype = equal ? limit.dtype : DataType::kFloat;
   const bool closed = op.attr_bool("is_closed");
-  const Result<int64_t> count =
+  plan.count =
       IsInteger(plan.dtype)
-          ? CountIntegers(plan.start.integer, limit.integer, plan.delta.integer, closed)
-          : CountReals(plan.start.real, limit.real, plan.delta.real, closed);
-  check.Keep(count.status().WithContext(op.Who()));
-  plan.count = check.Take(count);
+          ? CountIntegers(plan.start.integer, limit.integer, plan.delta.integer, closed, check)
+          : CountReals(plan.start.real, limit.real, plan.delta.real, closed, check);
   plan.outputs = {{plan.dtype, {plan.count}}};
   return plan;
 }
@@ -212,7 +190,7 @@ void RegisterFillOps(OpRegistry& registry) {
   registry.Add(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y",
                                            {.value_inputs = {"shape"}}));
   registry.Add(Define<PlanLike, RunZeros>("ZerosLike(x) -> y"));
-  registry.Add(Define<PlanOnes, RunOnes>("OnesLike(x) -> y"));
+  registry.Add(Define<PlanOnes, RunFill>("OnesLike(x) -> y"));
   registry.Add(Define<PlanRange, RunRange>("Range(start, limit, delta; is_closed=false) -> y",
                                            {.value_inputs = {"start", "limit", "delta"}}));
 }

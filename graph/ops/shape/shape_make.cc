@@ -1,11 +1,9 @@
-// Tensors made from a few numbers: OneHot, Eye and LinSpace.
+// Tensors made from a few numbers: OneHot, Eye and LinSpace; and Triu and Tril.
 #include <algorithm>
 #include <cstring>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -19,8 +17,7 @@ struct OneHotPlan : Planned {
   int64_t depth = 0;
   int64_t inner = 1;  // elements of x after the new dimension
   size_t element = 0;
-  int on = 0;  // slots
-  int off = 0;
+  int on = 0, off = 0;  // slots
   ConvertFn load = nullptr;
   Workspace<int64_t> hot;
 };
@@ -98,44 +95,72 @@ Status RunEye(const EyePlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-// ---- LinSpace ----
+// ---- Triu, Tril: one side of the diagonal of every matrix, zeros on the other ----
 
-struct LinSpacePlan : Planned {
-  int64_t count = 0;
-  ConvertFn load = nullptr, store = nullptr;
-  Workspace<double> y;
+struct TrianglePlan : Planned {
+  int64_t matrices = 0, rows = 0, columns = 0;
+  int64_t diagonal = 0;  // within [-rows, columns]
+  size_t element = 0;
 };
 
-LinSpacePlan PlanLinSpace(const OpContext& op, Check& check) {
-  const DataType dtype = op.in("start").dtype;
-  LinSpacePlan plan;
-  plan.load = FindConvert(dtype, DataType::kDouble);
-  plan.store = FindConvert(DataType::kDouble, dtype);
-  check.SameType("stop", "start");
-  check.That(plan.load != nullptr, "start is {}, expected a number", op.in("start"));
-  check.Elements("start", {1});
-  check.Elements("stop", {1});
-  plan.count = check.Take(op.Int("num"));
-  check.Keep(AskForLists(op, plan.count, sizeof(double)));
-  plan.y = plan.scratch.Take<double>(plan.count);
-  plan.outputs = {{dtype, {plan.count}}};
+TrianglePlan PlanTriangle(const OpContext& op, Check& check) {
+  const TensorType& x = op.in("x");
+  const int rank = x.shape.rank();
+  TrianglePlan plan;
+  plan.element = check.Take(ElementBytes(op, x.dtype));
+  check.That(rank >= 2, "x is {}, expected rank 2 or more", x);
+  if (!check.ok()) return {};
+  plan.matrices = ElementsBetween(x.shape, 0, rank - 2);
+  plan.rows = x.shape[rank - 2];
+  plan.columns = x.shape[rank - 1];
+  plan.diagonal = std::clamp(op.attr_int("diagonal"), -plan.rows, plan.columns);
+  plan.outputs = {x};
   return plan;
 }
 
+template <bool kUpper>
+Status RunTriangle(const TrianglePlan& plan, const KernelArgs& args) {
+  if (plan.matrices * plan.rows * plan.columns == 0) return Status();
+  const size_t row_bytes = static_cast<size_t>(plan.columns) * plan.element;
+  const auto* from = static_cast<const std::byte*>(args.in[0]);
+  auto* to = static_cast<std::byte*>(args.out[0]);
+  for (int64_t i = 0; i < plan.matrices * plan.rows; ++i, from += row_bytes, to += row_bytes) {
+    // The first column of the upper triangle, or one past the lower one.
+    const int64_t border =
+        std::clamp(i % plan.rows + plan.diagonal + (kUpper ? 0 : 1), int64_t{0}, plan.columns);
+    const size_t left = static_cast<size_t>(border) * plan.element;
+    const size_t right = row_bytes - left;
+    std::memcpy(kUpper ? to + left : to, kUpper ? from + left : from, kUpper ? right : left);
+    std::memset(kUpper ? to : to + left, 0, kUpper ? left : right);
+  }
+  return Status();
+}
+
+// ---- LinSpace ----
+
+Planned PlanLinSpace(const OpContext& op, Check& check) {
+  const TensorType& start = op.in("start");
+  check.SameType("stop", "start");
+  check.That(FindConvert(start.dtype, DataType::kDouble) != nullptr,
+             "start is {}, expected a number", start);
+  check.Elements("start", {1});
+  check.Elements("stop", {1});
+  const int64_t count = check.Take(op.Int("num"));
+  check.Keep(AskForLists(op, count, sizeof(double)));
+  return {.outputs = {{start.dtype, {count}}}};
+}
+
 // Both ends are exact; each half counts from its own end.
-Status RunLinSpace(const LinSpacePlan& plan, const KernelArgs& args) {
-  double start = 0, stop = 0;
-  plan.load(args.in[0], &start, 1);
-  plan.load(args.in[1], &stop, 1);
-  const int64_t count = plan.count;
-  double* y = plan.y(args);
+Status RunLinSpace(const Planned&, RealTensors& t) {
+  const double start = t.in[0][0], stop = t.in[1][0];
+  std::vector<double>& y = t.out[0];
+  const auto count = std::ssize(y);
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   for (int64_t i = 0; i < count; ++i) {
-    y[i] = i < count - i ? start + step * static_cast<double>(i)
-                         : stop - step * static_cast<double>(count - 1 - i);
+    y[static_cast<size_t>(i)] = i < count - i ? start + step * static_cast<double>(i)
+                                              : stop - step * static_cast<double>(count - 1 - i);
   }
   if (count == 1) y[0] = start;
-  plan.store(y, args.out[0], static_cast<size_t>(count));
   return Status();
 }
 
@@ -146,8 +171,10 @@ void RegisterMakeOps(OpRegistry& registry) {
                                              {.value_inputs = {"depth"}}));
   registry.Add(
       Define<PlanEye, RunEye>("Eye(; num_rows:int, num_columns=0, batch_shape=[], dtype=0) -> y"));
-  registry.Add(Define<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output",
-                                                 {.value_inputs = {"num"}}));
+  registry.Add(Define<PlanTriangle, RunTriangle<true>>("Triu(x; diagonal=0) -> y"));
+  registry.Add(Define<PlanTriangle, RunTriangle<false>>("Tril(x; diagonal=0) -> y"));
+  registry.Add(DefineReal<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output",
+                                                     {.value_inputs = {"num"}}));
 }
 
 }  // namespace npumesh

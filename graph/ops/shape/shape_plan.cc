@@ -6,15 +6,13 @@
 
 namespace npumesh {
 
-CopyPlan CopyOf(const OpContext& op, std::string_view port, Check& check) {
-  CopyPlan plan;
-  plan.slot = op.slot(port);
-  check.Keep(ElementBytes(op, op.in(plan.slot).dtype).status());
-  return plan;
+CopyPlan CopyOf(const OpContext& op, Check& check) {
+  check.Keep(ElementBytes(op, op.in(0).dtype).status());
+  return {};
 }
 
 Status PrepareCopy(const OpContext& op, CopyPlan* plan) {
-  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(plan->slot).dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const size_t element, ElementBytes(op, op.in(0).dtype));
   const auto bytes = static_cast<int64_t>(element);
   std::vector<CopyAxis> axes(plan->loops.size());
   int64_t to = bytes;
@@ -30,7 +28,7 @@ Status PrepareCopy(const OpContext& op, CopyPlan* plan) {
 }
 
 Status RunCopy(const CopyPlan& plan, const KernelArgs& args) {
-  plan.copy.Run(static_cast<const std::byte*>(args.in[plan.slot]) + plan.offset, args.out[0]);
+  plan.copy.Run(static_cast<const std::byte*>(args.in[0]) + plan.offset, args.out[0]);
   return Status();
 }
 
@@ -44,6 +42,11 @@ Status RunMapped(const MappedPlan& plan, const KernelArgs& args) {
   static constexpr std::array<std::byte, 16> kZeros{};
   plan.copy.Run(args.in[0], plan.fill ? args.in[*plan.fill] : kZeros.data(), args.out[0]);
   return Status();
+}
+
+std::string_view AxesName(const OpContext& op) {
+  const OpSchema& schema = op.schema();
+  return schema.inputs.size() > 1 ? schema.inputs[1].name : schema.attrs[0].name;
 }
 
 std::vector<int> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed, int rank,

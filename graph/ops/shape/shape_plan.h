@@ -16,22 +16,21 @@ namespace npumesh {
 
 // ---- strided copies ----
 
-// One loop over an input: `step` elements lie between neighbours; 0 repeats an element.
+// One loop over x, which is input 0: `step` elements lie between neighbours; 0 repeats an element.
 struct Loop {
   int64_t extent = 0, step = 0;
 };
 
-// Output 0 in C order, as loops over the elements of an input.
+// Output 0 in C order, as loops over the elements of x.
 struct CopyPlan : Planned {
-  int slot = 0;
-  int64_t first = 0;        // element of the input where all loops begin
+  int64_t first = 0;        // element of x where all loops begin
   std::vector<Loop> loops;  // outermost first
   int64_t offset = 0;       // of `first`, in bytes; it and `copy` are made by PrepareCopy
   StridedCopy copy;
 };
 
-// A plan for the input of a port. Objects (kUnsupported) to elements narrower than a byte.
-CopyPlan CopyOf(const OpContext& op, std::string_view port, Check& check);
+// Begins a plan. Objects (kUnsupported) to elements narrower than a byte.
+CopyPlan CopyOf(const OpContext& op, Check& check);
 Status PrepareCopy(const OpContext& op, CopyPlan* plan);
 Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
@@ -63,6 +62,9 @@ Operator DefineMapped(std::string_view signature, std::vector<std::string_view> 
 }
 
 // ---- axes ----
+
+// The second input, or without one the first attribute: where operators list axes.
+std::string_view AxesName(const OpContext& op);
 
 // The listed axes in [0, rank). Objects to one that is outside, or named twice.
 std::vector<int> DistinctAxes(const OpContext& op, const std::vector<int64_t>& listed, int rank,

@@ -1,9 +1,9 @@
 // Operators that put the elements of x into another order: ReverseV2, Roll, RepeatInterleave,
 // DepthToSpace and SpaceToDepth.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
@@ -106,11 +106,19 @@ MappedPlan PlanRepeat(const OpContext& op, Check& check) {
 
 // ---- DepthToSpace, SpaceToDepth ----
 
-// The image on the side of space, and where the block's position stands in the depth: before the
-// channels (DCR) or after them (CRD).
+// Both sides hold six axes: the batch n, the blocks of the image (h, w), the positions in a block
+// (r, c) and the channels d. In the depth a block's position stands before the channels (DCR) or
+// after them (CRD).
 struct BlockShape {
   int64_t batch, height, width, channels, block;  // height and width in blocks
   bool channels_last, block_first;
+
+  // The axes in the order of each side.
+  std::string_view Space() const { return channels_last ? "nhrwcd" : "ndhrwc"; }
+  std::string_view Depth() const {
+    if (channels_last) return block_first ? "nhwrcd" : "nhwdrc";
+    return block_first ? "nrcdhw" : "ndrchw";
+  }
 };
 
 template <bool kToSpace>
@@ -141,29 +149,6 @@ BlockShape BlockOf(const OpContext& op, Check& check) {
   return shape;
 }
 
-// Distances of neighbours along batch, height, width, row and column in a block, and channel.
-struct BlockStrides {
-  int64_t batch, height, width, row, column, channel;
-};
-
-BlockStrides SpaceStrides(const BlockShape& s) {
-  const int64_t rows = s.height * s.block, columns = s.width * s.block;
-  const int64_t pixel = s.channels_last ? s.channels : 1;
-  const int64_t line = columns * pixel;
-  return {rows * columns * s.channels,         s.block * line, s.block * pixel, line, pixel,
-          s.channels_last ? 1 : rows * columns};
-}
-
-BlockStrides DepthStrides(const BlockShape& s) {
-  const int64_t depth = s.channels * s.block * s.block;
-  const int64_t step = s.channels_last ? 1 : s.height * s.width;  // between depths
-  const int64_t pixel = s.channels_last ? depth : 1;
-  const int64_t position = s.block_first ? s.channels * step : step;  // between block columns
-  return {
-      s.height * s.width * depth, s.width * pixel, pixel,
-      s.block * position,         position,        s.block_first ? step : s.block * s.block * step};
-}
-
 Shape ShapeOf(const BlockShape& s, bool space) {
   const int64_t height = s.height * (space ? s.block : 1), width = s.width * (space ? s.block : 1);
   const int64_t depth = s.channels * (space ? 1 : s.block * s.block);
@@ -173,25 +158,22 @@ Shape ShapeOf(const BlockShape& s, bool space) {
 
 template <bool kToSpace>
 CopyPlan PlanBlocks(const OpContext& op, Check& check) {
-  CopyPlan plan = CopyOf(op, "x", check);
+  CopyPlan plan = CopyOf(op, check);
   const BlockShape s = BlockOf<kToSpace>(op, check);
   if (!check.ok()) return {};
   Shape y = ShapeOf(s, kToSpace);
   check.Keep(y.Check().WithContext(op.Who()));
   if (!check.ok()) return {};
-  const BlockStrides from = kToSpace ? DepthStrides(s) : SpaceStrides(s);
-  const BlockStrides to = kToSpace ? SpaceStrides(s) : DepthStrides(s);
-  struct Axis {
-    Loop loop;
-    int64_t to;
-  };
-  std::vector<Axis> axes = {
-      {{s.batch, from.batch}, to.batch},   {{s.height, from.height}, to.height},
-      {{s.width, from.width}, to.width},   {{s.block, from.row}, to.row},
-      {{s.block, from.column}, to.column}, {{s.channels, from.channel}, to.channel}};
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return a.to > b.to; });
-  for (const Axis& axis : axes) plan.loops.push_back(axis.loop);
+  std::map<char, Loop> axes = {{'n', {s.batch}}, {'h', {s.height}}, {'w', {s.width}},
+                               {'r', {s.block}}, {'c', {s.block}},  {'d', {s.channels}}};
+  const std::string_view from = kToSpace ? s.Depth() : s.Space();
+  int64_t step = 1;
+  for (size_t i = from.size(); i-- > 0;) {
+    Loop& loop = axes[from[i]];
+    loop.step = step;
+    step *= loop.extent;
+  }
+  for (const char axis : kToSpace ? s.Space() : s.Depth()) plan.loops.push_back(axes[axis]);
   plan.outputs = {{op.in("x").dtype, std::move(y)}};
   return plan;
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
@@ -10,30 +9,32 @@
 namespace npumesh {
 namespace {
 
+// What becomes of a dimension of x: it stays, or has one position and disappears; or what is new.
+enum class CutKind : uint8_t { kStays, kShrinks, kNew };
+
 // What is taken of one dimension of x: `length` positions from `begin` in steps of `step`.
 struct Cut {
-  int64_t begin = 0, length = 0, step = 1;
-  bool shrink = false;  // one position, and the dimension disappears
+  int64_t begin = 0, length = 1, step = 1;
+  CutKind kind = CutKind::kStays;
 };
 
-// A cut for each dimension of x, and the shape that is left.
-struct Box {
-  std::vector<Cut> cuts;
-  Shape y;
-};
-
-CopyPlan PlanBox(const OpContext& op, Box box, Check& check) {
-  CopyPlan plan = CopyOf(op, "x", check);
+// Cuts for the dimensions of x in order, with new dimensions between them.
+CopyPlan PlanBox(const OpContext& op, const std::vector<Cut>& cuts, Check& check) {
+  CopyPlan plan = CopyOf(op, check);
   if (!check.ok()) return plan;
   const TensorType& x = op.in("x");
   const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
-  for (size_t i = 0; i < box.cuts.size(); ++i) {
-    const Cut& cut = box.cuts[i];
+  Shape y;
+  size_t dim = 0;
+  for (const Cut& cut : cuts) {
+    if (cut.kind != CutKind::kShrinks) y.mutable_dims().push_back(cut.length);
+    if (cut.kind == CutKind::kNew) continue;
     const int64_t step = cut.length > 1 ? cut.step : 0;  // one position: any step, even a huge one
-    plan.loops.push_back({cut.length, steps[i] * step});
-    plan.first += cut.length > 0 ? steps[i] * cut.begin : 0;
+    plan.loops.push_back({cut.length, steps[dim] * step});
+    plan.first += cut.length > 0 ? steps[dim] * cut.begin : 0;
+    ++dim;
   }
-  plan.outputs = {{x.dtype, std::move(box.y)}};
+  plan.outputs = {{x.dtype, std::move(y)}};
   return plan;
 }
 
@@ -94,7 +95,7 @@ Cut CutOf(const SliceSpec& spec, size_t i, int64_t extent, Check& check) {
     const int64_t index = spec.begin[i] < 0 ? spec.begin[i] + extent : spec.begin[i];
     check.That(index >= 0 && index < extent, "index {} is outside a dimension of {}", spec.begin[i],
                extent);
-    return {index, 1, 1, true};
+    return {index, 1, 1, CutKind::kShrinks};
   }
   const bool forward = step > 0;
   const int64_t low = forward ? 0 : -1;
@@ -108,30 +109,22 @@ Cut CutOf(const SliceSpec& spec, size_t i, int64_t extent, Check& check) {
       forward ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   const int64_t length =
       span > 0 ? static_cast<int64_t>(static_cast<uint64_t>(span - 1) / pace) + 1 : 0;
-  return {begin, length, step, false};
+  return {begin, length, step};
 }
 
-std::vector<Cut> WholeOf(const Shape& x) {
+std::vector<Cut> CutsByAxes(const OpContext& op, const SliceSpec& spec, Check& check) {
+  const Shape& x = op.in("x").shape;
   std::vector<Cut> cuts;
-  for (const int64_t dim : x.dims()) cuts.push_back({0, dim, 1, false});
+  for (const int64_t dim : x.dims()) cuts.push_back({0, dim});
+  const std::vector<int> axes = DistinctAxes(op, *spec.axes, x.rank(), "axes", check);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    cuts[static_cast<size_t>(axes[i])] = CutOf(spec, i, x[axes[i]], check);
+  }
   return cuts;
 }
 
-Box BoxByAxes(const OpContext& op, const SliceSpec& spec, Check& check) {
-  const Shape& x = op.in("x").shape;
-  Box box{WholeOf(x), {}};
-  const std::vector<int> axes = DistinctAxes(op, *spec.axes, x.rank(), "axes", check);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    box.cuts[static_cast<size_t>(axes[i])] = CutOf(spec, i, x[axes[i]], check);
-  }
-  for (const Cut& cut : box.cuts) {
-    if (!cut.shrink) box.y.mutable_dims().push_back(cut.length);
-  }
-  return box;
-}
-
 // Entries apply to dimensions 0, 1, ...; an ellipsis stands for as many as are left over.
-Box BoxByPosition(const OpContext& op, const SliceSpec& spec, Check& check) {
+std::vector<Cut> CutsByPosition(const OpContext& op, const SliceSpec& spec, Check& check) {
   const Shape& x = op.in("x").shape;
   const size_t n = spec.entries();
   int64_t consumed = 0;
@@ -144,31 +137,27 @@ Box BoxByPosition(const OpContext& op, const SliceSpec& spec, Check& check) {
   check.That(consumed <= x.rank() && ellipses <= 1,
              "{} entries with {} ellipses do not fit x, which is {}", n, ellipses, x);
   if (!check.ok()) return {};
-  Box box{WholeOf(x), {}};
-  std::vector<int64_t>& y = box.y.mutable_dims();
+  std::vector<Cut> cuts;
   int dim = 0;
   for (size_t i = 0; i < n; ++i) {
     if (Bit(spec.ellipsis_mask, i)) {
-      for (int64_t left = x.rank() - consumed; left > 0; --left) y.push_back(x[dim++]);
+      for (int64_t left = x.rank() - consumed; left > 0; --left) cuts.push_back({0, x[dim++]});
     } else if (Bit(spec.new_axis_mask, i)) {
-      y.push_back(1);
+      cuts.push_back({.kind = CutKind::kNew});
     } else {
-      Cut& cut = box.cuts[static_cast<size_t>(dim)];
-      cut = CutOf(spec, i, x[dim], check);
-      if (!cut.shrink) y.push_back(cut.length);
-      ++dim;
+      cuts.push_back(CutOf(spec, i, x[dim++], check));
     }
   }
-  while (dim < x.rank()) y.push_back(x[dim++]);
-  return box;
+  while (dim < x.rank()) cuts.push_back({0, x[dim++]});
+  return cuts;
 }
 
 template <bool kHasAxes>
 CopyPlan PlanStridedSlice(const OpContext& op, Check& check) {
   const SliceSpec spec = ReadSpec(op, kHasAxes, check);
   if (!check.ok()) return {};
-  Box box = spec.axes ? BoxByAxes(op, spec, check) : BoxByPosition(op, spec, check);
-  return PlanBox(op, std::move(box), check);
+  return PlanBox(op, spec.axes ? CutsByAxes(op, spec, check) : CutsByPosition(op, spec, check),
+                 check);
 }
 
 // ---- Slice ----
@@ -179,18 +168,17 @@ CopyPlan PlanSlice(const OpContext& op, Check& check) {
   const std::vector<int64_t> sizes = check.Take(op.Ints("size"));
   const auto rank = static_cast<size_t>(x.rank());
   bool fits = offsets.size() == rank && sizes.size() == rank;
-  Box box;
+  std::vector<Cut> cuts;
   for (size_t i = 0; fits && i < rank; ++i) {
     const int64_t extent = x.dims()[i];
     fits = offsets[i] >= 0 && offsets[i] <= extent;
     const int64_t size = sizes[i] == -1 ? extent - offsets[i] : sizes[i];
     fits = fits && size >= 0 && size <= extent - offsets[i];
-    box.cuts.push_back({offsets[i], size, 1, false});
-    box.y.mutable_dims().push_back(size);
+    cuts.push_back({offsets[i], size});
   }
   check.That(fits, "offsets {} and sizes {} do not lie inside x, which is {}", Shape(offsets),
              Shape(sizes), x);
-  return PlanBox(op, std::move(box), check);
+  return PlanBox(op, cuts, check);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// AsStrided and ViewCopy: tensors as views with strides into a flat buffer.
-//
-// Strides and offsets count elements. A view must lie inside of its buffer.
-#include "graph/ops/core/check.h"
+// Operators that read x with other strides: Transpose, Permute, BroadcastTo, Expand, Tile and
+// AsStrided; and ViewCopy between two such views.
+#include <algorithm>
+
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
@@ -9,20 +9,84 @@
 namespace npumesh {
 namespace {
 
+// ---- Transpose, Permute ----
+
+// Dimension i of y is the i-th axis of x that is listed; every axis is, exactly once.
+CopyPlan PlanTranspose(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, check);
+  const std::string_view what = AxesName(op);
+  const std::vector<int64_t> listed = check.Take(op.Ints(what));
+  const TensorType& x = op.in("x");
+  check.That(listed.size() == x.shape.dims().size(), "\"{}\" has {} entries, x is {}", what,
+             listed.size(), x);
+  const std::vector<int> axes = DistinctAxes(op, listed, x.shape.rank(), what, check);
+  const std::vector<int64_t> steps = ByteStrides(x.shape, 1);
+  std::vector<int64_t> dims;
+  for (const int axis : axes) {
+    dims.push_back(x.shape[axis]);
+    plan.loops.push_back({x.shape[axis], steps[static_cast<size_t>(axis)]});
+  }
+  plan.outputs = {{x.dtype, Shape(std::move(dims))}};
+  return plan;
+}
+
+// ---- BroadcastTo, Expand, Tile ----
+
+// `shape` with 1s in front up to `rank`.
+Shape Padded(const Shape& shape, int rank) {
+  std::vector<int64_t> dims(static_cast<size_t>(std::max(0, rank - shape.rank())), 1);
+  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+  return Shape(std::move(dims));
+}
+
+// BroadcastTo: -1 keeps the dimension of x. Expand: so does 1, and x may have the higher rank.
+template <bool kExpand>
+CopyPlan PlanBroadcast(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, check);
+  const Shape wanted(check.Take(op.Ints("shape")));
+  const TensorType& x = op.in("x");
+  Shape y = wanted;
+  if (kExpand) y = Padded(y, x.shape.rank());
+  const Shape from = Padded(x.shape, y.rank());
+  const std::vector<int64_t> steps = ByteStrides(from, 1);
+  bool fits = from.rank() == y.rank();
+  for (int i = 0; fits && i < y.rank(); ++i) {
+    if (y[i] == -1 || (kExpand && y[i] == 1)) y[i] = from[i];
+    fits = y[i] >= 0 && (from[i] == 1 || from[i] == y[i]);
+    plan.loops.push_back({y[i], from[i] == 1 ? 0 : steps[static_cast<size_t>(i)]});
+  }
+  check.That(fits, "x is {} and cannot be broadcast to {}", x, wanted);
+  plan.outputs = {{x.dtype, std::move(y)}};
+  return plan;
+}
+
+// Each dimension becomes two loops: over the repetitions, and over the elements.
+CopyPlan PlanTile(const OpContext& op, Check& check) {
+  CopyPlan plan = CopyOf(op, check);
+  const Shape listed(check.Take(op.Ints("multiples")));
+  const TensorType& x = op.in("x");
+  const int rank = std::max(x.shape.rank(), listed.rank());
+  const Shape from = Padded(x.shape, rank), multiples = Padded(listed, rank);
+  const std::vector<int64_t> steps = ByteStrides(from, 1);
+  Shape y = from;
+  for (int i = 0; i < rank; ++i) {
+    check.That(multiples[i] >= 0 && !__builtin_mul_overflow(y[i], multiples[i], &y[i]),
+               "x is {} and cannot be repeated {} times", x, multiples);
+    plan.loops.push_back({multiples[i], 0});
+    plan.loops.push_back({from[i], steps[static_cast<size_t>(i)]});
+  }
+  plan.outputs = {{x.dtype, std::move(y)}};
+  return plan;
+}
+
+// ---- AsStrided ----
+
+// Strides and offsets count elements. A view must lie inside of its buffer.
 struct View {
   Shape size;
   std::vector<int64_t> stride;
   int64_t offset = 0;
 };
-
-// Names of the three inputs that make a view.
-struct ViewPorts {
-  std::string_view size, stride, offset;
-};
-
-constexpr ViewPorts kOnly = {"size", "stride", "storage_offset"};
-constexpr ViewPorts kDst = {"dst_size", "dst_stride", "dst_storage_offset"};
-constexpr ViewPorts kSrc = {"src_size", "src_stride", "src_storage_offset"};
 
 // First and last element that the view touches lie in [0, elements).
 bool LiesInside(const View& view, int64_t elements) {
@@ -37,9 +101,11 @@ bool LiesInside(const View& view, int64_t elements) {
   return low >= 0 && high < elements;
 }
 
-View ViewOf(const OpContext& op, std::string_view port, const ViewPorts& names, Check& check) {
-  const View view = {Shape(check.Take(op.Ints(names.size))), check.Take(op.Ints(names.stride)),
-                     check.Take(op.Int(names.offset))};
+// The view that three inputs make, whose names begin with `prefix`.
+View ViewOf(const OpContext& op, std::string_view port, const std::string& prefix, Check& check) {
+  const View view = {Shape(check.Take(op.Ints(prefix + "size"))),
+                     check.Take(op.Ints(prefix + "stride")),
+                     check.Take(op.Int(prefix + "storage_offset"))};
   const TensorType& buffer = op.in(port);
   check.That(
       view.stride.size() == view.size.dims().size() && LiesInside(view, buffer.shape.elements()),
@@ -50,8 +116,8 @@ View ViewOf(const OpContext& op, std::string_view port, const ViewPorts& names, 
 }
 
 CopyPlan PlanAsStrided(const OpContext& op, Check& check) {
-  CopyPlan plan = CopyOf(op, "x", check);
-  View view = ViewOf(op, "x", kOnly, check);
+  CopyPlan plan = CopyOf(op, check);
+  View view = ViewOf(op, "x", "", check);
   if (!check.ok()) return {};
   for (size_t d = 0; d < view.stride.size(); ++d) {
     plan.loops.push_back({view.size.dims()[d], view.stride[d]});
@@ -93,7 +159,8 @@ ViewCopyPlan PlanViewCopy(const OpContext& op, Check& check) {
   const TensorType& dst = op.in("dst");
   const size_t element = check.Take(ElementBytes(op, dst.dtype));
   check.SameType("src", "dst");
-  const View to = ViewOf(op, "dst", kDst, check), from = ViewOf(op, "src", kSrc, check);
+  const View to = ViewOf(op, "dst", "dst_", check);
+  const View from = ViewOf(op, "src", "src_", check);
   check.That(to.size == from.size, "dst_size {} and src_size {} differ", to.size, from.size);
   if (!check.ok()) return {};
   ViewCopyPlan plan;
@@ -117,6 +184,13 @@ Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterStridedOps(OpRegistry& registry) {
+  Operator transpose = DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"});
+  transpose.permutation = "perm";
+  registry.Add(std::move(transpose));
+  registry.Add(DefineCopy<PlanTranspose>("Permute(x; order=[0]) -> y"));
+  registry.Add(DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y", {"shape"}));
+  registry.Add(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y", {"shape"}));
+  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"}));
   registry.Add(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y",
                                          {"size", "stride", "storage_offset"}));
   registry.Add(Define<PlanViewCopy, RunViewCopy>(

@@ -1,11 +1,13 @@
-// Operators that rename the dimensions of the same bytes: they only infer.
+// Operators that rename the dimensions of the same bytes, which only infer; and those whose result
+// follows from shapes alone.
 #include <algorithm>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/shape/shape_plan.h"
+#include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
 namespace {
@@ -62,9 +64,7 @@ Shape Completed(Check& check, const OpContext& op, Shape target, const Shape& x)
 
 // The bytes of x under another shape.
 Planned Reshaped(const OpContext& op, Shape y) {
-  Planned plan;
-  plan.outputs = {{op.in("x").dtype, std::move(y)}};
-  return plan;
+  return {.outputs = {{op.in("x").dtype, std::move(y)}}};
 }
 
 Planned PlanReshape(const OpContext& op, Check& check) {
@@ -76,12 +76,7 @@ Planned PlanReshape(const OpContext& op, Check& check) {
   return Reshaped(op, Completed(check, op, Spliced(x, range.begin, range.end, wanted), x));
 }
 
-// ---- axes from the only attribute, or from the second input, which may be absent ----
-
-std::string_view AxesName(const OpContext& op) {
-  const OpSchema& schema = op.schema();
-  return schema.inputs.size() > 1 ? schema.inputs[1].name : schema.attrs[0].name;
-}
+// ---- listed axes; an input may be absent ----
 
 std::vector<int64_t> ListedAxes(const OpContext& op, Check& check) {
   if (op.schema().inputs.size() > 1 && !op.has(AxesName(op))) return {};
@@ -92,7 +87,8 @@ std::vector<int64_t> ListedAxes(const OpContext& op, Check& check) {
 Planned PlanSqueeze(const OpContext& op, Check& check) {
   const Shape& x = op.in("x").shape;
   const std::vector<int64_t> axes = ListedAxes(op, check);
-  std::vector<bool> drop(x.dims().size(), false);
+  std::vector<bool> drop;
+  for (const int64_t dim : x.dims()) drop.push_back(axes.empty() && dim == 1);
   for (const int64_t listed : axes) {
     const int axis = check.Take(AxisOf(op, listed, x.rank(), AxesName(op)));
     if (!check.ok()) return {};
@@ -100,12 +96,7 @@ Planned PlanSqueeze(const OpContext& op, Check& check) {
                x[axis]);
     drop[static_cast<size_t>(axis)] = true;
   }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool dropped = axes.empty() ? x[i] == 1 : drop[static_cast<size_t>(i)];
-    if (!dropped) dims.push_back(x[i]);
-  }
-  return Reshaped(op, Shape(std::move(dims)));
+  return Reshaped(op, Reduced(x, drop, false));
 }
 
 // x with a 1 at each of the positions, which count in the result.
@@ -160,6 +151,56 @@ Operator DefineView(std::string_view signature, std::vector<std::string_view> va
           .value_inputs = std::move(value_inputs)};
 }
 
+// ---- Shape, ShapeN, Size, Rank ----
+
+// Fixed integers, one list for each output.
+struct AnswerPlan : Planned {
+  std::vector<std::vector<int64_t>> lists;
+};
+
+void Answer(Check& check, AnswerPlan* plan, DataType dtype, Shape shape,
+            std::vector<int64_t> values) {
+  for (const int64_t value : values) {
+    check.That(dtype == DataType::kInt64 || value <= INT32_MAX,
+               "{} does not fit into int32; ask for int64 with the attribute \"dtype\"", value);
+  }
+  plan->lists.push_back(std::move(values));
+  plan->outputs.push_back({dtype, std::move(shape)});
+}
+
+Status RunAnswer(const AnswerPlan& plan, const KernelArgs& args) {
+  for (size_t i = 0; i < plan.lists.size(); ++i) {
+    const ConvertFn store = FindConvert(DataType::kInt64, plan.outputs[i].dtype);
+    store(plan.lists[i].data(), args.out[i], plan.lists[i].size());
+  }
+  return Status();
+}
+
+AnswerPlan PlanShapes(const OpContext& op, Check& check) {
+  check.Consistent(op.outputs() == op.slots(), "{} inputs but {} outputs", op.slots(),
+                   op.outputs());
+  AnswerPlan plan;
+  const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
+  for (int i = 0; i < op.slots(); ++i) {
+    const Shape& shape = op.in(i).shape;
+    Answer(check, &plan, dtype, {shape.rank()}, shape.dims());
+  }
+  return plan;
+}
+
+AnswerPlan PlanSize(const OpContext& op, Check& check) {
+  AnswerPlan plan;
+  const DataType dtype = check.TypeOf("dtype", kIndices, Code::kInvalidArgument);
+  Answer(check, &plan, dtype, {}, {op.in(0).shape.elements()});
+  return plan;
+}
+
+AnswerPlan PlanRank(const OpContext& op, Check& check) {
+  AnswerPlan plan;
+  Answer(check, &plan, DataType::kInt32, {}, {op.in(0).shape.rank()});
+  return plan;
+}
+
 }  // namespace
 
 void RegisterViewOps(OpRegistry& registry) {
@@ -173,6 +214,13 @@ void RegisterViewOps(OpRegistry& registry) {
   registry.Add(DefineView<PlanFlatten>("Flatten(x; axis=1) -> y"));
   registry.Add(DefineView<PlanFlattenV2>("FlattenV2(x; axis=1, end_axis=-1) -> y"));
   registry.Add(DefineView<PlanExpandDims>("ExpandDims(x, axis) -> y", {"axis"}));
+  for (Operator op : {Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y"),
+                      Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."),
+                      Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"),
+                      Define<PlanRank, RunAnswer>("Rank(x) -> y")}) {
+    op.shape_query = true;
+    registry.Add(std::move(op));
+  }
 }
 
 }  // namespace npumesh

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"

@@ -1,21 +1,18 @@
 // TransData: between plain layouts and private formats (blocked_layout.h).
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <string_view>
 
-#include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
+#include "graph/ops/shape/shape_plan.h"
 #include "graph/ops/toolbox/copy/blocked_layout.h"
-#include "graph/ops/toolbox/copy/strided_copy.h"
 
 namespace npumesh {
 namespace {
 
-// Between plain layouts it is a copy, otherwise a conversion.
-struct TransDataPlan : Planned {
-  StridedCopy copy;
+// Between plain layouts it is a copy; with `tensor` it is a conversion.
+struct TransDataPlan : CopyPlan {
   std::optional<BlockedTensor> tensor;
   Direction direction = Direction::kToPrivate;
   size_t element = 0;
@@ -42,11 +39,10 @@ int64_t GroupsOf(const OpContext& op, bool to_private) {
   return std::max({int64_t{1}, op.attr_int("groups"), sub});
 }
 
-// Where four dimensions of `plain` stand in the order N, C, H, W.
-std::array<int, 4> ImageOrder(Layout plain) {
-  if (plain == Layout::kNhwc) return {0, 3, 1, 2};
-  if (plain == Layout::kHwcn) return {3, 2, 0, 1};
-  return {0, 1, 2, 3};
+// The four dimensions of `plain`.
+std::string_view AxesOf(Layout plain) {
+  if (plain == Layout::kNhwc) return "NHWC";
+  return plain == Layout::kHwcn ? "HWCN" : "NCHW";
 }
 
 std::optional<Shape> OriginShape(const TensorDesc& desc) {
@@ -71,21 +67,6 @@ std::optional<BlockedTensor> StoredTensor(const OpContext& op, const LayoutSpec&
   return std::nullopt;
 }
 
-// A copy of x into another plain layout of its four dimensions, and the shape of the result.
-StridedCopy Reordered(const Shape& x, Layout from, Layout to, size_t element, Shape* y) {
-  *y = x;
-  for (size_t i = 0; i < 4; ++i) (*y)[ImageOrder(to)[i]] = x[ImageOrder(from)[i]];
-  const std::vector<int64_t> from_steps = ByteStrides(x, element);
-  const std::vector<int64_t> to_steps = ByteStrides(*y, element);
-  std::vector<CopyAxis> axes;
-  for (size_t i = 0; i < 4; ++i) {  // N, C, H, W
-    const int source = ImageOrder(from)[i], target = ImageOrder(to)[i];
-    axes.push_back({x[source], from_steps[static_cast<size_t>(source)],
-                    to_steps[static_cast<size_t>(target)]});
-  }
-  return StridedCopy(axes, element);
-}
-
 TransDataPlan PlanTransData(const OpContext& op, Check& check) {
   const auto& [dtype, shape] = op.in(0);
   TransDataPlan plan;
@@ -97,8 +78,7 @@ TransDataPlan PlanTransData(const OpContext& op, Check& check) {
   if (!check.ok()) return {};
   plan.outputs = {op.in(0)};
   if (HaveEqualBytes(from.layout, to.layout)) {
-    const auto step = static_cast<int64_t>(plan.element);
-    plan.copy = StridedCopy({{shape.elements(), step, step}}, plan.element);
+    plan.loops = {{shape.elements(), 1}};
     return plan;
   }
   const int64_t groups = GroupsOf(op, to.is_private());
@@ -123,15 +103,18 @@ TransDataPlan PlanTransData(const OpContext& op, Check& check) {
   }
   check.That(shape.rank() == 4, "\"src\" is {}, expected four dimensions", shape);
   if (!check.ok()) return {};
-  plan.copy = Reordered(shape, from.layout, to.layout, plan.element, &plan.outputs[0].shape);
+  const std::vector<int64_t> steps = ByteStrides(shape, 1);
+  plan.outputs[0].shape = {};
+  for (const char axis : AxesOf(to.layout)) {
+    const size_t at = AxesOf(from.layout).find(axis);
+    plan.outputs[0].shape.mutable_dims().push_back(shape.dims()[at]);
+    plan.loops.push_back({shape.dims()[at], steps[at]});
+  }
   return plan;
 }
 
 Status RunTransData(const TransDataPlan& plan, const KernelArgs& args) {
-  if (!plan.tensor) {
-    plan.copy.Run(args.in[0], args.out[0]);
-    return Status();
-  }
+  if (!plan.tensor) return RunCopy(plan, args);
   ConvertLayout(*plan.tensor, plan.direction, plan.element, args.in[0], args.out[0]);
   return Status();
 }
@@ -139,7 +122,7 @@ Status RunTransData(const TransDataPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterTransDataOps(OpRegistry& registry) {
-  registry.Add(Define<PlanTransData, RunTransData>(
+  registry.Add(Define<PlanTransData, RunTransData, PrepareCopy>(
       "TransData(src; src_format:string, dst_format:string, src_subformat=0, dst_subformat=0, "
       "groups=1) -> dst"));
 }
