@@ -1,5 +1,7 @@
 #include "graph/ops/toolbox/product/matmul.h"
 
+#include <algorithm>
+
 namespace npumesh {
 namespace {
 
@@ -18,6 +20,61 @@ std::string WhyNotFloats(const Matmul& matmul) {
 
 constexpr Candidate<const Matmul> kMatmulKernels[] = {{kFloatProducts, WhyNotFloats},
                                                       {"integer loops"}};
+
+// ---- integer products: rare, so plain loops in an order that reads x2 by rows ----
+
+// Number of the matrix of `operand` that belongs to number `index` of the batch.
+int64_t MatrixOf(const Matmul::Operand& operand, const std::vector<int64_t>& batch, int64_t index) {
+  int64_t matrix = 0;
+  int64_t stride = 1;
+  for (size_t i = batch.size(); i-- > 0;) {
+    if (operand.batch[i] != 1) matrix += index % batch[i] * stride;
+    stride *= operand.batch[i];
+    index /= batch[i];
+  }
+  return matrix;
+}
+
+// The matrix of an operand for number `index` of the batch. Elements are unsigned, because signed
+// overflow must wrap.
+template <typename T>
+struct Matrix {
+  const T* data;
+  int64_t by_row, by_column;  // elements to the next
+
+  Matrix(const Matmul& p, const Matmul::Operand& from, const KernelArgs& args, int64_t index,
+         int64_t rows, int64_t columns)
+      : data(static_cast<const T*>(args.in[from.slot]) +
+             MatrixOf(from, p.batch, index) * rows * columns),
+        by_row(from.transposed ? 1 : columns),
+        by_column(from.transposed ? rows : 1) {}
+
+  uint32_t at(int64_t r, int64_t c) const {
+    return static_cast<uint32_t>(static_cast<int32_t>(data[r * by_row + c * by_column]));
+  }
+};
+
+template <typename T>
+void MultiplyAll(const Matmul& p, const KernelArgs& args) {
+  const auto offset = static_cast<uint32_t>(p.offset);
+  auto* y = static_cast<uint32_t*>(args.out[0]);
+  const int64_t matrices = Product(p.batch);
+  for (int64_t i = 0; i < matrices; ++i) {
+    const Matrix<T> a(p, p.x1, args, i, p.m, p.k), b(p, p.x2, args, i, p.k, p.n);
+    for (int64_t r = 0; r < p.m; ++r, y += p.n) {
+      if (p.bias.slot < 0) {
+        std::fill_n(y, p.n, 0u);
+      } else {
+        const auto* bias = static_cast<const uint32_t*>(args.in[p.bias.slot]);
+        std::copy_n(bias + MatrixOf(p.bias, p.batch, i) * p.n, p.n, y);
+      }
+      for (int64_t l = 0; l < p.k; ++l) {
+        const uint32_t factor = a.at(r, l) - offset;
+        for (int64_t j = 0; j < p.n; ++j) y[j] += factor * b.at(l, j);
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -44,7 +101,11 @@ void Matmul::Simplify() {
 Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul) {
   KernelChoice choice = Choose(kMatmulKernels, matmul);
   if (choice.name == kFloatProducts) return MakeFloatMatmul(matmul);
-  std::unique_ptr<Kernel> kernel = MakeIntegerMatmul(matmul);
+  const bool narrow = matmul.x1.dtype == DataType::kInt8;
+  std::unique_ptr<Kernel> kernel = MakeKernel([matmul, narrow](const KernelArgs& args) {
+    narrow ? MultiplyAll<int8_t>(matmul, args) : MultiplyAll<int32_t>(matmul, args);
+    return Status();
+  });
   kernel->set_choice(std::move(choice));
   return kernel;
 }

@@ -44,8 +44,9 @@ struct Matmul {
   void Simplify();
 };
 
-// The kernel of a product: one of those below. Each says in its choice what it is and why not
-// something faster. REQUIRES: a product with elements.
+// The kernel of a product: one of those below or, for int32 and int8, loops that accumulate modulo
+// 2^32. Each says in its choice what it is and why not something faster. REQUIRES: a product with
+// elements.
 Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul);
 
 // Products of float32, bfloat16 and float16, accumulated in float32 and rounded once, by oneDNN.
@@ -58,9 +59,6 @@ Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 // objection, and a product with elements.
 std::string WhyNotHalves(const Matmul& matmul);
 Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
-
-// Products of int32 and int8, accumulated modulo 2^32.
-std::unique_ptr<Kernel> MakeIntegerMatmul(const Matmul& matmul);
 
 }  // namespace npumesh
 
