@@ -2,44 +2,41 @@
 
 #include <algorithm>
 
+#include "graph/ops/toolbox/values/row_math.h"
+
 namespace npumesh {
 namespace {
 
 constexpr int64_t kBlockRows = 128;
 constexpr int64_t kSums = kBlockRows * kBlockColumns;
 
-// `lines` lines of `width` elements, `stride` apart, from element `first` of the matrix on.
-void LoadLines(const StoredMatrix& matrix, int64_t first, int64_t lines, int64_t width,
-               int64_t stride, float* to) {
-  if (stride == width) {
-    LoadNumbers(matrix.dtype, matrix.data, matrix.first + first, lines * width, to);
-    return;
+// Lines of a matrix, or elements of a line.
+struct Part {
+  int64_t first = 0, count = 0;
+};
+
+// Some elements of some lines as stored. `width`: elements from line to line, unless the matrix has
+// a stride.
+void LoadLines(const StoredMatrix& matrix, int64_t width, Part lines, Part elements, float* to) {
+  const int64_t stride = matrix.stride == 0 ? width : matrix.stride;
+  const int64_t first = matrix.first + lines.first * stride + elements.first;
+  const int64_t count = elements.count;
+  if (stride == count) {
+    return LoadNumbers(matrix.dtype, matrix.data, first, lines.count * count, to);
   }
-  for (int64_t i = 0; i < lines; ++i) {
-    LoadNumbers(matrix.dtype, matrix.data, matrix.first + first + i * stride, width,
-                to + i * width);
+  for (int64_t i = 0; i < lines.count; ++i) {
+    LoadNumbers(matrix.dtype, matrix.data, first + i * stride, count, to + i * count);
   }
 }
 
-// row = (row + offset) * scale with one factor for each element, `stride` apart (0: the same).
-void ScaleRow(const KernelArgs& args, const WeightScale& scale, int64_t index, int64_t stride,
-              int64_t count, float* row) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = index + i * stride;
-    const float offset = scale.offset.given() ? scale.offset.At(args, at) : 0.0f;
-    row[i] = (row[i] + offset) * scale.scale.At(args, at);
-  }
-}
-
-// The same where the factors of many rows are equal: loaded once.
-class ColumnScale {
+// row = (row + offset) * scale, with a factor for each element or one for all.
+class RowFactors {
  public:
-  void Load(const KernelArgs& args, const WeightScale& scale, int64_t index, int64_t count) {
-    const int64_t factors = scale.by_column == 0 ? 1 : count;
-    scale.scale.Load(args, index, factors, scale_);
-    if (scale.offset.given()) scale.offset.Load(args, index, factors, offset_);
-    shared_ = scale.by_column == 0;
+  void Load(const KernelArgs& args, const WeightScale& scale, int64_t index, int64_t factors) {
+    shared_ = factors == 1;
     shifts_ = scale.offset.given();
+    scale.scale.Load(args, index, factors, scale_);
+    if (shifts_) scale.offset.Load(args, index, factors, offset_);
   }
   void Apply(int64_t count, float* row) const {
     for (int64_t i = 0; i < count; ++i) {
@@ -54,56 +51,43 @@ class ColumnScale {
   bool shared_ = false, shifts_ = false;
 };
 
+// `rows` of x[m, k].
+void LoadLeft(const KernelArgs& args, const StoredMatrix& x, int64_t m, int64_t k, Part rows,
+              float* to) {
+  x.transposed ? LoadLines(x, m, {0, k}, rows, to) : LoadLines(x, k, rows, {0, k}, to);
+  if (x.scale == nullptr) return;
+  const int64_t by_row = x.transposed ? 1 : k, by_element = x.transposed ? rows.count : 1;
+  x.scale->Apply(args, rows.first, rows.count, k, by_row, by_element, to);
+}
+
+// `columns` of w[k, n], dequantised.
+void LoadRight(const KernelArgs& args, const StoredMatrix& w, const WeightScale& scale, int64_t n,
+               int64_t k, Part columns, float* to) {
+  const auto [first, count] = columns;
+  w.transposed ? LoadLines(w, k, columns, {0, k}, to) : LoadLines(w, n, {0, k}, columns, to);
+  const int64_t by_column = w.transposed ? k : 1, by_element = w.transposed ? 1 : count;
+  if (w.scale != nullptr) w.scale->Apply(args, first, count, k, by_column, by_element, to);
+  if (!scale.scale.given()) return;
+  const int64_t rows = scale.rows == 0 ? std::max<int64_t>(k, 1) : scale.rows;
+  RowFactors factors;
+  for (int64_t j = 0; w.transposed && j < count; ++j) {
+    for (int64_t i = 0; i < k; i += rows) {
+      factors.Load(args, scale, scale.IndexOf(i / rows, first + j), 1);
+      factors.Apply(std::min(rows, k - i), to + j * k + i);
+    }
+  }
+  const int64_t own = scale.by_column == 0 ? 1 : count;
+  for (int64_t i = 0; !w.transposed && i < k; ++i, to += count) {
+    if (i % rows == 0) factors.Load(args, scale, scale.IndexOf(i / rows, first), own);
+    factors.Apply(count, to);
+  }
+}
+
 }  // namespace
 
 uint64_t BlockedProduct::scratch_bytes() const {
   const int64_t floats = (kBlockRows + kBlockColumns) * k_ + 2 * kSums;
   return static_cast<uint64_t>(floats) * sizeof(float);
-}
-
-void BlockedProduct::LoadLeft(const KernelArgs& args, const StoredMatrix& x, int64_t m,
-                              int64_t first, int64_t count, float* to) const {
-  if (x.transposed) {
-    const int64_t stride = x.stride == 0 ? m : x.stride;
-    LoadLines(x, first, k_, count, stride, to);
-  } else {
-    const int64_t stride = x.stride == 0 ? k_ : x.stride;
-    LoadLines(x, first * stride, count, k_, stride, to);
-  }
-  if (x.scale == nullptr) return;
-  const int64_t by_row = x.transposed ? 1 : k_;
-  x.scale->Apply(args, first, count, k_, by_row, x.transposed ? count : 1, to);
-}
-
-void BlockedProduct::LoadRight(const KernelArgs& args, const StoredMatrix& w,
-                               const WeightScale& scale, int64_t n, int64_t first, int64_t count,
-                               float* to) const {
-  const int64_t rows = scale.rows == 0 ? std::max<int64_t>(k_, 1) : scale.rows;
-  if (w.transposed) {
-    const int64_t stride = w.stride == 0 ? k_ : w.stride;
-    LoadLines(w, first * stride, count, k_, stride, to);
-    if (w.scale != nullptr) w.scale->Apply(args, first, count, k_, k_, 1, to);
-    for (int64_t j = 0; scale.scale.given() && j < count; ++j) {
-      for (int64_t i = 0; i < k_; i += rows) {
-        const int64_t index =
-            scale.first + i / rows * scale.by_rows + (first + j) * scale.by_column;
-        ScaleRow(args, scale, index, 0, std::min(rows, k_ - i), to + j * k_ + i);
-      }
-    }
-    return;
-  }
-  LoadLines(w, first, k_, count, w.stride == 0 ? n : w.stride, to);
-  if (w.scale != nullptr) w.scale->Apply(args, first, count, k_, 1, count, to);
-  ColumnScale columns;
-  for (int64_t i = 0; scale.scale.given() && i < k_; ++i, to += count) {
-    const int64_t index = scale.first + i / rows * scale.by_rows + first * scale.by_column;
-    if (scale.by_column > 1) {
-      ScaleRow(args, scale, index, scale.by_column, count, to);
-      continue;
-    }
-    if (i % rows == 0) columns.Load(args, scale, index, count);
-    columns.Apply(count, to);
-  }
 }
 
 Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const StoredMatrix& x,
@@ -115,11 +99,11 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
   auto* integers = reinterpret_cast<int32_t*>(sums + kSums);
   for (int64_t first = 0; first < n; first += kBlockColumns) {
     const int64_t columns = std::min(kBlockColumns, n - first);
-    LoadRight(args, w, scale, n, first, columns, right);
+    LoadRight(args, w, scale, n, k_, {first, columns}, right);
     const FloatMatrix b = {right, w.transposed ? k_ : columns, w.transposed};
     for (int64_t top = 0; top < m; top += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, m - top);
-      LoadLeft(args, x, m, top, rows, left);
+      LoadLeft(args, x, m, k_, {top, rows}, left);
       const FloatMatrix a = {left, x.transposed ? rows : k_, x.transposed};
       if (integers_) {
         NPUMESH_RETURN_IF_ERROR(MultiplyIntegers(rows, columns, k_, a, b, sums, integers));
@@ -137,35 +121,28 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
 
 void Dequant::Apply(const KernelArgs& args, const SumSegment& segment, float* room,
                     float* to) const {
-  // Loads the factors of the segment into `room`; returns the step between them.
-  const auto load = [&](const Factors& from) -> int64_t {
-    const bool shared = from.count() == 1;
-    from.Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
-    return shared ? 0 : 1;
-  };
   const int64_t n = segment.count;
+  // Calls f(element, factor) for the segment.
+  const auto each = [&](const Factors& factors, const auto& f) {
+    if (!factors.given()) return;
+    const bool shared = factors.count() == 1;
+    factors.Load(args, shared ? 0 : segment.first, shared ? 1 : n, room);
+    for (int64_t i = 0; i < n; ++i) f(to[i], room[shared ? 0 : i]);
+  };
+  const auto add = [](float& x, float summand) { x += summand; };
+  const auto multiply = [](float& x, float factor) { x *= factor; };
   if (segment.integers == nullptr) {
-    std::copy_n(segment.floats, n, to);
-    const int64_t step = before.given() ? load(before) : 0;
-    for (int64_t i = 0; before.given() && i < n; ++i) to[i] += room[i * step];
+    if (to != segment.floats) std::copy_n(segment.floats, n, to);
+    each(before, add);
   } else {
     auto* sums = reinterpret_cast<int32_t*>(room);
     AddIntegers(args, segment, sums);
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(sums[i]);
   }
-  if (scale.given()) {
-    const int64_t step = load(scale);
-    for (int64_t i = 0; i < n; ++i) to[i] *= room[i * step];
-    for (int64_t i = 0; twice && i < n; ++i) to[i] *= room[i * step];
-  }
-  if (row_scale.given()) {
-    const float factor = row_scale.For(args, segment.row, 1.0f);
-    for (int64_t i = 0; i < n; ++i) to[i] *= factor;
-  }
-  if (after.given()) {
-    const int64_t step = load(after);
-    for (int64_t i = 0; i < n; ++i) to[i] += room[i * step];
-  }
+  each(scale, multiply);
+  if (twice) each(scale, multiply);
+  if (row_scale.given()) ScaleRow(to, row_scale.For(args, segment.row, 1.0f), n, to);
+  each(after, add);
   for (int64_t i = 0; relu && i < n; ++i) to[i] = to[i] < 0 ? 0.0f : to[i];
 }
 

@@ -16,12 +16,18 @@
 namespace npumesh {
 
 // Scales and offsets of stored weights: weight = (stored + offset) * scale. The index of the factor
-// of row i and column j is first + i / rows * by_rows + j * by_column.
+// of row i and column j is first + i / rows * by_rows + j * by_column, where by_column is 0 or 1
+// unless the weights are transposed.
 struct WeightScale {
   Factors scale, offset;
   int64_t first = 0;
   int64_t rows = 0;  // rows of weights that share a factor; 0: all
   int64_t by_rows = 0, by_column = 0;
+
+  // The index for column j and the rows from block * rows on.
+  int64_t IndexOf(int64_t block, int64_t j) const {
+    return first + block * by_rows + j * by_column;
+  }
 };
 
 // A matrix in memory, as stored when `transposed`.
@@ -57,11 +63,6 @@ class BlockedProduct {
              const StoredMatrix& w, const WeightScale& scale, const TakeSums& take) const;
 
  private:
-  void LoadLeft(const KernelArgs& args, const StoredMatrix& x, int64_t m, int64_t first,
-                int64_t count, float* to) const;
-  void LoadRight(const KernelArgs& args, const StoredMatrix& w, const WeightScale& scale, int64_t n,
-                 int64_t first, int64_t count, float* to) const;
-
   int64_t k_ = 0;
   bool integers_ = false;
 };
@@ -74,7 +75,7 @@ struct Dequant {
   bool twice = false;  // the scale is applied two times
   bool relu = false;
 
-  // `to` and `room` have place for the segment.
+  // `to`, which may be segment.floats, and `room` have place for the segment.
   void Apply(const KernelArgs& args, const SumSegment& segment, float* room, float* to) const;
   // The same without anything but `before`, as int32.
   void AddIntegers(const KernelArgs& args, const SumSegment& segment, int32_t* to) const;

@@ -14,11 +14,14 @@ struct ProductPlan : Planned {
 
   // Sets threads and takes scratch memory. Products work at its beginning, so this comes before
   // all else that is taken. `product_bytes`: of the largest product.
-  void TakeRoom(const OpContext& op, uint64_t product_bytes) {
-    threads = op.threads();
+  void TakeRoom(int thread_count, uint64_t product_bytes) {
+    threads = thread_count;
     scratch.Take<std::byte>(static_cast<int64_t>(product_bytes));
     factors = scratch.Floats(kBlockColumns);
     results = scratch.Floats(kBlockColumns);
+  }
+  void TakeRoom(const OpContext& op, uint64_t product_bytes) {
+    TakeRoom(op.threads(), product_bytes);
   }
   // The same for one product over k.
   void TakeProduct(const OpContext& op, int64_t k, bool integers) {

@@ -2,60 +2,51 @@
 
 #include <algorithm>
 
-#include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
 
-class ScaledMatmulKernel final : public Kernel {
- public:
-  explicit ScaledMatmulKernel(const ScaledMatmul& plan)
-      : plan_(plan), product_(plan.k, plan.x_dtype == DataType::kInt8) {}
-
-  // The product's, and two segments: factors and results.
-  uint64_t scratch_bytes() const override {
-    return product_.scratch_bytes() + 2 * kBlockColumns * sizeof(float);
-  }
-
-  Status Run(const KernelArgs& args) override {
-    const ThreadCount threads(plan_.threads);
-    const auto take = [&](const SumSegment& segment) { Store(args, segment); };
-    return product_.Run(args, plan_.m, plan_.n, {plan_.x_dtype, args.in[plan_.x_slot]},
-                        {plan_.w_dtype, args.in[plan_.w_slot], 0, plan_.transposed_w}, {}, take);
-  }
-
- private:
-  void Store(const KernelArgs& args, const SumSegment& segment) const {
-    auto* room =
-        reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) + product_.scratch_bytes());
-    float* row = room + kBlockColumns;
-    for (int64_t i = 0; i < segment.count; ++i) {
-      row[i] =
-          segment.integers == nullptr ? segment.floats[i] : static_cast<float>(segment.integers[i]);
-    }
-    // Calls f(element, factor) for the segment.
-    const auto each = [&](const Factors& factors, const auto& f) {
-      const bool shared = factors.count() == 1;
-      factors.Load(args, shared ? 0 : segment.first, shared ? 1 : segment.count, room);
-      for (int64_t i = 0; i < segment.count; ++i) f(row[i], room[shared ? 0 : i]);
-    };
-    if (plan_.bias.given()) each(plan_.bias, [](float& x, float bias) { x += bias; });
-    each(plan_.column_scale, [](float& x, float scale) { x *= scale; });
-    const auto* scales = static_cast<const float*>(args.in[plan_.row_scale_slot]);
-    const float scale = scales[plan_.scale_of_rows ? segment.row : 0];
-    for (int64_t i = 0; i < segment.count; ++i) row[i] *= scale;
-    StoreRow(plan_.y_dtype, row, args.out[0], segment.row * plan_.n + segment.first, segment.count);
-  }
-
-  ScaledMatmul plan_;
-  BlockedProduct product_;
+struct ScaledPlan : ProductPlan {
+  ScaledMatmul form;
+  Dequant columns;  // all but the scale of the row
 };
+
+void StoreScaled(const ScaledPlan& plan, const KernelArgs& args, SumSegment segment) {
+  const ScaledMatmul& form = plan.form;
+  float* row = plan.results(args);
+  if (segment.integers != nullptr) {  // the bias is added to floats, whatever its type is
+    std::transform(segment.integers, segment.integers + segment.count, row,
+                   [](int32_t sum) { return static_cast<float>(sum); });
+    segment.integers = nullptr;
+    segment.floats = row;
+  }
+  plan.columns.Apply(args, segment, plan.factors(args), row);
+  const auto* scales = static_cast<const float*>(args.in[form.row_scale_slot]);
+  ScaleRow(row, scales[form.scale_of_rows ? segment.row : 0], segment.count, row);
+  StoreRow(form.y_dtype, row, args.out[0], segment.row * form.n + segment.first, segment.count);
+}
+
+Status RunScaled(const ScaledPlan& plan, const KernelArgs& args) {
+  const ScaledMatmul& form = plan.form;
+  const ThreadCount threads(plan.threads);
+  return plan.product.Run(args, form.m, form.n, {form.x_dtype, args.in[form.x_slot]},
+                          {form.w_dtype, args.in[form.w_slot], 0, form.transposed_w}, {},
+                          [&](const SumSegment& segment) { StoreScaled(plan, args, segment); });
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& plan) {
-  return std::make_unique<ScaledMatmulKernel>(plan);
+std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& form) {
+  ScaledPlan plan;
+  plan.form = form;
+  plan.columns.before = form.bias;
+  plan.columns.scale = form.column_scale;
+  plan.product = BlockedProduct(form.k, form.x_dtype == DataType::kInt8);
+  plan.TakeRoom(form.threads, plan.product.scratch_bytes());
+  return std::make_unique<define::PlannedKernel<ScaledPlan, RunScaled>>(std::move(plan));
 }
 
 Status ExpectEightBits(const OpContext& op, std::string_view x, std::string_view w) {

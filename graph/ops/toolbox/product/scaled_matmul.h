@@ -25,7 +25,7 @@ struct ScaledMatmul {
   int threads = 1;
 };
 
-std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& plan);
+std::unique_ptr<Kernel> MakeScaledMatmul(const ScaledMatmul& form);
 
 // Error (kUnsupported) unless two inputs can be multiplied: both int8, both HIFLOAT8, or each one
 // of the two FLOAT8.
