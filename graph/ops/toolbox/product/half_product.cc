@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "graph/ops/toolbox/product/packed_memory.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/simd_targets.h"
 
@@ -95,11 +94,10 @@ void MultiplyHalves(const float* x, int64_t m, int64_t k, const uint16_t* panel,
   }
 }
 
-void MultiplyFloat16(const float* x, int64_t m, int64_t k, const uint16_t* panel, float* y) {
-  MultiplyHalves<hwy::float16_t>(x, m, k, panel, y);
-}
-void MultiplyBfloat16(const float* x, int64_t m, int64_t k, const uint16_t* panel, float* y) {
-  MultiplyHalves<hwy::bfloat16_t>(x, m, k, panel, y);
+void MultiplyPanel(DataType dtype, const float* x, int64_t m, int64_t k, const uint16_t* panel,
+                   float* y) {
+  dtype == DataType::kFloat16 ? MultiplyHalves<hwy::float16_t>(x, m, k, panel, y)
+                              : MultiplyHalves<hwy::bfloat16_t>(x, m, k, panel, y);
 }
 
 template <class Half>
@@ -109,11 +107,9 @@ void WidenHalves(const uint16_t* from, int64_t count, float* to) {
   for (int64_t i = 0; i < count; i += lanes) hn::StoreU(Wide<Half>(from + i), d, to + i);
 }
 
-void WidenFloat16(const uint16_t* from, int64_t count, float* to) {
-  WidenHalves<hwy::float16_t>(from, count, to);
-}
-void WidenBfloat16(const uint16_t* from, int64_t count, float* to) {
-  WidenHalves<hwy::bfloat16_t>(from, count, to);
+void WidenPanel(DataType dtype, const uint16_t* from, int64_t count, float* to) {
+  dtype == DataType::kFloat16 ? WidenHalves<hwy::float16_t>(from, count, to)
+                              : WidenHalves<hwy::bfloat16_t>(from, count, to);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -124,10 +120,8 @@ HWY_AFTER_NAMESPACE();
 namespace npumesh {
 namespace {
 
-HWY_EXPORT(MultiplyFloat16);
-HWY_EXPORT(MultiplyBfloat16);
-HWY_EXPORT(WidenFloat16);
-HWY_EXPORT(WidenBfloat16);
+HWY_EXPORT(MultiplyPanel);
+HWY_EXPORT(WidenPanel);
 
 // Bytes of the stored weight that are worked on at once.
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
@@ -225,15 +219,11 @@ std::shared_ptr<const HalfPanels> PackHalves(const Tensor& weight, int64_t k, in
 
 void MultiplyPanel(DataType dtype, const float* x, int64_t m, int64_t k, const uint16_t* panel,
                    float* y) {
-  const auto multiply = dtype == DataType::kFloat16 ? HWY_DYNAMIC_DISPATCH(MultiplyFloat16)
-                                                    : HWY_DYNAMIC_DISPATCH(MultiplyBfloat16);
-  multiply(x, m, k, panel, y);
+  HWY_DYNAMIC_DISPATCH(MultiplyPanel)(dtype, x, m, k, panel, y);
 }
 
 void WidenPanel(DataType dtype, const uint16_t* from, int64_t count, float* to) {
-  const auto widen = dtype == DataType::kFloat16 ? HWY_DYNAMIC_DISPATCH(WidenFloat16)
-                                                 : HWY_DYNAMIC_DISPATCH(WidenBfloat16);
-  widen(from, count, to);
+  HWY_DYNAMIC_DISPATCH(WidenPanel)(dtype, from, count, to);
 }
 
 }  // namespace npumesh

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graph/ops/core/scratch.h"
-#include "graph/ops/toolbox/product/onednn_pack.h"
 
 namespace npumesh {
 namespace {

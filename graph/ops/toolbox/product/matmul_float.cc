@@ -11,7 +11,6 @@
 #include "graph/ops/core/scratch.h"
 #include "graph/ops/toolbox/product/matmul.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
-#include "graph/ops/toolbox/product/onednn_pack.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -186,8 +185,7 @@ class FloatMatmul final : public Kernel {
     if (operand.source == Source::kZeros) {
       std::fill_n(room, elements, 0.0f);
     } else {
-      const auto widen = operand.dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
-      widen(args.in[operand.slot], room, elements);
+      FindConvert(operand.dtype, DataType::kFloat)(args.in[operand.slot], room, elements);
     }
     operand.bound.set_data_handle(room);
   }
@@ -209,7 +207,7 @@ class FloatMatmul final : public Kernel {
     const size_t count = bias_.source == Source::kAbsent ? 4 : 5;
     ExecuteAndWait(primitive_, stream_, std::span(list).first(count));
     if (narrows) {
-      const auto narrow = plan_.y_dtype == DataType::kFloat16 ? FloatToHalf : FloatToBfloat;
+      const ConvertFn narrow = FindConvert(DataType::kFloat, plan_.y_dtype);
       narrow(y, args.out[0], static_cast<size_t>(y_.elements));
     }
     return Status();

@@ -12,7 +12,6 @@
 #include "graph/ops/toolbox/product/half_product.h"
 #include "graph/ops/toolbox/product/matmul.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
-#include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
@@ -78,7 +77,13 @@ class HalfWeightMatmul final : public Kernel {
   bool reads(int slot) const override { return slot != plan_.x2.slot; }
 
   Status Run(const KernelArgs& args) override {
-    return Guarded(plan_.who, kHalfProduct, [&] { return Execute(args); });
+    return Guarded(plan_.who, kHalfProduct, [&] {
+      const ThreadCount threads(plan_.threads);
+      const float* x1 = Load(args, plan_.x1, plan_.m * plan_.k, x1_);
+      const float* bias = plan_.bias.slot < 0 ? nullptr : Load(args, plan_.bias, plan_.n, bias_);
+      few_ ? RunFew(args, x1, bias) : RunGroups(args, x1, bias);
+      return Status();
+    });
   }
 
  private:
@@ -125,14 +130,9 @@ class HalfWeightMatmul final : public Kernel {
     return true;
   }
 
-  Status Execute(const KernelArgs& args) {
-    const ThreadCount threads(plan_.threads);
-    float* x1 = x1_(args);
-    const auto widen = plan_.x1.dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
-    widen(args.in[plan_.x1.slot], x1, static_cast<size_t>(plan_.m * plan_.k));
-    const float* bias = LoadBias(args);
-    few_ ? RunFew(args, x1, bias) : RunGroups(args, x1, bias);
-    return Status();
+  static const float* Load(const KernelArgs& args, const Matmul::Operand& from, int64_t count,
+                           const Workspace<float>& room) {
+    return LoadRow(from.dtype, args.in[from.slot], 0, count, room(args));
   }
 
   void RunFew(const KernelArgs& args, const float* x1, const float* bias) const {
@@ -143,7 +143,7 @@ class HalfWeightMatmul final : public Kernel {
     }
   }
 
-  void RunGroups(const KernelArgs& args, float* x1, const float* bias) {
+  void RunGroups(const KernelArgs& args, const float* x1, const float* bias) {
     for (int64_t i = 0; i < panels_->panels;) {
       GroupProduct& product = panels_->panels - i > whole_.panels ? whole_ : tail_;
       float* weights = group_(args);
@@ -163,12 +163,6 @@ class HalfWeightMatmul final : public Kernel {
       if (bias != nullptr) AddRow(row, bias + first, columns, row);
       StoreRow(plan_.y_dtype, row, args.out[0], r * plan_.n + first, columns);
     }
-  }
-
-  // The bias as floats; null without one.
-  const float* LoadBias(const KernelArgs& args) const {
-    if (plan_.bias.slot < 0) return nullptr;
-    return LoadRow(plan_.bias.dtype, args.in[plan_.bias.slot], 0, plan_.n, bias_(args));
   }
 
   const Matmul plan_;

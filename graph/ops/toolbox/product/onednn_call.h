@@ -1,5 +1,5 @@
-// What every kernel needs around its calls of oneDNN: ThreadCount (float_product.h), and errors as
-// values.
+// What every kernel needs around its calls of oneDNN: ThreadCount (float_product.h), errors as
+// values, and constant weights in an arrangement that oneDNN chose (onednn_pack.cc).
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_ONEDNN_CALL_H_
 
@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "graph/ir/tensor.h"
 #include "graph/ops/core/tuning.h"
 #include "graph/ops/toolbox/product/float_product.h"
+#include "graph/ops/toolbox/product/packed_weights.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -116,6 +119,16 @@ Status Guarded(const std::string& who, std::string_view what, Body body) {
     return Error(Code::kOutOfMemory, "{}: no memory to prepare {}", who, what);
   }
 }
+
+// The bytes of `weight`, which lie as `from` says, arranged as `to`. A 16-bit weight is widened
+// first when `from` is float32. Works through pieces of the weight, so that beside the result there
+// is never more than one piece of a weight in a file in memory (matrices without batch; others need
+// all of it). What `shared` (may be null) has already is taken from there. Throws what oneDNN
+// throws.
+std::shared_ptr<const dnnl::memory> PackWeight(const Tensor& weight, const dnnl::memory::desc& from,
+                                               const dnnl::memory::desc& to,
+                                               const dnnl::engine& engine, dnnl::stream& stream,
+                                               PackedWeights* shared);
 
 }  // namespace npumesh
 

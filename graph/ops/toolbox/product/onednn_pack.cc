@@ -1,10 +1,8 @@
-#include "graph/ops/toolbox/product/onednn_pack.h"
-
 #include <algorithm>
 #include <functional>
 #include <vector>
 
-#include "graph/ops/toolbox/product/packed_memory.h"
+#include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -92,8 +90,7 @@ class Packing {
     const auto elements = static_cast<size_t>(weight_.elements() / rows_ * count);
     if (widens_) {
       wide_.resize(std::max(wide_.size(), elements));
-      const auto widen = weight_.dtype() == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
-      widen(data, wide_.data(), elements);
+      FindConvert(weight_.dtype(), DataType::kFloat)(data, wide_.data(), elements);
       data = reinterpret_cast<const std::byte*>(wide_.data());
     }
     // Rows of the source begin where `data` does: the part of the first rows has no offset.

@@ -5,6 +5,7 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PACKED_WEIGHTS_H_
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,10 @@ class PackedWeights {
   // The tensor keeps the address from being used again.
   std::map<Key, std::pair<Tensor, std::weak_ptr<const void>>> packed_;
 };
+
+// `bytes` of memory, aligned to 64, not initialised; in large pages where the system gives them,
+// which saves most page faults when it is filled. Throws std::bad_alloc.
+std::shared_ptr<std::byte> AllocatePacked(uint64_t bytes);
 
 // What `make` makes of `weight`: taken from `shared`, which may be null, where that has it already.
 template <typename Make>
