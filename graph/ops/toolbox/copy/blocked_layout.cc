@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
@@ -12,11 +13,7 @@ namespace {
 
 constexpr int64_t kRows = 16;  // of a block: M0 and N0
 
-struct NamedLayout {
-  std::string_view name;
-  LayoutSpec spec;
-};
-constexpr std::array<NamedLayout, 13> kLayouts = {{
+constexpr std::pair<std::string_view, LayoutSpec> kLayouts[] = {
     {"ND", {Layout::kNd}},
     {"NCHW", {Layout::kNchw}},
     {"NHWC", {Layout::kNhwc}},
@@ -30,7 +27,7 @@ constexpr std::array<NamedLayout, 13> kLayouts = {{
     {"NC1HWC0", {Layout::kNc1hwc0}},
     {"NC1HWC0_C04", {Layout::kNc1hwc0, 4}},
     {"FRACTAL_Z", {Layout::kFractalZ}},
-}};
+};
 
 template <size_t kBytes>
 void CopyRun(const std::byte* from, int64_t from_stride, std::byte* to, int64_t to_stride,
@@ -40,29 +37,12 @@ void CopyRun(const std::byte* from, int64_t from_stride, std::byte* to, int64_t 
   }
 }
 
-using CopyRunFn = void (*)(const std::byte*, int64_t, std::byte*, int64_t, int64_t);
-
-CopyRunFn CopyRunFor(size_t bytes) {
-  switch (bytes) {
-    case 1:
-      return CopyRun<1>;
-    case 2:
-      return CopyRun<2>;
-    case 4:
-      return CopyRun<4>;
-    case 8:
-      return CopyRun<8>;
-    default:
-      return CopyRun<16>;
-  }
-}
-
 }  // namespace
 
 std::optional<LayoutSpec> LayoutSpecOf(std::string_view name) {
   const std::string_view primary = name.substr(0, name.find(':'));
-  for (const NamedLayout& layout : kLayouts) {
-    if (layout.name == primary) return layout.spec;
+  for (const auto& [known, spec] : kLayouts) {
+    if (known == primary) return spec;
   }
   return std::nullopt;
 }
@@ -124,13 +104,14 @@ void BlockedTensor::PlanNz() {
   c_ = {dims[rank - 1], 1};
   h_ = {rank > 1 ? dims[rank - 2] : 1, c_.size};  // a vector is one row
   std::vector<int64_t> storage(dims.begin(), rank > 1 ? dims.end() - 2 : dims.begin());
-  n_ = {std::accumulate(storage.begin(), storage.end(), int64_t{1}, std::multiplies<>()),
-        h_.size * c_.size};
+  n_ = {Shape(storage).elements(), h_.size * c_.size};
+  column_rows_ = RoundedUp(h_.size, kRows);
   storage.insert(storage.end(), {CeilDiv(c_.size, c0_), CeilDiv(h_.size, kRows), kRows, c0_});
   storage_shape_ = Shape(std::move(storage));
 }
 
 void BlockedTensor::PlanNc1hwc0() {
+  column_rows_ = h_.size;
   storage_shape_ = Shape({n_.size, CeilDiv(c_.size, c0_), h_.size, w_.size, c0_});
 }
 
@@ -154,35 +135,14 @@ Status BlockedTensor::PlanFractalZ(int64_t groups) {
 }
 
 void BlockedTensor::ForEachRun(const std::function<void(const ElementRun&)>& visit) const {
-  switch (layout_) {
-    case Layout::kFractalNz:
-      return VisitNz(visit);
-    case Layout::kNc1hwc0:
-      return VisitNc1hwc0(visit);
-    default:
-      return VisitFractalZ(visit);
-  }
+  layout_ == Layout::kFractalZ ? VisitFractalZ(visit) : VisitColumns(visit);
 }
 
-void BlockedTensor::VisitNz(const std::function<void(const ElementRun&)>& visit) const {
-  const int64_t columns = CeilDiv(c_.size, c0_);
-  const int64_t column_elements = RoundedUp(h_.size, kRows) * c0_;
+void BlockedTensor::VisitColumns(const std::function<void(const ElementRun&)>& visit) const {
+  int64_t column = 0;  // of the storage
   for (int64_t n = 0; n < n_.size; ++n) {
-    for (int64_t column = 0; column < columns; ++column) {
-      const int64_t storage = (n * columns + column) * column_elements;
-      const int64_t first = column * c0_;
-      const int64_t count = std::min(c0_, c_.size - first);
-      for (int64_t h = 0; h < h_.size; ++h) {
-        visit({n * n_.stride + h * h_.stride + first, 1, storage + h * c0_, count});
-      }
-    }
-  }
-}
-
-void BlockedTensor::VisitNc1hwc0(const std::function<void(const ElementRun&)>& visit) const {
-  int64_t storage = 0;
-  for (int64_t n = 0; n < n_.size; ++n) {
-    for (int64_t c = 0; c < c_.size; c += c0_) {
+    for (int64_t c = 0; c < c_.size; c += c0_, column += column_rows_ * w_.size * c0_) {
+      int64_t storage = column;
       for (int64_t h = 0; h < h_.size; ++h) {
         for (int64_t w = 0; w < w_.size; ++w, storage += c0_) {
           const int64_t plain = n * n_.stride + c * c_.stride + h * h_.stride + w * w_.stride;
@@ -225,7 +185,8 @@ void ConvertLayout(const BlockedTensor& tensor, Direction direction, size_t elem
   if (to_private) {
     std::memset(to, 0, static_cast<size_t>(tensor.storage_shape().elements()) * element_bytes);
   }
-  tensor.ForEachRun([&, copy = CopyRunFor(element_bytes)](const ElementRun& run) {
+  const auto copy = ByWidth(element_bytes, [](auto element) { return CopyRun<sizeof(element)>; });
+  tensor.ForEachRun([&](const ElementRun& run) {
     const int64_t plain = run.plain_first * width;
     const int64_t storage = run.storage_first * width;
     const std::byte* const run_from = source + (to_private ? plain : storage);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "graph/ir/shape.h"
@@ -69,8 +68,7 @@ class BlockedTensor {
   void PlanNz();
   void PlanNc1hwc0();
   Status PlanFractalZ(int64_t groups);
-  void VisitNz(const std::function<void(const ElementRun&)>& visit) const;
-  void VisitNc1hwc0(const std::function<void(const ElementRun&)>& visit) const;
+  void VisitColumns(const std::function<void(const ElementRun&)>& visit) const;
   void VisitFractalZ(const std::function<void(const ElementRun&)>& visit) const;
 
   Layout layout_ = Layout::kFractalNz;
@@ -78,6 +76,7 @@ class BlockedTensor {
   Shape plain_shape_, storage_shape_;
   // FRACTAL_NZ: c_ is the last dimension, h_ the one before, n_ all others.
   Axis n_, c_, h_, w_;
+  int64_t column_rows_ = 1;  // of a block of columns or channels, h_.size and more
   // FRACTAL_Z: groups in the tensor, and those that lie block-diagonally in one.
   int64_t groups_ = 1, together_ = 1;
   int64_t channel_blocks_ = 1;  // C1

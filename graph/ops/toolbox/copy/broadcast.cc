@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 
+#include "graph/ops/toolbox/values/cast.h"
+
 namespace npumesh {
 namespace {
 
@@ -15,22 +17,13 @@ Category CategoryOf(DataType dtype) {
   return IsFloating(dtype) ? kReal : kOther;
 }
 
-DataType WidenReal(DataType a, DataType b) {
-  if (a == DataType::kDouble || b == DataType::kDouble) return DataType::kDouble;
-  return DataType::kFloat;  // two different ones of 16 bits, or one of 32
-}
-
-DataType SignedOfBits(int bits) {
-  if (bits <= 16) return DataType::kInt16;
-  return bits <= 32 ? DataType::kInt32 : DataType::kInt64;
-}
-
 DataType WidenWhole(DataType a, DataType b) {
   if (IsSignedInteger(a) == IsSignedInteger(b)) return BitsOf(a) >= BitsOf(b) ? a : b;
   const DataType with_sign = IsSignedInteger(a) ? a : b;
   const DataType without = IsSignedInteger(a) ? b : a;
   if (BitsOf(with_sign) > BitsOf(without)) return with_sign;
-  return SignedOfBits(2 * BitsOf(without));
+  if (BitsOf(without) <= 8) return DataType::kInt16;
+  return BitsOf(without) <= 16 ? DataType::kInt32 : DataType::kInt64;
 }
 
 DataType PromoteTwo(DataType a, DataType b) {
@@ -38,18 +31,16 @@ DataType PromoteTwo(DataType a, DataType b) {
   if (a == DataType::kUndefined) return b;
   const Category category = CategoryOf(a);
   if (category != CategoryOf(b)) return category > CategoryOf(b) ? a : b;
-  return category == kReal ? WidenReal(a, b) : WidenWhole(a, b);
-}
-
-bool SameType(std::span<const TensorType> operands) {
-  return std::all_of(operands.begin(), operands.end(),
-                     [&](const TensorType& operand) { return operand.dtype == operands[0].dtype; });
+  if (category != kReal) return WidenWhole(a, b);
+  if (a == DataType::kDouble || b == DataType::kDouble) return DataType::kDouble;
+  return DataType::kFloat;  // two different ones of 16 bits, or one of 32
 }
 
 }  // namespace
 
 DataType Promote(std::span<const TensorType> operands) {
-  if (SameType(operands)) return operands[0].dtype;
+  const auto other = [&](const TensorType& each) { return each.dtype != operands[0].dtype; };
+  if (std::ranges::none_of(operands, other)) return operands[0].dtype;
   DataType tensors = DataType::kUndefined;
   DataType scalars = DataType::kUndefined;
   for (const TensorType& operand : operands) {
@@ -119,21 +110,10 @@ void BroadcastPlan::GatherAs(const Element* from, int64_t begin, size_t count, E
 }
 
 void BroadcastPlan::Gather(const void* from, int64_t begin, size_t count, void* to) const {
-  struct Sixteen {
-    uint64_t half[2];
-  };
-  switch (element_bytes_) {
-    case 1:
-      return GatherAs(static_cast<const uint8_t*>(from), begin, count, static_cast<uint8_t*>(to));
-    case 2:
-      return GatherAs(static_cast<const uint16_t*>(from), begin, count, static_cast<uint16_t*>(to));
-    case 4:
-      return GatherAs(static_cast<const uint32_t*>(from), begin, count, static_cast<uint32_t*>(to));
-    case 8:
-      return GatherAs(static_cast<const uint64_t*>(from), begin, count, static_cast<uint64_t*>(to));
-    default:
-      return GatherAs(static_cast<const Sixteen*>(from), begin, count, static_cast<Sixteen*>(to));
-  }
+  ByWidth(element_bytes_, [&](auto element) {
+    using Element = decltype(element);
+    GatherAs(static_cast<const Element*>(from), begin, count, static_cast<Element*>(to));
+  });
 }
 
 }  // namespace npumesh

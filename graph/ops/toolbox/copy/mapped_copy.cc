@@ -1,6 +1,5 @@
 #include "graph/ops/toolbox/copy/mapped_copy.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "graph/ops/core/infer_checks.h"
@@ -10,9 +9,7 @@ namespace npumesh {
 MappedCopy::MappedCopy(const Shape& x, std::vector<std::vector<int64_t>> sources,
                        size_t element_bytes)
     : sources_(std::move(sources)), from_(ByteStrides(x, element_bytes)), element_(element_bytes) {
-  const Shape y = shape();
-  to_ = ByteStrides(y, element_bytes);
-  for (const int64_t stride : to_) below_.push_back(stride / static_cast<int64_t>(element_bytes));
+  to_ = ByteStrides(shape(), element_bytes);
 }
 
 Shape MappedCopy::shape() const {
@@ -39,7 +36,7 @@ void MappedCopy::Walk(size_t dim, const std::byte* x, const std::byte* fill, std
   if (dim + 1 == sources_.size()) return CopyRow(x, fill, y);
   for (const int64_t source : sources_[dim]) {
     if (source == kFilled) {
-      Fill(fill, y, below_[dim]);
+      Fill(fill, y, static_cast<size_t>(to_[dim]));
     } else {
       Walk(dim + 1, x + source * from_[dim], fill, y);
     }
@@ -54,7 +51,7 @@ void MappedCopy::CopyRow(const std::byte* x, const std::byte* fill, std::byte* y
     size_t run = 1;
     if (list[i] == kFilled) {
       while (i + run < list.size() && list[i + run] == kFilled) ++run;
-      Fill(fill, y, static_cast<int64_t>(run));
+      Fill(fill, y, run * element_);
     } else {
       while (i + run < list.size() && list[i + run] == list[i] + static_cast<int64_t>(run)) ++run;
       std::memcpy(y, x + static_cast<size_t>(list[i]) * element_, run * element_);
@@ -64,10 +61,8 @@ void MappedCopy::CopyRow(const std::byte* x, const std::byte* fill, std::byte* y
   }
 }
 
-void MappedCopy::Fill(const std::byte* fill, std::byte* y, int64_t elements) const {
-  for (int64_t i = 0; i < elements; ++i) {
-    std::memcpy(y + static_cast<size_t>(i) * element_, fill, element_);
-  }
+void MappedCopy::Fill(const std::byte* fill, std::byte* y, size_t bytes) const {
+  for (size_t at = 0; at < bytes; at += element_) std::memcpy(y + at, fill, element_);
 }
 
 }  // namespace npumesh

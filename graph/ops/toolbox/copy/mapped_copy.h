@@ -29,12 +29,11 @@ class MappedCopy {
  private:
   void Walk(size_t dim, const std::byte* x, const std::byte* fill, std::byte* y) const;
   void CopyRow(const std::byte* x, const std::byte* fill, std::byte* y) const;
-  void Fill(const std::byte* fill, std::byte* y, int64_t elements) const;
+  void Fill(const std::byte* fill, std::byte* y, size_t bytes) const;
 
   std::vector<std::vector<int64_t>> sources_;
-  std::vector<int64_t> from_;   // bytes between neighbours in x
-  std::vector<int64_t> to_;     // and in y
-  std::vector<int64_t> below_;  // elements of y for one position of a dimension
+  std::vector<int64_t> from_;  // bytes between neighbours in x
+  std::vector<int64_t> to_;    // and in y
   size_t element_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/toolbox/values/cast.h"
+
 namespace npumesh {
 namespace {
 
@@ -55,18 +57,10 @@ void StridedCopy::ChooseInner() {
   if (axes_.back().to == item && column != axes_.end() - 1) {
     std::rotate(column, column + 1, axes_.end() - 1);
     outer_ = axes_.size() - 2;
-    inner_ = item_ == 1   ? InnerBlock<1>
-             : item_ == 2 ? InnerBlock<2>
-             : item_ == 4 ? InnerBlock<4>
-             : item_ == 8 ? InnerBlock<8>
-                          : InnerBlock<16>;
+    inner_ = ByWidth(item_, [](auto item) -> Inner { return InnerBlock<sizeof(item)>; });
     return;
   }
-  inner_ = item_ == 1   ? InnerLine<1>
-           : item_ == 2 ? InnerLine<2>
-           : item_ == 4 ? InnerLine<4>
-           : item_ == 8 ? InnerLine<8>
-                        : InnerLine<16>;
+  inner_ = ByWidth(item_, [](auto item) -> Inner { return InnerLine<sizeof(item)>; });
 }
 
 void StridedCopy::Run(const void* from, void* to) const {

@@ -9,6 +9,7 @@
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_CAST_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "graph/ops/core/op_registry.h"
 #include "runtime/base/data_type.h"
@@ -24,6 +25,26 @@ ConvertFn FindConvert(DataType from, DataType to);
 // Bytes of one element of a type that has conversions.
 inline size_t WidthOf(DataType dtype) {
   return static_cast<size_t>(BitsOf(dtype)) / 8;
+}
+
+// Calls f(Element()) for a plain type of 1, 2, 4, 8 or 16 bytes.
+template <typename F>
+auto ByWidth(size_t bytes, F f) {
+  struct Sixteen {
+    uint64_t half[2];
+  };
+  switch (bytes) {
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Sixteen());
+  }
 }
 
 // SIMD versions of the conversions that every 16-bit float kernel needs (cast_half.cc).
