@@ -11,7 +11,6 @@
 #include "graph/ops/index/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/values/element_io.h"
-#include "graph/ops/toolbox/values/nonzero.h"
 
 namespace npumesh {
 namespace {

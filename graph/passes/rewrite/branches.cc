@@ -7,7 +7,7 @@
 #include <set>
 
 #include "graph/io/weights.h"
-#include "graph/ops/toolbox/values/nonzero.h"
+#include "graph/ops/toolbox/values/element_io.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/passes/rewrite/constant_folding.h"
 #include "graph/passes/rewrite/subgraphs.h"

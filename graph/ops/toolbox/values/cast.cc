@@ -4,11 +4,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/loop_program.h"

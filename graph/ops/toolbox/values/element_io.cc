@@ -13,31 +13,26 @@
 namespace npumesh {
 namespace {
 
-// The four low bits as a number in two's complement.
-float Nibble(unsigned bits) {
-  return static_cast<float>(static_cast<int>((bits & 15u) ^ 8u) - 8);
-}
-
-void LoadInt4(const void* data, int64_t first, int64_t count, float* to) {
+// Elements of four bits, by the number that each code stands for.
+template <typename NumberOf>
+void LoadCodes(const void* data, int64_t first, int64_t count, float* to, NumberOf number) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = first + i;
-    to[i] = Nibble(static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4));
+    to[i] = number((static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4)) & 15u);
   }
 }
 
+void LoadInt4(const void* data, int64_t first, int64_t count, float* to) {
+  LoadCodes(data, first, count, to, [](unsigned code) {  // two's complement
+    return static_cast<float>(static_cast<int>(code ^ 8u) - 8);
+  });
+}
+
 double Round(Rounding rounding, double value) {
-  switch (rounding) {
-    case Rounding::kFloor:
-      return std::floor(value);
-    case Rounding::kCeil:
-      return std::ceil(value);
-    case Rounding::kTruncate:
-      return std::trunc(value);
-    case Rounding::kNearest:
-      break;
-  }
-  return std::nearbyint(value);
+  if (rounding == Rounding::kNearest) return std::nearbyint(value);
+  if (rounding == Rounding::kFloor) return std::floor(value);
+  return rounding == Rounding::kCeil ? std::ceil(value) : std::trunc(value);
 }
 
 int64_t Clipped(Rounding rounding, float value, double least, double most) {
@@ -69,12 +64,9 @@ constexpr float kE2M1[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 constexpr float kE1M2[8] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f, 1.5f, 1.75f};
 
 void LoadFloat4(const float* values, const void* data, int64_t first, int64_t count, float* to) {
-  const auto* bytes = static_cast<const uint8_t*>(data);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = first + i;
-    const unsigned code = static_cast<unsigned>(bytes[at / 2]) >> (at % 2 * 4);
-    to[i] = std::copysign(values[code & 7], (code & 8) != 0 ? -1.0f : 1.0f);
-  }
+  LoadCodes(data, first, count, to, [values](unsigned code) {
+    return std::copysign(values[code & 7], (code & 8) != 0 ? -1.0f : 1.0f);
+  });
 }
 
 void LoadPowers(const void* data, int64_t first, int64_t count, float* to) {
@@ -87,6 +79,19 @@ void LoadPacked(const void* data, int64_t first, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) {
     to[i] = std::bit_cast<float>(static_cast<uint32_t>(packed[i]));
   }
+}
+
+bool IsComplex(DataType dtype) {
+  return dtype == DataType::kComplex64 || dtype == DataType::kComplex128;
+}
+
+bool HasBits(const unsigned char* bytes, size_t count) {
+  return std::any_of(bytes, bytes + count, [](unsigned char byte) { return byte != 0; });
+}
+
+// Any bit but the highest, which is the sign.
+bool IsNonZeroFloat(const unsigned char* bytes, size_t count) {
+  return HasBits(bytes, count - 1) || (bytes[count - 1] & 0x7F) != 0;
 }
 
 // The bits of a float32 in the low half.
@@ -115,16 +120,11 @@ void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count,
 
 void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,
                    int64_t count) {
-  switch (dtype) {
-    case DataType::kInt4:
-      return StoreInt4(rounding, from, data, first, count);
-    case DataType::kUint8:
-      return StoreAs<uint8_t>(rounding, from, data, first, count);
-    case DataType::kInt32:
-      return StoreAs<int32_t>(rounding, from, data, first, count);
-    default:
-      return StoreAs<int8_t>(rounding, from, data, first, count);
-  }
+  const auto store = dtype == DataType::kInt4    ? StoreInt4
+                     : dtype == DataType::kUint8 ? StoreAs<uint8_t>
+                     : dtype == DataType::kInt32 ? StoreAs<int32_t>
+                                                 : StoreAs<int8_t>;
+  store(rounding, from, data, first, count);
 }
 
 LoopValue LoopIntegers(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue value) {
@@ -207,6 +207,19 @@ int SlotIfFed(const OpContext& op, std::string_view port) {
   if (port.empty() || !op.has(port)) return -1;
   const int slot = op.slot(port);
   return op.in(slot).shape.elements() == 0 ? -1 : slot;
+}
+
+bool HasZero(DataType dtype) {
+  return IsInteger(dtype) || IsFloating(dtype) || IsComplex(dtype) || dtype == DataType::kBool;
+}
+
+bool IsNonZero(DataType dtype, const void* element) {
+  const auto* bytes = static_cast<const unsigned char*>(element);
+  const size_t count = WidthOf(dtype);
+  if (IsComplex(dtype)) {
+    return IsNonZeroFloat(bytes, count / 2) || IsNonZeroFloat(bytes + count / 2, count / 2);
+  }
+  return IsFloating(dtype) ? IsNonZeroFloat(bytes, count) : HasBits(bytes, count);
 }
 
 }  // namespace npumesh

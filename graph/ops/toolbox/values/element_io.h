@@ -81,6 +81,12 @@ class Factors {
 // `port` may be empty: an input the operator does not have.
 int SlotIfFed(const OpContext& op, std::string_view port);
 
+// True for types of which IsNonZero knows the zeros: integers, bool, 16-bit and wider floats,
+// complex numbers of two of them.
+bool HasZero(DataType dtype);
+// The element at `element` is not zero. Minus zero is zero, NaN is not. REQUIRES: HasZero(dtype).
+bool IsNonZero(DataType dtype, const void* element);
+
 // Integer `index` of an int32 or int64 tensor.
 inline int64_t IntegerAt(DataType dtype, const void* data, int64_t index) {
   return dtype == DataType::kInt64 ? static_cast<const int64_t*>(data)[index]

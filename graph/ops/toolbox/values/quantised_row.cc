@@ -8,16 +8,9 @@
 namespace npumesh {
 
 float LargestNarrow(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat8E5M2:
-      return 57344.0f;
-    case DataType::kFloat8E4M3Fn:
-      return 448.0f;
-    case DataType::kHifloat8:
-      return 32768.0f;
-    default:
-      return LargestOf(dtype);
-  }
+  if (dtype == DataType::kFloat8E5M2) return 57344.0f;
+  if (dtype == DataType::kFloat8E4M3Fn) return 448.0f;
+  return dtype == DataType::kHifloat8 ? 32768.0f : LargestOf(dtype);
 }
 
 void StoreNarrow(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,

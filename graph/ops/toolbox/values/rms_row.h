@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
-#include "runtime/base/data_type.h"
 
 namespace npumesh {
 
@@ -25,8 +25,18 @@ inline void RmsNormalise(float* x, const float* gamma, double epsilon, int64_t w
 // The same for elements [first, first + count) of `y`, which has `dtype`; `rounds`: the quotient is
 // rounded to `dtype` before it is multiplied by gamma. Returns RmsScale. `room` has place for the
 // row; the three arrays of floats may not overlap.
-float NormaliseRow(DataType dtype, const float* x, const float* gamma, int64_t count,
-                   double epsilon, bool rounds, float* room, void* y, int64_t first);
+inline float NormaliseRow(DataType dtype, const float* x, const float* gamma, int64_t count,
+                          double epsilon, bool rounds, float* room, void* y, int64_t first) {
+  const float rstd = RmsScale(x, count, epsilon);
+  ScaleRow(x, rstd, count, room);
+  if (rounds && dtype != DataType::kFloat) {
+    StoreRow(dtype, room, y, first, count);
+    LoadRow(dtype, y, first, count, room);
+  }
+  MultiplyRow(room, gamma, count, room);
+  StoreRow(dtype, room, y, first, count);
+  return rstd;
+}
 
 }  // namespace npumesh
 

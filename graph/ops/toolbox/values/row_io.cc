@@ -8,12 +8,8 @@ namespace npumesh {
 
 const float* LoadRow(DataType dtype, const void* data, int64_t first, int64_t count, float* room) {
   if (dtype == DataType::kFloat) return static_cast<const float*>(data) + first;
-  const uint16_t* halves = static_cast<const uint16_t*>(data) + first;
-  if (dtype == DataType::kFloat16) {
-    HalfToFloat(halves, room, static_cast<size_t>(count));
-  } else {
-    BfloatToFloat(halves, room, static_cast<size_t>(count));
-  }
+  const ConvertFn widen = dtype == DataType::kFloat16 ? HalfToFloat : BfloatToFloat;
+  widen(static_cast<const uint16_t*>(data) + first, room, static_cast<size_t>(count));
   return room;
 }
 
@@ -23,12 +19,8 @@ void StoreRow(DataType dtype, const float* row, void* data, int64_t first, int64
     if (to != row && count > 0) std::memcpy(to, row, static_cast<size_t>(count) * sizeof(float));
     return;
   }
-  uint16_t* halves = static_cast<uint16_t*>(data) + first;
-  if (dtype == DataType::kFloat16) {
-    FloatToHalf(row, halves, static_cast<size_t>(count));
-  } else {
-    FloatToBfloat(row, halves, static_cast<size_t>(count));
-  }
+  const ConvertFn narrow = dtype == DataType::kFloat16 ? FloatToHalf : FloatToBfloat;
+  narrow(row, static_cast<uint16_t*>(data) + first, static_cast<size_t>(count));
 }
 
 }  // namespace npumesh

@@ -53,11 +53,10 @@ constexpr float HifloatValue(uint32_t code) {
 struct Format {
   std::array<float, 128> value{};  // by code without sign
   // The codes of finite values and of the first value past them, by value; that one is where the
-  // grid would go on and stands for `overflow`.
+  // grid would go on and stands for overflow.
   std::array<float, 128> grid{};
   std::array<uint8_t, 128> code{};
   size_t points = 0;
-  uint8_t overflow = 0;
 
   constexpr void Add(float at, uint8_t is) {
     size_t i = points++;
@@ -73,7 +72,6 @@ struct Format {
 template <typename ValueOf>
 constexpr Format MakeFormat(ValueOf value_of, float past, uint8_t overflow) {
   Format format;
-  format.overflow = overflow;
   for (uint32_t code = 0; code < 128; ++code) {
     const float value = value_of(code);
     format.value[code] = value;
@@ -94,7 +92,7 @@ uint8_t Nearest(const Format& format, float magnitude) {
   const auto begin = format.grid.begin();
   const auto end = begin + static_cast<ptrdiff_t>(format.points);
   const auto above = std::lower_bound(begin, end, magnitude);
-  if (above == end) return format.overflow;
+  if (above == end) return format.code[format.points - 1];
   const auto high = static_cast<size_t>(above - begin);
   if (*above == magnitude) return format.code[high];
   // Exact where it matters: the value is at least half its upper neighbour, or nearer to zero.
