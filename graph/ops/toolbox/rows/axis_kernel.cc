@@ -1,5 +1,7 @@
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
+#include <numeric>
+
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
@@ -35,27 +37,25 @@ AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
   }
 }
 
-void AxisRows::Load(ConvertFn convert, const void* data, size_t width, int64_t row, void* to,
-                    size_t to_width) const {
+void AxisRows::Load(const RowSide& side, const void* data, int64_t row, void* to) const {
   const auto* from = static_cast<const std::byte*>(data) +
-                     static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
-  if (contiguous_) return convert(from, to, steps_.size());
+                     static_cast<size_t>(starts_[static_cast<size_t>(row)]) * side.width;
+  if (contiguous_) return side.convert(from, to, steps_.size());
   auto* place = static_cast<std::byte*>(to);
   for (const int64_t step : steps_) {
-    convert(from + static_cast<size_t>(step) * width, place, 1);
-    place += to_width;
+    side.convert(from + static_cast<size_t>(step) * side.width, place, 1);
+    place += sizeof(double);
   }
 }
 
-void AxisRows::Store(ConvertFn convert, const void* from, size_t from_width, void* data,
-                     size_t width, int64_t row) const {
+void AxisRows::Store(const RowSide& side, const void* from, void* data, int64_t row) const {
   auto* to = static_cast<std::byte*>(data) +
-             static_cast<size_t>(starts_[static_cast<size_t>(row)]) * width;
-  if (contiguous_) return convert(from, to, steps_.size());
+             static_cast<size_t>(starts_[static_cast<size_t>(row)]) * side.width;
+  if (contiguous_) return side.convert(from, to, steps_.size());
   const auto* place = static_cast<const std::byte*>(from);
   for (const int64_t step : steps_) {
-    convert(place, to + static_cast<size_t>(step) * width, 1);
-    place += from_width;
+    side.convert(place, to + static_cast<size_t>(step) * side.width, 1);
+    place += sizeof(double);
   }
 }
 
@@ -112,23 +112,20 @@ Result<std::vector<bool>> AxesOf(const OpContext& op, const RowOperator& row) {
   return ChooseAxes(op, x, axes, row.axes);
 }
 
-// The ports of tensors: all but that of the axes.
-std::vector<std::string_view> TensorPorts(const OpContext& op, const RowOperator& row) {
-  std::vector<std::string_view> ports;
-  for (const PortSpec& port : op.schema().inputs) {
-    if (port.name != row.axes) ports.push_back(port.name);
-  }
-  return ports;
+// Inputs that are tensors: all but the axes, which come last where they are a port.
+size_t TensorsOf(const OpContext& op, const RowOperator& row) {
+  const std::vector<PortSpec>& ports = op.schema().inputs;
+  return ports.size() - (ports.back().name == row.axes ? 1 : 0);
 }
 
 Status InferRows(OpContext& op, const RowOperator& row) {
   Check check(op);
   const TensorType& x = op.in(0);
   const bool reduces = !row.keep.empty();
-  const std::vector<std::string_view> ports = TensorPorts(op, row);
-  if (reduces) check.Keep(ExpectReal(op, ports[0]));
-  for (const std::string_view port : ports) {
-    check.TypeAndShape(port, reduces ? TypeSet(x.dtype) : kFloatsAndDouble, x.shape);
+  const std::vector<PortSpec>& ports = op.schema().inputs;
+  if (reduces) check.Keep(ExpectReal(op, ports[0].name));
+  for (size_t i = 0; i < TensorsOf(op, row); ++i) {
+    check.TypeAndShape(ports[i].name, reduces ? TypeSet(x.dtype) : kFloatsAndDouble, x.shape);
   }
   const std::vector<bool> chosen = check.Take(AxesOf(op, row));
   if (!check.ok()) return check.status();
@@ -139,12 +136,10 @@ Status InferRows(OpContext& op, const RowOperator& row) {
 Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, AxesOf(op, row));
   const Shape& x = op.in(0).shape;
-  std::vector<int> slots;
-  for (const std::string_view port : TensorPorts(op, row)) slots.push_back(op.slot(port));
-  RowOutputs outputs{row.keep.empty() ? x : Reduced(x, chosen, true)};
-  for (size_t port = 0; port < op.schema().outputs.size(); ++port) {
-    outputs.values.push_back(static_cast<int>(port));
-  }
+  std::vector<int> slots(TensorsOf(op, row)), ports(op.schema().outputs.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  std::iota(ports.begin(), ports.end(), 0);
+  const RowOutputs outputs{row.keep.empty() ? x : Reduced(x, chosen, true), std::move(ports)};
   RowBody<double> body = row.body(op, AxisRows(x, chosen).columns());
   return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
 }

@@ -22,6 +22,14 @@
 
 namespace npumesh {
 
+// A slot or an output port, and how its elements become wide ones, or come from them. Wide types
+// have 8 bytes.
+struct RowSide {
+  int place = -1;
+  size_t width = 0;  // bytes of an element
+  ConvertFn convert = nullptr;
+};
+
 // A tensor as rows: the chosen axes are the columns, in their order, the other axes the rows.
 //
 // Thread-safety: immutable.
@@ -32,16 +40,10 @@ class AxisRows {
 
   int64_t rows() const { return static_cast<int64_t>(starts_.size()); }
   int64_t columns() const { return static_cast<int64_t>(steps_.size()); }
-  // Number of an element in C order.
-  int64_t element(int64_t row, int64_t column) const {
-    return starts_[static_cast<size_t>(row)] + steps_[static_cast<size_t>(column)];
-  }
 
-  // Converts a row of elements of `width` bytes into `to_width`-byte elements at `to`.
-  void Load(ConvertFn convert, const void* data, size_t width, int64_t row, void* to,
-            size_t to_width) const;
-  void Store(ConvertFn convert, const void* from, size_t from_width, void* data, size_t width,
-             int64_t row) const;
+  // Converts a row of the tensor at `data` into wide elements at `to`, or back.
+  void Load(const RowSide& side, const void* data, int64_t row, void* to) const;
+  void Store(const RowSide& side, const void* from, void* data, int64_t row) const;
 
  private:
   std::vector<int64_t> starts_;  // element at column 0 of each row
@@ -114,16 +116,16 @@ class RowKernel final : public Kernel {
       : from_(op.in(slots[0]).shape, chosen), to_(outputs.shape, chosen), body_(std::move(body)) {
     for (const int slot : slots) {
       const DataType dtype = op.in(slot).dtype;
-      in_.push_back({slot, Width(dtype), FindConvert(dtype, WideTypeOf(dtype))});
+      in_.push_back({slot, WidthOf(dtype), FindConvert(dtype, WideTypeOf(dtype))});
     }
     const DataType wide = WideTypeOf(op.in(slots[0]).dtype);
     for (const int port : outputs.values) {
       const DataType dtype = op.out(port).dtype;
-      out_.push_back({port, Width(dtype), FindConvert(wide, dtype)});
+      out_.push_back({port, WidthOf(dtype), FindConvert(wide, dtype)});
     }
     if (outputs.indices >= 0) {
       const DataType dtype = op.out(outputs.indices).dtype;
-      index_ = {outputs.indices, Width(dtype), FindConvert(DataType::kInt64, dtype)};
+      index_ = {outputs.indices, WidthOf(dtype), FindConvert(DataType::kInt64, dtype)};
     }
     x_.resize(slots.size() * static_cast<size_t>(from_.columns()));
     // Bodies of operators without outputs of values write one all the same.
@@ -134,38 +136,26 @@ class RowKernel final : public Kernel {
   Status Run(const KernelArgs& args) override {
     for (int64_t row = 0; row < to_.rows(); ++row) {
       Wide* x = x_.data();
-      for (const Side& in : in_) {
-        from_.Load(in.convert, args.in[in.place], in.width, row, x, sizeof(Wide));
+      for (const RowSide& in : in_) {
+        from_.Load(in, args.in[in.place], row, x);
         x += from_.columns();
       }
       body_(x_.data(), y_.data(), i_.data());
       const Wide* y = y_.data();
-      for (const Side& out : out_) {
-        to_.Store(out.convert, y, sizeof(Wide), args.out[out.place], out.width, row);
+      for (const RowSide& out : out_) {
+        to_.Store(out, y, args.out[out.place], row);
         y += to_.columns();
       }
-      if (index_.place >= 0) {
-        to_.Store(index_.convert, i_.data(), sizeof(int64_t), args.out[index_.place], index_.width,
-                  row);
-      }
+      if (index_.place >= 0) to_.Store(index_, i_.data(), args.out[index_.place], row);
     }
     return Status();
   }
 
  private:
-  // A slot or an output port, and how its elements are converted.
-  struct Side {
-    int place = -1;
-    size_t width = 0;
-    ConvertFn convert = nullptr;
-  };
-
-  static size_t Width(DataType dtype) { return static_cast<size_t>(BitsOf(dtype)) / 8; }
-
   AxisRows from_, to_;
   RowBody<Wide> body_;
-  std::vector<Side> in_, out_;
-  Side index_;
+  std::vector<RowSide> in_, out_;
+  RowSide index_;
   std::vector<Wide> x_, y_;
   std::vector<int64_t> i_;
 };

@@ -1,7 +1,6 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/values/cast.h"

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/toolbox/values/element_io.h"

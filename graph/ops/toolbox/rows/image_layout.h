@@ -11,11 +11,27 @@ namespace npumesh {
 
 // Layout of an input, "NCHW" or "HWCN" for instance: what the node's attribute "input_layout_info"
 // says of it, else its descriptor, else `fallback`.
-std::string LayoutOf(const OpContext& op, int slot, std::string_view fallback);
+inline std::string LayoutOf(const OpContext& op, int slot, std::string_view fallback) {
+  const int index = op.input_index(slot);
+  const AttrValue* hints = op.node().FindAttr("input_layout_info");
+  if (const auto* list = hints != nullptr ? hints->get<ListAttr>() : nullptr) {
+    for (size_t i = 0; i < list->i.size() && i < list->s.size(); ++i) {
+      if (list->i[i] == index) return list->s[i];
+    }
+  }
+  const std::string& layout = op.node().input_descs[static_cast<size_t>(index)].layout;
+  return layout.empty() || layout == "ND" ? std::string(fallback) : layout;
+}
 
 // True for NHWC and NDHWC, false for NCHW and NCDHW. Error (kUnsupported) for anything else; names
 // the node and the slot.
-Result<bool> ChannelsLast(const OpContext& op, int slot, std::string_view fallback);
+inline Result<bool> ChannelsLast(const OpContext& op, int slot, std::string_view fallback) {
+  const std::string layout = LayoutOf(op, slot, fallback);
+  if (layout == "NHWC" || layout == "NDHWC") return true;
+  if (layout == "NCHW" || layout == "NCDHW") return false;
+  return Error(Code::kUnsupported, "{}: input {} has the layout {}, expected NCHW or NHWC",
+               op.Who(), slot, layout);
+}
 
 }  // namespace npumesh
 

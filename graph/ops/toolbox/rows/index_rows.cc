@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
+
 Result<IndexSlot> IndexSlot::Of(const OpContext& op, std::string_view port, int64_t bound,
                                 IndexRange range, int nth) {
   const int slot = op.slot(port) + nth;
@@ -152,18 +152,6 @@ Shape IndexedShape(const TensorIndexing& how, const Shape& x) {
   return Shape(std::move(dims));
 }
 
-// Offsets in x of all positions of the kept dimensions [first, last) that stand before dimension
-// `end` of x.
-std::vector<int64_t> KeptOffsets(const TensorIndexing& how, const Shape& x, int first, int last,
-                                 int end) {
-  std::vector<bool> marked(x.dims().size(), false);
-  for (int k = first; k < last; ++k) {
-    const int d = how.kept[static_cast<size_t>(k)];
-    marked[static_cast<size_t>(d)] = d < end;
-  }
-  return MarkedElements(x, marked);
-}
-
 // One index tensor.
 struct TensorIndices {
   IndexSlot slot;
@@ -201,12 +189,14 @@ Result<IndexRows> RowsByTensors(const OpContext& op, std::string_view indices,
   NPUMESH_RETURN_IF_ERROR(shape->Check().WithContext(op.Who()));
   NPUMESH_ASSIGN_OR_RETURN(auto parts, IndicesOf(op, indices, how, x));
 
-  // Result as [before, broadcast, between, row]: dimensions after the last indexed one are a row.
+  // Result as [before, broadcast, between, row]: dimensions after the last indexed one are a row,
+  // those before it that are kept stand on one side of the broadcast.
   const int last = how.indexed.back();
   const int64_t inner = ElementsBetween(x, last + 1, x.rank());
-  std::vector<int64_t> before = KeptOffsets(how, x, 0, how.place, last);
-  std::vector<int64_t> between =
-      KeptOffsets(how, x, how.place, static_cast<int>(how.kept.size()), last);
+  std::vector<bool> walked(x.dims().size(), false);
+  for (const int d : how.kept) walked[static_cast<size_t>(d)] = d < last;
+  std::vector<int64_t> before = {0}, between = {0};
+  (how.place > 0 ? before : between) = MarkedElements(x, walked);
   const int64_t named = how.broadcast.elements();
   IndexRows rows{nullptr,
                  static_cast<int64_t>(before.size()) * named * static_cast<int64_t>(between.size()),

@@ -9,13 +9,11 @@
 namespace npumesh {
 
 NormView LayerView(const Shape& x, int axis, int64_t params) {
-  NormView view;
-  view.elements = x.elements();
-  view.params = params;
-  view.outer_step = ElementsBetween(x, axis, x.rank());
-  view.share = params;
-  view.statistics = ElementsBetween(x, 0, axis);
-  return view;
+  return {.elements = x.elements(),
+          .params = params,
+          .outer_step = ElementsBetween(x, axis, x.rank()),
+          .share = params,
+          .statistics = ElementsBetween(x, 0, axis)};
 }
 
 Result<NormView> GroupView(const OpContext& op, const Shape& x, bool channels_last,
@@ -26,26 +24,23 @@ Result<NormView> GroupView(const OpContext& op, const Shape& x, bool channels_la
                  "{}: x {} has channels in dimension {}, which do not divide into {} groups",
                  op.Who(), x.ToString(), channel, groups);
   }
-  NormView view;
-  view.elements = x.elements();
-  view.param_step = ElementsBetween(x, channel + 1, x.rank());
-  view.params = x[channel];
-  view.outer_step = ElementsBetween(x, 1, x.rank());
-  view.groups = groups;
-  view.share = x[channel] / groups;
-  view.statistics = x[0] * groups;
-  return view;
+  return NormView{.elements = x.elements(),
+                  .param_step = ElementsBetween(x, channel + 1, x.rank()),
+                  .params = x[channel],
+                  .outer_step = ElementsBetween(x, 1, x.rank()),
+                  .groups = groups,
+                  .share = x[channel] / groups,
+                  .statistics = x[0] * groups};
 }
 
 NormView ChannelView(const Shape& x, bool channels_last) {
   const int channel = channels_last ? x.rank() - 1 : 1;
-  NormView view;
-  view.elements = x.elements();
-  view.param_step = ElementsBetween(x, channel + 1, x.rank());
-  view.params = x[channel];
-  view.outer_step = view.elements;
-  view.groups = view.statistics = x[channel];
-  return view;
+  return {.elements = x.elements(),
+          .param_step = ElementsBetween(x, channel + 1, x.rank()),
+          .params = x[channel],
+          .outer_step = x.elements(),
+          .groups = x[channel],
+          .statistics = x[channel]};
 }
 
 Shape StatisticsShape(const Shape& x, int axis) {
