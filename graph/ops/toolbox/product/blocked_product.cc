@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/toolbox/values/row_math.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
@@ -122,27 +122,18 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
 void Dequant::Apply(const KernelArgs& args, const SumSegment& segment, float* room,
                     float* to) const {
   const int64_t n = segment.count;
-  // Calls f(element, factor) for the segment.
-  const auto each = [&](const Factors& factors, const auto& f) {
-    if (!factors.given()) return;
-    const bool shared = factors.count() == 1;
-    factors.Load(args, shared ? 0 : segment.first, shared ? 1 : n, room);
-    for (int64_t i = 0; i < n; ++i) f(to[i], room[shared ? 0 : i]);
-  };
-  const auto add = [](float& x, float summand) { x += summand; };
-  const auto multiply = [](float& x, float factor) { x *= factor; };
   if (segment.integers == nullptr) {
     if (to != segment.floats) std::copy_n(segment.floats, n, to);
-    each(before, add);
+    ScaleColumns(args, {}, before, segment.first, n, room, to);
   } else {
     auto* sums = reinterpret_cast<int32_t*>(room);
     AddIntegers(args, segment, sums);
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(sums[i]);
   }
-  each(scale, multiply);
-  if (twice) each(scale, multiply);
+  ScaleColumns(args, scale, {}, segment.first, n, room, to);
+  if (twice) ScaleColumns(args, scale, {}, segment.first, n, room, to);
   if (row_scale.given()) ScaleRow(to, row_scale.For(args, segment.row, 1.0f), n, to);
-  each(after, add);
+  ScaleColumns(args, {}, after, segment.first, n, room, to);
   for (int64_t i = 0; relu && i < n; ++i) to[i] = to[i] < 0 ? 0.0f : to[i];
 }
 

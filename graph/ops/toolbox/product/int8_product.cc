@@ -28,13 +28,6 @@ bool HasExactProducts() {
 
 }  // namespace
 
-Int8Product::Int8Product(std::string who, const Sizes& sizes, int threads)
-    : who_(std::move(who)),
-      sizes_(sizes),
-      threads_(threads),
-      engine_(dnnl::engine::kind::cpu, 0),
-      stream_(engine_) {}
-
 Result<Int8Product::Made> Int8Product::Make(const std::string& who, const Tensor& weight,
                                             const Sizes& sizes, int threads,
                                             PackedWeights* shared) {

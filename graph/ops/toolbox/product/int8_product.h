@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graph/ops/core/operator.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
@@ -47,7 +48,8 @@ class Int8Product {
     int64_t count = 0;
   };
 
-  Int8Product(std::string who, const Sizes& sizes, int threads);
+  Int8Product(std::string who, const Sizes& sizes, int threads)
+      : who_(std::move(who)), sizes_(sizes), threads_(threads) {}
   // False: oneDNN has no good implementation.
   bool Prepare(const Tensor& weight, PackedWeights* shared);
   bool Choose(int64_t rows, const dnnl::memory::desc& weights, Rows& to);
@@ -55,8 +57,8 @@ class Int8Product {
   const std::string who_;
   const Sizes sizes_;
   const int threads_;
-  dnnl::engine engine_;
-  dnnl::stream stream_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
   std::shared_ptr<const dnnl::memory> weights_;
   Rows whole_;
   Rows tail_;  // the last rows

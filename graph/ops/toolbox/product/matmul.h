@@ -4,7 +4,6 @@
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_MATMUL_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/ir/tensor.h"
 #include "graph/ops/core/tuning.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/product/packed_weights.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "graph/ops/toolbox/product/onednn_call.h"
