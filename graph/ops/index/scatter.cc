@@ -24,8 +24,9 @@ Wide Joined(Wide a, Wide b, Join join) {
     case Join::kMul:
       return Wrapped(std::multiplies<>(), a, b);
     case Join::kDiv:
-      if (!std::is_floating_point_v<Wide> && b == static_cast<Wide>(-1)) {
-        return Wrapped(std::multiplies<>(), a, b);
+      // The smallest integer has no opposite: it stays.
+      if constexpr (std::is_integral_v<Wide> && std::is_signed_v<Wide>) {
+        if (b == -1) return Wrapped(std::multiplies<>(), a, b);
       }
       return a / b;
     case Join::kMax:

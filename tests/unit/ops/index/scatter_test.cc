@@ -1,4 +1,6 @@
 // The scatter operators, against loops over positions.
+#include <limits>
+
 #include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
 
@@ -180,6 +182,24 @@ TEST(ScatterFirst, JoinsAlongDimensionZero) {
   ExpectRows({"ScatterDiv", Div}, DataType::kInt32, FromDoubles(DataType::kInt32, {2}, {8, 18}),
              Indices(DataType::kInt32, {2}, {1, 1}), FromDoubles(DataType::kInt32, {2}, {3, 2}),
              {1, 1});
+}
+
+// -1 of signed types has the bits of the largest number of unsigned ones.
+TEST(ScatterFirst, DividesByTheLargestAndBySmallestNumbers) {
+  const auto divided = [](const Tensor& var, const Tensor& updates) {
+    return RunOne(Registry(), {.type = "ScatterDiv",
+                               .inputs = {{"var", var},
+                                          {"indices", Indices(DataType::kInt32, {2}, {0, 1})},
+                                          {"updates", updates}}});
+  };
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  const Tensor whole = divided(Make<uint64_t>(DataType::kUint64, {2}, {kMost, 7}),
+                               Make<uint64_t>(DataType::kUint64, {2}, {kMost, kMost}));
+  EXPECT_THAT(ValuesOf<uint64_t>(whole), testing::ElementsAre(1u, 0u));
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Tensor negated = divided(Make<int64_t>(DataType::kInt64, {2}, {kLeast, 7}),
+                                 Make<int64_t>(DataType::kInt64, {2}, {-1, -1}));
+  EXPECT_THAT(ValuesOf<int64_t>(negated), testing::ElementsAre(kLeast, -7));
 }
 
 TEST(ScatterFirst, DivisionByZeroIsAnError) {
