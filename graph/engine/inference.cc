@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/core/in_place.h"
+#include "graph/ops/core/operator.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/rewrite/constant_folding.h"
 #include "runtime/base/error_list.h"

@@ -5,7 +5,7 @@
 
 #include "graph/engine/static_parts.h"
 #include "graph/ir/node_kind.h"
-#include "graph/ops/core/in_place.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
 namespace {

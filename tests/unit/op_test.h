@@ -27,7 +27,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ops/core/in_place.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/elementwise/family.h"

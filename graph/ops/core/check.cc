@@ -13,21 +13,16 @@ namespace {
 constexpr int kDataTypes = 64;  // more than the enumeration has
 
 // "a, b or c".
-std::string Alternatives(const std::vector<std::string>& names) {
+template <typename List>
+std::string Alternatives(const List& values) {
   std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const bool last = i + 1 == names.size();
-    text += i == 0 ? "" : last ? " or " : ", ";
-    text += names[i];
+  size_t i = 0;
+  for (const auto& value : values) {
+    text += i == 0 ? "" : i + 1 == values.size() ? " or " : ", ";
+    text += fmt::format("{}", value);
+    ++i;
   }
   return text;
-}
-
-template <typename T>
-std::string AlternativesOf(std::initializer_list<T> values) {
-  std::vector<std::string> texts;
-  for (const T& value : values) texts.push_back(fmt::format("{}", value));
-  return Alternatives(texts);
 }
 
 }  // namespace
@@ -109,10 +104,8 @@ void Check::Elements(std::string_view port, std::initializer_list<int64_t> count
   if (seen == nullptr) return;
   const std::set<int64_t> allowed = counts;
   if (allowed.contains(seen->shape.elements())) return;
-  std::vector<std::string> texts;
-  for (const int64_t count : allowed) texts.push_back(fmt::format("{}", count));
   const bool one = *allowed.rbegin() == 1;
-  Expected(port, *seen, Alternatives(texts) + (one ? " element" : " elements"));
+  Expected(port, *seen, Alternatives(allowed) + (one ? " element" : " elements"));
 }
 
 void Check::SameType(std::string_view port, std::string_view other) {
@@ -134,11 +127,6 @@ void Check::NotFed(std::initializer_list<std::string_view> ports) {
   }
 }
 
-void Check::Only(std::string_view attribute, int64_t value) {
-  const int64_t seen = op_.attr_int(attribute);
-  Supported(seen == value, "{} is {}, expected {}", attribute, seen, value);
-}
-
 void Check::OnlyZero(std::initializer_list<std::string_view> attributes) {
   for (const std::string_view attribute : attributes) {
     const int64_t seen = op_.attr_int(attribute);
@@ -146,11 +134,10 @@ void Check::OnlyZero(std::initializer_list<std::string_view> attributes) {
   }
 }
 
-int64_t Check::Among(std::string_view attribute, std::initializer_list<int64_t> values) {
+int64_t Check::Among(std::string_view attribute, std::initializer_list<int64_t> values, Code code) {
   const int64_t seen = op_.attr_int(attribute);
   if (std::find(values.begin(), values.end(), seen) != values.end() || !ok()) return seen;
-  Object(fmt::format("{} is {}, expected {}", attribute, seen, AlternativesOf(values)),
-         Code::kUnsupported);
+  Object(fmt::format("{} is {}, expected {}", attribute, seen, Alternatives(values)), code);
   return seen;
 }
 
@@ -165,14 +152,7 @@ void Check::OneOf(std::string_view attribute, std::initializer_list<std::string_
   if (!ok()) return;
   const std::string seen = op_.attr_string(attribute);
   if (std::find(texts.begin(), texts.end(), seen) != texts.end()) return;
-  Object(fmt::format("{} is \"{}\", expected {}", attribute, seen, AlternativesOf(texts)));
-}
-
-void Check::OneOf(std::string_view attribute, std::initializer_list<int64_t> numbers) {
-  if (!ok()) return;
-  const int64_t seen = op_.attr_int(attribute);
-  if (std::find(numbers.begin(), numbers.end(), seen) != numbers.end()) return;
-  Object(fmt::format("{} is {}, expected {}", attribute, seen, AlternativesOf(numbers)));
+  Object(fmt::format("{} is \"{}\", expected {}", attribute, seen, Alternatives(texts)));
 }
 
 int64_t Check::Between(std::string_view attribute, int64_t least, int64_t most) {

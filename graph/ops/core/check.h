@@ -66,12 +66,15 @@ class Check {
 
   // ---- attributes ----
   void OneOf(std::string_view attribute, std::initializer_list<std::string_view> texts);
-  void OneOf(std::string_view attribute, std::initializer_list<int64_t> numbers);
+  void OneOf(std::string_view attribute, std::initializer_list<int64_t> numbers) {
+    Among(attribute, numbers, Code::kInvalidArgument);
+  }
+  // Objects to a value that is not in the list; the value.
+  int64_t Among(std::string_view attribute, std::initializer_list<int64_t> values,
+                Code code = Code::kUnsupported);
   // Objects (kUnsupported) to another value; to another one than 0.
-  void Only(std::string_view attribute, int64_t value);
+  void Only(std::string_view attribute, int64_t value) { Among(attribute, {value}); }
   void OnlyZero(std::initializer_list<std::string_view> attributes);
-  // Objects (kUnsupported) to a value that is not in the list; the value.
-  int64_t Among(std::string_view attribute, std::initializer_list<int64_t> values);
   // A type attribute; objects with `code` to one that is not expected.
   DataType TypeOf(std::string_view attribute, TypeSet expected, Code code = Code::kUnsupported);
   // In [least, most].

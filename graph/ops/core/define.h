@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "graph/ops/core/check.h"
+#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/scratch.h"
 #include "graph/ops/core/signature.h"
@@ -45,7 +46,13 @@ struct Planned {
 namespace define {
 
 // Sets the types of the first outputs. Errors: those of SetOutput.
-Status SetOutputs(OpContext& op, const std::vector<TensorType>& types);
+inline Status SetOutputs(OpContext& op, const std::vector<TensorType>& types) {
+  int port = 0;
+  for (const auto& [dtype, shape] : types) {
+    NPUMESH_RETURN_IF_ERROR(SetOutput(op, port++, dtype, shape));
+  }
+  return Status();
+}
 
 template <typename Function>
 struct PlanOf;

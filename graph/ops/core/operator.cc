@@ -10,13 +10,13 @@
 namespace npumesh {
 namespace {
 
-// "x" followed by digits only, for element ports of the dynamic input "x". -1: something else.
-int ElementOf(std::string_view port, std::string_view dynamic) {
-  if (port.size() <= dynamic.size() || port.substr(0, dynamic.size()) != dynamic) return -1;
-  int element = 0;
+// "x" followed by digits only, for element ports of the dynamic input "x".
+std::optional<size_t> ElementOf(std::string_view port, std::string_view dynamic) {
+  if (port.size() <= dynamic.size() || !port.starts_with(dynamic)) return std::nullopt;
+  size_t element = 0;
   for (const char c : port.substr(dynamic.size())) {
-    if (c < '0' || c > '9' || element > 1'000'000) return -1;
-    element = element * 10 + (c - '0');
+    if (c < '0' || c > '9' || element > 1'000'000) return std::nullopt;
+    element = element * 10 + static_cast<size_t>(c - '0');
   }
   return element;
 }
@@ -25,54 +25,38 @@ int ElementOf(std::string_view port, std::string_view dynamic) {
 std::vector<int> DynamicInputs(const Node& node, std::string_view name) {
   std::vector<int> indexes;
   for (size_t i = 0; i < node.input_descs.size(); ++i) {
-    const int element = ElementOf(node.input_descs[i].name, name);
-    if (element < 0) continue;
-    if (indexes.size() <= static_cast<size_t>(element) &&
-        static_cast<size_t>(element) < node.input_descs.size()) {
-      indexes.resize(static_cast<size_t>(element) + 1, -1);
-    }
-    if (static_cast<size_t>(element) < indexes.size()) {
-      indexes[static_cast<size_t>(element)] = static_cast<int>(i);
-    }
+    const std::optional<size_t> element = ElementOf(node.input_descs[i].name, name);
+    if (!element || *element >= node.input_descs.size()) continue;
+    if (*element >= indexes.size()) indexes.resize(*element + 1, -1);
+    indexes[*element] = static_cast<int>(i);
   }
   return indexes;
 }
 
 // True when the node carries port names at all; hand-made files may not.
 bool HasPortNames(const Node& node) {
-  for (const TensorDesc& desc : node.input_descs) {
-    if (!desc.name.empty()) return true;
-  }
-  return node.input_descs.empty();
+  const auto named = [](const TensorDesc& desc) { return !desc.name.empty(); };
+  return node.input_descs.empty() || std::ranges::any_of(node.input_descs, named);
 }
 
 std::string WhoIs(const Node& node) {
   return fmt::format("node \"{}\" ({})", node.name, node.type);
 }
 
+// By kind, in the order of Required.
 AttrValue PatternOf(Required kind) {
-  switch (kind) {
-    case Required::kInt:
-      return AttrValue::Int(0);
-    case Required::kFloat:
-      return AttrValue::Float(0);
-    case Required::kBool:
-      return AttrValue::Bool(false);
-    case Required::kString:
-      return AttrValue::String("");
-    case Required::kType:
-      return AttrValue::Type(DataType::kFloat);
-    case Required::kInts:
-      return AttrValue::Ints({});
-    case Required::kFloats:
-      return AttrValue::Floats({});
-    case Required::kTensor:
-      return AttrValue::Variant(
-          TensorAttr{std::make_shared<TensorDesc>(), std::make_shared<const std::string>(), ""});
-    case Required::kAny:
-      break;
-  }
-  return AttrValue();
+  static const AttrValue kPatterns[] = {
+      AttrValue::Int(0),
+      AttrValue::Float(0),
+      AttrValue::Bool(false),
+      AttrValue::String(""),
+      AttrValue::Type(DataType::kFloat),
+      AttrValue::Ints({}),
+      AttrValue::Floats({}),
+      AttrValue::Variant(
+          TensorAttr{std::make_shared<TensorDesc>(), std::make_shared<const std::string>(), ""}),
+      AttrValue()};
+  return kPatterns[static_cast<size_t>(kind)];
 }
 
 bool IsUnset(const AttrValue& value) {
@@ -115,25 +99,21 @@ std::string KindText(const AttrValue& value) {
                                              : "ints");
 }
 
-bool IsNumber(const AttrValue& value, double* number) {
-  if (const auto* f = value.get<float>()) return *number = static_cast<double>(*f), true;
-  if (const auto* i = value.get<int64_t>()) return *number = static_cast<double>(*i), true;
-  if (const auto* b = value.get<bool>()) return *number = *b ? 1 : 0, true;
-  if (const auto* t = value.get<DataTypeAttr>()) {
-    return *number = static_cast<double>(t->number), true;
-  }
-  return false;
+std::optional<double> NumberIn(const AttrValue& value) {
+  if (const auto* f = value.get<float>()) return static_cast<double>(*f);
+  if (const auto* i = value.get<int64_t>()) return static_cast<double>(*i);
+  if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
+  if (const auto* t = value.get<DataTypeAttr>()) return static_cast<double>(t->number);
+  return std::nullopt;
 }
 
 // An empty list stands for the default.
 bool SameValue(const AttrValue& value, const AttrValue& fallback) {
-  double mine = 0, theirs = 0;
-  if (IsNumber(value, &mine) && IsNumber(fallback, &theirs)) return mine == theirs;
-  if (const auto* text = value.get<std::string>()) {
-    return fallback.get<std::string>() != nullptr && *text == *fallback.get<std::string>();
-  }
-  const auto* list = value.get<ListAttr>();
-  const auto* known = fallback.get<ListAttr>();
+  const std::optional<double> number = NumberIn(value), known_number = NumberIn(fallback);
+  if (number && known_number) return *number == *known_number;
+  const auto *text = value.get<std::string>(), *known_text = fallback.get<std::string>();
+  if (text != nullptr) return known_text != nullptr && *text == *known_text;
+  const auto *list = value.get<ListAttr>(), *known = fallback.get<ListAttr>();
   if (list == nullptr || known == nullptr) return false;
   const bool empty = list->i.empty() && list->f.empty() && list->s.empty() && list->b.empty();
   return empty ||
@@ -166,9 +146,8 @@ std::string Similar(const std::string& name, const std::vector<std::string_view>
 // What an unlisted attribute means is not known, so a run without it could give other numbers.
 Status CheckUnlisted(const Node& node, const OpSchema& schema) {
   for (const auto& [name, value] : node.attrs) {
-    const bool listed = std::any_of(schema.attrs.begin(), schema.attrs.end(),
-                                    [&](const AttrSpec& spec) { return spec.name == name; });
-    if (listed || IsUnset(value) || IsBookkeeping(node, name)) continue;
+    const auto listed = std::ranges::find(schema.attrs, name, &AttrSpec::name);
+    if (listed != schema.attrs.end() || IsUnset(value) || IsBookkeeping(node, name)) continue;
     std::vector<std::string_view> known;
     for (const AttrSpec& spec : schema.attrs) known.push_back(spec.name);
     return Error(Code::kUnsupported,
@@ -215,6 +194,29 @@ Status CheckConnected(const Node& node, const PortSpec& port, const std::vector<
                gap - indexes.begin(), port.name);
 }
 
+// Number of an input port; -1: the schema has an attribute where other forms of the operator have
+// this input.
+int PortNumber(const OpSchema& schema, std::string_view name) {
+  const auto port = std::ranges::find(schema.inputs, name, &PortSpec::name);
+  return port == schema.inputs.end() ? -1 : static_cast<int>(port - schema.inputs.begin());
+}
+
+template <typename T>
+std::vector<int64_t> IntegersOf(const Tensor& tensor) {
+  const std::span<const T> values = tensor.as<T>();
+  return {values.begin(), values.end()};
+}
+
+// The default of an attribute; `otherwise` where it has none of this kind.
+template <typename T>
+T FallbackOf(const OpSchema& schema, std::string_view name, T otherwise = T()) {
+  const auto spec = std::ranges::find(schema.attrs, name, &AttrSpec::name);
+  assert(spec != schema.attrs.end() && "the schema has no such attribute");
+  if (spec == schema.attrs.end() || !spec->fallback) return otherwise;
+  const T* value = spec->fallback->get<T>();
+  return value != nullptr ? *value : otherwise;
+}
+
 }  // namespace
 
 AttrSpec::AttrSpec(std::string_view name, Required kind) : name(name), pattern(PatternOf(kind)) {}
@@ -241,6 +243,17 @@ bool IsBookkeeping(const Node& node, std::string_view attribute) {
   const auto* names = declared == nullptr ? nullptr : declared->get<ListAttr>();
   return names != nullptr && !names->s.empty() &&
          std::find(names->s.begin(), names->s.end(), attribute) == names->s.end();
+}
+
+std::vector<InPlace> InPlacesOf(const Operator& op, const OpContext& context) {
+  std::vector<InPlace> places;
+  for (const InPlace& place : op.in_place) {
+    const PortSpec& port = op.schema.inputs[static_cast<size_t>(place.slot)];
+    const int first = context.slot(port.name);
+    const int tensors = port.kind == PortKind::kDynamic ? context.count(port.name) : 1;
+    for (int i = 0; i < tensors; ++i) places.push_back({place.output + i, first + i});
+  }
+  return places;
 }
 
 std::string GroupOf(const Node& node, const Operator& op) {
@@ -270,24 +283,6 @@ Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
   return context;
 }
 
-namespace {
-
-// Number of an input port; -1: the schema has an attribute where other forms of the operator have
-// this input.
-int PortNumber(const OpSchema& schema, std::string_view name) {
-  for (size_t i = 0; i < schema.inputs.size(); ++i) {
-    if (schema.inputs[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-template <typename T>
-std::vector<int64_t> IntegersOf(std::span<const T> values) {
-  return std::vector<int64_t>(values.begin(), values.end());
-}
-
-}  // namespace
-
 int OpContext::slot(std::string_view port) const {
   const int number = PortNumber(*schema_, port);
   assert(number >= 0 && "the schema has no such port");
@@ -308,17 +303,12 @@ Result<std::vector<int64_t>> OpContext::Ints(std::string_view port) const {
     return Error(Code::kUnsupported, "{}: the value of input \"{}\" must be known before it runs",
                  Who(), port);
   }
-  switch (tensor->dtype()) {
-    case DataType::kInt64:
-      return IntegersOf<int64_t>(tensor->as<int64_t>());
-    case DataType::kInt32:
-      return IntegersOf<int32_t>(tensor->as<int32_t>());
-    case DataType::kInt16:
-      return IntegersOf<int16_t>(tensor->as<int16_t>());
-    default:
-      return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected int32 or int64", Who(),
-                   port, Name(tensor->dtype()));
-  }
+  const DataType dtype = tensor->dtype();
+  if (dtype == DataType::kInt64) return IntegersOf<int64_t>(*tensor);
+  if (dtype == DataType::kInt32) return IntegersOf<int32_t>(*tensor);
+  if (dtype == DataType::kInt16) return IntegersOf<int16_t>(*tensor);
+  return Error(Code::kInvalidArgument, "{}: input \"{}\" is {}, expected int32 or int64", Who(),
+               port, Name(dtype));
 }
 
 Result<int64_t> OpContext::Int(std::string_view port) const {
@@ -330,22 +320,6 @@ Result<int64_t> OpContext::Int(std::string_view port) const {
   }
   return values[0];
 }
-
-namespace {
-
-// The default of an attribute; `otherwise` where it has none of this kind.
-template <typename T>
-T FallbackOf(const OpSchema& schema, std::string_view name, T otherwise = T()) {
-  for (const AttrSpec& spec : schema.attrs) {
-    if (spec.name != name) continue;
-    const T* value = spec.fallback ? spec.fallback->get<T>() : nullptr;
-    return value != nullptr ? *value : otherwise;
-  }
-  assert(false && "the schema has no such attribute");
-  return otherwise;
-}
-
-}  // namespace
 
 int64_t OpContext::attr_int(std::string_view name) const {
   return node_->IntAttr(name, FallbackOf<int64_t>(*schema_, name));

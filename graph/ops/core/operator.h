@@ -297,7 +297,7 @@ struct Operator {
   bool view = false;
   // A view that gives the bytes another dtype.
   bool retypes = false;
-  // Outputs that alias an input the operator updates (Assign, caches); of lists, see in_place.h.
+  // Outputs that alias an input the operator updates (Assign, caches); of lists, see InPlacesOf.
   std::vector<InPlace> in_place;
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
   std::vector<std::string_view> value_inputs;
@@ -331,6 +331,11 @@ struct Operator {
   // else, because the engine asks it neither for types nor for a kernel.
   bool furniture() const { return infer == nullptr; }
 };
+
+// Operator::in_place of a bound node. Its slots are those of an operator without lists; here they
+// are the node's, and the entry of a dynamic input stands for each of its tensors: tensor i of the
+// list lives in output `output` + i.
+std::vector<InPlace> InPlacesOf(const Operator& op, const OpContext& context);
 
 // The group of a node whose operator meets other ranks; "hccl_world_group" where it names none.
 // REQUIRES: op.collective.

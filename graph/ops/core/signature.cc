@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -22,13 +23,6 @@ constexpr KindName kKinds[] = {
     {"floats", Required::kFloats}, {"bools", std::nullopt},     {"tensor", Required::kTensor},
     {"any", Required::kAny},
 };
-
-const KindName* FindKind(std::string_view name) {
-  for (const KindName& kind : kKinds) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
-}
 
 bool IsNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -124,19 +118,22 @@ class SignatureReader {
 
   Result<AttrSpec> ReadAttr() {
     NPUMESH_ASSIGN_OR_RETURN(const std::string_view name, Word("an attribute"));
-    const KindName* kind = nullptr;
+    KindName kind;
     if (Take(":")) {
       NPUMESH_ASSIGN_OR_RETURN(const std::string_view word, Word("a kind"));
-      kind = FindKind(word);
-      if (kind == nullptr) return Objection("a kind: int, float, bool, string, type, ints ...");
+      const auto* known = std::ranges::find(kKinds, word, &KindName::name);
+      if (known == std::end(kKinds)) {
+        return Objection("a kind: int, float, bool, string, type, ints ...");
+      }
+      kind = *known;
     }
     const bool only = Take("==");
     if (only || Take("=")) {
-      NPUMESH_ASSIGN_OR_RETURN(AttrValue value, ReadValue(kind == nullptr ? "" : kind->name));
+      NPUMESH_ASSIGN_OR_RETURN(AttrValue value, ReadValue(kind.name));
       return only ? AttrSpec::Only(name, std::move(value)) : AttrSpec(name, std::move(value));
     }
-    if (kind == nullptr || !kind->required) return Objection("\":kind\" or \"=default\"");
-    return AttrSpec(name, *kind->required);
+    if (!kind.required) return Objection("\":kind\" or \"=default\"");
+    return AttrSpec(name, *kind.required);
   }
 
   Result<AttrValue> ReadValue(std::string_view kind) {

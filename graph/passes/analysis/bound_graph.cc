@@ -1,7 +1,5 @@
 #include "graph/passes/analysis/bound_graph.h"
 
-#include "graph/ops/core/in_place.h"
-
 namespace npumesh {
 
 BoundGraph::BoundGraph(const Graph& graph, const OpRegistry& registry)
