@@ -54,20 +54,9 @@ inline Status SetOutputs(OpContext& op, const std::vector<TensorType>& types) {
   return Status();
 }
 
-template <typename Function>
-struct PlanOf;
-template <typename Plan>
-struct PlanOf<Result<Plan> (*)(const OpContext&)> {
-  using Type = Plan;
-};
-template <typename Plan>
-struct PlanOf<Plan (*)(const OpContext&, Check&)> {
-  using Type = Plan;
-};
-
-// The plan, or the first objection to it.
+// The plan, or the first objection to it: a Result<Plan>.
 template <auto PlanFn>
-Result<typename PlanOf<decltype(PlanFn)>::Type> PlanCall(const OpContext& op) {
+auto PlanCall(const OpContext& op) {
   if constexpr (std::is_invocable_v<decltype(PlanFn), const OpContext&>) {
     return PlanFn(op);
   } else {
@@ -98,13 +87,13 @@ class PlannedKernel final : public Kernel {
 
 template <auto PlanFn, auto RunFn, auto PrepareFn>
 Result<std::unique_ptr<Kernel>> MakePlanned(const OpContext& op) {
-  using Plan = typename PlanOf<decltype(PlanFn)>::Type;
-  NPUMESH_ASSIGN_OR_RETURN(Plan plan, PlanCall<PlanFn>(op));
+  NPUMESH_ASSIGN_OR_RETURN(auto plan, PlanCall<PlanFn>(op));
   plan.who = op.Who();
   if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
     NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
   }
-  return std::unique_ptr<Kernel>(std::make_unique<PlannedKernel<Plan, RunFn>>(std::move(plan)));
+  using PlanKernel = PlannedKernel<decltype(plan), RunFn>;
+  return std::unique_ptr<Kernel>(std::make_unique<PlanKernel>(std::move(plan)));
 }
 
 }  // namespace define

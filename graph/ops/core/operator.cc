@@ -159,11 +159,6 @@ Status CheckUnlisted(const Node& node, const OpSchema& schema) {
   return Status();
 }
 
-Status CheckAttrs(const Node& node, const OpSchema& schema) {
-  for (const AttrSpec& spec : schema.attrs) NPUMESH_RETURN_IF_ERROR(CheckAttr(node, spec));
-  return CheckUnlisted(node, schema);
-}
-
 // Input indexes of the tensors of a port, -1 for one that is not connected. `position`: of its
 // first input in a node without port names; -1: the node has names.
 std::vector<int> InputsOfPort(const Node& node, const PortSpec& port, int position) {
@@ -276,7 +271,8 @@ Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
     context.port_count_.push_back(static_cast<int>(fed));
     context.slot_inputs_.insert(context.slot_inputs_.end(), indexes.begin(), indexes.end());
   }
-  NPUMESH_RETURN_IF_ERROR(CheckAttrs(node, schema));
+  for (const AttrSpec& spec : schema.attrs) NPUMESH_RETURN_IF_ERROR(CheckAttr(node, spec));
+  NPUMESH_RETURN_IF_ERROR(CheckUnlisted(node, schema));
   context.slot_types_.resize(context.slot_inputs_.size());
   context.slot_values_.resize(context.slot_inputs_.size(), nullptr);
   context.out_types_.resize(node.output_descs.size());

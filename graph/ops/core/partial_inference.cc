@@ -30,6 +30,16 @@ struct Unknown {
   int slot = -1, dim = 0;
 };
 
+// The dimensions in which two shapes agree.
+Shape Agreed(const Shape& a, const Shape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape::UnknownRank();
+  Shape agreed = a;
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a[d] != b[d]) agreed[d] = kUnknownDim;
+  }
+  return agreed;
+}
+
 // What was inferred so far.
 class Merged {
  public:
@@ -43,19 +53,9 @@ class Merged {
     for (int port = 0; port < context.outputs(); ++port) {
       const TensorType& found = context.out(port);
       TensorType& type = types_[static_cast<size_t>(port)];
-      if (!any_) {
-        type = found;
-        continue;
-      }
+      if (!any_) type = found;
       if (type.dtype != found.dtype) type.dtype = DataType::kUndefined;
-      if (!type.shape.has_rank()) continue;
-      if (type.shape.rank() != found.shape.rank() || !found.shape.has_rank()) {
-        type.shape = Shape::UnknownRank();
-        continue;
-      }
-      for (int d = 0; d < type.shape.rank(); ++d) {
-        if (type.shape[d] != found.shape[d]) type.shape[d] = kUnknownDim;
-      }
+      type.shape = Agreed(type.shape, found.shape);
     }
     any_ = true;
   }
@@ -143,24 +143,19 @@ class Prober {
     return sizes;
   }
 
-  // Small sizes always are, because then the known ones decide.
-  bool Reasonable(const std::vector<int64_t>& sizes) const {
-    std::map<int, double> elements;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      const auto [input, added] = elements.emplace(unknown_[i].slot, 1.0);
-      if (sizes[i] > 3) input->second *= static_cast<double>(sizes[i]);
-    }
-    return std::all_of(elements.begin(), elements.end(),
-                       [](const auto& input) { return input.second <= kMostElements; });
-  }
-
+  // Sizes of many elements are not tried. Small ones always are, because then the known ones
+  // decide.
   bool Ask(const std::vector<int64_t>& sizes, Merged& merged) const {
     OpContext probe = context_;
-    if (!Reasonable(sizes)) return false;
+    std::map<int, double> elements;  // by input
     for (size_t i = 0; i < unknown_.size(); ++i) {
-      TensorType type = probe.in(unknown_[i].slot);
-      type.shape[unknown_[i].dim] = sizes[i];
-      probe.set_in(unknown_[i].slot, std::move(type));
+      const auto [slot, dim] = unknown_[i];
+      double& count = elements.emplace(slot, 1.0).first->second;
+      if (sizes[i] > 3) count *= static_cast<double>(sizes[i]);
+      if (count > kMostElements) return false;
+      TensorType type = probe.in(slot);
+      type.shape[dim] = sizes[i];
+      probe.set_in(slot, std::move(type));
     }
     if (!op_.infer(probe).ok()) return false;
     merged.Add(probe);
