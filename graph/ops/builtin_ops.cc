@@ -38,16 +38,14 @@ constexpr FamilyRow kFamilies[] = {
     {"collective", "operators that talk to other ranks", RegisterCollectiveFamily},
 };
 
-OpRegistry MakeBuiltinOps() {
-  OpRegistry registry;
-  for (const FamilyRow& family : kFamilies) family.add(registry);
-  return registry;
-}
-
 }  // namespace
 
 const OpRegistry& BuiltinOps() {
-  static const OpRegistry registry = MakeBuiltinOps();
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    for (const FamilyRow& family : kFamilies) family.add(made);
+    return made;
+  }();
   return registry;
 }
 
