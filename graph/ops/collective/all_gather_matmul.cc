@@ -3,12 +3,8 @@
 //
 // What is summed stays float32 on its way and is rounded once. Large tensors are cut into chunks of
 // each rank's rows, which travel while others are multiplied.
-#include <memory>
-#include <vector>
-
-#include "graph/ops/collective/chunk_pipeline.h"
+#include "graph/ops/collective/chunked_exchange.h"
 #include "graph/ops/collective/local_product.h"
-#include "graph/ops/toolbox/product/scaled_matmul.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh::fused {
@@ -20,9 +16,9 @@ struct ChunkBlocks {
   std::vector<uint64_t> counts, displacements;
 
   ChunkBlocks() = default;
-  ChunkBlocks(int64_t ranks, int64_t rows, int64_t columns, int64_t stride) {
+  ChunkBlocks(int64_t ranks, int64_t rows, int64_t columns, int64_t stride)
+      : counts(static_cast<size_t>(ranks), static_cast<uint64_t>(rows * columns)) {
     for (int64_t r = 0; r < ranks; ++r) {
-      counts.push_back(static_cast<uint64_t>(rows * columns));
       displacements.push_back(static_cast<uint64_t>(r * stride * columns));
     }
   }
@@ -52,12 +48,11 @@ void ReadScales(const OpContext& op, Check& check, RowsPlan& plan) {
                     (rows == 1 || rows == local.m) && (columns == 1 || columns == local.n) &&
                     local.column_scale.given() && !local.transposed_x;
   check.Supported(fits,
-                  "{} x1_scale and {} x2_scale for a product of {} x {}{}; expected float32, 1 "
-                  "or {} and 1 or {}, and x1 not transposed; scales of blocks are not "
-                  "supported",
+                  "{} x1_scale and {} x2_scale for a product of {} x {}{}; expected float32, 1 or "
+                  "{} and 1 or {}, and x1 not transposed; scales of blocks are not supported",
                   rows, columns, local.m, local.n, local.transposed_x ? " with x1 transposed" : "",
                   local.m, local.n);
-  local.row_scale = slot;
+  local.row_scale_slot = slot;
   local.scale_of_rows = rows == local.m && rows > 1;
   plan.y_dtype = FloatTypeOf(op, "y_dtype", DataType::kFloat16, check);
 }
@@ -92,8 +87,7 @@ struct GatherPlan : RowsPlan {
 };
 
 template <bool kSecond>
-Result<GatherPlan> PlanGather(const OpContext& op) {
-  Check check(op);
+GatherPlan PlanGather(const OpContext& op, Check& check) {
   GatherPlan plan;
   ReadRows(op, kSecond, check, plan);
   const int64_t index = op.attr_int("gather_index");
@@ -104,7 +98,7 @@ Result<GatherPlan> PlanGather(const OpContext& op) {
   plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
                   {plan.local.x_dtype, plan.gives ? Shape{rows, plan.local.k} : Shape{0}}};
   if (kSecond) plan.outputs.push_back({DataType::kFloat, {0}});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status PrepareGather(const OpContext& op, GatherPlan* plan) {
@@ -131,7 +125,7 @@ Status PrepareGather(const OpContext& op, GatherPlan* plan) {
 Status GatherScales(const GatherPlan& plan, const KernelArgs& args) {
   const int64_t m = plan.local.m, count = plan.local.scale_of_rows ? m : 1;
   float *told = plan.told_scales(args), *scales = plan.scales(args);
-  NPUMESH_RETURN_IF_ERROR(plan.group->AllGather(args.in[plan.local.row_scale], told,
+  NPUMESH_RETURN_IF_ERROR(plan.group->AllGather(args.in[plan.local.row_scale_slot], told,
                                                 static_cast<uint64_t>(count), DataType::kFloat,
                                                 plan.node));
   for (int64_t row = 0; row < plan.ring.ranks * m; ++row) {
@@ -145,34 +139,36 @@ Status MultiplyFrom(const GatherPlan& plan, const KernelArgs& args, const std::b
                     int64_t row) {
   const int64_t y_row_bytes = plan.local.n * BitsOf(plan.y_dtype) / 8;
   auto* const y = static_cast<std::byte*>(args.out[0]) + row * y_row_bytes;
-  if (!plan.local.scaled()) return plan.product.Run(args, {{plan.local.x, x}}, y);
+  if (!plan.local.scaled()) return plan.product.Run(args, {{plan.local.x_slot, x}}, y);
   const float* const scales = plan.scales(args) + row;
-  return plan.product.Run(args, {{plan.local.x, x}, {plan.local.row_scale, scales}}, y);
+  return plan.product.Run(args, {{plan.local.x_slot, x}, {plan.local.row_scale_slot, scales}}, y);
 }
 
-// This rank's rows while the first chunks of the others are on their way, then these.
-Status MultiplyAll(const GatherPlan& plan, const KernelArgs& args, const std::byte* own,
-                   const std::byte* gathered) {
-  const int64_t m = plan.local.m, row_bytes = plan.local.x_row_bytes();
+Status MultiplyOwn(const GatherPlan& plan, const KernelArgs& args) {
+  const int64_t m = plan.local.m;
   for (int64_t row = 0; row < m; row += plan.rows) {
     NPUMESH_RETURN_IF_ERROR(
-        MultiplyFrom(plan, args, own + row * row_bytes, plan.ring.rank * m + row));
-  }
-  for (int64_t chunk = 0; chunk < plan.travel->chunks(); ++chunk) {
-    NPUMESH_RETURN_IF_ERROR(plan.travel->Await(chunk));
-    for (int64_t r = 0; r < plan.ring.ranks; ++r) {
-      const int64_t row = r * m + chunk * plan.rows;
-      if (r == plan.ring.rank) continue;
-      NPUMESH_RETURN_IF_ERROR(MultiplyFrom(plan, args, gathered + row * row_bytes, row));
-    }
+        MultiplyFrom(plan, args, plan.local.RowsOfX(args, row), plan.ring.rank * m + row));
   }
   return Status();
 }
 
-// Collective over the group. With one chunk: gathers everything, then multiplies it.
+Status MultiplyOthers(const GatherPlan& plan, const KernelArgs& args, const std::byte* gathered,
+                      int64_t chunk) {
+  for (int64_t r = 0; r < plan.ring.ranks; ++r) {
+    if (r == plan.ring.rank) continue;
+    const int64_t row = r * plan.local.m + chunk * plan.rows;
+    NPUMESH_RETURN_IF_ERROR(
+        MultiplyFrom(plan, args, gathered + row * plan.local.x_row_bytes(), row));
+  }
+  return Status();
+}
+
+// Collective over the group. With one chunk: gathers everything, then multiplies it. Else
+// multiplies this rank's rows while the first chunks of the others are on their way, then these.
 Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
   auto* const gathered = plan.gives ? static_cast<std::byte*>(args.out[1]) : plan.gathered(args);
-  const auto* const own = static_cast<const std::byte*>(args.in[plan.local.x]);
+  const std::byte* const own = plan.local.RowsOfX(args);
   if (plan.local.scaled()) NPUMESH_RETURN_IF_ERROR(GatherScales(plan, args));
   if (plan.travel->chunks() == 1) {
     NPUMESH_RETURN_IF_ERROR(
@@ -185,26 +181,24 @@ Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
                                   plan.blocks.counts, plan.blocks.displacements, plan.wire(),
                                   plan.node);
   };
-  for (int64_t chunk = 0; chunk < plan.travel->chunks(); ++chunk) plan.travel->Send(chunk, gather);
-  const Status computed = MultiplyAll(plan, args, own, gathered);
-  const Status arrived = plan.travel->AwaitAll();
-  return arrived.ok() ? computed : arrived;
+  const auto others = [&](int64_t chunk) { return MultiplyOthers(plan, args, gathered, chunk); };
+  const auto mine = [&] { return MultiplyOwn(plan, args); };
+  return plan.travel->Run(Nothing(), gather, others, mine);
 }
 
 // ---- MatmulReduceScatter ----
 
 struct ScatterPlan : RowsPlan {
   // From Prepare.
-  int64_t block = 0;  // rows of the product for one rank
-  Workspace<float> sums,
-      rounded;  // the product; this rank's rows of the sum where they are rounded
+  int64_t block = 0;         // rows of the product for one rank
+  Workspace<float> sums;     // the product
+  Workspace<float> rounded;  // this rank's rows of the sum where they are rounded
 
   bool rounds() const { return y_dtype != DataType::kFloat; }
 };
 
 template <bool kSecond>
-Result<ScatterPlan> PlanScatter(const OpContext& op) {
-  Check check(op);
+ScatterPlan PlanScatter(const OpContext& op, Check& check) {
   ScatterPlan plan;
   ReadRows(op, kSecond, check, plan);
   ExpectSum(op, check);
@@ -214,7 +208,7 @@ Result<ScatterPlan> PlanScatter(const OpContext& op) {
              ranks, op.attr_string("group"));
   plan.outputs = {{plan.y_dtype, {m / ranks, plan.local.n}}};
   if (kSecond) plan.outputs.push_back({DataType::kFloat, {0}});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // A chunk is the same rows of every rank's block.
@@ -237,11 +231,11 @@ Status PrepareScatter(const OpContext& op, ScatterPlan* plan) {
 // The rows of the product from `row` on.
 Status MultiplyFrom(const ScatterPlan& plan, const KernelArgs& args, int64_t row) {
   const Local& local = plan.local;
-  const auto* x = static_cast<const std::byte*>(args.in[local.x]) + row * local.x_row_bytes();
+  const std::byte* const x = local.RowsOfX(args, row);
   float* const y = plan.sums(args) + row * local.n;
-  if (!local.scale_of_rows) return plan.product.Run(args, {{local.x, x}}, y);
-  const auto* scale = static_cast<const float*>(args.in[local.row_scale]) + row;
-  return plan.product.Run(args, {{local.x, x}, {local.row_scale, scale}}, y);
+  if (!local.scale_of_rows) return plan.product.Run(args, {{local.x_slot, x}}, y);
+  const auto* scale = static_cast<const float*>(args.in[local.row_scale_slot]) + row;
+  return plan.product.Run(args, {{local.x_slot, x}, {local.row_scale_slot, scale}}, y);
 }
 
 Status Multiply(const ScatterPlan& plan, const KernelArgs& args, int64_t chunk) {

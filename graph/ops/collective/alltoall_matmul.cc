@@ -27,10 +27,9 @@ struct ExchangePlan : hcom::Meeting {
   int64_t y_row_bytes() const { return local.n * BitsOf(y_dtype) / 8; }
 };
 
-// `axes`: what all2all_axes must say unless it is empty. `joins`: the exchange comes first and
-// joins the columns of the ranks.
-ExchangePlan PlanExchange(const OpContext& op, const std::vector<int64_t>& axes, bool joins,
-                          Check& check) {
+// `kJoins`: the exchange comes first and joins the columns of the ranks.
+template <bool kJoins>
+ExchangePlan PlanExchange(const OpContext& op, Check& check) {
   check.NotFed({"x1_scale", "x2_scale", "comm_scale", "x1_offset", "x2_offset"});
   check.OnlyZero({"x1_quant_mode", "x2_quant_mode", "comm_quant_mode"});
   ExpectFloats(op, check);
@@ -39,19 +38,27 @@ ExchangePlan PlanExchange(const OpContext& op, const std::vector<int64_t>& axes,
   plan.local = PlanLocal(op, check,
                          {.transposed_x = "transpose_x1",
                           .transposed_w = "transpose_x2",
-                          .joined = joins ? plan.ring.ranks : 1});
+                          .joined = kJoins ? plan.ring.ranks : 1});
   const std::vector<int64_t> told = op.attr_ints("all2all_axes");
+  const std::vector<int64_t> axes = {kJoins ? -2 : -1, kJoins ? -1 : -2};
   check.Supported(!plan.local.transposed_x && (told.empty() || told == axes),
                   "transpose_x1 {} and all2all_axes {}; expected no and {}",
                   plan.local.transposed_x ? "yes" : "no", Shape(told), Shape(axes));
   plan.y_dtype = FloatTypeOf(op, "y_dtype", plan.local.x_dtype, check);
   const bool typed = plan.y_dtype == plan.local.x_dtype || plan.y_dtype == DataType::kFloat;
-  const int64_t split = joins ? plan.local.m : plan.local.n;
-  check.That(typed && op.in("x1").shape.rank() == 2 && split % plan.ring.ranks == 0,
+  const int64_t m = plan.local.m, n = plan.local.n, ranks = plan.ring.ranks;
+  const int64_t split = kJoins ? m : n;
+  check.That(typed && op.in("x1").shape.rank() == 2 && split % ranks == 0,
              "y_dtype {}, x1 {}, x2 {}; expected the type of x1 or float32, a matrix, and {} {} "
              "that the {} ranks can divide",
-             Name(plan.y_dtype), op.in("x1"), op.in("x2"), split, joins ? "rows" : "columns",
-             plan.ring.ranks);
+             Name(plan.y_dtype), op.in("x1"), op.in("x2"), split, kJoins ? "rows" : "columns",
+             ranks);
+  plan.outputs = {{plan.y_dtype, kJoins ? Shape{m / ranks, n} : Shape{m * ranks, n / ranks}}};
+  if (kJoins) {
+    plan.gives = op.attr_bool("alltoall_out_flag");
+    const Shape joined = plan.gives ? Shape{m / ranks, plan.local.k} : Shape{0};
+    plan.outputs.push_back({plan.local.x_dtype, joined});
+  }
   return plan;
 }
 
@@ -77,16 +84,6 @@ Status PrepareChunks(const OpContext& op, int64_t block, uint64_t bytes, Exchang
 
 // ---- AlltoAllMatmul ----
 
-Result<ExchangePlan> PlanExchangeMatmul(const OpContext& op) {
-  Check check(op);
-  ExchangePlan plan = PlanExchange(op, {-2, -1}, true, check);
-  const int64_t rows = plan.local.m / plan.ring.ranks;
-  plan.gives = op.attr_bool("alltoall_out_flag");
-  plan.outputs = {{plan.y_dtype, {rows, plan.local.n}},
-                  {plan.local.x_dtype, plan.gives ? Shape{rows, plan.local.k} : Shape{0}}};
-  return check.Done(std::move(plan));
-}
-
 // x1 travels from where it is; a chunk is some rows of every block.
 Status PrepareExchangeMatmul(const OpContext& op, ExchangePlan* plan) {
   const int64_t ranks = plan->ring.ranks, block = plan->local.m / ranks;
@@ -111,28 +108,18 @@ void Join(const ExchangePlan& plan, int64_t chunk, const std::byte* arrived, std
 Status RunExchangeMatmul(const ExchangePlan& plan, const KernelArgs& args) {
   std::byte* const arrived = plan.arrived(args);
   std::byte* const joined = plan.gives ? static_cast<std::byte*>(args.out[1]) : plan.joined(args);
-  const auto ready = [](int64_t) {};
   const auto multiply = [&](int64_t chunk) {
     const int64_t row = chunk * plan.rows;
     std::byte* const x = joined + row * plan.ring.ranks * plan.slice;
     Join(plan, chunk, arrived, x);
-    return plan.product.Run(args, {{plan.local.x, x}},
+    return plan.product.Run(args, {{plan.local.x_slot, x}},
                             static_cast<std::byte*>(args.out[0]) + row * plan.y_row_bytes());
   };
-  return plan.travel->Run(*plan.group, plan.node,
-                          static_cast<const std::byte*>(args.in[plan.local.x]), arrived, ready,
+  return plan.travel->Run(*plan.group, plan.node, plan.local.RowsOfX(args), arrived, Nothing(),
                           multiply);
 }
 
 // ---- MatmulAlltoAll ----
-
-Result<ExchangePlan> PlanMatmulExchange(const OpContext& op) {
-  Check check(op);
-  ExchangePlan plan = PlanExchange(op, {-1, -2}, false, check);
-  const int64_t ranks = plan.ring.ranks;
-  plan.outputs = {{plan.y_dtype, {plan.local.m * ranks, plan.local.n / ranks}}};
-  return check.Done(std::move(plan));
-}
 
 // Rows of the product are cut into the ranks' columns, and arrive where they belong.
 Status PrepareMatmulExchange(const OpContext& op, ExchangePlan* plan) {
@@ -148,11 +135,10 @@ Status PrepareMatmulExchange(const OpContext& op, ExchangePlan* plan) {
 // Collective over the group.
 Status RunMatmulExchange(const ExchangePlan& plan, const KernelArgs& args) {
   std::byte* const send = plan.send(args);
-  const auto* x1 = static_cast<const std::byte*>(args.in[plan.local.x]);
   const auto multiply = [&](int64_t chunk) -> Status {
-    const std::byte* const x = x1 + chunk * plan.rows * plan.local.x_row_bytes();
+    const std::byte* const x = plan.local.RowsOfX(args, chunk * plan.rows);
     const std::byte* from = plan.made(args);
-    NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, {{plan.local.x, x}}, plan.made(args)));
+    NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, {{plan.local.x_slot, x}}, plan.made(args)));
     for (int64_t row = 0; row < plan.rows; ++row) {
       for (int64_t r = 0; r < plan.ring.ranks; ++r, from += plan.slice) {
         std::copy_n(from, plan.slice, send + plan.travel->send_at(chunk, r) + row * plan.slice);
@@ -160,21 +146,20 @@ Status RunMatmulExchange(const ExchangePlan& plan, const KernelArgs& args) {
     }
     return Status();
   };
-  const auto arrived = [](int64_t) {};
   return plan.travel->Run(*plan.group, plan.node, send, static_cast<std::byte*>(args.out[0]),
-                          multiply, arrived);
+                          multiply, Nothing());
 }
 
 }  // namespace
 
 void RegisterAllToAllMatmuls(OpRegistry& registry) {
-  registry.Add(hcom::Collective<PlanExchangeMatmul, RunExchangeMatmul, PrepareExchangeMatmul>(
+  registry.Add(hcom::Collective<PlanExchange<true>, RunExchangeMatmul, PrepareExchangeMatmul>(
       "AlltoAllMatmul(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
       "group:string, world_size:int, all2all_axes=[-2,-1], y_dtype=28, x1_quant_mode=0, "
       "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "
       "transpose_x2=false, group_size=0, comm_mode=\"\", x1_quant_dtype=28, "
       "alltoall_out_flag=true) -> y, all2all_out"));
-  registry.Add(hcom::Collective<PlanMatmulExchange, RunMatmulExchange, PrepareMatmulExchange>(
+  registry.Add(hcom::Collective<PlanExchange<false>, RunMatmulExchange, PrepareMatmulExchange>(
       "MatmulAlltoAll(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
       "group:string, world_size:int, all2all_axes=[-1,-2], y_dtype=28, x1_quant_mode=0, "
       "x2_quant_mode=0, comm_quant_mode=0, comm_quant_dtype=28, transpose_x1=false, "

@@ -18,42 +18,6 @@
 namespace npumesh::fused {
 namespace {
 
-// How many rows go where, and where they lie: by expert, then by rank, at this rank's experts; by
-// rank, then by its experts, where they come from or go to.
-class ExpertRows {
- public:
-  ExpertRows() = default;
-  // Counts by rank and expert: of the rows at this rank's experts, and at those of other ranks.
-  ExpertRows(int64_t ranks, int64_t experts, const std::vector<int64_t>& here,
-             const std::vector<int64_t>& away)
-      : ranks_(ranks), experts_(experts), here_{0}, away_{0} {
-    for (int64_t expert = 0; expert < experts; ++expert) {
-      for (int64_t rank = 0; rank < ranks; ++rank) {
-        here_.push_back(here_.back() + here[static_cast<size_t>(rank * experts + expert)]);
-      }
-    }
-    for (const int64_t count : away) away_.push_back(away_.back() + count);
-  }
-
-  // First of the rows that belong to `rank` at this rank's expert.
-  int64_t Here(int64_t expert, int64_t rank) const {
-    return here_[static_cast<size_t>(expert * ranks_ + rank)];
-  }
-  int64_t Count(int64_t expert, int64_t rank) const {
-    return here_[static_cast<size_t>(expert * ranks_ + rank + 1)] - Here(expert, rank);
-  }
-  // First of the rows that belong to an expert of `rank`.
-  int64_t Away(int64_t rank, int64_t expert) const {
-    return away_[static_cast<size_t>(rank * experts_ + expert)];
-  }
-  int64_t total() const { return here_.back(); }
-
- private:
-  int64_t ranks_ = 0, experts_ = 0;
-  std::vector<int64_t> here_;  // by expert and rank, and the end
-  std::vector<int64_t> away_;  // by rank and expert, and the end
-};
-
 struct ExpertsPlan : hcom::Meeting {
   Ring ring;
   bool exchange_first = true;
@@ -65,11 +29,23 @@ struct ExpertsPlan : hcom::Meeting {
   std::vector<int64_t> sent;      // by rank and expert
   std::vector<int64_t> received;  // by rank and expert
   // From Prepare.
-  ExpertRows rows;
-  Products products;  // by expert, then the shared one
+  std::vector<int64_t> here;  // first row of each expert and rank, and the end
+  std::vector<int64_t> away;  // first row of each rank and its expert, and the end
+  Products products;          // by expert, then the shared one
   std::unique_ptr<RowTravel> travel;
   Workspace<std::byte> travelling, sorted;
 
+  // First of the rows that belong to `rank` at this rank's expert, and how many they are.
+  int64_t Here(int64_t expert, int64_t rank) const {
+    return here[static_cast<size_t>(expert * ring.ranks + rank)];
+  }
+  int64_t Count(int64_t expert, int64_t rank) const {
+    return Here(expert, rank + 1) - Here(expert, rank);
+  }
+  // First of the rows that come from an expert of `rank`, or go there.
+  int64_t Away(int64_t rank, int64_t expert) const {
+    return away[static_cast<size_t>(rank * experts + expert)];
+  }
   int64_t chunks() const { return std::min<int64_t>(experts, 8); }
   int64_t FirstExpert(int64_t chunk) const { return chunk * experts / chunks(); }
   int64_t y_row_bytes() const { return routed.n * BitsOf(y_dtype) / 8; }
@@ -77,27 +53,18 @@ struct ExpertsPlan : hcom::Meeting {
   int64_t row_bytes() const { return exchange_first ? routed.x_row_bytes() : y_row_bytes(); }
 };
 
-// How the operators tell the product of the routed experts, and that of the shared one.
-struct ExpertForm {
-  LocalForm product;
-  std::string_view x_scale, w_scale, x_mode, w_mode;
-};
-
+// How the operators tell the product of the routed experts, and that of the shared one. Scales of
+// 8-bit operands have the name of the operand with "_scale", their modes with "_quant_mode".
 constexpr LocalForm FormOf(std::string_view x, std::string_view w, std::string_view transposed,
                            int experts) {
-  return {.x = x,
-          .w = w,
-          .bias = "",
-          .transposed_x = "",
-          .transposed_w = transposed,
-          .most_rank = 2,
-          .experts = experts,
-          .packs = false};
+  LocalForm form{.x = x, .w = w, .bias = "", .transposed_x = "", .transposed_w = transposed};
+  form.most_rank = 2;
+  form.experts = experts;
+  form.packs = false;
+  return form;
 }
-constexpr ExpertForm kRouted = {FormOf("gmm_x", "gmm_weight", "trans_gmm_weight", 1), "gmm_x_scale",
-                                "gmm_weight_scale", "gmm_x_quant_mode", "gmm_weight_quant_mode"};
-constexpr ExpertForm kShared = {FormOf("mm_x", "mm_weight", "trans_mm_weight", 0), "mm_x_scale",
-                                "mm_weight_scale", "mm_x_quant_mode", "mm_weight_quant_mode"};
+constexpr LocalForm kRouted = FormOf("gmm_x", "gmm_weight", "trans_gmm_weight", 1);
+constexpr LocalForm kShared = FormOf("mm_x", "mm_weight", "trans_mm_weight", 0);
 
 // Wraps around: messages also print what is refused.
 int64_t Sum(const std::vector<int64_t>& counts) {
@@ -126,22 +93,25 @@ void ReadCounts(const OpContext& op, Check& check, ExpertsPlan& plan) {
 }
 
 // Scales of 8-bit operands. One for each tensor, mode 1, is what is supported.
-void ReadScales(const OpContext& op, const ExpertForm& form, Check& check, Local& local) {
-  for (const std::string_view attribute : {form.x_mode, form.w_mode}) {
+void ReadScales(const OpContext& op, const LocalForm& form, Check& check, Local& local) {
+  for (const std::string_view operand : {form.x, form.w}) {
+    const std::string attribute = fmt::format("{}_quant_mode", operand);
     const int64_t mode = op.attr_int(attribute);
     check.Supported(mode == 1, "{} {} is not supported, expected 1, one scale for the tensor",
                     attribute, mode);
   }
-  check.Keep(ExpectEightBits(op, form.product.x, form.product.w));
-  for (const std::string_view port : {form.x_scale, form.w_scale}) {
+  check.Keep(ExpectEightBits(op, form.x, form.w));
+  const std::string x_scale = fmt::format("{}_scale", form.x);
+  const std::string w_scale = fmt::format("{}_scale", form.w);
+  for (const std::string_view port : {x_scale, w_scale}) {
     const int slot = SlotIfFed(op, port);
     const bool fits =
         slot >= 0 && op.in(slot).dtype == DataType::kFloat && op.in(slot).shape.elements() == 1;
     check.Supported(fits, "{} is {}, expected one float32 for the tensor", port,
                     slot < 0 ? std::string("not fed") : op.in(slot).ToString());
   }
-  local.row_scale = op.slot(form.x_scale);
-  local.column_scale = check.Take(Factors::Of(op, form.w_scale));
+  local.row_scale_slot = op.slot(x_scale);
+  local.column_scale = check.Take(Factors::Of(op, w_scale));
 }
 
 void ReadFloats(Check& check, ExpertsPlan& plan) {
@@ -170,19 +140,18 @@ void ReadEightBits(const OpContext& op, Check& check, ExpertsPlan& plan) {
 
 // `kFirst`: the exchange comes first; `kScaled`: the operands have 8 bits.
 template <bool kFirst, bool kScaled>
-Result<ExpertsPlan> PlanExperts(const OpContext& op) {
-  Check check(op);
+ExpertsPlan PlanExperts(const OpContext& op, Check& check) {
   ExpertsPlan plan;
   plan.exchange_first = kFirst;
   plan.ring = RingOf(op, "ep_world_size", check);
-  plan.routed = PlanLocal(op, check, kRouted.product);
-  if (!check.ok()) return check.status();
+  plan.routed = PlanLocal(op, check, kRouted);
+  if (!check.ok()) return plan;
   plan.experts = op.in("gmm_weight").shape[0];
   ReadCounts(op, check, plan);
   const bool shared = SlotIfFed(op, "mm_x") >= 0;
   check.That(shared == (SlotIfFed(op, "mm_weight") >= 0), "of mm_x and mm_weight only one is fed");
-  if (!check.ok()) return check.status();
-  if (shared) plan.shared = PlanLocal(op, check, kShared.product);
+  if (!check.ok()) return plan;
+  if (shared) plan.shared = PlanLocal(op, check, kShared);
   if (kScaled) ReadEightBits(op, check, plan);
   if (!kScaled) ReadFloats(check, plan);
   plan.gives = kFirst && op.attr_bool("permute_out_flag");
@@ -194,27 +163,38 @@ Result<ExpertsPlan> PlanExperts(const OpContext& op) {
     const Shape sorted = plan.gives ? Shape{rows, plan.routed.k} : Shape{0};
     plan.outputs.push_back({plan.routed.x_dtype, sorted});
   }
-  return check.Done(std::move(plan));
+  return plan;
+}
+
+// Fills here and away.
+void FindRows(ExpertsPlan* plan) {
+  const bool sends = plan->exchange_first;
+  const std::vector<int64_t>& counts = sends ? plan->received : plan->sent;  // at this rank
+  plan->here = plan->away = {0};
+  for (int64_t expert = 0; expert < plan->experts; ++expert) {
+    for (int64_t rank = 0; rank < plan->ring.ranks; ++rank) {
+      const int64_t count = counts[static_cast<size_t>(rank * plan->experts + expert)];
+      plan->here.push_back(plan->here.back() + count);
+    }
+  }
+  for (const int64_t count : sends ? plan->sent : plan->received) {
+    plan->away.push_back(plan->away.back() + count);
+  }
 }
 
 void LayOut(ExpertsPlan* plan) {
-  const ExpertRows& rows = plan->rows;
   RowTravel& travel = *plan->travel;
+  const bool sends = plan->exchange_first;  // rows to other ranks' experts
   int64_t row = 0;
   for (int64_t chunk = 0; chunk < travel.chunks(); ++chunk) {
     const int64_t first = plan->FirstExpert(chunk), end = plan->FirstExpert(chunk + 1);
     for (int64_t rank = 0; rank < plan->ring.ranks; ++rank) {
       int64_t here = 0;
-      for (int64_t expert = first; expert < end; ++expert) here += rows.Count(expert, rank);
-      const int64_t there = rows.Away(rank, first);
-      const int64_t away = rows.Away(rank, end) - there;
-      if (plan->exchange_first) {
-        travel.SetRows(chunk, rank, away, here);
-        travel.SetPlace(chunk, rank, there, row);
-      } else {
-        travel.SetRows(chunk, rank, here, away);
-        travel.SetPlace(chunk, rank, row, there);
-      }
+      for (int64_t expert = first; expert < end; ++expert) here += plan->Count(expert, rank);
+      const int64_t there = plan->Away(rank, first);
+      const int64_t away = plan->Away(rank, end) - there;
+      travel.SetRows(chunk, rank, sends ? away : here, sends ? here : away);
+      travel.SetPlace(chunk, rank, sends ? there : row, sends ? row : there);
       row += here;
     }
   }
@@ -222,17 +202,14 @@ void LayOut(ExpertsPlan* plan) {
 
 Status PrepareExperts(const OpContext& op, ExpertsPlan* plan) {
   NPUMESH_RETURN_IF_ERROR(hcom::Meet(op, plan));
-  const bool first = plan->exchange_first;
-  plan->rows = ExpertRows(plan->ring.ranks, plan->experts, first ? plan->received : plan->sent,
-                          first ? plan->sent : plan->received);
+  FindRows(plan);
   plan->travel = std::make_unique<RowTravel>(plan->ring.ranks, plan->chunks(), plan->row_bytes());
   LayOut(plan);
-  plan->travelling = plan->scratch.Take<std::byte>(plan->rows.total() * plan->row_bytes());
-  if (!plan->gives) {
-    plan->sorted = plan->scratch.Take<std::byte>(plan->rows.total() * plan->row_bytes());
-  }
+  const int64_t bytes = plan->here.back() * plan->row_bytes();
+  plan->travelling = plan->scratch.Take<std::byte>(bytes);
+  if (!plan->gives) plan->sorted = plan->scratch.Take<std::byte>(bytes);
   for (int64_t e = 0; e < plan->experts; ++e) {
-    const int64_t m = plan->rows.Here(e + 1, 0) - plan->rows.Here(e, 0);
+    const int64_t m = plan->Here(e + 1, 0) - plan->Here(e, 0);
     NPUMESH_RETURN_IF_ERROR(plan->products.Add(op, plan->routed, m, plan->y_dtype));
   }
   if (plan->shared) {
@@ -250,8 +227,8 @@ void Sort(const ExpertsPlan& plan, int64_t chunk, std::byte* travelling, std::by
     std::byte* there = travelling + (plan.exchange_first ? travel.recv_at(chunk, rank)
                                                          : travel.send_at(chunk, rank));
     for (int64_t e = plan.FirstExpert(chunk); e < plan.FirstExpert(chunk + 1); ++e) {
-      const int64_t bytes = plan.rows.Count(e, rank) * plan.row_bytes();
-      std::byte* const here = sorted + plan.rows.Here(e, rank) * plan.row_bytes();
+      const int64_t bytes = plan.Count(e, rank) * plan.row_bytes();
+      std::byte* const here = sorted + plan.Here(e, rank) * plan.row_bytes();
       std::copy_n(plan.exchange_first ? there : here, bytes, plan.exchange_first ? here : there);
       there += bytes;
     }
@@ -262,13 +239,15 @@ void Sort(const ExpertsPlan& plan, int64_t chunk, std::byte* travelling, std::by
 Status Multiply(const ExpertsPlan& plan, const KernelArgs& args, int64_t chunk, const std::byte* x,
                 std::byte* y) {
   const Local& routed = plan.routed;
-  const auto* weights = static_cast<const std::byte*>(args.in[routed.w]);
+  const auto* weights = static_cast<const std::byte*>(args.in[routed.w_slot]);
   const int64_t weight_bytes = routed.k * routed.n * BitsOf(routed.w_dtype) / 8;
   for (int64_t e = plan.FirstExpert(chunk); e < plan.FirstExpert(chunk + 1); ++e) {
-    const int64_t row = plan.rows.Here(e, 0);
-    NPUMESH_RETURN_IF_ERROR(plan.products.Run(
-        args, {{routed.x, x + row * routed.x_row_bytes()}, {routed.w, weights + e * weight_bytes}},
-        y + row * plan.y_row_bytes(), static_cast<size_t>(e)));
+    const int64_t row = plan.Here(e, 0);
+    NPUMESH_RETURN_IF_ERROR(plan.products.Run(args,
+                                              {{routed.x_slot, x + row * routed.x_row_bytes()},
+                                               {routed.w_slot, weights + e * weight_bytes}},
+                                              y + row * plan.y_row_bytes(),
+                                              static_cast<size_t>(e)));
   }
   return Status();
 }
@@ -277,9 +256,8 @@ Status Multiply(const ExpertsPlan& plan, const KernelArgs& args, int64_t chunk, 
 Status RunExperts(const ExpertsPlan& plan, const KernelArgs& args) {
   std::byte* const travelling = plan.travelling(args);
   std::byte* const sorted = plan.gives ? static_cast<std::byte*>(args.out[2]) : plan.sorted(args);
-  const auto* const x = static_cast<const std::byte*>(args.in[plan.routed.x]);
+  const std::byte* const x = plan.routed.RowsOfX(args);
   auto* const y = static_cast<std::byte*>(args.out[0]);
-  const auto nothing = [](int64_t) {};
   const auto shared = [&] {
     if (!plan.shared) return Status();
     return plan.products.Run(args, {}, args.out[1], static_cast<size_t>(plan.experts));
@@ -289,14 +267,14 @@ Status RunExperts(const ExpertsPlan& plan, const KernelArgs& args) {
       Sort(plan, chunk, travelling, sorted);
       return Multiply(plan, args, chunk, sorted, y);
     };
-    return plan.travel->Run(*plan.group, plan.node, x, travelling, nothing, use, shared);
+    return plan.travel->Run(*plan.group, plan.node, x, travelling, Nothing(), use, shared);
   }
   const auto prepare = [&](int64_t chunk) -> Status {
     NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, chunk, x, sorted));
     Sort(plan, chunk, travelling, sorted);
     return Status();
   };
-  return plan.travel->Run(*plan.group, plan.node, travelling, y, prepare, nothing, shared);
+  return plan.travel->Run(*plan.group, plan.node, travelling, y, prepare, Nothing(), shared);
 }
 
 }  // namespace

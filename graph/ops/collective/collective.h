@@ -20,14 +20,16 @@ namespace npumesh::hcom {
 
 // A plan that meets the node's group.
 struct Meeting : Planned {
-  // From Meet.
+  // From Meet, or MeetGroup.
   std::string node;
   Communicator* group = nullptr;
 };
 
 // The Prepare of operators whose attribute "group" names the group. Collective over the group when
-// it is first asked for.
+// it is first asked for. Errors: kUnsupported in a graph without other ranks.
 Status Meet(const OpContext& op, Meeting* plan);
+// The same for the group that `attribute` names.
+Status MeetGroup(const OpContext& op, std::string_view attribute, Meeting* plan);
 
 // The operator of a signature, as Define makes it, that meets other ranks.
 template <auto PlanFn, auto RunFn, auto PrepareFn = Meet>
@@ -38,10 +40,6 @@ Operator Collective(std::string_view signature, CollectiveTrait trait = {},
   op.value_inputs = std::move(value_inputs);
   return op;
 }
-
-// The communicator of the node's group, which `attribute` names. Errors: kUnsupported in a graph
-// without other ranks. Collective over the group when it is first asked for.
-Result<Communicator*> GroupOf(const OpContext& op, std::string_view attribute = "group");
 
 // The ranks of a group, and this one among them.
 struct Ring {
@@ -65,9 +63,6 @@ struct Call : Meeting {
 // The call for a tensor.
 Call CallFor(const TensorType& x, Check& check);
 
-// A rank of the group in an attribute.
-int RankIn(const OpContext& op, std::string_view attribute, Check& check);
-
 // Fusion joins collectives on hardware; here it changes nothing but must make sense.
 // `by_gradients`: the operator knows fusion 1.
 void CheckFusion(const OpContext& op, Check& check, bool by_gradients = false);
@@ -84,9 +79,8 @@ Shape DividedByRanks(const OpContext& op, Check& check);
 uint64_t Count(const TensorType& type);
 
 // Parts of RegisterCollectiveOps.
-void RegisterSameTypeOps(OpRegistry& registry);  // HcomAllReduce, HcomAllGather ...
-void RegisterBlockOps(OpRegistry& registry);     // the AllToAll family and the V variants
-void RegisterMessageOps(OpRegistry& registry);   // HcomSend, HcomReceive, DistributeBarrier
+void RegisterTensorOps(OpRegistry& registry);  // HcomAllReduce, HcomAllGather ...
+void RegisterBlockOps(OpRegistry& registry);   // the AllToAll family and the V variants
 
 }  // namespace npumesh::hcom
 

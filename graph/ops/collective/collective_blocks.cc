@@ -1,29 +1,22 @@
 // HcomAllToAll, HcomAllToAllV, HcomAllToAllVC, HcomAllGatherV and HcomReduceScatterV: tensors made
 // of blocks, one for each rank of the group.
-#include <algorithm>
-#include <cstring>
-
 #include "graph/ops/collective/collective.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh::hcom {
 namespace {
 
-// ---- HcomAllToAll ----
-
-Result<Call> PlanAllToAll(const OpContext& op) {
-  Check check(op);
+Call PlanAllToAll(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   Call call = CallFor(x, check);
   call.count = Count({x.dtype, DividedByRanks(op, check)});
   call.outputs = {x};
-  return check.Done(std::move(call));
+  return call;
 }
 
 Status RunAllToAll(const Call& call, const KernelArgs& args) {
   return call.group->AllToAll(args.in[0], args.out[0], call.count, call.wire, call.node);
 }
-
-// ---- HcomAllToAllV ----
 
 // Blocks of a vector, one for each rank of the group.
 struct Blocks {
@@ -47,16 +40,13 @@ std::vector<int64_t> Packed(const std::vector<int64_t>& counts) {
 
 // Without a displacements input, or with an empty one, as TorchAir writes it for tensors that are
 // not cut evenly, the blocks follow each other.
-bool ArePacked(const OpContext& op, std::string_view displacements_port) {
-  return !op.has(displacements_port) || op.in(displacements_port).shape == Shape{0};
-}
-
 Blocks ReadBlocks(const OpContext& op, std::string_view counts_port,
                   std::string_view displacements_port, Check& check) {
   const auto ranks = static_cast<size_t>(RingOf(op, check).ranks);
   const std::vector<int64_t> counts = check.Take(op.Ints(counts_port));
+  const bool packed = !op.has(displacements_port) || op.in(displacements_port).shape == Shape{0};
   const std::vector<int64_t> displacements =
-      ArePacked(op, displacements_port) ? Packed(counts) : check.Take(op.Ints(displacements_port));
+      packed ? Packed(counts) : check.Take(op.Ints(displacements_port));
   check.That(counts.size() == ranks && displacements.size() == ranks,
              "\"{}\" has {} entries and \"{}\" {}, expected one for each of the {} ranks of group "
              "\"{}\"",
@@ -88,32 +78,28 @@ struct Exchange : Call {
   Blocks send, receive;
 };
 
-Result<Exchange> PlanAllToAllV(const OpContext& op) {
-  Check check(op);
+Exchange PlanAllToAllV(const OpContext& op, Check& check) {
   Exchange plan{CallFor(op.in("send_data"), check), {}, {}};
   plan.send = ReadBlocks(op, "send_counts", "send_displacements", check);
   plan.receive = ReadBlocks(op, "recv_counts", "recv_displacements", check);
   CheckFits(op, plan.send, "send_data", check);
   plan.outputs = {{op.in("send_data").dtype, {plan.receive.end}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Elements between the received blocks are zero, so that the output is the same in every run.
 Status RunAllToAllV(const Exchange& plan, const KernelArgs& args) {
-  if (plan.receive.have_gaps()) std::memset(args.out[0], 0, plan.outputs[0].bytes());
+  if (plan.receive.have_gaps()) ClearOutput(plan, args, 0);
   return plan.group->AllToAllV(args.in[0], plan.send.counts, plan.send.displacements, args.out[0],
                                plan.receive.counts, plan.receive.displacements, plan.wire,
                                plan.node);
 }
 
-// ---- HcomAllToAllVC ----
-
 struct MatrixCall : Call {
   std::vector<uint64_t> matrix;  // [i * n + j] elements go from rank i to rank j
 };
 
-Result<MatrixCall> PlanAllToAllVC(const OpContext& op) {
-  Check check(op);
+MatrixCall PlanAllToAllVC(const OpContext& op, Check& check) {
   const TensorType& data = op.in("send_data");
   MatrixCall plan{CallFor(data, check), {}};
   CheckFusion(op, check);
@@ -138,14 +124,12 @@ Result<MatrixCall> PlanAllToAllVC(const OpContext& op) {
   check.That(sent <= data.shape.elements(), "{} elements are to be sent, but \"send_data\" is {}",
              sent, data);
   plan.outputs = {{data.dtype, {received}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunAllToAllVC(const MatrixCall& plan, const KernelArgs& args) {
   return plan.group->AllToAllVC(args.in[0], plan.matrix, args.out[0], plan.wire, plan.node);
 }
-
-// ---- HcomAllGatherV, HcomReduceScatterV ----
 
 // The blocks of all ranks, of which the own one is also given alone.
 struct SharedBlocks : Call {
@@ -167,30 +151,28 @@ SharedBlocks PlanShared(const OpContext& op, std::string_view counts_port,
   return plan;
 }
 
-Result<SharedBlocks> PlanAllGatherV(const OpContext& op) {
-  Check check(op);
+SharedBlocks PlanAllGatherV(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   SharedBlocks plan = PlanShared(op, "recv_counts", "recv_displacements", "send_count", check);
   check.That(plan.own <= x.shape.elements(), "\"send_count\" is {}, but \"x\" is {}", plan.own, x);
   plan.outputs = {{x.dtype, {plan.blocks.end}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Elements between the blocks are zero, so that the output is the same in every run.
 Status RunAllGatherV(const SharedBlocks& plan, const KernelArgs& args) {
-  if (plan.blocks.end > 0) std::memset(args.out[0], 0, plan.outputs[0].bytes());
+  ClearOutput(plan, args, 0);
   return plan.group->AllGatherV(args.in[0], static_cast<uint64_t>(plan.own), args.out[0],
                                 plan.blocks.counts, plan.blocks.displacements, plan.wire,
                                 plan.node);
 }
 
-Result<SharedBlocks> PlanReduceScatterV(const OpContext& op) {
-  Check check(op);
+SharedBlocks PlanReduceScatterV(const OpContext& op, Check& check) {
   SharedBlocks plan = PlanShared(op, "send_counts", "send_displacements", "recv_count", check);
   plan.reduction = Reduction(op, check);
   CheckFits(op, plan.blocks, "x", check);
   plan.outputs = {{op.in("x").dtype, {plan.own}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunReduceScatterV(const SharedBlocks& plan, const KernelArgs& args) {

@@ -6,9 +6,8 @@
 namespace npumesh {
 
 void RegisterCollectiveOps(OpRegistry& registry) {
-  hcom::RegisterSameTypeOps(registry);
+  hcom::RegisterTensorOps(registry);
   hcom::RegisterBlockOps(registry);
-  hcom::RegisterMessageOps(registry);
 }
 
 void RegisterFusedMatmulOps(OpRegistry& registry) {

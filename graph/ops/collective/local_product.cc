@@ -5,7 +5,6 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/product/matmul.h"
-#include "graph/ops/toolbox/product/scaled_matmul.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh::fused {
@@ -13,22 +12,20 @@ namespace npumesh::fused {
 Local PlanLocal(const OpContext& op, Check& check, const LocalForm& form) {
   const TensorType &x = op.in(form.x), &w = op.in(form.w);
   Local plan;
-  plan.x = op.slot(form.x);
-  plan.w = op.slot(form.w);
+  plan.x_slot = op.slot(form.x);
+  plan.w_slot = op.slot(form.w);
   plan.x_dtype = x.dtype;
   plan.w_dtype = w.dtype;
-  plan.w_value = form.packs ? op.value(plan.w) : nullptr;
+  plan.w_value = form.packs ? op.value(plan.w_slot) : nullptr;
   plan.transposed_x = !form.transposed_x.empty() && op.attr_bool(form.transposed_x);
   plan.transposed_w = op.attr_bool(form.transposed_w);
   const int rank = x.shape.rank(), experts = form.experts;
   bool fits = rank >= 2 && rank <= form.most_rank && w.shape.rank() == 2 + experts &&
               !(plan.transposed_x && rank == 3);
   if (fits) {
-    plan.front.assign(x.shape.dims().begin(), x.shape.dims().end() - 1);
     plan.m = ElementsBetween(x.shape, 0, rank - 1);
     plan.k = x.shape[rank - 1];
     if (plan.transposed_x) std::swap(plan.m, plan.k);
-    if (plan.transposed_x) plan.front = {plan.m};
     plan.k *= form.joined;
     plan.n = w.shape[experts + (plan.transposed_w ? 0 : 1)];
     fits = plan.k == w.shape[experts + (plan.transposed_w ? 1 : 0)];
@@ -76,33 +73,21 @@ Result<int64_t> SizeIn(const OpContext& op, std::string_view attribute) {
   return ParseInt(*text, 0, INT32_MAX, fmt::format("{}: {}", op.Who(), attribute));
 }
 
-std::unique_ptr<Kernel> MakeScaledProduct(const OpContext& op, const Local& local, int64_t m,
-                                          DataType y_dtype) {
-  return MakeScaledMatmul({.x_slot = local.x,
-                           .w_slot = local.w,
-                           .row_scale_slot = local.row_scale,
-                           .scale_of_rows = local.scale_of_rows,
-                           .column_scale = local.column_scale,
-                           .bias = local.bias,
-                           .x_dtype = local.x_dtype,
-                           .w_dtype = local.w_dtype,
-                           .y_dtype = y_dtype,
-                           .transposed_w = local.transposed_w,
-                           .m = m,
-                           .n = local.n,
-                           .k = local.k,
-                           .threads = op.threads()});
-}
-
 // Null when it has no elements.
 Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const Local& local, int64_t m,
                                             DataType y_dtype) {
   if (m * local.n == 0) return std::unique_ptr<Kernel>();
-  if (local.scaled()) return MakeScaledProduct(op, local, m, y_dtype);
+  if (local.scaled()) {
+    ScaledMatmul scaled = local;
+    scaled.m = m;
+    scaled.y_dtype = y_dtype;
+    scaled.threads = op.threads();
+    return MakeScaledMatmul(scaled);
+  }
   Matmul matmul;
   matmul.who = op.Who();
-  matmul.x1 = {local.x, local.x_dtype, {}, local.transposed_x};
-  matmul.x2 = {local.w, local.w_dtype, {}, local.transposed_w};
+  matmul.x1 = {local.x_slot, local.x_dtype, {}, local.transposed_x};
+  matmul.x2 = {local.w_slot, local.w_dtype, {}, local.transposed_w};
   if (local.bias.given()) matmul.bias = {local.bias.slot(), local.bias.dtype(), {}, false};
   matmul.y_dtype = y_dtype;
   matmul.m = m;

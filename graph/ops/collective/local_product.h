@@ -6,27 +6,22 @@
 #include <vector>
 
 #include "graph/ops/collective/collective.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/product/scaled_matmul.h"
 
 namespace npumesh::fused {
 
-// A product x[m, k] w[k, n] of this rank. A transposed operand is stored the other way.
-struct Local {
-  int x = -1;  // slots
-  int w = -1;
-  int64_t m = 0, n = 0, k = 0;
-  bool transposed_x = false, transposed_w = false;
-  DataType x_dtype = DataType::kUndefined, w_dtype = DataType::kUndefined;
+// A product x[m, k] w[k, n] of this rank. A transposed operand is stored the other way. Operands
+// without scales are floats; those with scales have 8 bits.
+struct Local : ScaledMatmul {
+  bool transposed_x = false;
   const Tensor* w_value = nullptr;  // constant weights, which the product may pack
-  std::vector<int64_t> front;       // dimensions of x in front of k
-  Factors bias;
-  // Of 8-bit operands.
-  int row_scale = -1;          // slot of the scales of x; -1: the operands are floats
-  bool scale_of_rows = false;  // one for each row of x, not one for all
-  Factors column_scale;        // of w
 
-  bool scaled() const { return row_scale >= 0; }
+  bool scaled() const { return row_scale_slot >= 0; }
   int64_t x_row_bytes() const { return k * BitsOf(x_dtype) / 8; }
+  // The rows of x from `row` on.
+  const std::byte* RowsOfX(const KernelArgs& args, int64_t row = 0) const {
+    return static_cast<const std::byte*>(args.in[x_slot]) + row * x_row_bytes();
+  }
 };
 
 // How an operator tells it: names of ports and attributes, empty where it has none.

@@ -5,10 +5,10 @@
 // summed over the ranks, and rounded or normalised, while the next one is computed.
 #include <algorithm>
 
-#include "graph/ops/collective/chunk_pipeline.h"
+#include "graph/ops/collective/chunked_exchange.h"
 #include "graph/ops/collective/local_product.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -39,16 +39,6 @@ struct AllReducePlan : hcom::Meeting {
   bool blocked() const { return quantised || weights; }
 };
 
-constexpr TypeSet kSmallIntegers = {DataType::kInt8, DataType::kInt4};
-
-// Scales of the sums of integers. `by_rows`: the operator has scales of the rows.
-void ReadDequant(const OpContext& op, bool by_rows, Check& check, AllReducePlan& plan) {
-  plan.dequant.scale = check.Take(Factors::Of(op, "dequant_scale"));
-  if (by_rows) plan.dequant.row_scale = check.Take(Factors::Of(op, "pertoken_scale"));
-  check.Keep(CheckFactors(op, plan.dequant.scale, "dequant_scale", plan.local.n));
-  check.Keep(CheckFactors(op, plan.dequant.row_scale, "pertoken_scale", plan.local.m));
-}
-
 // Scales of stored weights: one, or one for each column in each group of rows.
 void ReadWeightScale(const OpContext& op, Check& check, AllReducePlan& plan) {
   const int64_t n = plan.local.n, k = plan.local.k;
@@ -69,18 +59,24 @@ void ReadWeightScale(const OpContext& op, Check& check, AllReducePlan& plan) {
              scale.scale.count(), scale.offset.count(), group, k, n);
 }
 
-// The product, and what both operators have. `by_rows` as above.
+// The product, and what both operators have. `by_rows`: sums of integers may have scales of rows.
 AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
   AllReducePlan plan;
   plan.threads = op.threads();
   plan.local = PlanLocal(op, check);
   ExpectSum(op, check);
   const DataType x = plan.local.x_dtype;
-  const bool integers = kSmallIntegers.Contains(plan.local.w_dtype);
-  plan.quantised = integers && kSmallIntegers.Contains(x);
+  const bool integers = kQuantised.Contains(plan.local.w_dtype);
+  plan.quantised = integers && kQuantised.Contains(x);
   plan.weights = integers && kFloats.Contains(x);
   if (plan.blocked()) check.Keep(ReadBias(op, "bias", plan.dequant));
-  if (plan.quantised) ReadDequant(op, by_rows, check, plan);
+  if (plan.quantised) {
+    Dequant& dequant = plan.dequant;
+    dequant.scale = check.Take(Factors::Of(op, "dequant_scale"));
+    if (by_rows) dequant.row_scale = check.Take(Factors::Of(op, "pertoken_scale"));
+    check.Keep(CheckFactors(op, dequant.scale, "dequant_scale", plan.local.n));
+    check.Keep(CheckFactors(op, dequant.row_scale, "pertoken_scale", plan.local.m));
+  }
   if (plan.weights) ReadWeightScale(op, check, plan);
   if (!plan.blocked()) ExpectFloats(op, check);
   hcom::RingOf(op, check);
@@ -89,8 +85,7 @@ AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
 
 // ---- MatmulAllReduce ----
 
-Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
-  Check check(op);
+AllReducePlan PlanMatmulAllReduce(const OpContext& op, Check& check) {
   AllReducePlan plan = PlanSum(op, true, check);
   check.NotFed({"comm_quant_scale_1", "comm_quant_scale_2"});
   plan.x3 = check.Take(Factors::Of(op, "x3"));
@@ -103,16 +98,15 @@ Result<AllReducePlan> PlanMatmulAllReduce(const OpContext& op) {
                             : as_scale      ? DataType::kBfloat16
                                             : DataType::kFloat16;
   plan.y_dtype = FloatTypeOf(op, "y_dtype", standard, check);
-  std::vector<int64_t> y = plan.local.front;
-  y.push_back(n);
-  plan.outputs = {{plan.y_dtype, Shape(std::move(y))}};
-  return check.Done(std::move(plan));
+  if (!check.ok()) return plan;
+  const Shape y = plan.local.transposed_x ? Shape{m, n} : WithLast(op.in("x1").shape, n);
+  plan.outputs = {{plan.y_dtype, y}};
+  return plan;
 }
 
 // ---- MatmulAllReduceAddRmsNorm ----
 
-Result<AllReducePlan> PlanAddRmsNorm(const OpContext& op) {
-  Check check(op);
+AllReducePlan PlanAddRmsNorm(const OpContext& op, Check& check) {
   AllReducePlan plan = PlanSum(op, false, check);
   plan.residual = op.slot("residual");
   plan.gamma = op.slot("gamma");
@@ -131,7 +125,7 @@ Result<AllReducePlan> PlanAddRmsNorm(const OpContext& op) {
              "type, as many as the product has, and a row of them",
              residual, gamma, local.m, local.n, Name(local.x_dtype));
   plan.outputs = {residual, residual};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // ---- both ----
@@ -158,10 +152,9 @@ Status PrepareMatmulAllReduce(const OpContext& op, AllReducePlan* plan) {
 Status Multiply(const AllReducePlan& plan, const KernelArgs& args, int64_t first) {
   const Local& local = plan.local;
   float* const sums = plan.sums(args);
-  const auto* x = static_cast<const std::byte*>(args.in[local.x]);
   if (!plan.blocked()) {
-    return plan.floats.Run(args, {{local.x, x + first * local.x_row_bytes()}},
-                           sums + first * local.n);
+    const std::byte* const x = local.RowsOfX(args, first);
+    return plan.floats.Run(args, {{local.x_slot, x}}, sums + first * local.n);
   }
   const ThreadCount threads(plan.threads);
   float* const factors = plan.segment(args);
@@ -171,8 +164,8 @@ Status Multiply(const AllReducePlan& plan, const KernelArgs& args, int64_t first
     plan.dequant.Apply(args, whole, factors, sums + whole.row * local.n + whole.first);
   };
   return plan.blocks.Run({args.in, args.out, plan.blocks_room(args)}, plan.rows, local.n,
-                         {local.x_dtype, x, first * local.k, local.transposed_x},
-                         {local.w_dtype, args.in[local.w], 0, local.transposed_w},
+                         {local.x_dtype, local.RowsOfX(args), first * local.k, local.transposed_x},
+                         {local.w_dtype, args.in[local.w_slot], 0, local.transposed_w},
                          plan.weight_scale, take);
 }
 

@@ -6,8 +6,7 @@
 // chunks of tokens: one is packed, or weighted and summed, while others are on their way.
 #include "graph/ops/collective/family.h"
 #include "graph/ops/collective/moe_exchange.h"
-#include "graph/ops/core/infer_checks.h"
-#include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -19,10 +18,7 @@ using moe::kAssist;
 enum class Form : uint8_t { kFirst, kSecond, kAddRmsNorm };
 
 struct Combine : moe::TokensPlan {
-  int64_t rows = 0;       // of expand_x
-  int64_t zeros = 0;      // experts after the last one: that give nothing,
-  int64_t copies = 0;     // give the token back,
-  int64_t constants = 0;  // or alpha1 * token + alpha2 * v
+  int64_t rows = 0;  // of expand_x
   DataType dtype = DataType::kUndefined;
   int x = -1;  // slots; -1: not fed, or the operator has none
   int ends = -1, assist = -1, shared_x = -1, original = -1;
@@ -59,27 +55,24 @@ void ReadInputs(const OpContext& op, std::string_view handed, Check& check, Comb
 
 // Experts that no token travels to.
 void ReadSpecial(const OpContext& op, Check& check, Combine& plan) {
-  plan.zeros = op.attr_int("zero_expert_num");
-  plan.copies = op.attr_int("copy_expert_num");
-  plan.constants = op.attr_int("const_expert_num");
+  const int64_t copies = plan.placement.copies, constants = plan.placement.constants;
   plan.original = SlotIfFed(op, "ori_x");
   plan.alpha1 = check.Take(Factors::Of(op, "const_expert_alpha_1"));
   plan.alpha2 = check.Take(Factors::Of(op, "const_expert_alpha_2"));
   plan.constant = check.Take(Factors::Of(op, "const_expert_v"));
   const TensorType tokens = {plan.dtype, {plan.tokens, plan.width}};
-  bool fits =
-      plan.copies + plan.constants == 0 || (plan.original >= 0 && op.in(plan.original) == tokens);
-  const int64_t elements = plan.constants * plan.width;
-  if (plan.constants != 0) {
+  bool fits = copies + constants == 0 || (plan.original >= 0 && op.in(plan.original) == tokens);
+  const int64_t elements = constants * plan.width;
+  if (constants != 0) {
     const auto one_each = [&](const Factors& alpha) {
-      return alpha.count() == plan.constants || alpha.count() == elements;
+      return alpha.count() == constants || alpha.count() == elements;
     };
     fits =
         fits && one_each(plan.alpha1) && one_each(plan.alpha2) && plan.constant.count() == elements;
   }
   check.That(fits,
              "{} copy and {} constant experts need ori_x [{},{}] and, for the latter, alphas and v",
-             plan.copies, plan.constants, plan.tokens, plan.width);
+             copies, constants, plan.tokens, plan.width);
 }
 
 // The residual and the norm of MoeDistributeCombineAddRmsNorm.
@@ -98,13 +91,12 @@ void ReadNorm(const OpContext& op, Check& check, Combine& plan) {
 }
 
 template <Form kForm>
-Result<Combine> PlanCombine(const OpContext& op) {
-  Check check(op);
+Combine PlanCombine(const OpContext& op, Check& check) {
   Combine plan;
   constexpr bool kSecond = kForm != Form::kFirst;
   moe::ReadTokens(op, "expand_x", kSecond, check, &plan);
   check.OnlyZero({"comm_quant_mode"});
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.x = op.slot("expand_x");
   plan.ends = op.slot("ep_send_counts");
   plan.rows = op.in(plan.x).shape[0];
@@ -119,13 +111,11 @@ Result<Combine> PlanCombine(const OpContext& op) {
   plan.outputs = {{plan.dtype, {plan.tokens, plan.width}}};
   if (kForm == Form::kAddRmsNorm) {
     ReadNorm(op, check, plan);
-    if (!check.ok()) return check.status();
+    if (!check.ok()) return plan;
     const Shape y = op.in(plan.residual).shape;
-    Shape rstd = y;
-    rstd.mutable_dims().back() = 1;
-    plan.outputs = {{plan.dtype, y}, {DataType::kFloat, rstd}, {plan.dtype, y}};
+    plan.outputs = {{plan.dtype, y}, {DataType::kFloat, WithLast(y, 1)}, {plan.dtype, y}};
   }
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status PrepareCombine(const OpContext& op, Combine* plan) {
@@ -137,6 +127,22 @@ Status PrepareCombine(const OpContext& op, Combine* plan) {
   plan->back = plan->scratch.Take<std::byte>(routes * plan->row_bytes());
   plan->scratch.Take(plan->width, {&plan->sum, &plan->row, &plan->constant_row, &plan->gamma_row,
                                    &plan->norm_room});
+  return Status();
+}
+
+// Error (kMismatch) unless the ep_send_counts of the node, prefix sums by local expert and rank,
+// are those of the expanded rows.
+Status CheckEnds(const Combine& plan, const int32_t* ends) {
+  for (int64_t expert = 0; expert < plan.placement.local_experts(); ++expert) {
+    for (int64_t rank = 0; rank < plan.placement.ranks; ++rank, ++ends) {
+      const int64_t end = plan.FirstRow(expert, rank + 1);
+      if (*ends == end) continue;
+      return Error(Code::kMismatch,
+                   "{}: by ep_send_counts the rows of rank {} for local expert {} end at {}, by "
+                   "the expert_ids of the ranks at {}",
+                   plan.who, rank, expert, *ends, end);
+    }
+  }
   return Status();
 }
 
@@ -158,7 +164,7 @@ Status CheckAssist(const Combine& plan, const int32_t* assist) {
 
 // Whether the rows of expand_x are those that the ranks wait for.
 Status CheckRows(const Combine& plan, const KernelArgs& args) {
-  NPUMESH_RETURN_IF_ERROR(moe::CheckEnds(plan, static_cast<const int32_t*>(args.in[plan.ends])));
+  NPUMESH_RETURN_IF_ERROR(CheckEnds(plan, static_cast<const int32_t*>(args.in[plan.ends])));
   if (plan.expanded_rows() > plan.rows) {
     return Error(Code::kInvalidArgument, "{}: ep_send_counts says {} rows, expand_x has {}",
                  plan.who, plan.expanded_rows(), plan.rows);
@@ -190,8 +196,8 @@ void FindPlaces(const Combine& plan, const KernelArgs& args) {
 void Pack(const Combine& plan, const KernelArgs& args, int64_t chunk) {
   const auto* x = static_cast<const std::byte*>(args.in[plan.x]);
   std::byte* to = plan.sent(args) + plan.exchange->travel.send_at(chunk, 0);
-  plan.EachSegment(chunk, [&](const moe::Segment& segment) {
-    to = std::copy_n(x + segment.first * plan.row_bytes(), segment.count * plan.row_bytes(), to);
+  plan.EachSegment(chunk, [&](int64_t /*rank*/, int64_t first, int64_t count) {
+    to = std::copy_n(x + first * plan.row_bytes(), count * plan.row_bytes(), to);
   });
 }
 
@@ -210,7 +216,7 @@ void AddConstant(const Combine& plan, const KernelArgs& args, int64_t token, int
   LoadNumbers(plan.dtype, args.in[plan.original], token * n, n, row);
   plan.constant.Load(args, expert * n, n, constant);
   const auto alpha = [&](const Factors& factors, int64_t i) {
-    return factors.At(args, factors.count() == plan.constants ? expert : expert * n + i);
+    return factors.At(args, factors.count() == plan.placement.constants ? expert : expert * n + i);
   };
   for (int64_t i = 0; i < n; ++i) {
     sum[i] += weight * (alpha(plan.alpha1, i) * row[i] + alpha(plan.alpha2, i) * constant[i]);
@@ -220,20 +226,19 @@ void AddConstant(const Combine& plan, const KernelArgs& args, int64_t token, int
 void AddChoice(const Combine& plan, const KernelArgs& args, int64_t token, int64_t choice) {
   const int64_t route = plan.place(args)[token * plan.choices() + choice];
   const bool shared = choice >= plan.k;
-  const float weight =
-      shared || !plan.weights.given() ? 1.0f : plan.weights.At(args, token * plan.k + choice);
+  const float weight = shared ? 1.0f : plan.weights.For(args, token * plan.k + choice, 1.0f);
   if (route >= 0) {
     Add(plan, args, plan.back(args), route, weight);
     return;
   }
   if (shared || !plan.IsActive(args, token)) return;
   const int64_t id = static_cast<const int32_t*>(args.in[plan.ids])[token * plan.k + choice];
-  const int64_t special = id - plan.placement.experts - plan.zeros;
+  const int64_t special = id - plan.placement.experts - plan.placement.zeros;
   if (special < 0) return;
-  if (special < plan.copies) {
+  if (special < plan.placement.copies) {
     Add(plan, args, args.in[plan.original], token, weight);
   } else {
-    AddConstant(plan, args, token, special - plan.copies, weight);
+    AddConstant(plan, args, token, special - plan.placement.copies, weight);
   }
 }
 
@@ -253,8 +258,7 @@ void Normalise(const Combine& plan, const KernelArgs& args, int64_t token) {
 void Sum(const Combine& plan, const KernelArgs& args, int64_t chunk) {
   const int64_t n = plan.width;
   float* const sum = plan.sum(args);
-  const int64_t end = plan.chunks.First(chunk + 1, plan.tokens);
-  for (int64_t token = plan.chunks.First(chunk, plan.tokens); token < end; ++token) {
+  for (int64_t token = plan.FirstToken(chunk); token < plan.FirstToken(chunk + 1); ++token) {
     std::fill_n(sum, n, 0.0f);
     for (int64_t choice = 0; choice < plan.choices(); ++choice) {
       AddChoice(plan, args, token, choice);

@@ -10,6 +10,7 @@
 #include "graph/ops/collective/moe_exchange.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -27,14 +28,14 @@ struct Tail {
 };
 
 struct Dispatch : moe::TokensPlan {
-  int x = -1;              // slots
-  int expert_scales = -1;  // -1: not fed
+  int x = -1;  // slot
   Quant quant = Quant::kNone;
   int64_t rows = 0;    // of expand_x
   bool sums = false;   // expert_token_nums are prefix sums
   bool assist = true;  // output 2 tells where each row came from (V2)
   DataType x_dtype = DataType::kUndefined, y_dtype = DataType::kUndefined;
-  Factors scales;  // static: 1 or [width]; dynamic: [experts or all, width]
+  Factors scales;         // static: 1 or [width]; dynamic: [experts or all, width]
+  Factors expert_scales;  // of each choice of a token
   // From Prepare.
   Workspace<std::byte> send, recv;
   Workspace<float> row, factors;
@@ -55,11 +56,10 @@ bool ScalesFit(const Dispatch& plan) {
 }
 
 template <bool kSecond>
-Result<Dispatch> PlanDispatch(const OpContext& op) {
-  Check check(op);
+Dispatch PlanDispatch(const OpContext& op, Check& check) {
   Dispatch plan;
   moe::ReadTokens(op, "x", kSecond, check, &plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.x = op.slot("x");
   const TensorType &x = op.in(plan.x), &ids = op.in(plan.ids);
   check.That(ids.shape[0] == x.shape[0], "x is {} and expert_ids {}; expected as many rows of both",
@@ -74,11 +74,11 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
   check.That(ScalesFit(plan), "{} scales do not fit x {} and expert_ids {} in quant_mode {}",
              plan.scales.count(), x, ids, mode);
   check.TypeAndShape("expert_scales", DataType::kFloat, ids.shape);
-  plan.expert_scales = SlotIfFed(op, "expert_scales");
-  plan.rows = plan.placement.RowsOf(plan.group_tokens, plan.k);
+  plan.expert_scales = check.Take(Factors::Of(op, "expert_scales"));
   plan.sums = op.attr_int("expert_token_nums_type") == 0;
   plan.assist = kSecond;
   const int64_t local = plan.placement.local_experts();
+  plan.rows = plan.group_tokens * std::min(local, plan.k);
   plan.outputs = {{plan.y_dtype, {plan.rows, plan.width}},
                   {DataType::kFloat, {plan.rows}},
                   {DataType::kInt32, {plan.assist ? plan.rows * kAssist : plan.tokens * plan.k}},
@@ -86,7 +86,7 @@ Result<Dispatch> PlanDispatch(const OpContext& op) {
                   {DataType::kInt32, {local * plan.placement.ranks}},
                   {DataType::kInt32, {1}},
                   {DataType::kFloat, {plan.rows}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status PrepareDispatch(const OpContext& op, Dispatch* plan) {
@@ -102,11 +102,7 @@ Status PrepareDispatch(const OpContext& op, Dispatch* plan) {
 // Dynamic smoothing has a row for each expert, the shared ones first where they have rows.
 void ApplyScales(const Dispatch& plan, const KernelArgs& args, const Route& route, float* x) {
   const int64_t n = plan.width;
-  if (plan.scales.count() == 1) {
-    const float scale = plan.scales.At(args, 0);
-    for (int64_t i = 0; i < n; ++i) x[i] *= scale;
-    return;
-  }
+  if (plan.scales.count() == 1) return ScaleRow(x, plan.scales.At(args, 0), n, x);
   const Placement& at = plan.placement;
   const bool with_shared = plan.scales.count() > n * at.experts;
   const bool shared = route.choice >= plan.k;
@@ -116,7 +112,7 @@ void ApplyScales(const Dispatch& plan, const KernelArgs& args, const Route& rout
   if (plan.quant == Quant::kStatic) set = 0;
   float* const factors = plan.factors(args);
   plan.scales.Load(args, set * n, n, factors);
-  for (int64_t i = 0; i < n; ++i) x[i] *= factors[i];
+  MultiplyRow(x, factors, n, x);
 }
 
 // The token's elements; returns its dynamic scale.
@@ -137,26 +133,24 @@ float PackRow(const Dispatch& plan, const KernelArgs& args, const Route& route, 
 
 // Records lie in the order of the routes.
 void Pack(const Dispatch& plan, const KernelArgs& args, int64_t chunk) {
-  const std::vector<int64_t>& first = plan.exchange->first_route;
-  const auto* weights =
-      plan.expert_scales < 0 ? nullptr : static_cast<const float*>(args.in[plan.expert_scales]);
-  const auto c = static_cast<size_t>(chunk);
-  for (int64_t i = first[c]; i < first[c + 1]; ++i) {
-    const Route& route = plan.exchange->routes[static_cast<size_t>(i)];
-    std::byte* const to = plan.send(args) + i * plan.record_bytes();
-    Tail tail{0, 0, route.token, route.choice};
-    if (weights != nullptr && route.choice < plan.k) {
-      tail.expert_scale = weights[route.token * plan.k + route.choice];
+  const std::vector<Route>& routes = plan.exchange->routes;
+  const auto record = static_cast<size_t>(plan.record_bytes());
+  size_t i = plan.exchange->travel.send_at(chunk, 0) / record;
+  for (; i < routes.size() && routes[i].chunk == chunk; ++i) {
+    const Route& route = routes[i];
+    std::byte* const to = plan.send(args) + i * record;
+    Tail tail{PackRow(plan, args, route, to), 0, route.token, route.choice};
+    if (route.choice < plan.k) {
+      tail.expert_scale = plan.expert_scales.For(args, route.token * plan.k + route.choice, 0);
     }
-    tail.scale = PackRow(plan, args, route, to);
     std::memcpy(to + plan.row_bytes(), &tail, sizeof(tail));
   }
 }
 
 void UnpackRow(const Dispatch& plan, const KernelArgs& args, const std::byte* record, int64_t from,
                int64_t row) {
-  std::memcpy(static_cast<std::byte*>(args.out[0]) + row * plan.row_bytes(), record,
-              static_cast<size_t>(plan.row_bytes()));
+  std::copy_n(record, plan.row_bytes(),
+              static_cast<std::byte*>(args.out[0]) + row * plan.row_bytes());
   Tail tail;
   std::memcpy(&tail, record + plan.row_bytes(), sizeof(tail));
   static_cast<float*>(args.out[1])[row] = tail.scale;
@@ -173,9 +167,9 @@ void UnpackRow(const Dispatch& plan, const KernelArgs& args, const std::byte* re
 void Unpack(const Dispatch& plan, const KernelArgs& args, int64_t chunk) {
   const std::byte* from = plan.recv(args) + plan.exchange->travel.recv_at(chunk, 0);
   const int64_t record = plan.record_bytes();
-  plan.EachSegment(chunk, [&](const moe::Segment& segment) {
-    for (int64_t i = 0; i < segment.count; ++i, from += record) {
-      UnpackRow(plan, args, from, segment.rank, segment.first + i);
+  plan.EachSegment(chunk, [&](int64_t rank, int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row, from += record) {
+      UnpackRow(plan, args, from, rank, row);
     }
   });
 }

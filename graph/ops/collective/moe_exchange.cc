@@ -7,7 +7,6 @@
 #include "graph/ops/toolbox/values/element_io.h"
 
 namespace npumesh::moe {
-
 namespace {
 
 // The attributes that the operators have in common.
@@ -20,8 +19,9 @@ Placement PlacementOf(const OpContext& op, bool second, Check& check) {
   placement.shared_ranks = op.attr_int("shared_expert_rank_num");
   placement.shared_experts = placement.shared_ranks == 0 ? 0 : op.attr_int("shared_expert_num");
   if (second) {
-    placement.special = op.attr_int("zero_expert_num") + op.attr_int("copy_expert_num") +
-                        op.attr_int("const_expert_num");
+    placement.zeros = op.attr_int("zero_expert_num");
+    placement.copies = op.attr_int("copy_expert_num");
+    placement.constants = op.attr_int("const_expert_num");
   }
   const int64_t rank = op.attr_int("ep_rank_id"), ranks = op.attr_int("ep_world_size");
   check.That(ranks == placement.ranks && rank == placement.rank,
@@ -41,45 +41,11 @@ Placement PlacementOf(const OpContext& op, bool second, Check& check) {
   return placement;
 }
 
-}  // namespace
-
-void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
-                TokensPlan* plan) {
-  plan->placement = PlacementOf(op, second, check);
-  plan->ids = op.slot("expert_ids");
-  plan->active = SlotIfFed(op, "x_active_mask");
-  const TensorType &x = op.in(rows), &ids = op.in(plan->ids);
-  check.That(kFloats.Contains(x.dtype) && x.shape.rank() == 2 && ids.shape.rank() == 2 &&
-                 ids.dtype == DataType::kInt32,
-             "{} is {} and expert_ids {}; expected float16 or bfloat16 [rows,H] and int32[BS,K]",
-             rows, x, ids);
-  if (!check.ok()) return;
-  plan->tokens = ids.shape[0];
-  plan->k = ids.shape[1];
-  plan->width = x.shape[1];
-  const int64_t given = op.attr_int("global_bs");
-  plan->group_tokens = given > 0 ? given : plan->tokens * plan->placement.ranks;
-  check.TypeAndShape("x_active_mask", DataType::kBool, {plan->tokens});
-}
-
-Chunks Chunks::Of(const Placement& placement, int64_t group_tokens, int64_t choices,
-                  int64_t row_bytes) {
-  const int64_t tokens = CeilDiv(group_tokens, placement.ranks);
-  Chunks chunks;
-  chunks.count =
-      std::clamp<int64_t>(fused::ChunksOf(static_cast<uint64_t>(tokens * choices * row_bytes)), 1,
-                          std::max<int64_t>(tokens, 1));
-  chunks.tokens = std::max<int64_t>(CeilDiv(tokens, chunks.count), 1);
-  return chunks;
-}
-
-namespace {
-
 // ---- the routes of this rank's tokens ----
 
 Status AddRoutes(const TokensPlan& plan, const int32_t* ids, int64_t token) {
   const Placement& at = plan.placement;
-  const int64_t chunk = plan.chunks.Holding(token);
+  const int64_t chunk = std::min(token / plan.chunk_tokens, plan.chunks - 1);
   const auto add = [&](int64_t rank, int64_t expert, int64_t choice) {
     plan.exchange->routes.push_back({static_cast<int32_t>(chunk), static_cast<int32_t>(rank),
                                      static_cast<int32_t>(expert), static_cast<int32_t>(token),
@@ -89,9 +55,9 @@ Status AddRoutes(const TokensPlan& plan, const int32_t* ids, int64_t token) {
   const int64_t share = at.experts_of_rank();
   for (int64_t choice = 0; choice < plan.k; ++choice) {
     const int64_t id = ids[token * plan.k + choice];
-    if (id < 0 || id >= at.experts + at.special) {
+    if (id < 0 || id >= at.ids()) {
       return Error(Code::kInvalidArgument, "{}: expert_ids holds {} for token {}, expected 0 to {}",
-                   plan.who, id, token, at.experts + at.special - 1);
+                   plan.who, id, token, at.ids() - 1);
     }
     if (id < at.experts) add(at.shared_ranks + id / share, id % share, choice);
   }
@@ -102,7 +68,7 @@ Status AddRoutes(const TokensPlan& plan, const int32_t* ids, int64_t token) {
   return Status();
 }
 
-// Fills routes, counts and first_route. After an error they are of no use.
+// Fills routes and counts. After an error they are of no use.
 Status FindRoutes(const TokensPlan& plan, const KernelArgs& args) {
   Exchange& exchange = *plan.exchange;
   std::vector<Route>& routes = exchange.routes;
@@ -112,21 +78,13 @@ Status FindRoutes(const TokensPlan& plan, const KernelArgs& args) {
     if (!plan.IsActive(args, token)) continue;
     NPUMESH_RETURN_IF_ERROR(AddRoutes(plan, static_cast<const int32_t*>(args.in[plan.ids]), token));
   }
-  std::sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) {
-    return std::tie(a.chunk, a.rank, a.expert, a.token, a.choice) <
-           std::tie(b.chunk, b.rank, b.expert, b.token, b.choice);
-  });
+  std::sort(routes.begin(), routes.end());
   // The bound of rows that a rank can get relies on it.
   for (size_t i = 1; i < routes.size(); ++i) {
     const Route &a = routes[i - 1], &b = routes[i];
     if (std::tie(a.rank, a.expert, a.token) != std::tie(b.rank, b.expert, b.token)) continue;
     return Error(Code::kInvalidArgument, "{}: expert_ids names one expert twice for token {}",
                  plan.who, a.token);
-  }
-  const auto ranks = static_cast<size_t>(plan.placement.ranks);
-  for (size_t i = 0; i < exchange.counts.size(); ++i) {
-    int64_t& end = exchange.first_route[i / ranks + 1];
-    end = (i % ranks == 0 ? exchange.first_route[i / ranks] : end) + exchange.counts[i];
   }
   return Status();
 }
@@ -141,7 +99,7 @@ constexpr int64_t kCounts = 2;
 constexpr int64_t kRefused = -1;  // in place of the tokens
 
 int64_t EntrySize(const TokensPlan& plan) {
-  return kCounts + plan.chunks.count * plan.placement.experts_of_rank();
+  return kCounts + plan.chunks * plan.placement.experts_of_rank();
 }
 
 // `mine`: whether this rank has found its routes.
@@ -186,7 +144,7 @@ void LineUp(const TokensPlan& plan, const int64_t* entries) {
   for (int64_t expert = 0; expert < plan.placement.local_experts(); ++expert) {
     for (int64_t rank = 0; rank < plan.placement.ranks; ++rank) {
       const int64_t* counts = entries + rank * EntrySize(plan) + kCounts + expert;
-      for (int64_t chunk = 0; chunk < plan.chunks.count; ++chunk) {
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
         *first++ = row;
         row += counts[chunk * plan.placement.experts_of_rank()];
       }
@@ -197,17 +155,37 @@ void LineUp(const TokensPlan& plan, const int64_t* entries) {
 
 }  // namespace
 
+void ReadTokens(const OpContext& op, std::string_view rows, bool second, Check& check,
+                TokensPlan* plan) {
+  plan->placement = PlacementOf(op, second, check);
+  plan->ids = op.slot("expert_ids");
+  plan->active = SlotIfFed(op, "x_active_mask");
+  const TensorType &x = op.in(rows), &ids = op.in(plan->ids);
+  check.That(kFloats.Contains(x.dtype) && x.shape.rank() == 2 && ids.shape.rank() == 2 &&
+                 ids.dtype == DataType::kInt32,
+             "{} is {} and expert_ids {}; expected float16 or bfloat16 [rows,H] and int32[BS,K]",
+             rows, x, ids);
+  if (!check.ok()) return;
+  plan->tokens = ids.shape[0];
+  plan->k = ids.shape[1];
+  plan->width = x.shape[1];
+  const int64_t given = op.attr_int("global_bs");
+  plan->group_tokens = given > 0 ? given : plan->tokens * plan->placement.ranks;
+  check.TypeAndShape("x_active_mask", DataType::kBool, {plan->tokens});
+}
+
 Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan) {
-  plan->node = op.node().name;
-  NPUMESH_ASSIGN_OR_RETURN(plan->group, hcom::GroupOf(op, "group_ep"));
+  NPUMESH_RETURN_IF_ERROR(hcom::MeetGroup(op, "group_ep", plan));
   const Placement& at = plan->placement;
-  plan->chunks = Chunks::Of(at, plan->group_tokens, plan->choices(), row_bytes);
-  const int64_t chunks = plan->chunks.count;
+  const int64_t tokens = CeilDiv(plan->group_tokens, at.ranks);  // of a rank
+  const int64_t fit = fused::ChunksOf(static_cast<uint64_t>(tokens * plan->choices() * row_bytes));
+  const int64_t chunks = std::clamp<int64_t>(fit, 1, std::max<int64_t>(tokens, 1));
+  plan->chunks = chunks;
+  plan->chunk_tokens = std::max<int64_t>(CeilDiv(tokens, chunks), 1);
   plan->exchange =
       std::make_unique<Exchange>(Exchange{.travel = fused::RowTravel(at.ranks, chunks, row_bytes)});
   plan->exchange->routes.reserve(static_cast<size_t>(plan->most_routes()));
   plan->exchange->counts.resize(static_cast<size_t>(chunks * at.ranks));
-  plan->exchange->first_route.resize(static_cast<size_t>(chunks + 1));
   plan->exchange->first_row.resize(static_cast<size_t>(at.local_experts() * at.ranks * chunks + 1));
   plan->scratch.Take(at.ranks * EntrySize(*plan), {&plan->told, &plan->heard});
   return Status();
@@ -222,20 +200,6 @@ Status HearRoutes(const TokensPlan& plan, const KernelArgs& args) {
   NPUMESH_RETURN_IF_ERROR(mine);
   NPUMESH_RETURN_IF_ERROR(CheckRoom(plan, heard));
   LineUp(plan, heard);
-  return Status();
-}
-
-Status CheckEnds(const TokensPlan& plan, const int32_t* ends) {
-  for (int64_t expert = 0; expert < plan.placement.local_experts(); ++expert) {
-    for (int64_t rank = 0; rank < plan.placement.ranks; ++rank, ++ends) {
-      const int64_t end = plan.FirstRow(expert, rank + 1);
-      if (*ends == end) continue;
-      return Error(Code::kMismatch,
-                   "{}: by ep_send_counts the rows of rank {} for local expert {} end at {}, by "
-                   "the expert_ids of the ranks at {}",
-                   plan.who, rank, expert, *ends, end);
-    }
-  }
   return Status();
 }
 

@@ -12,6 +12,7 @@
 #define NPUMESH_GRAPH_OPS_COLLECTIVE_MOE_EXCHANGE_H_
 
 #include <algorithm>
+#include <compare>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,52 +27,33 @@ struct Placement {
   int64_t ranks = 0;
   int64_t rank = 0;  // this one
   int64_t experts = 0;
-  int64_t special = 0;  // ids after them that are not sent: zero, copy and constant experts
+  // Ids after them, which are not sent: experts that give nothing, that give the token back, or
+  // alpha1 * token + alpha2 * v.
+  int64_t zeros = 0, copies = 0, constants = 0;
   int64_t shared_ranks = 0, shared_experts = 0;
 
+  int64_t ids() const { return experts + zeros + copies + constants; }
   int64_t experts_of_rank() const { return experts / (ranks - shared_ranks); }
   // Experts on a rank: at least one slot each, so that all ranks describe the same table.
   int64_t local_experts() const { return rank < shared_ranks ? 1 : experts_of_rank(); }
-  // Expanded rows that `tokens` tokens of K choices can become on this rank.
-  int64_t RowsOf(int64_t tokens, int64_t k) const { return tokens * std::min(local_experts(), k); }
-};
-
-// The tokens of a rank in parts that travel one after the other, equal but for the last.
-struct Chunks {
-  int64_t count = 1;
-  int64_t tokens = 1;  // of a chunk
-
-  // For a group of ranks with together `group_tokens` tokens, of which each sends `choices` rows.
-  static Chunks Of(const Placement& placement, int64_t group_tokens, int64_t choices,
-                   int64_t row_bytes);
-
-  int64_t Holding(int64_t token) const { return std::min(token / tokens, count - 1); }
-  // First of the `of` tokens of a rank in `chunk`; all of them for the chunk after the last.
-  int64_t First(int64_t chunk, int64_t of) const {
-    return chunk == count ? of : std::min(chunk * tokens, of);
-  }
 };
 
 // Token `token` goes to local expert `expert` of rank `rank`, as its choice `choice`; choices from
 // K on are shared experts.
 struct Route {
   int32_t chunk = 0, rank = 0, expert = 0, token = 0, choice = 0;
-};
 
-// Expanded rows [first, first + count) of this rank: tokens of `rank` in one chunk for one expert.
-struct Segment {
-  int64_t rank = 0, expert = 0, first = 0, count = 0;
+  auto operator<=>(const Route&) const = default;
 };
 
 inline constexpr int64_t kAssist = 128;  // int32 of hand-over data for each row of the V2 operators
 
 // What one run finds out, and the next one anew.
 struct Exchange {
-  // Of this rank's tokens, sorted by chunk, rank, expert, token and choice.
+  // Of this rank's tokens, sorted.
   std::vector<Route> routes;
-  std::vector<int64_t> counts;       // routes by chunk and rank
-  std::vector<int64_t> first_route;  // by chunk, and the end
-  std::vector<int64_t> first_row;    // expanded rows by expert, rank and chunk, and the end
+  std::vector<int64_t> counts;     // routes by chunk and rank
+  std::vector<int64_t> first_row;  // expanded rows by expert, rank and chunk, and the end
   fused::RowTravel travel;
 };
 
@@ -84,7 +66,8 @@ struct TokensPlan : hcom::Meeting {
   int ids = -1;     // slot of expert_ids
   int active = -1;  // slot of x_active_mask; -1: all tokens are active
   // From PrepareExchange.
-  Chunks chunks;
+  int64_t chunks = 1;        // parts of the tokens, which travel one after the other
+  int64_t chunk_tokens = 1;  // in each but the last
   std::unique_ptr<Exchange> exchange;
   Workspace<int64_t> told, heard;
 
@@ -94,21 +77,27 @@ struct TokensPlan : hcom::Meeting {
     return active < 0 || static_cast<const uint8_t*>(args.in[active])[token] != 0;
   }
 
+  // The first token of a chunk; all of them for the chunk after the last.
+  int64_t FirstToken(int64_t chunk) const {
+    return chunk == chunks ? tokens : std::min(chunk * chunk_tokens, tokens);
+  }
+
   // After HearRoutes: rows in front of those of `rank`, or of a chunk of them, for local expert
   // `expert`. The rank after the last: its end.
   int64_t FirstRow(int64_t expert, int64_t rank, int64_t chunk = 0) const {
-    const int64_t index = (expert * placement.ranks + rank) * chunks.count + chunk;
+    const int64_t index = (expert * placement.ranks + rank) * chunks + chunk;
     return exchange->first_row[static_cast<size_t>(index)];
   }
   int64_t expanded_rows() const { return exchange->first_row.back(); }
-  // Calls visit(Segment) for the rows of a chunk, in the order in which they travel.
+  // Calls visit(rank, first, count) for expanded rows [first, first + count): the tokens of one
+  // rank in a chunk for one expert, in the order in which they travel.
   template <typename Visit>
   void EachSegment(int64_t chunk, const Visit& visit) const {
     for (int64_t rank = 0; rank < placement.ranks; ++rank) {
       for (int64_t expert = 0; expert < placement.local_experts(); ++expert) {
         const int64_t first = FirstRow(expert, rank, chunk);
         const int64_t count = FirstRow(expert, rank, chunk + 1) - first;
-        if (count > 0) visit(Segment{rank, expert, first, count});
+        if (count > 0) visit(rank, first, count);
       }
     }
   }
@@ -127,10 +116,6 @@ Status PrepareExchange(const OpContext& op, int64_t row_bytes, TokensPlan* plan)
 // when another rank failed; kInvalidArgument when there are more tokens than any rank has room for,
 // which every rank learns.
 Status HearRoutes(const TokensPlan& plan, const KernelArgs& args);
-
-// Error (kMismatch) unless the ep_send_counts of the node, prefix sums by local expert and rank,
-// are those of the expanded rows.
-Status CheckEnds(const TokensPlan& plan, const int32_t* ends);
 
 // Lays out the travel of routed rows: to the experts, or `back` from there.
 void LayOut(const TokensPlan& plan, bool back);

@@ -4,13 +4,10 @@
 // and are widened and summed there in the order of the ranks, rounded once. Large tensors go in
 // chunks of rows: one is packed, or summed, while others are on their way.
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "graph/ops/collective/chunked_exchange.h"
 #include "graph/ops/collective/local_product.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/toolbox/product/scaled_matmul.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh::fused {
@@ -23,15 +20,16 @@ struct ReducePlan : hcom::Meeting {
   Ring ring;
   bool scatters = false;
   int64_t rows = 0, width = 0;
-  bool powers = false;  // scales are powers of two
   DataType x_dtype = DataType::kUndefined, y_dtype = DataType::kUndefined;
+  DataType scale_dtype = DataType::kUndefined;
   // From Prepare.
   int64_t chunk_rows = 0;  // of each block in a chunk
   std::unique_ptr<RowTravel> travel;
   Workspace<std::byte> send, recv;
-  Workspace<float> sum, term;
+  Workspace<float> sum, term, scales;  // a row each
 
-  int64_t group_size() const { return powers ? kSmallGroup : kGroup; }
+  bool powers() const { return scale_dtype == DataType::kFloat8E8M0; }  // scales are powers of two
+  int64_t group_size() const { return powers() ? kSmallGroup : kGroup; }
   // Bytes of a row's scales are the same in both forms.
   int64_t scale_bytes() const { return width / kSmallGroup; }
   int64_t record_bytes() const { return width + scale_bytes(); }
@@ -47,8 +45,7 @@ Shape ScalesOf(const Shape& x, bool powers) {
 }
 
 template <bool kScatters>
-Result<ReducePlan> PlanQuantReduce(const OpContext& op) {
-  Check check(op);
+ReducePlan PlanQuantReduce(const OpContext& op, Check& check) {
   ExpectSum(op, check);
   ReducePlan plan;
   plan.scatters = kScatters;
@@ -56,17 +53,17 @@ Result<ReducePlan> PlanQuantReduce(const OpContext& op) {
   plan.y_dtype = check.Take(op.attr_dtype("output_dtype"));
   const TensorType &x = op.in("x"), &scales = op.in("scales");
   plan.x_dtype = x.dtype;
-  plan.powers = scales.dtype == DataType::kFloat8E8M0;
+  plan.scale_dtype = scales.dtype;
   const bool typed =
       (x.dtype == DataType::kInt8 || kEightBitFloats.Contains(x.dtype)) &&
-      (scales.dtype == DataType::kFloat || (plan.powers && kFloat8.Contains(x.dtype)));
+      (scales.dtype == DataType::kFloat || (plan.powers() && kFloat8.Contains(x.dtype)));
   check.Supported(typed && kFloats.Contains(plan.y_dtype),
                   "x is {}, scales {} and output_dtype {}; expected int8 or an 8-bit float "
                   "with float32 scales, or float8 with float8_e8m0 ones, and a float type",
                   Name(x.dtype), Name(scales.dtype), Name(plan.y_dtype));
   const int rank = x.shape.rank();
   bool fits = rank >= 2 && rank <= 3 && x.shape[rank - 1] % kGroup == 0 &&
-              scales.shape == ScalesOf(x.shape, plan.powers);
+              scales.shape == ScalesOf(x.shape, plan.powers());
   if (fits) {
     plan.width = x.shape[rank - 1];
     plan.rows = ElementsBetween(x.shape, 0, rank - 1);
@@ -78,7 +75,7 @@ Result<ReducePlan> PlanQuantReduce(const OpContext& op) {
              x, scales, plan.ring.ranks, kGroup, plan.group_size(),
              kScatters ? ", and rows that the ranks can divide" : "");
   plan.outputs = {{plan.y_dtype, kScatters ? Shape{plan.block(), plan.width} : x.shape}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // First of the rows of a chunk for a rank. All ranks get the same ones unless they are scattered.
@@ -98,7 +95,7 @@ Status PrepareQuantReduce(const OpContext& op, ReducePlan* plan) {
       [&](int64_t chunk, int64_t r) { return chunk * ranks + r; });
   plan->send = plan->scratch.Take<std::byte>(bytes);
   plan->recv = plan->scratch.Take<std::byte>(ranks * plan->block() * plan->record_bytes());
-  plan->scratch.Take(plan->width, {&plan->sum, &plan->term});
+  plan->scratch.Take(plan->width, {&plan->sum, &plan->term, &plan->scales});
   return Status();
 }
 
@@ -116,29 +113,26 @@ void Pack(const ReducePlan& plan, const KernelArgs& args, int64_t chunk) {
   }
 }
 
-float ScaleAt(const ReducePlan& plan, const std::byte* scales, int64_t index) {
-  if (!plan.powers) return reinterpret_cast<const float*>(scales)[index];
-  const int exponent = std::to_integer<int>(scales[index]);
-  return exponent == 255 ? std::nanf("") : std::ldexp(1.0f, exponent - 127);
-}
-
 // Adds a row with its scales after it.
-void Add(const ReducePlan& plan, const std::byte* record, float* term, float* sum) {
-  LoadNumbers(plan.x_dtype, record, 0, plan.width, term);
-  for (int64_t i = 0; i < plan.width; i += plan.group_size()) {
-    const float scale = ScaleAt(plan, record + plan.width, i / plan.group_size());
-    for (int64_t j = i; j < i + plan.group_size(); ++j) sum[j] += term[j] * scale;
+void Add(const ReducePlan& plan, const KernelArgs& args, const std::byte* record, float* sum) {
+  const int64_t width = plan.width, group = plan.group_size();
+  float *term = plan.term(args), *scales = plan.scales(args);
+  LoadNumbers(plan.x_dtype, record, 0, width, term);
+  LoadNumbers(plan.scale_dtype, record + width, 0, width / group, scales);
+  for (int64_t i = 0; i < width; i += group) {
+    const float scale = scales[i / group];
+    for (int64_t j = i; j < i + group; ++j) sum[j] += term[j] * scale;
   }
 }
 
 // A chunk's rows, summed in the order of the ranks.
 void Sum(const ReducePlan& plan, const KernelArgs& args, int64_t chunk) {
-  float *sum = plan.sum(args), *term = plan.term(args);
+  float* const sum = plan.sum(args);
   for (int64_t row = 0; row < plan.chunk_rows; ++row) {
     std::fill_n(sum, plan.width, 0.0f);
     for (int64_t r = 0; r < plan.ring.ranks; ++r) {
       const std::byte* block = plan.recv(args) + plan.travel->recv_at(chunk, r);
-      Add(plan, block + row * plan.record_bytes(), term, sum);
+      Add(plan, args, block + row * plan.record_bytes(), sum);
     }
     StoreRow(plan.y_dtype, sum, args.out[0], (chunk * plan.chunk_rows + row) * plan.width,
              plan.width);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "graph/ops/collective/chunk_pipeline.h"
+#include "graph/ops/collective/chunked_exchange.h"
 #include "graph/ops/collective/family.h"
 #include "graph/ops/matmul/family.h"
 #include "tests/ranks/operators/rank_op.h"
