@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "graph/ops/core/signature.h"
-#include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/formula/formula_loop.h"
 #include "graph/ops/toolbox/values/cast.h"
@@ -106,12 +105,6 @@ FormulaTypes TypesBy(ResultRule rule, DataType promoted) {
   return {DataType::kFloat, DataType::kFloat, DataType::kFloat};
 }
 
-std::vector<TensorType> SlotTypes(const OpContext& context) {
-  std::vector<TensorType> types;
-  for (int slot = 0; slot < context.slots(); ++slot) types.push_back(context.in(slot));
-  return types;
-}
-
 // "x1 float32[2,4], x2 float32[3]"
 std::string DescribeSlots(const OpContext& context) {
   std::vector<std::string> parts;
@@ -123,7 +116,9 @@ std::string DescribeSlots(const OpContext& context) {
 }
 
 Result<FormulaTypes> TypesOf(const OpContext& context, const ElementwiseSpec& spec) {
-  const DataType promoted = Promote(SlotTypes(context));
+  std::vector<TensorType> operands;
+  for (int slot = 0; slot < context.slots(); ++slot) operands.push_back(context.in(slot));
+  const DataType promoted = Promote(operands);
   const FormulaTypes types =
       promoted == DataType::kComplex64 ? ComplexTypes(spec) : TypesBy(spec.rule, promoted);
   if (ComputeTypeOf(promoted) == DataType::kUndefined ||

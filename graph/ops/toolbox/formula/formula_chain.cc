@@ -10,18 +10,13 @@
 namespace npumesh {
 namespace {
 
-// The output of an earlier link as the operand of a later one.
-struct Passed {
-  size_t link = 0;
-  ConvertFn convert = nullptr;  // null: of the wanted type already
-};
-
-// An operand of a link: an input of the chain or the output of a link, and the room for what has to
-// be converted.
+// An operand of a link: an input of the chain or the output of an earlier link, and the room for
+// what has to be converted.
 struct ChainOperand {
   int input = -1;
   std::optional<Operand> stored;  // of an input
-  Passed passed;                  // otherwise
+  size_t link = 0;                // otherwise
+  ConvertFn convert = nullptr;    // of a link's output; null: of the wanted type already
   size_t room = 0;                // index of a BlockBuffer
 };
 
@@ -73,9 +68,9 @@ class ChainKernel final : public Kernel {
       if (operand.input >= 0) {
         operand.stored.emplace(inputs[static_cast<size_t>(operand.input)], wanted, shape);
       } else {
-        operand.passed.link = static_cast<size_t>(-1 - operand.input);
-        const DataType dtype = links[operand.passed.link].dtype;
-        if (dtype != wanted) operand.passed.convert = FindConvert(dtype, wanted);
+        operand.link = static_cast<size_t>(-1 - operand.input);
+        const DataType dtype = links[operand.link].dtype;
+        if (dtype != wanted) operand.convert = FindConvert(dtype, wanted);
       }
       bound.operands.push_back(std::move(operand));
     }
@@ -114,9 +109,9 @@ class ChainKernel final : public Kernel {
     if (operand.stored) {
       return operand.stored->Block(Input(args, operand.input), begin, count, room);
     }
-    const void* value = rooms[links_[operand.passed.link].output].bytes;
-    if (operand.passed.convert == nullptr) return value;
-    operand.passed.convert(value, room.bytes, count);
+    const void* value = rooms[links_[operand.link].output].bytes;
+    if (operand.convert == nullptr) return value;
+    operand.convert(value, room.bytes, count);
     return room.bytes;
   }
 
