@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/ops/core/in_place.h"
 #include "graph/ops/core/operator.h"
 
 namespace npumesh {
