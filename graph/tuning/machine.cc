@@ -16,7 +16,7 @@ std::string ModelNameIn(std::string_view cpuinfo) {
   return "";
 }
 
-Machine Machine::Here() {
+TuningMachine TuningMachine::Here() {
   constexpr uint64_t kMostBytes = uint64_t{1} << 26;
   const auto text = ReadFile("/proc/cpuinfo", kMostBytes);
   return {std::string(NameOf(InstructionsHere())), text.ok() ? ModelNameIn(*text) : std::string()};

@@ -1,4 +1,4 @@
-// Machine: what of a processor decides which kernel is the fastest.
+// TuningMachine: what of a processor decides which kernel is the fastest.
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_GRAPH_TUNING_MACHINE_H_
@@ -9,10 +9,10 @@
 
 namespace npumesh {
 
-struct Machine {
+struct TuningMachine {
   std::string instructions;  // "x86-64-v4"
   std::string cpu;           // "Intel(R) Xeon(R) Platinum 8375C"; empty: the system does not tell
-  static Machine Here();
+  static TuningMachine Here();
 };
 
 // The model name in the text of a /proc/cpuinfo.

@@ -58,7 +58,7 @@ std::string TuningStats::ToString() const {
                      measured, found, best_us, ordinary_us);
 }
 
-Tuner::Tuner(TuningOptions options, Machine machine, TuningClock clock)
+Tuner::Tuner(TuningOptions options, TuningMachine machine, TuningClock clock)
     : options_(std::move(options)),
       machine_(std::move(machine)),
       clock_(std::move(clock)),

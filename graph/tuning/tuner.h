@@ -55,7 +55,7 @@ struct TuningStats {
 
 class Tuner final : public KernelTuner {
  public:
-  explicit Tuner(TuningOptions options, Machine machine = Machine::Here(),
+  explicit Tuner(TuningOptions options, TuningMachine machine = TuningMachine::Here(),
                  TuningClock clock = SteadyTuningClock());
 
   std::string Preferred(std::string_view decision) override;
@@ -86,7 +86,7 @@ class Tuner final : public KernelTuner {
   void Count(const TuningRecord& record);
 
   TuningOptions options_;
-  Machine machine_;
+  TuningMachine machine_;
   TuningClock clock_;
   TuningRecords records_;
   Trial* now_ = nullptr;  // that is being made; null: nobody may prefer anything

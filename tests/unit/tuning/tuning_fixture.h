@@ -47,7 +47,7 @@ struct Ways {
 // "Way int64[<elements>] -> int64[<elements>]".
 TunableStep StepOf(int64_t elements);
 
-inline const Machine kSomeMachine = {"x86-64-v3", "Some CPU"};
+inline const TuningMachine kSomeMachine = {"x86-64-v3", "Some CPU"};
 
 // Collects advice while it lives.
 class AdviceLog {

@@ -127,7 +127,7 @@ TEST(TuningRecords, AForeignFileIsToldOnce) {
                                           "another step"));
 }
 
-TEST(Machine, HasTheModelNameOfItsFirstProcessor) {
+TEST(TuningMachine, HasTheModelNameOfItsFirstProcessor) {
   EXPECT_EQ(ModelNameIn("processor\t: 0\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2.00GHz\n"
                         "processor\t: 1\nmodel name\t: Another\n"),
             "Some CPU @ 2.00GHz");
