@@ -79,8 +79,9 @@ std::vector<NumaNode> NumaNodesOf(hwloc_topology_t machine, hwloc_const_bitmap_t
   return nodes;
 }
 
-// hwloc makes an object for each processor, so that a slip of the finger would take all memory.
-constexpr uint64_t kMostProcessors = 65536;
+// hwloc makes an object for each processor and looks for its place among all others: a slip of the
+// finger would take all memory, 50,000 processors take minutes.
+constexpr uint64_t kMostProcessors = 4096;
 
 // The product of the numbers of a synthetic text, apart from those in parentheses (attributes); at
 // most kMostProcessors + 1.

@@ -214,13 +214,14 @@ TEST(BindThread, SaysWhatTheSystemRefuses) {
 
 TEST(FromSynthetic, RefusesMoreProcessorsThanAnyMachineHas) {
   for (const char* text : {"pack:1000 numa:100 core:10 pu:1", "pu:99999999999999999999", "300 300",
-                           "numa:2(memory=1GB) core:40000 pu:2"}) {
+                           "numa:2(memory=1GB) core:40000 pu:2", "52522"}) {
     const auto topology = Topology::FromSynthetic(text);
     ASSERT_FALSE(topology.ok()) << text;
     EXPECT_THAT(std::string(topology.status().message()),
-                testing::HasSubstr("more than 65536 processors"));
+                testing::HasSubstr("more than 4096 processors"));
   }
   EXPECT_TRUE(Topology::FromSynthetic("numa:2(memory=99999999999) core:4 pu:2").ok());
+  EXPECT_EQ(Topology::FromSynthetic("4096")->cpu_count(), 4096);
 }
 
 }  // namespace
