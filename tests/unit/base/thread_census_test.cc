@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <thread>
 
 namespace npumesh {
@@ -42,7 +43,17 @@ std::shared_ptr<void> Still() {
   return std::make_shared<StillThread>();
 }
 
-TEST(ThreadCensus, CountsTheThreadsOfTheProcess) {
+// A sanitizer has threads of its own.
+class ThreadCensus : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::set<pid_t> others = ThreadsOfProcess();
+    others.erase(ThisThread());
+    AddHelperThreads(others);
+  }
+};
+
+TEST_F(ThreadCensus, CountsTheThreadsOfTheProcess) {
   const size_t alone = ThreadsOfProcess().size();
   EXPECT_TRUE(ThreadsOfProcess().contains(ThisThread()));
   const OtherThread other(Nothing);
@@ -50,7 +61,7 @@ TEST(ThreadCensus, CountsTheThreadsOfTheProcess) {
   EXPECT_EQ(ThreadsOfProcess().size(), alone + 1);
 }
 
-TEST(ThreadCensus, AThreadThatNobodyKnowsMayGoOn) {
+TEST_F(ThreadCensus, AThreadThatNobodyKnowsMayGoOn) {
   const StillThread still;
   EXPECT_TRUE(StandsStill());
   {
@@ -61,13 +72,13 @@ TEST(ThreadCensus, AThreadThatNobodyKnowsMayGoOn) {
   EXPECT_TRUE(StandsStill());
 }
 
-TEST(ThreadCensus, AHelperDoesNotCount) {
+TEST_F(ThreadCensus, AHelperDoesNotCount) {
   const StillThread still;
   const OtherThread helper([] { return std::make_shared<HelperThread>(); });
   EXPECT_TRUE(StandsStill());
 }
 
-TEST(ThreadCensus, AWorkerIsHeldByItsQueue) {
+TEST_F(ThreadCensus, AWorkerIsHeldByItsQueue) {
   const OtherThread worker(Nothing);
   QueueSight sight{.idle = true, .worker = worker.id()};
   const QueueInCensus queue([&] { return sight; });
@@ -81,7 +92,7 @@ TEST(ThreadCensus, AWorkerIsHeldByItsQueue) {
   EXPECT_TRUE(StandsStill()) << "somebody who stands still is at its work";
 }
 
-TEST(ThreadCensus, WhoWaitsForAQueueIsHeldByItsRunner) {
+TEST_F(ThreadCensus, WhoWaitsForAQueueIsHeldByItsRunner) {
   const OtherThread runner(Still);
   const QueueInCensus queue(
       [&] { return QueueSight{.idle = false, .runner = runner.id(), .waiting = {ThisThread()}}; });
@@ -90,7 +101,7 @@ TEST(ThreadCensus, WhoWaitsForAQueueIsHeldByItsRunner) {
   EXPECT_FALSE(StandsStill());
 }
 
-TEST(ThreadCensus, ChainsOfQueuesAreFollowed) {
+TEST_F(ThreadCensus, ChainsOfQueuesAreFollowed) {
   const OtherThread last(Still);
   const OtherThread middle(Nothing);
   const QueueInCensus first(

@@ -15,7 +15,7 @@ class LongLists : public testing::Test {
   LongLists() { getrlimit(RLIMIT_AS, &before_); }
   ~LongLists() override { setrlimit(RLIMIT_AS, &before_); }
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NPUMESH_SANITIZED)
     GTEST_SKIP() << "a sanitizer needs more address space";
 #endif
     rlimit limit = before_;
