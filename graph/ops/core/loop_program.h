@@ -54,7 +54,7 @@ enum class LoopOp : uint8_t {
   kExpOfNonPositive,  // of float_exp.h, in float
   kRound,             // to the precision of `dtype`, a float of 16 bits
   // one number for a row from its elements
-  kRowMax,      // NaN only when there is nothing else
+  kRowMax,      // of what is no NaN; -inf where there is nothing else
   kRowLargest,  // NaN wins
   kRowSum,      // a double, of blocks as BlockedSum adds
   kRowTotal,    // a double, added in double
