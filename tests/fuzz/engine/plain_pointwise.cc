@@ -225,8 +225,9 @@ std::optional<PlainTensors> Cast(const PlainCall& call) {
   auto cast = Together({&x}, dtype, Kind::kExact,
                        [=](const Number* v) { return drops ? std::trunc(v[0]) : v[0]; });
   // What becomes of a number that the integer cannot hold is not said.
-  const bool held = std::all_of(x.v.begin(), x.v.end(),
-                                [](Number v) { return std::fabs(v) < (int64_t{1} << 31); });
+  const bool held = std::all_of(x.v.begin(), x.v.end(), [dtype](Number v) {
+    return dtype == DataType::kBool || RoundTo(dtype, std::trunc(v)) == std::trunc(v);
+  });
   const bool sure = IsFloat(dtype) || (x.trust == Trust::kExact && (!drops || held));
   if (!sure) (*cast)[0].trust = Trust::kUnsure;
   return cast;

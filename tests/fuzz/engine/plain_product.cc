@@ -123,6 +123,9 @@ std::optional<PlainTensors> LayerNorm(const PlainCall& call) {
   if (x.rank() == 0 || call.ints("normalized_shape") != Extents{x.dims.back()}) return std::nullopt;
   const int64_t columns = x.dims.back();
   if (columns == 0) return std::nullopt;
+  for (const PlainTensor* factors : {gamma, beta}) {
+    if (factors != nullptr && factors->dims != Extents{columns}) return std::nullopt;
+  }
   PlainTensor y = x;
   Extents rows = x.dims;
   rows.back() = 1;

@@ -30,8 +30,18 @@ std::optional<PlainTensors> RankOf(const PlainCall& call) {
   return PlainTensors{IntegersOf(DataType::kInt32, {}, {call.in("x").rank()})};
 }
 
+// Numbers that a graph computes may ask for more than there is memory.
+bool IsSmall(const Extents& dims) {
+  constexpr Number kMost = 1 << 20;
+  Number elements = 1;
+  for (const int64_t dim : dims) elements *= static_cast<Number>(dim);
+  return std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim >= 0; }) &&
+         elements <= kMost;
+}
+
 std::optional<PlainTensors> Fill(const PlainCall& call) {
   const PlainTensor& value = call.in("value");
+  if (!IsSmall(call.ints("dims"))) return std::nullopt;
   PlainTensor y = Zeros(value.dtype, call.ints("dims"));
   std::fill(y.v.begin(), y.v.end(), value.at(0));
   return PlainTensors{std::move(y)};
