@@ -138,11 +138,15 @@ void AddUnaries(PlainOpTable& t) {
 
 using Binary = Number (*)(Number, Number);
 
-void AddBinary(PlainOpTable& table, const char* type, Kind kind, bool steady, Binary function) {
-  const auto compute = [kind, function](const PlainCall& call) -> std::optional<PlainTensors> {
+// `of_integers`: where they are computed in another way; null: they are not.
+void AddBinary(PlainOpTable& table, const char* type, Kind kind, bool steady, Binary function,
+               Binary of_integers = nullptr) {
+  const auto compute = [=](const PlainCall& call) -> std::optional<PlainTensors> {
     const PlainTensor &a = call.in("x1"), &b = call.in("x2");
     if (a.dtype != b.dtype) return std::nullopt;
-    return Together({&a, &b}, a.dtype, kind, [=](const Number* v) { return function(v[0], v[1]); });
+    const bool whole = of_integers != nullptr && !IsFloat(a.dtype);
+    const Binary chosen = whole ? of_integers : function;
+    return Together({&a, &b}, a.dtype, kind, [=](const Number* v) { return chosen(v[0], v[1]); });
   };
   table[type] = {.compute = compute, .steady = steady};
 }
@@ -166,9 +170,7 @@ Number Wider(uint64_t bits) {
 }
 
 // Integers of 64 bits wrap, which a product of long doubles does not.
-Number Times(Number a, Number b) {
-  const Number product = a * b;
-  if (std::floor(a) != a || std::floor(b) != b || std::fabs(product) < 0x1p62L) return product;
+Number WrappedProduct(Number a, Number b) {
   return Wider(static_cast<uint64_t>(Bits(a)) * static_cast<uint64_t>(Bits(b)));
 }
 
@@ -181,7 +183,8 @@ void AddBinaries(PlainOpTable& t) {
     AddBinary(t, type, Kind::kExact, true, [](Number a, Number b) { return a + b; });
   }
   AddBinary(t, "Sub", Kind::kExact, true, [](Number a, Number b) { return a - b; });
-  AddBinary(t, "Mul", Kind::kExact, true, Times);
+  AddBinary(
+      t, "Mul", Kind::kExact, true, [](Number a, Number b) { return a * b; }, WrappedProduct);
   AddBinary(t, "Maximum", Kind::kExact, true,
             [](Number a, Number b) { return NanOr(a, b, a > b ? a : b); });
   AddBinary(t, "Minimum", Kind::kExact, true,
