@@ -1,7 +1,7 @@
 #include "graph/dump/manifest.h"
 
 #include "graph/dump/option_values.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -52,11 +52,9 @@ Status WriteManifest(const DumpSettings& settings, const DumpPlace& place, const
   if (settings.overflow) manifest["overflows"] = report.overflows;
   const std::string folder = TimeFolder(settings, place);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDataDump, fs));
-  // Names of a graph may hold any bytes; JSON is UTF-8.
-  const std::string text = manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   const std::string name =
       place.model_id == 1 ? "manifest.json" : fmt::format("manifest_{}.json", place.model_id);
-  return WriteFile(folder + "/" + name, text, FileKind::kDataDump, fs);
+  return WriteFile(folder + "/" + name, JsonText(manifest), FileKind::kDataDump, fs);
 }
 
 }  // namespace npumesh

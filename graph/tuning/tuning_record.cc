@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 
 namespace npumesh {
 namespace {
@@ -24,11 +24,6 @@ const nlohmann::json& MemberOf(const nlohmann::json& object, const char* name) {
   return object.is_object() && found != object.end() ? *found : kNone;
 }
 
-std::string TextIn(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& value = MemberOf(object, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 Result<Preferences> ReadDecisions(const nlohmann::json& object) {
   if (!object.is_object()) return Error(Code::kCorrupt, "a candidate has no decisions");
   Preferences preferences;
@@ -42,7 +37,7 @@ Result<Preferences> ReadDecisions(const nlohmann::json& object) {
 Result<TuningRecord::Candidate> ReadCandidate(const nlohmann::json& object) {
   TuningRecord::Candidate candidate;
   NPUMESH_ASSIGN_OR_RETURN(candidate.decisions, ReadDecisions(MemberOf(object, "decisions")));
-  candidate.failure = TextIn(object, "failure");
+  candidate.failure = TextMember(object, "failure");
   const nlohmann::json& median = MemberOf(object, "microseconds");
   const nlohmann::json& runs = MemberOf(object, "runs");
   if (!median.is_number() || !(median.get<double>() >= 0) || !runs.is_number_unsigned()) {
@@ -83,7 +78,7 @@ std::string TuningRecord::ToText() const {
                                    {"cpu", cpu},
                                    {"npumesh", npumesh},
                                    {"created", created}};
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(document);
 }
 
 Result<TuningRecord> TuningRecord::Parse(std::string_view text, std::string_view key) {
@@ -93,7 +88,7 @@ Result<TuningRecord> TuningRecord::Parse(std::string_view text, std::string_view
     return Error(Code::kCorrupt, "it is no record of format {}", kRecordFormat);
   }
   TuningRecord record;
-  record.key = TextIn(document, "key");
+  record.key = TextMember(document, "key");
   if (record.key != key) return Error(Code::kCorrupt, "it has the key of another step");
   const nlohmann::json& list = MemberOf(document, "candidates");
   if (!list.is_array() || list.empty()) return Error(Code::kCorrupt, "it has no candidates");
@@ -105,11 +100,11 @@ Result<TuningRecord> TuningRecord::Parse(std::string_view text, std::string_view
   if (!winner.is_number_unsigned()) return Error(Code::kCorrupt, "it names no winner");
   record.winner = winner.get<size_t>();
   NPUMESH_RETURN_IF_ERROR(CheckWinner(record));
-  record.step = TextIn(document, "step");
-  record.instructions = TextIn(document, "instruction_set");
-  record.cpu = TextIn(document, "cpu");
-  record.npumesh = TextIn(document, "npumesh");
-  record.created = TextIn(document, "created");
+  record.step = TextMember(document, "step");
+  record.instructions = TextMember(document, "instruction_set");
+  record.cpu = TextMember(document, "cpu");
+  record.npumesh = TextMember(document, "npumesh");
+  record.created = TextMember(document, "created");
   return record;
 }
 

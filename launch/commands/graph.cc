@@ -21,7 +21,7 @@
 #include "launch/view/graph_picture.h"
 #include "launch/view/plan_on_paper.h"
 #include "launch/view/value_types.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -109,7 +109,7 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
     json array = json::array();
     for (const StageOutline& stage : stages) array.push_back(ToJsonObject(stage));
     const json all = {{"graph", name}, {"stages", stages.size()}, {"outline", array}};
-    Print(all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    Print(JsonText(all));
     return Status();
   }
   Print(

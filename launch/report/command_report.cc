@@ -3,16 +3,11 @@
 #include <array>
 #include <utility>
 
+#include "runtime/base/json_text.h"
+
 namespace npumesh {
-namespace {
 
 using nlohmann::json;
-
-std::string Dump(const json& object) {
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
 
 std::string_view Name(Severity severity) {
   constexpr std::array<std::string_view, 4> kNames = {"info", "advice", "warning", "error"};
@@ -32,15 +27,15 @@ std::string ToText(const CommandReport& report, std::string_view command, int ex
   object["exit_code"] = exit_code;
   object["error"] = nullptr;
   object["findings"] = report.findings;
-  return Dump(object);
+  return JsonText(object);
 }
 
 std::string ErrorText(std::string_view command, const Status& status) {
-  return Dump({{"command", command},
-               {"verdict", "error"},
-               {"exit_code", ExitCode(status)},
-               {"error", status.message()},
-               {"findings", json::array()}});
+  return JsonText({{"command", command},
+                   {"verdict", "error"},
+                   {"exit_code", ExitCode(status)},
+                   {"error", status.message()},
+                   {"findings", json::array()}});
 }
 
 }  // namespace npumesh

@@ -6,6 +6,7 @@
 #include "launch/report/command_report.h"
 #include "launch/report/junit.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 
@@ -21,11 +22,6 @@ constexpr const char* kUnfinished =
 constexpr int kAskedToStop = 128;
 
 constexpr uint64_t kLargestReport = uint64_t{1} << 30;
-
-// Names of files may hold any bytes; a report is UTF-8.
-std::string Dump(const json& report) {
-  return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
 
 Result<std::string> ReadReport(const std::string& file) {
   if (file.empty()) return Error(Code::kNotFound, "no report was asked for");
@@ -205,7 +201,7 @@ std::string ToJson(const RunStory& story, const RunOptions& options, const json&
       {"ranks", measured.ranks},
       {"checks", measured.checks},
       {"outputs", measured.outputs}};
-  return Dump(report);
+  return JsonText(report);
 }
 
 std::string ToJunit(const RunStory& story, const RunOptions& options) {
@@ -241,7 +237,7 @@ Status EndUnfinishedReports(const std::string& report, const std::string& junit,
       object["verdict"] = exit_code > kAskedToStop ? "stopped" : "error";
       object["exit_code"] = exit_code;
       object["error"] = reason;
-      NPUMESH_RETURN_IF_ERROR(WriteFile(report, Dump(object), FileKind::kData));
+      NPUMESH_RETURN_IF_ERROR(WriteFile(report, JsonText(object), FileKind::kData));
     }
   }
   const Result<std::string> text = ReadReport(junit);

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "launch/view/graph_facts.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -239,7 +239,7 @@ std::string ToText(const PlanView& plan) {
 }
 
 std::string ToJson(const PlanView& plan) {
-  return ToJsonObject(plan).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return JsonText(ToJsonObject(plan));
 }
 
 namespace {

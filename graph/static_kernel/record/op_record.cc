@@ -7,7 +7,7 @@
 
 #include "graph/ir/plain_layout.h"
 #include "runtime/base/float16.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/strings.h"
 
 namespace npumesh {
@@ -286,9 +286,8 @@ OpRecord RecordOf(const Operator& op, const OpContext& context) {
       {"impl_mode", "high_precision"},
       {"deterministic", "true"},
       {"deterministic_level", 1}};
-  const auto lossy = nlohmann::json::error_handler_t::replace;  // names may be no UTF-8
   return {.stem = StemOf(context),
-          .json = record.dump(2, ' ', false, lossy) + "\n",
+          .json = JsonText(record),
           .listed = std::ranges::find(kListedTypes, context.node().type) != std::end(kListedTypes)};
 }
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -16,12 +16,6 @@ namespace {
 using StoreDamage = KernelStore::Damage;
 
 constexpr int kManifestFormat = 1;
-
-// The text of a member; empty when it is not there or no text.
-std::string TextOf(const nlohmann::json& document, const char* name) {
-  const auto it = document.find(name);
-  return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
 
 // How the manifest names the object: relative to the root, so that a store can be moved.
 std::string ObjectInManifest(std::string_view sha256) {
@@ -43,7 +37,7 @@ std::string TextOfManifest(const KernelObject& kernel, const KernelSource* sourc
     document["source_sha256"] = Sha256(source->program);
     document["record_sha256"] = Sha256(source->record);
   }
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(document);
 }
 
 // What is wrong with `manifest`, which stands under `key`; empty: nothing.
@@ -55,7 +49,7 @@ std::string FaultOfManifest(const nlohmann::json& document, const Manifest& mani
   }
   if (manifest.kernel.key != key) return "has the key of another kernel";
   if (!IsSha256(manifest.kernel.sha256)) return "has no SHA-256 of its object";
-  if (TextOf(document, "object") != ObjectInManifest(manifest.kernel.sha256)) {
+  if (TextMember(document, "object") != ObjectInManifest(manifest.kernel.sha256)) {
     return "names another object than its SHA-256";
   }
   return manifest.kernel.symbol.empty() ? "names no symbol" : "";
@@ -64,16 +58,16 @@ std::string FaultOfManifest(const nlohmann::json& document, const Manifest& mani
 Manifest ManifestIn(const nlohmann::json& document) {
   Manifest manifest;
   KernelObject& kernel = manifest.kernel;
-  kernel.key = TextOf(document, "key");
-  kernel.symbol = TextOf(document, "symbol");
-  kernel.title = TextOf(document, "title");
-  kernel.sha256 = TextOf(document, "sha256");
-  kernel.instructions = TextOf(document, "instruction_set");
-  kernel.compiler = TextOf(document, "compiler");
-  kernel.generator = TextOf(document, "generator");
-  kernel.created = TextOf(document, "created");
-  manifest.source_sha256 = TextOf(document, "source_sha256");
-  manifest.record_sha256 = TextOf(document, "record_sha256");
+  kernel.key = TextMember(document, "key");
+  kernel.symbol = TextMember(document, "symbol");
+  kernel.title = TextMember(document, "title");
+  kernel.sha256 = TextMember(document, "sha256");
+  kernel.instructions = TextMember(document, "instruction_set");
+  kernel.compiler = TextMember(document, "compiler");
+  kernel.generator = TextMember(document, "generator");
+  kernel.created = TextMember(document, "created");
+  manifest.source_sha256 = TextMember(document, "source_sha256");
+  manifest.record_sha256 = TextMember(document, "record_sha256");
   return manifest;
 }
 
@@ -193,9 +187,9 @@ std::optional<FailureNote> StoreFiles::ReadFailure(std::string_view key) const {
   if (!text.ok()) return std::nullopt;
   const nlohmann::json document = ParseForeignJson(*text);
   if (!document.is_object()) return std::nullopt;
-  const auto builder = LockOwner::Parse(TextOf(document, "builder"));
-  std::string why = TextOf(document, "why");
-  if (TextOf(document, "key") != key || !builder || why.empty()) return std::nullopt;
+  const auto builder = LockOwner::Parse(TextMember(document, "builder"));
+  std::string why = TextMember(document, "why");
+  if (TextMember(document, "key") != key || !builder || why.empty()) return std::nullopt;
   return FailureNote{*std::move(text), std::move(why), *builder};
 }
 
@@ -207,9 +201,7 @@ Status StoreFiles::PublishFailure(const std::string& work, std::string_view key,
                                    {"boot", me.boot},
                                    {"builder", me.ToString()},
                                    {"why", why}};
-  const std::string text =
-      document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return Publish(work, FailurePath(key), text);
+  return Publish(work, FailurePath(key), JsonText(document));
 }
 
 }  // namespace npumesh
