@@ -33,20 +33,13 @@ std::string TitleOf(const StaticRegion& region) {
   return fmt::format("{} {}", fmt::join(types, "+"), region.operators.back().context->out(0));
 }
 
-// A loaded kernel, to be measured.
-class EntryKernel final : public Kernel {
+// A loaded kernel, to be measured. `index` says which of a region's kernels it is.
+class EntryKernel final : public LoopKernel {
  public:
-  // `index` says which of a region's kernels it is.
-  EntryKernel(StaticKernel kernel, size_t index) : kernel_(std::move(kernel)), index_(index) {}
+  EntryKernel(StaticKernel kernel, size_t index) : LoopKernel(std::move(kernel)), index_(index) {}
   size_t index() const { return index_; }
-  uint64_t scratch_bytes() const override { return kernel_.scratch_bytes; }
-  Status Run(const KernelArgs& args) override {
-    kernel_.entry(args.in, args.out, args.scratch);
-    return Status();
-  }
 
  private:
-  StaticKernel kernel_;
   size_t index_;
 };
 
@@ -54,38 +47,17 @@ size_t IndexOf(const std::vector<int64_t>& widths, int64_t width) {
   return static_cast<size_t>(std::ranges::find(widths, width) - widths.begin());
 }
 
-// Elements from the start of its tensor up to the last one that an input reads.
-int64_t ExtentOf(const LoopProgram& program, const LoopInput& input) {
-  int64_t last = input.offset + (program.columns - 1) * input.step;
-  for (size_t d = 0; d < program.outer.size(); ++d) {
-    last += (program.outer[d] - 1) * input.strides[d];
-  }
-  return last + 1;
-}
-
-// The step that a region becomes, with its tensors as vectors. The symbol stands for how the
-// operators feed each other.
+// The step that a region becomes. The symbol stands for how the operators feed each other.
 TunableStep StepOf(const StaticRegion& region, const std::string& symbol) {
-  const LoopProgram& program = region.program;
   TunableStep step;
   step.name = region.operators.back().context->node().name;
   step.type = symbol;
   for (const StaticOperator& each : region.operators) {
     step.operators.push_back({each.op, each.context});
   }
-  for (const LoopInput& input : program.inputs) {
-    const auto at = static_cast<size_t>(input.tensor);
-    if (at >= step.inputs.size()) step.inputs.resize(at + 1);
-    const bool longer = step.inputs[at].dtype == DataType::kUndefined ||
-                        step.inputs[at].shape.elements() < ExtentOf(program, input);
-    if (longer) step.inputs[at] = {input.dtype, Shape({ExtentOf(program, input)})};
-  }
+  step.inputs = region.inputs;
   step.constants.resize(step.inputs.size());
-  for (const LoopOutput& output : program.outputs) {
-    const bool row = program.instructions[static_cast<size_t>(output.value)].row;
-    const int64_t elements = program.rows() * (row ? 1 : program.columns);
-    step.outputs.push_back({output.dtype, Shape({elements})});
-  }
+  step.outputs = region.outputs;
   return step;
 }
 
@@ -101,8 +73,9 @@ std::map<std::string, const KernelObject*> ByKey(const std::vector<KernelObject>
 }
 
 // By line of the complete source; see MapKernelText.
-std::vector<int> OriginsOfLines(const LoopProgram& program, const std::string& symbol) {
-  const std::string before = CompleteSource(KernelBeginning(), "");
+std::vector<int> OriginsOfLines(const std::string& beginning, const LoopProgram& program,
+                                const std::string& symbol) {
+  const std::string before = CompleteSource(beginning, "");
   // CompleteSource ends each of its parts with a line end.
   std::vector<int> origins(static_cast<size_t>(std::ranges::count(before, '\n')) - 1, -1);
   const std::vector<int> own = MapKernelText(program, symbol).origins;
@@ -337,6 +310,7 @@ Status StaticKernels::WriteMeta(const std::vector<StaticRegion>& regions,
                                 const std::vector<KernelSource>& wanted,
                                 const BuildOutcome& outcome) {
   if (!meta_) return Status();
+  const std::string beginning = KernelBeginning();
   std::vector<std::string> flags = KernelFlags(debugs());
   for (std::string& flag : CompilerFlags(instructions_)) flags.push_back(std::move(flag));
   const std::map<std::string, const KernelObject*> objects = ByKey(outcome.objects);
@@ -346,8 +320,8 @@ Status StaticKernels::WriteMeta(const std::vector<StaticRegion>& regions,
     MetaKernel kernel{.name = wanted[i].file.substr(0, wanted[i].file.rfind('.')),
                       .region = regions[i],
                       .source = wanted[i],
-                      .source_text = CompleteSource(KernelBeginning(), wanted[i].program),
-                      .origins = OriginsOfLines(regions[i].program, wanted[i].symbol),
+                      .source_text = CompleteSource(beginning, wanted[i].program),
+                      .origins = OriginsOfLines(beginning, regions[i].program, wanted[i].symbol),
                       .object = found != objects.end() ? found->second : nullptr,
                       .flags = flags,
                       .scratch_bytes = KernelScratchBytes(regions[i].program)};

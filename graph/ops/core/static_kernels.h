@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/core/loop_program.h"
+#include "graph/ops/core/operator.h"
 
 namespace npumesh {
-
-struct Operator;
 
 // An operator of the graph that is compiled, with its types.
 struct StaticOperator {
@@ -25,6 +25,7 @@ struct StaticRegion {
   LoopProgram program;
   std::vector<StaticOperator> operators;  // in execution order, as program.titles
   std::vector<TensorType> inputs;         // by slot of the kernel
+  std::vector<TensorType> outputs;        // as program.outputs
 };
 
 // The kernel of a region.
@@ -33,6 +34,22 @@ struct StaticKernel {
   uint64_t scratch_bytes = 0;
   std::string name;                     // what the store calls it
   std::shared_ptr<const void> library;  // keeps `entry` valid
+};
+
+// Runs one. REQUIRES: it has an entry.
+class LoopKernel : public Kernel {
+ public:
+  explicit LoopKernel(StaticKernel kernel) : kernel_(std::move(kernel)) {
+    set_choice({.name = "static kernel " + kernel_.name, .refused = {}});
+  }
+  uint64_t scratch_bytes() const override { return kernel_.scratch_bytes; }
+  Status Run(const KernelArgs& args) override {
+    kernel_.entry(args.in, args.out, args.scratch);
+    return Status();
+  }
+
+ private:
+  StaticKernel kernel_;
 };
 
 class StaticKernelSource {

@@ -16,22 +16,6 @@ constexpr size_t kMostOperators = 32;
 // A kernel takes sixteen elements at a time: shorter rows waste what a region saves.
 constexpr int64_t kShortRow = 16;
 
-// A compiled loop program as a kernel.
-class LoopKernel final : public Kernel {
- public:
-  explicit LoopKernel(StaticKernel kernel) : kernel_(std::move(kernel)) {
-    set_choice({.name = "static kernel " + kernel_.name, .refused = {}});
-  }
-  uint64_t scratch_bytes() const override { return kernel_.scratch_bytes; }
-  Status Run(const KernelArgs& args) override {
-    kernel_.entry(args.in, args.out, args.scratch);
-    return Status();
-  }
-
- private:
-  StaticKernel kernel_;
-};
-
 // By operator, the shape of whole rows where it stands: views between operators rename dimensions.
 using Frames = std::map<NodeId, Shape>;
 
@@ -393,6 +377,9 @@ void FuseStatic(FusionView& view, StaticKernelSource& source) {
     StaticRegion& asked = regions.emplace_back();
     asked.program = region.program;
     asked.inputs = region.input_types;
+    for (const Value output : region.outputs) {
+      asked.outputs.push_back(view.context(output.node).out(output.port));
+    }
     for (const NodeId id : region.nodes) {
       if (region.frames.contains(id)) asked.operators.push_back({&view.op(id), &view.context(id)});
     }

@@ -13,7 +13,7 @@
 
 #include "graph/static_kernel/record/op_record.h"
 #include "graph/static_kernel/store/kernel_store.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/system_error.h"
@@ -28,11 +28,6 @@ constexpr size_t kLongestTypes = 120;
 constexpr size_t kDigitsOfName = 32;
 // Where the model says which module of the program an operator comes from.
 constexpr std::string_view kStackAttr = "nn_module_stack";
-
-std::string MetaJsonText(const json& value) {
-  const auto lossy = json::error_handler_t::replace;  // names may be no UTF-8
-  return value.dump(2, ' ', false, lossy) + "\n";
-}
 
 Status MetaFolderRefused(const std::string& folder, std::string_view why) {
   return Error(Code::kInvalidArgument,
@@ -98,15 +93,10 @@ json OperatorsJson(const StaticRegion& region) {
   return operators;
 }
 
-// A static kernel has one output, that of its last operator.
-json OutputsJson(const StaticRegion& region) {
-  return json::array({TypeJson(region.operators.back().context->out(0))});
-}
-
-json InputsJson(const StaticRegion& region) {
-  json inputs = json::array();
-  for (const TensorType& type : region.inputs) inputs.push_back(TypeJson(type));
-  return inputs;
+json TypesJson(const std::vector<TensorType>& types) {
+  json list = json::array();
+  for (const TensorType& type : types) list.push_back(TypeJson(type));
+  return list;
 }
 
 std::string ObjectName(const KernelObject& object) {
@@ -116,21 +106,21 @@ std::string ObjectName(const KernelObject& object) {
 // The keys that the vendor's description of a kernel has are spelled as there.
 std::string DescriptionText(const MetaKernel& kernel, int level) {
   const KernelObject& object = *kernel.object;
-  return MetaJsonText({{"binFileName", ObjectName(object)},
-                       {"binFileSuffix", ".o"},
-                       {"kernelName", object.symbol},
-                       {"sha256", object.sha256},
-                       {"workspace", {{"num", 1}, {"size", {kernel.scratch_bytes}}}},
-                       {"opDebugLevel", level},
-                       {"title", kernel.source.title},
-                       {"operators", OperatorsJson(kernel.region)},
-                       {"inputs", InputsJson(kernel.region)},
-                       {"outputs", OutputsJson(kernel.region)},
-                       {"instructionSet", object.instructions},
-                       {"compiler", object.compiler},
-                       {"flags", kernel.flags},
-                       {"generator", object.generator},
-                       {"created", object.created}});
+  return JsonText({{"binFileName", ObjectName(object)},
+                   {"binFileSuffix", ".o"},
+                   {"kernelName", object.symbol},
+                   {"sha256", object.sha256},
+                   {"workspace", {{"num", 1}, {"size", {kernel.scratch_bytes}}}},
+                   {"opDebugLevel", level},
+                   {"title", kernel.source.title},
+                   {"operators", OperatorsJson(kernel.region)},
+                   {"inputs", TypesJson(kernel.region.inputs)},
+                   {"outputs", TypesJson(kernel.region.outputs)},
+                   {"instructionSet", object.instructions},
+                   {"compiler", object.compiler},
+                   {"flags", kernel.flags},
+                   {"generator", object.generator},
+                   {"created", object.created}});
 }
 
 std::string LocationsText(const MetaKernel& kernel) {
@@ -143,10 +133,10 @@ std::string LocationsText(const MetaKernel& kernel) {
     if (kernel.origins[i] < 0) continue;
     lines.push_back({{"line", i + 1}, {"operator", kernel.origins[i]}});
   }
-  return MetaJsonText({{"source", kernel.name + ".cce"},
-                       {"kernelName", kernel.source.symbol},
-                       {"operators", std::move(operators)},
-                       {"lines", std::move(lines)}});
+  return JsonText({{"source", kernel.name + ".cce"},
+                   {"kernelName", kernel.source.symbol},
+                   {"operators", std::move(operators)},
+                   {"lines", std::move(lines)}});
 }
 
 // JSON has no infinities.
@@ -211,16 +201,16 @@ std::string ComputationText(const MetaKernel& kernel) {
     written.push_back(
         {{"value", fmt::format("v{}", output.value)}, {"dtype", RecordedType(output.dtype)}});
   }
-  return MetaJsonText({{"kernelName", kernel.source.symbol},
-                       {"title", kernel.source.title},
-                       {"operators", OperatorsJson(kernel.region)},
-                       {"edges", EdgesJson(program)},
-                       {"inputs", InputsJson(kernel.region)},
-                       {"outputs", OutputsJson(kernel.region)},
-                       {"space", {{"outer", program.outer}, {"columns", program.columns}}},
-                       {"reads", ReadsJson(program)},
-                       {"values", std::move(values)},
-                       {"writes", std::move(written)}});
+  return JsonText({{"kernelName", kernel.source.symbol},
+                   {"title", kernel.source.title},
+                   {"operators", OperatorsJson(kernel.region)},
+                   {"edges", EdgesJson(program)},
+                   {"inputs", TypesJson(kernel.region.inputs)},
+                   {"outputs", TypesJson(kernel.region.outputs)},
+                   {"space", {{"outer", program.outer}, {"columns", program.columns}}},
+                   {"reads", ReadsJson(program)},
+                   {"values", std::move(values)},
+                   {"writes", std::move(written)}});
 }
 
 }  // namespace
@@ -238,7 +228,7 @@ std::string KernelMeta::NameOf(const StaticRegion& region, std::string_view cont
     types.push_back(FileNamePart(each.context->node().type));
   }
   const std::string joined = fmt::format("{}", fmt::join(types, "_")).substr(0, kLongestTypes);
-  const std::string decides = fmt::format("{}\n{}", content, MetaJsonText(OperatorsJson(region)));
+  const std::string decides = fmt::format("{}\n{}", content, JsonText(OperatorsJson(region)));
   return fmt::format("{}_{}", joined, Sha256(decides).substr(0, kDigitsOfName));
 }
 

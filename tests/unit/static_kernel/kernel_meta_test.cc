@@ -183,6 +183,19 @@ TEST_F(KernelMetaTest, ADescriptionSaysWhatItsObjectIs) {
   }
 }
 
+// Statistics that are read, and values on the way, are outputs like any other.
+TEST_F(KernelMetaTest, ADescriptionHasEveryOutput) {
+  SetUpAnew();
+  const Value x = In({kFloat, {3, 20}}), gamma = In({kFloat, {20}});
+  const Value sum = g_.Op("Add", {{"x1", x}, {"x2", x}}, {}, "sum");
+  const Value norm = g_.Op("RmsNorm", {{"x", sum}, {"gamma", gamma}}, {}, "norm", 2);
+  g_.Output({norm, {norm.node, 1}, sum});
+  Keep(3);
+  const json rows = {{"dtype", "float"}, {"shape", {3, 20}}};
+  const json numbers = {{"dtype", "float"}, {"shape", {3, 1}}};
+  EXPECT_EQ(Read(".json")["outputs"], json::array({rows, numbers, rows}));
+}
+
 TEST_F(KernelMetaTest, ItsSourceCompilesAlone) {
   KeepChain(4);
   CompileRequest request;
