@@ -1,8 +1,10 @@
 #include "graph/ops/reduce/reduce_ops_fold.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 namespace npumesh {
 namespace {
@@ -16,12 +18,17 @@ struct Prod {
   T operator()(T a, T b) const { return a * b; }
 };
 template <typename T>
+bool IsBelowZero(T a) {
+  if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
+  return false;
+}
+template <typename T>
 struct Max {
-  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  T operator()(T a, T b) const { return a > b || a != a || (a == b && !IsBelowZero(a)) ? a : b; }
 };
 template <typename T>
 struct Min {
-  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  T operator()(T a, T b) const { return a < b || a != a || (a == b && IsBelowZero(a)) ? a : b; }
 };
 
 template <typename T>

@@ -2,7 +2,9 @@
 //
 // Sums, products and means of floats accumulate in double and are rounded once, so that a result
 // does not depend on the order in any digit of float. Integers accumulate in 64 bits; the low bits
-// are the wrapped result (a mean divides before it wraps). NaN wins every maximum and minimum.
+// are the wrapped result (a mean divides before it wraps). NaN wins every maximum and minimum;
+// of zeros with both signs the maximum is +0 and the minimum -0 (IEEE 754-2019, maximum, minimum),
+// so that neither depends on the order.
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_GRAPH_OPS_REDUCE_REDUCE_OPS_FOLD_H_

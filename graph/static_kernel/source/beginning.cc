@@ -201,12 +201,14 @@ NM_ONE(Sign, Magnitude(a) > 0 ? (VF)(((VU)a & 0x80000000u) | 0x3f800000u) : a)
 NM_ONE(Floor, FloorOf(a))
 NM_ONE(Ceil, CeilOf(a))
 NM_ONE(Relu, a <= 0 ? SetF(0) : a)
-NM_COMPARE(Equal, a == b)
-NM_COMPARE(NotEqual, a != b)
-NM_COMPARE(Less, a < b)
-NM_COMPARE(LessEqual, a <= b)
-NM_COMPARE(Greater, a > b)
-NM_COMPARE(GreaterEqual, a >= b)
+#define NM_COMPARISONS(COMPARE) \
+  COMPARE(Equal, a == b) \
+  COMPARE(NotEqual, a != b) \
+  COMPARE(Less, a < b) \
+  COMPARE(LessEqual, a <= b) \
+  COMPARE(Greater, a > b) \
+  COMPARE(GreaterEqual, a >= b)
+NM_COMPARISONS(NM_COMPARE)
 NM_INLINE B And(B x, B y) { B r; NM_EACH(kF) r.v[i] = x.v[i] & y.v[i]; return r; }
 NM_INLINE B Or(B x, B y) { B r; NM_EACH(kF) r.v[i] = x.v[i] | y.v[i]; return r; }
 NM_INLINE B Not(B x) { B r; NM_EACH(kF) r.v[i] = ~x.v[i]; return r; }
@@ -290,11 +292,17 @@ NM_INLINE F LargestLane(F most) {
   for (int i = 1; i < NM_WIDTH; ++i) largest = largest < each[i] ? each[i] : largest;
   return Set(largest);
 }
+// As Max, but of zeros the positive one in any order.
+NM_TWO(Largest, (a > b) | (a != a) | ((a == b) & ((VI)a >= 0)) ? a : b)
 NM_INLINE F LargestOrNan(F most) {
   float each[NM_WIDTH], largest;
   __builtin_memcpy(each, &most, sizeof(each));
   largest = each[0];
-  for (int i = 1; i < NM_WIDTH; ++i) largest = largest >= each[i] || largest != largest ? largest : each[i];
+  for (int i = 1; i < NM_WIDTH; ++i) {
+    const bool stays = largest > each[i] || largest != largest ||
+                       (largest == each[i] && !__builtin_signbit(largest));
+    largest = stays ? largest : each[i];
+  }
   return Set(largest);
 }
 NM_INLINE void AddWide(D& lanes, F x) {
@@ -628,12 +636,7 @@ constexpr std::string_view kOtherNumbers = R"(
   NM_COMPARE_INT(name, expression) \
   NM_COMPARE_WIDE(L, VL, name, expression) \
   NM_COMPARE_WIDE(D, VD, name, expression)
-NM_COMPARE_OTHERS(Equal, a == b)
-NM_COMPARE_OTHERS(NotEqual, a != b)
-NM_COMPARE_OTHERS(Less, a < b)
-NM_COMPARE_OTHERS(LessEqual, a <= b)
-NM_COMPARE_OTHERS(Greater, a > b)
-NM_COMPARE_OTHERS(GreaterEqual, a >= b)
+NM_COMPARISONS(NM_COMPARE_OTHERS)
 // U: the unsigned form of V, whose sums and products wrap.
 #define NM_WHOLE(T, V, U, parts) \
   NM_TWO_OF(T, V, parts, Add, (U)a + (U)b) \

@@ -155,6 +155,21 @@ TEST_F(StaticBitsTest, Reductions) {
   ExpectSameBits(3);
 }
 
+// Zeros of both signs, in short rows and in rows of several vectors.
+TEST_F(StaticBitsTest, TheLargestOfZeros) {
+  for (const int64_t columns : {2, 7, 16, 100}) {
+    Tensor zeros = Tensor::Allocate({kFloat, Shape({4, columns})});
+    float* const values = reinterpret_cast<float*>(zeros.mutable_data());
+    std::fill_n(values, 4 * columns, -0.0f);
+    for (const int64_t positive : {int64_t{0}, 2 * columns - 1, 2 * columns + columns / 2}) {
+      values[positive] = 0.0f;
+    }
+    Out(g_.Op("ReduceMax", {{"x", In(zeros)}, {"axes", g_.Ints({-1})}},
+              {{"keep_dims", AttrValue::Bool(true)}}));
+  }
+  ExpectSameBits(4);
+}
+
 // ---- integers and double ----
 
 constexpr DataType kWholeTypes[] = {DataType::kInt8,  DataType::kUint8,  DataType::kInt16,

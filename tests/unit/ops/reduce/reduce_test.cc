@@ -162,6 +162,23 @@ TEST_F(ReduceTest, NanWins) {
   }
 }
 
+// As maximum and minimum of IEEE 754-2019, wherever the zeros stand.
+TEST_F(ReduceTest, TheSignOfZeroDoesNotDependOnTheOrder) {
+  for (const DataType dtype : {kF16, kF32, DataType::kDouble}) {
+    for (const size_t at : {0u, 1u, 8u, 19u}) {
+      for (const bool negative : {false, true}) {
+        std::vector<double> values(20, negative ? 0.0 : -0.0);
+        values[at] = negative ? -0.0 : 0.0;
+        for (const Shape& shape : {Shape({20}), Shape({20, 1})}) {
+          const Tensor x = FromDoubles(dtype, shape, values);
+          EXPECT_FALSE(std::signbit(ToDoubles(Run("ReduceMax", x, {0}))[0])) << at;
+          EXPECT_TRUE(std::signbit(ToDoubles(Run("ReduceMin", x, {0}))[0])) << at;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ReduceTest, EmptyExtentGivesTheIdentity) {
   const Tensor floats = FromDoubles(kF32, {0, 2}, {});
   EXPECT_EQ(ToDoubles(Run("ReduceSum", floats, {0})), (std::vector<double>{0, 0}));
