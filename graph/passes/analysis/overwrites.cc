@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/storages.h"
@@ -82,14 +83,16 @@ class Resolver {
 
   // What a storage holds after `level` writes, in the shape of `like`, for `reader`.
   Value Name(const Storage& storage, int level, Value like, NodeId reader) {
-    AwaitHiddenWriter(storage, level, reader);
     const Value base = Base(storage, level);
-    if (SameShape(base, like)) return base;
+    if (SameShape(base, like)) {
+      AwaitHiddenWriter(storage, level, reader);
+      return base;
+    }
     if (ChangesType(base) || ChangesType(like)) {
       if (level > 0) Await(storage.writers[static_cast<size_t>(level) - 1].node, reader);
       return like;
     }
-    return InShapeOf(like, base);
+    return InShapeOf(like, base, HiddenWriter(storage, level));
   }
 
   Value Copy(const Storage& storage, int level, Value like) {
@@ -98,7 +101,7 @@ class Resolver {
     const Value base = Base(storage, level);
     const Value copy = Move(base, writer);
     AwaitHiddenWriter(storage, level, copy.node);
-    return SameShape(base, like) ? copy : InShapeOf(like, copy);
+    return SameShape(base, like) ? copy : InShapeOf(like, copy, kNoNode);
   }
 
   // No node overwrites the root itself: the first writer of a constant gets a copy of it, and so
@@ -124,11 +127,17 @@ class Resolver {
     return NeedsVariable(storage) ? Move(storage.root, storage.writers[0].node) : storage.root;
   }
 
+  // The last of `level` writers where no output shows its update; else kNoNode.
+  static NodeId HiddenWriter(const Storage& storage, int level) {
+    if (level == 0) return kNoNode;
+    const StorageWriter& writer = storage.writers[static_cast<size_t>(level) - 1];
+    return writer.has_port ? kNoNode : writer.node;
+  }
+
   // No data edge leads from an update that no output shows.
   void AwaitHiddenWriter(const Storage& storage, int level, NodeId reader) {
-    if (level == 0) return;
-    const StorageWriter& writer = storage.writers[static_cast<size_t>(level) - 1];
-    if (!writer.has_port) Await(writer.node, reader);
+    const NodeId writer = HiddenWriter(storage, level);
+    if (writer != kNoNode) Await(writer, reader);
   }
 
   void Await(NodeId before, NodeId after) {
@@ -169,16 +178,18 @@ class Resolver {
     return false;
   }
 
-  Value InShapeOf(Value like, Value value) {
-    const auto [known, added] = reshaped_.try_emplace({like, value});
+  // The Reshape is a view, which sees the value where it stands: behind `writer`, if there is one.
+  Value InShapeOf(Value like, Value value, NodeId writer) {
+    const auto [known, added] = reshaped_.try_emplace({like, value, writer});
     if (!added) return known->second;
     const std::string& shaped = bound_.node(like.node).name;
     const Value shape = AddNode("Shape", fmt::format("{}/shape_{}", shaped, like.port),
                                 {{"x", like}}, DataType::kInt64);
     added_.back().attrs["dtype"] = AttrValue::Type(DataType::kInt64);
-    return known->second =
-               AddNode("Reshape", fmt::format("{}/as_{}", NodeOf(value.node).name, shaped),
-                       {{"x", value}, {"shape", shape}}, DataType::kUndefined);
+    known->second = AddNode("Reshape", fmt::format("{}/as_{}", NodeOf(value.node).name, shaped),
+                            {{"x", value}, {"shape", shape}}, DataType::kUndefined);
+    if (writer != kNoNode) Await(writer, known->second.node);
+    return known->second;
   }
 
   // What the value holds before `writer` runs.
@@ -236,9 +247,10 @@ class Resolver {
   std::vector<InputChange> inputs_;
   std::set<std::pair<NodeId, NodeId>> controls_;
   std::vector<Node> added_;
-  std::set<std::string> names_;                        // of added nodes
-  std::map<std::pair<Value, NodeId>, Value> copies_;   // by value and writer
-  std::map<std::pair<Value, Value>, Value> reshaped_;  // by shape and value
+  std::set<std::string> names_;                       // of added nodes
+  std::map<std::pair<Value, NodeId>, Value> copies_;  // by value and writer
+  // By shape, value and hidden writer.
+  std::map<std::tuple<Value, Value, NodeId>, Value> reshaped_;
 };
 
 // Outputs of nodes that run graphs, in whose memory a node writes.
