@@ -93,7 +93,7 @@ Status Inference::Visit(const Node& node, const std::map<NodeId, Input>& inputs,
     mine.constants = {weight};
     return Status();
   }
-  return IsFurniture(node) ? Status() : VisitOperator(node);
+  return IsFurniture(node) ? CheckSources(node) : VisitOperator(node);
 }
 
 // A damaged graph may read what no node gives, of a NoOp for example.
@@ -103,6 +103,13 @@ Status Inference::CheckSource(Value value) const {
   const Node& source = graph_.node(value.node);
   return Error(Code::kCorrupt, "it reads output {} of \"{}\" ({}), which has {}", value.port,
                source.name, source.type, given);
+}
+
+Status Inference::CheckSources(const Node& node) const {
+  for (const std::optional<Value>& input : node.inputs) {
+    if (input) NPUMESH_RETURN_IF_ERROR(CheckSource(*input));
+  }
+  return Status();
 }
 
 Status Inference::VisitOperator(const Node& node) {

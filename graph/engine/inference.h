@@ -84,6 +84,7 @@ class Inference {
   Status Visit(const Node& node, const std::map<NodeId, Input>& inputs, WeightCache& weights,
                const std::string& model_path);
   Status CheckSource(Value value) const;
+  Status CheckSources(const Node& node) const;
   Status VisitOperator(const Node& node);
   bool BehindFailure(const Node& node) const;
   NodeResult& result(NodeId id) { return results_[static_cast<size_t>(id)]; }

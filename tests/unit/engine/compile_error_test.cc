@@ -74,6 +74,12 @@ TEST_F(CompileErrorTest, ReadsWhatItsSourceDoesNotGive) {
               "node \"Negate\" (Negate): it reads output 0 of \"NoOp\" (NoOp), which has 0");
 }
 
+TEST_F(CompileErrorTest, GivesWhatItsSourceDoesNot) {
+  g_.Output({g_.Op("NoOp", {})});
+  ExpectError({}, Code::kCorrupt,
+              "node \"NetOutput\" (NetOutput): it reads output 0 of \"NoOp\" (NoOp), which has 0");
+}
+
 TEST_F(CompileErrorTest, InferenceErrorsDoNotCascade) {
   const Value x = g_.Data("x", IntType({2}));
   const Value a = g_.Op("NoInfer", {{"x", x}}, {}, "a");
