@@ -130,6 +130,19 @@ bool WritesThroughBitcast(const Graph& graph) {
   return false;
 }
 
+// A ViewCopy takes its numbers when the graph is compiled, so nothing may overwrite them.
+bool OverwritesNumbers(const Graph& graph) {
+  const PlainOrder order(graph);
+  for (const Node& node : graph.nodes()) {
+    if (node.type != "ViewCopy") continue;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool number = node.input_descs[i].name != "dst" && node.input_descs[i].name != "src";
+      if (number && order.HasWriters(order.RootOf(*node.inputs[i]))) return true;
+    }
+  }
+  return false;
+}
+
 // ---- steps ----
 
 int64_t NextOpenExtent(Dice& dice) {
@@ -207,6 +220,7 @@ FuzzCase Generate(uint64_t seed) {
     made.model = std::move(*model);
     if (WritesThroughBitcast(made.model.graph)) continue;
     AddControls(dice, made.model.graph);
+    if (OverwritesNumbers(made.model.graph)) continue;
     if (dice.Chance(15)) made.model.graph = Shuffled(dice, made.model.graph);
     AddSteps(w, made);
     KeepLegalSteps(made);

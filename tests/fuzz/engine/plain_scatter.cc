@@ -85,6 +85,7 @@ std::optional<PlainTensors> ScatterTuplesOf(const PlainCall& call, const char* v
 
 std::optional<PlainTensors> ScatterNd(const PlainCall& call) {
   const PlainTensor& x = call.in("x");
+  if (!FitsInMemory(call.ints("shape"))) return std::nullopt;
   return ScatterTuples(Zeros(x.dtype, call.ints("shape")), call.in("indices"), x, Plus);
 }
 

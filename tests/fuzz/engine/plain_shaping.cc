@@ -30,18 +30,9 @@ std::optional<PlainTensors> RankOf(const PlainCall& call) {
   return PlainTensors{IntegersOf(DataType::kInt32, {}, {call.in("x").rank()})};
 }
 
-// Numbers that a graph computes may ask for more than there is memory.
-bool IsSmall(const Extents& dims) {
-  constexpr Number kMost = 1 << 20;
-  Number elements = 1;
-  for (const int64_t dim : dims) elements *= static_cast<Number>(dim);
-  return std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim >= 0; }) &&
-         elements <= kMost;
-}
-
 std::optional<PlainTensors> Fill(const PlainCall& call) {
   const PlainTensor& value = call.in("value");
-  if (!IsSmall(call.ints("dims"))) return std::nullopt;
+  if (!FitsInMemory(call.ints("dims"))) return std::nullopt;
   PlainTensor y = Zeros(value.dtype, call.ints("dims"));
   std::fill(y.v.begin(), y.v.end(), value.at(0));
   return PlainTensors{std::move(y)};
@@ -53,7 +44,9 @@ std::optional<PlainTensors> CountedRange(const PlainCall& call) {
     return std::nullopt;
   }
   const Number steps = std::ceil((limit.at(0) - start.at(0)) / delta.at(0));
-  PlainTensor y = Zeros(start.dtype, {static_cast<int64_t>(std::max<Number>(0, steps))});
+  const Extents dims = {static_cast<int64_t>(std::clamp<Number>(steps, 0, 0x1p40L))};
+  if (!FitsInMemory(dims)) return std::nullopt;
+  PlainTensor y = Zeros(start.dtype, dims);
   for (int64_t i = 0; i < y.count(); ++i) {
     y.at(i) = RoundTo(y.dtype, start.at(0) + static_cast<Number>(i) * delta.at(0));
   }

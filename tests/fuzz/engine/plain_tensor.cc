@@ -105,6 +105,14 @@ int64_t CountOf(const Extents& dims) {
   return count;
 }
 
+bool FitsInMemory(const Extents& dims) {
+  constexpr Number kMost = 1 << 20;
+  Number elements = 1;
+  for (const int64_t dim : dims) elements *= static_cast<Number>(dim);
+  return std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim >= 0; }) &&
+         elements <= kMost;
+}
+
 Extents StridesOf(const Extents& dims) {
   Extents strides(dims.size(), 1);
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];

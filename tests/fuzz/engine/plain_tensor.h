@@ -42,6 +42,8 @@ bool IsFloat(DataType dtype);
 bool IsWholeType(DataType dtype);  // int32, int64, int8, uint8; not bool
 
 int64_t CountOf(const Extents& dims);
+// Numbers that a graph computes may ask for more elements than that, or fewer than none.
+bool FitsInMemory(const Extents& dims);
 // Elements between neighbours of each axis, in C order.
 Extents StridesOf(const Extents& dims);
 // A tensor of zeros.
