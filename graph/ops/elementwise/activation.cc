@@ -1,14 +1,17 @@
-// Activations of one operand, and SwiGlu.
+// Activations of one operand, and operators on the two halves of x along a dimension: SwiGlu, GLU,
+// GeGluV2 and the gradients of GLU and SwiGlu. SwiGlu computes in float32 like the activations; the
+// others on halves compute in double and round once.
 #include <algorithm>
+#include <array>
 
 #include "graph/ops/core/check.h"
-#include "graph/ops/core/define.h"
+#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
-#include "graph/ops/elementwise/gated_activations.h"
 #include "graph/ops/toolbox/formula/formula.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
-#include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/activations.h"
+#include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
 namespace {
@@ -22,50 +25,73 @@ Result<Formula> ChooseGelu(const OpContext& context) {
                context.Who(), approximate);
 }
 
-struct SwiGluPlan : Planned {
-  Halves halves;
-  size_t width = 0;  // bytes of an element
-  ConvertFn widen = nullptr, narrow = nullptr;
-  BlockFn formula = nullptr;
+// `g` is an element of the incoming gradient (0 without one), `a` and `b` those of the halves.
+// Gives the elements of output 0 and 1, or of the two halves of output 0.
+using HalvesFormula = std::array<double, 2> (*)(double g, double a, double b);
+
+template <double (*kGelu)(double), bool kLeft>
+std::array<double, 2> GeGlu(double, double a, double b) {
+  const double gelu = kGelu(kLeft ? a : b);
+  return {gelu * (kLeft ? b : a), gelu};
+}
+
+std::array<double, 2> Glu(double, double a, double b) {
+  return {a * Sigmoid(b), 0};
+}
+
+std::array<double, 2> GluGrad(double g, double a, double b) {
+  const double s = Sigmoid(b);
+  return {g * s, g * a * s * (1 - s)};
+}
+
+std::array<double, 2> SwiGluGrad(double g, double a, double b) {
+  const double s = Sigmoid(a);
+  return {g * b * s * (1 + a * (1 - s)), g * a * s};
+}
+
+// x as [outer, 2, run]: `run` elements of one half, then those of the other.
+struct HalvesPlan : Planned {
+  int64_t outer = 1, run = 0;
+  HalvesFormula formula = nullptr;
 };
 
-Result<SwiGluPlan> PlanSwiGlu(const OpContext& op) {
-  Check check(op);
-  const DataType dtype = op.in("x").dtype;
-  check.Keep(ExpectType(op, "x", kFloats));
-  SwiGluPlan plan;
-  plan.halves = HalvesOf(op, check);
-  plan.width = static_cast<size_t>(BitsOf(dtype)) / 8;
-  plan.widen = FindConvert(dtype, DataType::kFloat);
-  plan.narrow = FindConvert(DataType::kFloat, dtype);
-  plan.formula = FloatBlock(Formula::kSwiGlu);
-  plan.outputs = {{dtype, plan.halves.half}};
-  return check.Done(std::move(plan));
+// Splits input "x" along the attribute "dim". Every output is a half of x.
+HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula, Check& check) {
+  const TensorType& x = op.in("x");
+  check.Keep(ExpectType(op, "x", types));
+  const int axis = check.Axis("dim", x.shape.rank());
+  if (!check.ok()) return {};
+  check.That(x.shape[axis] % 2 == 0,
+             "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
+  HalvesPlan plan;
+  plan.outer = ElementsBetween(x.shape, 0, axis);
+  plan.run = ElementsBetween(x.shape, axis, x.shape.rank()) / 2;
+  plan.formula = formula;
+  Shape half = x.shape;
+  half[axis] /= 2;
+  plan.outputs.assign(op.schema().outputs.size(), {x.dtype, half});
+  return plan;
 }
 
-void RunBlock(const SwiGluPlan& plan, const std::byte* a, const std::byte* b, std::byte* y,
-              size_t count) {
-  alignas(64) float gate[kBlockElements];
-  alignas(64) float value[kBlockElements];
-  plan.widen(a, gate, count);
-  plan.widen(b, value, count);
-  const void* in[] = {gate, value};
-  plan.formula(in, gate, count, {});
-  plan.narrow(gate, y, count);
+// ---- SwiGlu ----
+
+HalvesPlan PlanSwiGlu(const OpContext& op, Check& check) {
+  return PlanHalves(op, kFloats, nullptr, check);
 }
 
-Status RunSwiGlu(const SwiGluPlan& plan, const KernelArgs& args) {
-  const auto* x = static_cast<const std::byte*>(args.in[0]);
-  auto* y = static_cast<std::byte*>(args.out[0]);
-  const auto run = static_cast<size_t>(plan.halves.run);
-  for (int64_t outer = 0; outer < plan.halves.outer; ++outer) {
-    for (size_t begin = 0; begin < run; begin += kBlockElements) {
-      const size_t count = std::min(kBlockElements, run - begin);
-      RunBlock(plan, x + begin * plan.width, x + (run + begin) * plan.width, y + begin * plan.width,
-               count);
+Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
+  constexpr int64_t kStep = kBlockElements;
+  alignas(64) float gates[kStep], values[kStep];
+  const BlockFn formula = FloatBlock(Formula::kSwiGlu);
+  const DataType dtype = plan.outputs[0].dtype;
+  for (int64_t outer = 0; outer < plan.outer; ++outer) {
+    for (int64_t begin = 0; begin < plan.run; begin += kStep) {
+      const int64_t count = std::min(kStep, plan.run - begin), first = 2 * outer * plan.run + begin;
+      const void* in[] = {LoadRow(dtype, args.in[0], first, count, gates),
+                          LoadRow(dtype, args.in[0], first + plan.run, count, values)};
+      formula(in, gates, static_cast<size_t>(count), {});
+      StoreRow(dtype, gates, args.out[0], outer * plan.run + begin, count);
     }
-    x += 2 * run * plan.width;
-    y += run * plan.width;
   }
   return Status();
 }
@@ -79,6 +105,60 @@ void LoopSwiGlu(const OpContext& op, LoopBuilder& loop) {
   const LoopValue gate = loop.ColumnsOf(op.slot("x"), 0, x.dims().back());
   const LoopValue value = loop.ColumnsOf(op.slot("x"), loop.columns(), x.dims().back());
   loop.Give(loop.Emit(LoopOp::kSwiGlu, {gate, value}));
+}
+
+// ---- in double ----
+
+HalvesPlan PlanGlu(const OpContext& op, Check& check) {
+  return PlanHalves(op, kFloatsAndDouble, Glu, check);
+}
+
+HalvesPlan PlanGeGlu(const OpContext& op, Check& check) {
+  constexpr HalvesFormula kTanh[] = {GeGlu<GeluTanh, false>, GeGlu<GeluTanh, true>};
+  constexpr HalvesFormula kErf[] = {GeGlu<GeluErf, false>, GeGlu<GeluErf, true>};
+  const size_t left = op.attr_bool("activate_left") ? 1 : 0;
+  const HalvesFormula formula = op.attr_int("approximate") == 0 ? kErf[left] : kTanh[left];
+  return PlanHalves(op, kFloatsAndDouble, formula, check);
+}
+
+template <HalvesFormula kFormula>
+HalvesPlan PlanGradient(const OpContext& op, Check& check) {
+  const TensorType &x = op.in("x"), &grad = op.in("y_grad");
+  HalvesPlan plan = PlanHalves(op, kFloatsAndDouble, kFormula, check);
+  if (!check.ok()) return plan;
+  check.That(grad == plan.outputs[0], "\"y_grad\" is {}, expected a half of x {}", grad, x);
+  plan.outputs = {x};
+  return plan;
+}
+
+// Calls visit(element of the first half, element of a tensor of one half).
+template <typename Visit>
+void ForHalves(const HalvesPlan& plan, Visit visit) {
+  const auto run = static_cast<size_t>(plan.run);
+  for (size_t outer = 0; outer < static_cast<size_t>(plan.outer); ++outer) {
+    for (size_t i = 0; i < run; ++i) visit(2 * outer * run + i, outer * run + i);
+  }
+}
+
+Status RunForward(const HalvesPlan& plan, RealTensors& t) {
+  const std::vector<double>& x = t.in[0];
+  ForHalves(plan, [&](size_t a, size_t half) {
+    const auto result = plan.formula(0, x[a], x[a + static_cast<size_t>(plan.run)]);
+    for (size_t port = 0; port < plan.outputs.size(); ++port) t.out[port][half] = result[port];
+  });
+  return Status();
+}
+
+// Inputs y_grad, x.
+Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
+  const std::vector<double>&grad = t.in[0], &x = t.in[1];
+  ForHalves(plan, [&](size_t a, size_t half) {
+    const size_t b = a + static_cast<size_t>(plan.run);
+    const auto result = plan.formula(grad[half], x[a], x[b]);
+    t.out[0][a] = result[0];
+    t.out[0][b] = result[1];
+  });
+  return Status();
 }
 
 }  // namespace
@@ -95,6 +175,16 @@ void RegisterActivationOps(OpRegistry& registry) {
   };
   RegisterElementwise(registry, specs);
   registry.Add(Define<PlanSwiGlu, RunSwiGlu>("SwiGlu(x; dim=-1) -> y", {.loop = LoopSwiGlu}));
+}
+
+void RegisterHalvesOps(OpRegistry& registry) {
+  registry.Add(DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y"));
+  registry.Add(DefineReal<PlanGeGlu, RunForward>(
+      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu"));
+  registry.Add(
+      DefineReal<PlanGradient<GluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
+  registry.Add(
+      DefineReal<PlanGradient<SwiGluGrad>, RunGradient>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
 }
 
 }  // namespace npumesh
