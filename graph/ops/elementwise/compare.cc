@@ -1,7 +1,7 @@
 // Comparison, logic and selection.
 #include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/core/signature.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/formula/formula.h"
@@ -24,49 +24,37 @@ void Select(const void* const* in, void* out, size_t count, const FormulaParams&
 // Null for elements that are not 1, 2, 4 or 8 bytes wide.
 template <int kMask, int kThen, int kElse>
 BlockFn SelectOf(DataType dtype) {
-  switch (BitsOf(dtype)) {
-    case 8:
-      return Select<uint8_t, kMask, kThen, kElse>;
-    case 16:
-      return Select<uint16_t, kMask, kThen, kElse>;
-    case 32:
-      return Select<uint32_t, kMask, kThen, kElse>;
-    case 64:
-      return Select<uint64_t, kMask, kThen, kElse>;
-    default:
-      return nullptr;
-  }
+  if (BitsOf(dtype) < 8 || BitsOf(dtype) > 64) return nullptr;
+  return ByWidth(WidthOf(dtype), [](auto element) -> BlockFn {
+    return Select<decltype(element), kMask, kThen, kElse>;
+  });
 }
 
 // ---- SelectV2: condition ? then : else ----
 
-Status InferSelect(OpContext& context) {
-  Check check(context);
+Planned PlanSelectV2(const OpContext& op, Check& check) {
   check.Type("condition", DataType::kBool);
-  const TensorType branches[] = {context.in("then"), context.in("else")};
+  const TensorType branches[] = {op.in("then"), op.in("else")};
   const DataType dtype = Promote(branches);
   check.Supported(SelectOf<0, 1, 2>(dtype) != nullptr, "cannot select between then {} and else {}",
                   branches[0], branches[1]);
-  if (!check.ok()) return check.status();
-  NPUMESH_ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(context, 3));
-  context.set_out(0, {dtype, std::move(shape)});
-  return Status();
+  Planned plan;
+  plan.outputs = {{dtype, check.Take(BroadcastSlots(op, 3))}};
+  return plan;
 }
 
 // ---- MaskedFill: x, with one value where mask is true ----
 
-Status InferMaskedFill(OpContext& context) {
-  const TensorType &x = context.in("x"), &value = context.in("value");
-  Check check(context);
+Planned PlanMaskedFill(const OpContext& op, Check& check) {
+  const TensorType &x = op.in("x"), &value = op.in("value");
   check.Type("mask", DataType::kBool);
   check.That(value.shape.elements() == 1, "input \"value\" is {}; expected one element", value);
   const bool castable = value.dtype == x.dtype || FindConvert(value.dtype, x.dtype) != nullptr;
   check.Supported(SelectOf<1, 2, 0>(x.dtype) != nullptr && castable,
                   "cannot fill x {} with value {}", x, value);
-  if (!check.ok()) return check.status();
-  NPUMESH_ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(context, 2));
-  context.set_out(0, {x.dtype, std::move(shape)});
-  return Status();
+  Planned plan;
+  plan.outputs = {{x.dtype, check.Take(BroadcastSlots(op, 2))}};
+  return plan;
 }
 
 // The operands in slot order: the one at kMask is bool, the others have the type of the result.
@@ -91,6 +79,15 @@ void LoopSelect(const OpContext& op, LoopBuilder& loop) {
   loop.Give(loop.Emit(LoopOp::kSelect, {mask, branch(kThen), branch(kElse)}));
 }
 
+template <auto PlanFn, int kMask, int kThen, int kElse>
+Operator DefineSelect(std::string_view signature) {
+  return {.schema = Signature(signature),
+          .infer = define::Infer<PlanFn>,
+          .make_kernel = MakeSelect<kMask, kThen, kElse>,
+          .elementwise = true,
+          .loop = LoopSelect<kMask, kThen, kElse>};
+}
+
 }  // namespace
 
 void RegisterCompareOps(OpRegistry& registry) {
@@ -107,16 +104,8 @@ void RegisterCompareOps(OpRegistry& registry) {
   };
   RegisterElementwise(registry, specs);
 
-  registry.Add({.schema = Signature("SelectV2(condition, then, else) -> result"),
-                .infer = InferSelect,
-                .make_kernel = MakeSelect<0, 1, 2>,
-                .elementwise = true,
-                .loop = LoopSelect<0, 1, 2>});
-  registry.Add({.schema = Signature("MaskedFill(x, mask, value) -> y"),
-                .infer = InferMaskedFill,
-                .make_kernel = MakeSelect<1, 2, 0>,
-                .elementwise = true,
-                .loop = LoopSelect<1, 2, 0>});
+  registry.Add(DefineSelect<PlanSelectV2, 0, 1, 2>("SelectV2(condition, then, else) -> result"));
+  registry.Add(DefineSelect<PlanMaskedFill, 1, 2, 0>("MaskedFill(x, mask, value) -> y"));
 }
 
 }  // namespace npumesh

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 #include <numbers>
+#include <type_traits>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
@@ -23,8 +24,7 @@ struct ComplexPlan : Planned {
   int64_t imag_step = 1;
 };
 
-Result<ComplexPlan> PlanComplex(const OpContext& op) {
-  Check check(op);
+ComplexPlan PlanComplex(const OpContext& op, Check& check) {
   check.Keep(ExpectType(op, "real", DataType::kFloat));
   check.Keep(ExpectType(op, "imag", DataType::kFloat));
   check.TypeOf("Tout", DataType::kComplex64);  // may only repeat what follows from the input
@@ -35,8 +35,7 @@ Result<ComplexPlan> PlanComplex(const OpContext& op) {
   const bool fits = real == imag || plan.real_step == 0 || plan.imag_step == 0;
   const Result<Shape> shape = Broadcast(real, imag);
   check.That(fits && shape.ok(), "real is {} and imag {}, expected equal shapes", real, imag);
-  if (!check.ok()) return check.status();
-  plan.outputs = {{DataType::kComplex64, *shape}};
+  if (check.ok()) plan.outputs = {{DataType::kComplex64, *shape}};
   return plan;
 }
 
@@ -50,22 +49,14 @@ Status RunComplex(const ComplexPlan& plan, const KernelArgs& args) {
 }
 
 // Of one complex input.
-Result<Planned> PlanOne(const OpContext& op, DataType output) {
-  NPUMESH_RETURN_IF_ERROR(ExpectType(op, op.schema().inputs[0].name, DataType::kComplex64));
+template <typename To>
+Planned PlanEach(const OpContext& op, Check& check) {
+  constexpr bool kPart = std::is_same_v<To, float>;
+  check.Keep(ExpectType(op, op.schema().inputs[0].name, DataType::kComplex64));
+  if (kPart) check.TypeOf("Tout", DataType::kFloat);
   Planned plan;
-  plan.outputs = {{output, op.in(0).shape}};
+  plan.outputs = {{kPart ? DataType::kFloat : DataType::kComplex64, op.in(0).shape}};
   return plan;
-}
-
-Result<Planned> PlanPart(const OpContext& op) {
-  Check check(op);
-  const auto plan = check.Take(PlanOne(op, DataType::kFloat));
-  check.TypeOf("Tout", DataType::kFloat);
-  return check.Done(plan);
-}
-
-Result<Planned> PlanSame(const OpContext& op) {
-  return PlanOne(op, DataType::kComplex64);
 }
 
 template <typename To, auto kFunction>
@@ -159,13 +150,12 @@ struct FourierPlan : Planned {
 
 // Along the last dimension, or the last two.
 template <int kAxes>
-Result<FourierPlan> PlanFourier(const OpContext& op) {
-  Check check(op);
+FourierPlan PlanFourier(const OpContext& op, Check& check) {
   check.Keep(ExpectType(op, "x", DataType::kComplex64));
   check.RankAtLeast("x", DataType::kComplex64, kAxes);
   FourierPlan plan;
   plan.outputs = {op.in(0)};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 template <int kAxes>
@@ -207,11 +197,11 @@ void RegisterComplexOps(OpRegistry& registry) {
     return static_cast<float>(std::hypot(static_cast<double>(x.real()), x.imag()));
   };
   constexpr auto conjugate = [](Complex x) { return Complex(x.real(), -x.imag()); };
-  registry.Add(Define<PlanPart, RunEach<float, real>>("Real(input; Tout=0) -> output"));
-  registry.Add(Define<PlanPart, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
-  registry.Add(Define<PlanPart, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
-  registry.Add(Define<PlanSame, RunEach<Complex, conjugate>>("Conj(input) -> output",
-                                                             {.elementwise = true}));
+  registry.Add(Define<PlanEach<float>, RunEach<float, real>>("Real(input; Tout=0) -> output"));
+  registry.Add(Define<PlanEach<float>, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
+  registry.Add(Define<PlanEach<float>, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
+  registry.Add(Define<PlanEach<Complex>, RunEach<Complex, conjugate>>("Conj(input) -> output",
+                                                                      {.elementwise = true}));
   registry.Add(Define<PlanFourier<1>, RunFourier, PrepareFourier<1>>("FFT(x) -> y"));
   registry.Add(Define<PlanFourier<2>, RunFourier, PrepareFourier<2>>("FFT2D(x) -> y"));
 }

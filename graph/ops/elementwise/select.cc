@@ -18,17 +18,16 @@ struct SelectPlan : Planned {
   size_t block = 0;  // bytes
 };
 
-Result<SelectPlan> PlanSelect(const OpContext& op) {
+SelectPlan PlanSelect(const OpContext& op, Check& check) {
   const TensorType &x1 = op.in("x1"), &x2 = op.in("x2");
   const Shape &x = x1.shape, &condition = op.in("condition").shape;
-  Check check(op);
   check.Type("condition", DataType::kBool);
   bool fits = x1 == x2 && condition.rank() <= x.rank();
   for (int d = 0; fits && d < condition.rank(); ++d) fits = condition[d] == x[d];
   check.That(fits, "x1 {} and x2 {} must be alike and begin with the dimensions of condition {}",
              x1, x2, condition);
   const size_t element = check.Take(ElementBytes(op, x1.dtype));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return {};
   SelectPlan plan;
   plan.blocks = static_cast<size_t>(condition.elements());
   plan.block = element * static_cast<size_t>(ElementsBetween(x, condition.rank(), x.rank()));
@@ -55,10 +54,9 @@ struct MaskedPlan : Planned {
   Workspace<uint8_t> mask;
 };
 
-Result<MaskedPlan> PlanMasked(const OpContext& op) {
+MaskedPlan PlanMasked(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const Shape& mask = op.in("mask").shape;
-  Check check(op);
   check.Type("mask", DataType::kBool);
   check.SameType("updates", "x");
   const Result<Shape> wider = Broadcast(x.shape, mask);
@@ -66,7 +64,7 @@ Result<MaskedPlan> PlanMasked(const OpContext& op) {
              "mask {} does not broadcast to x {}", mask, x);
   MaskedPlan plan;
   plan.element = check.Take(ElementBytes(op, x.dtype));
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.count = static_cast<size_t>(x.shape.elements());
   plan.given = static_cast<size_t>(op.in("updates").shape.elements());
   plan.broadcast.emplace(mask, x.shape, 1);
