@@ -3,12 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "graph/ops/core/infer_checks.h"
-#include "graph/ops/core/signature.h"
+#include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/formula/formula.h"
 
@@ -113,60 +112,18 @@ Result<double> ConstantOf(const OpContext& op, const AttrSpec& attr,
                op.Who(), attr.name, value, fmt::join(traits.words, ", "));
 }
 
-// How the elements are gathered, and the divisor of their sum.
-struct Gathering {
-  bool sums = false;
-  double divisor = 1;
-};
-
-Gathering GatheringOf(const OpContext& op, const PointwiseTraits& traits,
-                      const PointwiseConstants& constants, const Shape& shape) {
-  if (traits.gathered == Gathered::kElements) return Gathering();
-  if (traits.gathered == Gathered::kSum) return Gathering{true, 1};
+// What the sum of the elements is divided by; nullopt: they are not summed up.
+std::optional<double> DivisorOfSum(const OpContext& op, const PointwiseTraits& traits,
+                                   const PointwiseConstants& constants, const Shape& shape) {
+  if (traits.gathered == Gathered::kElements) return std::nullopt;
+  if (traits.gathered == Gathered::kSum) return 1.0;
   const std::vector<AttrSpec>& attrs = op.schema().attrs;
   size_t at = 0;
   while (attrs[at].name != "reduction") ++at;
   const double word = constants[at];
-  if (word == 0) return Gathering();
-  if (word == 1) return Gathering{true, static_cast<double>(shape.elements())};
-  if (word == 2) return Gathering{true, 1};
-  return Gathering{true, shape.rank() == 0 ? 1.0 : static_cast<double>(shape[0])};
-}
-
-// What is known of a call before it runs.
-struct PointwisePlan {
-  PointwiseTypes types;
-  std::vector<Shape> seen;  // by slot
-  Shape shape;
-  PointwiseConstants constants;
-  Gathering gathering;
-};
-
-Result<PointwisePlan> PlanPointwise(const OpContext& op, const PointwiseSpec& spec) {
-  PointwisePlan plan;
-  NPUMESH_ASSIGN_OR_RETURN(plan.types, TypesOf(op, spec));
-  NPUMESH_ASSIGN_OR_RETURN(plan.seen, SeenShapes(op, spec.traits));
-  NPUMESH_ASSIGN_OR_RETURN(plan.shape, ShapeOf(op, spec.traits, plan.seen));
-  for (const AttrSpec& attr : op.schema().attrs) {
-    NPUMESH_ASSIGN_OR_RETURN(const double value, ConstantOf(op, attr, spec.traits));
-    plan.constants.attr.push_back(value);
-  }
-  plan.constants.bits = plan.types.bits;
-  plan.constants.slots = op.slots();
-  plan.constants.elements = plan.shape.elements();
-  plan.gathering = GatheringOf(op, spec.traits, plan.constants, plan.shape);
-  return plan;
-}
-
-Status InferPointwise(OpContext& op, const PointwiseSpec& spec) {
-  NPUMESH_ASSIGN_OR_RETURN(const PointwisePlan plan, PlanPointwise(op, spec));
-  const std::vector<int>& updates = spec.traits.updates;
-  for (size_t i = 0; i < op.schema().outputs.size(); ++i) {
-    const DataType dtype = i < updates.size() ? op.in(updates[i]).dtype : plan.types.output;
-    NPUMESH_RETURN_IF_ERROR(
-        SetOutput(op, static_cast<int>(i), dtype, plan.gathering.sums ? Shape() : plan.shape));
-  }
-  return Status();
+  if (word == 0) return std::nullopt;
+  if (word == 1) return static_cast<double>(shape.elements());
+  return word == 2 || shape.rank() == 0 ? 1.0 : static_cast<double>(shape[0]);
 }
 
 // One result of the formula and where it goes.
@@ -176,73 +133,109 @@ struct Destination {
   size_t width = 0;
   ConvertFn convert = nullptr;
 
-  std::byte* Address(const KernelArgs& args, int ports) const {
+  std::byte* Address(const KernelArgs& args, size_t ports) const {
     // An operator that updates an input owns its storage while it runs (Operator::in_place).
-    if (port < ports) return static_cast<std::byte*>(args.out[port]);
+    if (static_cast<size_t>(port) < ports) return static_cast<std::byte*>(args.out[port]);
     return static_cast<std::byte*>(const_cast<void*>(args.in[slot]));  // NOLINT
   }
 };
 
+// What is known of a call before it runs.
+struct PointwisePlan : Planned {
+  RealFormula real;
+  IntegerFormula integer;
+  DataType compute = DataType::kUndefined;
+  PointwiseConstants constants;
+  Shape shape;                       // over which the formula is evaluated
+  std::vector<int> fed;              // slots
+  std::vector<TensorType> operands;  // what is fed to them, under the shapes that take part
+  double absent = 0;                 // value of the other slots
+  int divisor = -1;                  // slot that may hold no zero
+  size_t results = 0;
+  std::vector<Destination> destinations;
+  std::optional<double> divisor_of_sum;
+};
+
+Result<PointwisePlan> PlanPointwise(const OpContext& op, const PointwiseSpec& spec) {
+  const PointwiseTraits& traits = spec.traits;
+  NPUMESH_ASSIGN_OR_RETURN(const PointwiseTypes types, TypesOf(op, spec));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Shape> seen, SeenShapes(op, traits));
+  PointwisePlan plan;
+  NPUMESH_ASSIGN_OR_RETURN(plan.shape, ShapeOf(op, traits, seen));
+  plan.real = spec.real;
+  plan.integer = traits.integer;
+  plan.compute = types.compute;
+  for (const AttrSpec& attr : op.schema().attrs) {
+    NPUMESH_ASSIGN_OR_RETURN(const double value, ConstantOf(op, attr, traits));
+    plan.constants.attr.push_back(value);
+  }
+  plan.constants.bits = types.bits;
+  plan.constants.slots = op.slots();
+  plan.constants.elements = plan.shape.elements();
+  plan.divisor_of_sum = DivisorOfSum(op, traits, plan.constants, plan.shape);
+  for (int slot = 0; slot < op.slots(); ++slot) {
+    if (!op.has(slot)) continue;
+    plan.fed.push_back(slot);
+    plan.operands.push_back({op.in(slot).dtype, seen[static_cast<size_t>(slot)]});
+  }
+  plan.absent = traits.absent;
+  if (IsInteger(types.compute)) plan.divisor = traits.divisor;
+  const size_t ports = op.schema().outputs.size();
+  plan.results = std::max(ports, traits.updates.size());
+  for (size_t i = 0; i < plan.results; ++i) {
+    const int slot = i < traits.updates.size() ? traits.updates[i] : -1;
+    const DataType dtype = slot >= 0 ? op.in(slot).dtype : types.output;
+    if (i < ports) plan.outputs.push_back({dtype, plan.divisor_of_sum ? Shape() : plan.shape});
+    if (slot >= 0 && !op.has(slot)) continue;
+    plan.destinations.push_back(
+        {static_cast<int>(i), slot, WidthOf(dtype), FindConvert(types.compute, dtype)});
+  }
+  return plan;
+}
+
 class PointwiseKernel final : public Kernel {
  public:
-  PointwiseKernel(const OpContext& op, const PointwiseSpec& spec, PointwisePlan plan)
-      : real_(spec.real),
-        integer_(spec.traits.integer),
-        divisor_(IsInteger(plan.types.compute) ? spec.traits.divisor : -1),
-        compute_(plan.types.compute),
-        constants_(std::move(plan.constants)),
-        gathering_(plan.gathering),
-        ports_(static_cast<int>(op.schema().outputs.size())),
-        who_(op.Who()) {
-    for (int slot = 0; slot < op.slots(); ++slot) {
-      if (!op.has(slot)) continue;
-      fed_.push_back(slot);
-      operands_.emplace_back(TensorType{op.in(slot).dtype, plan.seen[static_cast<size_t>(slot)]},
-                             compute_, plan.shape);
+  explicit PointwiseKernel(PointwisePlan plan)
+      : plan_(std::move(plan)),
+        blocks_(plan_.fed.size()),
+        results_(plan_.results),
+        addresses_(plan_.fed.size()),
+        reals_(static_cast<size_t>(plan_.constants.slots) + plan_.results, plan_.absent),
+        integers_(reals_.size(), static_cast<WideInt>(plan_.absent)) {
+    for (const TensorType& stored : plan_.operands) {
+      operands_.emplace_back(stored, plan_.compute, plan_.shape);
     }
-    blocks_.resize(fed_.size());
-    const std::vector<int>& updates = spec.traits.updates;
-    const size_t results = std::max(op.schema().outputs.size(), updates.size());
-    for (size_t i = 0; i < results; ++i) {
-      const int slot = i < updates.size() ? updates[i] : -1;
-      if (slot >= 0 && !op.has(slot)) continue;
-      const DataType dtype = slot >= 0 ? op.in(slot).dtype : plan.types.output;
-      destinations_.push_back(
-          {static_cast<int>(i), slot, WidthOf(dtype), FindConvert(compute_, dtype)});
-    }
-    results_.resize(results);
-    addresses_.resize(fed_.size());
-    const size_t room = static_cast<size_t>(op.slots()) + results;
-    reals_.assign(room, spec.traits.absent);
-    integers_.assign(room, static_cast<WideInt>(spec.traits.absent));
   }
 
   Status Run(const KernelArgs& args) override {
-    for (size_t i = 0; i < fed_.size(); ++i) operands_[i].Start(args.in[fed_[i]], blocks_[i]);
+    const std::vector<int>& fed = plan_.fed;
+    for (size_t i = 0; i < fed.size(); ++i) operands_[i].Start(args.in[fed[i]], blocks_[i]);
     double sum = 0;
-    for (int64_t begin = 0; begin < constants_.elements; begin += kBlock) {
-      const auto count = static_cast<size_t>(std::min(kBlock, constants_.elements - begin));
-      for (size_t i = 0; i < fed_.size(); ++i) {
-        addresses_[i] = operands_[i].Block(args.in[fed_[i]], begin, count, blocks_[i]);
+    for (int64_t begin = 0; begin < plan_.constants.elements; begin += kBlock) {
+      const auto count = static_cast<size_t>(std::min(kBlock, plan_.constants.elements - begin));
+      for (size_t i = 0; i < fed.size(); ++i) {
+        addresses_[i] = operands_[i].Block(args.in[fed[i]], begin, count, blocks_[i]);
       }
-      if (compute_ == DataType::kDouble) {
-        Evaluate<double>(real_, count);
-      } else if (compute_ == DataType::kInt64) {
-        NPUMESH_RETURN_IF_ERROR(CheckDivisor(begin, count));
-        Evaluate<int64_t>(integer_, count);
+      if (plan_.divisor >= 0) {
+        const void* divisors = addresses_[static_cast<size_t>(plan_.divisor)];
+        NPUMESH_RETURN_IF_ERROR(RefuseZeros(plan_.who, divisors, begin, count));
+      }
+      if (plan_.compute == DataType::kDouble) {
+        Evaluate<double>(plan_.real, reals_, count);
+      } else if (plan_.compute == DataType::kInt64) {
+        Evaluate<int64_t>(plan_.integer, integers_, count);
       } else {
-        NPUMESH_RETURN_IF_ERROR(CheckDivisor(begin, count));
-        Evaluate<uint64_t>(integer_, count);
+        Evaluate<uint64_t>(plan_.integer, integers_, count);
       }
-      if (gathering_.sums) {
+      if (plan_.divisor_of_sum) {
         sum += SumOfBlock(count);
       } else {
         StoreBlock(args, begin, count);
       }
     }
-    if (gathering_.sums) {
-      const double result = sum / gathering_.divisor;
-      destinations_[0].convert(&result, destinations_[0].Address(args, ports_), 1);
+    if (plan_.divisor_of_sum) {
+      const double result = sum / *plan_.divisor_of_sum;
+      plan_.destinations[0].convert(&result, args.out[0], 1);
     }
     return Status();
   }
@@ -251,28 +244,19 @@ class PointwiseKernel final : public Kernel {
   static constexpr int64_t kBlock = kBlockElements;
 
   // Calls the formula for each element of a block. `Stored` is what operands are delivered as,
-  // `Wide` what the formula computes in.
+  // `Wide` what the formula computes in; `in` has one element of every input, then of every result.
   template <typename Stored, typename Wide>
-  void Evaluate(const PointwiseFormula<Wide>& formula, size_t count) {
-    std::vector<Wide>& in = Room<Wide>();
-    Wide* out = in.data() + constants_.slots;
+  void Evaluate(const PointwiseFormula<Wide>& formula, std::vector<Wide>& in, size_t count) {
+    Wide* out = in.data() + plan_.constants.slots;
     for (size_t i = 0; i < count; ++i) {
-      for (size_t operand = 0; operand < fed_.size(); ++operand) {
-        in[static_cast<size_t>(fed_[operand])] = static_cast<const Stored*>(addresses_[operand])[i];
+      for (size_t operand = 0; operand < plan_.fed.size(); ++operand) {
+        in[static_cast<size_t>(plan_.fed[operand])] =
+            static_cast<const Stored*>(addresses_[operand])[i];
       }
-      formula(in.data(), constants_, out);
+      formula(in.data(), plan_.constants, out);
       for (size_t result = 0; result < results_.size(); ++result) {
         reinterpret_cast<Stored*>(results_[result].bytes)[i] = static_cast<Stored>(out[result]);
       }
-    }
-  }
-
-  template <typename Wide>
-  std::vector<Wide>& Room() {
-    if constexpr (std::is_same_v<Wide, double>) {
-      return reals_;
-    } else {
-      return integers_;
     }
   }
 
@@ -284,37 +268,22 @@ class PointwiseKernel final : public Kernel {
   }
 
   void StoreBlock(const KernelArgs& args, int64_t begin, size_t count) const {
-    for (const Destination& to : destinations_) {
-      std::byte* address = to.Address(args, ports_) + static_cast<size_t>(begin) * to.width;
+    for (const Destination& to : plan_.destinations) {
+      std::byte* address =
+          to.Address(args, plan_.outputs.size()) + static_cast<size_t>(begin) * to.width;
       to.convert(results_[static_cast<size_t>(to.port)].bytes, address, count);
     }
   }
 
-  Status CheckDivisor(int64_t begin, size_t count) const {
-    if (divisor_ < 0) return Status();
-    return RefuseZeros(who_, addresses_[static_cast<size_t>(divisor_)], begin, count);
-  }
-
-  RealFormula real_;
-  IntegerFormula integer_;
-  int divisor_;
-  DataType compute_;
-  PointwiseConstants constants_;
-  Gathering gathering_;
-  int ports_;
-  std::string who_;
-  std::vector<int> fed_;  // slots that are fed, as `operands_` and `blocks_`
+  const PointwisePlan plan_;
   std::vector<Operand> operands_;
   std::vector<BlockBuffer> blocks_, results_;
-  std::vector<Destination> destinations_;
   std::vector<const void*> addresses_;  // of the operands' current block
-  std::vector<double> reals_;           // one element of every input, then of every result
+  std::vector<double> reals_;
   std::vector<WideInt> integers_;
 };
 
-}  // namespace
-
-void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec) {
+Operator PointwiseOf(const PointwiseSpec& spec) {
   Operator op;
   op.schema = Signature(spec.signature);
   const std::vector<int>& updates = spec.traits.updates;
@@ -324,19 +293,24 @@ void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec) {
   op.elementwise = updates.empty() && op.schema.outputs.size() == 1 &&
                    spec.traits.gathered == Gathered::kElements;
   const auto shared = std::make_shared<const PointwiseSpec>(spec);
-  op.infer = [shared](OpContext& context) { return InferPointwise(context, *shared); };
+  op.infer = [shared](OpContext& context) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const PointwisePlan plan, PlanPointwise(context, *shared));
+    return define::SetOutputs(context, plan.outputs);
+  };
   op.make_kernel = [shared](const OpContext& context) -> Result<std::unique_ptr<Kernel>> {
     NPUMESH_ASSIGN_OR_RETURN(PointwisePlan plan, PlanPointwise(context, *shared));
-    return std::unique_ptr<Kernel>(
-        std::make_unique<PointwiseKernel>(context, *shared, std::move(plan)));
+    plan.who = context.Who();
+    return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(plan)));
   };
-  registry.Add(std::move(op));
+  return op;
 }
+
+}  // namespace
 
 void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like) {
   for (PointwiseSpec spec : specs) {
     if (spec.traits.like < 0) spec.traits.like = like;
-    RegisterPointwise(registry, spec);
+    registry.Add(PointwiseOf(spec));
   }
 }
 

@@ -121,7 +121,6 @@ struct PointwiseSpec {
   PointwiseTraits traits = {};
 };
 
-void RegisterPointwise(OpRegistry& registry, const PointwiseSpec& spec);
 // `like`: PointwiseTraits::like of the rows that have none.
 void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like = -1);
 
