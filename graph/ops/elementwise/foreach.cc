@@ -123,17 +123,16 @@ int Members(const OpContext& op, const ForeachRow& row) {
   return op.count(FirstList(row));
 }
 
-Status CheckLists(const OpContext& op, const ForeachRow& row) {
+void CheckLists(const OpContext& op, const ForeachRow& row, Check& check) {
   const int members = Members(op, row);
-  Check check(op);
   for (const auto& [port, from] : row.ports) {
     const int64_t count = from == From::kList ? op.count(port) : op.in(port).shape.elements();
     const bool one = count == 1 && from != From::kList, all = count == members && from != kNumber;
     check.That(one || all, "\"{}\" has {} entries, the list has {}", port, count, members);
   }
-  if (!check.ok() || op.outputs() == (row.in_place ? 0 : members)) return check.status();
-  return Error(Code::kCorrupt, "{}: the node has {} outputs, the list {} tensors{}", op.Who(),
-               op.outputs(), members, row.in_place ? ", which it updates" : "");
+  check.Consistent(op.outputs() == (row.in_place ? 0 : members),
+                   "the node has {} outputs, the list {} tensors{}", op.outputs(), members,
+                   row.in_place ? ", which it updates" : "");
 }
 
 Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operator& element,
@@ -168,32 +167,31 @@ Result<Member> MemberOf(const OpContext& op, const ForeachRow& row, const Operat
   return member;
 }
 
-Status InferForeach(OpContext& op, const ForeachRow& row, const Operator& element) {
-  NPUMESH_RETURN_IF_ERROR(CheckLists(op, row));
-  const int list = op.slot(FirstList(row));
-  for (int i = 0; i < Members(op, row); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(const Member member, MemberOf(op, row, element, i));
-    const TensorType &x = op.in(list + i), &y = member.context.out(0);
-    if (y.dtype != x.dtype) {
-      return Error(Code::kUnsupported, "{}: entry {} is {}, but the result would be {}", op.Who(),
-                   i, x.ToString(), Name(y.dtype));
-    }
-    const bool scalar = x.shape.rank() == 0 && y.shape == Shape({1});
-    const Shape& shape = scalar ? x.shape : y.shape;
-    if (!row.in_place) {
-      NPUMESH_RETURN_IF_ERROR(SetOutput(op, i, y.dtype, shape));
-    } else if (shape != x.shape) {
-      return Error(Code::kInvalidArgument, "{}: entry {} is {}, which cannot hold a result of {}",
-                   op.Who(), i, x.ToString(), y.ToString());
-    }
-  }
-  return Status();
-}
-
 struct ForeachPlan : Planned {
   int updated = -1;  // slot of the first tensor that is updated; -1: results are outputs
   std::vector<Member> members;
 };
+
+ForeachPlan PlanForeach(const OpContext& op, const ForeachRow& row, const Operator& element,
+                        Check& check) {
+  ForeachPlan plan;
+  CheckLists(op, row, check);
+  const int list = op.slot(FirstList(row));
+  if (row.in_place) plan.updated = list;
+  for (int i = 0; check.ok() && i < Members(op, row); ++i) {
+    plan.members.push_back(check.Take(MemberOf(op, row, element, i)));
+    if (!check.ok()) break;
+    const TensorType &x = op.in(list + i), &y = plan.members.back().context.out(0);
+    check.Supported(y.dtype == x.dtype, "entry {} is {}, but the result would be {}", i, x,
+                    Name(y.dtype));
+    const bool scalar = x.shape.rank() == 0 && y.shape == Shape({1});
+    const Shape& shape = scalar ? x.shape : y.shape;
+    check.That(!row.in_place || shape == x.shape,
+               "entry {} is {}, which cannot hold a result of {}", i, x, y);
+    if (!row.in_place) plan.outputs.push_back({y.dtype, shape});
+  }
+  return plan;
+}
 
 Status RunForeach(const ForeachPlan& plan, const KernelArgs& args) {
   const void* in[kMostSlots] = {};
@@ -211,34 +209,36 @@ Status RunForeach(const ForeachPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const ForeachRow& row,
-                                            const Operator& element) {
-  ForeachPlan plan;
-  if (row.in_place) plan.updated = op.slot(FirstList(row));
+// A row and what it applies: one operator, or those that the attribute `op_code` names.
+struct Applied {
+  ForeachRow row;
+  std::vector<Operator> elements;
+
+  Result<ForeachPlan> Plan(const OpContext& op) const {
+    Check check(op);
+    if (elements.size() > 1) check.OneOf("op_code", {0, 1, 2, 3});
+    if (!check.ok()) return check.status();
+    return check.Done(PlanForeach(op, row, ElementOf(op), check));
+  }
+  const Operator& ElementOf(const OpContext& op) const {
+    return elements[elements.size() == 1 ? 0 : static_cast<size_t>(op.attr_int("op_code"))];
+  }
+};
+
+Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const Applied& applied) {
+  NPUMESH_ASSIGN_OR_RETURN(ForeachPlan plan, applied.Plan(op));
+  const Operator& element = applied.ElementOf(op);
   uint64_t scratch = 0;
-  for (int i = 0; i < Members(op, row); ++i) {
-    NPUMESH_ASSIGN_OR_RETURN(Member member, MemberOf(op, row, element, i));
+  for (Member& member : plan.members) {
     NPUMESH_ASSIGN_OR_RETURN(member.kernel, element.make_kernel(member.context));
     scratch = std::max(scratch, member.kernel->scratch_bytes());
-    plan.members.push_back(std::move(member));
   }
   plan.scratch.Take<std::byte>(static_cast<int64_t>(scratch));
   return std::unique_ptr<Kernel>(
       std::make_unique<define::PlannedKernel<ForeachPlan, RunForeach>>(std::move(plan)));
 }
 
-// A row and the operator that it applies.
-struct Applied {
-  ForeachRow row;
-  const Operator element;
-};
-
-Applied Apply(const OpRegistry& registry, const OpRegistry& own, ForeachRow row) {
-  const Operator* found = own.Find(row.element);
-  if (found == nullptr) found = registry.Find(row.element);
-  return {std::move(row), *found};
-}
-
+// Its type is a view into the row.
 OpSchema SchemaOf(const ForeachRow& row) {
   OpSchema schema;
   schema.type = row.type;
@@ -250,38 +250,26 @@ OpSchema SchemaOf(const ForeachRow& row) {
   return schema;
 }
 
-// Of one row, or of rows alike but for what they apply: the attribute `op_code` names one of them.
-void AddForeach(OpRegistry& registry, std::vector<Applied> applied) {
-  const auto rows = std::make_shared<const std::vector<Applied>>(std::move(applied));
-  const auto row_of = [rows](const OpContext& op) -> const Applied& {
-    return (*rows)[rows->size() == 1 ? 0 : static_cast<size_t>(op.attr_int("op_code"))];
-  };
-  const ForeachRow& first = rows->front().row;
-  Operator op;
-  op.schema = SchemaOf(first);
-  if (rows->size() > 1) op.schema.attrs = {{"op_code", Required::kInt}};
-  if (first.in_place) op.in_place = {{0, 0}};
-  op.infer = [rows, row_of](OpContext& context) -> Status {
-    Check check(context);
-    if (rows->size() > 1) check.OneOf("op_code", {0, 1, 2, 3});
-    NPUMESH_RETURN_IF_ERROR(check.status());
-    const auto& [row, element] = row_of(context);
-    return InferForeach(context, row, element);
-  };
-  op.make_kernel = [row_of](const OpContext& context) {
-    const auto& [row, element] = row_of(context);
-    return MakeForeach(context, row, element);
-  };
-  registry.Add(std::move(op));
-}
-
-// ForeachBinaryOp: `op_code` names one of four rows. An integer quotient is cut, and 0 for 0 below.
-void AddBinaryOp(OpRegistry& registry, const OpRegistry& own) {
-  std::vector<Applied> rows;
-  for (const std::string_view element : {"Add", "Sub", "Mul", "Quotient"}) {
-    rows.push_back(Apply(registry, own, {"ForeachBinaryOp", element, {{"x1"}, {"x2"}}}));
+// `elements` are names of `own` or of the registry.
+void AddForeach(OpRegistry& registry, const OpRegistry& own, ForeachRow row,
+                const std::vector<std::string_view>& elements) {
+  auto made = std::make_shared<Applied>();
+  made->row = std::move(row);
+  for (const std::string_view element : elements) {
+    const Operator* found = own.Find(element);
+    made->elements.push_back(found != nullptr ? *found : *registry.Find(element));
   }
-  AddForeach(registry, std::move(rows));
+  const std::shared_ptr<const Applied> applied = std::move(made);
+  Operator op;
+  op.schema = SchemaOf(applied->row);
+  if (elements.size() > 1) op.schema.attrs = {{"op_code", Required::kInt}};
+  if (applied->row.in_place) op.in_place = {{0, 0}};
+  op.infer = [applied](OpContext& context) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const ForeachPlan plan, applied->Plan(context));
+    return define::SetOutputs(context, plan.outputs);
+  };
+  op.make_kernel = [applied](const OpContext& context) { return MakeForeach(context, *applied); };
+  registry.Add(std::move(op));
 }
 
 }  // namespace
@@ -293,8 +281,10 @@ void RegisterForeachOps(OpRegistry& registry) {
   AddUnary(rows);
   AddBinary(rows);
   AddOthers(rows);
-  for (ForeachRow& row : rows) AddForeach(registry, {Apply(registry, own, std::move(row))});
-  AddBinaryOp(registry, own);
+  for (const ForeachRow& row : rows) AddForeach(registry, own, row, {row.element});
+  // An integer quotient is cut, and 0 for 0 below.
+  AddForeach(registry, own, {"ForeachBinaryOp", {}, {{"x1"}, {"x2"}}},
+             {"Add", "Sub", "Mul", "Quotient"});
   RegisterForeachUnscale(registry);
 }
 

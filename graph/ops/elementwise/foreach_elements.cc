@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/check.h"
 #include "graph/ops/elementwise/foreach.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
@@ -58,8 +58,8 @@ double NormOf(const std::vector<double>& x, double p) {
   return p == 2 ? std::sqrt(result) : std::pow(result, 1 / p);
 }
 
-Result<Planned> PlanNorm(const OpContext& op) {
-  NPUMESH_RETURN_IF_ERROR(ExpectReal(op, "x"));
+Planned PlanNorm(const OpContext& op, Check& check) {
+  check.Keep(ExpectReal(op, "x"));
   Planned plan;
   plan.outputs = {{op.in("x").dtype, Shape()}};
   return plan;

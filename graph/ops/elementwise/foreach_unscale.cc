@@ -21,9 +21,8 @@ struct UnscalePlan : Planned {
   int scale = 0;
 };
 
-Result<UnscalePlan> PlanUnscale(const OpContext& op) {
+UnscalePlan PlanUnscale(const OpContext& op, Check& check) {
   UnscalePlan plan;
-  Check check(op);
   const int first = op.slot("scaled_grads");
   for (int i = 0; i < op.count("scaled_grads"); ++i) {
     const TensorType& gradient = plan.gradients.emplace_back(op.in(first + i));
@@ -37,7 +36,7 @@ Result<UnscalePlan> PlanUnscale(const OpContext& op) {
   plan.first = static_cast<size_t>(first);
   plan.found = op.slot("found_inf");
   plan.scale = op.slot("inv_scale");
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // False if an element is not finite.
