@@ -27,10 +27,6 @@ WideInt Times(WideInt a, WideInt b) {
   return static_cast<WideInt>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-double HalfToEven(double x) {
-  return std::nearbyint(x);
-}
-
 // The inverse of erf by Newton's method, in the tails on erfc, which does not cancel there. The
 // start is good to 2e-3 (S. Winitzki, "A handy approximation for the error function and its
 // inverse"), and the number of digits doubles with every step.
@@ -50,11 +46,11 @@ double Erfinv(double y) {
   return std::copysign(x, y);
 }
 
-// Rounds to `decimals` digits after the point (before it when negative).
+// Rounds halves to even at `decimals` digits after the point (before it when negative).
 double RoundTo(double x, double decimals) {
-  if (decimals == 0 || !std::isfinite(x)) return HalfToEven(x);
+  if (decimals == 0 || !std::isfinite(x)) return std::nearbyint(x);
   const double scale = std::pow(10.0, std::fabs(decimals));
-  return decimals > 0 ? HalfToEven(x * scale) / scale : HalfToEven(x / scale) * scale;
+  return decimals > 0 ? std::nearbyint(x * scale) / scale : std::nearbyint(x / scale) * scale;
 }
 
 double NanToNum(double x, double nan, double positive, double negative) {
@@ -104,7 +100,7 @@ const PointwiseSpec kMath[] = {
     {"Atanh(x) -> y", [](double x) { return std::atanh(x); }, {.widens = true}},
     {"Inv(x) -> y", [](double x) { return 1 / x; }},
     {"Erfc(x) -> y", [](double x) { return std::erfc(x); }},
-    {"Rint(x) -> y", [](double x) { return HalfToEven(x); }},
+    {"Rint(x) -> y", [](double x) { return std::nearbyint(x); }},
     {"Erfinv(input_x) -> output_y", [](double x) { return Erfinv(x); }},
     {"Trunc(input_x) -> output_y",
      [](double x) { return std::trunc(x); },
@@ -138,9 +134,6 @@ const PointwiseSpec kMath[] = {
      [](double a, double b) { return std::trunc(a / b); },
      {.integer = [](WideInt a, WideInt b) { return a / b; }, .divisor = 1}},
     {"Mod(x1, x2) -> y",
-     [](double a, double b) { return std::fmod(a, b); },
-     {.integer = [](WideInt a, WideInt b) { return a % b; }, .divisor = 1}},
-    {"TruncateMod(x1, x2) -> y",
      [](double a, double b) { return std::fmod(a, b); },
      {.integer = [](WideInt a, WideInt b) { return a % b; }, .divisor = 1}},
     {"Atan2(x1, x2) -> y", [](double a, double b) { return std::atan2(a, b); }},
@@ -199,6 +192,7 @@ const PointwiseSpec kMath[] = {
 
 void RegisterPointwiseMathOps(OpRegistry& registry) {
   RegisterPointwise(registry, kMath);
+  registry.Alias("TruncateMod", "Mod");
 }
 
 }  // namespace npumesh
