@@ -20,10 +20,6 @@
 namespace npumesh {
 namespace {
 
-double Reciprocal(double sum_of_squares, int64_t count, double epsilon) {
-  return 1.0 / std::sqrt(sum_of_squares / static_cast<double>(count) + epsilon);
-}
-
 // ---- LayerNormV4 ----
 
 // A vector over the columns, or none.
@@ -78,13 +74,14 @@ LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
 
 Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
   const int64_t n = plan.columns;
+  const auto count = static_cast<double>(n);
   const float *gamma = plan.gamma.Load(args, n), *beta = plan.beta.Load(args, n);
   float* y = plan.y_row(args);
   for (int64_t r = 0; r < plan.rows; ++r) {
     const float* x = LoadRow(plan.dtype, args.in[0], r * n, n, plan.x_row(args));
-    const auto mean = static_cast<float>(SumOfRow(x, n) / static_cast<double>(n));
+    const auto mean = static_cast<float>(SumOfRow(x, n) / count);
     const double squares = BlockedSum(x, n, [mean](float v) { return (v - mean) * (v - mean); });
-    const auto rstd = static_cast<float>(Reciprocal(squares, n, plan.epsilon));
+    const auto rstd = static_cast<float>(1.0 / std::sqrt(squares / count + plan.epsilon));
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
     for (int64_t i = 0; gamma != nullptr && i < n; ++i) y[i] *= gamma[i];
     for (int64_t i = 0; beta != nullptr && i < n; ++i) y[i] += beta[i];
@@ -159,11 +156,6 @@ Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
 
 // ---- as loops, over the last dimension alone ----
 
-bool IsVector(const OpContext& op, std::string_view port, int64_t columns) {
-  const Shape& shape = op.in(port).shape;
-  return shape.rank() == 1 && shape[0] == columns;
-}
-
 // 1 / sqrt(mean(x^2) + epsilon).
 LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
   const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
@@ -174,31 +166,22 @@ LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
 
 constexpr std::string_view kOtherRows = "it is not normalised over rows of the last dimension";
 
+// AddRmsNorm rounds the sum and the quotient as StoreSum and NormaliseRow do.
+template <bool kAdds>
 void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
-  if (!IsVector(op, "gamma", loop.columns())) {
+  if (op.in("gamma").shape != Shape({loop.columns()})) {
     loop.Refuse(kOtherRows);
     return;
   }
-  const LoopValue x = loop.In(op.slot("x"));
+  const int slot = op.slot(kAdds ? "x1" : "x");
+  const auto rounded = [&](LoopValue v) { return kAdds ? loop.Round(v, op.in(slot).dtype) : v; };
+  LoopValue x = loop.In(slot);
+  if (kAdds) x = rounded(loop.Emit(LoopOp::kAdd, {x, loop.In(op.slot("x2"))}));
   const LoopValue root = LoopRoot(op, loop, x);
-  const LoopValue scaled = loop.Emit(LoopOp::kMul, {x, root});
+  const LoopValue scaled = rounded(loop.Emit(LoopOp::kMul, {x, root}));
   loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
   loop.Give(1, root);
-}
-
-void LoopAddRmsNorm(const OpContext& op, LoopBuilder& loop) {
-  if (!IsVector(op, "gamma", loop.columns())) {
-    loop.Refuse(kOtherRows);
-    return;
-  }
-  const DataType dtype = op.in("x1").dtype;
-  const LoopValue sum =
-      loop.Round(loop.Emit(LoopOp::kAdd, {loop.In(op.slot("x1")), loop.In(op.slot("x2"))}), dtype);
-  const LoopValue root = LoopRoot(op, loop, sum);
-  const LoopValue scaled = loop.Round(loop.Emit(LoopOp::kMul, {sum, root}), dtype);
-  loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
-  loop.Give(1, root);
-  loop.Give(2, sum);
+  if (kAdds) loop.Give(2, x);
 }
 
 void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
@@ -233,9 +216,9 @@ void RegisterNormOps(OpRegistry& registry) {
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
       {.value_inputs = {"normalized_shape"}, .loop = LoopLayerNorm}));
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                                      {.loop = LoopRmsNorm}));
+                                                      {.loop = LoopRmsNorm<false>}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
-      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x", {.loop = LoopAddRmsNorm}));
+      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x", {.loop = LoopRmsNorm<true>}));
 }
 
 }  // namespace npumesh
