@@ -202,48 +202,35 @@ template <FoldKind kKind>
 constexpr bool kHasLoop =
     kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kMax;
 
-template <FoldKind kKind, bool kCasts = false>
-void AddReduction(OpRegistry& registry, std::string_view signature) {
-  Operator op = Define<PlanReduce<kKind, kCasts>, RunReduce>(signature);
-  if (op.schema.inputs.size() == 2) op.value_inputs = {"axes"};
-  if constexpr (kHasLoop<kKind> && !kCasts) op.loop = LoopReduce<kKind>;
-  registry.Add(std::move(op));
-}
-
 // Both forms: with the axes as an input, and as an attribute.
 template <FoldKind kKind>
 void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
-  AddReduction<kKind>(registry, by_input);
-  AddReduction<kKind>(registry, by_attr);
+  Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
+      "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
+  if constexpr (kHasLoop<kKind>) op.loop = LoopReduce<kKind>;
+  Operator other = op;
+  other.schema =
+      Signature("Reduce(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
+  other.schema.type = by_attr;
+  registry.Add(std::move(other));
+  op.value_inputs = {"axes"};
+  op.schema.type = by_input;
+  registry.Add(std::move(op));
 }
 
 }  // namespace
 
 void RegisterReduceOps(OpRegistry& registry) {
-  AddReductions<FoldKind::kSum>(
-      registry, "ReduceSum(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceSumD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kMean>(
-      registry, "ReduceMean(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceMeanD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kMax>(
-      registry, "ReduceMax(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceMaxD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kMin>(
-      registry, "ReduceMin(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceMinD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kProd>(
-      registry, "ReduceProd(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceProdD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kAny>(
-      registry, "ReduceAny(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceAnyD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReductions<FoldKind::kAll>(
-      registry, "ReduceAll(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y",
-      "ReduceAllD(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
-  AddReduction<FoldKind::kMean, true>(
-      registry,
-      "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y");
+  AddReductions<FoldKind::kSum>(registry, "ReduceSum", "ReduceSumD");
+  AddReductions<FoldKind::kMean>(registry, "ReduceMean", "ReduceMeanD");
+  AddReductions<FoldKind::kMax>(registry, "ReduceMax", "ReduceMaxD");
+  AddReductions<FoldKind::kMin>(registry, "ReduceMin", "ReduceMinD");
+  AddReductions<FoldKind::kProd>(registry, "ReduceProd", "ReduceProdD");
+  AddReductions<FoldKind::kAny>(registry, "ReduceAny", "ReduceAnyD");
+  AddReductions<FoldKind::kAll>(registry, "ReduceAll", "ReduceAllD");
+  registry.Add(Define<PlanReduce<FoldKind::kMean, true>, RunReduce>(
+      "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y",
+      {.value_inputs = {"axes"}}));
 }
 
 }  // namespace npumesh

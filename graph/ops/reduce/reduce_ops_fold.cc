@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
 namespace npumesh {
 namespace {
 
-template <typename T>
-struct Sum {
-  T operator()(T a, T b) const { return a + b; }
-};
-template <typename T>
-struct Prod {
-  T operator()(T a, T b) const { return a * b; }
-};
 template <typename T>
 bool IsBelowZero(T a) {
   if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
@@ -85,16 +78,16 @@ Fold Make(DataType compute, T identity) {
 std::optional<Fold> SumOrProduct(FoldKind kind, DataType dtype) {
   const bool product = kind == FoldKind::kProd, mean = kind == FoldKind::kMean;
   if (IsFloating(dtype)) {
-    Fold fold = product ? Make<double, Prod<double>>(DataType::kDouble, 1.0)
-                        : Make<double, Sum<double>>(DataType::kDouble, 0.0);
+    Fold fold = product ? Make<double, std::multiplies<>>(DataType::kDouble, 1.0)
+                        : Make<double, std::plus<>>(DataType::kDouble, 0.0);
     if (mean) fold.divide = Divide<double>;
     return fold;
   }
   if (!IsInteger(dtype)) return std::nullopt;
   const bool is_signed = dtype != DataType::kUint64;
   const DataType compute = is_signed ? DataType::kInt64 : DataType::kUint64;
-  Fold fold = product ? Make<uint64_t, Prod<uint64_t>>(compute, 1)
-                      : Make<uint64_t, Sum<uint64_t>>(compute, 0);
+  Fold fold = product ? Make<uint64_t, std::multiplies<>>(compute, 1)
+                      : Make<uint64_t, std::plus<>>(compute, 0);
   if (mean) fold.divide = is_signed ? Divide<int64_t> : Divide<uint64_t>;
   return fold;
 }
