@@ -283,19 +283,15 @@ void RegisterBatchNormOps(OpRegistry& registry) {
       "SyncBatchNormGatherStats(total_sum, total_square_sum, sample_count, mean, variance; "
       "momentum=0.1, eps=1e-05) -> batch_mean, batch_invstd, mean, variance",
       {.in_place = {{2, 3}, {3, 4}}}));
-  RegisterBatchNormGradients(registry);
-}
 
-void RegisterBatchNormGradients(OpRegistry& registry) {
+  // ---- gradients ----
   registry.Add(DefineReal<PlanBatchNormGrad, RunBatchNormGrad>(
       "BatchNormGradV3(dy, x, weight, running_mean, running_var, save_mean, save_rstd; "
       "is_training=true, epsilon=1e-05) -> dx, dweight, dbias"));
   registry.Add(DefineReal<PlanUpdateGrad, RunUpdateGrad>(
       "BNTrainingUpdateGrad(grads, x, batch_mean, batch_variance; epsilon=0.0001) -> diff_scale, "
       "diff_offset"));
-  registry.Add(DefineReal<PlanUpdateGrad, RunUpdateGrad>(
-      "BN3DTrainingUpdateGrad(grads, x, batch_mean, batch_variance; epsilon=0.0001) -> diff_scale, "
-      "diff_offset"));
+  registry.Alias("BN3DTrainingUpdateGrad", "BNTrainingUpdateGrad");
   registry.Add(DefineReal<PlanReduceGrad, RunReduceGrad>(
       "BNTrainingReduceGrad(grads, x, diff_scale, diff_offset, scale, batch_mean, batch_variance; "
       "epsilon=0.0001) -> y"));
