@@ -6,9 +6,8 @@
 
 namespace npumesh {
 
-// Log2 (x), Log10 (x), RoundOff (x, mode), Quotient (x1, x2), which
-// of integers is cut and 0 for x2 = 0, and Norm (x, p) -> scalar, the p-norm of all elements.
-// Not for BuiltinOps.
+// Log2 (x), Log10 (x), RoundOff (x, mode), Quotient (x1, x2), which of integers is cut and 0 for
+// x2 = 0, and Norm (x, p) -> scalar, the p-norm of all elements. Not for BuiltinOps.
 void RegisterForeachElements(OpRegistry& registry);
 
 // ForeachNonFiniteCheckAndUnscale. Called by RegisterForeachOps.

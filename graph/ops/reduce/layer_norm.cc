@@ -188,8 +188,7 @@ void RegisterLayerNormOps(OpRegistry& registry) {
       "RmsNormGrad(dy, x, rstd, gamma) -> dx, dgamma"));
   registry.Add(DefineReal<PlanAddLayerNorm, RunAddLayerNorm>(
       "AddLayerNorm(x1, x2, gamma, beta, bias?; epsilon=1e-05, additional_output=false) -> y, "
-      "mean, "
-      "rstd, x"));
+      "mean, rstd, x"));
   registry.Add(DefineReal<PlanDeepNorm, RunDeepNorm>(
       "DeepNorm(x, gx, beta, gamma; alpha=0.3, epsilon=1e-06) -> mean, rstd, y"));
   registry.Add(DefineReal<PlanAddRmsNormCast, RunAddRmsNormCast>(
