@@ -4,7 +4,6 @@
 // ones are first brought to the end by a transposition into scratch.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
@@ -39,26 +38,6 @@ struct SoftmaxPlan : Planned {
   Workspace<std::byte> x, y;  // with the axes last
 };
 
-// Dimensions of x in an order in which the normalised ones come last.
-struct AxisOrder {
-  std::vector<int> order;
-  size_t kept = 0;  // dimensions that are not normalised
-};
-
-AxisOrder OrderOf(const OpContext& op, Check& check) {
-  const TensorType& x = op.in("x");
-  const std::vector<int64_t> axes = op.attr_ints("axes");
-  std::vector<bool> chosen(static_cast<size_t>(x.shape.rank()), false);
-  if (!axes.empty()) chosen = check.Take(ChooseAxes(op, x, axes, "axes"));
-  AxisOrder result;
-  result.order.resize(chosen.size());
-  std::iota(result.order.begin(), result.order.end(), 0);
-  const auto kept = [&](int axis) { return !chosen[static_cast<size_t>(axis)]; };
-  const auto split = std::stable_partition(result.order.begin(), result.order.end(), kept);
-  result.kept = static_cast<size_t>(split - result.order.begin());
-  return result;
-}
-
 // The copy from x to its transposition, or back.
 StridedCopy Transposition(const Shape& x, const std::vector<int>& order, size_t element,
                           bool forward) {
@@ -77,14 +56,22 @@ StridedCopy Transposition(const Shape& x, const std::vector<int>& order, size_t 
 SoftmaxPlan PlanSoftmax(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", kFloatsAndDouble));
-  const auto [order, kept] = OrderOf(op, check);
+  const std::vector<int64_t> axes = op.attr_ints("axes");
+  std::vector<bool> chosen(static_cast<size_t>(x.shape.rank()), false);
+  if (!axes.empty()) chosen = check.Take(ChooseAxes(op, x, axes, "axes"));
   if (!check.ok()) return {};
   SoftmaxPlan plan;
   const bool widens = op.attr_bool("half_to_float") && x.dtype == DataType::kFloat16;
   plan.from = x.dtype;
   plan.to = widens ? DataType::kFloat : x.dtype;
-  for (size_t i = 0; i < order.size(); ++i)
-    (i < kept ? plan.rows : plan.columns) *= x.shape[order[i]];
+  std::vector<int> order;  // dimensions of x, the normalised ones last
+  for (const bool normalised : {false, true}) {
+    for (int axis = 0; axis < x.shape.rank(); ++axis) {
+      if (chosen[static_cast<size_t>(axis)] != normalised) continue;
+      order.push_back(axis);
+      (normalised ? plan.columns : plan.rows) *= x.shape[axis];
+    }
+  }
   plan.moved = !std::is_sorted(order.begin(), order.end());
   plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
   if (plan.moved) {
