@@ -6,6 +6,7 @@
 // Running variances take in the unbiased variance of the batch (n / (n - 1); a batch of one element
 // has none and counts as 0).
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "graph/ops/core/check.h"
@@ -185,8 +186,7 @@ ChannelPlan PlanGatherStats(const OpContext& op, Check& check) {
 Status RunGatherStats(const ChannelPlan& plan, RealTensors& t) {
   Reals &mean = t.out[0], &variance = t.room[0];
   const size_t channels = mean.size();
-  double count = 0;
-  for (const double samples : t.in[2]) count += samples;
+  const double count = std::accumulate(t.in[2].begin(), t.in[2].end(), 0.0);
   variance.assign(channels, 0.0);
   for (size_t i = 0; i < t.in[0].size(); ++i) {
     mean[i % channels] += t.in[0][i] / count;

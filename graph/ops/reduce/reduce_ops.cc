@@ -17,6 +17,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/reduce/reduce_ops_fold.h"
+#include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -48,7 +49,7 @@ std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced)
   return passes;
 }
 
-constexpr int64_t kStep = 512;  // elements of a block
+constexpr int64_t kStep = kBlockElements;
 
 struct ReducePlan : Planned {
   int64_t elements = 0;      // of x
@@ -100,17 +101,13 @@ ReducePlan PlanReduce(const OpContext& op, Check& check) {
   return plan;
 }
 
-struct alignas(64) Block {
-  std::byte bytes[kStep * 8];
-};
-
 // Where a pass reads.
 struct Source {
   const std::byte* data;
   size_t width;
   ConvertFn load;  // null: already in the fold's type
 
-  const void* Read(int64_t begin, size_t count, Block& block) const {
+  const void* Read(int64_t begin, size_t count, BlockBuffer& block) const {
     const std::byte* from = data + static_cast<size_t>(begin) * width;
     if (load == nullptr) return from;
     load(from, block.bytes, count);
@@ -118,8 +115,9 @@ struct Source {
   }
 };
 
-void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size, Block& total) {
-  Block block;
+void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size,
+             BlockBuffer& total) {
+  BlockBuffer block;
   for (int64_t begin = 0; begin < size; begin += kStep) {
     const auto count = static_cast<size_t>(std::min(kStep, size - begin));
     fold.row(source.Read(start + begin, count, block), count, total.bytes);
@@ -127,15 +125,15 @@ void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size
 }
 
 void FoldColumns(const Fold& fold, const Source& source, int64_t start, const Pass& pass,
-                 size_t columns, Block& total) {
-  Block block;
+                 size_t columns, BlockBuffer& total) {
+  BlockBuffer block;
   for (int64_t row = 0; row < pass.size; ++row) {
     fold.columns(source.Read(start + row * pass.inner, columns, block), columns, total.bytes);
   }
 }
 
 // Writes totals in the fold's type, or after the last pass as results.
-void Finish(const ReducePlan& plan, Block& total, size_t columns, std::byte* to, bool last) {
+void Finish(const ReducePlan& plan, BlockBuffer& total, size_t columns, std::byte* to, bool last) {
   if (!last) {
     std::memcpy(to, total.bytes, columns * plan.width);
     return;
@@ -151,7 +149,7 @@ void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std
   for (int64_t outer = 0; outer < pass.outer; ++outer) {
     for (int64_t begin = 0; begin < pass.inner; begin += kStep) {
       const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
-      Block total;
+      BlockBuffer total;
       plan.fold.fill(plan.fold.identity, total.bytes, columns);
       const int64_t start = outer * pass.size * pass.inner + begin;
       if (pass.inner == 1) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -14,9 +15,7 @@ namespace {
 using Body = RowBody<double>;
 
 double Mean(const double* x, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum / static_cast<double>(n);
+  return std::accumulate(x, x + n, 0.0) / static_cast<double>(n);
 }
 
 // Sum of the squared distances from `mean`, which has one element for all or one for each.
@@ -77,9 +76,7 @@ Body LogSumExp(const OpContext&, int64_t n) {
 
 Body LogSum(const OpContext&, int64_t n) {
   return [n](const double* x, double* values, int64_t*) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += x[i];
-    values[0] = std::log(sum);
+    values[0] = std::log(std::accumulate(x, x + n, 0.0));
   };
 }
 

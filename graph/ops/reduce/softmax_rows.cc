@@ -2,6 +2,7 @@
 // double and rounded once.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -23,8 +24,7 @@ Body LogSoftmax(const OpContext&, int64_t n) {
 // Inputs: the softmax, its gradient.
 Body SoftmaxGrad(const OpContext&, int64_t n) {
   return [n](const double* x, double* y, int64_t*) {
-    double dot = 0;
-    for (int64_t i = 0; i < n; ++i) dot += x[i] * x[n + i];
+    const double dot = std::inner_product(x, x + n, x + n, 0.0);
     for (int64_t i = 0; i < n; ++i) y[i] = (x[n + i] - dot) * x[i];
   };
 }
@@ -32,8 +32,7 @@ Body SoftmaxGrad(const OpContext&, int64_t n) {
 // Inputs: the gradient, the log-softmax.
 Body LogSoftmaxGrad(const OpContext&, int64_t n) {
   return [n](const double* x, double* y, int64_t*) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += x[i];
+    const double sum = std::accumulate(x, x + n, 0.0);
     for (int64_t i = 0; i < n; ++i) y[i] = x[i] - std::exp(x[n + i]) * sum;
   };
 }
@@ -41,9 +40,7 @@ Body LogSoftmaxGrad(const OpContext&, int64_t n) {
 Body L2Normalize(const OpContext& op, int64_t n) {
   const auto least = static_cast<double>(op.attr_float("eps"));
   return [n, least](const double* x, double* y, int64_t*) {
-    double squares = 0;
-    for (int64_t i = 0; i < n; ++i) squares += x[i] * x[i];
-    const double norm = std::sqrt(squares);
+    const double norm = std::sqrt(std::inner_product(x, x + n, x, 0.0));
     for (int64_t i = 0; i < n; ++i) y[i] = x[i] / (norm < least ? least : norm);
   };
 }
