@@ -132,12 +132,6 @@ struct Destination {
   int slot = -1;  // the input that holds it when there is no such port
   size_t width = 0;
   ConvertFn convert = nullptr;
-
-  std::byte* Address(const KernelArgs& args, size_t ports) const {
-    // An operator that updates an input owns its storage while it runs (Operator::in_place).
-    if (static_cast<size_t>(port) < ports) return static_cast<std::byte*>(args.out[port]);
-    return static_cast<std::byte*>(const_cast<void*>(args.in[slot]));  // NOLINT
-  }
 };
 
 // What is known of a call before it runs.
@@ -269,9 +263,13 @@ class PointwiseKernel final : public Kernel {
 
   void StoreBlock(const KernelArgs& args, int64_t begin, size_t count) const {
     for (const Destination& to : plan_.destinations) {
-      std::byte* address =
-          to.Address(args, plan_.outputs.size()) + static_cast<size_t>(begin) * to.width;
-      to.convert(results_[static_cast<size_t>(to.port)].bytes, address, count);
+      const auto port = static_cast<size_t>(to.port);
+      // An operator that updates an input owns its storage while it runs (Operator::in_place).
+      void* const data = port < plan_.outputs.size()
+                             ? args.out[port]
+                             : const_cast<void*>(args.in[to.slot]);  // NOLINT
+      to.convert(results_[port].bytes,
+                 static_cast<std::byte*>(data) + static_cast<size_t>(begin) * to.width, count);
     }
   }
 
