@@ -5,6 +5,7 @@
 #include <array>
 
 #include "graph/ops/core/check.h"
+#include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"

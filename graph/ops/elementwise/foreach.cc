@@ -13,7 +13,6 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
 
 namespace npumesh {

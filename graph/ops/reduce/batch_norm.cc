@@ -7,7 +7,6 @@
 // has none and counts as 0).
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/reduce/family.h"
