@@ -9,7 +9,6 @@
 #include "graph/ops/collective/local_product.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -39,26 +38,6 @@ struct AllReducePlan : hcom::Meeting {
   bool blocked() const { return quantised || weights; }
 };
 
-// Scales of stored weights: one, or one for each column in each group of rows.
-void ReadWeightScale(const OpContext& op, Check& check, AllReducePlan& plan) {
-  const int64_t n = plan.local.n, k = plan.local.k;
-  WeightScale& scale = plan.weight_scale;
-  scale.scale = check.Take(Factors::Of(op, "antiquant_scale"));
-  scale.offset = check.Take(Factors::Of(op, "antiquant_offset"));
-  const int64_t group = op.attr_int("antiquant_group_size");
-  const int64_t groups = group > 0 ? CeilDiv(k, group) : 1;
-  scale.rows = std::max<int64_t>(group, 0);
-  if (scale.scale.count() != 1) {
-    scale.by_column = plan.local.transposed_w ? groups : 1;
-    scale.by_rows = plan.local.transposed_w ? 1 : n;
-  }
-  const bool fits = group >= 0 && scale.scale.given() &&
-                    (scale.scale.count() == 1 || scale.scale.count() == groups * n) &&
-                    (!scale.offset.given() || scale.offset.count() == scale.scale.count());
-  check.That(fits, "{} antiquant scales and {} offsets with group size {} for weights {} x {}",
-             scale.scale.count(), scale.offset.count(), group, k, n);
-}
-
 // The product, and what both operators have. `by_rows`: sums of integers may have scales of rows.
 AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
   AllReducePlan plan;
@@ -69,7 +48,7 @@ AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
   const bool integers = kQuantised.Contains(plan.local.w_dtype);
   plan.quantised = integers && kQuantised.Contains(x);
   plan.weights = integers && kFloats.Contains(x);
-  if (plan.blocked()) check.Keep(ReadBias(op, "bias", plan.dequant));
+  if (plan.blocked()) ReadBias(check, op, plan.dequant);
   if (plan.quantised) {
     Dequant& dequant = plan.dequant;
     dequant.scale = check.Take(Factors::Of(op, "dequant_scale"));
@@ -77,7 +56,10 @@ AllReducePlan PlanSum(const OpContext& op, bool by_rows, Check& check) {
     check.Keep(CheckFactors(op, dequant.scale, "dequant_scale", plan.local.n));
     check.Keep(CheckFactors(op, dequant.row_scale, "pertoken_scale", plan.local.m));
   }
-  if (plan.weights) ReadWeightScale(op, check, plan);
+  if (plan.weights) {
+    const Local& local = plan.local;
+    plan.weight_scale = WeightScaleOf(check, op, local.k, local.n, local.transposed_w);
+  }
   if (!plan.blocked()) ExpectFloats(op, check);
   hcom::RingOf(op, check);
   return plan;

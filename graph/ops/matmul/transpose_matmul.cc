@@ -123,7 +123,7 @@ TransposePlan PlanFloat(const OpContext& op, Check& check) {
   PlanSides(op, kFloats, check, plan);
   plan.out_scale = check.Take(Factors::Of(op, "scale"));
   PlanResult(op, plan.out_scale.given(), check, plan);
-  check.Keep(ReadBias(op, "bias", plan.dequant));
+  ReadBias(check, op, plan.dequant);
   plan.y.dtype = plan.out_scale.given() ? DataType::kInt8 : plan.left.dtype;
   check.Supported(plan.right.dtype == plan.left.dtype && !plan.dequant.before.given(),
                   "x1 is {} and x2 {}, expected one float type, and a float type for the bias",

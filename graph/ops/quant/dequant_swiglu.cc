@@ -40,7 +40,7 @@ void ReadDequant(Check& check, const OpContext& op, DequantSwigluPlan& plan) {
   Dequant& dequant = plan.dequant;
   dequant.scale = FactorsOf(check, op, "weight_scale", {1, groups, all});
   dequant.row_scale = FactorsOf(check, op, "activation_scale", {1, rows});
-  check.Keep(ReadBias(op, "bias", dequant));
+  ReadBias(check, op, dequant);
   if (dequant.before.given()) check.Elements("bias", {1, all});
   check.Elements("bias", {1, groups, all});
 }

@@ -56,8 +56,7 @@ Result<DequantPlan> PlanDequantBias(const OpContext& op) {
   ReadRows(check, op, DataType::kInt32, "output_dtype", plan);
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, plan.x.width});
   plan.dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.x.count});
-  check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Elements("bias", {1, plan.x.width});
+  ReadBias(check, op, plan.dequant, {1, plan.x.width});
   plan.factors = plan.scratch.Floats(plan.x.width);
   return check.Done(std::move(plan));
 }

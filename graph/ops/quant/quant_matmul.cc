@@ -5,25 +5,10 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/int8_product.h"
+#include "graph/ops/toolbox/product/matmul.h"
 
 namespace npumesh {
 namespace {
-
-// Number of the matrix of an operand that belongs to number `index` of the batch.
-int64_t MatrixOf(const Shape& own, const Shape& batch, int64_t index) {
-  int64_t matrix = 0;
-  int64_t stride = 1;
-  for (int i = 0; i < batch.rank(); ++i) {
-    const int at = batch.rank() - 1 - i;
-    const int own_at = own.rank() - 1 - i;
-    const int64_t position = index % batch[at];
-    index /= batch[at];
-    if (own_at < 0) continue;
-    if (own[own_at] != 1) matrix += position * stride;
-    stride *= own[own_at];
-  }
-  return matrix;
-}
 
 // A bias may have a row for each matrix of the batch.
 Dequant DequantOf(const QuantMatmul& plan, int64_t matrix) {
@@ -46,10 +31,7 @@ void Store(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix,
   float *room = plan.factors(args), *row = plan.results(args);
   dequant.Apply(args, segment, room, row);
   ScaleColumns(args, plan.out_scale, plan.out_offset, segment.first, segment.count, room, row);
-  if (plan.adds) {
-    const float* y = static_cast<const float*>(args.out[0]) + first;
-    for (int64_t i = 0; i < segment.count; ++i) row[i] += y[i];
-  }
+  if (plan.adds) AddRow(row, static_cast<const float*>(args.out[0]) + first, segment.count, row);
   StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
 }
 
@@ -67,17 +49,11 @@ Status RunPacked(const QuantMatmul& plan, const KernelArgs& args) {
 
 Status RunMatrix(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix) {
   BlockScale x_scale, w_scale;
-  const StoredMatrix x =
-      plan.left.Matrix(args, MatrixOf(plan.left.batch, plan.batch, matrix), x_scale);
-  const StoredMatrix w =
-      plan.right.Matrix(args, MatrixOf(plan.right.batch, plan.batch, matrix), w_scale);
+  const StoredMatrix x = plan.left.Matrix(args, plan.batch, matrix, x_scale);
+  const StoredMatrix w = plan.right.Matrix(args, plan.batch, matrix, w_scale);
   return plan.product.Run(args, plan.left.rows, plan.right.columns, x, w, plan.weight_scale,
                           [&](const SumSegment& segment) { Store(plan, args, matrix, segment); });
 }
-
-}  // namespace
-
-namespace {
 
 MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port,
                   std::string_view transposed) {
@@ -95,39 +71,6 @@ MatmulSide SideOf(Check& check, const OpContext& op, std::string_view port,
   if (side.transposed) std::swap(side.rows, side.columns);
   return side;
 }
-
-}  // namespace
-
-StoredMatrix MatmulSide::Matrix(const KernelArgs& args, int64_t index, BlockScale& own) const {
-  own = scale;
-  own.first += index * by_matrix;
-  return {
-      dtype, args.in[slot], index * rows * columns, transposed, 0, own.given() ? &own : nullptr};
-}
-
-void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, QuantMatmul& plan) {
-  plan.left = SideOf(check, op, product.left, product.left_transposed);
-  plan.right = SideOf(check, op, product.right, product.right_transposed);
-  const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
-  check.That(batch.ok() && plan.left.columns == plan.right.rows,
-             "{}{} and {}{} cannot be multiplied", op.in(product.left),
-             plan.left.transposed ? " transposed" : "", op.in(product.right),
-             plan.right.transposed ? " transposed" : "");
-  if (batch.ok()) plan.batch = *batch;
-}
-
-void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan) {
-  check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Elements("bias", {plan.right.columns, plan.right.columns * plan.batch.elements()});
-}
-
-Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan) {
-  plan.outputs = {{plan.y_dtype, plan.y()}};
-  plan.TakeProduct(op, plan.left.columns, plan.integers);
-  return check.Done(std::move(plan));
-}
-
-namespace {
 
 std::string WhyNotIntegers(const QuantMatmul& plan) {
   if (plan.integers) return "";
@@ -178,6 +121,32 @@ Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
 }
 
 }  // namespace
+
+StoredMatrix MatmulSide::Matrix(const KernelArgs& args, const Shape& all, int64_t index,
+                                BlockScale& own) const {
+  const int64_t matrix = MatrixOf(batch.dims(), all.dims(), index);
+  own = scale;
+  own.first += matrix * by_matrix;
+  return {
+      dtype, args.in[slot], matrix * rows * columns, transposed, 0, own.given() ? &own : nullptr};
+}
+
+void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, QuantMatmul& plan) {
+  plan.left = SideOf(check, op, product.left, product.left_transposed);
+  plan.right = SideOf(check, op, product.right, product.right_transposed);
+  const Result<Shape> batch = Broadcast(plan.left.batch, plan.right.batch);
+  check.That(batch.ok() && plan.left.columns == plan.right.rows,
+             "{}{} and {}{} cannot be multiplied", op.in(product.left),
+             plan.left.transposed ? " transposed" : "", op.in(product.right),
+             plan.right.transposed ? " transposed" : "");
+  if (batch.ok()) plan.batch = *batch;
+}
+
+QuantMatmul Finished(const OpContext& op, QuantMatmul plan) {
+  plan.outputs = {{plan.y_dtype, plan.y()}};
+  plan.TakeProduct(op, plan.left.columns, plan.integers);
+  return plan;
+}
 
 Status PackWeights(const OpContext& op, QuantMatmul* plan) {
   plan->choice = Choose(kSums, std::as_const(*plan));

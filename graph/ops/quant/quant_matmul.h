@@ -23,8 +23,9 @@ struct MatmulSide {
   BlockScale scale;       // of each matrix, or of every one its own
   int64_t by_matrix = 0;  // factors from matrix to matrix; 0: shared
 
-  // Matrix `index` of the batch, which refers to `own`, its scale.
-  StoredMatrix Matrix(const KernelArgs& args, int64_t index, BlockScale& own) const;
+  // The matrix for number `index` of the batch `all`; it refers to `own`, its scale.
+  StoredMatrix Matrix(const KernelArgs& args, const Shape& all, int64_t index,
+                      BlockScale& own) const;
 };
 
 struct QuantMatmul : ProductPlan {
@@ -52,11 +53,8 @@ inline constexpr ProductTrait kQuantProduct = {.left_transposed = "transpose_x1"
 // Reads the operands and the batch. Objects to sides that are no matrices or cannot be multiplied.
 void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, QuantMatmul& plan);
 
-// Reads the bias: absent, one for each column, or one for each column of every matrix.
-void ReadMatrixBias(Check& check, const OpContext& op, QuantMatmul& plan);
-
-// The plan, which has everything but its output and its scratch.
-Result<QuantMatmul> Finished(Check& check, const OpContext& op, QuantMatmul plan);
+// Sets the output and the scratch of a plan that has everything else.
+QuantMatmul Finished(const OpContext& op, QuantMatmul plan);
 
 // Chooses how sums are formed, and packs weights that are one constant int8 matrix. Errors as
 // Int8Product::Make.

@@ -152,19 +152,19 @@ void ReadScales(Check& check, const OpContext& op, QuantMatmul& plan) {
 // The bias of sums of 8-bit floats is added before they are scaled, unless blocks are.
 void ReadBiasAndOffset(Check& check, const OpContext& op, QuantMatmul& plan) {
   const bool blocks = plan.right.scale.given();
-  ReadMatrixBias(check, op, plan);
+  const int64_t columns = plan.right.columns;
+  ReadBias(check, op, plan.dequant, {columns, columns * plan.batch.elements()});
   check.Supported(plan.integers || !plan.dequant.before.given(),
                   "bias is int32, expected a float type beside x1 {}", op.in("x1"));
   if (kEightBitFloats.Contains(plan.left.dtype) && !blocks) {
     std::swap(plan.dequant.before, plan.dequant.after);
   }
-  plan.out_offset = FactorsOf(check, op, "x2_offset", {1, plan.right.columns});
+  plan.out_offset = FactorsOf(check, op, "x2_offset", {1, columns});
   check.Supported(!plan.out_offset.given() || (plan.y_dtype == DataType::kInt8 && !blocks),
                   "x2_offset is fed, supported for int8 results only");
 }
 
-Result<QuantMatmul> PlanV4(const OpContext& op) {
-  Check check(op);
+QuantMatmul PlanV4(const OpContext& op, Check& check) {
   QuantMatmul plan;
   check.NotFed({"x1_offset", "y_scale", "y_offset", "x2_table"});
   check.Only("compute_type", -1);
@@ -175,20 +175,19 @@ Result<QuantMatmul> PlanV4(const OpContext& op) {
   const TypeSet results = plan.integers ? kFloats | DataType::kInt8 | DataType::kInt32 : kFloats;
   check.Supported(results.Contains(plan.y_dtype), "dtype is {}, expected {}", Name(plan.y_dtype),
                   results);
-  return Finished(check, op, std::move(plan));
+  return Finished(op, std::move(plan));
 }
 
 // ---- QuantBatchMatmulInplaceAdd ----
 
-Result<QuantMatmul> PlanInplaceAdd(const OpContext& op) {
-  Check check(op);
+QuantMatmul PlanInplaceAdd(const OpContext& op, Check& check) {
   QuantMatmul plan;
   plan.adds = true;
   plan.y_dtype = DataType::kFloat;
   ReadOperands(check, op, plan);
   ReadScales(check, op, plan);
   check.TypeAndShape("y", DataType::kFloat, plan.y());
-  return Finished(check, op, std::move(plan));
+  return Finished(op, std::move(plan));
 }
 
 }  // namespace

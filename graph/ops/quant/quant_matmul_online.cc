@@ -4,7 +4,6 @@
 //   y = (q w + bias) * weight_scale * s
 //
 // A weight_scale in 64 bits has x_scale multiplied in already.
-#include <cstring>
 #include <string>
 
 #include "graph/ops/quant/quant_matmul.h"
@@ -48,10 +47,8 @@ void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
   plan.smooth = FactorsOf(check, op, "smooth_scale", {1, plan.x.width});
   plan.x_scale = FactorsOf(check, op, "x_scale", {1, plan.x.count});
   plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, columns});
-  check.Keep(ReadBias(op, "bias", plan.dequant));
-  if (plan.dequant.after.given()) {
-    check.Supported(false, "bias is {}, expected int32", op.in("bias"));
-  }
+  ReadBias(check, op, plan.dequant);
+  check.Supported(!plan.dequant.after.given(), "bias is {}, expected int32", op.in("bias"));
   check.Elements("bias", {1, columns});
   check.OneOf("x_quant_mode", {"pertoken", "pertensor"});
   const bool whole = op.attr_string("x_quant_mode") == "pertensor";
@@ -62,8 +59,7 @@ void ReadScales(Check& check, const OpContext& op, OnlinePlan& plan) {
 }
 
 template <bool kGrouped>
-Result<OnlinePlan> PlanOnline(const OpContext& op) {
-  Check check(op);
+OnlinePlan PlanOnline(const OpContext& op, Check& check) {
   OnlinePlan plan;
   ReadOperands<kGrouped>(check, op, plan);
   ReadScales(check, op, plan);
@@ -76,17 +72,16 @@ Result<OnlinePlan> PlanOnline(const OpContext& op) {
   plan.scratch.Take(plan.x.width, {&plan.row, &plan.smoothing});
   plan.scales = plan.scratch.Floats(plan.x.count);
   plan.integers = plan.scratch.Take<int8_t>(plan.x.count * plan.x.width);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Sets plan.scales and plan.integers.
 void Quantise(const OnlinePlan& plan, const KernelArgs& args) {
   const int64_t k = plan.x.width;
-  float *row = plan.row(args), *smoothing = plan.smoothing(args);
-  if (plan.smooth.given()) LoadColumns(args, plan.smooth, 0, k, smoothing);
+  float* row = plan.row(args);
   for (int64_t r = 0; r < plan.x.count; ++r) {
     plan.x.Load(args, r, row);
-    if (plan.smooth.given()) MultiplyRow(row, smoothing, k, row);
+    ScaleColumns(args, plan.smooth, {}, 0, k, plan.smoothing(args), row);
     const float scale = plan.x_scale.For(args, r, LargestMagnitude(row, k) / 127.0f);
     plan.scales(args)[r] = scale;
     for (int64_t i = 0; i < k; ++i) row[i] = scale == 0 ? 0.0f : row[i] / scale;
@@ -105,7 +100,7 @@ Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, i
     const int64_t row = begin + segment.row;
     dequant.Apply(args, segment, factors, results);
     const float scale = plan.folded ? 1.0f : plan.scales(args)[row];
-    for (int64_t i = 0; i < segment.count; ++i) results[i] *= scale;
+    ScaleRow(results, scale, segment.count, results);
     StoreRow(plan.x.dtype, results, args.out[0], row * n + segment.first, segment.count);
   });
 }
@@ -114,11 +109,8 @@ Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, i
 Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
   Quantise(plan, args);
   const ThreadCount threads(plan.threads);
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.Run(plan, args, Multiply));
-  const TensorType first = {plan.x.dtype, {done, plan.n}};
-  std::memset(static_cast<std::byte*>(args.out[0]) + first.bytes(), 0,
-              plan.outputs[0].bytes() - first.bytes());
-  return Status();
+  if (plan.rows.given()) ClearOutputs(plan, args);
+  return plan.rows.Run(plan, args, Multiply).status();
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // QuantBatchMatmulV3 and WeightQuantBatchMatmulV2.
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/quant_matmul.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -10,8 +9,7 @@ constexpr TypeSet kResults = kFloats | DataType::kInt8 | DataType::kInt32;
 
 // ---- QuantBatchMatmulV3 ----
 
-Result<QuantMatmul> PlanQuant(const OpContext& op) {
-  Check check(op);
+QuantMatmul PlanQuant(const OpContext& op, Check& check) {
   QuantMatmul plan;
   const TypeSet stored = kQuantised | DataType::kInt32;
   for (const std::string_view port : {"x1", "x2"}) {
@@ -25,34 +23,13 @@ Result<QuantMatmul> PlanQuant(const OpContext& op) {
   plan.dequant.scale = FactorsOf(check, op, "scale", {1, columns});
   plan.dequant.row_scale = FactorsOf(check, op, "pertoken_scale", {1, plan.left.rows});
   plan.out_offset = FactorsOf(check, op, "offset", {1, columns});
-  ReadMatrixBias(check, op, plan);
-  return Finished(check, op, std::move(plan));
+  ReadBias(check, op, plan.dequant, {columns, columns * plan.batch.elements()});
+  return Finished(op, std::move(plan));
 }
 
 // ---- WeightQuantBatchMatmulV2 ----
 
-void ReadWeightScale(Check& check, const OpContext& op, QuantMatmul& plan) {
-  WeightScale& to = plan.weight_scale;
-  to.scale = check.Take(Factors::Of(op, "antiquant_scale"));
-  to.offset = check.Take(Factors::Of(op, "antiquant_offset"));
-  const int64_t k = plan.right.rows, n = plan.right.columns;
-  const int64_t group = op.attr_int("antiquant_group_size");
-  const int64_t groups = group > 0 ? CeilDiv(k, group) : 1;
-  const int64_t scales = to.scale.count(), offsets = to.offset.count();
-  to.rows = group > 0 ? group : 0;
-  if (scales != 1) {
-    to.by_column = plan.right.transposed ? groups : 1;
-    to.by_rows = plan.right.transposed ? 1 : n;
-  }
-  check.That(group >= 0 && (offsets == 0 || offsets == scales) && to.scale.given() &&
-                 (scales == 1 || scales == groups * n),
-             "{} antiquant scales and {} offsets with group size {} for weights of {} x {}; "
-             "expected 1 or {} x {}",
-             scales, offsets, group, k, n, groups, n);
-}
-
-Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
-  Check check(op);
+QuantMatmul PlanWeightQuant(const OpContext& op, Check& check) {
   QuantMatmul plan;
   plan.integers = false;
   const DataType x = op.in("x").dtype, weight = op.in("weight").dtype;
@@ -65,17 +42,16 @@ Result<QuantMatmul> PlanWeightQuant(const OpContext& op) {
              .left_transposed = "transpose_x",
              .right_transposed = "transpose_weight"},
             plan);
-  ReadWeightScale(check, op, plan);
   const int64_t columns = plan.right.columns;
-  check.Keep(ReadBias(op, "bias", plan.dequant));
-  check.Elements("bias", {1, columns});
+  plan.weight_scale = WeightScaleOf(check, op, plan.right.rows, columns, plan.right.transposed);
+  ReadBias(check, op, plan.dequant, {1, columns});
   plan.out_scale = FactorsOf(check, op, "quant_scale", {1, columns});
   plan.out_offset = FactorsOf(check, op, "quant_offset", {1, columns});
   plan.y_dtype = plan.out_scale.given() ? DataType::kInt8 : x;
   if (!plan.out_scale.given() && op.attr_int("dtype") >= 0) {
     plan.y_dtype = check.TypeOf("dtype", kFloats);
   }
-  return Finished(check, op, std::move(plan));
+  return Finished(op, std::move(plan));
 }
 
 }  // namespace

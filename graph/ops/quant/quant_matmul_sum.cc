@@ -27,8 +27,7 @@ void RefuseWhatIsMissing(Check& check, const OpContext& op) {
                   dims.empty() ? -1 : dims[0]);
 }
 
-Result<SumPlan> PlanSum(const OpContext& op) {
-  Check check(op);
+SumPlan PlanSum(const OpContext& op, Check& check) {
   SumPlan plan;
   RefuseWhatIsMissing(check, op);
   for (const std::string_view port : {"x1", "x2"}) check.Rank(port, DataType::kInt8, 3);
@@ -44,7 +43,7 @@ Result<SumPlan> PlanSum(const OpContext& op) {
   plan.outputs = {{plan.y_dtype, op.attr_bool("keep_dims") ? Shape({1, m, n}) : Shape({m, n})}};
   plan.TakeProduct(op, plan.left.columns, true);
   plan.sums = plan.scratch.Floats(m * n);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunSum(const SumPlan& plan, const KernelArgs& args) {
@@ -54,14 +53,14 @@ Status RunSum(const SumPlan& plan, const KernelArgs& args) {
   std::fill_n(sums, m * n, 0.0f);
   BlockScale unscaled;
   for (int64_t b = 0; b < batch; ++b) {
-    const StoredMatrix x = plan.left.Matrix(args, b, unscaled);
-    const StoredMatrix w = plan.right.Matrix(args, b, unscaled);
+    const StoredMatrix x = plan.left.Matrix(args, plan.batch, b, unscaled);
+    const StoredMatrix w = plan.right.Matrix(args, plan.batch, b, unscaled);
     Dequant dequant = plan.dequant;
     if (plan.rows_by_matrix) dequant.row_scale = dequant.row_scale.Part(b, batch);
     const auto add = [&](const SumSegment& segment) {
       dequant.Apply(args, segment, factors, row);
       float* to = sums + segment.row * n + segment.first;
-      for (int64_t i = 0; i < segment.count; ++i) to[i] += row[i];
+      AddRow(to, row, segment.count, to);
     };
     NPUMESH_RETURN_IF_ERROR(plan.product.Run(args, m, n, x, w, {}, add));
   }
@@ -82,11 +81,10 @@ struct GroupedAddPlan : ProductPlan {
 };
 
 void ReadOperands(Check& check, const OpContext& op, GroupedAddPlan& plan) {
-  constexpr TypeSet kEightBits = kEightBitFloats;
   const int64_t kind = op.attr_int("group_list_type");
   check.Supported(kind == 0 || kind == 1, "group_list_type is {}, expected 0 or 1", kind);
-  const auto [k, m] = check.Matrix("x1", kEightBits);
-  const auto [depth, n] = check.Matrix("x2", kEightBits);
+  const auto [k, m] = check.Matrix("x1", kEightBitFloats);
+  const auto [depth, n] = check.Matrix("x2", kEightBitFloats);
   check.That(k == depth, "x1 is {} and x2 {}, expected [k,m] and [k,n]", op.in("x1"), op.in("x2"));
   plan.rows = check.Take(GroupRows::Of(op, "group_list", kind == 1, k));
   check.TypeAndShape("y", DataType::kFloat, {plan.rows.groups(), m, n});
@@ -115,14 +113,13 @@ void ReadGroupedScales(Check& check, const OpContext& op, GroupedAddPlan& plan) 
              plan.mx ? ", both float8_e8m0" : "");
 }
 
-Result<GroupedAddPlan> PlanGroupedAdd(const OpContext& op) {
-  Check check(op);
+GroupedAddPlan PlanGroupedAdd(const OpContext& op, Check& check) {
   GroupedAddPlan plan;
   ReadOperands(check, op, plan);
   ReadGroupedScales(check, op, plan);
   plan.outputs = {op.in("y")};
   plan.TakeProduct(op, plan.k, false);  // no group has more than all of k
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 BlockScale ScaleOf(const Factors& factors, int64_t lines, int64_t group, int64_t begin) {
@@ -144,14 +141,14 @@ Status AddGroup(const GroupedAddPlan& plan, const KernelArgs& args, int64_t grou
   Dequant dequant;
   if (!plan.mx) {
     dequant.scale = plan.right.Part(group, plan.rows.groups());
-    if (plan.left.given()) dequant.row_scale = plan.left.Part(group, plan.rows.groups());
+    dequant.row_scale = plan.left.Part(group, plan.rows.groups());
   }
   float *factors = plan.factors(args), *row = plan.results(args);
   const BlockedProduct product(end - begin, false);
   return product.Run(args, m, n, x, w, {}, [&](const SumSegment& segment) {
     dequant.Apply(args, segment, factors, row);
     float* y = static_cast<float*>(args.out[0]) + (group * m + segment.row) * n + segment.first;
-    for (int64_t i = 0; i < segment.count; ++i) y[i] += row[i];
+    AddRow(y, row, segment.count, y);
   });
 }
 

@@ -85,6 +85,27 @@ void LoadRight(const KernelArgs& args, const StoredMatrix& w, const WeightScale&
 
 }  // namespace
 
+WeightScale WeightScaleOf(Check& check, const OpContext& op, int64_t k, int64_t n,
+                          bool transposed) {
+  WeightScale weights;
+  weights.scale = check.Take(Factors::Of(op, "antiquant_scale"));
+  weights.offset = check.Take(Factors::Of(op, "antiquant_offset"));
+  const int64_t group = op.attr_int("antiquant_group_size");
+  const int64_t groups = group > 0 ? CeilDiv(k, group) : 1;
+  const int64_t scales = weights.scale.count(), offsets = weights.offset.count();
+  weights.rows = std::max<int64_t>(group, 0);
+  if (scales != 1) {
+    weights.by_column = transposed ? groups : 1;
+    weights.by_rows = transposed ? 1 : n;
+  }
+  check.That(group >= 0 && (offsets == 0 || offsets == scales) && weights.scale.given() &&
+                 (scales == 1 || scales == groups * n),
+             "{} antiquant scales and {} offsets with group size {} for weights of {} x {}; "
+             "expected 1 or {} x {}",
+             scales, offsets, group, k, n, groups, n);
+  return weights;
+}
+
 uint64_t BlockedProduct::scratch_bytes() const {
   const int64_t floats = (kBlockRows + kBlockColumns) * k_ + 2 * kSums;
   return static_cast<uint64_t>(floats) * sizeof(float);
@@ -163,11 +184,12 @@ Status CheckFactors(const OpContext& op, const Factors& factors, std::string_vie
                port, factors.count(), count);
 }
 
-Status ReadBias(const OpContext& op, std::string_view port, Dequant& dequant) {
-  NPUMESH_ASSIGN_OR_RETURN(const Factors bias, Factors::Of(op, port));
-  if (!bias.given()) return Status();
+void ReadBias(Check& check, const OpContext& op, Dequant& dequant,
+              std::initializer_list<int64_t> counts) {
+  const Factors bias = check.Take(Factors::Of(op, "bias"));
+  if (!bias.given()) return;
   (bias.dtype() == DataType::kInt32 ? dequant.before : dequant.after) = bias;
-  return Status();
+  if (counts.size() > 0) check.Elements("bias", counts);
 }
 
 }  // namespace npumesh

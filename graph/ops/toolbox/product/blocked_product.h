@@ -8,7 +8,9 @@
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_BLOCKED_PRODUCT_H_
 
 #include <functional>
+#include <initializer_list>
 
+#include "graph/ops/core/check.h"
 #include "graph/ops/toolbox/product/block_scale.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/values/element_io.h"
@@ -29,6 +31,10 @@ struct WeightScale {
     return first + block * by_rows + j * by_column;
   }
 };
+
+// Reads antiquant_scale, antiquant_offset and antiquant_group_size of weights [k, n]: one, or one
+// for each column in each group of rows. Objects to other counts.
+WeightScale WeightScaleOf(Check& check, const OpContext& op, int64_t k, int64_t n, bool transposed);
 
 // A matrix in memory, as stored when `transposed`.
 struct StoredMatrix {
@@ -87,8 +93,10 @@ struct Dequant {
 Status CheckFactors(const OpContext& op, const Factors& factors, std::string_view port,
                     int64_t count);
 
-// Bias of an integer product: an int32 one is added before the factors, others after them.
-Status ReadBias(const OpContext& op, std::string_view port, Dequant& dequant);
+// Reads the bias of an integer product: an int32 one is added before the factors, others after
+// them. Objects to another count than one of `counts`, if there are any.
+void ReadBias(Check& check, const OpContext& op, Dequant& dequant,
+              std::initializer_list<int64_t> counts = {});
 
 // Columns of a block: room for a segment.
 inline constexpr int64_t kBlockColumns = 512;

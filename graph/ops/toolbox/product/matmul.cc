@@ -23,18 +23,6 @@ constexpr Candidate<const Matmul> kMatmulKernels[] = {{kFloatProducts, WhyNotFlo
 
 // ---- integer products: rare, so plain loops in an order that reads x2 by rows ----
 
-// Number of the matrix of `operand` that belongs to number `index` of the batch.
-int64_t MatrixOf(const Matmul::Operand& operand, const std::vector<int64_t>& batch, int64_t index) {
-  int64_t matrix = 0;
-  int64_t stride = 1;
-  for (size_t i = batch.size(); i-- > 0;) {
-    if (operand.batch[i] != 1) matrix += index % batch[i] * stride;
-    stride *= operand.batch[i];
-    index /= batch[i];
-  }
-  return matrix;
-}
-
 // The matrix of an operand for number `index` of the batch. Elements are unsigned, because signed
 // overflow must wrap.
 template <typename T>
@@ -45,7 +33,7 @@ struct Matrix {
   Matrix(const Matmul& p, const Matmul::Operand& from, const KernelArgs& args, int64_t index,
          int64_t rows, int64_t columns)
       : data(static_cast<const T*>(args.in[from.slot]) +
-             MatrixOf(from, p.batch, index) * rows * columns),
+             MatrixOf(from.batch, p.batch, index) * rows * columns),
         by_row(from.transposed ? 1 : columns),
         by_column(from.transposed ? rows : 1) {}
 
@@ -66,7 +54,7 @@ void MultiplyAll(const Matmul& p, const KernelArgs& args) {
         std::fill_n(y, p.n, 0u);
       } else {
         const auto* bias = static_cast<const uint32_t*>(args.in[p.bias.slot]);
-        std::copy_n(bias + MatrixOf(p.bias, p.batch, i) * p.n, p.n, y);
+        std::copy_n(bias + MatrixOf(p.bias.batch, p.batch, i) * p.n, p.n, y);
       }
       for (int64_t l = 0; l < p.k; ++l) {
         const uint32_t factor = a.at(r, l) - offset;
@@ -96,6 +84,19 @@ void Matmul::Simplify() {
   x1.batch = batch;
   x2.batch = batch;
   bias.batch.assign(batch.size(), 1);
+}
+
+int64_t MatrixOf(const std::vector<int64_t>& own, const std::vector<int64_t>& batch,
+                 int64_t index) {
+  int64_t matrix = 0;
+  int64_t stride = 1;
+  for (size_t i = 1; i <= own.size(); ++i) {  // from the last dimension on
+    const int64_t extent = own[own.size() - i], all = batch[batch.size() - i];
+    if (extent != 1) matrix += index % all * stride;
+    stride *= extent;
+    index /= all;
+  }
+  return matrix;
 }
 
 Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul) {

@@ -43,6 +43,10 @@ struct Matmul {
   void Simplify();
 };
 
+// Number of the matrix of an operand, of batch `own`, that belongs to number `index` of the `batch`
+// to which `own` broadcasts.
+int64_t MatrixOf(const std::vector<int64_t>& own, const std::vector<int64_t>& batch, int64_t index);
+
 // The kernel of a product: one of those below or, for int32 and int8, loops that accumulate modulo
 // 2^32. Each says in its choice what it is and why not something faster. REQUIRES: a product with
 // elements.
