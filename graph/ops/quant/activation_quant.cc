@@ -22,16 +22,15 @@ struct GeluPlan : Planned {
   DataType dtype = DataType::kInt8;
   Rounding rounding = Rounding::kNearest;
   Factors scale, offset;
-  Workspace<float> row, scales, offsets;
+  Workspace<float> row, room;
 };
 
-Result<GeluPlan> PlanGelu(const OpContext& op) {
-  Check check(op);
+GeluPlan PlanGelu(const OpContext& op, Check& check) {
+  GeluPlan plan;
   check.RankAtLeast("x", kFloats, 1);
   check.OneOf("approximate", {"none", "tanh"});
   check.OneOf("quant_mode", {"dynamic", "static"});
-  if (!check.ok()) return check.status();
-  GeluPlan plan;
+  if (!check.ok()) return plan;
   plan.x = InputRows::Of(check, op, "x");
   const Shape& x = op.in("x").shape;
   const bool tanh = op.attr_string("approximate") == "tanh";
@@ -39,14 +38,14 @@ Result<GeluPlan> PlanGelu(const OpContext& op) {
   plan.dynamic = op.attr_string("quant_mode") == "dynamic";
   plan.dtype = check.TypeOf("dst_type", kNarrow);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
-  check.Keep(CheckPacking(op, plan.dtype, x));
+  CheckPacking(check, plan.dtype, x);
   plan.scale = FactorsOf(check, op, "input_scale", {1, plan.x.width});
   plan.offset = FactorsOf(check, op, "input_offset", {1, plan.x.width});
   check.That(!plan.dynamic || !plan.offset.given(), "quant_mode dynamic takes no input_offset");
   check.That(plan.dynamic || plan.scale.given(), "quant_mode static needs input_scale");
   plan.outputs = {{plan.dtype, x}, {DataType::kFloat, WithoutLast(x)}};
-  plan.scratch.Take(plan.x.width, {&plan.row, &plan.scales, &plan.offsets});
-  return check.Done(std::move(plan));
+  plan.scratch.Take(plan.x.width, {&plan.row, &plan.room});
+  return plan;
 }
 
 void Activate(BlockFn formula, float* row, int64_t width) {
@@ -59,16 +58,13 @@ void Activate(BlockFn formula, float* row, int64_t width) {
 
 Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
   const int64_t width = plan.x.width;
-  float *row = plan.row(args), *scale = plan.scales(args), *offset = plan.offsets(args);
-  if (plan.scale.given()) LoadColumns(args, plan.scale, 0, width, scale);
-  if (plan.offset.given()) LoadColumns(args, plan.offset, 0, width, offset);
+  float* row = plan.row(args);
   auto* scales = static_cast<float*>(args.out[1]);
   const float largest = LargestNarrow(plan.dtype);
   for (int64_t r = 0; r < plan.x.count; ++r) {
     plan.x.Load(args, r, row);
     Activate(plan.formula, row, width);
-    if (plan.scale.given()) MultiplyRow(row, scale, width, row);
-    if (plan.offset.given()) AddRow(row, offset, width, row);
+    ScaleColumns(args, plan.scale, plan.offset, 0, width, plan.room(args), row);
     scales[r] = 0;
     if (plan.dynamic) {
       scales[r] =
@@ -81,22 +77,18 @@ Status RunGelu(const GeluPlan& plan, const KernelArgs& args) {
 }
 
 void LoopGelu(const OpContext& op, LoopBuilder& loop) {
-  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
-  if (!rounding.ok() || !SpansRows(op, "x", loop)) return;
+  Check check(op);
+  const GeluPlan plan = PlanGelu(op, check);
+  if (!check.ok() || !SpansRows(op, "x", loop)) return;
   const bool tanh = op.attr_string("approximate") == "tanh";
-  LoopValue row = loop.Emit(tanh ? LoopOp::kGeluTanh : LoopOp::kGeluErf, {loop.In(op.slot("x"))});
-  const auto with = [&](LoopOp step, std::string_view port) {
-    const int slot = SlotIfFed(op, port);
-    if (slot >= 0) row = loop.Emit(step, {row, LoopColumns(op, loop, slot)});
-  };
-  with(LoopOp::kMul, "input_scale");
-  with(LoopOp::kAdd, "input_offset");
-  const DataType dtype = op.out(0).dtype;
+  LoopValue row = loop.Emit(tanh ? LoopOp::kGeluTanh : LoopOp::kGeluErf, {loop.In(plan.x.slot)});
+  row = LoopWith(op, loop, LoopOp::kMul, row, plan.scale);
+  row = LoopWith(op, loop, LoopOp::kAdd, row, plan.offset);
   LoopQuantised y = {-1, loop.Constant(0)};
-  if (op.attr_string("quant_mode") == "dynamic") {
-    y = LoopQuantiseRow(loop, dtype, *rounding, row);
+  if (plan.dynamic) {
+    y = LoopQuantiseRow(loop, plan.dtype, plan.rounding, row);
   } else {
-    y.row = LoopIntegers(loop, dtype, *rounding, row);
+    y.row = LoopIntegers(loop, plan.dtype, plan.rounding, row);
   }
   loop.Give(0, y.row);
   loop.Give(1, y.scale);
@@ -112,42 +104,36 @@ struct GroupPlan : Planned {
   Workspace<float> row, scales;
 };
 
-Result<GroupPlan> PlanGroup(const OpContext& op) {
-  Check check(op);
+GroupPlan PlanGroup(const OpContext& op, Check& check) {
   GroupPlan plan;
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.x = InputRows::Of(check, op, "x");
   plan.dtype = check.TypeOf("dst_type", kQuantised);
-  check.Keep(CheckPacking(op, plan.dtype, op.in("x").shape));
+  CheckPacking(check, plan.dtype, op.in("x").shape);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", false, height));
   plan.scale = check.Take(Factors::Of(op, "scale"));
   plan.offset = FactorsOf(check, op, "offset", {1});
   check.Shape("scale", {plan.groups.groups(), width});
   plan.outputs = {{plan.dtype, op.in("x").shape}};
   plan.scratch.Take(width, {&plan.row, &plan.scales});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Rows after the last group are zero.
 Status RunGroup(const GroupPlan& plan, const KernelArgs& args) {
   const int64_t width = plan.x.width;
   float *row = plan.row(args), *scale = plan.scales(args);
-  const auto store = [&](int64_t r) {
-    StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
-  };
   const float offset = plan.offset.For(args, 0, 0.0f);
   const auto quantise = [&](int64_t group, int64_t begin, int64_t end) {
     plan.scale.Load(args, group * width, width, scale);
     for (int64_t r = begin; r < end; ++r) {
       plan.x.Load(args, r, row);
       for (int64_t i = 0; i < width; ++i) row[i] = row[i] * scale[i] + offset;
-      store(r);
+      StoreIntegers(plan.dtype, Rounding::kNearest, row, args.out[0], r * width, width);
     }
   };
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, quantise));
-  std::fill_n(row, width, 0.0f);
-  for (int64_t r = done; r < plan.x.count; ++r) store(r);
-  return Status();
+  ClearOutputs(plan, args);
+  return plan.groups.ForEach(args, quantise).status();
 }
 
 // ---- QuantMax ----
@@ -157,21 +143,20 @@ struct MaxPlan : Planned {
   int64_t elements = 0;
 };
 
-Result<MaxPlan> PlanMax(const OpContext& op) {
-  Check check(op);
+MaxPlan PlanMax(const OpContext& op, Check& check) {
+  MaxPlan plan;
   const TensorType& x = op.in("x");
   check.RankAtLeast("x", kFloats, 1);
   check.Type("scale", DataType::kFloat);
   check.Elements("scale", {1});
   check.Keep(RoundingOf(op, "round_mode").status());
-  MaxPlan plan;
   plan.from = x.dtype;
   plan.to = check.TypeOf("dst_type", kNarrow);
   check.That(!kQuantised.Contains(plan.to), "dst_type is {}, expected an 8-bit float",
              Name(plan.to));
   plan.elements = x.shape.elements();
   plan.outputs = {{plan.to, x.shape}, {x.dtype, {1}}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
@@ -183,7 +168,7 @@ Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
     const int64_t count = std::min(kBlock, plan.elements - first);
     LoadNumbers(plan.from, args.in[0], first, count, row);
     most = std::max(most, LargestMagnitude(row, count));
-    for (int64_t i = 0; i < count; ++i) row[i] *= scale;
+    ScaleRow(row, scale, count, row);
     StoreNarrow(plan.to, Rounding::kNearest, row, args.out[0], first, count);
   }
   StoreRow(plan.from, &most, args.out[1], 0, 1);

@@ -32,10 +32,6 @@ struct TilePlan : Planned {
   GroupRows groups;
   int64_t scale_rows = 0, scale_columns = 0;
   Workspace<float> row;
-
-  void Store(const KernelArgs& args, int64_t r, const float* from) const {
-    StoreNarrow(dtype, rounding, from, args.out[0], r * x.width, x.width);
-  }
 };
 
 void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
@@ -52,16 +48,15 @@ void ReadTypes(Check& check, const OpContext& op, TilePlan& plan) {
 }
 
 template <bool kGrouped>
-Result<TilePlan> PlanTiles(const OpContext& op) {
-  Check check(op);
-  check.RankBetween("x", kFloats, 2, 3);
+TilePlan PlanTiles(const OpContext& op, Check& check) {
   TilePlan plan;
+  check.RankBetween("x", kFloats, 2, 3);
   plan.tile_rows = op.attr_int("row_block_size");
   plan.tile_columns = op.attr_int("col_block_size");
   check.That(plan.tile_rows >= 1 && plan.tile_columns >= 1,
              "blocks are {} x {}, expected at least 1 x 1", plan.tile_rows, plan.tile_columns);
   ReadTypes(check, op, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const Shape& x = op.in("x").shape;
   const int rank = x.rank();
   plan.x = InputRows::Of(check, op, "x");
@@ -79,7 +74,7 @@ Result<TilePlan> PlanTiles(const OpContext& op) {
   scales[rank - 1] = plan.scale_columns;
   plan.outputs = {{plan.dtype, x}, {DataType::kFloat, scales}};
   plan.row = plan.scratch.Floats(plan.x.width);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // A row of tiles, of rows [top, bottom) of x. `scales` are zeros before.
@@ -101,7 +96,7 @@ void RunTiles(const TilePlan& plan, const KernelArgs& args, int64_t top, int64_t
       const float scale = scales[c / tile];
       row[c] = scale == 0 ? 0.0f : row[c] / scale;
     }
-    plan.Store(args, r, row);
+    StoreNarrow(plan.dtype, plan.rounding, row, args.out[0], r * width, width);
   }
 }
 
@@ -118,21 +113,14 @@ void RunRows(const TilePlan& plan, const KernelArgs& args, int64_t matrix, int64
 }
 
 // Rows after the last group are zeros.
-Status RunGroups(const TilePlan& plan, const KernelArgs& args, int64_t matrix) {
-  const auto run = [&](int64_t group, int64_t begin, int64_t end) {
-    RunRows(plan, args, matrix, begin, end, begin / plan.tile_rows + group);
-  };
-  NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.groups.ForEach(args, run));
-  float* row = plan.row(args);
-  std::fill_n(row, plan.x.width, 0.0f);
-  for (int64_t r = done; r < plan.height; ++r) plan.Store(args, matrix * plan.height + r, row);
-  return Status();
-}
-
 Status RunBlocks(const TilePlan& plan, const KernelArgs& args) {
+  if (plan.groups.given()) ClearOutput(plan, args, 0);
   ClearOutput(plan, args, 1);
   for (int64_t m = 0; m < plan.matrices; ++m) {
-    NPUMESH_RETURN_IF_ERROR(RunGroups(plan, args, m));
+    const auto run = [&](int64_t group, int64_t begin, int64_t end) {
+      RunRows(plan, args, m, begin, end, begin / plan.tile_rows + group);
+    };
+    NPUMESH_RETURN_IF_ERROR(plan.groups.ForEach(args, run).status());
   }
   return Status();
 }
@@ -171,18 +159,16 @@ void CheckFlatAttributes(Check& check, const OpContext& op) {
   check.Only("group_list_type", 0);
 }
 
-Result<FlatPlan> PlanFlat(const OpContext& op) {
-  Check check(op);
+FlatPlan PlanFlat(const OpContext& op, Check& check) {
   FlatPlan plan;
   check.Rank("x", {DataType::kFloat16, DataType::kBfloat16}, 3);
   plan.dtype = check.TypeOf("dst_dtype", {DataType::kInt4, DataType::kFloat4E2M1});
   CheckFlatAttributes(check, op);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const auto& [type, x] = op.in("x");
   check.TypeAndShape("kronecker_p1", type, {x[1], x[1]});
   check.TypeAndShape("kronecker_p2", type, {x[2], x[2]});
-  check.Keep(CheckPacking(op, plan.dtype, x));
-  CheckMxPacking(check, plan.dtype, x);
+  CheckPacking(check, plan.dtype, x);
   plan.x = type;
   plan.largest = LargestOf(DataType::kInt4) / op.attr_float("clip_ratio");
   plan.matrices = x[0];
@@ -193,13 +179,12 @@ Result<FlatPlan> PlanFlat(const OpContext& op) {
   if (plan.dtype == DataType::kInt4) {
     plan.outputs = {{plan.dtype, x}, {DataType::kFloat, {x[0]}}};
   } else {
-    plan.outputs = {{plan.dtype, rows}, {DataType::kFloat8E8M0, MxScaleShape(rows, 1, kMxBlock)}};
+    plan.outputs = {{plan.dtype, rows}, MxScaleType(rows, 1)};
   }
   plan.left = plan.scratch.Floats(x[1] * x[1]);
   plan.right = plan.scratch.Floats(x[2] * x[2]);
-  plan.product = plan.scratch.Floats(rows[1]);
-  plan.z = plan.scratch.Floats(rows[1]);
-  return check.Done(std::move(plan));
+  plan.scratch.Take(rows[1], {&plan.product, &plan.z});
+  return plan;
 }
 
 // Sets plan.z to that of matrix `k`. REQUIRES: plan.left and plan.right are loaded.

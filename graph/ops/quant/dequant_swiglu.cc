@@ -61,14 +61,13 @@ int ReadHalves(Check& check, const OpContext& op, DequantSwigluPlan& plan) {
   return axis;
 }
 
-Result<DequantSwigluPlan> PlanDequantSwiglu(const OpContext& op) {
-  Check check(op);
+DequantSwigluPlan PlanDequantSwiglu(const OpContext& op, Check& check) {
   DequantSwigluPlan plan;
   const int axis = ReadHalves(check, op, plan);
   check.Type("group_index", kIndices);
   check.OneOf("quant_mode", {"static", "dynamic"});
   check.Between("swiglu_mode", 0, 2);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.group_rows = Integers::Of(op, "group_index");
   if (plan.group_rows.given()) plan.groups = plan.group_rows.count();
   plan.unit = GatedUnit::Of(op);
@@ -85,12 +84,11 @@ Result<DequantSwigluPlan> PlanDequantSwiglu(const OpContext& op) {
   plan.quant_offset = FactorsOf(check, op, "quant_offset", {1, groups, all});
   Shape y = op.in("x").shape;
   y[axis] /= 2;
-  check.Keep(CheckPacking(op, plan.y_dtype, y));
-  plan.outputs = {{plan.y_dtype, y}, {DataType::kFloat, y}};
-  plan.outputs[1].shape.mutable_dims().pop_back();
+  CheckPacking(check, plan.y_dtype, y);
+  plan.outputs = {{plan.y_dtype, y}, {DataType::kFloat, WithoutLast(y)}};
   plan.scratch.Take(plan.columns, {&plan.first, &plan.second, &plan.factors});
   plan.z = plan.scratch.Floats(plan.y_columns);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Row `row` of x, dequantised.
@@ -106,43 +104,25 @@ void LoadX(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, i
       .Apply(args, {row, 0, n, x, nullptr}, plan.factors(args), to);
 }
 
-// The factors of a group for the columns of y.
-const float* LoadFactors(const DequantSwigluPlan& plan, const KernelArgs& args,
-                         const Factors& factors, int64_t group) {
-  const int64_t n = plan.y_columns;
-  float* to = plan.factors(args);
-  if (factors.count() == n * plan.groups) {
-    factors.Load(args, group * n, n, to);
-  } else {
-    std::fill_n(to, n, factors.For(args, group, 1.0f));
-  }
-  return to;
-}
-
-void Store(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, const float* z,
-           float scale) {
-  const int64_t n = plan.y_columns;
-  StoreIntegers(plan.y_dtype, plan.rounding, z, args.out[0], row * n, n);
-  static_cast<float*>(args.out[1])[row] = scale;
-}
-
+// Gives row `row` of y and its scale; `z` is changed.
 void Quantise(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group,
               float* z) {
   const int64_t n = plan.y_columns;
-  if (plan.quant_scale.given()) {
-    const float* by = LoadFactors(plan, args, plan.quant_scale, group);
-    for (int64_t i = 0; i < n; ++i) z[i] = plan.dynamic ? z[i] * by[i] : z[i] / by[i];
-  }
+  const Factors by = plan.quant_scale.Part(group, plan.groups);
+  float* room = plan.factors(args);
   float scale = 0;
   if (plan.dynamic) {
+    ScaleColumns(args, by, {}, 0, n, room, z);
     const float most = LargestMagnitude(z, n), largest = LargestOf(plan.y_dtype);
     scale = most / largest;
     for (int64_t i = 0; i < n; ++i) z[i] = most == 0 ? 0.0f : z[i] * largest / most;
-  } else if (plan.quant_offset.given()) {
-    const float* by = LoadFactors(plan, args, plan.quant_offset, group);
-    for (int64_t i = 0; i < n; ++i) z[i] += by[i];
+  } else {
+    if (by.given()) LoadColumns(args, by, 0, n, room);
+    for (int64_t i = 0; by.given() && i < n; ++i) z[i] /= room[i];
+    ScaleColumns(args, {}, plan.quant_offset.Part(group, plan.groups), 0, n, room, z);
   }
-  Store(plan, args, row, z, scale);
+  StoreIntegers(plan.y_dtype, plan.rounding, z, args.out[0], row * n, n);
+  static_cast<float*>(args.out[1])[row] = scale;
 }
 
 void RunRow(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, int64_t group) {
@@ -161,21 +141,13 @@ void RunRow(const DequantSwigluPlan& plan, const KernelArgs& args, int64_t row, 
 
 // Rows after the last group are unspecified; they are zero here.
 Status RunDequantSwiglu(const DequantSwigluPlan& plan, const KernelArgs& args) {
-  const auto rows_of = [&](int64_t group) {
-    return std::max<int64_t>(plan.group_rows.At(args, group), 0);
-  };
-  int64_t group = 0;
-  int64_t end = !plan.group_rows.given() ? plan.y_rows : rows_of(0);
-  for (int64_t row = 0; row < plan.y_rows; ++row) {
-    while (row >= end && group < plan.groups) {
-      if (++group < plan.groups) end += rows_of(group);
-    }
-    if (group < plan.groups) {
-      RunRow(plan, args, row, group);
-    } else {
-      std::fill_n(plan.z(args), plan.y_columns, 0.0f);
-      Store(plan, args, row, plan.z(args), 0);
-    }
+  const bool listed = plan.group_rows.given();
+  if (listed) ClearOutputs(plan, args);
+  int64_t row = 0;
+  for (int64_t group = 0; group < plan.groups; ++group) {
+    const int64_t left = plan.y_rows - row;
+    const int64_t count = listed ? std::min(plan.group_rows.At(args, group), left) : left;
+    for (const int64_t end = row + count; row < end; ++row) RunRow(plan, args, row, group);
   }
   return Status();
 }

@@ -140,7 +140,7 @@ struct AntiQuantPlan : RowsPlan {
 AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view attribute) {
   AntiQuantPlan plan;
   ReadRows(check, op, kQuantised, attribute, plan);
-  check.Keep(CheckPacking(op, op.in("x").dtype, op.in("x").shape));
+  CheckPacking(check, op.in("x").dtype, op.in("x").shape);
   plan.squared = op.attr_bool("sqrt_mode");
   plan.scratch.Take(plan.x.width, {&plan.scales, &plan.offsets});
   return plan;

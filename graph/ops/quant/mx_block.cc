@@ -95,7 +95,7 @@ void StoreCodes(DataType dtype, int64_t count, void* data, int64_t first, Code c
 
 }  // namespace
 
-MxFormat MxFormatOf(Check& check, const OpContext& op) {
+MxFormat MxFormatOf(Check& check, const OpContext& op, const Shape& y) {
   MxFormat format;
   format.dtype = check.TypeOf("dst_type", kFloat8 | kFloat4);
   const bool wide = kFloat8.Contains(format.dtype);
@@ -115,6 +115,7 @@ MxFormat MxFormatOf(Check& check, const OpContext& op) {
     const float value = op.attr_float(spec.name);
     check.Supported(value == 0, "{} is {}, expected 0", spec.name, value);
   }
+  CheckPacking(check, format.dtype, y);
   return format;
 }
 
@@ -154,15 +155,10 @@ MxAxis MxAxisOf(const Shape& shape, int axis, int64_t block) {
           ElementsBetween(shape, axis + 1, shape.rank()), block};
 }
 
-Shape MxScaleShape(Shape shape, int axis, int64_t block) {
+TensorType MxScaleType(Shape shape, int axis, int64_t block) {
   shape[axis] = MxAxisOf(shape, axis, block).pairs();
   shape.mutable_dims().push_back(2);
-  return shape;
-}
-
-void CheckMxPacking(Check& check, DataType dtype, const Shape& shape) {
-  check.That(!kFloat4.Contains(dtype) || (shape.rank() > 0 && shape.dims().back() % 2 == 0),
-             "4-bit elements of shape {} need an even last dimension", shape);
+  return {DataType::kFloat8E8M0, std::move(shape)};
 }
 
 void QuantiseMxBlock(const MxFormat& format, const MxAxis& axis, int64_t o, int64_t b,

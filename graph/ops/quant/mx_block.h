@@ -24,8 +24,9 @@ struct MxFormat {
 };
 
 // Reads dst_type, round_mode, scale_alg, and checks dst_type_max and max_low_bound where the
-// operator has them. Objections: kUnsupported, naming the attribute.
-MxFormat MxFormatOf(Check& check, const OpContext& op);
+// operator has them. Objections: kUnsupported, naming the attribute; kInvalidArgument to a result
+// of shape `y` whose rows do not fill whole bytes.
+MxFormat MxFormatOf(Check& check, const OpContext& op, const Shape& y);
 
 // The byte of the float8_e8m0 scale of values whose largest magnitude is `most` (NaN: not finite).
 uint8_t MxScaleByte(const MxFormat& format, float most);
@@ -50,13 +51,10 @@ struct MxAxis {
   }
 };
 
-MxAxis MxAxisOf(const Shape& shape, int axis, int64_t block);
+MxAxis MxAxisOf(const Shape& shape, int axis, int64_t block = kMxBlock);
 
-// The shape of the scales: the axis becomes pairs of blocks, and a dimension of 2 follows.
-Shape MxScaleShape(Shape shape, int axis, int64_t block);
-
-// Objects to rows of 4-bit elements that do not fill whole bytes.
-void CheckMxPacking(Check& check, DataType dtype, const Shape& shape);
+// The scales of a tensor: the axis becomes pairs of blocks, and a dimension of 2 follows.
+TensorType MxScaleType(Shape shape, int axis, int64_t block = kMxBlock);
 
 // Finds the scales of block `b` of part `o` and stores its elements. `values`: the elements of the
 // block, [its length, inner]. For 4-bit floats the tensor's rows are even.

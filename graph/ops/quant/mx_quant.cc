@@ -18,25 +18,35 @@ namespace {
 struct MxConversion : Planned {
   DataType x = DataType::kFloat;
   MxFormat format;
+  Workspace<float> room;  // a block of the longest inner extent, or a tile
 };
 
 void ReadConversion(Check& check, const OpContext& op, int least_rank, int most_rank,
                     MxConversion& plan) {
   check.RankBetween("x", kFloats, least_rank, most_rank);
   plan.x = op.in("x").dtype;
-  plan.format = MxFormatOf(check, op);
-  CheckMxPacking(check, plan.format.dtype, op.in("x").shape);
+  plan.format = MxFormatOf(check, op, op.in("x").shape);
 }
 
-TensorType ScaleType(const Shape& x, int axis, int64_t block) {
-  return {DataType::kFloat8E8M0, MxScaleShape(x, axis, block)};
+// Quantises the elements of x from `first` on, which `axis` describes, into the same elements of y.
+void RunAxis(const MxConversion& plan, const KernelArgs& args, const MxAxis& axis, int64_t first,
+             void* y, uint8_t* scales) {
+  float* room = plan.room(args);
+  auto* to = static_cast<std::byte*>(y) + first * BitsOf(plan.format.dtype) / 8;
+  for (int64_t o = 0; o < axis.outer; ++o) {
+    for (int64_t b = 0; b < axis.blocks(); ++b) {
+      const int64_t begin = b * axis.block;
+      const int64_t count = std::min(axis.block, axis.length - begin) * axis.inner;
+      LoadNumbers(plan.x, args.in[0], first + (o * axis.length + begin) * axis.inner, count, room);
+      QuantiseMxBlock(plan.format, axis, o, b, room, to, scales);
+    }
+  }
 }
 
 // ---- DynamicMxQuant, DynamicMxQuantWithDualAxis ----
 
 struct MxPlan : MxConversion {
   std::vector<MxAxis> axes;  // of results 0, 1
-  Workspace<float> room;     // a block of the longest inner extent
 };
 
 // Adds the result along an axis: elements and scales.
@@ -44,52 +54,38 @@ void AddAxis(const OpContext& op, int axis, int64_t block, MxPlan& plan) {
   const Shape& x = op.in("x").shape;
   plan.axes.push_back(MxAxisOf(x, axis, block));
   plan.outputs.push_back({plan.format.dtype, x});
-  plan.outputs.push_back(ScaleType(x, axis, block));
+  plan.outputs.push_back(MxScaleType(x, axis, block));
 }
 
-Result<MxPlan> PlanMx(const OpContext& op) {
-  Check check(op);
+MxPlan PlanMx(const OpContext& op, Check& check) {
   MxPlan plan;
   ReadConversion(check, op, 1, 7, plan);
   const int axis = check.Axis("axis", op.in("x").shape.rank());
   const int64_t block = op.attr_int("blocksize");
   check.Supported(block > 0 && block % kMxBlock == 0 && block <= 1024,
                   "blocksize is {}, expected a multiple of 32 up to 1024", block);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   AddAxis(op, axis, block, plan);
   plan.room = plan.scratch.Floats(block * plan.axes[0].inner);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
-Result<MxPlan> PlanTwoAxes(const OpContext& op) {
-  Check check(op);
+MxPlan PlanTwoAxes(const OpContext& op, Check& check) {
   MxPlan plan;
   ReadConversion(check, op, 2, 7, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const int rank = op.in("x").shape.rank();
   AddAxis(op, rank - 1, kMxBlock, plan);
   AddAxis(op, rank - 2, kMxBlock, plan);
   plan.room = plan.scratch.Floats(kMxBlock * std::max<int64_t>(plan.axes[1].inner, 1));
-  return check.Done(std::move(plan));
-}
-
-void RunAxis(const MxPlan& plan, const KernelArgs& args, const MxAxis& axis, void* y,
-             void* scales) {
-  float* room = plan.room(args);
-  for (int64_t o = 0; o < axis.outer; ++o) {
-    for (int64_t b = 0; b < axis.blocks(); ++b) {
-      const int64_t begin = b * axis.block;
-      const int64_t count = std::min(axis.block, axis.length - begin) * axis.inner;
-      LoadNumbers(plan.x, args.in[0], (o * axis.length + begin) * axis.inner, count, room);
-      QuantiseMxBlock(plan.format, axis, o, b, room, y, static_cast<uint8_t*>(scales));
-    }
-  }
+  return plan;
 }
 
 Status RunMx(const MxPlan& plan, const KernelArgs& args) {
   for (size_t i = 0; i < plan.axes.size(); ++i) {
     ClearOutput(plan, args, static_cast<int>(2 * i + 1));
-    RunAxis(plan, args, plan.axes[i], args.out[2 * i], args.out[2 * i + 1]);
+    RunAxis(plan, args, plan.axes[i], 0, args.out[2 * i],
+            static_cast<uint8_t*>(args.out[2 * i + 1]));
   }
   return Status();
 }
@@ -99,27 +95,24 @@ Status RunMx(const MxPlan& plan, const KernelArgs& args) {
 // Tiles of 32 x 32 with one scale each, which both outputs of scales repeat.
 struct MxTilePlan : MxConversion {
   MxAxis along, down;
-  Workspace<float> tile;
 };
 
-Result<MxTilePlan> PlanMxTiles(const OpContext& op) {
-  Check check(op);
+MxTilePlan PlanMxTiles(const OpContext& op, Check& check) {
   MxTilePlan plan;
   ReadConversion(check, op, 2, 3, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const Shape& x = op.in("x").shape;
   const int last = x.rank() - 1;
-  plan.along = MxAxisOf(x, last, kMxBlock);
-  plan.down = MxAxisOf(x, last - 1, kMxBlock);
-  plan.outputs = {
-      {plan.format.dtype, x}, ScaleType(x, last, kMxBlock), ScaleType(x, last - 1, kMxBlock)};
-  plan.tile = plan.scratch.Floats(kMxBlock * kMxBlock);
-  return check.Done(std::move(plan));
+  plan.along = MxAxisOf(x, last);
+  plan.down = MxAxisOf(x, last - 1);
+  plan.outputs = {{plan.format.dtype, x}, MxScaleType(x, last), MxScaleType(x, last - 1)};
+  plan.room = plan.scratch.Floats(kMxBlock * kMxBlock);
+  return plan;
 }
 
 // The tile in row r and column c of the tiles of matrix m.
 void RunTile(const MxTilePlan& plan, const KernelArgs& args, int64_t m, int64_t r, int64_t c) {
-  float* tile = plan.tile(args);
+  float* tile = plan.room(args);
   const int64_t width = plan.along.length, height = plan.down.length;
   const int64_t top = r * kMxBlock, left = c * kMxBlock;
   const int64_t rows = std::min(kMxBlock, height - top);
@@ -155,11 +148,9 @@ Status RunMxTiles(const MxTilePlan& plan, const KernelArgs& args) {
 struct MxGroupedPlan : MxConversion {
   GroupRows groups;
   int64_t width = 0;
-  Workspace<float> room;
 };
 
-Result<MxGroupedPlan> PlanMxGrouped(const OpContext& op) {
-  Check check(op);
+MxGroupedPlan PlanMxGrouped(const OpContext& op, Check& check) {
   MxGroupedPlan plan;
   const auto [height, width] = check.Matrix("x", kFloats);
   plan.width = width;
@@ -169,21 +160,14 @@ Result<MxGroupedPlan> PlanMxGrouped(const OpContext& op) {
   const Shape scales = {height / (2 * kMxBlock) + plan.groups.groups(), width, 2};
   plan.outputs = {{plan.format.dtype, op.in("x").shape}, {DataType::kFloat8E8M0, scales}};
   plan.room = plan.scratch.Floats(kMxBlock * width);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunMxGroup(const MxGroupedPlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
                   int64_t end) {
-  const int64_t width = plan.width, row_bits = width * BitsOf(plan.format.dtype);
-  const MxAxis axis = {1, end - begin, width, kMxBlock};
-  const int64_t pair = begin / (2 * kMxBlock) + group;
-  auto* y = static_cast<std::byte*>(args.out[0]) + begin * row_bits / 8;
-  auto* scales = static_cast<uint8_t*>(args.out[1]) + pair * width * 2;
-  for (int64_t b = 0; b < axis.blocks(); ++b) {
-    const int64_t first = begin + b * kMxBlock, rows = std::min(kMxBlock, end - first);
-    LoadNumbers(plan.x, args.in[0], first * width, rows * width, plan.room(args));
-    QuantiseMxBlock(plan.format, axis, 0, b, plan.room(args), y, scales);
-  }
+  const int64_t width = plan.width, pair = begin / (2 * kMxBlock) + group;
+  RunAxis(plan, args, {1, end - begin, width, kMxBlock}, begin * width, args.out[0],
+          static_cast<uint8_t*>(args.out[1]) + pair * width * 2);
   return Status();
 }
 
@@ -199,20 +183,19 @@ struct AntiPlan : Planned {
   DataType from = DataType::kUndefined, to = DataType::kUndefined;
 };
 
-Result<AntiPlan> PlanAnti(const OpContext& op) {
-  Check check(op);
+AntiPlan PlanAnti(const OpContext& op, Check& check) {
   AntiPlan plan;
   const TensorType& x = op.in("x");
   check.RankAtLeast("x", kFloat8 | kFloat4, 1);
   const int axis = check.Axis("axis", x.shape.rank());
-  if (!check.ok()) return check.status();
-  check.TypeAndShape("mxscale", DataType::kFloat8E8M0, MxScaleShape(x.shape, axis, kMxBlock));
-  CheckMxPacking(check, x.dtype, x.shape);
-  plan.axis = MxAxisOf(x.shape, axis, kMxBlock);
+  if (!check.ok()) return plan;
+  check.TypeAndShape("mxscale", DataType::kFloat8E8M0, MxScaleType(x.shape, axis).shape);
+  CheckPacking(check, x.dtype, x.shape);
+  plan.axis = MxAxisOf(x.shape, axis);
   plan.from = x.dtype;
   plan.to = check.TypeOf("dst_type", kFloats);
   plan.outputs = {{plan.to, x.shape}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunAnti(const AntiPlan& plan, const KernelArgs& args) {

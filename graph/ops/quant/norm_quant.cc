@@ -86,23 +86,22 @@ void ReadWanted(Check& check, const OpContext& op, DynamicNormPlan& plan) {
              "smooth_scale2 is fed without smooth_scale1 and without output_mask");
 }
 
-Result<DynamicNormPlan> PlanDynamicNorm(const OpContext& op) {
-  Check check(op);
+DynamicNormPlan PlanDynamicNorm(const OpContext& op, Check& check) {
   DynamicNormPlan plan;
   plan.norm = NormRowsOf(check, op, true);
   const int64_t columns = plan.norm.x.width;
   plan.dtype = check.TypeOf("dst_type", kNarrow);
-  check.Keep(CheckPacking(op, plan.dtype, op.in("x1").shape));
+  CheckPacking(check, plan.dtype, op.in("x1").shape);
   plan.smooth[0] = FactorsOf(check, op, "smooth_scale1", {columns});
   plan.smooth[1] = FactorsOf(check, op, "smooth_scale2", {columns});
   ReadWanted(check, op, plan);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const TensorType& x = op.in("x1");
   const TensorType y = {plan.dtype, x.shape};
   const TensorType scale = {DataType::kFloat, WithoutLast(x.shape)};
   plan.outputs = {y, y, x, scale, scale};
   plan.scratch.Take(columns, {&plan.row, &plan.scaled, &plan.room});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // Row r of result i from the norm in plan.row.
@@ -133,23 +132,22 @@ Status RunDynamicNorm(const DynamicNormPlan& plan, const KernelArgs& args) {
 
 // As a loop; results that are not wanted are not given.
 void LoopDynamicNorm(const OpContext& op, LoopBuilder& loop) {
-  const Result<DynamicNormPlan> plan = PlanDynamicNorm(op);
-  if (!plan.ok() || !SpansRows(op, "x1", loop)) return;
-  const NormRows& norm = plan->norm;
+  Check check(op);
+  const DynamicNormPlan plan = PlanDynamicNorm(op, check);
+  if (!check.ok() || !SpansRows(op, "x1", loop)) return;
+  const NormRows& norm = plan.norm;
   const LoopValue sum = loop.Emit(LoopOp::kAdd, {loop.In(norm.x.slot), loop.In(norm.summand.slot)});
   const LoopValue x = loop.To(norm.x.dtype, sum);
   const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
   const LoopValue rstd = loop.Emit(LoopOp::kRootOfMeanOf, {squares},
                                    {static_cast<double>(norm.x.width), norm.epsilon, 0});
-  const auto with = [&](LoopOp step, LoopValue row, const Factors& factors) {
-    return factors.given() ? loop.Emit(step, {row, LoopColumns(op, loop, factors.slot())}) : row;
-  };
   LoopValue y = loop.Emit(LoopOp::kMul, {x, rstd});
-  y = with(LoopOp::kAdd, with(LoopOp::kMul, y, norm.gamma), norm.beta);
+  y = LoopWith(op, loop, LoopOp::kMul, y, norm.gamma);
+  y = LoopWith(op, loop, LoopOp::kAdd, y, norm.beta);
   for (const int i : {0, 1}) {
-    if (!plan->wanted[i]) continue;
-    const LoopQuantised quantised = LoopQuantiseRow(loop, plan->dtype, Rounding::kNearest,
-                                                    with(LoopOp::kMul, y, plan->smooth[i]));
+    if (!plan.wanted[i]) continue;
+    const LoopValue smoothed = LoopWith(op, loop, LoopOp::kMul, y, plan.smooth[i]);
+    const LoopQuantised quantised = LoopQuantiseRow(loop, plan.dtype, Rounding::kNearest, smoothed);
     loop.Give(i, quantised.row);
     loop.Give(3 + i, quantised.scale);
   }
@@ -168,23 +166,21 @@ struct MxNormPlan : Planned {
 
 // Outputs: y, the sum if there is one, scales, rstd.
 template <bool kSums>
-Result<MxNormPlan> PlanMxNorm(const OpContext& op) {
-  Check check(op);
+MxNormPlan PlanMxNorm(const OpContext& op, Check& check) {
   MxNormPlan plan;
   plan.norm = NormRowsOf(check, op, kSums);
-  plan.format = MxFormatOf(check, op);
-  CheckMxPacking(check, plan.format.dtype, op.in(0).shape);
-  if (!check.ok()) return check.status();
   const TensorType& x = op.in(0);
+  plan.format = MxFormatOf(check, op, x.shape);
+  if (!check.ok()) return plan;
   const int last = x.shape.rank() - 1;
-  plan.axis = MxAxisOf(x.shape, last, kMxBlock);
+  plan.axis = MxAxisOf(x.shape, last);
   plan.gives_rstd = op.attr_bool("output_rstd");
   plan.outputs = {{plan.format.dtype, x.shape}};
   if (kSums) plan.outputs.push_back(x);
-  plan.outputs.push_back({DataType::kFloat8E8M0, MxScaleShape(x.shape, last, kMxBlock)});
+  plan.outputs.push_back(MxScaleType(x.shape, last));
   plan.outputs.push_back({DataType::kFloat, WithoutLast(x.shape)});
   plan.scratch.Take(plan.norm.x.width, {&plan.row, &plan.room});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunMxNorm(const MxNormPlan& plan, const KernelArgs& args) {

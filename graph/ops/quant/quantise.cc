@@ -63,7 +63,7 @@ Result<DynamicPlan> PlanDynamic(const OpContext& op) {
   const Shape& x = op.in("x").shape;
   plan.from = InputRows::Of(check, op, "x");
   ReadSmoothing(check, op, plan);
-  check.Keep(CheckPacking(op, plan.to, x));
+  CheckPacking(check, plan.to, x);
   const int64_t rows = plan.from.count;
   TensorType scale = {DataType::kFloat, x};
   std::vector<int64_t>& dims = scale.shape.mutable_dims();
@@ -286,7 +286,7 @@ StaticPlan AscendOf(Check& check, const OpContext& op) {
   StaticPlan plan = StaticOf(check, op, check.TypeOf("dst_type", kQuantised));
   plan.squared = op.attr_bool("sqrt_mode");
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
-  check.Keep(CheckPacking(op, plan.to, plan.shape));
+  CheckPacking(check, plan.to, plan.shape);
   return plan;
 }
 

@@ -33,27 +33,24 @@ void CheckAttributes(Check& check, const OpContext& op) {
   check.Supported(largest == 0, "max_dtype_value is {}, expected 0", largest);
 }
 
-Result<SwigluMxPlan> PlanSwigluMx(const OpContext& op) {
-  Check check(op);
+SwigluMxPlan PlanSwigluMx(const OpContext& op, Check& check) {
+  SwigluMxPlan plan;
   check.RankAtLeast("x", kFloats, 1);
   CheckAttributes(check, op);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const TensorType& x = op.in("x");
   const int last = x.shape.rank() - 1;
   check.That(x.shape[last] % 2 == 0, "x is {}, expected a last dimension that can be halved", x);
-  Shape y = x.shape;
-  y[last] /= 2;
-  SwigluMxPlan plan;
+  const Shape y = WithLast(x.shape, x.shape[last] / 2);
   plan.x = InputRows::Of(check, op, "x");
   plan.unit = GatedUnit::Of(op);
-  plan.format = MxFormatOf(check, op);
-  CheckMxPacking(check, plan.format.dtype, y);
-  plan.axis = MxAxisOf(y, last, kMxBlock);
+  plan.format = MxFormatOf(check, op, y);
+  plan.axis = MxAxisOf(y, last);
   plan.groups = check.Take(GroupRows::Of(op, "group_index", true, plan.axis.outer));
-  plan.outputs = {{plan.format.dtype, y}, {DataType::kFloat8E8M0, MxScaleShape(y, last, kMxBlock)}};
+  plan.outputs = {{plan.format.dtype, y}, MxScaleType(y, last)};
   plan.row = plan.scratch.Floats(plan.x.width);
   plan.z = plan.scratch.Floats(plan.axis.length);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status RunRows(const SwigluMxPlan& plan, const KernelArgs& args, int64_t, int64_t begin,

@@ -76,6 +76,12 @@ inline LoopValue LoopColumns(const OpContext& op, LoopBuilder& loop, int slot) {
   return loop.Factor(slot, Shape({op.in(slot).shape.elements()}));
 }
 
+// A step of a row with factors, as LoopColumns; the row itself where they are absent.
+inline LoopValue LoopWith(const OpContext& op, LoopBuilder& loop, LoopOp step, LoopValue row,
+                          const Factors& factors) {
+  return factors.given() ? loop.Emit(step, {row, LoopColumns(op, loop, factors.slot())}) : row;
+}
+
 inline Shape WithoutLast(Shape shape) {
   shape.mutable_dims().pop_back();
   return shape;
@@ -128,6 +134,14 @@ inline Status CheckSlot(std::string_view who, int64_t token, int64_t slot, int64
   if (slot < slots) return Status();
   return Error(Code::kInvalidArgument, "{}: token {} goes to slot {}, the cache has {}", who, token,
                slot, slots);
+}
+
+// Objects to rows of int4 or of 4-bit floats that do not fill whole bytes.
+inline void CheckPacking(Check& check, DataType dtype, const Shape& shape) {
+  check.That(!(kFloat4 | DataType::kInt4).Contains(dtype) ||
+                 (shape.rank() > 0 && shape.dims().back() % 2 == 0),
+             "{} elements of shape {} need an even last dimension",
+             dtype == DataType::kInt4 ? "int4" : "4-bit", shape);
 }
 
 // The factors fed to a port: absent, or as many as one of the counts.

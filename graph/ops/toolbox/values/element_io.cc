@@ -159,13 +159,6 @@ Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute) {
                op.Who(), attribute, name);
 }
 
-Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape) {
-  if (dtype != DataType::kInt4) return Status();
-  if (shape.rank() > 0 && shape.dims().back() % 2 == 0) return Status();
-  return Error(Code::kInvalidArgument, "{}: int4 elements of shape {} need an even last dimension",
-               op.Who(), shape.ToString());
-}
-
 Result<Factors> Factors::Of(const OpContext& op, std::string_view port) {
   const int slot = SlotIfFed(op, port);
   return slot < 0 ? Factors() : OfSlot(op, slot);

@@ -34,9 +34,6 @@ void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, 
 // A string attribute like "round". Error: kInvalidArgument.
 Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute);
 
-// Rows of int4 must fill whole bytes. Error: kInvalidArgument.
-Status CheckPacking(const OpContext& op, DataType dtype, const Shape& shape);
-
 // The largest integer of int8 or int4.
 inline float LargestOf(DataType dtype) {
   return dtype == DataType::kInt4 ? 7.0f : 127.0f;
