@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <optional>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -39,26 +37,22 @@ struct DequantPlan : RowsPlan {
   Workspace<float> factors;
 };
 
-Result<DequantPlan> PlanDequant(const OpContext& op) {
-  Check check(op);
+template <bool kBias>  // DequantBias
+DequantPlan PlanDequant(const OpContext& op, Check& check) {
   DequantPlan plan;
-  ReadRows(check, op, DataType::kInt32, "dtype", plan);
-  plan.dequant.scale = FactorsOf(check, op, "deq_scale", {1, plan.x.width});
-  plan.dequant.twice = op.attr_bool("sqrt_mode");
-  plan.dequant.relu = op.attr_bool("relu_flag");
-  plan.factors = plan.scratch.Floats(plan.x.width);
-  return check.Done(std::move(plan));
-}
-
-Result<DequantPlan> PlanDequantBias(const OpContext& op) {
-  Check check(op);
-  DequantPlan plan;
-  ReadRows(check, op, DataType::kInt32, "output_dtype", plan);
-  plan.dequant.scale = FactorsOf(check, op, "weight_scale", {1, plan.x.width});
-  plan.dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.x.count});
-  ReadBias(check, op, plan.dequant, {1, plan.x.width});
-  plan.factors = plan.scratch.Floats(plan.x.width);
-  return check.Done(std::move(plan));
+  ReadRows(check, op, DataType::kInt32, kBias ? "output_dtype" : "dtype", plan);
+  const int64_t columns = plan.x.width;
+  Dequant& dequant = plan.dequant;
+  dequant.scale = FactorsOf(check, op, kBias ? "weight_scale" : "deq_scale", {1, columns});
+  if constexpr (kBias) {
+    dequant.row_scale = FactorsOf(check, op, "activate_scale", {1, plan.x.count});
+    ReadBias(check, op, dequant, {1, columns});
+  } else {
+    dequant.twice = op.attr_bool("sqrt_mode");
+    dequant.relu = op.attr_bool("relu_flag");
+  }
+  plan.factors = plan.scratch.Floats(columns);
+  return plan;
 }
 
 Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
@@ -72,58 +66,35 @@ Status RunDequant(const DequantPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-// A factor that is one for all or one for each row, under the shape that broadcasts to x; nullopt:
-// x has other rows.
-std::optional<Shape> SeenByRows(const OpContext& op, int slot) {
-  const Shape& x = op.in("x").shape;
-  const int64_t count = op.in(slot).shape.elements();
-  if (count == 1) return Shape({1});
-  if (ElementsBetween(x, 0, x.rank() - 1) != count) return std::nullopt;
-  return WithLast(x, 1);
-}
-
-// Whether an input broadcasts as its elements along the columns do.
-bool IsColumns(const OpContext& op, int slot) {
-  const Shape& shape = op.in(slot).shape;
-  return shape.rank() > 0 && shape.dims().back() == shape.elements();
-}
-
-// The steps of Dequant::Apply. Slots are -1 where there is no factor.
-void LoopDequantOf(const OpContext& op, LoopBuilder& loop, int scale, int row_scale, int bias,
-                   bool twice, bool relu) {
-  LoopValue y = loop.In(op.slot("x"));
-  const bool whole_bias = bias >= 0 && op.in(bias).dtype == DataType::kInt32;
-  if (whole_bias && !IsColumns(op, bias)) return;
-  if (whole_bias) y = loop.Emit(LoopOp::kAdd, {y, loop.In(bias)});
+// The steps of Dequant::Apply.
+template <bool kBias>
+void LoopDequant(const OpContext& op, LoopBuilder& loop) {
+  Check check(op);
+  const DequantPlan plan = PlanDequant<kBias>(op, check);
+  if (!check.ok()) return;
+  const auto& [before, scale, row_scale, after, twice, relu] = plan.dequant;
+  LoopValue y = loop.In(plan.x.slot);
+  if (before.given()) {
+    const Shape& bias = op.in(before.slot()).shape;
+    if (bias.rank() == 0 || bias.dims().back() != bias.elements()) return;
+    y = loop.Emit(LoopOp::kAdd, {y, loop.In(before.slot())});
+  }
   y = loop.As(LoopType::kFloat, y);
-  if (scale >= 0) {
-    const LoopValue factor = LoopColumns(op, loop, scale);
+  if (scale.given()) {
+    const LoopValue factor = LoopColumns(op, loop, scale.slot());
     y = loop.Emit(LoopOp::kMul, {y, factor});
     if (twice) y = loop.Emit(LoopOp::kMul, {y, factor});
   }
-  if (row_scale >= 0) {
-    const std::optional<Shape> seen = SeenByRows(op, row_scale);
-    if (!seen) return;
-    y = loop.Emit(LoopOp::kMul, {y, loop.Factor(row_scale, *seen)});
+  if (row_scale.given()) {  // one for all, or under the shape that broadcasts to x
+    const Shape seen = row_scale.count() == 1 ? Shape({1}) : WithLast(op.in("x").shape, 1);
+    y = loop.Emit(LoopOp::kMul, {y, loop.Factor(row_scale.slot(), seen)});
   }
-  if (bias >= 0 && !whole_bias) {
-    y = loop.Emit(LoopOp::kAdd, {y, LoopColumns(op, loop, bias)});
-  }
+  y = LoopWith(op, loop, LoopOp::kAdd, y, after);
   if (relu) {  // not kRelu, which gives 0 of -0
     const LoopValue zero = loop.Constant(0);
     y = loop.Emit(LoopOp::kSelect, {loop.Emit(LoopOp::kLess, {y, zero}), zero, y});
   }
   loop.Give(y);
-}
-
-void LoopDequant(const OpContext& op, LoopBuilder& loop) {
-  LoopDequantOf(op, loop, SlotIfFed(op, "deq_scale"), -1, -1, op.attr_bool("sqrt_mode"),
-                op.attr_bool("relu_flag"));
-}
-
-void LoopDequantBias(const OpContext& op, LoopBuilder& loop) {
-  LoopDequantOf(op, loop, SlotIfFed(op, "weight_scale"), SlotIfFed(op, "activate_scale"),
-                SlotIfFed(op, "bias"), false, false);
 }
 
 // ---- AscendAntiQuantV2, AscendAntiQuant ----
@@ -137,29 +108,21 @@ struct AntiQuantPlan : RowsPlan {
   Workspace<float> scales, offsets;
 };
 
-AntiQuantPlan AntiQuantOf(Check& check, const OpContext& op, std::string_view attribute) {
+template <bool kInputs>  // AscendAntiQuantV2, whose scale and offset are inputs
+AntiQuantPlan PlanAntiQuant(const OpContext& op, Check& check) {
   AntiQuantPlan plan;
-  ReadRows(check, op, kQuantised, attribute, plan);
+  ReadRows(check, op, kQuantised, kInputs ? "dst_type" : "dtype", plan);
   CheckPacking(check, op.in("x").dtype, op.in("x").shape);
   plan.squared = op.attr_bool("sqrt_mode");
+  if constexpr (kInputs) {
+    plan.scale = FactorsOf(check, op, "scale", {1, plan.x.width});
+    plan.offset = FactorsOf(check, op, "offset", {1, plan.x.width});
+  } else {
+    plan.scale_value = op.attr_float("scale");
+    plan.offset_value = op.attr_float("offset");
+  }
   plan.scratch.Take(plan.x.width, {&plan.scales, &plan.offsets});
   return plan;
-}
-
-Result<AntiQuantPlan> PlanAntiQuant(const OpContext& op) {
-  Check check(op);
-  AntiQuantPlan plan = AntiQuantOf(check, op, "dtype");
-  plan.scale_value = op.attr_float("scale");
-  plan.offset_value = op.attr_float("offset");
-  return check.Done(std::move(plan));
-}
-
-Result<AntiQuantPlan> PlanAntiQuantV2(const OpContext& op) {
-  Check check(op);
-  AntiQuantPlan plan = AntiQuantOf(check, op, "dst_type");
-  plan.scale = FactorsOf(check, op, "scale", {1, plan.x.width});
-  plan.offset = FactorsOf(check, op, "offset", {1, plan.x.width});
-  return check.Done(std::move(plan));
 }
 
 // `value` for all columns when there are no factors.
@@ -186,25 +149,20 @@ Status RunAntiQuant(const AntiQuantPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-void LoopAntiQuantOf(const OpContext& op, LoopBuilder& loop, LoopValue scale, LoopValue offset) {
-  if (op.attr_bool("sqrt_mode")) scale = loop.Emit(LoopOp::kMul, {scale, scale});
-  const LoopValue x = loop.As(LoopType::kFloat, loop.In(op.slot("x")));
-  loop.Give(loop.Emit(LoopOp::kMul, {loop.Emit(LoopOp::kAdd, {x, offset}), scale}));
-}
-
+template <bool kInputs>
 void LoopAntiQuant(const OpContext& op, LoopBuilder& loop) {
-  const auto constant = [&](std::string_view attribute) {
-    return loop.Constant(static_cast<double>(op.attr_float(attribute)));
+  Check check(op);
+  const AntiQuantPlan plan = PlanAntiQuant<kInputs>(op, check);
+  if (!check.ok()) return;
+  const auto factor = [&](const Factors& factors, float value) {
+    return factors.given() ? LoopColumns(op, loop, factors.slot())
+                           : loop.Constant(static_cast<double>(value));
   };
-  LoopAntiQuantOf(op, loop, constant("scale"), constant("offset"));
-}
-
-void LoopAntiQuantV2(const OpContext& op, LoopBuilder& loop) {
-  const auto factor = [&](std::string_view port, double otherwise) {
-    const int slot = SlotIfFed(op, port);
-    return slot < 0 ? loop.Constant(otherwise) : LoopColumns(op, loop, slot);
-  };
-  LoopAntiQuantOf(op, loop, factor("scale", 1), factor("offset", 0));
+  LoopValue scale = factor(plan.scale, plan.scale_value);
+  const LoopValue offset = factor(plan.offset, plan.offset_value);
+  if (plan.squared) scale = loop.Emit(LoopOp::kMul, {scale, scale});
+  const LoopValue x = loop.As(LoopType::kFloat, loop.In(plan.x.slot));
+  loop.Give(loop.Emit(LoopOp::kMul, {loop.Emit(LoopOp::kAdd, {x, offset}), scale}));
 }
 
 // ---- TransQuantParamV2 ----
@@ -215,8 +173,7 @@ struct ParamPlan : Planned {
   int64_t count = 0;
 };
 
-Result<ParamPlan> PlanTransParam(const OpContext& op) {
-  Check check(op);
+ParamPlan PlanTransParam(const OpContext& op, Check& check) {
   ParamPlan plan;
   plan.offset = check.Take(Factors::Of(op, "offset"));
   check.Type("scale", DataType::kFloat);
@@ -230,7 +187,7 @@ Result<ParamPlan> PlanTransParam(const OpContext& op) {
   plan.rounds = op.attr_int("round_mode") == 1;
   plan.count = y.elements();
   plan.outputs = {{DataType::kUint64, y}};
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The packed form of a scale and an offset: the scale's bits below, 9 bits of offset at 37, a mark
@@ -257,18 +214,18 @@ Status RunTransParam(const ParamPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterDequantiseOps(OpRegistry& registry) {
-  registry.Add(Define<PlanDequant, RunDequant>(
+  registry.Add(Define<PlanDequant<false>, RunDequant>(
       "AscendDequant(x, deq_scale; sqrt_mode=false, relu_flag=false, dtype=0) -> y",
-      {.loop = LoopDequant}));
-  registry.Add(Define<PlanDequantBias, RunDequant>(
+      {.loop = LoopDequant<false>}));
+  registry.Add(Define<PlanDequant<true>, RunDequant>(
       "DequantBias(x, weight_scale, activate_scale?, bias?; output_dtype:int) -> y",
-      {.loop = LoopDequantBias}));
-  registry.Add(Define<PlanAntiQuantV2, RunAntiQuant>(
+      {.loop = LoopDequant<true>}));
+  registry.Add(Define<PlanAntiQuant<true>, RunAntiQuant>(
       "AscendAntiQuantV2(x, scale, offset?; dst_type=1, sqrt_mode=false) -> y",
-      {.loop = LoopAntiQuantV2}));
-  registry.Add(Define<PlanAntiQuant, RunAntiQuant>(
+      {.loop = LoopAntiQuant<true>}));
+  registry.Add(Define<PlanAntiQuant<false>, RunAntiQuant>(
       "AscendAntiQuant(x; scale:float, offset:float, dtype=0, sqrt_mode=false) -> y",
-      {.loop = LoopAntiQuant}));
+      {.loop = LoopAntiQuant<false>}));
   registry.Add(Define<PlanTransParam, RunTransParam>(
       "TransQuantParamV2(scale, offset?; round_mode=0) -> y"));
 }
