@@ -50,37 +50,31 @@ void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
 }
 
 template <bool kSecond>  // DynamicQuantV2
-Result<DynamicPlan> PlanDynamic(const OpContext& op) {
-  Check check(op);
-  check.RankAtLeast("x", kFloats, 1);
+DynamicPlan PlanDynamic(const OpContext& op, Check& check) {
   DynamicPlan plan;
+  check.RankAtLeast("x", kFloats, 1);
   plan.to = check.TypeOf("dst_type", kQuantised);
   if constexpr (kSecond) {
     plan.span = SpanOf(check, op);
     plan.symmetrical = op.attr_bool("is_symmetrical");
   }
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const Shape& x = op.in("x").shape;
   plan.from = InputRows::Of(check, op, "x");
   ReadSmoothing(check, op, plan);
   CheckPacking(check, plan.to, x);
   const int64_t rows = plan.from.count;
-  TensorType scale = {DataType::kFloat, x};
-  std::vector<int64_t>& dims = scale.shape.mutable_dims();
-  if (plan.span == Span::kChannel) {
-    plan.block_rows = x[x.rank() - 2];
-    dims.erase(dims.end() - 2);
-  } else {
-    plan.block_rows = plan.span == Span::kTensor ? rows : 1;
-    dims.pop_back();
-  }
-  if (plan.span == Span::kTensor) dims = {1};
+  const int last = x.rank() - 1;
+  const bool whole = plan.span == Span::kTensor, channels = plan.span == Span::kChannel;
+  plan.block_rows = whole ? rows : channels ? x[last - 1] : 1;
   plan.blocks = plan.block_rows == 0 ? 0 : rows / plan.block_rows;
-  plan.outputs = {{plan.to, x}, scale};
-  if (kSecond) plan.outputs.push_back(scale);
+  const int dropped = channels ? last - 1 : last;
+  const Shape scales = whole ? Shape({1}) : Spliced(x, dropped, dropped + 1, {});
+  plan.outputs = {{plan.to, x}, {DataType::kFloat, scales}};
+  if (kSecond) plan.outputs.push_back(plan.outputs[1]);
   plan.scratch.Take(plan.from.width,
                     {&plan.x, &plan.factors, &plan.least, &plan.most, &plan.scale, &plan.offset});
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The rows of scratch in one run.
@@ -100,7 +94,7 @@ void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, 
   const int64_t width = plan.from.width;
   plan.from.Load(args, row, rows.x);
   if (!plan.smooth.given()) return;
-  const int64_t group = !plan.groups.given() ? 0 : GroupOfRow(plan, args, row);
+  const int64_t group = GroupOfRow(plan, args, row);
   if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
   rows.loaded = group;
   MultiplyRow(rows.x, rows.factors, width, rows.x);
@@ -170,18 +164,17 @@ Status RunDynamic(const DynamicPlan& plan, const KernelArgs& args) {
 // As a loop: tokens in one group. A row of NaNs has the range that FindRange starts with.
 template <bool kSecond>
 void LoopDynamic(const OpContext& op, LoopBuilder& loop) {
-  if (SlotIfFed(op, "group_index") >= 0 || !SpansRows(op, "x", loop)) return;
-  const bool symmetrical = !kSecond || op.attr_bool("is_symmetrical");
-  if (kSecond && op.attr_string("quant_mode") != "pertoken") return;
-  const DataType dtype = op.out(0).dtype;
-  LoopValue x = loop.In(op.slot("x"));
-  const int smooth = SlotIfFed(op, "smooth_scales");
-  if (smooth >= 0) x = loop.Emit(LoopOp::kMul, {x, LoopColumns(op, loop, smooth)});
+  Check check(op);
+  const DynamicPlan plan = PlanDynamic<kSecond>(op, check);
+  if (!check.ok() || plan.groups.given() || plan.span != Span::kToken) return;
+  if (!SpansRows(op, "x", loop)) return;
+  const DataType dtype = plan.to;
+  const LoopValue x = LoopWith(op, loop, LoopOp::kMul, loop.In(plan.from.slot), plan.smooth);
   const auto largest_of = [&](LoopValue row) { return loop.Emit(LoopOp::kRowMax, {row}); };
   const LoopValue largest = loop.Constant(static_cast<double>(LargestOf(dtype)));
   const LoopValue zero = loop.Constant(0);
   LoopValue scale, offset = zero;
-  if (symmetrical) {
+  if (plan.symmetrical) {
     const LoopValue most = largest_of(loop.Emit(LoopOp::kAbs, {x}));
     scale = loop.Emit(LoopOp::kDiv, {loop.Emit(LoopOp::kAbs, {most}), largest});
   } else {
@@ -206,7 +199,9 @@ void LoopDynamic(const OpContext& op, LoopBuilder& loop) {
 // Factors that broadcast to x: one, one for each position of an axis, or of x's rank.
 struct Grid {
   Factors factors;
+  Shape seen;                    // their shape among the dimensions of x
   std::vector<int64_t> strides;  // for each dimension of x; empty: one factor
+  float value = 0;               // where there are no factors
 
   // The factor at the beginning of row number `row` of x.
   int64_t First(const Shape& x, int64_t row) const {
@@ -219,37 +214,42 @@ struct Grid {
     return index;
   }
 
-  // Sets the factors of a row; leaves `to` where there are none.
+  // The factors of a row of x.
   void Load(const KernelArgs& args, const Shape& x, int64_t row, int64_t width, float* to) const {
-    if (!factors.given()) return;
     const int64_t first = First(x, row);
     if (!strides.empty() && strides.back() != 0) {
       factors.Load(args, first, width, to);
     } else {
-      std::fill_n(to, width, factors.At(args, first));
+      std::fill_n(to, width, factors.For(args, first, value));
     }
+  }
+
+  // The same as an instruction.
+  LoopValue Loop(LoopBuilder& loop) const {
+    return factors.given() ? loop.Factor(factors.slot(), seen)
+                           : loop.Constant(static_cast<double>(value));
   }
 };
 
-Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
-  Grid grid;
-  grid.factors = check.Take(Factors::Of(op, port));
+// The factors fed to a port; `otherwise` where it has none.
+Grid GridOf(Check& check, const OpContext& op, std::string_view port, float otherwise) {
+  Grid grid{
+      .factors = check.Take(Factors::Of(op, port)), .seen = op.in(port).shape, .value = otherwise};
   if (!check.ok() || grid.factors.count() <= 1) return grid;
-  const Shape &x = op.in("x").shape, &shape = op.in(port).shape;
-  grid.strides.assign(x.dims().size(), 0);
-  bool fits = true;
-  if (shape.rank() == 1) {
+  const Shape& x = op.in("x").shape;
+  if (grid.seen.rank() == 1) {
     const int axis = check.Axis("axis", x.rank());
-    fits = shape[0] == x[axis];
-    grid.strides[static_cast<size_t>(axis)] = 1;
-  } else {
-    fits = shape.rank() == x.rank();
-    int64_t stride = 1;
-    for (int i = x.rank() - 1; fits && i >= 0; --i) {
-      fits = shape[i] == 1 || shape[i] == x[i];
-      if (shape[i] != 1) grid.strides[static_cast<size_t>(i)] = stride;
-      stride *= shape[i];
-    }
+    Shape seen(std::vector<int64_t>(x.dims().size(), 1));
+    seen[axis] = grid.seen[0];
+    grid.seen = seen;
+  }
+  grid.strides.assign(x.dims().size(), 0);
+  bool fits = grid.seen.rank() == x.rank();
+  int64_t stride = 1;
+  for (int i = x.rank() - 1; fits && i >= 0; --i) {
+    fits = grid.seen[i] == 1 || grid.seen[i] == x[i];
+    if (grid.seen[i] != 1) grid.strides[static_cast<size_t>(i)] = stride;
+    stride *= grid.seen[i];
   }
   check.That(fits, "{} is {}, expected what broadcasts to x {}", port, op.in(port), op.in("x"));
   return grid;
@@ -258,8 +258,6 @@ Grid GridOf(Check& check, const OpContext& op, std::string_view port) {
 // y = round(x * scale + offset), or of x / scale.
 struct StaticPlan : Planned {
   Grid scale, offset;
-  float scale_value = 1;  // where there is no input for it
-  float offset_value = 0;
   bool squared = false;  // the scale is applied twice
   bool divides = false;
   Rounding rounding = Rounding::kNearest;
@@ -281,29 +279,20 @@ StaticPlan StaticOf(Check& check, const OpContext& op, DataType to) {
   return plan;
 }
 
-// What the Ascend forms have in common.
-StaticPlan AscendOf(Check& check, const OpContext& op) {
+template <bool kInputs>  // AscendQuantV2, whose scale and offset are inputs
+StaticPlan PlanAscend(const OpContext& op, Check& check) {
   StaticPlan plan = StaticOf(check, op, check.TypeOf("dst_type", kQuantised));
   plan.squared = op.attr_bool("sqrt_mode");
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
   CheckPacking(check, plan.to, plan.shape);
+  if constexpr (kInputs) {
+    plan.scale = GridOf(check, op, "scale", 1);
+    plan.offset = GridOf(check, op, "offset", 0);
+  } else {
+    plan.scale.value = op.attr_float("scale");
+    plan.offset.value = op.attr_float("offset");
+  }
   return plan;
-}
-
-Result<StaticPlan> PlanAscend(const OpContext& op) {
-  Check check(op);
-  StaticPlan plan = AscendOf(check, op);
-  plan.scale_value = op.attr_float("scale");
-  plan.offset_value = op.attr_float("offset");
-  return check.Done(std::move(plan));
-}
-
-Result<StaticPlan> PlanAscendV2(const OpContext& op) {
-  Check check(op);
-  StaticPlan plan = AscendOf(check, op);
-  plan.scale = GridOf(check, op, "scale");
-  plan.offset = GridOf(check, op, "offset");
-  return check.Done(std::move(plan));
 }
 
 // The string of Quantize: "torch.qint8" ...
@@ -317,20 +306,17 @@ Result<DataType> TorchType(const OpContext& op) {
                name);
 }
 
-Result<StaticPlan> PlanQuantize(const OpContext& op) {
-  Check check(op);
+StaticPlan PlanQuantize(const OpContext& op, Check& check) {
   StaticPlan plan = StaticOf(check, op, check.Take(TorchType(op)));
   plan.divides = true;
-  plan.scale = GridOf(check, op, "scales");
-  plan.offset = GridOf(check, op, "zero_points");
-  return check.Done(std::move(plan));
+  plan.scale = GridOf(check, op, "scales", 1);
+  plan.offset = GridOf(check, op, "zero_points", 0);
+  return plan;
 }
 
 Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
   const int64_t width = plan.from.width;
   float *x = plan.x(args), *scale = plan.scales(args), *offset = plan.offsets(args);
-  std::fill_n(scale, width, plan.scale_value);
-  std::fill_n(offset, width, plan.offset_value);
   for (int64_t r = 0; r < plan.from.count; ++r) {
     plan.from.Load(args, r, x);
     plan.scale.Load(args, plan.shape, r, width, scale);
@@ -344,54 +330,17 @@ Status RunStatic(const StaticPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-// ---- the same as loops ----
-
-// The factors of a Grid; -1 as for LoopBuilder::In.
-LoopValue LoopGrid(const OpContext& op, LoopBuilder& loop, int slot) {
-  const Shape &x = op.in("x").shape, &shape = op.in(slot).shape;
-  if (shape.rank() != 1 || shape[0] == 1) return loop.Factor(slot);
-  const int64_t axis = op.attr_int("axis");
-  std::vector<int64_t> seen(x.dims().size(), 1);
-  seen[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = shape[0];
-  return loop.Factor(slot, Shape(std::move(seen)));
-}
-
-void GiveQuantised(LoopBuilder& loop, DataType dtype, Rounding rounding, LoopValue scaled,
-                   LoopValue offset) {
-  loop.Give(LoopIntegers(loop, dtype, rounding, loop.Emit(LoopOp::kAdd, {scaled, offset})));
-}
-
-// x times the scale, as often as sqrt_mode says.
-LoopValue LoopScaled(const OpContext& op, LoopBuilder& loop, LoopValue scale) {
-  const LoopValue once = loop.Emit(LoopOp::kMul, {loop.In(op.slot("x")), scale});
-  return op.attr_bool("sqrt_mode") ? loop.Emit(LoopOp::kMul, {once, scale}) : once;
-}
-
-void LoopAscend(const OpContext& op, LoopBuilder& loop) {
-  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
-  if (!rounding.ok()) return;
-  const auto constant = [&](std::string_view attribute) {
-    return loop.Constant(static_cast<double>(op.attr_float(attribute)));
-  };
-  GiveQuantised(loop, op.out(0).dtype, *rounding, LoopScaled(op, loop, constant("scale")),
-                constant("offset"));
-}
-
-void LoopAscendV2(const OpContext& op, LoopBuilder& loop) {
-  const Result<Rounding> rounding = RoundingOf(op, "round_mode");
-  const int scale = SlotIfFed(op, "scale"), offset = SlotIfFed(op, "offset");
-  if (!rounding.ok() || scale < 0) return;
-  GiveQuantised(loop, op.out(0).dtype, *rounding, LoopScaled(op, loop, LoopGrid(op, loop, scale)),
-                offset < 0 ? loop.Constant(0) : LoopGrid(op, loop, offset));
-}
-
-void LoopQuantize(const OpContext& op, LoopBuilder& loop) {
-  const int scale = SlotIfFed(op, "scales"), offset = SlotIfFed(op, "zero_points");
-  if (scale < 0) return;
-  const LoopValue x = loop.In(op.slot("x"));
-  GiveQuantised(loop, op.out(0).dtype, Rounding::kNearest,
-                loop.Emit(LoopOp::kDiv, {x, LoopGrid(op, loop, scale)}),
-                offset < 0 ? loop.Constant(0) : LoopGrid(op, loop, offset));
+template <auto PlanFn>
+void LoopStatic(const OpContext& op, LoopBuilder& loop) {
+  Check check(op);
+  const StaticPlan plan = PlanFn(op, check);
+  if (!check.ok()) return;
+  const LoopValue scale = plan.scale.Loop(loop), offset = plan.offset.Loop(loop);
+  LoopValue y = loop.In(plan.from.slot);
+  y = loop.Emit(plan.divides ? LoopOp::kDiv : LoopOp::kMul, {y, scale});
+  if (plan.squared) y = loop.Emit(LoopOp::kMul, {y, scale});
+  y = loop.Emit(LoopOp::kAdd, {y, offset});
+  loop.Give(LoopIntegers(loop, plan.to, plan.rounding, y));
 }
 
 }  // namespace
@@ -404,16 +353,17 @@ void RegisterQuantiseOps(OpRegistry& registry) {
       "DynamicQuantV2(x, smooth_scales?, group_index?; dst_type=2, is_symmetrical=false, "
       "quant_mode=\"pertoken\", dst_type_max=0.0) -> y, scale, offset",
       {.loop = LoopDynamic<true>}));
-  registry.Add(Define<PlanAscendV2, RunStatic>(
+  registry.Add(Define<PlanAscend<true>, RunStatic>(
       "AscendQuantV2(x, scale, offset?; sqrt_mode=false, round_mode=\"round\", dst_type=2, "
       "axis=-1) -> y",
-      {.loop = LoopAscendV2}));
-  registry.Add(
-      Define<PlanAscend, RunStatic>("AscendQuant(x; scale:float, offset:float, sqrt_mode=false, "
-                                    "round_mode=\"Round\", dst_type=2) -> y",
-                                    {.loop = LoopAscend}));
+      {.loop = LoopStatic<PlanAscend<true>>}));
+  registry.Add(Define<PlanAscend<false>, RunStatic>(
+      "AscendQuant(x; scale:float, offset:float, sqrt_mode=false, "
+      "round_mode=\"Round\", dst_type=2) -> y",
+      {.loop = LoopStatic<PlanAscend<false>>}));
   registry.Add(Define<PlanQuantize, RunStatic>(
-      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y", {.loop = LoopQuantize}));
+      "Quantize(x, scales, zero_points?; dtype:string, axis=1) -> y",
+      {.loop = LoopStatic<PlanQuantize>}));
 }
 
 }  // namespace npumesh
