@@ -21,24 +21,14 @@ namespace {
 struct Layer {
   int w = -1;
   int64_t k = 0, n = 0;
-  Factors bias;
+  Dequant bias;  // adds it, and nothing else
   BlockedProduct product;
-};
-
-struct FfnPlan : ProductPlan {
-  int64_t m = 0;
-  GroupRows tokens;  // rows of each expert; absent: all rows are of one
-  bool gated = false;
-  Activation activation = Activation::kRelu;
-  DataType dtype = DataType::kUndefined;
-  Layer first, second;
-  Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
 };
 
 struct NamedActivation {
   std::string_view name;
-  Activation activation;
-  bool gated;
+  Activation activation = Activation::kNone;
+  bool gated = false;
 };
 constexpr NamedActivation kActivations[] = {
     {"relu", Activation::kRelu, false},         {"gelu", Activation::kGelu, false},
@@ -46,13 +36,20 @@ constexpr NamedActivation kActivations[] = {
     {"geglu", Activation::kGelu, true},         {"swiglu", Activation::kSilu, true},
     {"reglu", Activation::kRelu, true}};
 
+struct FfnPlan : ProductPlan {
+  int64_t m = 0;
+  GroupRows tokens;  // rows of each expert; absent: all rows are of one
+  NamedActivation between;
+  DataType dtype = DataType::kUndefined;
+  Layer first, second;
+  Workspace<float> sums, hidden;  // the first product of an expert, and what its activation gives
+};
+
 void ReadActivation(Check& check, const OpContext& op, FfnPlan& plan) {
   check.OneOf("activation", {"relu", "gelu", "fastgelu", "silu", "geglu", "swiglu", "reglu"});
   const std::string name = op.attr_string("activation");
   for (const NamedActivation& row : kActivations) {
-    if (row.name != name) continue;
-    plan.activation = row.activation;
-    plan.gated = row.gated;
+    if (row.name == name) plan.between = row;
   }
 }
 
@@ -69,7 +66,7 @@ Layer ReadLayer(Check& check, const OpContext& op, std::string_view weight, std:
   layer.w = op.slot(weight);
   layer.k = w.shape[front];
   layer.n = w.shape[front + 1];
-  layer.bias = FactorsOf(check, op, bias, {experts * layer.n});
+  layer.bias.before = FactorsOf(check, op, bias, {experts * layer.n});
   check.Type(bias, kFloats);
   layer.product = BlockedProduct(layer.k, false);
   return layer;
@@ -87,13 +84,12 @@ void ReadTypes(Check& check, const OpContext& op, FfnPlan& plan) {
   plan.dtype = x;
 }
 
-Result<FfnPlan> PlanFfn(const OpContext& op) {
-  Check check(op);
+FfnPlan PlanFfn(const OpContext& op, Check& check) {
   FfnPlan plan;
   ReadTypes(check, op, plan);
   ReadActivation(check, op, plan);
   check.RankAtLeast("x", kFloats, 2);
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   const TensorType& x = op.in("x");
   const int last = x.shape.rank() - 1;
   plan.m = ElementsBetween(x.shape, 0, last);
@@ -101,37 +97,29 @@ Result<FfnPlan> PlanFfn(const OpContext& op) {
   plan.tokens = check.Take(GroupRows::Of(op, "expert_tokens", !sums, plan.m));
   plan.first = ReadLayer(check, op, "weight1", "bias1", plan.tokens);
   plan.second = ReadLayer(check, op, "weight2", "bias2", plan.tokens);
-  const int64_t halves = plan.gated ? 2 : 1;
+  const int64_t halves = plan.between.gated ? 2 : 1;
   check.That(x.shape[last] == plan.first.k && plan.first.n == halves * plan.second.k,
              "x is {}, weight1 {} and weight2 {}; expected matching sizes, {} times the rows of "
              "weight2 in the columns of weight1",
              x, op.in("weight1"), op.in("weight2"), halves);
-  plan.outputs = {x};
-  plan.outputs[0].shape[last] = plan.second.n;
+  plan.outputs = {{x.dtype, WithLast(x.shape, plan.second.n)}};
   plan.TakeRoom(op,
                 std::max(plan.first.product.scratch_bytes(), plan.second.product.scratch_bytes()));
   plan.sums = plan.scratch.Floats(plan.m * plan.first.n);
   plan.hidden = plan.scratch.Floats(plan.m * plan.second.k);
-  return check.Done(std::move(plan));
-}
-
-void AddBias(const KernelArgs& args, const Layer& layer, int64_t expert, const SumSegment& segment,
-             float* room, float* to) {
-  std::copy_n(segment.floats, segment.count, to);
-  if (!layer.bias.given()) return;
-  layer.bias.Load(args, expert * layer.n + segment.first, segment.count, room);
-  for (int64_t i = 0; i < segment.count; ++i) to[i] += room[i];
+  return plan;
 }
 
 // The sums become plan.hidden, in the type of x.
 void Activate(const FfnPlan& plan, const KernelArgs& args, int64_t rows) {
   const int64_t n = plan.second.k;
+  const auto [name, activation, gated] = plan.between;
   for (int64_t r = 0; r < rows; ++r) {
     float* row = plan.sums(args) + r * plan.first.n;
     for (int64_t i = 0; i < n; ++i) {
-      const auto v = static_cast<double>(row[plan.gated ? n + i : i]);
-      const double activated = Activated(plan.activation, v);
-      row[i] = static_cast<float>(plan.gated ? static_cast<double>(row[i]) * activated : activated);
+      const auto v = static_cast<double>(row[gated ? n + i : i]);
+      const double activated = Activated(activation, v);
+      row[i] = static_cast<float>(gated ? static_cast<double>(row[i]) * activated : activated);
     }
     StoreRow(plan.dtype, row, plan.hidden(args), r * n, n);
   }
@@ -144,15 +132,18 @@ Status RunExpert(const FfnPlan& plan, const KernelArgs& args, int64_t expert, in
   const auto weights = [&](const Layer& layer) {
     return StoredMatrix{plan.dtype, args.in[layer.w], expert * layer.k * layer.n};
   };
+  const int64_t experts = plan.tokens.groups();
+  const Dequant first_bias = first.bias.Part(expert, experts);
+  const Dequant second_bias = second.bias.Part(expert, experts);
   const auto keep = [&](const SumSegment& segment) {
-    AddBias(args, first, expert, segment, factors, sums + segment.row * first.n + segment.first);
+    first_bias.Apply(args, segment, factors, sums + segment.row * first.n + segment.first);
   };
   NPUMESH_RETURN_IF_ERROR(first.product.Run(args, end - begin, first.n,
                                             {plan.dtype, args.in[0], begin * first.k},
                                             weights(first), {}, keep));
   Activate(plan, args, end - begin);
   const auto store = [&](const SumSegment& segment) {
-    AddBias(args, second, expert, segment, factors, results);
+    second_bias.Apply(args, segment, factors, results);
     StoreRow(plan.dtype, results, args.out[0], (begin + segment.row) * second.n + segment.first,
              segment.count);
   };

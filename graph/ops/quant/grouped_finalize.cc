@@ -1,13 +1,11 @@
 // GroupedMatmulFinalizeRouting: products of int8 rows with the weights of their experts, weighted
 // and added to the rows of their tokens.
-#include <algorithm>
 #include <string>
 
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
 namespace {
@@ -47,8 +45,7 @@ void ReadShared(Check& check, const OpContext& op, FinalizePlan& plan) {
              op.in("shared_input"), plan.shared_first, plan.rows.n, plan.y_rows);
 }
 
-Result<FinalizePlan> PlanFinalize(const OpContext& op) {
-  Check check(op);
+FinalizePlan PlanFinalize(const OpContext& op, Check& check) {
   FinalizePlan plan;
   check.Supported(!op.attr_bool("transpose_x"), "transpose_x is true, expected false");
   check.Only("dtype", 0);
@@ -65,7 +62,7 @@ Result<FinalizePlan> PlanFinalize(const OpContext& op) {
   plan.outputs = {{DataType::kFloat, {plan.y_rows, rows.n}}};
   plan.TakeProduct(op, rows.k, true);
   plan.row = plan.scratch.Floats(rows.n);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 Status CheckIndex(const FinalizePlan& plan, const KernelArgs& args) {
@@ -82,12 +79,10 @@ Status CheckIndex(const FinalizePlan& plan, const KernelArgs& args) {
 void StoreShared(const FinalizePlan& plan, const KernelArgs& args) {
   const int64_t n = plan.rows.n;
   auto* y = static_cast<float*>(args.out[0]);
-  std::fill_n(y, plan.y_rows * n, 0.0f);
+  ClearOutput(plan, args, 0);
   for (int64_t r = 0; r < plan.shared.count; ++r) {
-    const float* shared =
-        LoadRow(plan.shared.dtype, args.in[plan.shared.slot], r * n, n, plan.row(args));
-    float* to = y + (plan.shared_first + r) * n;
-    for (int64_t i = 0; i < n; ++i) to[i] = shared[i] * plan.shared_weight;
+    plan.shared.Load(args, r, plan.row(args));
+    ScaleRow(plan.row(args), plan.shared_weight, n, y + (plan.shared_first + r) * n);
   }
 }
 

@@ -10,14 +10,6 @@
 namespace npumesh {
 namespace {
 
-StoredMatrix X(const GroupedPlan& plan, const KernelArgs& args, const Group& group, int64_t first) {
-  return {plan.x_dtype, args.in[group.x_slot], first, plan.transposed_x};
-}
-
-StoredMatrix W(const GroupedPlan& plan, const KernelArgs& args, const Group& group, int64_t first) {
-  return {plan.w_dtype, args.in[group.w_slot], group.w_first + first, plan.transposed_w};
-}
-
 void Store(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
            const SumSegment& segment, void* to, int64_t element) {
   if (plan.y_dtype == DataType::kInt32) {
@@ -34,55 +26,55 @@ void Store(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
   StoreNumbers(plan.y_dtype, row, to, element, segment.count);
 }
 
-// A product of a group, and where its results go.
-struct ProductOfGroup {
+// What is multiplied of a group, and where its results go.
+struct PartOfGroup {
   int64_t m = 0, k = 0;
-  StoredMatrix x, w;
-  void* to = nullptr;
-  int64_t first = 0;  // element where row 0 begins
-  int64_t row = 0;    // of the whole x
+  int64_t x = 0, w = 0;  // elements of the operands of the group where it begins
+  int64_t y = 0;         // element of the output where it begins
+  int64_t row = 0;       // of the whole x
+  size_t port = 0;
 };
 
 Status Multiply(const GroupedPlan& plan, const KernelArgs& args, const Group& group,
-                const ProductOfGroup& product) {
+                const PartOfGroup& part) {
+  // A part of the inner dimension has some elements of each row of x.
+  const StoredMatrix x = {plan.x_dtype, args.in[group.x_slot], part.x, plan.transposed_x,
+                          plan.transposed_x ? 0 : group.k};
+  const StoredMatrix w = {plan.w_dtype, args.in[group.w_slot], group.w_first + part.w,
+                          plan.transposed_w};
   const auto take = [&](SumSegment segment) {
-    const int64_t element = product.first + segment.row * group.n + segment.first;
-    segment.row += product.row;
-    Store(plan, args, group, segment, product.to, element);
+    const int64_t element = part.y + segment.row * group.n + segment.first;
+    segment.row += part.row;
+    Store(plan, args, group, segment, args.out[part.port], element);
   };
-  return BlockedProduct(product.k, plan.integers)
-      .Run(args, product.m, group.n, product.x, product.w, group.weight_scale, take);
+  return BlockedProduct(part.k, plan.integers)
+      .Run(args, part.m, group.n, x, w, group.weight_scale, take);
 }
 
 Status RunTensors(const GroupedPlan& plan, const KernelArgs& args) {
   int64_t first = 0;
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     const Group& group = plan.groups[i];
-    ProductOfGroup product{group.m, group.k, X(plan, args, group, 0), W(plan, args, group, 0)};
-    product.to = args.out[plan.joined ? 0 : i];
-    product.first = plan.joined ? first : 0;
-    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, group, product));
+    PartOfGroup all = {.m = group.m, .k = group.k};
+    all.y = plan.joined ? first : 0;
+    all.port = plan.joined ? 0 : i;
+    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, group, all));
     first += group.m * group.n;
   }
   return Status();
 }
 
-Status RunRows(const GroupedPlan& plan, const KernelArgs& args, int64_t index, int64_t first,
-               int64_t count) {
-  const Group& group = plan.groups[static_cast<size_t>(index)];
-  return Multiply(plan, args, group,
-                  {count, group.k, X(plan, args, group, first * group.k), W(plan, args, group, 0),
-                   args.out[0], first * group.n, first});
-}
-
-Status RunInner(const GroupedPlan& plan, const KernelArgs& args, int64_t index, int64_t first,
-                int64_t count) {
-  const Group& group = plan.groups[static_cast<size_t>(index)];
-  StoredMatrix x = X(plan, args, group, plan.transposed_x ? first * group.m : first);
-  if (!plan.transposed_x) x.stride = group.k;
-  return Multiply(plan, args, group,
-                  {group.m, count, x, W(plan, args, group, first * group.n), args.out[0],
-                   index * group.m * group.n});
+// `count` rows of x, or elements of the inner dimension, from `first` on, for group `index`.
+PartOfGroup PartOf(const GroupedPlan& plan, const Group& group, int64_t index, int64_t first,
+                   int64_t count) {
+  if (plan.split == Split::kRows) {
+    return {.m = count, .k = group.k, .x = first * group.k, .y = first * group.n, .row = first};
+  }
+  return {.m = group.m,
+          .k = count,
+          .x = plan.transposed_x ? first * group.m : first,
+          .w = first * group.n,
+          .y = index * group.m * group.n};
 }
 
 // What an entry of group_list says: the group, and how many rows (or elements of k) it has.
@@ -101,8 +93,7 @@ Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   if (plan.split == Split::kTensors) return RunTensors(plan, args);
   ClearOutput(plan, args, 0);
-  const bool by_rows = plan.split == Split::kRows;
-  const int64_t length = by_rows ? plan.groups[0].m : plan.groups[0].k;
+  const int64_t length = plan.split == Split::kRows ? plan.groups[0].m : plan.groups[0].k;
   int64_t first = 0;
   for (int64_t entry = 0; entry < plan.entries(); ++entry) {
     const auto [group, count] = EntryOf(plan, args, entry, first);
@@ -113,8 +104,8 @@ Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
                    "groups",
                    plan.who, entry, count, group, first, length, plan.groups.size());
     }
-    NPUMESH_RETURN_IF_ERROR(by_rows ? RunRows(plan, args, group, first, count)
-                                    : RunInner(plan, args, group, first, count));
+    const Group& own = plan.groups[static_cast<size_t>(group)];
+    NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, own, PartOf(plan, own, group, first, count)));
     first += count;
   }
   return Status();

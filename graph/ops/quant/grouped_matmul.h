@@ -38,7 +38,7 @@ struct GroupedPlan : ProductPlan {
 };
 
 // Reads and checks everything but the values of group_list. At least one group.
-Result<GroupedPlan> PlanGrouped(const OpContext& op);
+GroupedPlan PlanGrouped(const OpContext& op, Check& check);
 
 }  // namespace npumesh
 

@@ -28,9 +28,8 @@ std::vector<Factors> FactorsOfGroups(Check& check, const OpContext& op, std::str
              port, slots.size(), groups);
   if (!check.ok() || slots.empty()) return factors;
   for (size_t i = 0; i < groups; ++i) {
-    factors[i] = check.Take(Factors::OfSlot(op, slots[shared ? 0 : i]));
-    if (!shared || groups == 1) continue;
-    factors[i] = factors[i].Part(static_cast<int64_t>(i), static_cast<int64_t>(groups));
+    const Factors all = check.Take(Factors::OfSlot(op, slots[shared ? 0 : i]));
+    factors[i] = shared ? all.Part(static_cast<int64_t>(i), static_cast<int64_t>(groups)) : all;
   }
   return factors;
 }
@@ -201,14 +200,13 @@ void SetOutputTypes(Check& check, const OpContext& op, GroupedPlan& plan) {
 
 }  // namespace
 
-Result<GroupedPlan> PlanGrouped(const OpContext& op) {
-  Check check(op);
+GroupedPlan PlanGrouped(const OpContext& op, Check& check) {
   GroupedPlan plan;
   ReadSplit(check, op, plan);
   const std::vector<int> x = SlotsOf(op, "x"), w = SlotsOf(op, "weight");
   check.That(!x.empty() && !w.empty() && (plan.split != Split::kInner || w.size() == 1),
              "{} tensors x and {} weights", x.size(), w.size());
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   ReadTypes(check, op, op.in(x[0]).dtype, op.in(w[0]).dtype, plan);
   AddWeights(check, op, w, plan);
   AddInputs(check, op, x, plan);
@@ -219,7 +217,7 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
                "group_list is {} for {} groups", op.in(plan.list.slot()), groups);
   }
   check.That(groups > 0, "no groups");
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   ReadFactors(check, op, plan);
   SetOutputTypes(check, op, plan);
   uint64_t product = 0;
@@ -227,7 +225,7 @@ Result<GroupedPlan> PlanGrouped(const OpContext& op) {
     product = std::max(product, BlockedProduct(group.k, true).scratch_bytes());
   }
   plan.TakeRoom(op, product);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 }  // namespace npumesh

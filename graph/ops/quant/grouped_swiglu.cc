@@ -1,7 +1,5 @@
 // GroupedMatmulSwigluQuantV2: products of int8 rows with the weights of their experts, gated and
 // quantised again.
-#include <algorithm>
-
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
@@ -38,14 +36,13 @@ void ReadScales(Check& check, const OpContext& op, GroupedSwigluPlan& plan) {
   }
 }
 
-Result<GroupedSwigluPlan> PlanGroupedSwiglu(const OpContext& op) {
-  Check check(op);
+GroupedSwigluPlan PlanGroupedSwiglu(const OpContext& op, Check& check) {
   GroupedSwigluPlan plan;
   for (const std::string_view name : {"dequant_mode", "quant_mode"}) check.Only(name, 0);
   check.NotFed({"weight_assist_matrix", "bias", "smooth_scale"});
   for (int i = 0; i < op.count("weight"); ++i) plan.weights.push_back(op.slot("weight") + i);
   check.That(!plan.weights.empty(), "no weight");
-  if (!check.ok()) return check.status();
+  if (!check.ok()) return plan;
   plan.rows = GroupedRowsOf(check, op, plan.weights[0], plan.stacked(), "transpose_weight");
   const GroupedRows& rows = plan.rows;
   check.That(plan.stacked() || plan.weights.size() == static_cast<size_t>(rows.experts),
@@ -62,7 +59,7 @@ Result<GroupedSwigluPlan> PlanGroupedSwiglu(const OpContext& op) {
   plan.outputs = {{DataType::kInt8, {rows.m, rows.n / 2}}, {DataType::kFloat, {rows.m}}};
   plan.TakeProduct(op, rows.k, true);
   plan.products = plan.scratch.Floats(rows.m * rows.n);
-  return check.Done(std::move(plan));
+  return plan;
 }
 
 // The dequantised products of the rows [begin, end) of an expert.
@@ -86,7 +83,8 @@ Status Multiply(const GroupedSwigluPlan& plan, const KernelArgs& args, int64_t e
 // Rows after the last group are unspecified; they are zero here.
 Status RunGroupedSwiglu(const GroupedSwigluPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
-  const int64_t m = plan.rows.m, n = plan.rows.n, half = n / 2;
+  const int64_t n = plan.rows.n, half = n / 2;
+  ClearOutputs(plan, args);
   NPUMESH_ASSIGN_OR_RETURN(const int64_t done, plan.rows.list.Run(plan, args, Multiply));
   auto* y = static_cast<int8_t*>(args.out[0]);
   auto* scales = static_cast<float*>(args.out[1]);
@@ -98,8 +96,6 @@ Status RunGroupedSwiglu(const GroupedSwigluPlan& plan, const KernelArgs& args) {
     }
     scales[row] = QuantiseToInt8(c, half, y + row * half);
   }
-  std::fill_n(y + done * half, (m - done) * half, int8_t{0});
-  std::fill_n(scales + done, m - done, 0.0f);
   return Status();
 }
 
