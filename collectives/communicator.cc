@@ -137,7 +137,15 @@ Status Communicator::Impl::Run(const Call& call, std::string_view node,
                                const std::string& complaint) {
   NPUMESH_RETURN_IF_ERROR(broken);
   const PreparedCall& prepared = Prepare(call, node, complaint);
-  logbook->Enter({call.kind, call.dtype, call.op, call.root, call.count, node, meeting->sequence()},
+  logbook->Enter({.kind = call.kind,
+                  .dtype = call.dtype,
+                  .op = call.op,
+                  .root = call.root,
+                  .count = call.count,
+                  .node = node,
+                  .call = meeting->sequence(),
+                  .bytes = prepared.sent_bytes,
+                  .algorithm = prepared.algorithm->name},
                  prepared.announcement.serial);
   broken = Perform(prepared);
   logbook->Leave(broken);

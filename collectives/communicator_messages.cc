@@ -160,8 +160,14 @@ Lane& Communicator::Impl::LaneOf(const SendRecvItem& item) {
 
 Status Communicator::Impl::Carry(const Half& half, Lane& lane, std::string_view node) const {
   const Request& request = half.request;
-  lane.logbook.Enter({request.kind, static_cast<DataType>(request.dtype), ReduceOp::kSum,
-                      request.root, request.count, node, request.sequence, half.peer},
+  lane.logbook.Enter({.kind = request.kind,
+                      .dtype = static_cast<DataType>(request.dtype),
+                      .root = request.root,
+                      .count = request.count,
+                      .node = node,
+                      .call = request.sequence,
+                      .peer = half.peer,
+                      .bytes = half.sends ? half.bytes : 0},
                      0);
   WaitState state(world);
   const std::function<Status()> remark = [&] {

@@ -31,7 +31,10 @@ struct CallFacts {
   uint64_t count = 0;
   std::string_view node;
   uint64_t call = 0;
-  int peer = -1;  // world rank at the other end of a message; not in the file, the group tells
+  // Of these the record has nothing.
+  int peer = -1;       // world rank at the other end of a message; the group tells
+  uint64_t bytes = 0;  // that this rank sends
+  std::string_view algorithm = {};
 };
 
 // A group as it is recorded. `world_ranks` by group rank.

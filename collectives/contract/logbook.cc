@@ -48,7 +48,8 @@ std::optional<int> PeerOf(const Position& position) {
 Logbook::Logbook(World& world, const std::string& name, const std::vector<int>& world_ranks)
     : group_(GroupNumber(world, name, world_ranks)),
       position_(world.board().ClaimPosition()),
-      record_(FlightRecord::Of(world)) {
+      record_(FlightRecord::Of(world)),
+      span_(world, group_, name, world_ranks) {
   if (position_) position_->Open(group_, name, RoughlyNow());
   if (record_) {
     const auto me = std::find(world_ranks.begin(), world_ranks.end(), world.rank());
@@ -83,9 +84,11 @@ void Logbook::Enter(const CallFacts& facts, uint64_t serial) {
     entered_ = serial;
   }
   if (record_) entry_ = record_->Begin(group_, facts, Now());
+  span_.Enter(facts);
 }
 
 void Logbook::Arrived() {
+  span_.Arrived();
   if (position_) position_->Move(Phase::kRunning);
   if (entry_) FlightRecord::Arrived(entry_, Now());
 }
@@ -111,6 +114,7 @@ std::vector<int> Logbook::Absent(const World& world, int peer, uint64_t call) co
 }
 
 void Logbook::Leave(const Status& status) {
+  span_.Leave();
   if (position_) position_->Leave(RoughlyNow(), status.ok() ? Phase::kOutside : Phase::kBroken);
   if (entry_) FlightRecord::Done(entry_, status.code(), Now());
   entry_ = nullptr;

@@ -1,6 +1,6 @@
 // Logbook: what one communicator is doing now, on the board for its peers, and what it has done, in
-// the flight record. The communicator calls one function for each step of a call; without a record
-// that is a handful of stores.
+// the flight record and the profile. The communicator calls one function for each step of a call;
+// without a record that is a handful of stores.
 //
 // Thread-safety: one thread at a time, because a communicator makes one call at a time.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_LOGBOOK_H_
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/contract/call_span.h"
 #include "collectives/contract/flight_record.h"
 #include "runtime/base/wait.h"
 #include "runtime/world/world.h"
@@ -49,8 +50,9 @@ class Logbook {
 
  private:
   const uint64_t group_;
-  PositionLine* position_;              // null when the board has no line left
-  FlightRecord* record_;                // null: not recorded
+  PositionLine* position_;  // null when the board has no line left
+  FlightRecord* record_;    // null: not recorded
+  CallSpan span_;
   flight::CallEntry* entry_ = nullptr;  // of the call that is open
   uint64_t entered_ = 0;                // serial of the call whose kind and node the position shows
 };
