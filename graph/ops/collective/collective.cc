@@ -248,34 +248,34 @@ Status RunBarrier(const Meeting& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterTensorOps(OpRegistry& registry) {
-  registry.Add(Collective<PlanAllReduce, RunAllReduce>(
+  registry.Add(PureCollective<PlanAllReduce, RunAllReduce>(
       "HcomAllReduce(x; reduction:string, group=\"hccl_world_group\", fusion=1, fusion_id=-1) -> y",
       {.leaves_equal = true, .takes = Assembly::kReduce, .reduction = "reduction"}));
-  registry.Add(Collective<PlanAllGather, RunAllGather>(
+  registry.Add(PureCollective<PlanAllGather, RunAllGather>(
       "HcomAllGather(x; rank_size:int, group=\"hccl_world_group\", fusion=0, fusion_id=-1) -> y",
       {.leaves_equal = true, .takes = Assembly::kConcatenate}));
-  registry.Add(Collective<PlanReduceScatter, RunReduceScatter>(
+  registry.Add(PureCollective<PlanReduceScatter, RunReduceScatter>(
       "HcomReduceScatter(x; reduction:string, fusion=0, fusion_id=-1, group=\"hccl_world_group\", "
       "rank_size:int) -> y",
       {.takes = Assembly::kReduce, .gives = Assembly::kConcatenate, .reduction = "reduction"}));
-  registry.Add(Collective<PlanBroadcast, RunBroadcast>(
+  registry.Add(PureCollective<PlanBroadcast, RunBroadcast>(
       "HcomBroadcast(x...; root_rank:int, group=\"hccl_world_group\", fusion=0, fusion_id=-1) -> "
       "y...",
       {.source = "root_rank"}));
-  registry.Add(
-      Collective<PlanReduce, RunReduce>("HcomReduce(x; root_rank:int, reduction:string, "
-                                        "group=\"hccl_world_group\", fusion=0, fusion_id=-1) -> y",
-                                        {.takes = Assembly::kReduce, .reduction = "reduction"}));
-  Operator send = Collective<PlanSend, RunSend>(
+  registry.Add(PureCollective<PlanReduce, RunReduce>(
+      "HcomReduce(x; root_rank:int, reduction:string, "
+      "group=\"hccl_world_group\", fusion=0, fusion_id=-1) -> y",
+      {.takes = Assembly::kReduce, .reduction = "reduction"}));
+  Operator send = PureCollective<PlanSend, RunSend>(
       "HcomSend(x; group=\"hccl_world_group\", sr_tag:int, dest_rank:int) ->",
       {.peer = "dest_rank"});
   send.side_effect = true;
   registry.Add(std::move(send));
-  registry.Add(
-      Collective<PlanReceive, RunReceive>("HcomReceive(; group=\"hccl_world_group\", sr_tag:int, "
-                                          "src_rank:int, shape:ints, dtype:type) -> y",
-                                          {.peer = "src_rank"}));
-  Operator barrier = Collective<PlanBarrier, RunBarrier>(
+  registry.Add(PureCollective<PlanReceive, RunReceive>(
+      "HcomReceive(; group=\"hccl_world_group\", sr_tag:int, "
+      "src_rank:int, shape:ints, dtype:type) -> y",
+      {.peer = "src_rank"}));
+  Operator barrier = PureCollective<PlanBarrier, RunBarrier>(
       "DistributeBarrier(x_ref, time_out?, elastic_info?; group:string, world_size:int) -> x_ref");
   barrier.side_effect = true;
   registry.Add(std::move(barrier));

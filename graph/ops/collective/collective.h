@@ -41,6 +41,14 @@ Operator Collective(std::string_view signature, CollectiveTrait trait = {},
   return op;
 }
 
+// One that moves or reduces data and computes nothing besides.
+template <auto PlanFn, auto RunFn>
+Operator PureCollective(std::string_view signature, CollectiveTrait trait = {},
+                        std::vector<std::string_view> value_inputs = {}) {
+  trait.pure = true;
+  return Collective<PlanFn, RunFn>(signature, std::move(trait), std::move(value_inputs));
+}
+
 // The ranks of a group, and this one among them.
 struct Ring {
   int64_t ranks = 1, rank = 0;

@@ -184,21 +184,21 @@ Status RunReduceScatterV(const SharedBlocks& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterBlockOps(OpRegistry& registry) {
-  registry.Add(
-      Collective<PlanAllToAll, RunAllToAll>("HcomAllToAll(x; group=\"hccl_world_group\") -> y"));
-  registry.Add(Collective<PlanAllToAllV, RunAllToAllV>(
+  registry.Add(PureCollective<PlanAllToAll, RunAllToAll>(
+      "HcomAllToAll(x; group=\"hccl_world_group\") -> y"));
+  registry.Add(PureCollective<PlanAllToAllV, RunAllToAllV>(
       "HcomAllToAllV(send_data, send_counts, send_displacements, recv_counts, recv_displacements; "
       "group=\"hccl_world_group\") -> recv_data",
       {}, {"send_counts", "send_displacements", "recv_counts", "recv_displacements"}));
-  registry.Add(Collective<PlanAllToAllVC, RunAllToAllVC>(
+  registry.Add(PureCollective<PlanAllToAllVC, RunAllToAllVC>(
       "HcomAllToAllVC(send_data, send_count_matrix; rank:int, group=\"hccl_world_group\", "
       "fusion=0, fusion_id=-1) -> recv_data",
       {}, {"send_count_matrix"}));
-  registry.Add(Collective<PlanAllGatherV, RunAllGatherV>(
+  registry.Add(PureCollective<PlanAllGatherV, RunAllGatherV>(
       "HcomAllGatherV(x, send_count, recv_counts, recv_displacements?; group=\"hccl_world_group\") "
       "-> y",
       {.leaves_equal = true}, {"send_count", "recv_counts", "recv_displacements"}));
-  registry.Add(Collective<PlanReduceScatterV, RunReduceScatterV>(
+  registry.Add(PureCollective<PlanReduceScatterV, RunReduceScatterV>(
       "HcomReduceScatterV(x, recv_count, send_counts, send_displacements?; reduction:string, "
       "group=\"hccl_world_group\") -> y",
       {.reduction = "reduction"}, {"recv_count", "send_counts", "send_displacements"}));

@@ -286,6 +286,8 @@ struct CollectiveTrait {
   std::string_view reduction = {};
   // A message: the attribute with the other member, whose node is of another type and name.
   std::string_view peer = {};
+  // It moves or reduces data and computes nothing besides.
+  bool pure = false;
 };
 
 struct Operator {
