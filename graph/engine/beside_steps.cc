@@ -6,8 +6,13 @@ namespace npumesh {
 
 using Clock = std::chrono::steady_clock;
 
-BesideSteps::BesideSteps(CompiledModel& model, Stream& stream, std::vector<StepSpan>& spans)
-    : model_(model), stream_(stream), spans_(spans), index_(model.steps().size()) {
+BesideSteps::BesideSteps(CompiledModel& model, Stream& stream, std::vector<StepSpan>& spans,
+                         StepProfile& profile)
+    : model_(model),
+      stream_(stream),
+      spans_(spans),
+      profile_(profile),
+      index_(model.steps().size()) {
   for (size_t i = 0; i < model.steps().size(); ++i) {
     if (!model.steps()[i].beside) continue;
     index_[i] = tasks_.size();
@@ -42,7 +47,7 @@ void BesideSteps::Run(Task& task) {
   span.start = Clock::now();
   const Status status = step.kernel->Run(*task.args);
   span.end = Clock::now();
-  if (status.ok()) return;
+  if (status.ok()) return profile_.RanBeside(task.step, span.start, span.end);
   failed_ = true;
   task.status = AtNode(step.name, step.type, status);
 }

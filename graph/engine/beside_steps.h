@@ -19,7 +19,8 @@ namespace npumesh {
 class BesideSteps {
  public:
   // `spans` has a place for each step of the model. All must outlive it.
-  BesideSteps(CompiledModel& model, Stream& stream, std::vector<StepSpan>& spans);
+  BesideSteps(CompiledModel& model, Stream& stream, std::vector<StepSpan>& spans,
+              StepProfile& profile);
 
   // Before the first step of a run.
   void Begin();
@@ -47,6 +48,7 @@ class BesideSteps {
   CompiledModel& model_;
   Stream& stream_;
   std::vector<StepSpan>& spans_;
+  StepProfile& profile_;
   std::vector<Task> tasks_;    // in the order of the plan
   std::vector<size_t> index_;  // by step: in tasks_
   size_t launched_ = 0;        // of tasks_

@@ -22,6 +22,7 @@ namespace npumesh {
 // nodes that are computed by the step of another one its name as `_fused_into`.
 using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
 
+class Profiler;
 class StaticParts;
 
 struct CompileOptions {
@@ -58,6 +59,8 @@ struct CompileOptions {
   bool spare_memory = false;
   // Told how the weights in files arrive while plans are made; may be null.
   std::function<void(const WeightProgress&)> weight_progress;
+  // Gets spans of what is compiled and of the steps; null: nothing is profiled. Not owned.
+  Profiler* profiler = nullptr;
   // Sees the graph as it stands after each stage; may be null. The graph is made for it, so an
   // observer costs a copy for each stage.
   StageObserver observer;

@@ -17,22 +17,23 @@ double Seconds(Clock::time_point from, Clock::time_point to) {
 
 }  // namespace
 
-Executor::Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool)
-    : model_(model), own_pool_(std::move(own_pool)), pool_(pool) {}
+Executor::Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool,
+                   Profiler* profiler)
+    : model_(model), own_pool_(std::move(own_pool)), pool_(pool), profile_(model, profiler) {}
 
 Executor::~Executor() = default;
 
 Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DeviceMemory& memory) {
   auto pool = std::make_unique<DevicePool>(memory);
   DevicePool& own = *pool;
-  std::unique_ptr<Executor> executor(new Executor(model, own, std::move(pool)));
+  std::unique_ptr<Executor> executor(new Executor(model, own, std::move(pool), nullptr));
   NPUMESH_RETURN_IF_ERROR(executor->Prepare());
   return executor;
 }
 
 Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DevicePool& pool,
-                                                   std::vector<int> slots) {
-  std::unique_ptr<Executor> executor(new Executor(model, pool, nullptr));
+                                                   std::vector<int> slots, Profiler* profiler) {
+  std::unique_ptr<Executor> executor(new Executor(model, pool, nullptr, profiler));
   executor->slots_ = std::move(slots);
   NPUMESH_RETURN_IF_ERROR(executor->Prepare());
   return executor;
@@ -51,7 +52,7 @@ Status Executor::Prepare() {
   spans_.resize(model_.steps().size());
   const auto beside = [](const Step& step) { return step.beside; };
   if (std::any_of(model_.steps().begin(), model_.steps().end(), beside)) {
-    beside_ = std::make_unique<BesideSteps>(model_, pool_.communication_stream(), spans_);
+    beside_ = std::make_unique<BesideSteps>(model_, pool_.communication_stream(), spans_, profile_);
   }
   return Bind();
 }
@@ -98,15 +99,20 @@ void* Executor::AddressOfConstant(size_t index) const {
 
 Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool part) {
   if (bound_generation_ != pool_.generation()) NPUMESH_RETURN_IF_ERROR(Bind());
+  profile_.Begin();
   const RunView run{model_.source(), model_, args_, iteration, part};
   RunStats stats;
   stats.steps = args_.size();
   if (observer == nullptr) {
-    NPUMESH_RETURN_IF_ERROR(beside_ == nullptr ? RunInOrder(stats) : RunOverlapped(stats));
+    const Status ran = beside_ == nullptr ? RunInOrder(stats) : RunOverlapped(stats);
+    profile_.End();
+    NPUMESH_RETURN_IF_ERROR(ran);
     return stats;
   }
   NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));
-  NPUMESH_RETURN_IF_ERROR(RunObserved(run, *observer, stats));
+  const Status ran = RunObserved(run, *observer, stats);
+  profile_.End();
+  NPUMESH_RETURN_IF_ERROR(ran);
   NPUMESH_RETURN_IF_ERROR(observer->AfterRun(run));
   return stats;
 }
@@ -143,6 +149,7 @@ Result<Clock::time_point> Executor::RunStep(size_t index, Clock::time_point star
   const Clock::time_point end = Clock::now();
   if (!status.ok()) return AtNode(step.name, step.type, status);
   spans_[index] = {start, end};
+  profile_.Ran(index, start, end);
   (step.collective ? stats.collective_seconds : stats.compute_seconds) += Seconds(start, end);
   if (step.collective) ++stats.collectives;
   return end;

@@ -11,6 +11,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/device_pool.h"
 #include "graph/engine/step_observer.h"
+#include "graph/engine/step_profile.h"
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
@@ -40,9 +41,10 @@ class Executor {
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DeviceMemory& memory);
   // The same in buffers that several executors share, of which one runs at a time. `pool` must
   // outlive it. `slots` gives, by input position, the input buffer of the pool that is meant;
-  // empty: the position itself.
+  // empty: the position itself. `profiler`, which may be null, gets a span for each step.
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DevicePool& pool,
-                                                  std::vector<int> slots = {});
+                                                  std::vector<int> slots = {},
+                                                  Profiler* profiler = nullptr);
   ~Executor();
 
   // Device buffer of input `position`; the caller writes its bytes before Run. RefData buffers keep
@@ -63,7 +65,8 @@ class Executor {
   const void* output(int index) const;
 
  private:
-  Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool);
+  Executor(CompiledModel& model, DevicePool& pool, std::unique_ptr<DevicePool> own_pool,
+           Profiler* profiler);
   int SlotOf(int position) const {
     return slots_.empty() ? position : slots_[static_cast<size_t>(position)];
   }
@@ -92,8 +95,9 @@ class Executor {
   std::vector<std::shared_ptr<const DeviceConstant>> constants_;  // null: it is not read
   // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
-  std::vector<KernelArgs> args_;         // by step
-  std::vector<StepSpan> spans_;          // by step
+  std::vector<KernelArgs> args_;  // by step
+  std::vector<StepSpan> spans_;   // by step
+  StepProfile profile_;
   std::unique_ptr<BesideSteps> beside_;  // null: all steps run in order
   uint64_t bound_generation_ = 0;
 };

@@ -40,11 +40,17 @@ Result<std::unique_ptr<LateStep>> LateStep::Create(const Model& source, const No
   NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
   context.set_threads(settings.compile.threads);
   context.set_groups(settings.groups);
-  return std::unique_ptr<LateStep>(new LateStep(source, node, op, std::move(context)));
+  return std::unique_ptr<LateStep>(
+      new LateStep(source, node, op, std::move(context), settings.compile.profiler));
 }
 
-LateStep::LateStep(const Model& source, const Node& node, const Operator& op, OpContext context)
-    : op_(op), context_(std::move(context)) {
+LateStep::LateStep(const Model& source, const Node& node, const Operator& op, OpContext context,
+                   Profiler* profiler)
+    : op_(op),
+      context_(std::move(context)),
+      profiler_(profiler),
+      subject_(ProfiledTask{
+          .name = node.name, .type = node.type, .state = "dynamic", .graph = source.graph.name()}) {
   Step step = StepOf(source.graph, node, context_);
   step.kernel = MakeKernel([this](const KernelArgs&) { return Evaluate(); });
   model_ = CompiledModel::OfStep(source, std::move(step));
@@ -53,6 +59,7 @@ LateStep::LateStep(const Model& source, const Node& node, const Operator& op, Op
 Result<std::vector<Tensor>> LateStep::Run(const std::vector<PlanOperand>& inputs,
                                           StepObserver* observer, uint64_t iteration) {
   Bind(inputs);
+  const ScopedSpan span(profiler_, SpanKind::kTask, subject_, kComputeLane);
   NPUMESH_RETURN_IF_ERROR(observer != nullptr ? RunObserved(*observer, iteration) : Evaluate());
   return std::move(outputs_);
 }

@@ -27,7 +27,8 @@ class LateStep {
                                   uint64_t iteration);
 
  private:
-  LateStep(const Model& source, const Node& node, const Operator& op, OpContext context);
+  LateStep(const Model& source, const Node& node, const Operator& op, OpContext context,
+           Profiler* profiler);
   void Bind(const std::vector<PlanOperand>& inputs);
   Status Evaluate();
   Status RunObserved(StepObserver& observer, uint64_t iteration);
@@ -39,6 +40,8 @@ class LateStep {
   std::vector<const void*> in_;           // by slot
   std::vector<void*> out_;                // by port
   std::vector<Tensor> outputs_;
+  Profiler* const profiler_;  // null: nothing is profiled
+  SpanSubject subject_;
 };
 
 }  // namespace npumesh

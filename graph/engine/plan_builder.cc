@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/engine/static_parts.h"
+#include "graph/engine/step_cost.h"
 #include "graph/ir/node_kind.h"
 #include "graph/ops/core/operator.h"
 
@@ -84,6 +85,9 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
   step.node = id;
   step.name = graph_.graph().node(id).name;
   step.type = fused.type;
+  for (const NodeId each : fused.nodes) {
+    step.flops += ProductFlops(*bound_.op(each), inference_.context(each));
+  }
   for (const Value value : fused.outputs) {
     step.output_types.push_back(inference_.type(value));
     if (value.node != id) ++step.others;
@@ -110,7 +114,10 @@ Step PlanBuilder::Describe(NodeId id) const {
   step.node = id;
   step.name = context.node().name;
   step.type = context.node().type;
-  step.collective = bound_.op(id)->collective.has_value();
+  const std::optional<CollectiveTrait>& collective = bound_.op(id)->collective;
+  step.collective = collective.has_value();
+  step.only_communicates = collective && collective->pure;
+  step.flops = ProductFlops(*bound_.op(id), context);
   for (int slot = 0; slot < context.slots(); ++slot) {
     step.input_types.push_back(context.in(slot));
     step.input_ports.push_back(context.input_index(slot));

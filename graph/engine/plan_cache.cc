@@ -24,6 +24,7 @@ PlanCache::PlanCache(const Model& model, const PlanSettings& settings, DevicePoo
       pool_(pool),
       slots_(std::move(slots)),
       stats_(stats),
+      compiling_(ProfiledTask{.name = model.graph.name(), .type = "Compile"}),
       shape_deciding_(
           ShapeDecidingInputs(model, *settings.registry, settings.compile.dead_nodes())),
       fused_parts_(settings.compile.static_ops_limit),
@@ -65,6 +66,7 @@ std::string PlanCache::Signature(const std::vector<PlanOperand>& inputs, bool fu
 Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<PlanOperand>& inputs,
                                                             bool fuses) {
   const Clock::time_point start = Clock::now();
+  const ScopedSpan span(settings_.compile.profiler, SpanKind::kCompile, compiling_);
   std::vector<TensorType> types;
   std::vector<Tensor> values(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -79,7 +81,8 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<Pl
   auto plan = std::make_unique<Plan>();
   NPUMESH_ASSIGN_OR_RETURN(plan->model, CompiledModel::Compile(model_, *settings_.registry, types,
                                                                values, settings_.groups, options));
-  NPUMESH_ASSIGN_OR_RETURN(plan->executor, Executor::Create(*plan->model, pool_, slots_));
+  NPUMESH_ASSIGN_OR_RETURN(
+      plan->executor, Executor::Create(*plan->model, pool_, slots_, settings_.compile.profiler));
   if (settings_.compile.weights != nullptr) settings_.compile.weights->PlanMade();
   TakeStats(*plan->model);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

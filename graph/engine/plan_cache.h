@@ -13,6 +13,7 @@
 #include "graph/engine/executor.h"
 #include "graph/engine/loop_watch.h"
 #include "graph/engine/static_parts.h"
+#include "runtime/profile/scoped_span.h"
 
 namespace npumesh {
 
@@ -77,6 +78,7 @@ class PlanCache {
   DevicePool& pool_;
   std::vector<int> slots_;
   ProgramStats& stats_;
+  SpanSubject compiling_;
   std::vector<bool> shape_deciding_;                    // by position
   StaticParts fused_parts_;                             // of plans with fused steps
   StaticParts plain_parts_;                             // of the others

@@ -9,11 +9,13 @@
 namespace npumesh {
 namespace {
 
-std::vector<Tensor> CopyOutputs(const PlanCache::Plan& plan) {
+std::vector<Tensor> CopyOutputs(const PlanCache::Plan& plan, ScopedSpan& span) {
   std::vector<Tensor> outputs;
+  uint64_t bytes = 0;
   for (size_t i = 0; i < plan.model->output_types().size(); ++i) {
     Tensor& output = outputs.emplace_back(Tensor::Allocate(plan.model->output_types()[i]));
     if (output.bytes() == 0) continue;
+    span.set_bytes(bytes += output.bytes());
     std::memcpy(output.mutable_data(), plan.executor->output(static_cast<int>(i)), output.bytes());
   }
   return outputs;
@@ -143,7 +145,8 @@ Result<std::vector<Tensor>> Program::Run(const std::vector<PlanOperand>& inputs,
       NPUMESH_RETURN_IF_ERROR(AtNode(late.node->node, RunLate(late, *plan, observer, iteration)));
     }
   }
-  return CopyOutputs(*plan);
+  ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_host_);
+  return CopyOutputs(*plan, span);
 }
 
 std::vector<PlanOperand> Program::StageInputs(const StageRunner& stage) const {
@@ -156,12 +159,15 @@ std::vector<PlanOperand> Program::StageInputs(const StageRunner& stage) const {
 }
 
 Status Program::TakeInputs(const std::vector<PlanOperand>& inputs) {
+  ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_device_);
+  uint64_t bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].data == nullptr && inputs[i].type.bytes() > 0) {
       slots_[i].data = pool_.input(static_cast<int>(i));
       continue;
     }
     NPUMESH_RETURN_IF_ERROR(Keep(static_cast<int>(i), inputs[i].type, inputs[i].data));
+    span.set_bytes(bytes += inputs[i].type.bytes());
     if (&model_ == &library_) stats_.input_bytes += inputs[i].type.bytes();
     held_[i] = inputs[i].type;
   }

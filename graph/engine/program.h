@@ -17,6 +17,7 @@
 #include "graph/engine/control_flow.h"
 #include "graph/engine/plan_cache.h"
 #include "graph/passes/rewrite/stages.h"
+#include "runtime/profile/scoped_span.h"
 
 namespace npumesh {
 
@@ -67,11 +68,18 @@ class Program {
   Status RunLate(LateRunner& late, const PlanCache::Plan& plan, StepObserver* observer,
                  uint64_t iteration);
 
+  // Where copies between host and device are told; null: of a subgraph, whose operands stay.
+  Profiler* CopyProfiler() const {
+    return &model_ == &library_ ? settings_.compile.profiler : nullptr;
+  }
+
   const Model& model_;
   const Model& library_;
   PlanSettings settings_;
   DeviceMemory& memory_;
   ProgramStats& stats_;
+  SpanSubject to_device_{ProfiledTask{.name = "host to device", .type = "MemcpyHostToDevice"}};
+  SpanSubject to_host_{ProfiledTask{.name = "device to host", .type = "MemcpyDeviceToHost"}};
   WeightCache weights_;
   DevicePool pool_;
   StagedModel staged_;  // no stages: the whole graph is one

@@ -44,6 +44,8 @@ struct Step {
   size_t others = 0;
   std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
   bool collective = false;
+  bool only_communicates = false;  // a collective that computes nothing besides
+  double flops = 0;                // of its products; 0: unknown
   // Runs on the communication stream, beside the steps that follow (passes/schedule/stream_plan.h).
   bool beside = false;
   // Index of the step beside that has to be finished before this one starts, with those beside
