@@ -3,6 +3,7 @@
 #include "graph/config/system_options.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -25,6 +26,9 @@ Result<ProfilingChoice> ParseJson(const std::string& text) {
   ProfilingChoice choice;
   NPUMESH_ASSIGN_OR_RETURN(choice.training_trace, IsOn(options, "training_trace", true));
   NPUMESH_ASSIGN_OR_RETURN(choice.task_trace, IsOn(options, "task_trace", false));
+  choice.output = TextMember(options, "output");
+  choice.fp_point = TextMember(options, "fp_point");
+  choice.bp_point = TextMember(options, "bp_point");
   return choice;
 }
 

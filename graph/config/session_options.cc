@@ -8,8 +8,6 @@ namespace {
 using OptionEffect::kHere;
 using OptionEffect::kNone;
 
-constexpr std::string_view kNoProfiler =
-    "This version has no profiler; the options are checked only";
 constexpr std::string_view kNotSupported = "Not supported, as in the vendor's current version";
 
 }  // namespace
@@ -18,16 +16,24 @@ OptionTable OptionsOf(SystemOptions& options) {
   const OptionRule name = {.objection = ObjectionToNoText, .accepted = "the name of an operator"};
   OptionTable table;
   table.rows = {
-      {"session.profiling_mode", &options.profiling_mode, {}, kNone, kNoProfiler},
+      {"session.profiling_mode",
+       &options.profiling_mode,
+       {},
+       kHere,
+       "Profiles from initialize_system to shutdown_system (docs/profile.md), below the folder "
+       "profiling of ASCEND_WORK_PATH or of the working folder"},
       {"session.profiling_options",
        &options.profiling_options,
        {.objection = ObjectionToProfiling,
         .accepted = "training_trace, task_trace or both joined by a colon; op_trace alone; or a "
                     "JSON object"},
-       kNone,
-       kNoProfiler},
-      {"session.fp_point", &options.fp_point, name, kNone, kNoProfiler},
-      {"session.bp_point", &options.bp_point, name, kNone, kNoProfiler},
+       kHere,
+       "What the vendor's files have: training_trace the steps, task_trace the steps and all "
+       "operators, op_trace the operators; the JSON's output names another folder"},
+      {"session.fp_point", &options.fp_point, name, kHere,
+       "With its first start the forward pass of a step begins"},
+      {"session.bp_point", &options.bp_point, name, kHere,
+       "With its last end the backward pass of a step ends"},
       {"session.enable_dump",
        &options.enable_dump,
        {},

@@ -41,6 +41,9 @@ struct ProfilingChoice {
   bool training_trace = false;
   bool task_trace = false;  // brings training_trace
   bool op_trace = false;    // never with the others
+  // Of the JSON only.
+  std::string output;  // folder; empty: not said
+  std::string fp_point, bp_point;
 };
 
 // Reads the list or the JSON form. Errors (kInvalidArgument) name the item.

@@ -41,7 +41,8 @@ Session::Session(World& world, DeviceMemory& memory, Model model, SessionOptions
       groups_(std::make_unique<GroupSet>(world, memory, options_.groups)),
       graph_dump_(options_.graph_dump, *options_.dump_env,
                   {world.rank(), world.size(), world.local_rank()}),
-      loops_(world) {}
+      loops_(world),
+      iterations_(ProfiledTask{.name = model_.graph.name(), .type = "Iteration"}) {}
 
 Session::~Session() = default;
 
@@ -154,7 +155,14 @@ Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
     observers.Add(&tensor_dump_->observer());
     observer = &observers;
   }
-  Result<std::vector<Tensor>> outputs = RunProgram(inputs, observer);
+  Profiler& profiler = Profiler::Of(world_);
+  profiler.set_iteration(static_cast<uint32_t>(stats_.runs));
+  Result<std::vector<Tensor>> outputs = [&] {
+    ScopedSpan span(&profiler, SpanKind::kIteration, iterations_, kComputeLane);
+    span.set_number(stats_.runs);
+    return RunProgram(inputs, observer);
+  }();
+  NoteMemory(&profiler, memory_.used_bytes());
   TakeStats();
   if (!outputs.ok()) return Publish(outputs.status());
   return outputs;
@@ -261,6 +269,7 @@ CompileOptions Session::Observed() {
   options.trace = options.trace || world_.env().trace;
   options.static_kernels = static_kernels_.get();
   options.tuner = tuner_.get();
+  options.profiler = &Profiler::Of(world_);
   if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
     graph_dump_.WriteStage(stage, model, program_stats_.plans);

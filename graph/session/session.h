@@ -184,6 +184,7 @@ class Session {
   ProgramStats program_stats_;
   std::unique_ptr<Program> program_;
   SessionStats stats_;
+  SpanSubject iterations_;
 };
 
 }  // namespace npumesh

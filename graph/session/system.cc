@@ -4,6 +4,7 @@
 
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
+#include "graph/session/profiling.h"
 #include "graph/session/session_config.h"
 #include "runtime/base/process_safety.h"
 
@@ -46,7 +47,10 @@ Status System::Initialize(World& world, const SystemOptions& options) {
   }
   NPUMESH_ASSIGN_OR_RETURN(TensorDumpOptions tensor_dump, TensorDumpOf(options));
   SayOnce(NoticesOf(options));
+  NPUMESH_ASSIGN_OR_RETURN(const DumpEnv env, DumpEnv::FromProcess());
+  NPUMESH_ASSIGN_OR_RETURN(const auto profiling, ProfilingOf(options, env.ascend_work_path));
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world));
+  if (profiling) NPUMESH_RETURN_IF_ERROR(StartProfiling(world, *profiling));
   world_ = &world;
   options_ = options;
   tensor_dump_ = std::move(tensor_dump);
@@ -56,12 +60,14 @@ Status System::Initialize(World& world, const SystemOptions& options) {
 
 Status System::Shutdown() {
   NPUMESH_RETURN_IF_ERROR(CheckInitialized("shutdown_system"));
+  const Status profiled = FinishProfiling(*world_);
   groups_.reset();
   memory_.reset();
   world_ = nullptr;
-  if (own_world_ == nullptr) return Status();
+  if (own_world_ == nullptr) return profiled;
   const std::unique_ptr<World> world = std::move(own_world_);
-  return world->Shutdown();
+  const Status ended = world->Shutdown();
+  return ended.ok() ? profiled : ended;
 }
 
 Status System::CheckInitialized(std::string_view what) const {

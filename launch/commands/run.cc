@@ -121,7 +121,8 @@ bool Begin(RankCircle& circle, RunJob& job, const RunOptions& options, Agreement
   if (!agreement.Reached(begun)) return false;
   const Status prepared = job.Prepare();
   const Status told = TellWarnings(circle, job);
-  return agreement.Reached(prepared.ok() ? told : prepared);
+  if (!agreement.Reached(prepared.ok() ? told : prepared)) return false;
+  return agreement.Reached(job.StartProfile());
 }
 
 // The stages of a run, which fill the story; false: one failed, and the agreement knows which.
@@ -131,10 +132,11 @@ bool RunStages(World& world, RankCircle& circle, RunJob& job, const RunOptions& 
   if (!Begin(circle, job, options, agreement, story)) return false;
   const bool ran = RunSteps(world, job, options, agreement);
   const Status dumped = job.FinishDump();
+  const Status profiled = job.FinishProfile(agreement.broken());
   if (agreement.broken()) return false;
   // Also of a run that failed: what was checked until then belongs into the reports.
   Result<MeasuredRun> measured = ShareMeasured(circle, job);
-  const Status shared = measured.status();
+  const Status shared = measured.ok() ? profiled : measured.status();
   if (measured.ok()) story.measured = *std::move(measured);
   if (!ran || !agreement.Reached(dumped.ok() ? shared : dumped)) return false;
   if (circle.rank() == 0) PrintMeasured(story.measured, options);
@@ -299,6 +301,14 @@ void AddRun(CLI::App& app, Action& action) {
                                                                          {"none", Binding::kNone}})
                       .description("{core,numa,none}"));
   AddDumpOptions(*run, options->dump);
+  CLI::Option* profile = run->add_option("--profile", options->profile,
+                                         "Folder for a profile of all ranks, and for the vendor's "
+                                         "profiler files; see npumesh profile");
+  run->add_option("--profile-max-bytes", options->profile_max_bytes,
+                  "Bytes of the profile of all ranks; what is beyond is left out and counted")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(profile)
+      ->default_str("4GB");
   auto quiet = std::make_shared<bool>(false);
   run->add_flag(
       "--no-progress", *quiet,

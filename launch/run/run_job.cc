@@ -103,7 +103,32 @@ int RunJob::Threads() const {
   return std::max(1, static_cast<int>(world_.placement().cpus.size()));
 }
 
-Result<SessionOptions> RunJob::ConfiguredSession() const {
+// The command's folder wins; what the vendor's files have is as the session's options say.
+Result<std::optional<ProfilingOptions>> RunJob::ChosenProfiling(
+    const SystemOptions& session) const {
+  NPUMESH_ASSIGN_OR_RETURN(const DumpEnv env, DumpEnv::FromProcess());
+  NPUMESH_ASSIGN_OR_RETURN(std::optional<ProfilingOptions> profiling,
+                           ProfilingOf(session, env.ascend_work_path));
+  if (!options_.profile.empty()) {
+    if (!profiling) profiling = ProfilingOptions{.training_trace = true};
+    profiling->folder = options_.profile;
+  }
+  if (profiling) {
+    profiling->command = "npumesh run " + options_.path;
+    profiling->most_bytes = options_.profile_max_bytes;
+  }
+  return profiling;
+}
+
+Status RunJob::StartProfile() {
+  return profiling_ ? StartProfiling(world_, *profiling_).WithContext("--profile") : Status();
+}
+
+Status RunJob::FinishProfile(bool alone) {
+  return FinishProfiling(world_, alone).WithContext("--profile");
+}
+
+Result<SessionOptions> RunJob::ConfiguredSession() {
   SessionOptions session = DefaultSessionOptions();
   Configuration config;
   if (!options_.config.empty()) {
@@ -115,6 +140,7 @@ Result<SessionOptions> RunJob::ConfiguredSession() const {
     }
     ApplySystemOptions(config.session, session);
   }
+  NPUMESH_ASSIGN_OR_RETURN(profiling_, ChosenProfiling(config.session));
   NPUMESH_ASSIGN_OR_RETURN(
       session.tensor_dump,
       ChooseDump(options_.dump, std::move(session.tensor_dump), config.session));

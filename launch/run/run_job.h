@@ -10,6 +10,7 @@
 #include "graph/compare/recorder.h"
 #include "graph/engine/observer_chain.h"
 #include "graph/inject/fault_injector.h"
+#include "graph/session/profiling.h"
 #include "graph/session/session.h"
 #include "launch/ranks/warnings.h"
 #include "launch/run/input_source.h"
@@ -48,6 +49,11 @@ class RunJob {
   // only if it is to stop the run.
   Status FinishDump();
 
+  // Collective over all ranks: from here to FinishProfile everything is profiled, if it was asked
+  // for. `alone`: the other ranks are not asked for the time, because some are lost.
+  Status StartProfile();
+  Status FinishProfile(bool alone);
+
   // False before Prepare has succeeded: then there is nothing to report.
   bool prepared() const { return source_ != nullptr; }
   // REQUIRES: prepared().
@@ -71,7 +77,8 @@ class RunJob {
  private:
   Status Bind() const;
   int Threads() const;
-  Result<SessionOptions> ConfiguredSession() const;
+  Result<SessionOptions> ConfiguredSession();
+  Result<std::optional<ProfilingOptions>> ChosenProfiling(const SystemOptions& session) const;
   Status LoadGraph(SessionOptions session);
   Status OpenFolders();
   Status MakeRandomInputs();
@@ -92,6 +99,7 @@ class RunJob {
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
   RankDump dump_;
+  std::optional<ProfilingOptions> profiling_;
   Warnings warnings_;
   std::unique_ptr<InputSource> source_;
   std::optional<TensorFolder> outputs_;

@@ -62,6 +62,11 @@ struct RunOptions {
   std::string report;
   std::string junit;
 
+  // Folder of the profile (docs/profile.md); empty: nothing is profiled, unless the session's
+  // options ask for it. Bytes of the files of all ranks.
+  std::string profile;
+  uint64_t profile_max_bytes = uint64_t{4} << 30;
+
   // Shared libraries with more operators (graph/ops/op_library.h).
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
