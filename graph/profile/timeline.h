@@ -1,0 +1,22 @@
+// The timeline of a rank as the vendor's tools read it: an array of Chrome trace events with the
+// layers CANN, Ascend Hardware, Communication and Overlap Analysis
+// (docs/formats/vendor_profile.md).
+//
+// Thread-safety: any thread.
+#ifndef NPUMESH_GRAPH_PROFILE_TIMELINE_H_
+#define NPUMESH_GRAPH_PROFILE_TIMELINE_H_
+
+#include <string>
+
+#include "graph/profile/vendor_rows.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// Operators are in it only with task_trace. Errors as SecureFile::Commit.
+Status WriteTimeline(const VendorRows& rows, const std::string& path, FileSystem& fs);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PROFILE_TIMELINE_H_
