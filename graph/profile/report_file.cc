@@ -39,7 +39,7 @@ void ReportFile::Append(std::string_view text) {
 
 Status ReportFile::Commit() {
   Flush();
-  return error_.ok() ? file_->Commit() : error_;
+  return error_.ok() ? file_->CommitUnsynced() : error_;
 }
 
 void ReportFile::Flush() {
@@ -47,10 +47,16 @@ void ReportFile::Flush() {
   waiting_.clear();
 }
 
+Status WriteReport(const std::string& path, std::string_view text, FileSystem& fs) {
+  ReportFile file(path, fs);
+  file.Append(text);
+  return file.Commit();
+}
+
 Status WriteJson(const std::string& path, const nlohmann::json& value, FileSystem& fs) {
   const std::string text =
       value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return WriteFile(path, text, FileKind::kDebug, fs);
+  return WriteReport(path, text, fs);
 }
 
 CsvTable::CsvTable(TablePlace place, std::string_view header, uint64_t rows, FileSystem& fs,

@@ -1,4 +1,5 @@
-// Files of a profile that may become long: written in pieces, whole or not at all.
+// Files of a profile that may become long: written in pieces, whole or not at all. They are not
+// synced: what a power failure destroys is made again from the profile.
 //
 // Thread-safety: one thread for each object.
 #ifndef NPUMESH_GRAPH_PROFILE_REPORT_FILE_H_
@@ -21,7 +22,7 @@ class ReportFile {
   ReportFile(const std::string& path, FileSystem& fs);
 
   void Append(std::string_view text);
-  // As SecureFile::Commit. REQUIRES: not called before.
+  // As SecureFile::CommitUnsynced. REQUIRES: not called before.
   Status Commit();
 
  private:
@@ -31,6 +32,9 @@ class ReportFile {
   std::string waiting_;
   Status error_;
 };
+
+// ReportFile in one call.
+Status WriteReport(const std::string& path, std::string_view text, FileSystem& fs);
 
 // A JSON value as a file of the vendor has it: on one line; bytes of names that are no UTF-8 are
 // replaced.
@@ -56,7 +60,7 @@ class CsvTable {
 
   // Cells are quoted where they need it.
   void Add(const std::vector<std::string>& cells);
-  // Errors as SecureFile::Commit; the first of all slices. REQUIRES: all rows were added.
+  // Errors as SecureFile::CommitUnsynced; the first of all slices. REQUIRES: all rows were added.
   Status Finish();
 
  private:

@@ -14,7 +14,7 @@
 
 namespace npumesh {
 
-// Operators are in it only with task_trace. Errors as SecureFile::Commit.
+// Operators are in it only with task_trace. Errors as ReportFile::Commit.
 Status WriteTimeline(const VendorRows& rows, const std::string& path, FileSystem& fs);
 
 }  // namespace npumesh

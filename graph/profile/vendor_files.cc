@@ -54,7 +54,7 @@ class StagedProfile {
   Status Publish() {
     NPUMESH_RETURN_IF_ERROR(fs_.Rename(aside_, target_));
     published_ = true;
-    return fs_.SyncFolder(parent_);
+    return Status();
   }
   void Keep() { kept_ = true; }
 
@@ -98,7 +98,7 @@ Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std:
   NPUMESH_RETURN_IF_ERROR(WriteJson(host + "/info.json", info, fs));
   NPUMESH_RETURN_IF_ERROR(
       WriteJson(folder + "/profiler_metadata.json", ProfilerMetadata(rows), fs));
-  NPUMESH_RETURN_IF_ERROR(WriteFile(output + "/README.txt", ReadMe(rows), kReport, fs));
+  NPUMESH_RETURN_IF_ERROR(WriteReport(output + "/README.txt", ReadMe(rows), fs));
   NPUMESH_RETURN_IF_ERROR(WriteTimeline(rows, fmt::format("{}/msprof_{}.json", output, stamp), fs));
   NPUMESH_RETURN_IF_ERROR(WriteMsprofTables(rows, output, stamp, fs));
   NPUMESH_RETURN_IF_ERROR(

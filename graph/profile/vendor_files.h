@@ -37,9 +37,9 @@ std::string MsprofFolderName(const ProfileOwner& owner);
 std::string TorchFolderName(const ProfileOwner& owner);
 
 // Writes both folders of one rank, whole or not at all: they are made aside, with a name that
-// begins with a dot, and renamed. Errors: kInvalidArgument when one of them exists already; kIo,
-// and kInvalidArgument for a link in the way, as SecureFile. After an error neither folder is
-// there.
+// begins with a dot, and renamed. They are not synced (report_file.h). Errors: kInvalidArgument
+// when one of them exists already; kIo, and kInvalidArgument for a link in the way, as SecureFile.
+// After an error neither folder is there.
 //
 // Thread-safety: any thread, for different ranks.
 Status WriteVendorFiles(const RankProfile& profile, const VendorExport& how,
