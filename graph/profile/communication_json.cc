@@ -56,7 +56,6 @@ std::vector<Link> LinksOf(const GroupRow& group, const CallRow& call) {
 // What went over one transport. One packet for each link.
 struct Traffic {
   uint64_t bytes = 0;
-  int64_t time_ns = 0;
   std::map<uint64_t, uint64_t> packets;  // by bytes
 
   void Add(uint64_t packet_bytes) {
@@ -65,18 +64,20 @@ struct Traffic {
   }
 };
 
+// A transport without bytes takes no time.
 json TrafficJson(const Traffic& traffic, int64_t time_ns) {
+  const double megabytes = Megabytes(traffic.bytes);
+  const double time = traffic.bytes == 0 ? 0.0 : Milliseconds(time_ns);
   uint64_t packets = 0;
   for (const auto& [bytes, count] : traffic.packets) packets += count;
   json sizes = json::object();
   for (const auto& [bytes, count] : traffic.packets) {
     const double share = static_cast<double>(count) / static_cast<double>(packets);
-    sizes[fmt::format("{}", Megabytes(bytes))] = {count, Milliseconds(time_ns) * share};
+    sizes[fmt::format("{}", Megabytes(bytes))] = {count, time * share};
   }
-  const int64_t used_ns = traffic.bytes == 0 ? 0 : time_ns;
-  return {{"Transit Size(MB)", Megabytes(traffic.bytes)},
-          {"Transit Time(ms)", Milliseconds(used_ns)},
-          {"Bandwidth(GB/s)", SpeedOf(Megabytes(traffic.bytes), Milliseconds(used_ns))},
+  return {{"Transit Size(MB)", megabytes},
+          {"Transit Time(ms)", time},
+          {"Bandwidth(GB/s)", SpeedOf(megabytes, time)},
           {"Large Packet Ratio", 0.0},
           {"Size Distribution", std::move(sizes)}};
 }

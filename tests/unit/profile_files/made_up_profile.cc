@@ -34,12 +34,13 @@ ProfiledTask Call(const std::string& type, int peer) {
   return task;
 }
 
-// One iteration of MadeUpRank, from `at`. Ranks differ by `late`.
+// What the spans of MadeUpRank are about.
 struct Ids {
   uint32_t matmul, add, hcom, reduce, gather, send, receive, copy, upload, execute;
   uint32_t world, pair;
 };
 
+// One iteration of a millisecond. Ranks differ by some nanoseconds.
 void AddIteration(ProfileMaker& maker, const Ids& ids, int rank, uint64_t number) {
   const int64_t at = 1'000 + static_cast<int64_t>(number) * (kIterationNs + 5'000);
   const int64_t late = 7 * rank + 3;
@@ -158,8 +159,9 @@ RankProfile MadeUpRank(int rank, int world_size) {
   ids.upload = maker.Task("host to device", "");
   ids.execute = maker.Task("aclmdlExecute", "");
   ids.world = maker.Group("hccl_world_group", 1, all);
-  const int first = rank - rank % 2;
-  ids.pair = maker.Group("tp", static_cast<uint64_t>(2 + rank / 2), {first, first + 1});
+  std::vector<int> pair{rank - rank % 2};
+  if (pair[0] + 1 < world_size) pair.push_back(pair[0] + 1);
+  ids.pair = maker.Group("tp", static_cast<uint64_t>(2 + rank / 2), pair);
   for (uint64_t number = 0; number < 3; ++number) AddIteration(maker, ids, rank, number);
   return std::move(maker.profile());
 }
