@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "graph/profile/profile_text.h"
 #include "graph/profile/report_file.h"
@@ -38,8 +39,10 @@ struct Track {
 
 class Timeline {
  public:
-  Timeline(const VendorRows& rows, const std::string& path, FileSystem& fs)
-      : rows_(rows), file_(path, fs) {}
+  Timeline(const VendorRows& rows, const std::vector<std::string>& paths, FileSystem& fs)
+      : rows_(rows) {
+    for (const std::string& path : paths) files_.push_back(ReportFile(path, fs));
+  }
 
   Status Write() {
     NameLayers();
@@ -49,8 +52,11 @@ class Timeline {
     if (tasks) AddTasks();
     AddCalls();
     AddOverlap();
-    file_.Append(first_ ? "[]\n" : "\n]\n");
-    return file_.Commit();
+    for (ReportFile& file : files_) {
+      file.Append("\n]\n");
+      NPUMESH_RETURN_IF_ERROR(file.Commit());
+    }
+    return Status();
   }
 
  private:
@@ -67,43 +73,44 @@ class Timeline {
   Track CallTrack(size_t group) const { return {Pid(kCommunicationLayer), 2 * group}; }
   Track PlaneTrack(size_t group) const { return {Pid(kCommunicationLayer), 2 * group + 1}; }
 
-  // Events.
+  // Events. There may be millions, so they are put together as text.
 
-  void Emit(const json& event) {
-    file_.Append(first_ ? "[\n" : ",\n");
+  static std::string TextOf(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  void Emit(std::string_view event) {
+    for (ReportFile& file : files_) {
+      file.Append(first_ ? "[\n" : ",\n");
+      file.Append(event);
+    }
     first_ = false;
-    file_.Append(event.dump(-1, ' ', false, json::error_handler_t::replace));
   }
 
   void EmitName(const Track& track, std::string_view what, json args) {
-    Emit({{"ph", "M"},
-          {"name", what},
-          {"pid", track.pid},
-          {"tid", track.tid},
-          {"args", std::move(args)}});
+    Emit(TextOf({{"ph", "M"},
+                 {"name", what},
+                 {"pid", track.pid},
+                 {"tid", track.tid},
+                 {"args", std::move(args)}}));
   }
 
   // The vendor's time stamps are texts, because a double has no room for their nanoseconds.
   std::string Moment(int64_t ns) const { return MicrosecondText(WallClock(rows_.owner(), ns)); }
 
+  // `args`: the text of an object.
   void EmitSpan(const Track& track, std::string_view name, int64_t begin_ns, int64_t duration_ns,
-                json args) {
-    json event = {{"ph", "X"},        {"name", name},           {"pid", track.pid},
-                  {"tid", track.tid}, {"ts", Moment(begin_ns)}, {"dur", Microseconds(duration_ns)}};
-    if (!args.is_null()) event["args"] = std::move(args);
-    Emit(event);
+                std::string_view args) {
+    Emit(fmt::format(R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":"{}","dur":{},"args":{}}})",
+                     TextOf(name), track.pid, track.tid, Moment(begin_ns),
+                     MicrosecondText(duration_ns), args));
   }
 
   void EmitFlowEnd(char end, const Track& track, uint64_t connection, int64_t ns) {
-    json event = {{"ph", std::string(1, end)},
-                  {"cat", "HostToDevice"},
-                  {"name", fmt::format("HostToDevice{}", connection)},
-                  {"id", fmt::format("{}", connection)},
-                  {"pid", track.pid},
-                  {"tid", track.tid},
-                  {"ts", Moment(ns)}};
-    if (end == 'f') event["bp"] = "e";
-    Emit(event);
+    Emit(fmt::format(R"({{"ph":"{}","cat":"HostToDevice","name":"HostToDevice{}","id":"{}",)"
+                     R"("pid":{},"tid":{},"ts":"{}"{}}})",
+                     end, connection, connection, track.pid, track.tid, Moment(ns),
+                     end == 'f' ? R"(,"bp":"e")" : ""));
   }
 
   // Names of layers and threads.
@@ -173,15 +180,14 @@ class Timeline {
     for (size_t i = 0; i < rows_.host.size(); ++i) {
       const HostRow& row = rows_.host[i];
       const std::vector<uint64_t>& started = connections_of_host_[i];
-      EmitSpan(
-          track, row.name, row.span->begin_ns, row.duration_ns(),
-          {{"Thread Id", track.tid},
-           {"Mode", row.span->kind == SpanKind::kIteration ? "iteration" : "api"},
-           {"level", row.level},
-           {"id", row.name},
-           {"item_id", row.span->kind == SpanKind::kIteration ? fmt::format("{}", row.span->number)
-                                                              : std::string("0")},
-           {"connection_id", started.empty() ? 0 : started.front()}});
+      const bool iteration = row.span->kind == SpanKind::kIteration;
+      const json args = {{"Thread Id", track.tid},
+                         {"Mode", iteration ? "iteration" : "api"},
+                         {"level", row.level},
+                         {"id", row.name},
+                         {"item_id", fmt::format("{}", iteration ? row.span->number : 0)},
+                         {"connection_id", started.empty() ? 0 : started.front()}};
+      EmitSpan(track, row.name, row.span->begin_ns, row.duration_ns(), TextOf(args));
       for (const uint64_t connection : started) {
         EmitFlowEnd('s', track, connection, row.span->begin_ns);
         flows_.insert(connection);
@@ -199,24 +205,22 @@ class Timeline {
   void AddTasks() {
     for (const TaskRow& row : rows_.tasks) {
       const Track track{Pid(kHardwareLayer), row.span->lane};
-      json args = {{"Model Id", row.model.value_or(kNoNumber)},
-                   {"Task Type", row.copy ? "MEMCPY_ASYNC" : CoreOf(row.task->type)},
-                   {"Physic Stream Id", row.span->lane},
-                   {"Task Id", row.task_id},
-                   {"Batch Id", 0},
-                   {"Subtask Id", kNoNumber},
-                   {"connection_id", Arrive(*row.span, track)}};
-      if (row.copy) AddCopyArgs(row, args);
+      const std::string args = fmt::format(
+          R"({{"Model Id":{},"Task Type":"{}","Physic Stream Id":{},"Task Id":{},"Batch Id":0,)"
+          R"("Subtask Id":{},"connection_id":{}{}}})",
+          row.model.value_or(kNoNumber), row.copy ? "MEMCPY_ASYNC" : CoreOf(row.task->type),
+          row.span->lane, row.task_id, kNoNumber, Arrive(*row.span, track),
+          row.copy ? CopyArgs(row) : "");
       const std::string& name = row.task->name;
       EmitSpan(track, !name.empty() ? name : (row.copy ? "MEMCPY_ASYNC" : "N/A"),
-               row.span->begin_ns, row.duration_ns(), std::move(args));
+               row.span->begin_ns, row.duration_ns(), args);
     }
   }
 
-  static void AddCopyArgs(const TaskRow& row, json& args) {
-    args["size(B)"] = row.span->bytes;
-    args["bandwidth(GB/s)"] = Bandwidth(row.span->bytes, row.duration_ns());
-    args["operation"] = row.task->name;
+  static std::string CopyArgs(const TaskRow& row) {
+    const uint64_t bytes = row.span->bytes;
+    return fmt::format(R"~(,"size(B)":{},"bandwidth(GB/s)":{},"operation":{})~", bytes,
+                       Bandwidth(bytes, row.duration_ns()), TextOf(row.task->name));
   }
 
   // Bytes per nanosecond are 10^9 bytes per second.
@@ -229,15 +233,15 @@ class Timeline {
       const Track track = CallTrack(row.group);
       const ProfiledTask& task = *row.task;
       const json none = "N/A";
-      EmitSpan(track, row.name, row.span->begin_ns, row.duration_ns(),
-               {{"rank_size", rows_.group(row).group.world_ranks.size()},
-                {"connection_id", Arrive(*row.span, track)},
-                {"model id", row.model.value_or(kNoNumber)},
-                {"data_type", task.data_type.empty() ? none : json(task.data_type)},
-                {"alg_type", task.algorithm.empty() ? none : json(task.algorithm)},
-                {"count", task.count},
-                {"relay", "no"},
-                {"retry", "no"}});
+      const json args = {{"rank_size", rows_.group(row).group.world_ranks.size()},
+                         {"connection_id", Arrive(*row.span, track)},
+                         {"model id", row.model.value_or(kNoNumber)},
+                         {"data_type", task.data_type.empty() ? none : json(task.data_type)},
+                         {"alg_type", task.algorithm.empty() ? none : json(task.algorithm)},
+                         {"count", task.count},
+                         {"relay", "no"},
+                         {"retry", "no"}};
+      EmitSpan(track, row.name, row.span->begin_ns, row.duration_ns(), TextOf(args));
       AddPlane(row);
     }
   }
@@ -249,11 +253,11 @@ class Timeline {
     const Track track = PlaneTrack(row.group);
     if (times.waiting_ns > 0) {
       EmitSpan(track, "Notify_Wait", begin_ns, times.waiting_ns,
-               PlaneArgs(row, "Notify_Wait", times.waiting_ns, 0));
+               TextOf(PlaneArgs(row, "Notify_Wait", times.waiting_ns, 0)));
     }
     if (times.moving_ns > 0) {
       EmitSpan(track, "Memcpy", begin_ns + times.waiting_ns, times.moving_ns,
-               PlaneArgs(row, "Memcpy", times.moving_ns, row.span->bytes));
+               TextOf(PlaneArgs(row, "Memcpy", times.moving_ns, row.span->bytes)));
     }
   }
 
@@ -290,13 +294,12 @@ class Timeline {
   // The number of a part is that of its thread.
   void AddPart(size_t part, const Intervals& set) {
     for (const Interval& each : set) {
-      EmitSpan({Pid(kOverlapLayer), part}, kOverlapParts[part], each.begin_ns, each.length(),
-               json());
+      EmitSpan({Pid(kOverlapLayer), part}, kOverlapParts[part], each.begin_ns, each.length(), "{}");
     }
   }
 
   const VendorRows& rows_;
-  ReportFile file_;
+  std::vector<ReportFile> files_;
   bool first_ = true;
   uint64_t connections_ = 0;
   std::unordered_map<const Span*, uint64_t> connection_of_;
@@ -306,8 +309,9 @@ class Timeline {
 
 }  // namespace
 
-Status WriteTimeline(const VendorRows& rows, const std::string& path, FileSystem& fs) {
-  return Timeline(rows, path, fs).Write();
+Status WriteTimeline(const VendorRows& rows, const std::vector<std::string>& paths,
+                     FileSystem& fs) {
+  return Timeline(rows, paths, fs).Write();
 }
 
 }  // namespace npumesh

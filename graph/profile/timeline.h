@@ -7,6 +7,7 @@
 #define NPUMESH_GRAPH_PROFILE_TIMELINE_H_
 
 #include <string>
+#include <vector>
 
 #include "graph/profile/vendor_rows.h"
 #include "runtime/base/file_system.h"
@@ -14,8 +15,9 @@
 
 namespace npumesh {
 
-// Operators are in it only with task_trace. Errors as ReportFile::Commit.
-Status WriteTimeline(const VendorRows& rows, const std::string& path, FileSystem& fs);
+// Writes it to each of `paths`. Operators are in it only with task_trace. Errors as
+// ReportFile::Commit.
+Status WriteTimeline(const VendorRows& rows, const std::vector<std::string>& paths, FileSystem& fs);
 
 }  // namespace npumesh
 

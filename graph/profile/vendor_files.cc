@@ -84,11 +84,20 @@ std::string PathName(const std::string& name) {
   return clean;
 }
 
+std::string MsprofOutput(const std::string& folder) {
+  return folder + "/mindstudio_profiler_output";
+}
+
+std::string TorchOutput(const std::string& folder) {
+  return folder + "/ASCEND_PROFILER_OUTPUT";
+}
+
+// All but the timeline.
 Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std::string& stamp,
                    FileSystem& fs) {
   const std::string device = fmt::format("{}/device_{}", folder, rows.device);
   const std::string host = folder + "/host";
-  const std::string output = folder + "/mindstudio_profiler_output";
+  const std::string output = MsprofOutput(folder);
   const std::string analyze = folder + "/analyze";
   for (const std::string& each : {device, host, output, analyze}) {
     NPUMESH_RETURN_IF_ERROR(MakeFolders(each, kReport, fs));
@@ -99,21 +108,20 @@ Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std:
   NPUMESH_RETURN_IF_ERROR(
       WriteJson(folder + "/profiler_metadata.json", ProfilerMetadata(rows), fs));
   NPUMESH_RETURN_IF_ERROR(WriteReport(output + "/README.txt", ReadMe(rows), fs));
-  NPUMESH_RETURN_IF_ERROR(WriteTimeline(rows, fmt::format("{}/msprof_{}.json", output, stamp), fs));
   NPUMESH_RETURN_IF_ERROR(WriteMsprofTables(rows, output, stamp, fs));
   NPUMESH_RETURN_IF_ERROR(
       WriteJson(analyze + "/communication.json", MsprofCommunication(rows), fs));
   return WriteJson(analyze + "/communication_matrix.json", MsprofMatrix(rows), fs);
 }
 
+// All but the timeline.
 Status WriteTorch(const VendorRows& rows, const std::string& folder, FileSystem& fs) {
-  const std::string output = folder + "/ASCEND_PROFILER_OUTPUT";
+  const std::string output = TorchOutput(folder);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(output, kReport, fs));
   NPUMESH_RETURN_IF_ERROR(WriteJson(
       fmt::format("{}/profiler_info_{}.json", folder, rows.owner().rank), ProfilerInfo(rows), fs));
   NPUMESH_RETURN_IF_ERROR(
       WriteJson(folder + "/profiler_metadata.json", ProfilerMetadata(rows), fs));
-  NPUMESH_RETURN_IF_ERROR(WriteTimeline(rows, output + "/trace_view.json", fs));
   NPUMESH_RETURN_IF_ERROR(WriteTorchTables(rows, output, fs));
   NPUMESH_RETURN_IF_ERROR(WriteJson(output + "/communication.json", TorchCommunication(rows), fs));
   return WriteJson(output + "/communication_matrix.json", TorchMatrix(rows), fs);
@@ -154,8 +162,14 @@ Status WriteVendorFiles(const RankProfile& profile, const VendorExport& how, Fil
   StagedProfile torch(how.folder + "/torch", TorchFolderName(profile.owner), fs);
   NPUMESH_RETURN_IF_ERROR(msprof.Begin());
   NPUMESH_RETURN_IF_ERROR(torch.Begin());
-  NPUMESH_RETURN_IF_ERROR(WriteMsprof(rows, msprof.folder(), Stamp14(how.realtime_ns), fs));
+  const std::string stamp = Stamp14(how.realtime_ns);
+  NPUMESH_RETURN_IF_ERROR(WriteMsprof(rows, msprof.folder(), stamp, fs));
   NPUMESH_RETURN_IF_ERROR(WriteTorch(rows, torch.folder(), fs));
+  NPUMESH_RETURN_IF_ERROR(
+      WriteTimeline(rows,
+                    {fmt::format("{}/msprof_{}.json", MsprofOutput(msprof.folder()), stamp),
+                     TorchOutput(torch.folder()) + "/trace_view.json"},
+                    fs));
   NPUMESH_RETURN_IF_ERROR(msprof.Publish());
   NPUMESH_RETURN_IF_ERROR(torch.Publish());
   msprof.Keep();
