@@ -7,6 +7,7 @@
 
 #include "runtime/base/host_name.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/msprof/vendor_files.h"
 #include "runtime/profile/clock_rounds.h"
 
 namespace npumesh {
@@ -44,6 +45,13 @@ ProfileOwner OwnerOf(const World& world, const ProfilingOptions& options) {
   return owner;
 }
 
+// Beside the file of this rank.
+Status WriteVendorFilesOf(const World& world, const std::string& path) {
+  NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
+  const std::string folder = path.substr(0, path.rfind('/'));
+  return WriteVendorFiles(profile, {folder, RealTime(), world.node_of()});
+}
+
 }  // namespace
 
 Result<std::optional<ProfilingOptions>> ProfilingOf(const SystemOptions& options,
@@ -75,8 +83,9 @@ Status FinishProfiling(World& world, bool alone) {
   Profiler& profiler = Profiler::Of(world);
   if (!profiler.on()) return Status();
   const Status clocks = alone ? Status() : NoteClocks(world, profiler);
-  const Status stopped = profiler.Stop();
-  return clocks.ok() ? stopped : clocks;
+  NPUMESH_RETURN_IF_ERROR(profiler.Stop());
+  NPUMESH_RETURN_IF_ERROR(clocks);
+  return WriteVendorFilesOf(world, profiler.path());
 }
 
 }  // namespace npumesh

@@ -40,11 +40,11 @@ void Profiler::OnShutdown() {
 Status Profiler::Start(const std::string& folder, const ProfileOwner& owner, uint64_t most_bytes) {
   NPUMESH_RETURN_IF_ERROR(Stop());
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDebug));
-  const std::string path = folder + "/" + ProfileFileName(owner.rank);
+  path_ = folder + "/" + ProfileFileName(owner.rank);
   FileSystem& files = RealFileSystem();
-  NPUMESH_RETURN_IF_ERROR(files.Remove(path));
+  NPUMESH_RETURN_IF_ERROR(files.Remove(path_));
   const std::lock_guard lock(mutex_);
-  NPUMESH_ASSIGN_OR_RETURN(file_, files.Create(path, FileMode(FileKind::kDebug)));
+  NPUMESH_ASSIGN_OR_RETURN(file_, files.Create(path_, FileMode(FileKind::kDebug)));
   stopping_ = false;
   broken_ = Status();
   bytes_ = lost_limit_ = tasks_ = groups_ = 0;

@@ -68,6 +68,9 @@ class Profiler final : public WorldCompanion {
 
   void Add(const SpanPack& pack) { Add(std::bit_cast<Span>(pack)); }
 
+  // Of the file; empty before the first Start.
+  const std::string& path() const { return path_; }
+
   // The run of a session that spans belong to (Span::iteration).
   void set_iteration(uint32_t iteration) { iteration_.store(iteration, std::memory_order_relaxed); }
   uint32_t iteration() const { return iteration_.load(std::memory_order_relaxed); }
@@ -91,6 +94,7 @@ class Profiler final : public WorldCompanion {
   std::mutex mutex_;  // of what follows
   std::condition_variable stops_;
   bool stopping_ = false;
+  std::string path_;
   std::unique_ptr<WritableFile> file_;
   Status broken_;  // of the first write that failed
   uint64_t bytes_ = 0;
