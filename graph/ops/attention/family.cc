@@ -3,13 +3,15 @@
 namespace npumesh {
 
 void RegisterAttentionFamily(OpRegistry& registry) {
-  RegisterInferAttentionOps(registry);
-  RegisterTrainAttentionOps(registry);
+  OpRegistry products;
+  RegisterInferAttentionOps(products);
+  RegisterTrainAttentionOps(products);
+  RegisterGatedDeltaOps(products);
+  RegisterMlaPrologOps(products);
+  RegisterSparseAttentionOps(products);
+  registry.AddAll(products, PrecisionClass::kWhite);
   RegisterRopeOps(registry);
   RegisterCacheOps(registry);
-  RegisterGatedDeltaOps(registry);
-  RegisterMlaPrologOps(registry);
-  RegisterSparseAttentionOps(registry);
 }
 
 }  // namespace npumesh

@@ -348,7 +348,8 @@ void RegisterSparseAttentionOps(OpRegistry& registry) {
       "actual_seq_lengths_query?, actual_seq_lengths_key?, block_table?; query_quant_mode:int, "
       "key_quant_mode:int, layout_query=\"BSND\", layout_key=\"BSND\", sparse_count=2048, "
       "sparse_mode=3, pre_tokens=9223372036854775807, next_tokens=9223372036854775807, "
-      "key_stride0=-1, key_dequant_scale_stride0=-1) -> sparse_indices"));
+      "key_stride0=-1, key_dequant_scale_stride0=-1) -> sparse_indices",
+      {.precision = PrecisionClass::kKept}));
   registry.Add(Define<PlanSparse, RunSparse>(
       "SparseFlashAttention(query, key, value, sparse_indices, block_table?, "
       "actual_seq_lengths_query?, actual_seq_lengths_kv?, query_rope?, key_rope?, sinks?; "

@@ -12,6 +12,14 @@ void OpRegistry::Add(Operator op) {
   assert(added && "operator registered twice");
 }
 
+void OpRegistry::AddAll(const OpRegistry& family, PrecisionClass precision) {
+  for (const auto& [type, member] : family.ops_) {
+    Operator op = member;
+    if (op.precision == PrecisionClass::kGrey) op.precision = precision;
+    Add(std::move(op));
+  }
+}
+
 void OpRegistry::Alias(std::string_view type, std::string_view same_as) {
   const Operator* original = Find(same_as);
   assert(original != nullptr);

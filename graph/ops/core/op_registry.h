@@ -15,6 +15,8 @@ class OpRegistry {
  public:
   // REQUIRES: the type is not registered yet.
   void Add(Operator op);
+  // Adds the operators of a family; those that are grey in it are of class `precision`.
+  void AddAll(const OpRegistry& family, PrecisionClass precision);
   // The same operator under a second name (Constant for Const).
   void Alias(std::string_view type, std::string_view same_as);
   const Operator* Find(std::string_view type) const;

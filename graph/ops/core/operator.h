@@ -290,6 +290,19 @@ struct CollectiveTrait {
   bool pure = false;
 };
 
+// Attribute of a node: "high_precision" or "high_performance", as op_select_implmode chose for it;
+// absent: what is precise.
+inline constexpr std::string_view kImplMode = "_op_impl_mode";
+
+// What a lower precision does to an operator (docs/precision.md). The classes are those that the
+// NPU calls precision_reduce: white is true, black is false, grey says nothing.
+enum class PrecisionClass : uint8_t {
+  kGrey,   // computes in the precision of the operator before it
+  kWhite,  // the matrix unit computes it: products, convolutions, attention; gains most
+  kBlack,  // loses too much: norms, exponentials, logarithms, losses, long sums
+  kKept,   // its types are what it is about: casts, quantisation with its scales
+};
+
 struct Operator {
   OpSchema schema;
   InferFn infer;             // null: furniture
@@ -326,6 +339,9 @@ struct Operator {
   LoopFn loop = nullptr;
   // Runs subgraphs of its node (If, Case, While, calls); the engine knows how, by type.
   bool control_flow = false;
+  PrecisionClass precision = PrecisionClass::kGrey;
+  // Pools: it reads how to sum from the attribute kImplMode of its node.
+  bool pooling = false;
 
   // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }

@@ -72,12 +72,12 @@ const PointwiseSpec kChannelwise[] = {
      [](double x, double scale, double offset, double mean, double variance, const C& c) {
        return (x - mean) / std::sqrt(variance + c[0]) * scale + offset;
      },
-     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
      [](double grad, double scale, double variance, const C& c) {
        return grad * scale / std::sqrt(variance + c[0]);
      },
-     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
      "mean_dy_xmu) -> grad_input",
      [](double grad, double x, double mean, double invstd, double weight, double mean_dy,
@@ -85,12 +85,13 @@ const PointwiseSpec kChannelwise[] = {
        const double centered = (x - mean) * invstd * invstd * mean_dy_xmu;
        return (grad - mean_dy - centered) * invstd * weight;
      },
-     {.data = 1, .seen_as = AlongChannelsOfNchw}},
+     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
      [](double sum_dy, double sum_dy_dx_pad, double mean, double invert_std) {
        const double sum_dy_xmu = sum_dy_dx_pad - sum_dy * mean;
        return std::array{sum_dy_xmu, sum_dy_xmu * invert_std};
-     }},
+     },
+     {.precision = PrecisionClass::kBlack}},
     {"BiasAdd(x, bias; data_format=\"NHWC\") -> y",
      [](double x, double bias) { return x + bias; },
      {.integer = [](WideInt x, WideInt bias) { return x + bias; },

@@ -15,15 +15,10 @@ void RegisterElementwiseOps(OpRegistry& registry) {
       {"Div(x1, x2) -> y", Formula::kDiv},
       {"FloorDiv(x1, x2) -> y", Formula::kFloorDiv},
       {"FloorMod(x1, x2) -> y", Formula::kFloorMod},
-      {"Pow(x1, x2) -> y", Formula::kPow},
       {"Maximum(x1, x2) -> y", Formula::kMax},
       {"Minimum(x1, x2) -> y", Formula::kMin},
       {"Sqrt(x) -> y", Formula::kSqrt},
       {"Rsqrt(x) -> y", Formula::kRsqrt},
-      {"Exp(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kExp},
-      {"Expm1(x) -> y", Formula::kExpm1},
-      {"Log(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kLog, ResultRule::kReal},
-      {"Log1p(x) -> y", Formula::kLog1p},
       {"Abs(x) -> y", Formula::kAbs},
       {"Neg(x) -> y", Formula::kNeg},
       {"Reciprocal(x) -> y", Formula::kReciprocal, ResultRule::kQuotient},
@@ -35,7 +30,15 @@ void RegisterElementwiseOps(OpRegistry& registry) {
       {"Sin(x) -> y", Formula::kSin},
       {"Cos(x) -> y", Formula::kCos},
   };
+  const ElementwiseSpec powers[] = {
+      {"Pow(x1, x2) -> y", Formula::kPow},
+      {"Exp(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kExp},
+      {"Expm1(x) -> y", Formula::kExpm1},
+      {"Log(x; base=-1.0, scale=1.0, shift=0.0) -> y", Formula::kLog, ResultRule::kReal},
+      {"Log1p(x) -> y", Formula::kLog1p},
+  };
   RegisterElementwise(registry, specs);
+  RegisterElementwise(registry, powers, PrecisionClass::kBlack);
   RegisterCastOp(registry);
 }
 

@@ -74,8 +74,12 @@ Status Norm(const Planned&, RealTensors& t) {
 
 void RegisterForeachElements(OpRegistry& registry) {
   const PointwiseSpec rows[] = {
-      {"Log2(x) -> y", [](double x) { return std::log2(x); }},
-      {"Log10(x) -> y", [](double x) { return std::log10(x); }},
+      {"Log2(x) -> y",
+       [](double x) { return std::log2(x); },
+       {.precision = PrecisionClass::kBlack}},
+      {"Log10(x) -> y",
+       [](double x) { return std::log10(x); },
+       {.precision = PrecisionClass::kBlack}},
       {"RoundOff(x, mode) -> y",
        [](double x, double mode) { return RoundOff(x, mode); },
        {.data = 1}},
@@ -84,7 +88,8 @@ void RegisterForeachElements(OpRegistry& registry) {
        {.integer = [](WideInt a, WideInt b) { return b == 0 ? 0 : a / b; }}},
   };
   RegisterPointwise(registry, rows);
-  registry.Add(DefineReal<PlanNorm, Norm>("Norm(x, p) -> y"));
+  registry.Add(
+      DefineReal<PlanNorm, Norm>("Norm(x, p) -> y", {.precision = PrecisionClass::kBlack}));
 }
 
 }  // namespace npumesh

@@ -113,6 +113,7 @@ struct PointwiseTraits {
   std::vector<int> updates = {};
   std::vector<std::string_view> words = kReductions;  // values of the one attribute that is a text
   Gathered gathered = Gathered::kElements;
+  PrecisionClass precision = PrecisionClass::kGrey;
 };
 
 struct PointwiseSpec {

@@ -190,7 +190,9 @@ const PointwiseSpec kLosses[] = {
 void RegisterPointwiseGradientOps(OpRegistry& registry) {
   RegisterPointwise(registry, kActivations, /*like=*/0);
   RegisterPointwise(registry, kFunctions, /*like=*/1);
-  RegisterPointwise(registry, kLosses);
+  OpRegistry losses;
+  RegisterPointwise(losses, kLosses);
+  registry.AddAll(losses, PrecisionClass::kBlack);
 }
 
 }  // namespace npumesh

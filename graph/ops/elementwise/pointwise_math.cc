@@ -90,8 +90,12 @@ Number Sum(const Number* in, const C& c) {
 const PointwiseSpec kMath[] = {
     // ---- one operand ----
     {"Tan(x) -> y", [](double x) { return std::tan(x); }, {.widens = true}},
-    {"Sinh(x) -> y", [](double x) { return std::sinh(x); }, {.widens = true}},
-    {"Cosh(x) -> y", [](double x) { return std::cosh(x); }, {.widens = true}},
+    {"Sinh(x) -> y",
+     [](double x) { return std::sinh(x); },
+     {.widens = true, .precision = PrecisionClass::kBlack}},
+    {"Cosh(x) -> y",
+     [](double x) { return std::cosh(x); },
+     {.widens = true, .precision = PrecisionClass::kBlack}},
     {"Asin(x) -> y", [](double x) { return std::asin(x); }, {.widens = true}},
     {"Acos(x) -> y", [](double x) { return std::acos(x); }, {.widens = true}},
     {"Atan(x) -> y", [](double x) { return std::atan(x); }, {.widens = true}},
@@ -139,15 +143,18 @@ const PointwiseSpec kMath[] = {
     {"Atan2(x1, x2) -> y", [](double a, double b) { return std::atan2(a, b); }},
     {"Xdivy(x1, x2) -> y", [](double a, double b) { return a == 0 ? 0 : a / b; }},
     {"Xlogy(x1, x2) -> y",
-     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log(b); }},
+     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log(b); },
+     {.precision = PrecisionClass::kBlack}},
     {"Xlog1py(x, y) -> z",
-     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log1p(b); }},
+     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log1p(b); },
+     {.precision = PrecisionClass::kBlack}},
     // The base, scale and shift of the interface are those of Exp and Log.
     {"LogAddExp(x1, x2; base=-1.0, scale=1.0, shift=0.0) -> y",
      [](double a, double b, const C& c) {
        const double base = c[0] == -1 ? 1 : std::log(c[0]);
        return LogAddExp(base * (c[1] * a + c[2]), base * (c[1] * b + c[2])) / base;
-     }},
+     },
+     {.precision = PrecisionClass::kBlack}},
 
     // ---- more operands ----
     // The order of the two steps decides what an empty interval gives.

@@ -304,6 +304,7 @@ void RegisterConvolutionOps(OpRegistry& registry) {
     if (row.transposed()) op.value_inputs = {"input_size"};
     if (row.kind == kFilterGrad) op.value_inputs = {"filter_size"};
     if (row.packs) op.weight = WeightTrait{"filter", "FRACTAL_Z", "NCHW"};
+    op.precision = PrecisionClass::kWhite;
     registry.Add(std::move(op));
   }
 }

@@ -6,6 +6,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
+#include "runtime/base/float16.h"
 
 namespace npumesh {
 namespace {
@@ -113,6 +114,15 @@ Result<std::vector<Window>> WindowsAlong(const OpContext& op, const PoolExtent& 
   return windows;
 }
 
+double RoundToFloat(double x) {
+  return static_cast<float>(x);
+}
+
+// float32 has more than twice the bits of float16, so rounding to it first changes no sum.
+double RoundToHalf(double x) {
+  return static_cast<float>(Float16(static_cast<float>(x)));
+}
+
 void PlanVolume(const OpContext& op, PoolPlan& plan, Check& check) {
   const Numbers kernel = VolumeNumbers(op, "ksize", 1, check);
   const Numbers strides = VolumeNumbers(op, "strides", 1, check);
@@ -164,6 +174,18 @@ void CheckTouched(const PoolPlan& plan, Check& check) {
     });
     check.That(touched, "a window lies on the padding alone; pads must be smaller than ksize");
   }
+}
+
+void ChooseSums(const OpContext& op, DataType dtype, PoolPlan& plan) {
+  const std::string mode = op.node().StringAttr(kImplMode, "");
+  if (mode.empty() || !kFloats.Contains(dtype)) return;
+  const std::string why = fmt::format("op_select_implmode={}", mode);
+  const bool precise = mode != "high_performance";
+  plan.choice.Decide("sums in double", precise ? "" : why);
+  if (precise) return;
+  const bool half = dtype == DataType::kFloat16;
+  plan.choice.Decide(half ? "sums in float16" : "sums in float32", "");
+  plan.round = half ? RoundToHalf : RoundToFloat;
 }
 
 void ReadDivisor(const OpContext& op, PoolPlan& plan) {

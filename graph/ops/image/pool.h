@@ -46,7 +46,10 @@ struct PoolPlan : Planned {
   bool exclusive = true;  // by the positions inside of the image, not by the window
   int64_t divisor = 0;    // more than 0: by this
   Shape y;
+  // Rounds each sum as it grows, and the average; null: they stay doubles (op_select_implmode).
+  double (*round)(double) = nullptr;
 
+  double Rounded(double sum) const { return round == nullptr ? sum : round(sum); }
   int64_t places() const { return size[0] * size[1] * size[2]; }
 };
 
@@ -63,6 +66,12 @@ PoolPlan PlanPool(const OpContext& op, PoolForm form, int slot, const Shape& x, 
 
 // Objects unless every window touches the image; with pads as wide as the kernel one might not.
 void CheckTouched(const PoolPlan& plan, Check& check);
+
+// Takes how to sum elements of this type from the node (kImplMode) into the plan, and says it as
+// the choice of the kernel. Averages and gradients sum in double and round once, which is also what
+// "high_precision" asks for; with "high_performance" each sum is rounded as the NPU keeps it, which
+// is float16 for float16 and float32 for bfloat16 and float32. Other types know one way.
+void ChooseSums(const OpContext& op, DataType dtype, PoolPlan& plan);
 
 // Takes "exclusive" and "divisor_override" into the plan.
 void ReadDivisor(const OpContext& op, PoolPlan& plan);

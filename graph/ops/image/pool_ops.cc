@@ -2,7 +2,8 @@
 // GlobalAveragePool, MaxPool3DWithArgmaxV2; and gradients: AvgPoolV2Grad, AdaptiveAvgPool2dGrad,
 // MaxPoolGradWithArgmaxV1.
 //
-// Averages are computed in double and rounded once. A NaN in a window is its maximum.
+// Averages are computed in double and rounded once, unless op_select_implmode chooses the sums of
+// the NPU (ChooseSums). A NaN in a window is its maximum.
 #include "graph/ops/image/family.h"
 #include "graph/ops/image/pool.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
@@ -111,6 +112,7 @@ VolumePlan PlanAvgPool(const OpContext& op, Check& check) {
   check.Keep(ExpectReal(op, "x"));
   VolumePlan plan = PlanVolumes(op, kForm, check);
   if (kForm == PoolForm::kLong) ReadDivisor(op, plan);
+  ChooseSums(op, op.in(0).dtype, plan);
   plan.store = FindConvert(DataType::kDouble, op.in(0).dtype);
   plan.averages = plan.scratch.Take<double>(plan.outputs_of_volume);
   return plan;
@@ -127,8 +129,9 @@ Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {
     double* next = plan.averages(args);
     ForBoxes(plan, [&](const PoolBox& box, int64_t inner) {
       double sum = 0;
-      ForPlaces(plan, box, [&](int64_t place) { sum += x[place * plan.inner + inner]; });
-      *next++ = sum / DivisorOf(plan, box);
+      ForPlaces(plan, box,
+                [&](int64_t place) { sum = plan.Rounded(sum + x[place * plan.inner + inner]); });
+      *next++ = plan.Rounded(sum / DivisorOf(plan, box));
     });
     plan.store(plan.averages(args), to, count);
     from += elements * plan.element_bytes;
@@ -157,6 +160,7 @@ PoolPlan PlanAverage(const OpContext& op, PoolForm form, const Shape& image, Che
   PoolPlan plan = PlanPool(op, form, slot, image, check);
   CheckGradient(op, "input_grad", plan, check);
   plan.outputs = {{op.in(slot).dtype, image}};
+  ChooseSums(op, op.in(slot).dtype, plan);
   return plan;
 }
 
@@ -176,10 +180,13 @@ template <size_t kSlot>
 Status RunAverage(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
   ForOutputs(plan, [&](int64_t outer, const PoolBox& box, int64_t inner) {
-    const double part = t.in[kSlot][next++] / DivisorOf(plan, box);
+    const double part = plan.Rounded(t.in[kSlot][next++] / DivisorOf(plan, box));
     double* dx = t.out[0].data();
     const int64_t first = ElementAt(plan, outer, 0, inner);
-    ForPlaces(plan, box, [&](int64_t place) { dx[first + place * plan.inner] += part; });
+    ForPlaces(plan, box, [&](int64_t place) {
+      double& sum = dx[first + place * plan.inner];
+      sum = plan.Rounded(sum + part);
+    });
   });
   return Status();
 }
@@ -194,6 +201,7 @@ PoolPlan PlanMaximum(const OpContext& op, Check& check) {
   CheckGradient(op, "grad", plan, check);
   if (check.ok()) check.Keep(ExpectCount(op, "argmax", plan.y.elements(), "window"));
   plan.outputs = {{op.in("grad").dtype, x}};
+  ChooseSums(op, op.in("grad").dtype, plan);
   return plan;
 }
 
@@ -223,7 +231,8 @@ Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
   size_t next = 0;
   ForOutputs(plan, [&](int64_t outer, const PoolBox& box, int64_t inner) {
     const int64_t taken = TakenElement(plan, t.in[0], outer, box, inner, t.in[2][next]);
-    t.out[0][static_cast<size_t>(taken)] += t.in[1][next++];
+    double& sum = t.out[0][static_cast<size_t>(taken)];
+    sum = plan.Rounded(sum + t.in[1][next++]);
   });
   return Status();
 }
@@ -241,14 +250,17 @@ void RegisterPoolOps(OpRegistry& registry) {
       "MaxPoolWithArgmaxV1(x; ksize:ints, strides:ints, pads:ints, dtype=3, dilation=[1,1,1,1], "
       "ceil_mode=false) -> y, argmax"));
   registry.Add(Define<PlanAvgPool<kShort>, RunAvgPool>(
-      "AvgPool(x; ksize:ints, strides:ints, padding:string, data_format=\"NHWC\") -> y"));
+      "AvgPool(x; ksize:ints, strides:ints, padding:string, data_format=\"NHWC\") -> y",
+      {.pooling = true}));
   registry.Add(Define<PlanAvgPool<kLong>, RunAvgPool>(
       "AvgPoolV2(x; ksize:ints, strides:ints, padding_mode=\"CALCULATED\", pads=[0,0,0,0], "
       "data_format=\"NCHW\", global_pooling=false, ceil_mode=false, exclusive=true, "
-      "divisor_override=0) -> y"));
+      "divisor_override=0) -> y",
+      {.pooling = true}));
+  registry.Add(Define<PlanAvgPool<kAdaptive>, RunAvgPool>(
+      "AdaptiveAvgPool2d(x; output_size:ints) -> y", {.pooling = true}));
   registry.Add(
-      Define<PlanAvgPool<kAdaptive>, RunAvgPool>("AdaptiveAvgPool2d(x; output_size:ints) -> y"));
-  registry.Add(Define<PlanAvgPool<kGlobal>, RunAvgPool>("GlobalAveragePool(x) -> y"));
+      Define<PlanAvgPool<kGlobal>, RunAvgPool>("GlobalAveragePool(x) -> y", {.pooling = true}));
   registry.Add(Define<PlanMaxPool<kVolume>, RunMaxPool<true>>(
       "MaxPool3DWithArgmaxV2(x; ksize:ints, strides:ints, pads:ints, dilation=[1,1,1], "
       "ceil_mode=false, data_format=\"NCDHW\", dtype=3) -> y, argmax"));
@@ -256,12 +268,14 @@ void RegisterPoolOps(OpRegistry& registry) {
       "AvgPoolV2Grad(orig_input_shape, input_grad; ksize:ints, strides:ints, "
       "padding_mode=\"CALCULATED\", pads=[0,0,0,0], data_format=\"NCHW\", global_pooling=false, "
       "ceil_mode=false, exclusive=true, divisor_override=0) -> out_grad",
-      {.value_inputs = {"orig_input_shape"}}));
+      {.value_inputs = {"orig_input_shape"}, .pooling = true}));
   registry.Add(DefineReal<PlanAdaptiveGrad, RunAverage<0>>(
-      "AdaptiveAvgPool2dGrad(input_grad; orig_input_shape:ints) -> output_grad"));
+      "AdaptiveAvgPool2dGrad(input_grad; orig_input_shape:ints) -> output_grad",
+      {.pooling = true}));
   registry.Add(DefineReal<PlanMaximum, RunMaximum>(
       "MaxPoolGradWithArgmaxV1(x, grad, argmax; ksize:ints, strides:ints, pads:ints, dtype=3, "
-      "dilation=[1,1,1,1], ceil_mode=false) -> y"));
+      "dilation=[1,1,1,1], ceil_mode=false) -> y",
+      {.pooling = true}));
 }
 
 }  // namespace npumesh

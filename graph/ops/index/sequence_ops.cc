@@ -248,7 +248,8 @@ Status Experts(const ExpertPlan& plan, RealTensors& t) {
 void RegisterSequenceOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanWindows, WindowSoftmax>(
       "MaskedSoftmaxWithRelPosBias(x, atten_mask?, relative_pos_bias; scale_value=1.0, "
-      "inner_precision_mode=0) -> y"));
+      "inner_precision_mode=0) -> y",
+      {.precision = PrecisionClass::kBlack}));
   registry.Add(
       DefineReal<PlanCausal, Causal>("MaskedCausalConv1d(input, weight, mask?) -> output"));
   registry.Add(DefineReal<PlanClipped, Clipped>(

@@ -166,7 +166,9 @@ Operator ArgOperator(std::string_view signature, std::vector<std::string_view> v
 
 template <bool kMultiplies>
 Operator Scan(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
-  return DefineRows<PlanScan, kRunning<kMultiplies>>(signature, std::move(value_inputs));
+  Operator op = DefineRows<PlanScan, kRunning<kMultiplies>>(signature, std::move(value_inputs));
+  op.precision = PrecisionClass::kBlack;
+  return op;
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 namespace npumesh {
 
 void RegisterMatmulFamily(OpRegistry& registry) {
-  RegisterMatmulOps(registry);
-  RegisterTransposeMatmulOps(registry);
-  RegisterLoraOps(registry);
+  OpRegistry products;
+  RegisterMatmulOps(products);
+  RegisterTransposeMatmulOps(products);
+  RegisterLoraOps(products);
+  registry.AddAll(products, PrecisionClass::kWhite);
 }
 
 }  // namespace npumesh

@@ -243,7 +243,8 @@ void RegisterTransposeMatmulOps(OpRegistry& registry) {
       "enable_hf32=false, batch_split_factor=1) -> y"));
   registry.Add(Define<PlanQuant, RunTranspose>(
       "TransposeQuantBatchMatMul(x1, x2, bias?, x1_scale?, x2_scale?; dtype:int, group_size=0, "
-      "perm_x1=[1,0,2], perm_x2=[0,1,2], perm_y=[1,0,2], batch_split_factor=1) -> y"));
+      "perm_x1=[1,0,2], perm_x2=[0,1,2], perm_y=[1,0,2], batch_split_factor=1) -> y",
+      {.precision = PrecisionClass::kKept}));
 }
 
 }  // namespace npumesh

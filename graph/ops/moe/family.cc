@@ -3,7 +3,9 @@
 namespace npumesh {
 
 void RegisterMoeFamily(OpRegistry& registry) {
-  RegisterMoeGatingOps(registry);
+  OpRegistry gates;  // are made of softmax
+  RegisterMoeGatingOps(gates);
+  registry.AddAll(gates, PrecisionClass::kBlack);
   RegisterMoeRoutingOps(registry);
   RegisterMoeFinalizeOps(registry);
   RegisterMoeReRoutingOps(registry);

@@ -2,7 +2,8 @@
 
 namespace npumesh {
 
-void RegisterQuantFamily(OpRegistry& registry) {
+void RegisterQuantFamily(OpRegistry& all) {
+  OpRegistry registry;
   RegisterQuantiseOps(registry);
   RegisterDequantiseOps(registry);
   RegisterDequantSwigluOps(registry);
@@ -16,6 +17,7 @@ void RegisterQuantFamily(OpRegistry& registry) {
   RegisterGroupedSwigluOps(registry);
   RegisterGroupedFinalizeOps(registry);
   RegisterFfnOps(registry);
+  all.AddAll(registry, PrecisionClass::kKept);
 }
 
 }  // namespace npumesh

@@ -4,14 +4,16 @@ namespace npumesh {
 
 void RegisterReduceFamily(OpRegistry& registry) {
   RegisterReduceOps(registry);
-  RegisterStatisticOps(registry);
-  RegisterNormOps(registry);
-  RegisterSoftmaxOps(registry);
-  RegisterSoftmaxRowOps(registry);
-  RegisterLayerNormOps(registry);
-  RegisterGroupNormOps(registry);
-  RegisterBatchNormOps(registry);
-  RegisterLossOps(registry);
+  OpRegistry lossy;
+  RegisterStatisticOps(lossy);
+  RegisterNormOps(lossy);
+  RegisterSoftmaxOps(lossy);
+  RegisterSoftmaxRowOps(lossy);
+  RegisterLayerNormOps(lossy);
+  RegisterGroupNormOps(lossy);
+  RegisterBatchNormOps(lossy);
+  RegisterLossOps(lossy);
+  registry.AddAll(lossy, PrecisionClass::kBlack);
 }
 
 }  // namespace npumesh

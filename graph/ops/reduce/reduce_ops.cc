@@ -200,12 +200,18 @@ template <FoldKind kKind>
 constexpr bool kHasLoop =
     kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kMax;
 
+// What grows with the number of elements, beyond float16.
+template <FoldKind kKind>
+constexpr bool kAddsUp =
+    kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kProd;
+
 // Both forms: with the axes as an input, and as an attribute.
 template <FoldKind kKind>
 void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
   Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
       "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
   if constexpr (kHasLoop<kKind>) op.loop = LoopReduce<kKind>;
+  if constexpr (kAddsUp<kKind>) op.precision = PrecisionClass::kBlack;
   Operator other = op;
   other.schema =
       Signature("Reduce(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
@@ -228,7 +234,7 @@ void RegisterReduceOps(OpRegistry& registry) {
   AddReductions<FoldKind::kAll>(registry, "ReduceAll", "ReduceAllD");
   registry.Add(Define<PlanReduce<FoldKind::kMean, true>, RunReduce>(
       "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y",
-      {.value_inputs = {"axes"}}));
+      {.value_inputs = {"axes"}, .precision = PrecisionClass::kBlack}));
 }
 
 }  // namespace npumesh

@@ -281,7 +281,8 @@ Status RefuseZeros(const std::string& who, const void* block, int64_t begin, siz
                who, begin + at);
 }
 
-void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs) {
+void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs,
+                         PrecisionClass precision) {
   for (const ElementwiseSpec& spec : specs) {
     registry.Add(
         {.schema = Signature(spec.signature),
@@ -289,7 +290,8 @@ void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> 
          .make_kernel = [spec](const OpContext& context) { return MakeElementwise(context, spec); },
          .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical,
          .loop = [spec](const OpContext& context,
-                        LoopBuilder& loop) { LoopElementwise(context, loop, spec); }});
+                        LoopBuilder& loop) { LoopElementwise(context, loop, spec); },
+         .precision = precision});
   }
 }
 

@@ -107,7 +107,8 @@ struct ElementwiseSpec {
   Result<Formula> (*choose)(const OpContext&) = nullptr;
 };
 
-void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs);
+void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> specs,
+                         PrecisionClass precision = PrecisionClass::kGrey);
 
 // Shape all given slots broadcast to. Error names the node, the ports and their types.
 Result<Shape> BroadcastSlots(const OpContext& context, int slots);

@@ -49,7 +49,12 @@ Operator DefineReal(std::string_view signature, Operator traits = {}) {
     if constexpr (!std::is_null_pointer_v<decltype(PrepareFn)>) {
       NPUMESH_RETURN_IF_ERROR(PrepareFn(op, &plan));
     }
-    return MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); });
+    KernelChoice choice = plan.choice;
+    NPUMESH_ASSIGN_OR_RETURN(
+        std::unique_ptr<Kernel> kernel,
+        MakeRealKernel(op, [plan = std::move(plan)](RealTensors& t) { return RunFn(plan, t); }));
+    kernel->set_choice(std::move(choice));
+    return kernel;
   };
   return traits;
 }

@@ -190,8 +190,9 @@ ConvertFn FindConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y",
-                                         {.elementwise = true, .loop = LoopCast}));
+  registry.Add(Define<PlanCast, RunCast>(
+      "Cast(x; dst_type:int) -> y",
+      {.elementwise = true, .loop = LoopCast, .precision = PrecisionClass::kKept}));
 }
 
 }  // namespace npumesh
