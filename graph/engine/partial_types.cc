@@ -144,8 +144,8 @@ std::string InputsText(const OpContext& context) {
 class PartialTypes::Walk {
  public:
   Walk(const Model& model, const BoundGraph& graph, const std::vector<NodeId>& order,
-       GroupProvider* groups, PartialEffort effort)
-      : model_(model), graph_(graph), order_(order), groups_(groups), effort_(effort) {
+       GroupProvider* groups, PartialEffort effort, const PartialHelp& help)
+      : model_(model), graph_(graph), order_(order), groups_(groups), effort_(effort), help_(help) {
     std::vector<bool> walked(graph.graph().nodes().size(), false);
     for (const NodeId id : order) walked[static_cast<size_t>(id)] = true;
     by_value_ = NodesReadByValue(graph, walked);
@@ -186,10 +186,14 @@ class PartialTypes::Walk {
     known(node.id).types.assign(node.output_descs.size(), Unknown());
     if (!graph_.bound(node.id)) return;
     const Operator& op = *graph_.op(node.id);
-    if (op.control_flow || (op.collective && groups_ == nullptr)) return;
+    if (op.control_flow) return TakeSubgraphs(node);
+    if (op.collective && groups_ == nullptr) return;
     OpContext context = graph_.context(node.id);
     if (!TakeInputs(op, context)) return;
     Result<std::vector<TensorType>> types = Ask(op, context);
+    if (help_.of_refused && (!types.ok() || std::none_of(types->begin(), types->end(), Says))) {
+      if (const auto known_types = help_.of_refused(op, context)) types = *known_types;
+    }
     if (!types.ok()) {
       if (SeesAllValues(op, context)) result_.contradictions_.Add(AtNode(node, types.status()));
       return;
@@ -204,6 +208,17 @@ class PartialTypes::Walk {
     }
     known(node.id).types = std::move(*types);
     Fold(op, context, node.id);
+  }
+
+  void TakeSubgraphs(const Node& node) {
+    if (!help_.of_subgraphs) return;
+    std::vector<TensorType> inputs;
+    for (const std::optional<Value>& input : node.inputs) {
+      inputs.push_back(input ? result_.type(*input) : Unknown());
+    }
+    std::vector<TensorType> types = help_.of_subgraphs(node, inputs);
+    types.resize(node.output_descs.size(), Unknown());
+    known(node.id).types = std::move(types);
   }
 
   // False: nothing can be asked.
@@ -267,6 +282,7 @@ class PartialTypes::Walk {
   const std::vector<NodeId>& order_;
   GroupProvider* groups_;
   PartialEffort effort_;
+  const PartialHelp& help_;
   std::vector<bool> by_value_;  // by node id
   Answers answers_;
   PartialTypes result_;
@@ -274,8 +290,8 @@ class PartialTypes::Walk {
 
 Result<PartialTypes> PartialTypes::Of(const Model& model, const BoundGraph& graph,
                                       const std::vector<NodeId>& order, GroupProvider* groups,
-                                      PartialEffort effort) {
-  return Walk(model, graph, order, groups, effort).Run();
+                                      PartialEffort effort, const PartialHelp& help) {
+  return Walk(model, graph, order, groups, effort, help).Run();
 }
 
 const TensorType& PartialTypes::type(Value value) const {

@@ -7,7 +7,9 @@
 #ifndef NPUMESH_GRAPH_ENGINE_PARTIAL_TYPES_H_
 #define NPUMESH_GRAPH_ENGINE_PARTIAL_TYPES_H_
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,18 @@ enum class PartialEffort {
   kThorough  // it is asked for each rank: for people who look at a graph, not for sessions
 };
 
+// What a caller knows of nodes that operators cannot tell. Both may be null.
+struct PartialHelp {
+  // The outputs of a node that runs subgraphs, by the types of its inputs; fewer than it has, or of
+  // dtype kUndefined: unknown.
+  std::function<std::vector<TensorType>(const Node& node, const std::vector<TensorType>& inputs)>
+      of_subgraphs;
+  // The outputs of a node that refuses its inputs; nullopt: unknown.
+  std::function<std::optional<std::vector<TensorType>>(const Operator& op,
+                                                       const OpContext& context)>
+      of_refused;
+};
+
 class PartialTypes {
  public:
   // Walks the nodes of `order`, producers before readers; others have unknown types. `model` is the
@@ -30,7 +44,7 @@ class PartialTypes {
   // what collectives give then is unknown.
   static Result<PartialTypes> Of(const Model& model, const BoundGraph& graph,
                                  const std::vector<NodeId>& order, GroupProvider* groups,
-                                 PartialEffort effort);
+                                 PartialEffort effort, const PartialHelp& help = {});
 
   // Dtype kUndefined and unknown rank where nothing is known.
   const TensorType& type(Value value) const;
