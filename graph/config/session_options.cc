@@ -66,8 +66,18 @@ OptionTable OptionsOf(SystemOptions& options) {
        {.words = {"allow_fp32_to_fp16", "force_fp16", "force_fp32", "cube_fp16in_fp32out",
                   "must_keep_origin_dtype", "allow_mix_precision", "allow_mix_precision_fp16",
                   "allow_mix_precision_bf16", "allow_fp32_to_bf16"}},
-       kNone,
-       "Kernels of a simulated NPU take every dtype of a graph, so it is always kept"},
+       kHere,
+       "In which float types operators compute (precision.md); null: as the graph says, or "
+       "force_fp16 "
+       "with graph_run_mode 0"},
+      {"session.modify_mixlist",
+       &options.modify_mixlist,
+       {.objection = ObjectionToMixList,
+        .accepted = "an existing .json file with \"black-list\" and \"white-list\""},
+       kHere,
+       "Which operators allow_mix_precision lowers: each list has \"to-add\" and \"to-remove\" "
+       "with "
+       "operator types (precision.md)"},
       {"session.auto_tune_mode",
        &options.auto_tune_mode,
        {.objection = ObjectionToTuneModes, .accepted = "RL, GA or RL,GA"},
@@ -77,8 +87,9 @@ OptionTable OptionsOf(SystemOptions& options) {
       {"session.graph_run_mode",
        &options.graph_run_mode,
        {.min = 0, .max = 1},
-       kNone,
-       "It chooses defaults of precision_mode, and the graph's dtypes are always kept"},
+       kHere,
+       "0, inference: precision_mode is force_fp16 by default, and parameters are frozen as "
+       "frozen_parameter does; 1, training: neither"},
       {"session.op_debug_level",
        &options.op_debug_level,
        {.min = 0, .max = 4},
@@ -93,13 +104,13 @@ OptionTable OptionsOf(SystemOptions& options) {
       {"session.op_select_implmode",
        &options.op_select_implmode,
        {.words = {"high_precision", "high_performance"}},
-       kNone,
-       "A simulated NPU has one implementation, which computes float16 in float32"},
+       kHere,
+       "How pooling sums: in double, or in float16 and float32 as the NPU does (precision.md)"},
       {"session.optypelist_for_implmode",
        &options.optypelist_for_implmode,
        {.objection = ObjectionToImplTypes, .accepted = "Pooling"},
-       kNone,
-       "A simulated NPU has one implementation, which computes float16 in float32"},
+       kHere,
+       "Limits op_select_implmode to these types, which are all that have two implementations"},
   };
   return table;
 }

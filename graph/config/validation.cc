@@ -165,7 +165,21 @@ std::vector<std::string> NoticesOf(const CompilerConfig& config) {
 std::vector<std::string> NoticesOf(const SystemOptions& options) {
   SystemOptions copy = options;
   SystemOptions fresh;
-  return IdleRows(OptionsOf(copy), OptionsOf(fresh));
+  std::vector<std::string> notices = IdleRows(OptionsOf(copy), OptionsOf(fresh));
+  const std::string mode = options.precision_mode.value_or("");
+  if (options.modify_mixlist && !mode.starts_with("allow_mix_precision")) {
+    notices.push_back(
+        fmt::format("session.modify_mixlist has no effect beside session.precision_mode={}, only "
+                    "with allow_mix_precision, allow_mix_precision_fp16 and "
+                    "allow_mix_precision_bf16",
+                    options.precision_mode.value_or("null")));
+  }
+  if (!options.precision_mode && options.graph_run_mode == 0) {
+    notices.emplace_back(
+        "session.graph_run_mode=0 chooses session.precision_mode=force_fp16; set "
+        "must_keep_origin_dtype to keep the types of the graph");
+  }
+  return notices;
 }
 
 void SayOnce(const std::vector<std::string>& notices) {

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string_view>
 
+#include "graph/config/mix_list.h"
 #include "graph/config/system_options.h"
 #include "runtime/base/parse.h"
 
@@ -146,6 +147,11 @@ std::string ObjectionToTuneModes(const std::string& text) {
 
 std::string ObjectionToProfiling(const std::string& text) {
   return std::string(ParseProfilingOptions(text).status().message());
+}
+
+std::string ObjectionToMixList(const std::string& path) {
+  if (std::string objection = ObjectionToJsonFile(path); !objection.empty()) return objection;
+  return std::string(ReadMixList(path).status().message());
 }
 
 std::string ObjectionToImplTypes(const std::string& text) {

@@ -27,6 +27,8 @@ std::string ObjectionToSwitches(const std::string& text);
 // RL, GA, or both, joined by a comma or a bar.
 std::string ObjectionToTuneModes(const std::string& text);
 std::string ObjectionToProfiling(const std::string& text);
+// A .json file that ReadMixList takes.
+std::string ObjectionToMixList(const std::string& path);
 // Only Pooling.
 std::string ObjectionToImplTypes(const std::string& text);
 std::string ObjectionToNoText(const std::string& text);
