@@ -23,6 +23,7 @@ Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& 
   const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
   NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
+  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(model, options.precision, registry, &groups));
   NPUMESH_RETURN_IF_ERROR(CheckModel(model, registry));
   for (const std::string& group : GroupsOf(model, registry)) {
     NPUMESH_RETURN_IF_ERROR(groups.MembersOf(group).status());

@@ -22,8 +22,10 @@ constexpr std::string_view kNothingFrozen =
 constexpr std::string_view kNotStatic =
     "tuning: the graph has inputs with open dimensions, and only static graphs are tuned; give the "
     "shapes in the model, or leave aoe_config and auto_tune_mode out";
+constexpr std::string_view kFreezeOption = "experimental_config.frozen_parameter=true";
+constexpr std::string_view kInferenceOption = "session.graph_run_mode=0";
 constexpr char kFrozen[] =
-    "experimental_config.frozen_parameter=true: {} inputs are taken as constants with the first "
+    "{}: {} inputs are taken as constants with the first "
     "run; their address and content may not change afterwards";
 
 bool IsEmpty(const Tensor& tensor) {
@@ -58,6 +60,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   session->WriteSummary();
   NPUMESH_RETURN_IF_ERROR(PrepareModel(session->model_, session->options_, *session->registry_));
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
+  NPUMESH_RETURN_IF_ERROR(session->Publish(session->ChoosePrecision()));
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   session->tensor_dump_ =
       TensorDump::Start(world, session->options_.tensor_dump, *session->options_.dump_env);
@@ -71,15 +74,44 @@ Status Session::Check() {
     NPUMESH_RETURN_IF_ERROR(groups_->MembersOf(group).status());
   }
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model_, *registry_, groups_.get()));
-  if (options_.freeze_parameters) {
-    NPUMESH_ASSIGN_OR_RETURN(frozen_, FrozenInputs::Find(model_, *registry_, options_.parameters));
-    SayOnce({frozen_.empty() ? std::string(kNothingFrozen)
-                             : fmt::format(kFrozen, options_.parameters.size())});
-  }
+  NPUMESH_RETURN_IF_ERROR(FindFrozen());
   NPUMESH_RETURN_IF_ERROR(PrepareStaticKernels());
   PrepareTuning();
   NPUMESH_RETURN_IF_ERROR(KeepKernelMeta(options_.op_debug_level));
   return MakeProgram();
+}
+
+Status Session::ChoosePrecision() {
+  return ApplyPrecision(model_, options_.precision, *registry_, groups_.get());
+}
+
+// Inference freezes what it can; the option of the compiler must be possible.
+Status Session::FindFrozen() {
+  std::vector<int> positions = options_.parameters;
+  if (!options_.freeze_parameters) {
+    if (!options_.precision.inference) return Status();
+    std::erase_if(positions, [this](int position) {
+      return !FrozenInputs::Find(model_, *registry_, {position}).ok();
+    });
+    if (positions.empty()) return Status();
+  }
+  NPUMESH_ASSIGN_OR_RETURN(frozen_, FrozenInputs::Find(model_, *registry_, positions));
+  if (frozen_.empty()) {
+    SayOnce({std::string(kNothingFrozen)});
+  } else {
+    SayOnce({fmt::format(kFrozen, options_.freeze_parameters ? kFreezeOption : kInferenceOption,
+                         positions.size())});
+  }
+  return Status();
+}
+
+Status Session::UsePrecision(const PrecisionOptions& options) {
+  if (options_.precision.wanted() || !options.wanted()) return Status();
+  options_.precision = options;
+  NPUMESH_RETURN_IF_ERROR(Publish(ChoosePrecision()));
+  NPUMESH_RETURN_IF_ERROR(Publish(CheckKnownTypes(model_, *registry_, groups_.get())));
+  if (!options_.freeze_parameters) NPUMESH_RETURN_IF_ERROR(Publish(FindFrozen()));
+  return Publish(MakeProgram());
 }
 
 bool Session::HasOpenDimensions() const {

@@ -26,6 +26,7 @@
 #include "graph/session/graph_dump.h"
 #include "graph/session/group_set.h"
 #include "graph/session/loop_notices.h"
+#include "graph/session/precision_options.h"
 #include "graph/session/tensor_dump.h"
 #include "graph/static_kernel/static_kernels.h"
 #include "graph/tuning/tuner.h"
@@ -64,6 +65,8 @@ struct SessionOptions {
   std::vector<int> parameters;
   // Takes the parameters as constants from the first run on (frozen_inputs.h).
   bool freeze_parameters = false;
+  // In which types operators compute, and how (precision_options.h).
+  PrecisionOptions precision;
 };
 
 struct SessionStats {
@@ -119,6 +122,10 @@ class Session {
   // Tunes as `options` say, unless the session's own options do: they win. Errors as Create.
   // REQUIRES: nothing ran yet.
   Status Tune(const TuningOptions& options);
+  // Computes as `options` say, unless the session's own options do: they win. A session whose
+  // parameters are frozen for inference leaves those out that the graph overwrites. Errors as
+  // ApplyPrecision. REQUIRES: nothing ran yet.
+  Status UsePrecision(const PrecisionOptions& options);
   // Keeps what static kernels are made from in kernel_meta, below ASCEND_WORK_PATH or the working
   // folder (docs/static_kernels.md). Level 0 keeps nothing. A session without static kernels says
   // in one warning how to get them. Errors as StaticKernels::KeepMeta. REQUIRES: nothing ran yet;
@@ -140,6 +147,8 @@ class Session {
  private:
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
   Status Check();
+  Status ChoosePrecision();
+  Status FindFrozen();
   Status PrepareStaticKernels();
   // REQUIRES: static kernels are prepared.
   void PrepareTuning();

@@ -81,8 +81,10 @@ SessionOptions DefaultSessionOptions() {
   return options;
 }
 
-void ApplySystemOptions(const SystemOptions& system, SessionOptions& options) {
+Status ApplySystemOptions(const SystemOptions& system, SessionOptions& options) {
   options.op_debug_level = system.op_debug_level;
+  NPUMESH_ASSIGN_OR_RETURN(options.precision, PrecisionOf(system));
+  return Status();
 }
 
 Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {

@@ -23,8 +23,9 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config);
 // nullopt: nothing.
 std::optional<TuningOptions> TuningOf(const SystemOptions& options,
                                       const std::string& work_path = "./");
-// What the options of `initialize_system` say of sessions, but for dumps (TensorDumpOf).
-void ApplySystemOptions(const SystemOptions& system, SessionOptions& options);
+// What the options of `initialize_system` say of sessions, but for dumps (TensorDumpOf) and tuning.
+// Errors as PrecisionOf.
+Status ApplySystemOptions(const SystemOptions& system, SessionOptions& options);
 
 }  // namespace npumesh
 

@@ -46,6 +46,7 @@ Status System::Initialize(World& world, const SystemOptions& options) {
                  *difference);
   }
   NPUMESH_ASSIGN_OR_RETURN(TensorDumpOptions tensor_dump, TensorDumpOf(options));
+  NPUMESH_ASSIGN_OR_RETURN(PrecisionOptions precision, PrecisionOf(options));
   SayOnce(NoticesOf(options));
   NPUMESH_ASSIGN_OR_RETURN(const DumpEnv env, DumpEnv::FromProcess());
   NPUMESH_ASSIGN_OR_RETURN(const auto profiling, ProfilingOf(options, env.ascend_work_path));
@@ -54,6 +55,7 @@ Status System::Initialize(World& world, const SystemOptions& options) {
   world_ = &world;
   options_ = options;
   tensor_dump_ = std::move(tensor_dump);
+  precision_ = std::move(precision);
   groups_ = std::make_unique<GroupSet>(world, *memory_, GroupTable());
   return Status();
 }
@@ -155,6 +157,7 @@ Result<std::unique_ptr<Session>> System::Compile(Model model, const NpuBackend& 
   NPUMESH_RETURN_IF_ERROR(CheckInitialized("a session"));
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            backend(*world_, *memory_, std::move(model)));
+  NPUMESH_RETURN_IF_ERROR(session->UsePrecision(precision_));
   if (tensor_dump_.wanted()) session->DumpTensors(tensor_dump_);
   if (const std::optional<TuningOptions> tuning = TuningOf(options_)) {
     NPUMESH_RETURN_IF_ERROR(session->Tune(*tuning));

@@ -62,8 +62,9 @@ class System {
   Result<Communicator*> Group(const std::string& group = std::string(kWorldGroup));
   // Device memory of this rank.
   Result<DeviceMemory*> Memory();
-  // A session of the model by this backend. Dumps and tunes as the system's options say, unless the
-  // backend's config asks for a dump, or for tuning; keeps kernel_meta by op_debug_level.
+  // A session of the model by this backend. Dumps, tunes and computes as the system's options say,
+  // unless the backend's config asks for a dump, or for tuning; keeps kernel_meta by
+  // op_debug_level.
   Result<std::unique_ptr<Session>> Compile(Model model, const NpuBackend& backend);
 
  private:
@@ -74,6 +75,7 @@ class System {
 
   SystemOptions options_;
   TensorDumpOptions tensor_dump_;
+  PrecisionOptions precision_;
   std::unique_ptr<World> own_world_;  // null when the caller has started it
   World* world_ = nullptr;
   std::unique_ptr<DeviceMemory> memory_;

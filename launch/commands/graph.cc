@@ -136,6 +136,7 @@ Status ShowPlan(const GraphOptions& options) {
   if (!options.config.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(options.config));
     NPUMESH_ASSIGN_OR_RETURN(session, SessionOptionsFor(config.compiler));
+    NPUMESH_RETURN_IF_ERROR(ApplySystemOptions(config.session, session));
   }
   session.registry = registry.get();
   session.compile.threads = options.threads;

@@ -138,7 +138,7 @@ Result<SessionOptions> RunJob::ConfiguredSession() {
     if (!session.tuning) {
       session.tuning = TuningOf(config.session, config.compiler.aoe_config.work_path);
     }
-    ApplySystemOptions(config.session, session);
+    NPUMESH_RETURN_IF_ERROR(ApplySystemOptions(config.session, session));
   }
   NPUMESH_ASSIGN_OR_RETURN(profiling_, ChosenProfiling(config.session));
   NPUMESH_ASSIGN_OR_RETURN(

@@ -26,9 +26,10 @@ const OpRegistry& RegistryOf(const SessionOptions& options) {
   return options.registry != nullptr ? *options.registry : BuiltinOps();
 }
 
-Status Prepare(Model& model, const SessionOptions& options) {
+Status Prepare(Model& model, const SessionOptions& options, GroupProvider& groups) {
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
   NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, RegistryOf(options)));
+  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(model, options.precision, RegistryOf(options), &groups));
   return CheckModel(model, RegistryOf(options));
 }
 
@@ -61,8 +62,8 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
                              const std::vector<Tensor>& values, const SessionOptions& given,
                              PaperRank place) {
   const OpRegistry& registry = RegistryOf(given);
-  NPUMESH_RETURN_IF_ERROR(Prepare(model, given));
   OfflineGroups groups = OfflineGroups::BeforeWorld(given.groups, place.rank, place.world_size);
+  NPUMESH_RETURN_IF_ERROR(Prepare(model, given, groups));
   SessionOptions options = given;
   StaticParts parts(options.compile.static_ops_limit);
   const DeadNodes dead = options.compile.dead_nodes();
@@ -99,8 +100,8 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
 Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptions& options,
                                                  PaperRank place) {
   const OpRegistry& registry = RegistryOf(options);
-  NPUMESH_RETURN_IF_ERROR(Prepare(model, options));
   OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, place.rank, place.world_size);
+  NPUMESH_RETURN_IF_ERROR(Prepare(model, options, groups));
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
   NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
   StagedModel staged;
