@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "graph/passes/rewrite/precision.h"
 #include "launch/view/graph_facts.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
@@ -186,6 +187,33 @@ std::string NameLines(std::string_view what, const std::vector<std::string>& nam
                      fmt::join(PrintableNames(names), "\n  "));
 }
 
+std::vector<PrecisionChoice> PrecisionChoices(const Graph& graph) {
+  std::vector<PrecisionChoice> choices;
+  for (const Node& node : graph.nodes()) {
+    std::string note = node.removed ? "" : node.StringAttr(kPrecisionNote, "");
+    if (!note.empty()) choices.push_back({node.name, node.type, std::move(note)});
+  }
+  return choices;
+}
+
+std::string PrecisionLines(const PlanView& plan) {
+  if (plan.precision.empty()) return "";
+  std::string text = fmt::format("types that precision_mode chose ({})\n", plan.precision.size());
+  for (const PrecisionChoice& choice : plan.precision) {
+    text += fmt::format("  {:<24} {:<32} {}\n", Printable(choice.type), Printable(choice.name),
+                        Printable(choice.note));
+  }
+  return text;
+}
+
+json Precision(const PlanView& plan) {
+  json list = json::array();
+  for (const PrecisionChoice& choice : plan.precision) {
+    list.push_back({{"name", choice.name}, {"type", choice.type}, {"note", choice.note}});
+  }
+  return list;
+}
+
 }  // namespace
 
 PlanView ViewOf(const CompiledModel& plan, int stages) {
@@ -207,6 +235,7 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
   view.tensors = facts.tensors;
   view.folded = facts.folded;
   view.pruned = facts.pruned;
+  view.precision = PrecisionChoices(plan.source().graph);
   view.arena_bytes = plan.arena_bytes();
   view.live_bytes = facts.live_bytes;
   view.scratch_bytes = plan.scratch_bytes();
@@ -233,8 +262,8 @@ std::string ToText(const PlanView& plan) {
         "  the first of {} stages; what follows it is below, planned where shapes are known\n",
         plan.stages);
   }
-  return text + MemoryLines(plan) + PartLines(plan) + StepLines(plan) + TensorLines(plan) +
-         NameLines("folded while compiling", plan.folded) +
+  return text + MemoryLines(plan) + PartLines(plan) + StepLines(plan) + PrecisionLines(plan) +
+         TensorLines(plan) + NameLines("folded while compiling", plan.folded) +
          NameLines("pruned, nobody reads them", plan.pruned) + StageLines(plan);
 }
 
@@ -272,15 +301,11 @@ json ToJsonObject(const PlanView& plan) {
                        {"inputs", plan.inputs},         {"input_bytes", plan.input_bytes},
                        {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes},
                        {"packed", plan.packed},         {"packed_bytes", plan.packed_bytes}};
-  return {{"graph", plan.graph},
-          {"stages", plan.stages},
-          {"memory", memory},
-          {"steps", steps},
-          {"tensors", tensors},
-          {"folded", plan.folded},
-          {"pruned", plan.pruned},
-          {"parts", Parts(plan)},
-          {"late", LateOperators(plan)},
+  return {{"graph", plan.graph},       {"stages", plan.stages},
+          {"memory", memory},          {"steps", steps},
+          {"tensors", tensors},        {"folded", plan.folded},
+          {"pruned", plan.pruned},     {"precision", Precision(plan)},
+          {"parts", Parts(plan)},      {"late", LateOperators(plan)},
           {"later", LaterStages(plan)}};
 }
 

@@ -24,6 +24,13 @@ struct PlanStepView {
   std::vector<UnfusedNode> unfused;  // fusions of its operators that did not apply
 };
 
+// What precision_mode chose for an operator, or a Cast that it put there (docs/precision.md).
+struct PrecisionChoice {
+  std::string name;
+  std::string type;
+  std::string note;
+};
+
 struct LaterStage;
 
 struct PlanView {
@@ -36,6 +43,7 @@ struct PlanView {
   std::vector<PlannedTensor> tensors;  // of the arena
   std::vector<std::string> folded;
   std::vector<std::string> pruned;
+  std::vector<PrecisionChoice> precision;  // in the order of the graph
   // Bytes of device memory.
   uint64_t arena_bytes = 0;
   uint64_t live_bytes = 0;  // most of the arena that is in use at once
@@ -61,7 +69,8 @@ PlanView ViewOf(const CompiledModel& plan, int stages);
 std::string ToText(const PlanView& plan);
 
 // The same as an object with the members `graph`, `stages`, `memory`, `steps`, `tensors`, `folded`,
-// `pruned`, `parts`, `late` and `later`. Bytes of names that are not UTF-8 are replaced.
+// `pruned`, `precision`, `parts`, `late` and `later`. Bytes of names that are not UTF-8 are
+// replaced.
 std::string ToJson(const PlanView& plan);
 
 // An SVG that any browser shows: steps from left to right in two lanes, one for each stream; below

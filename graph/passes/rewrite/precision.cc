@@ -174,7 +174,7 @@ class Chooser {
       if (wish == DataType::kUndefined) break;
       if (TakeType(id, *context, declared, wish)) {
         if (lowered && wish == low) lowered_.insert(id);
-        return Explain(id, {declared, wish}, precision, before, refused);
+        return Explain(id, declared, wish, before, refused);
       }
       refused += fmt::format("; it takes no {}", Name(wish));
     }
@@ -191,10 +191,10 @@ class Chooser {
     return true;
   }
 
-  // Says what was chosen, and what would have been chosen but for the operator or a list.
-  void Explain(NodeId id, std::pair<DataType, DataType> types, PrecisionClass precision,
-               NodeId before, const std::string& refused) {
-    const auto [declared, dtype] = types;
+  // Says what was chosen, and why it is not what the mode is for.
+  void Explain(NodeId id, DataType declared, DataType dtype, NodeId before,
+               const std::string& refused) {
+    const PrecisionClass precision = rule_.ClassOf(*bound_.op(id));
     const bool black = rule_.mixed() && precision == PrecisionClass::kBlack;
     if (dtype == declared && refused.empty() && !black) return;
     std::string why(rule_.mode());
@@ -242,7 +242,7 @@ class Chooser {
       if (wanted == TypeNow(*input)) continue;
       const auto [known, added] = cast_of_.try_emplace({*input, wanted}, casts_.size());
       if (added) casts_.push_back(CastFor(id, i, wanted));
-      reads_.push_back({{id, i}, known->second});
+      reads_[{id, i}] = known->second;
     }
   }
 
@@ -268,44 +268,59 @@ class Chooser {
 
   // ---- the graph with its casts ----
 
-  // Numbers all nodes anew, each cast behind the producer of what it reads.
+  // Numbers of the nodes in the new graph, each cast behind the producer of what it reads.
+  struct Numbers {
+    std::vector<NodeId> nodes;  // by old number
+    std::vector<NodeId> casts;  // as casts_
+    Value operator()(Value old) const { return {nodes[static_cast<size_t>(old.node)], old.port}; }
+  };
+
+  Numbers NumbersWith(const std::map<NodeId, std::vector<size_t>>& casts_behind) const {
+    Numbers numbers;
+    numbers.casts.resize(casts_.size(), kNoNode);
+    NodeId next = 0;
+    for (const Node& node : graph_.nodes()) {
+      numbers.nodes.push_back(node.removed ? kNoNode : next++);
+      const auto casts = casts_behind.find(node.id);
+      if (casts == casts_behind.end()) continue;
+      for (const size_t cast : casts->second) numbers.casts[cast] = next++;
+    }
+    return numbers;
+  }
+
+  Node Renumbered(Node node, const Numbers& numbers) const {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i]) continue;
+      const auto cast = reads_.find({node.id, i});
+      node.inputs[i] =
+          cast == reads_.end() ? numbers(*node.inputs[i]) : Value{numbers.casts[cast->second], 0};
+    }
+    for (NodeId& control : node.controls) control = numbers.nodes[static_cast<size_t>(control)];
+    return node;
+  }
+
+  Node NamedCast(const NewCast& cast, const Graph& placed, const Numbers& numbers) const {
+    Node node = cast.node;
+    node.inputs = {numbers(cast.source)};
+    while (graph_.Find(node.name) != kNoNode || placed.Find(node.name) != kNoNode) {
+      node.name += "_";
+    }
+    return node;
+  }
+
   Status PlaceCasts() {
     std::map<NodeId, std::vector<size_t>> behind;
     for (size_t i = 0; i < casts_.size(); ++i) behind[casts_[i].source.node].push_back(i);
-    std::vector<NodeId> ids(graph_.nodes().size(), kNoNode);
-    std::vector<NodeId> cast_ids(casts_.size(), kNoNode);
-    NodeId next = 0;
-    for (const Node& node : graph_.nodes()) {
-      if (!node.removed) ids[static_cast<size_t>(node.id)] = next++;
-      for (const size_t cast : behind[node.id]) cast_ids[cast] = next++;
-    }
-    const auto renumbered = [&](Value value) {
-      return Value{ids[static_cast<size_t>(value.node)], value.port};
-    };
+    const Numbers numbers = NumbersWith(behind);
     Graph placed(graph_.name());
     placed.attrs() = graph_.attrs();
     placed.output_records() = graph_.output_records();
     placed.opaque() = graph_.opaque();
-    std::map<std::pair<NodeId, size_t>, size_t> reads(reads_.begin(), reads_.end());
-    for (const Node& old : graph_.nodes()) {
-      if (!old.removed) {
-        Node node = old;
-        for (size_t i = 0; i < node.inputs.size(); ++i) {
-          if (!node.inputs[i]) continue;
-          const auto cast = reads.find({old.id, i});
-          node.inputs[i] =
-              cast == reads.end() ? renumbered(*node.inputs[i]) : Value{cast_ids[cast->second], 0};
-        }
-        for (NodeId& control : node.controls) control = ids[static_cast<size_t>(control)];
-        NPUMESH_RETURN_IF_ERROR(placed.Add(std::move(node)).status());
-      }
-      for (const size_t i : behind[old.id]) {
-        Node cast = casts_[i].node;
-        cast.inputs = {renumbered(casts_[i].source)};
-        while (graph_.Find(cast.name) != kNoNode || placed.Find(cast.name) != kNoNode) {
-          cast.name += "_";
-        }
-        NPUMESH_RETURN_IF_ERROR(placed.Add(std::move(cast)).status());
+    for (const Node& node : graph_.nodes()) {
+      if (node.removed) continue;
+      NPUMESH_RETURN_IF_ERROR(placed.Add(Renumbered(node, numbers)).status());
+      for (const size_t cast : behind[node.id]) {
+        NPUMESH_RETURN_IF_ERROR(placed.Add(NamedCast(casts_[cast], placed, numbers)).status());
       }
     }
     graph_ = std::move(placed);
@@ -322,8 +337,8 @@ class Chooser {
   // White operators in the type of the mode, and grey ones after them.
   std::set<NodeId> lowered_;
   std::vector<NewCast> casts_;
-  std::map<std::pair<Value, DataType>, size_t> cast_of_;             // into casts_
-  std::vector<std::pair<std::pair<NodeId, size_t>, size_t>> reads_;  // node and input: cast
+  std::map<std::pair<Value, DataType>, size_t> cast_of_;  // into casts_
+  std::map<std::pair<NodeId, size_t>, size_t> reads_;     // by node and input: the cast
 };
 
 }  // namespace

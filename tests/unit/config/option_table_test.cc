@@ -61,6 +61,7 @@ TEST(OptionTable, TheDocumentedDefaults) {
       {"session.dump_step", "null"},
       {"session.dump_mode", "\"output\""},
       {"session.precision_mode", "null"},
+      {"session.modify_mixlist", "null"},
       {"session.auto_tune_mode", "null"},
       {"session.graph_run_mode", "1"},
       {"session.op_debug_level", "0"},

@@ -140,6 +140,20 @@ TEST(PlanView, JsonSaysWhichKernelsAndWhyNothingIsFused) {
   }
 }
 
+TEST(PlanView, SaysWhatPrecisionModeChose) {
+  SessionOptions options;
+  options.precision.mode = "allow_fp32_to_fp16";
+  const PlanView plan = Plan(options);
+  EXPECT_THAT(ToText(plan), HasSubstr("types that precision_mode chose (5)\n"));
+  EXPECT_THAT(ToText(plan), HasSubstr("float16 for float32: allow_fp32_to_fp16\n"));
+  const json parsed = json::parse(ToJson(plan));
+  ASSERT_EQ(parsed.at("precision").size(), plan.precision.size());
+  std::vector<std::string> names;
+  for (const json& choice : parsed.at("precision")) names.push_back(choice.at("name"));
+  EXPECT_THAT(names, testing::IsSupersetOf({"first", "first/cast_x1", "first/cast_y"}));
+  EXPECT_EQ(json::parse(ToJson(Plan())).at("precision"), json::array());
+}
+
 TEST(PlanView, JsonAddsUp) {
   const PlanView plan = Plan();
   const json parsed = json::parse(ToJson(plan));

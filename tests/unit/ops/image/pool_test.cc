@@ -194,6 +194,57 @@ TEST(Pool, NanIsTheMaximum) {
   EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
 }
 
+// ---- op_select_implmode ----
+
+// One window over all of x.
+double Average(DataType dtype, const std::vector<double>& x, const char* mode) {
+  const Tensor image = FromDoubles(dtype, {1, 1, 1, static_cast<int64_t>(x.size())}, x);
+  Attrs attrs;
+  if (mode != nullptr) attrs.emplace_back(std::string(kImplMode), AttrValue::String(mode));
+  return ToDoubles(RunOne(
+      LayerOps(), {.type = "GlobalAveragePool", .inputs = {{"x", image}}, .attrs = attrs}))[0];
+}
+
+TEST(PoolImplementation, SumsInDoubleOrAsTheNpuKeepsThem) {
+  struct Case {
+    DataType dtype;
+    std::vector<double> x;
+    double precise, fast;
+  };
+  const Case cases[] = {
+      // 2048 + 1 is 2048 in float16; 2052 / 4 = 513 is one.
+      {DataType::kFloat16, {2048, 1, 1, 2}, 513, 512.5},
+      // Sums past 65504 are infinite.
+      {DataType::kFloat16, {40000, 40000, 0, 0}, 20000, INFINITY},
+      // bfloat16 sums in float32: 256 + 1 stays.
+      {DataType::kBfloat16, {256, 1, 1, 2}, 65, 65},
+      {DataType::kBfloat16, {0x1p24, 1, 1, -0x1p24}, 0.5, 0},
+      {DataType::kFloat, {0x1p24, 1, 1, -0x1p24}, 0.5, 0},
+      {DataType::kDouble, {0x1p24, 1, 1, -0x1p24}, 0.5, 0.5},
+  };
+  for (const Case& test : cases) {
+    EXPECT_EQ(Average(test.dtype, test.x, nullptr), test.precise) << Name(test.dtype);
+    EXPECT_EQ(Average(test.dtype, test.x, "high_precision"), test.precise) << Name(test.dtype);
+    EXPECT_EQ(Average(test.dtype, test.x, "high_performance"), test.fast) << Name(test.dtype);
+  }
+}
+
+TEST(PoolImplementation, GradientsSumInTheSameWay) {
+  const auto gradient = [](const char* mode) {
+    const OpCall call = {
+        .type = "AvgPoolV2Grad",
+        .inputs = {{"orig_input_shape", MakeInts({1, 1, 1, 5})},
+                   {"input_grad", FromDoubles(DataType::kFloat16, {1, 1, 1, 3}, {2048, 1, 1})}},
+        .attrs = {{"ksize", AttrValue::Ints({1, 1, 1, 3})},
+                  {"strides", AttrValue::Ints({1, 1, 1, 1})},
+                  {"divisor_override", AttrValue::Int(1)},
+                  {std::string(kImplMode), AttrValue::String(mode)}}};
+    return ToDoubles(RunOne(LayerOps(), call));
+  };
+  EXPECT_EQ(gradient("high_precision"), (std::vector<double>{2048, 2048, 2050, 2, 1}));
+  EXPECT_EQ(gradient("high_performance"), (std::vector<double>{2048, 2048, 2048, 2, 1}));
+}
+
 TEST(Pool, Refuses) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 4, 4});
   const auto fails = [&](const PoolCase& test, const std::string& word) {
