@@ -67,7 +67,9 @@ OptionTable OptionsOf(SystemOptions& options) {
                   "must_keep_origin_dtype", "allow_mix_precision", "allow_mix_precision_fp16",
                   "allow_mix_precision_bf16", "allow_fp32_to_bf16"}},
        kHere,
-       "In which float types operators compute (precision.md); null: as the graph says, or "
+       "In which float types operators compute (precision.md); null: as the graph says, which is "
+       "the "
+       "default of A2 and A3 (the vendor's allow_fp32_to_fp16 is that of older NPUs), or "
        "force_fp16 "
        "with graph_run_mode 0"},
       {"session.modify_mixlist",

@@ -144,7 +144,7 @@ TEST(PlanView, SaysWhatPrecisionModeChose) {
   SessionOptions options;
   options.precision.mode = "allow_fp32_to_fp16";
   const PlanView plan = Plan(options);
-  EXPECT_THAT(ToText(plan), HasSubstr("types that precision_mode chose (5)\n"));
+  EXPECT_THAT(ToText(plan), HasSubstr("types that precision_mode chose (7)\n"));
   EXPECT_THAT(ToText(plan), HasSubstr("float16 for float32: allow_fp32_to_fp16\n"));
   const json parsed = json::parse(ToJson(plan));
   ASSERT_EQ(parsed.at("precision").size(), plan.precision.size());
