@@ -7,17 +7,22 @@ constexpr DataType kF = DataType::kFloat, kH = DataType::kFloat16, kB = DataType
 constexpr DataType kEnd = DataType::kUndefined;
 
 // For operators that are declared with float32, float16 and bfloat16.
-struct ByDeclared {
-  PreferredTypes float32, float16, bfloat16;
-};
+using ByDeclared = std::array<PreferredTypes, 3>;
 
-constexpr ByDeclared kAsDeclared = {{kF, kEnd}, {kH, kEnd}, {kB, kEnd}};
-constexpr ByDeclared kHalfInNeed = {{kF, kH, kEnd}, {kH, kF, kEnd}, {kB, kF, kH}};
-constexpr ByDeclared kHalfFirst = {{kH, kF, kEnd}, {kH, kF, kEnd}, {kB, kF, kH}};
-constexpr ByDeclared kHalfAlways = {{kH, kF, kEnd}, {kH, kF, kEnd}, {kH, kB, kF}};
-constexpr ByDeclared kFloatAlways = {{kF, kH, kEnd}, {kF, kH, kEnd}, {kF, kB, kEnd}};
-constexpr ByDeclared kBrainInNeed = {{kF, kB, kEnd}, {kH, kF, kEnd}, {kB, kF, kEnd}};
-constexpr ByDeclared kBrainFirst = {{kB, kF, kEnd}, {kH, kF, kEnd}, {kB, kF, kEnd}};
+constexpr ByDeclared kAsDeclared = {
+    {PreferredTypes{kF, kEnd}, PreferredTypes{kH, kEnd}, PreferredTypes{kB, kEnd}}};
+constexpr ByDeclared kHalfInNeed = {
+    {PreferredTypes{kF, kH, kEnd}, PreferredTypes{kH, kF, kEnd}, PreferredTypes{kB, kF, kH}}};
+constexpr ByDeclared kHalfFirst = {
+    {PreferredTypes{kH, kF, kEnd}, PreferredTypes{kH, kF, kEnd}, PreferredTypes{kB, kF, kH}}};
+constexpr ByDeclared kHalfAlways = {
+    {PreferredTypes{kH, kF, kEnd}, PreferredTypes{kH, kF, kEnd}, PreferredTypes{kH, kB, kF}}};
+constexpr ByDeclared kFloatAlways = {
+    {PreferredTypes{kF, kH, kEnd}, PreferredTypes{kF, kH, kEnd}, PreferredTypes{kF, kB, kEnd}}};
+constexpr ByDeclared kBrainInNeed = {
+    {PreferredTypes{kF, kB, kEnd}, PreferredTypes{kH, kF, kEnd}, PreferredTypes{kB, kF, kEnd}}};
+constexpr ByDeclared kBrainFirst = {
+    {PreferredTypes{kB, kF, kEnd}, PreferredTypes{kH, kF, kEnd}, PreferredTypes{kB, kF, kEnd}}};
 
 }  // namespace
 
@@ -69,8 +74,8 @@ PrecisionClass PrecisionRule::ClassOf(const Operator& op) const {
 
 PreferredTypes PrecisionRule::Preferred(DataType declared, bool lowered) const {
   const ByDeclared& types = lowered ? row_->lowered : row_->others;
-  if (declared == kF) return types.float32;
-  return declared == kH ? types.float16 : types.bfloat16;
+  if (declared == kF) return types[0];
+  return declared == kH ? types[1] : types[2];
 }
 
 std::string_view Name(PrecisionClass precision) {
