@@ -107,8 +107,8 @@ TEST(OpLibrary, SaysInOneLineWhatIsWrong) {
       {testing::TempDir(), Code::kInvalidArgument, "not a regular file"},
       {text_file, Code::kInvalidArgument, "cannot be loaded as a shared library"},
       {BadLibrary("no_entry"), Code::kInvalidArgument, "it has no symbol NpumeshOperatorAbi"},
-      {BadLibrary("other_version"), Code::kUnsupported, "operator interface 6, this npumesh has 5"},
-      {BadLibrary("other_sizes"), Code::kUnsupported, "operator interface 5 (strings 0; sizes 0"},
+      {BadLibrary("other_version"), Code::kUnsupported, "operator interface 7, this npumesh has 6"},
+      {BadLibrary("other_sizes"), Code::kUnsupported, "operator interface 6 (strings 0; sizes 0"},
       {BadLibrary("taken_name"), Code::kInvalidArgument, "operator \"Add\" is known already"},
       {BadLibrary("no_infer"), Code::kInvalidArgument, "\"NoInfer\" has no shape inference"},
   };
