@@ -99,6 +99,24 @@ TEST(CliConfig, AnOptionWithoutEffectSaysWhy) {
                         "simulated NPU: There is no tiling to move to the device"));
 }
 
+TEST(CliConfig, PrecisionModeReachesRunsAndPlans) {
+  const TestFolder folder;
+  folder.PutChains(1);
+  const std::string mode = "session.precision_mode=force_fp16";
+  const CommandRun plan = RunAlone({"graph", folder / "m0.air", "--plan", "-o", mode});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("types that precision_mode chose"));
+  EXPECT_THAT(plan.out, HasSubstr("float16 for float32: force_fp16"));
+  const CommandRun kept = RunAlone({"graph", folder / "m0.air", "--plan"});
+  EXPECT_THAT(kept.out, testing::Not(HasSubstr("precision_mode")));
+  const CommandRun run = RunAlone({"run", folder / "m0.air", "-o", mode});
+  EXPECT_EQ(run.code, 0) << run.err;
+  const CommandRun wrong =
+      RunAlone({"run", folder / "m0.air", "-o", "session.modify_mixlist=absent.json"});
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_THAT(wrong.err, HasSubstr("session.modify_mixlist: \"absent.json\" is refused"));
+}
+
 TEST(CliConfig, ConfigChecksWithoutRunning) {
   const CommandRun valid = RunAlone({"config", "-o", "aoe_config.aoe_mode=2"});
   EXPECT_EQ(valid.code, 0) << valid.err;
