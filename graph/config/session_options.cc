@@ -67,19 +67,15 @@ OptionTable OptionsOf(SystemOptions& options) {
                   "must_keep_origin_dtype", "allow_mix_precision", "allow_mix_precision_fp16",
                   "allow_mix_precision_bf16", "allow_fp32_to_bf16"}},
        kHere,
-       "In which float types operators compute (precision.md); null: as the graph says, which is "
-       "the "
-       "default of A2 and A3 (the vendor's allow_fp32_to_fp16 is that of older NPUs), or "
-       "force_fp16 "
-       "with graph_run_mode 0"},
+       "In which float types operators compute (precision.md); null: as the graph says, because "
+       "every operator here takes float32"},
       {"session.modify_mixlist",
        &options.modify_mixlist,
        {.objection = ObjectionToMixList,
         .accepted = "an existing .json file with \"black-list\" and \"white-list\""},
        kHere,
        "Which operators allow_mix_precision lowers: each list has \"to-add\" and \"to-remove\" "
-       "with "
-       "operator types (precision.md)"},
+       "with operator types (precision.md)"},
       {"session.auto_tune_mode",
        &options.auto_tune_mode,
        {.objection = ObjectionToTuneModes, .accepted = "RL, GA or RL,GA"},
@@ -90,8 +86,7 @@ OptionTable OptionsOf(SystemOptions& options) {
        &options.graph_run_mode,
        {.min = 0, .max = 1},
        kHere,
-       "0, inference: precision_mode is force_fp16 by default, and parameters are frozen as "
-       "frozen_parameter does; 1, training: neither"},
+       "0, inference: parameters are frozen as frozen_parameter does; 1, training: they are not"},
       {"session.op_debug_level",
        &options.op_debug_level,
        {.min = 0, .max = 4},

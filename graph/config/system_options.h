@@ -27,7 +27,7 @@ struct SystemOptions {
   bool enable_dump_debug = false;
   std::string dump_debug_mode = "all";  // "aicore_overflow", "atomic_overflow", "all"
 
-  // None: the types of the graph with graph_run_mode 1, force_fp16 with 0 (docs/precision.md).
+  // None: the types of the graph (docs/precision.md).
   std::optional<std::string> precision_mode;
   std::optional<std::string> modify_mixlist;  // a JSON file (mix_list.h)
   std::optional<std::string> auto_tune_mode;  // "RL,GA"

@@ -174,11 +174,6 @@ std::vector<std::string> NoticesOf(const SystemOptions& options) {
                     "allow_mix_precision_bf16",
                     options.precision_mode.value_or("null")));
   }
-  if (!options.precision_mode && options.graph_run_mode == 0) {
-    notices.emplace_back(
-        "session.graph_run_mode=0 chooses session.precision_mode=force_fp16; set "
-        "must_keep_origin_dtype to keep the types of the graph");
-  }
   return notices;
 }
 

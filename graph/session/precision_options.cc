@@ -207,7 +207,7 @@ void ChooseImplementation(Graph& graph, const OpRegistry& registry, const std::s
 Result<PrecisionOptions> PrecisionOf(const SystemOptions& options) {
   PrecisionOptions precision;
   precision.inference = options.graph_run_mode == 0;
-  precision.mode = options.precision_mode.value_or(precision.inference ? "force_fp16" : "");
+  precision.mode = options.precision_mode.value_or("");
   precision.implementation = options.op_select_implmode.value_or("");
   if (options.modify_mixlist) {
     NPUMESH_ASSIGN_OR_RETURN(precision.lists, ReadMixList(*options.modify_mixlist));

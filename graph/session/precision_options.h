@@ -20,8 +20,7 @@ struct PrecisionOptions {
   bool wanted() const { return !mode.empty() || !implementation.empty() || inference; }
 };
 
-// What the options of `initialize_system` say: precision_mode, by default force_fp16 for inference,
-// modify_mixlist, op_select_implmode and graph_run_mode. Errors as ReadMixList.
+// What the options of `initialize_system` say: precision_mode, modify_mixlist, op_select_implmode and graph_run_mode. Errors as ReadMixList.
 Result<PrecisionOptions> PrecisionOf(const SystemOptions& options);
 
 // Applies mode, lists and implementation to the main graph and all subgraphs of a prepared model

@@ -95,13 +95,5 @@ TEST_F(MixListTest, TheOptionReadsItsFile) {
                                                         "session.precision_mode=force_fp16")));
 }
 
-TEST_F(MixListTest, InferenceSaysWhichModeItChooses) {
-  SystemOptions options;
-  options.graph_run_mode = 0;
-  EXPECT_THAT(NoticesOf(options), ElementsAre(HasSubstr("chooses session.precision_mode=")));
-  options.precision_mode = "must_keep_origin_dtype";
-  EXPECT_THAT(NoticesOf(options), IsEmpty());
-}
-
 }  // namespace
 }  // namespace npumesh

@@ -739,7 +739,7 @@ TEST_F(Precision, OptionsOfASessionChooseTheRule) {
   PrecisionOptions none = PrecisionOf(options).value();
   EXPECT_FALSE(none.wanted());
   options.graph_run_mode = 0;
-  EXPECT_EQ(PrecisionOf(options)->mode, "force_fp16");
+  EXPECT_EQ(PrecisionOf(options)->mode, "");
   EXPECT_TRUE(PrecisionOf(options)->inference);
   options.precision_mode = "must_keep_origin_dtype";
   EXPECT_EQ(PrecisionOf(options)->mode, "must_keep_origin_dtype");
