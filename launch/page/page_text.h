@@ -1,0 +1,14 @@
+// The texts that all pages share: page.css and page.js, embedded when npumesh is built.
+#ifndef NPUMESH_LAUNCH_PAGE_PAGE_TEXT_H_
+#define NPUMESH_LAUNCH_PAGE_PAGE_TEXT_H_
+
+#include <string_view>
+
+namespace npumesh {
+
+std::string_view PageStyle();
+std::string_view PageScript();
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_PAGE_PAGE_TEXT_H_

@@ -1,0 +1,194 @@
+#include "launch/profile/clock_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace npumesh {
+namespace {
+
+constexpr double kMostDrift = 200e-6;
+constexpr size_t kDroppedPart = 10;
+
+// Ranks that share a clock have equal names.
+std::string ClockName(const ProfileOwner& owner) {
+  return owner.boot_id.empty() ? fmt::format("node {}", owner.node) : owner.boot_id;
+}
+
+int64_t TimeOfDayOffset(const ProfileOwner& owner) {
+  return owner.start_realtime_ns - owner.start_monotonic_ns;
+}
+
+// The slope of offsets over time by least squares; 0 when all samples are of one moment.
+double SlopeOf(const std::vector<ClockSample>& samples, int64_t reference_ns, double mean_ns) {
+  double above = 0;
+  double below = 0;
+  for (const ClockSample& sample : samples) {
+    const auto time = static_cast<double>(sample.local_ns - reference_ns);
+    above += time * (static_cast<double>(sample.offset_ns) - mean_ns);
+    below += time * time;
+  }
+  return below == 0 ? 0 : above / below;
+}
+
+// Bounds are sums of what hosts add, and may be as large as a file says.
+int64_t CappedSum(int64_t a, int64_t b) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  return a > most - b ? most : a + b;
+}
+
+}  // namespace
+
+int64_t ClockFit::At(int64_t local_ns) const {
+  const auto since = static_cast<double>(local_ns - reference_ns);
+  return local_ns + std::llround(offset_ns + drift * since);
+}
+
+ClockFit FitClock(std::vector<ClockSample> samples) {
+  std::ranges::sort(samples, {}, &ClockSample::bound_ns);
+  ClockFit fit;
+  fit.dropped = samples.size() / kDroppedPart;
+  samples.resize(samples.size() - fit.dropped);
+  fit.samples = samples.size();
+  // The middle of time and offset, relative to the first sample: the numbers are too large for the
+  // digits of a double otherwise.
+  const ClockSample first = samples.front();
+  double time = 0;
+  double offset = 0;
+  for (const ClockSample& sample : samples) {
+    time += static_cast<double>(sample.local_ns - first.local_ns);
+    offset += static_cast<double>(sample.offset_ns - first.offset_ns);
+  }
+  const auto count = static_cast<double>(samples.size());
+  fit.reference_ns = first.local_ns + std::llround(time / count);
+  fit.offset_ns = static_cast<double>(first.offset_ns) + offset / count;
+  fit.drift = SlopeOf(samples, fit.reference_ns, fit.offset_ns);
+  if (std::abs(fit.drift) > kMostDrift) fit.drift = 0;
+  int64_t residual = 0;
+  for (const ClockSample& sample : samples) {
+    const int64_t fitted = fit.At(sample.local_ns) - sample.local_ns;
+    residual = std::max(residual, std::abs(fitted - sample.offset_ns));
+  }
+  fit.bound_ns = CappedSum(residual, std::max<int64_t>(first.bound_ns, 0));
+  return fit;
+}
+
+CommonClock::CommonClock(const std::vector<RankProfile>& profiles) {
+  std::map<std::string, size_t> hosts;
+  std::vector<std::vector<ClockSample>> samples;
+  std::vector<const ProfileOwner*> owners;  // a rank of each host
+  for (const RankProfile& profile : profiles) {
+    const auto [host, is_new] = hosts.try_emplace(ClockName(profile.owner), hosts.size());
+    if (is_new) {
+      samples.emplace_back();
+      owners.push_back(&profile.owner);
+    }
+    host_of_.push_back(host->second);
+    auto& all = samples[host->second];
+    all.insert(all.end(), profile.clocks.begin(), profile.clocks.end());
+  }
+  // Samples say what the time was on node 0; without one of its ranks the first host stands in when
+  // it has no samples itself.
+  const auto of_node_0 =
+      std::ranges::find(profiles, 0, [](const RankProfile& profile) { return profile.owner.node; });
+  const size_t first =
+      of_node_0 == profiles.end() ? 0 : host_of_[static_cast<size_t>(of_node_0 - profiles.begin())];
+  for (size_t h = 0; h < samples.size(); ++h) {
+    ClockFit fit;
+    if (h != first || of_node_0 == profiles.end()) {
+      if (!samples[h].empty()) {
+        fit = FitClock(std::move(samples[h]));
+      } else if (h != first) {
+        fit.guessed = true;
+        fit.offset_ns =
+            static_cast<double>(TimeOfDayOffset(*owners[h]) - TimeOfDayOffset(*owners[first]));
+      }
+    }
+    fits_.push_back(fit);
+  }
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  int64_t end = std::numeric_limits<int64_t>::min();
+  for (size_t p = 0; p < profiles.size(); ++p) {
+    for (const Span& span : profiles[p].spans) {
+      begin = std::min(begin, At(p, span.begin_ns));
+      end = std::max(end, At(p, span.end_ns));
+    }
+  }
+  if (begin > end) return;
+  begin_ns_ = begin;
+  length_ns_ = end - begin;
+}
+
+int64_t CommonClock::At(size_t profile, int64_t local_ns) const {
+  return fit(profile).At(local_ns) - begin_ns_;
+}
+
+int64_t CommonClock::BoundBetween(size_t one, size_t other) const {
+  if (host_of_[one] == host_of_[other]) return 0;
+  return CappedSum(fit(one).bound_ns, fit(other).bound_ns);
+}
+
+int64_t CommonClock::bound_ns() const {
+  int64_t largest = 0;
+  int64_t second = 0;
+  for (const ClockFit& fit : fits_) {
+    second = std::max(second, std::min(largest, fit.bound_ns));
+    largest = std::max(largest, fit.bound_ns);
+  }
+  return fits_.size() < 2 ? 0 : CappedSum(largest, second);
+}
+
+bool CommonClock::guessed() const {
+  return std::ranges::any_of(fits_, &ClockFit::guessed);
+}
+
+namespace {
+
+// The last member of each host to enter a call; null: the host has no member.
+void FindLast(std::span<const CallMember> call, const CommonClock& clock,
+              std::vector<const CallMember*>& last) {
+  std::ranges::fill(last, nullptr);
+  for (const CallMember& member : call) {
+    const CallMember*& of_host = last[clock.host(member.profile)];
+    if (of_host == nullptr || of_host->span->begin_ns < member.span->begin_ns) of_host = &member;
+  }
+}
+
+// How long before `other` began `member` had ended already, beyond what the clocks leave open; 0 or
+// less: not at all. Clocks that are only guessed leave everything open.
+int64_t EndedBefore(const CallMember& member, const CallMember& other, const CommonClock& clock) {
+  const bool guessed = clock.fit(member.profile).guessed || clock.fit(other.profile).guessed;
+  if (guessed && clock.host(member.profile) != clock.host(other.profile)) return 0;
+  return clock.At(other.profile, other.span->begin_ns) -
+         clock.At(member.profile, member.span->end_ns) -
+         clock.BoundBetween(member.profile, other.profile);
+}
+
+}  // namespace
+
+CauseCheck CheckCauses(const CollectiveCalls& calls, const CommonClock& clock) {
+  CauseCheck check;
+  std::vector<const CallMember*> last(clock.hosts());
+  for (size_t c = 0; c < calls.size(); ++c) {
+    if (calls[c].size() < 2) continue;
+    FindLast(calls[c], clock, last);
+    bool has_witness = false;
+    for (const CallMember& member : calls[c]) {
+      if (member.span->arrived_ns == 0) continue;
+      has_witness = true;
+      for (const CallMember* other : last) {
+        const int64_t early = other == nullptr ? 0 : EndedBefore(member, *other, clock);
+        if (early <= 0) continue;
+        ++check.violations;
+        check.worst_ns = std::max(check.worst_ns, early);
+      }
+    }
+    check.calls += has_witness ? 1 : 0;
+  }
+  return check;
+}
+
+}  // namespace npumesh

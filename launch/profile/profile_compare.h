@@ -1,0 +1,55 @@
+// Two profiles beside each other: what takes longer in the second one.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_COMPARE_H_
+#define NPUMESH_LAUNCH_PROFILE_PROFILE_COMPARE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launch/profile/profile_facts.h"
+
+namespace npumesh {
+
+// An operator, a type (`name` is empty) or a collective (`type` is "collective") in both profiles.
+struct ComparedTime {
+  std::string name;
+  std::string type;
+  uint64_t count_before = 0;  // 0: it is not in the first profile
+  uint64_t count_after = 0;   // 0: it is not in the second one
+  int64_t before_ns = 0;      // sums over ranks and steps
+  int64_t after_ns = 0;
+
+  int64_t slower_ns() const { return after_ns - before_ns; }
+  // Means of one call; 0 without one.
+  double mean_before_ns() const;
+  double mean_after_ns() const;
+};
+
+// The ranks' mean of a step, for steps that both profiles have, by number.
+struct ComparedStep {
+  uint32_t step = 0;
+  TimeParts before;
+  TimeParts after;
+};
+
+struct ComparedProfiles {
+  std::vector<std::string> gaps;    // of both, with the name of the profile
+  std::vector<ComparedStep> steps;  // ascending
+  uint64_t steps_only_before = 0;
+  uint64_t steps_only_after = 0;
+  std::vector<ComparedTime> operators;  // by name; what got slower by the most first
+  std::vector<ComparedTime> types;
+  std::vector<ComparedTime> collectives;
+};
+
+ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts& after);
+
+// `most` rows of each table.
+std::string ComparedText(const ComparedProfiles& compared, size_t most);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_PROFILE_PROFILE_COMPARE_H_

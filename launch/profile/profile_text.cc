@@ -1,0 +1,183 @@
+#include "launch/profile/profile_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "launch/profile/units.h"
+#include "runtime/base/printable.h"
+
+namespace npumesh {
+namespace {
+
+constexpr size_t kMostName = 40;
+
+std::string PercentText(int64_t part_ns, int64_t wall_ns) {
+  if (wall_ns <= 0) return "";
+  return fmt::format("{:.1f}%", 100 * static_cast<double>(part_ns) / static_cast<double>(wall_ns));
+}
+
+// A name that fits into its column; the end of a long one tells more than its beginning.
+std::string NameCell(const std::string& name) {
+  const std::string text = Printable(name);
+  if (text.size() <= kMostName) return text;
+  size_t begin = text.size() - kMostName + 2;
+  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
+  return ".." + text.substr(begin);
+}
+
+std::string RateCell(double rate) {
+  return rate == 0 ? "-" : fmt::format("{:.3g}", rate);
+}
+
+std::string Heading(const ProfileFacts& facts) {
+  const std::set<uint32_t> steps = [&] {
+    std::set<uint32_t> all;
+    for (const StepFacts& step : facts.steps) all.insert(step.step);
+    return all;
+  }();
+  std::string text = fmt::format("{} of {} on {}, {}", facts.ranks.size(),
+                                 CountText(static_cast<uint64_t>(facts.world_size), "rank"),
+                                 CountText(facts.hosts, "host"), CountText(steps.size(), "step"));
+  if (!facts.command.empty()) text += "; " + Printable(facts.command);
+  return text + "\n";
+}
+
+std::string Warnings(const ProfileFacts& facts) {
+  std::string text;
+  for (const std::string& gap : facts.gaps) text += fmt::format("warning: {}\n", gap);
+  const std::string clock = ClockText(facts);
+  if (!clock.empty()) text += clock + "\n";
+  const std::string causes = CauseText(facts.causes);
+  if (!causes.empty()) text += fmt::format("warning: {}\n", causes);
+  return text;
+}
+
+std::string PartsCells(const TimeParts& parts) {
+  std::string text = fmt::format("{:>9}", DurationText(parts.wall_ns));
+  for (const int64_t part : {parts.computing_ns, parts.overlapped_ns, parts.moving_ns,
+                             parts.waiting_ns, parts.preparing_ns, parts.idle_ns}) {
+    text += fmt::format(" {:>10}", PercentText(part, parts.wall_ns));
+  }
+  return text;
+}
+
+std::string PartsHead(std::string_view first) {
+  return fmt::format("{:>12} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", first, "wall",
+                     "computing", "overlapped", "moving", "waiting", "preparing", "idle");
+}
+
+std::string StepTable(const ProfileFacts& facts, size_t most) {
+  if (facts.steps.empty()) return "no step was recorded\n";
+  std::string text = "steps\n" + PartsHead("step rank") + "\n";
+  const size_t shown = std::min(facts.steps.size(), most * facts.ranks.size());
+  for (size_t s = 0; s < shown; ++s) {
+    const StepFacts& step = facts.steps[s];
+    text += fmt::format("{:>7} {:>4} {}{}\n", step.step, step.rank, PartsCells(step.parts),
+                        step.whole ? "" : "  no end");
+  }
+  if (shown < facts.steps.size()) {
+    text += fmt::format("  {} more: --top, --json\n", CountText(facts.steps.size() - shown, "row"));
+  }
+  return text;
+}
+
+std::string RankTable(const ProfileFacts& facts) {
+  std::string text = "ranks, all steps\n" + PartsHead("rank") +
+                     fmt::format(" {:>10} {:>14} {:>11}\n", "came last", "others waited", "HBM");
+  for (const RankFacts& rank : facts.ranks) {
+    text += fmt::format("{:>12} {} {:>10} {:>14} {:>11}\n", rank.rank, PartsCells(rank.parts),
+                        fmt::format("{}/{}", rank.came_last, rank.collectives),
+                        DurationText(rank.others_waited_ns),
+                        rank.highest_memory == 0 ? "-" : BytesText(rank.highest_memory));
+  }
+  return text;
+}
+
+std::string OperatorTable(std::string_view title, const std::vector<OperatorFacts>& operators,
+                          const std::optional<MachineLimits>& limits, size_t most) {
+  if (operators.empty()) return "";
+  std::string text = fmt::format("{}\n{:>10} {:>8} {:>9} {:>6} {:>8} {:>8}  {}\n", title, "total",
+                                 "count", "mean", "share", "GFLOP/s", "GB/s", "name");
+  const size_t shown = std::min(operators.size(), most);
+  for (size_t i = 0; i < shown; ++i) {
+    const OperatorFacts& one = operators[i];
+    const std::string name = one.name.empty()
+                                 ? NameCell(one.type)
+                                 : fmt::format("{} ({})", NameCell(one.name), NameCell(one.type));
+    const std::string limit = limits ? LimitText(one, *limits) : "";
+    text += fmt::format("{:>10} {:>8} {:>9} {:>5.1f}% {:>8} {:>8}  {}{}{}\n",
+                        DurationText(one.total_ns), one.count, DurationText(one.mean_ns()),
+                        100 * one.share, RateCell(one.gflops), RateCell(one.gbytes), name,
+                        limit.empty() ? "" : ": ", limit);
+  }
+  if (shown < operators.size()) {
+    text += fmt::format("  {} more: --top, --json\n", operators.size() - shown);
+  }
+  return text;
+}
+
+std::string CollectiveTable(const std::vector<CollectiveFacts>& collectives) {
+  if (collectives.empty()) return "no collective was recorded\n";
+  std::string text = fmt::format("collectives\n{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", "calls",
+                                 "bytes", "moving", "waiting", "GB/s", "kind");
+  for (const CollectiveFacts& one : collectives) {
+    text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", one.calls, BytesText(one.bytes),
+                        DurationText(one.moving_ns), DurationText(one.waiting_ns),
+                        RateCell(one.bandwidth()), NameCell(one.kind));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits) {
+  if (facts.gflops > 0 && facts.intensity > 0) {
+    const double roof = Roofline(limits, facts.intensity);
+    return fmt::format("{:.0f}% of what {} allows", 100 * facts.gflops / roof,
+                       roof < limits.gflops ? "memory" : "one core");
+  }
+  if (facts.gflops > 0) {
+    return fmt::format("{:.0f}% of what one core allows", 100 * facts.gflops / limits.gflops);
+  }
+  if (facts.gbytes > 0) {
+    return fmt::format("{:.0f}% of what memory allows", 100 * facts.gbytes / limits.gbytes);
+  }
+  return "";
+}
+
+std::string ClockText(const ProfileFacts& facts) {
+  if (facts.hosts < 2) return "";
+  if (facts.clock_guessed) {
+    return "the clocks of the hosts were never compared: their times of day stand in, and who came "
+           "last is only a guess";
+  }
+  return fmt::format("the clocks of {} are joined; times of different hosts may be off by {}",
+                     CountText(facts.hosts, "host"), DurationText(facts.clock_bound_ns));
+}
+
+std::string CauseText(const CauseCheck& causes) {
+  if (causes.violations == 0) return "";
+  return fmt::format(
+      "{} of {} left a collective before another entered it, by up to {}: do not trust times "
+      "between ranks",
+      CountText(causes.violations, "member"), CountText(causes.calls, "collective"),
+      DurationText(causes.worst_ns));
+}
+
+std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
+                        size_t most) {
+  std::string text = Heading(facts) + Warnings(facts) + facts.slowest.text + "\n";
+  if (limits) {
+    text +=
+        fmt::format("one core here: {:.1f} GFLOP/s, {:.1f} GB/s\n", limits->gflops, limits->gbytes);
+  }
+  text += StepTable(facts, most) + RankTable(facts);
+  text += OperatorTable("operators by type", facts.types, limits, most);
+  text += OperatorTable("operators by name", facts.operators, limits, most);
+  return text + CollectiveTable(facts.collectives);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,30 @@
+// A profile as tables for people. Layout: docs/profile.md.
+#ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
+#define NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "launch/profile/machine_limits.h"
+#include "launch/profile/profile_facts.h"
+
+namespace npumesh {
+
+// `most` is the number of operators, of types, and of steps that are shown; the lines say how many
+// are not. Without `limits` nothing is compared with the machine.
+std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
+                        size_t most);
+
+// "12 GFLOP/s are 10% of what memory allows"; empty: the operator's work is not known.
+std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits);
+
+// What the clocks of the hosts leave open, one line; empty on one host.
+std::string ClockText(const ProfileFacts& facts);
+
+// The collectives that seem to end before they began, one line; empty: none does.
+std::string CauseText(const CauseCheck& causes);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
