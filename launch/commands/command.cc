@@ -134,6 +134,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddDump(app, action);
   AddReplay(app, action);
   AddRecord(app, action);
+  AddProfile(app, action);
   AddOps(app, action);
   AddBench(app, action);
   AddConfig(app, action);

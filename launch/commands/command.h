@@ -29,6 +29,7 @@ void AddGraph(CLI::App& app, Action& action);
 void AddDump(CLI::App& app, Action& action);
 void AddReplay(CLI::App& app, Action& action);
 void AddRecord(CLI::App& app, Action& action);
+void AddProfile(CLI::App& app, Action& action);
 void AddOps(CLI::App& app, Action& action);
 void AddBench(CLI::App& app, Action& action);
 void AddConfig(CLI::App& app, Action& action);

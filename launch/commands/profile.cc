@@ -1,0 +1,138 @@
+// `npumesh profile`: where the time of a profiled run went.
+#include "launch/commands/answer.h"
+#include "launch/profile/joined_trace.h"
+#include "launch/profile/machine_limits.h"
+#include "launch/profile/profile_compare.h"
+#include "launch/profile/profile_json.h"
+#include "launch/profile/profile_page.h"
+#include "launch/profile/profile_text.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+struct ProfileOptions {
+  std::string folder;
+  std::vector<std::string> compared;  // two folders, or empty
+  std::string trace;                  // empty: not written
+  std::string html;                   // empty: not written
+  uint64_t trace_bytes = kMostTraceBytes;
+  size_t most = 10;
+  bool no_limits = false;
+  bool as_json = false;
+};
+
+Result<TraceSummary> WriteTraceFile(const std::string& path, uint64_t most_bytes,
+                                    const std::vector<RankProfile>& profiles,
+                                    const CollectiveCalls& calls, const CommonClock& clock) {
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<SecureFile> file,
+                           SecureFile::Create(path, FileKind::kData));
+  const auto append = [&](std::string_view text) { return file->Append(text); };
+  NPUMESH_ASSIGN_OR_RETURN(const TraceSummary summary,
+                           WriteTrace(profiles, calls, clock, append, most_bytes));
+  NPUMESH_RETURN_IF_ERROR(file->Commit());
+  return summary;
+}
+
+// Says in text and report that a file lacks something.
+void AddOmission(Answer& answer, const std::string& text) {
+  answer.text += fmt::format("warning: {}\n", text);
+  answer.report.Add(Severity::kWarning, text);
+}
+
+Result<Answer> ShowProfile(const ProfileOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadProfiles(options.folder));
+  const CollectiveCalls calls(profiles);
+  const CommonClock clock(profiles);
+  const ProfileFacts facts = FactsOf(profiles, calls, clock);
+  std::optional<MachineLimits> limits;
+  if (!options.no_limits) limits = MeasureMachineLimits();
+  Answer answer{0, ProfileText(facts, limits, options.most), ProfileReport(facts, limits)};
+  if (!options.trace.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(
+        const TraceSummary summary,
+        WriteTraceFile(options.trace, options.trace_bytes, profiles, calls, clock));
+    if (summary.left_out != 0) {
+      AddOmission(answer,
+                  fmt::format("{} lacks {} of {} spans, of each rank the last ones, because "
+                              "of --trace-bytes",
+                              options.trace, summary.left_out, summary.left_out + summary.spans));
+    }
+  }
+  if (!options.html.empty()) {
+    const ProfilePageText page = ProfilePage(profiles, clock, facts, limits);
+    NPUMESH_RETURN_IF_ERROR(WriteFile(options.html, page.html, FileKind::kData));
+    if (page.left_out != 0) {
+      AddOmission(answer, fmt::format("the timeline of {} lacks the {} shortest spans",
+                                      options.html, page.left_out));
+    }
+  }
+  return answer;
+}
+
+Result<ProfileFacts> FactsOfFolder(const std::string& folder) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadProfiles(folder));
+  return FactsOf(profiles, CollectiveCalls(profiles), CommonClock(profiles));
+}
+
+Result<Answer> CompareFolders(const ProfileOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const ProfileFacts before, FactsOfFolder(options.compared[0]));
+  NPUMESH_ASSIGN_OR_RETURN(const ProfileFacts after, FactsOfFolder(options.compared[1]));
+  const ComparedProfiles compared = CompareProfiles(before, after);
+  return Answer{0, ComparedText(compared, options.most), ComparedReport(compared)};
+}
+
+constexpr std::string_view kNotes =
+    "Parts of a step: computing (operators run), overlapped (while a collective is under way),\n"
+    "moving (data of a collective move), waiting (for other ranks to arrive), preparing (copies\n"
+    "from and to the host, plans), idle (the rest). docs/profile.md says more.\n";
+
+}  // namespace
+
+void AddProfile(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ProfileOptions>();
+  CLI::App* profile =
+      app.add_subcommand("profile", "Say from the profiles of all ranks where the time went");
+  AddFooter(*profile, "",
+            {"npumesh profile prof/ --html page.html --trace trace.json",
+             "npumesh profile --compare before/ after/"},
+            kNotes);
+  CLI::Option* folder =
+      profile->add_option("folder", options->folder, "The folder with rank_<R>.npprof files");
+  CLI::Option* compare = profile
+                             ->add_option("--compare", options->compared,
+                                          "Two folders instead: what is slower in the second")
+                             ->expected(2)
+                             ->excludes(folder);
+  profile->add_option("--html", options->html, "Write one page with the timeline and the tables")
+      ->excludes(compare);
+  CLI::Option* trace =
+      profile->add_option("--trace", options->trace, "Write a trace for Perfetto or about:tracing")
+          ->excludes(compare);
+  profile
+      ->add_option("--trace-bytes", options->trace_bytes,
+                   "What the trace may take, with k, M or G; more is left out")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(trace)
+      ->capture_default_str();
+  profile->add_option("--top", options->most, "Rows of each table")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  profile
+      ->add_flag("--no-limits", options->no_limits,
+                 "Do not measure what a core of this machine can do at most")
+      ->excludes(compare);
+  AddJsonFlag(*profile, options->as_json);
+  profile->final_callback([options, &action] {
+    if (options->folder.empty() && options->compared.empty()) {
+      throw CLI::RequiredError("folder or --compare");
+    }
+    action = [options] {
+      return Tell("profile", options->as_json,
+                  options->compared.empty() ? ShowProfile(*options) : CompareFolders(*options));
+    };
+  });
+}
+
+}  // namespace npumesh
