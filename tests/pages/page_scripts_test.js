@@ -1,0 +1,126 @@
+// The functions of the pages' scripts that touch no element: node page_scripts_test.js <source root>.
+"use strict";
+const assert = require("assert");
+const path = require("path");
+const root = process.argv[2];
+const npumesh = require(path.join(root, "launch/page/page.js"));
+const view = require(path.join(root, "launch/profile/profile.js"));
+
+const tests = {
+  formats() {
+    assert.strictEqual(npumesh.duration(999), "999 ns");
+    assert.strictEqual(npumesh.duration(1234), "1.23 us");
+    assert.strictEqual(npumesh.duration(999600), "1.00 ms");
+    assert.strictEqual(npumesh.bytes(1500000), "1.50 MB");
+    assert.strictEqual(npumesh.percent(1, 8), "12.5%");
+    assert.strictEqual(npumesh.percent(1, 0), "");
+    assert.strictEqual(npumesh.rate(null), "-");
+  },
+
+  sortingKeepsUnknownValuesLast() {
+    const rows = [{ v: 2 }, { v: null }, { v: 3 }, { v: 1 }];
+    assert.deepStrictEqual(npumesh.sorted(rows, (row) => row.v, true).map((row) => row.v), [3, 2, 1, null]);
+    assert.deepStrictEqual(npumesh.sorted(rows, (row) => row.v, false).map((row) => row.v), [1, 2, 3, null]);
+    assert.strictEqual(rows[0].v, 2);
+  },
+
+  rowsNeverOverlap() {
+    const { rows, count } = view.rowsOf([0, 0, 10, 50, 90, 100], [100, 40, 10, 10, 20, 5]);
+    assert.deepStrictEqual([...rows], [0, 1, 2, 1, 1, 0]);
+    assert.strictEqual(count, 3);
+  },
+
+  // Against all spans one by one, on random lanes and windows.
+  visitingFindsWhatIsVisible() {
+    let seed = 1;
+    const random = (most) => (seed = (seed * 48271) % 2147483647) % most;
+    for (let round = 0; round < 200; ++round) {
+      const gaps = Array.from({ length: 300 }, () => random(20));
+      const lane = laneOf(gaps, gaps.map(() => random(30)));
+      const from = random(1500), to = from + 1 + random(3000), width = 1 + random(500);
+      const covered = new Set(), expected = new Set();
+      let calls = 0;
+      for (const row of lane.byRow) {
+        let right = -Infinity;
+        view.visit(lane, row, from, to, width, (x, wide, i, merged) => {
+          ++calls;
+          // What is below a pixel begins with a whole one.
+          assert.ok(x > right - 1 - 1e-6, "drawn from left to right");
+          if (!merged) covered.add(i);
+          right = merged ? x + 1 : x;
+        });
+        const scale = width / (to - from);
+        for (const i of row) {
+          const end = lane.begin[i] + lane.data.length[i];
+          if (end > from && lane.begin[i] < to && lane.data.length[i] * scale >= 1) expected.add(i);
+        }
+      }
+      for (const i of expected) assert.ok(covered.has(i), `span ${i} is not drawn`);
+      assert.ok(calls <= lane.byRow.length * (2 * width + 2), `${calls} for ${width} pixels`);
+    }
+  },
+
+  // 100,000 spans in one view are a few thousand rectangles.
+  mergesBelowAPixel() {
+    const count = 100000;
+    const lane = laneOf(Array(count).fill(100), Array(count).fill(60));
+    let drawn = 0, merged = 0;
+    view.visit(lane, lane.byRow[0], 0, 100 * count, 1400, (x, wide, i, isMerged) => {
+      ++drawn;
+      merged += isMerged ? 1 : 0;
+    });
+    // Two a pixel: one span begins in it and ends in the next.
+    assert.ok(drawn <= 2801 && merged >= 1390, `${drawn} drawn, ${merged} merged`);
+  },
+
+  findsTheSpanAtATime() {
+    const lane = laneOf([100, 100, 100], [50, 50, 1]);
+    const row = lane.byRow[0];
+    assert.strictEqual(view.spanAt(lane, row, 120, 0), 0);
+    assert.strictEqual(view.spanAt(lane, row, 160, 0), -1);
+    assert.strictEqual(view.spanAt(lane, row, 160, 15), 0);
+    assert.strictEqual(view.spanAt(lane, row, 303, 5), 2);
+    assert.strictEqual(view.spanAt(lane, row, 199, 60), 1);
+  },
+
+  zoomKeepsItsCentreAndTheEnds() {
+    const zoomed = view.zoomed({ from: 0, to: 1000 }, 250, 0.5, 1000);
+    assert.deepStrictEqual(zoomed, { from: 125, to: 625 });
+    assert.deepStrictEqual(view.zoomed({ from: 0, to: 500 }, 0, 8, 1000), { from: 0, to: 1000 });
+    assert.deepStrictEqual(view.within({ from: 900, to: 1100 }, 1000), { from: 800, to: 1000 });
+    const least = view.zoomed({ from: 0, to: 21 }, 10, 1e-9, 1000);
+    assert.ok(Math.abs(least.to - least.from - 20) < 1e-9);
+  },
+
+  ticksAreRoundNumbers() {
+    assert.strictEqual(view.tickStep(1000, 1000, 90), 100);
+    assert.strictEqual(view.tickStep(1000, 300, 90), 500);
+    for (let span = 1; span < 1e12; span *= 3) assert.ok((view.tickStep(span, 1000, 90) * 1000) / span >= 90);
+  },
+
+  searchIgnoresCase() {
+    assert.deepStrictEqual([...view.matching(["MatMul", "Add", "matmul2"], "MATM")], [0, 2]);
+  },
+
+  describesACollective() {
+    const lane = laneOf([10], [100]);
+    Object.assign(lane.data, { name: "communication stream", kind: [3], span_name: [0], type: [0], group: [0], arrived: [60], bytes: [80], step: [4], number: [9] });
+    const data = { names: ["sum"], types: ["HcomAllReduce"], groups: ["tp"] };
+    const lines = new Map(view.describe(data, { rank: 2, host: "h" }, lane, 0, npumesh));
+    assert.strictEqual(lines.get("waiting"), "60 ns");
+    assert.strictEqual(lines.get("moving"), "40 ns");
+    assert.strictEqual(lines.get("moved"), "2.00 GB/s");
+    assert.strictEqual(lines.get("group"), "tp, call 9");
+    assert.strictEqual(lines.get("rank"), "2 (h), communication stream");
+    assert.strictEqual(lines.get("step"), "4");
+  },
+};
+
+function laneOf(gaps, lengths) {
+  return view.laneOf({ begin: gaps, length: lengths });
+}
+
+for (const [name, test] of Object.entries(tests)) {
+  test();
+  console.log(`ok ${name}`);
+}

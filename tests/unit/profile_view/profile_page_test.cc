@@ -1,0 +1,95 @@
+// The page: what stands in the file, whose script the tests of tests/pages run.
+#include "launch/profile/profile_page.h"
+
+#include <gmock/gmock.h>
+
+#include "launch/page/page.h"
+#include "launch/page/page_text.h"
+#include "launch/profile/page_script.h"
+#include "runtime/base/json.h"
+#include "tests/unit/profile_view/profiles.h"
+
+namespace npumesh::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+size_t CountOf(const std::string& text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+ProfilePageText PageOf(const std::vector<RankProfile>& profiles, size_t most = kMostPageSpans) {
+  const CommonClock clock(profiles);
+  const ProfileFacts facts = FactsOf(profiles, CollectiveCalls(profiles), clock);
+  return ProfilePage(profiles, clock, facts, std::nullopt, most);
+}
+
+json DataIn(const std::string& html) {
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = html.find(open) + open.size();
+  return json::parse(html.substr(begin, html.find("</script>", begin) - begin), nullptr, false);
+}
+
+TEST(PageTest, NoDataEndsTheScript) {
+  const std::string data = R"({"a":"</script><script>alert(1)</script><!--"})";
+  const std::string page = HtmlPage({.title = "t <b>", .body = "", .data = data, .script = ""});
+  EXPECT_EQ(CountOf(page, "</script>"), 3u);
+  EXPECT_EQ(CountOf(page, "<!--"), 0u);
+  EXPECT_THAT(page, HasSubstr("<title>t &lt;b&gt;</title>"));
+  EXPECT_EQ(DataIn(page), json::parse(data));
+}
+
+TEST(PageTest, AsksForNothingElsewhere) {
+  const std::string page = PageOf(LikelyRun(2, 100)).html;
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+  EXPECT_THAT(page, Not(HasSubstr("innerHTML")));
+}
+
+TEST(PageTest, EmbeddedTextsAreWhole) {
+  EXPECT_THAT(std::string(PageScript()), HasSubstr("module.exports = npumesh"));
+  EXPECT_TRUE(ProfileScript().ends_with("})();\n"));
+  EXPECT_TRUE(PageStyle().ends_with("}\n"));
+  EXPECT_TRUE(ProfileBody().ends_with("</div>\n"));
+}
+
+TEST(ProfilePageTest, TheDataHaveEverySpan) {
+  const std::vector<RankProfile> profiles = LikelyRun(2, 1000);
+  const ProfilePageText page = PageOf(profiles);
+  EXPECT_EQ(page.left_out, 0u);
+  const json data = DataIn(page.html);
+  ASSERT_TRUE(data.is_object());
+  size_t spans = 0;
+  for (const json& rank : data.at("ranks")) {
+    for (const json& lane : rank.at("lanes")) {
+      spans += lane.at("begin").size();
+      for (const char* list :
+           {"length", "arrived", "kind", "span_name", "type", "group", "bytes", "step", "number"}) {
+        EXPECT_EQ(lane.at(list).size(), lane.at("begin").size()) << list;
+      }
+      for (const json& gap : lane.at("begin")) EXPECT_GE(gap.get<int64_t>(), 0);
+    }
+    spans += rank.at("memory").at("at").size();
+  }
+  EXPECT_EQ(spans, profiles[0].spans.size() + profiles[1].spans.size());
+  EXPECT_EQ(data.at("ranks")[0].at("lanes")[0].at("name"), "steps");
+  EXPECT_EQ(data.at("facts").at("world_size"), 2);
+}
+
+TEST(ProfilePageTest, LeavesOutTheShortestSpans) {
+  std::vector<RankProfile> profiles = {ProfileOf(0, 1)};
+  for (int i = 0; i < 10; ++i) AddOperator(profiles[0], 0, 100 * i, 100 * i + 5 + i % 5);
+  const ProfilePageText page = PageOf(profiles, 3);
+  EXPECT_EQ(page.left_out, 7u);
+  const json data = DataIn(page.html);
+  EXPECT_EQ(data.at("ranks")[0].at("lanes")[0].at("length"), json({8, 9, 9}));
+  EXPECT_THAT(page.html, HasSubstr("lacks the 7 shortest spans"));
+}
+
+}  // namespace
+}  // namespace npumesh::testing
