@@ -34,6 +34,7 @@ MAY_FAIL = "may end with 1:"
 # Examples of --help, which have no room for marks: what begins so, and why it does not run or may end with 1.
 HELP_NOT_TYPED = {
     r".*--hosts ": "hosts of the reader's",
+    r"npumesh profile ": "profiles of the reader's",
 }
 HELP_MAY_FAIL = {
     r"npumesh doctor": "says what is wrong with this machine",

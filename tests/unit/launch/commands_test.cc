@@ -145,6 +145,7 @@ TEST(Commands, JsonOfTheTables) {
 TEST(Commands, JsonOfAnErrorNamesIt) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{"record", "/no/such"}, "record"},
+      {{"profile", "/no/such"}, "profile"},
       {{"validate", "/no/such"}, "validate"},
       {{"replay", "/no/such", "--model", "x"}, "replay"},
       {{"dump", "compare", "/no/such", "/no/other"}, "dump compare"},
