@@ -267,7 +267,10 @@ std::string LaneName(uint16_t lane) {
 
 std::string SpanName(const RankProfile& profile, const Span& span) {
   if (span.kind == SpanKind::kIteration) return fmt::format("step {}", span.number);
-  if (span.subject != 0) return profile.task(span).name;
+  if (span.subject != 0) {
+    const ProfiledTask& task = profile.task(span);
+    return task.name.empty() ? task.type : task.name;
+  }
   switch (span.kind) {
     case SpanKind::kCollective:
       return "collective";

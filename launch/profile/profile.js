@@ -19,6 +19,9 @@ var profileView = (() => {
     return times;
   }
 
+  // Nothing nests deeper; damaged files may say so. Further spans share the last row.
+  const MOST_ROWS = 32;
+
   // The row of each span: the first whose last span has ended. `begins` ascends.
   function rowsOf(begins, lengths) {
     const ends = [];
@@ -26,6 +29,7 @@ var profileView = (() => {
     for (let i = 0; i < begins.length; ++i) {
       let row = 0;
       while (row < ends.length && ends[row] > begins[i]) ++row;
+      row = Math.min(row, MOST_ROWS - 1);
       ends[row] = begins[i] + lengths[i];
       rows[i] = row;
     }
@@ -102,9 +106,9 @@ var profileView = (() => {
   }
 
   // A new window of time around `centre`, which keeps its place; never beyond the whole, never below
-  // 20 ns.
+  // 20 ns or what the digits of a number can tell apart.
   function zoomed(view, centre, factor, length) {
-    const span = Math.min(Math.max((view.to - view.from) * factor, 20), length);
+    const span = Math.min(Math.max((view.to - view.from) * factor, 20, length * 1e-12), length);
     const part = (centre - view.from) / (view.to - view.from);
     return within({ from: centre - part * span, to: centre + (1 - part) * span }, length);
   }
@@ -162,7 +166,8 @@ if (typeof document !== "undefined") (() => {
 
   // What is drawn, from top to bottom: {rank, lane or memory, y, height}.
   const ranks = data.ranks.map((rank) => ({ ...rank, lanes: rank.lanes.map(view.laneOf),
-    memory: { at: view.undiff(rank.memory.at), bytes: rank.memory.bytes } }));
+    memory: { at: view.undiff(rank.memory.at), bytes: rank.memory.bytes,
+      most: rank.memory.bytes.reduce((a, b) => Math.max(a, b), 1) } }));
   const bands = [];
   let height = RULER;
   for (const rank of ranks) {
@@ -183,7 +188,8 @@ if (typeof document !== "undefined") (() => {
   let now = { from: 0, to: length };
   let selected = null;  // {rank, lane, i}
   let found = { names: null, types: null, wanted: "" };
-  let width = 1;
+  let width = 1, tall = 1, scale = 1;  // of the canvas in pixels of the page; and its pixels for each
+  let top = 0;  // what the frame has scrolled
   let colours = COLOURS.light;
   let hatch = null;
   let waiting = false;
@@ -214,13 +220,14 @@ if (typeof document !== "undefined") (() => {
   }
   function resize() {
     const ratio = devicePixelRatio || 1;
+    // The canvas is what the frame shows, and stays there while the frame scrolls over all ranks.
+    tall = Math.min(height, Math.max(Math.round(innerHeight * 0.75), 240));
+    canvas.style.height = `${tall}px`;
+    byId("spacer").style.height = `${height - tall}px`;
     width = canvas.clientWidth;
-    // Browsers refuse canvases beyond some 16000 pixels.
-    const scale = Math.min(ratio, 16000 / height);
+    scale = ratio;
     canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    canvas.style.height = `${height}px`;
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    canvas.height = Math.round(tall * scale);
     redraw();
   }
 
@@ -279,8 +286,7 @@ if (typeof document !== "undefined") (() => {
     }
   }
   function drawMemory(band) {
-    const { at, bytes } = band.memory;
-    const most = bytes.reduce((a, b) => Math.max(a, b), 1);
+    const { at, bytes, most } = band.memory;
     pen.fillStyle = colours.memory;
     // The highest of each pixel.
     let x = -1, high = 0;
@@ -305,25 +311,41 @@ if (typeof document !== "undefined") (() => {
     pen.fillStyle = npumesh.colour("--faint");
     pen.fillText(`HBM in use, at most ${npumesh.bytes(most)}`, 4, band.y + 10);
   }
-  function drawRuler() {
+  const ticks = () => {
     const step = view.tickStep(now.to - now.from, width, 90);
-    pen.fillStyle = npumesh.colour("--faint");
+    const all = [];
+    for (let tick = Math.ceil(now.from / step) * step; tick <= now.to; tick += step) all.push(tick);
+    return all;
+  };
+  function drawLines() {
     pen.strokeStyle = npumesh.colour("--line");
     pen.lineWidth = 1;
-    for (let tick = Math.ceil(now.from / step) * step; tick <= now.to; tick += step) {
+    for (const tick of ticks()) {
       const x = Math.round(toX(tick)) + 0.5;
       pen.beginPath();
-      pen.moveTo(x, 16);
-      pen.lineTo(x, height);
+      pen.moveTo(x, top);
+      pen.lineTo(x, top + tall);
       pen.stroke();
-      if (x < width - 60) pen.fillText(duration(Math.round(tick)), x + 3, 14);
+    }
+  }
+  // Above the ranks, whichever of them the frame shows.
+  function drawRuler() {
+    pen.fillStyle = npumesh.colour("--back");
+    pen.fillRect(0, top, width, RULER - 4);
+    pen.fillStyle = npumesh.colour("--faint");
+    for (const tick of ticks()) {
+      const x = toX(tick);
+      if (x < width - 60) pen.fillText(duration(Math.round(tick)), x + 3, top + 14);
     }
   }
   function draw() {
+    top = byId("timeline").scrollTop;
+    pen.setTransform(scale, 0, 0, scale, 0, -top * scale);
     pen.font = FONT;
-    pen.clearRect(0, 0, width, height);
-    drawRuler();
+    pen.clearRect(0, top, width, tall);
+    drawLines();
     for (const band of bands) {
+      if (band.y + band.height < top || band.y > top + tall) continue;
       if (band.lane) {
         drawLane(band);
       } else if (band.memory) {
@@ -335,6 +357,7 @@ if (typeof document !== "undefined") (() => {
         pen.font = FONT;
       }
     }
+    drawRuler();
     canvas.dataset.drawn = String(Math.round(performance.now()));
   }
 
@@ -431,7 +454,7 @@ if (typeof document !== "undefined") (() => {
 
   function placeOf(event) {
     const box = canvas.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
+    return { x: event.clientX - box.left, y: event.clientY - box.top + byId("timeline").scrollTop };
   }
   // Pointers that are down, by id: one pans, two zoom.
   const pointers = new Map();
@@ -547,7 +570,7 @@ if (typeof document !== "undefined") (() => {
         text: (row) => (row.roofline_gflops ? npumesh.percent(row.gflops, row.roofline_gflops) : "-") });
     }
     const put = (id, columns, rows, none) => byId(id).replaceChildren(
-      rows.length > 0 ? npumesh.table(columns, rows, id) : element("p", { class: "faint" }, none));
+      rows.length > 0 ? npumesh.table(columns, rows, id, 15) : element("p", { class: "faint" }, none));
     put("steps", steps, facts.steps, "No step was recorded.");
     put("ranks", [number("rank", "rank"), ...parts,
       { title: "came last", value: (row) => row.came_last, text: (row) => `${row.came_last}/${row.collectives}` },
@@ -570,6 +593,7 @@ if (typeof document !== "undefined") (() => {
   takeColours();
   showTables();
   document.addEventListener("themechange", takeColours);
+  byId("timeline").addEventListener("scroll", redraw);
   addEventListener("resize", resize);
   resize();
 })();

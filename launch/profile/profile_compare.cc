@@ -40,9 +40,9 @@ std::vector<ComparedTime> CompareOperators(const std::vector<OperatorFacts>& bef
   return MostSlowerFirst(std::move(times));
 }
 
-std::vector<OperatorFacts> AsOperators(const std::vector<CollectiveFacts>& collectives) {
+std::vector<OperatorFacts> AsOperators(const std::vector<KindFacts>& collectives) {
   std::vector<OperatorFacts> all;
-  for (const CollectiveFacts& one : collectives) {
+  for (const KindFacts& one : collectives) {
     all.push_back({.name = one.kind,
                    .type = "collective",
                    .count = one.spans,
@@ -83,13 +83,13 @@ std::string TimesTable(std::string_view title, const std::vector<ComparedTime>& 
                        size_t most) {
   if (times.empty()) return "";
   std::string text = fmt::format("{}\n{:>10} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", title, "change",
-                                 "before", "after", "mean", "mean", "factor", "name");
+                                 "total A", "total B", "mean A", "mean B", "factor", "name");
   const size_t shown = std::min(times.size(), most);
   for (size_t i = 0; i < shown; ++i) {
     const ComparedTime& one = times[i];
     std::string name = Printable(one.name.empty() ? one.type : one.name);
-    if (one.count_before == 0) name += " (only after)";
-    if (one.count_after == 0) name += " (only before)";
+    if (one.count_before == 0) name += " (only in B)";
+    if (one.count_after == 0) name += " (only in A)";
     text += fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", ChangeText(one.slower_ns()),
                         DurationText(one.before_ns), DurationText(one.after_ns),
                         DurationText(one.mean_before_ns()), DurationText(one.mean_after_ns()),
@@ -104,7 +104,7 @@ std::string StepsTable(const ComparedProfiles& compared, size_t most) {
   std::string text = fmt::format(
       "steps, mean over ranks\n{:>7} {:>10} {:>9} {:>9} {:>7} {:>11} "
       "{:>10} {:>10}\n",
-      "step", "change", "before", "after", "factor", "computing", "moving", "waiting");
+      "step", "change", "A", "B", "factor", "computing", "moving", "waiting");
   const size_t shown = std::min(compared.steps.size(), most);
   for (size_t i = 0; i < shown; ++i) {
     const ComparedStep& step = compared.steps[i];
@@ -142,10 +142,10 @@ double ComparedTime::mean_after_ns() const {
 
 ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts& after) {
   ComparedProfiles compared;
-  for (const std::string& gap : before.gaps) compared.gaps.push_back("before: " + gap);
-  for (const std::string& gap : after.gaps) compared.gaps.push_back("after: " + gap);
+  for (const std::string& gap : before.gaps) compared.gaps.push_back("A: " + gap);
+  for (const std::string& gap : after.gaps) compared.gaps.push_back("B: " + gap);
   if (before.world_size != after.world_size) {
-    compared.gaps.push_back(fmt::format("before has {} ranks, after {}: sums over ranks differ",
+    compared.gaps.push_back(fmt::format("A has {} ranks, B has {}: sums over ranks differ",
                                         before.world_size, after.world_size));
   }
   std::map<uint32_t, TimeParts> steps_after = MeanSteps(after.steps);
@@ -170,7 +170,7 @@ std::string ComparedText(const ComparedProfiles& compared, size_t most) {
   std::string text;
   for (const std::string& gap : compared.gaps) text += fmt::format("warning: {}\n", gap);
   if (compared.steps_only_before + compared.steps_only_after > 0) {
-    text += fmt::format("{} only before, {} only after\n",
+    text += fmt::format("{} only in A, {} only in B\n",
                         CountText(compared.steps_only_before, "step"), compared.steps_only_after);
   }
   text += StepsTable(compared, most);

@@ -47,7 +47,7 @@ struct ComparedProfiles {
 
 ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts& after);
 
-// `most` rows of each table.
+// `most` rows of each table; A is the first profile, B the second.
 std::string ComparedText(const ComparedProfiles& compared, size_t most);
 
 }  // namespace npumesh

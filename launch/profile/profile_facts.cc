@@ -88,17 +88,17 @@ void AddOperators(const std::vector<RankProfile>& profiles, ProfileFacts& facts)
 
 void AddCollectives(const std::vector<RankProfile>& profiles, const CollectiveCalls& calls,
                     ProfileFacts& facts) {
-  std::map<std::string, CollectiveFacts> kinds;
-  const auto kind_of = [&](size_t profile, const Span& span) -> CollectiveFacts& {
+  std::map<std::string, KindFacts> kinds;
+  const auto kind_of = [&](size_t profile, const Span& span) -> KindFacts& {
     const std::string kind = span.subject == 0 ? "" : KindOf(profiles[profile].task(span));
-    CollectiveFacts& found = kinds[kind];
+    KindFacts& found = kinds[kind];
     found.kind = kind;
     return found;
   };
   for (size_t p = 0; p < profiles.size(); ++p) {
     for (const Span& span : profiles[p].spans) {
       if (span.kind != SpanKind::kCollective && span.kind != SpanKind::kMessage) continue;
-      CollectiveFacts& kind = kind_of(p, span);
+      KindFacts& kind = kind_of(p, span);
       ++kind.spans;
       kind.bytes += span.bytes;
       const Stretches::Stretch moving = MovingTime(span);
@@ -226,7 +226,7 @@ TimeParts& TimeParts::operator+=(const TimeParts& other) {
   return *this;
 }
 
-double CollectiveFacts::bandwidth() const {
+double KindFacts::bandwidth() const {
   return RateOf(static_cast<double>(bytes), static_cast<double>(moving_ns));
 }
 

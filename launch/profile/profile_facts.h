@@ -8,8 +8,8 @@
 //   waiting      no operator runs and nothing moves; the rank waits for others to arrive
 //   preparing    none of these, but a copy between host and device or the making of a plan
 //   idle         the rest
-// An operator that is a collective itself (Hcom...), and the time of an operator in which a call of
-// its lane runs, count as that call.
+// An operator that is a collective itself (Hcom...), and the time of a fused operator in which the
+// call of its name runs, count as that call.
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_FACTS_H_
@@ -70,7 +70,7 @@ struct OperatorFacts {
 };
 
 // The collectives of one kind, sums over ranks.
-struct CollectiveFacts {
+struct KindFacts {
   std::string kind;    // operator type, or the name of the call
   uint64_t calls = 0;  // of all members together one
   uint64_t spans = 0;  // of each member one
@@ -102,9 +102,9 @@ struct ProfileFacts {
   std::vector<StepFacts> steps;   // by step, then rank
   std::vector<RankFacts> ranks;   // by rank
   SlowestRank slowest;
-  std::vector<OperatorFacts> operators;      // longest total first
-  std::vector<OperatorFacts> types;          // longest total first
-  std::vector<CollectiveFacts> collectives;  // longest total first
+  std::vector<OperatorFacts> operators;  // longest total first
+  std::vector<OperatorFacts> types;      // longest total first
+  std::vector<KindFacts> collectives;    // longest total first
 };
 
 // `profiles` by rank, not empty; `calls` and `clock` are theirs.

@@ -65,7 +65,7 @@ json OperatorsJson(const std::vector<OperatorFacts>& operators,
   return list;
 }
 
-json ToJson(const CollectiveFacts& one) {
+json ToJson(const KindFacts& one) {
   return {{"kind", one.kind},
           {"calls", one.calls},
           {"spans", one.spans},

@@ -60,9 +60,9 @@ bool IsDrawn(const Span& span) {
 }
 
 // The spans that are drawn: all, or the longest. Of equally long ones the first.
-class Selection {
+class LongestSpans {
  public:
-  Selection(const std::vector<RankProfile>& profiles, size_t most) {
+  LongestSpans(const std::vector<RankProfile>& profiles, size_t most) {
     std::vector<int64_t> lengths;
     for (const RankProfile& profile : profiles) {
       for (const Span& span : profile.spans) {
@@ -94,7 +94,7 @@ class Selection {
 // Writes the data of all ranks.
 class PageWriter {
  public:
-  PageWriter(const CommonClock& clock, Selection& selection)
+  PageWriter(const CommonClock& clock, LongestSpans& selection)
       : clock_(clock), selection_(selection) {}
 
   std::string RankText(const RankProfile& profile, size_t number) {
@@ -167,7 +167,7 @@ class PageWriter {
   }
 
   const CommonClock& clock_;
-  Selection& selection_;
+  LongestSpans& selection_;
   TextTable names_, types_, groups_;
 };
 
@@ -196,7 +196,7 @@ json NotesOf(const ProfileFacts& facts, const std::optional<MachineLimits>& limi
 std::string PageData(const std::vector<RankProfile>& profiles, const CommonClock& clock,
                      const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
                      size_t most_spans, uint64_t& left_out) {
-  Selection selection(profiles, most_spans);
+  LongestSpans selection(profiles, most_spans);
   left_out = selection.left_out();
   PageWriter writer(clock, selection);
   std::string ranks;

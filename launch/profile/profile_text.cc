@@ -119,11 +119,11 @@ std::string OperatorTable(std::string_view title, const std::vector<OperatorFact
   return text;
 }
 
-std::string CollectiveTable(const std::vector<CollectiveFacts>& collectives) {
+std::string CollectiveTable(const std::vector<KindFacts>& collectives) {
   if (collectives.empty()) return "no collective was recorded\n";
   std::string text = fmt::format("collectives\n{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", "calls",
                                  "bytes", "moving", "waiting", "GB/s", "kind");
-  for (const CollectiveFacts& one : collectives) {
+  for (const KindFacts& one : collectives) {
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", one.calls, BytesText(one.bytes),
                         DurationText(one.moving_ns), DurationText(one.waiting_ns),
                         RateCell(one.bandwidth()), NameCell(one.kind));

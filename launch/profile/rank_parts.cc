@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
+#include <utility>
 
 namespace npumesh {
 namespace {
@@ -18,20 +20,20 @@ bool IsCollectiveOperator(const ProfiledTask& task) {
   return task.type.starts_with("Hcom");
 }
 
-// Tasks and calls of one lane.
-struct LaneTimes {
+// Operators and calls of one name. A call that an operator makes has the operator's name.
+struct NamedTimes {
   std::vector<Stretch> tasks;
   std::vector<Stretch> calls;
 };
 
 // Windows of one step.
-struct StepTimes {
+struct StepWindows {
   std::vector<Stretch> windows;  // of its iteration spans
   Stretch extent{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
 };
 
-std::map<uint32_t, StepTimes> StepTimesOf(const RankProfile& profile) {
-  std::map<uint32_t, StepTimes> steps;
+std::map<uint32_t, StepWindows> StepWindowsOf(const RankProfile& profile) {
+  std::map<uint32_t, StepWindows> steps;
   for (const Span& span : profile.spans) {
     if (span.kind == SpanKind::kMemory) continue;
     if (span.kind == SpanKind::kIteration) {
@@ -43,6 +45,21 @@ std::map<uint32_t, StepTimes> StepTimesOf(const RankProfile& profile) {
     extent.end_ns = std::max(extent.end_ns, span.end_ns);
   }
   return steps;
+}
+
+// All operators, without the calls that they make themselves.
+Stretches ComputingOf(std::map<std::string_view, NamedTimes> named) {
+  std::vector<Stretch> computing;
+  for (auto& [name, times] : named) {
+    if (times.calls.empty()) {
+      computing.insert(computing.end(), times.tasks.begin(), times.tasks.end());
+      continue;
+    }
+    const Stretches calls(std::move(times.calls));
+    const Stretches rest = Stretches(std::move(times.tasks)).Without(calls);
+    computing.insert(computing.end(), rest.all().begin(), rest.all().end());
+  }
+  return Stretches(std::move(computing));
 }
 
 TimeParts& AddParts(TimeParts& sum, const RankActivity& activity,
@@ -64,20 +81,22 @@ Stretch WaitingTime(const Span& span) {
 }
 
 RankActivity ActivityOf(const RankProfile& profile) {
-  std::map<uint16_t, LaneTimes> lanes;
+  std::map<std::string_view, NamedTimes> named;
   std::vector<Stretch> moving;
   std::vector<Stretch> waiting;
   std::vector<Stretch> preparing;
   for (const Span& span : profile.spans) {
     const Stretch whole{span.begin_ns, span.end_ns};
+    std::string_view name;
+    if (span.subject != 0) name = profile.task(span).name;
     switch (span.kind) {
       case SpanKind::kTask:
         if (span.subject != 0 && IsCollectiveOperator(profile.task(span))) break;
-        lanes[span.lane].tasks.push_back(whole);
+        named[name].tasks.push_back(whole);
         break;
       case SpanKind::kCollective:
       case SpanKind::kMessage:
-        lanes[span.lane].calls.push_back(whole);
+        if (!name.empty()) named[name].calls.push_back(whole);
         moving.push_back(MovingTime(span));
         waiting.push_back(WaitingTime(span));
         break;
@@ -85,17 +104,12 @@ RankActivity ActivityOf(const RankProfile& profile) {
       case SpanKind::kCompile:
         preparing.push_back(whole);
         break;
-      case SpanKind::kIteration:
-      case SpanKind::kApi:
-      case SpanKind::kMemory:
+      default:
         break;
     }
   }
   RankActivity activity;
-  for (auto& [lane, times] : lanes) {
-    const Stretches tasks(std::move(times.tasks));
-    activity.computing = activity.computing.Or(tasks.Without(Stretches(std::move(times.calls))));
-  }
+  activity.computing = ComputingOf(std::move(named));
   activity.moving = Stretches(std::move(moving));
   activity.waiting = Stretches(std::move(waiting)).Without(activity.moving);
   activity.preparing = Stretches(std::move(preparing));
@@ -123,7 +137,7 @@ std::vector<StepFacts> StepsOf(const RankProfile& profile) {
   const RankActivity activity = ActivityOf(profile);
   std::vector<StepFacts> steps;
   int64_t previous_end = 0;
-  const std::map<uint32_t, StepTimes> all = StepTimesOf(profile);
+  const std::map<uint32_t, StepWindows> all = StepWindowsOf(profile);
   const bool has_windows =
       std::ranges::any_of(all, [](const auto& one) { return !one.second.windows.empty(); });
   for (const auto& [step, times] : all) {

@@ -55,11 +55,13 @@ TEST(ProfileFactsTest, ACallInsideOfAnOperatorIsNoComputation) {
   std::vector<RankProfile> profiles = {ProfileOf(0, 1)};
   RankProfile& profile = profiles[0];
   AddOperator(profile, AddTask(profile, "fused", "MatmulAllReduce"), 0, 100);
-  AddCollective(profile, 0, 1, 60, 70, 90).lane = kComputeLane;
+  AddCollective(profile, AddTask(profile, "fused", "allreduce"), 1, 60, 70, 90);
+  AddCollective(profile, AddTask(profile, "other", "allreduce"), 2, 10, 10, 30);
   AddOperator(profile, AddTask(profile, "reduce", "HcomAllReduce"), 100, 150);
   AddStep(profile, 0, 0, 150);
   const TimeParts parts = MustFacts(profiles).steps[0].parts;
-  EXPECT_EQ(parts.computing_ns, 70);  // 0-60 and 90-100
+  EXPECT_EQ(parts.computing_ns, 50);  // 0-60 and 90-100, without 10-30
+  EXPECT_EQ(parts.overlapped_ns, 20);
   EXPECT_EQ(parts.waiting_ns, 10);
   EXPECT_EQ(parts.moving_ns, 20);
   EXPECT_EQ(parts.idle_ns, 50);
@@ -158,7 +160,7 @@ TEST(ProfileFactsTest, CollectivesOfAllMembersAreOneCall) {
   }
   const ProfileFacts facts = MustFacts(profiles);
   ASSERT_THAT(facts.collectives, SizeIs(1));
-  const CollectiveFacts& kind = facts.collectives[0];
+  const KindFacts& kind = facts.collectives[0];
   EXPECT_EQ(kind.kind, "HcomAllReduce");
   EXPECT_EQ(kind.calls, 2u);
   EXPECT_EQ(kind.spans, 4u);
@@ -286,7 +288,7 @@ TEST(ProfileCompareTest, SaysWhatGotSlower) {
   EXPECT_EQ(compared.steps_only_before, 1u);
   EXPECT_THAT(compared.gaps, IsEmpty());
   const std::string text = ComparedText(compared, 10);
-  EXPECT_THAT(text, HasSubstr("new (only after)"));
+  EXPECT_THAT(text, HasSubstr("new (only in B)"));
   EXPECT_THAT(text, HasSubstr("+200 ns"));
   EXPECT_EQ(ComparedReport(compared).verdict, "compared");
 }
