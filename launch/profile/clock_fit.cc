@@ -34,6 +34,24 @@ double SlopeOf(const std::vector<ClockSample>& samples, int64_t reference_ns, do
   return below == 0 ? 0 : above / below;
 }
 
+// What the ranks of a host say of its clock.
+struct HostClock {
+  const ProfileOwner* owner = nullptr;  // of one of its ranks
+  bool is_node_0 = false;
+  std::vector<ClockSample> samples;
+};
+
+// `first` is the host of node 0, whose clock all others are compared with; where it left no
+// profile, times of day are compared with that of the first host.
+ClockFit FitHost(const HostClock& host, const HostClock& first) {
+  if (host.is_node_0) return {};
+  if (!host.samples.empty()) return FitClock(host.samples);
+  ClockFit fit;
+  fit.guessed = true;
+  fit.offset_ns = static_cast<double>(TimeOfDayOffset(*host.owner) - TimeOfDayOffset(*first.owner));
+  return fit;
+}
+
 // Bounds are sums of what hosts add, and may be as large as a file says.
 int64_t CappedSum(int64_t a, int64_t b) {
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -77,38 +95,23 @@ ClockFit FitClock(std::vector<ClockSample> samples) {
 }
 
 CommonClock::CommonClock(const std::vector<RankProfile>& profiles) {
-  std::map<std::string, size_t> hosts;
-  std::vector<std::vector<ClockSample>> samples;
-  std::vector<const ProfileOwner*> owners;  // a rank of each host
+  std::map<std::string, size_t> numbers;
+  std::vector<HostClock> hosts;
   for (const RankProfile& profile : profiles) {
-    const auto [host, is_new] = hosts.try_emplace(ClockName(profile.owner), hosts.size());
-    if (is_new) {
-      samples.emplace_back();
-      owners.push_back(&profile.owner);
-    }
+    const auto [host, is_new] = numbers.try_emplace(ClockName(profile.owner), hosts.size());
+    if (is_new) hosts.push_back({&profile.owner, false, {}});
     host_of_.push_back(host->second);
-    auto& all = samples[host->second];
-    all.insert(all.end(), profile.clocks.begin(), profile.clocks.end());
+    HostClock& clock = hosts[host->second];
+    clock.is_node_0 = clock.is_node_0 || profile.owner.node == 0;
+    clock.samples.insert(clock.samples.end(), profile.clocks.begin(), profile.clocks.end());
   }
-  // Samples say what the time was on node 0; without one of its ranks the first host stands in when
-  // it has no samples itself.
-  const auto of_node_0 =
-      std::ranges::find(profiles, 0, [](const RankProfile& profile) { return profile.owner.node; });
-  const size_t first =
-      of_node_0 == profiles.end() ? 0 : host_of_[static_cast<size_t>(of_node_0 - profiles.begin())];
-  for (size_t h = 0; h < samples.size(); ++h) {
-    ClockFit fit;
-    if (h != first || of_node_0 == profiles.end()) {
-      if (!samples[h].empty()) {
-        fit = FitClock(std::move(samples[h]));
-      } else if (h != first) {
-        fit.guessed = true;
-        fit.offset_ns =
-            static_cast<double>(TimeOfDayOffset(*owners[h]) - TimeOfDayOffset(*owners[first]));
-      }
-    }
-    fits_.push_back(fit);
-  }
+  const auto node_0 = std::ranges::find(hosts, true, &HostClock::is_node_0);
+  const HostClock& first = node_0 == hosts.end() ? hosts.front() : *node_0;
+  for (const HostClock& host : hosts) fits_.push_back(FitHost(host, first));
+  SetExtent(profiles);
+}
+
+void CommonClock::SetExtent(const std::vector<RankProfile>& profiles) {
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = std::numeric_limits<int64_t>::min();
   for (size_t p = 0; p < profiles.size(); ++p) {
@@ -142,7 +145,7 @@ int64_t CommonClock::bound_ns() const {
 }
 
 bool CommonClock::guessed() const {
-  return std::ranges::any_of(fits_, &ClockFit::guessed);
+  return fits_.size() > 1 && std::ranges::any_of(fits_, &ClockFit::guessed);
 }
 
 namespace {

@@ -55,6 +55,8 @@ class CommonClock {
   int64_t length_ns() const { return length_ns_; }  // from the first moment to the last
 
  private:
+  void SetExtent(const std::vector<RankProfile>& profiles);
+
   std::vector<size_t> host_of_;  // by profile
   std::vector<ClockFit> fits_;   // by host
   int64_t begin_ns_ = 0;

@@ -125,13 +125,21 @@ var profileView = (() => {
     return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least);
   }
 
+  // A moment with all digits that tell it from one `step` nanoseconds later: "178.25 ms".
+  function momentText(ns, step) {
+    const units = [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]];
+    const [size, unit] = units.findLast(([least]) => Math.abs(ns) >= least) || units[0];
+    const digits = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
+    return `${(ns / size).toFixed(digits)} ${unit}`;
+  }
+
   // What there is to say of a span: [what, value] pairs.
   function describe(data, rank, lane, i, format) {
     const of = lane.data;
     const lines = [["what", KIND_NAMES[of.kind[i]]], ["name", data.names[of.span_name[i]]]];
     if (of.type[i] >= 0 && data.types[of.type[i]]) lines.push(["type", data.types[of.type[i]]]);
     lines.push(["rank", `${rank.rank} (${rank.host}), ${of.name}`]);
-    lines.push(["begin", format.duration(lane.begin[i])]);
+    lines.push(["begin", momentText(lane.begin[i], 1)]);
     lines.push(["length", format.duration(of.length[i])]);
     if (of.arrived[i] >= 0) {
       const moving = of.length[i] - of.arrived[i];
@@ -144,7 +152,7 @@ var profileView = (() => {
     return lines;
   }
 
-  return { KIND, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, describe };
+  return { KIND, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, momentText, describe };
 })();
 if (typeof module !== "undefined") module.exports = profileView;
 
@@ -311,8 +319,9 @@ if (typeof document !== "undefined") (() => {
     pen.fillStyle = npumesh.colour("--faint");
     pen.fillText(`HBM in use, at most ${npumesh.bytes(most)}`, 4, band.y + 10);
   }
+  const tickStep = () => view.tickStep(now.to - now.from, width, 110);
   const ticks = () => {
-    const step = view.tickStep(now.to - now.from, width, 90);
+    const step = tickStep();
     const all = [];
     for (let tick = Math.ceil(now.from / step) * step; tick <= now.to; tick += step) all.push(tick);
     return all;
@@ -333,9 +342,10 @@ if (typeof document !== "undefined") (() => {
     pen.fillStyle = npumesh.colour("--back");
     pen.fillRect(0, top, width, RULER - 4);
     pen.fillStyle = npumesh.colour("--faint");
+    const step = tickStep();
     for (const tick of ticks()) {
       const x = toX(tick);
-      if (x < width - 60) pen.fillText(duration(Math.round(tick)), x + 3, top + 14);
+      if (x < width - 60) pen.fillText(view.momentText(tick, step), x + 3, top + 14);
     }
   }
   function draw() {

@@ -98,6 +98,14 @@ const tests = {
     for (let span = 1; span < 1e12; span *= 3) assert.ok((view.tickStep(span, 1000, 90) * 1000) / span >= 90);
   },
 
+  momentsHaveTheDigitsThatTellThemApart() {
+    assert.strictEqual(view.momentText(178250000, 50000), "178.25 ms");
+    assert.strictEqual(view.momentText(178000000, 1e6), "178 ms");
+    assert.strictEqual(view.momentText(178123456, 1), "178.123456 ms");
+    assert.strictEqual(view.momentText(0, 100), "0 ns");
+    assert.strictEqual(view.momentText(2e9, 5e8), "2.0 s");
+  },
+
   searchIgnoresCase() {
     assert.deepStrictEqual([...view.matching(["MatMul", "Add", "matmul2"], "MATM")], [0, 2]);
   },

@@ -100,6 +100,24 @@ TEST(ClockFitTest, WithoutSamplesTheTimeOfDayStandsIn) {
   EXPECT_EQ(clock.At(1, 50) - clock.At(0, 100), 50);
 }
 
+TEST(ClockFitTest, WithoutNode0HostsWithSamplesStillAgree) {
+  std::vector<RankProfile> profiles = {OtherHost(1, 3), OtherHost(2, 3)};
+  profiles[1].owner.boot_id = "boot-c";
+  profiles[1].owner.node = 2;
+  profiles[0].clocks = {{0, 1000, 5}};
+  profiles[1].clocks = {{0, 3000, 7}};
+  AddStep(profiles[0], 0, 5000, 6000);
+  AddStep(profiles[1], 0, 3000, 4000);
+  const CommonClock clock(profiles);
+  EXPECT_EQ(clock.At(0, 5000), clock.At(1, 3000));
+  EXPECT_EQ(clock.BoundBetween(0, 1), 12);
+  EXPECT_FALSE(clock.guessed());
+  profiles[0].clocks.clear();
+  EXPECT_TRUE(CommonClock(profiles).guessed());
+  profiles.pop_back();
+  EXPECT_FALSE(CommonClock(profiles).guessed());  // one host has no other to compare with
+}
+
 // Two ranks in one call: rank 0 from 0 to `end`, rank 1 from `begin` on.
 std::vector<RankProfile> OneCall(int64_t end, int64_t begin) {
   std::vector<RankProfile> profiles = {ProfileOf(0, 2), ProfileOf(1, 2)};
