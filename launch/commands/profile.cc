@@ -40,8 +40,15 @@ void AddOmission(Answer& answer, const std::string& text) {
   answer.report.Add(Severity::kWarning, text);
 }
 
+Result<std::vector<RankProfile>> ReadAndCheck(const std::string& folder) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<RankProfile> profiles, ReadProfiles(folder));
+  const Status times = CheckTimes(profiles);
+  if (!times.ok()) return times.WithContext(folder);
+  return profiles;
+}
+
 Result<Answer> ShowProfile(const ProfileOptions& options) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadProfiles(options.folder));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadAndCheck(options.folder));
   const CollectiveCalls calls(profiles);
   const CommonClock clock(profiles);
   const ProfileFacts facts = FactsOf(profiles, calls, clock);
@@ -71,7 +78,7 @@ Result<Answer> ShowProfile(const ProfileOptions& options) {
 }
 
 Result<ProfileFacts> FactsOfFolder(const std::string& folder) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadProfiles(folder));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankProfile> profiles, ReadAndCheck(folder));
   return FactsOf(profiles, CollectiveCalls(profiles), CommonClock(profiles));
 }
 

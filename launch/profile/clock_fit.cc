@@ -34,6 +34,36 @@ double SlopeOf(const std::vector<ClockSample>& samples, int64_t reference_ns, do
   return below == 0 ? 0 : above / below;
 }
 
+// 36 years since a machine started, and the time of day in 2043.
+constexpr int64_t kLatest = int64_t{1} << 60;
+constexpr int64_t kLatestOfDay = int64_t{1} << 61;
+
+Status CheckTime(std::string_view what, int64_t ns, int64_t least, int64_t most) {
+  if (ns >= least && ns <= most) return Status();
+  return Error(Code::kCorrupt, "{} is {} ns, which no clock shows; its profile is damaged", what,
+               ns);
+}
+
+Status CheckRankTimes(const RankProfile& profile) {
+  const ProfileOwner& owner = profile.owner;
+  NPUMESH_RETURN_IF_ERROR(CheckTime("the start", owner.start_monotonic_ns, 0, kLatest));
+  NPUMESH_RETURN_IF_ERROR(
+      CheckTime("the start's time of day", owner.start_realtime_ns, 0, kLatestOfDay));
+  for (const ClockSample& sample : profile.clocks) {
+    NPUMESH_RETURN_IF_ERROR(CheckTime("a sample's time", sample.local_ns, 0, kLatest));
+    NPUMESH_RETURN_IF_ERROR(CheckTime("a clock's offset", sample.offset_ns, -kLatest, kLatest));
+    NPUMESH_RETURN_IF_ERROR(CheckTime("a clock's bound", sample.bound_ns, 0, kLatest));
+  }
+  int64_t lengths_ns = 0;
+  for (const Span& span : profile.spans) {
+    NPUMESH_RETURN_IF_ERROR(CheckTime("a span's begin", span.begin_ns, 0, kLatest));
+    NPUMESH_RETURN_IF_ERROR(CheckTime("a span's end", span.end_ns, span.begin_ns, kLatest));
+    lengths_ns += span.end_ns - span.begin_ns;
+    NPUMESH_RETURN_IF_ERROR(CheckTime("the sum of all spans", lengths_ns, 0, kLatest));
+  }
+  return Status();
+}
+
 // What the ranks of a host say of its clock.
 struct HostClock {
   const ProfileOwner* owner = nullptr;  // of one of its ranks
@@ -92,6 +122,14 @@ ClockFit FitClock(std::vector<ClockSample> samples) {
   }
   fit.bound_ns = CappedSum(residual, std::max<int64_t>(first.bound_ns, 0));
   return fit;
+}
+
+Status CheckTimes(const std::vector<RankProfile>& profiles) {
+  for (const RankProfile& profile : profiles) {
+    const Status status = CheckRankTimes(profile);
+    if (!status.ok()) return status.WithContext(fmt::format("rank {}", profile.owner.rank));
+  }
+  return Status();
 }
 
 CommonClock::CommonClock(const std::vector<RankProfile>& profiles) {

@@ -36,9 +36,13 @@ struct ClockFit {
 // REQUIRES: not empty.
 ClockFit FitClock(std::vector<ClockSample> samples);
 
+// Whether all times are some that a clock can show, so that sums of them are numbers, too. Error
+// (kCorrupt): names the rank and the time.
+Status CheckTimes(const std::vector<RankProfile>& profiles);
+
 class CommonClock {
  public:
-  // `profiles` by rank, not empty.
+  // `profiles` by rank, not empty, with times that CheckTimes takes.
   explicit CommonClock(const std::vector<RankProfile>& profiles);
 
   // A moment of profile number `profile` on the common clock: nanoseconds since the first moment

@@ -245,7 +245,7 @@ if (typeof document !== "undefined") (() => {
   // As much of a text as fits.
   function label(text, x, y, room) {
     if (room < 24) return;
-    const most = Math.floor((room - 6) / 6.4);
+    const most = Math.floor((room - 6) / 7);
     if (most < 2) return;
     pen.fillText(text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`, x + 3, y);
   }

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "tests/unit/profile_view/profiles.h"
 
 namespace npumesh::testing {
@@ -116,6 +118,38 @@ TEST(ClockFitTest, WithoutNode0HostsWithSamplesStillAgree) {
   EXPECT_TRUE(CommonClock(profiles).guessed());
   profiles.pop_back();
   EXPECT_FALSE(CommonClock(profiles).guessed());  // one host has no other to compare with
+}
+
+TEST(CheckTimesTest, RefusesWhatNoClockShows) {
+  const std::vector<RankProfile> good = LikelyRun(2, 100);
+  EXPECT_TRUE(CheckTimes(good).ok());
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const std::vector<void (*)(RankProfile&)> damages = {
+      [](RankProfile& one) { one.spans[3].end_ns = kMost; },
+      [](RankProfile& one) { one.spans[3].begin_ns = -1; },
+      [](RankProfile& one) { one.spans[3].end_ns = one.spans[3].begin_ns - 1; },
+      [](RankProfile& one) { one.owner.start_realtime_ns = kMost; },
+      [](RankProfile& one) { one.owner.start_monotonic_ns = -5; },
+      [](RankProfile& one) {
+        one.clocks = {{0, -kMost, 1}};
+      },
+      [](RankProfile& one) {
+        one.clocks = {{kMost, 0, 1}};
+      },
+      [](RankProfile& one) {
+        one.clocks = {{0, 0, -1}};
+      },
+      [](RankProfile& one) {
+        for (Span& span : one.spans) span.end_ns = int64_t{1} << 59;
+      },
+  };
+  for (const auto damage : damages) {
+    std::vector<RankProfile> bad = good;
+    damage(bad[1]);
+    const Status status = CheckTimes(bad);
+    EXPECT_EQ(status.code(), Code::kCorrupt);
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith("rank 1: "));
+  }
 }
 
 // Two ranks in one call: rank 0 from 0 to `end`, rank 1 from `begin` on.
