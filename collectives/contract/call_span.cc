@@ -34,11 +34,12 @@ uint32_t CallSpan::SubjectOf(const CallFacts& facts) {
 }
 
 void CallSpan::Enter(const CallFacts& facts) {
-  open_ = profiler_.on();
-  if (!open_) return;
   const bool message = facts.kind == CollectiveKind::kSendRecv;
+  const SpanKind kind = message ? SpanKind::kMessage : SpanKind::kCollective;
+  open_ = profiler_.keeps(kind);
+  if (!open_) return;
   span_ = Span{.subject = SubjectOf(facts)};
-  span_.kind = message ? SpanKind::kMessage : SpanKind::kCollective;
+  span_.kind = kind;
   span_.lane = kCommunicationLane;
   span_.bytes = facts.bytes;
   span_.number = facts.call;

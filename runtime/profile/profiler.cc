@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -37,7 +38,8 @@ void Profiler::OnShutdown() {
   if (const Status status = Stop(); !status.ok()) NPUMESH_ERROR("profile: {}", status.message());
 }
 
-Status Profiler::Start(const std::string& folder, const ProfileOwner& owner, uint64_t most_bytes) {
+Status Profiler::Start(const std::string& folder, const ProfileOwner& owner, uint64_t most_bytes,
+                       uint32_t kinds) {
   NPUMESH_RETURN_IF_ERROR(Stop());
   NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDebug));
   path_ = folder + "/" + ProfileFileName(owner.rank);
@@ -49,18 +51,19 @@ Status Profiler::Start(const std::string& folder, const ProfileOwner& owner, uin
   broken_ = Status();
   bytes_ = lost_limit_ = tasks_ = groups_ = 0;
   most_bytes_ = most_bytes;
+  start_ns_ = owner.start_monotonic_ns;
   lost_full_ = 0;
   Append(ProfileHeader(owner));
   ring_.Open();
   writer_ = std::thread([this] { WriteUntilStopped(); });
   run_.fetch_add(1, std::memory_order_relaxed);
-  on_.store(true, std::memory_order_release);
+  kinds_.store(kinds | kOn, std::memory_order_release);
   return broken_;
 }
 
 Status Profiler::Stop() {
   if (!writer_.joinable()) return Status();
-  on_.store(false, std::memory_order_release);
+  kinds_.store(0, std::memory_order_release);
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -82,6 +85,7 @@ uint32_t Profiler::Name(ProfiledTask task) {
 uint32_t Profiler::NameAll(std::vector<ProfiledTask> tasks) {
   if (!on()) return 0;
   const std::lock_guard lock(mutex_);
+  if (file_ == nullptr) return 0;
   const uint32_t first = tasks_ + 1;
   for (ProfiledTask& task : tasks) {
     task.id = ++tasks_;
@@ -93,6 +97,7 @@ uint32_t Profiler::NameAll(std::vector<ProfiledTask> tasks) {
 uint32_t Profiler::Group(ProfiledGroup group) {
   if (!on()) return 0;
   const std::lock_guard lock(mutex_);
+  if (file_ == nullptr) return 0;
   group.id = ++groups_;
   Append(GroupBlock(group));
   return group.id;
@@ -101,7 +106,7 @@ uint32_t Profiler::Group(ProfiledGroup group) {
 void Profiler::NoteClock(const ClockSample& sample) {
   if (!on()) return;
   const std::lock_guard lock(mutex_);
-  Append(ClockBlock(sample));
+  if (file_ != nullptr) Append(ClockBlock(sample));
 }
 
 void Profiler::WriteUntilStopped() {
@@ -120,14 +125,22 @@ void Profiler::Drain() {
     size_t count = 0;
     while (count < spans.size() && ring_.Pop(spans[count])) ++count;
     if (count == 0) return;
-    const std::string block = SpansBlock(spans.data(), count);
     const std::lock_guard lock(mutex_);
+    const auto end = std::remove_if(spans.begin(), spans.begin() + count,
+                                    [this](const Span& span) { return !BelongsToRun(span); });
+    count = static_cast<size_t>(end - spans.begin());
+    if (count == 0) continue;
+    const std::string block = SpansBlock(spans.data(), count);
     if (bytes_ + block.size() > most_bytes_) {
       lost_limit_ += count;
     } else {
       Append(block);
     }
   }
+}
+
+bool Profiler::BelongsToRun(const Span& span) const {
+  return span.begin_ns >= start_ns_ && span.subject <= tasks_ && span.group <= groups_;
 }
 
 void Profiler::Append(std::string_view block) {

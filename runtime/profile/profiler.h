@@ -6,7 +6,8 @@
 //
 // Each world has one profiler, which does nothing until Start: a disabled span costs one load.
 //
-// Thread-safety: any thread; Start and Stop one at a time, while no span is added.
+// Thread-safety: any thread; Start and Stop one at a time. A span that is open when a run ends
+// belongs to no run and is dropped.
 #ifndef NPUMESH_RUNTIME_PROFILE_PROFILER_H_
 #define NPUMESH_RUNTIME_PROFILE_PROFILER_H_
 
@@ -34,6 +35,10 @@ class Profiler final : public WorldCompanion {
   // counts, are written all the same.
   static constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
+  // Sets of span kinds.
+  static constexpr uint32_t SetOf(SpanKind kind) { return 1u << static_cast<uint32_t>(kind); }
+  static constexpr uint32_t kAllKinds = ~0u;
+
   // That of this world's rank, which lives as long as the world.
   static Profiler& Of(World& world);
 
@@ -41,15 +46,19 @@ class Profiler final : public WorldCompanion {
   ~Profiler() override;
 
   // Makes `folder` and in it rank_<R>.npprof, replacing that of an earlier run; the run before this
-  // one ends. Errors: kInvalidArgument for a symbolic link, kIo.
+  // one ends. Spans of other kinds than `kinds` are dropped. Errors: kInvalidArgument for a
+  // symbolic link, kIo.
   Status Start(const std::string& folder, const ProfileOwner& owner,
-               uint64_t most_bytes = kMostBytes);
+               uint64_t most_bytes = kMostBytes, uint32_t kinds = kAllKinds);
   // Writes what is left and ends the file. Error (kIo): the file could not be written, now or
   // before. OK when it is off.
   Status Stop();
   void OnShutdown() override;
 
-  bool on() const { return on_.load(std::memory_order_relaxed); }
+  bool on() const { return kinds_.load(std::memory_order_acquire) != 0; }
+  bool keeps(SpanKind kind) const {
+    return (kinds_.load(std::memory_order_acquire) & SetOf(kind)) != 0;
+  }
   // Changes with each Start: ids of another run mean nothing. 0 before the first.
   uint64_t run() const { return run_.load(std::memory_order_relaxed); }
 
@@ -63,7 +72,7 @@ class Profiler final : public WorldCompanion {
 
   // REQUIRES: subject and group are ids of this run, or 0.
   void Add(const Span& span) {
-    if (on() && !ring_.Push(span)) lost_full_.fetch_add(1, std::memory_order_relaxed);
+    if (keeps(span.kind) && !ring_.Push(span)) lost_full_.fetch_add(1, std::memory_order_relaxed);
   }
 
   void Add(const SpanPack& pack) { Add(std::bit_cast<Span>(pack)); }
@@ -79,14 +88,20 @@ class Profiler final : public WorldCompanion {
   static int64_t Now();
 
  private:
+  // In kinds_ while a run goes on, whatever it keeps; no kind has the number 0.
+  static constexpr uint32_t kOn = 1;
+
   void WriteUntilStopped();
   // Everything that the ring holds.
   void Drain();
+  // False for a span that began in an earlier run, whose ids mean something else now.
+  // REQUIRES: mutex_ is held.
+  bool BelongsToRun(const Span& span) const;
   // REQUIRES: mutex_ is held.
   void Append(std::string_view block);
 
   SpanRing ring_;
-  std::atomic<bool> on_{false};
+  std::atomic<uint32_t> kinds_{0};  // 0: off
   std::atomic<uint64_t> run_{0};
   std::atomic<uint32_t> iteration_{0};
   std::atomic<uint64_t> lost_full_{0};
@@ -96,7 +111,8 @@ class Profiler final : public WorldCompanion {
   bool stopping_ = false;
   std::string path_;
   std::unique_ptr<WritableFile> file_;
-  Status broken_;  // of the first write that failed
+  Status broken_;         // of the first write that failed
+  int64_t start_ns_ = 0;  // ProfileOwner::start_monotonic_ns of this run
   uint64_t bytes_ = 0;
   uint64_t most_bytes_ = 0;
   uint64_t lost_limit_ = 0;

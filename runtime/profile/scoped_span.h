@@ -33,7 +33,7 @@ class ScopedSpan {
  public:
   // `profiler` may be null. Both must outlive the span.
   ScopedSpan(Profiler* profiler, SpanKind kind, SpanSubject& subject, uint16_t lane = kHostLane)
-      : profiler_(profiler != nullptr && profiler->on() ? profiler : nullptr) {
+      : profiler_(profiler != nullptr && profiler->keeps(kind) ? profiler : nullptr) {
     if (profiler_ == nullptr) return;
     span_.kind = kind;
     span_.lane = lane;
@@ -59,7 +59,7 @@ class ScopedSpan {
 
 // Says how much device memory is in use now.
 inline void NoteMemory(Profiler* profiler, uint64_t bytes_in_use) {
-  if (profiler == nullptr || !profiler->on()) return;
+  if (profiler == nullptr || !profiler->keeps(SpanKind::kMemory)) return;
   Span span;
   span.begin_ns = span.end_ns = Profiler::Now();
   span.bytes = bytes_in_use;

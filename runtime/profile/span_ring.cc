@@ -3,10 +3,14 @@
 namespace npumesh {
 
 void SpanRing::Open() {
-  if (slots_ == nullptr) slots_ = std::make_unique<Slot[]>(kSlots);
+  if (slots_ != nullptr) {
+    Span dropped;
+    while (Pop(dropped)) {
+    }
+    return;
+  }
+  slots_ = std::make_unique<Slot[]>(kSlots);
   for (uint64_t i = 0; i < kSlots; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
-  tail_ = 0;
-  head_.store(0, std::memory_order_release);
 }
 
 }  // namespace npumesh

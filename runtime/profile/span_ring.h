@@ -3,7 +3,7 @@
 // A bounded queue of slots with sequence numbers (D. Vyukov's bounded queue, many writers and one
 // reader): a writer claims a slot with one compare-and-swap and never waits; a full ring refuses.
 //
-// Thread-safety: Push from any thread, Pop from one; Open from one, while nobody pushes.
+// Thread-safety: Push from any thread, after the first Open has returned; Pop and Open from one.
 #ifndef NPUMESH_RUNTIME_PROFILE_SPAN_RING_H_
 #define NPUMESH_RUNTIME_PROFILE_SPAN_RING_H_
 
@@ -20,7 +20,7 @@ class SpanRing {
  public:
   static constexpr uint64_t kSlots = uint64_t{1} << 17;
 
-  // Takes the memory, 8 MiB. Again: it is empty.
+  // Takes the memory, 8 MiB. Again: drops what it holds.
   void Open();
 
   // False: the ring is full, or was never opened.

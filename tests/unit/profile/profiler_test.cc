@@ -154,5 +154,49 @@ TEST_F(ProfilerTest, AKilledProcessLosesLittle) {
   EXPECT_LT(last - read->spans.back().begin_ns, 100'000'000);
 }
 
+TEST_F(ProfilerTest, KeepsTheKindsThatWereAskedFor) {
+  const std::string folder = folder_.path() + "/profile";
+  ASSERT_TRUE(
+      profiler_
+          .Start(folder, ProfileOwner{}, Profiler::kMostBytes, Profiler::SetOf(SpanKind::kCopy))
+          .ok());
+  EXPECT_TRUE(profiler_.on());
+  EXPECT_TRUE(profiler_.keeps(SpanKind::kCopy));
+  EXPECT_FALSE(profiler_.keeps(SpanKind::kTask));
+  Span copy = At(2);
+  copy.kind = SpanKind::kCopy;
+  profiler_.Add(At(1));
+  profiler_.Add(copy);
+  ASSERT_TRUE(profiler_.Stop().ok());
+  ASSERT_EQ(Read()->spans.size(), 1u);
+  EXPECT_EQ(Read()->spans[0].kind, SpanKind::kCopy);
+}
+
+TEST_F(ProfilerTest, ARunOfNoKindIsOn) {
+  ASSERT_TRUE(
+      profiler_.Start(folder_.path() + "/profile", ProfileOwner{}, Profiler::kMostBytes, 0).ok());
+  EXPECT_TRUE(profiler_.on());
+  profiler_.Add(At(1));
+  ASSERT_TRUE(profiler_.Stop().ok());
+  EXPECT_TRUE(Read()->ended);
+  EXPECT_TRUE(Read()->spans.empty());
+}
+
+// A span that was open when its run ended has ids that mean something else in the next.
+TEST_F(ProfilerTest, SpansOfAnEarlierRunAreDropped) {
+  ProfileOwner owner;
+  owner.start_monotonic_ns = 100;
+  ASSERT_TRUE(profiler_.Start(folder_.path() + "/profile", owner).ok());
+  Span unknown = At(200);
+  unknown.subject = 1;
+  Span known = At(200);
+  profiler_.Add(At(99));
+  profiler_.Add(unknown);
+  profiler_.Add(known);
+  ASSERT_TRUE(profiler_.Stop().ok());
+  ASSERT_EQ(Read()->spans.size(), 1u);
+  EXPECT_EQ(Read()->spans[0].subject, 0u);
+}
+
 }  // namespace
 }  // namespace npumesh
