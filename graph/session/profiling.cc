@@ -1,43 +1,17 @@
 #include "graph/session/profiling.h"
 
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "runtime/base/host_name.h"
-#include "runtime/base/secure_file.h"
 #include "runtime/msprof/vendor_files.h"
 #include "runtime/profile/clock_rounds.h"
+#include "runtime/profile/owner.h"
 
 namespace npumesh {
 namespace {
 
-int64_t RealTime() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-// Empty when the system does not tell.
-std::string BootId() {
-  const Result<std::string> id = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
-  return id.ok() ? id->substr(0, id->find('\n')) : "";
-}
-
 ProfileOwner OwnerOf(const World& world, const ProfilingOptions& options) {
-  ProfileOwner owner;
-  owner.rank = world.rank();
-  owner.world_size = world.size();
-  owner.node = world.node();
-  owner.local_rank = world.local_rank();
-  owner.process = getpid();
-  owner.host = HostName();
-  owner.boot_id = BootId();
-  owner.start_monotonic_ns = Profiler::Now();
-  owner.start_realtime_ns = RealTime();
+  ProfileOwner owner = OwnerOf(world);
   owner.command = options.command;
-  owner.version = NPUMESH_VERSION;
   owner.training_trace = options.training_trace;
   owner.task_trace = options.task_trace;
   owner.fp_point = options.fp_point;
