@@ -1,6 +1,9 @@
 // ArgumentCheck: the checks of an operator's arguments, in the order in which the vendor's library
 // makes them. The first one that fails is the answer; the later ones do nothing.
 //
+// Each operator has one from its beginning to its end, so it is also the operator's span in the
+// profile.
+//
 // Thread-safety: one thread; lives as long as the call.
 #ifndef NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_
 #define NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_
@@ -14,6 +17,7 @@
 #include "collectives/hccl/comm.h"
 #include "collectives/hccl/element_type.h"
 #include "collectives/hccl/verdict.h"
+#include "runtime/acl/api_span.h"
 
 namespace npumesh {
 
@@ -75,6 +79,7 @@ class ArgumentCheck {
   void Note(std::string_view name, const void* pointer);
   void Note(std::string_view name, std::string_view text);
 
+  const ApiSpan span_;
   const std::string_view call_;
   Verdict verdict_;
   std::shared_ptr<Comm> comm_;

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -9,6 +10,7 @@ using npumesh::AclContext;
 using npumesh::AclModel;
 using npumesh::AclProcess;
 using npumesh::AclStream;
+using npumesh::ApiSpan;
 using npumesh::Captures;
 using npumesh::Deadline;
 using npumesh::Fail;
@@ -116,6 +118,7 @@ aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   std::shared_ptr<AclModel> model;
@@ -127,6 +130,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
+  const ApiSpan span(__func__);
   std::shared_ptr<AclModel> model;
   NPUMESH_ACL_TRY(NeedModel(__func__, modelRI, &model));
   std::shared_ptr<AclStream> found;

@@ -1,10 +1,12 @@
 // Devices and contexts: the first parts of acl_rt.h.
 #include "acl/acl_rt.h"
+#include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;
+using npumesh::ApiSpan;
 using npumesh::Fail;
 
 namespace {
@@ -89,6 +91,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
 }
 
 aclError aclrtSynchronizeDevice() {
+  const ApiSpan span(__func__);
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   npumesh::Status first;
@@ -103,6 +106,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeDevice();
+  const ApiSpan span(__func__);
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -9,6 +10,7 @@ using npumesh::AclContext;
 using npumesh::AclEvent;
 using npumesh::AclProcess;
 using npumesh::AclStream;
+using npumesh::ApiSpan;
 using npumesh::Event;
 using npumesh::Fail;
 using npumesh::Stream;
@@ -142,6 +144,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
+  const ApiSpan span(__func__);
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   point->event.Synchronize();
@@ -152,6 +155,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeEvent(event);
+  const ApiSpan span(__func__);
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -9,11 +10,16 @@ using npumesh::AclContext;
 using npumesh::AclProcess;
 using npumesh::AclStream;
 using npumesh::AddressSpace;
+using npumesh::ApiSpan;
+using npumesh::DeviceWork;
 using npumesh::Fail;
+using npumesh::SpanKind;
+using npumesh::WorkSpan;
 
 namespace {
 
 aclError AllocateDevice(const char* function, void** pointer, size_t size) {
+  const ApiSpan span(function);
   if (pointer == nullptr || size == 0) {
     return Fail(ACL_ERROR_INVALID_PARAM, function,
                 "devPtr is {}, size is {}, expected a place for the pointer and more than 0",
@@ -24,6 +30,7 @@ aclError AllocateDevice(const char* function, void** pointer, size_t size) {
   const auto block = AclProcess::Get().memory.Allocate(context->device->memory, size);
   NPUMESH_ACL_TRY(npumesh::Report(function, block.status()));
   *pointer = *block;
+  npumesh::NoteDeviceMemory();
   return ACL_SUCCESS;
 }
 
@@ -32,7 +39,29 @@ struct Copy {
   const void* from = nullptr;
   size_t bytes = 0;
   bool pageable = false;  // one side is host memory that aclrtMallocHost did not return
+  const char* direction = "";
 };
+
+const char* DirectionOf(bool from_device, bool to_device) {
+  if (from_device) return to_device ? "device to device" : "device to host";
+  return to_device ? "host to device" : "host to host";
+}
+
+DeviceWork WorkOf(const Copy& copy, uint16_t lane) {
+  return {.kind = SpanKind::kCopy, .name = copy.direction, .bytes = copy.bytes, .lane = lane};
+}
+
+// Whose profile has a copy of the calling thread; null: none.
+npumesh::AclDevice* ProfiledDevice() {
+  if (!npumesh::DeviceProfiles::AnyKeeps(SpanKind::kCopy)) return nullptr;
+  const auto context = AclProcess::CurrentContext();
+  return context == nullptr ? nullptr : context->device;
+}
+
+void Move(const Copy& copy, npumesh::AclDevice* device, uint16_t lane) {
+  const WorkSpan span(device, WorkOf(copy, lane));
+  std::memmove(copy.to, copy.from, copy.bytes);
+}
 
 bool IsKind(aclrtMemcpyKind kind) {
   return kind >= ACL_MEMCPY_HOST_TO_HOST && kind <= ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
@@ -61,7 +90,7 @@ aclError CheckCopy(const char* function, void* dst, size_t dest_max, const void*
     return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but destMax only {}", count,
                 dest_max);
   }
-  *copy = {dst, src, count, false};
+  *copy = {dst, src, count};
   if (count == 0) return ACL_SUCCESS;
   if (dst == nullptr || src == nullptr) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is null", dst == nullptr ? "dst" : "src");
@@ -78,6 +107,7 @@ aclError CheckCopy(const char* function, void* dst, size_t dest_max, const void*
                 "kind {} copies from a device, but {} bytes at src are not all device memory",
                 static_cast<int>(kind), count);
   }
+  copy->direction = DirectionOf(from_device, to_device);
   copy->pageable =
       (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));
   return ACL_SUCCESS;
@@ -112,8 +142,11 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
 }
 
 aclError aclrtFree(void* devPtr) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(devPtr != nullptr, "devPtr is null");
-  return npumesh::Report(__func__, AclProcess::Get().memory.Free(devPtr));
+  NPUMESH_ACL_TRY(npumesh::Report(__func__, AclProcess::Get().memory.Free(devPtr)));
+  npumesh::NoteDeviceMemory();
+  return ACL_SUCCESS;
 }
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
@@ -134,15 +167,17 @@ aclError aclrtFreeHost(void* hostPtr) {
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   Copy copy;
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
-  if (count > 0) std::memmove(copy.to, copy.from, copy.bytes);
+  if (count > 0) Move(copy, ProfiledDevice(), npumesh::kHostLane);
   return ACL_SUCCESS;
 }
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream) {
+  const ApiSpan span(__func__);
   if (kind == ACL_MEMCPY_HOST_TO_HOST) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__, "a device does not copy host to host");
   }
@@ -152,8 +187,8 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
   if (count == 0) return ACL_SUCCESS;
   if (copy.pageable) NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
-  on->stream.Enqueue([copy] {
-    std::memmove(copy.to, copy.from, copy.bytes);
+  on->stream.Enqueue([copy, device = on->device, lane = npumesh::LaneOfStream(on->id)] {
+    Move(copy, device, lane);
     return npumesh::Status();
   });
   // As on hardware: pageable memory may be used again when the call returns.
@@ -163,6 +198,7 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
   std::memset(devPtr, value, count);
@@ -171,10 +207,14 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream) {
+  const ApiSpan span(__func__);
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &on));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
-  on->stream.Enqueue([devPtr, value, count] {
+  const uint16_t lane = npumesh::LaneOfStream(on->id);
+  on->stream.Enqueue([devPtr, value, count, device = on->device, lane] {
+    const WorkSpan work(
+        device, {.name = "aclrtMemsetAsync", .type = "MemSet", .bytes = count, .lane = lane});
     std::memset(devPtr, value, count);
     return npumesh::Status();
   });

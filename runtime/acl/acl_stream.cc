@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -9,9 +10,11 @@ using npumesh::AclContext;
 using npumesh::AclEvent;
 using npumesh::AclProcess;
 using npumesh::AclStream;
+using npumesh::ApiSpan;
 using npumesh::Deadline;
 using npumesh::Fail;
 using npumesh::ReportQueues;
+using npumesh::WorkSpan;
 
 namespace {
 
@@ -24,7 +27,17 @@ aclError NeedOwnStream(const char* function, aclrtStream handle,
   return Fail(ACL_ERROR_INVALID_PARAM, function, "the default stream belongs to its context");
 }
 
+aclError CreateStream(const char* function, aclrtStream* stream) {
+  const ApiSpan span(function);
+  if (stream == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "stream is null");
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  *stream = AclProcess::Get().MakeStream(context, false).get();
+  return ACL_SUCCESS;
+}
+
 aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
+  const ApiSpan span(function);
   std::shared_ptr<AclStream> stream;
   NPUMESH_ACL_TRY(NeedOwnStream(function, handle, &stream));
   AclProcess::Get().EndStream(stream, force);
@@ -34,15 +47,11 @@ aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) {
-  return aclrtCreateStreamWithConfig(stream, 0, 0);
+  return CreateStream(__func__, stream);
 }
 
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
-  NPUMESH_ACL_EXPECT(stream != nullptr, "stream is null");
-  std::shared_ptr<AclContext> context;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-  *stream = AclProcess::Get().MakeStream(context, false).get();
-  return ACL_SUCCESS;
+  return CreateStream(__func__, stream);
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
@@ -54,6 +63,7 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
+  const ApiSpan span(__func__);
   if (stream != nullptr) {
     const npumesh::StreamUse use(stream);
     if (use.stream() != nullptr && !use.stream()->stream.records()) {
@@ -69,6 +79,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeStream(stream);
+  const ApiSpan span(__func__);
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   if (found->stream.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(timeout)))) {
@@ -132,10 +143,13 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t) {
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
-  found->stream.Enqueue([fn, args] {
+  const uint16_t lane = npumesh::LaneOfStream(found->id);
+  found->stream.Enqueue([fn, args, device = found->device, lane] {
+    const WorkSpan work(device, {.name = "aclrtLaunchHostFunc", .type = "HostFunc", .lane = lane});
     fn(args);
     return npumesh::Status();
   });
@@ -144,6 +158,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream) {
+  const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
   NPUMESH_ACL_EXPECT(blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK,
                      "blockType is {}, expected 0 or 1", static_cast<int>(blockType));

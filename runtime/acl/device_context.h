@@ -3,9 +3,9 @@
 //
 // The worlds, the device memories and all handles of a process live in one object inside
 // libacl_rt.so, from aclInit (or the first call that needs a device) to aclFinalize. There must be
-// one copy of it: libacl_rt.so contains and exports runtime/{base,world,device,acl}, and a library
-// above it (libhccl.so) links the target `acl_rt` and takes these symbols from there, never from
-// the static archives.
+// one copy of it: libacl_rt.so contains and exports
+// runtime/{base,world,device,profile,acl}, and a library above it (libhccl.so) links the target
+// `acl_rt` and takes these symbols from there, never from the static archives.
 //
 // Thread-safety: all functions may be called from any thread. None of them throws or prints.
 #ifndef NPUMESH_RUNTIME_ACL_DEVICE_CONTEXT_H_

@@ -17,14 +17,15 @@ namespace npumesh {
 struct AclContext;
 
 struct AclStream {
-  AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context)
-      : id(id), is_default(is_default), context(std::move(context)) {
+  AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context, AclDevice* device)
+      : id(id), is_default(is_default), context(std::move(context)), device(device) {
     stream.StopOnFailure(false);
   }
 
   const int32_t id;
   const bool is_default;  // of its context: ends with it
   const std::weak_ptr<AclContext> context;
+  AclDevice* const device;  // that of the context
   std::atomic<bool> failure_mode_set{false};
   Stream stream;
 };

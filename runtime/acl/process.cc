@@ -74,8 +74,10 @@ void AclProcess::EndEverything() {
   std::vector<DeviceUse> uses;
   std::vector<std::function<void()>> ends;
   std::unique_ptr<Machine> machine;
+  DeviceProfiles profiles;
   {
     const std::lock_guard lock(mutex_);
+    profiles = std::exchange(profiles_, DeviceProfiles());
     uses.swap(uses_);
     ends.swap(ends_);
     machine = std::move(machine_);
@@ -88,6 +90,10 @@ void AclProcess::EndEverything() {
   captures.Clear();  // what they hold ends before those who are built upon devices
   events.Clear();
   std::for_each(ends.rbegin(), ends.rend(), [](const auto& end) { end(); });
+  if (const Status status = profiles.End(); !status.ok()) {
+    RecordRecentError(status.WithContext("aclFinalize").ToString());
+    NPUMESH_WARNING("aclFinalize: profile: {}", status.message());
+  }
   if (machine == nullptr) return;
   for (int i = 0; i < machine->local_count(); ++i) {
     addresses.Forget(machine->local_device(i).memory);
@@ -118,6 +124,10 @@ Result<Machine*> AclProcess::NeedMachine() {
     memories.push_back(&machine_->local_device(i).memory);
   }
   memory.Attach(std::move(memories));
+  if (const Status status = profiles_.Attach(*machine_); !status.ok()) {
+    RecordRecentError(status.WithContext("aclprofStart").ToString());
+    NPUMESH_WARNING("aclprofStart: nothing is profiled: {}", status.message());
+  }
   return machine_.get();
 }
 
@@ -147,6 +157,35 @@ aclError AclProcess::FindDevice(std::string_view function, int32_t device_id, in
               "device {} is not one of this process: a launched rank has its local index and 0, "
               "other processes 0 to {} (NPUMESH_DEVICE_COUNT)",
               device_id, (*machine)->local_count() - 1);
+}
+
+// Before the machine has started only the number of devices may be known.
+aclError AclProcess::CheckProfiledDevice(std::string_view function, int32_t device_id) {
+  int index = 0;
+  if (machine_ != nullptr) return FindDevice(function, device_id, &index);
+  const Result<Env> env = Env::FromProcess();
+  NPUMESH_ACL_TRY(Report(function, env.status()));
+  const int count = Machine::CountBeforeStart(*env);
+  if (device_id >= 0 && (device_id < count || count == 0)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+              "device {} does not exist; this node has 0 to {}", device_id, std::max(count, 1) - 1);
+}
+
+aclError AclProcess::StartProfile(std::string_view function, ProfileRequest request) {
+  const std::lock_guard lock(mutex_);
+  for (const int32_t device : request.devices) {
+    NPUMESH_ACL_TRY(CheckProfiledDevice(function, device));
+  }
+  const Status status = profiles_.Begin(std::move(request), machine_.get());
+  if (status.ok()) return ACL_SUCCESS;
+  return FailWith(ACL_ERROR_PROFILING_FAILURE, function, status.message());
+}
+
+aclError AclProcess::StopProfile(std::string_view function) {
+  const std::lock_guard lock(mutex_);
+  const Status status = profiles_.End();
+  if (status.ok()) return ACL_SUCCESS;
+  return FailWith(ACL_ERROR_PROFILING_FAILURE, function, status.message());
 }
 
 aclError AclProcess::CheckDevice(std::string_view function, int32_t device_id) {
@@ -276,7 +315,8 @@ int32_t AclProcess::CurrentDeviceId() {
 
 std::shared_ptr<AclStream> AclProcess::MakeStream(const std::shared_ptr<AclContext>& context,
                                                   bool is_default) {
-  auto stream = std::make_shared<AclStream>(next_stream_id_.fetch_add(1), is_default, context);
+  auto stream = std::make_shared<AclStream>(next_stream_id_.fetch_add(1), is_default, context,
+                                            context->device);
   streams.Add(stream);
   const std::lock_guard lock(context->mutex);
   context->streams.push_back(stream);

@@ -20,6 +20,7 @@
 
 #include "runtime/acl/address_space.h"
 #include "runtime/acl/captures.h"
+#include "runtime/acl/device_profiles.h"
 #include "runtime/acl/handle_table.h"
 #include "runtime/acl/machine.h"
 #include "runtime/acl/memory_book.h"
@@ -52,6 +53,13 @@ class AclProcess {
   aclError CreateContext(std::string_view function, int32_t device_id, aclrtContext* context);
   aclError DestroyContext(std::string_view function, aclrtContext context);
   aclError SetContext(std::string_view function, aclrtContext context);
+
+  // Profiles devices, at once or, before the machine has started, from its start on. Errors:
+  // ACL_ERROR_RT_INVALID_DEVICEID for a device that is not of this process, as far as that is
+  // known; ACL_ERROR_PROFILING_FAILURE when a file cannot be written.
+  aclError StartProfile(std::string_view function, ProfileRequest request);
+  // Ends the files; ACL_SUCCESS when there is none. Error: ACL_ERROR_PROFILING_FAILURE.
+  aclError StopProfile(std::string_view function);
 
   // Null when this thread has none.
   static std::shared_ptr<AclContext> CurrentContext();
@@ -89,6 +97,7 @@ class AclProcess {
 
   Result<Machine*> NeedMachine();
   aclError FindDevice(std::string_view function, int32_t device_id, int* index);
+  aclError CheckProfiledDevice(std::string_view function, int32_t device_id);
   // Of the machine, or of the one that aclFinalize has ended; -1: none.
   int IndexOf(int32_t device_id) const;
   void EndDevice(int index);
@@ -104,8 +113,9 @@ class AclProcess {
   std::optional<Status> start_failure_;  // not tried again before aclFinalize
   std::vector<DeviceUse> uses_;          // by index in the machine
   std::vector<std::function<void()>> ends_;
+  DeviceProfiles profiles_;
   HandleTable<AclContext> contexts_;
-  std::atomic<int32_t> next_stream_id_{0};
+  std::atomic<int32_t> next_stream_id_{2};  // a profile has other lanes 0 and 1 (span.h)
 };
 
 // A stream that the calling thread uses now. The last one stays with the thread, so that finding it

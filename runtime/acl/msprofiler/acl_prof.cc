@@ -1,5 +1,5 @@
-// libmsprofiler: the order of the calls and their arguments are checked, nothing is recorded
-// (acl_prof.h says why).
+// libmsprofiler: checks the order of the calls and their arguments; the profiles themselves are
+// libacl_rt's (runtime/acl/device_profiles.h).
 #include "acl/acl_prof.h"
 
 #include <cstdint>
@@ -7,11 +7,16 @@
 #include <mutex>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+#include "runtime/base/secure_file.h"
 
+using npumesh::AclProcess;
 using npumesh::Fail;
+using npumesh::SpanKind;
 
 struct aclprofConfig {
   std::vector<uint32_t> devices;
@@ -25,7 +30,8 @@ struct Profiler {
   std::mutex mutex;
   bool initialized = false;
   bool running = false;
-  std::string folder;
+  int starts = 0;      // that succeeded
+  std::string folder;  // absolute
 };
 
 Profiler& TheProfiler() {
@@ -33,12 +39,43 @@ Profiler& TheProfiler() {
   return profiler;
 }
 
+constexpr uint32_t SetOf(SpanKind first, SpanKind second) {
+  return npumesh::Profiler::SetOf(first) | npumesh::Profiler::SetOf(second);
+}
+
+uint32_t KindsOf(uint64_t data_types) {
+  uint32_t kinds = 0;
+  if (data_types & ACL_PROF_ACL_API) kinds |= SetOf(SpanKind::kApi, SpanKind::kMemory);
+  if (data_types & ACL_PROF_TASK_TIME) kinds |= SetOf(SpanKind::kTask, SpanKind::kCopy);
+  if (data_types & ACL_PROF_HCCL_TRACE) kinds |= SetOf(SpanKind::kCollective, SpanKind::kMessage);
+  return kinds;
+}
+
+// A start replaces the files of no other one: the first has the folder, the n-th "start_<n>" in it.
+std::string NextFolder(const Profiler& profiler) {
+  if (profiler.starts == 0) return profiler.folder;
+  return fmt::format("{}/start_{}", profiler.folder, profiler.starts + 1);
+}
+
+npumesh::ProfileRequest RequestOf(const aclprofConfig& config, std::string folder) {
+  npumesh::ProfileRequest request;
+  request.folder = std::move(folder);
+  request.devices.assign(config.devices.begin(), config.devices.end());
+  request.kinds = KindsOf(config.data_types);
+  request.training_trace = (config.data_types & ACL_PROF_TRAINING_TRACE) != 0;
+  return request;
+}
+
 aclError MakeFolder(const char* function, const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error && std::filesystem::is_directory(path, error)) return ACL_SUCCESS;
+  const npumesh::Status made = npumesh::MakeFolders(path, npumesh::FileKind::kDebug);
+  if (made.ok()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_INVALID_FILE, function, "\"{}\" of aclprofInit cannot be made: {}", path,
-              error ? error.message() : "it is no folder");
+              made.message());
+}
+
+aclError Stop(const char* function, Profiler& profiler) {
+  profiler.running = false;
+  return AclProcess::Get().StopProfile(function);
 }
 
 }  // namespace
@@ -51,7 +88,12 @@ aclError aclprofInit(const char* profilerResultPath, size_t length) {
     return Fail(ACL_ERROR_PROF_ALREADY_RUN, __func__, "it was called already");
   }
   profiler.initialized = true;
-  profiler.folder = std::string(profilerResultPath, length).c_str();  // up to a terminating 0
+  profiler.starts = 0;
+  const std::string path =
+      std::string(profilerResultPath, length).c_str();  // up to a terminating 0
+  std::error_code error;
+  profiler.folder = std::filesystem::absolute(path, error).string();
+  if (error) profiler.folder = path;
   return ACL_SUCCESS;
 }
 
@@ -62,8 +104,7 @@ aclError aclprofFinalize() {
     return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "aclprofInit was not called");
   }
   profiler.initialized = false;
-  profiler.running = false;
-  return ACL_SUCCESS;
+  return profiler.running ? Stop(__func__, profiler) : ACL_SUCCESS;
 }
 
 aclError aclprofStart(const aclprofConfig* profilerConfig) {
@@ -74,8 +115,11 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) {
     return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "aclprofInit was not called");
   }
   if (profiler.running) return Fail(ACL_ERROR_PROF_ALREADY_RUN, __func__, "it runs already");
-  NPUMESH_ACL_TRY(MakeFolder(__func__, profiler.folder));
+  const std::string folder = NextFolder(profiler);
+  NPUMESH_ACL_TRY(MakeFolder(__func__, folder));
+  NPUMESH_ACL_TRY(AclProcess::Get().StartProfile(__func__, RequestOf(*profilerConfig, folder)));
   profiler.running = true;
+  ++profiler.starts;
   return ACL_SUCCESS;
 }
 
@@ -84,8 +128,7 @@ aclError aclprofStop(const aclprofConfig* profilerConfig) {
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.running) return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "it does not run");
-  profiler.running = false;
-  return ACL_SUCCESS;
+  return Stop(__func__, profiler);
 }
 
 aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,

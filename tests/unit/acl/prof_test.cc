@@ -2,16 +2,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "acl/acl.h"
+#include "runtime/profile/profile_file.h"
 
+namespace npumesh {
 namespace {
 
 TEST(AclProf, ChecksTheOrderOfTheCalls) {
+  setenv("NPUMESH_DEVICE_COUNT", "2", 1);
   uint32_t devices[] = {0, 1};
   aclprofConfig* config = aclprofCreateConfig(devices, 2, ACL_AICORE_PIPE_UTILIZATION, nullptr,
                                               ACL_PROF_ACL_API | ACL_PROF_HCCL_TRACE);
@@ -63,4 +74,268 @@ TEST(AclProf, MakesItsFolderWhenItStarts) {
   std::filesystem::remove_all(above);
 }
 
+constexpr size_t kBytes = 4096;
+
+// A process with devices of 16 MiB, and the folder into which it profiles.
+class AclProfile : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("NPUMESH_HBM_SIZE", "16M", 1);
+    UseDevices(1);
+    std::filesystem::remove_all(folder_);
+    ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+    ASSERT_EQ(aclprofInit(folder_.c_str(), folder_.size()), ACL_SUCCESS);
+  }
+  void TearDown() override {
+    for (const aclprofConfig* config : configs_) {
+      EXPECT_EQ(aclprofDestroyConfig(config), ACL_SUCCESS);
+    }
+    EXPECT_EQ(aclprofFinalize(), ACL_SUCCESS);
+    static_cast<void>(aclFinalize());
+    std::filesystem::remove_all(folder_);
+  }
+
+  static void UseDevices(int count) {
+    setenv("NPUMESH_DEVICE_COUNT", std::to_string(count).c_str(), 1);
+  }
+  const aclprofConfig* Config(uint64_t data_types, std::vector<uint32_t> devices = {0}) {
+    configs_.push_back(aclprofCreateConfig(devices.data(), static_cast<uint32_t>(devices.size()),
+                                           ACL_AICORE_NONE, nullptr, data_types));
+    return configs_.back();
+  }
+  RankProfile Read(int rank = 0, const std::string& below = "") const {
+    Result<RankProfile> read = ReadRankProfile(folder_ + below + "/" + ProfileFileName(rank));
+    EXPECT_TRUE(read.ok()) << read.status().ToString();
+    return read.ok() ? *std::move(read) : RankProfile();
+  }
+  static std::vector<Span> Of(const RankProfile& profile, SpanKind kind) {
+    std::vector<Span> spans;
+    std::copy_if(profile.spans.begin(), profile.spans.end(), std::back_inserter(spans),
+                 [kind](const Span& span) { return span.kind == kind; });
+    return spans;
+  }
+  // Names of the calls, sorted.
+  static std::vector<std::string> CallsOf(const RankProfile& profile) {
+    std::vector<std::string> names;
+    for (const Span& span : Of(profile, SpanKind::kApi)) names.push_back(profile.task(span).name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  static void* Allocate() {
+    void* block = nullptr;
+    EXPECT_EQ(aclrtMalloc(&block, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    return block;
+  }
+  static void AllocateAndFree() { EXPECT_EQ(aclrtFree(Allocate()), ACL_SUCCESS); }
+
+  const std::string folder_ = testing::TempDir() + "acl_profile_" + std::to_string(getpid());
+  std::vector<aclprofConfig*> configs_;
+};
+
+// Copies to the device and back, blocking and on a stream; returns the stream's id.
+int32_t Copy() {
+  void* device = nullptr;
+  aclrtStream stream = nullptr;
+  int32_t id = 0;
+  std::vector<char> host(kBytes, 'a');
+  EXPECT_EQ(aclrtMalloc(&device, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtStreamGetId(stream, &id), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemcpy(device, kBytes, host.data(), kBytes, ACL_MEMCPY_HOST_TO_DEVICE),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemcpyAsync(host.data(), 64, device, 64, ACL_MEMCPY_DEVICE_TO_HOST, stream),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemset(device, kBytes, 0, kBytes), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemsetAsync(device, kBytes, 1, 128, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
+  EXPECT_EQ(aclrtFree(device), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  return id;
+}
+
+TEST_F(AclProfile, CallsHaveSpansOnTheHost) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  Copy();
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  Copy();
+  const RankProfile profile = Read();
+  EXPECT_TRUE(profile.ended);
+  EXPECT_EQ(profile.owner.rank, 0);
+  EXPECT_EQ(profile.owner.process, getpid());
+  EXPECT_FALSE(profile.owner.task_trace);
+  EXPECT_FALSE(profile.owner.training_trace);
+  EXPECT_NE(profile.owner.command, "");
+  EXPECT_THAT(
+      CallsOf(profile),
+      testing::ElementsAre("aclrtCreateStream", "aclrtDestroyStream", "aclrtFree", "aclrtMalloc",
+                           "aclrtMemcpy", "aclrtMemcpyAsync", "aclrtMemset", "aclrtMemsetAsync",
+                           "aclrtSynchronizeDevice", "aclrtSynchronizeStream"));
+  EXPECT_TRUE(Of(profile, SpanKind::kCopy).empty());
+  EXPECT_TRUE(Of(profile, SpanKind::kTask).empty());
+  for (const Span& span : Of(profile, SpanKind::kApi)) {
+    EXPECT_EQ(span.lane, kHostLane);
+    EXPECT_GE(span.begin_ns, profile.owner.start_monotonic_ns);
+    EXPECT_LE(span.begin_ns, span.end_ns);
+  }
+  const std::vector<Span> memory = Of(profile, SpanKind::kMemory);
+  ASSERT_EQ(memory.size(), 2u);  // after the allocation, and after its end
+  EXPECT_GE(memory[0].bytes, memory[1].bytes + kBytes);
+}
+
+TEST_F(AclProfile, CopiesAndFillsHaveTheLaneOfTheirStream) {
+  const aclprofConfig* config = Config(ACL_PROF_TASK_TIME | ACL_PROF_TRAINING_TRACE);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  const int32_t stream = Copy();
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  const RankProfile profile = Read();
+  EXPECT_TRUE(profile.owner.task_trace);
+  EXPECT_TRUE(profile.owner.training_trace);
+  EXPECT_TRUE(CallsOf(profile).empty());
+  EXPECT_TRUE(Of(profile, SpanKind::kMemory).empty());
+  const std::vector<Span> copies = Of(profile, SpanKind::kCopy);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(profile.task(copies[0]).name, "host to device");
+  EXPECT_EQ(copies[0].bytes, kBytes);
+  EXPECT_EQ(copies[0].lane, kHostLane);
+  EXPECT_EQ(profile.task(copies[1]).name, "device to host");
+  EXPECT_EQ(copies[1].bytes, 64u);
+  EXPECT_EQ(copies[1].lane, stream);
+  EXPECT_GT(stream, kCommunicationLane);
+  const std::vector<Span> tasks = Of(profile, SpanKind::kTask);
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(profile.task(tasks[0]).type, "MemSet");
+  EXPECT_EQ(tasks[0].bytes, 128u);
+  EXPECT_EQ(tasks[0].lane, stream);
+}
+
+// A copy that waits in its stream has the time in which the stream ran it, not that of the call.
+TEST_F(AclProfile, ACopyHasTheTimeOfItsStream) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API | ACL_PROF_TASK_TIME);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  void* host = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&host, kBytes), ACL_SUCCESS);
+  void* device = Allocate();
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  const auto pause = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, pause, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMemcpyAsync(device, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, stream),
+            ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  ASSERT_EQ(aclrtFreeHost(host), ACL_SUCCESS);
+  const RankProfile profile = Read();
+  const std::vector<Span> copies = Of(profile, SpanKind::kCopy);
+  const std::vector<Span> tasks = Of(profile, SpanKind::kTask);
+  ASSERT_EQ(copies.size(), 1u);
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(profile.task(tasks[0]).name, "aclrtLaunchHostFunc");
+  EXPECT_GE(tasks[0].end_ns - tasks[0].begin_ns, 20'000'000);
+  EXPECT_GE(copies[0].begin_ns, tasks[0].end_ns);
+  EXPECT_EQ(copies[0].lane, tasks[0].lane);
+}
+
+TEST_F(AclProfile, WithoutDataTypesTheFileHasNoSpans) {
+  const aclprofConfig* config = Config(0);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  Copy();
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  const RankProfile profile = Read();
+  EXPECT_TRUE(profile.ended);
+  EXPECT_TRUE(profile.spans.empty());
+}
+
+TEST_F(AclProfile, BeginsWhenTheDevicesStart) {
+  UseDevices(3);
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API, {0, 2});
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/" + ProfileFileName(0)));
+  for (int32_t device = 0; device < 3; ++device) {
+    ASSERT_EQ(aclrtSetDevice(device), ACL_SUCCESS);
+    for (int32_t i = 0; i <= device; ++i) AllocateAndFree();
+  }
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  EXPECT_EQ(CallsOf(Read(0)).size(), 2u);
+  EXPECT_EQ(CallsOf(Read(2)).size(), 6u);
+  EXPECT_EQ(Read(2).owner.rank, 2);
+  EXPECT_EQ(Read(2).owner.world_size, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/" + ProfileFileName(1)));
+}
+
+TEST_F(AclProfile, ASecondStartHasAFolderBelow) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  for (int calls = 1; calls <= 3; ++calls) {
+    ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+    for (int i = 0; i < calls; ++i) AllocateAndFree();
+    ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  }
+  EXPECT_EQ(CallsOf(Read()).size(), 2u);
+  EXPECT_EQ(CallsOf(Read(0, "/start_2")).size(), 4u);
+  EXPECT_EQ(CallsOf(Read(0, "/start_3")).size(), 6u);
+}
+
+TEST_F(AclProfile, RefusesADeviceOfAnotherProcess) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API, {0, 1});
+  EXPECT_EQ(aclprofStart(config), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("device 1"));
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclprofStart(config), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("device 1"));
+  EXPECT_EQ(aclprofStop(config), ACL_ERROR_PROF_NOT_RUN);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/" + ProfileFileName(0)));
+}
+
+TEST_F(AclProfile, FinalizeEndsWhatRuns) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  AllocateAndFree();
+  ASSERT_EQ(aclprofFinalize(), ACL_SUCCESS);
+  EXPECT_TRUE(Read().ended);
+  EXPECT_EQ(CallsOf(Read()).size(), 2u);
+
+  ASSERT_EQ(aclprofInit(folder_.c_str(), folder_.size()), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  AllocateAndFree();
+  AllocateAndFree();
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_TRUE(Read().ended);
+  EXPECT_EQ(CallsOf(Read()).size(), 4u);
+  EXPECT_EQ(aclprofStop(config), ACL_SUCCESS);
+}
+
+// Threads and streams go on while the profile starts and stops: every file can be read.
+TEST_F(AclProfile, StartsAndStopsBesideCalls) {
+  const aclprofConfig* config = Config(ACL_PROF_ACL_API | ACL_PROF_TASK_TIME);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  std::atomic<bool> stopping{false};
+  std::thread caller([&stopping] {
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    while (!stopping) Copy();
+  });
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+    AllocateAndFree();
+    ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  }
+  stopping = true;
+  caller.join();
+  for (int i = 1; i <= 20; ++i) {
+    const RankProfile profile = Read(0, i == 1 ? "" : "/start_" + std::to_string(i));
+    EXPECT_TRUE(profile.ended);
+    EXPECT_THAT(CallsOf(profile), testing::IsSupersetOf({"aclrtFree", "aclrtMalloc"}));
+    for (const Span& span : profile.spans) {
+      EXPECT_GE(span.begin_ns, profile.owner.start_monotonic_ns);
+    }
+  }
+}
+
 }  // namespace
+}  // namespace npumesh

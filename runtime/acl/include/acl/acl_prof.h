@@ -1,5 +1,6 @@
-/* The profiler's interface (libmsprofiler). npumesh checks the order of the calls and their
- * arguments and records nothing: times on a simulated device would say nothing about an NPU. */
+/* The profiler's interface (libmsprofiler). What a program calls, what its streams do and how its
+ * ranks meet are written to a file for each device, rank_<R>.npprof (docs/formats/profile.md). Times
+ * are those of the simulated device: they say nothing about an NPU. */
 #ifndef NPUMESH_ACL_ACL_PROF_H_
 #define NPUMESH_ACL_ACL_PROF_H_
 
@@ -9,6 +10,11 @@
 extern "C" {
 #endif
 
+/* What is recorded, a union of these. The others are accepted and have no effect:
+ *   ACL_PROF_ACL_API         calls of acl and hccl, and the device memory in use
+ *   ACL_PROF_TASK_TIME       copies, fills and host functions
+ *   ACL_PROF_HCCL_TRACE      collectives, sends and receives
+ *   ACL_PROF_TRAINING_TRACE  the file asks its readers for a step trace */
 #define ACL_PROF_ACL_API 0x0001ULL
 #define ACL_PROF_TASK_TIME 0x0002ULL
 #define ACL_PROF_AICORE_METRICS 0x0004ULL
@@ -36,17 +42,28 @@ typedef struct aclprofConfig aclprofConfig;
 typedef struct aclprofAicoreEvents aclprofAicoreEvents;
 
 /* `profilerResultPath`: a folder, `length` characters; kept for aclprofStart, which makes it. Null
- * or empty: ACL_ERROR_INVALID_PARAM. A second call: ACL_ERROR_PROF_ALREADY_RUN. */
+ * or empty: ACL_ERROR_INVALID_PARAM. A second call without aclprofFinalize between them:
+ * ACL_ERROR_PROF_ALREADY_RUN. */
 aclError aclprofInit(const char* profilerResultPath, size_t length);
 
-/* Without aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
+/* Stops what still runs. Without aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofFinalize(void);
 
-/* Makes the folder of aclprofInit and those above it; ACL_ERROR_INVALID_FILE when it cannot. While
- * running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
+/* Begins the files of the configuration's devices. The first call after aclprofInit makes the folder
+ * given there and those above it, and the files in it; the n-th one the folder "start_<n>" in that
+ * folder, so that the files of an earlier call stay. Files of an earlier process are replaced. Before
+ * the first call that needs a device the files begin with that call.
+ *
+ * A folder that cannot be made: ACL_ERROR_INVALID_FILE. A device that this process does not have:
+ * ACL_ERROR_RT_INVALID_DEVICEID; a launched rank whose devices have not started yet is told of it by
+ * a warning in the log when they start. A file that cannot be written: ACL_ERROR_PROFILING_FAILURE.
+ * While running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofStart(const aclprofConfig* profilerConfig);
 
-/* While not running: ACL_ERROR_PROF_NOT_RUN. */
+/* Ends the files of all devices, whatever devices `profilerConfig` names. A call or a task that has
+ * not returned yet is not in them. aclFinalize ends the files as well; aclprofStop after it does
+ * nothing. A file that could not be written: ACL_ERROR_PROFILING_FAILURE. While not running:
+ * ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofStop(const aclprofConfig* profilerConfig);
 
 /* Null for a list without devices. To be given to aclprofDestroyConfig. */
