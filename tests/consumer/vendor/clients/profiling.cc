@@ -1,4 +1,5 @@
 // Profiles into a folder that does not exist yet, as hccl_test does.
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,16 @@
 static bool IsFolder(const std::string& path) {
   struct stat entry;
   return stat(path.c_str(), &entry) == 0 && S_ISDIR(entry.st_mode);
+}
+
+// Removes the profiles in the folder; returns how many there were.
+static size_t RemoveProfiles(const std::string& folder) {
+  glob_t found;
+  if (glob((folder + "/rank_*.npprof").c_str(), 0, nullptr, &found) != 0) return 0;
+  const size_t count = found.gl_pathc;
+  for (size_t i = 0; i < count; ++i) unlink(found.gl_pathv[i]);
+  globfree(&found);
+  return count;
 }
 
 static bool Check(const Rank& me) {
@@ -31,7 +42,9 @@ int main(int argc, char** argv) {
   if (aclprofInit(folder.c_str(), folder.size()) != ACL_SUCCESS || IsFolder(above)) return 2;
   const int result = RunClient(argc, argv, Check);
   const bool made = IsFolder(folder);
+  const size_t profiles = RemoveProfiles(folder);
   rmdir(folder.c_str());
   rmdir(above.c_str());
+  if (made != (profiles == 1)) return 5;
   return result == 0 && aclprofFinalize() == ACL_SUCCESS ? 0 : made ? 3 : 4;
 }
