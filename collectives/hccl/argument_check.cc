@@ -29,7 +29,7 @@ std::string_view OpText(HcclReduceOp op) {
 
 }  // namespace
 
-ArgumentCheck::ArgumentCheck(std::string_view call) : call_(call) {
+ArgumentCheck::ArgumentCheck(std::string_view call) : span_(call), call_(call) {
   if (Settings::OfProcess().entry_log()) entry_ = std::make_unique<std::string>();
 }
 

@@ -1,8 +1,7 @@
 // ArgumentCheck: the checks of an operator's arguments, in the order in which the vendor's library
 // makes them. The first one that fails is the answer; the later ones do nothing.
 //
-// Each operator has one from its beginning to its end, so it is also the operator's span in the
-// profile.
+// A call has one from its beginning to its end, so it is also the call's span in the profile.
 //
 // Thread-safety: one thread; lives as long as the call.
 #ifndef NPUMESH_COLLECTIVES_HCCL_ARGUMENT_CHECK_H_

@@ -39,7 +39,7 @@ struct Copy {
   const void* from = nullptr;
   size_t bytes = 0;
   bool pageable = false;  // one side is host memory that aclrtMallocHost did not return
-  const char* direction = "";
+  const char* direction = "";  // for the profile: "host to device"
 };
 
 const char* DirectionOf(bool from_device, bool to_device) {
