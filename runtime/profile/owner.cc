@@ -14,12 +14,6 @@ namespace {
 
 constexpr size_t kMostCommandBytes = 4096;
 
-int64_t RealTime() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 // Empty when the system does not tell.
 std::string BootId() {
   const Result<std::string> id = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
@@ -27,6 +21,12 @@ std::string BootId() {
 }
 
 }  // namespace
+
+int64_t RealTime() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 ProfileOwner OwnerOf(const World& world) {
   ProfileOwner owner;

@@ -4,6 +4,7 @@
 #ifndef NPUMESH_RUNTIME_PROFILE_OWNER_H_
 #define NPUMESH_RUNTIME_PROFILE_OWNER_H_
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/profile/profile_file.h"
@@ -14,6 +15,9 @@ namespace npumesh {
 // The rank, the host, both clocks as they are now, and the version; what the user asked for is left
 // at its default.
 ProfileOwner OwnerOf(const World& world);
+
+// CLOCK_REALTIME in nanoseconds since 1970.
+int64_t RealTime();
 
 // The words with which this process was started, between blanks; at most 4 KiB of them. Empty
 // when the system does not tell.
