@@ -38,7 +38,7 @@ struct Copy {
   void* to = nullptr;
   const void* from = nullptr;
   size_t bytes = 0;
-  bool pageable = false;  // one side is host memory that aclrtMallocHost did not return
+  bool pageable = false;       // one side is host memory that aclrtMallocHost did not return
   const char* direction = "";  // for the profile: "host to device"
 };
 

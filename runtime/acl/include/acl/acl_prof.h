@@ -1,6 +1,6 @@
 /* The profiler's interface (libmsprofiler). What a program calls, what its streams do and how its
- * ranks meet are written to a file for each device, rank_<R>.npprof (docs/formats/profile.md). Times
- * are those of the simulated device: they say nothing about an NPU. */
+ * ranks meet are written to a file for each device, rank_<R>.npprof (docs/formats/profile.md).
+ * Times are those of the simulated device: they say nothing about an NPU. */
 #ifndef NPUMESH_ACL_ACL_PROF_H_
 #define NPUMESH_ACL_ACL_PROF_H_
 
@@ -49,15 +49,16 @@ aclError aclprofInit(const char* profilerResultPath, size_t length);
 /* Stops what still runs. Without aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofFinalize(void);
 
-/* Begins the files of the configuration's devices. The first call after aclprofInit makes the folder
- * given there and those above it, and the files in it; the n-th one the folder "start_<n>" in that
- * folder, so that the files of an earlier call stay. Files of an earlier process are replaced. Before
- * the first call that needs a device the files begin with that call.
+/* Begins the files of the configuration's devices. The first call after aclprofInit makes the
+ * folder given there and those above it, and the files in it; the n-th one the folder "start_<n>"
+ * in that folder, so that the files of an earlier call stay. Files of an earlier process are
+ * replaced. Before the first call that needs a device the files begin with that call.
  *
  * A folder that cannot be made: ACL_ERROR_INVALID_FILE. A device that this process does not have:
- * ACL_ERROR_RT_INVALID_DEVICEID; a launched rank whose devices have not started yet is told of it by
- * a warning in the log when they start. A file that cannot be written: ACL_ERROR_PROFILING_FAILURE.
- * While running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit: ACL_ERROR_PROF_NOT_RUN. */
+ * ACL_ERROR_RT_INVALID_DEVICEID; a launched rank whose devices have not started yet is told of it
+ * by a warning in the log when they start. A file that cannot be written:
+ * ACL_ERROR_PROFILING_FAILURE. While running: ACL_ERROR_PROF_ALREADY_RUN; before aclprofInit:
+ * ACL_ERROR_PROF_NOT_RUN. */
 aclError aclprofStart(const aclprofConfig* profilerConfig);
 
 /* Ends the files of all devices, whatever devices `profilerConfig` names. A call or a task that has
