@@ -102,12 +102,13 @@ OptionTable OptionsOf(SystemOptions& options) {
        &options.op_select_implmode,
        {.words = {"high_precision", "high_performance"}},
        kHere,
-       "How pooling sums: in double, or in float16 and float32 as the NPU does (precision.md)"},
+       "How pooling and sums over axes add: in double, or in float16 and float32 as the NPU does "
+       "(precision.md)"},
       {"session.optypelist_for_implmode",
        &options.optypelist_for_implmode,
        {.objection = ObjectionToImplTypes, .accepted = "Pooling"},
        kHere,
-       "Limits op_select_implmode to these types, which are all that have two implementations"},
+       "Limits op_select_implmode to these operators; null: to all that have two implementations"},
   };
   return table;
 }

@@ -1,5 +1,7 @@
 #include "graph/session/precision_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <map>
@@ -11,6 +13,7 @@
 #include "graph/passes/rewrite/precision.h"
 #include "graph/passes/rewrite/subgraphs.h"
 #include "runtime/base/advice.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -194,11 +197,16 @@ Status ChooseInModel(Model& model, const PrecisionRule& rule, const OpRegistry& 
   return Status();
 }
 
-void ChooseImplementation(Graph& graph, const OpRegistry& registry, const std::string& mode) {
+void ChooseImplementation(Graph& graph, const OpRegistry& registry,
+                          const PrecisionOptions& options) {
+  const std::vector<std::string>& types = options.implementation_types;
   for (const Node& node : graph.nodes()) {
     const Operator* const op = node.removed ? nullptr : registry.Find(node.type);
-    if (op == nullptr || !op->pooling) continue;
-    graph.node(node.id).attrs.insert_or_assign(std::string(kImplMode), AttrValue::String(mode));
+    if (op == nullptr || op->implementations.empty()) continue;
+    const bool listed = std::ranges::find(types, op->implementations) != types.end();
+    if (!types.empty() && !listed) continue;
+    graph.node(node.id).attrs.insert_or_assign(std::string(kImplMode),
+                                               AttrValue::String(options.implementation));
   }
 }
 
@@ -209,6 +217,9 @@ Result<PrecisionOptions> PrecisionOf(const SystemOptions& options) {
   precision.inference = options.graph_run_mode == 0;
   precision.mode = options.precision_mode.value_or("");
   precision.implementation = options.op_select_implmode.value_or("");
+  for (const std::string_view type : Split(options.optypelist_for_implmode.value_or(""), ",")) {
+    if (!type.empty()) precision.implementation_types.emplace_back(type);
+  }
   if (options.modify_mixlist) {
     NPUMESH_ASSIGN_OR_RETURN(precision.lists, ReadMixList(*options.modify_mixlist));
   }
@@ -218,10 +229,8 @@ Result<PrecisionOptions> PrecisionOf(const SystemOptions& options) {
 Status ApplyPrecision(Model& model, const PrecisionOptions& options, const OpRegistry& registry,
                       GroupProvider* groups) {
   if (!options.implementation.empty()) {
-    ChooseImplementation(model.graph, registry, options.implementation);
-    for (Graph& graph : model.subgraphs) {
-      ChooseImplementation(graph, registry, options.implementation);
-    }
+    ChooseImplementation(model.graph, registry, options);
+    for (Graph& graph : model.subgraphs) ChooseImplementation(graph, registry, options);
   }
   if (options.mode.empty()) return Status();
   NPUMESH_ASSIGN_OR_RETURN(const PrecisionRule rule,

@@ -16,18 +16,22 @@ struct PrecisionOptions {
   std::string mode;            // a word of precision_mode; empty: operators keep their types
   MixList lists;               // modify_mixlist
   std::string implementation;  // op_select_implmode; empty: what is precise
-  bool inference = false;      // graph_run_mode 0: parameters are frozen
+  std::vector<std::string>
+      implementation_types;  // optypelist_for_implmode; empty: all that have two
+  bool inference = false;    // graph_run_mode 0: parameters are frozen
   bool wanted() const { return !mode.empty() || !implementation.empty() || inference; }
 };
 
-// What the options of `initialize_system` say: precision_mode, modify_mixlist, op_select_implmode and graph_run_mode. Errors as ReadMixList.
+// What the options of `initialize_system` say: precision_mode, modify_mixlist, op_select_implmode
+// and graph_run_mode. Errors as ReadMixList.
 Result<PrecisionOptions> PrecisionOf(const SystemOptions& options);
 
 // Applies mode, lists and implementation to the main graph and all subgraphs of a prepared model
 // (PrepareModel): ChoosePrecision, with types that follow from the declared inputs, and kImplMode
-// on pooling. An operator whose type no declared input tells keeps its types. Warns of types in the
-// lists that no operator has. Errors: kInvalidArgument for a mode without a rule; as InputsOf and
-// ChoosePrecision. `groups` may be null: what collectives give is unknown then. Not collective.
+// on what has two implementations. An operator whose type no declared input tells keeps its types.
+// Warns of types in the lists that no operator has. Errors: kInvalidArgument for a mode without a
+// rule; as InputsOf and ChoosePrecision. `groups` may be null: what collectives give is unknown
+// then. Not collective.
 Status ApplyPrecision(Model& model, const PrecisionOptions& options, const OpRegistry& registry,
                       GroupProvider* groups);
 

@@ -19,13 +19,6 @@ ProfileOwner OwnerOf(const World& world, const ProfilingOptions& options) {
   return owner;
 }
 
-// Beside the file of this rank.
-Status WriteVendorFilesOf(const World& world, const std::string& path) {
-  NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
-  const std::string folder = path.substr(0, path.rfind('/'));
-  return WriteVendorFiles(profile, {folder, RealTime(), world.node_of()});
-}
-
 }  // namespace
 
 Result<std::optional<ProfilingOptions>> ProfilingOf(const SystemOptions& options,
@@ -59,7 +52,7 @@ Status FinishProfiling(World& world, bool alone) {
   const Status clocks = alone ? Status() : NoteClocks(world, profiler);
   NPUMESH_RETURN_IF_ERROR(profiler.Stop());
   NPUMESH_RETURN_IF_ERROR(clocks);
-  return WriteVendorFilesOf(world, profiler.path());
+  return WriteVendorFilesBeside(profiler.path(), world.node_of());
 }
 
 }  // namespace npumesh

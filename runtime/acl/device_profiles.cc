@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/msprof/vendor_files.h"
 #include "runtime/profile/owner.h"
 
 namespace npumesh {
@@ -32,6 +33,12 @@ ProfileOwner OwnerOf(const World& world, const ProfileRequest& request) {
   return owner;
 }
 
+Status Finish(World& world) {
+  Profiler& profiler = Profiler::Of(world);
+  NPUMESH_RETURN_IF_ERROR(profiler.Stop());
+  return WriteVendorFilesBeside(profiler.path(), world.node_of());
+}
+
 }  // namespace
 
 std::atomic<uint32_t> DeviceProfiles::kept_{0};
@@ -46,14 +53,13 @@ Status DeviceProfiles::Attach(Machine& machine) {
   if (!request_) return Status();
   for (const int index : IndicesOf(request_->devices, machine)) {
     World& world = machine.local_device(index).world;
-    Profiler& profiler = Profiler::Of(world);
-    const Status started = profiler.Start(request_->folder, OwnerOf(world, *request_),
-                                          Profiler::kMostBytes, request_->kinds);
-    running_.push_back(&profiler);
+    const Status started = Profiler::Of(world).Start(request_->folder, OwnerOf(world, *request_),
+                                                     Profiler::kMostBytes, request_->kinds);
     if (!started.ok()) {
       static_cast<void>(End());
       return started;
     }
+    running_.push_back(&world);
   }
   kept_.store(request_->kinds, std::memory_order_relaxed);
   return Status();
@@ -63,9 +69,9 @@ Status DeviceProfiles::End() {
   kept_.store(0, std::memory_order_relaxed);
   request_.reset();
   Status first;
-  for (Profiler* profiler : std::exchange(running_, {})) {
-    const Status stopped = profiler->Stop();
-    if (first.ok()) first = stopped;
+  for (World* const world : std::exchange(running_, {})) {
+    const Status ended = Finish(*world);
+    if (first.ok()) first = ended;
   }
   return first;
 }

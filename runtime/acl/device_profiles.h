@@ -36,7 +36,8 @@ class DeviceProfiles {
   Status Begin(ProfileRequest request, Machine* machine);
   // The machine has started. Warns of devices that are not of this process.
   Status Attach(Machine& machine);
-  // Ends all files. Error (kIo): one could not be written. OK when nothing is profiled.
+  // Ends all files and makes the vendor's from them (runtime/msprof). Error (kIo): one could not be
+  // written. OK when nothing is profiled.
   Status End();
 
  private:
@@ -44,7 +45,7 @@ class DeviceProfiles {
   static std::atomic<uint32_t> kept_;
 
   std::optional<ProfileRequest> request_;
-  std::vector<Profiler*> running_;
+  std::vector<World*> running_;  // whose profilers run
 };
 
 }  // namespace npumesh

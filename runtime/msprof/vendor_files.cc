@@ -16,6 +16,7 @@
 #include "runtime/msprof/vendor_names.h"
 #include "runtime/msprof/vendor_rows.h"
 #include "runtime/msprof/vendor_tables.h"
+#include "runtime/profile/owner.h"
 
 namespace npumesh {
 namespace {
@@ -186,6 +187,11 @@ Status WriteVendorFiles(const std::vector<RankProfile>& profiles, const std::str
             .WithContext(fmt::format("vendor's files of rank {}", profile.owner.rank)));
   }
   return Status();
+}
+
+Status WriteVendorFilesBeside(const std::string& path, const std::vector<int>& nodes) {
+  NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
+  return WriteVendorFiles(profile, {path.substr(0, path.rfind('/')), RealTime(), nodes});
 }
 
 }  // namespace npumesh

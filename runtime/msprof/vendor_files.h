@@ -50,6 +50,10 @@ Status WriteVendorFiles(const RankProfile& profile, const VendorExport& how,
 Status WriteVendorFiles(const std::vector<RankProfile>& profiles, const std::string& folder,
                         int64_t realtime_ns, FileSystem& fs = RealFileSystem());
 
+// The same for the rank whose profile stands at `path`, beside it, now. `nodes` as in VendorExport.
+// Errors: as ReadRankProfile, too.
+Status WriteVendorFilesBeside(const std::string& path, const std::vector<int>& nodes);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_RUNTIME_MSPROF_VENDOR_FILES_H_

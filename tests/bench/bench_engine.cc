@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/executor.h"
@@ -17,10 +18,15 @@ namespace {
 constexpr int kSteps = 1000;
 constexpr int64_t kTiny = 8;
 
+std::string ProfileFolder() {
+  return (std::filesystem::temp_directory_path() / "npumesh_bench_engine").string();
+}
+
 // A compiled graph on a device of its own.
 class Runnable {
  public:
-  static Result<std::unique_ptr<Runnable>> Create(Model model, const TensorType& input) {
+  static Result<std::unique_ptr<Runnable>> Create(Model model, const TensorType& input,
+                                                  bool profiled = false) {
     auto made = std::unique_ptr<Runnable>(new Runnable(std::move(model)));
     Env env;
     env.hbm_bytes = uint64_t{256} << 20;
@@ -28,7 +34,11 @@ class Runnable {
     NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(*made->world_));
     NPUMESH_ASSIGN_OR_RETURN(made->compiled_, CompiledModel::Compile(made->model_, BuiltinOps(),
                                                                      {input}, {}, nullptr, {}));
-    NPUMESH_ASSIGN_OR_RETURN(made->executor_, Executor::Create(*made->compiled_, *made->memory_));
+    made->pool_ = std::make_unique<DevicePool>(*made->memory_);
+    Profiler& profiler = Profiler::Of(*made->world_);
+    if (profiled) NPUMESH_RETURN_IF_ERROR(profiler.Start(ProfileFolder(), {}, uint64_t{256} << 20));
+    NPUMESH_ASSIGN_OR_RETURN(made->executor_,
+                             Executor::Create(*made->compiled_, *made->pool_, {}, &profiler));
     NPUMESH_RETURN_IF_ERROR(made->Run());  // touches the memory
     return made;
   }
@@ -41,11 +51,12 @@ class Runnable {
   std::unique_ptr<World> world_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<CompiledModel> compiled_;
+  std::unique_ptr<DevicePool> pool_;
   std::unique_ptr<Executor> executor_;
 };
 
 // x + x, then + x again and again: `adds` steps.
-Result<std::unique_ptr<Runnable>> Adds(int64_t elements, int adds) {
+Result<std::unique_ptr<Runnable>> Adds(int64_t elements, int adds, bool profiled = false) {
   const TensorType type{DataType::kFloat, {elements}};
   GraphBuilder g("adds");
   const Value x = g.Data("x", type);
@@ -53,12 +64,12 @@ Result<std::unique_ptr<Runnable>> Adds(int64_t elements, int adds) {
   for (int i = 0; i < adds; ++i) sum = g.Op("Add", {{"x1", sum}, {"x2", x}});
   g.Output({sum});
   NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
-  return Runnable::Create(std::move(model), type);
+  return Runnable::Create(std::move(model), type, profiled);
 }
 
-// Time per item is the time of one operator.
+// Time per item is the time of one operator. Argument: 1 with a profile, 0, the baseline, without.
 void Dispatch(benchmark::State& state) {
-  const auto graph = Adds(kTiny, kSteps);
+  const auto graph = Adds(kTiny, kSteps, state.range(0) == 1);
   if (!graph.ok()) return state.SkipWithError(graph.status().ToString().c_str());
   for (auto _ : state) {
     if (const Status status = (*graph)->Run(); !status.ok()) {
@@ -69,7 +80,7 @@ void Dispatch(benchmark::State& state) {
   state.counters["per_operator"] = benchmark::Counter(
       operators, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(Dispatch);
+BENCHMARK(Dispatch)->Arg(0)->Arg(1);
 
 [[gnu::noinline]] void AddTiny(const float* a, const float* b, float* out) {
   for (int64_t i = 0; i < kTiny; ++i) out[i] = a[i] + b[i];

@@ -340,8 +340,9 @@ struct Operator {
   // Runs subgraphs of its node (If, Case, While, calls); the engine knows how, by type.
   bool control_flow = false;
   PrecisionClass precision = PrecisionClass::kGrey;
-  // Pools: it reads how to sum from the attribute kImplMode of its node.
-  bool pooling = false;
+  // It has two implementations and reads which from the attribute kImplMode of its node: what
+  // optypelist_for_implmode calls such operators, "Pooling" or "Reduction". Empty: it has one.
+  std::string_view implementations = {};
 
   // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }

@@ -251,16 +251,16 @@ void RegisterPoolOps(OpRegistry& registry) {
       "ceil_mode=false) -> y, argmax"));
   registry.Add(Define<PlanAvgPool<kShort>, RunAvgPool>(
       "AvgPool(x; ksize:ints, strides:ints, padding:string, data_format=\"NHWC\") -> y",
-      {.pooling = true}));
+      {.implementations = "Pooling"}));
   registry.Add(Define<PlanAvgPool<kLong>, RunAvgPool>(
       "AvgPoolV2(x; ksize:ints, strides:ints, padding_mode=\"CALCULATED\", pads=[0,0,0,0], "
       "data_format=\"NCHW\", global_pooling=false, ceil_mode=false, exclusive=true, "
       "divisor_override=0) -> y",
-      {.pooling = true}));
+      {.implementations = "Pooling"}));
   registry.Add(Define<PlanAvgPool<kAdaptive>, RunAvgPool>(
-      "AdaptiveAvgPool2d(x; output_size:ints) -> y", {.pooling = true}));
-  registry.Add(
-      Define<PlanAvgPool<kGlobal>, RunAvgPool>("GlobalAveragePool(x) -> y", {.pooling = true}));
+      "AdaptiveAvgPool2d(x; output_size:ints) -> y", {.implementations = "Pooling"}));
+  registry.Add(Define<PlanAvgPool<kGlobal>, RunAvgPool>("GlobalAveragePool(x) -> y",
+                                                        {.implementations = "Pooling"}));
   registry.Add(Define<PlanMaxPool<kVolume>, RunMaxPool<true>>(
       "MaxPool3DWithArgmaxV2(x; ksize:ints, strides:ints, pads:ints, dilation=[1,1,1], "
       "ceil_mode=false, data_format=\"NCDHW\", dtype=3) -> y, argmax"));
@@ -268,14 +268,14 @@ void RegisterPoolOps(OpRegistry& registry) {
       "AvgPoolV2Grad(orig_input_shape, input_grad; ksize:ints, strides:ints, "
       "padding_mode=\"CALCULATED\", pads=[0,0,0,0], data_format=\"NCHW\", global_pooling=false, "
       "ceil_mode=false, exclusive=true, divisor_override=0) -> out_grad",
-      {.value_inputs = {"orig_input_shape"}, .pooling = true}));
+      {.value_inputs = {"orig_input_shape"}, .implementations = "Pooling"}));
   registry.Add(DefineReal<PlanAdaptiveGrad, RunAverage<0>>(
       "AdaptiveAvgPool2dGrad(input_grad; orig_input_shape:ints) -> output_grad",
-      {.pooling = true}));
+      {.implementations = "Pooling"}));
   registry.Add(DefineReal<PlanMaximum, RunMaximum>(
       "MaxPoolGradWithArgmaxV1(x, grad, argmax; ksize:ints, strides:ints, pads:ints, dtype=3, "
       "dilation=[1,1,1,1], ceil_mode=false) -> y",
-      {.pooling = true}));
+      {.implementations = "Pooling"}));
 }
 
 }  // namespace npumesh

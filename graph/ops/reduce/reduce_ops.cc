@@ -63,6 +63,11 @@ struct ReducePlan : Planned {
   Workspace<std::byte> between;  // results of a pass that is not the last
 };
 
+// What grows with the number of elements, beyond float16.
+template <FoldKind kKind>
+constexpr bool kAddsUp =
+    kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kProd;
+
 // `kCasts`: attribute "dtype" names the type that is folded, which the elements of x are converted
 // to; kUndefined: that of x.
 template <FoldKind kKind, bool kCasts>
@@ -70,7 +75,9 @@ ReducePlan PlanReduce(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   const bool casts = kCasts && op.attr_int("dtype") != static_cast<int64_t>(DataType::kUndefined);
   const DataType folded = casts ? check.Take(op.attr_dtype("dtype")) : x.dtype;
-  const std::optional<Fold> fold = FindFold(kKind, folded);
+  const std::string mode = kAddsUp<kKind> ? op.node().StringAttr(kImplMode, "") : "";
+  const bool fast = mode == "high_performance";
+  const std::optional<Fold> fold = FindFold(kKind, folded, fast);
   check.Supported(fold && FindConvert(x.dtype, folded) != nullptr, "not defined for x {}", x);
   const std::vector<int64_t> axes = check.Take(op.Ints("axes"));
   std::vector<bool> reduced = check.Take(ChooseAxes(op, x, axes, "axes"));
@@ -82,6 +89,11 @@ ReducePlan PlanReduce(const OpContext& op, Check& check) {
   ReducePlan plan;
   plan.elements = x.shape.elements();
   plan.fold = *fold;
+  if (!mode.empty() && IsFloating(folded)) {
+    const std::string why = fmt::format("op_select_implmode={}", mode);
+    plan.choice.Decide("sums in double", fast ? why : "");
+    if (fast) plan.choice.Decide("sums in float32", "");
+  }
   plan.passes = PassesOf(x.shape, reduced);
   for (int i = 0; i < x.shape.rank(); ++i) {
     if (reduced[static_cast<size_t>(i)]) plan.count *= x.shape[i];
@@ -186,6 +198,7 @@ void LoopReduce(const OpContext& op, LoopBuilder& loop) {
   if (!axes.ok() || axes->size() != 1 || !op.attr_bool("keep_dims") || x.shape.rank() == 0) return;
   if ((*axes)[0] != -1 && (*axes)[0] != x.shape.rank() - 1) return;
   if (x.shape.dims().back() != loop.columns() || x.dtype == DataType::kBool) return;
+  if (op.node().StringAttr(kImplMode, "") == "high_performance") return;
   const LoopValue row = loop.In(op.slot("x"));
   const auto count = static_cast<double>(loop.columns());
   if (kKind == FoldKind::kMax) {
@@ -200,18 +213,16 @@ template <FoldKind kKind>
 constexpr bool kHasLoop =
     kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kMax;
 
-// What grows with the number of elements, beyond float16.
-template <FoldKind kKind>
-constexpr bool kAddsUp =
-    kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kProd;
-
 // Both forms: with the axes as an input, and as an attribute.
 template <FoldKind kKind>
 void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
   Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
       "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
   if constexpr (kHasLoop<kKind>) op.loop = LoopReduce<kKind>;
-  if constexpr (kAddsUp<kKind>) op.precision = PrecisionClass::kBlack;
+  if constexpr (kAddsUp<kKind>) {
+    op.precision = PrecisionClass::kBlack;
+    op.implementations = "Reduction";
+  }
   Operator other = op;
   other.schema =
       Signature("Reduce(x; keep_dims=false, noop_with_empty_axes=false, axes:ints) -> y");
@@ -234,7 +245,9 @@ void RegisterReduceOps(OpRegistry& registry) {
   AddReductions<FoldKind::kAll>(registry, "ReduceAll", "ReduceAllD");
   registry.Add(Define<PlanReduce<FoldKind::kMean, true>, RunReduce>(
       "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y",
-      {.value_inputs = {"axes"}, .precision = PrecisionClass::kBlack}));
+      {.value_inputs = {"axes"},
+       .precision = PrecisionClass::kBlack,
+       .implementations = "Reduction"}));
 }
 
 }  // namespace npumesh

@@ -73,15 +73,21 @@ Fold Make(DataType compute, T identity) {
   return {compute, bytes, Fill<T>, Row<T, Join>, Columns<T, Join>, nullptr};
 }
 
+template <typename T>
+Fold FloatFold(FoldKind kind, DataType compute) {
+  Fold fold = kind == FoldKind::kProd ? Make<T, std::multiplies<>>(compute, T(1))
+                                      : Make<T, std::plus<>>(compute, T(0));
+  if (kind == FoldKind::kMean) fold.divide = Divide<T>;
+  return fold;
+}
+
 // Sums and products of integers wrap, which only unsigned ones may do. A mean is a sum that is
 // divided.
-std::optional<Fold> SumOrProduct(FoldKind kind, DataType dtype) {
+std::optional<Fold> SumOrProduct(FoldKind kind, DataType dtype, bool fast) {
   const bool product = kind == FoldKind::kProd, mean = kind == FoldKind::kMean;
   if (IsFloating(dtype)) {
-    Fold fold = product ? Make<double, std::multiplies<>>(DataType::kDouble, 1.0)
-                        : Make<double, std::plus<>>(DataType::kDouble, 0.0);
-    if (mean) fold.divide = Divide<double>;
-    return fold;
+    return fast && dtype != DataType::kDouble ? FloatFold<float>(kind, DataType::kFloat)
+                                              : FloatFold<double>(kind, DataType::kDouble);
   }
   if (!IsInteger(dtype)) return std::nullopt;
   const bool is_signed = dtype != DataType::kUint64;
@@ -119,9 +125,9 @@ std::optional<Fold> MaxOrMin(FoldKind kind, DataType dtype) {
 
 }  // namespace
 
-std::optional<Fold> FindFold(FoldKind kind, DataType dtype) {
+std::optional<Fold> FindFold(FoldKind kind, DataType dtype, bool fast) {
   if (kind == FoldKind::kMax || kind == FoldKind::kMin) return MaxOrMin(kind, dtype);
-  if (kind != FoldKind::kAny && kind != FoldKind::kAll) return SumOrProduct(kind, dtype);
+  if (kind != FoldKind::kAny && kind != FoldKind::kAll) return SumOrProduct(kind, dtype, fast);
   if (!IsFloating(dtype) && !IsInteger(dtype) && dtype != DataType::kBool) return std::nullopt;
   return kind == FoldKind::kAny ? Make<uint8_t, Max<uint8_t>>(DataType::kBool, 0)
                                 : Make<uint8_t, Min<uint8_t>>(DataType::kBool, 1);

@@ -183,6 +183,9 @@ TEST_F(AclProfile, CallsHaveSpansOnTheHost) {
   const std::vector<Span> memory = Of(profile, SpanKind::kMemory);
   ASSERT_EQ(memory.size(), 2u);  // after the allocation, and after its end
   EXPECT_GE(memory[0].bytes, memory[1].bytes + kBytes);
+  for (const char* kind : {"/msprof", "/torch"}) {
+    EXPECT_FALSE(std::filesystem::is_empty(folder_ + kind)) << kind;
+  }
 }
 
 TEST_F(AclProfile, CopiesAndFillsHaveTheLaneOfTheirStream) {

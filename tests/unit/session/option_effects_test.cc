@@ -10,6 +10,7 @@
 #include "graph/config/validation.h"
 #include "graph/export/export_config.h"
 #include "graph/passes/fusion/fusion.h"
+#include "graph/session/profiling.h"
 #include "graph/session/session_config.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
@@ -54,26 +55,42 @@ std::string TextOf(const std::optional<TuningOptions>& tuning) {
                      fmt::join(tuning->selection.types, ","), tuning->selection.quick);
 }
 
+std::string ProfilingText(const SystemOptions& options) {
+  const Result<std::optional<ProfilingOptions>> profiling = ProfilingOf(options, "");
+  if (!profiling.ok()) return std::string(profiling.status().message());
+  if (!*profiling) return "-";
+  return fmt::format("{} {} {} {} {}", (*profiling)->folder, (*profiling)->training_trace,
+                     (*profiling)->task_trace, (*profiling)->fp_point, (*profiling)->bp_point);
+}
+
+std::string TextOf(const PrecisionOptions& precision) {
+  return fmt::format("{} {} {} [{}] {}", precision.mode, precision.lists.black.add.size(),
+                     precision.implementation, fmt::join(precision.implementation_types, ","),
+                     precision.inference);
+}
+
 std::string SessionText(const Configuration& config) {
   Result<SessionOptions> options = SessionOptionsFor(config.compiler);
   const Result<TensorDumpOptions> system = TensorDumpOf(config.session);
   if (!options.ok()) return std::string(options.status().message());
   if (!system.ok()) return std::string(system.status().message());
-  ApplySystemOptions(config.session, *options);
+  const Status applied = ApplySystemOptions(config.session, *options);
+  if (!applied.ok()) return std::string(applied.message());
   const CompileOptions& compile = options->compile;
   const GraphDumpConfig& graphs = options->graph_dump;
   const TensorDumpOptions& dump = options->tensor_dump;
   return fmt::format(
       "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
       "graphs {} {} "
-      "summary {} operators {} npy {} system {} kernels {} tuning {} {} debug {}",
+      "summary {} operators {} npy {} system {} kernels {} tuning {} {} debug {} profile {} "
+      "precision {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
       compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
       graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
       TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators),
       TextOf(options->static_kernels), TextOf(options->tuning), TextOf(TuningOf(config.session)),
-      options->op_debug_level);
+      options->op_debug_level, ProfilingText(config.session), TextOf(options->precision));
 }
 
 std::string ExportText(const Configuration& config) {
@@ -97,6 +114,11 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
   const std::string switches = folder.Path("fusion.json");
   ASSERT_TRUE(
       WriteFile(switches, R"({"Switch":{"GraphFusion":{"ALL":"off"}}})", FileKind::kConfig).ok());
+  const std::string mix_list = folder.Path("mix.json");
+  ASSERT_TRUE(
+      WriteFile(mix_list, R"({"black-list": {"to-add": ["Sqrt"]}})", FileKind::kConfig).ok());
+  const std::vector<std::string> profiled = {"session.profiling_mode=true",
+                                             "session.profiling_options=task_trace"};
   const std::string enable = "dump_config.enable_dump=true";
   const std::vector<std::string> system = {"session.enable_dump=true",
                                            "session.dump_path=" + folder.path()};
@@ -155,6 +177,15 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"session.dump_path", ".", system},
       {"session.dump_step", "1", system},
       {"session.dump_mode", "all", system},
+      {"session.profiling_mode", "true", {"session.profiling_options=task_trace"}},
+      {"session.profiling_options", "op_trace", profiled},
+      {"session.fp_point", "forward", profiled},
+      {"session.bp_point", "backward", profiled},
+      {"session.precision_mode", "force_fp16", {}},
+      {"session.modify_mixlist", mix_list, {"session.precision_mode=allow_mix_precision"}},
+      {"session.graph_run_mode", "0", {}},
+      {"session.op_select_implmode", "high_performance", {}},
+      {"session.optypelist_for_implmode", "Pooling", {"session.op_select_implmode=high_performance"}},
       {"session.op_debug_level", "2", {}},
       {"session.enable_exception_dump", "1", {}},
   };

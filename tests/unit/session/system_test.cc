@@ -1,13 +1,19 @@
 // initialize_system, the rank functions, shutdown_system.
 #include "graph/session/system.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <map>
+
+#include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(System, NothingWorksBeforeItIsInitialised) {
@@ -93,6 +99,69 @@ TEST(System, WrongOptionsAreRefusedBeforeAnythingStarts) {
   EXPECT_THAT(std::string(system.Initialize(Env(), options).message()),
               HasSubstr("session.dump_path: needed"));
   EXPECT_FALSE(system.initialized());
+}
+
+// From initialize_system to shutdown_system, on two ranks.
+TEST(System, ProfilesWhatItsOptionsSay) {
+  const TemporaryFolder folder;
+  const auto body = [&](World& world) -> Status {
+    SystemOptions options;
+    options.profiling_mode = true;
+    options.profiling_options = fmt::format(
+        R"({{"output": "{}", "training_trace": "on", "task_trace": "on"}})", folder.path());
+    options.fp_point = "half";
+    options.bp_point = "sum";
+    System system;
+    NPUMESH_RETURN_IF_ERROR(system.Initialize(world, options));
+    NPUMESH_ASSIGN_OR_RETURN(const NpuBackend backend, GetNpuBackend());
+    {
+      GraphBuilder g;
+      const Value x = g.Data("x", {DataType::kFloat, {64}});
+      const Value half = g.Op("Mul", {{"x1", x}, {"x2", x}}, {}, "half");
+      g.Output({g.Op("HcomAllReduce", {{"x", half}},
+                     {{"reduction", AttrValue::String("sum")},
+                      {"group", AttrValue::String(std::string(kWorldGroup))}},
+                     "sum")});
+      NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
+      NPUMESH_ASSIGN_OR_RETURN(const auto session, system.Compile(std::move(model), backend));
+      const Tensor x64 = Tensor::Allocate({DataType::kFloat, Shape({64})});
+      for (int step = 0; step < 3; ++step) {
+        NPUMESH_RETURN_IF_ERROR(session->Run({x64}).status());
+      }
+    }
+    return system.Shutdown();
+  };
+  for (const Status& status : RunRanks(2, SmallEnv(), body)) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  const auto profiles = ReadProfiles(folder.path());
+  ASSERT_TRUE(profiles.ok()) << profiles.status().ToString();
+  ASSERT_EQ(profiles->size(), 2u);
+  for (const RankProfile& profile : *profiles) {
+    EXPECT_TRUE(profile.ended);
+    EXPECT_TRUE(profile.owner.training_trace);
+    EXPECT_EQ(profile.owner.fp_point, "half");
+    std::map<SpanKind, int> spans;
+    for (const Span& span : profile.spans) {
+      ++spans[span.kind];
+      if (span.kind == SpanKind::kTask) {
+        EXPECT_EQ(profile.task(span).name, "half");
+      }
+      if (span.kind != SpanKind::kCollective) continue;
+      EXPECT_EQ(profile.task(span).name, "sum");
+      EXPECT_EQ(span.bytes, 256u);
+      EXPECT_THAT(profile.group(span).world_ranks, ElementsAre(0, 1));
+      EXPECT_GE(span.arrived_ns, span.begin_ns);
+      EXPECT_GE(span.end_ns, span.arrived_ns);
+    }
+    EXPECT_EQ(spans[SpanKind::kIteration], 3);
+    EXPECT_EQ(spans[SpanKind::kTask], 3);
+    EXPECT_EQ(spans[SpanKind::kCollective], 3);
+    EXPECT_EQ(spans[SpanKind::kCopy], 6);
+    EXPECT_EQ(spans[SpanKind::kCompile], 1);
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(folder.Path("msprof")));
+  EXPECT_TRUE(std::filesystem::is_directory(folder.Path("torch")));
 }
 
 TEST(System, CompilesByABackend) {
