@@ -162,7 +162,7 @@ double MedianOf(const std::vector<RankFacts>& ranks, Time time) {
   return (static_cast<double>(all[half - 1]) + static_cast<double>(all[half])) / 2;
 }
 
-std::string SlowestText(const SlowestRank& slowest, const RankFacts& rank,
+std::string SlowestText(const SlowestFacts& slowest, const RankFacts& rank,
                         const std::vector<RankFacts>& ranks) {
   const auto waiting = [](const RankFacts& one) { return one.parts.waiting_ns; };
   std::string text = fmt::format(
@@ -183,11 +183,11 @@ std::string SlowestText(const SlowestRank& slowest, const RankFacts& rank,
   return text;
 }
 
-SlowestRank SlowestOf(const std::vector<RankFacts>& ranks) {
+SlowestFacts SlowestOf(const std::vector<RankFacts>& ranks) {
   const RankFacts& rank = *std::ranges::max_element(ranks, {}, &RankFacts::others_waited_ns);
   double wall_ns = 0;
   for (const RankFacts& one : ranks) wall_ns += static_cast<double>(one.parts.wall_ns);
-  SlowestRank slowest;
+  SlowestFacts slowest;
   if (rank.others_waited_ns == 0 ||
       static_cast<double>(rank.others_waited_ns) < kStandsOut * wall_ns) {
     slowest.text = ranks.size() == 1 ? "one rank: there is no other that waits for it"

@@ -83,7 +83,7 @@ struct KindFacts {
 };
 
 // Which rank holds the others up.
-struct SlowestRank {
+struct SlowestFacts {
   int rank = -1;  // -1: no rank stands out
   bool computes_longest = false;
   bool waits_least = false;
@@ -101,7 +101,7 @@ struct ProfileFacts {
   std::vector<std::string> gaps;  // what the profile lacks, one line each; empty: it is whole
   std::vector<StepFacts> steps;   // by step, then rank
   std::vector<RankFacts> ranks;   // by rank
-  SlowestRank slowest;
+  SlowestFacts slowest;
   std::vector<OperatorFacts> operators;  // longest total first
   std::vector<OperatorFacts> types;      // longest total first
   std::vector<KindFacts> collectives;    // longest total first

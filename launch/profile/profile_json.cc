@@ -98,7 +98,7 @@ json ListJson(const std::vector<T>& all) {
   return list;
 }
 
-json SlowestJson(const SlowestRank& slowest) {
+json SlowestJson(const SlowestFacts& slowest) {
   return {{"rank", slowest.rank < 0 ? json(nullptr) : json(slowest.rank)},
           {"computes_longest", slowest.computes_longest},
           {"waits_least", slowest.waits_least},
