@@ -140,7 +140,12 @@ void Profiler::Drain() {
 }
 
 bool Profiler::BelongsToRun(const Span& span) const {
-  return span.begin_ns >= start_ns_ && span.subject <= tasks_ && span.group <= groups_;
+  if (span.begin_ns < start_ns_) return false;
+  if (span.kind == SpanKind::kTasks) {
+    const auto pack = std::bit_cast<SpanPack>(span);
+    return uint64_t{pack.subject} + pack.count <= uint64_t{tasks_} + 1;
+  }
+  return span.subject <= tasks_ && span.group <= groups_;
 }
 
 void Profiler::Append(std::string_view block) {

@@ -198,5 +198,23 @@ TEST_F(ProfilerTest, SpansOfAnEarlierRunAreDropped) {
   EXPECT_EQ(Read()->spans[0].subject, 0u);
 }
 
+// Operators of a step were missing in profiles: the number of tasks of a pack lies where a span has
+// its group, and a run has fewer groups than that.
+TEST_F(ProfilerTest, APackBelongsToTheRunThatNamedItsTasks) {
+  ASSERT_TRUE(Start().ok());
+  ASSERT_EQ(profiler_.NameAll(std::vector<ProfiledTask>(3)), 1u);
+  const SpanPack known{.begin_ns = 10, .lasts_ns = {1, 2, 3}, .subject = 1, .count = 3};
+  SpanPack unknown = known;
+  unknown.subject = 2;
+  profiler_.Add(known);
+  profiler_.Add(unknown);
+  ASSERT_TRUE(profiler_.Stop().ok());
+  const Result<RankProfile> read = Read();
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->spans.size(), 3u);
+  EXPECT_EQ(read->spans[2].subject, 3u);
+  EXPECT_EQ(read->spans[2].end_ns, 16);
+}
+
 }  // namespace
 }  // namespace npumesh
