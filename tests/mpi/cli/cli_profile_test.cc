@@ -18,6 +18,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr int kRanks = 2;
@@ -152,6 +153,15 @@ TEST_F(CliProfile, TheStepsLastAsLongAsTheRunSays) {
     const double wall = facts.at("ranks")[rank].at("wall_ns").get<double>() / 1e9;
     EXPECT_LE(std::abs(seconds - wall), 0.02 * seconds) << "rank " << rank;
   }
+}
+
+// A run whose steps are short packs its operators; none of them may get lost on the way.
+TEST_F(CliProfile, EveryOperatorRanOnAllRanksInAllSteps) {
+  const CommandRun run = Launch({"--profile", "prof", "--steps", std::to_string(kSteps)});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json operators = Facts(folder_ / "prof").at("operators");
+  EXPECT_THAT(operators, Not(IsEmpty()));
+  for (const json& one : operators) EXPECT_EQ(one.at("count"), kRanks * kSteps) << one.dump();
 }
 
 TEST_F(CliProfile, EveryCollectiveHasAllItsRanks) {
