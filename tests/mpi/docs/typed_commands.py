@@ -2,17 +2,25 @@
 """Types every command of the documentation and judges it by exit code and output.
 
   typed_commands.py --user self|plain --source ROOT --npumesh FILE --samples FILE --library FILE
-                    [--only TEXT]
+                    --decoder FILE [--only TEXT]
 
 Commands are the lines of the ```sh blocks of README.md, CONTRIBUTING.md and docs/, and the examples at the
 end of each --help. They run in a folder with the files that they name, made by npumesh itself; each page
 begins with a fresh one, and its commands follow each other there. A command must end with 0, and print
 something unless it redirects its output.
 
-A block that cannot run here, or may end with 1, says so in the source of the page, in the line above it:
+A block that cannot run here, or may end with another code, says so in the source of the page, in the line
+above it:
 
   <!-- not typed by tests: REASON -->
   <!-- may end with 1: REASON -->
+
+A block below one of commands shows what the last of them prints, when this line stands above it:
+
+  <!-- printed -->
+
+Then the command must print that. Decimals (1.5, 2e-07) stand for any number, times (12 us) for any time,
+blanks for any blanks, ... for any text, and a line that is only ... for any lines.
 
 --user plain: as the user nobody, when started by root; otherwise the test is skipped (77).
 """
@@ -30,11 +38,10 @@ import tempfile
 
 SKIPPED = 77
 NOT_TYPED = "not typed by tests:"
-MAY_FAIL = "may end with 1:"
+MAY_END_WITH = re.compile(r"may end with (\d+):")
 # Examples of --help, which have no room for marks: what begins so, and why it does not run or may end with 1.
 HELP_NOT_TYPED = {
     r".*--hosts ": "hosts of the reader's",
-    r"npumesh profile ": "profiles of the reader's",
 }
 HELP_MAY_FAIL = {
     r"npumesh doctor": "says what is wrong with this machine",
@@ -43,11 +50,43 @@ HELP_MAY_FAIL = {
     r"npumesh replay ": "may find a difference",
     r"npumesh (launch .* -- )?run .*--golden .*--inject": "finds the fault that it makes",
 }
+# A block of output that follows a block of commands.
+PRINTED = re.compile(r"\s*<!-- printed -->\n[ ]*```\w*\n(.*?)^[ ]*```", re.S | re.M)
+DECIMAL = r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
+TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|s)\b"
 
 
 class Command:
-    def __init__(self, page, text, may_fail):
-        self.page, self.text, self.may_fail = page, text, may_fail
+    def __init__(self, page, text, code):
+        self.page, self.text = page, text
+        self.code = code  # what it may end with instead of 0
+        self.printed = None  # what the page says that it prints; None: nothing is said
+
+
+def printed_pattern(block):
+    """The expression that a whole output must match. Blanks around lines do not count."""
+    pattern = ""
+    for line in map(str.strip, block.strip().splitlines()):
+        if line == "...":
+            pattern += r"(?:.*\n)*?"
+            continue
+        for part in re.split(rf"(\.\.\.|(?<![\w.])(?:{TIME}|{DECIMAL})| +)", line):
+            if part == "...":
+                pattern += ".*?"
+            elif re.fullmatch(TIME, part):
+                pattern += TIME
+            elif re.fullmatch(DECIMAL, part):
+                pattern += rf"(?:{DECIMAL}|-?\d+)"
+            else:
+                pattern += " +" if part.isspace() else re.escape(part)
+        pattern += r"\n"
+    return pattern
+
+
+def prints(block, output):
+    """True when an output is what a block shows."""
+    lines = "".join(line.strip() + "\n" for line in output.strip().splitlines())
+    return re.fullmatch(printed_pattern(block), lines) is not None
 
 
 def joined_lines(block):
@@ -60,15 +99,22 @@ def joined_lines(block):
 
 
 def commands_of_page(root, path):
-    page = os.path.relpath(path, root)
     with open(path, encoding="utf-8") as file:
-        text = file.read()
+        return commands_in(file.read(), os.path.relpath(path, root))
+
+
+def commands_in(text, page):
     found = []
     for match in re.finditer(r"(?:^[ ]*<!-- ([^\n]*) -->\n)?^[ ]*```sh\n(.*?)^[ ]*```", text, re.S | re.M):
         mark, block = match.group(1) or "", match.group(2)
         if mark.startswith(NOT_TYPED):
             continue
-        found += [Command(page, line, mark.startswith(MAY_FAIL)) for line in joined_lines(block)]
+        other = MAY_END_WITH.match(mark)
+        code = int(other.group(1)) if other else 0
+        found += [Command(page, line, code) for line in joined_lines(block)]
+        printed = PRINTED.match(text, match.end())
+        if printed:
+            found[-1].printed = printed.group(1)
     return found
 
 
@@ -86,7 +132,7 @@ def commands_of_help(npumesh, words):
             break  # other words of the footer
         command = line.strip()
         if not matches(HELP_NOT_TYPED, command):
-            found.append(Command(page, command, matches(HELP_MAY_FAIL, command)))
+            found.append(Command(page, command, 1 if matches(HELP_MAY_FAIL, command) else 0))
     below = text.partition("Subcommands:\n")[2].partition("\n\n")[0]
     for line in below.splitlines():
         name = re.match(r"  (\w+)\s", line)
@@ -117,7 +163,7 @@ class Reader:
             self.user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         programs = os.path.join(home, "programs")
         os.mkdir(programs)
-        for program in (options.npumesh, options.samples):
+        for program in (options.npumesh, options.samples, options.decoder):
             shutil.copy(program, programs)
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("OMPI_", "NPUMESH_", "PMIX_"))}
@@ -169,7 +215,8 @@ def prepare(reader, options, folder):
             "npumesh dump convert card/worldsize1_global_rank0 -o golden_npy/",
             "NPUMESH_RECORD=records/ " + launch + "run mp/",
             "npumesh export export.air --path model",
-            "cp -r dump a; cp -r dump b"):
+            launch + "run mp/ --profile prof/ --steps 3",
+            "cp -r dump a; cp -r dump b; cp -r prof before; cp -r prof after"):
         reader.must(command, folder)
 
 
@@ -184,9 +231,11 @@ def check(reader, command, folder):
     silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|export|echo|\.) ", command.text)
     if code == 0 and not output.strip() and not silent:
         return f"{command.page}: {command.text}\n  printed nothing"
-    if code == 0 or (code == 1 and command.may_fail):
-        return ""
-    return f"{command.page}: {command.text}\n  ended with {code}\n{output}"
+    if code not in (0, command.code):
+        return f"{command.page}: {command.text}\n  ended with {code}\n{output}"
+    if command.printed is not None and not prints(command.printed, output):
+        return f"{command.page}: {command.text}\n  the page shows another output than\n{output}"
+    return ""
 
 
 def type_all(reader, options, commands):
@@ -212,7 +261,7 @@ def type_all(reader, options, commands):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--user", choices=("self", "plain"), required=True)
-    for name in ("source", "npumesh", "samples", "library"):
+    for name in ("source", "npumesh", "samples", "library", "decoder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--only", default="", help="pages whose name holds this text")
     options = parser.parse_args()
