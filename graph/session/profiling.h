@@ -17,7 +17,7 @@ namespace npumesh {
 
 struct ProfilingOptions {
   std::string folder;
-  // profiling_options (graph/config/profiling_options.h).
+  // profiling_options (graph/config/system_options.h).
   bool training_trace = false;
   bool task_trace = true;
   std::string fp_point;

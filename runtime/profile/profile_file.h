@@ -35,7 +35,7 @@ struct ProfileOwner {
   int64_t start_realtime_ns = 0;  // the same moment
   std::string command;            // what ran, for people
   std::string version;            // of npumesh
-  // As the options asked (graph/config/profiling_options.h).
+  // As the options asked (graph/config/system_options.h).
   bool training_trace = false;
   bool task_trace = true;
   std::string fp_point;  // operator names; empty: none
