@@ -42,6 +42,9 @@ Status AddTensor(const TensorSource& my_source, const TensorSource& golden_sourc
   tensor.golden_address = golden_source.AddressOf(row.key, side, index);
   MeasureRow(row.key, mine, golden, options, tensor);
   if (Differs(tensor)) {
+    if (options.detailed > 0) {
+      tensor.difference = DifferenceOf(mine, golden, options.For(row.key, golden));
+    }
     row.standing = Standing::kOrigin;
     if (side == Side::kInput) row.inputs_differ = true;
   }
@@ -93,6 +96,7 @@ class Comparer {
     if (row.differs()) {
       if (IsConsequence(row)) row.standing = Standing::kConsequence;
       differing_.insert(key);
+      --options_.detailed;
       if (comparison_.first < 0) comparison_.first = static_cast<int>(comparison_.rows.size());
     }
     comparison_.rows.push_back(std::move(row));
@@ -109,7 +113,7 @@ class Comparer {
   const TensorSource& mine_;
   const TensorSource& golden_;
   const OperatorOrder& order_;
-  const CompareOptions& options_;
+  CompareOptions options_;  // `detailed` counts down
   Comparison comparison_;
   std::set<std::string> differing_;
 };

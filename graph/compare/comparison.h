@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/compare/algorithms.h"
+#include "graph/compare/difference.h"
 #include "graph/compare/distance.h"
 #include "graph/compare/operator_order.h"
 #include "graph/compare/rounding.h"
@@ -25,6 +26,8 @@ struct CompareOptions {
   const OperatorRoundings* roundings = nullptr;
   // Empty: no columns of msaccucmp are measured.
   std::vector<CompareAlgorithm> algorithms;
+  // How many operators that differ, the first ones, get TensorRow::difference.
+  int detailed = 0;
 
   // For an output of operator `key` (of mine) that should be `golden`.
   Allowance For(const std::string& key, const Tensor& golden) const;
@@ -42,6 +45,7 @@ struct TensorRow {
   uint64_t golden_address = 0;
   double my_peak = 0;  // largest finite magnitude
   TensorDistance distance;
+  Difference difference;                  // empty unless CompareOptions::detailed asks for it
   std::vector<Measurement> measurements;  // as CompareOptions::algorithms
 };
 

@@ -79,8 +79,14 @@ double PeakOf(const std::vector<double>& values) {
 
 class Meter {
  public:
-  Meter(const Tensor& x, const Tensor& y, const Allowance& allowance)
-      : x_(x), y_(y), allowance_(allowance), real_(IsReal(x.dtype()) && IsReal(y.dtype())) {}
+  // `visit` may be null.
+  Meter(const Tensor& x, const Tensor& y, const Allowance& allowance,
+        const std::function<void(const DifferingElement&)>& visit)
+      : x_(x),
+        y_(y),
+        allowance_(allowance),
+        real_(IsReal(x.dtype()) && IsReal(y.dtype())),
+        visit_(visit) {}
 
   TensorDistance Run() {
     const Result<std::vector<double>> x = ElementsOf(x_);
@@ -94,7 +100,7 @@ class Meter {
  private:
   // Types without numbers: any bit may differ.
   TensorDistance Bytewise() {
-    if (x_.bytes() > 0 && std::memcmp(x_.data(), y_.data(), x_.bytes()) != 0) Differs(0);
+    if (x_.bytes() > 0 && std::memcmp(x_.data(), y_.data(), x_.bytes()) != 0) Count(0);
     return distance_;
   }
 
@@ -104,7 +110,7 @@ class Meter {
     distance_.inf_x += std::isinf(x);
     distance_.inf_y += std::isinf(y);
     if (std::isnan(x) || std::isnan(y)) {
-      if (std::isnan(x) != std::isnan(y)) Differs(i);
+      if (std::isnan(x) != std::isnan(y)) Differs(i, x, y);
       return;
     }
     if (real_) {
@@ -113,12 +119,12 @@ class Meter {
     }
     if (Equal(i, x, y)) return;
     const double error = std::abs(x - y);
-    if (!std::isfinite(error)) return Differs(i);
+    if (!std::isfinite(error)) return Differs(i, x, y);
     if (error > distance_.max_abs) {
       distance_.max_abs = error;
       distance_.where = i;
     }
-    if (!real_ || error > slack + allowance_.relative * std::abs(y)) Differs(i);
+    if (!real_ || error > slack + allowance_.relative * std::abs(y)) Differs(i, x, y);
   }
 
   // 64-bit integers do not fit into a double, so their bits decide.
@@ -129,7 +135,12 @@ class Meter {
     return std::memcmp(x_.data() + offset, y_.data() + offset, width) == 0;
   }
 
-  void Differs(int64_t i) {
+  void Differs(int64_t i, double x, double y) {
+    Count(i);
+    if (visit_) visit_({i, x, y});
+  }
+
+  void Count(int64_t i) {
     if (distance_.first < 0) distance_.first = i;
     ++distance_.differing;
   }
@@ -138,6 +149,7 @@ class Meter {
   const Tensor& y_;
   const Allowance& allowance_;
   bool real_;
+  const std::function<void(const DifferingElement&)>& visit_;
   TensorDistance distance_;
 };
 
@@ -164,7 +176,14 @@ TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& all
     distance.reason = fmt::format("{} against {}", x.type().ToString(), y.type().ToString());
     return distance;
   }
-  return Meter(x, y, allowance).Run();
+  const std::function<void(const DifferingElement&)> none;
+  return Meter(x, y, allowance, none).Run();
+}
+
+void VisitDiffering(const Tensor& x, const Tensor& y, const Allowance& allowance,
+                    const std::function<void(const DifferingElement&)>& visit) {
+  if (!Comparable(x.dtype(), y.dtype()) || !SameShape(x.shape(), y.shape())) return;
+  Meter(x, y, allowance, visit).Run();
 }
 
 std::string PositionText(int64_t flat, const Shape& shape) {

@@ -3,6 +3,7 @@
 #define NPUMESH_GRAPH_COMPARE_DISTANCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "graph/ir/tensor.h"
@@ -40,6 +41,18 @@ struct TensorDistance {
 // float32 and the type a tensor is converted to for NumPy (float32 of bfloat16 and of 8-bit floats,
 // uint8 of bool) are compared by value.
 TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& allowance = {});
+
+// An element outside the allowance. 64-bit integers are rounded to 53 bits.
+struct DifferingElement {
+  int64_t flat = 0;  // in C order
+  double x = 0;
+  double y = 0;
+};
+
+// Calls `visit` for each element that DistanceOf counts as differing, in C order. Never for tensors
+// that cannot be compared, and for dtypes without numbers.
+void VisitDiffering(const Tensor& x, const Tensor& y, const Allowance& allowance,
+                    const std::function<void(const DifferingElement&)>& visit);
 
 // "[1,0,3]": the element at `flat` in C order.
 std::string PositionText(int64_t flat, const Shape& shape);
