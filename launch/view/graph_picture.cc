@@ -41,19 +41,9 @@ std::string DotText(const std::string& text) {
   return quoted;
 }
 
-std::string SvgEdge(const Drawing& drawing, const Edge& edge) {
-  const Box& from = drawing.boxes[edge.from];
-  const Box& to = drawing.boxes[edge.to];
-  const double x1 = from.x + from.width / 2;
-  const double y1 = from.y + from.height;
-  const double x2 = to.x + to.width / 2;
-  const double y2 = to.y;
-  const double bend = (y2 - y1) / 2;
-  return fmt::format(
-      "<path class=\"{}\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\">"
-      "<title>{}</title></path>\n",
-      edge.control ? "edge control" : "edge", x1, y1, x1, y1 + bend, x2, y2 - bend, x2, y2,
-      XmlText(edge.label));
+std::string SvgEdge(const Edge& edge) {
+  return fmt::format("<path class=\"{}\" d=\"{}\"><title>{}</title></path>\n",
+                     edge.control ? "edge control" : "edge", PathOf(edge), XmlText(edge.label));
 }
 
 std::string SvgBox(const Box& box) {
@@ -87,6 +77,24 @@ std::string XmlText(const std::string& text) {
   return EscapeXml(text, [](char) { return std::string("?"); });
 }
 
+std::string PathOf(const Edge& edge) {
+  const std::vector<Point>& route = edge.route;
+  if (route.empty()) return {};
+  std::string path = fmt::format("M{:.1f} {:.1f}", route[0].x, route[0].y);
+  for (size_t i = 1; i < route.size(); ++i) {
+    const Point& from = route[i - 1];
+    const Point& to = route[i];
+    if (i % 2 == 0) {
+      path += fmt::format("V{:.1f}", to.y);
+      continue;
+    }
+    const double middle = (from.y + to.y) / 2;
+    path += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", from.x, middle, to.x, middle,
+                        to.x, to.y);
+  }
+  return path;
+}
+
 std::string ToSvg(const Drawing& drawing, const std::string& title) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
@@ -96,7 +104,7 @@ std::string ToSvg(const Drawing& drawing, const std::string& title) {
       "fill=\"#888\"/></marker></defs>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
       drawing.width, drawing.height, XmlText(title), StyleSheet());
-  for (const Edge& edge : drawing.edges) svg += SvgEdge(drawing, edge);
+  for (const Edge& edge : drawing.edges) svg += SvgEdge(edge);
   for (const Box& box : drawing.boxes) svg += SvgBox(box);
   return svg + "</svg>\n";
 }

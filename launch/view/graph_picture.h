@@ -12,6 +12,9 @@ namespace npumesh {
 // their full names as tooltips.
 std::string ToSvg(const Drawing& drawing, const std::string& title);
 
+// The `d` of an SVG path along an edge's route.
+std::string PathOf(const Edge& edge);
+
 // DOT text of the same nodes and edges.
 std::string ToDot(const Drawing& drawing, const std::string& title);
 

@@ -1,8 +1,10 @@
-// A drawing of a graph in layers: every edge points down, and few edges cross (Sugiyama, Tagawa,
-// Toda 1981: longest-path layers, then barycenter sweeps).
+// A drawing of a graph in layers: every edge points down, no edge runs behind a box, and few edges
+// cross (Sugiyama, Tagawa, Toda 1981: longest-path layers, one bend for each layer that an edge
+// passes, barycenter sweeps).
 #ifndef NPUMESH_LAUNCH_VIEW_LAYERED_LAYOUT_H_
 #define NPUMESH_LAUNCH_VIEW_LAYERED_LAYOUT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,13 +20,24 @@ struct Box {
   NodeId node = kNoNode;
   BoxKind kind = BoxKind::kOperator;
   std::string title;     // operator type
-  std::string subtitle;  // node name, and how many parameters feed it
-  std::string mark;      // a style class more, for pages that point something out
-  std::string note;      // another line of the tooltip
+  std::string subtitle;  // node name and how many weights feed it; empty: as the type
+  // What stands below the box, on the edges that leave it: types of its outputs, as far as the
+  // graph says them; more than kMostOutputLines end with "...".
+  std::vector<std::string> outputs;
+  bool dead = false;  // nothing needs it
+  std::string mark;   // a style class more, for pages that point something out
+  std::string note;   // another line of the tooltip
   double x = 0;
   double y = 0;
   double width = 0;
   double height = 0;
+};
+
+inline constexpr size_t kMostOutputLines = 2;
+
+struct Point {
+  double x = 0;
+  double y = 0;
 };
 
 struct Edge {
@@ -32,6 +45,9 @@ struct Edge {
   size_t to = 0;
   bool control = false;
   std::string label;  // "Add:0 -> x1"
+  // From the lower side of `from` to the upper side of `to`. Odd lines lie in the gap between two
+  // layers, even ones run straight down through a layer, where no box stands.
+  std::vector<Point> route;
 };
 
 struct Drawing {
@@ -41,8 +57,13 @@ struct Drawing {
   double height = 0;
 };
 
-// Draws all nodes except parameters, which would hide the flow. Error: kCorrupt for a cycle.
-Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry);
+// Draws all nodes that `shown` holds for (null: all) except weights, which would hide the flow.
+// What only weights feed stands near its reader. Error: kCorrupt for a cycle.
+Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry,
+                       const std::function<bool(NodeId)>& shown = nullptr);
+
+// The width that a box needs for its texts.
+double WidthFor(const Box& box);
 
 }  // namespace npumesh
 
