@@ -1,5 +1,7 @@
 #include "launch/commands/dump_compare.h"
 
+#include <fmt/ranges.h>
+
 #include <ctime>
 
 #include "graph/compare/graph_that_ran.h"
@@ -7,6 +9,7 @@
 #include "graph/ops/builtin_ops.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/validators.h"
+#include "launch/commands/versions.h"
 #include "launch/dump/compare_page.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
@@ -22,6 +25,7 @@ struct DumpCompareOptions {
   std::string golden;  // empty: the same folder
   std::string model;   // empty: the order of the dump
   std::string out = ".";
+  std::string page;        // empty: in `out`, named by the time
   std::vector<int> ranks;  // two, or none
   std::optional<uint64_t> step;
   bool overflow = false;
@@ -67,6 +71,34 @@ int RankToBlame(const std::vector<RankComparison>& comparisons, const OperatorOr
   return -1;
 }
 
+// What was typed, for the head of the page.
+std::string CommandText(const DumpCompareOptions& options) {
+  std::string text = "npumesh dump compare " + options.mine;
+  if (!options.golden.empty()) text += " " + options.golden;
+  if (!options.ranks.empty()) text += fmt::format(" --ranks {}", fmt::join(options.ranks, ","));
+  if (!options.model.empty()) text += " --model " + options.model;
+  if (options.step) text += fmt::format(" --step {}", *options.step);
+  const Allowance& allowance = options.compare.allowance;
+  if (allowance.absolute != 0) text += fmt::format(" --atol {}", allowance.absolute);
+  if (allowance.relative != 0) text += fmt::format(" --rtol {}", allowance.relative);
+  if (options.compare.reorder) text += " --reorder";
+  return text;
+}
+
+std::string VersionText() {
+  const nlohmann::json versions = VersionsAsJson();
+  return fmt::format("npumesh {}", versions.value("version", ""));
+}
+
+// Of now, local time.
+std::string DateText() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local)};
+}
+
 Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
                     const Graph* graph) {
   NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
@@ -85,8 +117,11 @@ Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
     }
   }
   NPUMESH_ASSIGN_OR_RETURN(const std::string page,
-                           ComparePage(compared.comparisons, compared.blamed, graph, BuiltinOps()));
-  return WriteFile(fmt::format("{}/compare_{}.html", options.out, time), page, FileKind::kDataDump);
+                           ComparePage(compared.comparisons, compared.blamed, graph, BuiltinOps(),
+                                       {CommandText(options), VersionText(), DateText()}));
+  const std::string path =
+      options.page.empty() ? fmt::format("{}/compare_{}.html", options.out, time) : options.page;
+  return WriteFile(path, page, FileKind::kDataDump);
 }
 
 // The graph that orders and pictures the comparison, of the rank that is asked for.
@@ -207,6 +242,7 @@ void AddAllowance(CLI::App& command, CompareOptions& options) {
 void AddCompare(CLI::App& dump, Action& action) {
   auto options = std::make_shared<DumpCompareOptions>();
   options->compare.algorithms.assign(kAlgorithms.begin(), kAlgorithms.end());
+  options->compare.detailed = kDetailedOperators;
   CLI::App* compare = dump.add_subcommand("compare", "The first operator at which two dumps part");
   AddFooter(*compare, "an operator differs", {});
   compare->add_option("mine", options->mine, "A dump folder, of any level")->required();
@@ -224,6 +260,8 @@ void AddCompare(CLI::App& dump, Action& action) {
       "The graph that ran, file or export folder: topological order, and a picture");
   compare->add_option("-o,--out", options->out, "Folder for the CSV files and the page")
       ->capture_default_str();
+  compare->add_option("--html", options->page,
+                      "Write the page to this file instead of compare_{time}.html");
   compare->add_flag("--overflow", options->overflow, "Adds the column OverFlow (float16)");
   AddAllowance(*compare, options->compare);
   AddAllowOutsideOption(*compare, options->allow_outside);

@@ -1,109 +1,293 @@
 #include "launch/dump/compare_page.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <set>
 
+#include "launch/dump/page_script.h"
 #include "launch/dump/result_csv.h"
+#include "launch/page/page.h"
 #include "launch/view/graph_picture.h"
 #include "launch/view/layered_layout.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kStyle =
-    "body{font:14px sans-serif;margin:24px;color:#222}"
-    "h1{font-size:20px}h2{font-size:16px;margin-top:28px}"
-    "table{border-collapse:collapse;font:12px monospace}"
-    "td,th{border:1px solid #ddd;padding:3px 8px;text-align:right}"
-    "td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}"
-    "th{background:#f3f3f3;position:sticky;top:0}"
-    "tr.origin{background:#f9c9c9}tr.consequence{background:#fdebd0}"
-    ".verdict{padding:10px 14px;border-left:5px solid #3d8b40;background:#eef7ee}"
-    ".verdict.bad{border-color:#b53a3a;background:#fbe9e9}"
-    ".picture{overflow:auto;max-height:80vh;border:1px solid #ddd}"
-    "svg g.same rect{fill:#e6f4e6;stroke:#3d8b40}"
-    "svg g.origin rect{fill:#e05252;stroke:#7a1616;stroke-width:3}"
-    "svg g.origin text{fill:#fff}"
-    "svg g.consequence rect{fill:#f8c471;stroke:#b9770e}"
-    "svg g.unseen rect{fill:#fff;stroke:#bbb;stroke-dasharray:3 3}";
+using nlohmann::json;
 
-std::string Cell(const std::string& text) {
-  return "<td>" + XmlText(text) + "</td>";
-}
+constexpr int kNearLevels = 3;  // above and below the operator to blame
+constexpr size_t kMostNearNodes = 60;
 
-std::string CosineOf(const TensorRow& tensor) {
-  return tensor.measurements.empty() ? "" : tensor.measurements.front().text;
-}
-
-std::string TableRow(const OperatorRow& op, const TensorRow& tensor) {
-  const TensorDistance& d = tensor.distance;
-  std::string row = fmt::format("<tr class=\"{}\">", Name(op.standing));
-  row += Cell(op.name) + Cell(op.type);
-  row += Cell(fmt::format("{} {} {}", Name(tensor.side), tensor.index, tensor.mine.ToString()));
-  row += Cell(d.reason.empty() ? fmt::format("{}", d.differing) : d.reason);
-  row += Cell(fmt::format("{:.6g}", d.max_abs)) + Cell(fmt::format("{}", d.max_ulp));
-  row += Cell(CosineOf(tensor));
-  row += Cell(fmt::format("{} / {}", d.nan_x, d.nan_y));
-  row += Cell(fmt::format("{} / {}", d.inf_x, d.inf_y));
-  return row + Cell(std::string(Name(op.standing))) + "</tr>\n";
-}
-
-std::string Table(const RankComparison& one) {
-  std::string text = fmt::format("<h2>Rank {}{}</h2>\n<p>{} against {}</p>\n", one.rank,
-                                 one.step.empty() ? "" : ", step " + XmlText(one.step),
-                                 XmlText(one.comparison.mine), XmlText(one.comparison.golden));
-  text +=
-      "<table><tr><th>operator</th><th>type</th><th>tensor</th><th>differing</th><th>max abs</th>"
-      "<th>ULP</th><th>cosine</th><th>NaN</th><th>Inf</th><th>standing</th></tr>\n";
-  for (const OperatorRow& op : one.comparison.rows) {
-    for (const TensorRow& tensor : op.tensors) text += TableRow(op, tensor);
+std::string_view KindName(BoxKind kind) {
+  switch (kind) {
+    case BoxKind::kInput:
+      return "input";
+    case BoxKind::kOutput:
+      return "output";
+    case BoxKind::kCollective:
+      return "collective";
+    case BoxKind::kUnknown:
+      return "unknown";
+    case BoxKind::kOperator:
+      break;
   }
-  return text + "</table>\n";
+  return "operator";
 }
 
-// What the boxes of the picture say about their operators.
-void Mark(Drawing& drawing, const Graph& graph, const Comparison& comparison) {
+std::string NumberText(double value) {
+  return fmt::format("{:.9g}", value);
+}
+
+json RangeJson(const IndexRange& range) {
+  return {range.first, range.last};
+}
+
+json DifferenceJson(const Difference& difference, const Shape& shape) {
+  if (difference.samples.empty()) return {};
+  json samples = json::array();
+  for (const DifferenceSample& sample : difference.samples) {
+    samples.push_back({{"at", PositionText(sample.flat, shape)},
+                       {"mine", NumberText(sample.mine)},
+                       {"golden", NumberText(sample.golden)}});
+  }
+  return {{"samples", std::move(samples)},
+          {"rows", difference.rows},
+          {"columns", difference.columns},
+          {"map_rows", difference.map_rows},
+          {"map_columns", difference.map_columns},
+          {"map", difference.map},
+          {"in_rows", RangeJson(difference.in_rows)},
+          {"in_columns", RangeJson(difference.in_columns)}};
+}
+
+// The first measurement is the cosine similarity (kAlgorithms).
+json TensorJson(const TensorRow& tensor) {
+  const TensorDistance& d = tensor.distance;
+  return {{"side", Name(tensor.side)},
+          {"index", tensor.index},
+          {"type", tensor.mine.ToString()},
+          {"golden", tensor.golden.ToString()},
+          {"reason", d.reason},
+          {"elements", tensor.mine.shape.elements()},
+          {"differing", d.differing},
+          {"max_abs", d.max_abs},
+          {"max_abs_at", PositionText(d.where, tensor.mine.shape)},
+          {"max_ulp", d.max_ulp},
+          {"cosine", tensor.measurements.empty() ? json() : json(tensor.measurements.front().text)},
+          {"nan", {d.nan_x, d.nan_y}},
+          {"inf", {d.inf_x, d.inf_y}},
+          {"difference", DifferenceJson(tensor.difference, tensor.mine.shape)}};
+}
+
+json RowJson(const OperatorRow& row) {
+  json tensors = json::array();
+  for (const TensorRow& tensor : row.tensors) tensors.push_back(TensorJson(tensor));
+  return {{"name", row.name},
+          {"type", row.type},
+          {"standing", Name(row.standing)},
+          {"inputs_differ", row.inputs_differ},
+          {"tensors", std::move(tensors)}};
+}
+
+json SameJson(const OperatorRow& row) {
+  double error = 0;
+  for (const TensorRow& tensor : row.tensors) error = std::max(error, tensor.distance.max_abs);
+  return {row.name, row.type, row.tensors.size(), error};
+}
+
+json RankJson(const RankComparison& one) {
+  const Comparison& comparison = one.comparison;
+  json rank = {{"rank", one.rank},
+               {"step", one.step.empty() ? json() : json(one.step)},
+               {"mine", comparison.mine},
+               {"golden", comparison.golden},
+               {"only_mine", comparison.only_mine},
+               {"only_golden", comparison.only_golden},
+               {"first", comparison.First() == nullptr ? -1 : 0},
+               {"rows", json::array()},
+               {"same", json::array()}};
+  for (const OperatorRow& row : comparison.rows) {
+    if (row.differs()) {
+      rank["rows"].push_back(RowJson(row));
+    } else {
+      rank["same"].push_back(SameJson(row));
+    }
+  }
+  return rank;
+}
+
+// The graph with the types that the comparison saw, which stand on the edges of a drawing.
+Graph WithTypes(const Graph& graph, const Comparison& comparison) {
   std::map<std::string, const OperatorRow*> rows;
   for (const OperatorRow& row : comparison.rows) rows[row.key] = &row;
-  for (Box& box : drawing.boxes) {
-    const auto row = rows.find(OperatorKey(graph.node(box.node).name));
-    box.mark = row == rows.end() ? "unseen" : std::string(Name(row->second->standing));
-    box.note = row == rows.end() ? "not compared" : DistanceText(*row->second);
+  Graph typed = graph;
+  for (const Node& node : graph.nodes()) {
+    const auto row = rows.find(OperatorKey(node.name));
+    if (node.removed || row == rows.end()) continue;
+    std::vector<TensorDesc>& outputs = typed.node(node.id).output_descs;
+    for (const TensorRow& tensor : row->second->tensors) {
+      const auto index = static_cast<size_t>(tensor.index);
+      if (tensor.side != Side::kOutput || index >= outputs.size()) continue;
+      outputs[index].dtype = tensor.mine.dtype;
+      outputs[index].shape = tensor.mine.shape;
+    }
   }
+  return typed;
 }
 
-std::string Legend() {
-  return "<p>red: the first to differ although nothing it saw did; orange: differs because of "
-         "something before it; green: the same; dashed: not compared</p>\n";
+// The nodes at most kNearLevels above or below `centre`, the nearest first when there are many.
+std::set<NodeId> Near(const Graph& graph, NodeId centre) {
+  std::vector<std::vector<NodeId>> readers(graph.nodes().size());
+  const auto above = [&](NodeId id) {
+    std::vector<NodeId> found = graph.node(id).controls;
+    for (const std::optional<Value>& input : graph.node(id).inputs) {
+      if (input) found.push_back(input->node);
+    }
+    return found;
+  };
+  for (const Node& node : graph.nodes()) {
+    if (node.removed) continue;
+    for (const NodeId id : above(node.id)) readers[static_cast<size_t>(id)].push_back(node.id);
+  }
+  std::set<NodeId> near = {centre};
+  std::vector<NodeId> up = {centre}, down = {centre};
+  const auto take = [&](const std::vector<NodeId>& found, std::vector<NodeId>& next) {
+    for (const NodeId id : found) {
+      if (near.size() < kMostNearNodes && near.insert(id).second) next.push_back(id);
+    }
+  };
+  for (int level = 0; level < kNearLevels; ++level) {
+    std::vector<NodeId> next_up, next_down;
+    for (const NodeId id : up) take(above(id), next_up);
+    for (const NodeId id : down) take(readers[static_cast<size_t>(id)], next_down);
+    up = std::move(next_up);
+    down = std::move(next_down);
+  }
+  return near;
+}
+
+// Which row of the page an operator has, and how it stands.
+class Standings {
+ public:
+  explicit Standings(const Comparison& comparison) {
+    int64_t differing = 0;
+    for (const OperatorRow& row : comparison.rows) {
+      rows_[row.key] = {Name(row.standing), row.differs() ? differing++ : -1};
+    }
+  }
+
+  json BoxJson(const Box& box, const Node& node) const {
+    const auto row = rows_.find(OperatorKey(node.name));
+    const bool seen = row != rows_.end();
+    return {{"x", box.x},
+            {"y", box.y},
+            {"w", box.width},
+            {"h", box.height},
+            {"type", box.title},
+            {"name", node.name},
+            {"sub", box.subtitle},
+            {"kind", KindName(box.kind)},
+            {"standing", seen ? row->second.first : "unseen"},
+            {"row", seen ? row->second.second : -1},
+            {"out", box.outputs},
+            {"dead", box.dead}};
+  }
+
+ private:
+  std::map<std::string, std::pair<std::string_view, int64_t>> rows_;  // by key
+};
+
+json DrawingJson(const Drawing& drawing, const Graph& graph, const Standings& standings) {
+  json boxes = json::array();
+  for (const Box& box : drawing.boxes) {
+    boxes.push_back(standings.BoxJson(box, graph.node(box.node)));
+  }
+  json edges = json::array();
+  for (const Edge& edge : drawing.edges) {
+    edges.push_back({{"d", PathOf(edge)}, {"control", edge.control}, {"label", edge.label}});
+  }
+  return {{"width", drawing.width},
+          {"height", drawing.height},
+          {"boxes", std::move(boxes)},
+          {"edges", std::move(edges)}};
+}
+
+NodeId NodeOf(const Graph& graph, const std::string& key) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.removed && OperatorKey(node.name) == key) return node.id;
+  }
+  return kNoNode;
+}
+
+Result<json> GraphJson(const Graph& graph, const OpRegistry& registry, size_t rank,
+                       const Comparison& comparison) {
+  const Graph typed = WithTypes(graph, comparison);
+  const Standings standings(comparison);
+  NPUMESH_ASSIGN_OR_RETURN(const Drawing whole, LayOut(typed, registry));
+  json object = {{"rank", rank},
+                 {"name", graph.name()},
+                 {"near", json()},
+                 {"whole", DrawingJson(whole, typed, standings)}};
+  const OperatorRow* const first = comparison.First();
+  const NodeId centre = first == nullptr ? kNoNode : NodeOf(typed, first->key);
+  if (centre == kNoNode) return object;
+  const std::set<NodeId> shown = Near(typed, centre);
+  NPUMESH_ASSIGN_OR_RETURN(const Drawing near,
+                           LayOut(typed, registry, [&](NodeId id) { return shown.contains(id); }));
+  object["near"] = DrawingJson(near, typed, standings);
+  return object;
+}
+
+json VerdictJson(const std::vector<RankComparison>& comparisons, int blamed) {
+  if (blamed < 0) return {};
+  const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
+  json verdict = {{"text", DistanceText(*one.comparison.First())}, {"cause", json()}};
+  if (one.cause) verdict["cause"] = ToText(*one.cause, one.ranks, one.golden_ranks);
+  return verdict;
 }
 
 }  // namespace
 
-Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, int blamed,
-                                const Graph* graph, const OpRegistry& registry) {
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<title>npumesh dump compare</title><style>{}</style></head><body>\n"
-      "<h1>npumesh dump compare</h1>\n",
-      kStyle);
-  const std::string verdict = VerdictText(comparisons, blamed);
-  page += fmt::format("<pre class=\"verdict{}\">", blamed < 0 ? "" : " bad");
-  for (size_t begin = 0; begin < verdict.size();) {
-    const size_t end = std::min(verdict.find('\n', begin), verdict.size());
-    page += XmlText(verdict.substr(begin, end - begin)) + "\n";
-    begin = end + 1;
+Result<std::string> ComparePageData(const std::vector<RankComparison>& comparisons, int blamed,
+                                    const Graph* graph, const OpRegistry& registry,
+                                    const PageOrigin& origin) {
+  json data = {{"command", origin.command},
+               {"version", origin.version},
+               {"written", origin.written},
+               {"lines", json::array()},
+               {"verdict", VerdictJson(comparisons, blamed)},
+               {"blamed", blamed},
+               {"ranks", json::array()},
+               {"graph", json()}};
+  for (const RankComparison& one : comparisons) {
+    data["lines"].push_back(SummaryText(one));
+    data["ranks"].push_back(RankJson(one));
   }
-  page += "</pre>\n";
   if (graph != nullptr && !comparisons.empty()) {
-    NPUMESH_ASSIGN_OR_RETURN(Drawing drawing, LayOut(*graph, registry));
-    Mark(drawing, *graph, comparisons[static_cast<size_t>(std::max(blamed, 0))].comparison);
-    page += Legend() + "<div class=\"picture\">" + ToSvg(drawing, graph->name()) + "</div>\n";
+    const auto shown = static_cast<size_t>(std::max(blamed, 0));
+    NPUMESH_ASSIGN_OR_RETURN(data["graph"],
+                             GraphJson(*graph, registry, shown, comparisons[shown].comparison));
   }
-  for (const RankComparison& one : comparisons) page += Table(one);
-  return page + "</body></html>\n";
+  return data.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, int blamed,
+                                const Graph* graph, const OpRegistry& registry,
+                                const PageOrigin& origin) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string data,
+                           ComparePageData(comparisons, blamed, graph, registry, origin));
+  std::string title = "npumesh dump compare: no operator differs";
+  if (blamed >= 0) {
+    const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
+    title = fmt::format("npumesh dump compare: rank {} differs at {}", one.rank,
+                        one.comparison.First()->name);
+  }
+  return HtmlPage({.title = title,
+                   .body = std::string(CompareBody()),
+                   .data = data,
+                   .style = CompareStyle(),
+                   .script = CompareScript()});
 }
 
 }  // namespace npumesh

@@ -1,5 +1,6 @@
-// One self-contained HTML page that shows a comparison: the verdict, the graph with the divergence
-// drawn along it, and every operator in a table.
+// One self-contained HTML page that shows a comparison (launch/page/page.h). It opens at the
+// operator to blame: where in its tensor it differs, what stands around it in the graph, and every
+// operator that differs, the blamed rank first.
 #ifndef NPUMESH_LAUNCH_DUMP_COMPARE_PAGE_H_
 #define NPUMESH_LAUNCH_DUMP_COMPARE_PAGE_H_
 
@@ -12,11 +13,42 @@
 
 namespace npumesh {
 
-// `graph`: of the rank to blame, else of any; null: the page has tables only. No scripts, fonts or
-// pictures from elsewhere; names are escaped. Error: kCorrupt for a graph with a
-// cycle.
+// How many operators of a rank a page shows in detail: CompareOptions::detailed of its comparisons.
+inline constexpr int kDetailedOperators = 32;
+
+// What a page says about itself, so that one on paper tells where it comes from.
+struct PageOrigin {
+  std::string command;  // as typed
+  std::string version;
+  std::string written;  // date and time
+};
+
+// `graph`: of the rank to blame, else of the first; null: the page has tables only. `blamed`: index
+// of the comparison to blame, -1: none differs. Error: kCorrupt for a graph with a cycle.
 Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, int blamed,
-                                const Graph* graph, const OpRegistry& registry);
+                                const Graph* graph, const OpRegistry& registry,
+                                const PageOrigin& origin = {});
+
+// What compare.js reads, one JSON object:
+//   command, version, written   as PageOrigin
+//   lines    list: one sentence for each comparison
+//   verdict  {text, cause (or null)} of the rank to blame; null: none differs
+//   blamed   index of `ranks`, or -1
+//   ranks    list of {rank, step (or null), mine, golden, only_mine, only_golden, first, rows,
+//            same}; rows, in topological order, are the operators that differ: {name, type,
+//            standing, inputs_differ, tensors}; same: lists of name, type, number of tensors,
+//            largest error that was allowed; first: index of rows, or -1
+//   graph    null, or {rank (index of `ranks`), name, near, whole}: drawings, near null when
+//            no operator of the graph is to blame. A drawing is {width, height, boxes: {x, y, w, h,
+//            type, name, sub, kind, standing, row (of ranks[rank].rows; -1), out, dead},
+//            edges: {d, control, label}}
+// A tensor is {side, index, type, golden, reason, elements, differing, max_abs, max_abs_at,
+// max_ulp, cosine, nan and inf (of both sides), difference}; difference is null or {samples: {at,
+// mine, golden}, rows, columns, map_rows, map_columns, map, in_rows, in_columns}. Numbers that JSON
+// has no word for are texts.
+Result<std::string> ComparePageData(const std::vector<RankComparison>& comparisons, int blamed,
+                                    const Graph* graph, const OpRegistry& registry,
+                                    const PageOrigin& origin);
 
 }  // namespace npumesh
 

@@ -27,21 +27,21 @@ std::string Where(const RankComparison& one) {
                           : fmt::format("rank {} step {}", one.rank, one.step);
 }
 
-std::string Line(const RankComparison& one) {
+}  // namespace
+
+std::string SummaryText(const RankComparison& one) {
   const Comparison& comparison = one.comparison;
   const OperatorRow* const first = comparison.First();
   std::string line = fmt::format("{}: {} operators compared", Where(one), comparison.rows.size());
   if (const size_t missing = comparison.only_mine.size() + comparison.only_golden.size()) {
     line += fmt::format(", {} on one side only", missing);
   }
-  if (first == nullptr) return line + ", all the same\n";
-  return line + fmt::format(", first difference at {} ({}), {} differ after it\n",
+  if (first == nullptr) return line + ", all the same";
+  return line + fmt::format(", first difference at {} ({}), {} differ after it",
                             Printable(first->name), Printable(first->type),
                             Count(comparison, Standing::kConsequence) +
                                 Count(comparison, Standing::kOrigin) - 1);
 }
-
-}  // namespace
 
 std::string DistanceText(const OperatorRow& row) {
   const TensorRow* const worst = row.Worst();
@@ -55,7 +55,7 @@ std::string DistanceText(const OperatorRow& row) {
 
 std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed) {
   std::string text;
-  for (const RankComparison& one : comparisons) text += Line(one);
+  for (const RankComparison& one : comparisons) text += SummaryText(one) + "\n";
   if (blamed < 0) return text + "verdict: no operator differs\n";
   const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
   const OperatorRow& first = *one.comparison.First();

@@ -31,6 +31,10 @@ struct RankComparison {
 // to blame, -1: none differs.
 std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed);
 
+// "rank 2 step 0: 188 operators compared, first difference at MatMul_3 (MatMul), 41 differ after
+// it"
+std::string SummaryText(const RankComparison& one);
+
 // "MatMul_3 (MatMul) output 0 float32[2,4]: 3 of 8 elements differ, max abs 2 at [1,1], 12 ULP,
 // NaN 0 against 0, Inf 0 against 0"
 std::string DistanceText(const OperatorRow& row);

@@ -40,8 +40,9 @@ var npumesh = (() => {
     return made;
   }
 
-  // A table that sorts by its heads. A column is {title, value(row), text(row) or none, isText}; of
-  // more rows than `most` the rest comes at a press of a button.
+  // A table that sorts by its heads. A column is {title, value(row), text(row) or none, node(row)
+  // (an element in place of the text) or none, isText}; of more rows than `most` the rest comes at a
+  // press of a button.
   function table(columns, rows, caption, most = 50) {
     const head = element("tr");
     const body = element("tbody");
@@ -52,8 +53,8 @@ var npumesh = (() => {
       body.replaceChildren(...order.slice(0, shown).map((row) => {
         const line = element("tr");
         for (const column of columns) {
-          const text = column.text ? column.text(row) : String(column.value(row));
-          line.append(element("td", column.isText ? { class: "text" } : {}, text));
+          const content = column.node ? column.node(row) : column.text ? column.text(row) : String(column.value(row));
+          line.append(element("td", column.isText ? { class: "text" } : {}, content));
         }
         return line;
       }));
