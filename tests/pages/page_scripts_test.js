@@ -5,8 +5,63 @@ const path = require("path");
 const root = process.argv[2];
 const npumesh = require(path.join(root, "launch/page/page.js"));
 const view = require(path.join(root, "launch/profile/profile.js"));
+const compare = require(path.join(root, "launch/dump/compare.js"));
 
 const tests = {
+  // Against the cell of each index by itself.
+  cellsHoldWhatTheMapCounts() {
+    for (const [count, cells] of [[1, 1], [5, 5], [33, 32], [100, 32], [4096, 32], [31, 31]]) {
+      const first = new Map(), last = new Map();
+      for (let i = 0; i < count; ++i) {
+        const cell = Math.floor((i * cells) / count);
+        if (!first.has(cell)) first.set(cell, i);
+        last.set(cell, i);
+      }
+      for (let cell = 0; cell < cells; ++cell) {
+        assert.deepStrictEqual(compare.cellRange(cell, count, cells), [first.get(cell), last.get(cell)]);
+      }
+    }
+  },
+
+  placesAreSaidInWords() {
+    const where = (rows, columns, in_rows, in_columns) => compare.placeText({ rows, columns, in_rows, in_columns });
+    assert.strictEqual(where(4, 64, [0, 3], [32, 63]), "all 4 rows, columns 32 to 63 of 64");
+    assert.strictEqual(where(4, 64, [2, 2], [0, 63]), "row 2 of 4, all 64 columns");
+    assert.strictEqual(where(1, 8, [0, 0], [5, 5]), "column 5 of 8");
+    assert.strictEqual(where(2, 1, [1, 1], [0, 0]), "row 1 of 2, the only column");
+  },
+
+  sharesOfCellsAreOfTheirSize() {
+    const difference = { rows: 3, columns: 2, map_rows: 2, map_columns: 1, map: [4, 1] };
+    assert.strictEqual(compare.shareOf(difference, 0, 0), 1);
+    assert.strictEqual(compare.shareOf(difference, 1, 0), 0.5);
+  },
+
+  ranksBeginWithTheBlamed() {
+    const ranks = [{ first: -1 }, { first: 0 }, { first: 0 }, { first: -1 }];
+    assert.deepStrictEqual(compare.rankOrder(ranks, 2), [2, 1, 0, 3]);
+    assert.deepStrictEqual(compare.rankOrder(ranks.slice(0, 1), -1), [0]);
+  },
+
+  theWorstTensorIsAnOutput() {
+    const tensor = (side, differing, max_abs, reason = "") => ({ side, differing, max_abs, reason });
+    const small = tensor("output", 1, 1), large = tensor("output", 1, 5), input = tensor("input", 9, 100);
+    assert.strictEqual(compare.worstOf({ tensors: [input, small, large] }), large);
+    assert.strictEqual(compare.worstOf({ tensors: [input, tensor("output", 0, 7)] }), input);
+    const shapes = tensor("output", 0, 0, "shape");
+    assert.strictEqual(compare.worstOf({ tensors: [large, shapes] }), shapes);
+    assert.strictEqual(compare.worstOf({ tensors: [] }), null);
+  },
+
+  numbersOfTheComparison() {
+    assert.strictEqual(compare.ulpText(12), "12");
+    assert.strictEqual(compare.ulpText(2111709028), "more than 65536");
+    assert.strictEqual(compare.number(0.123456789), "0.123457");
+    assert.strictEqual(compare.number("nan"), "nan");
+    assert.strictEqual(compare.rankName({ rank: 2, step: "5" }), "rank 2, step 5");
+    assert.strictEqual(compare.rankName({ rank: 2, step: null }), "rank 2");
+  },
+
   formats() {
     assert.strictEqual(npumesh.duration(999), "999 ns");
     assert.strictEqual(npumesh.duration(1234), "1.23 us");
