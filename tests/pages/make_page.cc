@@ -1,7 +1,11 @@
-// Writes the page of a made-up run, for the tests that open it: make_page <file> <ranks> <spans>.
+// Writes pages for the tests that open them: make_page profile <file> <ranks> <spans> of a made-up
+// run, make_page compare <file> <operators> of a made-up comparison.
 #include <cstdio>
 #include <optional>
 
+#include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
+#include "launch/dump/compare_page.h"
 #include "launch/profile/profile_page.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
@@ -10,7 +14,7 @@
 namespace npumesh::testing {
 namespace {
 
-Status MakePage(const std::string& path, std::string_view ranks, std::string_view spans) {
+Status MakeProfilePage(const std::string& path, std::string_view ranks, std::string_view spans) {
   NPUMESH_ASSIGN_OR_RETURN(const int64_t rank_count, ParseInt(ranks, 1, 64, "ranks"));
   NPUMESH_ASSIGN_OR_RETURN(const int64_t span_count, ParseInt(spans, 1, 10'000'000, "spans"));
   std::vector<RankProfile> profiles =
@@ -22,15 +26,65 @@ Status MakePage(const std::string& path, std::string_view ranks, std::string_vie
                    FileKind::kData);
 }
 
+// Half of its rows differ, by one more in each column.
+Tensor Wrong(const TensorType& type) {
+  std::vector<float> values(static_cast<size_t>(type.shape.elements()), 1.0f);
+  for (size_t i = values.size() / 2; i < values.size(); ++i) values[i] += static_cast<float>(i);
+  return Tensor::FromVector<float>(type, values);
+}
+
+// A chain of additions over a skip from its beginning. Rank 1 is wrong from its middle on.
+Status MakeComparePage(const std::string& path, std::string_view operators) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t count, ParseInt(operators, 4, 100'000, "operators"));
+  const TensorType type{DataType::kFloat, {40, 50}};
+  const Tensor right = Tensor::FromVector<float>(type, std::vector<float>(2000, 1.0f));
+  const Tensor wrong = Wrong(type);
+  GraphBuilder g("made up");
+  const Value begin = g.Data("x", type);
+  Value value = begin;
+  std::vector<MemorySource> mine(2, MemorySource("mine")), golden(2, MemorySource("golden"));
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string name = fmt::format("layer{}/</script>/add", i);
+    value = g.Op("Add", {{"x1", value}, {"x2", i % 10 == 9 ? begin : value}}, {}, name);
+    for (size_t rank = 0; rank < 2; ++rank) {
+      mine[rank].Add(name, "Add", Side::kOutput, 0, rank == 1 && i >= count / 2 ? wrong : right);
+      golden[rank].Add(name, "Add", Side::kOutput, 0, right);
+    }
+  }
+  g.Output({value});
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, g.Build());
+  NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order,
+                           OperatorOrder::FromGraph(model.graph, BuiltinOps()));
+  CompareOptions options;
+  options.detailed = kDetailedOperators;
+  std::vector<RankComparison> comparisons(2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    comparisons[rank].rank = static_cast<int>(rank);
+    NPUMESH_ASSIGN_OR_RETURN(comparisons[rank].comparison,
+                             CompareSources(mine[rank], golden[rank], &order, options));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const std::string page,
+                           ComparePage(comparisons, 1, &model.graph, BuiltinOps(),
+                                       {"npumesh dump compare mine golden", "npumesh 0", "today"}));
+  return WriteFile(path, page, FileKind::kData);
+}
+
+Status MakePage(const std::vector<std::string>& arguments) {
+  if (arguments.size() == 4 && arguments[0] == "profile") {
+    return MakeProfilePage(arguments[1], arguments[2], arguments[3]);
+  }
+  if (arguments.size() == 3 && arguments[0] == "compare") {
+    return MakeComparePage(arguments[1], arguments[2]);
+  }
+  return Error(Code::kInvalidArgument,
+               "usage: make_page profile <file> <ranks> <spans> | compare <file> <operators>");
+}
+
 }  // namespace
 }  // namespace npumesh::testing
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: make_page <file> <ranks> <spans>\n");
-    return 2;
-  }
-  const npumesh::Status status = npumesh::testing::MakePage(argv[1], argv[2], argv[3]);
+  const npumesh::Status status = npumesh::testing::MakePage({argv + 1, argv + argc});
   if (!status.ok()) std::fprintf(stderr, "make_page: %s\n", status.ToString().c_str());
   return npumesh::ExitCode(status);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the page of a profile in a browser without a window, and looks at it.
+"""Opens the pages of a profile and of a comparison in a browser without a window, and looks at them.
 
   open_page.py <make_page> [--chromium FILE] [--pictures FOLDER] [--spans N]
 
@@ -168,7 +168,7 @@ class Browser:
                 raise RuntimeError(f"never true: {script}")
             time.sleep(0.02)
 
-    def open(self, path, width, theme):
+    def open(self, path, width, theme, drawn="!!document.getElementById('canvas')?.dataset.drawn"):
         self.call("Page.enable")
         self.call("Runtime.enable")
         self.call("Network.enable")
@@ -178,7 +178,7 @@ class Browser:
         self.events.clear()
         begin = time.monotonic()
         self.call("Page.navigate", url="file://" + path)
-        self.wait_until("document.readyState === 'complete' && !!document.getElementById('canvas')?.dataset.drawn")
+        self.wait_until(f"document.readyState === 'complete' && {drawn}")
         return time.monotonic() - begin
 
     def mouse(self, kind, x, y):
@@ -271,6 +271,61 @@ def look_at(browser, path, width, theme, pictures):
     print(f"ok {width} pixels, {theme}")
 
 
+COMPARISON_DRAWN = "!!document.body?.dataset.drawn"
+
+
+def look_at_comparison(browser, path, width, theme, pictures):
+    browser.open(path, width, theme, COMPARISON_DRAWN)
+    text = lambda name: browser.value(f"document.getElementById('{name}').innerText")
+    expect("rank 1" in text("verdict") and "layer20/</script>/add" in text("verdict"), f"verdict: {text('verdict')!r}")
+    expect("npumesh dump compare mine golden" in text("origin"), "the page does not say where it comes from")
+    expect("rows 20 to 39 of 40" in text("operator-body"), f"the operator: {text('operator-body')!r}")
+    expect(browser.value("document.querySelectorAll('#operator-body td').length") == 24, "not 8 samples")
+    # The culprit, in the middle of what is seen of the graph: three above and three below it, and the input.
+    expect(browser.value("document.querySelectorAll('#graph g').length") == 8, "not the neighbourhood")
+    off = browser.value("(() => { const f = document.getElementById('graph').getBoundingClientRect();"
+                        " const b = document.querySelector('#graph .origin rect').getBoundingClientRect();"
+                        " return Math.abs((b.top + b.bottom - f.top - f.bottom) / 2); })()")
+    expect(off < 200, f"the culprit is {off} pixels off the middle")
+    expect(browser.value("document.querySelector('#ranks details').id") == "rank-1", "the blamed rank is not first")
+    expect(browser.value("document.querySelector('#ranks details').open"), "the blamed rank is folded")
+    expect(not browser.value("document.getElementById('rank-0').open"), "the other rank is not folded")
+    cut = browser.value(CUT_TEXTS)
+    expect(not cut, f"cut: {cut}")
+    if pictures:
+        browser.picture(os.path.join(pictures, f"compare_{width}_{theme}.png"))
+
+    browser.press("n")
+    expect("layer21/" in text("operator-name"), "n does not go on")
+    browser.press("p")
+    browser.press("p")
+    expect("layer20/" in text("operator-name"), "p does not go back")
+    browser.value("document.querySelector('#graph .consequence').focus()")
+    browser.press("Enter")
+    expect("layer21/" in text("operator-name"), "Enter on an operator of the graph does nothing")
+    browser.value("document.getElementById('whole').click()")
+    expect(browser.value("document.querySelectorAll('#graph g').length") == 42, "not the whole graph")
+    browser.value("document.querySelector('#rank-1 details summary').click()")
+    browser.wait_until("document.querySelectorAll('#rank-1 details td').length === 80")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    paper = browser.value("getComputedStyle(document.body).backgroundColor")
+    expect(paper == "rgb(255, 255, 255)", f"prints on {paper}")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    expect(not browser.problems(), f"problems: {browser.problems()}")
+    print(f"ok comparison, {width} pixels, {theme}")
+
+
+def open_large_comparison(browser, path):
+    took = browser.open(path, 1400, "light", COMPARISON_DRAWN)
+    begin = time.monotonic()
+    browser.value("document.getElementById('whole').click()")
+    count = browser.value("document.querySelectorAll('#graph g').length")
+    drawn = time.monotonic() - begin
+    print(f"{count} operators: {took:.2f} s to open, {drawn:.2f} s to draw the whole graph")
+    expect(count > 5000, f"only {count} operators")
+    expect(took < OPENS_WITHIN_S and drawn < OPENS_WITHIN_S, "too slow")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("make_page")
@@ -283,13 +338,18 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         small, large = os.path.join(folder, "small.html"), os.path.join(folder, "large.html")
-        subprocess.run([options.make_page, small, "3", "2000"], check=True)
-        subprocess.run([options.make_page, large, "4", options.spans], check=True)
+        subprocess.run([options.make_page, "profile", small, "3", "2000"], check=True)
+        subprocess.run([options.make_page, "profile", large, "4", options.spans], check=True)
+        compared, many = os.path.join(folder, "compared.html"), os.path.join(folder, "many.html")
+        subprocess.run([options.make_page, "compare", compared, "40"], check=True)
+        subprocess.run([options.make_page, "compare", many, "5000"], check=True)
         browser = Browser(options.chromium, os.path.join(folder, "user"))
         try:
             for width in (1400, 390):
                 for theme in ("dark", "light"):
                     look_at(browser, small, width, theme, options.pictures)
+                    look_at_comparison(browser, compared, width, theme, options.pictures)
+            open_large_comparison(browser, many)
             took = min(browser.open(large, 1400, "light") for _ in range(3))
             print(f"{options.spans} spans open in {took:.2f} s")
             expect(took < OPENS_WITHIN_S, f"that is more than {OPENS_WITHIN_S} s")
