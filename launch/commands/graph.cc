@@ -173,14 +173,14 @@ Status ShowGraph(const GraphOptions& options) {
   Print(ToText(Examine(model, *registry, collectives)));
   if (types.open_inputs || options.types) Print(ToText(types));
   if (options.dot.empty() && options.svg.empty()) return runnable;
-  NPUMESH_ASSIGN_OR_RETURN(const Drawing drawing, LayOut(model.graph, *registry));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Drawing> drawings, LayOutModel(model, *registry));
   if (!options.dot.empty()) {
     NPUMESH_RETURN_IF_ERROR(
-        WriteFile(options.dot, ToDot(drawing, model.graph.name()), FileKind::kData));
+        WriteFile(options.dot, ToDot(drawings.front(), model.graph.name()), FileKind::kData));
   }
   if (!options.svg.empty()) {
     NPUMESH_RETURN_IF_ERROR(
-        WriteFile(options.svg, ToSvg(drawing, model.graph.name()), FileKind::kData));
+        WriteFile(options.svg, ToSvg(drawings, model.graph.name()), FileKind::kData));
   }
   return runnable;
 }

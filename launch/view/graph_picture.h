@@ -3,6 +3,7 @@
 #define NPUMESH_LAUNCH_VIEW_GRAPH_PICTURE_H_
 
 #include <string>
+#include <vector>
 
 #include "launch/view/layered_layout.h"
 
@@ -12,7 +13,10 @@ namespace npumesh {
 // their full names as tooltips.
 std::string ToSvg(const Drawing& drawing, const std::string& title);
 
-// The `d` of an SVG path along an edge's route.
+// Several drawings below each other, under one legend.
+std::string ToSvg(const std::vector<Drawing>& drawings, const std::string& title);
+
+// The `d` of an SVG path along an edge's route, from its branch on.
 std::string PathOf(const Edge& edge);
 
 // DOT text of the same nodes and edges.

@@ -104,6 +104,7 @@ class Layout {
     for (int sweep = 0; sweep < kSweeps; ++sweep) Sort(sweep % 2 == 0);
     Place();
     for (Edge& edge : drawing_.edges) Route(edge);
+    FindBranches();
     return std::move(drawing_);
   }
 
@@ -152,7 +153,7 @@ class Layout {
   void AddEdge(NodeId from, size_t to, bool control, std::string label) {
     const size_t box = box_of_[static_cast<size_t>(from)];
     if (box == kNone) return;
-    drawing_.edges.push_back({box, to, control, std::move(label), {}});
+    drawing_.edges.push_back({box, to, control, std::move(label), {}, 0});
   }
 
   // Boxes stand in topological order and edges by `to`, so one pass finds the longest path to each.
@@ -335,6 +336,21 @@ class Layout {
     edge.route.push_back({spots_[edge.to].x, TopOf(last)});
   }
 
+  // The shorter edges of a box draw what the longer ones share with them.
+  void FindBranches() {
+    std::vector<Edge*> edges;
+    for (Edge& edge : drawing_.edges) edges.push_back(&edge);
+    std::stable_sort(edges.begin(), edges.end(), [](const Edge* a, const Edge* b) {
+      return a->route.size() < b->route.size();
+    });
+    std::vector<size_t> drawn(drawing_.boxes.size(), 2);
+    for (Edge* edge : edges) {
+      if (bends_[edge->from].empty()) continue;
+      edge->branch = drawn[edge->from] - 2;
+      drawn[edge->from] = edge->route.size();
+    }
+  }
+
   static constexpr size_t kNone = static_cast<size_t>(-1);
   const Graph& graph_;
   const OpRegistry& registry_;
@@ -360,6 +376,27 @@ double WidthFor(const Box& box) {
 Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry,
                        const std::function<bool(NodeId)>& shown) {
   return Layout(graph, registry, shown).Run();
+}
+
+Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry) {
+  NPUMESH_ASSIGN_OR_RETURN(Drawing main, LayOut(model.graph, registry));
+  std::vector<Drawing> drawings;
+  drawings.push_back(std::move(main));
+  std::vector<const Graph*> graphs = {&model.graph};
+  for (const Graph& graph : model.subgraphs) graphs.push_back(&graph);
+  for (const Graph* graph : graphs) {
+    for (const Node& node : graph->nodes()) {
+      if (node.removed) continue;
+      for (const std::string& name : node.subgraphs) {
+        const Graph* const body = model.FindSubgraph(name);
+        if (body == nullptr) continue;
+        NPUMESH_ASSIGN_OR_RETURN(Drawing drawing, LayOut(*body, registry));
+        drawing.title = fmt::format("{}, a body of {} ({})", name, node.name, node.type);
+        drawings.push_back(std::move(drawing));
+      }
+    }
+  }
+  return drawings;
 }
 
 }  // namespace npumesh

@@ -48,9 +48,13 @@ struct Edge {
   // From the lower side of `from` to the upper side of `to`. Odd lines lie in the gap between two
   // layers, even ones run straight down through a layer, where no box stands.
   std::vector<Point> route;
+  // Edges of one box share their way down. What comes before this point of the route, an even one,
+  // another edge draws.
+  size_t branch = 0;
 };
 
 struct Drawing {
+  std::string title;  // above it, when there are several
   std::vector<Box> boxes;
   std::vector<Edge> edges;
   double width = 0;
@@ -61,6 +65,10 @@ struct Drawing {
 // What only weights feed stands near its reader. Error: kCorrupt for a cycle.
 Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry,
                        const std::function<bool(NodeId)>& shown = nullptr);
+
+// The main graph, then each subgraph that a node has as its body, with that node's name as title.
+// Error: kCorrupt for a cycle.
+Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry);
 
 // The width that a box needs for its texts.
 double WidthFor(const Box& box);

@@ -148,6 +148,46 @@ TEST(ToSvg, StandsAlone) {
   EXPECT_THAT(svg, Not(HasSubstr("href")));
 }
 
+TEST(ToSvg, HasALegendOfWhatItShows) {
+  const std::string svg = ToSvg(SmallDrawing(), "small");
+  EXPECT_THAT(svg, HasSubstr(">collective</text>"));
+  EXPECT_THAT(svg, HasSubstr(">npumesh cannot run it</text>"));
+  EXPECT_THAT(svg, HasSubstr("class=\"out\">float32[2,4]</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">nothing needs it</text>")));
+  EXPECT_THAT(svg, Not(HasSubstr(">order only</text>")));
+}
+
+// A node with two bodies, of which one is in no subgraph of the model.
+TEST(ToSvg, DrawsBodies) {
+  Model model = SmallModel();
+  Model body = SmallModel();
+  body.graph.set_name("then");
+  model.subgraphs.push_back(body.graph);
+  model.graph.node(model.graph.Find("sum<1>")).subgraphs = {"then", "lost"};
+  const Result<std::vector<Drawing>> drawings = LayOutModel(model, BuiltinOps());
+  ASSERT_TRUE(drawings.ok());
+  ASSERT_EQ(drawings->size(), 2u);
+  EXPECT_EQ((*drawings)[1].boxes.size(), 7u);
+  const std::string svg = ToSvg(*drawings, "two");
+  EXPECT_THAT(svg, HasSubstr("then, a body of sum&lt;1&gt; (Add)</text>"));
+}
+
+// Edges of one box draw their common way once.
+TEST(PathOf, BeginsAtTheBranch) {
+  GraphBuilder g("skips");
+  const Value x = g.Data("x", {DataType::kFloat, {2}});
+  Value value = x;
+  for (int i = 0; i < 50; ++i) value = g.Op("Add", {{"x1", value}, {"x2", x}});
+  g.Output({value});
+  const Model model = *g.Build();
+  const Drawing drawing = *LayOut(model.graph, BuiltinOps());
+  size_t lines = 0;
+  for (const Edge& edge : drawing.edges) lines += edge.route.size() - 1 - edge.branch;
+  // 49 bends of the skip with two lines each, and a line into each box.
+  EXPECT_LE(lines, 4 * drawing.edges.size());
+  EXPECT_TRUE(PathOf(drawing.edges.back()).starts_with("M"));
+}
+
 TEST(ToDot, HasTheSameNodesAndEdges) {
   const Drawing drawing = SmallDrawing();
   const std::string dot = ToDot(drawing, "a \"b\"");
