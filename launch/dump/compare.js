@@ -53,15 +53,25 @@ var compareView = (() => {
     return among.reduce((best, tensor) => (best === null || weight(tensor) > weight(best) ? tensor : best), null);
   }
 
+  // What of a drawing lies in a view; null: all of it.
+  function visibleBoxes(drawing, view) {
+    return drawing.boxes.filter((box) => view === null || (box.x < view.right && box.x + box.w > view.left &&
+      box.y < view.bottom && box.y + box.h > view.top));
+  }
+  function visibleEdges(drawing, view) {
+    const y = (box) => drawing.boxes[box].y;
+    return drawing.edges.filter((edge) => view === null || (y(edge.from) < view.bottom && y(edge.to) > view.top));
+  }
+
   const rankName = (rank) => `rank ${rank.rank}${rank.step === null ? "" : `, step ${rank.step}`}`;
 
-  return { cellRange, rangeText, placeText, shareOf, ulpText, number, rankOrder, worstOf, rankName };
+  return { cellRange, rangeText, placeText, shareOf, ulpText, number, rankOrder, worstOf, visibleBoxes, visibleEdges, rankName };
 })();
 if (typeof module !== "undefined") module.exports = compareView;
 
 if (typeof document !== "undefined") (() => {
   const { element, table, data } = npumesh;
-  const { placeText, shareOf, ulpText, number, rankOrder, worstOf, rankName, cellRange, rangeText } = compareView;
+  const { placeText, shareOf, ulpText, number, rankOrder, worstOf, rankName, cellRange, rangeText, visibleBoxes, visibleEdges } = compareView;
   const byId = (id) => document.getElementById(id);
   const STANDINGS = {
     origin: "differs although nothing it saw did",
@@ -198,15 +208,27 @@ if (typeof document !== "undefined") (() => {
     const picture = svg("svg", { viewBox: `0 0 ${drawing.width} ${drawing.height}` });
     picture.append(svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
       svg("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))));
-    for (const edge of drawing.edges) {
-      picture.append(svg("path", { d: edge.d, class: edge.control ? "control" : "data", "marker-end": "url(#arrow)" }, svg("title", {}, edge.label)));
-    }
-    for (const box of drawing.boxes) picture.append(boxOf(box, data.graph.rank));
+    picture.append(svg("g", { id: "content" }));
     byId("graph").replaceChildren(picture);
     resize(1);
     byId("graph").dataset.drawn = drawing.boxes.length;
-    mark();
     centre();
+    fill();
+  }
+
+  // Of a large drawing only what can be seen, and some more.
+  const DRAW_ALL = 400, AROUND = 800;
+  function fill() {
+    if (shown === null) return;
+    const frame = byId("graph");
+    const view = shown.boxes.length <= DRAW_ALL ? null : {
+      left: frame.scrollLeft / scale - AROUND, right: (frame.scrollLeft + frame.clientWidth) / scale + AROUND,
+      top: frame.scrollTop / scale - AROUND, bottom: (frame.scrollTop + frame.clientHeight) / scale + AROUND };
+    const edges = visibleEdges(shown, view).map((edge) =>
+      svg("path", { d: edge.d, class: edge.control ? "control" : "data", "marker-end": "url(#arrow)" }, svg("title", {}, edge.label)));
+    const boxes = visibleBoxes(shown, view).map((box) => boxOf(box, data.graph.rank));
+    byId("content").replaceChildren(...edges, ...boxes);
+    mark();
   }
 
   function resize(factor) {
@@ -309,7 +331,17 @@ if (typeof document !== "undefined") (() => {
       if (shown === null) return;
       resize(Math.min(Math.max(scale * factor, 0.1), 4));
       centre();
+      fill();
     };
+    let waiting = false;
+    byId("graph").addEventListener("scroll", () => {
+      if (waiting || shown.boxes.length <= DRAW_ALL) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        fill();
+      });
+    });
     byId("smaller").addEventListener("click", () => zoom(0.8));
     byId("larger").addEventListener("click", () => zoom(1.25));
     byId("culprit").addEventListener("click", () => choose(start, false));

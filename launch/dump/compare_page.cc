@@ -205,7 +205,11 @@ json DrawingJson(const Drawing& drawing, const Graph& graph, const Standings& st
   }
   json edges = json::array();
   for (const Edge& edge : drawing.edges) {
-    edges.push_back({{"d", PathOf(edge)}, {"control", edge.control}, {"label", edge.label}});
+    edges.push_back({{"from", edge.from},
+                     {"to", edge.to},
+                     {"d", PathOf(edge)},
+                     {"control", edge.control},
+                     {"label", edge.label}});
   }
   return {{"width", drawing.width},
           {"height", drawing.height},

@@ -41,7 +41,7 @@ Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, 
 //   graph    null, or {rank (index of `ranks`), name, near, whole}: drawings, near null when
 //            no operator of the graph is to blame. A drawing is {width, height, boxes: {x, y, w, h,
 //            type, name, sub, kind, standing, row (of ranks[rank].rows; -1), out, dead},
-//            edges: {d, control, label}}
+//            edges: {from, to (indexes of boxes), d, control, label}}
 // A tensor is {side, index, type, golden, reason, elements, differing, max_abs, max_abs_at,
 // max_ulp, cosine, nan and inf (of both sides), difference}; difference is null or {samples: {at,
 // mine, golden}, rows, columns, map_rows, map_columns, map, in_rows, in_columns}. Numbers that JSON

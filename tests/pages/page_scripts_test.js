@@ -53,6 +53,16 @@ const tests = {
     assert.strictEqual(compare.worstOf({ tensors: [] }), null);
   },
 
+  onlyWhatIsSeenOfALargeGraphIsDrawn() {
+    const boxes = [0, 100, 200, 300].map((y) => ({ x: 0, y, w: 50, h: 38 }));
+    const edges = [{ from: 0, to: 1 }, { from: 0, to: 3 }, { from: 2, to: 3 }];
+    const view = { left: 10, right: 90, top: 90, bottom: 150 };
+    assert.deepStrictEqual(compare.visibleBoxes({ boxes, edges }, view), [boxes[1]]);
+    assert.deepStrictEqual(compare.visibleEdges({ boxes, edges }, view), [edges[0], edges[1]]);
+    assert.strictEqual(compare.visibleBoxes({ boxes, edges }, { ...view, left: 60 }).length, 0);
+    assert.strictEqual(compare.visibleEdges({ boxes, edges }, null).length, 3);
+  },
+
   numbersOfTheComparison() {
     assert.strictEqual(compare.ulpText(12), "12");
     assert.strictEqual(compare.ulpText(2111709028), "more than 65536");
