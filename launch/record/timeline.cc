@@ -1,7 +1,10 @@
 #include "launch/record/timeline.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "runtime/base/json.h"
 
@@ -52,6 +55,85 @@ json Arguments(const RecordedCall& call, const std::string& group) {
   return args;
 }
 
+// "attn (allreduce)", "allreduce" without an operator.
+std::string NameOfCall(const RecordedCall& call) {
+  if (call.creates_group()) return "creation of the group";
+  const std::string kind(NameOf(call.kind, {}));
+  return call.node.empty() ? kind : fmt::format("{} ({})", call.node, kind);
+}
+
+// A moment: `scope` "t" marks a track, "p" a process, "g" the whole trace.
+json Instant(const std::string& name, std::string_view scope, int rank, int64_t at_ns) {
+  return {{"ph", "i"},   {"name", name}, {"cat", "verdict"},
+          {"pid", rank}, {"tid", 0},     {"ts", static_cast<double>(at_ns) / 1e3},
+          {"s", scope}};
+}
+
+// "wait for rank 2": whom a call waited for.
+class Waiting {
+ public:
+  Waiting(const std::vector<RankRecord>& records, const Joined& joined,
+          const std::vector<int64_t>& offsets)
+      : joined_(joined) {
+    for (size_t i = 0; i < records.size(); ++i) offsets_[records[i].rank] = offsets[i];
+    for (const Wait& wait : WaitsOf(records, joined.groups)) {
+      waits_[{wait.rank, wait.group}].insert(wait.for_rank);
+    }
+  }
+
+  std::string TextOf(int rank, size_t group, const RecordedCall& call) const {
+    const std::set<int> ranks = call.arrived_ns == 0 ? Missing(rank, call) : Last(group, call);
+    if (ranks.empty() || ranks == std::set<int>{rank}) return "wait for arrival";
+    return fmt::format("wait for rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+  }
+
+ private:
+  std::set<int> Missing(int rank, const RecordedCall& call) const {
+    const auto waits = waits_.find({rank, call.group});
+    return waits == waits_.end() ? std::set<int>() : waits->second;
+  }
+
+  // The member that entered last; empty when not all of them recorded the call.
+  std::set<int> Last(size_t group, const RecordedCall& call) const {
+    const JoinedGroup& joined = joined_.groups[group];
+    const auto members = joined.calls.find(call.call);
+    if (members == joined.calls.end() || members->second.size() != joined.members.size()) return {};
+    int last = -1;
+    int64_t latest = std::numeric_limits<int64_t>::min();
+    for (const auto& [rank, entry] : members->second) {
+      const int64_t entered = entry->entered_ns + offsets_.at(rank);
+      if (entered <= latest) continue;
+      latest = entered;
+      last = rank;
+    }
+    return {last};
+  }
+
+  const Joined& joined_;
+  std::map<int, int64_t> offsets_;                           // by rank
+  std::map<std::pair<int, uint64_t>, std::set<int>> waits_;  // of a rank in a group
+};
+
+// The blamed ranks, at the last moment of their records, and the problems at the end of the trace.
+void AddVerdict(const std::vector<RankRecord>& records, const Joined& joined,
+                const std::vector<int64_t>& offsets, int64_t begin, int64_t end, Trace& trace) {
+  const std::vector<int>& blamed = joined.blame.ranks;
+  const std::string text = BlameText(joined.blame);
+  bool is_marked = text.empty();
+  for (size_t i = 0; i < records.size(); ++i) {
+    const RankRecord& record = records[i];
+    if (!std::ranges::binary_search(blamed, record.rank)) continue;
+    trace.Add(Instant(text, "p", record.rank, record.last_ns() + offsets[i] - begin));
+    is_marked = true;
+  }
+  const int place = blamed.empty() ? 0 : blamed.front();
+  // A rank may be blamed because it left no record.
+  if (!is_marked) trace.Add(Instant(text, "g", place, end - begin));
+  for (const std::string& problem : joined.problems) {
+    trace.Add(Instant(problem, "g", place, end - begin));
+  }
+}
+
 }  // namespace
 
 std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined) {
@@ -64,6 +146,7 @@ std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& j
   }
   std::map<uint64_t, size_t> tracks;
   for (size_t t = 0; t < joined.groups.size(); ++t) tracks[joined.groups[t].id] = t;
+  const Waiting waiting(records, joined, offsets);
   Trace trace;
   for (size_t i = 0; i < records.size(); ++i) {
     const RankRecord& record = records[i];
@@ -75,16 +158,17 @@ std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& j
     }
     for (const RecordedCall& call : record.calls) {
       const size_t track = tracks.at(call.group);
-      const std::string name = call.node.empty() ? NameOf(call.kind, {}) : call.node;
+      const std::string name = NameOfCall(call);
       const int64_t left = call.done() ? call.done_ns + shift : end - begin;
       json slice = Slice(name, "collective", record.rank, track, call.entered_ns + shift, left);
       slice["args"] = Arguments(call, joined.groups[track].name);
       trace.Add(slice);
       const int64_t arrived = call.arrived_ns == 0 ? left : call.arrived_ns + shift;
-      trace.Add(
-          Slice("wait for arrival", "wait", record.rank, track, call.entered_ns + shift, arrived));
+      trace.Add(Slice(waiting.TextOf(record.rank, track, call), "wait", record.rank, track,
+                      call.entered_ns + shift, arrived));
     }
   }
+  AddVerdict(records, joined, offsets, begin, end, trace);
   return trace.Text();
 }
 

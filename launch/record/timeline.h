@@ -9,9 +9,13 @@
 
 namespace npumesh {
 
-// Trace Event Format, JSON: one process for each rank, one track for each of its groups, a slice
-// for each call and in it one for the time until all had arrived. Times are microseconds since the
-// first record began. A call that was never left reaches to the end of the trace.
+// Trace Event Format, JSON: one process for each rank, one track for each of its groups, named by
+// the group, a slice for each call named by its operator, and in it one for the time until all had
+// arrived, named by the rank that is waited for: of a call that all entered the last one to enter,
+// of one that is still waiting those that did not come. At the end of what a blamed rank recorded
+// an instant says why it is blamed, and each problem is an instant of the whole trace. Times are
+// microseconds since the first record began. A call that was never left reaches to the end of the
+// trace.
 std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined);
 
 }  // namespace npumesh

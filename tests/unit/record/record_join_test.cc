@@ -318,21 +318,70 @@ TEST(Joiner, JsonSaysTheSame) {
   EXPECT_EQ(wrong.details.at("ranks")[2].at("end"), "none");
 }
 
+// Events of a trace that have `key` == `value`.
+std::vector<nlohmann::json> EventsWith(const std::vector<RankRecord>& records,
+                                       const std::string& key, const std::string& value) {
+  const auto trace = nlohmann::json::parse(TimelineJson(records, MustJoin(records)));
+  std::vector<nlohmann::json> found;
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.value(key, "") == value) found.push_back(event);
+  }
+  return found;
+}
+
 TEST(Timeline, IsATraceOfAllCalls) {
   std::vector<RankRecord> records = OrderlyRun(2, 3);
   CutAt(records[1], flight::Stage::kEntered);
-  const auto trace = nlohmann::json::parse(TimelineJson(records, MustJoin(records)));
-  const auto& events = trace.at("traceEvents");
-  ASSERT_EQ(events.size(), 2u * (1 + 1 + 3 * 2));
-  EXPECT_EQ(events[0].at("args").at("name"), "rank 0 (h)");
-  const auto& slice = events[2];
-  EXPECT_EQ(slice.at("name"), "attn");
-  EXPECT_EQ(slice.at("ph"), "X");
-  EXPECT_DOUBLE_EQ(slice.at("ts"), 9.0);
-  EXPECT_DOUBLE_EQ(slice.at("dur"), 0.02);
-  EXPECT_EQ(slice.at("args").at("kind"), "allreduce");
-  EXPECT_EQ(slice.at("args").at("call"), 1);
-  EXPECT_EQ(events[events.size() - 2].at("args").at("status"), "never left");
+  EXPECT_EQ(EventsWith(records, "ph", "M").size(), 2u * 2);
+  EXPECT_EQ(EventsWith(records, "name", "process_name")[0].at("args").at("name"), "rank 0 (h)");
+  const std::vector<nlohmann::json> calls = EventsWith(records, "cat", "collective");
+  ASSERT_EQ(calls.size(), 2u * 3);
+  EXPECT_EQ(EventsWith(records, "cat", "wait").size(), 2u * 3);
+  EXPECT_EQ(calls[0].at("name"), "attn (allreduce)");
+  EXPECT_EQ(calls[0].at("ph"), "X");
+  EXPECT_DOUBLE_EQ(calls[0].at("ts"), 9.0);
+  EXPECT_DOUBLE_EQ(calls[0].at("dur"), 0.02);
+  EXPECT_EQ(calls[0].at("args").at("kind"), "allreduce");
+  EXPECT_EQ(calls[0].at("args").at("call"), 1);
+  EXPECT_EQ(calls.back().at("args").at("status"), "never left");
+}
+
+// A symptom: a wait of 12 s did not say whom it was for.
+TEST(Timeline, SaysWhomAWaitIsFor) {
+  const std::vector<RankRecord> records = OrderlyRun(3, 2);
+  std::vector<std::string> names;
+  for (const nlohmann::json& wait : EventsWith(records, "cat", "wait")) {
+    names.push_back(wait.at("name"));
+  }
+  // Rank 2 always enters last; it waits for no other rank.
+  EXPECT_THAT(names, ElementsAre("wait for rank 2", "wait for rank 2", "wait for rank 2",
+                                 "wait for rank 2", "wait for arrival", "wait for arrival"));
+}
+
+TEST(Timeline, SaysWhoDidNotCome) {
+  std::vector<RankRecord> records = OrderlyRun(3, 2);
+  records[1].calls.pop_back();
+  records[1].end_monotonic_ns = 0;
+  records[1].state = flight::State::kRunning;
+  CutAt(records[0], flight::Stage::kEntered);
+  CutAt(records[2], flight::Stage::kEntered);
+  const std::vector<nlohmann::json> waits = EventsWith(records, "cat", "wait");
+  ASSERT_EQ(waits.size(), 5u);
+  EXPECT_EQ(waits[1].at("name"), "wait for rank 1");
+  EXPECT_EQ(waits[4].at("name"), "wait for rank 1");
+  const std::vector<nlohmann::json> marks = EventsWith(records, "cat", "verdict");
+  const Joined joined = MustJoin(records);
+  ASSERT_EQ(marks.size(), 1 + joined.problems.size());
+  EXPECT_EQ(marks[0].at("name"), BlameText(joined.blame));
+  EXPECT_EQ(marks[0].at("ph"), "i");
+  EXPECT_EQ(marks[0].at("s"), "p");
+  EXPECT_EQ(marks[0].at("pid"), 1);
+  EXPECT_EQ(marks[1].at("name"), joined.problems[0]);
+  EXPECT_EQ(marks[1].at("s"), "g");
+}
+
+TEST(Timeline, OfAnOrderlyRunHasNoVerdict) {
+  EXPECT_TRUE(EventsWith(OrderlyRun(2, 2), "cat", "verdict").empty());
 }
 
 }  // namespace
