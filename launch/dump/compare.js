@@ -36,6 +36,9 @@ var compareView = (() => {
   const MOST_ULP = 65536;
   const ulpText = (ulp) => (ulp > MOST_ULP ? `more than ${MOST_ULP}` : String(ulp));
 
+  // As npumesh.percent has it, and never 0 of something.
+  const shareText = (part, whole) => (part > 0 && part < 0.0005 * whole ? "<0.1%" : `${((100 * part) / Math.max(whole, 1)).toFixed(1)}%`);
+
   const number = (value) => (typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value));
 
   // Indexes of ranks: the one to blame, then those that differ, then the rest.
@@ -65,13 +68,13 @@ var compareView = (() => {
 
   const rankName = (rank) => `rank ${rank.rank}${rank.step === null ? "" : `, step ${rank.step}`}`;
 
-  return { cellRange, rangeText, placeText, shareOf, ulpText, number, rankOrder, worstOf, visibleBoxes, visibleEdges, rankName };
+  return { cellRange, rangeText, placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, visibleBoxes, visibleEdges, rankName };
 })();
 if (typeof module !== "undefined") module.exports = compareView;
 
 if (typeof document !== "undefined") (() => {
   const { element, table, data } = npumesh;
-  const { placeText, shareOf, ulpText, number, rankOrder, worstOf, rankName, cellRange, rangeText, visibleBoxes, visibleEdges } = compareView;
+  const { placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, rankName, cellRange, rangeText, visibleBoxes, visibleEdges } = compareView;
   const byId = (id) => document.getElementById(id);
   const STANDINGS = {
     origin: "differs although nothing it saw did",
@@ -288,7 +291,7 @@ if (typeof document !== "undefined") (() => {
         element("span", { title: STANDINGS[one.row.standing] }, element("i", { class: one.row.standing }), one.row.standing) },
       { title: "tensor", value: (one) => (one.worst ? `${one.worst.side} ${one.worst.index} ${one.worst.reason || one.worst.type}` : ""), isText: true },
       worst("differing", (tensor) => tensor.differing),
-      worst("of elements", (tensor) => tensor.differing / Math.max(tensor.elements, 1), (tensor) => npumesh.percent(tensor.differing, tensor.elements)),
+      worst("of elements", (tensor) => tensor.differing / Math.max(tensor.elements, 1), (tensor) => shareText(tensor.differing, tensor.elements)),
       worst("max abs", (tensor) => tensor.max_abs),
       worst("ULP", (tensor) => tensor.max_ulp, (tensor) => ulpText(tensor.max_ulp)),
       worst("cosine", (tensor) => Number(tensor.cosine), (tensor) => tensor.cosine ?? ""),

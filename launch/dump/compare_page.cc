@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/ir/node_kind.h"
 #include "launch/dump/page_script.h"
 #include "launch/dump/result_csv.h"
 #include "launch/page/page.h"
@@ -136,37 +137,6 @@ Graph WithTypes(const Graph& graph, const Comparison& comparison) {
   return typed;
 }
 
-// The nodes at most kNearLevels above or below `centre`, the nearest first when there are many.
-std::set<NodeId> Near(const Graph& graph, NodeId centre) {
-  std::vector<std::vector<NodeId>> readers(graph.nodes().size());
-  const auto above = [&](NodeId id) {
-    std::vector<NodeId> found = graph.node(id).controls;
-    for (const std::optional<Value>& input : graph.node(id).inputs) {
-      if (input) found.push_back(input->node);
-    }
-    return found;
-  };
-  for (const Node& node : graph.nodes()) {
-    if (node.removed) continue;
-    for (const NodeId id : above(node.id)) readers[static_cast<size_t>(id)].push_back(node.id);
-  }
-  std::set<NodeId> near = {centre};
-  std::vector<NodeId> up = {centre}, down = {centre};
-  const auto take = [&](const std::vector<NodeId>& found, std::vector<NodeId>& next) {
-    for (const NodeId id : found) {
-      if (near.size() < kMostNearNodes && near.insert(id).second) next.push_back(id);
-    }
-  };
-  for (int level = 0; level < kNearLevels; ++level) {
-    std::vector<NodeId> next_up, next_down;
-    for (const NodeId id : up) take(above(id), next_up);
-    for (const NodeId id : down) take(readers[static_cast<size_t>(id)], next_down);
-    up = std::move(next_up);
-    down = std::move(next_down);
-  }
-  return near;
-}
-
 // Which row of the page an operator has, and how it stands.
 class Standings {
  public:
@@ -176,6 +146,8 @@ class Standings {
       rows_[row.key] = {Name(row.standing), row.differs() ? differing++ : -1};
     }
   }
+
+  bool IsCompared(const Node& node) const { return rows_.contains(OperatorKey(node.name)); }
 
   json BoxJson(const Box& box, const Node& node) const {
     const auto row = rows_.find(OperatorKey(node.name));
@@ -196,6 +168,57 @@ class Standings {
 
  private:
   std::map<std::string, std::pair<std::string_view, int64_t>> rows_;  // by key
+};
+
+// The nodes at most kNearLevels above or below a centre. What was not compared, such as a Reshape,
+// makes no level. Of many the nearest.
+class Neighbourhood {
+ public:
+  Neighbourhood(const Graph& graph, const Standings& standings)
+      : graph_(graph), standings_(standings), readers_(graph.nodes().size()) {
+    for (const Node& node : graph.nodes()) {
+      if (node.removed) continue;
+      for (const NodeId id : Above(node.id)) readers_[static_cast<size_t>(id)].push_back(node.id);
+    }
+  }
+
+  std::set<NodeId> Of(NodeId centre) {
+    near_ = {centre};
+    std::vector<NodeId> up = {centre}, down = {centre};
+    for (int level = 0; level < kNearLevels; ++level) {
+      up = NextLevel(std::move(up), [&](NodeId id) { return Above(id); });
+      down =
+          NextLevel(std::move(down), [&](NodeId id) { return readers_[static_cast<size_t>(id)]; });
+    }
+    return near_;
+  }
+
+ private:
+  std::vector<NodeId> Above(NodeId id) const {
+    std::vector<NodeId> found = graph_.node(id).controls;
+    for (const std::optional<Value>& input : graph_.node(id).inputs) {
+      if (input) found.push_back(input->node);
+    }
+    return found;
+  }
+
+  template <typename Neighbours>
+  std::vector<NodeId> NextLevel(std::vector<NodeId> level, const Neighbours& neighbours) {
+    std::vector<NodeId> next;
+    for (size_t i = 0; i < level.size(); ++i) {  // grows
+      for (const NodeId id : neighbours(level[i])) {
+        if (IsWeightNode(graph_.node(id)) || near_.size() >= kMostNearNodes) continue;
+        if (!near_.insert(id).second) continue;
+        (standings_.IsCompared(graph_.node(id)) ? next : level).push_back(id);
+      }
+    }
+    return next;
+  }
+
+  const Graph& graph_;
+  const Standings& standings_;
+  std::vector<std::vector<NodeId>> readers_;  // by node
+  std::set<NodeId> near_;
 };
 
 json DrawingJson(const Drawing& drawing, const Graph& graph, const Standings& standings) {
@@ -236,7 +259,7 @@ Result<json> GraphJson(const Graph& graph, const OpRegistry& registry, size_t ra
   const OperatorRow* const first = comparison.First();
   const NodeId centre = first == nullptr ? kNoNode : NodeOf(typed, first->key);
   if (centre == kNoNode) return object;
-  const std::set<NodeId> shown = Near(typed, centre);
+  const std::set<NodeId> shown = Neighbourhood(typed, standings).Of(centre);
   NPUMESH_ASSIGN_OR_RETURN(const Drawing near,
                            LayOut(typed, registry, [&](NodeId id) { return shown.contains(id); }));
   object["near"] = DrawingJson(near, typed, standings);

@@ -66,6 +66,9 @@ const tests = {
   numbersOfTheComparison() {
     assert.strictEqual(compare.ulpText(12), "12");
     assert.strictEqual(compare.ulpText(2111709028), "more than 65536");
+    assert.strictEqual(compare.shareText(1, 8192), "<0.1%");
+    assert.strictEqual(compare.shareText(1, 8), "12.5%");
+    assert.strictEqual(compare.shareText(0, 0), "0.0%");
     assert.strictEqual(compare.number(0.123456789), "0.123457");
     assert.strictEqual(compare.number("nan"), "nan");
     assert.strictEqual(compare.rankName({ rank: 2, step: "5" }), "rank 2, step 5");

@@ -108,6 +108,31 @@ TEST(ComparePage, DrawsTheNeighbourhoodOfTheCulprit) {
   EXPECT_EQ(BoxNamed(graph.at("near"), "op23").at("standing"), "consequence");
 }
 
+// Of 40 operators every third was compared; those between make no level.
+TEST(ComparePage, WhatWasNotComparedMakesNoLevel) {
+  GraphBuilder g("sparse");
+  const TensorType shape{DataType::kFloat, {1}};
+  Value value = g.Data("x", shape);
+  MemorySource mine("mine"), golden("golden");
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "op" + std::to_string(i);
+    value = g.Op("Neg", {{"x", value}}, {}, name);
+    if (i % 3 != 0) continue;
+    mine.Add(name, "Neg", Side::kOutput, 0, Tensor::FromVector<float>(shape, {i < 20 ? 1.f : 2.f}));
+    golden.Add(name, "Neg", Side::kOutput, 0, Tensor::FromVector<float>(shape, {1}));
+  }
+  g.Output({value});
+  const Model model = *g.Build();
+  const OperatorOrder order = *OperatorOrder::FromGraph(model.graph, BuiltinOps());
+  const RankComparison one{0, "", *CompareSources(mine, golden, &order, {})};
+  const nlohmann::json near = DataOf({one}, 0, &model.graph).at("graph").at("near");
+  EXPECT_EQ(BoxNamed(near, "op21").at("standing"), "origin");
+  for (const char* shown : {"op12", "op13", "op30"}) {
+    EXPECT_FALSE(BoxNamed(near, shown).is_null()) << shown;
+  }
+  for (const char* hidden : {"op11", "op31"}) EXPECT_TRUE(BoxNamed(near, hidden).is_null());
+}
+
 TEST(ComparePage, WithoutADifferenceThereIsNoNeighbourhood) {
   const Model model = Chain();
   RankComparison one = Compared(model);
