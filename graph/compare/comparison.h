@@ -45,7 +45,7 @@ struct TensorRow {
   uint64_t golden_address = 0;
   double my_peak = 0;  // largest finite magnitude
   TensorDistance distance;
-  Difference difference;                  // empty unless CompareOptions::detailed asks for it
+  TensorDifference difference;            // empty unless CompareOptions::detailed asks for it
   std::vector<Measurement> measurements;  // as CompareOptions::algorithms
 };
 

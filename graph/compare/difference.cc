@@ -5,15 +5,15 @@
 namespace npumesh {
 namespace {
 
-void Extend(IndexRange& range, int64_t index) {
+void Extend(DifferingRange& range, int64_t index) {
   if (range.last < range.first) range = {index, index};
   range.first = std::min(range.first, index);
   range.last = std::max(range.last, index);
 }
 
 // An empty map of a tensor's matrix.
-Difference MatrixOf(const Shape& shape) {
-  Difference difference;
+TensorDifference MatrixOf(const Shape& shape) {
+  TensorDifference difference;
   difference.columns = shape.rank() == 0 ? 1 : std::max<int64_t>(shape[shape.rank() - 1], 1);
   difference.rows = shape.elements() / difference.columns;
   difference.map_rows = std::min(difference.rows, kMostCells);
@@ -21,7 +21,7 @@ Difference MatrixOf(const Shape& shape) {
   return difference;
 }
 
-void Count(const DifferingElement& element, Difference& difference) {
+void Count(const DifferingElement& element, TensorDifference& difference) {
   if (difference.samples.size() < kMostSamples) {
     difference.samples.push_back({element.flat, element.x, element.y});
   }
@@ -39,8 +39,9 @@ void Count(const DifferingElement& element, Difference& difference) {
 
 }  // namespace
 
-Difference DifferenceOf(const Tensor& mine, const Tensor& golden, const Allowance& allowance) {
-  Difference difference = MatrixOf(mine.shape());
+TensorDifference DifferenceOf(const Tensor& mine, const Tensor& golden,
+                              const Allowance& allowance) {
+  TensorDifference difference = MatrixOf(mine.shape());
   VisitDiffering(mine, golden, allowance,
                  [&](const DifferingElement& element) { Count(element, difference); });
   return difference;

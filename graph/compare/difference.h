@@ -1,5 +1,6 @@
-// Difference: where in a tensor two values part, for a person who looks for the reason: the first
-// elements that differ, and a coarse map of all of them. Its size does not grow with the tensor.
+// TensorDifference: where in a tensor two values part, for a person who looks for the reason: the
+// first elements that differ, and a coarse map of all of them. Its size does not grow with the
+// tensor.
 #ifndef NPUMESH_GRAPH_COMPARE_DIFFERENCE_H_
 #define NPUMESH_GRAPH_COMPARE_DIFFERENCE_H_
 
@@ -20,27 +21,28 @@ struct DifferenceSample {
 };
 
 // First and last of the indexes at which something differs.
-struct IndexRange {
+struct DifferingRange {
   int64_t first = 0;
   int64_t last = -1;  // below `first`: nothing differs
 };
 
 // The tensor is seen as a matrix: the last axis is its columns, all axes before it are its rows. A
 // cell of the map holds the rows i with i * map_rows / rows == the cell's, and columns likewise.
-struct Difference {
+struct TensorDifference {
   std::vector<DifferenceSample> samples;  // the first kMostSamples in C order
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t map_rows = 0;  // at most kMostCells
   int64_t map_columns = 0;
   std::vector<int64_t> map;  // elements that differ, by cell, row after row; empty: there is none
-  IndexRange in_rows;
-  IndexRange in_columns;
+  DifferingRange in_rows;
+  DifferingRange in_columns;
 };
 
 // Of the elements that DistanceOf counts. Empty when dtype or shape forbid a comparison, and for
 // dtypes without numbers.
-Difference DifferenceOf(const Tensor& mine, const Tensor& golden, const Allowance& allowance = {});
+TensorDifference DifferenceOf(const Tensor& mine, const Tensor& golden,
+                              const Allowance& allowance = {});
 
 }  // namespace npumesh
 

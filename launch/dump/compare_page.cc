@@ -40,11 +40,11 @@ std::string NumberText(double value) {
   return fmt::format("{:.9g}", value);
 }
 
-json RangeJson(const IndexRange& range) {
+json RangeJson(const DifferingRange& range) {
   return {range.first, range.last};
 }
 
-json DifferenceJson(const Difference& difference, const Shape& shape) {
+json DifferenceJson(const TensorDifference& difference, const Shape& shape) {
   if (difference.samples.empty()) return {};
   json samples = json::array();
   for (const DifferenceSample& sample : difference.samples) {

@@ -23,7 +23,7 @@ TEST(Difference, SaysWhereAndWhat) {
   values[7] = 1;                                         // [0,1,3]
   values[23] = std::numeric_limits<float>::quiet_NaN();  // [1,2,3]
   const Tensor mine = Tensor::FromVector<float>({DataType::kFloat, shape}, values);
-  const Difference difference = DifferenceOf(mine, Zeros(shape));
+  const TensorDifference difference = DifferenceOf(mine, Zeros(shape));
   EXPECT_EQ(difference.rows, 6);
   EXPECT_EQ(difference.columns, 4);
   EXPECT_EQ(difference.in_rows.first, 1);
@@ -48,7 +48,7 @@ TEST(Difference, CountsEveryElementInItsCell) {
     std::vector<float> values(count);
     for (float& value : values) value = static_cast<float>(random() % 3);
     const Tensor mine = Tensor::FromVector<float>({DataType::kFloat, shape}, values);
-    const Difference difference = DifferenceOf(mine, Zeros(shape));
+    const TensorDifference difference = DifferenceOf(mine, Zeros(shape));
     const int64_t columns = shape[shape.rank() - 1];
     const int64_t rows = shape.elements() / columns;
     EXPECT_EQ(difference.map_rows, std::min<int64_t>(rows, 32));
