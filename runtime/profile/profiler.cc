@@ -15,6 +15,10 @@ namespace {
 constexpr std::chrono::milliseconds kPause{20};
 constexpr size_t kSpansOfABlock = 2048;
 
+uint64_t SpansIn(const Span& span) {
+  return span.kind == SpanKind::kTasks ? std::bit_cast<SpanPack>(span).count : 1;
+}
+
 }  // namespace
 
 int64_t Profiler::Now() {
@@ -132,7 +136,7 @@ void Profiler::Drain() {
     if (count == 0) continue;
     const std::string block = SpansBlock(spans.data(), count);
     if (bytes_ + block.size() > most_bytes_) {
-      lost_limit_ += count;
+      for (size_t i = 0; i < count; ++i) lost_limit_ += SpansIn(spans[i]);
     } else {
       Append(block);
     }
