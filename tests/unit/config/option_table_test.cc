@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 
+#include "graph/config/config_reader.h"
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
 
@@ -96,6 +98,43 @@ TEST(OptionTable, EveryAcceptedWordReachesItsField) {
     EXPECT_FALSE(SetFromText(option, "both").ok()) << option.path;
     EXPECT_EQ(ToText(Get(option)), fmt::format("\"{}\"", option.rule.words.back()));
   }
+}
+
+// Each option of initialize_system, with a value that it does not take. A new row needs one.
+TEST(OptionTable, EveryOptionOfASessionRefusesWhatItDoesNotTake) {
+  const std::map<std::string, std::string> wrong = {
+      {"session.profiling_mode", "maybe"},
+      {"session.profiling_options", "op_trace:task_trace"},
+      {"session.fp_point", ""},
+      {"session.bp_point", ""},
+      {"session.enable_dump", "2"},
+      {"session.dump_path", "/no/such/folder"},
+      {"session.dump_step", "5-3"},
+      {"session.dump_mode", "both"},
+      {"session.enable_dump_debug", "perhaps"},
+      {"session.dump_debug_mode", "overflow"},
+      {"session.precision_mode", "fp16"},
+      {"session.modify_mixlist", "/no/such/file.json"},
+      {"session.auto_tune_mode", "RA"},
+      {"session.graph_run_mode", "2"},
+      {"session.op_debug_level", "5"},
+      {"session.enable_exception_dump", "2"},
+      {"session.op_select_implmode", "fast"},
+      {"session.optypelist_for_implmode", "MatMul"},
+  };
+  SystemOptions options;
+  std::set<std::string> rows;
+  for (const Option& row : OptionsOf(options).rows) rows.emplace(row.path);
+  for (const auto& [path, value] : wrong) {
+    SystemOptions fresh;
+    const OptionTable table = OptionsOf(fresh);
+    Status refused = ApplyAssignment(path + "=" + value, table);
+    if (refused.ok()) refused = Validate(fresh);
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << path << "=" << value;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path));
+    rows.erase(path);
+  }
+  EXPECT_THAT(rows, testing::IsEmpty());
 }
 
 TEST(OptionTable, AnUnknownNameIsAnsweredByTheNearest) {
