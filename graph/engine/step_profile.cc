@@ -10,13 +10,6 @@
 namespace npumesh {
 namespace {
 
-// A step that lasted longer may last long again.
-constexpr int64_t kLongNs = 1'000'000;
-
-int64_t Nanoseconds(std::chrono::steady_clock::time_point time) {
-  return std::chrono::nanoseconds(time.time_since_epoch()).count();
-}
-
 std::string ShapeText(const Shape& shape) {
   return fmt::format("{}", fmt::join(shape.dims(), ","));
 }
@@ -59,8 +52,13 @@ void StepProfile::Name() {
   std::vector<ProfiledTask> tasks;
   for (const Step& step : model_.steps()) tasks.push_back(TaskOf(step));
   first_ = profiler_->NameAll(std::move(tasks));
-  // Nothing is known of the first run.
-  ends_pack_.assign(model_.steps().size(), 1);
+  const std::vector<Step>& steps = model_.steps();
+  flags_.clear();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const bool beside_follows = i + 1 < steps.size() && steps[i + 1].beside;
+    flags_.push_back(kNew | (steps[i].only_communicates ? kHidden : 0) |
+                     (beside_follows ? kEndsPack : 0));
+  }
 }
 
 ProfiledTask StepProfile::TaskOf(const Step& step) const {
@@ -90,26 +88,25 @@ ProfiledTask StepProfile::TaskOf(const Step& step) const {
   return task;
 }
 
-void StepProfile::Pack(size_t step, Time start, Time end) {
-  const bool shown = !model_.steps()[step].only_communicates;
-  const int64_t begin_ns = Nanoseconds(start), end_ns = Nanoseconds(end);
-  const int64_t lasts_ns = end_ns - begin_ns;
-  if (step > 0) {
-    const bool may_last = lasts_ns > kLongNs || model_.steps()[step].collective;
-    ends_pack_[step - 1] = may_last ? 1 : 0;
+void StepProfile::Pack(size_t step, int64_t begin_ns, int64_t end_ns) {
+  const bool may_last = end_ns - begin_ns > kLongNs || model_.steps()[step].collective;
+  if (step > 0 && !model_.steps()[step - 1].beside)
+    flags_[step - 1] = (flags_[step - 1] & ~kEndsPack) | (may_last ? kEndsPack : 0);
+  const bool ends = (flags_[step] & (kNew | kEndsPack)) != 0;
+  flags_[step] &= ~kNew;
+  if (begin_ns != pack_end_ns_ || pack_.count == SpanPack::kMost) Close();
+  if ((flags_[step] & kHidden) != 0) return Close();
+  if (end_ns - begin_ns > std::numeric_limits<uint32_t>::max()) {
+    Close();
+    return Add(step, begin_ns, end_ns);
   }
-  const uint32_t subject = first_ + static_cast<uint32_t>(step);
-  const bool follows = shown && begin_ns == pack_end_ns_ && subject == pack_.subject + pack_.count;
-  if (!follows) Close();
-  if (!shown) return;
-  if (lasts_ns > std::numeric_limits<uint32_t>::max()) return RanBeside(step, start, end);
   if (pack_.count == 0) {
     pack_.begin_ns = begin_ns;
-    pack_.subject = subject;
+    pack_.subject = first_ + static_cast<uint32_t>(step);
   }
-  pack_.lasts_ns[pack_.count++] = static_cast<uint32_t>(lasts_ns);
+  pack_.lasts_ns[pack_.count++] = static_cast<uint32_t>(end_ns - begin_ns);
   pack_end_ns_ = end_ns;
-  if (pack_.count == SpanPack::kMost || ends_pack_[step] != 0) Close();
+  if (ends) Close();
 }
 
 void StepProfile::Close() {
@@ -120,10 +117,13 @@ void StepProfile::Close() {
 }
 
 void StepProfile::RanBeside(size_t step, Time start, Time end) {
-  if (!on_ || model_.steps()[step].only_communicates) return;
+  if (on_ && (flags_[step] & kHidden) == 0) Add(step, Nanoseconds(start), Nanoseconds(end));
+}
+
+void StepProfile::Add(size_t step, int64_t begin_ns, int64_t end_ns) {
   Span span;
-  span.begin_ns = Nanoseconds(start);
-  span.end_ns = Nanoseconds(end);
+  span.begin_ns = begin_ns;
+  span.end_ns = end_ns;
   span.bytes = BytesOf(model_.steps()[step]);
   span.subject = first_ + static_cast<uint32_t>(step);
   span.iteration = profiler_->iteration();

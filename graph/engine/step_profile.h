@@ -34,7 +34,14 @@ class StepProfile {
   // A step ended without error. Pure collectives have no span here: the communicator writes theirs,
   // with the time that passed in waiting.
   void Ran(size_t step, Time start, Time end) {
-    if (on_) Pack(step, start, end);
+    if (!on_) return;
+    const int64_t begin_ns = Nanoseconds(start), end_ns = Nanoseconds(end);
+    // The usual step of a graph that ran before: it joins a pack that has begun and has room.
+    const bool joins = pack_.count - 1 < SpanPack::kMost - 1 && flags_[step] == 0 &&
+                       begin_ns == pack_end_ns_ && end_ns - begin_ns <= kLongNs;
+    if (!joins) return Pack(step, begin_ns, end_ns);
+    pack_.lasts_ns[pack_.count++] = static_cast<uint32_t>(end_ns - begin_ns);
+    pack_end_ns_ = end_ns;
   }
   void RanBeside(size_t step, Time start, Time end);
   // After the last step, or the one that failed.
@@ -43,18 +50,31 @@ class StepProfile {
   }
 
  private:
+  // What is to be asked about a step.
+  enum Flag : uint8_t {
+    kNew = 1,       // it did not run yet
+    kHidden = 2,    // the communicator writes its span
+    kEndsPack = 4,  // the next one may last
+  };
+  // A step that lasted longer may last long again.
+  static constexpr int64_t kLongNs = 1'000'000;
+
+  static int64_t Nanoseconds(Time time) {
+    return std::chrono::nanoseconds(time.time_since_epoch()).count();
+  }
   void Name();
   ProfiledTask TaskOf(const Step& step) const;
-  void Pack(size_t step, Time start, Time end);
+  void Pack(size_t step, int64_t begin_ns, int64_t end_ns);
   void Close();
+  // A span of one step.
+  void Add(size_t step, int64_t begin_ns, int64_t end_ns);
 
   const CompiledModel& model_;
   Profiler* const profiler_;
   bool on_ = false;
-  uint64_t run_ = 0;    // of the profiler: to which the ids belong
-  uint32_t first_ = 0;  // id of step 0; those of the others follow
-  // By step: a pack ends with it, because the next one may last.
-  std::vector<uint8_t> ends_pack_;
+  uint64_t run_ = 0;            // of the profiler: to which the ids belong
+  uint32_t first_ = 0;          // id of step 0; those of the others follow
+  std::vector<uint8_t> flags_;  // by step
   SpanPack pack_;
   int64_t pack_end_ns_ = 0;
 };
