@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kPieceBytes = 1 << 20;
+constexpr uint64_t kRoomAtTheEnd = uint64_t{16} << 10;
 constexpr int kStepTrack = 0;
 
 int TrackOf(const Span& span) {
@@ -291,11 +292,13 @@ Result<TraceSummary> WriteTrace(const std::vector<RankProfile>& profiles,
   const ArrowsBySpan arrows = ArrowsOf(calls, clock);
   EventWriter out(sink);
   TraceSummary summary;
+  // The last span, which may begin just before, and the ending stay below the limit.
+  const uint64_t spans_end = most_bytes - std::min(kRoomAtTheEnd, most_bytes / 8);
   out.AddText("{\"traceEvents\":[");
   for (size_t p = 0; p < profiles.size(); ++p) {
     RankTrace rank(profiles, p, clock, arrows, out);
     rank.AddNames();
-    const uint64_t left = most_bytes - std::min(most_bytes, out.bytes());
+    const uint64_t left = spans_end - std::min(spans_end, out.bytes());
     const uint64_t most_here = out.bytes() + left / (profiles.size() - p);
     for (size_t s = 0; s < profiles[p].spans.size(); ++s) {
       if (out.bytes() >= most_here) {
