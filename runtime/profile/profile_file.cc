@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <type_traits>
 
 #include "runtime/base/json.h"
 #include "runtime/base/json_text.h"
@@ -42,112 +44,86 @@ std::string JsonBlock(BlockType type, const json& value) {
   return BytesBlock(type, Line(value));
 }
 
-// Members that are not there keep what they have: a later version may add some.
 template <typename T>
 void Take(const json& object, const char* name, T& value) {
   const auto found = object.find(name);
   if (found != object.end()) found->get_to(value);
 }
 
-json ToJson(const ProfileOwner& owner) {
-  return {{"format", kFormat},
-          {"version", kProfileVersion},
-          {"span_bytes", sizeof(Span)},
-          {"rank", owner.rank},
-          {"world_size", owner.world_size},
-          {"node", owner.node},
-          {"local_rank", owner.local_rank},
-          {"process", owner.process},
-          {"host", owner.host},
-          {"boot_id", owner.boot_id},
-          {"start_monotonic_ns", owner.start_monotonic_ns},
-          {"start_realtime_ns", owner.start_realtime_ns},
-          {"command", owner.command},
-          {"npumesh", owner.version},
-          {"training_trace", owner.training_trace},
-          {"task_trace", owner.task_trace},
-          {"fp_point", owner.fp_point},
-          {"bp_point", owner.bp_point}};
+// The fields of a record by their names in the file: one list to write and to read.
+template <typename Record, typename Each>
+requires std::same_as<std::remove_const_t<Record>, ProfileOwner>
+void EachField(Record& owner, const Each& each) {
+  each("rank", owner.rank);
+  each("world_size", owner.world_size);
+  each("node", owner.node);
+  each("local_rank", owner.local_rank);
+  each("process", owner.process);
+  each("host", owner.host);
+  each("boot_id", owner.boot_id);
+  each("start_monotonic_ns", owner.start_monotonic_ns);
+  each("start_realtime_ns", owner.start_realtime_ns);
+  each("command", owner.command);
+  each("npumesh", owner.version);
+  each("training_trace", owner.training_trace);
+  each("task_trace", owner.task_trace);
+  each("fp_point", owner.fp_point);
+  each("bp_point", owner.bp_point);
 }
 
-ProfileOwner OwnerFrom(const json& header) {
-  ProfileOwner owner;
-  Take(header, "rank", owner.rank);
-  Take(header, "world_size", owner.world_size);
-  Take(header, "node", owner.node);
-  Take(header, "local_rank", owner.local_rank);
-  Take(header, "process", owner.process);
-  Take(header, "host", owner.host);
-  Take(header, "boot_id", owner.boot_id);
-  Take(header, "start_monotonic_ns", owner.start_monotonic_ns);
-  Take(header, "start_realtime_ns", owner.start_realtime_ns);
-  Take(header, "command", owner.command);
-  Take(header, "npumesh", owner.version);
-  Take(header, "training_trace", owner.training_trace);
-  Take(header, "task_trace", owner.task_trace);
-  Take(header, "fp_point", owner.fp_point);
-  Take(header, "bp_point", owner.bp_point);
-  return owner;
+template <typename Record, typename Each>
+requires std::same_as<std::remove_const_t<Record>, ProfiledTask>
+void EachField(Record& task, const Each& each) {
+  each("id", task.id);
+  each("name", task.name);
+  each("type", task.type);
+  each("state", task.state);
+  each("graph", task.graph);
+  each("input_shapes", task.input_shapes);
+  each("input_types", task.input_types);
+  each("input_formats", task.input_formats);
+  each("output_shapes", task.output_shapes);
+  each("output_types", task.output_types);
+  each("output_formats", task.output_formats);
+  each("flops", task.flops);
+  each("bytes", task.bytes);
+  each("kernel", task.kernel);
+  each("data_type", task.data_type);
+  each("count", task.count);
+  each("algorithm", task.algorithm);
+  each("peer", task.peer);
 }
 
-json ToJson(const ProfiledTask& task) {
-  return {{"id", task.id},
-          {"name", task.name},
-          {"type", task.type},
-          {"state", task.state},
-          {"graph", task.graph},
-          {"input_shapes", task.input_shapes},
-          {"input_types", task.input_types},
-          {"input_formats", task.input_formats},
-          {"output_shapes", task.output_shapes},
-          {"output_types", task.output_types},
-          {"output_formats", task.output_formats},
-          {"flops", task.flops},
-          {"bytes", task.bytes},
-          {"kernel", task.kernel},
-          {"data_type", task.data_type},
-          {"count", task.count},
-          {"algorithm", task.algorithm},
-          {"peer", task.peer}};
+template <typename Record, typename Each>
+requires std::same_as<std::remove_const_t<Record>, ProfiledGroup>
+void EachField(Record& group, const Each& each) {
+  each("id", group.id);
+  each("number", group.number);
+  each("name", group.name);
+  each("world_ranks", group.world_ranks);
 }
 
-ProfiledTask TaskFrom(const json& block) {
-  ProfiledTask task;
-  Take(block, "id", task.id);
-  Take(block, "name", task.name);
-  Take(block, "type", task.type);
-  Take(block, "state", task.state);
-  Take(block, "graph", task.graph);
-  Take(block, "input_shapes", task.input_shapes);
-  Take(block, "input_types", task.input_types);
-  Take(block, "input_formats", task.input_formats);
-  Take(block, "output_shapes", task.output_shapes);
-  Take(block, "output_types", task.output_types);
-  Take(block, "output_formats", task.output_formats);
-  Take(block, "flops", task.flops);
-  Take(block, "bytes", task.bytes);
-  Take(block, "kernel", task.kernel);
-  Take(block, "data_type", task.data_type);
-  Take(block, "count", task.count);
-  Take(block, "algorithm", task.algorithm);
-  Take(block, "peer", task.peer);
-  return task;
+template <typename Record, typename Each>
+requires std::same_as<std::remove_const_t<Record>, ClockSample>
+void EachField(Record& sample, const Each& each) {
+  each("local_ns", sample.local_ns);
+  each("offset_ns", sample.offset_ns);
+  each("bound_ns", sample.bound_ns);
 }
 
-json ToJson(const ProfiledGroup& group) {
-  return {{"id", group.id},
-          {"number", group.number},
-          {"name", group.name},
-          {"world_ranks", group.world_ranks}};
+template <typename Record>
+json ToJson(const Record& record) {
+  json object = json::object();
+  EachField(record, [&](const char* name, const auto& value) { object[name] = value; });
+  return object;
 }
 
-ProfiledGroup GroupFrom(const json& block) {
-  ProfiledGroup group;
-  Take(block, "id", group.id);
-  Take(block, "number", group.number);
-  Take(block, "name", group.name);
-  Take(block, "world_ranks", group.world_ranks);
-  return group;
+// Members that are not there keep what they have: a later version may add some.
+template <typename Record>
+Record RecordFrom(const json& object) {
+  Record record;
+  EachField(record, [&](const char* name, auto& value) { Take(object, name, value); });
+  return record;
 }
 
 // Reads one file from its first byte to the last whole block.
@@ -182,7 +158,7 @@ class Reader {
     try {
       Take(header, "version", version);
       Take(header, "span_bytes", span_bytes);
-      profile_.owner = OwnerFrom(header);
+      profile_.owner = RecordFrom<ProfileOwner>(header);
     } catch (const json::exception& error) {
       return Error(Code::kCorrupt, "its header: {}", error.what());
     }
@@ -213,18 +189,14 @@ class Reader {
   Status TakeBlock(BlockType type, const json& block) {
     switch (type) {
       case BlockType::kTask:
-        profile_.tasks.push_back(TaskFrom(block));
+        profile_.tasks.push_back(RecordFrom<ProfiledTask>(block));
         return CheckId("task", profile_.tasks.back().id, profile_.tasks.size());
       case BlockType::kGroup:
-        profile_.groups.push_back(GroupFrom(block));
+        profile_.groups.push_back(RecordFrom<ProfiledGroup>(block));
         return CheckId("group", profile_.groups.back().id, profile_.groups.size());
-      case BlockType::kClock: {
-        ClockSample& sample = profile_.clocks.emplace_back();
-        Take(block, "local_ns", sample.local_ns);
-        Take(block, "offset_ns", sample.offset_ns);
-        Take(block, "bound_ns", sample.bound_ns);
+      case BlockType::kClock:
+        profile_.clocks.push_back(RecordFrom<ClockSample>(block));
         return Status();
-      }
       case BlockType::kEnd:
         Take(block, "lost_full", profile_.lost_full);
         Take(block, "lost_limit", profile_.lost_limit);
@@ -317,7 +289,11 @@ std::string ProfileFileName(int rank) {
 }
 
 std::string ProfileHeader(const ProfileOwner& owner) {
-  return Line(ToJson(owner)) + "\n";
+  json header = ToJson(owner);
+  header["format"] = kFormat;
+  header["version"] = kProfileVersion;
+  header["span_bytes"] = sizeof(Span);
+  return Line(header) + "\n";
 }
 
 std::string TaskBlock(const ProfiledTask& task) {
@@ -329,9 +305,7 @@ std::string GroupBlock(const ProfiledGroup& group) {
 }
 
 std::string ClockBlock(const ClockSample& sample) {
-  return JsonBlock(BlockType::kClock, json{{"local_ns", sample.local_ns},
-                                           {"offset_ns", sample.offset_ns},
-                                           {"bound_ns", sample.bound_ns}});
+  return JsonBlock(BlockType::kClock, ToJson(sample));
 }
 
 std::string SpansBlock(const Span* spans, size_t count) {
