@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "collectives/contract/fixed_text.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
 #include "runtime/base/path_lock.h"
@@ -131,8 +132,7 @@ void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner, uint64_t
   header->start_realtime_ns = Now(CLOCK_REALTIME);
   header->state = static_cast<uint32_t>(State::kRunning);
   (void)gethostname(header->host, sizeof(header->host) - 1);
-  const auto boot = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
-  if (boot.ok()) CopyText(boot->substr(0, boot->find('\n')), header->boot_id);
+  CopyText(BootId(), header->boot_id);
   std::memcpy(header->magic, flight::kMagic.data(), flight::kMagic.size());
 }
 

@@ -14,12 +14,6 @@ namespace {
 
 constexpr size_t kMostCommandBytes = 4096;
 
-// Empty when the system does not tell.
-std::string BootId() {
-  const Result<std::string> id = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
-  return id.ok() ? id->substr(0, id->find('\n')) : "";
-}
-
 }  // namespace
 
 int64_t RealTime() {

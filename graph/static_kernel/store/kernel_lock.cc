@@ -42,10 +42,10 @@ uint64_t StartOf(int pid) {
   return ticks.ok() ? static_cast<uint64_t>(*ticks) : 0;
 }
 
-std::string BootId() {
-  const auto text = ReadFile("/proc/sys/kernel/random/boot_id", kMostOfLock);
-  const std::string_view line = text.ok() ? Split(*text, "\n")[0] : std::string_view();
-  return line.empty() ? "-" : std::string(line);
+// A word even where the system does not tell.
+std::string BootWord() {
+  std::string id = BootId();
+  return id.empty() ? "-" : id;
 }
 
 uint64_t PidSpace() {
@@ -154,7 +154,7 @@ Result<bool> TakeOver(const LockCandidate& candidate, const std::string& path,
 
 LockOwner LockOwner::Me() {
   const int pid = getpid();
-  return {HostName(), BootId(), pid, StartOf(pid), PidSpace()};
+  return {HostName(), BootWord(), pid, StartOf(pid), PidSpace()};
 }
 
 std::optional<LockOwner> LockOwner::Parse(std::string_view text) {
@@ -176,7 +176,7 @@ std::string LockOwner::ToString() const {
 
 bool LockOwner::gone() const {
   if (host != HostName()) return false;
-  if (boot != BootId()) return true;
+  if (boot != BootWord()) return true;
   const uint64_t here = PidSpace();
   if (space != 0 && here != 0 && space != here) return false;
   const char state = ProcessState(pid);
