@@ -57,7 +57,7 @@ class MsprofTables {
 
   Status CommunicationStatistic() const {
     DurationStatistic statistic;
-    for (const CallRow& row : rows_.calls) statistic.Add({TypeOf(row)}, row.duration_ns());
+    for (const CallRow& row : rows_.calls) statistic.Add({TypeCell(row)}, row.duration_ns());
     return Statistic("communication_statistic", kCommunicationHeader, statistic);
   }
 
@@ -111,8 +111,6 @@ class MsprofTables {
     return CsvTable({folder_, report, stamp_}, header, rows, fs_);
   }
 
-  static std::string TypeOf(const CallRow& row) { return fmt::format("hcom_{}_", row.kind); }
-
   Status Statistic(const std::string& report, std::string_view header,
                    const DurationStatistic& statistic) const {
     const auto sorted = statistic.Sorted();
@@ -122,35 +120,14 @@ class MsprofTables {
   }
 
   std::vector<std::string> TaskCells(const TaskRow& row) const {
-    std::vector<std::string> cells{device_,
-                                   NumberCell(row.model),
-                                   fmt::format("{}", row.task_id),
-                                   fmt::format("{}", row.span->lane),
-                                   TextCell(row.task->name),
-                                   TextCell(row.task->type),
-                                   TextCell(row.task->state),
-                                   std::string(CoreOf(row.task->type)),
-                                   MomentCell(rows_, row.span->begin_ns),
-                                   MicrosecondText(row.duration_ns()),
-                                   MicrosecondText(row.wait_ns)};
-    AddTensorCells(*row.task, cells);
+    std::vector<std::string> cells{device_};
+    AddTaskCells(rows_, row, cells);
     return cells;
   }
 
   std::vector<std::string> CallCells(const CallRow& row) const {
-    const std::string none(kNotThere);
-    std::vector<std::string> cells{device_,
-                                   NumberCell(row.model),
-                                   none,
-                                   none,
-                                   row.name,
-                                   TypeOf(row),
-                                   none,
-                                   "COMMUNICATION",
-                                   MomentCell(rows_, row.span->begin_ns),
-                                   MicrosecondText(row.duration_ns()),
-                                   "0"};
-    AddNoTensorCells(cells);
+    std::vector<std::string> cells{device_};
+    AddCallCells(rows_, row, "COMMUNICATION", cells);
     return cells;
   }
 

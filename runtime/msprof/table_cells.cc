@@ -16,17 +16,42 @@ std::string ListCell(const std::vector<std::string>& operands) {
 
 }  // namespace
 
-void AddTensorCells(const ProfiledTask& task, std::vector<std::string>& cells) {
+void AddTaskCells(const VendorRows& rows, const TaskRow& row, std::vector<std::string>& cells) {
+  const ProfiledTask& task = *row.task;
   // A kernel of the CPU has no blocks; readers want a number there.
-  cells.insert(cells.end(), {"0", "0", "NO", ListCell(task.input_shapes),
-                             ListCell(task.input_types), ListCell(task.input_formats),
-                             ListCell(task.output_shapes), ListCell(task.output_types),
-                             ListCell(task.output_formats), std::string(kNotThere)});
+  cells.insert(cells.end(), {NumberCell(row.model),
+                             fmt::format("{}", row.task_id),
+                             fmt::format("{}", row.span->lane),
+                             TextCell(task.name),
+                             TextCell(task.type),
+                             TextCell(task.state),
+                             std::string(CoreOf(task.type)),
+                             MomentCell(rows, row.span->begin_ns),
+                             MicrosecondText(row.duration_ns()),
+                             MicrosecondText(row.wait_ns),
+                             "0",
+                             "0",
+                             "NO",
+                             ListCell(task.input_shapes),
+                             ListCell(task.input_types),
+                             ListCell(task.input_formats),
+                             ListCell(task.output_shapes),
+                             ListCell(task.output_types),
+                             ListCell(task.output_formats),
+                             std::string(kNotThere)});
 }
 
-void AddNoTensorCells(std::vector<std::string>& cells) {
-  cells.push_back("0");
-  cells.insert(cells.end(), 9, std::string(kNotThere));
+void AddCallCells(const VendorRows& rows, const CallRow& row, std::string_view core,
+                  std::vector<std::string>& cells) {
+  const std::string none(kNotThere);
+  cells.insert(cells.end(), {NumberCell(row.model), none, none, row.name, TypeCell(row), none,
+                             std::string(core), MomentCell(rows, row.span->begin_ns),
+                             MicrosecondText(row.duration_ns()), "0", "0"});
+  cells.insert(cells.end(), 9, none);
+}
+
+std::string TypeCell(const CallRow& row) {
+  return fmt::format("hcom_{}_", row.kind);
 }
 
 std::string NumberCell(const std::optional<uint64_t>& number) {

@@ -21,9 +21,13 @@ inline constexpr std::string_view kNotThere = "N/A";
 inline constexpr std::string_view kTensorColumns =
     "Block Num,Mix Block Num,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,"
     "Output Shapes,Output Data Types,Output Formats,Context ID";
-void AddTensorCells(const ProfiledTask& task, std::vector<std::string>& cells);
-// Those of a collective, which has no tensors.
-void AddNoTensorCells(std::vector<std::string>& cells);
+// From the model on, the cells of an operator in op_summary and kernel_details.
+void AddTaskCells(const VendorRows& rows, const TaskRow& row, std::vector<std::string>& cells);
+// Those of a collective, which has no tensors. `core`: what stands where an operator has its core.
+void AddCallCells(const VendorRows& rows, const CallRow& row, std::string_view core,
+                  std::vector<std::string>& cells);
+// "hcom_allreduce_"
+std::string TypeCell(const CallRow& row);
 
 // A number, or "N/A".
 std::string NumberCell(const std::optional<uint64_t>& number);

@@ -69,37 +69,14 @@ Status WriteStepTimes(const VendorRows& rows, const std::string& folder, FileSys
 }
 
 std::vector<std::string> KernelCells(const VendorRows& rows, const TaskRow& row) {
-  std::vector<std::string> cells{fmt::format("{}", rows.device),
-                                 StepCell(rows, row.step),
-                                 NumberCell(row.model),
-                                 fmt::format("{}", row.task_id),
-                                 fmt::format("{}", row.span->lane),
-                                 TextCell(row.task->name),
-                                 TextCell(row.task->type),
-                                 TextCell(row.task->state),
-                                 std::string(CoreOf(row.task->type)),
-                                 MomentCell(rows, row.span->begin_ns),
-                                 MicrosecondText(row.duration_ns()),
-                                 MicrosecondText(row.wait_ns)};
-  AddTensorCells(*row.task, cells);
+  std::vector<std::string> cells{fmt::format("{}", rows.device), StepCell(rows, row.step)};
+  AddTaskCells(rows, row, cells);
   return cells;
 }
 
 std::vector<std::string> KernelCells(const VendorRows& rows, const CallRow& row) {
-  const std::string none(kNotThere);
-  std::vector<std::string> cells{fmt::format("{}", rows.device),
-                                 StepCell(rows, row.step),
-                                 NumberCell(row.model),
-                                 none,
-                                 none,
-                                 row.name,
-                                 fmt::format("hcom_{}_", row.kind),
-                                 none,
-                                 "HCCL",
-                                 MomentCell(rows, row.span->begin_ns),
-                                 MicrosecondText(row.duration_ns()),
-                                 "0"};
-  AddNoTensorCells(cells);
+  std::vector<std::string> cells{fmt::format("{}", rows.device), StepCell(rows, row.step)};
+  AddCallCells(rows, row, "HCCL", cells);
   return cells;
 }
 
