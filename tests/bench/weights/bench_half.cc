@@ -1,5 +1,5 @@
-// A product with float16 weights, which stay in 16 bits, beside the same in float32 with weights
-// packed by oneDNN; one thread, in turns. The argument is the number of rows of x. The counter
+// A product with float16 weights, which stay in 16 bits, beside the same in float32 with packed
+// weights; one thread, in turns. The argument is the number of rows of x. The counter
 // `ratio` is the time in float16 over that in float32.
 #include <benchmark/benchmark.h>
 #include <omp.h>

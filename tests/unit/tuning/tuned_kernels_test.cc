@@ -108,18 +108,13 @@ TEST_F(TunedKernels, ProductsWithConstantsOfSixteenBits) {
       }
     }
   }
-  // More rows than the rule takes into registers, and too many.
-  EXPECT_TRUE(Compare(Product(DataType::kFloat16, {40, 96}, {96, 200}, Known::kYes))
-                  .contains("16-bit weights: widened in registers"));
-  EXPECT_FALSE(Compare(Product(DataType::kFloat16, {65, 96}, {96, 200}, Known::kYes))
-                   .contains("16-bit weights: widened in registers"));
 }
 
 TEST_F(TunedKernels, ProductsOfFloats) {
   for (const Known known : {Known::kNo, Known::kYes}) {
-    for (const std::string& way : Compare(Product(DataType::kFloat, {33, 64}, {64, 70}, known))) {
-      EXPECT_THAT(way, HasSubstr("oneDNN: "));
-    }
+    const std::set<std::string> ways =
+        Compare(Product(DataType::kFloat, {33, 64}, {64, 70}, known));
+    EXPECT_TRUE(ways.contains("product of floats: native"));
   }
 }
 

@@ -18,7 +18,7 @@ TuningRecord SomeRecord() {
   record.step = "MatMul float[2,3] float[3,4] -> float[2,4]";
   record.candidates = {{{}, 45.25, 101, ""},
                        {{{"product of floats", "widened"}, {"oneDNN", "gemm:jit"}}, 31, 101, ""},
-                       {{{"product of floats", "16-bit weights"}}, 0, 0, "it fails"}};
+                       {{{"product of floats", "panels"}}, 0, 0, "it fails"}};
   record.winner = 1;
   record.instructions = "x86-64-v3";
   record.cpu = "Some CPU";

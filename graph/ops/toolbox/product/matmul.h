@@ -52,16 +52,14 @@ int64_t MatrixOf(const std::vector<int64_t>& own, const std::vector<int64_t>& ba
 // elements.
 Result<std::unique_ptr<Kernel>> MakeMatmul(const Matmul& matmul);
 
-// Products of float32, bfloat16 and float16, accumulated in float32 and rounded once, by oneDNN.
-// The result has the type of the operands or is float32. Constant weights are packed here. Errors:
-// kUnsupported, kOutOfMemory as oneDNN reports them.
+// Products of float32, bfloat16 and float16, accumulated in float32 and rounded once: by panels of
+// our own, or by oneDNN. The result has the type of the operands or is float32. Constant weights
+// are packed here. Errors: kUnsupported, kOutOfMemory as oneDNN reports them.
 Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul);
 
-// Why a product cannot keep its weights in 16 bits; empty for one with a constant matrix of float16
-// or bfloat16, one for all of x1. A kernel that keeps it so; errors as above. REQUIRES: no
-// objection, and a product with elements.
-std::string WhyNotHalves(const Matmul& matmul);
-Result<std::unique_ptr<Kernel>> MakeHalfWeightMatmul(const Matmul& matmul);
+// The same by panels, whatever the types: its bits hang on the elements and on k alone
+// (panel_product.h). Error: kOutOfMemory. REQUIRES: as above, and k is not 0.
+Result<std::unique_ptr<Kernel>> MakePanelMatmul(const Matmul& matmul);
 
 }  // namespace npumesh
 

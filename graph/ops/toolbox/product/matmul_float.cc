@@ -1,10 +1,9 @@
-// Floating products by oneDNN.
+// Which kernel computes a floating product, and the one that has oneDNN do it.
 //
-// float32 and, where the processor has instructions for it, bfloat16 go to oneDNN as they are.
-// float16 (and bfloat16 elsewhere) is widened to float32, multiplied and rounded once; constant
-// weights stay as they are (matmul_half.cc) but for those in batches, which are widened when the
-// kernel is made. Everything that can be decided without addresses is decided then: Run sets
-// addresses and executes.
+// Panels of our own (matmul_panels.cc) are the ordinary choice. bfloat16 goes to oneDNN as it is
+// where the processor has instructions for it; what else goes there, because it was measured to be
+// faster, is widened to float32, multiplied and rounded once. Everything that can be decided
+// without addresses is decided then: Run sets addresses and executes.
 #include <algorithm>
 #include <array>
 
@@ -29,7 +28,7 @@ memory::data_type NativeType(DataType dtype) {
 }
 
 // The rows of the table, at the end of the file, that are asked for.
-constexpr std::string_view kHalfKernel = "16-bit weights";
+constexpr std::string_view kPanelKernel = "panels";
 constexpr std::string_view kWidenedKernel = "widened";
 
 // Where the elements of an operand come from at run time.
@@ -57,10 +56,15 @@ class FloatMatmul final : public Kernel {
   explicit FloatMatmul(const Matmul& matmul)
       : plan_(matmul), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
-  const Matmul& plan() const { return plan_; }
+  std::string WhyNotPanels() const { return plan_.k == 0 ? std::string(kOverNothing) : ""; }
+  // Throws what oneDNN throws, as do the next and Prepare.
+  std::string WhyRatherNotPanels() {
+    const bool native = plan_.x1.dtype == DataType::kBfloat16 && WhyNotNative().empty();
+    return native ? "this processor multiplies bfloat16" : "";
+  }
 
   // Chooses an implementation that reads and writes 16-bit tensors as they are, or says why there
-  // is none. Throws what oneDNN throws, as does Prepare.
+  // is none.
   std::string WhyNotNative() {
     if (plan_.k == 0) return std::string(kOverNothing);
     if (plan_.x1.dtype == DataType::kFloat16) return "oneDNN multiplies no float16 here";
@@ -226,14 +230,16 @@ class FloatMatmul final : public Kernel {
   Workspace<std::byte> scratchpad_room_;
 };
 
-// "native": oneDNN reads and writes 16-bit tensors itself.
+// "native": oneDNN reads and writes tensors as they are.
 constexpr Candidate<FloatMatmul> kFloatKernels[] = {
+    {kPanelKernel, [](FloatMatmul& kernel) { return kernel.WhyNotPanels(); },
+     [](FloatMatmul& kernel) { return kernel.WhyRatherNotPanels(); }},
     {"native", [](FloatMatmul& kernel) { return kernel.WhyNotNative(); }},
-    {kHalfKernel, [](FloatMatmul& kernel) { return WhyNotHalves(kernel.plan()); }},
     {kWidenedKernel, [](FloatMatmul& kernel) { return kernel.WhyNotWidened(); }}};
 
-Result<std::unique_ptr<Kernel>> MakeHalves(const Matmul& matmul, KernelChoice choice) {
-  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, MakeHalfWeightMatmul(matmul));
+// The kernel by panels, which tells what was decided before it, too.
+Result<std::unique_ptr<Kernel>> MakePanels(const Matmul& matmul, KernelChoice choice) {
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, MakePanelMatmul(matmul));
   choice.Join(kernel->choice());
   kernel->set_choice(std::move(choice));
   return kernel;
@@ -247,9 +253,9 @@ Result<std::unique_ptr<Kernel>> MakeFloatMatmul(const Matmul& matmul) {
   NPUMESH_RETURN_IF_ERROR(Guarded(matmul.who, kFloatProduct, [&] {
     kernel = std::make_unique<FloatMatmul>(matmul);
     choice = Choose(kFloatKernels, *kernel, matmul.tuning, "product of floats");
-    return choice.name == kHalfKernel ? Status() : kernel->Prepare(choice);
+    return choice.name == kPanelKernel ? Status() : kernel->Prepare(choice);
   }));
-  if (choice.name == kHalfKernel) return MakeHalves(matmul, std::move(choice));
+  if (choice.name == kPanelKernel) return MakePanels(matmul, std::move(choice));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -1,7 +1,7 @@
 // Products with constant weights that stay in 16 bits, for both types whatever the processor has
 // instructions for, against a triple loop in double.
-#include "graph/ops/toolbox/product/half_product.h"
 #include "graph/ops/toolbox/product/matmul.h"
+#include "graph/ops/toolbox/product/panel_product.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
@@ -81,9 +81,8 @@ Tensor RunHalves(const Case& c, DataType dtype, const Operands& operands) {
   matmul.n = c.n;
   matmul.k = c.k;
   matmul.x2_value = &x2;
-  EXPECT_EQ(WhyNotHalves(matmul), "");
   Tensor y = Tensor::Allocate({dtype, {c.m, c.n}});
-  const Result<std::unique_ptr<Kernel>> kernel = MakeHalfWeightMatmul(matmul);
+  const Result<std::unique_ptr<Kernel>> kernel = MakePanelMatmul(matmul);
   EXPECT_TRUE(kernel.ok()) << kernel.status().ToString();
   if (!kernel.ok()) return y;
   EXPECT_TRUE((*kernel)->reads(0));
@@ -173,34 +172,11 @@ TEST(HalfWeights, PassNotANumberAndInfinityOn) {
 TEST(HalfWeights, ArePackedOnceForAllWhoAsk) {
   PackedWeights shared;
   const Tensor weight = Pattern(DataType::kFloat16, {70, 40});
-  const auto first = PackHalves(weight, 70, 40, false, &shared);
-  EXPECT_EQ(PackHalves(weight, 70, 40, false, &shared), first);
-  EXPECT_NE(PackHalves(weight, 40, 70, true, &shared), first);
-  EXPECT_EQ(first->panels, 1);
-  EXPECT_EQ(first->rows, 80);
-}
-
-// Batches of matrices, weights that are no constants and other types are for other kernels.
-TEST(HalfWeights, AreOneConstantMatrix) {
-  const Tensor weight = Pattern(DataType::kFloat16, {4, 5});
-  Matmul matmul;
-  matmul.x1 = {0, DataType::kFloat16, {}, false};
-  matmul.x2 = {1, DataType::kFloat16, {}, false};
-  EXPECT_EQ(WhyNotHalves(matmul), "x2 is no constant");
-  matmul.x2_value = &weight;
-  EXPECT_EQ(WhyNotHalves(matmul), "it is over no elements");
-  matmul.k = 4;
-  EXPECT_EQ(WhyNotHalves(matmul), "");
-  matmul.x2.batch = matmul.x1.batch = {2};
-  EXPECT_EQ(WhyNotHalves(matmul), "it is a batch of products");
-  matmul.x2.batch = matmul.x1.batch = {1};
-  matmul.bias = {2, DataType::kFloat16, {2}, false};
-  EXPECT_EQ(WhyNotHalves(matmul), "each product has a bias of its own");
-  matmul.bias = {};
-  matmul.x1.dtype = DataType::kBfloat16;
-  EXPECT_EQ(WhyNotHalves(matmul), "x1 is bfloat16 and x2 float16");
-  matmul.x1.dtype = matmul.x2.dtype = DataType::kFloat;
-  EXPECT_EQ(WhyNotHalves(matmul), "x2 is float32");
+  const auto first = PackPanels(weight, 70, 40, false, &shared);
+  EXPECT_EQ(PackPanels(weight, 70, 40, false, &shared), first);
+  EXPECT_NE(PackPanels(weight, 40, 70, true, &shared), first);
+  EXPECT_EQ(first->rows, 70);
+  EXPECT_EQ(first->dtype, DataType::kFloat16);
 }
 
 }  // namespace

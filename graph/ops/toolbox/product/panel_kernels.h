@@ -1,0 +1,60 @@
+// The inner loops of products of floats: a few rows times the columns of one panel, by the vector
+// instructions of the processor at hand.
+//
+// Each element of the result is a chain of fused multiply-adds (on processors without them:
+// products and sums) in the order of k that begins at zero. So its bits hang neither on its row nor
+// on its column, and are those of any other processor that has fused multiply-adds.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_
+
+#include <cstdint>
+
+#include "runtime/base/data_type.h"
+
+namespace npumesh {
+
+// `k` elements of some rows, packed: those of the first place in k side by side, then those of the
+// second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
+// next.
+struct PanelOperands {
+  const float* x = nullptr;
+  const void* panel = nullptr;
+  int64_t panel_stride = 0;
+  int64_t k = 0;
+};
+
+struct PanelKernels {
+  // y[rows, columns] = x panel, added to what is there when `adds`. Rows of y are y_stride apart.
+  using Multiply = void (*)(const PanelOperands& operands, bool adds, float* y, int64_t y_stride);
+  // A panel of `rows` rows of 16-bit elements, as floats.
+  using Widen = void (*)(const uint16_t* from, int64_t rows, float* to);
+
+  // to[c * to_stride + r] = from[r * from_stride + c] for all rows r and columns c.
+  using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
+                             float* to, int64_t to_stride);
+
+  // For panels of one type of element, widened in registers.
+  struct Typed {
+    const Multiply* multiply = nullptr;  // [most_rows], by the number of rows less one
+    Widen widen = nullptr;               // null for float32
+  };
+
+  int64_t columns = 0;    // of a panel: two vectors
+  int64_t most_rows = 0;  // at once
+  Typed float32, float16, bfloat16;
+  Transpose transpose = nullptr;
+
+  const Typed& of(DataType dtype) const {
+    if (dtype == DataType::kFloat) return float32;
+    return dtype == DataType::kFloat16 ? float16 : bfloat16;
+  }
+};
+
+// Those of the best instruction set that this processor has.
+const PanelKernels& ProcessorPanelKernels();
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_

@@ -1,0 +1,228 @@
+#include "graph/ops/toolbox/product/panel_product.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "graph/ops/toolbox/product/panel_packing.h"
+#include "graph/ops/toolbox/product/thread_parts.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/row_math.h"
+
+namespace npumesh {
+namespace {
+
+// Most places of k in a block. More share the reads and writes of y; the panel's part should stay
+// in the second cache. Measured with `bench_products`.
+constexpr int64_t kDepth = 768;
+constexpr int64_t kLine = 16;  // floats
+
+// Floats of packed rows that are used panel after panel, so the second cache should hold them
+// beside a panel.
+int64_t PackedRowFloats() {
+  static const int64_t floats = [] {
+    constexpr int64_t kLeast = 128 << 10, kMost = 1 << 20;
+    const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return std::clamp(bytes / 2, kLeast, kMost) / static_cast<int64_t>(sizeof(float));
+  }();
+  return floats;
+}
+
+// `count` cut into equal parts of at most `most`: the size of one, the last may be smaller.
+int64_t EqualParts(int64_t count, int64_t most) {
+  return CeilDiv(count, CeilDiv(count, most));
+}
+
+// The rows of a block, in tiles that differ by at most one row.
+struct Tiles {
+  Tiles(int64_t rows, int64_t most) : count(CeilDiv(rows, most)), rows_(rows) {}
+
+  int64_t rows(int64_t tile) const { return rows_ / count + (tile < rows_ % count ? 1 : 0); }
+
+  int64_t count;
+
+ private:
+  int64_t rows_;
+};
+
+// Packs `rows` rows from `row` on, as PanelOperands wants them.
+void PackTile(const PanelKernels& kernels, const FloatMatrix& x, int64_t row, int64_t rows,
+              int64_t begin, int64_t depth, float* to) {
+  if (!x.transposed) {
+    return kernels.transpose(x.data + row * x.stride + begin, x.stride, rows, depth, to, rows);
+  }
+  const float* from = x.data + begin * x.stride + row;
+  for (int64_t i = 0; i < depth; ++i, from += x.stride, to += rows) std::copy_n(from, rows, to);
+}
+
+// A block of a panel: `count` columns of the right operand from `column` on; those that lack are
+// zero.
+void PackColumns(const PanelKernels& kernels, const FloatMatrix& w, int64_t begin, int64_t depth,
+                 int64_t column, int64_t count, float* to) {
+  const int64_t lacking = kernels.columns - count;
+  for (int64_t i = 0; lacking > 0 && i < depth; ++i) {
+    std::fill_n(to + i * kernels.columns + count, lacking, 0.0f);
+  }
+  if (w.transposed) {
+    const float* const from = w.data + column * w.stride + begin;
+    return kernels.transpose(from, w.stride, count, depth, to, kernels.columns);
+  }
+  const float* from = w.data + begin * w.stride + column;
+  for (int64_t i = 0; i < depth; ++i, from += w.stride, to += kernels.columns) {
+    std::copy_n(from, count, to);
+  }
+}
+
+void CopyRows(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
+              int64_t to_stride) {
+  for (int64_t r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
+    std::copy_n(from, columns, to);
+  }
+}
+
+}  // namespace
+
+std::byte* Panels::at(int64_t index, int64_t row) const {
+  const uint64_t element = dtype == DataType::kFloat ? 4 : 2;
+  return bytes.get() + static_cast<uint64_t>((index * rows + row) * columns) * element;
+}
+
+std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
+                                         bool transposed, PackedWeights* shared) {
+  const int64_t columns = ProcessorPanelKernels().columns;
+  const std::string form =
+      fmt::format("panels of {}: {} x {}{}", columns, k, n, transposed ? " transposed" : "");
+  return PackOnce(shared, weight, form, [&] {
+    const auto pack = [&](auto element) {
+      return PanelPacking<decltype(element)>(weight, k, n, transposed, columns).Run();
+    };
+    const bool wide = weight.dtype() == DataType::kFloat;
+    return std::make_shared<const Panels>(wide ? pack(float{}) : pack(uint16_t{}));
+  });
+}
+
+PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
+    : kernels_(&ProcessorPanelKernels()),
+      m_(m),
+      n_(n),
+      k_(k),
+      panels_(CeilDiv(n, kernels_->columns)),
+      depth_(EqualParts(k, kDepth)) {
+  const int64_t all_k = PackedRowFloats() / k;  // rows of which all places of k are packed
+  const bool fits = all_k >= std::min(m, 4 * kernels_->most_rows);
+  span_ = fits ? k : depth_;
+  const int64_t most = std::max(fits ? all_k : PackedRowFloats() / depth_, kernels_->most_rows);
+  rows_ = EqualParts(m, most);
+}
+
+int64_t PanelProduct::Columns(int64_t panel) const {
+  return std::min(kernels_->columns, n_ - panel * kernels_->columns);
+}
+
+int64_t PanelProduct::room_floats() const {
+  return RoundedUp(rows_ * span_, kLine) + RoundedUp((depth_ + rows_) * kernels_->columns, kLine);
+}
+
+void PanelProduct::PackRows(const FloatMatrix& x, const Block& block, float* to) const {
+  const Tiles tiles(block.rows, kernels_->most_rows);
+  int64_t row = block.row;
+  for (int64_t tile = 0; tile < tiles.count; ++tile) {
+    const int64_t rows = tiles.rows(tile);
+    PackTile(*kernels_, x, row, rows, block.begin, block.depth, to);
+    to += rows * block.depth;
+    row += rows;
+  }
+}
+
+PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const Block& block,
+                                                int64_t panel, float* room) const {
+  const int64_t columns = kernels_->columns;
+  const bool few = block.rows <= kernels_->most_rows;  // the panel is read once
+  if (const Panels* const packed = operands.packed; packed != nullptr) {
+    const std::byte* const data = packed->at(panel, block.begin);
+    const auto widen = kernels_->of(packed->dtype).widen;
+    if (few || widen == nullptr) return {packed->dtype, data, columns};
+    widen(reinterpret_cast<const uint16_t*>(data), block.depth, room);
+  } else {
+    const FloatMatrix& w = operands.w;
+    const int64_t column = panel * columns, count = Columns(panel);
+    if (few && !w.transposed && count == columns) {
+      return {DataType::kFloat, w.data + block.begin * w.stride + column, w.stride};
+    }
+    PackColumns(*kernels_, w, block.begin, block.depth, column, count, room);
+  }
+  return {DataType::kFloat, room, columns};
+}
+
+void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_t panel,
+                            const float* x, float* room) const {
+  const int64_t columns = kernels_->columns;
+  float* const edge = room + depth_ * columns;
+  const bool whole = Columns(panel) == columns;
+  const PanelView view = ViewPanel(operands, block, panel, room);
+  const bool adds = block.begin > 0 || operands.adds;
+  float* y = operands.y + block.row * operands.y_stride + panel * columns;
+  int64_t stride = operands.y_stride;
+  if (!whole) {
+    if (operands.adds && block.begin == 0) {
+      CopyRows(y, stride, block.rows, Columns(panel), edge, columns);
+    }
+    y = edge;
+    stride = columns;
+  }
+  const Tiles tiles(block.rows, kernels_->most_rows);
+  for (int64_t tile = 0; tile < tiles.count; ++tile) {
+    const int64_t rows = tiles.rows(tile);
+    const auto multiply = kernels_->of(view.dtype).multiply[rows - 1];
+    multiply({x, view.data, view.stride, block.depth}, adds, y, stride);
+    x += rows * block.depth;
+    y += rows * stride;
+  }
+  if (block.begin + block.depth == k_) Finish(operands, block, panel, edge);
+}
+
+void PanelProduct::Finish(const Operands& operands, const Block& block, int64_t panel,
+                          const float* edge) const {
+  const int64_t first = panel * kernels_->columns, count = Columns(panel);
+  float* y = operands.y + block.row * operands.y_stride + first;
+  if (count < kernels_->columns) {
+    CopyRows(edge, kernels_->columns, block.rows, count, y, operands.y_stride);
+  }
+  if (operands.bias == nullptr) return;
+  for (int64_t r = 0; r < block.rows; ++r, y += operands.y_stride) {
+    AddRow(y, operands.bias + first, count, y);
+  }
+}
+
+void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t last,
+                             float* room) const {
+  float* const x = room;
+  float* const rest = room + RoundedUp(rows_ * span_, kLine);
+  for (int64_t row = 0; row < m_; row += rows_) {
+    const int64_t rows = std::min(rows_, m_ - row);
+    for (int64_t span = 0; span < k_; span += span_) {
+      const int64_t end = std::min(span + span_, k_);
+      const auto each_block = [&](const auto& body) {
+        for (int64_t begin = span; begin < end; begin += depth_) {
+          body(Block{row, rows, begin, std::min(depth_, end - begin)}, x + rows * (begin - span));
+        }
+      };
+      each_block([&](const Block& block, float* to) { PackRows(operands.x, block, to); });
+      for (int64_t panel = first; panel < last; ++panel) {
+        each_block([&](const Block& block, const float* from) {
+          Multiply(operands, block, panel, from, rest);
+        });
+      }
+    }
+  }
+}
+
+void PanelProduct::Run(const Operands& operands, int threads, float* room) const {
+  const auto parts = static_cast<int>(std::min<int64_t>(threads, panels_));
+  RunParts(parts, [&](int part) {
+    RunPanels(operands, panels_ * part / parts, panels_ * (part + 1) / parts,
+              room + part * room_floats());
+  });
+}
+
+}  // namespace npumesh

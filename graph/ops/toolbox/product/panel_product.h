@@ -1,0 +1,96 @@
+// Products of matrices of floats, panel by panel (panel_kernels.h), added in float32.
+//
+// k is cut into blocks, by k alone; the chains of the blocks are added in their order. Rows and
+// columns are cut as caches and threads like it, which changes no bits. So an element has the same
+// bits whether the right operand was packed before or is packed on the way, is stored transposed or
+// not, has 16 bits or the same numbers in 32, and whatever rows and columns are computed with it,
+// by however many threads.
+//
+// Thread-safety: a PanelProduct may be run by several threads, each with a room of its own.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "graph/ir/tensor.h"
+#include "graph/ops/toolbox/product/float_product.h"
+#include "graph/ops/toolbox/product/packed_weights.h"
+#include "graph/ops/toolbox/product/panel_kernels.h"
+
+namespace npumesh {
+
+// A constant matrix [k, n] of float32, float16 or bfloat16 elements in groups of columns, each with
+// its rows one after the other, so that a product reads it from its beginning to its end. Columns
+// beyond n are zero.
+struct Panels {
+  DataType dtype = DataType::kUndefined;
+  int64_t panels = 0;
+  int64_t rows = 0;                  // k
+  int64_t columns = 0;               // of a panel
+  std::shared_ptr<std::byte> bytes;  // [panels, rows, columns]
+
+  // Row `row` of panel `index`.
+  std::byte* at(int64_t index, int64_t row) const;
+};
+
+// The panels, for this processor, of a weight [k, n], stored [n, k] when `transposed`. Reads a
+// weight in a file piece by piece and gives its pages back. What `shared` (may be null) has already
+// is taken from there. REQUIRES: k and n are not 0. Throws std::bad_alloc.
+std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
+                                         bool transposed, PackedWeights* shared);
+
+class PanelProduct {
+ public:
+  struct Operands {
+    FloatMatrix x;                   // [m, k]
+    const Panels* packed = nullptr;  // w[k, n]; null: `w`
+    FloatMatrix w;
+    const float* bias = nullptr;  // of n; null: none
+    float* y = nullptr;           // [m, n], rows y_stride apart
+    int64_t y_stride = 0;
+    bool adds = false;  // to what y holds
+  };
+
+  PanelProduct() = default;
+  // REQUIRES: none of them is 0.
+  PanelProduct(int64_t m, int64_t n, int64_t k);
+
+  int64_t room_floats() const;  // of one thread
+
+  // y = x w + bias, by `threads` threads. `room`: threads * room_floats(), aligned to 64 bytes.
+  void Run(const Operands& operands, int threads, float* room) const;
+
+ private:
+  // Rows [row, row + rows) and places [begin, begin + depth) of k.
+  struct Block {
+    int64_t row = 0, rows = 0;
+    int64_t begin = 0, depth = 0;
+  };
+  // Where the elements of the columns of a panel lie.
+  struct PanelView {
+    DataType dtype = DataType::kFloat;
+    const void* data = nullptr;
+    int64_t stride = 0;
+  };
+
+  int64_t Columns(int64_t panel) const;
+  void PackRows(const FloatMatrix& x, const Block& block, float* to) const;
+  PanelView ViewPanel(const Operands& operands, const Block& block, int64_t panel,
+                      float* room) const;
+  void Multiply(const Operands& operands, const Block& block, int64_t panel, const float* x,
+                float* room) const;
+  void Finish(const Operands& operands, const Block& block, int64_t panel, const float* edge) const;
+  void RunPanels(const Operands& operands, int64_t first, int64_t last, float* room) const;
+
+  const PanelKernels* kernels_ = nullptr;
+  int64_t m_ = 0, n_ = 0, k_ = 0;
+  int64_t panels_ = 0;
+  int64_t depth_ = 0;  // of a block along k
+  int64_t span_ = 0;   // of k that is packed at once: a block, or all
+  int64_t rows_ = 0;   // of a block
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_

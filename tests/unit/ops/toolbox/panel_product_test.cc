@@ -1,0 +1,211 @@
+// Products by panels beside chains of multiply-adds that are written down here: the same bits,
+// however the operands lie and however the work is cut.
+#include "graph/ops/toolbox/product/panel_product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
+
+namespace npumesh {
+namespace {
+
+using Elements = std::vector<float>;
+
+// Whether the vector instructions that are used add products without rounding them.
+bool FusesProducts() {
+  const float a = 1.0f + 0x1p-12f;
+  const Elements x = {a, a}, panel = [&] {
+    Elements made(2 * static_cast<size_t>(ProcessorPanelKernels().columns), a);
+    std::fill(made.begin() + ProcessorPanelKernels().columns, made.end(), -a);
+    return made;
+  }();
+  Elements y(static_cast<size_t>(ProcessorPanelKernels().columns));
+  const PanelKernels& kernels = ProcessorPanelKernels();
+  kernels.float32.multiply[0]({x.data(), panel.data(), kernels.columns, 2}, false, y.data(),
+                              kernels.columns);
+  return y[0] != 0.0f;
+}
+
+// The element that PanelProduct promises: chains over equal blocks of at most 768 places of k,
+// added in their order to `before`, if there is one, then the bias.
+float Wanted(const Elements& x, const Elements& w, const float* before, float bias) {
+  static const bool fuses = FusesProducts();
+  const auto k = static_cast<int64_t>(x.size());
+  const int64_t depth = CeilDiv(k, CeilDiv(k, 768));
+  float sum = 0.0f;
+  bool adds = before != nullptr;
+  if (adds) sum = *before;
+  for (int64_t begin = 0; begin < k; begin += depth, adds = true) {
+    float chain = 0.0f;
+    for (int64_t i = begin; i < std::min(begin + depth, k); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const float product = x[at] * w[at];
+      chain = fuses ? std::fmaf(x[at], w[at], chain) : product + chain;
+    }
+    sum = adds ? sum + chain : chain;
+  }
+  return sum + bias;
+}
+
+Elements Random(std::mt19937& random, int64_t count) {
+  std::normal_distribution<float> normal;
+  Elements made(static_cast<size_t>(count));
+  for (float& value : made) value = normal(random);
+  return made;
+}
+
+// [rows, columns] as [columns, rows].
+Elements Turned(const Elements& from, int64_t rows, int64_t columns) {
+  Elements to(from.size());
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      to[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
+    }
+  }
+  return to;
+}
+
+// A product of random numbers, and what it should be.
+struct RandomProduct {
+  RandomProduct(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool biased, bool adds)
+      : m(m), n(n), k(k), adds(adds), x(Random(random, m * k)), w(Random(random, k * n)) {
+    y = Random(random, m * n);
+    if (biased) bias = Random(random, n);
+    const Elements columns = Turned(w, k, n);
+    for (int64_t r = 0; r < m; ++r) {
+      for (int64_t c = 0; c < n; ++c) {
+        const auto at = static_cast<size_t>(r * n + c);
+        wanted.push_back(Wanted(Elements(x.begin() + r * k, x.begin() + (r + 1) * k),
+                                Elements(columns.begin() + c * k, columns.begin() + (c + 1) * k),
+                                adds ? &y[at] : nullptr,
+                                biased ? bias[static_cast<size_t>(c)] : 0));
+      }
+    }
+  }
+
+  // The right operand: packed, or as it is stored.
+  struct Right {
+    const Panels* packed = nullptr;
+    FloatMatrix stored;
+  };
+
+  // The bits of y as PanelProduct computes it.
+  Elements Run(const FloatMatrix& left, const Right& right, int threads) const {
+    const PanelProduct product(m, n, k);
+    Elements room(static_cast<size_t>(product.room_floats() * threads)), to = y;
+    PanelProduct::Operands operands{.x = left,
+                                    .packed = right.packed,
+                                    .w = right.stored,
+                                    .bias = bias.empty() ? nullptr : bias.data(),
+                                    .y = to.data(),
+                                    .y_stride = n,
+                                    .adds = adds};
+    product.Run(operands, threads, room.data());
+    return to;
+  }
+
+  int64_t m, n, k;
+  bool adds;
+  Elements x, w, y, bias, wanted;
+};
+
+bool SameBits(const Elements& a, const Elements& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Tensor Weight(DataType dtype, const Shape& shape, const Elements& values) {
+  Tensor made = Tensor::Allocate({dtype, shape});
+  FindConvert(DataType::kFloat, dtype)(values.data(), made.mutable_data(), values.size());
+  return made;
+}
+
+TEST(PanelProduct, BitsHangNeitherOnTheLayoutNorOnTheThreads) {
+  std::mt19937 random(7);
+  const auto size = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(1, most)(random);
+  };
+  for (int round = 0; round < 60; ++round) {
+    const int64_t k = round % 6 == 0 ? 700 + size(1700) : size(90);
+    const RandomProduct test(random, size(40), size(100), k, round % 2 == 0, round % 3 == 0);
+    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, test.m, test.k, test.n));
+    const Elements turned_x = Turned(test.x, test.m, k), turned_w = Turned(test.w, k, test.n);
+    const FloatMatrix left{test.x.data(), k, false}, turned_left{turned_x.data(), test.m, true};
+    const auto packed =
+        PackPanels(Weight(DataType::kFloat, {k, test.n}, test.w), k, test.n, false, nullptr);
+    const auto packed_turned =
+        PackPanels(Weight(DataType::kFloat, {test.n, k}, turned_w), k, test.n, true, nullptr);
+    const RandomProduct::Right stored{.stored = {test.w.data(), test.n, false}};
+    const RandomProduct::Right stored_turned{.stored = {turned_w.data(), k, true}};
+    for (const RandomProduct::Right& right :
+         {stored, stored_turned, RandomProduct::Right{.packed = packed.get()},
+          RandomProduct::Right{.packed = packed_turned.get()}}) {
+      for (const int threads : {1, 3}) {
+        EXPECT_TRUE(SameBits(test.Run(left, right, threads), test.wanted));
+        EXPECT_TRUE(SameBits(test.Run(turned_left, right, threads), test.wanted));
+      }
+    }
+  }
+}
+
+TEST(PanelProduct, RowsAndColumnsApartHaveTheSameBits) {
+  std::mt19937 random(11);
+  const int64_t m = 31, n = 83, k = 1000;
+  const RandomProduct whole(random, m, n, k, false, false);
+  for (const int64_t rows : {1, 2, 5, 13}) {
+    for (const int64_t columns : {1, 7, 16, 40}) {
+      Elements y(static_cast<size_t>(m * n));
+      for (int64_t r = 0; r < m; r += rows) {
+        for (int64_t c = 0; c < n; c += columns) {
+          const PanelProduct part(std::min(rows, m - r), std::min(columns, n - c), k);
+          Elements room(static_cast<size_t>(part.room_floats()));
+          part.Run({.x = {whole.x.data() + r * k, k, false},
+                    .w = {whole.w.data() + c, n, false},
+                    .y = y.data() + r * n + c,
+                    .y_stride = n},
+                   1, room.data());
+        }
+      }
+      EXPECT_TRUE(SameBits(y, whole.wanted)) << rows << " rows, " << columns << " columns";
+    }
+  }
+}
+
+TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
+  std::mt19937 random(13);
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    for (const int64_t k : {1, 17, 1500}) {
+      RandomProduct test(random, 19, 150, k, true, false);
+      const Tensor weight = Weight(dtype, {k, test.n}, test.w);
+      FindConvert(dtype, DataType::kFloat)(weight.data(), test.w.data(), test.w.size());
+      const auto halves = PackPanels(weight, k, test.n, false, nullptr);
+      const FloatMatrix left{test.x.data(), k, false};
+      EXPECT_TRUE(SameBits(test.Run(left, {.packed = halves.get()}, 1),
+                           test.Run(left, {.stored = {test.w.data(), test.n, false}}, 2)));
+    }
+  }
+}
+
+TEST(PanelProduct, NotANumberStaysInItsRowAndColumn) {
+  const int64_t m = 3, n = 5, k = 4;
+  std::mt19937 random(17);
+  RandomProduct test(random, m, n, k, false, false);
+  test.x[static_cast<size_t>(1 * k + 2)] = NAN;
+  test.w[static_cast<size_t>(3 * n + 4)] = INFINITY;
+  const Elements y = test.Run({test.x.data(), k, false}, {.stored = {test.w.data(), n, false}}, 1);
+  for (int64_t r = 0; r < m; ++r) {
+    for (int64_t c = 0; c < n; ++c) {
+      const float got = y[static_cast<size_t>(r * n + c)];
+      EXPECT_EQ(std::isnan(got), r == 1) << r << ", " << c;
+      EXPECT_EQ(std::isinf(got), r != 1 && c == 4) << r << ", " << c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
