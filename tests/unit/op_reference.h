@@ -10,15 +10,10 @@
 #include <limits>
 #include <vector>
 
+#include "tests/unit/op_types.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
-
-inline constexpr DataType kF32 = DataType::kFloat;
-inline constexpr DataType kF16 = DataType::kFloat16;
-inline constexpr DataType kBf16 = DataType::kBfloat16;
-inline constexpr DataType kF64 = DataType::kDouble;
-inline constexpr DataType kBool = DataType::kBool;
 
 inline constexpr DataType kReals[] = {kF32, kF16, kBf16, kF64};
 inline constexpr DataType kIntegers[] = {DataType::kInt8,   DataType::kInt16, DataType::kInt32,

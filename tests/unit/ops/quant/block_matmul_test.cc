@@ -2,14 +2,12 @@
 // double of the dequantised operands.
 #include <functional>
 
+#include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kE4M3 = DataType::kFloat8E4M3Fn, kE5M2 = DataType::kFloat8E5M2,
-                   kHif8 = DataType::kHifloat8, kInt8 = DataType::kInt8, kFloat = DataType::kFloat;
 
 struct Sizes {
   int64_t m, n, k;
@@ -77,7 +75,7 @@ TEST(QuantBatchMatmulV4, MxScalesOfEveryLayout) {
         call.attrs.emplace_back("group_size", AttrValue::Int(32));
         call.inputs.push_back({"x1_scale", s1});
         call.inputs.push_back({"x2_scale", s2});
-        const Tensor bias = Noise(kFloat, {s.n}, 5, 4);
+        const Tensor bias = Noise(kF32, {s.n}, 5, 4);
         std::vector<double> want = Scaled(s, x1, t1, x2, t2, at(s1, t1, s.m), at(s2, !t2, s.n));
         EXPECT_EQ(ToDoubles(MustRun(call)[0]), want) << s.m << "x" << s.n << "x" << s.k;
         for (size_t i = 0; i < want.size(); ++i) {
@@ -103,7 +101,7 @@ TEST(QuantBatchMatmulV4, MatricesOfABatchHaveTheirOwnMxScales) {
   std::vector<double> want;
   for (int64_t b = 0; b < 2; ++b) {
     const std::vector<double> half(all.begin() + b * s.m * s.k, all.begin() + (b + 1) * s.m * s.k);
-    const Tensor part = FromDoubles(kFloat, {s.m, s.k}, half);
+    const Tensor part = FromDoubles(kF32, {s.m, s.k}, half);
     const std::vector<double> y_b = Scaled(
         s, part, false, x2, false,
         [&](int64_t m, int64_t k) { return PowerAt(s1, (b * s.m + m) * 2 + k / 32); },
@@ -119,8 +117,8 @@ TEST(QuantBatchMatmulV4, WideBlocksOfFloats) {
     for (const bool t : {false, true}) {
       const Tensor x1 = Left(kE4M3, s, t, 1), x2 = Right(kE4M3, s, t, 2);
       const int64_t rows = by_row ? s.m : 2;
-      const Tensor s1 = Noise(kFloat, t ? Shape{3, rows} : Shape{rows, 3}, 3, 2);
-      const Tensor s2 = Noise(kFloat, t ? Shape{2, 3} : Shape{3, 2}, 4, 2);
+      const Tensor s1 = Noise(kF32, t ? Shape{3, rows} : Shape{rows, 3}, 3, 2);
+      const Tensor s2 = Noise(kF32, t ? Shape{2, 3} : Shape{3, 2}, 4, 2);
       const std::vector<double> f1 = ToDoubles(s1), f2 = ToDoubles(s2);
       OpCall call = V4(x1, t, x2, t, 0);
       call.inputs.push_back({"x1_scale", s1});
@@ -142,9 +140,9 @@ TEST(QuantBatchMatmulV4, GroupsOfIntegers) {
   const Sizes s = {3, 5, 40};
   for (const bool t2 : {false, true}) {
     const Tensor x1 = Left(kInt8, s, false, 1), x2 = Right(kInt8, s, t2, 2);
-    const Tensor s1 = Noise(kFloat, {s.m, 1}, 3, 2);
-    const Tensor s2 = Noise(kFloat, t2 ? Shape{s.n, 3} : Shape{3, s.n}, 4, 2);
-    const Tensor bias = Noise(kFloat, {s.n}, 5, 4);
+    const Tensor s1 = Noise(kF32, {s.m, 1}, 3, 2);
+    const Tensor s2 = Noise(kF32, t2 ? Shape{s.n, 3} : Shape{3, s.n}, 4, 2);
+    const Tensor bias = Noise(kF32, {s.n}, 5, 4);
     OpCall call = V4(x1, false, x2, t2, 27);
     call.attrs.emplace_back("group_size", AttrValue::Int(16));
     call.inputs.push_back({"x1_scale", s1});
@@ -170,9 +168,9 @@ TEST(QuantBatchMatmulV4, ScalesOfColumnsAndRows) {
   const Sizes s = {4, 6, 20};
   for (const DataType dtype : {kInt8, kE4M3}) {
     const Tensor x1 = Left(dtype, s, false, 1), x2 = Right(dtype, s, false, 2);
-    const Tensor s1 = Noise(kFloat, {s.m}, 3, 2), s2 = Noise(kFloat, {s.n}, 4, 2);
+    const Tensor s1 = Noise(kF32, {s.m}, 3, 2), s2 = Noise(kF32, {s.n}, 4, 2);
     const bool floats = dtype != kInt8;
-    const Tensor bias = Noise(floats ? kFloat : DataType::kInt32, {s.n}, 5, 40);
+    const Tensor bias = Noise(floats ? kF32 : DataType::kInt32, {s.n}, 5, 40);
     OpCall call = V4(x1, false, x2, false, 0);
     call.inputs.push_back({"x1_scale", s1});
     call.inputs.push_back({"x2_scale", s2});
@@ -190,8 +188,8 @@ TEST(QuantBatchMatmulV4, RoundsToInt8WithOffset) {
   const Sizes s = {2, 3, 10};
   const Tensor x1 = Left(kInt8, s, false, 1), x2 = Right(kInt8, s, false, 2);
   OpCall call = V4(x1, false, x2, false, 2);
-  call.inputs.push_back({"x2_scale", FromDoubles(kFloat, {1}, {0.125})});
-  call.inputs.push_back({"x2_offset", FromDoubles(kFloat, {1}, {3})});
+  call.inputs.push_back({"x2_scale", FromDoubles(kF32, {1}, {0.125})});
+  call.inputs.push_back({"x2_offset", FromDoubles(kF32, {1}, {3})});
   std::vector<double> want = Scaled(s, x1, false, x2, false, One(), One());
   for (double& value : want) value = value * 0.125 + 3;
   ExpectRounded(MustRun(call)[0], want);
@@ -227,9 +225,9 @@ TEST(QuantBatchMatmulV4, RefusesByName) {
         {"\"x1_scale\"", "[2,1,2]"});
   fails(V4(x1, false, i2, false, 0), {{"x2_scale", s2}}, Code::kUnsupported,
         {"x1 is float8_e4m3fn and x2 int8"});
-  fails(integers, {{"x2_scale", FromDoubles(kFloat, {1}, {1})}, {"y_offset", s1}},
-        Code::kUnsupported, {"\"y_offset\" is fed"});
-  fails(integers, {{"x2_scale", Noise(kFloat, {4, s.n}, 1)}}, Code::kUnsupported,
+  fails(integers, {{"x2_scale", FromDoubles(kF32, {1}, {1})}, {"y_offset", s1}}, Code::kUnsupported,
+        {"\"y_offset\" is fed"});
+  fails(integers, {{"x2_scale", Noise(kF32, {4, s.n}, 1)}}, Code::kUnsupported,
         {"group_size -1", "1 x 1 x k"});
   OpCall typed = V4(x1, false, x2, false, 2);
   fails(typed, {{"x1_scale", s1}, {"x2_scale", s2}}, Code::kUnsupported, {"dtype is int8"});
@@ -244,7 +242,7 @@ TEST(QuantBatchMatmulV4, RefusesByName) {
 TEST(QuantBatchMatmulInplaceAdd, AddsToTheOutput) {
   const Sizes s = {5, 4, 80};
   const Tensor y = Noise(DataType::kInt32, {s.m, s.n}, 9, 50);
-  const Tensor before = FromDoubles(kFloat, y.shape(), ToDoubles(y));
+  const Tensor before = FromDoubles(kF32, y.shape(), ToDoubles(y));
   const auto call = [&](DataType dtype, const Tensor& s1, const Tensor& s2) {
     return OpCall{.type = "QuantBatchMatmulInplaceAdd",
                   .inputs = {{"x1", Left(dtype, s, true, 1)},
@@ -266,14 +264,13 @@ TEST(QuantBatchMatmulInplaceAdd, AddsToTheOutput) {
           s, mx.inputs[0].value, true, mx.inputs[1].value, false,
           [&](int64_t m, int64_t k) { return PowerAt(m1, (k / 64 * s.m + m) * 2 + k / 32 % 2); },
           [&](int64_t n, int64_t k) { return PowerAt(m2, (k / 64 * s.n + n) * 2 + k / 32 % 2); })));
-  const OpCall plain =
-      call(kHif8, FromDoubles(kFloat, {1}, {0.5}), FromDoubles(kFloat, {1}, {0.25}));
+  const OpCall plain = call(kHif8, FromDoubles(kF32, {1}, {0.5}), FromDoubles(kF32, {1}, {0.25}));
   const auto eighth = [](int64_t, int64_t) { return 0.125; };
   EXPECT_EQ(
       ToDoubles(MustRun(plain)[0]),
       added(Scaled(s, plain.inputs[0].value, true, plain.inputs[1].value, false, eighth, One())));
   OpCall wrong = plain;
-  wrong.inputs[3].value = Noise(kFloat, {s.n, s.m}, 1);
+  wrong.inputs[3].value = Noise(kF32, {s.n, s.m}, 1);
   ExpectFails(QuantRegistry(), wrong, Code::kInvalidArgument, {"y is float32[4,5]"});
 }
 
@@ -282,16 +279,15 @@ TEST(QuantGroupedMatmulInplaceAdd, CutsTheInnerDimension) {
   const int64_t m = 3, n = 5, k = 130, groups = 4;
   const std::vector<int64_t> ends = {40, 40, 104, 124};
   const Tensor x1 = Quarters(kE4M3, {k, m}, 1), x2 = Quarters(kE4M3, {k, n}, 2);
-  const Tensor before = FromDoubles(kFloat, {groups, m, n},
-                                    ToDoubles(Noise(DataType::kInt32, {groups, m, n}, 9, 50)));
+  const Tensor before =
+      FromDoubles(kF32, {groups, m, n}, ToDoubles(Noise(DataType::kInt32, {groups, m, n}, 9, 50)));
   const std::vector<double> a = Wide(x1), b = Wide(x2);
   for (const bool mx : {false, true}) {
     for (const bool counts : {false, true}) {
       const int64_t pairs = k / 64 + groups;
-      const Tensor s1 = mx ? Powers({pairs, m, 2}, 3) : FromDoubles(kFloat, {4}, {1, 2, 4, 0.5});
-      const Tensor s2 =
-          mx ? Powers({pairs, n, 2}, 4)
-             : FromDoubles(kFloat, {groups, n}, ToDoubles(Pattern(kFloat, {groups, n})));
+      const Tensor s1 = mx ? Powers({pairs, m, 2}, 3) : FromDoubles(kF32, {4}, {1, 2, 4, 0.5});
+      const Tensor s2 = mx ? Powers({pairs, n, 2}, 4)
+                           : FromDoubles(kF32, {groups, n}, ToDoubles(Pattern(kF32, {groups, n})));
       OpCall call = {
           .type = "QuantGroupedMatmulInplaceAdd",
           .inputs = {{"x1", x1},
@@ -323,7 +319,7 @@ TEST(QuantGroupedMatmulInplaceAdd, CutsTheInnerDimension) {
       call.attrs = {};
       ExpectFails(QuantRegistry(), call, Code::kInvalidArgument,
                   {"entry 3 of \"group_list\" is 131", "rows 104 to 131 of 130"});
-      call.inputs[2].value = Noise(kFloat, {groups, n + 1}, 1);
+      call.inputs[2].value = Noise(kF32, {groups, n + 1}, 1);
       ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"scale2", "[4,5]"});
     }
   }

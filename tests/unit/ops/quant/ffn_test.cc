@@ -21,8 +21,8 @@ double Reference(const std::string& name, double v) {
          (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (v + 0.044715 * v * v * v)));
 }
 
-// Small numbers around zero.
-std::vector<double> Numbers(int64_t count, int seed) {
+// Small multiples of one half around zero.
+std::vector<double> Halves(int64_t count, int seed) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) {
     values.push_back(static_cast<double>((i * i + 3 * i + 2 * seed) % 7 - 3) / 2);
@@ -47,11 +47,11 @@ OpCall Call(const Case& c, DataType dtype) {
     return each;
   };
   OpCall call{.type = "FFN",
-              .inputs = {{"x", FromDoubles(dtype, {2, 3, kIn}, Numbers(6 * kIn, 1))},
+              .inputs = {{"x", FromDoubles(dtype, {2, 3, kIn}, Halves(6 * kIn, 1))},
                          {"weight1", FromDoubles(dtype, shape({kIn, columns}),
-                                                 Numbers(experts * kIn * columns, 2))},
+                                                 Halves(experts * kIn * columns, 2))},
                          {"weight2", FromDoubles(dtype, shape({kHidden, kOut}),
-                                                 Numbers(experts * kHidden * kOut, 3))}},
+                                                 Halves(experts * kHidden * kOut, 3))}},
               .attrs = {{"activation", AttrValue::String(c.activation)},
                         {"tokens_index_flag", AttrValue::Bool(c.sums)}}};
   if (c.stacked) {
@@ -62,8 +62,8 @@ OpCall Call(const Case& c, DataType dtype) {
   }
   if (c.biased) {
     call.inputs.push_back(
-        {"bias1", FromDoubles(DataType::kFloat, shape({columns}), Numbers(experts * columns, 4))});
-    call.inputs.push_back({"bias2", FromDoubles(dtype, shape({kOut}), Numbers(experts * kOut, 5))});
+        {"bias1", FromDoubles(DataType::kFloat, shape({columns}), Halves(experts * columns, 4))});
+    call.inputs.push_back({"bias2", FromDoubles(dtype, shape({kOut}), Halves(experts * kOut, 5))});
   }
   return call;
 }
@@ -75,9 +75,9 @@ std::vector<double> Expected(const Case& c, DataType dtype) {
   const auto at = [](const std::vector<double>& values, int64_t i) {
     return values[static_cast<size_t>(i)];
   };
-  const std::vector<double> x = Numbers(6 * kIn, 1), w1 = Numbers(experts * kIn * columns, 2),
-                            w2 = Numbers(experts * kHidden * kOut, 3),
-                            b1 = Numbers(experts * columns, 4), b2 = Numbers(experts * kOut, 5);
+  const std::vector<double> x = Halves(6 * kIn, 1), w1 = Halves(experts * kIn * columns, 2),
+                            w2 = Halves(experts * kHidden * kOut, 3),
+                            b1 = Halves(experts * columns, 4), b2 = Halves(experts * kOut, 5);
   std::vector<double> y;
   int64_t row = 0;
   for (int64_t e = 0; e < experts; ++e) {

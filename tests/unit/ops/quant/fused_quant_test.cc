@@ -2,30 +2,12 @@
 // AddRmsNormDynamicQuant against double.
 #include <cmath>
 
-#include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16,
-                   kBf16 = DataType::kBfloat16, kInt8 = DataType::kInt8,
-                   kE4M3 = DataType::kFloat8E4M3Fn, kE5M2 = DataType::kFloat8E5M2,
-                   kHif8 = DataType::kHifloat8;
-
-int64_t Number(DataType dtype) {
-  return static_cast<int64_t>(dtype);
-}
-
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(5);
-}
-
-void Fails(const OpCall& call, Code code, const std::vector<std::string>& words) {
-  ExpectFails(BuiltinOps(), call, code, words);
-}
 
 double LargestOfType(DataType dtype) {
   return dtype == kE4M3             ? 448
@@ -67,8 +49,8 @@ std::vector<double> ScaleRows(std::vector<double>& values, size_t width, double 
 
 TEST(GeluQuant, StaticAndDynamic) {
   const int64_t rows = 3, width = 520;
-  const Tensor s = Noise(kFloat, {width}, 2, 20), o = Noise(kFloat, {1}, 3, 5);
-  for (const DataType from : {kFloat, kHalf, kBf16}) {
+  const Tensor s = Noise(kF32, {width}, 2, 20), o = Noise(kF32, {1}, 3, 5);
+  for (const DataType from : {kF32, kF16, kBf16}) {
     const Tensor x = Noise(from, {rows, width}, 1, 3);
     for (const DataType to : {kInt8, kE4M3, kE5M2, kHif8}) {
       for (const bool tanh : {false, true}) {
@@ -78,7 +60,7 @@ TEST(GeluQuant, StaticAndDynamic) {
               .inputs = {{"x", x}, {"input_scale", s}},
               .attrs = {{"approximate", AttrValue::String(tanh ? "tanh" : "none")},
                         {"quant_mode", AttrValue::String(dynamic ? "dynamic" : "static")},
-                        {"dst_type", AttrValue::Int(Number(to))}}};
+                        {"dst_type", TypeAttr(to)}}};
           if (!dynamic) call.inputs.push_back({"input_offset", o});
           std::vector<double> want = ToDoubles(x);
           for (size_t i = 0; i < want.size(); ++i) {
@@ -88,7 +70,7 @@ TEST(GeluQuant, StaticAndDynamic) {
           const std::vector<Tensor> got = Results(call);
           std::vector<double> scales(rows, 0.0);
           if (dynamic) scales = ScaleRows(want, width, LargestOfType(to));
-          ASSERT_EQ(got[1].type(), (TensorType{kFloat, {rows}}));
+          ASSERT_EQ(got[1].type(), (TensorType{kF32, {rows}}));
           ExpectNear(got[1], scales);
           ASSERT_EQ(got[0].dtype(), to);
           ExpectQuantised(got[0], want);
@@ -100,13 +82,13 @@ TEST(GeluQuant, StaticAndDynamic) {
 
 TEST(GeluQuant, RefusesByName) {
   OpCall call = {.type = "GeluQuant",
-                 .inputs = {{"x", Noise(kHalf, {2, 4}, 1)}},
+                 .inputs = {{"x", Noise(kF16, {2, 4}, 1)}},
                  .attrs = {{"quant_mode", AttrValue::String("static")}}};
   Fails(call, Code::kInvalidArgument, {"static needs input_scale"});
   call.attrs[0].second = AttrValue::String("dynamic");
-  call.inputs.push_back({"input_offset", Noise(kHalf, {1}, 1)});
+  call.inputs.push_back({"input_offset", Noise(kF16, {1}, 1)});
   Fails(call, Code::kInvalidArgument, {"takes no input_offset"});
-  call.inputs[1] = {"input_scale", Noise(kHalf, {3}, 1)};
+  call.inputs[1] = {"input_scale", Noise(kF16, {3}, 1)};
   Fails(call, Code::kInvalidArgument, {"input_scale is float16[3], expected 1 or 4 elements"});
   call.inputs.pop_back();
   call.attrs[0].second = AttrValue::String("pertoken");
@@ -116,14 +98,14 @@ TEST(GeluQuant, RefusesByName) {
 }
 
 TEST(GroupQuant, EveryGroupHasItsScales) {
-  const Tensor x = Noise(kBf16, {6, 4}, 1, 10), scale = Noise(kFloat, {3, 4}, 2, 8);
+  const Tensor x = Noise(kBf16, {6, 4}, 1, 10), scale = Noise(kF32, {3, 4}, 2, 8);
   const std::vector<int64_t> ends = {2, 2, 5};  // the last row is in no group: zeros
   for (const bool offset : {false, true}) {
     for (const DataType to : {kInt8, DataType::kInt4}) {
       OpCall call = {.type = "GroupQuant",
                      .inputs = {{"x", x}, {"scale", scale}, {"group_index", MakeInts(ends)}},
-                     .attrs = {{"dst_type", AttrValue::Int(Number(to))}}};
-      if (offset) call.inputs.push_back({"offset", FromDoubles(kFloat, {1}, {2.25})});
+                     .attrs = {{"dst_type", TypeAttr(to)}}};
+      if (offset) call.inputs.push_back({"offset", FromDoubles(kF32, {1}, {2.25})});
       std::vector<double> want(24, 0.0);
       for (size_t i = 0; i < 20; ++i) {
         const size_t group = i / 4 < 2 ? 0 : 2;
@@ -132,19 +114,19 @@ TEST(GroupQuant, EveryGroupHasItsScales) {
       ExpectRounded(Results(call)[0], want);
       call.inputs[2].value = MakeInts({2, 1, 5});
       Fails(call, Code::kInvalidArgument, {"entry 1 of \"group_index\" is 1"});
-      call.inputs[1].value = Noise(kFloat, {2, 4}, 2);
+      call.inputs[1].value = Noise(kF32, {2, 4}, 2);
       Fails(call, Code::kInvalidArgument, {"scale is float32[2,4]", "expected [3,4]"});
     }
   }
 }
 
 TEST(QuantMax, ScalesAndFindsTheLargest) {
-  for (const DataType from : {kFloat, kHalf, kBf16}) {
+  for (const DataType from : {kF32, kF16, kBf16}) {
     for (const DataType to : {kE4M3, kE5M2, kHif8}) {
       const Tensor x = Noise(from, {3, 300}, 1, 4);
       OpCall call = {.type = "QuantMax",
-                     .inputs = {{"x", x}, {"scale", FromDoubles(kFloat, {1}, {2.5})}},
-                     .attrs = {{"dst_type", AttrValue::Int(Number(to))}}};
+                     .inputs = {{"x", x}, {"scale", FromDoubles(kF32, {1}, {2.5})}},
+                     .attrs = {{"dst_type", TypeAttr(to)}}};
       std::vector<double> want = ToDoubles(x);
       double most = 0;
       for (double& value : want) {
@@ -185,7 +167,7 @@ TEST(DynamicBlockQuant, TilesOfEverySize) {
       const Tensor x = Noise(kBf16, {7, 150}, 1, 3);
       const OpCall call = {.type = "DynamicBlockQuant",
                            .inputs = {{"x", x}},
-                           .attrs = {{"dst_type", AttrValue::Int(Number(to))},
+                           .attrs = {{"dst_type", TypeAttr(to)},
                                      {"row_block_size", AttrValue::Int(rows)},
                                      {"col_block_size", AttrValue::Int(64)}}};
       const int64_t down = (7 + rows - 1) / rows;
@@ -200,7 +182,7 @@ TEST(DynamicBlockQuant, TilesOfEverySize) {
 }
 
 TEST(DynamicBlockQuant, HasItsOwnTilesForEveryMatrix) {
-  const Tensor one = Noise(kHalf, {3, 130}, 1), two = Noise(kHalf, {3, 130}, 2);
+  const Tensor one = Noise(kF16, {3, 130}, 1), two = Noise(kF16, {3, 130}, 2);
   std::vector<double> both = ToDoubles(one);
   for (const double value : ToDoubles(two)) both.push_back(value);
   const auto call = [](const Tensor& x) {
@@ -208,7 +190,7 @@ TEST(DynamicBlockQuant, HasItsOwnTilesForEveryMatrix) {
                   .inputs = {{"x", x}},
                   .attrs = {{"row_block_size", AttrValue::Int(2)}}};
   };
-  const std::vector<Tensor> got = Results(call(FromDoubles(kHalf, {2, 3, 130}, both)));
+  const std::vector<Tensor> got = Results(call(FromDoubles(kF16, {2, 3, 130}, both)));
   EXPECT_EQ(got[1].shape(), Shape({2, 2, 2}));
   std::vector<double> y = Wide(Results(call(one))[0]);
   for (const double value : Wide(Results(call(two))[0])) y.push_back(value);
@@ -216,11 +198,11 @@ TEST(DynamicBlockQuant, HasItsOwnTilesForEveryMatrix) {
 }
 
 TEST(GroupedDynamicBlockQuant, TilesRestart) {
-  const Tensor x = Noise(kHalf, {10, 100}, 1, 3);
+  const Tensor x = Noise(kF16, {10, 100}, 1, 3);
   const std::vector<int32_t> ends = {3, 3, 8};  // two rows in no group
   OpCall call = {.type = "GroupedDynamicBlockQuant",
                  .inputs = {{"x", x}, {"group_list", Make<int32_t>(DataType::kInt32, {3}, ends)}},
-                 .attrs = {{"dst_type", AttrValue::Int(Number(kE4M3))},
+                 .attrs = {{"dst_type", TypeAttr(kE4M3)},
                            {"row_block_size", AttrValue::Int(2)},
                            {"col_block_size", AttrValue::Int(64)}}};
   std::vector<double> y(1000, 0.0), scales(8 * 2, 0.0);
@@ -243,9 +225,9 @@ TEST(GroupedDynamicBlockQuant, TilesRestart) {
 // The list is required, so one without entries means that there are no groups.
 TEST(GroupedDynamicBlockQuant, NoGroupsQuantiseNothing) {
   const OpCall call = {.type = "GroupedDynamicBlockQuant",
-                       .inputs = {{"x", Noise(kHalf, {10, 100}, 1, 3)},
+                       .inputs = {{"x", Noise(kF16, {10, 100}, 1, 3)},
                                   {"group_list", Make<int32_t>(DataType::kInt32, {0}, {})}},
-                       .attrs = {{"dst_type", AttrValue::Int(Number(kE4M3))},
+                       .attrs = {{"dst_type", TypeAttr(kE4M3)},
                                  {"row_block_size", AttrValue::Int(4)},
                                  {"col_block_size", AttrValue::Int(64)}}};
   const std::vector<Tensor> got = Results(call);
@@ -261,7 +243,7 @@ struct NormCase {
 
 TEST(AddRmsNormDynamicQuant, EveryOutput) {
   const int64_t rows = 4, width = 70;
-  for (const DataType dtype : {kHalf, kBf16}) {
+  for (const DataType dtype : {kF16, kBf16}) {
     const Tensor x1 = Noise(dtype, {2, 2, width}, 1, 2), x2 = Noise(dtype, {2, 2, width}, 2, 2);
     const Tensor gamma = Noise(dtype, {width}, 3, 2), beta = Noise(dtype, {width}, 4);
     const Tensor smooth[] = {Noise(dtype, {width}, 5, 2), Noise(dtype, {width}, 6, 2)};
@@ -316,7 +298,7 @@ TEST(AddRmsNormDynamicQuant, EveryOutput) {
 }
 
 TEST(AddRmsNormDynamicQuant, RefusesByName) {
-  const Tensor x = Noise(kHalf, {2, 8}, 1), gamma = Noise(kHalf, {8}, 2);
+  const Tensor x = Noise(kF16, {2, 8}, 1), gamma = Noise(kF16, {8}, 2);
   OpCall call = {.type = "AddRmsNormDynamicQuant",
                  .inputs = {{"x1", x}, {"x2", x}, {"gamma", gamma}, {"smooth_scale2", gamma}}};
   Fails(call, Code::kInvalidArgument, {"smooth_scale2 is fed without smooth_scale1"});
@@ -324,7 +306,7 @@ TEST(AddRmsNormDynamicQuant, RefusesByName) {
   Fails(call, Code::kInvalidArgument, {"smooth_scale2", "output_mask false"});
   call.attrs = {{"output_mask", AttrValue::Bools({true})}};
   Fails(call, Code::kInvalidArgument, {"output_mask has 1 entries"});
-  call.inputs[2].value = Noise(kHalf, {7}, 2);
+  call.inputs[2].value = Noise(kF16, {7}, 2);
   Fails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
   call.inputs[1].value = Noise(kBf16, {2, 8}, 2);
   Fails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});

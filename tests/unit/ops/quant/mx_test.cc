@@ -3,26 +3,14 @@
 #include <limits>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
 
-constexpr DataType kHalf = DataType::kFloat16, kBf16 = DataType::kBfloat16,
-                   kFloat = DataType::kFloat, kE4M3 = DataType::kFloat8E4M3Fn,
-                   kE5M2 = DataType::kFloat8E5M2, kE2M1 = DataType::kFloat4E2M1,
-                   kE1M2 = DataType::kFloat4E1M2, kE8M0 = DataType::kFloat8E8M0;
 const std::vector<DataType> kElements = {kE4M3, kE5M2, kE2M1, kE1M2};
-
-AttrValue Number(DataType dtype) {
-  return AttrValue::Int(static_cast<int64_t>(dtype));
-}
-
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(4);
-}
 
 // The magnitudes of a format by code, without sign.
 const std::vector<double>& Magnitudes(DataType dtype) {
@@ -112,14 +100,14 @@ void ExpectWanted(const Wanted& want, const Tensor& y, const Tensor& scales,
 }
 
 TEST(DynamicMxQuant, EveryAxisAndFormat) {
-  for (const DataType from : {kHalf, kBf16, kFloat}) {
+  for (const DataType from : {kF16, kBf16, kF32}) {
     const Tensor x = Noise(from, {3, 70, 6}, 1, 30);
     for (const DataType to : kElements) {
       for (int axis = 0; axis < 3; ++axis) {
         const OpCall call = {
             .type = "DynamicMxQuant",
             .inputs = {{"x", x}},
-            .attrs = {{"axis", AttrValue::Int(axis - 3)}, {"dst_type", Number(to)}}};
+            .attrs = {{"axis", AttrValue::Int(axis - 3)}, {"dst_type", TypeAttr(to)}}};
         const std::vector<Tensor> got = Results(call);
         const int64_t dims[] = {3, 70, 6};
         const int64_t outer = axis == 0 ? 1 : axis == 1 ? 3 : 210;
@@ -135,17 +123,17 @@ TEST(DynamicMxQuant, EveryAxisAndFormat) {
 }
 
 TEST(DynamicMxQuant, BlocksRoundingsAndScalesThatRoundUp) {
-  const Tensor x = Noise(kFloat, {2, 200}, 3, 100);
+  const Tensor x = Noise(kF32, {2, 200}, 3, 100);
   OpCall call = {.type = "DynamicMxQuant",
                  .inputs = {{"x", x}},
-                 .attrs = {{"dst_type", Number(kE4M3)},
+                 .attrs = {{"dst_type", TypeAttr(kE4M3)},
                            {"blocksize", AttrValue::Int(96)},
                            {"scale_alg", AttrValue::Int(1)}}};
   std::vector<Tensor> got = Results(call);
   EXPECT_EQ(got[1].shape(), Shape({2, 2, 2}));
   ExpectWanted(Quantised(ToDoubles(x), 2, 200, 1, 96, kE4M3, true), got[0], got[1], "96");
   for (const std::string mode : {"rint", "round", "floor"}) {
-    call.attrs = {{"dst_type", Number(kE2M1)}, {"round_mode", AttrValue::String(mode)}};
+    call.attrs = {{"dst_type", TypeAttr(kE2M1)}, {"round_mode", AttrValue::String(mode)}};
     got = Results(call);
     ExpectWanted(Quantised(ToDoubles(x), 2, 200, 1, 32, kE2M1, false, mode), got[0], got[1], mode);
   }
@@ -158,7 +146,7 @@ TEST(DynamicMxQuant, KnownBlocks) {
       .type = "DynamicMxQuant",
       .inputs = {{"x",
                   FromDoubles(kBf16, {3, 4}, {0, 8, 64, 512, 0, -0.0, 0, 0, 1, infinity, -3, 2})}},
-      .attrs = {{"dst_type", Number(kE4M3)}}};
+      .attrs = {{"dst_type", TypeAttr(kE4M3)}}};
   const std::vector<Tensor> got = Results(call);
   EXPECT_EQ(ValuesOf<uint8_t>(got[0]),
             (std::vector<uint8_t>{0, 72, 96, 120, 0, 0x80, 0, 0, 0, 0, 0, 0}));
@@ -166,7 +154,7 @@ TEST(DynamicMxQuant, KnownBlocks) {
 }
 
 TEST(DynamicMxQuant, RefusesByName) {
-  OpCall call = {.type = "DynamicMxQuant", .inputs = {{"x", Noise(kHalf, {2, 7}, 1)}}};
+  OpCall call = {.type = "DynamicMxQuant", .inputs = {{"x", Noise(kF16, {2, 7}, 1)}}};
   const auto fails = [&](std::vector<std::pair<std::string, AttrValue>> attrs, Code code,
                          const std::vector<std::string>& words) {
     call.attrs = std::move(attrs);
@@ -174,14 +162,14 @@ TEST(DynamicMxQuant, RefusesByName) {
   };
   fails({}, Code::kInvalidArgument, {"even last dimension"});
   fails({{"dst_type", AttrValue::Int(2)}}, Code::kUnsupported, {"dst_type is int8"});
-  fails({{"dst_type", Number(kE4M3)}, {"round_mode", AttrValue::String("floor")}},
+  fails({{"dst_type", TypeAttr(kE4M3)}, {"round_mode", AttrValue::String("floor")}},
         Code::kUnsupported, {"round_mode \"floor\""});
   fails({{"scale_alg", AttrValue::Int(1)}}, Code::kUnsupported, {"scale_alg is 1"});
-  fails({{"dst_type", Number(kE4M3)}, {"dst_type_max", AttrValue::Float(6)}}, Code::kUnsupported,
+  fails({{"dst_type", TypeAttr(kE4M3)}, {"dst_type_max", AttrValue::Float(6)}}, Code::kUnsupported,
         {"dst_type_max is 6"});
-  fails({{"dst_type", Number(kE4M3)}, {"blocksize", AttrValue::Int(40)}}, Code::kUnsupported,
+  fails({{"dst_type", TypeAttr(kE4M3)}, {"blocksize", AttrValue::Int(40)}}, Code::kUnsupported,
         {"blocksize is 40"});
-  fails({{"dst_type", Number(kE4M3)}, {"axis", AttrValue::Int(2)}}, Code::kInvalidArgument,
+  fails({{"dst_type", TypeAttr(kE4M3)}, {"axis", AttrValue::Int(2)}}, Code::kInvalidArgument,
         {"axis"});
 }
 
@@ -190,7 +178,7 @@ TEST(DynamicMxQuantWithDualAxis, IsTheSameTwice) {
   for (const DataType to : kElements) {
     const std::vector<Tensor> got = Results({.type = "DynamicMxQuantWithDualAxis",
                                              .inputs = {{"x", x}},
-                                             .attrs = {{"dst_type", Number(to)}}});
+                                             .attrs = {{"dst_type", TypeAttr(to)}}});
     ExpectWanted(Quantised(ToDoubles(x), 80, 66, 1, 32, to), got[0], got[1], "last");
     ExpectWanted(Quantised(ToDoubles(x), 2, 40, 66, 32, to), got[2], got[3], "second last");
   }
@@ -198,11 +186,12 @@ TEST(DynamicMxQuantWithDualAxis, IsTheSameTwice) {
 
 TEST(DynamicBlockMxQuant, TilesShareTheirScale) {
   const int64_t height = 40, width = 70;
-  const Tensor x = Noise(kHalf, {2, height, width}, 1, 20);
+  const Tensor x = Noise(kF16, {2, height, width}, 1, 20);
   const std::vector<double> values = ToDoubles(x);
   for (const DataType to : kElements) {
-    const std::vector<Tensor> got = Results(
-        {.type = "DynamicBlockMxQuant", .inputs = {{"x", x}}, .attrs = {{"dst_type", Number(to)}}});
+    const std::vector<Tensor> got = Results({.type = "DynamicBlockMxQuant",
+                                             .inputs = {{"x", x}},
+                                             .attrs = {{"dst_type", TypeAttr(to)}}});
     EXPECT_EQ(got[1].shape(), Shape({2, height, 2, 2}));
     EXPECT_EQ(got[2].shape(), Shape({2, 1, width, 2}));
     std::vector<double> y(values.size());
@@ -232,12 +221,12 @@ TEST(DynamicBlockMxQuant, TilesShareTheirScale) {
 
 TEST(GroupedDynamicMxQuant, BlocksRestartWithTheGroup) {
   const int64_t width = 4;
-  const Tensor x = Noise(kHalf, {140, width}, 1, 9);
+  const Tensor x = Noise(kF16, {140, width}, 1, 9);
   const std::vector<int64_t> ends = {40, 40, 110};  // 30 rows in no group
   for (const DataType to : kElements) {
     OpCall call = {.type = "GroupedDynamicMxQuant",
                    .inputs = {{"x", x}, {"group_index", MakeInts(ends)}},
-                   .attrs = {{"dst_type", Number(to)}}};
+                   .attrs = {{"dst_type", TypeAttr(to)}}};
     const std::vector<Tensor> got = Results(call);
     EXPECT_EQ(got[1].shape(), Shape({140 / 64 + 3, width, 2}));
     Wanted want = {std::vector<double>(140 * width, 0.0), std::vector<uint8_t>(5 * width * 2, 0)};
@@ -259,13 +248,13 @@ TEST(GroupedDynamicMxQuant, BlocksRestartWithTheGroup) {
 
 // Elements are few, and what they times powers of two give is exact in every type.
 TEST(AntiMxQuant, UndoesTheScales) {
-  const Tensor x = Noise(kFloat, {3, 40, 6}, 1, 8);
+  const Tensor x = Noise(kF32, {3, 40, 6}, 1, 8);
   for (const DataType to : kElements) {
     for (int axis = 0; axis < 3; ++axis) {
       const std::vector<Tensor> quantised =
           Results({.type = "DynamicMxQuant",
                    .inputs = {{"x", x}},
-                   .attrs = {{"axis", AttrValue::Int(axis)}, {"dst_type", Number(to)}}});
+                   .attrs = {{"axis", AttrValue::Int(axis)}, {"dst_type", TypeAttr(to)}}});
       const std::vector<double> elements = Elements(quantised[0]);
       const Shape& scales = quantised[1].shape();
       std::vector<double> want;
@@ -276,10 +265,10 @@ TEST(AntiMxQuant, UndoesTheScales) {
         want.push_back(elements[Index(x.shape(), at)] *
                        PowerAt(quantised[1], static_cast<int64_t>(Index(scales, of))));
       }
-      for (const DataType back : {kHalf, kBf16, kFloat}) {
+      for (const DataType back : {kF16, kBf16, kF32}) {
         OpCall call = {.type = "AntiMxQuant",
                        .inputs = {{"x", quantised[0]}, {"mxscale", quantised[1]}},
-                       .attrs = {{"axis", AttrValue::Int(axis)}, {"dst_type", Number(back)}}};
+                       .attrs = {{"axis", AttrValue::Int(axis)}, {"dst_type", TypeAttr(back)}}};
         EXPECT_EQ(ToDoubles(Results(call)[0]), want) << Name(to) << axis << Name(back);
         call.attrs[1].second = AttrValue::Int(2);
         ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dst_type is int8"});
@@ -303,14 +292,14 @@ TEST(RmsNormDynamicMxQuant, NormsThenQuantises) {
   }
   std::vector<double> gamma;
   for (int64_t i = 0; i < width; ++i) gamma.push_back(std::ldexp(1.0, static_cast<int>(i % 5)));
-  const Tensor g = FromDoubles(kFloat, {width}, gamma);
-  for (const DataType from : {kHalf, kBf16}) {
+  const Tensor g = FromDoubles(kF32, {width}, gamma);
+  for (const DataType from : {kF16, kBf16}) {
     const Tensor x = FromDoubles(from, {rows, width}, values);
     const Tensor zero = FromDoubles(from, {rows, width}, std::vector<double>(values.size(), 0.0));
     for (const DataType to : kElements) {
       const Wanted want = Quantised(norm, rows, width, 1, 32, to);
       const std::vector<std::pair<std::string, AttrValue>> attrs = {
-          {"dst_type", Number(to)},
+          {"dst_type", TypeAttr(to)},
           {"epsilon", AttrValue::Float(0)},
           {"output_rstd", AttrValue::Bool(true)}};
       const std::vector<Tensor> one = Results(

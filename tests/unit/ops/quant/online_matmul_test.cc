@@ -1,12 +1,11 @@
 // QuantMatmulDequant, QuantGroupedMatmulDequant and QuantMatmulReduceSum against double.
 #include <bit>
 
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16, kInt8 = DataType::kInt8;
 
 // A row quantised to int8 by a scale, ties to even.
 std::vector<double> QuantisedRow(const std::vector<double>& row, double scale) {
@@ -81,10 +80,10 @@ Online Make(int64_t groups, bool transposed) {
   Online test;
   test.groups = groups;
   test.transposed = transposed;
-  test.x = Noise(kHalf, {test.m, test.k}, 1, 2);
+  test.x = Noise(kF16, {test.m, test.k}, 1, 2);
   const int64_t a = transposed ? test.n : test.k, b = transposed ? test.k : test.n;
   test.w = Noise(kInt8, groups == 1 ? Shape{a, b} : Shape{groups, a, b}, 2, 100);
-  test.w_scale = Noise(kFloat, groups == 1 ? Shape{test.n} : Shape{groups, test.n}, 3, 0.01);
+  test.w_scale = Noise(kF32, groups == 1 ? Shape{test.n} : Shape{groups, test.n}, 3, 0.01);
   return test;
 }
 
@@ -93,18 +92,18 @@ TEST(QuantMatmulDequant, QuantisesRowsOrTheTensor) {
     Online test = Make(1, transposed);
     ExpectNear(MustRun(test.Call("QuantMatmulDequant"))[0], test.Want());
     test.bias = Noise(DataType::kInt32, {test.n}, 4, 500);
-    test.smooth = Noise(kHalf, {test.k}, 5, 2);
+    test.smooth = Noise(kF16, {test.k}, 5, 2);
     ExpectNear(MustRun(test.Call("QuantMatmulDequant"))[0], test.Want());
-    test.x_scale = FromDoubles(kFloat, {5}, {0.01, 0.02, 0.015, 0.03, 0.5});
+    test.x_scale = FromDoubles(kF32, {5}, {0.01, 0.02, 0.015, 0.03, 0.5});
     ExpectNear(MustRun(test.Call("QuantMatmulDequant"))[0], test.Want());
-    test.x_scale = FromDoubles(kFloat, {1}, {0.02});
+    test.x_scale = FromDoubles(kF32, {1}, {0.02});
     ExpectNear(MustRun(test.Call("QuantMatmulDequant"))[0], test.Want());
   }
 }
 
 TEST(QuantMatmulDequant, PackedScalesIncludeTheScaleOfX) {
   Online test = Make(1, true);
-  test.x_scale = FromDoubles(kFloat, {1}, {0.02});
+  test.x_scale = FromDoubles(kF32, {1}, {0.02});
   const std::vector<double> want = test.Want();
   std::vector<int64_t> packed;
   for (const double scale : ToDoubles(test.w_scale)) {
@@ -117,7 +116,7 @@ TEST(QuantMatmulDequant, PackedScalesIncludeTheScaleOfX) {
 
 TEST(QuantMatmulDequant, ARowOfZerosStaysZero) {
   Online test = Make(1, true);
-  test.x = FromDoubles(kHalf, {test.m, test.k}, std::vector<double>(60, 0.0));
+  test.x = FromDoubles(kF16, {test.m, test.k}, std::vector<double>(60, 0.0));
   EXPECT_EQ(ToDoubles(MustRun(test.Call("QuantMatmulDequant"))[0]), std::vector<double>(35, 0.0));
 }
 
@@ -136,7 +135,7 @@ TEST(QuantGroupedMatmulDequant, EveryGroupHasItsWeight) {
 TEST(QuantGroupedMatmulDequant, NoGroupsGiveZeros) {
   Online test = Make(1, true);
   test.w = Tensor::Allocate({kInt8, {0, test.n, test.k}});
-  test.w_scale = Tensor::Allocate({kFloat, {0, test.n}});
+  test.w_scale = Tensor::Allocate({kF32, {0, test.n}});
   test.ends = {};
   EXPECT_EQ(ToDoubles(MustRun(test.Call("QuantGroupedMatmulDequant"))[0]),
             std::vector<double>(static_cast<size_t>(test.m * test.n), 0.0));
@@ -148,7 +147,7 @@ TEST(QuantMatmulDequant, RefusesByName) {
     ExpectFails(QuantRegistry(), call, code, words);
   };
   OpCall call = test.Call("QuantMatmulDequant");
-  call.inputs.push_back({"x_offset", Noise(kFloat, {1}, 1)});
+  call.inputs.push_back({"x_offset", Noise(kF32, {1}, 1)});
   fails(call, Code::kUnsupported, {"\"x_offset\" is fed"});
   call = test.Call("QuantMatmulDequant");
   call.attrs.emplace_back("x_quant_mode", AttrValue::String("pertensor"));
@@ -170,7 +169,7 @@ TEST(QuantMatmulReduceSum, SumsTheBatch) {
   const int64_t b = 3, m = 4, n = 5, k = 9;
   for (const bool by_matrix : {false, true}) {
     const Tensor x1 = Noise(kInt8, {b, m, k}, 1, 100), x2 = Noise(kInt8, {b, k, n}, 2, 100);
-    const Tensor s1 = Noise(kFloat, by_matrix ? Shape{b, m} : Shape{m}, 3, 0.1);
+    const Tensor s1 = Noise(kF32, by_matrix ? Shape{b, m} : Shape{m}, 3, 0.1);
     const Tensor s2 = Noise(DataType::kBfloat16, {n}, 4, 0.1);
     const std::vector<double> a = ToDoubles(x1), w = ToDoubles(x2);
     std::vector<double> want(static_cast<size_t>(m * n), 0.0);

@@ -1,6 +1,7 @@
 // How the sums of a quantised product are formed, and each reason why its weights are not packed.
 // Where the processor decides, both answers are right.
 #include "tests/unit/op_choice.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -8,13 +9,11 @@ namespace {
 
 using testing::AnyOf;
 
-constexpr DataType kInt8 = DataType::kInt8, kFloat = DataType::kFloat;
-
 OpCall Product(const Tensor& x1, const Tensor& x2, Known known) {
   return {.type = "QuantBatchMatmulV3",
           .inputs = {{"x1", x1, Known::kNo},
                      {"x2", x2, known},
-                     {"scale", Pattern(kFloat, {1}), Known::kNo}},
+                     {"scale", Pattern(kF32, {1}), Known::kNo}},
           .attrs = {{"dtype", AttrValue::Int(0)}}};
 }
 
@@ -54,7 +53,7 @@ TEST(QuantMatmulChoice, SaysWhySumsAreFloats) {
   EXPECT_EQ(Chosen({.type = "QuantBatchMatmulV4",
                     .inputs = {{"x1", Noise(kInt8, {2, 8}, 1, 9)},
                                {"x2", Noise(kInt8, {8, 3}, 2, 9), Known::kYes},
-                               {"x2_scale", Pattern(kFloat, {2, 3})}},
+                               {"x2_scale", Pattern(kF32, {2, 3})}},
                     .attrs = {{"dtype", AttrValue::Int(0)}, {"group_size", AttrValue::Int(4)}}}),
             "float32; not integers: int8 products need one scale for each column");
 }

@@ -27,6 +27,11 @@ inline Tensor Narrow(DataType dtype, const Tensor& wide) {
   return narrow;
 }
 
+// The attribute that names a dtype.
+inline AttrValue TypeAttr(DataType dtype) {
+  return AttrValue::Int(static_cast<int64_t>(dtype));
+}
+
 // Small values of an 8-bit type that sum without rounding: multiples of 1/4 up to 2.
 inline Tensor Quarters(DataType dtype, const Shape& shape, int seed) {
   std::vector<double> values = ToDoubles(Noise(DataType::kFloat, shape, seed, 8));

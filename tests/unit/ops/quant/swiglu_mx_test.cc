@@ -2,28 +2,17 @@
 #include <cmath>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
 
-constexpr DataType kFloat = DataType::kFloat, kBf16 = DataType::kBfloat16,
-                   kE4M3 = DataType::kFloat8E4M3Fn, kE2M1 = DataType::kFloat4E2M1;
-
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(2);
-}
-
-AttrValue Number(DataType dtype) {
-  return AttrValue::Int(static_cast<int64_t>(dtype));
-}
-
 OpCall SwigluCall(DataType dtype, int64_t mode, bool left) {
   return {.type = "SwigluMxQuant",
           .inputs = {{"x", Noise(kBf16, {3, 2, 140}, 5, 9)}},
-          .attrs = {{"dst_type", Number(dtype)},
+          .attrs = {{"dst_type", TypeAttr(dtype)},
                     {"swiglu_mode", AttrValue::Int(mode)},
                     {"activate_left", AttrValue::Bool(left)},
                     {"clamp_limit", AttrValue::Float(3.0f)},
@@ -50,7 +39,7 @@ Tensor Activated(const Tensor& x, int64_t mode, bool left) {
       z.push_back(gate / (1 + std::exp(-1.5 * gate)) * (other + 0.5));
     }
   }
-  return FromDoubles(kFloat, {3, 2, 70}, z);
+  return FromDoubles(kF32, {3, 2, 70}, z);
 }
 
 TEST(SwigluMxQuant, QuantisesTheActivation) {
@@ -62,7 +51,7 @@ TEST(SwigluMxQuant, QuantisesTheActivation) {
         const std::vector<Tensor> want =
             Results({.type = "DynamicMxQuant",
                      .inputs = {{"x", Activated(call.inputs[0].value, mode, left)}},
-                     .attrs = {{"dst_type", Number(dtype)}}});
+                     .attrs = {{"dst_type", TypeAttr(dtype)}}});
         ASSERT_EQ(got.size(), 2u);
         EXPECT_TRUE(SameBytes(got[0], want[0])) << Name(dtype) << " " << mode << left;
         EXPECT_TRUE(SameBytes(got[1], want[1])) << Name(dtype) << " " << mode << left;
