@@ -1,12 +1,11 @@
 // Attention over caches: pages, lists, quantised keys and values, shared prefixes, rotary parts.
 #include <numeric>
 
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/attention/attention_reference.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kHalf = DataType::kFloat16;
 
 OpCall Fused(Tensor q, Tensor k, Tensor v, int64_t heads, int64_t key_heads,
              const std::string& layout) {
@@ -16,12 +15,6 @@ OpCall Fused(Tensor q, Tensor k, Tensor v, int64_t heads, int64_t key_heads,
                     {"num_key_value_heads", AttrValue::Int(key_heads)},
                     {"input_layout", AttrValue::String(layout)},
                     {"scale", AttrValue::Float(0.25f)}}};
-}
-
-Tensor MustRun(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
-  EXPECT_TRUE(out.ok()) << out.status().ToString();
-  return out.ok() ? (*out)[0] : Tensor();
 }
 
 // ---- pages ----
@@ -54,7 +47,7 @@ Tensor Paged(const Heads& h, int rank) {
       }
     }
   }
-  return FromDoubles(kHalf, shape, values);
+  return FromDoubles(kF16, shape, values);
 }
 
 Tensor Table(int64_t batches, int64_t pages) {
@@ -66,13 +59,13 @@ Tensor Table(int64_t batches, int64_t pages) {
 }
 
 TEST(PagedAttention, ReadsEveryFormOfTheCache) {
-  const Heads k = Noise(kHalf, 2, 2, 11, 8, 2);
-  const Heads v = Noise(kHalf, 2, 2, 11, 8, 3);
+  const Heads k = Noise(kF16, 2, 2, 11, 8, 2);
+  const Heads v = Noise(kF16, 2, 2, 11, 8, 3);
   for (const int64_t rows : {1, 3}) {
-    const Heads q = Noise(kHalf, 2, 4, rows, 8, 1);
+    const Heads q = Noise(kF16, 2, 4, rows, 8, 1);
     for (const int rank : {3, 4, 5}) {
       SCOPED_TRACE(rank);
-      OpCall call = Fused(InLayout(kHalf, "BSH", q), Paged(k, rank), Paged(v, rank), 4, 2, "BSH");
+      OpCall call = Fused(InLayout(kF16, "BSH", q), Paged(k, rank), Paged(v, rank), 4, 2, "BSH");
       call.inputs.push_back({"block_table", Table(2, 3)});
       call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({11, 6})});
       call.attrs.push_back({"block_size", AttrValue::Int(kPage)});
@@ -81,28 +74,28 @@ TEST(PagedAttention, ReadsEveryFormOfTheCache) {
       plain.sees = [&](int64_t b, int64_t, int64_t i, int64_t j) {
         return j <= i + plain.kv_rows[static_cast<size_t>(b)] - rows;
       };
-      ExpectHeads(MustRun(call), "BSH", PlainAttention(q, k, v, plain).out);
+      ExpectHeads(RunOne(AttentionRegistry(), call), "BSH", PlainAttention(q, k, v, plain).out);
     }
   }
 }
 
 // With packed queries the query lengths are sums, those of a paged cache are not.
 TEST(PagedAttention, PackedQueries) {
-  const Heads q = Noise(kHalf, 2, 4, 3, 8, 1);
-  const Heads k = Noise(kHalf, 2, 2, 11, 8, 2);
+  const Heads q = Noise(kF16, 2, 4, 3, 8, 1);
+  const Heads k = Noise(kF16, 2, 2, 11, 8, 2);
   const std::vector<int64_t> starts = {0, 3, 4};
-  OpCall call = Fused(InLayout(kHalf, "TND", q, starts), Paged(k, 4), Paged(k, 4), 4, 2, "TND");
+  OpCall call = Fused(InLayout(kF16, "TND", q, starts), Paged(k, 4), Paged(k, 4), 4, 2, "TND");
   call.inputs.push_back({"block_table", Table(2, 3)});
   call.inputs.push_back({"actual_seq_lengths", MakeInts({3, 4})});
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({11, 6})});
   const Plain plain{.scale = 0.25, .q_rows = {3, 1}, .kv_rows = {11, 6}};
-  ExpectHeads(MustRun(call), "TND", PlainAttention(q, k, k, plain).out, starts);
+  ExpectHeads(RunOne(AttentionRegistry(), call), "TND", PlainAttention(q, k, k, plain).out, starts);
 }
 
 TEST(PagedAttention, RefusesForeignBlocks) {
-  const Heads q = Noise(kHalf, 2, 2, 1, 8, 1);
-  const Heads k = Noise(kHalf, 2, 2, 11, 8, 2);
-  OpCall call = Fused(InLayout(kHalf, "BSH", q), Paged(k, 3), Paged(k, 3), 2, 2, "BSH");
+  const Heads q = Noise(kF16, 2, 2, 1, 8, 1);
+  const Heads k = Noise(kF16, 2, 2, 11, 8, 2);
+  OpCall call = Fused(InLayout(kF16, "BSH", q), Paged(k, 3), Paged(k, 3), 2, 2, "BSH");
   call.inputs.push_back({"block_table", Make<int32_t>(DataType::kInt32, {2, 1}, {0, 7})});
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"block_table", "key lengths"});
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({4, 1})});
@@ -116,15 +109,15 @@ TEST(PagedAttention, RefusesForeignBlocks) {
 
 TEST(AttentionOverLists, EverySequenceHasItsOwnTensor) {
   for (const std::string layout : {"BNSD", "BSH"}) {
-    const Heads q = Noise(kHalf, 2, 2, 1, 8, 1);
-    const Heads k0 = Noise(kHalf, 1, 2, 5, 8, 2);
-    const Heads k1 = Noise(kHalf, 1, 2, 9, 8, 3);
+    const Heads q = Noise(kF16, 2, 2, 1, 8, 1);
+    const Heads k0 = Noise(kF16, 1, 2, 5, 8, 2);
+    const Heads k1 = Noise(kF16, 1, 2, 9, 8, 3);
     OpCall call{.type = "IncreFlashAttention",
-                .inputs = {{"query", InLayout(kHalf, layout, q)},
-                           {"key0", InLayout(kHalf, layout, k0)},
-                           {"key1", InLayout(kHalf, layout, k1)},
-                           {"value0", InLayout(kHalf, layout, k0)},
-                           {"value1", InLayout(kHalf, layout, k1)}},
+                .inputs = {{"query", InLayout(kF16, layout, q)},
+                           {"key0", InLayout(kF16, layout, k0)},
+                           {"key1", InLayout(kF16, layout, k1)},
+                           {"value0", InLayout(kF16, layout, k0)},
+                           {"value1", InLayout(kF16, layout, k1)}},
                 .attrs = {{"num_heads", AttrValue::Int(2)},
                           {"num_key_value_heads", AttrValue::Int(2)},
                           {"input_layout", AttrValue::String(layout)}}};
@@ -135,8 +128,9 @@ TEST(AttentionOverLists, EverySequenceHasItsOwnTensor) {
         for (int64_t s = 0; s < 9; ++s) joined.at(1, n, s, d) = k1.at(0, n, s, d);
       }
     }
-    ExpectHeads(MustRun(call), layout, PlainAttention(q, joined, joined, {.kv_rows = {5, 9}}).out);
-    call.inputs[2].value = Pattern(kHalf, layout == "BSH" ? Shape{1, 9, 8} : Shape{1, 1, 9, 8});
+    ExpectHeads(RunOne(AttentionRegistry(), call), layout,
+                PlainAttention(q, joined, joined, {.kv_rows = {5, 9}}).out);
+    call.inputs[2].value = Pattern(kF16, layout == "BSH" ? Shape{1, 9, 8} : Shape{1, 1, 9, 8});
     ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument,
                 {layout == "BSH" ? "key1" : "1"});
   }
@@ -187,24 +181,24 @@ TEST(QuantisedCache, EveryModeFindsItsScale) {
          return ((b * 2 + n) * rows + s) * 2 + d / 32;
        }},
   };
-  const Heads q = Noise(kHalf, 2, 2, 1, width, 1);
+  const Heads q = Noise(kF16, 2, 2, 1, width, 1);
   const Heads k = Integers(2, 2, rows, width, 2);
   const Heads v = Integers(2, 2, rows, width, 3);
   for (const ModeCase& c : cases) {
     for (const DataType type : {DataType::kInt8, DataType::kInt4}) {
       SCOPED_TRACE(fmt::format("mode {} {}", c.mode, Name(type)));
       const int64_t count = c.scales.elements();
-      const Heads scale = Noise(kHalf, 1, 1, 1, count, 4);
-      const Heads offset = Noise(kHalf, 1, 1, 1, count, 5);
+      const Heads scale = Noise(kF16, 1, 1, 1, count, 4);
+      const Heads offset = Noise(kF16, 1, 1, 1, count, 5);
       const auto pack = [&](const Heads& h) {
         return type == DataType::kInt8 ? InLayout(type, "BNSD", h) : PackedInt4("BNSD", h);
       };
-      OpCall call = Fused(InLayout(kHalf, "BNSD", q), pack(k), pack(v), 2, 2, "BNSD");
+      OpCall call = Fused(InLayout(kF16, "BNSD", q), pack(k), pack(v), 2, 2, "BNSD");
       for (const std::string name : {"key", "value"}) {
         call.inputs.push_back(
-            {name + "_antiquant_scale", FromDoubles(kHalf, c.scales, scale.values)});
+            {name + "_antiquant_scale", FromDoubles(kF16, c.scales, scale.values)});
         call.inputs.push_back(
-            {name + "_antiquant_offset", FromDoubles(kHalf, c.scales, offset.values)});
+            {name + "_antiquant_offset", FromDoubles(kF16, c.scales, offset.values)});
         call.attrs.push_back({name + "_antiquant_mode", AttrValue::Int(c.mode)});
       }
       Heads wide_k = k;
@@ -216,20 +210,20 @@ TEST(QuantisedCache, EveryModeFindsItsScale) {
           value = (value + offset.at(0, 0, 0, i)) * scale.at(0, 0, 0, i);
         }
       }
-      const Tensor got = MustRun(call);
+      const Tensor got = RunOne(AttentionRegistry(), call);
       const std::vector<double> want =
           PlainAttention(q, wide_k, wide_v, {.scale = 0.25}).out.values;
       const std::vector<double> values = ToDoubles(got);
       ASSERT_EQ(values.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i) {
-        ASSERT_NEAR(values[i], want[i], 0.51 * Ulp(kHalf, want[i]) + 2e-5);
+        ASSERT_NEAR(values[i], want[i], 0.51 * Ulp(kF16, want[i]) + 2e-5);
       }
     }
   }
 }
 
 TEST(QuantisedCache, ScalesOfPages) {
-  const Heads q = Noise(kHalf, 1, 2, 1, 8, 1);
+  const Heads q = Noise(kF16, 1, 2, 1, 8, 1);
   Heads k = Integers(1, 2, 7, 8, 2);
   const Tensor pages = [&] {
     const Tensor half = Paged(k, 4);
@@ -237,12 +231,12 @@ TEST(QuantisedCache, ScalesOfPages) {
   }();
   for (const int64_t mode : {4, 5}) {
     const Shape scales = mode == 4 ? Shape{7, kPage} : Shape{7, 2, kPage};
-    const Heads scale = Noise(kHalf, 1, 1, 1, scales.elements(), 4);
-    OpCall call = Fused(InLayout(kHalf, "BSH", q), pages, pages, 2, 2, "BSH");
+    const Heads scale = Noise(kF16, 1, 1, 1, scales.elements(), 4);
+    OpCall call = Fused(InLayout(kF16, "BSH", q), pages, pages, 2, 2, "BSH");
     call.inputs.push_back({"block_table", Table(1, 2)});
     call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({7})});
     for (const std::string name : {"key", "value"}) {
-      call.inputs.push_back({name + "_antiquant_scale", FromDoubles(kHalf, scales, scale.values)});
+      call.inputs.push_back({name + "_antiquant_scale", FromDoubles(kF16, scales, scale.values)});
       call.attrs.push_back({name + "_antiquant_mode", AttrValue::Int(mode)});
     }
     Heads wide = k;
@@ -252,26 +246,27 @@ TEST(QuantisedCache, ScalesOfPages) {
                                  : Index(scales, {block, at[1], at[2] % kPage});
       wide.at(0, at[1], at[2], at[3]) *= scale.values[i];
     }
-    ExpectHeads(MustRun(call), "BSH", PlainAttention(q, wide, wide, {.scale = 0.25}).out);
+    ExpectHeads(RunOne(AttentionRegistry(), call), "BSH",
+                PlainAttention(q, wide, wide, {.scale = 0.25}).out);
   }
 }
 
 TEST(QuantisedCache, OneTensorMayHoldBothScales) {
-  const Heads q = Noise(kHalf, 1, 1, 1, 8, 1);
+  const Heads q = Noise(kF16, 1, 1, 1, 8, 1);
   const Heads k = Integers(1, 1, 3, 8, 2);
   OpCall call{.type = "IncreFlashAttention",
-              .inputs = {{"query", InLayout(kHalf, "BSH", q)},
+              .inputs = {{"query", InLayout(kF16, "BSH", q)},
                          {"key0", InLayout(DataType::kInt8, "BSH", k)},
                          {"value0", InLayout(DataType::kInt8, "BSH", k)}},
               .attrs = {{"num_heads", AttrValue::Int(1)}}};
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"scales of key are missing"});
-  call.inputs.push_back({"antiquant_scale", FromDoubles(kHalf, {2, 1}, {0.5, 0.25})});
+  call.inputs.push_back({"antiquant_scale", FromDoubles(kF16, {2, 1}, {0.5, 0.25})});
   Heads wide_k = k;
   Heads wide_v = k;
   for (double& value : wide_k.values) value *= 0.5;
   for (double& value : wide_v.values) value *= 0.25;
-  ExpectHeads(MustRun(call), "BSH", PlainAttention(q, wide_k, wide_v, {}).out);
-  call.inputs.back().value = FromDoubles(kHalf, {2, 3}, {1, 1, 1, 1, 1, 1});
+  ExpectHeads(RunOne(AttentionRegistry(), call), "BSH", PlainAttention(q, wide_k, wide_v, {}).out);
+  call.inputs.back().value = FromDoubles(kF16, {2, 3}, {1, 1, 1, 1, 1, 1});
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"antiquant mode 0", "3 scales"});
 }
 
@@ -311,18 +306,18 @@ TEST(QuantisedAttention, RoundsProbabilitiesAndOutput) {
       }
     }
   }
-  const Tensor out = MustRun(call);
-  EXPECT_EQ(out.dtype(), kHalf);
+  const Tensor out = RunOne(AttentionRegistry(), call);
+  EXPECT_EQ(out.dtype(), kF16);
   // A probability that lies on the border of rounding may fall to either side.
   const std::vector<double> values = ToDoubles(out);
   for (const auto& at : Positions({1, 3, 2, 8})) {
     const double want = expected.at(0, at[2], at[1], at[3]);
-    EXPECT_NEAR(values[Index({1, 3, 2, 8}, at)], want, Ulp(kHalf, want) + 8 * sums);
+    EXPECT_NEAR(values[Index({1, 3, 2, 8}, at)], want, Ulp(kF16, want) + 8 * sums);
   }
 
   call.inputs.push_back({"quant_scale2", FromDoubles(DataType::kFloat, {1}, {16})});
   call.inputs.push_back({"quant_offset2", FromDoubles(DataType::kFloat, {1}, {3})});
-  const Tensor eight = MustRun(call);
+  const Tensor eight = RunOne(AttentionRegistry(), call);
   EXPECT_EQ(eight.dtype(), DataType::kInt8);
   for (const auto& at : Positions({1, 3, 2, 8})) {
     const double want = expected.at(0, at[2], at[1], at[3]) * 16 + 3;
@@ -335,31 +330,32 @@ TEST(QuantisedAttention, RoundsProbabilitiesAndOutput) {
 // ---- prefix and rotary part ----
 
 TEST(AttentionExtras, SharedPrefixStandsInFront) {
-  const Heads q = Noise(kHalf, 2, 2, 3, 8, 1);
-  const Heads k = Noise(kHalf, 2, 2, 5, 8, 2);
-  const Heads prefix = Noise(kHalf, 1, 2, 4, 8, 3);
-  OpCall call = Fused(InLayout(kHalf, "BNSD", q), InLayout(kHalf, "BNSD", k),
-                      InLayout(kHalf, "BNSD", k), 2, 2, "BNSD");
-  call.inputs.push_back({"key_shared_prefix", InLayout(kHalf, "BNSD", prefix)});
-  call.inputs.push_back({"value_shared_prefix", InLayout(kHalf, "BNSD", prefix)});
+  const Heads q = Noise(kF16, 2, 2, 3, 8, 1);
+  const Heads k = Noise(kF16, 2, 2, 5, 8, 2);
+  const Heads prefix = Noise(kF16, 1, 2, 4, 8, 3);
+  OpCall call = Fused(InLayout(kF16, "BNSD", q), InLayout(kF16, "BNSD", k),
+                      InLayout(kF16, "BNSD", k), 2, 2, "BNSD");
+  call.inputs.push_back({"key_shared_prefix", InLayout(kF16, "BNSD", prefix)});
+  call.inputs.push_back({"value_shared_prefix", InLayout(kF16, "BNSD", prefix)});
   call.inputs.push_back({"actual_shared_prefix_len", MakeInts({3})});
   Heads joined = Zeros(2, 2, 8, 8);
   for (const auto& at : Positions({2, 2, 8, 8})) {
     joined.at(at[0], at[1], at[2], at[3]) =
         at[2] < 3 ? prefix.at(0, at[1], at[2], at[3]) : k.at(at[0], at[1], at[2] - 3, at[3]);
   }
-  ExpectHeads(MustRun(call), "BNSD", PlainAttention(q, joined, joined, {.scale = 0.25}).out);
-  call.inputs[4].value = Pattern(kHalf, {1, 2, 5, 8});
+  ExpectHeads(RunOne(AttentionRegistry(), call), "BNSD",
+              PlainAttention(q, joined, joined, {.scale = 0.25}).out);
+  call.inputs[4].value = Pattern(kF16, {1, 2, 5, 8});
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"shared prefix"});
 }
 
 TEST(AttentionExtras, RotaryPartJoinsTheScores) {
-  const Heads q = Noise(kHalf, 2, 4, 1, 8, 1);
-  const Heads q_rope = Noise(kHalf, 2, 4, 1, 4, 2);
-  const Heads k = Noise(kHalf, 2, 1, 11, 8, 3);
-  const Heads k_rope = Noise(kHalf, 2, 1, 11, 4, 4);
-  OpCall call = Fused(InLayout(kHalf, "BNSD", q), Paged(k, 4), Paged(k, 4), 4, 1, "BNSD");
-  call.inputs.push_back({"query_rope", InLayout(kHalf, "BNSD", q_rope)});
+  const Heads q = Noise(kF16, 2, 4, 1, 8, 1);
+  const Heads q_rope = Noise(kF16, 2, 4, 1, 4, 2);
+  const Heads k = Noise(kF16, 2, 1, 11, 8, 3);
+  const Heads k_rope = Noise(kF16, 2, 1, 11, 4, 4);
+  OpCall call = Fused(InLayout(kF16, "BNSD", q), Paged(k, 4), Paged(k, 4), 4, 1, "BNSD");
+  call.inputs.push_back({"query_rope", InLayout(kF16, "BNSD", q_rope)});
   call.inputs.push_back({"key_rope", Paged(k_rope, 4)});
   call.inputs.push_back({"block_table", Table(2, 3)});
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({11, 5})});
@@ -369,8 +365,8 @@ TEST(AttentionExtras, RotaryPartJoinsTheScores) {
     for (int64_t d = 0; d < 4; ++d) dot += q_rope.at(b, h, i, d) * k_rope.at(b, 0, j, d);
     return dot * plain.scale;
   };
-  ExpectHeads(MustRun(call), "BNSD", PlainAttention(q, k, k, plain).out);
-  call.inputs[3].value = InLayout(kHalf, "BNSD", Noise(kHalf, 1, 4, 1, 4, 2));
+  ExpectHeads(RunOne(AttentionRegistry(), call), "BNSD", PlainAttention(q, k, k, plain).out);
+  call.inputs[3].value = InLayout(kF16, "BNSD", Noise(kF16, 1, 4, 1, 4, 2));
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});
   call.inputs.erase(call.inputs.begin() + 3);
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});

@@ -1,19 +1,19 @@
 // FlashAttentionScoreGrad against central differences of the plain formula in double.
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/attention/attention_reference.h"
 
 namespace npumesh {
 namespace {
 
-constexpr DataType kFloat = DataType::kFloat;
-
 // What one case is about. Query heads and key heads differ, to see that gradients add up.
 struct Case {
   std::string layout = "BNSD";
-  Heads q = Noise(kFloat, 2, 4, 3, 4, 1);
-  Heads k = Noise(kFloat, 2, 2, 5, 4, 2);
-  Heads v = Noise(kFloat, 2, 2, 5, 4, 3);
-  Heads dy = Noise(kFloat, 2, 4, 3, 4, 4);
+  Heads q = Noise(kF32, 2, 4, 3, 4, 1);
+  Heads k = Noise(kF32, 2, 2, 5, 4, 2);
+  Heads v = Noise(kF32, 2, 2, 5, 4, 3);
+  Heads dy = Noise(kF32, 2, 4, 3, 4, 4);
   Plain plain = {.scale = 0.5};
 };
 
@@ -41,23 +41,17 @@ Heads SlopesBy(Case test, Heads Case::*part) {
 
 OpCall Gradient(const Case& test) {
   return {.type = "FlashAttentionScoreGrad",
-          .inputs = {{"query", InLayout(kFloat, test.layout, test.q)},
-                     {"key", InLayout(kFloat, test.layout, test.k)},
-                     {"value", InLayout(kFloat, test.layout, test.v)},
-                     {"dy", InLayout(kFloat, test.layout, test.dy)}},
+          .inputs = {{"query", InLayout(kF32, test.layout, test.q)},
+                     {"key", InLayout(kF32, test.layout, test.k)},
+                     {"value", InLayout(kF32, test.layout, test.v)},
+                     {"dy", InLayout(kF32, test.layout, test.dy)}},
           .attrs = {{"head_num", AttrValue::Int(test.q.heads)},
                     {"input_layout", AttrValue::String(test.layout)},
                     {"scale_value", AttrValue::Float(0.5f)}}};
 }
 
-std::vector<Tensor> MustRun(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(7);
-}
-
 void ExpectSlopes(const Case& test, const OpCall& call) {
-  const std::vector<Tensor> grad = MustRun(call);
+  const std::vector<Tensor> grad = Results(call);
   ExpectHeads(grad[0], test.layout, SlopesBy(test, &Case::q));
   ExpectHeads(grad[1], test.layout, SlopesBy(test, &Case::k));
   ExpectHeads(grad[2], test.layout, SlopesBy(test, &Case::v));
@@ -69,17 +63,17 @@ TEST(FlashAttentionScoreGrad, IsTheSlopeInEveryLayout) {
     Case test;
     test.layout = layout;
     ExpectSlopes(test, Gradient(test));
-    EXPECT_EQ(MustRun(Gradient(test))[3].elements(), 0);
+    EXPECT_EQ(Results(Gradient(test))[3].elements(), 0);
   }
 }
 
 // More rows than a tile has, in two key heads.
 TEST(FlashAttentionScoreGrad, OfSeveralTiles) {
   Case test;
-  test.q = Noise(kFloat, 1, 4, 20, 2, 1);
-  test.k = Noise(kFloat, 1, 2, 3, 2, 2);
-  test.v = Noise(kFloat, 1, 2, 3, 2, 3);
-  test.dy = Noise(kFloat, 1, 4, 20, 2, 4);
+  test.q = Noise(kF32, 1, 4, 20, 2, 1);
+  test.k = Noise(kF32, 1, 2, 3, 2, 2);
+  test.v = Noise(kF32, 1, 2, 3, 2, 3);
+  test.dy = Noise(kF32, 1, 4, 20, 2, 4);
   ExpectSlopes(test, Gradient(test));
 }
 
@@ -120,18 +114,18 @@ TEST(FlashAttentionScoreGrad, ThroughDropout) {
 TEST(FlashAttentionScoreGrad, ByShiftAndSink) {
   for (const int64_t pse_type : {0, 1}) {
     Case test;
-    Heads shift = Noise(kFloat, 1, 4, 3, 5, 5);
+    Heads shift = Noise(kF32, 1, 4, 3, 5, 5);
     std::vector<double> sinks = {0.5, -0.25, 0, 1};
     OpCall call = Gradient(test);
-    call.inputs.push_back({"pse_shift", InLayout(kFloat, "BNSD", shift)});
-    call.inputs.push_back({"sink", FromDoubles(kFloat, {4}, sinks)});
+    call.inputs.push_back({"pse_shift", InLayout(kF32, "BNSD", shift)});
+    call.inputs.push_back({"sink", FromDoubles(kF32, {4}, sinks)});
     call.attrs.push_back({"pse_type", AttrValue::Int(pse_type)});
     test.plain.shift = [&](int64_t, int64_t h, int64_t i, int64_t j) {
       return shift.at(0, h, i, j) * (pse_type == 1 ? 0.5 : 1);
     };
     test.plain.sink = sinks;
     ExpectSlopes(test, call);
-    const std::vector<Tensor> grad = MustRun(call);
+    const std::vector<Tensor> grad = Results(call);
     const auto slopes = [&](std::vector<double>& values, const auto& refresh) {
       std::vector<double> result;
       for (double& value : values) {
@@ -168,15 +162,15 @@ TEST(FlashAttentionScoreGrad, ByRopeParts) {
   OpCall call = Gradient(test);
   const std::pair<const char*, const Heads*> pieces[] = {{"query", &test.q}, {"key", &test.k}};
   for (size_t i = 0; i < 2; ++i) {
-    call.inputs[i].value = InLayout(kFloat, "BNSD", part(*pieces[i].second, 0, 3));
+    call.inputs[i].value = InLayout(kF32, "BNSD", part(*pieces[i].second, 0, 3));
     call.inputs.push_back({std::string(pieces[i].first) + "_rope",
-                           InLayout(kFloat, "BNSD", part(*pieces[i].second, 3, 1))});
+                           InLayout(kF32, "BNSD", part(*pieces[i].second, 3, 1))});
   }
-  call.inputs[2].value = InLayout(kFloat, "BNSD", part(test.v, 0, 3));
-  call.inputs[3].value = InLayout(kFloat, "BNSD", part(test.dy, 0, 3));
+  call.inputs[2].value = InLayout(kF32, "BNSD", part(test.v, 0, 3));
+  call.inputs[3].value = InLayout(kF32, "BNSD", part(test.dy, 0, 3));
   test.v = part(test.v, 0, 3);
   test.dy = part(test.dy, 0, 3);
-  const std::vector<Tensor> grad = MustRun(call);
+  const std::vector<Tensor> grad = Results(call);
   const Heads dq = SlopesBy(test, &Case::q), dk = SlopesBy(test, &Case::k);
   ExpectHeads(grad[0], "BNSD", part(dq, 0, 3));
   ExpectHeads(grad[4], "BNSD", part(dq, 3, 1));
@@ -188,16 +182,16 @@ TEST(FlashAttentionScoreGrad, OfPackedSequences) {
   Case test;
   const std::vector<int64_t> q_starts = {0, 3, 5}, k_starts = {0, 4, 9};
   OpCall call = Gradient(test);
-  call.inputs[0].value = InLayout(kFloat, "TND", test.q, q_starts);
-  call.inputs[1].value = InLayout(kFloat, "TND", test.k, k_starts);
-  call.inputs[2].value = InLayout(kFloat, "TND", test.v, k_starts);
-  call.inputs[3].value = InLayout(kFloat, "TND", test.dy, q_starts);
+  call.inputs[0].value = InLayout(kF32, "TND", test.q, q_starts);
+  call.inputs[1].value = InLayout(kF32, "TND", test.k, k_starts);
+  call.inputs[2].value = InLayout(kF32, "TND", test.v, k_starts);
+  call.inputs[3].value = InLayout(kF32, "TND", test.dy, q_starts);
   call.inputs.push_back({"actual_seq_qlen", MakeInts({3, 5})});
   call.inputs.push_back({"actual_seq_kvlen", MakeInts({4, 9})});
   call.attrs[1].second = AttrValue::String("TND");
   test.plain.q_rows = {3, 2};
   test.plain.kv_rows = {4, 5};
-  const std::vector<Tensor> grad = MustRun(call);
+  const std::vector<Tensor> grad = Results(call);
   ExpectHeads(grad[0], "TND", SlopesBy(test, &Case::q), q_starts);
   ExpectHeads(grad[1], "TND", SlopesBy(test, &Case::k), k_starts);
   ExpectHeads(grad[2], "TND", SlopesBy(test, &Case::v), k_starts);
@@ -206,7 +200,7 @@ TEST(FlashAttentionScoreGrad, OfPackedSequences) {
 TEST(FlashAttentionScoreGrad, RefusesAnotherShapeOfDy) {
   Case test;
   OpCall call = Gradient(test);
-  call.inputs[3].value = InLayout(kFloat, "BNSD", Noise(kFloat, 2, 4, 2, 4, 4));
+  call.inputs[3].value = InLayout(kF32, "BNSD", Noise(kF32, 2, 4, 2, 4, 4));
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"dy is", "[2,4,3,4]"});
 }
 

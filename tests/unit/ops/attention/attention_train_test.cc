@@ -1,4 +1,5 @@
 // FlashAttentionScore: statistics, dropout, prefixes and the bands of packed sequences.
+#include "tests/unit/op_builtin.h"
 #include "tests/unit/ops/attention/attention_reference.h"
 
 namespace npumesh {
@@ -12,12 +13,6 @@ OpCall Score(const std::string& layout, Tensor q, Tensor k, Tensor v, int64_t he
           .attrs = {{"head_num", AttrValue::Int(heads)},
                     {"input_layout", AttrValue::String(layout)},
                     {"scale_value", AttrValue::Float(0.5f)}}};
-}
-
-std::vector<Tensor> MustRun(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
-  EXPECT_TRUE(out.ok()) << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(4);
 }
 
 // Maximum and sum, each eight times.
@@ -36,7 +31,7 @@ TEST(FlashAttentionScore, GivesTheStatisticsOfItsRows) {
     const Heads v = Noise(kType, 2, 2, 6, layout == "BNSD" ? 4 : 8, 3);
     const PlainResult expected = PlainAttention(q, k, v, {.scale = 0.5});
     const std::vector<Tensor> out =
-        MustRun(Score(layout, InLayout(kType, layout, q), InLayout(kType, layout, k),
+        Results(Score(layout, InLayout(kType, layout, q), InLayout(kType, layout, k),
                       InLayout(kType, layout, v), 4));
     ExpectHeads(out[0], "BNSD", EightTimes(expected.most));
     ExpectHeads(out[1], "BNSD", EightTimes(expected.sum));
@@ -58,7 +53,7 @@ TEST(FlashAttentionScore, ShiftIsScaledOrNot) {
     plain.shift = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
       return shift.at(b, h, i, j) * (type == 1 ? plain.scale : 1);
     };
-    ExpectHeads(MustRun(call)[3], "BNSD", PlainAttention(q, k, k, plain).out);
+    ExpectHeads(Results(call)[3], "BNSD", PlainAttention(q, k, k, plain).out);
   }
 }
 
@@ -78,7 +73,7 @@ TEST(FlashAttentionScore, DropsWhereTheBitIsZero) {
   plain.keep = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     return kept(((b * 2 + h) * 3 + i) * 5 + j) ? 2.0 : 0.0;
   };
-  ExpectHeads(MustRun(call)[3], "BNSD", PlainAttention(q, k, k, plain).out);
+  ExpectHeads(Results(call)[3], "BNSD", PlainAttention(q, k, k, plain).out);
   call.inputs.back().value = Make<uint8_t>(DataType::kUint8, {7}, {1, 2, 3, 4, 5, 6, 7});
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"drop_mask", "60 bits"});
 }
@@ -97,7 +92,7 @@ TEST(FlashAttentionScore, PrefixIsAlwaysSeen) {
     plain.sees = [&](int64_t b, int64_t, int64_t i, int64_t j) {
       return j <= i + 2 || j < prefix[static_cast<size_t>(b)];
     };
-    ExpectHeads(MustRun(call)[3], "BSH", PlainAttention(q, k, k, plain).out);
+    ExpectHeads(Results(call)[3], "BSH", PlainAttention(q, k, k, plain).out);
   }
 }
 
@@ -125,7 +120,7 @@ TEST(FlashAttentionScore, BandsOfPackedSequences) {
       return j <= (mode == 3 || mode == 7 ? shifted : i);
     };
     const PlainResult expected = PlainAttention(q, k, k, plain);
-    const std::vector<Tensor> out = MustRun(call);
+    const std::vector<Tensor> out = Results(call);
     ExpectHeads(out[3], "TND", expected.out, q_starts);
     ExpectHeads(out[0], "TND", EightTimes(expected.most), q_starts);
     EXPECT_EQ(out[1].shape(), (Shape{12, 2, 8}));

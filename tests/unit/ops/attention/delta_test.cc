@@ -2,24 +2,13 @@
 #include <cmath>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat, kBf16 = DataType::kBfloat16,
-                   kHalf = DataType::kFloat16;
-
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(2);
-}
-
-void Fails(const OpCall& call, Code code, const std::vector<std::string>& words) {
-  ExpectFails(BuiltinOps(), call, code, words);
-}
 
 // Inference with unknown dimensions agrees with that of the call.
 void ExpectSound(const OpCall& call) {
@@ -44,8 +33,8 @@ struct Delta {
     k = Noise(dtype, {tokens, key_heads, dk}, 2);
     v = Noise(dtype, {tokens, heads, dv}, 3);
     beta = Noise(dtype, {tokens, heads}, 4);
-    g = Noise(kFloat, {tokens, heads}, 5, 0.5);
-    gk = Noise(kFloat, {tokens, heads, dk}, 6, 0.5);
+    g = Noise(kF32, {tokens, heads}, 5, 0.5);
+    gk = Noise(kF32, {tokens, heads, dk}, 6, 0.5);
   }
 
   OpCall Call(const std::string& type, const Tensor& state) const {
@@ -90,7 +79,7 @@ std::vector<double> Part(const std::vector<double>& all, int64_t first, int64_t 
 
 TEST(RecurrentGatedDeltaRule, ReadsAndWritesStatesByIndex) {
   const std::vector<int32_t> indices = {4, 1, 5, 0, 2, 3, 3}, accepted = {2, 1, 1};
-  for (const DataType dtype : {kFloat, kBf16}) {
+  for (const DataType dtype : {kF32, kBf16}) {
     const Delta test(dtype);
     const Tensor state = Noise(dtype, {6, test.heads, test.dv, test.dk}, 7);
     for (const bool gates : {false, true}) {
@@ -128,9 +117,9 @@ TEST(RecurrentGatedDeltaRule, ReadsAndWritesStatesByIndex) {
 }
 
 TEST(ChunkGatedDeltaRule, ReturnsTheLastStates) {
-  for (const DataType dtype : {kFloat, kBf16}) {
+  for (const DataType dtype : {kF32, kBf16}) {
     const Delta test(dtype);
-    const Tensor state = Noise(kFloat, {3, test.heads, test.dv, test.dk}, 7);
+    const Tensor state = Noise(kF32, {3, test.heads, test.dv, test.dk}, 7);
     OpCall call = test.Call("ChunkGatedDeltaRule", state);
     call.inputs.push_back({"g", test.g});
     std::vector<double> out(static_cast<size_t>(test.tokens * test.heads * test.dv), 0.0);
@@ -153,9 +142,9 @@ TEST(ChunkGatedDeltaRule, ReturnsTheLastStates) {
     ExpectNear(got[0], out, 1e-5);
     ExpectNear(got[1], states, 1e-5);
     ExpectSound(call);
-    call.inputs[4].value = Noise(kFloat, {2, test.heads, test.dv, test.dk}, 7);
+    call.inputs[4].value = Noise(kF32, {2, test.heads, test.dv, test.dk}, 7);
     Fails(call, Code::kInvalidArgument, {"initial_state has 2 states for 3 sequences"});
-    call.inputs[4].value = Noise(kFloat, {3, test.heads, test.dk, test.dv}, 7);
+    call.inputs[4].value = Noise(kF32, {3, test.heads, test.dk, test.dv}, 7);
     Fails(call, Code::kInvalidArgument, {"initial_state is float32[3,4,5,3]"});
   }
 }
@@ -172,7 +161,7 @@ TEST(RecurrentGatedDeltaRule, RefusesByName) {
   call.inputs[5].value = Ints({3, 0, 2});
   call.inputs.push_back({"num_accepted_tokens", Ints({4, 1, 1})});
   Fails(call, Code::kInvalidArgument, {"\"num_accepted_tokens\" is 4 for sequence 0 of 3"});
-  call.inputs.back() = {"g", Noise(kFloat, {test.tokens, 3}, 1)};
+  call.inputs.back() = {"g", Noise(kF32, {test.tokens, 3}, 1)};
   Fails(call, Code::kInvalidArgument, {"g is float32[7,3], expected [7,4]"});
 }
 
@@ -187,7 +176,7 @@ struct Conv {
 
 TEST(FusedCausalConv1d, PackedSequencesWithTheirCaches) {
   const Conv test;
-  for (const DataType dtype : {kHalf, kBf16, kFloat}) {
+  for (const DataType dtype : {kF16, kBf16, kF32}) {
     const Tensor x = Noise(dtype, {10, test.width}, 1), w = Noise(dtype, {3, test.width}, 2);
     const Tensor cache = Noise(dtype, {5, 2, test.width}, 3);
     for (const bool residual : {false, true}) {
@@ -243,12 +232,12 @@ TEST(FusedCausalConv1d, PackedSequencesWithTheirCaches) {
 }
 
 TEST(FusedCausalConv1d, SequencesOfOneLength) {
-  const Tensor x = Noise(kFloat, {2, 3, 4}, 1), w = Noise(kFloat, {3, 4}, 2);
-  const Tensor cache = Noise(kFloat, {2, 2, 4}, 3);
+  const Tensor x = Noise(kF32, {2, 3, 4}, 1), w = Noise(kF32, {3, 4}, 2);
+  const Tensor cache = Noise(kF32, {2, 2, 4}, 3);
   const OpCall call = {.type = "FusedCausalConv1d",
                        .inputs = {{"x", x}, {"weight", w}, {"conv_states", cache}}};
   OpCall packed = call;
-  packed.inputs[0].value = FromDoubles(kFloat, {6, 4}, ToDoubles(x));
+  packed.inputs[0].value = FromDoubles(kF32, {6, 4}, ToDoubles(x));
   packed.inputs.push_back({"query_start_loc", Ints({0, 3, 6})});
   const std::vector<Tensor> one = Results(call), two = Results(packed);
   EXPECT_EQ(one[1].shape(), x.shape());
@@ -257,9 +246,9 @@ TEST(FusedCausalConv1d, SequencesOfOneLength) {
 }
 
 TEST(FusedCausalConv1d, RefusesByName) {
-  const Tensor x = Noise(kFloat, {6, 4}, 1), w = Noise(kFloat, {3, 4}, 2);
+  const Tensor x = Noise(kF32, {6, 4}, 1), w = Noise(kF32, {3, 4}, 2);
   OpCall call = {.type = "FusedCausalConv1d",
-                 .inputs = {{"x", x}, {"weight", w}, {"conv_states", Noise(kFloat, {2, 2, 4}, 3)}}};
+                 .inputs = {{"x", x}, {"weight", w}, {"conv_states", Noise(kF32, {2, 2, 4}, 3)}}};
   Fails(call, Code::kInvalidArgument, {"\"query_start_loc\" is missing"});
   call.inputs.push_back({"query_start_loc", Ints({0, 3, 7})});
   Fails(call, Code::kInvalidArgument, {"sequence 1 rows 3 to 7 of 6"});
@@ -274,7 +263,7 @@ TEST(FusedCausalConv1d, RefusesByName) {
   call.attrs = {{"conv_mode", AttrValue::Int(1)}};
   Fails(call, Code::kUnsupported, {"conv_mode is 1"});
   call.attrs = {};
-  call.inputs[2].value = Noise(kFloat, {2, 4, 4}, 3);
+  call.inputs[2].value = Noise(kF32, {2, 4, 4}, 3);
   Fails(call, Code::kInvalidArgument, {"conv_states is float32[2,4,4]"});
 }
 

@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16;
 
 using Values = std::vector<double>;
 
@@ -45,7 +45,7 @@ Values Normed(Values x, const Values& gamma, double scale) {
 }
 
 // Pairs of neighbours are turned, and lie in two halves afterwards.
-Values Rotated(const Values& x, const Values& cos, const Values& sin, size_t first) {
+Values RotatedPairs(const Values& x, const Values& cos, const Values& sin, size_t first) {
   const size_t n = x.size();
   Values halves(n), y(n);
   for (size_t i = 0; i < n; ++i) halves[i] = x[i < n / 2 ? 2 * i : 2 * (i - n / 2) + 1];
@@ -113,8 +113,8 @@ struct Mla {
                     want[0].begin() + (t * heads + h) * latent_kv);
         const Values part = Columns(all, heads * both, h * both + head, rope);
         const Values turned =
-            Rotated({part.begin() + t * rope, part.begin() + (t + 1) * rope}, ToDoubles(cos),
-                    ToDoubles(sin), static_cast<size_t>(t * rope));
+            RotatedPairs({part.begin() + t * rope, part.begin() + (t + 1) * rope}, ToDoubles(cos),
+                         ToDoubles(sin), static_cast<size_t>(t * rope));
         std::copy(turned.begin(), turned.end(), want[1].begin() + (t * heads + h) * rope);
       }
     }
@@ -127,8 +127,9 @@ struct Mla {
       const int64_t slot = mode.starts_with("PA") ? index[static_cast<size_t>(t)] : t;
       if (slot < 0) continue;
       const Values part = Columns(keys, latent_kv + rope, latent_kv, rope);
-      const Values turned = Rotated({part.begin() + t * rope, part.begin() + (t + 1) * rope},
-                                    ToDoubles(cos), ToDoubles(sin), static_cast<size_t>(t * rope));
+      const Values turned =
+          RotatedPairs({part.begin() + t * rope, part.begin() + (t + 1) * rope}, ToDoubles(cos),
+                       ToDoubles(sin), static_cast<size_t>(t * rope));
       for (int64_t i = 0; i < latent_kv; ++i) {  // latent_kv == rope: one tile each
         const int64_t to = slot * latent_kv + i;
         want[2][static_cast<size_t>(to)] = ckv[static_cast<size_t>(t * latent_kv + i)];
@@ -140,20 +141,14 @@ struct Mla {
   }
 };
 
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(7);
-}
-
 // Intermediate results are rounded to the type of the tokens, so 16-bit ones are compared with a
 // wider bound: three roundings of 2^-11, times the sums they go through.
 double Bound(DataType dtype) {
-  return dtype == kFloat ? 1e-5 : 2e-2;
+  return dtype == kF32 ? 1e-5 : 2e-2;
 }
 
 TEST(MlaProlog, EveryVersionAndCache) {
-  for (const DataType dtype : {kFloat, kHalf}) {
+  for (const DataType dtype : {kF32, kF16}) {
     for (const std::string mode : {"PA_BSND", "PA_NZ", "TND"}) {
       Mla test(dtype);
       if (mode == "TND") {
@@ -175,7 +170,7 @@ TEST(MlaProlog, EveryVersionAndCache) {
 }
 
 TEST(MlaPrologV3, ScalesAndReturnsTheNorm) {
-  const Mla test(kFloat);
+  const Mla test(kF32);
   OpCall call = test.Call("MlaPrologV3", "PA_BSND");
   call.attrs.emplace_back("qc_qr_scale", AttrValue::Float(0.5f));
   call.attrs.emplace_back("kc_scale", AttrValue::Float(2.0f));
@@ -188,7 +183,7 @@ TEST(MlaPrologV3, ScalesAndReturnsTheNorm) {
 }
 
 TEST(MlaProlog, BatchesOfSequences) {
-  Mla test(kFloat);
+  Mla test(kF32);
   OpCall flat = test.Call("MlaProlog", "PA_BSND"), batched = flat;
   const auto reshaped = [](const Tensor& x) {
     return FromDoubles(x.dtype(), {1, x.shape()[0], x.shape()[1]}, ToDoubles(x));
@@ -200,12 +195,12 @@ TEST(MlaProlog, BatchesOfSequences) {
 }
 
 TEST(MlaProlog, RefusesByName) {
-  const Mla test(kFloat);
+  const Mla test(kF32);
   const auto fails = [](const OpCall& call, Code code, const std::vector<std::string>& words) {
     ExpectFails(BuiltinOps(), call, code, words);
   };
   OpCall call = test.Call("MlaProlog", "PA_BSND");
-  call.inputs.push_back({"quant_scale_ckv", Noise(kFloat, {1}, 1)});
+  call.inputs.push_back({"quant_scale_ckv", Noise(kF32, {1}, 1)});
   fails(call, Code::kUnsupported, {"\"quant_scale_ckv\" is fed"});
   call = test.Call("MlaPrologV3", "PA_BSND");
   call.attrs.emplace_back("weight_quant_mode", AttrValue::Int(2));
@@ -220,7 +215,7 @@ TEST(MlaProlog, RefusesByName) {
   fails(call, Code::kInvalidArgument, {"token 4 goes to slot 8, the cache has 8"});
   call.inputs.back().value = MakeInts({0, 1});
   fails(call, Code::kInvalidArgument, {"an int64 cache index for each token"});
-  call.inputs[3].value = Noise(kFloat, {3, 7, 16}, 1);
+  call.inputs[3].value = Noise(kF32, {3, 7, 16}, 1);
   fails(call, Code::kInvalidArgument, {"weight_uk float32[3,7,16]"});
 }
 

@@ -4,24 +4,13 @@
 #include <numeric>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16,
-                   kBf16 = DataType::kBfloat16, kInt8 = DataType::kInt8;
-
-std::vector<Tensor> Results(const OpCall& call) {
-  const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << call.type << ": " << out.status().ToString();
-  return out.ok() ? *out : std::vector<Tensor>(3);
-}
-
-void Fails(const OpCall& call, Code code, const std::vector<std::string>& words) {
-  ExpectFails(BuiltinOps(), call, code, words);
-}
 
 Tensor Ints(const Shape& shape, const std::vector<int32_t>& values) {
   return Make<int32_t>(DataType::kInt32, shape, values);
@@ -85,7 +74,7 @@ TEST(LightningIndexer, FindsTheHighestScores) {
         Shape weight_shape = q.shape(), scale_shape = k.shape();
         weight_shape.mutable_dims().pop_back();
         scale_shape.mutable_dims().pop_back();
-        const DataType half = quantised ? kHalf : kBf16;
+        const DataType half = quantised ? kF16 : kBf16;
         const Tensor w = Pattern(half, weight_shape, 3), s1 = Pattern(half, weight_shape, 4),
                      s2 = Pattern(half, scale_shape, 5);
         OpCall call = {.type = quantised ? "QuantLightningIndexer" : "LightningIndexer",
@@ -150,14 +139,14 @@ TEST(LightningIndexer, FindsTheHighestScores) {
 }
 
 TEST(LightningIndexer, InfersAndRefuses) {
-  const Tensor q = Noise(kHalf, {2, 3, 2, 4}, 1), k = Noise(kHalf, {2, 6, 1, 4}, 2);
+  const Tensor q = Noise(kF16, {2, 3, 2, 4}, 1), k = Noise(kF16, {2, 6, 1, 4}, 2);
   OpCall call = {.type = "LightningIndexer",
-                 .inputs = {{"query", q}, {"key", k}, {"weights", Noise(kHalf, {2, 3, 2}, 3)}},
+                 .inputs = {{"query", q}, {"key", k}, {"weights", Noise(kF16, {2, 3, 2}, 3)}},
                  .attrs = {{"sparse_count", AttrValue::Int(3)}}};
   const Result<std::vector<TensorType>> types = InferOp(BuiltinOps(), call);
   ASSERT_TRUE(types.ok()) << types.status().ToString();
   EXPECT_EQ((*types)[0], (TensorType{DataType::kInt32, {2, 3, 1, 3}}));
-  EXPECT_EQ((*types)[1], (TensorType{kHalf, {0}}));
+  EXPECT_EQ((*types)[1], (TensorType{kF16, {0}}));
   const Operator& op = *BuiltinOps().Find(call.type);
   const Node node = op_test::MakeNode(op, call);
   const Result<OpContext> known = op_test::BindAndInfer(op, call, node);
@@ -180,14 +169,14 @@ TEST(LightningIndexer, InfersAndRefuses) {
   wrong.inputs[3].value = Ints({3}, {6, 6, 6});
   Fails(wrong, Code::kInvalidArgument, {"\"actual_seq_lengths_key\" int32[3]"});
   wrong.inputs.pop_back();
-  wrong.inputs[1].value = Noise(kHalf, {2, 6, 2, 4}, 2);
+  wrong.inputs[1].value = Noise(kF16, {2, 6, 2, 4}, 2);
   Fails(wrong, Code::kInvalidArgument, {"one head of keys"});
 }
 
 TEST(SparseFlashAttention, AttendsToWhatIsChosen) {
   const int64_t heads = 4, kv = 2, width = 6, rope = 4, count = 3;
   for (const Layout& layout : Layouts()) {
-    for (const DataType dtype : {kFloat, kHalf, kBf16}) {
+    for (const DataType dtype : {kF32, kF16, kBf16}) {
       for (const int64_t block : {1, 2}) {
         const bool causal = block == 1, roped = layout.queries == "BSND";
         const Tensor q = Noise(dtype, layout.QueryShape(heads, width), 1);
@@ -277,7 +266,7 @@ TEST(SparseFlashAttention, AttendsToWhatIsChosen) {
 }
 
 TEST(SparseFlashAttention, RefusesByName) {
-  const Tensor q = Noise(kHalf, {1, 2, 2, 4}, 1), k = Noise(kHalf, {1, 3, 1, 4}, 2);
+  const Tensor q = Noise(kF16, {1, 2, 2, 4}, 1), k = Noise(kF16, {1, 3, 1, 4}, 2);
   OpCall call = {.type = "SparseFlashAttention",
                  .inputs = {{"query", q},
                             {"key", k},
@@ -285,7 +274,7 @@ TEST(SparseFlashAttention, RefusesByName) {
                             {"sparse_indices", Ints({1, 2, 1, 2}, {0, 1, 0, 1})}},
                  .attrs = {{"scale_value", AttrValue::Float(1)}}};
   OpCall wrong = call;
-  wrong.inputs.push_back({"sinks", Noise(kFloat, {2}, 1)});
+  wrong.inputs.push_back({"sinks", Noise(kF32, {2}, 1)});
   Fails(wrong, Code::kUnsupported, {"\"sinks\" is fed"});
   wrong.inputs.back() = {"query_rope", q};
   Fails(wrong, Code::kInvalidArgument, {"\"query_rope\" and \"key_rope\" must be fed both"});
@@ -300,7 +289,7 @@ TEST(SparseFlashAttention, RefusesByName) {
   wrong.inputs[3].value = Ints({1, 2, 2, 1}, {0, 1, 0, 1});
   Fails(wrong, Code::kInvalidArgument, {"sparse_indices is int32[1,2,2,1]", "[1,2,1,1]"});
   wrong = call;
-  wrong.inputs[1].value = wrong.inputs[2].value = Noise(kHalf, {2, 4, 1, 4}, 2);
+  wrong.inputs[1].value = wrong.inputs[2].value = Noise(kF16, {2, 4, 1, 4}, 2);
   wrong.attrs.emplace_back("layout_kv", AttrValue::String("PA_BSND"));
   wrong.inputs.push_back({"actual_seq_lengths_kv", Ints({1}, {3})});
   Fails(wrong, Code::kInvalidArgument, {"\"block_table\" is missing"});
