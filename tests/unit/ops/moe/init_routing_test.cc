@@ -1,6 +1,8 @@
 // MoeInitRouting and MoeInitRoutingV2 against the definitions, row by row.
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_builtin.h"
 #include "tests/unit/ops/collective/group_types.h"
+#include "tests/unit/ops/moe/moe_values.h"
 
 namespace npumesh {
 namespace {
@@ -9,21 +11,10 @@ using testing::ElementsAre;
 
 constexpr int64_t kTokens = 4;
 constexpr int64_t kChoices = 2;
-const std::vector<int32_t> kIds = {2, 0, 1, 2, 3, 0, 2, 1};  // by token and choice
 
 Tensor Ids(DataType dtype = DataType::kInt32) {
   return FromDoubles(dtype, {kTokens, kChoices}, std::vector<double>(kIds.begin(), kIds.end()));
 }
-Tensor Ints(const std::vector<int32_t>& values) {
-  return Make<int32_t>(DataType::kInt32, {static_cast<int64_t>(values.size())}, values);
-}
-
-std::vector<Tensor> MustRun(const OpCall& call) {
-  Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
-  EXPECT_TRUE(out.ok()) << out.status().ToString();
-  return out.ok() ? std::move(out).value() : std::vector<Tensor>(4);
-}
-
 // Row t of x is 10 t, 10 t + 1.
 Tensor X(DataType dtype) {
   std::vector<double> values;
@@ -49,7 +40,7 @@ TEST(MoeInitRouting, CarriesTheRowNumbers) {
         rows.push_back(static_cast<double>(p % kChoices * kTokens + p / kChoices));
       }
       const std::vector<Tensor> out =
-          MustRun({.type = "MoeInitRouting",
+          Results({.type = "MoeInitRouting",
                    .inputs = {{"x", X(dtype)},
                               {"row_idx", FromDoubles(DataType::kInt32, {kTokens, kChoices}, rows)},
                               {"expert_idx", Ids()}},
@@ -74,18 +65,18 @@ OpCall Second(const std::vector<std::pair<std::string, AttrValue>>& attrs,
 
 TEST(MoeInitRoutingV2, RowsFollowEachOther) {
   for (const DataType ids : {DataType::kInt32, DataType::kInt64}) {
-    std::vector<Tensor> out = MustRun(Second({}, ids));
+    std::vector<Tensor> out = Results(Second({}, ids));
     EXPECT_EQ(TokensOf(out[0]), (std::vector<double>{0, 2, 1, 3, 0, 1, 3, 2}));
     EXPECT_TRUE(SameBytes(out[1], Ints({4, 0, 2, 5, 7, 1, 6, 3})));
     EXPECT_EQ(out[2].shape(), Shape{0});
     EXPECT_EQ(out[3].shape(), Shape{0});
-    out = MustRun(Second({{"expert_num", AttrValue::Int(5)},
+    out = Results(Second({{"expert_num", AttrValue::Int(5)},
                           {"active_num", AttrValue::Int(3)},
                           {"expert_tokens_count_or_cumsum_flag", AttrValue::Int(1)}},
                          ids));
     EXPECT_EQ(TokensOf(out[0]), (std::vector<double>{0, 2, 1}));
     EXPECT_TRUE(SameBytes(out[2], Ints({2, 4, 7, 8, 8})));
-    out = MustRun(Second({{"expert_num", AttrValue::Int(5)},
+    out = Results(Second({{"expert_num", AttrValue::Int(5)},
                           {"expert_tokens_count_or_cumsum_flag", AttrValue::Int(2)}},
                          ids));
     EXPECT_TRUE(SameBytes(out[2], Ints({2, 2, 3, 1, 0})));
@@ -94,7 +85,7 @@ TEST(MoeInitRoutingV2, RowsFollowEachOther) {
 
 TEST(MoeInitRoutingV2, DropsWhatIsAboveTheCapacity) {
   const std::vector<Tensor> out =
-      MustRun(Second({{"expert_num", AttrValue::Int(5)},
+      Results(Second({{"expert_num", AttrValue::Int(5)},
                       {"expert_capacity", AttrValue::Int(2)},
                       {"drop_pad_mode", AttrValue::Int(1)},
                       {"expert_tokens_before_capacity_flag", AttrValue::Bool(true)}}));

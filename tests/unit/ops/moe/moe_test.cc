@@ -3,6 +3,7 @@
 
 #include "graph/ops/moe/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/moe/moe_values.h"
 
 namespace npumesh {
 namespace {
@@ -20,10 +21,6 @@ std::vector<Tensor> MustRun(const OpCall& call, size_t outputs) {
   const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
   EXPECT_TRUE(out.ok()) << out.status().ToString();
   return out.ok() ? *out : std::vector<Tensor>(outputs);
-}
-
-Tensor Ints(const Shape& shape, const std::vector<int32_t>& values) {
-  return Make<int32_t>(DataType::kInt32, shape, values);
 }
 
 std::vector<double> SoftmaxOf(std::vector<double> x) {
@@ -188,8 +185,6 @@ TEST(MoeGating, RefusesWhatDoesNotFit) {
 }
 
 // ---- routing ----
-
-const std::vector<int32_t> kIds = {2, 0, 1, 2, 3, 0, 2, 1};  // 4 tokens, 2 choices
 
 OpCall Routing(std::vector<std::pair<std::string, AttrValue>> attrs) {
   attrs.push_back({"expert_num", AttrValue::Int(4)});
