@@ -1,4 +1,5 @@
 // Types of the operators that send tokens to experts and back, dimensions unknown too.
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/collective/group_types.h"
 
 namespace npumesh {
@@ -7,7 +8,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr DataType kHalf = DataType::kFloat16;
 constexpr DataType kInt = DataType::kInt32;
 
 // Rank 1 of 4 ranks with 8 experts.
@@ -22,7 +22,7 @@ Attrs Experts(const Attrs& more = {}) {
 
 Texts Dispatch(const std::string& version, Shape x, Shape ids, const Attrs& more = {}) {
   return TypesIn(4, 1, "MoeDistributeDispatch" + version,
-                 {{"x", kHalf, std::move(x)}, {"expert_ids", kInt, std::move(ids)}}, Experts(more));
+                 {{"x", kF16, std::move(x)}, {"expert_ids", kInt, std::move(ids)}}, Experts(more));
 }
 
 TEST(DispatchTypes, RowsAreWhatCanArrive) {
@@ -57,7 +57,7 @@ TEST(DispatchTypes, Refusals) {
 std::vector<In> Results(const std::string& version, int64_t rows, Shape ids) {
   const int64_t tokens = ids[0];
   const bool first = version.empty();
-  std::vector<In> inputs = {{"expand_x", kHalf, {rows, 16}},
+  std::vector<In> inputs = {{"expand_x", kF16, {rows, 16}},
                             {"expert_ids", kInt, ids},
                             {"ep_send_counts", kInt, {8}},
                             {"expert_scales", DataType::kFloat, ids}};
@@ -65,8 +65,8 @@ std::vector<In> Results(const std::string& version, int64_t rows, Shape ids) {
                     kInt,
                     {first ? tokens * ids[1] : rows * 128}});
   if (version == "AddRmsNorm") {
-    inputs.push_back({"residual_x", kHalf, {tokens, 1, 16}});
-    inputs.push_back({"gamma", kHalf, {16}});
+    inputs.push_back({"residual_x", kF16, {tokens, 1, 16}});
+    inputs.push_back({"gamma", kF16, {16}});
   }
   return inputs;
 }

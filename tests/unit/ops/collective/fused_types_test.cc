@@ -1,5 +1,6 @@
 // Types of products and reductions that are fused with an exchange, dimensions unknown too, and
 // what they refuse.
+#include "tests/unit/op_types.h"
 #include "tests/unit/ops/collective/group_types.h"
 
 namespace npumesh {
@@ -8,7 +9,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr DataType kHalf = DataType::kFloat16;
 constexpr DataType kSmall = DataType::kInt8;
 
 Attrs With(const Attrs& more, int64_t ranks, const std::string& size = "world_size") {
@@ -23,7 +23,7 @@ Texts Types(const std::string& type, const std::vector<In>& inputs, const Attrs&
 }
 
 Texts Product(const std::string& type, Shape x1, Shape x2, const Attrs& more = {}) {
-  return Types(type, {{"x1", kHalf, std::move(x1)}, {"x2", kHalf, std::move(x2)}}, With(more, 2));
+  return Types(type, {{"x1", kF16, std::move(x1)}, {"x2", kF16, std::move(x2)}}, With(more, 2));
 }
 
 TEST(AllToAllTypes, RowsForColumns) {
@@ -57,9 +57,8 @@ TEST(AllToAllTypes, Refusals) {
   EXPECT_THAT(
       Product("AlltoAllMatmul", {6, 4}, {8, 5}, {{"all2all_axes", AttrValue::Ints({-1, -2})}})[0],
       HasSubstr("all2all_axes [-1,-2]; expected no and [-2,-1]"));
-  EXPECT_THAT(
-      Types("AlltoAllMatmul", {{"x1", kHalf, {6, 4}}, {"x2", kHalf, {8, 5}}}, With({}, 3))[0],
-      HasSubstr("world_size 3, but group \"g\" has 2 ranks"));
+  EXPECT_THAT(Types("AlltoAllMatmul", {{"x1", kF16, {6, 4}}, {"x2", kF16, {8, 5}}}, With({}, 3))[0],
+              HasSubstr("world_size 3, but group \"g\" has 2 ranks"));
 }
 
 // 2 ranks with 2 experts each.
@@ -72,15 +71,15 @@ Attrs Experts(const std::vector<int64_t>& sent, const std::vector<int64_t>& rece
 }
 
 std::vector<In> ExpertInputs(int64_t rows) {
-  return {{"gmm_x", kHalf, {rows, 4}}, {"gmm_weight", kHalf, {2, 4, 5}}};
+  return {{"gmm_x", kF16, {rows, 4}}, {"gmm_weight", kF16, {2, 4, 5}}};
 }
 
 TEST(ExpertMatmulTypes, RowsAreThoseThatArrive) {
   EXPECT_THAT(Types("AlltoAllvGroupedMatMul", ExpertInputs(6), Experts({1, 2, 3, 0}, {4, 0, 0, 3})),
               ElementsAre("float16[7,5]", "float16[0]", "float16[0]"));
   std::vector<In> inputs = ExpertInputs(6);
-  inputs.push_back({"mm_x", kHalf, {3, 4}});
-  inputs.push_back({"mm_weight", kHalf, {4, 6}});
+  inputs.push_back({"mm_x", kF16, {3, 4}});
+  inputs.push_back({"mm_weight", kF16, {4, 6}});
   EXPECT_THAT(
       Types("AlltoAllvGroupedMatMul", inputs,
             Experts({1, 2, 3, 0}, {4, 0, 0, 3}, {{"permute_out_flag", AttrValue::Bool(true)}})),
@@ -110,7 +109,7 @@ TEST(ExpertMatmulTypes, Refusals) {
   EXPECT_THAT(message(ExpertInputs(6), Experts({1, 2, 4, -1}, {4, 0, 0, 3})),
               HasSubstr("none below 0"));
   std::vector<In> half = ExpertInputs(6);
-  half.push_back({"mm_x", kHalf, {3, 4}});
+  half.push_back({"mm_x", kF16, {3, 4}});
   EXPECT_THAT(message(half, Experts({1, 2, 3, 0}, {4, 0, 0, 3})),
               HasSubstr("of mm_x and mm_weight only one is fed"));
   std::vector<In> counts = ExpertInputs(6);
@@ -161,7 +160,7 @@ TEST(SecondVersionTypes, Refusals) {
                     {{"x1", kSmall, {6, 4}}, {"x2", DataType::kHifloat8, {4, 5}}}, attrs)[0],
               HasSubstr("x1 is int8 and x2 hifloat8; expected two of int8"));
   std::vector<In> floats = SecondInputs({6}, {5});
-  floats[0].dtype = floats[1].dtype = kHalf;
+  floats[0].dtype = floats[1].dtype = kF16;
   EXPECT_THAT(Types("AllGatherMatmulV2", floats, attrs)[0],
               HasSubstr("\"x1_scale\" is fed, which is not supported"));
 }
@@ -193,10 +192,10 @@ TEST(QuantReduceTypes, ShapesAndRefusals) {
 }
 
 TEST(NormTypes, AsTheResidual) {
-  const std::vector<In> inputs = {{"x1", kHalf, {2, 3, 4}},
-                                  {"x2", kHalf, {4, 5}},
-                                  {"residual", kHalf, {2, 3, 5}},
-                                  {"gamma", kHalf, {5}}};
+  const std::vector<In> inputs = {{"x1", kF16, {2, 3, 4}},
+                                  {"x2", kF16, {4, 5}},
+                                  {"residual", kF16, {2, 3, 5}},
+                                  {"gamma", kF16, {5}}};
   const Attrs group = {{"group", AttrValue::String("g")}};
   EXPECT_THAT(Types("MatmulAllReduceAddRmsNorm", inputs, group),
               ElementsAre("float16[2,3,5]", "float16[2,3,5]"));
@@ -206,9 +205,9 @@ TEST(NormTypes, AsTheResidual) {
   other[2].shape = {2, 3, 4};
   EXPECT_THAT(Types("MatmulAllReduceAddRmsNorm", other, group)[0],
               HasSubstr("residual is float16[2,3,4] and gamma float16[5] for a product of 6 x 5"));
-  EXPECT_THAT(Types("DistributeBarrier", {{"x_ref", kHalf, {-1, 3}}}, With({}, 2)),
+  EXPECT_THAT(Types("DistributeBarrier", {{"x_ref", kF16, {-1, 3}}}, With({}, 2)),
               ElementsAre("float16[-1,3]"));
-  EXPECT_THAT(Types("DistributeBarrier", {{"x_ref", kHalf, {2, 3}}}, With({}, 4))[0],
+  EXPECT_THAT(Types("DistributeBarrier", {{"x_ref", kF16, {2, 3}}}, With({}, 4))[0],
               HasSubstr("world_size 4, but group \"g\" has 2 ranks"));
 }
 
