@@ -1,6 +1,7 @@
 // Activations: accuracy in float over the whole range, both 16-bit floats, exact special values.
 #include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
+#include "tests/unit/ops/elementwise/activation_formulas.h"
 
 namespace npumesh {
 namespace {
@@ -20,19 +21,15 @@ class ActivationTest : public testing::Test {
   OpRegistry registry_;
 };
 
-long double Logistic(long double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
 long double Swish(double x, double scale) {
-  return x * Logistic(static_cast<long double>(x) * scale);
+  return x * Sigma(static_cast<long double>(x) * scale);
 }
 
-// The tanh form, as 1 + tanh(u) = 2 logistic(2u).
-long double GeluTanh(double x) {
+// The tanh form, as 1 + tanh(u) = 2 sigma(2u).
+long double GeluSigma(double x) {
   const long double root = std::sqrt(2 / std::acos(-1.0L));
   const long double wide = x;
-  return x * Logistic(2 * root * (wide + 0.044715L * wide * wide * wide));
+  return x * Sigma(2 * root * (wide + 0.044715L * wide * wide * wide));
 }
 
 struct Activation {
@@ -44,12 +41,12 @@ struct Activation {
 
 const Activation kActivations[] = {
     {"Relu", {}, [](double x) { return x <= 0 ? 0.0 : x; }, 0},
-    {"Sigmoid", {}, [](double x) { return static_cast<double>(Logistic(x)); }, 1},
+    {"Sigmoid", {}, [](double x) { return static_cast<double>(Sigma(x)); }, 1},
     {"Tanh", {}, [](double x) { return std::tanh(x); }, 1},
-    {"Gelu", {}, [](double x) { return static_cast<double>(GeluTanh(x)); }, 1},
+    {"Gelu", {}, [](double x) { return static_cast<double>(GeluSigma(x)); }, 1},
     {"GeluV2",
      {{"approximate", AttrValue::String("tanh")}},
-     [](double x) { return static_cast<double>(GeluTanh(x)); },
+     [](double x) { return static_cast<double>(GeluSigma(x)); },
      1},
     {"GeluV2", {}, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1},
     {"FastGelu", {}, [](double x) { return static_cast<double>(Swish(x, 1.702)); }, 1},
@@ -60,7 +57,7 @@ const Activation kActivations[] = {
      1},
 };
 
-std::vector<float> Arguments() {
+std::vector<float> ActivationArguments() {
   std::vector<float> values = AnyBits<float>(40000, 41);
   Random random(42);
   for (int i = 0; i < 40000; ++i) {
@@ -72,7 +69,7 @@ std::vector<float> Arguments() {
 }
 
 TEST_F(ActivationTest, FloatIsAccurateOverTheWholeRange) {
-  const std::vector<float> x = Arguments();
+  const std::vector<float> x = ActivationArguments();
   const Tensor input = Make<float>(kF32, {static_cast<int64_t>(x.size())}, x);
   for (const Activation& test : kActivations) {
     const Tensor y = Run(test.type, input, test.attrs);

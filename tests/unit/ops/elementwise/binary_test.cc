@@ -23,12 +23,12 @@ constexpr int64_t kCount = 2011;  // four blocks, the last one odd
 // ---- floats ----
 
 template <typename T>
-using Function = T (*)(T, T);
+using BinaryFunction = T (*)(T, T);
 
 template <typename T>
 struct FloatCase {
   const char* type;
-  Function<T> formula;
+  BinaryFunction<T> formula;
 };
 
 template <typename T>

@@ -1,13 +1,12 @@
 // The Foreach family: every member of a list against the operator that is applied to it.
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
+#include "tests/unit/op_types.h"
 
 namespace npumesh {
 namespace {
 
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16;
-
-Tensor Number(double value, DataType dtype = kFloat) {
+Tensor Number(double value, DataType dtype = kF32) {
   return FromDoubles(dtype, {1}, {value});
 }
 
@@ -38,7 +37,7 @@ TEST(Foreach, UnaryMembersAreThoseOfTheOperator) {
       {"ForeachTanh", "Tanh"}, {"ForeachSign", "Sign"}, {"ForeachSigmoid", "Sigmoid"},
       {"ForeachLog", "Log"},   {"ForeachSinh", "Sinh"}, {"ForeachCopy", "TensorMove"},
       {"ForeachAcos", "Acos"}, {"ForeachAsin", "Asin"}, {"ForeachErf", "Erf"}};
-  for (const DataType dtype : {kFloat, kHalf}) {
+  for (const DataType dtype : {kF32, kF16}) {
     const std::vector<Tensor> x = List(dtype, 1);
     for (const auto& [type, element] : cases) {
       OpCall call = ListCall(type, 3);
@@ -57,7 +56,7 @@ TEST(Foreach, LogarithmsOfOtherBases) {
   for (const auto& [type, base] :
        {std::pair("ForeachLog2", 2.0), std::pair("ForeachLog10", 10.0)}) {
     OpCall call = ListCall(type, 1);
-    Feed(call, "x", {FromDoubles(kFloat, {3}, {1, base, base * base * base})});
+    Feed(call, "x", {FromDoubles(kF32, {3}, {1, base, base * base * base})});
     EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{0, 1, 3}));
   }
 }
@@ -75,8 +74,8 @@ TEST(Foreach, BinaryMembers) {
                         {"Maximum", [](double a, double b) { return std::max(a, b); }},
                         {"Minimum", [](double a, double b) { return std::min(a, b); }},
                         {"Pow", [](double a, double b) { return std::pow(a, b); }}};
-  for (const DataType dtype : {kFloat, kHalf}) {
-    const double tolerance = dtype == kFloat ? 1e-6 : 1e-3;
+  for (const DataType dtype : {kF32, kF16}) {
+    const double tolerance = dtype == kF32 ? 1e-6 : 1e-3;
     const std::vector<Tensor> x1 = List(dtype, 1), x2 = List(dtype, 5);
     const std::vector<double> numbers = {0.5, 2, 0.25};
     for (const Case& test : cases) {
@@ -86,7 +85,7 @@ TEST(Foreach, BinaryMembers) {
       Feed(scalar, "x", x1);
       scalar.inputs.push_back({"scalar", Number(0.5)});
       Feed(scalars, "x", x1);
-      scalars.inputs.push_back({"scalars", FromDoubles(kFloat, {3}, numbers)});
+      scalars.inputs.push_back({"scalars", FromDoubles(kF32, {3}, numbers)});
       Feed(list, "x1", x1);
       Feed(list, "x2", x2);
       if (test.name[0] == 'A' || test.name[0] == 'S') list.inputs.push_back({"alpha", Number(1)});
@@ -127,10 +126,10 @@ TEST(Foreach, AlphaScalesTheSecondList) {
 TEST(Foreach, PowOfANumber) {
   OpCall call = ListCall("ForeachPowScalarAndTensor", 2);
   call.inputs.push_back({"scalar", Number(2)});
-  Feed(call, "x", {FromDoubles(kHalf, {3}, {0, 1, 3}), FromDoubles(kHalf, {1}, {-1})});
+  Feed(call, "x", {FromDoubles(kF16, {3}, {0, 1, 3}), FromDoubles(kF16, {1}, {-1})});
   const std::vector<Tensor> y = Outputs(call);
-  EXPECT_TRUE(SameBytes(y[0], FromDoubles(kHalf, {3}, {1, 2, 8})));
-  EXPECT_TRUE(SameBytes(y[1], FromDoubles(kHalf, {1}, {0.5})));
+  EXPECT_TRUE(SameBytes(y[0], FromDoubles(kF16, {3}, {1, 2, 8})));
+  EXPECT_TRUE(SameBytes(y[1], FromDoubles(kF16, {1}, {0.5})));
 }
 
 TEST(Foreach, ThreeLists) {
@@ -147,7 +146,7 @@ TEST(Foreach, ThreeLists) {
     for (const Tensor& y : Outputs(call)) result.push_back(ToDoubles(y)[0]);
     return result;
   };
-  const Tensor each = FromDoubles(kFloat, {2}, {2, 3});
+  const Tensor each = FromDoubles(kF32, {2}, {2, 3});
   EXPECT_EQ(run("ForeachAddcmulScalar", Number(2)), (std::vector<double>{1 + 2 * 12, 2 + 2 * 21}));
   EXPECT_EQ(run("ForeachAddcmulScalarList", each), (std::vector<double>{1 + 2 * 12, 2 + 3 * 21}));
   EXPECT_EQ(run("ForeachAddcmulList", each), (std::vector<double>{1 + 2 * 12, 2 + 3 * 21}));
@@ -160,16 +159,16 @@ TEST(Foreach, ThreeLists) {
 TEST(Foreach, LerpGoesBetweenLists) {
   for (const char* type : {"ForeachLerpScalar", "ForeachLerpList"}) {
     OpCall call = ListCall(type, 1);
-    Feed(call, "x1", {FromDoubles(kFloat, {2}, {1, 8})});
-    Feed(call, "x2", {FromDoubles(kFloat, {2}, {5, 0})});
+    Feed(call, "x1", {FromDoubles(kF32, {2}, {1, 8})});
+    Feed(call, "x2", {FromDoubles(kF32, {2}, {5, 0})});
     call.inputs.push_back({"weight", Number(0.25)});
     EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{2, 6}));
   }
 }
 
 TEST(Foreach, NormOfEachTensor) {
-  const std::vector<Tensor> x = {FromDoubles(kFloat, {2, 2}, {3, 0, -4, 0}),
-                                 FromDoubles(kFloat, {1}, {-2})};
+  const std::vector<Tensor> x = {FromDoubles(kF32, {2, 2}, {3, 0, -4, 0}),
+                                 FromDoubles(kF32, {1}, {-2})};
   const double infinity = std::numeric_limits<double>::infinity();
   const std::pair<double, std::vector<double>> cases[] = {
       {2, {5, 2}}, {1, {7, 2}}, {0, {2, 1}}, {infinity, {4, 2}}, {-infinity, {0, 2}}};
@@ -195,7 +194,7 @@ TEST(Foreach, RoundsByMode) {
                                                     {-0.5, -0.75, 0.5, 0.5, 0.25}};
   for (int mode = 1; mode <= 7; ++mode) {
     OpCall call = ListCall("ForeachRoundOffNumber", 1);
-    Feed(call, "x", {FromDoubles(kHalf, {5}, x)});
+    Feed(call, "x", {FromDoubles(kF16, {5}, x)});
     call.inputs.push_back(
         {"roundMode", Make<int8_t>(DataType::kInt8, {1}, {static_cast<int8_t>(mode)})});
     EXPECT_EQ(ToDoubles(Outputs(call)[0]), by_mode[static_cast<size_t>(mode - 1)]) << mode;
@@ -214,14 +213,14 @@ TEST(Foreach, RefusesListsThatDoNotFit) {
   Feed(call, "x", {Make<int32_t>(DataType::kInt32, {1}, {1})});
   call.inputs.push_back({"scalar", Number(0.5)});
   ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"entry 0 is int32[1]", "float32"});
-  call.inputs.back().value = FromDoubles(kFloat, {2}, {1, 2});
+  call.inputs.back().value = FromDoubles(kF32, {2}, {1, 2});
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"\"scalar\" has 2 entries"});
 }
 
 // The forms that update their first list give what the other forms return.
 TEST(Foreach, InPlaceMembersAreThoseOfTheOtherForm) {
   const Tensor half = Number(0.5);
-  const Tensor each = FromDoubles(kFloat, {3}, {0.5, 2, 0.25});
+  const Tensor each = FromDoubles(kF32, {3}, {0.5, 2, 0.25});
   int seen = 0;
   for (const std::string_view name : BuiltinOps().Types()) {
     if (!name.starts_with("Foreach") || !name.ends_with("Inplace")) continue;
@@ -232,7 +231,7 @@ TEST(Foreach, InPlaceMembersAreThoseOfTheOtherForm) {
     for (size_t i = 0; i < op.schema.inputs.size(); ++i) {
       const std::string port(op.schema.inputs[i].name);
       if (op.schema.inputs[i].kind == PortKind::kDynamic) {
-        Feed(call, port, List(kHalf, 1 + 4 * static_cast<double>(i)));
+        Feed(call, port, List(kF16, 1 + 4 * static_cast<double>(i)));
       } else {
         call.inputs.push_back({port, port == "scalars" ? each : half});
       }
@@ -253,7 +252,7 @@ TEST(Foreach, InPlaceMembersAreThoseOfTheOtherForm) {
 TEST(Foreach, InPlaceNeedsRoomForTheResult) {
   OpCall call = ListCall("ForeachMulListInplace", 0);
   Feed(call, "x1", {Number(1)});
-  Feed(call, "x2", {FromDoubles(kFloat, {2}, {1, 2})});
+  Feed(call, "x2", {FromDoubles(kF32, {2}, {1, 2})});
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
               {"entry 0 is float32[1]", "cannot hold a result of float32[2]"});
   call.outputs = 1;
@@ -268,8 +267,8 @@ TEST(Foreach, BinaryOpByCode) {
   const std::vector<std::vector<double>> integers = {{-5, 7}, {-9, 7}, {-14, 0}, {-3, 0}};
   for (int code = 0; code < 4; ++code) {
     OpCall call = ListCall("ForeachBinaryOp", 2);
-    Feed(call, "x1", {FromDoubles(kHalf, {2}, {1, 4}), ints({-7, 7})});
-    Feed(call, "x2", {FromDoubles(kHalf, {2}, {2, 2}), ints({2, 0})});
+    Feed(call, "x1", {FromDoubles(kF16, {2}, {1, 4}), ints({-7, 7})});
+    Feed(call, "x2", {FromDoubles(kF16, {2}, {2, 2}), ints({2, 0})});
     call.attrs = {{"op_code", AttrValue::Int(code)}};
     const std::vector<Tensor> y = Outputs(call);
     EXPECT_EQ(ToDoubles(y[0]), floats[static_cast<size_t>(code)]) << code;
@@ -284,7 +283,7 @@ TEST(Foreach, BinaryOpByCode) {
 
 TEST(Foreach, UnscalesGradientsAndSeesWhatIsNotFinite) {
   const double infinity = std::numeric_limits<double>::infinity();
-  for (const DataType dtype : {kFloat, kHalf, DataType::kBfloat16}) {
+  for (const DataType dtype : {kF32, kF16, DataType::kBfloat16}) {
     for (const bool finite : {true, false}) {
       OpCall call = ListCall("ForeachNonFiniteCheckAndUnscale", 0);
       Feed(call, "scaled_grads",
@@ -306,7 +305,7 @@ TEST(Foreach, UnscalesGradientsAndSeesWhatIsNotFinite) {
   call.inputs.push_back({"inv_scale", Number(0.25)});
   ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"entry 0", "float64"});
   call.inputs[0].value = Number(1);
-  call.inputs[1].value = Number(1, kHalf);
+  call.inputs[1].value = Number(1, kF16);
   ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"found_inf is float16"});
 }
 

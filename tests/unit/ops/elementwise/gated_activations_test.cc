@@ -1,21 +1,16 @@
 // GLU, GeGluV2 and the gradients of GLU and SwiGlu.
 #include <functional>
 
+#include "tests/unit/ops/elementwise/activation_formulas.h"
 #include "tests/unit/ops/image/layer_registry.h"
 
 namespace npumesh {
 namespace {
 
-using Function = std::function<long double(long double a, long double b)>;
+using HalvesFunction = std::function<long double(long double a, long double b)>;
 
-long double Sigma(long double x) {
-  return 1 / (1 + expl(-x));
-}
 long double GeluErf(long double x) {
   return x * erfcl(-x / sqrtl(2)) / 2;
-}
-long double GeluTanh(long double x) {
-  return 0.5L * x * (1 + tanhl(sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x)));
 }
 
 const Shape kShape = {2, 4, 3};
@@ -36,11 +31,11 @@ std::pair<size_t, size_t> Pair(Ints at) {
 struct HalvesCase {
   std::string type;
   Attrs attrs;
-  std::vector<Function> outputs;
+  std::vector<HalvesFunction> outputs;
 };
 
 TEST(Halves, AgreeWithTheFormula) {
-  const Function glu = [](long double a, long double b) { return a * Sigma(b); };
+  const HalvesFunction glu = [](long double a, long double b) { return a * Sigma(b); };
   const HalvesCase cases[] = {
       {"GLU", {}, {glu}},
       {"GeGluV2",
@@ -75,7 +70,7 @@ TEST(Halves, AgreeWithTheFormula) {
 
 // Against difference quotients of the function whose gradient it is.
 TEST(Halves, GradientsAreSlopes) {
-  const std::pair<const char*, Function> cases[] = {
+  const std::pair<const char*, HalvesFunction> cases[] = {
       {"GLUGrad", [](long double a, long double b) { return a * Sigma(b); }},
       {"SwiGluGrad", [](long double a, long double b) { return a * Sigma(a) * b; }},
   };

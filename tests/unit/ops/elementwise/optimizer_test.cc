@@ -7,7 +7,7 @@
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
+const OpRegistry& OptimizerOps() {
   static const OpRegistry registry = [] {
     OpRegistry made;
     RegisterOptimizerOps(made);
@@ -36,7 +36,7 @@ const std::map<std::string, double> kConstants = {
     {"beta", 0.5},
 };
 
-const OptimizerCase kCases[] = {
+const OptimizerCase kOptimizerCases[] = {
     {"ApplyAdam",
      {"var", "m", "v"},
      {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
@@ -208,11 +208,11 @@ const OptimizerCase kCases[] = {
      }},
 };
 
-constexpr size_t kCount = 5;
+constexpr size_t kElements = 5;
 const std::vector<double> kGradients[] = {{1, -2, 0.5, 3, -0.25}, {-1, -1, 2, 0.5, 4}};
 
 std::vector<double> Start(const std::string& port) {
-  if (port == "stat") return std::vector<double>(kCount, 1);
+  if (port == "stat") return std::vector<double>(kElements, 1);
   if (port == "var" || port == "parameters") return {1, -2, 3, 0.5, -0.25};
   if (port == "mg") return {0.5, 1, 1.5, 2, 2};  // a mean, whose square stays below ms
   return {1, 2, 3, 4, 5};
@@ -225,32 +225,32 @@ OpCall CallOf(const OptimizerCase& test, DataType dtype,
   for (const std::string& port : test.constants) {
     call.inputs.push_back({port, FromDoubles(dtype, {}, {kConstants.at(port)})});
   }
-  call.inputs.push_back({test.grad, FromDoubles(dtype, {kCount}, grad)});
+  call.inputs.push_back({test.grad, FromDoubles(dtype, {kElements}, grad)});
   return call;
 }
 
 TEST(Optimizer, TwoStepsUpdateVariableAndSlots) {
-  for (const OptimizerCase& test : kCases) {
+  for (const OptimizerCase& test : kOptimizerCases) {
     SCOPED_TRACE(test.type);
     std::map<std::string, Tensor> tensors;
-    std::vector<State> states(kCount);
+    std::vector<State> states(kElements);
     for (const std::string& port : test.updated) {
-      tensors[port] = FromDoubles(kF32, {kCount}, Start(port));
-      for (size_t i = 0; i < kCount; ++i) states[i][port] = Start(port)[i];
+      tensors[port] = FromDoubles(kF32, {kElements}, Start(port));
+      for (size_t i = 0; i < kElements; ++i) states[i][port] = Start(port)[i];
     }
     for (const std::vector<double>& grad : kGradients) {
       const Result<std::vector<Tensor>> after =
-          RunOp(Registry(), CallOf(test, kF32, tensors, grad));
+          RunOp(OptimizerOps(), CallOf(test, kF32, tensors, grad));
       ASSERT_TRUE(after.ok()) << after.status().ToString();
       ASSERT_EQ(after->size(), test.updated.size());
-      for (size_t i = 0; i < kCount; ++i) {
+      for (size_t i = 0; i < kElements; ++i) {
         states[i][test.grad] = grad[i];
         test.step(states[i]);
       }
       for (size_t p = 0; p < test.updated.size(); ++p) {
         const std::string& port = test.updated[p];
         tensors[port] = (*after)[p];
-        for (size_t i = 0; i < kCount; ++i) {
+        for (size_t i = 0; i < kElements; ++i) {
           const double expected = states[i][port];
           EXPECT_NEAR(ToDoubles((*after)[p])[i], expected, 4e-5 * (1 + std::fabs(expected)))
               << port << " " << i;
@@ -262,10 +262,11 @@ TEST(Optimizer, TwoStepsUpdateVariableAndSlots) {
 
 TEST(Optimizer, SixteenBitVariablesAreRoundedOnce) {
   const Tensor var = FromDoubles(kBf16, {2}, {1, 2});
-  const Tensor y = RunOne(Registry(), {.type = "ApplyGradientDescent",
-                                       .inputs = {{"var", var},
-                                                  {"alpha", FromDoubles(kBf16, {}, {0.3})},
-                                                  {"delta", FromDoubles(kBf16, {2}, {0.7, 0.9})}}});
+  const Tensor y =
+      RunOne(OptimizerOps(), {.type = "ApplyGradientDescent",
+                              .inputs = {{"var", var},
+                                         {"alpha", FromDoubles(kBf16, {}, {0.3})},
+                                         {"delta", FromDoubles(kBf16, {2}, {0.7, 0.9})}}});
   const double alpha = ToDoubles(FromDoubles(kBf16, {}, {0.3}))[0];
   const std::vector<double> delta = ToDoubles(FromDoubles(kBf16, {2}, {0.7, 0.9}));
   EXPECT_TRUE(SameBytes(y, FromDoubles(kBf16, {2}, {1 - alpha * delta[0], 2 - alpha * delta[1]})));
@@ -274,20 +275,20 @@ TEST(Optimizer, SixteenBitVariablesAreRoundedOnce) {
 TEST(Optimizer, AmsgradKeepsTheLargest) {
   const auto one = [](double value) { return FromDoubles(kF32, {1}, {value}); };
   const Result<std::vector<Tensor>> after =
-      RunOp(Registry(), {.type = "ApplyAdamW",
-                         .inputs = {{"var", one(1)},
-                                    {"m", one(0)},
-                                    {"v", one(0)},
-                                    {"beta1_power", one(1)},
-                                    {"beta2_power", one(1)},
-                                    {"lr", one(0.5)},
-                                    {"weight_decay", one(0)},
-                                    {"beta1", one(0.5)},
-                                    {"beta2", one(0.5)},
-                                    {"epsilon", one(0)},
-                                    {"grad", one(2)},
-                                    {"max_grad_norm", one(8)}},
-                         .attrs = {{"amsgrad", AttrValue::Bool(true)}}});
+      RunOp(OptimizerOps(), {.type = "ApplyAdamW",
+                             .inputs = {{"var", one(1)},
+                                        {"m", one(0)},
+                                        {"v", one(0)},
+                                        {"beta1_power", one(1)},
+                                        {"beta2_power", one(1)},
+                                        {"lr", one(0.5)},
+                                        {"weight_decay", one(0)},
+                                        {"beta1", one(0.5)},
+                                        {"beta2", one(0.5)},
+                                        {"epsilon", one(0)},
+                                        {"grad", one(2)},
+                                        {"max_grad_norm", one(8)}},
+                             .attrs = {{"amsgrad", AttrValue::Bool(true)}}});
   ASSERT_TRUE(after.ok()) << after.status().ToString();
   // m = 1, v = 2, the largest stays 8: 1 - 0.5 * 2 / sqrt(16)
   EXPECT_EQ(ToDoubles((*after)[0])[0], 0.75);

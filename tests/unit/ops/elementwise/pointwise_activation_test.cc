@@ -1,10 +1,11 @@
 #include "graph/ops/elementwise/family.h"
+#include "tests/unit/ops/elementwise/activation_formulas.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
+const OpRegistry& PointwiseActivationOps() {
   static const OpRegistry registry = [] {
     OpRegistry made;
     RegisterPointwiseActivationOps(made);
@@ -13,21 +14,14 @@ const OpRegistry& Registry() {
   return registry;
 }
 
-AttrValue F(float value) {
-  return AttrValue::Float(value);
-}
-
-// Short names for the formulas of the papers.
-long double Sigma(long double x) {
-  return 1 / (1 + expl(-x));
-}
+// A short name for the formula of the papers.
 long double Soft(long double x) {
   return logl(1 + expl(x));
 }
 
 TEST(PointwiseActivation, AgreesWithTheFormula) {
   ExpectMatches(
-      Registry(),
+      PointwiseActivationOps(),
       {
           {"Relu6", {"x"}, [](const Operands& in) { return fminl(fmaxl(in[0], 0), 6); }, -8, 8},
           {"LeakyRelu",
@@ -85,9 +79,9 @@ TEST(PointwiseActivation, AgreesWithTheFormula) {
 // The polynomial of the device is within 0.02 of the function that it stands for.
 TEST(PointwiseActivation, FastGeluV2IsNearGelu) {
   const std::vector<double> values = {-6, -2.5, -1, -0.25, 0, 0.25, 1, 2.5, 6};
-  const std::vector<double> y =
-      ToDoubles(RunOne(Registry(), {.type = "FastGeluV2",
-                                    .inputs = {{"x", FromDoubles(kF32, Shape({9}), values)}}}));
+  const std::vector<double> y = ToDoubles(
+      RunOne(PointwiseActivationOps(),
+             {.type = "FastGeluV2", .inputs = {{"x", FromDoubles(kF32, Shape({9}), values)}}}));
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_NEAR(y[i], values[i] * 0.5 * std::erfc(-values[i] / std::sqrt(2.0)), 0.02);
   }
@@ -96,21 +90,22 @@ TEST(PointwiseActivation, FastGeluV2IsNearGelu) {
 
 TEST(PointwiseActivation, SoftplusDoesNotOverflow) {
   const Tensor x = FromDoubles(kF32, Shape({2}), {1000, -1000});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "Softplus", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(), {.type = "Softplus", .inputs = {{"x", x}}})),
             (std::vector<double>{1000, 0}));
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "LogSigmoid", .inputs = {{"x", x}}})),
-            (std::vector<double>{0, -1000}));
+  EXPECT_EQ(
+      ToDoubles(RunOne(PointwiseActivationOps(), {.type = "LogSigmoid", .inputs = {{"x", x}}})),
+      (std::vector<double>{0, -1000}));
 }
 
 TEST(PointwiseActivation, ThresholdReplacesWhatIsNotAbove) {
   const Tensor x = Make<int32_t>(DataType::kInt32, {4}, {1, 2, 3, -1});
   const Tensor two = Make<int32_t>(DataType::kInt32, {1}, {2});
   const Tensor nine = Make<int32_t>(DataType::kInt32, {1}, {9});
-  EXPECT_EQ(
-      ToDoubles(RunOne(Registry(), {.type = "ThresholdV2",
-                                    .inputs = {{"x", x}, {"threshold", two}, {"value", nine}}})),
-      (std::vector<double>{9, 9, 3, 9}));
-  EXPECT_EQ(ToDoubles(RunOne(Registry(),
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(),
+                             {.type = "ThresholdV2",
+                              .inputs = {{"x", x}, {"threshold", two}, {"value", nine}}})),
+            (std::vector<double>{9, 9, 3, 9}));
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(),
                              {.type = "ThresholdV2", .inputs = {{"x", x}, {"threshold", two}}})),
             (std::vector<double>{0, 0, 3, 0}));
 }
@@ -118,16 +113,17 @@ TEST(PointwiseActivation, ThresholdReplacesWhatIsNotAbove) {
 TEST(PointwiseActivation, PReluHasAWeightForEachChannel) {
   const Tensor x = FromDoubles(kF32, Shape({2, 2, 2}), {-1, 1, -2, 2, -3, 3, -4, 4});
   const auto run = [&](const Tensor& weight) {
-    return ToDoubles(
-        RunOne(Registry(), {.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}}));
+    return ToDoubles(RunOne(PointwiseActivationOps(),
+                            {.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}}));
   };
   EXPECT_EQ(run(FromDoubles(kF32, Shape({2}), {10, 100})),
             (std::vector<double>{-10, 1, -200, 2, -30, 3, -400, 4}));
   EXPECT_EQ(run(FromDoubles(kF32, Shape({1}), {10})),
             (std::vector<double>{-10, 1, -20, 2, -30, 3, -40, 4}));
-  const Status status = FailOf(
-      Registry(), {.type = "PRelu",
-                   .inputs = {{"x", x}, {"weight", FromDoubles(kF32, Shape({3}), {1, 2, 3})}}});
+  const Status status =
+      FailOf(PointwiseActivationOps(),
+             {.type = "PRelu",
+              .inputs = {{"x", x}, {"weight", FromDoubles(kF32, Shape({3}), {1, 2, 3})}}});
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("one for each channel"));
 }
 

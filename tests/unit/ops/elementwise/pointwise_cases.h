@@ -7,12 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
 
 using Attrs = std::vector<std::pair<std::string, AttrValue>>;
 using Operands = std::vector<long double>;
+
+// The gradients and losses of one formula alone.
+inline const OpRegistry& PointwiseGradientOps() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterPointwiseGradientOps(made);
+    return made;
+  }();
+  return registry;
+}
+
+// A float attribute.
+inline AttrValue F(float value) {
+  return AttrValue::Float(value);
+}
 
 struct PointCase {
   std::string type;

@@ -1,33 +1,20 @@
 // Gradients against the difference quotient of the function that they belong to.
-#include "graph/ops/elementwise/family.h"
+#include "tests/unit/ops/elementwise/activation_formulas.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterPointwiseGradientOps(made);
-    return made;
-  }();
-  return registry;
-}
+using RealFunction = std::function<long double(long double)>;
 
-AttrValue F(float value) {
-  return AttrValue::Float(value);
-}
-
-using Function = std::function<long double(long double)>;
-
-long double Slope(const Function& f, long double x) {
+long double Slope(const RealFunction& f, long double x) {
   constexpr long double kStep = 1e-5L;
   return (f(x + kStep) - f(x - kStep)) / (2 * kStep);
 }
 
 struct SlopeCase {
   std::string type;
-  Function forward;
+  RealFunction forward;
   std::string grad = "gradients";  // port of the incoming gradient
   std::string other = "features";  // port of x, or of f(x)
   bool takes_result = false;       // the other port holds f(x)
@@ -51,7 +38,7 @@ void ExpectSlope(const SlopeCase& test, DataType dtype) {
               .inputs = {{test.grad, FromDoubles(dtype, shape, dy)}, {test.other, other}},
               .attrs = test.attrs};
   for (const std::string& port : test.unused) call.inputs.push_back({port, other});
-  const std::vector<double> actual = ToDoubles(RunOne(Registry(), call));
+  const std::vector<double> actual = ToDoubles(RunOne(PointwiseGradientOps(), call));
   ASSERT_EQ(actual.size(), kCount) << test.type;
   const double digits = dtype == kF64 ? 1e-8 : dtype == kF32 ? 2e-6 : dtype == kF16 ? 4e-3 : 3e-2;
   for (size_t i = 0; i < kCount; ++i) {
@@ -73,15 +60,8 @@ void ExpectSlopes(const std::vector<SlopeCase>& cases) {
   }
 }
 
-long double Sigma(long double x) {
-  return 1 / (1 + expl(-x));
-}
-long double GeluTanh(long double x) {
-  return 0.5L * x * (1 + tanhl(sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x)));
-}
-
 TEST(PointwiseGradient, OfActivationsIsTheirSlope) {
-  const Function relu = [](long double x) { return fmaxl(x, 0); };
+  const RealFunction relu = [](long double x) { return fmaxl(x, 0); };
   ExpectSlopes({
       {"ReluGrad", relu},
       {"Relu6Grad", [](long double x) { return fminl(fmaxl(x, 0), 6); }},
@@ -154,11 +134,12 @@ TEST(PointwiseGradient, OfFunctionsIsTheirSlope) {
 TEST(PointwiseGradient, ThresholdsAreStrict) {
   const Tensor dy = Make<int32_t>(DataType::kInt32, {3}, {5, 6, 7});
   const Tensor x = Make<int32_t>(DataType::kInt32, {3}, {0, 2, 3});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "ThresholdGradV2D",
-                                          .inputs = {{"gradients", dy}, {"features", x}},
-                                          .attrs = {{"threshold", F(2)}}})),
-            (std::vector<double>{0, 0, 7}));
-  EXPECT_EQ(ToDoubles(RunOne(Registry(),
+  EXPECT_EQ(
+      ToDoubles(RunOne(PointwiseGradientOps(), {.type = "ThresholdGradV2D",
+                                                .inputs = {{"gradients", dy}, {"features", x}},
+                                                .attrs = {{"threshold", F(2)}}})),
+      (std::vector<double>{0, 0, 7}));
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(),
                              {.type = "ReluGrad", .inputs = {{"gradients", dy}, {"features", x}}})),
             (std::vector<double>{0, 6, 7}));
 }
@@ -166,15 +147,18 @@ TEST(PointwiseGradient, ThresholdsAreStrict) {
 TEST(PointwiseGradient, HasTheTypeOfTheGradient) {
   const Tensor dy = FromDoubles(kF16, {2}, {1, 2});
   const Tensor y = FromDoubles(kF32, {2}, {0.5, 0.25});
-  EXPECT_EQ(RunOne(Registry(), {.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}}).dtype(),
-            kF16);
+  EXPECT_EQ(
+      RunOne(PointwiseGradientOps(), {.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}})
+          .dtype(),
+      kF16);
 }
 
 TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status = FailOf(Registry(), {.type = "GeluGradV2",
-                                            .inputs = {{"dy", x}, {"x", x}},
-                                            .attrs = {{"approximate", AttrValue::String("erf")}}});
+  const Status status =
+      FailOf(PointwiseGradientOps(), {.type = "GeluGradV2",
+                                      .inputs = {{"dy", x}, {"x", x}},
+                                      .attrs = {{"approximate", AttrValue::String("erf")}}});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("\"approximate\" is \"erf\"; expected one of none, tanh"));

@@ -1,18 +1,8 @@
 // Losses and their gradients.
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterPointwiseGradientOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 using Point = std::function<double(double, double)>;
 
@@ -31,7 +21,7 @@ double Near(double a, double b) {
   return std::fabs(a - b) <= 1e-6 * (1 + std::fabs(b));
 }
 
-const LossCase kCases[] = {
+const LossCase kLossCases[] = {
     {"MseLoss", "predict", "label", [](double p, double t) { return (p - t) * (p - t); }},
     {"LpLoss", "predict", "label", [](double p, double t) { return std::fabs(p - t); }},
     {"SmoothL1LossV2",
@@ -50,14 +40,14 @@ const LossCase kCases[] = {
 };
 
 TEST(PointwiseLoss, IsGatheredByItsAttribute) {
-  for (const LossCase& test : kCases) {
+  for (const LossCase& test : kLossCases) {
     for (const std::string reduction : {"none", "mean", "sum"}) {
       OpCall call{.type = test.type,
                   .inputs = {{test.first, FromDoubles(kF32, {2, 3}, kPredict)},
                              {test.second, FromDoubles(kF32, {2, 3}, kLabel)}},
                   .attrs = test.attrs};
       call.attrs.emplace_back("reduction", AttrValue::String(reduction));
-      const Tensor loss = RunOne(Registry(), call);
+      const Tensor loss = RunOne(PointwiseGradientOps(), call);
       std::vector<double> points;
       double sum = 0;
       for (size_t i = 0; i < kPredict.size(); ++i) {
@@ -79,26 +69,27 @@ TEST(PointwiseLoss, IsGatheredByItsAttribute) {
 TEST(PointwiseLoss, KLDivDividesByTheBatch) {
   const Tensor x = FromDoubles(kF32, {2, 2}, {-1, -1, -1, -1});
   const Tensor target = FromDoubles(kF32, {2, 2}, {1, 1, 1, 0});
-  EXPECT_EQ(
-      ToDoubles(RunOne(Registry(), {.type = "KLDiv",
-                                    .inputs = {{"x", x}, {"target", target}},
-                                    .attrs = {{"reduction", AttrValue::String("batchmean")}}})),
-      (std::vector<double>{1.5}));
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(),
+                             {.type = "KLDiv",
+                              .inputs = {{"x", x}, {"target", target}},
+                              .attrs = {{"reduction", AttrValue::String("batchmean")}}})),
+            (std::vector<double>{1.5}));
 }
 
 TEST(PointwiseLoss, WithoutAttribute) {
   const Tensor x = FromDoubles(kF32, {3}, {1, 2, 3});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "L2Loss", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(), {.type = "L2Loss", .inputs = {{"x", x}}})),
             (std::vector<double>{7}));
   const Tensor zero = FromDoubles(kF32, {3}, {0, 1.75, 0});
-  EXPECT_EQ(ToDoubles(RunOne(
-                Registry(), {.type = "SmoothL1Loss", .inputs = {{"predict", x}, {"label", zero}}})),
-            (std::vector<double>{0.5, 0.03125, 2.5}));
+  EXPECT_EQ(
+      ToDoubles(RunOne(PointwiseGradientOps(),
+                       {.type = "SmoothL1Loss", .inputs = {{"predict", x}, {"label", zero}}})),
+      (std::vector<double>{0.5, 0.03125, 2.5}));
   const Tensor logit = FromDoubles(kF32, {2}, {0.5, -200});
   const Tensor target = FromDoubles(kF32, {2}, {1, 1});
-  const std::vector<double> loss =
-      ToDoubles(RunOne(Registry(), {.type = "SigmoidCrossEntropyWithLogits",
-                                    .inputs = {{"predict", logit}, {"target", target}}}));
+  const std::vector<double> loss = ToDoubles(
+      RunOne(PointwiseGradientOps(), {.type = "SigmoidCrossEntropyWithLogits",
+                                      .inputs = {{"predict", logit}, {"target", target}}}));
   EXPECT_TRUE(Near(loss[0], -std::log(1 / (1 + std::exp(-0.5)))));
   EXPECT_EQ(loss[1], 200);
 }
@@ -107,10 +98,10 @@ TEST(PointwiseLoss, AWeightCounts) {
   const Tensor x = FromDoubles(kF32, {2}, {0.5, 0.25});
   const Tensor y = FromDoubles(kF32, {2}, {1, 1});
   const Tensor weight = FromDoubles(kF32, {2}, {2, 0});
-  EXPECT_TRUE(
-      Near(ToDoubles(RunOne(Registry(), {.type = "BinaryCrossEntropy",
-                                         .inputs = {{"x", x}, {"y", y}, {"weight", weight}}}))[0],
-           std::log(2.0)));
+  EXPECT_TRUE(Near(ToDoubles(RunOne(PointwiseGradientOps(),
+                                    {.type = "BinaryCrossEntropy",
+                                     .inputs = {{"x", x}, {"y", y}, {"weight", weight}}}))[0],
+                   std::log(2.0)));
 }
 
 // The gradient of a mean by the difference quotient of the loss itself.
@@ -148,7 +139,7 @@ TEST(PointwiseLoss, GradientsAreSlopes) {
                              {test.ports[1], FromDoubles(kF32, {6}, kLabel)},
                              {test.ports[2], FromDoubles(kF32, {1}, {3})}}};
       if (test.reduces) call.attrs.emplace_back("reduction", AttrValue::String(reduction));
-      const std::vector<double> grad = ToDoubles(RunOne(Registry(), call));
+      const std::vector<double> grad = ToDoubles(RunOne(PointwiseGradientOps(), call));
       const double divisor = test.reduces && reduction == "mean" ? 6 : 1;
       for (size_t i = 0; i < kPredict.size(); ++i) {
         const double slope = (test.point(kPredict[i] + 1e-6, kLabel[i]) -
@@ -162,9 +153,10 @@ TEST(PointwiseLoss, GradientsAreSlopes) {
 
 TEST(PointwiseLoss, RefusesAnUnknownReduction) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status = FailOf(Registry(), {.type = "MseLoss",
-                                            .inputs = {{"predict", x}, {"label", x}},
-                                            .attrs = {{"reduction", AttrValue::String("max")}}});
+  const Status status =
+      FailOf(PointwiseGradientOps(), {.type = "MseLoss",
+                                      .inputs = {{"predict", x}, {"label", x}},
+                                      .attrs = {{"reduction", AttrValue::String("max")}}});
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("\"reduction\" is \"max\""));
 }
 

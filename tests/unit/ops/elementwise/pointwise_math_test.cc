@@ -5,7 +5,7 @@
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
+const OpRegistry& PointwiseMathOps() {
   static const OpRegistry registry = [] {
     OpRegistry made;
     RegisterPointwiseMathOps(made);
@@ -14,13 +14,9 @@ const OpRegistry& Registry() {
   return registry;
 }
 
-AttrValue F(float value) {
-  return AttrValue::Float(value);
-}
-
 TEST(PointwiseMath, OneOperand) {
   ExpectMatches(
-      Registry(),
+      PointwiseMathOps(),
       {
           {"Tan", {"x"}, [](const Operands& in) { return tanl(in[0]); }},
           {"Sinh", {"x"}, [](const Operands& in) { return (expl(in[0]) - expl(-in[0])) / 2; }},
@@ -46,7 +42,7 @@ TEST(PointwiseMath, OneOperand) {
 
 TEST(PointwiseMath, TwoAndMoreOperands) {
   ExpectMatches(
-      Registry(),
+      PointwiseMathOps(),
       {
           {"SquaredDifference",
            {"x1", "x2"},
@@ -95,7 +91,7 @@ TEST(PointwiseMath, TwoAndMoreOperands) {
 }
 
 TEST(PointwiseMath, Xlog1pyNamesItsPortsDifferently) {
-  ExpectMatches(Registry(),
+  ExpectMatches(PointwiseMathOps(),
                 {{"Xlog1py",
                   {"x", "y"},
                   [](const Operands& in) { return in[0] == 0 ? 0 : in[0] * log1pl(in[1]); },
@@ -107,7 +103,7 @@ TEST(PointwiseMath, Xlog1pyNamesItsPortsDifferently) {
 TEST(PointwiseMath, ErfinvUndoesErf) {
   std::vector<double> values = {-1.5, -1, -0.9999999, -0.5, -1e-20, 0, 1e-7, 0.3, 0.99, 1, 2, NAN};
   const std::vector<double> y = ToDoubles(
-      RunOne(Registry(),
+      RunOne(PointwiseMathOps(),
              {.type = "Erfinv", .inputs = {{"input_x", FromDoubles(kF64, Shape({12}), values)}}}));
   EXPECT_TRUE(std::isnan(y[0]));
   EXPECT_EQ(y[1], -INFINITY);
@@ -121,26 +117,28 @@ TEST(PointwiseMath, ErfinvUndoesErf) {
 TEST(PointwiseMath, Rounding) {
   const Tensor x = FromDoubles(kF32, Shape({6}), {-2.5, -1.5, -0.4, 0.5, 1.5, 12.25});
   const auto run = [&](const std::string& type, const std::string& port, Attrs attrs = {}) {
-    return ToDoubles(RunOne(Registry(), {.type = type, .inputs = {{port, x}}, .attrs = attrs}));
+    return ToDoubles(
+        RunOne(PointwiseMathOps(), {.type = type, .inputs = {{port, x}}, .attrs = attrs}));
   };
   EXPECT_EQ(run("Round", "x"), (std::vector<double>{-2, -2, -0.0, 0, 2, 12}));
   EXPECT_EQ(run("Trunc", "input_x"), (std::vector<double>{-2, -1, -0.0, 0, 1, 12}));
   EXPECT_EQ(run("Round", "x", {{"decimals", AttrValue::Int(-1)}}),
             (std::vector<double>{-0.0, -0.0, -0.0, 0, 0, 10}));
   const Tensor decimal = FromDoubles(kF64, Shape({2}), {0.125, 2.675});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "Round",
-                                          .inputs = {{"x", decimal}},
-                                          .attrs = {{"decimals", AttrValue::Int(1)}}})),
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseMathOps(), {.type = "Round",
+                                                  .inputs = {{"x", decimal}},
+                                                  .attrs = {{"decimals", AttrValue::Int(1)}}})),
             (std::vector<double>{0.1, 2.7}));
   const Tensor whole = Make<int64_t>(DataType::kInt64, {2}, {INT64_MAX, -7});
-  EXPECT_TRUE(SameBytes(RunOne(Registry(), {.type = "Round", .inputs = {{"x", whole}}}), whole));
+  EXPECT_TRUE(
+      SameBytes(RunOne(PointwiseMathOps(), {.type = "Round", .inputs = {{"x", whole}}}), whole));
 }
 
 TEST(PointwiseMath, Predicates) {
   for (const DataType dtype : kReals) {
     const Tensor x = FromDoubles(dtype, Shape({5}), {0, NAN, INFINITY, -INFINITY, -3});
     const auto run = [&](const std::string& type) {
-      const Tensor y = RunOne(Registry(), {.type = type, .inputs = {{"x", x}}});
+      const Tensor y = RunOne(PointwiseMathOps(), {.type = type, .inputs = {{"x", x}}});
       EXPECT_EQ(y.dtype(), kBool);
       return ValuesOf<uint8_t>(y);
     };
@@ -149,18 +147,20 @@ TEST(PointwiseMath, Predicates) {
     EXPECT_EQ(run("IsFinite"), (std::vector<uint8_t>{1, 0, 0, 0, 1}));
   }
   const Tensor whole = Make<int32_t>(DataType::kInt32, {2}, {1, 2});
-  EXPECT_EQ(ValuesOf<uint8_t>(RunOne(Registry(), {.type = "IsFinite", .inputs = {{"x", whole}}})),
-            (std::vector<uint8_t>{1, 1}));
+  EXPECT_EQ(
+      ValuesOf<uint8_t>(RunOne(PointwiseMathOps(), {.type = "IsFinite", .inputs = {{"x", whole}}})),
+      (std::vector<uint8_t>{1, 1}));
 }
 
 TEST(PointwiseMath, IsCloseCountsFromTheSecondOperand) {
   const Tensor a = FromDoubles(kF64, Shape({5}), {100, 101.1, NAN, INFINITY, INFINITY});
   const Tensor b = FromDoubles(kF64, Shape({5}), {101, 100, NAN, INFINITY, 1});
   const auto run = [&](bool equal_nan) {
-    return ValuesOf<uint8_t>(RunOne(
-        Registry(), {.type = "IsClose",
-                     .inputs = {{"x1", a}, {"x2", b}},
-                     .attrs = {{"rtol", F(0.01f)}, {"equal_nan", AttrValue::Bool(equal_nan)}}}));
+    return ValuesOf<uint8_t>(
+        RunOne(PointwiseMathOps(),
+               {.type = "IsClose",
+                .inputs = {{"x1", a}, {"x2", b}},
+                .attrs = {{"rtol", F(0.01f)}, {"equal_nan", AttrValue::Bool(equal_nan)}}}));
   };
   EXPECT_EQ(run(false), (std::vector<uint8_t>{1, 0, 0, 1, 0}));
   EXPECT_EQ(run(true), (std::vector<uint8_t>{1, 0, 1, 1, 0}));
@@ -168,7 +168,7 @@ TEST(PointwiseMath, IsCloseCountsFromTheSecondOperand) {
 
 TEST(PointwiseMath, NanToNum) {
   const Tensor x = FromDoubles(kF16, Shape({4}), {NAN, INFINITY, -INFINITY, 2});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(),
+  EXPECT_EQ(ToDoubles(RunOne(PointwiseMathOps(),
                              {.type = "NanToNum",
                               .inputs = {{"x", x}},
                               .attrs = {{"nan", F(1)}, {"posinf", F(7)}, {"neginf", F(-7)}}})),
@@ -179,7 +179,8 @@ TEST(PointwiseMath, QuotientsByZero) {
   const Tensor a = FromDoubles(kF32, Shape({3}), {6, -7, 0});
   const Tensor b = FromDoubles(kF32, Shape({3}), {0, 2, 0});
   const auto run = [&](const std::string& type, const Tensor& x1, const Tensor& x2) {
-    return ToDoubles(RunOne(Registry(), {.type = type, .inputs = {{"x1", x1}, {"x2", x2}}}));
+    return ToDoubles(
+        RunOne(PointwiseMathOps(), {.type = type, .inputs = {{"x1", x1}, {"x2", x2}}}));
   };
   EXPECT_EQ(run("DivNoNan", a, b), (std::vector<double>{0, -3.5, 0}));
   EXPECT_EQ(run("TruncateDiv", a, b)[1], -3);
@@ -192,12 +193,12 @@ TEST(PointwiseMath, QuotientsByZero) {
   EXPECT_EQ(run("DivNoNan", whole, divisor), (std::vector<double>{3, -3, 0}));
   for (const char* type : {"Mod", "TruncateMod"}) {
     const Status status =
-        FailOf(Registry(), {.type = type, .inputs = {{"x1", whole}, {"x2", divisor}}});
+        FailOf(PointwiseMathOps(), {.type = type, .inputs = {{"x1", whole}, {"x2", divisor}}});
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("division by zero at element 2"))
         << type;
   }
-  const Status fails =
-      FailOf(Registry(), {.type = "TruncateDiv", .inputs = {{"x1", whole}, {"x2", divisor}}});
+  const Status fails = FailOf(PointwiseMathOps(),
+                              {.type = "TruncateDiv", .inputs = {{"x1", whole}, {"x2", divisor}}});
   EXPECT_THAT(std::string(fails.message()), testing::HasSubstr("division by zero at element 2"));
 }
 
@@ -206,7 +207,8 @@ TEST(PointwiseMath, SumsOfScaledOperands) {
   const Tensor b = Make<int8_t>(DataType::kInt8, {3}, {20, 5, -1});
   const Tensor two = Make<int8_t>(DataType::kInt8, {}, {2});
   const auto run = [&](const std::string& type, std::vector<OpInput> inputs) {
-    return ValuesOf<int8_t>(RunOne(Registry(), {.type = type, .inputs = std::move(inputs)}));
+    return ValuesOf<int8_t>(
+        RunOne(PointwiseMathOps(), {.type = type, .inputs = std::move(inputs)}));
   };
   EXPECT_EQ(run("AxpyV2", {{"x1", a}, {"x2", b}, {"alpha", two}}),
             (std::vector<int8_t>{-116, 7, -1}));
@@ -216,23 +218,24 @@ TEST(PointwiseMath, SumsOfScaledOperands) {
   EXPECT_EQ(run("AddN", {{"x0", a}, {"x1", b}, {"x2", b}}), (std::vector<int8_t>{-116, 7, -1}));
   const Tensor x = FromDoubles(kF32, Shape({2}), {1, 2});
   const Tensor four = FromDoubles(kF32, Shape({1}), {4});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), {.type = "Addcdiv",
-                                          .inputs = {{"input_data", x},
-                                                     {"x1", x},
-                                                     {"x2", four},
-                                                     {"value", FromDoubles(kF32, {}, {8})}}})),
-            (std::vector<double>{3, 6}));
+  EXPECT_EQ(
+      ToDoubles(RunOne(PointwiseMathOps(), {.type = "Addcdiv",
+                                            .inputs = {{"input_data", x},
+                                                       {"x1", x},
+                                                       {"x2", four},
+                                                       {"value", FromDoubles(kF32, {}, {8})}}})),
+      (std::vector<double>{3, 6}));
 }
 
 TEST(PointwiseMath, ClipsUnsignedNumbersOfFullWidth) {
   const Tensor x = Make<uint64_t>(DataType::kUint64, {2}, {UINT64_MAX, 3});
   const Tensor low = Make<uint64_t>(DataType::kUint64, {}, {5});
   const Tensor high = Make<uint64_t>(DataType::kUint64, {}, {UINT64_MAX - 1});
-  EXPECT_EQ(
-      ValuesOf<uint64_t>(RunOne(
-          Registry(), {.type = "ClipByValueV2",
-                       .inputs = {{"x", x}, {"clip_value_min", low}, {"clip_value_max", high}}})),
-      (std::vector<uint64_t>{UINT64_MAX - 1, 5}));
+  EXPECT_EQ(ValuesOf<uint64_t>(
+                RunOne(PointwiseMathOps(),
+                       {.type = "ClipByValueV2",
+                        .inputs = {{"x", x}, {"clip_value_min", low}, {"clip_value_max", high}}})),
+            (std::vector<uint64_t>{UINT64_MAX - 1, 5}));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ const RealCase kRealCases[] = {
 };
 
 // Any bit pattern, numbers around the interesting range, and the special ones.
-std::vector<float> Arguments() {
+std::vector<float> UnaryArguments() {
   std::vector<float> values = AnyBits<float>(60000, 11);
   Random random(12);
   for (int i = 0; i < 60000; ++i) {
@@ -58,7 +58,7 @@ std::vector<float> Arguments() {
 }
 
 TEST_F(UnaryTest, FloatIsAccurateOverTheWholeRange) {
-  const std::vector<float> x = Arguments();
+  const std::vector<float> x = UnaryArguments();
   const Tensor input = Make<float>(kF32, {static_cast<int64_t>(x.size())}, x);
   for (const RealCase& test : kRealCases) {
     const Tensor y = Run(test.type, input);
