@@ -3,22 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_test.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
 
 using testing::HasSubstr;
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterSelectionOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 // An unknown dimension of `inferred` fits any; otherwise both say the same.
 bool Admits(const TensorType& inferred, const TensorType& seen) {
@@ -32,7 +23,7 @@ bool Admits(const TensorType& inferred, const TensorType& seen) {
 }
 
 Result<std::vector<Tensor>> Evaluate(const OpCall& call) {
-  const Operator* op = Registry().Find(call.type);
+  const Operator* op = IndexOps().Find(call.type);
   if (op == nullptr) return Error(Code::kNotFound, "no operator {}", call.type);
   const Node node = op_test::MakeNode(*op, call);
   NPUMESH_ASSIGN_OR_RETURN(const OpContext context, op_test::BindAndInfer(*op, call, node));
@@ -200,7 +191,7 @@ TEST(Unique, Refuses) {
 
 TEST(Selection, InferenceWithoutShapes) {
   for (const char* type : {"NonZero", "Where", "Unique", "UniqueExt2"}) {
-    const Operator& op = *Registry().Find(type);
+    const Operator& op = *IndexOps().Find(type);
     OpCall call{.type = type, .inputs = {{"x", Floats({2}, {1, 2})}}};
     if (op.schema.inputs.size() > 1) call.inputs.push_back({"axis", MakeInts({0})});
     const Node node = op_test::MakeNode(op, call);

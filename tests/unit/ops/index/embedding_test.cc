@@ -1,22 +1,11 @@
 // EmbeddingBag and EmbeddingDenseGrad.
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterEmbeddingOps(made);
-    return made;
-  }();
-  return registry;
-}
-
-using Rows = std::vector<std::vector<double>>;
-
-const Rows kTable = {{1, 8}, {2, 4}, {4, -2}, {-8, 16}};
+const std::vector<std::vector<double>> kTable = {{1, 8}, {2, 4}, {4, -2}, {-8, 16}};
 
 Tensor Table(DataType dtype) {
   std::vector<double> flat;
@@ -61,7 +50,7 @@ TEST(EmbeddingBag, JoinsTheRowsOfABag) {
         OpCall call = Bag(dtype, mode, indices);
         call.inputs.push_back({"offsets", MakeInts({0, 2, 2})});
         call.attrs.emplace_back("padding_idx", AttrValue::Int(padding));
-        const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+        const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         std::vector<double> expected;
         for (const std::vector<int>& bag : bags) {
@@ -85,16 +74,16 @@ TEST(EmbeddingBag, MatricesAndWeights) {
   OpCall call = Bag(DataType::kFloat, "sum", Make<int32_t>(DataType::kInt32, {2, 2}, {0, 1, 2, 2}));
   call.inputs.push_back(
       {"per_sample_weights", FromDoubles(DataType::kFloat, {2, 2}, {2, 0.5, 1, -3})});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), call)), (std::vector<double>{3, 18, -8, 4}));
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call)), (std::vector<double>{3, 18, -8, 4}));
   call.attrs[0].second = AttrValue::String("mean");
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"need mode sum"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"need mode sum"});
 }
 
 TEST(EmbeddingBag, LastOffsetEndsTheLastBag) {
   OpCall call = Bag(DataType::kFloat, "sum", MakeInts({0, 1, 2}));
   call.inputs.push_back({"offsets", MakeInts({0, 1, 2})});
   call.attrs.emplace_back("include_last_offset", AttrValue::Bool(true));
-  const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_EQ(ToDoubles((*out)[0]), (std::vector<double>{1, 8, 2, 4}));
   EXPECT_EQ(ToDoubles((*out)[1]), (std::vector<double>{0, 1, -1}));
@@ -102,16 +91,16 @@ TEST(EmbeddingBag, LastOffsetEndsTheLastBag) {
 
 TEST(EmbeddingBag, Refuses) {
   OpCall call = Bag(DataType::kFloat, "sum", MakeInts({0, 4}));
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"vector with offsets"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"vector with offsets"});
   call.inputs.push_back({"offsets", MakeInts({0})});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"holds 4 at element 1"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds 4 at element 1"});
   call.inputs[1].value = MakeInts({0, 1});
   call.inputs[2].value = MakeInts({0, 3});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"\"offsets\" put bag 0 at 0 to 3"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"offsets\" put bag 0 at 0 to 3"});
   call.inputs[2].value = MakeInts({1});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"a bag from 0 on"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"a bag from 0 on"});
   call.attrs[0].second = AttrValue::String("min");
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"\"mode\" is \"min\""});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"mode\" is \"min\""});
 }
 
 TEST(EmbeddingDenseGrad, AddsRowsByIndex) {
@@ -120,12 +109,12 @@ TEST(EmbeddingDenseGrad, AddsRowsByIndex) {
                 .inputs = {{"grad", FromDoubles(dtype, {2, 2, 1}, {1, 2, 4, 8})},
                            {"indices", Make<int32_t>(DataType::kInt32, {2, 2}, {1, 0, 1, 2})}},
                 .attrs = {{"num_weights", AttrValue::Int(4)}}};
-    EXPECT_TRUE(SameBytes(RunOne(Registry(), call), FromDoubles(dtype, {4, 1}, {2, 5, 8, 0})));
+    EXPECT_TRUE(SameBytes(RunOne(IndexOps(), call), FromDoubles(dtype, {4, 1}, {2, 5, 8, 0})));
     call.attrs.emplace_back("padding_idx", AttrValue::Int(0));
     call.attrs.emplace_back("scale_grad_by_freq", AttrValue::Bool(true));
-    EXPECT_TRUE(SameBytes(RunOne(Registry(), call), FromDoubles(dtype, {4, 1}, {0, 2.5, 8, 0})));
+    EXPECT_TRUE(SameBytes(RunOne(IndexOps(), call), FromDoubles(dtype, {4, 1}, {0, 2.5, 8, 0})));
     call.attrs[0].second = AttrValue::Int(2);
-    ExpectFails(Registry(), call, Code::kInvalidArgument, {"holds 2 at element 3"});
+    ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds 2 at element 3"});
   }
 }
 

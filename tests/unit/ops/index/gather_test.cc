@@ -1,22 +1,9 @@
 // Gather, GatherV2, GatherElements.
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterGatherOps(made);
-    return made;
-  }();
-  return registry;
-}
-
-Tensor Indices(DataType dtype, Shape shape, const std::vector<double>& values) {
-  return FromDoubles(dtype, std::move(shape), values);
-}
 
 struct GatherCase {
   Shape x;
@@ -27,7 +14,7 @@ struct GatherCase {
   Shape y;
 };
 
-const std::vector<GatherCase>& Cases() {
+const std::vector<GatherCase>& GatherCases() {
   static const std::vector<GatherCase> cases = {
       {{4, 3}, {2}, {3, 0}, 0, 0, {2, 3}},
       {{4, 3}, {2, 2}, {3, 0, 1, 1}, 0, 0, {2, 2, 3}},
@@ -65,22 +52,22 @@ Tensor Reference(const GatherCase& c, const Tensor& x) {
 }
 
 TEST(Gather, TakesRowsOfEveryDtype) {
-  for (const GatherCase& c : Cases()) {
+  for (const GatherCase& c : GatherCases()) {
     for (const DataType dtype : AllDtypes()) {
       for (const DataType index : {DataType::kInt32, DataType::kInt64}) {
         SCOPED_TRACE(c.x.ToString() + " " + c.indices.ToString() + " axis " +
                      std::to_string(c.axis));
         const Tensor x = Pattern(dtype, c.x);
-        const Tensor indices = Indices(index, c.indices, c.values);
+        const Tensor indices = FromDoubles(index, c.indices, c.values);
         const AttrValue batch = AttrValue::Int(c.batch);
         EXPECT_TRUE(SameBytes(
-            RunOne(Registry(),
+            RunOne(IndexOps(),
                    {.type = "GatherV2",
                     .inputs = {{"x", x}, {"indices", indices}, {"axis", MakeInts({c.axis})}},
                     .attrs = {{"batch_dims", batch}}}),
             Reference(c, x)));
         if (c.axis != c.batch) continue;
-        EXPECT_TRUE(SameBytes(RunOne(Registry(), {.type = "Gather",
+        EXPECT_TRUE(SameBytes(RunOne(IndexOps(), {.type = "Gather",
                                                   .inputs = {{"x", x}, {"indices", indices}},
                                                   .attrs = {{"batch_dims", batch}}}),
                               Reference(c, x)));
@@ -99,12 +86,12 @@ OpCall GatherV2(Tensor x, Tensor indices, int64_t axis, bool negative = false) {
 
 TEST(Gather, CountsNegativeIndicesFromTheEndWhereAllowed) {
   const Tensor x = FromDoubles(DataType::kFloat, {3}, {5, 6, 7});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), GatherV2(x, MakeInts({-1, -3}), 0, true))),
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), GatherV2(x, MakeInts({-1, -3}), 0, true))),
             (std::vector<double>{7, 5}));
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), GatherV2(x, Indices(DataType::kInt64, {}, {-1}), 0))),
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), GatherV2(x, FromDoubles(DataType::kInt64, {}, {-1}), 0))),
             std::vector<double>{7});
   EXPECT_EQ(
-      ToDoubles(RunOne(Registry(), {.type = "Gather",
+      ToDoubles(RunOne(IndexOps(), {.type = "Gather",
                                     .inputs = {{"x", x}, {"indices", MakeInts({-2})}},
                                     .attrs = {{"negative_index_support", AttrValue::Bool(true)}}})),
       std::vector<double>{6});
@@ -112,32 +99,32 @@ TEST(Gather, CountsNegativeIndicesFromTheEndWhereAllowed) {
 
 TEST(Gather, OutOfRangeIndexIsAnErrorThatNamesIt) {
   const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(Registry(), GatherV2(x, MakeInts({0, 3}), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0, 3}), 0), Code::kInvalidArgument,
               {"\"indices\" holds 3 at element 1", "index < 3"});
-  ExpectFails(Registry(), GatherV2(x, MakeInts({0, -1}), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0, -1}), 0), Code::kInvalidArgument,
               {"holds -1 at element 1", "0 <= index < 3"});
-  ExpectFails(Registry(), GatherV2(x, MakeInts({-4}), 0, true), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherV2(x, MakeInts({-4}), 0, true), Code::kInvalidArgument,
               {"holds -4 at element 0", "-3 <= index < 3"});
-  ExpectFails(Registry(), GatherV2(Pattern(DataType::kFloat, {0, 2}), MakeInts({0}), 0),
+  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {0, 2}), MakeInts({0}), 0),
               Code::kInvalidArgument, {"index < 0"});
-  ExpectFails(Registry(), GatherV2(Pattern(DataType::kFloat, {2, 0}), MakeInts({2}), 0),
+  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {2, 0}), MakeInts({2}), 0),
               Code::kInvalidArgument, {"index < 2"});
 }
 
 TEST(Gather, RefusesWhatDoesNotFit) {
   const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(Registry(), GatherV2(x, MakeInts({0}), 2), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0}), 2), Code::kInvalidArgument,
               {"axis 2", "rank 2"});
-  ExpectFails(Registry(), GatherV2(Pattern(DataType::kFloat, {}), MakeInts({0}), 0),
+  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {}), MakeInts({0}), 0),
               Code::kInvalidArgument, {"axis 0", "rank 0"});
-  ExpectFails(Registry(), GatherV2(x, Pattern(DataType::kFloat, {1}), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherV2(x, Pattern(DataType::kFloat, {1}), 0), Code::kInvalidArgument,
               {"indices", "float32"});
   OpCall batched = GatherV2(x, MakeInts({0, 1}), 1);
   batched.attrs.push_back({"batch_dims", AttrValue::Int(1)});
-  ExpectFails(Registry(), batched, Code::kInvalidArgument, {"batch_dims 1", "[3,2]", "[2]"});
+  ExpectFails(IndexOps(), batched, Code::kInvalidArgument, {"batch_dims 1", "[3,2]", "[2]"});
   OpCall unknown = GatherV2(x, MakeInts({0}), 0);
   unknown.inputs[2].known = Known::kNo;
-  ExpectFails(Registry(), unknown, Code::kUnsupported, {"axis"});
+  ExpectFails(IndexOps(), unknown, Code::kUnsupported, {"axis"});
 }
 
 OpCall GatherElements(Tensor x, Tensor index, int64_t dim) {
@@ -166,7 +153,7 @@ TEST(GatherElements, ReplacesOneCoordinate) {
       }
       for (const DataType index : {DataType::kInt32, DataType::kInt64}) {
         const Tensor y =
-            RunOne(Registry(), GatherElements(x, Indices(index, index_shape, values), dim));
+            RunOne(IndexOps(), GatherElements(x, FromDoubles(index, index_shape, values), dim));
         EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, index_shape, expected))) << "dim " << dim;
       }
     }
@@ -174,7 +161,7 @@ TEST(GatherElements, ReplacesOneCoordinate) {
 }
 
 TEST(GatherElements, EmptyIndexGivesNothing) {
-  const Tensor y = RunOne(Registry(), GatherElements(Pattern(DataType::kFloat, {3, 2}),
+  const Tensor y = RunOne(IndexOps(), GatherElements(Pattern(DataType::kFloat, {3, 2}),
                                                      Pattern(DataType::kInt64, {0, 2}), 0));
   EXPECT_EQ(y.shape(), (Shape{0, 2}));
 }
@@ -183,16 +170,16 @@ TEST(GatherElements, RefusesWhatDoesNotFit) {
   const Tensor x = Pattern(DataType::kFloat, {3, 2});
   const auto index = [](Shape shape, double value) {
     const auto count = static_cast<size_t>(shape.elements());
-    return Indices(DataType::kInt64, std::move(shape), std::vector<double>(count, value));
+    return FromDoubles(DataType::kInt64, std::move(shape), std::vector<double>(count, value));
   };
-  ExpectFails(Registry(), GatherElements(x, index({1, 2}, 3), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherElements(x, index({1, 2}, 3), 0), Code::kInvalidArgument,
               {"\"index\" holds 3 at element 0", "index < 3"});
-  ExpectFails(Registry(), GatherElements(x, index({1, 2}, -1), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherElements(x, index({1, 2}, -1), 0), Code::kInvalidArgument,
               {"holds -1"});
-  ExpectFails(Registry(), GatherElements(x, index({1, 3}, 0), 0), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherElements(x, index({1, 3}, 0), 0), Code::kInvalidArgument,
               {"[1,3]", "[3,2]"});
-  ExpectFails(Registry(), GatherElements(x, index({2}, 0), 0), Code::kInvalidArgument, {"[2]"});
-  ExpectFails(Registry(), GatherElements(x, index({1, 1}, 0), 2), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), GatherElements(x, index({2}, 0), 0), Code::kInvalidArgument, {"[2]"});
+  ExpectFails(IndexOps(), GatherElements(x, index({1, 1}, 0), 2), Code::kInvalidArgument,
               {"axis 2"});
 }
 

@@ -1,20 +1,11 @@
 // GatherNd, IndexByTensor, Index, IndexPutV2.
 #include <functional>
 
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterIndexOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 using Ints = std::vector<int64_t>;
 
@@ -26,7 +17,7 @@ TEST(GatherNd, TakesRowsByTuples) {
   const Tensor x = Pattern(DataType::kBfloat16, {2, 3, 2});
   const std::vector<double> from = ToDoubles(x);
   const auto run = [&](const Tensor& indices) {
-    return RunOne(Registry(), {.type = "GatherNd", .inputs = {{"x", x}, {"indices", indices}}});
+    return RunOne(IndexOps(), {.type = "GatherNd", .inputs = {{"x", x}, {"indices", indices}}});
   };
   const Tensor rows = run(Indices({2, 2}, {1, 2, 0, 1}));
   EXPECT_EQ(rows.shape(), Shape({2, 2}));
@@ -41,9 +32,9 @@ TEST(GatherNd, NegativeOnlyWhenAllowed) {
   OpCall call{.type = "GatherNd",
               .inputs = {{"x", FromDoubles(DataType::kFloat, {3}, {1, 2, 3})},
                          {"indices", Indices({1, 1}, {-1})}}};
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"holds -1", "0 <= index"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds -1", "0 <= index"});
   call.attrs.emplace_back("negative_index_support", AttrValue::Bool(true));
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), call)), (std::vector<double>{3}));
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call)), (std::vector<double>{3}));
 }
 
 // ---- indexing with tensors ----
@@ -58,7 +49,7 @@ struct IndexCase {
 
 const Shape kX = {3, 4, 2, 5};
 
-std::vector<IndexCase> Cases() {
+std::vector<IndexCase> IndexCases() {
   const Tensor a = Indices({2, 3}, {0, -1, 2, 1, 1, -3});
   const Tensor b = Indices({3}, {1, 0, -1});
   const auto a_at = [](int64_t i, int64_t j) { return Ints{0, 2, 2, 1, 1, 0}[i * 3 + j]; };
@@ -124,7 +115,7 @@ OpCall WithIndices(OpCall call, const std::vector<Tensor>& indices) {
 }
 
 TEST(IndexByTensor, FollowsPyTorch) {
-  for (const IndexCase& test : Cases()) {
+  for (const IndexCase& test : IndexCases()) {
     for (const DataType dtype : {DataType::kFloat, DataType::kInt8, DataType::kBool}) {
       const Tensor x = Pattern(dtype, kX);
       std::vector<double> expected;
@@ -133,13 +124,13 @@ TEST(IndexByTensor, FollowsPyTorch) {
       }
       const Tensor want = FromDoubles(dtype, test.result, expected);
       const Tensor y =
-          RunOne(Registry(), WithIndices({.type = "IndexByTensor",
+          RunOne(IndexOps(), WithIndices({.type = "IndexByTensor",
                                           .inputs = {{"x", x}},
                                           .attrs = {{"indices_mask", AttrValue::Ints(test.mask)}}},
                                          test.indices));
       EXPECT_TRUE(SameBytes(y, want)) << Shape(test.mask).ToString() << y.type().ToString();
       const Tensor same =
-          RunOne(Registry(), WithIndices({.type = "Index",
+          RunOne(IndexOps(), WithIndices({.type = "Index",
                                           .inputs = {{"x", x},
                                                      {"indexed_sizes", MakeInts(test.mask)},
                                                      {"indexed_strides", MakeInts({})}}},
@@ -157,17 +148,17 @@ TEST(IndexByTensor, Refuses) {
                         .attrs = {{"indices_mask", AttrValue::Ints(mask)}}},
                        indices);
   };
-  ExpectFails(Registry(), call({1}, {Indices({1}, {3})}), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), call({1}, {Indices({1}, {3})}), Code::kInvalidArgument,
               {"holds 3 at element 0", "-3 <= index < 3"});
-  ExpectFails(Registry(), call({1}, {Indices({1}, {-4})}), Code::kInvalidArgument, {"holds -4"});
-  ExpectFails(Registry(), call({1, 1}, {Indices({1}, {0})}), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), call({1}, {Indices({1}, {-4})}), Code::kInvalidArgument, {"holds -4"});
+  ExpectFails(IndexOps(), call({1, 1}, {Indices({1}, {0})}), Code::kInvalidArgument,
               {"1 index tensors for mask [1,1]"});
-  ExpectFails(Registry(), call({1, 1}, {Indices({2}, {0, 0}), Indices({3}, {0, 0, 0})}),
+  ExpectFails(IndexOps(), call({1, 1}, {Indices({2}, {0, 0}), Indices({3}, {0, 0, 0})}),
               Code::kInvalidArgument, {"do not broadcast"});
 }
 
 TEST(IndexPut, SetsAndAdds) {
-  for (const IndexCase& test : Cases()) {
+  for (const IndexCase& test : IndexCases()) {
     for (const bool accumulate : {false, true}) {
       for (const bool one_value : {false, true}) {
         const Tensor x = Pattern(DataType::kFloat16, kX);
@@ -181,7 +172,7 @@ TEST(IndexPut, SetsAndAdds) {
           element = accumulate ? element + given : given;
         }
         const Tensor y =
-            RunOne(Registry(), WithIndices({.type = "IndexPutV2",
+            RunOne(IndexOps(), WithIndices({.type = "IndexPutV2",
                                             .inputs = {{"x", x},
                                                        {"value", value},
                                                        {"indexed_sizes", MakeInts(test.mask)},
@@ -196,7 +187,7 @@ TEST(IndexPut, SetsAndAdds) {
 }
 
 TEST(IndexPut, RefusesAValueThatDoesNotFit) {
-  ExpectFails(Registry(),
+  ExpectFails(IndexOps(),
               WithIndices({.type = "IndexPutV2",
                            .inputs = {{"x", Pattern(DataType::kFloat, {3, 4})},
                                       {"value", Pattern(DataType::kFloat, {3})},

@@ -1,19 +1,9 @@
 // Cumsum, Cumprod, SearchSorted, Bucketize.
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterOrderOps(made);
-    RegisterSearchOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 struct Direction {
   bool exclusive;
@@ -61,7 +51,7 @@ TEST(Scan, CollectsWhatLiesBefore) {
             }
             expected.push_back(total);
           }
-          EXPECT_TRUE(SameBytes(RunOne(Registry(), Scan(type, x, axis - 3, direction)),
+          EXPECT_TRUE(SameBytes(RunOne(IndexOps(), Scan(type, x, axis - 3, direction)),
                                 FromDoubles(dtype, shape, expected)))
               << type << " " << Name(dtype) << " axis " << axis;
         }
@@ -72,22 +62,22 @@ TEST(Scan, CollectsWhatLiesBefore) {
 
 TEST(Scan, HalvesAreRoundedFromTheExactSum) {
   const Tensor x = FromDoubles(DataType::kFloat16, {4}, {2048, 1, 1, 1});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), Scan("Cumsum", x, 0, {false, false}))),
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Scan("Cumsum", x, 0, {false, false}))),
             (std::vector<double>{2048, 2048, 2050, 2052}));
 }
 
 TEST(Scan, IntegersWrap) {
   const Tensor x = Make<int8_t>(DataType::kInt8, {3}, {100, 100, 100});
-  EXPECT_EQ(ValuesOf<int8_t>(RunOne(Registry(), Scan("Cumsum", x, 0, {false, false}))),
+  EXPECT_EQ(ValuesOf<int8_t>(RunOne(IndexOps(), Scan("Cumsum", x, 0, {false, false}))),
             (std::vector<int8_t>{100, -56, 44}));
   const Tensor wide = Make<int64_t>(DataType::kInt64, {2}, {INT64_MAX, 2});
-  EXPECT_EQ(ValuesOf<int64_t>(RunOne(Registry(), Scan("Cumprod", wide, 0, {false, false}))),
+  EXPECT_EQ(ValuesOf<int64_t>(RunOne(IndexOps(), Scan("Cumprod", wide, 0, {false, false}))),
             (std::vector<int64_t>{INT64_MAX, -2}));
 }
 
 TEST(Scan, RefusesAnAxisThatIsNotThere) {
   const Tensor x = Pattern(DataType::kFloat, {2, 2});
-  ExpectFails(Registry(), Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(IndexOps(), Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
 }
 
 // ---- SearchSorted ----
@@ -108,7 +98,7 @@ TEST(SearchSorted, CountsWhatIsSmaller) {
         const Tensor sequence =
             shared ? FromDoubles(dtype, {4}, {1, 3, 3, 6}) : FromDoubles(dtype, {2, 4}, sorted);
         const Tensor y =
-            RunOne(Registry(), Search(sequence, FromDoubles(dtype, {2, 3}, values), right));
+            RunOne(IndexOps(), Search(sequence, FromDoubles(dtype, {2, 3}, values), right));
         EXPECT_EQ(y.type(), (TensorType{DataType::kInt64, {2, 3}}));
         std::vector<double> expected;
         for (size_t i = 0; i < values.size(); ++i) {
@@ -130,15 +120,15 @@ TEST(SearchSorted, FollowsTheSorter) {
                        FromDoubles(DataType::kFloat, {2}, {2, 5}), false);
   call.inputs.push_back({"sorter", MakeInts({1, 2, 0})});
   call.attrs.emplace_back("dtype", AttrValue::Int(3));
-  const Tensor y = RunOne(Registry(), call);
+  const Tensor y = RunOne(IndexOps(), call);
   EXPECT_EQ(y.dtype(), DataType::kInt32);
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{1, 2}));
   call.inputs[2].value = MakeInts({1, 3, 0});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"\"sorter\" holds 3 at element 1"});
+  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"sorter\" holds 3 at element 1"});
 }
 
 TEST(SearchSorted, RefusesRowsThatDoNotMatch) {
-  ExpectFails(Registry(),
+  ExpectFails(IndexOps(),
               Search(Pattern(DataType::kFloat, {2, 4}), Pattern(DataType::kFloat, {3, 1}), false),
               Code::kInvalidArgument, {"[2,4]", "[3,1]"});
 }
@@ -148,14 +138,14 @@ TEST(SearchSorted, RefusesRowsThatDoNotMatch) {
 TEST(Bucketize, ChoosesTheSideOfABoundary) {
   const Tensor x = FromDoubles(DataType::kFloat, {5}, {-1, 0, 1, 1.5, 9});
   const auto run = [&](bool right) {
-    return ToDoubles(RunOne(Registry(), {.type = "Bucketize",
+    return ToDoubles(RunOne(IndexOps(), {.type = "Bucketize",
                                          .inputs = {{"x", x}},
                                          .attrs = {{"boundaries", AttrValue::Floats({0, 1, 2})},
                                                    {"right", AttrValue::Bool(right)}}}));
   };
   EXPECT_EQ(run(true), (std::vector<double>{0, 1, 2, 2, 3}));
   EXPECT_EQ(run(false), (std::vector<double>{0, 0, 1, 2, 3}));
-  ExpectFails(Registry(),
+  ExpectFails(IndexOps(),
               {.type = "Bucketize",
                .inputs = {{"x", x}},
                .attrs = {{"boundaries", AttrValue::Floats({1, 0})}}},

@@ -2,12 +2,11 @@
 #include <cmath>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_reference.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
-
-constexpr DataType kFloat = DataType::kFloat;
 
 std::vector<Tensor> Results(const OpCall& call) {
   const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
@@ -18,7 +17,7 @@ std::vector<Tensor> Results(const OpCall& call) {
 Tensor Count(const Shape& shape, double from) {
   std::vector<double> values(static_cast<size_t>(shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = from + static_cast<double>(i);
-  return FromDoubles(kFloat, shape, values);
+  return FromDoubles(kF32, shape, values);
 }
 
 // Two caches [2,5,3] (axis -2) or [2,3,5] (axis -1) that take parts of two steps.
@@ -88,8 +87,8 @@ OpCall QuantCall(const Tensor& indices, bool multiplies) {
           .inputs = {{"var", Tensor::Allocate({DataType::kInt8, {3, 2, 4, 3}})},
                      {"indices", indices},
                      {"updates", Count({2, 2, 1, 3}, -6.3)},
-                     {"quant_scales", FromDoubles(kFloat, {3}, {0.5, 2, 0.25})},
-                     {"quant_zero_points", FromDoubles(kFloat, {1}, {3})}},
+                     {"quant_scales", FromDoubles(kF32, {3}, {0.5, 2, 0.25})},
+                     {"quant_zero_points", FromDoubles(kF32, {1}, {3})}},
           .attrs = {{"reduce", AttrValue::String("update")},
                     {"reciprocal_scale", AttrValue::Bool(multiplies)}}};
 }

@@ -1,24 +1,11 @@
 // The scatter operators, against loops over positions.
 #include <limits>
 
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterScatterOps(made);
-    return made;
-  }();
-  return registry;
-}
-
-Tensor Indices(DataType dtype, Shape shape, const std::vector<double>& values) {
-  return FromDoubles(dtype, std::move(shape), values);
-}
 
 using Join = double (*)(double, double);
 
@@ -77,8 +64,9 @@ TEST(ScatterElements, JoinsAtEveryAxis) {
           element = join(element, ToDoubles(updates)[i++]);
         }
         for (const DataType index : {DataType::kInt32, DataType::kInt64}) {
-          const Tensor y = RunOne(Registry(), Elements(data, Indices(index, index_shape, places),
-                                                       updates, axis - 3, name));
+          const Tensor y = RunOne(
+              IndexOps(),
+              Elements(data, FromDoubles(index, index_shape, places), updates, axis - 3, name));
           EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, data_shape, expected)))
               << name << " axis " << axis << " " << Name(dtype);
         }
@@ -90,26 +78,27 @@ TEST(ScatterElements, JoinsAtEveryAxis) {
 TEST(ScatterElements, SumsOfHalvesAreRoundedOnce) {
   const Tensor data = FromDoubles(DataType::kFloat16, {1}, {2048});
   const Tensor ones = FromDoubles(DataType::kFloat16, {3}, {1, 1, 1});
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), Elements(data, Indices(DataType::kInt64, {3}, {0, 0, 0}),
-                                                  ones, 0, "add"))),
-            (std::vector<double>{2052}));
+  EXPECT_EQ(
+      ToDoubles(RunOne(IndexOps(), Elements(data, FromDoubles(DataType::kInt64, {3}, {0, 0, 0}),
+                                            ones, 0, "add"))),
+      (std::vector<double>{2052}));
 }
 
 TEST(ScatterElements, Refuses) {
   const Tensor data = Pattern(DataType::kFloat, {2, 3});
   const auto fails = [&](const Tensor& indices, const Tensor& updates, const std::string& reduction,
                          const std::string& word) {
-    ExpectFails(Registry(), Elements(data, indices, updates, 0, reduction), Code::kInvalidArgument,
+    ExpectFails(IndexOps(), Elements(data, indices, updates, 0, reduction), Code::kInvalidArgument,
                 {word});
   };
   const Tensor one = Pattern(DataType::kFloat, {1, 1});
-  fails(Indices(DataType::kInt64, {1, 1}, {2}), one, "none", "holds 2 at element 0");
-  fails(Indices(DataType::kInt64, {1, 1}, {-1}), one, "none", "holds -1 at element 0");
-  fails(Indices(DataType::kInt64, {1, 1}, {0}), one, "max", "\"reduction\" is \"max\"");
-  fails(Indices(DataType::kInt64, {1, 4}, {0, 0, 0, 0}), one, "none", "[1,4]");
-  fails(Indices(DataType::kInt64, {1, 2}, {0, 0}), one, "none",
+  fails(FromDoubles(DataType::kInt64, {1, 1}, {2}), one, "none", "holds 2 at element 0");
+  fails(FromDoubles(DataType::kInt64, {1, 1}, {-1}), one, "none", "holds -1 at element 0");
+  fails(FromDoubles(DataType::kInt64, {1, 1}, {0}), one, "max", "\"reduction\" is \"max\"");
+  fails(FromDoubles(DataType::kInt64, {1, 4}, {0, 0, 0, 0}), one, "none", "[1,4]");
+  fails(FromDoubles(DataType::kInt64, {1, 2}, {0, 0}), one, "none",
         "updates is float32[1,1], expected [1,2]");
-  fails(Indices(DataType::kFloat, {1, 1}, {0}), one, "none", "int32 or int64");
+  fails(FromDoubles(DataType::kFloat, {1, 1}, {0}), one, "none", "int32 or int64");
 }
 
 // ---- rows by tuples, and along dimension 0 ----
@@ -149,7 +138,7 @@ void ExpectRows(const RowsCase& test, DataType dtype, const Tensor& var, const T
     }
   }
   const Tensor y = RunOne(
-      Registry(),
+      IndexOps(),
       {.type = test.type, .inputs = {{test.var, var}, {"indices", indices}, {"updates", updates}}});
   EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, var.shape(), expected)))
       << test.type << " " << Name(dtype);
@@ -160,11 +149,11 @@ TEST(ScatterNd, JoinsTheRowsOfTuples) {
     for (const DataType dtype : kTypes) {
       if (dtype == DataType::kUint64 && test.join == Sub) continue;  // would wrap
       const Tensor var = FromDoubles(dtype, {2, 3, 2}, {60, 61, 62, 63, 64, 65, 2, 1, 4, 3, 6, 5});
-      ExpectRows(test, dtype, var, Indices(DataType::kInt32, {3, 2}, {1, 2, 0, 0, 1, 2}),
+      ExpectRows(test, dtype, var, FromDoubles(DataType::kInt32, {3, 2}, {1, 2, 0, 0, 1, 2}),
                  Pattern(dtype, {3, 2}), {5, 0, 5});
-      ExpectRows(test, dtype, var, Indices(DataType::kInt64, {2, 1}, {1, 0}),
+      ExpectRows(test, dtype, var, FromDoubles(DataType::kInt64, {2, 1}, {1, 0}),
                  Pattern(dtype, {2, 3, 2}), {1, 0});
-      ExpectRows(test, dtype, var, Indices(DataType::kInt64, {1, 3}, {1, 0, 1}),
+      ExpectRows(test, dtype, var, FromDoubles(DataType::kInt64, {1, 3}, {1, 0, 1}),
                  Pattern(dtype, {1}), {7});
     }
   }
@@ -175,21 +164,21 @@ TEST(ScatterFirst, JoinsAlongDimensionZero) {
     for (const DataType dtype : kTypes) {
       if (dtype == DataType::kUint64 && test.join == Sub) continue;
       const Tensor var = FromDoubles(dtype, {3, 2}, {12, 14, 16, 18, 1, 2});
-      ExpectRows(test, dtype, var, Indices(DataType::kInt64, {2, 2}, {1, 0, 1, 2}),
+      ExpectRows(test, dtype, var, FromDoubles(DataType::kInt64, {2, 2}, {1, 0, 1, 2}),
                  Pattern(dtype, {2, 2, 2}), {1, 0, 1, 2});
     }
   }
   ExpectRows({"ScatterDiv", Div}, DataType::kInt32, FromDoubles(DataType::kInt32, {2}, {8, 18}),
-             Indices(DataType::kInt32, {2}, {1, 1}), FromDoubles(DataType::kInt32, {2}, {3, 2}),
+             FromDoubles(DataType::kInt32, {2}, {1, 1}), FromDoubles(DataType::kInt32, {2}, {3, 2}),
              {1, 1});
 }
 
 // -1 of signed types has the bits of the largest number of unsigned ones.
 TEST(ScatterFirst, DividesByTheLargestAndBySmallestNumbers) {
   const auto divided = [](const Tensor& var, const Tensor& updates) {
-    return RunOne(Registry(), {.type = "ScatterDiv",
+    return RunOne(IndexOps(), {.type = "ScatterDiv",
                                .inputs = {{"var", var},
-                                          {"indices", Indices(DataType::kInt32, {2}, {0, 1})},
+                                          {"indices", FromDoubles(DataType::kInt32, {2}, {0, 1})},
                                           {"updates", updates}}});
   };
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
@@ -203,10 +192,10 @@ TEST(ScatterFirst, DividesByTheLargestAndBySmallestNumbers) {
 }
 
 TEST(ScatterFirst, DivisionByZeroIsAnError) {
-  ExpectFails(Registry(),
+  ExpectFails(IndexOps(),
               {.type = "ScatterDiv",
                .inputs = {{"var", FromDoubles(DataType::kInt32, {2}, {8, 9})},
-                          {"indices", Indices(DataType::kInt32, {2}, {0, 1})},
+                          {"indices", FromDoubles(DataType::kInt32, {2}, {0, 1})},
                           {"updates", FromDoubles(DataType::kInt32, {2}, {1, 0})}}},
               Code::kInvalidArgument, {"update row 1 holds a 0"});
 }
@@ -218,24 +207,25 @@ TEST(ScatterNd, Refuses) {
                              {"indices", indices},
                              {"updates", updates}}};
   };
-  ExpectFails(Registry(),
-              call(Indices(DataType::kInt64, {1, 2}, {1, 3}), Pattern(DataType::kFloat, {1})),
+  ExpectFails(IndexOps(),
+              call(FromDoubles(DataType::kInt64, {1, 2}, {1, 3}), Pattern(DataType::kFloat, {1})),
               Code::kInvalidArgument, {"holds 3 at element 1", "index < 3"});
-  ExpectFails(Registry(),
-              call(Indices(DataType::kInt64, {1, 1}, {1}), Pattern(DataType::kFloat, {1, 2})),
+  ExpectFails(IndexOps(),
+              call(FromDoubles(DataType::kInt64, {1, 1}, {1}), Pattern(DataType::kFloat, {1, 2})),
               Code::kInvalidArgument, {"updates", "expected [1,3]"});
-  ExpectFails(Registry(),
-              call(Indices(DataType::kInt64, {1, 3}, {1, 1, 1}), Pattern(DataType::kFloat, {1})),
-              Code::kInvalidArgument, {"address at most the 2 dimensions"});
-  ExpectFails(Registry(),
-              call(Indices(DataType::kInt64, {1, 2}, {1, 1}), Pattern(DataType::kInt32, {1})),
+  ExpectFails(
+      IndexOps(),
+      call(FromDoubles(DataType::kInt64, {1, 3}, {1, 1, 1}), Pattern(DataType::kFloat, {1})),
+      Code::kInvalidArgument, {"address at most the 2 dimensions"});
+  ExpectFails(IndexOps(),
+              call(FromDoubles(DataType::kInt64, {1, 2}, {1, 1}), Pattern(DataType::kInt32, {1})),
               Code::kInvalidArgument, {"updates is int32[1]", "expected float32"});
 }
 
 TEST(ScatterNd, IntoZeros) {
   const Tensor y = RunOne(
-      Registry(), {.type = "ScatterNd",
-                   .inputs = {{"indices", Indices(DataType::kInt32, {3, 1}, {2, 0, 2})},
+      IndexOps(), {.type = "ScatterNd",
+                   .inputs = {{"indices", FromDoubles(DataType::kInt32, {3, 1}, {2, 0, 2})},
                               {"x", FromDoubles(DataType::kFloat16, {3, 2}, {1, 2, 3, 4, 5, 6})},
                               {"shape", MakeInts({4, 2})}}});
   EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat16, {4, 2}, {3, 4, 0, 0, 6, 8, 0, 0})));
@@ -260,9 +250,9 @@ TEST(IndexAdd, AddsScaledRows) {
         expected[Index(shape, at)] += 2 * ToDoubles(updates)[i++];
       }
       const Tensor y =
-          RunOne(Registry(), {.type = "InplaceIndexAdd",
+          RunOne(IndexOps(), {.type = "InplaceIndexAdd",
                               .inputs = {{"var", var},
-                                         {"indices", Indices(DataType::kInt64, {4}, places)},
+                                         {"indices", FromDoubles(DataType::kInt64, {4}, places)},
                                          {"updates", updates},
                                          {"alpha", FromDoubles(dtype, {1}, {2})}},
                               .attrs = {{"axis", AttrValue::Int(axis)}}});
@@ -294,9 +284,9 @@ TEST(UnsortedSegment, GathersByIdentity) {
       }
     }
     const Tensor y = RunOne(
-        Registry(), {.type = test.type,
+        IndexOps(), {.type = test.type,
                      .inputs = {{"x", x},
-                                {"segment_ids", Indices(DataType::kInt32, {4}, {2, 0, -1, 2})},
+                                {"segment_ids", FromDoubles(DataType::kInt32, {4}, {2, 0, -1, 2})},
                                 {"num_segments", MakeInts({4})}}});
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kInt8, {4, 2}, expected))) << test.type;
   }
@@ -306,11 +296,11 @@ TEST(UnsortedSegment, IdsOfHigherRankAndTooLarge) {
   const auto call = [](double id) {
     return OpCall{.type = "UnsortedSegmentSum",
                   .inputs = {{"x", FromDoubles(DataType::kFloat, {2, 2}, {1, 2, 3, 4})},
-                             {"segment_ids", Indices(DataType::kInt64, {2, 2}, {1, 1, 0, id})},
+                             {"segment_ids", FromDoubles(DataType::kInt64, {2, 2}, {1, 1, 0, id})},
                              {"num_segments", MakeInts({2})}}};
   };
-  EXPECT_EQ(ToDoubles(RunOne(Registry(), call(1))), (std::vector<double>{3, 7}));
-  ExpectFails(Registry(), call(2), Code::kInvalidArgument, {"holds 2 at element 3"});
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call(1))), (std::vector<double>{3, 7}));
+  ExpectFails(IndexOps(), call(2), Code::kInvalidArgument, {"holds 2 at element 3"});
 }
 
 // ---- Scatter ----
@@ -332,10 +322,10 @@ TEST(CacheScatter, WritesEachEntryAtItsPlace) {
       at[2] += starts[entry];
       expected[Index(shape, at)] = ToDoubles(updates)[i++];
     }
-    const Tensor indices = pairs ? Indices(DataType::kInt64, {2, 2}, {2, 3, 0, 1})
-                                 : Indices(DataType::kInt32, {2}, {3, 1});
+    const Tensor indices = pairs ? FromDoubles(DataType::kInt64, {2, 2}, {2, 3, 0, 1})
+                                 : FromDoubles(DataType::kInt32, {2}, {3, 1});
     const Tensor y =
-        RunOne(Registry(),
+        RunOne(IndexOps(),
                {.type = "Scatter",
                 .inputs = {{"var", var}, {"indices", indices}, {"updates", updates}},
                 .attrs = {{"reduce", AttrValue::String("update")}, {"axis", AttrValue::Int(-2)}}});
@@ -347,15 +337,15 @@ TEST(CacheScatter, Refuses) {
   const auto call = [](double start, int64_t axis, const std::string& reduce) {
     return OpCall{.type = "Scatter",
                   .inputs = {{"var", Pattern(DataType::kFloat, {1, 4, 2})},
-                             {"indices", Indices(DataType::kInt32, {1}, {start})},
+                             {"indices", FromDoubles(DataType::kInt32, {1}, {start})},
                              {"updates", Pattern(DataType::kFloat, {1, 2, 2})}},
                   .attrs = {{"reduce", AttrValue::String(reduce)}, {"axis", AttrValue::Int(axis)}}};
   };
-  ExpectFails(Registry(), call(3, 1, "update"), Code::kInvalidArgument,
+  ExpectFails(IndexOps(), call(3, 1, "update"), Code::kInvalidArgument,
               {"positions 3 to 4", "positions below 4"});
-  ExpectFails(Registry(), call(-1, 1, "update"), Code::kInvalidArgument, {"positions -1"});
-  ExpectFails(Registry(), call(0, 2, "update"), Code::kInvalidArgument, {"do not fit"});
-  ExpectFails(Registry(), call(0, 1, "add"), Code::kUnsupported, {"\"reduce\" is \"add\""});
+  ExpectFails(IndexOps(), call(-1, 1, "update"), Code::kInvalidArgument, {"positions -1"});
+  ExpectFails(IndexOps(), call(0, 2, "update"), Code::kInvalidArgument, {"do not fit"});
+  ExpectFails(IndexOps(), call(0, 1, "add"), Code::kUnsupported, {"\"reduce\" is \"add\""});
 }
 
 }  // namespace

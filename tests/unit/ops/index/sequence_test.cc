@@ -2,21 +2,21 @@
 // of the third version.
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
+#include "tests/unit/op_reference.h"
 
 namespace npumesh {
 namespace {
 
 using Ints = std::vector<int64_t>;
-constexpr DataType kFloat = DataType::kFloat;
 
 TEST(MaskedSoftmax, AddsMaskOfTheWindowAndBiasOfTheHead) {
   // Two images of two windows, three heads, planes of 2 x 2.
-  const Tensor x = Waves(kFloat, {2, 2, 3, 2, 2}), mask = Waves(kFloat, {2, 2, 2}, 2),
-               bias = Waves(kFloat, {3, 2, 2}, 3);
+  const Tensor x = Waves(kF32, {2, 2, 3, 2, 2}), mask = Waves(kF32, {2, 2, 2}, 2),
+               bias = Waves(kF32, {3, 2, 2}, 3);
   const auto run = [&](const Shape& shape, bool masked) {
     OpCall call = {
         .type = "MaskedSoftmaxWithRelPosBias",
-        .inputs = {{"x", FromDoubles(kFloat, shape, ToDoubles(x))}, {"relative_pos_bias", bias}},
+        .inputs = {{"x", FromDoubles(kF32, shape, ToDoubles(x))}, {"relative_pos_bias", bias}},
         .attrs = {{"scale_value", AttrValue::Float(0.5f)}}};
     if (masked) call.inputs.push_back({"atten_mask", mask});
     return Outputs(call)[0];
@@ -38,15 +38,15 @@ TEST(MaskedSoftmax, AddsMaskOfTheWindowAndBiasOfTheHead) {
   }
   ExpectFails(BuiltinOps(),
               {.type = "MaskedSoftmaxWithRelPosBias",
-               .inputs = {{"x", Waves(kFloat, {3, 3, 2, 2})},
+               .inputs = {{"x", Waves(kF32, {3, 3, 2, 2})},
                           {"atten_mask", mask},
                           {"relative_pos_bias", bias}}},
               Code::kInvalidArgument, {"atten_mask"});
 }
 
 TEST(MaskedCausalConv, SeesThePastAlone) {
-  const Tensor x = FromDoubles(kFloat, {4, 1, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
-  const Tensor weight = FromDoubles(kFloat, {3, 2}, {100, 1, 10, 1, 1, 1});
+  const Tensor x = FromDoubles(kF32, {4, 1, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
+  const Tensor weight = FromDoubles(kF32, {3, 2}, {100, 1, 10, 1, 1, 1});
   OpCall call = {.type = "MaskedCausalConv1d", .inputs = {{"input", x}, {"weight", weight}}};
   // The last tap meets the row itself, the one before it the row before.
   EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{1, 10, 12, 30, 123, 60, 234, 90}));
@@ -64,8 +64,8 @@ TEST(ClippedSwiglu, ClampsBothParts) {
   };
   std::vector<double> expected;
   for (size_t i = 0; i < 4; ++i) expected.push_back(formula(gate[i], linear[i]));
-  const Tensor mixed = FromDoubles(kFloat, {2, 4}, {-9, 2, 1, -8, 8, 0.5, 3, 9});
-  const Tensor halves = FromDoubles(kFloat, {2, 4}, {-9, 1, 2, -8, 8, 3, 0.5, 9});
+  const Tensor mixed = FromDoubles(kF32, {2, 4}, {-9, 2, 1, -8, 8, 0.5, 3, 9});
+  const Tensor halves = FromDoubles(kF32, {2, 4}, {-9, 1, 2, -8, 8, 3, 0.5, 9});
   OpCall call = {.type = "ClippedSwiglu", .inputs = {{"x", mixed}}};
   ExpectNear(Outputs(call)[0], expected, 1e-6);
   call.inputs.push_back({"group_index", MakeInts({0, 1})});
@@ -91,8 +91,8 @@ TEST(MoeUpdateExpert, PicksACopyByRankOrToken) {
   // Rank 3 of 4: the second of two copies, and of three, each for two ranks, the second too.
   call.attrs = {{"local_rank_id", AttrValue::Int(3)}, {"world_size", AttrValue::Int(4)}};
   EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{7, 4, 6, 6, 6, 4}));
-  call.inputs.push_back({"expert_scales", FromDoubles(kFloat, {2, 3}, {4, 2, 2, 1, 1, 2})});
-  call.inputs.push_back({"pruning_threshold", FromDoubles(kFloat, {3}, {0, 0.25, 0.5})});
+  call.inputs.push_back({"expert_scales", FromDoubles(kF32, {2, 3}, {4, 2, 2, 1, 1, 2})});
+  call.inputs.push_back({"pruning_threshold", FromDoubles(kF32, {3}, {0, 0.25, 0.5})});
   EXPECT_EQ(ToDoubles(Outputs(call)[1]), (std::vector<double>{1, 1, 0, 1, 1, 1}));
   call.inputs.push_back({"active_mask", Make<uint8_t>(DataType::kBool, {2}, {0, 1})});
   EXPECT_EQ(ToDoubles(Outputs(call)[1]), (std::vector<double>{0, 0, 0, 1, 1, 1}));
@@ -103,8 +103,7 @@ TEST(MoeUpdateExpert, PicksACopyByRankOrToken) {
 }
 
 TEST(MatMulV3, IsTheSecondVersion) {
-  const Tensor a = Waves(kFloat, {4, 3}), b = Waves(kFloat, {4, 5}, 2),
-               bias = Waves(kFloat, {5}, 3);
+  const Tensor a = Waves(kF32, {4, 3}), b = Waves(kF32, {4, 5}, 2), bias = Waves(kF32, {5}, 3);
   const std::vector<OpInput> inputs = {{"x1", a}, {"x2", b}, {"bias", bias}};
   const std::pair<std::string, AttrValue> plain = {"transpose_x1", AttrValue::Bool(true)},
                                           adjoint = {"adj_x1", AttrValue::Bool(true)};

@@ -1,18 +1,9 @@
 // Sort, TopKV2, ArgMax and their like, against a selection by counting.
-#include "graph/ops/index/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterOrderOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 AttrValue Int(int64_t value) {
   return AttrValue::Int(value);
@@ -69,7 +60,7 @@ TEST(Sort, OrdersEveryTypeAlongEveryAxis) {
       const std::vector<double> values = ToDoubles(x);
       for (const bool descending : {false, true}) {
         const Result<std::vector<Tensor>> out =
-            RunOp(Registry(), {.type = "Sort",
+            RunOp(IndexOps(), {.type = "Sort",
                                .inputs = {{"x", x}},
                                .attrs = {{"axis", Int(test.axis - test.shape.rank())},
                                          {"descending", AttrValue::Bool(descending)}}});
@@ -94,7 +85,7 @@ TEST(Sort, PutsNanLastAndKeepsEqualsInOrder) {
   const Tensor x = FromDoubles(DataType::kFloat16, {5}, {NAN, 1, -INFINITY, 1, INFINITY});
   const auto positions = [&](bool descending) {
     const Result<std::vector<Tensor>> out = RunOp(
-        Registry(), {.type = "Sort",
+        IndexOps(), {.type = "Sort",
                      .inputs = {{"x", x}},
                      .attrs = {{"descending", AttrValue::Bool(descending)}, {"y2_dtype", Int(9)}}});
     EXPECT_TRUE(out.ok());
@@ -106,7 +97,7 @@ TEST(Sort, PutsNanLastAndKeepsEqualsInOrder) {
 
 TEST(Sort, KeepsIntegersOfFullWidth) {
   const Tensor x = Make<uint64_t>(DataType::kUint64, {3}, {UINT64_MAX, UINT64_MAX - 1, 1});
-  EXPECT_EQ(ValuesOf<uint64_t>(RunOne(Registry(), {.type = "Sort", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ValuesOf<uint64_t>(RunOne(IndexOps(), {.type = "Sort", .inputs = {{"x", x}}})),
             (std::vector<uint64_t>{1, UINT64_MAX - 1, UINT64_MAX}));
 }
 
@@ -122,7 +113,7 @@ TEST(TopK, TakesTheFirstOfTheOrder) {
     const std::vector<double> values = ToDoubles(x);
     for (int64_t k = 0; k <= test.shape[test.axis]; ++k) {
       for (const bool largest : {true, false}) {
-        const Result<std::vector<Tensor>> out = RunOp(Registry(), TopK(x, k, test.axis, largest));
+        const Result<std::vector<Tensor>> out = RunOp(IndexOps(), TopK(x, k, test.axis, largest));
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         Shape expected = test.shape;
         expected[test.axis] = k;
@@ -148,21 +139,21 @@ TEST(TopK, TakesTheFirstOfTheOrder) {
 TEST(TopK, HasTwoNames) {
   const Tensor x = Pattern(DataType::kFloat, {3, 7});
   OpCall call = TopK(x, 4);
-  const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
   call.type = "TopK";
-  const Result<std::vector<Tensor>> same = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> same = RunOp(IndexOps(), call);
   ASSERT_TRUE(out.ok() && same.ok()) << same.status().ToString();
   for (size_t port = 0; port < 2; ++port) EXPECT_TRUE(SameBytes((*out)[port], (*same)[port]));
 }
 
 TEST(TopK, RefusesMoreThanThereIs) {
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(Registry(), TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});
-  ExpectFails(Registry(), TopK(x, -1), Code::kInvalidArgument, {"k is -1"});
-  ExpectFails(Registry(), TopK(x, 1, 2), Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(IndexOps(), TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});
+  ExpectFails(IndexOps(), TopK(x, -1), Code::kInvalidArgument, {"k is -1"});
+  ExpectFails(IndexOps(), TopK(x, 1, 2), Code::kInvalidArgument, {"axis 2"});
   OpCall unknown = TopK(x, 1);
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(Registry(), unknown, Code::kUnsupported, {"\"k\""});
+  ExpectFails(IndexOps(), unknown, Code::kUnsupported, {"\"k\""});
 }
 
 TEST(ArgMax, FindsTheFirst) {
@@ -174,7 +165,7 @@ TEST(ArgMax, FindsTheFirst) {
       squeezed.mutable_dims().erase(squeezed.mutable_dims().begin() + test.axis);
       for (const std::string type : {"ArgMaxV2", "ArgMin"}) {
         const Tensor y =
-            RunOne(Registry(),
+            RunOne(IndexOps(),
                    {.type = type,
                     .inputs = {{"x", x},
                                {"dimension", Make<int32_t>(DataType::kInt32, {}, {test.axis})}}});
@@ -197,7 +188,7 @@ TEST(ArgMax, WithValueKeepsTheDimensionWhenAsked) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {1, 5, 5, -1, -7, 0});
   const auto run = [&](const std::string& type, bool keep) {
     Result<std::vector<Tensor>> out = RunOp(
-        Registry(), {.type = type,
+        IndexOps(), {.type = type,
                      .inputs = {{"x", x}},
                      .attrs = {{"dimension", Int(-1)}, {"keep_dims", AttrValue::Bool(keep)}}});
     EXPECT_TRUE(out.ok()) << out.status().ToString();
@@ -217,7 +208,7 @@ TEST(ArgMax, ByAttributeAndWithNan) {
   const Tensor x = FromDoubles(DataType::kFloat, {4}, {3, NAN, 7, NAN});
   for (const std::string type : {"ArgMaxD", "ArgMinD"}) {
     const Tensor y = RunOne(
-        Registry(),
+        IndexOps(),
         {.type = type, .inputs = {{"x", x}}, .attrs = {{"dimension", Int(0)}, {"dtype", Int(3)}}});
     EXPECT_EQ(y.dtype(), DataType::kInt32);
     EXPECT_EQ(ToDoubles(y), (std::vector<double>{1})) << type;
@@ -226,10 +217,10 @@ TEST(ArgMax, ByAttributeAndWithNan) {
 
 TEST(ArgMax, RefusesAnEmptyDimension) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 0}, {});
-  ExpectFails(Registry(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({1})}}},
+  ExpectFails(IndexOps(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({1})}}},
               Code::kInvalidArgument, {"no elements along axis 1"});
   EXPECT_EQ(
-      RunOne(Registry(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({0})}}})
+      RunOne(IndexOps(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({0})}}})
           .shape(),
       Shape({0}));
 }
