@@ -1,12 +1,12 @@
 // Group and batch normalisation, forwards and backwards.
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
+#include "tests/unit/op_reference.h"
 
 namespace npumesh {
 namespace {
 
 using Ints = std::vector<int64_t>;
-constexpr DataType kDouble = DataType::kDouble, kFloat = DataType::kFloat;
 
 // Statistics of the positions for which `belongs` holds.
 template <typename Belongs>
@@ -45,7 +45,7 @@ std::pair<std::string, AttrValue> Format(const char* format) {
 }
 
 TEST(GroupNorm, NormalisesGroupsOfChannels) {
-  const Tensor gamma = Waves(kFloat, {4}, 2), beta = Waves(kFloat, {4}, 3);
+  const Tensor gamma = Waves(kF32, {4}, 2), beta = Waves(kF32, {4}, 3);
   const auto run = [&](const char* type, const Tensor& x, const char* format) {
     OpCall call = {.type = type,
                    .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
@@ -53,7 +53,7 @@ TEST(GroupNorm, NormalisesGroupsOfChannels) {
     if (format != nullptr) call.attrs.push_back(Format(format));
     return Outputs(call);
   };
-  const Tensor x = Waves(kFloat, {2, 4, 3});
+  const Tensor x = Waves(kF32, {2, 4, 3});
   const std::vector<double> expected = GroupNormOf(x, 1, 2, gamma, beta, 0.5);
   const std::vector<Tensor> variance = run("GroupNorm", x, "NCHW");
   const std::vector<Tensor> rstd = run("GroupNormV2", x, "NCHW");
@@ -66,12 +66,12 @@ TEST(GroupNorm, NormalisesGroupsOfChannels) {
   std::vector<double> silu;
   for (const double v : expected) silu.push_back(v / (1 + std::exp(-v)));
   ExpectNear(run("GroupNormSilu", x, nullptr)[0], silu, 1e-6);
-  const Tensor last = Waves(kFloat, {2, 3, 1, 4});
+  const Tensor last = Waves(kF32, {2, 3, 1, 4});
   ExpectNear(run("GroupNormV2", last, "NHWC")[0], GroupNormOf(last, 3, 2, gamma, beta, 0.5), 1e-6);
 }
 
 TEST(GroupNorm, SiluWithoutParameters) {
-  const Tensor x = FromDoubles(kFloat, {1, 2, 2}, {1, -1, 3, -3});
+  const Tensor x = FromDoubles(kF32, {1, 2, 2}, {1, -1, 3, -3});
   const Tensor y =
       RunOne(BuiltinOps(),
              {.type = "GroupNormSilu",
@@ -83,7 +83,7 @@ TEST(GroupNorm, SiluWithoutParameters) {
 
 // The attribute of a newer interface was taken for a hint, and the activation applied all the same.
 TEST(GroupNorm, SiluCanBeSwitchedOff) {
-  const Tensor x = FromDoubles(kFloat, {1, 2, 2}, {1, -1, 3, -3});
+  const Tensor x = FromDoubles(kF32, {1, 2, 2}, {1, -1, 3, -3});
   const Tensor y = RunOne(BuiltinOps(), {.type = "GroupNormSilu",
                                          .inputs = {{"x", x}},
                                          .attrs = {{"num_groups", AttrValue::Int(2)},
@@ -96,8 +96,8 @@ TEST(GroupNorm, GradientIsTheSlope) {
   for (const char* format : {"NCHW", "NHWC"}) {
     const bool last = std::string(format) == "NHWC";
     const Shape shape = last ? Shape{2, 3, 1, 4} : Shape{2, 4, 3, 1};
-    const Tensor x = Waves(kDouble, shape), dy = Waves(kDouble, shape, 5),
-                 gamma = Waves(kDouble, {4}, 2), beta = Waves(kDouble, {4}, 3);
+    const Tensor x = Waves(kF64, shape), dy = Waves(kF64, shape, 5), gamma = Waves(kF64, {4}, 2),
+                 beta = Waves(kF64, {4}, 3);
     const OpCall forward = {.type = "GroupNormV2",
                             .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
                             .attrs = {{"num_groups", AttrValue::Int(2)}, Format(format)}};
@@ -118,7 +118,7 @@ TEST(GroupNorm, GradientIsTheSlope) {
 }
 
 TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {
-  const Tensor x = Waves(kFloat, {1, 3, 2}), three = Waves(kFloat, {3});
+  const Tensor x = Waves(kF32, {1, 3, 2}), three = Waves(kF32, {3});
   ExpectFails(
       BuiltinOps(),
       {.type = "GroupNormSilu", .inputs = {{"x", x}}, .attrs = {{"num_groups", AttrValue::Int(2)}}},
@@ -133,12 +133,12 @@ TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {
 // ---- by channel ----
 
 struct Channels {
-  Tensor x = Waves(kDouble, {3, 2, 2, 1});
-  Tensor dy = Waves(kDouble, {3, 2, 2, 1}, 7);
-  Tensor weight = Waves(kDouble, {2}, 2);
-  Tensor bias = Waves(kDouble, {2}, 3);
-  Tensor mean = Waves(kDouble, {2}, 4);
-  Tensor variance = Scaled(Waves(kDouble, {2}, 5), 0.5, 2);
+  Tensor x = Waves(kF64, {3, 2, 2, 1});
+  Tensor dy = Waves(kF64, {3, 2, 2, 1}, 7);
+  Tensor weight = Waves(kF64, {2}, 2);
+  Tensor bias = Waves(kF64, {2}, 3);
+  Tensor mean = Waves(kF64, {2}, 4);
+  Tensor variance = Scaled(Waves(kF64, {2}, 5), 0.5, 2);
 
   OpCall Forward(bool training) const {
     return {.type = "BatchNormV3",
@@ -215,8 +215,8 @@ TEST(BatchNorm, GradientIsTheSlope) {
 }
 
 TEST(BatchNorm, ByTensorFlowsRules) {
-  const Tensor x = FromDoubles(kFloat, {4, 1, 1, 1}, {1, 2, 3, 6}),
-               one = FromDoubles(kFloat, {1}, {2}), zero = FromDoubles(kFloat, {1}, {0.5});
+  const Tensor x = FromDoubles(kF32, {4, 1, 1, 1}, {1, 2, 3, 6}), one = FromDoubles(kF32, {1}, {2}),
+               zero = FromDoubles(kF32, {1}, {0.5});
   const std::vector<Tensor> out = Outputs({.type = "BatchNorm",
                                            .inputs = {{"x", x}, {"scale", one}, {"offset", zero}},
                                            .attrs = {{"epsilon", AttrValue::Float(0.5f)}}});
@@ -231,8 +231,8 @@ TEST(BatchNorm, ByTensorFlowsRules) {
        .inputs = {{"x", x},
                   {"scale", one},
                   {"offset", zero},
-                  {"mean", FromDoubles(kFloat, {1}, {2})},
-                  {"variance", FromDoubles(kFloat, {1}, {0.5})}},
+                  {"mean", FromDoubles(kF32, {1}, {2})},
+                  {"variance", FromDoubles(kF32, {1}, {0.5})}},
        .attrs = {{"epsilon", AttrValue::Float(0.5f)}, {"is_training", AttrValue::Bool(false)}}});
   EXPECT_EQ(ToDoubles(fixed[0]), (std::vector<double>{-1.5, 0.5, 2.5, 8.5}));
   EXPECT_EQ(ToDoubles(fixed[2]), (std::vector<double>{0.5}));
@@ -242,7 +242,7 @@ TEST(BatchNorm, ByTensorFlowsRules) {
 TEST(BatchNorm, InTwoSteps) {
   const Channels c;
   const std::vector<Tensor> sums = Outputs({.type = "BNTrainingReduce", .inputs = {{"x", c.x}}});
-  EXPECT_EQ(sums[0].type(), (TensorType{kFloat, {2}}));
+  EXPECT_EQ(sums[0].type(), (TensorType{kF32, {2}}));
   const std::vector<Tensor> pieces = Outputs(
       {.type = "BNTrainingUpdate",
        .inputs = {{"x", c.x},
@@ -282,11 +282,11 @@ TEST(BatchNorm, InTwoSteps) {
 TEST(SyncBatchNorm, GathersStatistics) {
   const std::vector<Tensor> out =
       Outputs({.type = "SyncBatchNormGatherStats",
-               .inputs = {{"total_sum", FromDoubles(kFloat, {2, 1}, {4, 12})},
-                          {"total_square_sum", FromDoubles(kFloat, {2, 1}, {20, 40})},
+               .inputs = {{"total_sum", FromDoubles(kF32, {2, 1}, {4, 12})},
+                          {"total_square_sum", FromDoubles(kF32, {2, 1}, {20, 40})},
                           {"sample_count", Make<int32_t>(DataType::kInt32, {2}, {2, 6})},
-                          {"mean", FromDoubles(kFloat, {1}, {4})},
-                          {"variance", FromDoubles(kFloat, {1}, {8})}},
+                          {"mean", FromDoubles(kF32, {1}, {4})},
+                          {"variance", FromDoubles(kF32, {1}, {8})}},
                .attrs = {{"momentum", AttrValue::Float(0.5f)}, {"eps", AttrValue::Float(0.5f)}}});
   ASSERT_EQ(out.size(), 4u);
   // Mean 16 / 8 = 2, variance 60 / 8 - 4 = 3.5, unbiased 4.
@@ -298,9 +298,9 @@ TEST(SyncBatchNorm, GathersStatistics) {
 
 TEST(BatchNorm, RefusesWhatDoesNotFit) {
   Channels c;
-  c.weight = Waves(kDouble, {3});
+  c.weight = Waves(kF64, {3});
   ExpectFails(BuiltinOps(), c.Forward(true), Code::kInvalidArgument, {"weight", "expected 2"});
-  const Tensor x = Waves(kFloat, {2, 3}), three = Waves(kFloat, {3});
+  const Tensor x = Waves(kF32, {2, 3}), three = Waves(kF32, {3});
   ExpectFails(BuiltinOps(), {.type = "BNTrainingReduce", .inputs = {{"x", three}}},
               Code::kInvalidArgument, {"two dimensions"});
   ExpectFails(BuiltinOps(),
@@ -310,8 +310,8 @@ TEST(BatchNorm, RefusesWhatDoesNotFit) {
               Code::kInvalidArgument, {"needs \"mean\""});
   ExpectFails(BuiltinOps(),
               {.type = "SyncBatchNormGatherStats",
-               .inputs = {{"total_sum", Waves(kFloat, {5})},
-                          {"total_square_sum", Waves(kFloat, {5})},
+               .inputs = {{"total_sum", Waves(kF32, {5})},
+                          {"total_square_sum", Waves(kF32, {5})},
                           {"sample_count", three},
                           {"mean", three},
                           {"variance", three}}},

@@ -1,13 +1,12 @@
 // LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast and the gradients.
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
+#include "tests/unit/op_reference.h"
 
 namespace npumesh {
 namespace {
 
 using Attrs = std::vector<std::pair<std::string, AttrValue>>;
-constexpr DataType kDouble = DataType::kDouble, kFloat = DataType::kFloat,
-                   kHalf = DataType::kFloat16;
 
 // Rows of x normalised by the obvious formula, gamma and beta by column.
 struct Rows {
@@ -34,8 +33,7 @@ Rows LayerNormRows(const std::vector<double>& x, size_t n, const std::vector<dou
 }
 
 TEST(LayerNorm, ThirdOutputIsVarianceOrRstd) {
-  const Tensor x = Waves(kFloat, {2, 3, 4}), gamma = Waves(kFloat, {4}, 2),
-               beta = Waves(kFloat, {4}, 3);
+  const Tensor x = Waves(kF32, {2, 3, 4}), gamma = Waves(kF32, {4}, 2), beta = Waves(kF32, {4}, 3);
   const Attrs attrs = {{"begin_norm_axis", AttrValue::Int(2)},
                        {"begin_params_axis", AttrValue::Int(-1)},
                        {"epsilon", AttrValue::Float(0.25f)}};
@@ -56,10 +54,10 @@ TEST(LayerNorm, ThirdOutputIsVarianceOrRstd) {
 
 // gamma spans more dimensions than the statistics, and fewer.
 TEST(LayerNorm, ParametersMaySpanOtherDimensions) {
-  const Tensor x = Waves(kFloat, {2, 3, 4});
+  const Tensor x = Waves(kF32, {2, 3, 4});
   for (const int64_t axis : {0, 1, 2}) {
     const int64_t params = axis == 0 ? 24 : axis == 1 ? 12 : 4;
-    const Tensor gamma = Waves(kFloat, {params}, 2), beta = Waves(kFloat, {params}, 3);
+    const Tensor gamma = Waves(kF32, {params}, 2), beta = Waves(kF32, {params}, 3);
     const Tensor y = RunOne(BuiltinOps(), {.type = "LayerNormV3",
                                            .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
                                            .attrs = {{"begin_norm_axis", AttrValue::Int(1)},
@@ -74,8 +72,8 @@ TEST(LayerNorm, ParametersMaySpanOtherDimensions) {
 }
 
 TEST(LayerNormGrad, IsTheSlopeOfLayerNorm) {
-  const Tensor x = Waves(kDouble, {2, 3, 4}), gamma = Waves(kDouble, {3, 4}, 2),
-               beta = Waves(kDouble, {3, 4}, 3), dy = Waves(kDouble, {2, 3, 4}, 4);
+  const Tensor x = Waves(kF64, {2, 3, 4}), gamma = Waves(kF64, {3, 4}, 2),
+               beta = Waves(kF64, {3, 4}, 3), dy = Waves(kF64, {2, 3, 4}, 4);
   const OpCall forward = {
       .type = "LayerNormV3",
       .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
@@ -85,7 +83,7 @@ TEST(LayerNormGrad, IsTheSlopeOfLayerNorm) {
       Outputs({.type = "LayerNormGradV3",
                .inputs = {{"dy", dy}, {"x", x}, {"rstd", y[2]}, {"mean", y[1]}, {"gamma", gamma}}});
   ASSERT_EQ(grad.size(), 3u);
-  EXPECT_EQ(grad[1].type(), (TensorType{kFloat, {3, 4}}));
+  EXPECT_EQ(grad[1].type(), (TensorType{kF32, {3, 4}}));
   ExpectGradient(forward, "x", dy, grad[0]);
   ExpectGradient(forward, "gamma", dy, grad[1]);
   ExpectGradient(forward, "beta", dy, grad[2]);
@@ -93,8 +91,7 @@ TEST(LayerNormGrad, IsTheSlopeOfLayerNorm) {
 
 // RmsNorm itself knows no float64, so the slope is that of its formula.
 TEST(RmsNormGrad, IsTheSlopeOfRmsNorm) {
-  const Tensor x = Waves(kDouble, {3, 5}), gamma = Waves(kDouble, {5}, 2),
-               dy = Waves(kDouble, {3, 5}, 4);
+  const Tensor x = Waves(kF64, {3, 5}), gamma = Waves(kF64, {5}, 2), dy = Waves(kF64, {3, 5}, 4);
   const auto loss = [&](const std::vector<double>& at, const std::vector<double>& scale) {
     double sum = 0;
     for (size_t r = 0; r < 3; ++r) {
@@ -127,7 +124,7 @@ TEST(RmsNormGrad, IsTheSlopeOfRmsNorm) {
   const std::vector<Tensor> grad = Outputs(
       {.type = "RmsNormGrad",
        .inputs = {
-           {"dy", dy}, {"x", x}, {"rstd", FromDoubles(kDouble, {3, 1}, rstd)}, {"gamma", gamma}}});
+           {"dy", dy}, {"x", x}, {"rstd", FromDoubles(kF64, {3, 1}, rstd)}, {"gamma", gamma}}});
   const std::vector<double> scale = ToDoubles(gamma), at = ToDoubles(x);
   ExpectNear(grad[0], slopes(at, [&](const auto& v) { return loss(v, scale); }), 1e-6);
   ExpectNear(grad[1], slopes(scale, [&](const auto& v) { return loss(at, v); }), 1e-6);
@@ -135,10 +132,10 @@ TEST(RmsNormGrad, IsTheSlopeOfRmsNorm) {
 
 // Halves in, halves out: the result is that of float64, rounded once.
 TEST(RmsNormGrad, RoundsOnce) {
-  for (const DataType dtype : {kHalf, DataType::kBfloat16}) {
+  for (const DataType dtype : {kF16, DataType::kBfloat16}) {
     const Tensor x = Waves(dtype, {4, 8}), gamma = Waves(dtype, {8}, 2),
-                 dy = Waves(dtype, {4, 8}, 4), rstd = Scaled(Waves(kFloat, {4, 1}, 5), 0.5, 1);
-    const auto wide = [](const Tensor& t) { return FromDoubles(kDouble, t.shape(), ToDoubles(t)); };
+                 dy = Waves(dtype, {4, 8}, 4), rstd = Scaled(Waves(kF32, {4, 1}, 5), 0.5, 1);
+    const auto wide = [](const Tensor& t) { return FromDoubles(kF64, t.shape(), ToDoubles(t)); };
     const auto run = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
       return Outputs(
           {.type = "RmsNormGrad", .inputs = {{"dy", a}, {"x", b}, {"rstd", rstd}, {"gamma", c}}});
@@ -151,10 +148,10 @@ TEST(RmsNormGrad, RoundsOnce) {
 }
 
 TEST(AddLayerNorm, AddsAndNormalises) {
-  const Tensor x1 = Waves(kFloat, {3, 4}), x2 = Waves(kFloat, {3, 4}, 2),
-               gamma = Waves(kFloat, {4}, 3), beta = Waves(kFloat, {4}, 4);
+  const Tensor x1 = Waves(kF32, {3, 4}), x2 = Waves(kF32, {3, 4}, 2), gamma = Waves(kF32, {4}, 3),
+               beta = Waves(kF32, {4}, 4);
   for (const int bias_rows : {0, 1, 3}) {
-    const Tensor bias = Waves(kFloat, bias_rows == 3 ? Shape{3, 4} : Shape{4}, 5);
+    const Tensor bias = Waves(kF32, bias_rows == 3 ? Shape{3, 4} : Shape{4}, 5);
     OpCall call = {.type = "AddLayerNorm",
                    .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"beta", beta}}};
     if (bias_rows > 0) call.inputs.push_back({"bias", bias});
@@ -167,14 +164,14 @@ TEST(AddLayerNorm, AddsAndNormalises) {
     const std::vector<Tensor> out = Outputs(call);
     ExpectNear(out[0], rows.y, 1e-5);
     ExpectNear(out[1], rows.mean, 1e-6);
-    EXPECT_EQ(out[2].type(), (TensorType{kFloat, {3, 1}}));
+    EXPECT_EQ(out[2].type(), (TensorType{kF32, {3, 1}}));
     ExpectNear(out[3], sum, 1e-6);
   }
 }
 
 TEST(DeepNorm, WeighsX) {
-  const Tensor x = Waves(kFloat, {2, 6}), gx = Waves(kFloat, {2, 6}, 2),
-               beta = Waves(kFloat, {6}, 3), gamma = Waves(kFloat, {6}, 4);
+  const Tensor x = Waves(kF32, {2, 6}), gx = Waves(kF32, {2, 6}, 2), beta = Waves(kF32, {6}, 3),
+               gamma = Waves(kF32, {6}, 4);
   std::vector<double> sum;
   for (size_t i = 0; i < 12; ++i) sum.push_back(0.5 * ToDoubles(x)[i] + ToDoubles(gx)[i]);
   const Rows rows = LayerNormRows(sum, 6, ToDoubles(gamma), ToDoubles(beta), 1e-6);
@@ -188,13 +185,13 @@ TEST(DeepNorm, WeighsX) {
 
 // The outputs are those of AddRmsNorm, and y once more in float32.
 TEST(AddRmsNormCast, AgreesWithAddRmsNorm) {
-  for (const DataType dtype : {kHalf, DataType::kBfloat16}) {
+  for (const DataType dtype : {kF16, DataType::kBfloat16}) {
     const Tensor x1 = Waves(dtype, {3, 8}), x2 = Waves(dtype, {3, 8}, 2),
                  gamma = Waves(dtype, {8}, 3);
     const std::vector<OpInput> inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}};
     const std::vector<Tensor> plain = Outputs({.type = "AddRmsNorm", .inputs = inputs});
     const std::vector<Tensor> cast = Outputs({.type = "AddRmsNormCast", .inputs = inputs});
-    EXPECT_EQ(cast[0].dtype(), kFloat);
+    EXPECT_EQ(cast[0].dtype(), kF32);
     EXPECT_EQ(ToDoubles(cast[0]), ToDoubles(cast[1]));
     EXPECT_TRUE(SameBytes(cast[1], plain[0]));
     ExpectNear(cast[2], ToDoubles(plain[1]), 1e-6);
@@ -203,7 +200,7 @@ TEST(AddRmsNormCast, AgreesWithAddRmsNorm) {
 }
 
 TEST(LayerNorm, RefusesWhatDoesNotFit) {
-  const Tensor x = Waves(kFloat, {2, 3}), three = Waves(kFloat, {3}), four = Waves(kFloat, {4});
+  const Tensor x = Waves(kF32, {2, 3}), three = Waves(kF32, {3}), four = Waves(kF32, {4});
   ExpectFails(
       BuiltinOps(),
       {.type = "LayerNormV3",

@@ -1,29 +1,29 @@
 // Losses over classes, PReluGrad, and the gradients of rotary embeddings.
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
+#include "tests/unit/op_reference.h"
 
 namespace npumesh {
 namespace {
 
 using Ints = std::vector<int64_t>;
-constexpr DataType kDouble = DataType::kDouble, kFloat = DataType::kFloat;
 
 Tensor Targets(Shape shape, const std::vector<int32_t>& values) {
   return Make<int32_t>(DataType::kInt32, std::move(shape), values);
 }
 
-std::pair<std::string, AttrValue> Reduction(const char* name) {
+std::pair<std::string, AttrValue> ReductionAttr(const char* name) {
   return {"reduction", AttrValue::String(name)};
 }
 
 TEST(NllLoss, PicksTheTargets) {
-  const Tensor x = FromDoubles(kFloat, {3, 2}, {-1, -2, -3, -4, -5, -6});
-  const Tensor weight = FromDoubles(kFloat, {2}, {1, 3});
+  const Tensor x = FromDoubles(kF32, {3, 2}, {-1, -2, -3, -4, -5, -6});
+  const Tensor weight = FromDoubles(kF32, {2}, {1, 3});
   const Tensor target = Targets({3}, {1, -100, 0});
   const auto run = [&](const char* reduction, bool weighted) {
     OpCall call = {.type = "NLLLoss",
                    .inputs = {{"x", x}, {"target", target}},
-                   .attrs = {Reduction(reduction)}};
+                   .attrs = {ReductionAttr(reduction)}};
     if (weighted) call.inputs.push_back({"weight", weight});
     return Outputs(call);
   };
@@ -46,12 +46,13 @@ TEST(NllLoss, GradientIsTheSlope) {
                         {{4}, Targets({}, {3})}};
   for (const Case& test : cases) {
     for (const char* reduction : {"none", "sum", "mean"}) {
-      const Tensor x = Waves(kDouble, test.x), weight = Scaled(Waves(kDouble, {4}, 3), 0.5, 1);
-      const OpCall forward = {.type = "NLLLoss",
-                              .inputs = {{"x", x}, {"target", test.target}, {"weight", weight}},
-                              .attrs = {Reduction(reduction), {"ignore_index", AttrValue::Int(2)}}};
+      const Tensor x = Waves(kF64, test.x), weight = Scaled(Waves(kF64, {4}, 3), 0.5, 1);
+      const OpCall forward = {
+          .type = "NLLLoss",
+          .inputs = {{"x", x}, {"target", test.target}, {"weight", weight}},
+          .attrs = {ReductionAttr(reduction), {"ignore_index", AttrValue::Int(2)}}};
       const std::vector<Tensor> y = Outputs(forward);
-      const Tensor dy = Waves(kDouble, y[0].shape(), 5);
+      const Tensor dy = Waves(kF64, y[0].shape(), 5);
       const Tensor dx = RunOne(BuiltinOps(), {.type = "NLLLossGrad",
                                               .inputs = {{"x", x},
                                                          {"y_grad", dy},
@@ -65,7 +66,7 @@ TEST(NllLoss, GradientIsTheSlope) {
 }
 
 TEST(NllLoss, RefusesTargetsThatAreNoClass) {
-  const Tensor x = Waves(kFloat, {2, 3});
+  const Tensor x = Waves(kF32, {2, 3});
   for (const int32_t target : {3, -1}) {
     ExpectFails(BuiltinOps(),
                 {.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({2}, {0, target})}}},
@@ -88,22 +89,21 @@ double EntropyOf(const std::vector<double>& x, const std::vector<double>& labels
 }
 
 TEST(CrossEntropy, LossAndItsSlope) {
-  const Tensor x = Waves(kDouble, {3, 4});
+  const Tensor x = Waves(kF64, {3, 4});
   const std::vector<double> labels = {0.25, 0.5, 0.25, 0, 0, 0, 1, 0, 0.1, 0.2, 0.3, 0.4};
-  const OpCall call = {
-      .type = "SoftmaxCrossEntropyWithLogits",
-      .inputs = {{"features", x}, {"labels", FromDoubles(kDouble, {3, 4}, labels)}}};
+  const OpCall call = {.type = "SoftmaxCrossEntropyWithLogits",
+                       .inputs = {{"features", x}, {"labels", FromDoubles(kF64, {3, 4}, labels)}}};
   const std::vector<Tensor> out = Outputs(call);
   for (size_t n = 0; n < 3; ++n) {
     EXPECT_NEAR(ToDoubles(out[0])[n], EntropyOf(ToDoubles(x), labels, n, 4), 1e-12);
   }
-  ExpectGradient(call, "features", FromDoubles(kDouble, {3}, {1, 1, 1}), out[1]);
+  ExpectGradient(call, "features", FromDoubles(kF64, {3}, {1, 1, 1}), out[1]);
   const std::vector<Tensor> sparse =
       Outputs({.type = "SparseSoftmaxCrossEntropyWithLogits",
                .inputs = {{"features", x}, {"labels", Targets({3}, {2, 2, 2})}}});
-  const std::vector<Tensor> one_hot = Outputs(
-      {.type = "SoftmaxCrossEntropyWithLogits",
-       .inputs = {{"features", x}, {"labels", FromDoubles(kDouble, {1, 4}, {0, 0, 1, 0})}}});
+  const std::vector<Tensor> one_hot =
+      Outputs({.type = "SoftmaxCrossEntropyWithLogits",
+               .inputs = {{"features", x}, {"labels", FromDoubles(kF64, {1, 4}, {0, 0, 1, 0})}}});
   EXPECT_TRUE(SameBytes(sparse[0], one_hot[0]));
   EXPECT_TRUE(SameBytes(sparse[1], one_hot[1]));
 }
@@ -111,7 +111,7 @@ TEST(CrossEntropy, LossAndItsSlope) {
 // A class that is impossible and has no label does not spoil the loss; large logits do not
 // overflow.
 TEST(CrossEntropy, OfExtremeLogits) {
-  const Tensor x = FromDoubles(kFloat, {1, 3}, {1000, -INFINITY, 1000});
+  const Tensor x = FromDoubles(kF32, {1, 3}, {1000, -INFINITY, 1000});
   const std::vector<Tensor> out =
       Outputs({.type = "SparseSoftmaxCrossEntropyWithLogits",
                .inputs = {{"features", x}, {"labels", Targets({1}, {0})}}});
@@ -120,31 +120,31 @@ TEST(CrossEntropy, OfExtremeLogits) {
 }
 
 TEST(CrossEntropy, RefusesWhatDoesNotFit) {
-  const Tensor x = Waves(kFloat, {2, 3});
+  const Tensor x = Waves(kF32, {2, 3});
   ExpectFails(BuiltinOps(),
               {.type = "SparseSoftmaxCrossEntropyWithLogits",
                .inputs = {{"features", x}, {"labels", Targets({2}, {0, 3})}}},
               Code::kInvalidArgument, {"label 3 of row 1"});
   ExpectFails(BuiltinOps(),
               {.type = "SoftmaxCrossEntropyWithLogits",
-               .inputs = {{"features", x}, {"labels", Waves(kFloat, {2, 4})}}},
+               .inputs = {{"features", x}, {"labels", Waves(kF32, {2, 4})}}},
               Code::kInvalidArgument, {"labels float32[2,4]"});
 }
 
 TEST(PReluGrad, IsTheSlope) {
   for (const int64_t weights : {1, 3}) {
-    const Tensor x = Waves(kDouble, {2, 3, 2}), weight = Waves(kDouble, {weights}, 2),
-                 dy = Waves(kDouble, {2, 3, 2}, 3);
+    const Tensor x = Waves(kF64, {2, 3, 2}), weight = Waves(kF64, {weights}, 2),
+                 dy = Waves(kF64, {2, 3, 2}, 3);
     const OpCall forward = {.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}};
     const std::vector<Tensor> grad = Outputs(
         {.type = "PReluGrad", .inputs = {{"grads", dy}, {"features", x}, {"weights", weight}}});
     ExpectGradient(forward, "x", dy, grad[0]);
     ExpectGradient(forward, "weight", dy, grad[1]);
   }
-  const Tensor x = Waves(kFloat, {2, 3});
+  const Tensor x = Waves(kF32, {2, 3});
   ExpectFails(BuiltinOps(),
               {.type = "PReluGrad",
-               .inputs = {{"grads", x}, {"features", x}, {"weights", Waves(kFloat, {2})}}},
+               .inputs = {{"grads", x}, {"features", x}, {"weights", Waves(kF32, {2})}}},
               Code::kInvalidArgument, {"weights", "expected 3"});
 }
 
@@ -206,8 +206,8 @@ std::vector<double> Slopes(std::vector<double> at, Loss loss) {
 }
 
 TEST(RotaryGrad, IsTheSlope) {
-  const Tensor x = Waves(kDouble, {2, 3, 4}), cos = Waves(kDouble, {2, 1, 4}, 2),
-               sin = Waves(kDouble, {2, 1, 4}, 3), dy = Waves(kDouble, {2, 3, 4}, 4);
+  const Tensor x = Waves(kF64, {2, 3, 4}), cos = Waves(kF64, {2, 1, 4}, 2),
+               sin = Waves(kF64, {2, 1, 4}, 3), dy = Waves(kF64, {2, 3, 4}, 4);
   const std::vector<double> vx = ToDoubles(x), vc = ToDoubles(cos), vs = ToDoubles(sin),
                             vd = ToDoubles(dy);
   for (int mode = 0; mode < 4; ++mode) {
@@ -234,7 +234,7 @@ TEST(RotaryGrad, IsTheSlope) {
 }
 
 TEST(RotaryGrad, WithoutXTheTablesHaveNone) {
-  const Tensor table = Waves(kFloat, {4}), dy = Waves(kFloat, {2, 4}, 3);
+  const Tensor table = Waves(kF32, {4}), dy = Waves(kF32, {2, 4}, 3);
   const std::vector<Tensor> grad =
       Outputs({.type = "RotaryPositionEmbeddingGrad",
                .inputs = {{"dy", dy}, {"cos", table}, {"sin", table}}});
@@ -247,7 +247,7 @@ TEST(RotaryGrad, WithoutXTheTablesHaveNone) {
               Code::kInvalidArgument, {"mode is 4"});
   ExpectFails(BuiltinOps(),
               {.type = "RotaryPositionEmbeddingGrad",
-               .inputs = {{"dy", Waves(kFloat, {2, 6})}, {"cos", table}, {"sin", table}}},
+               .inputs = {{"dy", Waves(kF32, {2, 6})}, {"cos", table}, {"sin", table}}},
               Code::kInvalidArgument, {"broadcasts"});
 }
 

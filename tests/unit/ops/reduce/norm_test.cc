@@ -1,18 +1,9 @@
 // LayerNormV4, RmsNorm and AddRmsNorm against formulas in double.
-#include "graph/ops/reduce/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/reduce/reduce_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterNormOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 const std::vector<DataType>& Floats() {
   static const std::vector<DataType> floats = {DataType::kFloat, DataType::kFloat16,
@@ -81,7 +72,7 @@ TEST(LayerNorm, FollowsTheFormula) {
                     .attrs = {{"epsilon", AttrValue::Float(1e-3f)}}};
         if (c.gamma) call.inputs.push_back({"gamma", gamma});
         if (c.beta) call.inputs.push_back({"beta", beta});
-        const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+        const Result<std::vector<Tensor>> out = RunOp(ReduceOps(), call);
         ASSERT_TRUE(out.ok()) << out.status().ToString();
 
         const auto n = static_cast<size_t>(c.normalized.elements());
@@ -117,9 +108,9 @@ TEST(LayerNorm, KeepsAccuracyFarFromZero) {
   std::vector<double> values(n);
   for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = 10000 + (i % 2 == 0 ? 1 : -1);
   const Result<std::vector<Tensor>> out =
-      RunOp(Registry(), {.type = "LayerNormV4",
-                         .inputs = {{"x", FromDoubles(DataType::kFloat, {1, n}, values)},
-                                    {"normalized_shape", MakeInts({n})}}});
+      RunOp(ReduceOps(), {.type = "LayerNormV4",
+                          .inputs = {{"x", FromDoubles(DataType::kFloat, {1, n}, values)},
+                                     {"normalized_shape", MakeInts({n})}}});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ((*out)[1].as<float>()[0], 10000.0f);
   EXPECT_NEAR((*out)[2].as<float>()[0], 1.0f, 1e-5);
@@ -128,35 +119,38 @@ TEST(LayerNorm, KeepsAccuracyFarFromZero) {
 
 TEST(LayerNorm, EmptyRowsAreLegal) {
   const Result<std::vector<Tensor>> out = RunOp(
-      Registry(),
+      ReduceOps(),
       {.type = "LayerNormV4",
        .inputs = {{"x", Pattern(DataType::kFloat, {0, 4})}, {"normalized_shape", MakeInts({4})}}});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ((*out)[1].shape(), (Shape{0, 1}));
 }
 
+// Another test of this name is in layer_norm_test.cc.
+namespace layer_norm_v4 {
 TEST(LayerNorm, RefusesWhatDoesNotFit) {
   const auto call = [](Tensor x, std::vector<int64_t> normalized) {
     return OpCall{.type = "LayerNormV4",
                   .inputs = {{"x", std::move(x)}, {"normalized_shape", MakeInts(normalized)}}};
   };
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(Registry(), call(x, {2}), Code::kInvalidArgument, {"float32[2,3]", "[2]"});
-  ExpectFails(Registry(), call(x, {1, 2, 3}), Code::kInvalidArgument, {"[1,2,3]"});
-  ExpectFails(Registry(), call(Pattern(DataType::kInt32, {2, 3}), {3}), Code::kUnsupported,
+  ExpectFails(ReduceOps(), call(x, {2}), Code::kInvalidArgument, {"float32[2,3]", "[2]"});
+  ExpectFails(ReduceOps(), call(x, {1, 2, 3}), Code::kInvalidArgument, {"[1,2,3]"});
+  ExpectFails(ReduceOps(), call(Pattern(DataType::kInt32, {2, 3}), {3}), Code::kUnsupported,
               {"int32"});
   for (const char* port : {"gamma", "beta"}) {
     OpCall wrong = call(x, {3});
     wrong.inputs.push_back({port, Pattern(DataType::kFloat, {2})});
-    ExpectFails(Registry(), wrong, Code::kInvalidArgument, {port, "[2]", "[3]"});
+    ExpectFails(ReduceOps(), wrong, Code::kInvalidArgument, {port, "[2]", "[3]"});
   }
   OpCall unknown = call(x, {3});
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(Registry(), unknown, Code::kUnsupported, {"normalized_shape"});
+  ExpectFails(ReduceOps(), unknown, Code::kUnsupported, {"normalized_shape"});
   OpCall one_output = call(x, {3});
   one_output.outputs = 1;
-  ExpectFails(Registry(), one_output, Code::kCorrupt, {"output 1", "1 output ports"});
+  ExpectFails(ReduceOps(), one_output, Code::kCorrupt, {"output 1", "1 output ports"});
 }
+}  // namespace layer_norm_v4
 
 // ---- RmsNorm ----
 
@@ -168,7 +162,7 @@ TEST(RmsNorm, FollowsTheFormula) {
         const Tensor x = Waves(dtype, shape, 0.5, 2);
         const Tensor gamma = Waves(affine, gamma_shape, 1, 0.5);
         const Result<std::vector<Tensor>> out =
-            RunOp(Registry(), {.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}});
+            RunOp(ReduceOps(), {.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}});
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         const auto n = static_cast<size_t>(gamma_shape.elements());
         const std::vector<double> values = ToDoubles(x);
@@ -193,13 +187,13 @@ TEST(RmsNorm, RefusesWhatDoesNotFit) {
     return OpCall{.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}};
   };
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(Registry(), call(x, Pattern(DataType::kFloat, {2})), Code::kInvalidArgument,
+  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kFloat, {2})), Code::kInvalidArgument,
               {"gamma", "[2]", "float32[2,3]"});
-  ExpectFails(Registry(), call(x, Pattern(DataType::kFloat, {})), Code::kInvalidArgument,
+  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kFloat, {})), Code::kInvalidArgument,
               {"gamma", "[]"});
-  ExpectFails(Registry(), call(x, Pattern(DataType::kInt8, {3})), Code::kUnsupported,
+  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kInt8, {3})), Code::kUnsupported,
               {"gamma", "int8"});
-  ExpectFails(Registry(), call(Pattern(DataType::kDouble, {3}), Pattern(DataType::kFloat, {3})),
+  ExpectFails(ReduceOps(), call(Pattern(DataType::kDouble, {3}), Pattern(DataType::kFloat, {3})),
               Code::kUnsupported, {"\"x\"", "float64"});
 }
 
@@ -213,7 +207,7 @@ TEST(AddRmsNorm, RoundsWhereTheDeviceDoes) {
     const Tensor x2 = Waves(dtype, shape, -0.25, 1.5);
     const Tensor gamma = Waves(dtype, {24}, 1, 0.5);
     const Result<std::vector<Tensor>> out = RunOp(
-        Registry(), {.type = "AddRmsNorm", .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}}});
+        ReduceOps(), {.type = "AddRmsNorm", .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}}});
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     std::vector<double> sum = ToDoubles(x1);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += ToDoubles(x2)[i];
@@ -232,7 +226,7 @@ TEST(AddRmsNorm, RoundsWhereTheDeviceDoes) {
 }
 
 TEST(AddRmsNorm, NeedsEqualAddends) {
-  ExpectFails(Registry(),
+  ExpectFails(ReduceOps(),
               {.type = "AddRmsNorm",
                .inputs = {{"x1", Pattern(DataType::kFloat, {2, 3})},
                           {"x2", Pattern(DataType::kFloat, {3})},

@@ -2,21 +2,11 @@
 #include <functional>
 #include <numeric>
 
-#include "graph/ops/reduce/family.h"
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/reduce/reduce_registry.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterStatisticOps(made);
-    RegisterReduceOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 using Row = std::vector<long double>;
 using Attrs = std::vector<std::pair<std::string, AttrValue>>;
@@ -76,13 +66,13 @@ const std::vector<StatisticCase>& Cases() {
   return cases;
 }
 
-struct AxesCase {
+struct StatisticAxes {
   Shape x;
   std::vector<int64_t> axes;
   Shape kept;
 };
 
-const AxesCase kAxes[] = {
+const StatisticAxes kStatisticAxes[] = {
     {{6}, {0}, {1}},
     {{3, 5}, {-1}, {3, 1}},
     {{3, 5}, {0}, {1, 5}},
@@ -112,7 +102,7 @@ std::vector<Row> RowsOf(const Tensor& x, const Shape& kept) {
 
 TEST(Statistics, AgreeWithTheFormula) {
   for (const StatisticCase& test : Cases()) {
-    for (const AxesCase& axes : kAxes) {
+    for (const StatisticAxes& axes : kStatisticAxes) {
       for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
         const Tensor x = Positive(dtype, axes.x);
         OpCall call{.type = test.type, .inputs = {{"x", x}}, .attrs = test.attrs};
@@ -122,7 +112,7 @@ TEST(Statistics, AgreeWithTheFormula) {
         } else {
           call.attrs.emplace_back(test.axes, AttrValue::Ints(axes.axes));
         }
-        const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+        const Result<std::vector<Tensor>> out = RunOp(ReduceOps(), call);
         ASSERT_TRUE(out.ok()) << test.type << ": " << out.status().ToString();
         const std::vector<Row> rows = RowsOf(x, axes.kept);
         for (size_t port = 0; port < test.outputs.size(); ++port) {
@@ -141,7 +131,7 @@ TEST(Statistics, AgreeWithTheFormula) {
 TEST(Statistics, WithoutKeptDimensions) {
   const Tensor x = Positive(DataType::kFloat, {2, 3});
   const Result<std::vector<TensorType>> types = InferOp(
-      Registry(),
+      ReduceOps(),
       {.type = "ReduceStdV2", .inputs = {{"x", x}}, .attrs = {{"dim", AttrValue::Ints({0})}}});
   ASSERT_TRUE(types.ok());
   EXPECT_EQ((*types)[0].shape, Shape({3}));
@@ -151,7 +141,7 @@ TEST(Statistics, WithoutKeptDimensions) {
 TEST(Statistics, DeviationOfTooFew) {
   const Tensor x = FromDoubles(DataType::kFloat, {1}, {3});
   const Result<std::vector<Tensor>> out =
-      RunOp(Registry(), {.type = "ReduceStdV2", .inputs = {{"x", x}}});
+      RunOp(ReduceOps(), {.type = "ReduceStdV2", .inputs = {{"x", x}}});
   ASSERT_TRUE(out.ok());
   EXPECT_TRUE(std::isnan(ToDoubles((*out)[0])[0]));
   EXPECT_EQ(ToDoubles((*out)[1])[0], 3);
@@ -161,9 +151,9 @@ TEST(Statistics, StdWithMeanTakesTheMeanAsGiven) {
   const Tensor x = FromDoubles(DataType::kFloat, {4}, {1, 2, 3, 4});
   const Tensor mean = FromDoubles(DataType::kFloat, {4}, {1, 1, 1, 1});
   const auto run = [&](Attrs attrs) {
-    return ToDoubles(RunOne(Registry(), {.type = "ReduceStdWithMean",
-                                         .inputs = {{"x", x}, {"mean", mean}},
-                                         .attrs = std::move(attrs)}))[0];
+    return ToDoubles(RunOne(ReduceOps(), {.type = "ReduceStdWithMean",
+                                          .inputs = {{"x", x}, {"mean", mean}},
+                                          .attrs = std::move(attrs)}))[0];
   };
   EXPECT_FLOAT_EQ(static_cast<float>(run({})), std::sqrt(14.0f / 3));
   EXPECT_FLOAT_EQ(static_cast<float>(run({{"unbiased", AttrValue::Bool(false)}})), std::sqrt(3.5f));
@@ -171,7 +161,7 @@ TEST(Statistics, StdWithMeanTakesTheMeanAsGiven) {
                                           {"unbiased", AttrValue::Bool(false)},
                                           {"epsilon", AttrValue::Float(0.5f)}})),
                   0.5f);
-  ExpectFails(Registry(),
+  ExpectFails(ReduceOps(),
               {.type = "ReduceStdWithMean",
                .inputs = {{"x", x}, {"mean", FromDoubles(DataType::kFloat, {1}, {1})}}},
               Code::kInvalidArgument, {"mean is float32[1]"});
@@ -180,8 +170,8 @@ TEST(Statistics, StdWithMeanTakesTheMeanAsGiven) {
 TEST(Statistics, LogSumExpOfInfinities) {
   const auto run = [](const std::vector<double>& row) {
     const Tensor x = FromDoubles(DataType::kFloat, Shape({3}), row);
-    return ToDoubles(RunOne(
-        Registry(), {.type = "ReduceLogSumExp", .inputs = {{"x", x}, {"axes", MakeInts({0})}}}))[0];
+    return ToDoubles(RunOne(ReduceOps(), {.type = "ReduceLogSumExp",
+                                          .inputs = {{"x", x}, {"axes", MakeInts({0})}}}))[0];
   };
   EXPECT_EQ(run({-INFINITY, -INFINITY, -INFINITY}), -INFINITY);
   EXPECT_EQ(run({1, INFINITY, 2}), INFINITY);
@@ -193,7 +183,7 @@ TEST(Statistics, NormsOfEveryOrder) {
   const Tensor x = FromDoubles(DataType::kFloat, {4}, {-3, 0, 2, 1});
   const auto run = [&](float p) {
     return ToDoubles(RunOne(
-        Registry(),
+        ReduceOps(),
         {.type = "LpNormV2", .inputs = {{"x", x}}, .attrs = {{"p", AttrValue::Float(p)}}}))[0];
   };
   EXPECT_EQ(run(1), 6);
@@ -204,10 +194,10 @@ TEST(Statistics, NormsOfEveryOrder) {
 
 TEST(Statistics, RefuseIntegersAndStrangeAxes) {
   const Tensor whole = Pattern(DataType::kInt32, {2});
-  ExpectFails(Registry(), {.type = "ReduceStd", .inputs = {{"x", whole}}}, Code::kUnsupported,
+  ExpectFails(ReduceOps(), {.type = "ReduceStd", .inputs = {{"x", whole}}}, Code::kUnsupported,
               {"int32[2]"});
   const Tensor x = Pattern(DataType::kFloat, {2});
-  ExpectFails(Registry(),
+  ExpectFails(ReduceOps(),
               {.type = "LpNormV2", .inputs = {{"x", x}}, .attrs = {{"axes", AttrValue::Ints({1})}}},
               Code::kInvalidArgument, {"axis 1"});
 }
@@ -218,7 +208,7 @@ TEST(ReduceForms, WithAxesAsAttribute) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {1, 2, 3, 4, 5, 6});
   const auto run = [&](const std::string& type) {
     return ToDoubles(
-        RunOne(Registry(),
+        RunOne(ReduceOps(),
                {.type = type, .inputs = {{"x", x}}, .attrs = {{"axes", AttrValue::Ints({-1})}}}));
   };
   EXPECT_EQ(run("ReduceSumD"), (std::vector<double>{6, 15}));
@@ -233,9 +223,9 @@ TEST(ReduceForms, WithAxesAsAttribute) {
 TEST(ReduceForms, MeanWithCastGivesTheAskedType) {
   const Tensor x = Make<int32_t>(DataType::kInt32, {2}, {1, 2});
   const auto run = [&](Attrs attrs) {
-    return RunOne(Registry(), {.type = "ReduceMeanWithCast",
-                               .inputs = {{"x", x}, {"axes", MakeInts({0})}},
-                               .attrs = std::move(attrs)});
+    return RunOne(ReduceOps(), {.type = "ReduceMeanWithCast",
+                                .inputs = {{"x", x}, {"axes", MakeInts({0})}},
+                                .attrs = std::move(attrs)});
   };
   const Tensor mean = run({{"dtype", AttrValue::Int(0)}});
   EXPECT_EQ(mean.dtype(), DataType::kFloat);
