@@ -14,7 +14,7 @@ struct ConvolutionCase {
   bool bias = false;
 };
 
-const ConvolutionCase kCases[] = {
+const ConvolutionCase kConvolutionCases[] = {
     {{1, 1, 3, 3}, {1, 1, 2, 2}, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1, 2, 2}},
     {{2, 3, 5, 4}, {4, 3, 3, 2}, 1, {2, 1}, {1, 1}, {1, 1, 0, 1}, {2, 4, 3, 4}, true},
     {{1, 4, 6, 6}, {6, 2, 3, 3}, 2, {1, 2}, {2, 1}, {2, 2, 1, 1}, {1, 6, 6, 3}, true},
@@ -94,7 +94,7 @@ Tensor Bias(DataType dtype, int64_t channels) {
 }
 
 TEST(Convolution, InBothLayoutsAndEveryFloat) {
-  for (const ConvolutionCase& test : kCases) {
+  for (const ConvolutionCase& test : kConvolutionCases) {
     for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
       const Tensor x = Pattern(dtype, test.x), filter = Pattern(dtype, test.filter, 2);
       const Tensor want = Expected(test, x, filter);
@@ -165,7 +165,7 @@ Tensor Spread(const ConvolutionCase& test, const Tensor& dy, const Tensor& filte
 }
 
 TEST(Convolution, TransposesAreGradientsOfTheInput) {
-  std::vector<ConvolutionCase> cases(std::begin(kCases), std::end(kCases));
+  std::vector<ConvolutionCase> cases(std::begin(kConvolutionCases), std::end(kConvolutionCases));
   cases.push_back(kCube);
   for (const ConvolutionCase& test : cases) {
     const Tensor dy = Pattern(DataType::kFloat, test.y),
@@ -189,7 +189,7 @@ TEST(Convolution, TransposesAreGradientsOfTheInput) {
 
 // The gradient of a filter element is the sum of all products that it takes part in.
 TEST(Convolution, GradientOfTheFilter) {
-  std::vector<ConvolutionCase> cases(std::begin(kCases), std::end(kCases));
+  std::vector<ConvolutionCase> cases(std::begin(kConvolutionCases), std::end(kConvolutionCases));
   cases.push_back(kCube);
   for (const ConvolutionCase& test : cases) {
     const bool flat = test.strides.size() == 2;
@@ -215,7 +215,7 @@ TEST(Convolution, GradientOfTheFilter) {
       }
     }
   }
-  const ConvolutionCase& good = kCases[0];
+  const ConvolutionCase& good = kConvolutionCases[0];
   ExpectFails(LayerOps(),
               {.type = "Conv2DBackpropFilter",
                .inputs = {{"x", Pattern(DataType::kFloat, good.x)},
@@ -226,7 +226,7 @@ TEST(Convolution, GradientOfTheFilter) {
 }
 
 TEST(Convolution, SaysWhatOneDnnComputesItIn) {
-  const ConvolutionCase& good = kCases[0];
+  const ConvolutionCase& good = kConvolutionCases[0];
   const auto chosen = [&](DataType dtype) {
     return ChoiceOf(LayerOps(), {.type = "Conv2D",
                                  .inputs = {{"x", Pattern(dtype, good.x)},
@@ -253,7 +253,7 @@ TEST(Convolution, PaddingByName) {
 }
 
 TEST(Convolution, Refuses) {
-  const ConvolutionCase& good = kCases[0];
+  const ConvolutionCase& good = kConvolutionCases[0];
   const auto call = [&](const Shape& x, const Shape& filter, const Attrs& attrs) {
     return OpCall{.type = "Conv2D",
                   .inputs = {{"x", Pattern(DataType::kFloat, x)},

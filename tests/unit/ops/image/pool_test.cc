@@ -22,7 +22,7 @@ struct PoolCase {
   int64_t y_height, y_width;
 };
 
-const PoolCase kCases[] = {
+const PoolCase kPoolCases[] = {
     {4, 4, {2, 2, 0}, {2, 2, 0}, false, 2, 2},       {5, 4, {3, 1, 1}, {2, 2, 0}, false, 5, 2},
     {5, 6, {2, 2, 0}, {4, 3, 1}, true, 3, 3},        {6, 5, {3, 2, 1}, {3, 1, 0}, true, 4, 3},
     {3, 3, {2, 2, 1}, {2, 2, 1}, true, 2, 2},  // a third window would start on the padding
@@ -78,7 +78,7 @@ Attrs PoolAttrs(const PoolCase& test, bool last) {
 }
 
 TEST(MaxPool, TakesTheLargestOfEachWindow) {
-  for (const PoolCase& test : kCases) {
+  for (const PoolCase& test : kPoolCases) {
     if (test.rows.dilation != 1) continue;
     for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kInt8}) {
       const Tensor x = Image(dtype, test.height, test.width);
@@ -98,7 +98,7 @@ TEST(MaxPool, TakesTheLargestOfEachWindow) {
 }
 
 TEST(MaxPool, WithArgmaxGivesThePlaceInThePlane) {
-  for (const PoolCase& test : kCases) {
+  for (const PoolCase& test : kPoolCases) {
     const Tensor x = Image(DataType::kFloat, test.height, test.width);
     const Result<std::vector<Tensor>> out = RunOp(
         LayerOps(),
@@ -123,7 +123,7 @@ TEST(MaxPool, WithArgmaxGivesThePlaceInThePlane) {
 }
 
 TEST(AvgPool, DividesByItsRule) {
-  for (const PoolCase& test : kCases) {
+  for (const PoolCase& test : kPoolCases) {
     if (test.rows.dilation != 1) continue;
     const Tensor x = Image(DataType::kFloat, test.height, test.width);
     for (const int64_t divisor : {0, 5}) {
@@ -179,7 +179,7 @@ TEST(Pool, GlobalAndAdaptive) {
                                        .attrs = {{"output_size", AttrValue::Ints({1, 2})}}});
   EXPECT_EQ(y.shape(), Shape({1, 1, 1, 2}));
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{3, 4.75}));
-  Attrs attrs = PoolAttrs(kCases[0], false);
+  Attrs attrs = PoolAttrs(kPoolCases[0], false);
   attrs.emplace_back("global_pooling", AttrValue::Bool(true));
   EXPECT_EQ(
       ToDoubles(RunOne(LayerOps(), {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs})),
