@@ -3,6 +3,7 @@
 #include "graph/ops/matmul/family.h"
 #include "graph/ops/toolbox/product/matmul.h"
 #include "tests/unit/op_choice.h"
+#include "tests/unit/op_reference.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
@@ -12,9 +13,6 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16,
-                   kBfloat = DataType::kBfloat16;
 
 std::string Chosen(const OpCall& call) {
   static const OpRegistry registry = [] {
@@ -33,7 +31,7 @@ OpCall Product(DataType dtype, const Shape& x1, const Shape& x2, Known known,
 }
 
 TEST(MatmulChoice, FloatsGoByPanels) {
-  for (const DataType dtype : {kFloat, kHalf}) {
+  for (const DataType dtype : {kF32, kF16}) {
     EXPECT_EQ(Chosen(Product(dtype, {33, 64}, {64, 70}, Known::kNo)),
               "panels; not packed: x2 is no constant");
     EXPECT_EQ(Chosen(Product(dtype, {33, 64}, {64, 70}, Known::kYes)), "panels, packed");
@@ -43,7 +41,7 @@ TEST(MatmulChoice, FloatsGoByPanels) {
 }
 
 TEST(MatmulChoice, ProductsOverNothing) {
-  for (const DataType dtype : {kFloat, kHalf}) {
+  for (const DataType dtype : {kF32, kF16}) {
     EXPECT_THAT(Chosen(Product(dtype, {2, 0}, {0, 3}, Known::kYes)),
                 AllOf(StartsWith("widened, oneDNN "),
                       HasSubstr("; not panels: it is over no elements; not native: it is over no "
@@ -52,7 +50,7 @@ TEST(MatmulChoice, ProductsOverNothing) {
 }
 
 TEST(MatmulChoice, BfloatsHangOnTheProcessor) {
-  EXPECT_THAT(Chosen(Product(kBfloat, {2, 8}, {8, 3}, Known::kNo)),
+  EXPECT_THAT(Chosen(Product(kBf16, {2, 8}, {8, 3}, Known::kNo)),
               AnyOf(AllOf(StartsWith("native, oneDNN "),
                           HasSubstr("; not panels: this processor multiplies bfloat16")),
                     testing::Eq("panels; not packed: x2 is no constant")));
@@ -61,9 +59,9 @@ TEST(MatmulChoice, BfloatsHangOnTheProcessor) {
 TEST(MatmulChoice, ResultsOfOtherTypesThanTheOperands) {
   Matmul matmul;
   matmul.who = "test";
-  matmul.x1 = {0, kFloat, {}, false};
-  matmul.x2 = {1, kFloat, {}, false};
-  matmul.y_dtype = kHalf;
+  matmul.x1 = {0, kF32, {}, false};
+  matmul.x2 = {1, kF32, {}, false};
+  matmul.y_dtype = kF16;
   matmul.m = matmul.n = matmul.k = 8;
   const Result<std::unique_ptr<Kernel>> kernel = MakeMatmul(matmul);
   ASSERT_TRUE(kernel.ok()) << kernel.status().ToString();
@@ -78,7 +76,7 @@ TEST(MatmulChoice, IntegersAreMultipliedByLoops) {
 }
 
 TEST(MatmulChoice, AProductThatIsPartOfAKernelSpeaksForIt) {
-  OpCall call = Product(kFloat, {33, 64}, {64, 70}, Known::kNo, "FusedMatMul");
+  OpCall call = Product(kF32, {33, 64}, {64, 70}, Known::kNo, "FusedMatMul");
   call.attrs = {{"fused_op_type", AttrValue::String("relu")}};
   EXPECT_THAT(Chosen(call), StartsWith("panels; "));
 }

@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "graph/ops/builtin_ops.h"
+#include "tests/unit/op_reference.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
 
-constexpr DataType kFloat = DataType::kFloat, kHalf = DataType::kFloat16,
-                   kBf16 = DataType::kBfloat16, kE4M3 = DataType::kFloat8E4M3Fn;
+constexpr DataType kE4M3 = DataType::kFloat8E4M3Fn;
 
 std::vector<Tensor> Results(const OpCall& call) {
   const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), call);
@@ -42,7 +42,7 @@ double Gelu(double x, bool tanh) {
 // One rounding at the end: 16-bit results are within half a unit of the exact ones.
 TEST(FusedMatMul, EveryFollower) {
   const int64_t m = 3, n = 700, k = 8;
-  for (const DataType dtype : {kFloat, kHalf, kBf16}) {
+  for (const DataType dtype : {kF32, kF16, kBf16}) {
     const Tensor x1 = Noise(dtype, {m, k}, 1), x2 = Noise(dtype, {k, n}, 2);
     const Tensor x3 = Noise(dtype, {m, n}, 3, 2), bias = Noise(dtype, {n}, 4);
     std::vector<double> sums = Product(ToDoubles(x1), ToDoubles(x2), m, n, k);
@@ -64,14 +64,14 @@ TEST(FusedMatMul, EveryFollower) {
         if (type.starts_with("gelu")) value = Gelu(value, type == "gelu_tanh");
       }
       const Tensor y = Results(call)[0];
-      EXPECT_EQ(y.dtype(), type == "16cast32" ? kFloat : dtype);
+      EXPECT_EQ(y.dtype(), type == "16cast32" ? kF32 : dtype);
       ExpectNear(y, want, 3e-6);
     }
   }
 }
 
 TEST(FusedMatMul, TransposesAndRefuses) {
-  const Tensor x1 = Noise(kFloat, {4, 3}, 1), x2 = Noise(kFloat, {4, 2}, 2);
+  const Tensor x1 = Noise(kF32, {4, 3}, 1), x2 = Noise(kF32, {4, 2}, 2);
   OpCall call = {.type = "FusedMatMul",
                  .inputs = {{"x1", x1}, {"x2", x2}},
                  .attrs = {{"transpose_x1", AttrValue::Bool(true)},
@@ -91,9 +91,9 @@ TEST(FusedMatMul, TransposesAndRefuses) {
 }
 
 TEST(FullyConnection, FlattensBehindTheFirstDimension) {
-  const Tensor x = Pattern(kHalf, {3, 2, 5}, 1), b = Pattern(kHalf, {4}, 3);
+  const Tensor x = Pattern(kF16, {3, 2, 5}, 1), b = Pattern(kF16, {4}, 3);
   for (const bool transposed : {false, true}) {
-    const Tensor w = Pattern(kHalf, transposed ? Shape{10, 4} : Shape{4, 2, 5}, 2);
+    const Tensor w = Pattern(kF16, transposed ? Shape{10, 4} : Shape{4, 2, 5}, 2);
     std::vector<double> turned = ToDoubles(w);
     if (!transposed) {
       for (size_t i = 0; i < 40; ++i) turned[i] = ToDoubles(w)[i % 4 * 10 + i / 4];
@@ -130,12 +130,12 @@ TEST(FullyConnection, IntegersLessTheirZeroPoint) {
 TEST(AddLora, EveryRowHasItsMatrices) {
   const int64_t rows = 4, inner = 6, rank = 2, slice = 5, width = 9, weights = 3, layers = 2;
   const std::vector<int32_t> picks = {2, -1, 0, 2};
-  const Tensor y = Noise(kHalf, {rows, width}, 1), x = Noise(kHalf, {rows, inner}, 2);
-  const Tensor a = Noise(kHalf, {weights, layers, rank, inner}, 3);
+  const Tensor y = Noise(kF16, {rows, width}, 1), x = Noise(kF16, {rows, inner}, 2);
+  const Tensor a = Noise(kF16, {weights, layers, rank, inner}, 3);
   const Tensor indices = Make<int32_t>(DataType::kInt32, {rows}, picks);
   for (const bool low_rank : {true, false}) {
     const int64_t from = low_rank ? rank : inner;
-    const Tensor b = Noise(kHalf, {weights, layers, slice, from}, 4);
+    const Tensor b = Noise(kF16, {weights, layers, slice, from}, 4);
     OpCall call = {.type = "AddLora",
                    .inputs = {{"y", y}, {"x", x}, {"weightB", b}, {"indices", indices}},
                    .attrs = {{"layer_idx", AttrValue::Int(1)},
@@ -207,7 +207,7 @@ Shape Stored(const Shape& seen, const Perm& perm) {
 
 TEST(TransposeBatchMatMul, EveryPermutation) {
   const int64_t batch = 4, m = 3, n = 5, k = 6;
-  for (const DataType dtype : {kFloat, kHalf, kBf16}) {
+  for (const DataType dtype : {kF32, kF16, kBf16}) {
     for (const Perm& p1 : {Perm{0, 1, 2}, Perm{1, 0, 2}, Perm{0, 2, 1}, Perm{1, 2, 0}}) {
       for (const Perm& p2 : {Perm{0, 1, 2}, Perm{0, 2, 1}, Perm{1, 0, 2}}) {
         for (const Perm& py : {Perm{0, 1, 2}, Perm{1, 0, 2}, Perm{2, 1, 0}}) {
@@ -232,7 +232,7 @@ TEST(TransposeBatchMatMul, EveryPermutation) {
 
 TEST(TransposeBatchMatMul, SplitsTheBatch) {
   const int64_t batch = 4, m = 3, n = 5, k = 2, parts = 2;
-  const Tensor x1 = Pattern(kHalf, {m, batch, k}, 1), x2 = Pattern(kHalf, {batch, k, n}, 2);
+  const Tensor x1 = Pattern(kF16, {m, batch, k}, 1), x2 = Pattern(kF16, {batch, k, n}, 2);
   OpCall call = {.type = "TransposeBatchMatMul",
                  .inputs = {{"x1", x1}, {"x2", x2}},
                  .attrs = {{"perm_x1", AttrValue::Ints({1, 0, 2})},
@@ -260,7 +260,7 @@ TEST(TransposeBatchMatMul, SplitsTheBatch) {
 
 TEST(TransposeBatchMatMul, QuantisesWithPackedScales) {
   const int64_t batch = 2, m = 3, n = 4, k = 5;
-  const Tensor x1 = Noise(kHalf, {batch, m, k}, 1, 4), x2 = Noise(kHalf, {batch, k, n}, 2, 4);
+  const Tensor x1 = Noise(kF16, {batch, m, k}, 1, 4), x2 = Noise(kF16, {batch, k, n}, 2, 4);
   std::vector<uint64_t> packed;
   std::vector<double> scales;
   for (int64_t i = 0; i < batch * n; ++i) {
@@ -299,7 +299,7 @@ TEST(TransposeQuantBatchMatMul, ScalesOfRowsAndColumnsOrBlocks) {
                    .attrs = {{"dtype", AttrValue::Int(27)},
                              {"perm_x2", AttrValue::Ints(turned ? Perm{0, 2, 1} : Perm{0, 1, 2})}}};
     OpCall rows = call;
-    const Tensor s1 = Noise(kFloat, {m}, 3), s2 = Noise(kFloat, {n}, 4);
+    const Tensor s1 = Noise(kF32, {m}, 3), s2 = Noise(kF32, {n}, 4);
     rows.inputs.push_back({"x1_scale", s1});
     rows.inputs.push_back({"x2_scale", s2});
     std::vector<double> y = Batch(a, b, batch, m, n, k);
