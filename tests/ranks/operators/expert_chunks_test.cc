@@ -2,29 +2,18 @@
 // that have different numbers of tokens, and experts that get many and none.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
-#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterCollectiveFamily(made);
-    return made;
-  }();
-  return registry;
-}
-
 constexpr int64_t kMost = 768;   // tokens of rank 0, three chunks
 constexpr int64_t kPiece = 256;  // tokens of a chunk
 constexpr int64_t kPieces = kMost / kPiece;
-constexpr int64_t kChoices = 2;
-constexpr int64_t kExperts = 8;
+constexpr int64_t kChunkedChoices = 2;
+constexpr int64_t kChunkedExperts = 8;
 
 // What a rank gives to the experts.
 struct Tokens {
@@ -36,14 +25,6 @@ struct Tokens {
   // Tokens of one piece.
   Tokens Piece(int64_t piece) const;
 };
-
-// Rows [first, first + count) of a matrix.
-Tensor RowsOf(const Tensor& whole, int64_t first, int64_t count) {
-  const uint64_t row = whole.bytes() / static_cast<uint64_t>(whole.shape()[0]);
-  Tensor part = Tensor::Allocate({whole.dtype(), {count, whole.shape()[1]}});
-  std::memcpy(part.mutable_data(), whole.data() + static_cast<uint64_t>(first) * row, part.bytes());
-  return part;
-}
 
 Tokens Tokens::Piece(int64_t piece) const {
   const int64_t first = piece * kPiece;
@@ -67,8 +48,8 @@ Tokens TokensOf(int rank, int64_t width) {
     weights.insert(weights.end(), {random() % 100 / 64.0, random() % 100 / 128.0});
   }
   tokens.x = FromDoubles(DataType::kFloat16, {tokens.count, width}, x);
-  tokens.ids = Make<int32_t>(DataType::kInt32, {tokens.count, kChoices}, ids);
-  tokens.weights = FromDoubles(DataType::kFloat, {tokens.count, kChoices}, weights);
+  tokens.ids = Make<int32_t>(DataType::kInt32, {tokens.count, kChunkedChoices}, ids);
+  tokens.weights = FromDoubles(DataType::kFloat, {tokens.count, kChunkedChoices}, weights);
   return tokens;
 }
 
@@ -76,11 +57,11 @@ std::vector<std::pair<std::string, AttrValue>> Attrs(Communicator& group, int64_
   return {{"group_ep", AttrValue::String("ranks")},
           {"ep_world_size", AttrValue::Int(group.size())},
           {"ep_rank_id", AttrValue::Int(group.rank())},
-          {"moe_expert_num", AttrValue::Int(kExperts)},
+          {"moe_expert_num", AttrValue::Int(kChunkedExperts)},
           {"global_bs", AttrValue::Int(most * group.size())}};
 }
 
-OpCall Dispatch(const Tokens& tokens, int64_t quant, Communicator& group, int64_t most) {
+OpCall DispatchTokens(const Tokens& tokens, int64_t quant, Communicator& group, int64_t most) {
   OpCall call{.type = "MoeDistributeDispatchV2",
               .inputs = {{"x", tokens.x}, {"expert_ids", tokens.ids}},
               .attrs = Attrs(group, most)};
@@ -122,10 +103,10 @@ void ExpectDispatchOfPieces(const std::vector<Tensor>& whole,
   }
 }
 
-Result<std::vector<Tensor>> Combine(const Tokens& tokens, const std::vector<Tensor>& arrived,
-                                    const Tensor& results, Communicator& group,
-                                    DeviceMemory& memory, int64_t most) {
-  return RunOnRank(Registry(),
+Result<std::vector<Tensor>> CombineTokens(const Tokens& tokens, const std::vector<Tensor>& arrived,
+                                          const Tensor& results, Communicator& group,
+                                          DeviceMemory& memory, int64_t most) {
+  return RunOnRank(CollectiveOps(),
                    {.type = "MoeDistributeCombineV2",
                     .inputs = {{"expand_x", results},
                                {"expert_ids", tokens.ids},
@@ -143,7 +124,8 @@ TEST(ExpertChunks, DispatchHasTheBitsOfItsPieces) {
         // A token has 2 KiB on its way.
         const Tokens tokens = TokensOf(group.rank(), quant == 0 ? 1024 : 2048);
         const auto run = [&](const Tokens& some, int64_t most) {
-          return RunOnRank(Registry(), Dispatch(some, quant, group, most), group, memory);
+          return RunOnRank(CollectiveOps(), DispatchTokens(some, quant, group, most), group,
+                           memory);
         };
         std::vector<std::vector<Tensor>> pieces;
         for (int64_t piece = 0; piece < kPieces; ++piece) {
@@ -168,8 +150,8 @@ TEST(ExpertChunks, CombineHasTheBitsOfItsPieces) {
       const auto send = [&](const Tokens& some, int64_t most) -> Result<std::vector<Tensor>> {
         NPUMESH_ASSIGN_OR_RETURN(
             const std::vector<Tensor> arrived,
-            RunOnRank(Registry(), Dispatch(some, 0, group, most), group, memory));
-        return Combine(some, arrived, arrived[0], group, memory, most);
+            RunOnRank(CollectiveOps(), DispatchTokens(some, 0, group, most), group, memory));
+        return CombineTokens(some, arrived, arrived[0], group, memory, most);
       };
       std::string want;
       for (int64_t piece = 0; piece < kPieces; ++piece) {
@@ -191,14 +173,14 @@ TEST(ExpertChunks, ARankWithoutTokens) {
     Tokens tokens = TokensOf(0, 8).Piece(0);
     if (group.rank() == 1) {
       tokens = {Tensor::Allocate({DataType::kFloat16, {0, 8}}),
-                Tensor::Allocate({DataType::kInt32, {0, kChoices}}),
-                Tensor::Allocate({DataType::kFloat, {0, kChoices}}), 0};
+                Tensor::Allocate({DataType::kInt32, {0, kChunkedChoices}}),
+                Tensor::Allocate({DataType::kFloat, {0, kChunkedChoices}}), 0};
     }
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> arrived,
-        RunOnRank(Registry(), Dispatch(tokens, 0, group, kPiece), group, memory));
+        RunOnRank(CollectiveOps(), DispatchTokens(tokens, 0, group, kPiece), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                             Combine(tokens, arrived, arrived[0], group, memory, kPiece));
+                             CombineTokens(tokens, arrived, arrived[0], group, memory, kPiece));
     EXPECT_EQ(y[0].shape(), (Shape{tokens.count, 8}));
     const std::vector<double> x = ToDoubles(tokens.x), weights = ToDoubles(tokens.weights);
     std::vector<double> want;

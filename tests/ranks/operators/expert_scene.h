@@ -5,19 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {
-
-inline const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterCollectiveFamily(made);
-    return made;
-  }();
-  return registry;
-}
 
 inline constexpr int64_t kTokens = 5;
 inline constexpr int64_t kWidth = 4;

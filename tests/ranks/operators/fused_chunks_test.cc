@@ -20,7 +20,8 @@ using fused::ChunkTravel;
 constexpr int kRanks = 2;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-const OpRegistry& Registry() {
+// The fused operators and the products that they are compared with.
+const OpRegistry& ProductOps() {
   static const OpRegistry registry = [] {
     OpRegistry made;
     RegisterFusedMatmulOps(made);
@@ -96,7 +97,8 @@ TEST(ChunkTravel, AllocatesNothingOnceItRan) {
 Result<Tensor> Product(const Tensor& x1, const Tensor& x2, Communicator& group,
                        DeviceMemory& memory) {
   const OpCall call = {.type = "MatMul", .inputs = {{"x1", x1}, {"x2", x2}}};
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y, RunOnRank(Registry(), call, group, memory));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
+                           RunOnRank(ProductOps(), call, group, memory));
   return y[0];
 }
 
@@ -124,68 +126,70 @@ Result<Tensor> AtOnce(const Tensor& send, TensorType type, DeviceMemory& memory,
   return result;
 }
 
-constexpr int64_t kRows = 768;
-constexpr int64_t kColumns = 1024;
-constexpr int64_t kInner = 72;
+constexpr int64_t kChunkedRows = 768;
+constexpr int64_t kChunkedColumns = 1024;
+constexpr int64_t kChunkedInner = 72;
 
 TEST(FusedChunks, AllReduceHasTheBitsOfBothInTurn) {
-  ASSERT_GT(ChunksOf(kRows, kRows * kColumns * 4), 1);
+  ASSERT_GT(ChunksOf(kChunkedRows, kChunkedRows * kChunkedColumns * 4), 1);
   ExpectAllOk(OnRanks(kRanks, [&](Communicator& group, DeviceMemory& memory) -> Status {
     const auto seed = static_cast<uint32_t>(group.rank());
-    const Tensor x1 = Random({kRows, kInner}, seed);
-    const Tensor x2 = Random({kInner, kColumns}, seed + 10);
+    const Tensor x1 = Random({kChunkedRows, kChunkedInner}, seed);
+    const Tensor x2 = Random({kChunkedInner, kChunkedColumns}, seed + 10);
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> y,
-        RunOnRank(Registry(), Fused("MatmulAllReduce", x1, x2), group, memory));
+        RunOnRank(ProductOps(), Fused("MatmulAllReduce", x1, x2), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const Tensor own, Product(x1, x2, group, memory));
-    NPUMESH_ASSIGN_OR_RETURN(
-        const Tensor want, AtOnce(own, own.type(), memory, [&](const float* send, float* recv) {
-          return group.AllReduce(send, recv, kRows * kColumns, DataType::kFloat, ReduceOp::kSum);
-        }));
+    NPUMESH_ASSIGN_OR_RETURN(const Tensor want,
+                             AtOnce(own, own.type(), memory, [&](const float* send, float* recv) {
+                               return group.AllReduce(send, recv, kChunkedRows * kChunkedColumns,
+                                                      DataType::kFloat, ReduceOp::kSum);
+                             }));
     return Expect(SameBits(y[0], want), "MatmulAllReduce");
   }));
 }
 
 TEST(FusedChunks, ReduceScatterHasTheBitsOfBothInTurn) {
-  ASSERT_GT(ChunksOf(kRows / kRanks, kRows * kColumns * 4), 1);
+  ASSERT_GT(ChunksOf(kChunkedRows / kRanks, kChunkedRows * kChunkedColumns * 4), 1);
   ExpectAllOk(OnRanks(kRanks, [&](Communicator& group, DeviceMemory& memory) -> Status {
     const auto seed = static_cast<uint32_t>(group.rank());
-    const Tensor x1 = Random({kRows, kInner}, seed);
-    const Tensor x2 = Random({kInner, kColumns}, seed + 10);
+    const Tensor x1 = Random({kChunkedRows, kChunkedInner}, seed);
+    const Tensor x2 = Random({kChunkedInner, kChunkedColumns}, seed + 10);
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> y,
-        RunOnRank(Registry(), Fused("MatmulReduceScatter", x1, x2), group, memory));
+        RunOnRank(ProductOps(), Fused("MatmulReduceScatter", x1, x2), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const Tensor own, Product(x1, x2, group, memory));
-    NPUMESH_ASSIGN_OR_RETURN(const Tensor want,
-                             AtOnce(own, {DataType::kFloat, {kRows / kRanks, kColumns}}, memory,
-                                    [&](const float* send, float* recv) {
-                                      return group.ReduceScatter(send, recv,
-                                                                 kRows / kRanks * kColumns,
-                                                                 DataType::kFloat, ReduceOp::kSum);
-                                    }));
+    NPUMESH_ASSIGN_OR_RETURN(
+        const Tensor want, AtOnce(own, {DataType::kFloat, {kChunkedRows / kRanks, kChunkedColumns}},
+                                  memory, [&](const float* send, float* recv) {
+                                    return group.ReduceScatter(
+                                        send, recv, kChunkedRows / kRanks * kChunkedColumns,
+                                        DataType::kFloat, ReduceOp::kSum);
+                                  }));
     return Expect(SameBits(y[0], want), "MatmulReduceScatter");
   }));
 }
 
 // Here the rows are what travels.
 TEST(FusedChunks, AllGatherHasTheBitsOfBothInTurn) {
-  ASSERT_GT(ChunksOf(kRows, kRows * kColumns * 4), 1);
+  ASSERT_GT(ChunksOf(kChunkedRows, kChunkedRows * kChunkedColumns * 4), 1);
   for (const bool gives : {true, false}) {
     ExpectAllOk(OnRanks(kRanks, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const auto seed = static_cast<uint32_t>(group.rank());
-      const Tensor x1 = Random({kRows, kColumns}, seed);
-      const Tensor x2 = Random({kColumns, kInner}, seed + 10);
+      const Tensor x1 = Random({kChunkedRows, kChunkedColumns}, seed);
+      const Tensor x2 = Random({kChunkedColumns, kChunkedInner}, seed + 10);
       OpCall call = Fused("AllGatherMatmul", x1, x2);
       call.outputs = 2;
       call.attrs.push_back({"is_gather_out", AttrValue::Bool(gives)});
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                               RunOnRank(Registry(), call, group, memory));
-      NPUMESH_ASSIGN_OR_RETURN(const Tensor all,
-                               AtOnce(x1, {DataType::kFloat, {kRows * kRanks, kColumns}}, memory,
-                                      [&](const float* send, float* recv) {
-                                        return group.AllGather(send, recv, kRows * kColumns,
-                                                               DataType::kFloat);
-                                      }));
+                               RunOnRank(ProductOps(), call, group, memory));
+      NPUMESH_ASSIGN_OR_RETURN(
+          const Tensor all, AtOnce(x1, {DataType::kFloat, {kChunkedRows * kRanks, kChunkedColumns}},
+                                   memory, [&](const float* send, float* recv) {
+                                     return group.AllGather(send, recv,
+                                                            kChunkedRows * kChunkedColumns,
+                                                            DataType::kFloat);
+                                   }));
       NPUMESH_ASSIGN_OR_RETURN(const Tensor want, Product(all, x2, group, memory));
       NPUMESH_RETURN_IF_ERROR(Expect(SameBits(y[0], want), "AllGatherMatmul"));
       return Expect(!gives || SameBits(y[1], all), "gather_out");
@@ -193,36 +197,24 @@ TEST(FusedChunks, AllGatherHasTheBitsOfBothInTurn) {
   }
 }
 
-// Rows [first, first + count) of a matrix, or elements of a vector.
-Tensor RowsOf(const Tensor& whole, int64_t first, int64_t count) {
-  Shape shape = whole.shape();
-  const uint64_t row = whole.bytes() / static_cast<uint64_t>(shape[0]);
-  shape[0] = count;
-  Tensor part = Tensor::Allocate({whole.dtype(), std::move(shape)});
-  std::memcpy(part.mutable_data(),
-              static_cast<const std::byte*>(whole.data()) + static_cast<uint64_t>(first) * row,
-              part.bytes());
-  return part;
-}
-
 // A product in two chunks, and its halves, which are one chunk each: x3, scales of rows and stored
 // weights go with their rows.
 TEST(FusedChunks, WhatBelongsToARowGoesWithIt) {
   constexpr int64_t kHalf = 256;
-  ASSERT_EQ(ChunksOf(2 * kHalf, 2 * kHalf * kColumns * 4), 2);
-  ASSERT_EQ(ChunksOf(kHalf, kHalf * kColumns * 4), 1);
+  ASSERT_EQ(ChunksOf(2 * kHalf, 2 * kHalf * kChunkedColumns * 4), 2);
+  ASSERT_EQ(ChunksOf(kHalf, kHalf * kChunkedColumns * 4), 1);
   struct Case {
     DataType x1;
     DataType x2;
     std::vector<OpInput> columns;  // for all rows
     std::vector<OpInput> rows;     // by row
   };
-  const Tensor scales = Random({kColumns}, 3);
+  const Tensor scales = Random({kChunkedColumns}, 3);
   const std::vector<Case> cases = {
       {DataType::kFloat,
        DataType::kFloat,
        {{"bias", scales}},
-       {{"x3", Random({2 * kHalf, kColumns}, 5)}}},
+       {{"x3", Random({2 * kHalf, kChunkedColumns}, 5)}}},
       {DataType::kInt8,
        DataType::kInt8,
        {{"dequant_scale", scales}},
@@ -232,16 +224,17 @@ TEST(FusedChunks, WhatBelongsToARowGoesWithIt) {
   for (const Case& c : cases) {
     ExpectAllOk(OnRanks(kRanks, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const auto run = [&](int64_t first, int64_t count) -> Result<Tensor> {
-        OpCall call = Fused("MatmulAllReduce",
-                            RowsOf(Pattern(c.x1, {2 * kHalf, kInner}, group.rank()), first, count),
-                            Pattern(c.x2, {kInner, kColumns}, group.rank() + 2));
+        OpCall call =
+            Fused("MatmulAllReduce",
+                  RowsOf(Pattern(c.x1, {2 * kHalf, kChunkedInner}, group.rank()), first, count),
+                  Pattern(c.x2, {kChunkedInner, kChunkedColumns}, group.rank() + 2));
         for (const OpInput& input : c.columns) call.inputs.push_back(input);
         for (const OpInput& input : c.rows) {
           call.inputs.push_back({input.port, RowsOf(input.value, first, count)});
         }
         if (c.x1 == DataType::kInt8) call.attrs.push_back({"y_dtype", AttrValue::Int(0)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                                 RunOnRank(Registry(), call, group, memory));
+                                 RunOnRank(ProductOps(), call, group, memory));
         return y[0];
       };
       NPUMESH_ASSIGN_OR_RETURN(const Tensor whole, run(0, 2 * kHalf));

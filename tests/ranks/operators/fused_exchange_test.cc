@@ -6,15 +6,10 @@
 #include <cmath>
 #include <thread>
 
-#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/fused_reference.h"
 
 namespace npumesh {
 namespace {
-
-constexpr int64_t kInner = 3;
-constexpr int64_t kOuter = 5;
-constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat};
 
 // ---- blocks of equal size ----
 
@@ -32,7 +27,7 @@ Matrix Joined(int ranks, int rank, int64_t rows, int64_t columns) {
 
 TEST(AlltoAllMatmul, JoinsColumnsAndMultiplies) {
   for (const int ranks : {2, 4}) {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kFloatTypes) {
       ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const Matrix weights = Numbers(3 * ranks, 5, 9 + group.rank());
         const bool turned = dtype == DataType::kFloat16;
@@ -46,7 +41,7 @@ TEST(AlltoAllMatmul, JoinsColumnsAndMultiplies) {
                                  {"alltoall_out_flag", AttrValue::Bool(gives)}});
         call.inputs[2].value = FromDoubles(dtype, {5}, Numbers(1, 5, 2).values);
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(FusedOps(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         const Matrix joined = Joined(ranks, group.rank(), 8, 3);
         Matrix want = Times(joined, weights);
         for (int64_t r = 0; r < want.rows; ++r) {
@@ -65,7 +60,7 @@ TEST(AlltoAllMatmul, JoinsColumnsAndMultiplies) {
 
 TEST(MatmulAlltoAll, MultipliesAndCutsColumns) {
   for (const int ranks : {2, 4}) {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kFloatTypes) {
       ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const auto weights = [](int rank) { return Numbers(3, 8, 9 + rank); };
         const OpCall call =
@@ -74,7 +69,7 @@ TEST(MatmulAlltoAll, MultipliesAndCutsColumns) {
                        {"x2", ToTensor(dtype, weights(group.rank()))}},
                       {{"world_size", AttrValue::Int(ranks)}, {"y_dtype", AttrValue::Int(0)}});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(FusedOps(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         Matrix want;
         const int64_t columns = 8 / ranks;
         for (int r = 0; r < ranks; ++r) {
@@ -101,15 +96,16 @@ TEST(AlltoAllMatmul, ChunksHaveTheSameNumbers) {
     uint64_t calls = group.totals().calls;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> there,
-        RunOnRank(FusedOps(), GroupCall("AlltoAllMatmul", {{"x1", x}, {"x2", w}}, {size}), group,
-                  memory));
+        RunOnRank(CollectiveOps(), GroupCall("AlltoAllMatmul", {{"x1", x}, {"x2", w}}, {size}),
+                  group, memory));
     EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
     EXPECT_TRUE(SameBytes(there[0], there[1])) << "times the identity";
     calls = group.totals().calls;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> back,
-        RunOnRank(FusedOps(), GroupCall("MatmulAlltoAll", {{"x1", there[0]}, {"x2", w}}, {size}),
-                  group, memory));
+        RunOnRank(CollectiveOps(),
+                  GroupCall("MatmulAlltoAll", {{"x1", there[0]}, {"x2", w}}, {size}), group,
+                  memory));
     EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
     EXPECT_TRUE(SameBytes(back[0], x));
     return Status();
@@ -123,35 +119,37 @@ TEST(MatmulAllReduceAddRmsNorm, AddsTheResidualOnce) {
   for (const int ranks : {2, 4}) {
     for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
       ExpectAllOk(OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
-        const Matrix residual = Numbers(kRows, kOuter, 4);
-        const Matrix gamma = Numbers(1, kOuter, 6);
+        const Matrix residual = Numbers(kRows, kWeightColumns, 4);
+        const Matrix gamma = Numbers(1, kWeightColumns, 6);
         const OpCall call = GroupCall(
             "MatmulAllReduceAddRmsNorm",
-            {{"x1",
-              FromDoubles(dtype, {2, 3, kInner}, Numbers(kRows, kInner, group.rank()).values)},
-             {"x2", ToTensor(dtype, Numbers(kInner, kOuter, 5 + group.rank()))},
-             {"residual", FromDoubles(dtype, {2, 3, kOuter}, residual.values)},
-             {"gamma", FromDoubles(dtype, {kOuter}, gamma.values)}},
+            {{"x1", FromDoubles(dtype, {2, 3, kWeightRows},
+                                Numbers(kRows, kWeightRows, group.rank()).values)},
+             {"x2", ToTensor(dtype, Numbers(kWeightRows, kWeightColumns, 5 + group.rank()))},
+             {"residual", FromDoubles(dtype, {2, 3, kWeightColumns}, residual.values)},
+             {"gamma", FromDoubles(dtype, {kWeightColumns}, gamma.values)}},
             {{"epsilon", AttrValue::Float(0.25f)}});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(FusedOps(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         Matrix sum = residual;
         for (int r = 0; r < ranks; ++r) {
-          const Matrix part = Times(Numbers(kRows, kInner, r), Numbers(kInner, kOuter, 5 + r));
+          const Matrix part =
+              Times(Numbers(kRows, kWeightRows, r), Numbers(kWeightRows, kWeightColumns, 5 + r));
           for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += part.values[i];
         }
         Matrix norm = sum;
         for (int64_t r = 0; r < kRows; ++r) {
           double squares = 0;
-          for (int64_t c = 0; c < kOuter; ++c) squares += sum.At(r, c) * sum.At(r, c);
-          const double root = Rounded(DataType::kFloat, 1 / std::sqrt(squares / kOuter + 0.25));
-          for (int64_t c = 0; c < kOuter; ++c) {
+          for (int64_t c = 0; c < kWeightColumns; ++c) squares += sum.At(r, c) * sum.At(r, c);
+          const double root =
+              Rounded(DataType::kFloat, 1 / std::sqrt(squares / kWeightColumns + 0.25));
+          for (int64_t c = 0; c < kWeightColumns; ++c) {
             const double scaled = Rounded(dtype, Rounded(DataType::kFloat, sum.At(r, c) * root));
             norm.At(r, c) = scaled * gamma.At(0, c);
           }
         }
-        EXPECT_TRUE(SameBytes(out[0], FromDoubles(dtype, {2, 3, kOuter}, sum.values)));
-        EXPECT_TRUE(SameBytes(out[1], FromDoubles(dtype, {2, 3, kOuter}, norm.values)));
+        EXPECT_TRUE(SameBytes(out[0], FromDoubles(dtype, {2, 3, kWeightColumns}, sum.values)));
+        EXPECT_TRUE(SameBytes(out[1], FromDoubles(dtype, {2, 3, kWeightColumns}, norm.values)));
         return Status();
       }));
     }
@@ -167,7 +165,7 @@ TEST(MatmulAllReduceAddRmsNorm, ChunksHaveTheBitsOfTheirParts) {
     const Matrix residual = Numbers(2 * kHalf, kWide, 4);
     const auto run = [&](int64_t first, int64_t rows) {
       return RunOnRank(
-          FusedOps(),
+          CollectiveOps(),
           GroupCall(
               "MatmulAllReduceAddRmsNorm",
               {{"x1", ToTensor(DataType::kBfloat16, RowsOf(x, first, rows))},

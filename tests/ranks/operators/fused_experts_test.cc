@@ -7,11 +7,6 @@
 namespace npumesh {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat};
-
-constexpr int64_t kInner = 3;
-constexpr int64_t kOuter = 5;
-
 // Rows that rank `from` sends to expert `expert` of rank `to`: uneven, none for the expert 1 of
 // rank 0, whose rank's other experts get many.
 int64_t Load(int from, int to, int64_t expert) {
@@ -25,7 +20,7 @@ Matrix LoadRows(int from, int to, int64_t expert, int64_t columns) {
 }
 
 Matrix Weights(int rank, int64_t expert) {
-  return Numbers(kInner, kOuter, 11 + rank + 2 * static_cast<int>(expert));
+  return Numbers(kWeightRows, kWeightColumns, 11 + rank + 2 * static_cast<int>(expert));
 }
 
 // The weights of all experts of a rank, one below the other.
@@ -66,18 +61,18 @@ const ExpertCase kExpertCases[] = {{2, 3, false}, {4, 2, true}, {2, 10, false}, 
 
 TEST(AlltoAllvGroupedMatMul, RowsReachTheirExperts) {
   for (const ExpertCase& c : kExpertCases) {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kFloatTypes) {
       ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const int me = group.rank();
         Matrix x, sorted, want;
-        x.columns = sorted.columns = kInner;
-        want.columns = kOuter;
+        x.columns = sorted.columns = kWeightRows;
+        want.columns = kWeightColumns;
         for (int to = 0; to < c.ranks; ++to) {
-          for (int64_t e = 0; e < c.experts; ++e) Append(x, LoadRows(me, to, e, kInner));
+          for (int64_t e = 0; e < c.experts; ++e) Append(x, LoadRows(me, to, e, kWeightRows));
         }
         for (int64_t e = 0; e < c.experts; ++e) {
           for (int from = 0; from < c.ranks; ++from) {
-            const Matrix rows = LoadRows(from, me, e, kInner);
+            const Matrix rows = LoadRows(from, me, e, kWeightRows);
             Append(sorted, rows);
             Append(want, Times(rows, Weights(me, e)));
           }
@@ -91,7 +86,7 @@ TEST(AlltoAllvGroupedMatMul, RowsReachTheirExperts) {
         call.attrs.push_back({"trans_mm_weight", AttrValue::Bool(true)});
         call.attrs.push_back({"permute_out_flag", AttrValue::Bool(c.turned)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(FusedOps(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
         EXPECT_TRUE(SameBytes(
             out[1], ToTensor(dtype, Times(Numbers(4, 6, me), Transposed(Numbers(2, 6, 5))))));
@@ -108,18 +103,18 @@ TEST(AlltoAllvGroupedMatMul, RowsReachTheirExperts) {
 
 TEST(GroupedMatMulAlltoAllv, ResultsComeBackToTheirRows) {
   for (const ExpertCase& c : kExpertCases) {
-    for (const DataType dtype : kTypes) {
+    for (const DataType dtype : kFloatTypes) {
       ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const int me = group.rank();
         Matrix x, want;
-        x.columns = kInner;
-        want.columns = kOuter;
+        x.columns = kWeightRows;
+        want.columns = kWeightColumns;
         for (int64_t e = 0; e < c.experts; ++e) {
-          for (int to = 0; to < c.ranks; ++to) Append(x, LoadRows(to, me, e, kInner));
+          for (int to = 0; to < c.ranks; ++to) Append(x, LoadRows(to, me, e, kWeightRows));
         }
         for (int from = 0; from < c.ranks; ++from) {
           for (int64_t e = 0; e < c.experts; ++e) {
-            Append(want, Times(LoadRows(me, from, e, kInner), Weights(from, e)));
+            Append(want, Times(LoadRows(me, from, e, kWeightRows), Weights(from, e)));
           }
         }
         const OpCall call = GroupCall("GroupedMatMulAlltoAllv",
@@ -127,7 +122,7 @@ TEST(GroupedMatMulAlltoAllv, ResultsComeBackToTheirRows) {
                                        {"gmm_weight", AllWeights(dtype, me, c.experts, c.turned)}},
                                       ExpertAttrs(c, me, false));
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(FusedOps(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
         EXPECT_EQ(out[1].shape(), Shape{0});
         return Status();
@@ -143,18 +138,19 @@ TEST(QuantGroupedMatMul, ScalesTheProducts) {
     ExpectAllOk(OnRanks(c.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const int me = group.rank();
       Matrix x, want;
-      x.columns = kInner;
-      want.columns = kOuter;
+      x.columns = kWeightRows;
+      want.columns = kWeightColumns;
       for (int64_t i = 0; i < c.experts * c.ranks; ++i) {
         const int64_t e = first ? i % c.experts : i / c.ranks;
         const int other = static_cast<int>(first ? i / c.experts : i % c.ranks);
-        Append(x, first ? LoadRows(me, other, e, kInner) : LoadRows(other, me, e, kInner));
+        Append(x,
+               first ? LoadRows(me, other, e, kWeightRows) : LoadRows(other, me, e, kWeightRows));
       }
       for (int64_t i = 0; i < c.experts * c.ranks; ++i) {
         const int64_t e = first ? i / c.ranks : i % c.experts;
         const int other = static_cast<int>(first ? i % c.ranks : i / c.experts);
-        Append(want, first ? Times(LoadRows(other, me, e, kInner), Weights(me, e))
-                           : Times(LoadRows(me, other, e, kInner), Weights(other, e)));
+        Append(want, first ? Times(LoadRows(other, me, e, kWeightRows), Weights(me, e))
+                           : Times(LoadRows(me, other, e, kWeightRows), Weights(other, e)));
       }
       for (double& value : want.values) value *= 0.5 * 4;
       const auto scale = [](double value) { return FromDoubles(DataType::kFloat, {1}, {value}); };
@@ -168,7 +164,7 @@ TEST(QuantGroupedMatMul, ScalesTheProducts) {
       call.attrs.push_back({"gmm_weight_quant_mode", AttrValue::Int(1)});
       call.attrs.push_back({"y_dtype", AttrValue::Int(27)});
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                               RunOnRank(FusedOps(), call, group, memory));
+                               RunOnRank(CollectiveOps(), call, group, memory));
       EXPECT_TRUE(SameBytes(out[0], ToTensor(DataType::kBfloat16, want)));
       return Status();
     }));
@@ -181,15 +177,15 @@ TEST(AlltoAllvGroupedMatMul, RanksCompareTheirCounts) {
       OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const std::vector<int64_t> sent =
             group.rank() == 0 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{2, 1};
-        const OpCall call =
-            GroupCall("AlltoAllvGroupedMatMul",
-                      {{"gmm_x", ToTensor(DataType::kFloat16, Numbers(3, kInner, 0))},
-                       {"gmm_weight", FromDoubles(DataType::kFloat16, {1, kInner, kOuter},
-                                                  Numbers(kInner, kOuter, 1).values)}},
-                      {{"ep_world_size", AttrValue::Int(2)},
-                       {"send_counts", AttrValue::Ints(sent)},
-                       {"recv_counts", AttrValue::Ints({1, 1})}});
-        return RunOnRank(FusedOps(), call, group, memory).status();
+        const OpCall call = GroupCall(
+            "AlltoAllvGroupedMatMul",
+            {{"gmm_x", ToTensor(DataType::kFloat16, Numbers(3, kWeightRows, 0))},
+             {"gmm_weight", FromDoubles(DataType::kFloat16, {1, kWeightRows, kWeightColumns},
+                                        Numbers(kWeightRows, kWeightColumns, 1).values)}},
+            {{"ep_world_size", AttrValue::Int(2)},
+             {"send_counts", AttrValue::Ints(sent)},
+             {"recv_counts", AttrValue::Ints({1, 1})}});
+        return RunOnRank(CollectiveOps(), call, group, memory).status();
       });
   for (const Status& status : statuses) EXPECT_FALSE(status.ok());
 }

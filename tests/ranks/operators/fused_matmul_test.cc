@@ -2,24 +2,10 @@
 // that every sum is exact.
 #include <gmock/gmock.h>
 
-#include "graph/ops/collective/family.h"
-#include "tests/ranks/operators/rank_op.h"
+#include "tests/ranks/operators/fused_reference.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterFusedMatmulOps(made);
-    return made;
-  }();
-  return registry;
-}
-
-constexpr int64_t kRows = 4;
-constexpr int64_t kColumns = 5;
-constexpr int64_t kInner = 6;
 
 // Element (r, c) of a matrix that may be stored transposed.
 double At(const Tensor& matrix, int64_t r, int64_t c, bool transposed) {
@@ -70,7 +56,7 @@ TEST(MatmulAllReduce, SumsTheProductsOfTheRanks) {
           call.inputs.push_back({"bias", bias});
           call.inputs.push_back({"x3", x3});
           NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                                   RunOnRank(Registry(), call, group, memory));
+                                   RunOnRank(CollectiveOps(), call, group, memory));
           std::vector<double> want(kRows * kColumns);
           for (int r = 0; r < 3; ++r) {
             const std::vector<double> part = Product(X1(dtype, r, ta), X2(dtype, r, tb), ta, tb);
@@ -102,7 +88,8 @@ TEST(MatmulAllReduce, QuantisedProducts) {
     call.inputs.push_back({"dequant_scale", columns});
     call.inputs.push_back({"pertoken_scale", rows});
     call.attrs.push_back({"y_dtype", AttrValue::Int(0)});
-    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> y, RunOnRank(Registry(), call, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> y,
+                             RunOnRank(CollectiveOps(), call, group, memory));
     std::vector<double> want(kRows * kColumns), alone(kRows * kColumns);
     for (int r = 0; r < 2; ++r) {
       const std::vector<double> part = Product(X1(DataType::kInt8, r), X2(DataType::kInt8, r));
@@ -125,7 +112,7 @@ TEST(MatmulAllReduce, QuantisedProducts) {
         {"antiquant_scale", FromDoubles(DataType::kFloat16, {kColumns}, ToDoubles(columns))});
     call.inputs.push_back({"antiquant_offset", FromDoubles(DataType::kFloat16, {kColumns},
                                                            std::vector<double>(kColumns, 3))});
-    NPUMESH_ASSIGN_OR_RETURN(y, RunOnRank(Registry(), call, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(y, RunOnRank(CollectiveOps(), call, group, memory));
     EXPECT_TRUE(SameBytes(y[0], FromDoubles(DataType::kFloat16, {kRows, kColumns}, alone)));
     return Status();
   }));
@@ -141,7 +128,7 @@ TEST(AllGatherMatmul, MultipliesTheRowsOfAll) {
         call.attrs.push_back({"rank_size", AttrValue::Int(3)});
         call.attrs.push_back({"is_gather_out", AttrValue::Bool(gives)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(Registry(), call, group, memory));
+                                 RunOnRank(CollectiveOps(), call, group, memory));
         std::vector<double> gathered;
         for (int r = 0; r < 3; ++r) {
           const std::vector<double> part = ToDoubles(X1(dtype, r));
@@ -164,7 +151,7 @@ TEST(MatmulReduceScatter, KeepsTheRowsOfTheRank) {
     ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
       NPUMESH_ASSIGN_OR_RETURN(
           const std::vector<Tensor> out,
-          RunOnRank(Registry(),
+          RunOnRank(CollectiveOps(),
                     Call("MatmulReduceScatter", X1(dtype, group.rank()), X2(dtype, group.rank())),
                     group, memory));
       std::vector<double> want(kRows * kColumns);
@@ -185,7 +172,7 @@ TEST(FusedMatmul, RefusesWhatDoesNotFit) {
   const auto message = [](const OpCall& call) {
     const std::vector<Status> statuses =
         OnRanks(3, [&](Communicator& group, DeviceMemory& memory) -> Status {
-          return RunOnRank(Registry(), call, group, memory).status();
+          return RunOnRank(CollectiveOps(), call, group, memory).status();
         });
     return std::string(statuses[0].message());
   };

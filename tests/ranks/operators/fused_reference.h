@@ -5,19 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/collective/family.h"
 #include "tests/ranks/operators/rank_op.h"
 
 namespace npumesh {
 
-inline const OpRegistry& FusedOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterFusedMatmulOps(made);
-    return made;
-  }();
-  return registry;
-}
+// What one rank multiplies: [kRows,kInner] by [kInner,kColumns].
+inline constexpr int64_t kRows = 4;
+inline constexpr int64_t kInner = 6;
+inline constexpr int64_t kColumns = 5;
+
+// The weights of one expert, or of one rank: [kWeightRows,kWeightColumns].
+inline constexpr int64_t kWeightRows = 3;
+inline constexpr int64_t kWeightColumns = 5;
+
+// The types of operands that are not quantised.
+inline constexpr DataType kFloatTypes[] = {DataType::kFloat16, DataType::kBfloat16,
+                                           DataType::kFloat};
 
 // Rows of doubles.
 struct Matrix {
@@ -92,7 +95,7 @@ inline OpCall GroupCall(const std::string& type, std::vector<OpInput> inputs,
 inline std::string MessageOf(int ranks, const OpCall& call) {
   const std::vector<Status> statuses =
       OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
-        return RunOnRank(FusedOps(), call, group, memory).status();
+        return RunOnRank(CollectiveOps(), call, group, memory).status();
       });
   return std::string(statuses[0].message());
 }

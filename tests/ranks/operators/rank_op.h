@@ -2,15 +2,39 @@
 #ifndef NPUMESH_TESTS_RANKS_OPERATORS_RANK_OP_H_
 #define NPUMESH_TESTS_RANKS_OPERATORS_RANK_OP_H_
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "graph/ops/collective/family.h"
 #include "tests/ranks/run_ranks.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
+
+// The operators between ranks, alone. Made once, immutable.
+inline const OpRegistry& CollectiveOps() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterCollectiveFamily(made);
+    return made;
+  }();
+  return registry;
+}
+
+// Rows [first, first + count) of a matrix, or elements of a vector.
+inline Tensor RowsOf(const Tensor& whole, int64_t first, int64_t count) {
+  Shape shape = whole.shape();
+  const uint64_t row = whole.bytes() / static_cast<uint64_t>(shape[0]);
+  shape[0] = count;
+  Tensor part = Tensor::Allocate({whole.dtype(), std::move(shape)});
+  std::memcpy(part.mutable_data(),
+              static_cast<const std::byte*>(whole.data()) + static_cast<uint64_t>(first) * row,
+              part.bytes());
+  return part;
+}
 
 // The one group "ranks" of everybody.
 class OneGroup final : public GroupProvider {
