@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<InputSpec> Inputs() {
+std::vector<InputSpec> UnboundInputs() {
   InputSpec x;
   x.name = "x";
   x.index = 0;
@@ -22,7 +22,7 @@ std::vector<InputSpec> Inputs() {
 std::string Applied(const std::vector<std::string>& texts) {
   const Result<DimBindings> bindings = DimBindings::Parse(texts);
   if (!bindings.ok()) return std::string(bindings.status().message());
-  const Result<std::vector<TensorType>> types = bindings->Apply(Inputs());
+  const Result<std::vector<TensorType>> types = bindings->Apply(UnboundInputs());
   if (!types.ok()) return std::string(types.status().message());
   return (*types)[0].ToString() + " " + (*types)[1].ToString();
 }

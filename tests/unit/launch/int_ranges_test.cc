@@ -19,7 +19,7 @@ InputSpec Spec(std::string name, int64_t index, DataType dtype) {
   return spec;
 }
 
-const std::vector<InputSpec>& Inputs() {
+const std::vector<InputSpec>& DrawnInputs() {
   static const std::vector<InputSpec> inputs = {Spec("x", 0, DataType::kFloat),
                                                 Spec("ids", 1, DataType::kInt64),
                                                 Spec("bytes", 2, DataType::kInt8)};
@@ -28,17 +28,17 @@ const std::vector<InputSpec>& Inputs() {
 
 std::string Refusal(const std::string& text) {
   const Result<IntRanges> ranges = IntRanges::Parse({text});
-  const Status status = ranges.ok() ? ranges->For(Inputs()).status() : ranges.status();
+  const Status status = ranges.ok() ? ranges->For(DrawnInputs()).status() : ranges.status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
   return std::string(status.message());
 }
 
 std::set<int64_t> Values(const std::string& text, int input) {
-  const auto ranges = IntRanges::Parse({text})->For(Inputs());
+  const auto ranges = IntRanges::Parse({text})->For(DrawnInputs());
   EXPECT_TRUE(ranges.ok()) << ranges.status().ToString();
   std::vector<TensorType> types;
-  for (const InputSpec& spec : Inputs()) types.push_back(spec.declared);
-  const auto step = RandomInputs(Inputs(), types, *ranges, 1, 0)->Step(0);
+  for (const InputSpec& spec : DrawnInputs()) types.push_back(spec.declared);
+  const auto step = RandomInputs(DrawnInputs(), types, *ranges, 1, 0)->Step(0);
   std::set<int64_t> values;
   const Tensor& tensor = (*step)[static_cast<size_t>(input)];
   for (int64_t i = 0; i < tensor.elements(); ++i) {

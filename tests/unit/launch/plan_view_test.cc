@@ -20,15 +20,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-TensorType Floats(Shape shape) {
+TensorType FloatType(Shape shape) {
   return {DataType::kFloat, std::move(shape)};
 }
 
 // x [-1, 64]: two products, the first reduced over the ranks while the second is computed.
 Model TwoBranches() {
   GraphBuilder g("two<branches>");
-  const Value x = g.Data("x", Floats({-1, 64}));
-  const Value w = g.Const("w", Tensor::FromVector(Floats({64, 64}), std::vector<float>(4096, 1)));
+  const Value x = g.Data("x", FloatType({-1, 64}));
+  const Value w =
+      g.Const("w", Tensor::FromVector(FloatType({64, 64}), std::vector<float>(4096, 1)));
   const Value first = g.Op("MatMul", {{"x1", x}, {"x2", w}}, {}, "first");
   const Value sum = g.Op(
       "HcomAllReduce", {{"x", first}},
@@ -49,7 +50,8 @@ SessionOptions Overlapping() {
 }
 
 PlanView Plan(const SessionOptions& options = Overlapping()) {
-  const Result<PlanView> plan = PlanOnPaper(TwoBranches(), {Floats({8, 64})}, {}, options, {1, 2});
+  const Result<PlanView> plan =
+      PlanOnPaper(TwoBranches(), {FloatType({8, 64})}, {}, options, {1, 2});
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
   return plan.ok() ? *plan : PlanView();
 }
@@ -63,7 +65,7 @@ TEST(PlanOnPaper, IsWhatASessionTakesFromTheDevice) {
       NPUMESH_ASSIGN_OR_RETURN(const auto session,
                                Session::Create(world, memory, TwoBranches(), options));
       const uint64_t before = memory.used_bytes();
-      const Tensor x = Tensor::FromVector(Floats({8, 64}), std::vector<float>(512, 2));
+      const Tensor x = Tensor::FromVector(FloatType({8, 64}), std::vector<float>(512, 2));
       for (int run = 0; run < 2; ++run) NPUMESH_RETURN_IF_ERROR(session->Run({x}).status());
       const uint64_t used = memory.used_bytes() - before;
       if (used == plan.peak_bytes && memory.peak_bytes() - before == used) return Status();
@@ -87,7 +89,7 @@ TEST(PlanOnPaper, TellsStreamsAndWaits) {
 
 TEST(PlanOnPaper, NamesAnInputOfTheWrongType) {
   const Status status =
-      PlanOnPaper(TwoBranches(), {Floats({8, 65})}, {}, SessionOptions(), {0, 2}).status();
+      PlanOnPaper(TwoBranches(), {FloatType({8, 65})}, {}, SessionOptions(), {0, 2}).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"x\""));
 }
@@ -223,7 +225,7 @@ TEST(PlanView, PictureShowsEveryTensorOnce) {
 // x [4]: NonZero of Neg(x); behind it what hangs on the count, and what waited for a branch.
 Model ThreeStages() {
   GraphBuilder g("staged");
-  const Value x = g.Data("x", Floats({4}));
+  const Value x = g.Data("x", FloatType({4}));
   const Value negated = g.Op("Neg", {{"x", x}}, {}, "negated");
   const Value found = g.Op("NonZero", {{"x", negated}}, {}, "found");
   const Value doubled = g.Op("Add", {{"x1", found}, {"x2", found}}, {}, "doubled");
@@ -234,7 +236,7 @@ Model ThreeStages() {
 
 TEST(PlanOnPaper, ShowsEveryStage) {
   const Result<PlanView> plan =
-      PlanOnPaper(ThreeStages(), {Floats({4})}, {}, SessionOptions(), {0, 1});
+      PlanOnPaper(ThreeStages(), {FloatType({4})}, {}, SessionOptions(), {0, 1});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_EQ(plan->stages, 3);
   ASSERT_EQ(plan->steps.size(), 1u);
@@ -263,14 +265,14 @@ TEST(PlanOnPaper, ShowsEveryStage) {
 // A stage whose inputs are all known is planned, though another one stands before it.
 TEST(PlanOnPaper, PlansLaterStagesWhoseShapesAreKnown) {
   GraphBuilder g("known");
-  const Value x = g.Data("x", Floats({4}));
+  const Value x = g.Data("x", FloatType({4}));
   const Value negated = g.Op("Neg", {{"x", x}}, {}, "negated");
   const Value found = g.Op("NonZero", {{"x", negated}}, {}, "found");
   const Value size = g.Op("Rank", {{"x", found}}, {}, "rank");
   const Value behind = g.Op("Relu", {{"x", negated}}, {}, "behind");
   g.Output({behind, size});
   const Result<PlanView> plan =
-      PlanOnPaper(g.Build().value(), {Floats({4})}, {}, SessionOptions(), {0, 1});
+      PlanOnPaper(g.Build().value(), {FloatType({4})}, {}, SessionOptions(), {0, 1});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_EQ(plan->stages, 2);
   ASSERT_EQ(plan->later.size(), 1u);
@@ -279,9 +281,9 @@ TEST(PlanOnPaper, PlansLaterStagesWhoseShapesAreKnown) {
 // s [8] through five operators, x [-1] through one.
 Model Mixed() {
   GraphBuilder g("mixed");
-  Value s = g.Data("s", Floats({8}));
+  Value s = g.Data("s", FloatType({8}));
   for (int i = 0; i < 5; ++i) s = g.Op("Neg", {{"x", s}}, {}, fmt::format("s{}", i));
-  g.Output({s, g.Op("Relu", {{"x", g.Data("x", Floats({-1}))}}, {}, "d")});
+  g.Output({s, g.Op("Relu", {{"x", g.Data("x", FloatType({-1}))}}, {}, "d")});
   return g.Build().value();
 }
 
@@ -289,7 +291,7 @@ TEST(PlanOnPaper, TellsStaticParts) {
   const auto plan_with = [](int64_t limit) {
     SessionOptions options;
     options.compile.static_ops_limit = limit;
-    return PlanOnPaper(Mixed(), {Floats({8}), Floats({3})}, {}, options, {0, 1}).value();
+    return PlanOnPaper(Mixed(), {FloatType({8}), FloatType({3})}, {}, options, {0, 1}).value();
   };
   const PlanView plan = plan_with(4);
   ASSERT_EQ(plan.parts.size(), 1u);
@@ -319,8 +321,8 @@ TEST(OutlineOnPaper, SaysWhatIsKnownWithoutSizes) {
 
 TEST(OutlineOnPaper, RefusesAGraphThatNoInputFits) {
   GraphBuilder g;
-  const Value x = g.Data("x", Floats({-1, 3}));
-  const Value y = g.Data("y", Floats({-1, 4}));
+  const Value x = g.Data("x", FloatType({-1, 3}));
+  const Value y = g.Data("y", FloatType({-1, 4}));
   g.Output({g.Op("Add", {{"x1", x}, {"x2", y}}, {}, "sum")});
   const auto stages = OutlineOnPaper(g.Build().value(), SessionOptions(), {0, 1});
   EXPECT_THAT(std::string(stages.status().message()), HasSubstr("node \"sum\" (Add)"));

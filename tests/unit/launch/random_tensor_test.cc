@@ -9,22 +9,22 @@
 namespace npumesh {
 namespace {
 
-std::vector<float> Floats(const RandomKey& key) {
+std::vector<float> DrawnFloats(const RandomKey& key) {
   const Result<Tensor> tensor = RandomTensor({DataType::kFloat, {64}}, key);
   return {tensor->as<float>().begin(), tensor->as<float>().end()};
 }
 
 TEST(RandomTensor, DependsOnTheWholeKeyAndNothingElse) {
   const RandomKey key{1, 2, 3, 4};
-  EXPECT_EQ(Floats(key), Floats(key));
+  EXPECT_EQ(DrawnFloats(key), DrawnFloats(key));
   for (const RandomKey& other : {RandomKey{9, 2, 3, 4}, {1, 9, 3, 4}, {1, 2, 9, 4}, {1, 2, 3, 9}}) {
-    EXPECT_NE(Floats(key), Floats(other));
+    EXPECT_NE(DrawnFloats(key), DrawnFloats(other));
   }
 }
 
 TEST(RandomTensor, FloatingTypesHoldTheSameExactValues) {
   const RandomKey key{7, 0, 1, 0};
-  const std::vector<float> expected = Floats(key);
+  const std::vector<float> expected = DrawnFloats(key);
   const Result<Tensor> half = RandomTensor({DataType::kFloat16, {64}}, key);
   const Result<Tensor> brain = RandomTensor({DataType::kBfloat16, {64}}, key);
   const Result<Tensor> wide = RandomTensor({DataType::kDouble, {64}}, key);

@@ -6,17 +6,13 @@
 #include <limits>
 
 #include "runtime/base/float16.h"
+#include "tests/unit/launch/float_row.h"
 
 namespace npumesh {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-Tensor Floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::FromVector(TensorType{DataType::kFloat, {count}}, values);
-}
 
 TEST(CompareTensors, FloatRule) {
   struct Case {

@@ -7,17 +7,13 @@
 #include <fstream>
 
 #include "tests/unit/base/temporary_folder.h"
+#include "tests/unit/launch/float_row.h"
 
 namespace npumesh {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Tensor Floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::FromVector(TensorType{DataType::kFloat, {count}}, values);
-}
 
 TEST(ToleranceRule, HasThreeForms) {
   EXPECT_TRUE(ParseToleranceRule("close", "t")->close);
