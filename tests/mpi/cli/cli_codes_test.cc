@@ -85,7 +85,7 @@ TEST(CliCodes, LaunchKeepsTheCodesOfOtherPrograms) {
                                      "did you mean run"));
 }
 
-std::string TextOf(const std::string& file) {
+std::string TextIfThere(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
@@ -110,7 +110,7 @@ TEST(CliCodes, CtrlCStopsAllRanksBetweenTwoSteps) {
       6);
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_THAT(run.err, ContainsRegex("stopped at step [0-9]+ of 100000000"));
-  const std::string report = TextOf(folder / "r.json");
+  const std::string report = TextIfThere(folder / "r.json");
   EXPECT_THAT(report, HasSubstr("\"verdict\": \"stopped\""));
   EXPECT_THAT(report, HasSubstr("\"exit_code\": 130"));
   EXPECT_THAT(report, ContainsRegex("\"error\": \"stopped at step [0-9]+ of 100000000"));
@@ -132,7 +132,7 @@ TEST(CliCodes, ATimeEndsARunOnAllRanks) {
       RunScript("$N launch -n 2 -- run " + folder.path() +
                 " --steps 100000000 --timeout 2 --report " + (folder / "r.json"));
   EXPECT_EQ(run.code, 4) << run.err;
-  EXPECT_THAT(TextOf(folder / "r.json"), HasSubstr("\"exit_code\": 4"));
+  EXPECT_THAT(TextIfThere(folder / "r.json"), HasSubstr("\"exit_code\": 4"));
   EXPECT_THAT(run.err, ContainsRegex("the run was not done after 2 s \\(--timeout\\): stopped at "
                                      "step [0-9]+ of 100000000"));
 }

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
+void ExpectRunFailure(const CommandRun& run, int code, const std::string& text) {
   EXPECT_EQ(run.code, code) << run.err;
   const std::vector<std::string> lines = run.FailureLines();
   ASSERT_EQ(lines.size(), 1u) << run.err;
@@ -22,8 +22,8 @@ void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
 }
 
 TEST(CliErrors, WrongOption) {
-  ExpectFailure(RunAlone({"run", "m.air", "--nope"}), 2, "see npumesh run --help");
-  ExpectFailure(RunRanksOf(2, {"run", "m.air", "--nope"}), 2, "rank 0 of 2: ");
+  ExpectRunFailure(RunAlone({"run", "m.air", "--nope"}), 2, "see npumesh run --help");
+  ExpectRunFailure(RunRanksOf(2, {"run", "m.air", "--nope"}), 2, "rank 0 of 2: ");
 }
 
 // What `run` refuses is invalid for `validate` and an error of `graph --types`.
@@ -36,7 +36,7 @@ TEST(CliErrors, ARefusedGraphIsRefusedEverywhere) {
   const Result<Model> model = g.Build();
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   ASSERT_TRUE(SaveAir(*model, folder / "export.air").ok());
-  ExpectFailure(RunAlone({"run", folder / "export.air"}), 3, "node \"sum\" (Add)");
+  ExpectRunFailure(RunAlone({"run", folder / "export.air"}), 3, "node \"sum\" (Add)");
   const CommandRun types = RunAlone({"graph", folder / "export.air", "--types"});
   EXPECT_EQ(types.code, 3);
   EXPECT_THAT(types.err, HasSubstr("node \"sum\" (Add)"));
@@ -48,22 +48,23 @@ TEST(CliErrors, ARefusedGraphIsRefusedEverywhere) {
 }
 
 TEST(CliErrors, MissingFile) {
-  ExpectFailure(RunAlone({"run", "absent.air"}), 3, "absent.air: no such file or folder");
-  ExpectFailure(RunRanksOf(2, {"run", "absent.air"}), 3, "rank 0 of 2: absent.air");
+  ExpectRunFailure(RunAlone({"run", "absent.air"}), 3, "absent.air: no such file or folder");
+  ExpectRunFailure(RunRanksOf(2, {"run", "absent.air"}), 3, "rank 0 of 2: absent.air");
 }
 
 TEST(CliErrors, OneRankWithoutAFileStopsAll) {
   const TestFolder folder;
   folder.PutModels(1);
-  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3,
-                "rank 1 of 2: " + folder.path() + ": no .air whose name ends in 1; found m0.air");
+  ExpectRunFailure(
+      RunRanksOf(2, {"run", folder.path()}), 3,
+      "rank 1 of 2: " + folder.path() + ": no .air whose name ends in 1; found m0.air");
 }
 
 TEST(CliErrors, DamagedModel) {
   const TestFolder folder;
   folder.PutModels(2);
   std::ofstream(folder / "m1.air", std::ios::trunc) << "this is no model";
-  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3, "rank 1 of 2: ");
+  ExpectRunFailure(RunRanksOf(2, {"run", folder.path()}), 3, "rank 1 of 2: ");
 }
 
 TEST(CliErrors, WrongInputShapeOnOneRank) {
@@ -71,8 +72,8 @@ TEST(CliErrors, WrongInputShapeOnOneRank) {
   folder.PutModels(2);
   folder.PutTensor("in", 0, 1);
   folder.PutTensor("in", 1, 1, 5);
-  ExpectFailure(RunRanksOf(2, {"run", folder.path(), "--inputs", folder / "in"}), 3,
-                "input 0 (x): the graph declares float32[4], given is float32[5]");
+  ExpectRunFailure(RunRanksOf(2, {"run", folder.path(), "--inputs", folder / "in"}), 3,
+                   "input 0 (x): the graph declares float32[4], given is float32[5]");
 }
 
 TEST(CliErrors, MissingGoldenOnOneRank) {
@@ -80,14 +81,14 @@ TEST(CliErrors, MissingGoldenOnOneRank) {
   folder.PutModels(2);
   folder.PutTensor("golden", 0, 2);
   std::filesystem::create_directories(folder / "golden/rank_1");
-  ExpectFailure(RunRanksOf(2, {"run", folder.path(), "--check", folder / "golden"}), 3,
-                "rank 1 of 2: golden of output 0");
+  ExpectRunFailure(RunRanksOf(2, {"run", folder.path(), "--check", folder / "golden"}), 3,
+                   "rank 1 of 2: golden of output 0");
 }
 
 TEST(CliErrors, TooFewRanks) {
   const TestFolder folder;
   folder.PutModels(3);
-  ExpectFailure(RunRanksOf(2, {"run", folder.path()}), 3, "start 3 ranks");
+  ExpectRunFailure(RunRanksOf(2, {"run", folder.path()}), 3, "start 3 ranks");
 }
 
 // Rank 1 waits in the collective that rank 0 never reaches.
@@ -106,7 +107,7 @@ TEST(CliErrors, StartThatContradictsTheLauncher) {
   ASSERT_EQ(setenv("LOCAL_WORLD_SIZE", "3", 1), 0);
   const CommandRun run = RunRanksOf(2, {"run", "m.air"});
   unsetenv("LOCAL_WORLD_SIZE");
-  ExpectFailure(run, 3, "rank 0 of 2: LOCAL_WORLD_SIZE is 3");
+  ExpectRunFailure(run, 3, "rank 0 of 2: LOCAL_WORLD_SIZE is 3");
 }
 
 TEST(CliErrors, LaunchHidesWhatMpirunRepeats) {

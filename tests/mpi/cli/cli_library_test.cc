@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // y = allreduce(1 + 2 x) for x float32[4].
-void PutModel(const TestFolder& folder) {
+void PutPolynomial(const TestFolder& folder) {
   GraphBuilder g("polynomial");
   const Value x = g.Data("x", {DataType::kFloat, {4}});
   const Value p = g.Op("Polynomial", {{"x", x}}, {{"coefficients", AttrValue::Floats({1, 2})}});
@@ -32,7 +32,7 @@ void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
 
 TEST(CliLibrary, TwoRanksRunItsOperator) {
   const TestFolder folder;
-  PutModel(folder);
+  PutPolynomial(folder);
   for (int rank = 0; rank < 2; ++rank) {
     folder.PutTensor("in", rank, static_cast<float>(rank + 3));
     folder.PutTensor("golden", rank, (1 + 2 * 3) + (1 + 2 * 4));
@@ -44,7 +44,7 @@ TEST(CliLibrary, TwoRanksRunItsOperator) {
 
 TEST(CliLibrary, WithoutItTheOperatorIsUnknown) {
   const TestFolder folder;
-  PutModel(folder);
+  PutPolynomial(folder);
   const CommandRun run = RunAlone({"run", folder / "m.air"});
   ExpectFailure(run, 3, "1 operator type cannot be run");
   EXPECT_THAT(run.err, HasSubstr("\n  Polynomial: 1 node"));
@@ -52,7 +52,7 @@ TEST(CliLibrary, WithoutItTheOperatorIsUnknown) {
 
 TEST(CliLibrary, OtherCommandsKnowItToo) {
   const TestFolder folder;
-  PutModel(folder);
+  PutPolynomial(folder);
   const CommandRun ops = RunAlone({"ops", "Polynomial", "--op-library", POLYNOMIAL_LIBRARY});
   EXPECT_EQ(ops.code, 0) << ops.err;
   EXPECT_THAT(ops.out, StartsWith("Polynomial(x; coefficients:floats) -> y  elementwise\n"));
@@ -70,7 +70,7 @@ TEST(CliLibrary, OtherCommandsKnowItToo) {
 
 TEST(CliLibrary, WhatIsNoLibraryIsSaidOnce) {
   const TestFolder folder;
-  PutModel(folder);
+  PutPolynomial(folder);
   ExpectFailure(RunRanksOf(2, {"run", folder / "m.air", "--op-library", "absent.so"}), 3,
                 "rank 0 of 2: operator library: ");
   ExpectFailure(RunAlone({"run", folder / "m.air", "--op-library", folder / "m.air"}), 3,

@@ -17,7 +17,7 @@ using testing::Not;
 constexpr int64_t kSize = 2048;  // 16 MiB of float32, from where on there is a line
 
 // y = x w for w in a file.
-void PutModel(const TestFolder& folder) {
+void PutProduct(const TestFolder& folder) {
   const std::string path = folder / "w";
   const int fd = open(path.c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_GE(fd, 0);
@@ -67,7 +67,7 @@ Said RunOnTerminal(const TestFolder& folder, const std::vector<std::string>& mor
 
 TEST(CliProgress, IsALineOnATerminal) {
   const TestFolder folder;
-  PutModel(folder);
+  PutProduct(folder);
   const Said said = RunOnTerminal(folder, {});
   EXPECT_EQ(said.status, 0) << said.on_terminal;
   EXPECT_THAT(said.on_terminal, HasSubstr("\rload weights 100% 16/16 MiB\r\n"));
@@ -75,7 +75,7 @@ TEST(CliProgress, IsALineOnATerminal) {
 
 TEST(CliProgress, CanBeLeftOut) {
   const TestFolder folder;
-  PutModel(folder);
+  PutProduct(folder);
   const Said said = RunOnTerminal(folder, {"--no-progress"});
   EXPECT_EQ(said.status, 0) << said.on_terminal;
   EXPECT_THAT(said.on_terminal, Not(HasSubstr("load weights")));
@@ -83,7 +83,7 @@ TEST(CliProgress, CanBeLeftOut) {
 
 TEST(CliProgress, IsNotWrittenIntoAPipe) {
   const TestFolder folder;
-  PutModel(folder);
+  PutProduct(folder);
   const CommandRun run = RunAlone({"run", folder / "m.air"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err + run.out, Not(HasSubstr("load weights")));
