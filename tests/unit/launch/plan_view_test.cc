@@ -109,10 +109,9 @@ SessionOptions Fusing() {
   return options;
 }
 
-// Whether the constant w is packed is up to the processor.
 TEST(PlanView, TextSaysWhichKernelsAndWhyNothingIsFused) {
   const std::string text = ToText(Plan(Fusing()));
-  EXPECT_THAT(text, HasSubstr("  kernel: native, "));
+  EXPECT_THAT(text, HasSubstr("  kernel: panels, packed"));
   EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: neither a bias nor "
                               "an activation of its type follows\n"));
   EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: what is added is no "

@@ -109,7 +109,7 @@ std::string Printed(bool trace) {
 
 TEST(SessionFusion, TheTraceSaysWhichKernelAndWhyNothingIsFused) {
   const std::string printed = Printed(true);
-  EXPECT_THAT(printed, testing::HasSubstr("step \"product\" (MatMul): kernel: native"));
+  EXPECT_THAT(printed, testing::HasSubstr("step \"product\" (MatMul): kernel: panels, packed"));
   EXPECT_THAT(printed, testing::HasSubstr("step \"product\": not fused by "
                                           "MatMulBiasActivationFusionPass: no operator alone reads "
                                           "the product"));

@@ -1,10 +1,12 @@
 #include "graph/ops/toolbox/product/float_product.h"
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "graph/ops/toolbox/product/panel_product.h"
 
 namespace npumesh {
 namespace {
@@ -24,11 +26,20 @@ FloatMatrix RowsFrom(FloatMatrix matrix, int64_t first) {
   return matrix;
 }
 
-// What oneDNN takes for the distance of stored rows. Where there is only one row the stride says
-// nothing (views give 0 for it), but oneDNN still wants it to be as wide as the row.
-int64_t LeadingDimension(const FloatMatrix& matrix, int64_t rows, int64_t columns) {
-  if (matrix.transposed) std::swap(rows, columns);
-  return rows == 1 ? std::max(matrix.stride, columns) : matrix.stride;
+// Room of the calling thread, which grows to what its largest product needs.
+float* RoomOfThread(int64_t floats) {
+  struct Free {
+    void operator()(float* room) const { std::free(room); }
+  };
+  static thread_local std::unique_ptr<float, Free> room;
+  static thread_local int64_t size = 0;
+  if (floats > size) {
+    constexpr size_t kLine = 64;
+    const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
+    room.reset(static_cast<float*>(std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine)));
+    size = room != nullptr ? floats : 0;
+  }
+  return room.get();
 }
 
 }  // namespace
@@ -48,13 +59,14 @@ Status Multiply(int64_t m, int64_t n, int64_t k, FloatMatrix a, FloatMatrix b, b
     for (int64_t i = 0; i < m && !adds; ++i) std::fill_n(y + i * y_stride, n, 0.0f);
     return Status();
   }
-  const dnnl_status_t status =
-      dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
-                 LeadingDimension(a, m, k), b.data, LeadingDimension(b, k, n), adds ? 1.0f : 0.0f,
-                 y, m == 1 ? std::max(y_stride, n) : y_stride);
-  if (status == dnnl_success) return Status();
-  return Error(Code::kInternal, "oneDNN refuses the product [{},{}] x [{},{}] with status {}", m, k,
-               k, n, static_cast<int>(status));
+  const PanelProduct product(m, n, k);
+  const int threads = omp_get_max_threads();
+  float* const room = RoomOfThread(product.room_floats() * threads);
+  if (room == nullptr) {
+    return Error(Code::kOutOfMemory, "no memory for the product [{},{}] x [{},{}]", m, k, k, n);
+  }
+  product.Run({.x = a, .w = b, .y = y, .y_stride = y_stride, .adds = adds}, threads, room);
+  return Status();
 }
 
 Status MultiplyIntegers(int64_t m, int64_t n, int64_t k, FloatMatrix a, FloatMatrix b, float* room,

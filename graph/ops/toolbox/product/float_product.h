@@ -1,6 +1,6 @@
 // Products of matrices whose sizes are only known while a kernel runs: tiles of attention, the
 // groups of GroupedMatmul, dequantised weights. Plain float32 matrices in memory, computed by
-// oneDNN.
+// panels (panel_product.h), whose room the calling thread keeps.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_FLOAT_PRODUCT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_FLOAT_PRODUCT_H_
 
@@ -10,8 +10,8 @@
 
 namespace npumesh {
 
-// Sets the number of threads that oneDNN uses on the calling thread, and puts it back. oneDNN takes
-// it from OpenMP's setting.
+// Sets the number of threads that products and oneDNN use on the calling thread, and puts it back.
+// Both take it from OpenMP's setting.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads);
@@ -31,7 +31,7 @@ struct FloatMatrix {
 };
 
 // y[m, n] = a[m, k] b[k, n], plus y when `adds`. Rows of y are `y_stride` apart. k = 0 gives zeros.
-// Error: kInternal as oneDNN reports it.
+// Error: kOutOfMemory.
 Status Multiply(int64_t m, int64_t n, int64_t k, FloatMatrix a, FloatMatrix b, bool adds, float* y,
                 int64_t y_stride);
 

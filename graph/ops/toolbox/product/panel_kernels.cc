@@ -93,13 +93,6 @@ constexpr auto MultiplyTable(std::integer_sequence<int, kRowsLessOne...>) {
 template <class Element>
 constexpr auto kMultiply = MultiplyTable<Element>(std::make_integer_sequence<int, kMostRows>());
 
-template <class Half>
-void Widen(const uint16_t* from, int64_t rows, float* to) {
-  for (int64_t i = 0; i < rows * kColumns; i += kLanes) {
-    hn::StoreU(WideHalves<Half>(Floats(), from + i), Floats(), to + i);
-  }
-}
-
 #if HWY_TARGET == HWY_SCALAR
 constexpr int64_t kTogether = INT64_MAX;  // no rows
 void TransposeFour(const float*, int64_t, float*, int64_t) {}
@@ -135,9 +128,9 @@ void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t col
 
 constexpr PanelKernels kKernels = {kColumns,
                                    kMostRows,
-                                   {kMultiply<float>.data(), nullptr},
-                                   {kMultiply<hwy::float16_t>.data(), &Widen<hwy::float16_t>},
-                                   {kMultiply<hwy::bfloat16_t>.data(), &Widen<hwy::bfloat16_t>},
+                                   kMultiply<float>.data(),
+                                   kMultiply<hwy::float16_t>.data(),
+                                   kMultiply<hwy::bfloat16_t>.data(),
                                    &Transpose};
 
 const PanelKernels* Kernels() {

@@ -28,25 +28,20 @@ struct PanelOperands {
 struct PanelKernels {
   // y[rows, columns] = x panel, added to what is there when `adds`. Rows of y are y_stride apart.
   using Multiply = void (*)(const PanelOperands& operands, bool adds, float* y, int64_t y_stride);
-  // A panel of `rows` rows of 16-bit elements, as floats.
-  using Widen = void (*)(const uint16_t* from, int64_t rows, float* to);
-
   // to[c * to_stride + r] = from[r * from_stride + c] for all rows r and columns c.
   using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                              float* to, int64_t to_stride);
 
-  // For panels of one type of element, widened in registers.
-  struct Typed {
-    const Multiply* multiply = nullptr;  // [most_rows], by the number of rows less one
-    Widen widen = nullptr;               // null for float32
-  };
-
   int64_t columns = 0;    // of a panel: two vectors
   int64_t most_rows = 0;  // at once
-  Typed float32, float16, bfloat16;
+  // By the type of the panel's elements, which are widened in registers, and by the number of rows
+  // less one: [most_rows].
+  const Multiply* float32 = nullptr;
+  const Multiply* float16 = nullptr;
+  const Multiply* bfloat16 = nullptr;
   Transpose transpose = nullptr;
 
-  const Typed& of(DataType dtype) const {
+  const Multiply* of(DataType dtype) const {
     if (dtype == DataType::kFloat) return float32;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
   }

@@ -137,20 +137,16 @@ void PanelProduct::PackRows(const FloatMatrix& x, const Block& block, float* to)
 PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const Block& block,
                                                 int64_t panel, float* room) const {
   const int64_t columns = kernels_->columns;
-  const bool few = block.rows <= kernels_->most_rows;  // the panel is read once
   if (const Panels* const packed = operands.packed; packed != nullptr) {
-    const std::byte* const data = packed->at(panel, block.begin);
-    const auto widen = kernels_->of(packed->dtype).widen;
-    if (few || widen == nullptr) return {packed->dtype, data, columns};
-    widen(reinterpret_cast<const uint16_t*>(data), block.depth, room);
-  } else {
-    const FloatMatrix& w = operands.w;
-    const int64_t column = panel * columns, count = Columns(panel);
-    if (few && !w.transposed && count == columns) {
-      return {DataType::kFloat, w.data + block.begin * w.stride + column, w.stride};
-    }
-    PackColumns(*kernels_, w, block.begin, block.depth, column, count, room);
+    return {packed->dtype, packed->at(panel, block.begin), columns};
   }
+  const FloatMatrix& w = operands.w;
+  const int64_t column = panel * columns, count = Columns(panel);
+  const bool once = block.rows <= kernels_->most_rows;  // that it is read
+  if (once && !w.transposed && count == columns) {
+    return {DataType::kFloat, w.data + block.begin * w.stride + column, w.stride};
+  }
+  PackColumns(*kernels_, w, block.begin, block.depth, column, count, room);
   return {DataType::kFloat, room, columns};
 }
 
@@ -173,7 +169,7 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
   const Tiles tiles(block.rows, kernels_->most_rows);
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
-    const auto multiply = kernels_->of(view.dtype).multiply[rows - 1];
+    const auto multiply = kernels_->of(view.dtype)[rows - 1];
     multiply({x, view.data, view.stride, block.depth}, adds, y, stride);
     x += rows * block.depth;
     y += rows * stride;

@@ -58,7 +58,7 @@ class PanelProduct {
 
   int64_t room_floats() const;  // of one thread
 
-  // y = x w + bias, by `threads` threads. `room`: threads * room_floats(), aligned to 64 bytes.
+  // y = x w + bias, by `threads` threads. `room`: threads * room_floats(), best at a cache line.
   void Run(const Operands& operands, int threads, float* room) const;
 
  private:
