@@ -58,6 +58,8 @@ class CompiledGraph {
     return all->Barrier();
   }
   Result<RunStats> Run(StepObserver* observer = nullptr) { return executor_->Run(observer); }
+  // Output `index` of the last run.
+  const void* output(int index) const { return executor_->output(index); }
   const CompiledModel& compiled() const { return *compiled_; }
 
  private:
