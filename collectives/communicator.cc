@@ -178,7 +178,7 @@ const PreparedCall& Communicator::Impl::Prepare(const Call& call, std::string_vi
     if (extent.send != 0) place.send_offset = memory.OffsetOf(call.send);
     if (extent.recv != 0) place.recv_offset = memory.OffsetOf(call.recv);
     if (place.algorithm->travel == Travel::kEager) place.eager = EagerDataOf(call, rank, size());
-    if (!run_ahead) place.eager.sole_sender = -1;
+    place.eager.may_run_ahead = run_ahead;
   } else {
     request.set_refusal(refusal.message());
   }

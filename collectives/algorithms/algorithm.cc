@@ -119,8 +119,16 @@ std::string_view UnlessEager(const Facts& facts) {
 
 EagerData EagerDataOf(const Call& call, int rank, int size) {
   const uint64_t bytes = EagerBytes(call.kind, call.bytes(), size);
-  if (call.kind != CollectiveKind::kBroadcast) return {{call.send, bytes}};
-  return {{call.send, rank == call.root ? bytes : 0}, call.root, bytes};
+  if (call.kind == CollectiveKind::kBroadcast) {
+    return {{call.send, rank == call.root ? bytes : 0}, call.root, bytes};
+  }
+  EagerData data{{call.send, bytes}};
+  // A block for each rank.
+  if (bytes != call.bytes()) {
+    data.part_at = call.bytes() * static_cast<uint64_t>(rank);
+    data.part_bytes = call.bytes();
+  }
+  return data;
 }
 
 Slice SliceOf(uint64_t count, uint64_t element_bytes, int rank, int size) {

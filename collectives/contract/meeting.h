@@ -36,9 +36,23 @@ struct Buffers {
 // What a call carries in the slots themselves.
 struct EagerData {
   std::span<const std::byte> bytes;  // of this rank; at most Meeting::kEagerBytes
-  // The group rank that alone has data, and how much; equal on all ranks. -1: all members may have.
+  // The group rank that alone has data, and how much; equal on all ranks. -1: all have as much.
   int sole_sender = -1;
   uint64_t sole_bytes = 0;
+  // The part of the others' data that this rank reads; no bytes: all.
+  uint64_t part_at = 0;
+  uint64_t part_bytes = 0;
+  // A sole sender that repeats its call may run ahead; equal on all ranks.
+  bool may_run_ahead = false;
+
+  // The group rank that may run ahead; -1: none.
+  int leader() const { return may_run_ahead ? sole_sender : -1; }
+  // How much group rank `peer` has, and the one with the most.
+  uint64_t bytes_of(int peer) const {
+    if (sole_sender < 0) return bytes.size();
+    return peer == sole_sender ? sole_bytes : 0;
+  }
+  uint64_t most_bytes() const { return sole_sender < 0 ? bytes.size() : sole_bytes; }
 };
 
 class Meeting {

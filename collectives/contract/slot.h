@@ -1,4 +1,4 @@
-// Slot: the shared-memory layout by which the ranks of a node meet. Version 2.
+// Slot: the shared-memory layout by which the ranks of a node meet. Version 3.
 //
 //   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
 //
@@ -34,10 +34,22 @@ struct alignas(kCacheLine) Departure {
   std::atomic<int32_t> cpu;  // on which the rank ran when it last followed a sender (run_ahead.h)
 };
 
+// Eager data of one call that say themselves which call they belong to, so that a reader polls the
+// line that it wants and reads nothing else (line_exchange.h).
+struct alignas(kCacheLine) StampedLine {
+  static constexpr uint64_t kBytes = kCacheLine - sizeof(uint64_t);
+
+  std::byte data[kBytes];
+  std::atomic<uint64_t> stamp;  // written last, with release
+};
+
 // What a rank says about one call. Calls take turns between two rounds: while a slow member still
 // reads call s, its peers may announce call s + 1 but, for want of its arrival, not s + 2.
 struct Round {
+  static constexpr uint64_t kLines = 19;  // 1064 bytes
+
   Arrival arrival;
+  StampedLine lines[kLines];
   alignas(kCacheLine) std::byte eager[Meeting::kEagerBytes];
   alignas(kCacheLine) Request request;
 };
@@ -64,7 +76,8 @@ struct Slot {
   RingCell ring[kRingCells];
 };
 static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
-static_assert(sizeof(Round) == kCacheLine + 448 + Meeting::kEagerBytes);
+static_assert(sizeof(StampedLine) == kCacheLine);
+static_assert(sizeof(Round) == (1 + Round::kLines) * kCacheLine + 448 + Meeting::kEagerBytes);
 static_assert(sizeof(RingCell) == 2 * kCacheLine);
 static_assert(sizeof(Slot) ==
               2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kRingCells * sizeof(RingCell));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectives/contract/line_exchange.h"
 #include "collectives/contract/run_ahead.h"
 #include "collectives/contract/waiter.h"
 #include "collectives/contract/window_slots.h"
@@ -26,7 +27,8 @@ class WindowMeeting final : public Meeting {
         slots_(world, std::move(world_ranks)),
         waiter_(world, name_, slots_.world_ranks()),
         wait_(*this, slots_, waiter_),
-        run_ahead_(slots_, wait_) {}
+        run_ahead_(slots_, wait_),
+        lines_(slots_) {}
 
   ~WindowMeeting() override {
     const Status verdict = Close();
@@ -66,15 +68,15 @@ class WindowMeeting final : public Meeting {
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
                 const EagerData& eager) override {
     uint64_t disputed = 0;
-    if (run_ahead_.Takes(announcement, eager.sole_sender)) {
+    if (run_ahead_.Takes(announcement, eager.leader())) {
       NPUMESH_RETURN_IF_ERROR(run_ahead_.Arrive(sequence_, eager, &disputed));
       return disputed == 0 ? Status() : Settle(disputed);
     }
-    NPUMESH_RETURN_IF_ERROR(MeetAll(announcement, buffers, eager.bytes, &disputed));
+    NPUMESH_RETURN_IF_ERROR(MeetAll(announcement, buffers, eager, &disputed));
     if (disputed != 0) return Settle(disputed);
     run_ahead_.Met(sequence_);
-    NPUMESH_RETURN_IF_ERROR(CompareAll(announcement, buffers));
-    if (compare_) run_ahead_.Count(announcement, eager.sole_sender);
+    if (!lines_.AllCame()) NPUMESH_RETURN_IF_ERROR(CompareAll(announcement, buffers));
+    if (compare_) run_ahead_.Count(announcement, eager.leader());
     return Status();
   }
 
@@ -94,7 +96,8 @@ class WindowMeeting final : public Meeting {
   uint64_t send_offset(int peer) const override { return At(peer).arrival.send_offset; }
   uint64_t recv_offset(int peer) const override { return At(peer).arrival.recv_offset; }
   const std::byte* eager(int peer) const override {
-    return run_ahead_.active() ? run_ahead_.Data(peer, sequence_) : At(peer).eager;
+    if (run_ahead_.active()) return run_ahead_.Data(peer, sequence_);
+    return lines_.active() ? lines_.Data(static_cast<size_t>(peer)) : At(peer).eager;
   }
   uint64_t block_at(int peer) const override {
     return slots_.of(static_cast<size_t>(peer)).send_at[slots_.rank()];
@@ -116,21 +119,23 @@ class WindowMeeting final : public Meeting {
   Status GoneAny() const { return world_.board().CheckPeers(slots_.world_ranks()); }
 
   // Announces the call and waits until all have arrived, or until an earlier call is disputed.
-  Status MeetAll(const Announcement& announcement, const Buffers& buffers,
-                 std::span<const std::byte> eager, uint64_t* disputed) {
+  Status MeetAll(const Announcement& announcement, const Buffers& buffers, const EagerData& eager,
+                 uint64_t* disputed) {
     const uint64_t call = sequence_;
     if (run_ahead_.active()) {
       NPUMESH_RETURN_IF_ERROR(run_ahead_.AwaitReaders(call, disputed));
       if (*disputed != 0) return Status();
     }
     wait_.set_call(call);
-    Announce(announcement, call, buffers, eager);
+    lines_.Begin(call, compare_ ? announcement.content_fingerprint : 0, eager);
+    Announce(announcement, call, buffers, eager.bytes);
     return run_ahead_.Await(
         call, disputed, [this, call](size_t i) { return HasCome(i, call); },
         [this, call](size_t i) { return slots_.CpuAtArrival(i, call - 1); });
   }
 
-  bool HasCome(size_t i, uint64_t call) const {
+  bool HasCome(size_t i, uint64_t call) {
+    if (lines_.active()) return lines_.HasCome(i);
     if (!slots_.Arrived(i, call)) return false;
     // The first eager bytes are under way while the caller still compares.
     __builtin_prefetch(slots_.round(i, call).eager);
@@ -142,9 +147,13 @@ class WindowMeeting final : public Meeting {
     Round& mine = slots_.my_round(call);
     wait_.set_request(mine.request);
     if (compare_) Publish(announcement, call);
-    if (!eager.empty()) std::memcpy(mine.eager, eager.data(), eager.size());
+    if (lines_.active()) {
+      lines_.Write(mine, eager);
+    } else if (!eager.empty()) {
+      std::memcpy(mine.eager, eager.data(), eager.size());
+    }
     if (!buffers.send_bytes.empty()) PublishBlocks(buffers);
-    // The line that others poll comes last and in one go.
+    // The line that others poll, unless they poll those of the data, comes last and in one go.
     mine.arrival.fingerprint = compare_ ? AtCall(announcement.content_fingerprint, call) : 0;
     mine.arrival.send_offset = buffers.send_offset;
     mine.arrival.recv_offset = buffers.recv_offset;
@@ -218,6 +227,7 @@ class WindowMeeting final : public Meeting {
 
   // Goes back to a disputed call (run_ahead.h), where all compare what they wanted then.
   Status Settle(uint64_t disputed) {
+    lines_.End();
     const auto announce = [this](const Announcement& announcement, uint64_t call) {
       Announce(announcement, call, Buffers(), {});
     };
@@ -231,6 +241,7 @@ class WindowMeeting final : public Meeting {
   Waiter waiter_;
   WindowWait wait_;
   RunAhead run_ahead_;
+  LineExchange lines_;
   uint64_t key_ = 0;
   uint64_t sequence_ = 1;       // of the call under way, or the next
   uint64_t published_[2] = {};  // serials of the requests that stand in the rounds

@@ -17,6 +17,7 @@ void MakeReady(Slot* slot) {
   slot->departure.sequence.store(slot->base, std::memory_order_release);
   for (Round& round : slot->rounds) {
     round.arrival.sequence.store(slot->base, std::memory_order_release);
+    for (StampedLine& line : round.lines) line.stamp.store(0, std::memory_order_release);
   }
   for (RingCell& cell : slot->ring) cell.sequence.store(slot->base, std::memory_order_release);
 }
