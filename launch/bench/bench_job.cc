@@ -41,8 +41,12 @@ class Blocks {
 
 std::string Pack(const Measured& measured) {
   std::string text;
-  for (const std::vector<int64_t>* times : {&measured.ours, &measured.mpi, &measured.floor}) {
-    text.append(reinterpret_cast<const char*>(times->data()), times->size() * sizeof(int64_t));
+  const auto put = [&text](const int64_t* from, size_t count) {
+    text.append(reinterpret_cast<const char*>(from), count * sizeof(int64_t));
+  };
+  for (const CallTimes* times : {&measured.ours, &measured.mpi, &measured.floor}) {
+    put(&times->switches, 1);
+    put(times->nanoseconds.data(), times->nanoseconds.size());
   }
   return text + measured.wrong;
 }
@@ -51,22 +55,21 @@ std::string Pack(const Measured& measured) {
 Measured Unpack(const std::string& text, const Measured& like) {
   Measured measured;
   size_t at = 0;
-  const auto take = [&](const std::vector<int64_t>& as_many, std::vector<int64_t>& times) {
-    times.resize(as_many.size());
-    const size_t bytes = times.size() * sizeof(int64_t);
+  const auto take = [&](int64_t* to, size_t count) {
     // What was not measured has no array to copy to.
-    if (bytes != 0) std::memcpy(times.data(), text.data() + at, bytes);
-    at += bytes;
+    if (count != 0) std::memcpy(to, text.data() + at, count * sizeof(int64_t));
+    at += count * sizeof(int64_t);
   };
-  take(like.ours, measured.ours);
-  take(like.mpi, measured.mpi);
-  take(like.floor, measured.floor);
+  const auto take_times = [&](const CallTimes& as_many, CallTimes& times) {
+    take(&times.switches, 1);
+    times.nanoseconds.resize(as_many.nanoseconds.size());
+    take(times.nanoseconds.data(), times.nanoseconds.size());
+  };
+  take_times(like.ours, measured.ours);
+  take_times(like.mpi, measured.mpi);
+  take_times(like.floor, measured.floor);
   measured.wrong = text.substr(at);
   return measured;
-}
-
-void Append(std::vector<int64_t>& all, const std::vector<int64_t>& more) {
-  all.insert(all.end(), more.begin(), more.end());
 }
 
 // What a send buffer, or the only buffer, holds before the call.
@@ -185,18 +188,18 @@ Status BenchJob::Time(const BenchOp& op, const Seat& seat, const std::vector<Ben
     return calls[static_cast<size_t>(i) % calls.size()];
   };
   for (int round = 0; round < options_.rounds; ++round) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> ours,
+    NPUMESH_ASSIGN_OR_RETURN(const CallTimes ours,
                              TimeRound(pace, [&](int i) { return Ours(op, call_of(i)); }));
-    Append(measured.ours, ours);
+    measured.ours.Append(ours);
     if (floor_) {
-      NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> floor,
+      NPUMESH_ASSIGN_OR_RETURN(const CallTimes floor,
                                TimeRound(pace, [&](int i) { return floor_->Run(i); }));
-      Append(measured.floor, floor);
+      measured.floor.Append(floor);
     }
     if (!mpi_) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> theirs,
+    NPUMESH_ASSIGN_OR_RETURN(const CallTimes theirs,
                              TimeRound(pace, [&](int i) { return op.mpi(*mpi_, call_of(i)); }));
-    Append(measured.mpi, theirs);
+    measured.mpi.Append(theirs);
   }
   return Status();
 }
@@ -223,7 +226,7 @@ Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const 
 Result<BenchPoint> BenchJob::Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
                                       const Measured& mine) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle_.Share(Pack(mine)));
-  std::vector<std::vector<int64_t>> ours, theirs, floor;
+  std::vector<CallTimes> ours, theirs, floor;
   bool right = true;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     Measured measured = Unpack(texts[rank], mine);

@@ -24,10 +24,10 @@ namespace npumesh {
 
 // What one rank has measured and found.
 struct Measured {
-  std::vector<int64_t> ours;   // nanoseconds, round after round
-  std::vector<int64_t> mpi;    // the same; empty without a baseline
-  std::vector<int64_t> floor;  // the same; empty without --floor
-  std::string wrong;           // the first wrong element; empty: right, or not checked
+  CallTimes ours;
+  CallTimes mpi;      // empty without a baseline
+  CallTimes floor;    // empty without --floor
+  std::string wrong;  // the first wrong element; empty: right, or not checked
 };
 
 class BenchJob {

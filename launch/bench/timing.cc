@@ -1,5 +1,7 @@
 #include "launch/bench/timing.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,11 +15,24 @@ int64_t Now() {
       .count();
 }
 
+int64_t VoluntarySwitches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
 }  // namespace
 
-Result<std::vector<int64_t>> TimeRound(const Pace& pace, const std::function<Status(int)>& call) {
+void CallTimes::Append(const CallTimes& more) {
+  nanoseconds.insert(nanoseconds.end(), more.nanoseconds.begin(), more.nanoseconds.end());
+  switches += more.switches;
+}
+
+Result<CallTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call) {
   for (int i = 0; i < pace.warm_ups; ++i) NPUMESH_RETURN_IF_ERROR(call(i));
-  std::vector<int64_t> taken(static_cast<size_t>(pace.iterations));
+  CallTimes taken;
+  taken.nanoseconds.resize(static_cast<size_t>(pace.iterations));
+  const int64_t switches = VoluntarySwitches();
   int64_t before = Now();
   for (int i = 0; i < pace.iterations; ++i) {
     if (pace.meet) {
@@ -26,31 +41,38 @@ Result<std::vector<int64_t>> TimeRound(const Pace& pace, const std::function<Sta
     }
     NPUMESH_RETURN_IF_ERROR(call(i));
     const int64_t after = Now();
-    taken[static_cast<size_t>(i)] = after - before;
+    taken.nanoseconds[static_cast<size_t>(i)] = after - before;
     before = after;
   }
+  taken.switches = VoluntarySwitches() - switches;
   return taken;
 }
 
-Timing Summarise(std::span<const std::vector<int64_t>> ranks, int iterations) {
+Timing Summarise(std::span<const CallTimes> ranks, int iterations) {
   const auto per_round = static_cast<size_t>(iterations);
+  const size_t calls = ranks[0].nanoseconds.size();
   std::vector<double> slowest;
   std::vector<double> averages;
-  for (size_t first = 0; first < ranks[0].size(); first += per_round) {
+  for (size_t first = 0; first < calls; first += per_round) {
     double longest = 0;
-    for (const std::vector<int64_t>& rank : ranks) {
+    for (const CallTimes& rank : ranks) {
       double elapsed = 0;
-      for (size_t i = first; i < first + per_round; ++i) elapsed += static_cast<double>(rank[i]);
+      for (size_t i = first; i < first + per_round; ++i) {
+        elapsed += static_cast<double>(rank.nanoseconds[i]);
+      }
       longest = std::max(longest, elapsed);
     }
     averages.push_back(longest / iterations / 1e3);
     for (size_t i = first; i < first + per_round; ++i) {
       int64_t most = 0;
-      for (const std::vector<int64_t>& rank : ranks) most = std::max(most, rank[i]);
+      for (const CallTimes& rank : ranks) most = std::max(most, rank.nanoseconds[i]);
       slowest.push_back(static_cast<double>(most) / 1e3);
     }
   }
-  return {Quantile(averages, 0.5), Quantile(slowest, 0.5), Quantile(slowest, 0.99)};
+  double switches = 0;
+  for (const CallTimes& rank : ranks) switches += static_cast<double>(rank.switches);
+  switches /= static_cast<double>(ranks.size() * calls);
+  return {Quantile(averages, 0.5), Quantile(slowest, 0.5), Quantile(slowest, 0.99), switches};
 }
 
 double Quantile(std::vector<double> values, double fraction) {

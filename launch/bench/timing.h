@@ -17,8 +17,18 @@ struct Timing {
   double average = 0;  // elapsed / iterations of the slowest rank; the median over rounds
   double p50 = 0;      // of all iterations of all rounds
   double p99 = 0;
+  // How often a rank gave its processor away in a call, on average over ranks and calls.
+  double switches = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Timing, average, p50, p99)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Timing, average, p50, p99, switches)
+
+// The timed calls of one rank.
+struct CallTimes {
+  std::vector<int64_t> nanoseconds;  // round after round
+  int64_t switches = 0;              // voluntary switches of the process, of all calls
+
+  void Append(const CallTimes& more);
+};
 
 // How the calls of a round follow each other.
 struct Pace {
@@ -28,12 +38,11 @@ struct Pace {
   std::function<Status()> meet;
 };
 
-// Nanoseconds of each timed call on this rank. `call` gets the number of the call, for buffers that
-// are used in turn.
-Result<std::vector<int64_t>> TimeRound(const Pace& pace, const std::function<Status(int)>& call);
+// One round on this rank. `call` gets the number of the call, for buffers that are used in turn.
+Result<CallTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call);
 
 // `ranks[r]` holds rank r's rounds one after the other, each of `iterations` calls.
-Timing Summarise(std::span<const std::vector<int64_t>> ranks, int iterations);
+Timing Summarise(std::span<const CallTimes> ranks, int iterations);
 
 // The value below which `fraction` of the values lie, interpolated between its two neighbours.
 // REQUIRES: not empty.

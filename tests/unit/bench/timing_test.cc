@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <thread>
+
 namespace npumesh {
 namespace {
 
@@ -18,11 +21,12 @@ TEST(GeometricMean, OfRatios) {
 
 TEST(Summarise, AnIterationTakesAsLongAsItsSlowestRank) {
   // Two rounds of two iterations.
-  const std::vector<std::vector<int64_t>> ranks = {{1000, 3000, 2000, 2000},
-                                                   {2000, 1000, 8000, 2000}};
+  const std::vector<CallTimes> ranks = {{{1000, 3000, 2000, 2000}, 6},
+                                        {{2000, 1000, 8000, 2000}, 2}};
   const Timing timing = Summarise(ranks, 2);
   EXPECT_DOUBLE_EQ(timing.p50, 2.5);      // of 2, 3, 8, 2
   EXPECT_DOUBLE_EQ(timing.average, 3.5);  // of 4/2 and 10/2
+  EXPECT_DOUBLE_EQ(timing.switches, 1);   // 8 in 2 times 4 calls
 }
 
 TEST(TimeRound, CallsWarmUpsAndIterations) {
@@ -36,9 +40,17 @@ TEST(TimeRound, CallsWarmUpsAndIterations) {
     calls.push_back(i);
     return Status();
   });
-  EXPECT_EQ(times->size(), 3u);
+  EXPECT_EQ(times->nanoseconds.size(), 3u);
   EXPECT_THAT(calls, testing::ElementsAre(0, 1, 0, 1, 2));
   EXPECT_EQ(meetings, 3);
+}
+
+TEST(TimeRound, CountsHowOftenTheProcessorIsGivenAway) {
+  const auto times = TimeRound({4, 0, {}}, [](int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Status();
+  });
+  EXPECT_GE(times->switches, 4);
 }
 
 TEST(TimeRound, StopsAtTheFirstError) {
