@@ -13,10 +13,10 @@
 namespace npumesh {
 namespace {
 
-constexpr int kRanks = 5;
+constexpr int kRoundingRanks = 5;
 
 // How a group is run.
-struct Setting {
+struct RoundingSetting {
   const char* algorithm;
   std::vector<int> nodes;
 };
@@ -75,14 +75,14 @@ Status ReduceAll(Communicator& group, DeviceMemory& memory, DataType dtype, uint
   return Status();
 }
 
-Outcome OutcomeOf(const Setting& setting) {
+Outcome OutcomeOf(const RoundingSetting& setting) {
   Env env = TestEnv();
   env.hccl_algo = setting.algorithm;
-  Outcome outcome(kRanks);
+  Outcome outcome(kRoundingRanks);
   ExpectAllOk(RunRanks(
-      kRanks, env,
+      kRoundingRanks, env,
       [&](World& world) -> Status {
-        std::vector<int> everyone(kRanks);
+        std::vector<int> everyone(kRoundingRanks);
         std::iota(everyone.begin(), everyone.end(), 0);
         NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
         NPUMESH_ASSIGN_OR_RETURN(const auto group,
@@ -101,10 +101,11 @@ Outcome OutcomeOf(const Setting& setting) {
 
 TEST(Rounding, IsTheSameWhereverTheRanksAre) {
   const Outcome expected = OutcomeOf({"reference", {}});
-  for (const Setting& setting :
-       {Setting{"", {}}, Setting{"direct", {}}, Setting{"small", {}}, Setting{"", {2, 3}},
-        Setting{"", {4, 1}}, Setting{"", {1, 1, 1, 1, 1}}, Setting{"hierarchical", {3, 2}},
-        Setting{"reference", {3, 2}}}) {
+  for (const RoundingSetting& setting :
+       {RoundingSetting{"", {}}, RoundingSetting{"direct", {}}, RoundingSetting{"small", {}},
+        RoundingSetting{"", {2, 3}}, RoundingSetting{"", {4, 1}},
+        RoundingSetting{"", {1, 1, 1, 1, 1}}, RoundingSetting{"hierarchical", {3, 2}},
+        RoundingSetting{"reference", {3, 2}}}) {
     EXPECT_EQ(OutcomeOf(setting), expected)
         << '"' << setting.algorithm << "\" on " << setting.nodes.size() << " nodes";
   }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 4;
+constexpr int kFollowedRanks = 4;
 const std::vector<int> kAll = {0, 1, 2, 3};
 // Calls in which all wait for all; the next one may run ahead.
 constexpr int kMet = static_cast<int>(Streak::kTrusted);
@@ -56,7 +56,7 @@ Result<Group> Open(World& world) {
 }
 
 TEST(RunAhead, DataAreTheirCallsOwnWhateverTheirSize) {
-  ExpectAllOk(RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
+  ExpectAllOk(RunRanks(kFollowedRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 8192);
     int c = 0;
@@ -67,7 +67,7 @@ TEST(RunAhead, DataAreTheirCallsOwnWhateverTheirSize) {
           std::this_thread::sleep_for(std::chrono::microseconds(300));
         }
         NPUMESH_RETURN_IF_ERROR(
-            CheckedBroadcast(*group.communicator, data, count, (c / 60) % kRanks, c));
+            CheckedBroadcast(*group.communicator, data, count, (c / 60) % kFollowedRanks, c));
       }
     }
     return world.Shutdown();
@@ -77,13 +77,13 @@ TEST(RunAhead, DataAreTheirCallsOwnWhateverTheirSize) {
 // Other calls between those that run ahead, whose eager data lie where the ring lay, and roots that
 // change before the others have read.
 TEST(RunAhead, EndsWithTheNextOtherCall) {
-  ExpectAllOk(RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
+  ExpectAllOk(RunRanks(kFollowedRanks, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 4096);
     HbmArray<int32_t> sum(*group.memory, 16);
-    HbmArray<int32_t> all(*group.memory, 16 * kRanks);
+    HbmArray<int32_t> all(*group.memory, 16 * kFollowedRanks);
     for (int round = 0; round < 120; ++round) {
-      const int root = round % kRanks;
+      const int root = round % kFollowedRanks;
       for (int i = 0; i < kMet + round % 19; ++i) {
         if ((i + world.rank()) % 11 == 0) std::this_thread::yield();
         NPUMESH_RETURN_IF_ERROR(CheckedBroadcast(*group.communicator, data, 1 + 37 * (round % 100),
@@ -93,12 +93,12 @@ TEST(RunAhead, EndsWithTheNextOtherCall) {
       if (round % 3 == 0) {
         NPUMESH_RETURN_IF_ERROR(
             group.communicator->AllGather(sum.data(), all.data(), 16, DataType::kInt32));
-        for (int i = 0; i < 16 * kRanks; ++i)
+        for (int i = 0; i < 16 * kFollowedRanks; ++i)
           EXPECT_EQ(all[i], round + i / 16) << "round " << round;
       } else if (round % 3 == 1) {
         NPUMESH_RETURN_IF_ERROR(group.communicator->AllReduce(sum.data(), sum.data(), 16,
                                                               DataType::kInt32, ReduceOp::kSum));
-        EXPECT_EQ(sum[15], kRanks * round + 6);
+        EXPECT_EQ(sum[15], kFollowedRanks * round + 6);
       }
     }
     return world.Shutdown();
@@ -108,7 +108,7 @@ TEST(RunAhead, EndsWithTheNextOtherCall) {
 // The others do not begin before the root is through: it cannot have waited for them.
 TEST(RunAhead, RootRunsAheadAsFarAsThereAreCells) {
   std::atomic<bool> root_is_through{false};
-  ExpectAllOk(RunRanks(kRanks, TestEnv(), [&](World& world) -> Status {
+  ExpectAllOk(RunRanks(kFollowedRanks, TestEnv(), [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
     HbmArray<int32_t> data(*group.memory, 1024);
     int c = 0;
@@ -129,31 +129,31 @@ TEST(RunAhead, RootRunsAheadAsFarAsThereAreCells) {
 }
 
 // How one rank leaves the common path.
-enum class Deviation { kCount, kKind, kRoot, kName, kRefused };
+enum class Difference { kCount, kKind, kRoot, kName, kRefused };
 
-Status Deviate(Communicator& group, HbmArray<int32_t>& data, Deviation deviation) {
+Status Deviate(Communicator& group, HbmArray<int32_t>& data, Difference deviation) {
   constexpr int kRoot = 1;
   switch (deviation) {
-    case Deviation::kCount:
+    case Difference::kCount:
       return group.Broadcast(data.data(), 9, DataType::kInt32, kRoot);
-    case Deviation::kKind:
+    case Difference::kKind:
       return group.AllReduce(data.data(), data.data(), 8, DataType::kInt32, ReduceOp::kSum);
-    case Deviation::kRoot:
+    case Difference::kRoot:
       return group.Broadcast(data.data(), 8, DataType::kInt32, 3);
-    case Deviation::kName:
+    case Difference::kName:
       return group.Broadcast(data.data(), 8, DataType::kInt32, kRoot, "other");
-    case Deviation::kRefused:
+    case Difference::kRefused:
       return group.Broadcast(nullptr, 8, DataType::kInt32, kRoot);
   }
   return Status();
 }
 
-class Dispute : public ::testing::TestWithParam<std::tuple<Deviation, int, int>> {};
+class Dispute : public ::testing::TestWithParam<std::tuple<Difference, int, int>> {};
 
 TEST_P(Dispute, IsExplainedAlikeOnAllRanks) {
   const auto& [deviation, deviant, at] = GetParam();
   const std::vector<Status> statuses = RunRanks(
-      kRanks, TestEnv(),
+      kFollowedRanks, TestEnv(),
       [deviation = deviation, deviant = deviant, at = at](World& world) -> Status {
         NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
         HbmArray<int32_t> data(*group.memory, 16);
@@ -179,29 +179,31 @@ TEST_P(Dispute, IsExplainedAlikeOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, Dispute,
-    ::testing::Combine(::testing::Values(Deviation::kCount, Deviation::kKind, Deviation::kRoot,
-                                         Deviation::kName, Deviation::kRefused),
+    ::testing::Combine(::testing::Values(Difference::kCount, Difference::kKind, Difference::kRoot,
+                                         Difference::kName, Difference::kRefused),
                        ::testing::Values(0, 1, 2, 3),
                        ::testing::Values(kMet - 1, kMet, kMet + 1, kMet + 15, kMet + 16, 39)));
 
 // Two ranks go wrong in different calls: the earlier one is explained, to all.
 TEST(RunAhead, EarliestOfTwoDisputesIsExplained) {
   for (int gap = 1; gap <= 12; ++gap) {
-    const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [gap](World& world) -> Status {
-      NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
-      HbmArray<int32_t> data(*group.memory, 16);
-      Status status;
-      for (int c = 0; c < 40 && status.ok(); ++c) {
-        const bool early = world.rank() == 0 && c == kMet + 2;
-        const bool late = world.rank() == 3 && c == kMet + 2 + gap;
-        // So that the sender is likely to see the later one first.
-        if (early) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        status = early || late ? Deviate(*group.communicator, data, Deviation::kKind)
-                               : group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
-      }
-      const Status end = world.Shutdown();
-      return status.ok() ? end : status;
-    });
+    const std::vector<Status> statuses =
+        RunRanks(kFollowedRanks, TestEnv(), [gap](World& world) -> Status {
+          NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
+          HbmArray<int32_t> data(*group.memory, 16);
+          Status status;
+          for (int c = 0; c < 40 && status.ok(); ++c) {
+            const bool early = world.rank() == 0 && c == kMet + 2;
+            const bool late = world.rank() == 3 && c == kMet + 2 + gap;
+            // So that the sender is likely to see the later one first.
+            if (early) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            status = early || late
+                         ? Deviate(*group.communicator, data, Difference::kKind)
+                         : group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
+          }
+          const Status end = world.Shutdown();
+          return status.ok() ? end : status;
+        });
     for (const Status& status : statuses) {
       EXPECT_EQ(status.code(), Code::kMismatch);
       EXPECT_EQ(status.message(), statuses[0].message());
@@ -212,21 +214,22 @@ TEST(RunAhead, EarliestOfTwoDisputesIsExplained) {
 
 // The root is done and leaves the group before it could learn of the deviation.
 TEST(RunAhead, WhoLeavesTheGroupStillAnswers) {
-  const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(Group group, Open(world));
-    HbmArray<int32_t> data(*group.memory, 16);
-    Status status;
-    for (int c = 0; c < kMet + 8 && status.ok(); ++c) {
-      status = world.rank() == 2 && c == kMet + 4
-                   ? Deviate(*group.communicator, data, Deviation::kCount)
-                   : group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
-    }
-    const Status closed = group.communicator->Close();
-    EXPECT_TRUE(group.communicator->Close().ok()) << "said once";
-    if (status.ok()) status = closed;
-    const Status end = world.Shutdown();
-    return status.ok() ? end : status;
-  });
+  const std::vector<Status> statuses =
+      RunRanks(kFollowedRanks, TestEnv(), [](World& world) -> Status {
+        NPUMESH_ASSIGN_OR_RETURN(Group group, Open(world));
+        HbmArray<int32_t> data(*group.memory, 16);
+        Status status;
+        for (int c = 0; c < kMet + 8 && status.ok(); ++c) {
+          status = world.rank() == 2 && c == kMet + 4
+                       ? Deviate(*group.communicator, data, Difference::kCount)
+                       : group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
+        }
+        const Status closed = group.communicator->Close();
+        EXPECT_TRUE(group.communicator->Close().ok()) << "said once";
+        if (status.ok()) status = closed;
+        const Status end = world.Shutdown();
+        return status.ok() ? end : status;
+      });
   for (const Status& status : statuses) {
     EXPECT_EQ(status.code(), Code::kMismatch);
     EXPECT_EQ(status.message(), statuses[0].message());
@@ -237,14 +240,14 @@ TEST(RunAhead, WhoLeavesTheGroupStillAnswers) {
 // Without the option nobody leaves a call before everybody has come.
 TEST(RunAhead, IsOnlyForThoseWhoAskForIt) {
   std::atomic<int> come{0};
-  ExpectAllOk(RunRanks(kRanks, TestEnv(), [&](World& world) -> Status {
+  ExpectAllOk(RunRanks(kFollowedRanks, TestEnv(), [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
     NPUMESH_ASSIGN_OR_RETURN(const auto group, Communicator::Create(world, *memory, "tp", kAll));
     HbmArray<int32_t> data(*memory, 16);
     for (int c = 0; c < 50; ++c) {
       come.fetch_add(1);
       NPUMESH_RETURN_IF_ERROR(group->Broadcast(data.data(), 8, DataType::kInt32, 1));
-      EXPECT_GE(come.load(), kRanks * (c + 1));
+      EXPECT_GE(come.load(), kFollowedRanks * (c + 1));
     }
     return world.Shutdown();
   }));
@@ -252,16 +255,17 @@ TEST(RunAhead, IsOnlyForThoseWhoAskForIt) {
 
 // A follower that is gone is missed, at the latest when the cells are full.
 TEST(RunAhead, LostFollowerIsNamed) {
-  const std::vector<Status> statuses = RunRanks(kRanks, TestEnv(), [](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
-    HbmArray<int32_t> data(*group.memory, 16);
-    Status status;
-    for (int c = 0; c < 40 && status.ok(); ++c) {
-      if (world.rank() == 3 && c == kMet + 3) return Error(Code::kInternal, "gone");
-      status = group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
-    }
-    return status;
-  });
+  const std::vector<Status> statuses =
+      RunRanks(kFollowedRanks, TestEnv(), [](World& world) -> Status {
+        NPUMESH_ASSIGN_OR_RETURN(const Group group, Open(world));
+        HbmArray<int32_t> data(*group.memory, 16);
+        Status status;
+        for (int c = 0; c < 40 && status.ok(); ++c) {
+          if (world.rank() == 3 && c == kMet + 3) return Error(Code::kInternal, "gone");
+          status = group.communicator->Broadcast(data.data(), 8, DataType::kInt32, 1);
+        }
+        return status;
+      });
   for (const int rank : {0, 1, 2}) {
     EXPECT_EQ(statuses[static_cast<size_t>(rank)].code(), Code::kPeerLost) << rank;
   }
