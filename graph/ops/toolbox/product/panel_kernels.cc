@@ -1,6 +1,7 @@
 #include "graph/ops/toolbox/product/panel_kernels.h"
 
 #include <array>
+#include <iterator>
 #include <utility>
 
 // Products are what a model's time goes into.
@@ -93,23 +94,155 @@ constexpr auto MultiplyTable(std::integer_sequence<int, kRowsLessOne...>) {
 template <class Element>
 constexpr auto kMultiply = MultiplyTable<Element>(std::make_integer_sequence<int, kMostRows>());
 
+// The sums of one row and some panels that lie side by side.
+template <int kPanels>
+struct WideSums {
+  Vector left, right;
+  WideSums<kPanels - 1> beside;
+
+  HWY_INLINE void Clear() {
+    left = right = hn::Zero(Floats());
+    beside.Clear();
+  }
+  HWY_INLINE void Add(const float* panel, Vector x) {
+    left = hn::MulAdd(Load(panel), x, left);
+    right = hn::MulAdd(Load(panel + kLanes), x, right);
+    beside.Add(panel + kColumns, x);
+  }
+  HWY_INLINE void Store(bool adds, float* y) const {
+    hn::StoreU(adds ? hn::Add(Load(y), left) : left, Floats(), y);
+    hn::StoreU(adds ? hn::Add(Load(y + kLanes), right) : right, Floats(), y + kLanes);
+    beside.Store(adds, y + kColumns);
+  }
+};
+template <>
+struct WideSums<0> {
+  HWY_INLINE void Clear() {}
+  HWY_INLINE void Add(const float*, Vector) {}
+  HWY_INLINE void Store(bool, float*) const {}
+};
+
+// Rows of a stored matrix lie too far apart for a processor to foresee them.
+constexpr int64_t kRowsAhead = 16;
+HWY_INLINE void AskFor(const float* row, int64_t floats) {
+  constexpr int64_t kLine = 16;
+  for (int64_t i = 0; i < floats; i += kLine) __builtin_prefetch(row + i);
+}
+
+template <int kPanels>
+void MultiplyWide(const PanelOperands& operands, bool adds, float* y) {
+  const auto* panel = static_cast<const float*>(operands.panel);
+  WideSums<kPanels> sums;
+  sums.Clear();
+  for (int64_t i = 0; i < operands.k; ++i, panel += operands.panel_stride) {
+    AskFor(panel + kRowsAhead * operands.panel_stride, kPanels * kColumns);
+    sums.Add(panel, hn::Set(Floats(), operands.x[i]));
+  }
+  sums.Store(adds, y);
+}
+
+constexpr PanelKernels::MultiplyRow kWide[] = {&MultiplyWide<1>, &MultiplyWide<2>, &MultiplyWide<3>,
+                                               &MultiplyWide<4>};
+static_assert(std::size(kWide) == PanelKernels::kMostWide);
+
 #if HWY_TARGET == HWY_SCALAR
+
 constexpr int64_t kTogether = INT64_MAX;  // no rows
 void TransposeFour(const float*, int64_t, float*, int64_t) {}
-#else
-constexpr int64_t kTogether = 4;
-void TransposeFour(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  const hn::FixedTag<float, 4> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
-  const auto e = hn::LoadU(d, from + 2 * from_stride), f = hn::LoadU(d, from + 3 * from_stride);
-  const auto ab = hn::InterleaveLower(d, a, b), ab_high = hn::InterleaveUpper(d, a, b);
-  const auto ef = hn::InterleaveLower(d, e, f), ef_high = hn::InterleaveUpper(d, e, f);
-  hn::StoreU(hn::ConcatLowerLower(d, ef, ab), d, to);
-  hn::StoreU(hn::ConcatUpperUpper(d, ef, ab), d, to + to_stride);
-  hn::StoreU(hn::ConcatLowerLower(d, ef_high, ab_high), d, to + 2 * to_stride);
-  hn::StoreU(hn::ConcatUpperUpper(d, ef_high, ab_high), d, to + 3 * to_stride);
+
+void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
+  for (int64_t j = 0; j < kColumns; ++j) {
+    const float* row = static_cast<const float*>(operands.panel) + j * operands.panel_stride;
+    float sum = 0.0f;
+    for (int64_t i = 0; i < operands.k; ++i) sum = row[i] * operands.x[i] + sum;
+    y[j] = adds ? y[j] + sum : sum;
+  }
 }
-#endif
+
+#else
+
+constexpr int64_t kTogether = 4;
+using Quad = hn::FixedTag<float, kTogether>;
+
+// Four vectors as the columns of four.
+struct Quads {
+  hn::Vec<Quad> a, b, c, d;
+
+  HWY_INLINE static Quads Load(const float* from, int64_t stride) {
+    return {hn::LoadU(Quad(), from), hn::LoadU(Quad(), from + stride),
+            hn::LoadU(Quad(), from + 2 * stride), hn::LoadU(Quad(), from + 3 * stride)};
+  }
+  HWY_INLINE Quads Transposed() const {
+    const Quad q;
+    const auto ab = hn::InterleaveLower(q, a, b), ab_high = hn::InterleaveUpper(q, a, b);
+    const auto cd = hn::InterleaveLower(q, c, d), cd_high = hn::InterleaveUpper(q, c, d);
+    return {hn::ConcatLowerLower(q, cd, ab), hn::ConcatUpperUpper(q, cd, ab),
+            hn::ConcatLowerLower(q, cd_high, ab_high), hn::ConcatUpperUpper(q, cd_high, ab_high)};
+  }
+  HWY_INLINE void Store(float* to, int64_t stride) const {
+    hn::StoreU(a, Quad(), to);
+    hn::StoreU(b, Quad(), to + stride);
+    hn::StoreU(c, Quad(), to + 2 * stride);
+    hn::StoreU(d, Quad(), to + 3 * stride);
+  }
+};
+
+void TransposeFour(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  Quads::Load(from, from_stride).Transposed().Store(to, to_stride);
+}
+
+// The sums of some groups of four stored rows, each row a column of the product.
+template <int kGroups>
+struct TurnedSums {
+  hn::Vec<Quad> sum;
+  TurnedSums<kGroups - 1> below;
+
+  HWY_INLINE void Clear() {
+    sum = hn::Zero(Quad());
+    below.Clear();
+  }
+  // Four places of k.
+  HWY_INLINE void AddFour(const float* rows, int64_t stride, const float* x) {
+    const Quads places = Quads::Load(rows, stride).Transposed();
+    sum = hn::MulAdd(places.a, hn::Set(Quad(), x[0]), sum);
+    sum = hn::MulAdd(places.b, hn::Set(Quad(), x[1]), sum);
+    sum = hn::MulAdd(places.c, hn::Set(Quad(), x[2]), sum);
+    sum = hn::MulAdd(places.d, hn::Set(Quad(), x[3]), sum);
+    below.AddFour(rows + kTogether * stride, stride, x);
+  }
+  HWY_INLINE void AddOne(const float* rows, int64_t stride, float x) {
+    const float place[] = {rows[0], rows[stride], rows[2 * stride], rows[3 * stride]};
+    sum = hn::MulAdd(hn::LoadU(Quad(), place), hn::Set(Quad(), x), sum);
+    below.AddOne(rows + kTogether * stride, stride, x);
+  }
+  HWY_INLINE void Store(bool adds, float* y) const {
+    hn::StoreU(adds ? hn::Add(hn::LoadU(Quad(), y), sum) : sum, Quad(), y);
+    below.Store(adds, y + kTogether);
+  }
+};
+template <>
+struct TurnedSums<0> {
+  HWY_INLINE void Clear() {}
+  HWY_INLINE void AddFour(const float*, int64_t, const float*) {}
+  HWY_INLINE void AddOne(const float*, int64_t, float) {}
+  HWY_INLINE void Store(bool, float*) const {}
+};
+
+void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
+  const auto* rows = static_cast<const float*>(operands.panel);
+  const int64_t stride = operands.panel_stride;
+  TurnedSums<kColumns / kTogether> sums;
+  sums.Clear();
+  for (int64_t r = kColumns; r < 2 * kColumns; ++r) AskFor(rows + r * stride, operands.k);
+  int64_t i = 0;
+  for (; i + kTogether <= operands.k; i += kTogether) {
+    sums.AddFour(rows + i, stride, operands.x + i);
+  }
+  for (; i < operands.k; ++i) sums.AddOne(rows + i, stride, operands.x[i]);
+  sums.Store(adds, y);
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
 
 void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
                int64_t to_stride) {
@@ -131,6 +264,8 @@ constexpr PanelKernels kKernels = {kColumns,
                                    kMultiply<float>.data(),
                                    kMultiply<hwy::float16_t>.data(),
                                    kMultiply<hwy::bfloat16_t>.data(),
+                                   kWide,
+                                   &MultiplyTurned,
                                    &Transpose};
 
 const PanelKernels* Kernels() {

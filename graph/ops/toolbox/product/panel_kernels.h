@@ -28,6 +28,11 @@ struct PanelOperands {
 struct PanelKernels {
   // y[rows, columns] = x panel, added to what is there when `adds`. Rows of y are y_stride apart.
   using Multiply = void (*)(const PanelOperands& operands, bool adds, float* y, int64_t y_stride);
+  // The same for one row and what is stored in float32, asking for what comes after it: up to
+  // kMostWide panels that lie side by side, or the columns of a panel that are stored as rows,
+  // panel_stride apart.
+  static constexpr int64_t kMostWide = 4;
+  using MultiplyRow = void (*)(const PanelOperands& operands, bool adds, float* y);
   // to[c * to_stride + r] = from[r * from_stride + c] for all rows r and columns c.
   using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                              float* to, int64_t to_stride);
@@ -39,6 +44,8 @@ struct PanelKernels {
   const Multiply* float32 = nullptr;
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;
+  const MultiplyRow* wide = nullptr;  // [kMostWide], by the number of panels less one
+  MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
 
   const Multiply* of(DataType dtype) const {

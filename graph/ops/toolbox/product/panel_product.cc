@@ -177,6 +177,27 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
   if (block.begin + block.depth == k_) Finish(operands, block, panel, edge);
 }
 
+int64_t PanelProduct::StoredPanels(const Operands& operands, int64_t panel, int64_t last) const {
+  if (operands.packed != nullptr) return 0;
+  const int64_t most = operands.w.transposed ? 1 : PanelKernels::kMostWide;
+  const int64_t whole = n_ / kernels_->columns;
+  return std::clamp<int64_t>(std::min(whole, last) - panel, 0, most);
+}
+
+void PanelProduct::MultiplyStored(const Operands& operands, const Block& block, int64_t panel,
+                                  int64_t count, const float* x) const {
+  const FloatMatrix& w = operands.w;
+  const int64_t column = panel * kernels_->columns;
+  const auto multiply = w.transposed ? kernels_->turned : kernels_->wide[count - 1];
+  const float* const from =
+      w.data + (w.transposed ? column * w.stride + block.begin : block.begin * w.stride + column);
+  float* const y = operands.y + block.row * operands.y_stride + column;
+  multiply({x, from, w.stride, block.depth}, block.begin > 0 || operands.adds, y);
+  if (operands.bias != nullptr && block.begin + block.depth == k_) {
+    AddRow(y, operands.bias + column, count * kernels_->columns, y);
+  }
+}
+
 void PanelProduct::Finish(const Operands& operands, const Block& block, int64_t panel,
                           const float* edge) const {
   const int64_t first = panel * kernels_->columns, count = Columns(panel);
@@ -204,9 +225,12 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
         }
       };
       each_block([&](const Block& block, float* to) { PackRows(operands.x, block, to); });
-      for (int64_t panel = first; panel < last; ++panel) {
+      for (int64_t panel = first, count = 1; panel < last; panel += count) {
+        const int64_t stored = rows == 1 ? StoredPanels(operands, panel, last) : 0;
+        count = std::max<int64_t>(stored, 1);
         each_block([&](const Block& block, const float* from) {
-          Multiply(operands, block, panel, from, rest);
+          stored > 0 ? MultiplyStored(operands, block, panel, stored, from)
+                     : Multiply(operands, block, panel, from, rest);
         });
       }
     }

@@ -80,6 +80,10 @@ class PanelProduct {
                       float* room) const;
   void Multiply(const Operands& operands, const Block& block, int64_t panel, const float* x,
                 float* room) const;
+  // How many panels from `panel` on one row is multiplied with as they are stored; 0: none.
+  int64_t StoredPanels(const Operands& operands, int64_t panel, int64_t last) const;
+  void MultiplyStored(const Operands& operands, const Block& block, int64_t panel, int64_t count,
+                      const float* x) const;
   void Finish(const Operands& operands, const Block& block, int64_t panel, const float* edge) const;
   void RunPanels(const Operands& operands, int64_t first, int64_t last, float* room) const;
 
