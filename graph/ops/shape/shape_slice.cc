@@ -1,6 +1,7 @@
 // StridedSlice, StridedSliceV2 and Slice: a box of x, possibly with steps.
+#include "graph/ops/shape/slice.h"
+
 #include <algorithm>
-#include <optional>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
@@ -181,7 +182,29 @@ CopyPlan PlanSlice(const OpContext& op, Check& check) {
   return PlanBox(op, cuts, check);
 }
 
+using SlicePlanFn = CopyPlan (*)(const OpContext& op, Check& check);
+
+// Null: no slice.
+SlicePlanFn PlanOfSlice(std::string_view type) {
+  if (type == "Slice" || type == "SliceD") return PlanSlice;
+  if (type == "StridedSlice") return PlanStridedSlice<false>;
+  return type == "StridedSliceV2" ? PlanStridedSlice<true> : nullptr;
+}
+
 }  // namespace
+
+std::optional<int64_t> FirstOfSlice(const OpContext& op) {
+  const SlicePlanFn plan_slice = PlanOfSlice(op.schema().type);
+  if (plan_slice == nullptr) return std::nullopt;
+  Check check(op);
+  const CopyPlan plan = plan_slice(op, check);
+  if (!check.ok()) return std::nullopt;
+  const std::vector<int64_t> steps = ByteStrides(op.in("x").shape, 1);
+  for (size_t i = 0; i < plan.loops.size(); ++i) {
+    if (plan.loops[i].extent > 1 && plan.loops[i].step != steps[i]) return std::nullopt;
+  }
+  return plan.first;
+}
 
 void RegisterSliceOps(OpRegistry& registry) {
   registry.Add(DefineCopy<PlanStridedSlice<true>>(

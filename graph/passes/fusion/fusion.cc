@@ -210,6 +210,7 @@ Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view
     if (on != nullptr && on(pass)) fuse(view);
   };
   run(kAttentionFusionPass, FuseAttention);
+  run(kRotaryFusionPass, FuseRotary);
   // A norm that is written out is a part of a larger static kernel.
   if (input.static_kernels == nullptr) run(kRmsNormFusionPass, FuseRmsNorm);
   run(kMatMulFusionPass, FuseMatMul);

@@ -23,11 +23,13 @@ namespace npumesh {
 // The names by which a switch file or optimization_switch turns the passes off, in the order in
 // which they run.
 inline constexpr std::string_view kAttentionFusionPass = "AttentionFusionPass";
+inline constexpr std::string_view kRotaryFusionPass = "RotaryEmbeddingFusionPass";
 inline constexpr std::string_view kRmsNormFusionPass = "RmsNormFusionPass";
 inline constexpr std::string_view kMatMulFusionPass = "MatMulBiasActivationFusionPass";
 inline constexpr std::string_view kElementwiseFusionPass = "ElementwiseChainFusionPass";
-inline constexpr std::array<std::string_view, 4> kFusionPasses = {
-    kAttentionFusionPass, kRmsNormFusionPass, kMatMulFusionPass, kElementwiseFusionPass};
+inline constexpr std::array<std::string_view, 5> kFusionPasses = {
+    kAttentionFusionPass, kRotaryFusionPass, kRmsNormFusionPass, kMatMulFusionPass,
+    kElementwiseFusionPass};
 // Runs where a session asks for static kernels, whatever switches say: after the passes whose
 // kernels are more than loops, before the others.
 inline constexpr std::string_view kStaticKernelPass = "StaticKernelPass";

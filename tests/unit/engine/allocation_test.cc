@@ -156,6 +156,28 @@ TEST_F(AllocationTest, AttentionAllocatesNothing) {
   EXPECT_EQ(count.device_bytes, 0u);
 }
 
+// As one fused step, with halves that fill vectors in part.
+TEST_F(AllocationTest, RotaryEmbeddingsAllocateNothing) {
+  constexpr int64_t kHalf = 21;
+  for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+    g_ = GraphBuilder();
+    const TensorType type{dtype, {kHeads, 8, 2 * kHalf}};
+    const Value x = g_.Data("x", type);
+    const Value halves = g_.Op("Split", {{"split_dim", g_.Int(-1)}, {"x", x}},
+                               {{"num_split", AttrValue::Int(2)}}, {}, 2);
+    const Value turned =
+        g_.Op("ConcatV2",
+              {{"x0", One("Neg", g_.Port(halves, 1))}, {"x1", halves}, {"concat_dim", g_.Int(-1)}},
+              {{"N", AttrValue::Int(2)}});
+    const Shape table = {8, 2 * kHalf};
+    g_.Output({Two("Add", Two("Mul", x, Weight(table, dtype)),
+                   Two("Mul", turned, Weight(table, dtype)))});
+    const Count count = CountRuns(type);
+    EXPECT_EQ(count.all, 0u) << Name(dtype);
+    EXPECT_EQ(count.device_bytes, 0u);
+  }
+}
+
 // One for each convolution that oneDNN computes as a product of matrices; images make no
 // difference.
 TEST_F(AllocationTest, ConvolutionsAllocateTheBuffersOfTheirProducts) {
