@@ -112,9 +112,9 @@ TensorType MatmulType(const OpContext& op, bool eight_bits, Check& check) {
   return {plan.matmul.y_dtype, std::move(plan.y)};
 }
 
-// The kernel of a node whose output types are inferred. `bias_slot` as for MakeProductAndTail.
+// The kernel of a node whose output types are inferred. `sums` as for MakeProductAndTail.
 // `y_dtype`: float32 where the product shall have another type than its operands.
-Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_slot = -1,
+Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, const ProductSums& sums = {},
                                                  DataType y_dtype = DataType::kUndefined) {
   Check check(op);
   MatmulPlan plan = PlanMatmul(op, check);
@@ -124,8 +124,9 @@ Result<std::unique_ptr<Kernel>> MakeMatmulKernel(const OpContext& op, int bias_s
     return MakeKernel([](const KernelArgs&) { return Status(); });
   }
   Matmul& matmul = plan.matmul;
-  if (bias_slot >= 0) {
-    matmul.bias = {bias_slot, DataType::kFloat, std::vector<int64_t>(matmul.batch.size(), 1),
+  matmul.residual = sums.residual;
+  if (sums.bias >= 0) {
+    matmul.bias = {sums.bias, DataType::kFloat, std::vector<int64_t>(matmul.batch.size(), 1),
                    false};
   }
   matmul.Simplify();
@@ -215,7 +216,7 @@ FusedPlan PlanFused(const OpContext& op, Check& check) {
 Status PrepareFused(const OpContext& op, FusedPlan* plan) {
   const bool computes = plan->computes();
   NPUMESH_ASSIGN_OR_RETURN(plan->product,
-                           MakeMatmulKernel(op, -1, computes ? DataType::kFloat : plan->dtype));
+                           MakeMatmulKernel(op, {}, computes ? DataType::kFloat : plan->dtype));
   plan->choice = plan->product->choice();
   if (computes) plan->sums = plan->scratch.Floats(op.out(0).shape.elements());
   plan->room = plan->scratch.Take<std::byte>(static_cast<int64_t>(plan->product->scratch_bytes()));
@@ -305,10 +306,10 @@ Result<std::unique_ptr<Kernel>> MakeConnection(const OpContext& op) {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, int bias_slot,
+Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const ProductSums& sums,
                                                    const std::vector<ChainLink>& links,
                                                    const std::vector<TensorType>& types) {
-  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product, MakeMatmulKernel(op, bias_slot));
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product, MakeMatmulKernel(op, sums));
   if (links.empty()) return product;
   return std::unique_ptr<Kernel>(std::make_unique<TailKernel>(
       std::move(product), MakeChainKernel(links, types, op.out(0), true), op.slots()));

@@ -9,14 +9,19 @@
 
 namespace npumesh {
 
+// Slots after those of a product, whose tensors it adds itself; -1: none. REQUIRES: both are
+// float32, as the product is.
+struct ProductSums {
+  int bias = -1;      // [n] or [1, .., n], where the node's own bias is not fed
+  int residual = -1;  // like the product; added last
+};
+
 // The kernel of a node of the family and of what is computed from each element of its product right
 // after it. `op` is the node, whose output types are inferred. The slots of the kernel are those of
-// the node, then those that the tail reads. `bias_slot`: a slot after those of the node, float32
-// [n] or [1, .., n], that is added too; -1: none. REQUIRES: with it, y is float32 and the node's
-// own bias is not fed. `links` run over the product where it lies: their input 0 is the product,
-// the others are the slots after those of `op`; `types` are theirs. REQUIRES: the last link has the
-// type of the product. Errors as the product's own kernel.
-Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, int bias_slot,
+// the node, then those that the tail reads. `links` run over the product and `sums` where it lies:
+// their input 0 is the product, the others are the slots after those of `op`; `types` are theirs.
+// REQUIRES: the last link has the type of the product. Errors as the product's own kernel.
+Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const ProductSums& sums,
                                                    const std::vector<ChainLink>& links,
                                                    const std::vector<TensorType>& types);
 

@@ -1,5 +1,7 @@
-// MatMulBiasActivationFusionPass: a product, the bias that is added to it, and the activation of
-// the sum.
+// MatMulBiasActivationFusionPass: a product, the bias and the residual that are added to it, and
+// the activation of the sum.
+#include <utility>
+
 #include "graph/ops/matmul/matmul_ops.h"
 #include "graph/ops/toolbox/formula/formula_chain.h"
 #include "graph/passes/fusion/fusion_view.h"
@@ -7,11 +9,19 @@
 namespace npumesh {
 namespace {
 
-// What follows a product, and what each does when it has to follow as a link of a chain.
+// An Add, and what it does when it has to follow as a link of a chain.
+struct ProductSum {
+  NodeId add = kNoNode;
+  int slot = -1;  // of what is added
+  ChainLink link;
+
+  bool found() const { return add != kNoNode; }
+};
+
+// What follows a product.
 struct Tail {
-  NodeId bias = kNoNode;
-  int bias_slot = -1;  // of `bias`: the vector
-  ChainLink bias_link;
+  ProductSum bias;      // a vector
+  ProductSum residual;  // a tensor like the product
   NodeId activation = kNoNode;
   ChainLink activation_link;
   std::string_view why_not;  // with neither
@@ -35,7 +45,7 @@ class MatMulFinder {
     const Tail tail = TailOf(product);
     if (!tail.why_not.empty()) return tail.why_not;
     std::vector<NodeId> nodes = {product};
-    for (const NodeId id : {tail.bias, tail.activation}) {
+    for (const NodeId id : {tail.bias.add, tail.residual.add, tail.activation}) {
       if (id != kNoNode) nodes.push_back(id);
     }
     const std::string_view why = view_.WhyNotFuse(nodes);
@@ -52,27 +62,38 @@ class MatMulFinder {
   Tail TailOf(NodeId product) const {
     Tail tail;
     NodeId end = product;
-    NodeId next = Follower(end, product);
-    if (view_.Is(next, {"Add", "AddV2"})) {
-      const int slot = view_.OtherSlot(next, end);
-      const std::optional<ChainLink> link = LinkOf(view_.op(next), view_.context(next));
-      if (!link || slot < 0 || !IsBias(next, slot)) return NoTail("what is added is no bias");
-      tail.bias = end = next;
-      tail.bias_slot = slot;
-      tail.bias_link = *link;
-      next = Follower(end, product);
+    ProductSum sum = SumAfter(end, product);
+    if (sum.found() && IsBias(sum)) {
+      end = sum.add;
+      tail.bias = std::exchange(sum, SumAfter(end, product));
     }
+    if (sum.found() && WhyNoResidual(sum, product).empty()) {
+      end = sum.add;
+      tail.residual = std::move(sum);
+    } else if (sum.found() && !tail.bias.found()) {
+      return NoTail(WhyNoResidual(sum, product));
+    }
+    const NodeId next = Follower(end, product);
     if (view_.Is(next, {"Relu", "Gelu", "GeluV2", "FastGelu", "Swish", "Sigmoid", "Tanh"})) {
       const std::optional<ChainLink> link = LinkOf(view_.op(next), view_.context(next));
       if (link) tail.activation = next;
       if (link) tail.activation_link = *link;
     }
-    if (tail.bias == kNoNode && tail.activation == kNoNode) {
+    if (end == product && tail.activation == kNoNode) {
       tail.why_not = view_.OnlyReader(product) == kNoNode
                          ? "no operator alone reads the product"
-                         : "neither a bias nor an activation of its type follows";
+                         : "neither a sum nor an activation of its type follows";
     }
     return tail;
+  }
+
+  // The Add that alone reads a node, if it has the type of the product.
+  ProductSum SumAfter(NodeId id, NodeId product) const {
+    const NodeId add = Follower(id, product);
+    if (!view_.Is(add, {"Add", "AddV2"})) return {};
+    const std::optional<ChainLink> link = LinkOf(view_.op(add), view_.context(add));
+    const int slot = view_.OtherSlot(add, id);
+    return link && slot >= 0 ? ProductSum{add, slot, *link} : ProductSum{};
   }
 
   // The only reader of a node, when its output has the type of the product.
@@ -82,51 +103,88 @@ class MatMulFinder {
     return view_.context(reader).out(0) == view_.context(product).out(0) ? reader : kNoNode;
   }
 
+  const TensorType& Added(const ProductSum& sum) const {
+    return view_.context(sum.add).in(sum.slot);
+  }
+
   // [n] or [1, .., n], of the type of the sum.
-  bool IsBias(NodeId add, int slot) const {
-    const TensorType& bias = view_.context(add).in(slot);
-    const TensorType& sum = view_.context(add).out(0);
-    if (bias.dtype != sum.dtype || bias.shape.rank() == 0) return false;
-    const int64_t n = sum.shape.dims().back();
+  bool IsBias(const ProductSum& sum) const {
+    const TensorType& bias = Added(sum);
+    const TensorType& y = view_.context(sum.add).out(0);
+    if (bias.dtype != y.dtype || bias.shape.rank() == 0) return false;
+    const int64_t n = y.shape.dims().back();
     return bias.shape.elements() == n && bias.shape.dims().back() == n;
   }
 
-  // float32: oneDNN adds the bias, with the bits of Add. Its activations are not used: they lose
-  // all digits of Gelu below -5, up to 2 bits of Swish and Sigmoid, and the NaN under a Relu. They,
-  // and all that follows a product of 16 bits, which is rounded first, run over the product when it
-  // is there.
+  // A product that waited for what is added would no longer run beside the collective that gives
+  // it, or before what has to wait for one.
+  std::string_view WhyNoResidual(const ProductSum& sum, NodeId product) const {
+    if (Added(sum) != view_.context(sum.add).out(0)) {
+      return "what is added is neither a bias nor like the product";
+    }
+    const NodeId maker = MakerBehindViews(*view_.SlotValue(sum.add, sum.slot));
+    if (!view_.Runs(maker)) return "";
+    if (view_.op(maker).collective) return "a collective gives what is added";
+    return view_.Place(maker) > view_.Place(product) ? "what is added is computed after it" : "";
+  }
+
+  NodeId MakerBehindViews(Value value) const {
+    while (view_.Runs(value.node) && view_.op(value.node).view) {
+      value = *view_.SlotValue(value.node, 0);
+    }
+    return value.node;
+  }
+
+  // float32: the product adds bias and residual itself, with the bits of Add. Activations of oneDNN
+  // are not used: they lose all digits of Gelu below -5, up to 2 bits of Swish and Sigmoid, and the
+  // NaN under a Relu. They, and all that follows a product of 16 bits, which is rounded first, run
+  // over the product when it is there.
   FusedStep StepOf(std::vector<NodeId> nodes, const Tail& tail) const {
     const NodeId product = nodes[0];
     const OpContext& context = view_.context(product);
     FusedStep step;
     step.inputs = view_.SlotValues(product);
-    int bias_slot = -1;
+    ProductSums sums;
+    std::vector<ChainLink> links;
+    std::vector<TensorType> types = {context.out(0)};  // of the product and the links' inputs
+    const auto add = [&](const ProductSum& sum, bool by_product, int& slot) {
+      if (!sum.found()) return;
+      if (by_product) {
+        slot = static_cast<int>(step.inputs.size());
+      } else {
+        AddLink(sum, links, types);
+      }
+      step.inputs.emplace_back(*view_.SlotValue(sum.add, sum.slot));
+    };
     const bool plain = context.out(0).dtype == DataType::kFloat;
     const std::string_view bias = view_.op(product).product->bias;
     const bool has_bias = !bias.empty() && context.has(bias);
-    std::vector<ChainLink> links;
-    std::vector<TensorType> types = {context.out(0)};  // of the product and the links' inputs
-    if (tail.bias != kNoNode) {
-      const Value added = *view_.SlotValue(tail.bias, tail.bias_slot);
-      if (plain && !has_bias) {
-        bias_slot = static_cast<int>(step.inputs.size());
-      } else {
-        links.push_back(tail.bias_link);
-        links.back().from = {tail.bias_slot == 0 ? 1 : 0, tail.bias_slot == 0 ? 0 : 1};
-        types.push_back(view_.context(tail.bias).in(tail.bias_slot));
-      }
-      step.inputs.emplace_back(added);
-    }
+    add(tail.bias, plain && !has_bias, sums.bias);
+    add(tail.residual, plain && links.empty(), sums.residual);
     if (tail.activation != kNoNode) {
-      const int from = links.empty() ? 0 : -1;
       links.push_back(tail.activation_link);
-      links.back().from = {from};
+      links.back().from = {PreviousOf(links)};
     }
     step.nodes = std::move(nodes);
-    step.make_kernel = [&context, bias_slot, links = std::move(links), types = std::move(types)] {
-      return MakeProductAndTail(context, bias_slot, links, types);
+    step.make_kernel = [&context, sums, links = std::move(links), types = std::move(types)] {
+      return MakeProductAndTail(context, sums, links, types);
     };
     return step;
+  }
+
+  // Appends a sum to a chain that begins with the product.
+  void AddLink(const ProductSum& sum, std::vector<ChainLink>& links,
+               std::vector<TensorType>& types) const {
+    links.push_back(sum.link);
+    const int before = PreviousOf(links), added = static_cast<int>(types.size());
+    links.back().from = sum.slot == 0 ? std::vector{added, before} : std::vector{before, added};
+    types.push_back(Added(sum));
+  }
+
+  // What the last link reads of the one before it, as ChainLink::from: the product, if there is
+  // none.
+  static int PreviousOf(const std::vector<ChainLink>& links) {
+    return links.size() == 1 ? 0 : 1 - static_cast<int>(links.size());
   }
 
   FusionView& view_;

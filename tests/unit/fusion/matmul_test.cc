@@ -73,16 +73,79 @@ TEST_F(MatMulFusion, LeavesWhatOthersRead) {
   ExpectLeft({"MatMul", "MatMul", "Relu", "Tanh", "Relu"});
 }
 
-TEST_F(MatMulFusion, LeavesSumsThatAreNoBias) {
+TEST_F(MatMulFusion, TakesAResidualWithTheSameBits) {
+  for (const DataType dtype : {kFloat, kHalf, DataType::kBfloat16}) {
+    for (const char* with : {"", "+Add", "+Relu", "+Add+Relu"}) {
+      for (const bool first : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", Name(dtype), with, first));
+        SetUpAnew();
+        const bool biased = std::string_view(with).starts_with("+Add");
+        const Value x = In({dtype, {3, 7, 33}});
+        Value y = Product(x, Weight({dtype, {33, 70}}), "BatchMatMul");
+        if (biased) y = Two("Add", y, Weight({dtype, {70}}));
+        const Value residual = In({dtype, {3, 7, 70}});
+        y = first ? Two("Add", residual, y) : Two("Add", y, residual);
+        if (std::string_view(with).ends_with("Relu")) y = One("Relu", y);
+        g_.Output({y});
+        ExpectSame({std::string("BatchMatMul+Add") + with});
+      }
+    }
+  }
+}
+
+// k in several blocks, rows in several tiles, the last panel in part; a batch of products, and one
+// over nothing.
+TEST_F(MatMulFusion, AddsResidualsOfEveryShape) {
+  for (const auto& [x, w] :
+       {std::pair(Shape{70, 1700}, Shape{1700, 77}), std::pair(Shape{1, 64}, Shape{64, 96}),
+        std::pair(Shape{4, 13, 8}, Shape{4, 8, 40}), std::pair(Shape{2, 3, 5, 8}, Shape{3, 8, 9}),
+        std::pair(Shape{5, 0}, Shape{0, 6})}) {
+    SCOPED_TRACE(fmt::format("{} {}", x, w));
+    SetUpAnew();
+    Shape y = x;
+    y.mutable_dims().back() = w.dims().back();
+    const Value product = Product(In({kFloat, x}), In({kFloat, w}), "BatchMatMul");
+    g_.Output({Two("Add", product, In({kFloat, y}))});
+    ExpectSame({"BatchMatMul+Add"});
+  }
+}
+
+// As a decoder writes it: each product adds to what the layers before it left, which others read.
+TEST_F(MatMulFusion, TakesTheResidualsOfLayers) {
+  Value x = One("Neg", In({kFloat, {6, 40}}));
+  for (int layer = 0; layer < 3; ++layer) {
+    x = Two("Add", x, Product(One("Exp", x), Weight({kFloat, {40, 40}})));
+  }
+  g_.Output({x});
+  ExpectSame({"Neg", "Exp", "MatMul+Add", "Exp", "MatMul+Add", "Exp", "MatMul+Add"});
+}
+
+TEST_F(MatMulFusion, ABiasOfTheOperatorComesBeforeBoth) {
+  const Value product = g_.Op("MatMulV2", {{"x1", In({kFloat, {4, 8}})},
+                                           {"x2", Weight({kFloat, {8, 16}})},
+                                           {"bias", Weight({kFloat, {16}})}});
+  const Value sum = Two("Add", In({kFloat, {16}}), product);
+  g_.Output({One("Tanh", Two("Add", In({kFloat, {4, 16}}), sum))});
+  ExpectSame({"MatMulV2+Add+Add+Tanh"});
+}
+
+// Of two products that are added, the second takes the first.
+TEST_F(MatMulFusion, LeavesResidualsThatComeLater) {
+  const Value first = Product(In({kFloat, {4, 8}}), Weight({kFloat, {8, 4}}));
+  const Value second = Product(In({kFloat, {4, 8}}), Weight({kFloat, {8, 4}}));
+  g_.Output({Two("Add", first, second)});
+  ExpectSame({"MatMul", "MatMul+Add"});
+}
+
+TEST_F(MatMulFusion, LeavesOtherSums) {
   const Value x = In({kFloat, {4, 8}});
   const auto product = [&] { return Product(x, Weight({kFloat, {8, 4}})); };
   const Value column = Two("Add", product(), In({kFloat, {4, 1}}));
-  const Value matrix = Two("Add", product(), In({kFloat, {4, 4}}));
   const Value wider = Two("Add", product(), In({kFloat, {2, 4, 4}}));
   const Value scalar = Two("Add", product(), Scalar(1));
   const Value same = product();
   const Value doubled = Two("Add", same, same);
-  g_.Output({column, matrix, wider, scalar, doubled});
+  g_.Output({column, wider, scalar, doubled});
   const Outcome fused = Run([](std::string_view pass) { return pass == kMatMulFusionPass; });
   EXPECT_EQ(fused.steps, Unfused().steps);
 }

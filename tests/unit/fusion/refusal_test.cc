@@ -50,16 +50,18 @@ TEST_F(FusionRefusals, OfProducts) {
     return Named("MatMul", name, x, Weight({kFloat, {8, 4}}));
   };
   const Value twice = product("twice");
-  const Value matrix = Named("Add", "sum", product("no_bias"), In({kFloat, {4, 4}}));
-  const Value other = One("Neg", product("other"));
+  const Value column = Named("Add", "sum", product("no_bias"), In({kFloat, {4, 1}}));
+  const Value early = product("early");
+  const Value late = Named("Add", "late", early, One("Neg", product("other")));
   const Value integers = Named("MatMul", "integers", In({DataType::kInt32, {4, 8}}),
                                Weight({DataType::kInt32, {8, 4}}));
-  g_.Output({One("Exp", twice), One("Neg", twice), matrix, other, integers});
+  g_.Output({One("Exp", twice), One("Neg", twice), column, late, integers});
   const std::string pass = ": not fused by MatMulBiasActivationFusionPass: ";
   EXPECT_THAT(Said(), UnorderedElementsAre(
                           "twice" + pass + "no operator alone reads the product",
-                          "no_bias" + pass + "what is added is no bias",
-                          "other" + pass + "neither a bias nor an activation of its type follows",
+                          "no_bias" + pass + "what is added is neither a bias nor like the product",
+                          "early" + pass + "what is added is computed after it",
+                          "other" + pass + "neither a sum nor an activation of its type follows",
                           "integers" + pass + "the product is not of floats"));
 }
 

@@ -112,10 +112,10 @@ SessionOptions Fusing() {
 TEST(PlanView, TextSaysWhichKernelsAndWhyNothingIsFused) {
   const std::string text = ToText(Plan(Fusing()));
   EXPECT_THAT(text, HasSubstr("  kernel: panels, packed"));
-  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: neither a bias nor "
-                              "an activation of its type follows\n"));
-  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: what is added is no "
-                              "bias\n"));
+  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: neither a sum nor an "
+                              "activation of its type follows\n"));
+  EXPECT_THAT(text, HasSubstr("  not fused by MatMulBiasActivationFusionPass: a collective gives "
+                              "what is added\n"));
   EXPECT_THAT(ToText(Plan()), Not(HasSubstr("not fused by")));
 }
 

@@ -11,8 +11,8 @@
 
 namespace npumesh {
 
-// y[batch][m, n] = x1[batch][m, k] * x2[batch][k, n] + bias. A transposed operand is stored with
-// its last two dimensions swapped.
+// y[batch][m, n] = (x1[batch][m, k] * x2[batch][k, n] + bias) + residual. A transposed operand is
+// stored with its last two dimensions swapped.
 struct Matmul {
   struct Operand {
     int slot = -1;  // -1: the bias is absent
@@ -27,6 +27,8 @@ struct Matmul {
   Operand x1;
   Operand x2;
   Operand bias;  // [batch, 1, n]
+  // Slot of a tensor like y; -1: none. REQUIRES: y is float32.
+  int residual = -1;
   DataType y_dtype = DataType::kUndefined;
   std::vector<int64_t> batch;
   int64_t m = 0;

@@ -11,6 +11,7 @@
 #include "graph/ops/toolbox/product/matmul.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
 namespace {
@@ -213,6 +214,10 @@ class FloatMatmul final : public Kernel {
     if (narrows) {
       const ConvertFn narrow = FindConvert(DataType::kFloat, plan_.y_dtype);
       narrow(y, args.out[0], static_cast<size_t>(y_.elements));
+    }
+    if (plan_.residual >= 0) {
+      float* const sums = static_cast<float*>(y);
+      AddRow(sums, static_cast<const float*>(args.in[plan_.residual]), y_.elements, sums);
     }
     return Status();
   }

@@ -44,6 +44,9 @@ class PanelMatmul final : public Kernel {
       }
       operands.y = wide ? static_cast<float*>(args.out[0]) + i * elements : y_(args);
       operands.y_stride = plan_.n;
+      if (plan_.residual >= 0) {
+        operands.residual = static_cast<const float*>(args.in[plan_.residual]) + i * elements;
+      }
       product_.Run(operands, plan_.threads, room_(args));
       if (!wide) StoreRow(plan_.y_dtype, operands.y, args.out[0], i * elements, elements);
     }

@@ -211,6 +211,18 @@ void PanelProduct::Finish(const Operands& operands, const Block& block, int64_t 
   }
 }
 
+// By whole rows: panel by panel it took 0.1 ms longer for 128 rows of 768, because rows of one
+// panel lie a page apart.
+void PanelProduct::AddResidual(const Operands& operands, int64_t row, int64_t rows, int64_t first,
+                               int64_t last) const {
+  const int64_t column = first * kernels_->columns;
+  const int64_t count = std::min(last * kernels_->columns, n_) - column;
+  for (int64_t r = row; r < row + rows; ++r) {
+    const int64_t at = r * operands.y_stride + column;
+    AddRow(operands.y + at, operands.residual + at, count, operands.y + at);
+  }
+}
+
 void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t last,
                              float* room) const {
   float* const x = room;
@@ -234,6 +246,7 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
         });
       }
     }
+    if (operands.residual != nullptr) AddResidual(operands, row, rows, first, last);
   }
 }
 

@@ -49,7 +49,8 @@ class PanelProduct {
     const float* bias = nullptr;  // of n; null: none
     float* y = nullptr;           // [m, n], rows y_stride apart
     int64_t y_stride = 0;
-    bool adds = false;  // to what y holds
+    const float* residual = nullptr;  // [m, n], rows as those of y, added last; null: none
+    bool adds = false;                // to what y holds
   };
 
   PanelProduct() = default;
@@ -58,7 +59,8 @@ class PanelProduct {
 
   int64_t room_floats() const;  // of one thread
 
-  // y = x w + bias, by `threads` threads. `room`: threads * room_floats(), best at a cache line.
+  // y = (x w + bias) + residual, by `threads` threads. `room`: threads * room_floats(), best at a
+  // cache line.
   void Run(const Operands& operands, int threads, float* room) const;
 
  private:
@@ -85,6 +87,9 @@ class PanelProduct {
   void MultiplyStored(const Operands& operands, const Block& block, int64_t panel, int64_t count,
                       const float* x) const;
   void Finish(const Operands& operands, const Block& block, int64_t panel, const float* edge) const;
+  // Of rows [row, row + rows) in panels [first, last).
+  void AddResidual(const Operands& operands, int64_t row, int64_t rows, int64_t first,
+                   int64_t last) const;
   void RunPanels(const Operands& operands, int64_t first, int64_t last, float* room) const;
 
   const PanelKernels* kernels_ = nullptr;

@@ -33,8 +33,9 @@ bool FusesProducts() {
 }
 
 // The element that PanelProduct promises: chains over equal blocks of at most 768 places of k,
-// added in their order to `before`, if there is one, then the bias.
-float Wanted(const Elements& x, const Elements& w, const float* before, float bias) {
+// added in their order to `before`, if there is one, then the bias, then the residual.
+float Wanted(const Elements& x, const Elements& w, const float* before, float bias,
+             float residual) {
   static const bool fuses = FusesProducts();
   const auto k = static_cast<int64_t>(x.size());
   const int64_t depth = CeilDiv(k, CeilDiv(k, 768));
@@ -50,7 +51,7 @@ float Wanted(const Elements& x, const Elements& w, const float* before, float bi
     }
     sum = adds ? sum + chain : chain;
   }
-  return sum + bias;
+  return (sum + bias) + residual;
 }
 
 Elements Random(std::mt19937& random, int64_t count) {
@@ -73,18 +74,20 @@ Elements Turned(const Elements& from, int64_t rows, int64_t columns) {
 
 // A product of random numbers, and what it should be.
 struct RandomProduct {
-  RandomProduct(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool biased, bool adds)
+  RandomProduct(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool biased, bool adds,
+                bool joins = false)
       : m(m), n(n), k(k), adds(adds), x(Random(random, m * k)), w(Random(random, k * n)) {
     y = Random(random, m * n);
     if (biased) bias = Random(random, n);
+    if (joins) residual = Random(random, m * n);
     const Elements columns = Turned(w, k, n);
     for (int64_t r = 0; r < m; ++r) {
       for (int64_t c = 0; c < n; ++c) {
         const auto at = static_cast<size_t>(r * n + c);
         wanted.push_back(Wanted(Elements(x.begin() + r * k, x.begin() + (r + 1) * k),
                                 Elements(columns.begin() + c * k, columns.begin() + (c + 1) * k),
-                                adds ? &y[at] : nullptr,
-                                biased ? bias[static_cast<size_t>(c)] : 0));
+                                adds ? &y[at] : nullptr, biased ? bias[static_cast<size_t>(c)] : 0,
+                                joins ? residual[at] : 0));
       }
     }
   }
@@ -105,6 +108,7 @@ struct RandomProduct {
                                     .bias = bias.empty() ? nullptr : bias.data(),
                                     .y = to.data(),
                                     .y_stride = n,
+                                    .residual = residual.empty() ? nullptr : residual.data(),
                                     .adds = adds};
     product.Run(operands, threads, room.data());
     return to;
@@ -112,7 +116,7 @@ struct RandomProduct {
 
   int64_t m, n, k;
   bool adds;
-  Elements x, w, y, bias, wanted;
+  Elements x, w, y, bias, residual, wanted;
 };
 
 bool SameBits(const Elements& a, const Elements& b) {
@@ -134,7 +138,7 @@ TEST(PanelProduct, BitsHangNeitherOnTheLayoutNorOnTheThreads) {
     const int64_t k = round % 6 == 0 ? 700 + size(1700) : size(90);
     const bool alone = round % 4 == 1;  // a single row goes other ways
     const int64_t m = alone ? 1 : size(40), n = size(alone ? 300 : 100);
-    const RandomProduct test(random, m, n, k, round % 2 == 0, round % 3 == 0);
+    const RandomProduct test(random, m, n, k, round % 2 == 0, round % 3 == 0, round % 5 < 2);
     SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, test.m, test.k, test.n));
     const Elements turned_x = Turned(test.x, test.m, k), turned_w = Turned(test.w, k, test.n);
     const FloatMatrix left{test.x.data(), k, false}, turned_left{turned_x.data(), test.m, true};
