@@ -1,5 +1,6 @@
 #include "graph/ops/attention/half_rotation.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -8,7 +9,8 @@
 namespace npumesh {
 namespace {
 
-constexpr size_t kRotated = 3;  // x, cos and sin
+// Of the strides of x, cos, sin and y.
+constexpr size_t kOfX = 0, kOfY = 3, kRotated = 4;
 
 class HalfRotationKernel final : public Kernel {
  public:
@@ -16,11 +18,18 @@ class HalfRotationKernel final : public Kernel {
       : dtype_(rotation.y.dtype),
         width_(rotation.y.shape.dims().back()),
         element_(BitsOf(rotation.y.dtype) / 8) {
-    const int axes = rotation.y.shape.rank() - 1;
-    for (int i = 0; i < axes; ++i) {
+    std::vector<RowAxis> axes;
+    int64_t stride = width_;  // of y
+    for (int i = rotation.y.shape.rank() - 1; i-- > 0; stride *= rotation.y.shape[i]) {
       const auto at = static_cast<size_t>(i);
-      AddAxis({rotation.y.shape[i], {rotation.x[at], rotation.cos[at], rotation.sin[at]}});
+      axes.push_back(
+          {rotation.y.shape[i], {rotation.x[at], rotation.cos[at], rotation.sin[at], stride}});
     }
+    // In the order in which x lies in memory: rows that a Transpose takes apart share pages.
+    std::stable_sort(axes.begin(), axes.end(), [](const RowAxis& a, const RowAxis& b) {
+      return a.strides[kOfX] < b.strides[kOfX];
+    });
+    for (size_t i = axes.size(); i-- > 0;) AddAxis(axes[i]);
     if (!axes_.empty()) {
       inner_ = axes_.back();
       axes_.pop_back();
@@ -29,16 +38,16 @@ class HalfRotationKernel final : public Kernel {
   }
 
   Status Run(const KernelArgs& args) override {
-    auto* y = static_cast<std::byte*>(args.out[0]);
-    const int64_t bytes = inner_.extent * width_ * element_;
-    for (int64_t run = 0; run < runs_; ++run, y += bytes) {
+    for (int64_t run = 0; run < runs_; ++run) {
       const std::array<int64_t, kRotated> first = FirstOf(run);
       const auto at = [&](size_t slot) {
         return static_cast<const std::byte*>(args.in[slot]) + first[slot] * element_;
       };
       const auto& [extent, strides] = inner_;
-      RotateRows(dtype_, {at(0), at(1), at(2), extent, strides[0], strides[1], strides[2]}, width_,
-                 y);
+      auto* const y = static_cast<std::byte*>(args.out[0]) + first[kOfY] * element_;
+      RotateRows(dtype_,
+                 {at(0), at(1), at(2), extent, strides[0], strides[1], strides[2], strides[kOfY]},
+                 width_, y);
     }
     return Status();
   }
@@ -60,7 +69,7 @@ class HalfRotationKernel final : public Kernel {
     axes_.back() = {axes_.back().extent * axis.extent, axis.strides};
   }
 
-  // The elements of the operands at which a run of the innermost axis begins.
+  // The elements of operands and result at which a run of the innermost axis begins.
   std::array<int64_t, kRotated> FirstOf(int64_t run) const {
     std::array<int64_t, kRotated> first = {};
     for (size_t i = axes_.size(); i-- > 0;) {

@@ -112,7 +112,7 @@ void RotateAll(const RotatedRows& from, int64_t width, void* to) {
   RowOf<Type> row = {static_cast<const Type*>(from.x), static_cast<const Type*>(from.cos),
                      static_cast<const Type*>(from.sin)};
   Type* y = static_cast<Type*>(to);
-  for (int64_t r = 0; r < from.rows; ++r, y += width) {
+  for (int64_t r = 0; r < from.rows; ++r, y += from.y_stride) {
     size_t i = 0;
     for (; i + lanes <= half; i += lanes) {
       RotateVector<Elements, Type>({row.x + i, row.cos + i, row.sin + i}, half, y + i);

@@ -4,7 +4,8 @@
 //   y = x * cos + ConcatV2(Neg(x2), x1) * sin
 //
 // with the halves x1 and x2 of the last axis cut off by a split or by slices, and tables that
-// broadcast along the axes before it. The fused step has the bits of the operators one by one.
+// broadcast along the axes before it. The fused step has the bits of the operators one by one. It
+// reads x across a Transpose that serves it alone and leaves the last axis where it is.
 #include <algorithm>
 
 #include "graph/ops/attention/half_rotation.h"
@@ -42,12 +43,13 @@ class RotaryFinder {
     match_ = {};
     std::string_view why = FindHalves(join);
     if (why.empty()) why = FindProducts(join);
+    const bool in_order = !why.empty() || !FindTranspose();
     const std::vector<std::optional<Value>> inputs = {match_.x, match_.cos, match_.sin};
     if (why.empty()) why = view_.WhyNotFuse(match_.nodes, inputs, {match_.y});
     if (!why.empty()) return view_.Refuse(kRotaryFusionPass, join, why);
     FusedStep step;
     step.inputs = inputs;
-    step.elementwise = true;  // a pair is read before it is written
+    step.elementwise = in_order;  // a pair is read before it is written
     step.make_kernel = [rotation = match_.rotation] {
       return Result<std::unique_ptr<Kernel>>(MakeHalfRotation(rotation));
     };
@@ -128,18 +130,36 @@ class RotaryFinder {
     match_.sin = *view_.SlotValue(turned, sin);
     match_.y = {sum, 0};
     const bool same = out(turned) == y() && out(straight) == y() && out(sum) == y();
-    const bool rows = same && RowsOf(y(), match_.rotation.x) &&
+    const bool rows = same && RowsOf(StridedView(y().shape), match_.rotation.x) &&
                       RowsOf(view_.context(straight).in(cos), match_.rotation.cos) &&
                       RowsOf(view_.context(turned).in(sin), match_.rotation.sin);
     return rows ? "" : "a table does not give a row of its type for each row";
   }
 
+  // Reads x where it lies before a Transpose that nothing else reads, if there is one.
+  bool FindTranspose() {
+    const NodeId id = match_.x.port == 0 ? match_.x.node : kNoNode;
+    if (!view_.Free(id) || view_.op(id).permutation.empty()) return false;
+    if (!view_.OnlyReadInside(id, match_.nodes)) return false;
+    Result<std::vector<int64_t>> order = view_.context(id).Ints(view_.op(id).permutation);
+    if (!order.ok()) return false;
+    StridedView rows(view_.context(id).in(0).shape);
+    for (int64_t& axis : *order) axis += axis < 0 ? rows.rank() : 0;
+    rows.Permute(*order);
+    if (!RowsOf(rows, match_.rotation.x)) return false;
+    match_.x = *view_.SlotValue(id, 0);
+    match_.nodes.push_back(id);
+    return true;
+  }
+
   // The distances of rows in a tensor that broadcasts to y. False: its rows are not those of y.
   bool RowsOf(const TensorType& type, std::vector<int64_t>& strides) const {
-    if (type.dtype != y().dtype) return false;
-    StridedView rows(type.shape);
+    return type.dtype == y().dtype && RowsOf(StridedView(type.shape), strides);
+  }
+  bool RowsOf(StridedView rows, std::vector<int64_t>& strides) const {
     const int last = y().shape.rank() - 1;
     if (!rows.Broadcast(y().shape) || rows.stride(last) != 1) return false;
+    strides.clear();
     for (int i = 0; i < last; ++i) {
       const std::optional<int64_t> stride = rows.stride(i);
       if (!stride) return false;

@@ -222,6 +222,46 @@ TEST_F(RotaryFusion, WritesWhereItReads) {
   }
 }
 
+// As heads are made of a product: [rows, heads * width] becomes [heads, rows, width].
+TEST_F(RotaryFusion, ReadsAcrossATransposeOfRows) {
+  const std::pair<Shape, std::vector<int64_t>> cases[] = {
+      {{5, 3, 42}, {1, 0, 2}}, {{2, 5, 3, 16}, {0, 2, 1, -1}}, {{3, 5, 1, 8}, {2, 1, 0, 3}}};
+  for (const DataType dtype : kTypes) {
+    for (const auto& [stored, order] : cases) {
+      SCOPED_TRACE(fmt::format("{} {}", Name(dtype), stored));
+      SetUpAnew();
+      const Value x = g_.Op("Transpose", {{"x", In({dtype, stored})}, {"perm", g_.Ints(order)}});
+      Shape shape = stored;
+      for (int i = 0; i + 1 < stored.rank(); ++i)
+        shape[i] = stored[static_cast<int>(order[static_cast<size_t>(i)])];
+      const Shape table = {shape[stored.rank() - 2], shape.dims().back()};
+      g_.Output({Rotated(x, shape, In({dtype, table}), In({dtype, table}))});
+      ExpectSame({"Transpose+SplitV+Neg+ConcatV2+Mul+Mul+Add"});
+    }
+  }
+}
+
+TEST_F(RotaryFusion, LeavesOtherTransposes) {
+  const std::string step = "SplitV+Neg+ConcatV2+Mul+Mul+Add";
+  const Shape shape = {4, 6, 8};
+  const auto turned = [&](std::vector<int64_t> order) {
+    Shape stored = shape;
+    for (int i = 0; i < 3; ++i) stored[static_cast<int>(order[static_cast<size_t>(i)])] = shape[i];
+    return g_.Op("Transpose", {{"x", In({kFloat, stored})}, {"perm", g_.Ints(order)}});
+  };
+  const auto table = [&] { return In({kFloat, {6, 8}}); };
+  g_.Output({Rotated(turned({0, 2, 1}), shape, table(), table())});  // columns lie apart
+  ExpectSame({"Transpose", step});
+  SetUpAnew();
+  const Value shared = turned({1, 0, 2});
+  g_.Output({Rotated(shared, shape, table(), table()), One("Abs", shared)});
+  ExpectSame({"Transpose", step, "Abs"});
+  SetUpAnew();
+  const Value shown = turned({1, 0, 2});
+  g_.Output({Rotated(shown, shape, table(), table()), shown});
+  ExpectSame({"Transpose", step});
+}
+
 TEST_F(RotaryFusion, LeavesWhatIsReadBetween) {
   const Shape shape = {4, 8};
   const TensorType type{kFloat, shape};
