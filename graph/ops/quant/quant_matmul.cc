@@ -1,7 +1,6 @@
 #include "graph/ops/quant/quant_matmul.h"
 
 #include <algorithm>
-#include <array>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/int8_product.h"
@@ -82,7 +81,7 @@ std::string WhyNotIntegers(const QuantMatmul& plan) {
 }
 
 // How sums are formed; an integer product may be packed, too.
-constexpr std::string_view kIntegerSums = "integers";
+constexpr std::string_view kIntegerSums = "integers", kPackedSums = "packed";
 constexpr Candidate<const QuantMatmul> kSums[] = {{kIntegerSums, WhyNotIntegers}, {"float32"}};
 
 // REQUIRES: integers, which have no scales of blocks.
@@ -94,30 +93,33 @@ std::string WhyNotPacked(const OpContext& op, const QuantMatmul& plan) {
   }
   if (plan.left.transposed) return fmt::format("{} is transposed", x);
   if (plan.right.batch.elements() != 1) return fmt::format("{} is a batch of matrices", w);
+  const bool empty = plan.batch.elements() * plan.left.rows * plan.right.columns == 0;
+  if (empty || plan.right.rows == 0) return "it has no elements";
   const bool repeats = plan.left.batch.elements() != plan.batch.elements();
   return repeats ? fmt::format("{} is repeated for a batch", x) : "";
 }
 
-// Both are exact.
-constexpr std::string_view kPackedSums = "packed";
-constexpr std::array<std::string_view, 2> kIntegerKernels = {kPackedSums, "in blocks"};
-
-// Why there is no product packed for all rows of all batches; empty: plan.packed is it.
-Result<std::string> PackIntegers(const OpContext& op, QuantMatmul& plan) {
+// Chooses a product packed for all rows of all batches, and tells it in plan.choice.
+Status PackIntegers(const OpContext& op, QuantMatmul& plan) {
   std::string why_not = WhyNotPacked(op, plan);
-  if (!why_not.empty()) return why_not;
-  const int64_t rows = plan.left.rows * plan.left.batch.elements();
-  NPUMESH_ASSIGN_OR_RETURN(
-      Int8Product::Made made,
-      Int8Product::Make(op.Who(), *op.value(1),
-                        {rows, plan.right.columns, plan.right.rows, plan.right.transposed},
-                        plan.threads, op.packed()));
-  if (made.product == nullptr) return std::string(made.why_not);
-  if (TunedOption(op.tuning(), "integer sums", kIntegerKernels, kPackedSums) != kPackedSums) {
-    return std::string("blocks were measured to be faster");
+  if (!why_not.empty()) {
+    plan.choice.Decide(kPackedSums, std::move(why_not));
+    return Status();
   }
+  NPUMESH_ASSIGN_OR_RETURN(Int8Product::Made made,
+                           Int8Product::Make({.who = op.Who(),
+                                              .m = plan.left.rows * plan.left.batch.elements(),
+                                              .n = plan.right.columns,
+                                              .k = plan.right.rows,
+                                              .weight = op.value(1),
+                                              .transposed = plan.right.transposed,
+                                              .threads = plan.threads,
+                                              .packed = op.packed(),
+                                              .tuning = op.tuning()}));
+  if (made.product != nullptr) plan.choice.Decide(kPackedSums, "");
+  plan.choice.Join(made.choice);
   plan.packed = std::move(made.product);
-  return std::string();
+  return Status();
 }
 
 }  // namespace
@@ -151,8 +153,7 @@ QuantMatmul Finished(const OpContext& op, QuantMatmul plan) {
 Status PackWeights(const OpContext& op, QuantMatmul* plan) {
   plan->choice = Choose(kSums, std::as_const(*plan));
   if (plan->choice.name != kIntegerSums) return Status();
-  NPUMESH_ASSIGN_OR_RETURN(std::string why_not, PackIntegers(op, *plan));
-  plan->choice.Decide("packed", std::move(why_not));
+  NPUMESH_RETURN_IF_ERROR(PackIntegers(op, *plan));
   if (plan->packed == nullptr) return Status();
   plan->taken = {1};
   plan->scratch = Scratch();

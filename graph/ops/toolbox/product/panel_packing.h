@@ -13,26 +13,28 @@
 
 namespace npumesh {
 
-// T: as wide as an element.
-template <typename T>
+// T: as wide as an element. kTogether: places of k that lie side by side.
+template <typename T, int64_t kTogether = 1>
 class PanelPacking {
  public:
-  // As PackPanels. Throws std::bad_alloc.
+  // Of panels with `columns` columns. REQUIRES: k and n are not 0. Throws std::bad_alloc.
   PanelPacking(const Tensor& weight, int64_t k, int64_t n, bool transposed, int64_t columns)
-      : weight_(weight), n_(n), transposed_(transposed) {
+      : weight_(weight), k_(k), n_(n), transposed_(transposed) {
     packed_.dtype = weight.dtype();
     packed_.columns = columns;
-    packed_.rows = k;
+    packed_.rows = CeilDiv(k, kTogether);
+    packed_.together = kTogether;
     packed_.panels = CeilDiv(n, columns);
-    const auto elements = static_cast<uint64_t>(packed_.panels * k * columns);
-    packed_.bytes = AllocatePacked(elements * sizeof(T));
+    const auto rows = static_cast<uint64_t>(packed_.panels * packed_.rows);
+    packed_.bytes = AllocatePacked(rows * packed_.row_bytes());
     ClearBorder();
   }
 
   Panels Run() {
-    const int64_t row = transposed_ ? packed_.rows : n_;  // elements
+    const int64_t row = transposed_ ? k_ : n_;  // elements
     const auto bytes = static_cast<uint64_t>(row) * sizeof(T);
-    const uint64_t rows = std::max<uint64_t>(kPieceBytes / bytes, 1);
+    // No piece but the last ends between rows that lie side by side.
+    const uint64_t rows = RoundedUp(std::max<uint64_t>(kPieceBytes / bytes, 1), kTogether);
     weight_.Stream(rows * bytes, [&](uint64_t offset, uint64_t count) {
       const auto first = static_cast<int64_t>(offset / bytes);
       const auto last = first + static_cast<int64_t>(count / bytes);
@@ -51,26 +53,49 @@ class PanelPacking {
     return reinterpret_cast<const T*>(weight_.data()) + element;
   }
   T* at(int64_t row, int64_t column) const {
-    return reinterpret_cast<T*>(packed_.at(column / packed_.columns, row)) +
-           column % packed_.columns;
+    return reinterpret_cast<T*>(packed_.at(column / packed_.columns, row / kTogether)) +
+           column % packed_.columns * kTogether + row % kTogether;
   }
 
-  // The last panel, when columns are missing there.
+  // The last panel, when columns are missing there, and the last rows, when places of k are.
   void ClearBorder() const {
-    if (n_ % packed_.columns == 0) return;
-    std::fill_n(at(0, RoundedDown()), packed_.rows * packed_.columns, T{});
+    const int64_t row = packed_.columns * kTogether;
+    for (int64_t panel = 0; panel < packed_.panels; ++panel) {
+      const bool whole = (panel + 1) * packed_.columns <= n_;
+      const int64_t first = whole ? k_ / kTogether : 0;
+      std::fill_n(at(first * kTogether, panel * packed_.columns), (packed_.rows - first) * row,
+                  T{});
+    }
   }
-  int64_t RoundedDown() const { return n_ / packed_.columns * packed_.columns; }
 
   // Rows [first, last) of [k, n], some at a time: what they put into a panel lies together.
   void TakeRows(int64_t first, int64_t last) const {
+    const int64_t row_elements = packed_.columns * kTogether;
     for (int64_t top = first; top < last; top += kBlock) {
       const int64_t bottom = std::min(top + kBlock, last);
       for (int64_t column = 0; column < n_; column += packed_.columns) {
         const int64_t count = std::min(packed_.columns, n_ - column);
-        for (int64_t row = top; row < bottom; ++row) {
-          std::copy_n(stored(row * n_ + column), count, at(row, column));
+        const T* from = stored(top * n_ + column);
+        T* to = at(top, column);
+        for (int64_t row = top; row < bottom; row += kTogether, to += row_elements) {
+          CopyRows(from, count, bottom - row, to);
+          from += kTogether * n_;
         }
+      }
+    }
+  }
+
+  // The rows that lie side by side, or the `rows` that are left of them.
+  void CopyRows(const T* from, int64_t count, int64_t rows, T* to) const {
+    if constexpr (kTogether == 1) {
+      std::copy_n(from, count, to);
+    } else if (rows >= kTogether) {
+      for (int64_t i = 0; i < count; ++i, ++from) {
+        for (int64_t row = 0; row < kTogether; ++row) *to++ = from[row * n_];
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i, ++from, to += kTogether) {
+        for (int64_t row = 0; row < rows; ++row) to[row] = from[row * n_];
       }
     }
   }
@@ -79,20 +104,29 @@ class PanelPacking {
   void TakeColumns(int64_t first, int64_t last) const {
     for (int64_t begin = first; begin < last;) {
       const int64_t end = std::min(last, (begin / packed_.columns + 1) * packed_.columns);
-      for (int64_t top = 0; top < packed_.rows; top += kBlock) {
-        const int64_t bottom = std::min(top + kBlock, packed_.rows);
+      for (int64_t top = 0; top < k_; top += kBlock) {
+        const int64_t bottom = std::min(top + kBlock, k_);
         for (int64_t column = begin; column < end; ++column) {
-          const T* from = stored(column * packed_.rows);
-          T* to = at(0, column);
-          for (int64_t row = top; row < bottom; ++row) to[row * packed_.columns] = from[row];
+          CopyColumn(stored(column * k_), top, bottom, at(0, column));
         }
       }
       begin = end;
     }
   }
 
+  // Places [top, bottom) of a column. `to`: where its first place goes.
+  void CopyColumn(const T* from, int64_t top, int64_t bottom, T* to) const {
+    const int64_t row_elements = packed_.columns * kTogether;
+    to += top / kTogether * row_elements;
+    int64_t i = top;
+    for (; i + kTogether <= bottom; i += kTogether, to += row_elements) {
+      for (int64_t row = 0; row < kTogether; ++row) to[row] = from[i + row];
+    }
+    for (; i < bottom; ++i) *to++ = from[i];
+  }
+
   const Tensor& weight_;
-  const int64_t n_;
+  const int64_t k_, n_;
   const bool transposed_;
   Panels packed_;
 };

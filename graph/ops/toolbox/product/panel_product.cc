@@ -1,10 +1,9 @@
 #include "graph/ops/toolbox/product/panel_product.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "graph/ops/toolbox/product/panel_packing.h"
+#include "graph/ops/toolbox/product/panel_tiles.h"
 #include "graph/ops/toolbox/product/thread_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/row_math.h"
@@ -16,34 +15,7 @@ namespace {
 // in the second cache. Measured with `bench_products`.
 constexpr int64_t kDepth = 768;
 constexpr int64_t kLine = 16;  // floats
-
-// Floats of packed rows that are used panel after panel, so the second cache should hold them
-// beside a panel.
-int64_t PackedRowFloats() {
-  static const int64_t floats = [] {
-    constexpr int64_t kLeast = 128 << 10, kMost = 1 << 20;
-    const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return std::clamp(bytes / 2, kLeast, kMost) / static_cast<int64_t>(sizeof(float));
-  }();
-  return floats;
-}
-
-// `count` cut into equal parts of at most `most`: the size of one, the last may be smaller.
-int64_t EqualParts(int64_t count, int64_t most) {
-  return CeilDiv(count, CeilDiv(count, most));
-}
-
-// The rows of a block, in tiles that differ by at most one row.
-struct Tiles {
-  Tiles(int64_t rows, int64_t most) : count(CeilDiv(rows, most)), rows_(rows) {}
-
-  int64_t rows(int64_t tile) const { return rows_ / count + (tile < rows_ % count ? 1 : 0); }
-
-  int64_t count;
-
- private:
-  int64_t rows_;
-};
+constexpr int64_t kFloatBytes = sizeof(float);
 
 // Packs `rows` rows from `row` on, as PanelOperands wants them.
 void PackTile(const PanelKernels& kernels, const FloatMatrix& x, int64_t row, int64_t rows,
@@ -82,9 +54,12 @@ void CopyRows(const float* from, int64_t from_stride, int64_t rows, int64_t colu
 
 }  // namespace
 
+uint64_t Panels::row_bytes() const {
+  return static_cast<uint64_t>(columns * together * BitsOf(dtype) / 8);
+}
+
 std::byte* Panels::at(int64_t index, int64_t row) const {
-  const uint64_t element = dtype == DataType::kFloat ? 4 : 2;
-  return bytes.get() + static_cast<uint64_t>((index * rows + row) * columns) * element;
+  return bytes.get() + static_cast<uint64_t>(index * rows + row) * row_bytes();
 }
 
 std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
@@ -96,8 +71,14 @@ std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_
     const auto pack = [&](auto element) {
       return PanelPacking<decltype(element)>(weight, k, n, transposed, columns).Run();
     };
-    const bool wide = weight.dtype() == DataType::kFloat;
-    return std::make_shared<const Panels>(wide ? pack(float{}) : pack(uint16_t{}));
+    switch (BitsOf(weight.dtype())) {
+      case 8:
+        return std::make_shared<const Panels>(pack(uint8_t{}));
+      case 16:
+        return std::make_shared<const Panels>(pack(uint16_t{}));
+      default:
+        return std::make_shared<const Panels>(pack(float{}));
+    }
   });
 }
 
@@ -108,10 +89,12 @@ PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
       k_(k),
       panels_(CeilDiv(n, kernels_->columns)),
       depth_(EqualParts(k, kDepth)) {
-  const int64_t all_k = PackedRowFloats() / k;  // rows of which all places of k are packed
+  const int64_t all_k =
+      PackedRowBytes() / kFloatBytes / k;  // rows of which all places of k are packed
   const bool fits = all_k >= std::min(m, 4 * kernels_->most_rows);
   span_ = fits ? k : depth_;
-  const int64_t most = std::max(fits ? all_k : PackedRowFloats() / depth_, kernels_->most_rows);
+  const int64_t most =
+      std::max(fits ? all_k : PackedRowBytes() / kFloatBytes / depth_, kernels_->most_rows);
   rows_ = EqualParts(m, most);
 }
 

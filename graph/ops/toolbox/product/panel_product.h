@@ -20,16 +20,18 @@
 
 namespace npumesh {
 
-// A constant matrix [k, n] of float32, float16 or bfloat16 elements in groups of columns, each with
-// its rows one after the other, so that a product reads it from its beginning to its end. Columns
-// beyond n are zero.
+// A constant matrix [k, n] of float32, float16, bfloat16 or int8 elements in groups of columns,
+// each with its rows one after the other, so that a product reads it from its beginning to its end.
+// What is beyond n or k is zero.
 struct Panels {
   DataType dtype = DataType::kUndefined;
   int64_t panels = 0;
-  int64_t rows = 0;                  // k
+  int64_t rows = 0;                  // k / together
   int64_t columns = 0;               // of a panel
-  std::shared_ptr<std::byte> bytes;  // [panels, rows, columns]
+  int64_t together = 1;              // neighbouring places of k that lie side by side
+  std::shared_ptr<std::byte> bytes;  // [panels, rows, columns, together]
 
+  uint64_t row_bytes() const;
   // Row `row` of panel `index`.
   std::byte* at(int64_t index, int64_t row) const;
 };

@@ -24,8 +24,9 @@ std::string Chosen(const OpCall& call) {
 TEST(QuantMatmulChoice, ConstantWeightsArePacked) {
   EXPECT_THAT(
       Chosen(Product(Noise(kInt8, {32, 64}, 1, 9), Noise(kInt8, {64, 48}, 2, 9), Known::kYes)),
-      AnyOf("integers, packed", "integers; not packed: this processor has no exact 8-bit products",
-            "integers; not packed: oneDNN has no packed product on this processor"));
+      AnyOf("integers, packed, oneDNN",
+            "integers, packed, panels; not oneDNN: this processor has no exact 8-bit products",
+            "integers, packed, panels; not oneDNN: it has no packed product on this processor"));
 }
 
 TEST(QuantMatmulChoice, SaysWhyWeightsAreNotPacked) {
