@@ -4,6 +4,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/int8_product.h"
+#include "graph/ops/toolbox/product/int8_weight_product.h"
 #include "graph/ops/toolbox/product/matmul.h"
 
 namespace npumesh {
@@ -34,16 +35,19 @@ void Store(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix,
   StoreNumbers(plan.y_dtype, row, args.out[0], first, segment.count);
 }
 
-// All rows of all batches in one product.
-Status RunPacked(const QuantMatmul& plan, const KernelArgs& args) {
+// A row of all columns, of a product of all rows of all batches.
+template <typename Sum>
+void StoreSums(const QuantMatmul& plan, const KernelArgs& args, int64_t row, const Sum* sums) {
   const int64_t n = plan.right.columns;
-  return plan.packed->Run(args.in[0], args.scratch, [&](int64_t row, const int32_t* sums) {
-    for (int64_t first = 0; first < n; first += kBlockColumns) {
-      SumSegment segment{row % plan.left.rows, first, std::min(kBlockColumns, n - first)};
+  for (int64_t first = 0; first < n; first += kBlockColumns) {
+    SumSegment segment{row % plan.left.rows, first, std::min(kBlockColumns, n - first)};
+    if constexpr (std::is_same_v<Sum, float>) {
+      segment.floats = sums + first;
+    } else {
       segment.integers = sums + first;
-      Store(plan, args, row / plan.left.rows, segment);
     }
-  });
+    Store(plan, args, row / plan.left.rows, segment);
+  }
 }
 
 Status RunMatrix(const QuantMatmul& plan, const KernelArgs& args, int64_t matrix) {
@@ -80,32 +84,38 @@ std::string WhyNotIntegers(const QuantMatmul& plan) {
                      Name(plan.right.dtype));
 }
 
-// How sums are formed; an integer product may be packed, too.
-constexpr std::string_view kIntegerSums = "integers", kPackedSums = "packed";
-constexpr Candidate<const QuantMatmul> kSums[] = {{kIntegerSums, WhyNotIntegers}, {"float32"}};
+// How sums are formed; weights may be packed, too.
+constexpr std::string_view kPackedSums = "packed";
+constexpr Candidate<const QuantMatmul> kSums[] = {{"integers", WhyNotIntegers}, {"float32"}};
 
-// REQUIRES: integers, which have no scales of blocks.
+// Why weights that are multiplied as floats are no int8 with a scale for each column.
+std::string WhyNotScaledColumns(const QuantMatmul& plan) {
+  const WeightScale& scale = plan.weight_scale;
+  if (plan.left.scale.given() || plan.right.scale.given()) return "its scales are of blocks";
+  if (!scale.scale.given() || !kFloats.Contains(plan.left.dtype))
+    return "its weights have no scale";
+  if (scale.offset.given()) return "its weights have offsets";
+  return scale.rows > 0 ? "its scales are of groups" : "";
+}
+
+// Why there can be no product packed for all rows of all batches.
 std::string WhyNotPacked(const OpContext& op, const QuantMatmul& plan) {
   const std::string_view x = op.schema().inputs[0].name, w = op.schema().inputs[1].name;
+  const DataType left = plan.left.dtype, right = plan.right.dtype;
   if (op.value(1) == nullptr) return fmt::format("{} is no constant", w);
-  for (const auto& [port, side] : {std::pair(x, &plan.left), std::pair(w, &plan.right)}) {
-    if (side->dtype != DataType::kInt8) return fmt::format("{} is {}", port, Name(side->dtype));
-  }
+  if (plan.integers && left != DataType::kInt8) return fmt::format("{} is {}", x, Name(left));
+  if (right != DataType::kInt8) return fmt::format("{} is {}", w, Name(right));
   if (plan.left.transposed) return fmt::format("{} is transposed", x);
   if (plan.right.batch.elements() != 1) return fmt::format("{} is a batch of matrices", w);
   const bool empty = plan.batch.elements() * plan.left.rows * plan.right.columns == 0;
   if (empty || plan.right.rows == 0) return "it has no elements";
   const bool repeats = plan.left.batch.elements() != plan.batch.elements();
-  return repeats ? fmt::format("{} is repeated for a batch", x) : "";
+  if (repeats) return fmt::format("{} is repeated for a batch", x);
+  return plan.integers ? "" : WhyNotScaledColumns(plan);
 }
 
-// Chooses a product packed for all rows of all batches, and tells it in plan.choice.
+// REQUIRES: WhyNotPacked does not object, as below.
 Status PackIntegers(const OpContext& op, QuantMatmul& plan) {
-  std::string why_not = WhyNotPacked(op, plan);
-  if (!why_not.empty()) {
-    plan.choice.Decide(kPackedSums, std::move(why_not));
-    return Status();
-  }
   NPUMESH_ASSIGN_OR_RETURN(Int8Product::Made made,
                            Int8Product::Make({.who = op.Who(),
                                               .m = plan.left.rows * plan.left.batch.elements(),
@@ -119,6 +129,22 @@ Status PackIntegers(const OpContext& op, QuantMatmul& plan) {
   if (made.product != nullptr) plan.choice.Decide(kPackedSums, "");
   plan.choice.Join(made.choice);
   plan.packed = std::move(made.product);
+  return Status();
+}
+
+Status PackScaledColumns(const OpContext& op, QuantMatmul& plan) {
+  NPUMESH_ASSIGN_OR_RETURN(
+      plan.dequantised, Int8WeightProduct::Make({.who = op.Who(),
+                                                 .m = plan.left.rows * plan.left.batch.elements(),
+                                                 .n = plan.right.columns,
+                                                 .k = plan.right.rows,
+                                                 .x_dtype = plan.left.dtype,
+                                                 .weight = op.value(1),
+                                                 .transposed = plan.right.transposed,
+                                                 .scale = plan.weight_scale.scale,
+                                                 .threads = plan.threads,
+                                                 .packed = op.packed()}));
+  plan.choice.Decide(kPackedSums, "");
   return Status();
 }
 
@@ -152,17 +178,27 @@ QuantMatmul Finished(const OpContext& op, QuantMatmul plan) {
 
 Status PackWeights(const OpContext& op, QuantMatmul* plan) {
   plan->choice = Choose(kSums, std::as_const(*plan));
-  if (plan->choice.name != kIntegerSums) return Status();
-  NPUMESH_RETURN_IF_ERROR(PackIntegers(op, *plan));
-  if (plan->packed == nullptr) return Status();
+  std::string why_not = WhyNotPacked(op, *plan);
+  if (!why_not.empty()) {
+    plan->choice.Decide(kPackedSums, std::move(why_not));
+    return Status();
+  }
+  NPUMESH_RETURN_IF_ERROR(plan->integers ? PackIntegers(op, *plan) : PackScaledColumns(op, *plan));
+  if (plan->packed == nullptr && plan->dequantised == nullptr) return Status();
   plan->taken = {1};
   plan->scratch = Scratch();
-  plan->TakeRoom(op, plan->packed->scratch_bytes());
+  plan->TakeRoom(
+      op, plan->integers ? plan->packed->scratch_bytes() : plan->dequantised->scratch_bytes());
   return Status();
 }
 
 Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args) {
-  if (plan.packed != nullptr) return RunPacked(plan, args);
+  const auto store = [&](int64_t row, const auto* sums) { StoreSums(plan, args, row, sums); };
+  if (plan.packed != nullptr) return plan.packed->Run(args.in[0], args.scratch, store);
+  if (plan.dequantised != nullptr) {
+    plan.dequantised->Run(args, args.in[0], store);
+    return Status();
+  }
   const ThreadCount threads(plan.threads);
   for (int64_t matrix = 0; matrix < plan.batch.elements(); ++matrix) {
     NPUMESH_RETURN_IF_ERROR(RunMatrix(plan, args, matrix));

@@ -12,6 +12,7 @@
 namespace npumesh {
 
 class Int8Product;
+class Int8WeightProduct;
 
 // An operand: rows and columns after its transposition, and what stands in front of them.
 struct MatmulSide {
@@ -36,8 +37,10 @@ struct QuantMatmul : ProductPlan {
   WeightScale weight_scale;
   Factors out_scale, out_offset;  // of an int8 result, applied after everything else
   Shape batch;
-  bool adds = false;                    // to what is in the (float32) output
-  std::shared_ptr<Int8Product> packed;  // null: the weights are read in each run
+  bool adds = false;  // to what is in the (float32) output
+  // Null: the weights are read in each run.
+  std::shared_ptr<Int8Product> packed;             // of integers
+  std::shared_ptr<Int8WeightProduct> dequantised;  // of floats and int8
 
   Shape y() const {
     Shape shape = batch;
@@ -57,7 +60,7 @@ void ReadSides(Check& check, const OpContext& op, const ProductTrait& product, Q
 QuantMatmul Finished(const OpContext& op, QuantMatmul plan);
 
 // Chooses how sums are formed, and packs weights that are one constant int8 matrix. Errors as
-// Int8Product::Make.
+// Int8Product::Make and Int8WeightProduct::Make.
 Status PackWeights(const OpContext& op, QuantMatmul* plan);
 
 Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args);

@@ -73,14 +73,41 @@ HWY_INLINE Vector Load(const Half* from) {
   return WideHalves<Half>(Floats(), reinterpret_cast<const uint16_t*>(from));
 }
 
+HWY_INLINE Vector Load(const int8_t* from) {
+  const hn::Rebind<int8_t, Floats> narrow;
+  const hn::Rebind<int32_t, Floats> wide;
+  return hn::ConvertTo(Floats(), hn::PromoteTo(wide, hn::LoadU(narrow, from)));
+}
+
+// Reads the elements of a panel.
+template <class Element>
+struct PanelReader {
+  explicit PanelReader(const float*) {}
+  HWY_INLINE Vector Left(const Element* panel) const { return Load(panel); }
+  HWY_INLINE Vector Right(const Element* panel) const { return Load(panel + kLanes); }
+};
+
+template <>
+struct PanelReader<int8_t> {
+  Vector left, right;  // factors
+
+  explicit HWY_INLINE PanelReader(const float* scale)
+      : left(hn::LoadU(Floats(), scale)), right(hn::LoadU(Floats(), scale + kLanes)) {}
+  HWY_INLINE Vector Left(const int8_t* panel) const { return hn::Mul(Load(panel), left); }
+  HWY_INLINE Vector Right(const int8_t* panel) const {
+    return hn::Mul(Load(panel + kLanes), right);
+  }
+};
+
 template <class Element, int kRows>
 void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_stride) {
   const float* x = operands.x;
   const auto* panel = static_cast<const Element*>(operands.panel);
+  const PanelReader<Element> reader(operands.scale);
   Sums<kRows> sums;
   sums.Clear();
   for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
-    sums.Add(Load(panel), Load(panel + kLanes), x);
+    sums.Add(reader.Left(panel), reader.Right(panel), x);
   }
   if (adds) sums.AddStored(y, y_stride);
   sums.Store(y, y_stride);
@@ -264,6 +291,7 @@ constexpr PanelKernels kKernels = {kColumns,
                                    kMultiply<float>.data(),
                                    kMultiply<hwy::float16_t>.data(),
                                    kMultiply<hwy::bfloat16_t>.data(),
+                                   kMultiply<int8_t>.data(),
                                    kWide,
                                    &MultiplyTurned,
                                    &Transpose};

@@ -17,12 +17,13 @@ namespace npumesh {
 
 // `k` elements of some rows, packed: those of the first place in k side by side, then those of the
 // second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
-// next.
+// next. `scale`: a factor for each column of a panel of int8 elements.
 struct PanelOperands {
   const float* x = nullptr;
   const void* panel = nullptr;
   int64_t panel_stride = 0;
   int64_t k = 0;
+  const float* scale = nullptr;
 };
 
 struct PanelKernels {
@@ -40,16 +41,19 @@ struct PanelKernels {
   int64_t columns = 0;    // of a panel: two vectors
   int64_t most_rows = 0;  // at once
   // By the type of the panel's elements, which are widened in registers, and by the number of rows
-  // less one: [most_rows].
+  // less one: [most_rows]. Those of int8 are multiplied with the factor of their column and rounded
+  // to float32 before anything else.
   const Multiply* float32 = nullptr;
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;
+  const Multiply* int8 = nullptr;
   const MultiplyRow* wide = nullptr;  // [kMostWide], by the number of panels less one
   MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
 
   const Multiply* of(DataType dtype) const {
     if (dtype == DataType::kFloat) return float32;
+    if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
   }
 };

@@ -121,7 +121,9 @@ PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const 
                                                 int64_t panel, float* room) const {
   const int64_t columns = kernels_->columns;
   if (const Panels* const packed = operands.packed; packed != nullptr) {
-    return {packed->dtype, packed->at(panel, block.begin), columns};
+    const float* const scale =
+        operands.scale == nullptr ? nullptr : operands.scale + panel * columns;
+    return {packed->dtype, packed->at(panel, block.begin), columns, scale};
   }
   const FloatMatrix& w = operands.w;
   const int64_t column = panel * columns, count = Columns(panel);
@@ -153,7 +155,7 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
     const auto multiply = kernels_->of(view.dtype)[rows - 1];
-    multiply({x, view.data, view.stride, block.depth}, adds, y, stride);
+    multiply({x, view.data, view.stride, block.depth, view.scale}, adds, y, stride);
     x += rows * block.depth;
     y += rows * stride;
   }

@@ -45,18 +45,46 @@ TEST(QuantMatmulChoice, SaysWhyWeightsAreNotPacked) {
             "integers; not packed: it has no elements");
 }
 
+constexpr std::string_view kFloatSums =
+    "float32; not integers: float16 and int8 are multiplied as floats; not packed: ";
+
+OpCall WeightProduct(const Shape& scales, Known known) {
+  return {.type = "WeightQuantBatchMatmulV2",
+          .inputs = {{"x", Pattern(DataType::kFloat16, {2, 4})},
+                     {"weight", Noise(kInt8, {4, 3}, 1, 9), known},
+                     {"antiquant_scale", Pattern(DataType::kFloat16, scales)}}};
+}
+
+TEST(QuantMatmulChoice, ConstantWeightsOfFloatsArePacked) {
+  for (const Shape& scales : {Shape{1}, Shape{3}}) {
+    EXPECT_EQ(Chosen(WeightProduct(scales, Known::kYes)),
+              "float32, packed; not integers: float16 and int8 are multiplied as floats");
+  }
+}
+
+TEST(QuantMatmulChoice, SaysWhyWeightsOfFloatsAreNotPacked) {
+  const auto refused = [](std::string_view why) { return fmt::format("{}{}", kFloatSums, why); };
+  EXPECT_EQ(Chosen(WeightProduct({3}, Known::kNo)), refused("weight is no constant"));
+  OpCall call = WeightProduct({3}, Known::kYes);
+  call.attrs.emplace_back("transpose_x", AttrValue::Bool(true));
+  call.inputs[0].value = Pattern(DataType::kFloat16, {4, 2});
+  EXPECT_EQ(Chosen(call), refused("x is transposed"));
+  call = WeightProduct({3}, Known::kYes);
+  call.inputs.push_back({"antiquant_offset", Pattern(DataType::kFloat16, {3})});
+  EXPECT_EQ(Chosen(call), refused("its weights have offsets"));
+  call = WeightProduct({2, 3}, Known::kYes);
+  call.attrs.emplace_back("antiquant_group_size", AttrValue::Int(2));
+  EXPECT_EQ(Chosen(call), refused("its scales are of groups"));
+}
+
 TEST(QuantMatmulChoice, SaysWhySumsAreFloats) {
-  EXPECT_EQ(Chosen({.type = "WeightQuantBatchMatmulV2",
-                    .inputs = {{"x", Pattern(DataType::kFloat16, {2, 4})},
-                               {"weight", Noise(kInt8, {4, 3}, 1, 9), Known::kYes},
-                               {"antiquant_scale", Pattern(DataType::kFloat16, {1})}}}),
-            "float32; not integers: float16 and int8 are multiplied as floats");
   EXPECT_EQ(Chosen({.type = "QuantBatchMatmulV4",
                     .inputs = {{"x1", Noise(kInt8, {2, 8}, 1, 9)},
                                {"x2", Noise(kInt8, {8, 3}, 2, 9), Known::kYes},
                                {"x2_scale", Pattern(kF32, {2, 3})}},
                     .attrs = {{"dtype", AttrValue::Int(0)}, {"group_size", AttrValue::Int(4)}}}),
-            "float32; not integers: int8 products need one scale for each column");
+            "float32; not integers: int8 products need one scale for each column; not packed: "
+            "its scales are of blocks");
 }
 
 }  // namespace

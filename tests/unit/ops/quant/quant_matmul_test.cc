@@ -1,4 +1,6 @@
 // QuantBatchMatmulV3 and WeightQuantBatchMatmulV2 against sums in double, which are exact here.
+#include <cstring>
+
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -242,6 +244,30 @@ TEST(WeightQuantBatchMatmulV2, DequantisesTheWeights) {
     call.inputs.push_back({"quant_offset", FromDoubles(DataType::kFloat, {1}, {2})});
     for (double& value : want) value = value * 5 + 2;
     ExpectRounded(MustRun(call)[0], want);
+  }
+}
+
+// Weights that are packed are dequantised in registers, others in blocks.
+TEST(WeightQuantBatchMatmulV2, PackedWeightsGiveTheSameBits) {
+  const int64_t k = 1601, n = 530;  // more than a block of either
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat}) {
+    for (const bool transposed : {false, true}) {
+      for (const int64_t m : {1, 3, 130}) {
+        const auto run = [&](Known known) {
+          const Shape shape = transposed ? Shape{n, k} : Shape{k, n};
+          return MustRun({.type = "WeightQuantBatchMatmulV2",
+                          .inputs = {{"x", Noise(dtype, {m, k}, 1)},
+                                     {"weight", Noise(DataType::kInt8, shape, 2, 127), known},
+                                     {"antiquant_scale", Noise(dtype, {m == 3 ? 1 : n}, 3)},
+                                     {"bias", Noise(dtype, {n}, 4)}},
+                          .attrs = {{"transpose_weight", AttrValue::Bool(transposed)}}})[0];
+        };
+        const Tensor packed = run(Known::kYes), blocks = run(Known::kNo);
+        ASSERT_EQ(packed.bytes(), blocks.bytes());
+        EXPECT_EQ(std::memcmp(packed.data(), blocks.data(), packed.bytes()), 0)
+            << Name(dtype) << ", " << m << " rows" << (transposed ? ", transposed" : "");
+      }
+    }
   }
 }
 
