@@ -1,6 +1,7 @@
 #include "graph/ops/quant/quant_matmul.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/int8_product.h"

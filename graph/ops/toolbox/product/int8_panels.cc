@@ -13,10 +13,11 @@ namespace npumesh {
 namespace {
 
 // Most pairs of k in a block: its part of a panel and of a tile stay in the nearest caches, while
-// the reads and writes of sums are shared. Measured with `bench_int8`.
+// the reads and writes of sums are shared. From 512 to 4096 the least times of
+// 128 rows differed by 5 % at most.
 constexpr int64_t kBlockPairs = 1024;
 // Most rows of x whose sums are formed before they are handed out.
-constexpr int64_t kMostRows = 256;
+constexpr int64_t kMostRowsOfSums = 256;
 
 // Pairs of places of k, the last with a zero where k is odd.
 std::shared_ptr<const Panels> PackPairs(const Int8Form& form, int64_t columns) {
@@ -44,7 +45,8 @@ class PanelInt8Product final : public Int8Product {
         parts_(static_cast<int>(std::min<int64_t>(form.threads, panels_->panels))),
         depth_(EqualParts(panels_->rows, kBlockPairs)) {
     const int64_t row_bytes = panels_->rows * static_cast<int64_t>(sizeof(int32_t));
-    rows_ = EqualParts(m_, std::clamp(PackedRowBytes() / row_bytes, kernels_.most_rows, kMostRows));
+    rows_ = EqualParts(
+        m_, std::clamp(PackedRowBytes() / row_bytes, kernels_.most_rows, kMostRowsOfSums));
     stride_ = panels_->panels * kernels_.columns;
     room_pairs_ = rows_ * panels_->rows;
     Scratch scratch;
