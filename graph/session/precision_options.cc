@@ -217,7 +217,8 @@ Result<PrecisionOptions> PrecisionOf(const SystemOptions& options) {
   precision.inference = options.graph_run_mode == 0;
   precision.mode = options.precision_mode.value_or("");
   precision.implementation = options.op_select_implmode.value_or("");
-  for (const std::string_view type : Split(options.optypelist_for_implmode.value_or(""), ",")) {
+  const std::string types = options.optypelist_for_implmode.value_or("");
+  for (const std::string_view type : Split(types, ",")) {
     if (!type.empty()) precision.implementation_types.emplace_back(type);
   }
   if (options.modify_mixlist) {
