@@ -44,7 +44,7 @@ std::string Pack(const Measured& measured) {
   const auto put = [&text](const int64_t* from, size_t count) {
     text.append(reinterpret_cast<const char*>(from), count * sizeof(int64_t));
   };
-  for (const CallTimes* times : {&measured.ours, &measured.mpi, &measured.floor}) {
+  for (const BenchTimes* times : {&measured.ours, &measured.mpi, &measured.floor}) {
     put(&times->switches, 1);
     put(times->nanoseconds.data(), times->nanoseconds.size());
   }
@@ -60,7 +60,7 @@ Measured Unpack(const std::string& text, const Measured& like) {
     if (count != 0) std::memcpy(to, text.data() + at, count * sizeof(int64_t));
     at += count * sizeof(int64_t);
   };
-  const auto take_times = [&](const CallTimes& as_many, CallTimes& times) {
+  const auto take_times = [&](const BenchTimes& as_many, BenchTimes& times) {
     take(&times.switches, 1);
     times.nanoseconds.resize(as_many.nanoseconds.size());
     take(times.nanoseconds.data(), times.nanoseconds.size());
@@ -188,16 +188,16 @@ Status BenchJob::Time(const BenchOp& op, const Seat& seat, const std::vector<Ben
     return calls[static_cast<size_t>(i) % calls.size()];
   };
   for (int round = 0; round < options_.rounds; ++round) {
-    NPUMESH_ASSIGN_OR_RETURN(const CallTimes ours,
+    NPUMESH_ASSIGN_OR_RETURN(const BenchTimes ours,
                              TimeRound(pace, [&](int i) { return Ours(op, call_of(i)); }));
     measured.ours.Append(ours);
     if (floor_) {
-      NPUMESH_ASSIGN_OR_RETURN(const CallTimes floor,
+      NPUMESH_ASSIGN_OR_RETURN(const BenchTimes floor,
                                TimeRound(pace, [&](int i) { return floor_->Run(i); }));
       measured.floor.Append(floor);
     }
     if (!mpi_) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const CallTimes theirs,
+    NPUMESH_ASSIGN_OR_RETURN(const BenchTimes theirs,
                              TimeRound(pace, [&](int i) { return op.mpi(*mpi_, call_of(i)); }));
     measured.mpi.Append(theirs);
   }
@@ -226,7 +226,7 @@ Result<std::string> BenchJob::Verify(const BenchOp& op, const Seat& seat, const 
 Result<BenchPoint> BenchJob::Conclude(const BenchOp& op, uint64_t size, const Seat& seat,
                                       const Measured& mine) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle_.Share(Pack(mine)));
-  std::vector<CallTimes> ours, theirs, floor;
+  std::vector<BenchTimes> ours, theirs, floor;
   bool right = true;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     Measured measured = Unpack(texts[rank], mine);

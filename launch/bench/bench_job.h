@@ -24,9 +24,9 @@ namespace npumesh {
 
 // What one rank has measured and found.
 struct Measured {
-  CallTimes ours;
-  CallTimes mpi;      // empty without a baseline
-  CallTimes floor;    // empty without --floor
+  BenchTimes ours;
+  BenchTimes mpi;     // empty without a baseline
+  BenchTimes floor;   // empty without --floor
   std::string wrong;  // the first wrong element; empty: right, or not checked
 };
 

@@ -23,14 +23,14 @@ int64_t VoluntarySwitches() {
 
 }  // namespace
 
-void CallTimes::Append(const CallTimes& more) {
+void BenchTimes::Append(const BenchTimes& more) {
   nanoseconds.insert(nanoseconds.end(), more.nanoseconds.begin(), more.nanoseconds.end());
   switches += more.switches;
 }
 
-Result<CallTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call) {
+Result<BenchTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call) {
   for (int i = 0; i < pace.warm_ups; ++i) NPUMESH_RETURN_IF_ERROR(call(i));
-  CallTimes taken;
+  BenchTimes taken;
   taken.nanoseconds.resize(static_cast<size_t>(pace.iterations));
   const int64_t switches = VoluntarySwitches();
   int64_t before = Now();
@@ -48,14 +48,14 @@ Result<CallTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& 
   return taken;
 }
 
-Timing Summarise(std::span<const CallTimes> ranks, int iterations) {
+Timing Summarise(std::span<const BenchTimes> ranks, int iterations) {
   const auto per_round = static_cast<size_t>(iterations);
   const size_t calls = ranks[0].nanoseconds.size();
   std::vector<double> slowest;
   std::vector<double> averages;
   for (size_t first = 0; first < calls; first += per_round) {
     double longest = 0;
-    for (const CallTimes& rank : ranks) {
+    for (const BenchTimes& rank : ranks) {
       double elapsed = 0;
       for (size_t i = first; i < first + per_round; ++i) {
         elapsed += static_cast<double>(rank.nanoseconds[i]);
@@ -65,12 +65,12 @@ Timing Summarise(std::span<const CallTimes> ranks, int iterations) {
     averages.push_back(longest / iterations / 1e3);
     for (size_t i = first; i < first + per_round; ++i) {
       int64_t most = 0;
-      for (const CallTimes& rank : ranks) most = std::max(most, rank.nanoseconds[i]);
+      for (const BenchTimes& rank : ranks) most = std::max(most, rank.nanoseconds[i]);
       slowest.push_back(static_cast<double>(most) / 1e3);
     }
   }
   double switches = 0;
-  for (const CallTimes& rank : ranks) switches += static_cast<double>(rank.switches);
+  for (const BenchTimes& rank : ranks) switches += static_cast<double>(rank.switches);
   switches /= static_cast<double>(ranks.size() * calls);
   return {Quantile(averages, 0.5), Quantile(slowest, 0.5), Quantile(slowest, 0.99), switches};
 }

@@ -23,11 +23,11 @@ struct Timing {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Timing, average, p50, p99, switches)
 
 // The timed calls of one rank.
-struct CallTimes {
+struct BenchTimes {
   std::vector<int64_t> nanoseconds;  // round after round
   int64_t switches = 0;              // voluntary switches of the process, of all calls
 
-  void Append(const CallTimes& more);
+  void Append(const BenchTimes& more);
 };
 
 // How the calls of a round follow each other.
@@ -39,10 +39,10 @@ struct Pace {
 };
 
 // One round on this rank. `call` gets the number of the call, for buffers that are used in turn.
-Result<CallTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call);
+Result<BenchTimes> TimeRound(const Pace& pace, const std::function<Status(int)>& call);
 
 // `ranks[r]` holds rank r's rounds one after the other, each of `iterations` calls.
-Timing Summarise(std::span<const CallTimes> ranks, int iterations);
+Timing Summarise(std::span<const BenchTimes> ranks, int iterations);
 
 // The value below which `fraction` of the values lie, interpolated between its two neighbours.
 // REQUIRES: not empty.

@@ -21,8 +21,8 @@ TEST(GeometricMean, OfRatios) {
 
 TEST(Summarise, AnIterationTakesAsLongAsItsSlowestRank) {
   // Two rounds of two iterations.
-  const std::vector<CallTimes> ranks = {{{1000, 3000, 2000, 2000}, 6},
-                                        {{2000, 1000, 8000, 2000}, 2}};
+  const std::vector<BenchTimes> ranks = {{{1000, 3000, 2000, 2000}, 6},
+                                         {{2000, 1000, 8000, 2000}, 2}};
   const Timing timing = Summarise(ranks, 2);
   EXPECT_DOUBLE_EQ(timing.p50, 2.5);      // of 2, 3, 8, 2
   EXPECT_DOUBLE_EQ(timing.average, 3.5);  // of 4/2 and 10/2
