@@ -129,9 +129,13 @@ class WindowMeeting final : public Meeting {
     wait_.set_call(call);
     lines_.Begin(call, compare_ ? announcement.content_fingerprint : 0, eager);
     Announce(announcement, call, buffers, eager.bytes);
+    const auto cpu = [this, call](size_t i) { return slots_.CpuAtArrival(i, call - 1); };
+    NPUMESH_RETURN_IF_ERROR(run_ahead_.Await(
+        call, disputed, [this, call](size_t i) { return HasCome(i, call); }, cpu));
+    if (*disputed != 0 || !lines_.active() || lines_.AllCame()) return Status();
+    // What the others want stands in their arrival lines, which come after the data.
     return run_ahead_.Await(
-        call, disputed, [this, call](size_t i) { return HasCome(i, call); },
-        [this, call](size_t i) { return slots_.CpuAtArrival(i, call - 1); });
+        call, disputed, [this, call](size_t i) { return slots_.Arrived(i, call); }, cpu);
   }
 
   bool HasCome(size_t i, uint64_t call) {
