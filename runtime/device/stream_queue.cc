@@ -54,6 +54,8 @@ std::vector<StreamItem> StreamItems::TakeAll() {
 }
 
 StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {
+  constexpr size_t kUsualThreads = 4;
+  waiting_.reserve(kUsualThreads);
   in_census_ = std::make_unique<QueueInCensus>([this] { return Look(); });
 }
 

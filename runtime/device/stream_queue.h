@@ -41,6 +41,9 @@ struct StreamItem {
 // again and again.
 class StreamItems {
  public:
+  // Room for usual queues, so that one that once was short allocates nothing when it is longer.
+  StreamItems() { items_.reserve(kUsual); }
+
   bool empty() const { return first_ == items_.size(); }
   void Push(StreamItem&& item) { items_.push_back(std::move(item)); }
   void Push(Task&& task) { items_.emplace_back().task = std::move(task); }
@@ -50,6 +53,8 @@ class StreamItems {
   std::vector<StreamItem> TakeAll();
 
  private:
+  static constexpr size_t kUsual = 64;
+
   std::vector<StreamItem> items_;
   size_t first_ = 0;  // those before it have been popped
 };
