@@ -87,7 +87,7 @@ class OneDnnInt8Product final : public Int8Product {
     const memory::desc x({rows, form_.k}, memory::data_type::s8, memory::format_tag::ab);
     const memory::desc y({rows, form_.n}, memory::data_type::s32, memory::format_tag::ab);
     to.count = rows;
-    return to.BoundProduct::Choose({x, weights, y}, engine_, false);
+    return to.BoundProduct::Choose({x, weights, y}, engine_);
   }
 
   const Int8Form form_;

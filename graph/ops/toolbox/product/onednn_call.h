@@ -75,14 +75,11 @@ struct BoundProduct {
   dnnl::matmul primitive;
   dnnl::memory x, y, scratchpad;
 
-  // Chooses an implementation. False when there is none but, at most, the reference; with
-  // `reference_serves` that is an implementation, too, and none is an error. Throws what oneDNN
-  // throws.
-  bool Choose(const dnnl::matmul::desc& product, const dnnl::engine& engine,
-              bool reference_serves) {
-    chosen = dnnl::matmul::primitive_desc(product, OurAttributes(), engine,
-                                          /*allow_empty=*/!reference_serves);
-    if (!chosen || (!reference_serves && IsReference(chosen))) return false;
+  // Chooses an implementation. False when there is none but, at most, the reference. Throws what
+  // oneDNN throws.
+  bool Choose(const dnnl::matmul::desc& product, const dnnl::engine& engine) {
+    chosen = dnnl::matmul::primitive_desc(product, OurAttributes(), engine, /*allow_empty=*/true);
+    if (!chosen || IsReference(chosen)) return false;
     primitive = dnnl::matmul(chosen);
     x = dnnl::memory(chosen.src_desc(), engine, nullptr);
     y = dnnl::memory(chosen.dst_desc(), engine, nullptr);

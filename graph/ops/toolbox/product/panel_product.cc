@@ -89,12 +89,11 @@ PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
       k_(k),
       panels_(CeilDiv(n, kernels_->columns)),
       depth_(EqualParts(k, kDepth)) {
-  const int64_t all_k =
-      PackedRowBytes() / kFloatBytes / k;  // rows of which all places of k are packed
+  const int64_t packed = PackedRowBytes() / kFloatBytes;
+  const int64_t all_k = packed / k;  // rows of which all places of k are packed
   const bool fits = all_k >= std::min(m, 4 * kernels_->most_rows);
   span_ = fits ? k : depth_;
-  const int64_t most =
-      std::max(fits ? all_k : PackedRowBytes() / kFloatBytes / depth_, kernels_->most_rows);
+  const int64_t most = std::max(packed / span_, kernels_->most_rows);
   rows_ = EqualParts(m, most);
 }
 
