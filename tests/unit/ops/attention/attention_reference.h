@@ -9,17 +9,13 @@
 #include <vector>
 
 #include "graph/ops/attention/family.h"
+#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 
 inline const OpRegistry& AttentionRegistry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterAttentionFamily(made);
-    return made;
-  }();
-  return registry;
+  return OpsOf<RegisterAttentionFamily>();
 }
 
 // Values of [batch, head, row, column].

@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "graph/ops/quant/family.h"
+#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 
 inline const OpRegistry& QuantRegistry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterQuantFamily(made);
-    return made;
-  }();
-  return registry;
+  return OpsOf<RegisterQuantFamily>();
 }
 
 // Values in [-width, width] without a period, exact in the dtype.

@@ -3,17 +3,13 @@
 #define NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_REGISTRY_H_
 
 #include "graph/ops/shape/family.h"
+#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 
 inline const OpRegistry& LayoutOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterShapeFamily(made);
-    return made;
-  }();
-  return registry;
+  return OpsOf<RegisterShapeFamily>();
 }
 
 // The element of x for each position of y, copied with the width of the dtype.
