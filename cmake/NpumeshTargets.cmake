@@ -1,9 +1,10 @@
 # npumesh_library(<target> [DEPENDS ...] [LIBRARIES ...] [PRECOMPILE ...]
-#                 [REUSES <target>] [BATCH <n>])
+#                 [REUSES <target>] [BATCH <n>] [COLD])
 # One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
 # complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILE
 # names heavy headers that all its files share, REUSES a target that has precompiled such headers,
-# instead of npumesh_pch. With NPUMESH_UNITY up to BATCH files (8) are compiled as one.
+# instead of npumesh_pch. With NPUMESH_UNITY up to BATCH files (8) are compiled as one. COLD: no loop
+# of the folder is ever long, so a release compiles it with -O1, a quarter faster.
 option(NPUMESH_UNITY "Compile the files of a library in batches" OFF)
 
 add_library(npumesh_flags INTERFACE)
@@ -34,7 +35,7 @@ endif()
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 
 function(npumesh_library name)
-  cmake_parse_arguments(ARG "" "REUSES;BATCH" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "REUSES;BATCH" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(sources)
     add_library(${name} STATIC ${sources})
@@ -54,6 +55,9 @@ function(npumesh_library name)
     target_precompile_headers(${name} REUSE_FROM npumesh_json_pch)
   elseif(sources AND NPUMESH_PRECOMPILED)
     target_precompile_headers(${name} REUSE_FROM npumesh_pch)
+  endif()
+  if(ARG_COLD)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(sources AND NPUMESH_UNITY)
     npumesh_batches(${name} "${ARG_BATCH}")
