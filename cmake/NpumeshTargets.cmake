@@ -17,6 +17,9 @@ target_compile_options(npumesh_flags INTERFACE
   $<BUILD_INTERFACE:-Wall -Wextra -Wno-missing-field-initializers
   # GCC 12 warns without cause about "literal" + std::string (GCC bug 105651), in three ways.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>>)
+# GCC collects garbage from 128 MB on; 400 MB save one compiler second in twenty.
+target_compile_options(npumesh_flags INTERFACE
+  $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:SHELL:--param=ggc-min-heapsize=400000>>)
 if(NPUMESH_WERROR)
   target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()
