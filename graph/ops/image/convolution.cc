@@ -116,12 +116,13 @@ class ConvolutionKernel final : public Kernel {
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
     const memory::dims gaps = Gaps(plan_);
-    const auto desc = plan_.bias
-                          ? typename Forward::desc(kKind, direct, x, w, bias_.bound.get_desc(), y,
-                                                   plan_.strides, gaps, plan_.before, plan_.behind)
-                          : typename Forward::desc(kKind, direct, x, w, y, plan_.strides, gaps,
-                                                   plan_.before, plan_.behind);
-    Take<Forward>([&] { return typename Forward::primitive_desc(desc, OurAttributes(), engine_); });
+    const auto describe = [&](const auto&... tensors) {
+      return DescribePrimitive<Forward>(engine_, OurAttributes(), /*allow_empty=*/false, kKind,
+                                        direct, tensors..., plan_.strides, gaps, plan_.before,
+                                        plan_.behind);
+    };
+    Take<Forward>(
+        [&] { return plan_.bias ? describe(x, w, bias_.bound.get_desc(), y) : describe(x, w, y); });
     Bind(DNNL_ARG_SRC, x_.bound);
     Bind(DNNL_ARG_WEIGHTS, filter_.bound);
     Bind(DNNL_ARG_DST, y_.bound);
@@ -135,13 +136,13 @@ class ConvolutionKernel final : public Kernel {
     const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
                        y = y_.bound.get_desc();
     const memory::dims gaps = Gaps(plan_);
-    const Forward::desc forward(dnnl::prop_kind::forward_training, kDirect, x, w, y, plan_.strides,
-                                gaps, plan_.before, plan_.behind);
-    const Backward::desc backward(kDirect, x, w, y, plan_.strides, gaps, plan_.before,
-                                  plan_.behind);
-    const Forward::primitive_desc hint(forward, OurAttributes(), engine_);
-    Take<Backward>(
-        [&] { return Backward::primitive_desc(backward, OurAttributes(), engine_, hint); });
+    const auto hint = DescribePrimitive<Forward>(
+        engine_, OurAttributes(), /*allow_empty=*/false, dnnl::prop_kind::forward_training, kDirect,
+        x, w, y, plan_.strides, gaps, plan_.before, plan_.behind);
+    Take<Backward>([&] {
+      return DescribeGradient<Backward>(engine_, OurAttributes(), hint, kDirect, x, w, y,
+                                        plan_.strides, gaps, plan_.before, plan_.behind);
+    });
     Bind(DNNL_ARG_SRC, x_.bound);
     Bind(DNNL_ARG_DIFF_DST, y_.bound);
     Bind(DNNL_ARG_DIFF_WEIGHTS, filter_.bound);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ops/toolbox/product/onednn_version.h"
 #include "graph/ops/toolbox/product/panel_product.h"
 #include "tests/bench/timing.h"
 
@@ -41,8 +42,9 @@ class OneDnnProduct {
     const memory::desc wanted =
         sizes.batch > 0
             ? stored
-            : memory::desc(stored.dims(), memory::data_type::f32, memory::format_tag::any);
-    const dnnl::matmul::primitive_desc chosen({x, wanted, y}, engine_);
+            : memory::desc(DimsOf(stored), memory::data_type::f32, memory::format_tag::any);
+    const auto chosen = DescribePrimitive<dnnl::matmul>(engine_, dnnl::primitive_attr(),
+                                                        /*allow_empty=*/false, x, wanted, y);
     primitive_ = dnnl::matmul(chosen);
     memory from = Filled(stored), w(chosen.weights_desc(), engine_);
     dnnl::reorder(from, w).execute(stream_, from, w);

@@ -15,17 +15,16 @@ constexpr std::string_view kInt8Product = "the 8-bit product";
 // Rows of x that are multiplied at once.
 constexpr int64_t kRows = 256;
 
+// Whether oneDNN takes these instructions: a newer set has the bits of those it contains.
+bool Computes(dnnl::cpu_isa instructions) {
+  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto wanted = static_cast<unsigned>(instructions);
+  return (taken & wanted) == wanted;
+}
+
 // The instruction sets that add products of 8 bits in 32 bits.
 bool HasExactProducts() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::avx512_core_vnni:
-    case dnnl::cpu_isa::avx512_core_bf16:
-    case dnnl::cpu_isa::avx512_core_amx:
-    case dnnl::cpu_isa::avx2_vnni:
-      return true;
-    default:
-      return false;
-  }
+  return Computes(dnnl::cpu_isa::avx512_core_vnni) || Computes(dnnl::cpu_isa::avx2_vnni);
 }
 
 // A class, because the primitives are bound anew in every run.
@@ -87,7 +86,7 @@ class OneDnnInt8Product final : public Int8Product {
     const memory::desc x({rows, form_.k}, memory::data_type::s8, memory::format_tag::ab);
     const memory::desc y({rows, form_.n}, memory::data_type::s32, memory::format_tag::ab);
     to.count = rows;
-    return to.BoundProduct::Choose({x, weights, y}, engine_);
+    return to.BoundProduct::Choose(x, weights, y, engine_);
   }
 
   const Int8Form form_;

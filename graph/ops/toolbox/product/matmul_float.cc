@@ -137,14 +137,15 @@ class FloatMatmul final : public Kernel {
     y_ = Describe({0, plan_.y_dtype, plan_.batch, false}, plan_.m, plan_.n);
     memory::desc weights = x2_.desc;
     if (plan_.x2_value != nullptr && plan_.k > 0) {
-      weights = memory::desc(weights.dims(), weights.data_type(), memory::format_tag::any);
+      weights = memory::desc(DimsOf(weights), ElementType(weights), memory::format_tag::any);
     }
     const dnnl::primitive_attr attr = OurAttributes();
-    const auto desc = bias_.source == Source::kAbsent
-                          ? dnnl::matmul::desc(x1_.desc, weights, y_.desc)
-                          : dnnl::matmul::desc(x1_.desc, weights, bias_.desc, y_.desc);
+    const auto describe = [&](const auto&... operands) {
+      return DescribePrimitive<dnnl::matmul>(engine_, attr, /*allow_empty=*/!widened, operands...);
+    };
     chosen_ = TunedImplementation(plan_.tuning, [&] {
-      return dnnl::matmul::primitive_desc(desc, attr, engine_, /*allow_empty=*/!widened);
+      return bias_.source == Source::kAbsent ? describe(x1_.desc, weights, y_.desc)
+                                             : describe(x1_.desc, weights, bias_.desc, y_.desc);
     });
     if (!chosen_) return false;
     if (!widened && plan_.x1.dtype == DataType::kBfloat16 && IsReference(chosen_)) return false;

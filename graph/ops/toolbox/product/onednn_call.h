@@ -16,6 +16,7 @@
 
 #include "graph/ops/core/tuning.h"
 #include "graph/ops/toolbox/product/float_product.h"
+#include "graph/ops/toolbox/product/onednn_version.h"
 #include "graph/ops/toolbox/product/packed_weights.h"
 #include "runtime/base/status.h"
 
@@ -57,14 +58,17 @@ auto TunedImplementation(KernelTuning* tuning, Make make) {
   const std::string wanted = tuning->Preferred(kDecision);
   std::vector<std::string> names;
   auto walk = make();
-  auto chosen = first;
+  int steps = 0, steps_to_wanted = 0;
   do {
     const std::string name = walk.impl_info_str();
     const bool seen = std::find(names.begin(), names.end(), name) != names.end();
     if (seen || (IsReference(walk) && !names.empty())) continue;
     names.push_back(name);
-    if (name == wanted) chosen = walk;
-  } while (walk.next_impl());
+    if (name == wanted) steps_to_wanted = steps;
+  } while (++steps, walk.next_impl());
+  // Copies of a descriptor walk together in oneDNN 3, so the walk is made again.
+  auto chosen = std::move(first);
+  while (steps_to_wanted-- > 0) chosen.next_impl();
   tuning->Decided(kDecision, std::move(names), chosen.impl_info_str());
   return chosen;
 }
@@ -77,8 +81,10 @@ struct BoundProduct {
 
   // Chooses an implementation. False when there is none but, at most, the reference. Throws what
   // oneDNN throws.
-  bool Choose(const dnnl::matmul::desc& product, const dnnl::engine& engine) {
-    chosen = dnnl::matmul::primitive_desc(product, OurAttributes(), engine, /*allow_empty=*/true);
+  bool Choose(const dnnl::memory::desc& from, const dnnl::memory::desc& weights,
+              const dnnl::memory::desc& to, const dnnl::engine& engine) {
+    chosen = DescribePrimitive<dnnl::matmul>(engine, OurAttributes(), /*allow_empty=*/true, from,
+                                             weights, to);
     if (!chosen || IsReference(chosen)) return false;
     primitive = dnnl::matmul(chosen);
     x = dnnl::memory(chosen.src_desc(), engine, nullptr);

@@ -14,12 +14,6 @@ constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
 // Pieces begin at multiples of oneDNN's blocks, which have 16, 32, 48 or 64 rows or columns.
 constexpr int64_t kBlockMultiple = 192;
 
-// The descriptor as bytes. Two that are equal may differ in unused ones; then a weight is packed
-// twice.
-std::string Form(const memory::desc& desc) {
-  return {reinterpret_cast<const char*>(&desc.data), sizeof(desc.data)};
-}
-
 class Packing {
  public:
   Packing(const Tensor& weight, const memory::desc& from, const memory::desc& to,
@@ -29,8 +23,8 @@ class Packing {
         to_(to),
         engine_(engine),
         stream_(stream),
-        dims_(from.dims()),
-        widens_(weight.dtype() != DataType::kFloat && from.data_type() == memory::data_type::f32),
+        dims_(DimsOf(from)),
+        widens_(weight.dtype() != DataType::kFloat && ElementType(from) == memory::data_type::f32),
         packed_(std::make_shared<Packed>(to, engine)) {}
 
   std::shared_ptr<const memory> Run() {
@@ -55,15 +49,15 @@ class Packing {
 
   // Rows are what lies in memory one after the other: of the matrix, or of its transposition.
   void ChooseRows() {
-    const auto& strides = from_.data.format_desc.blocking.strides;
+    const memory::dims strides = StridesOf(from_);
     outer_ = dims_.size() == 2 && strides[0] < strides[1] ? 1 : 0;
     rows_ = dims_[outer_];
     const uint64_t row_bytes = weight_.bytes() / static_cast<uint64_t>(rows_);
     const auto fit = static_cast<int64_t>(kPieceBytes / std::max<uint64_t>(row_bytes, 1));
     rows_at_once_ = std::max(fit / kBlockMultiple, int64_t{1}) * kBlockMultiple;
-    // What follows the elements (sums of 8-bit columns) belongs to all rows together.
-    const bool plain = to_.data.extra.flags == 0;
-    const bool divides = plain && dims_.size() == 2 && rows_at_once_ < rows_ && Divides();
+    // What follows the elements belongs to all rows together.
+    const bool divides =
+        HoldsElementsOnly(to_) && dims_.size() == 2 && rows_at_once_ < rows_ && Divides();
     if (!divides) rows_at_once_ = rows_;
   }
 
@@ -117,7 +111,8 @@ class Packing {
 std::shared_ptr<const memory> PackWeight(const Tensor& weight, const memory::desc& from,
                                          const memory::desc& to, const dnnl::engine& engine,
                                          dnnl::stream& stream, PackedWeights* shared) {
-  return PackOnce(shared, weight, Form(from) + Form(to),
+  // Descriptors that are equal may differ in unused bytes; then a weight is packed twice.
+  return PackOnce(shared, weight, BytesOf(from) + BytesOf(to),
                   [&] { return Packing(weight, from, to, engine, stream).Run(); });
 }
 
