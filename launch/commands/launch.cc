@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "launch/commands/build_facts.h"
 #include "launch/commands/command.h"
 #include "launch/mpirun/child_process.h"
 #include "launch/mpirun/mpirun_plan.h"
@@ -41,6 +42,7 @@ Result<LaunchPlace> FindPlace(std::vector<std::string> sub_commands) {
   NPUMESH_ASSIGN_OR_RETURN(const Topology topology, Topology::Detect());
   place.cores = topology.core_count();
   place.root = geteuid() == 0;
+  place.launcher = LauncherOf(NPUMESH_MPI_NAME, NPUMESH_MPI_VERSION);
   place.sub_commands = std::move(sub_commands);
   return place;
 }
@@ -100,17 +102,21 @@ std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, con
   return SegmentFolder::Make(SegmentBases(), options.ranks);
 }
 
-// What keeps mpirun's own port at the loopback address (launch/mpirun/loopback).
-std::vector<std::string> LoopbackEnvironment(const std::string& self) {
+// What keeps mpirun's own port at the loopback address (launch/mpirun/loopback). Every program that
+// loads the library takes one entry out of the list, and the mpirun of Open MPI 5 becomes another
+// program.
+std::vector<std::string> LoopbackEnvironment(const LaunchPlace& place) {
   const std::filesystem::path library =
-      std::filesystem::path(self).parent_path() / "../lib/npumesh/libnpumesh_loopback.so";
+      std::filesystem::path(place.self).parent_path() / "../lib/npumesh/libnpumesh_loopback.so";
   std::error_code error;
   const std::string path = std::filesystem::canonical(library, error).string();
   // The list of preloaded libraries is cut at blanks and colons.
   if (error || path.find_first_of(" :") != path.npos) return {};
   const char* const others = secure_getenv("LD_PRELOAD");
   const bool alone = others == nullptr || others[0] == '\0';
-  return {fmt::format("LD_PRELOAD={}{}{}", path, alone ? "" : ":", alone ? "" : others)};
+  const std::string again =
+      place.launcher == MpiLauncher::kOpenMpi5 ? fmt::format(":{}", path) : "";
+  return {fmt::format("LD_PRELOAD={}{}{}{}", path, again, alone ? "" : ":", alone ? "" : others)};
 }
 
 // The value of an option among the words of a command; empty when it is not there.
@@ -139,9 +145,9 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread);
   if (segments != nullptr) place.segments = segments->path();
   ChildCare care = CareFor(options, place);
-  if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place.self);
-  RankOutput output;
-  RankOutput errors;
+  if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place);
+  RankOutput output(place.launcher);
+  RankOutput errors(place.launcher);
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
                                     PassOn(errors, stderr), care));

@@ -4,6 +4,7 @@
 //   .npumesh-export.*      work folders of exports
 //   npumesh-job.*          shared memory of jobs that `npumesh launch` started
 //   vader_segment.*        shared memory of jobs that mpirun started
+//   sm_segment.*           the same, from Open MPI 5 on
 //
 // What a living process owns is never touched: every one of these is locked, open or mapped while
 // its owner lives.

@@ -10,19 +10,60 @@
 namespace npumesh {
 namespace {
 
+using Words = std::vector<std::string>;
+
 std::string HostWord(const Spread& spread) {
-  std::vector<std::string> words;
+  Words words;
   for (const Host& host : spread.hosts) {
     words.push_back(fmt::format("{}:{}", host.name, host.slots > 0 ? host.slots : spread.per_host));
   }
   return fmt::format("{}", fmt::join(words, ","));
 }
 
+bool IsOpenMpi5(const LaunchPlace& place) {
+  return place.launcher == MpiLauncher::kOpenMpi5;
+}
+
 // mpirun notices a host that is silent after 25 s; its own default is 8 minutes.
-void AddKeepalive(std::vector<std::string>& words) {
+Words KeepaliveWords(const LaunchPlace& place) {
+  Words words;
   for (const auto& [name, value] : {std::pair("time", "10"), {"intvl", "5"}, {"probes", "3"}}) {
-    words.insert(words.end(), {"--mca", fmt::format("oob_tcp_keepalive_{}", name), value});
+    words.insert(words.end(), {IsOpenMpi5(place) ? "--prtemca" : "--mca",
+                               fmt::format("oob_tcp_keepalive_{}", name), value});
   }
+  return words;
+}
+
+// Where ranks go. Open MPI 5 says with --map-by, once, also that there are more ranks than slots.
+Words MappingWords(const LaunchPlace& place, const Spread& spread) {
+  Words words;
+  if (spread.oversubscribed && !IsOpenMpi5(place)) words.emplace_back("--oversubscribe");
+  const std::string_view more = spread.oversubscribed ? ":OVERSUBSCRIBE" : "";
+  if (!spread.hosts.empty()) {
+    words.insert(words.end(), {"--host", HostWord(spread), "--map-by",
+                               fmt::format("ppr:{}:node{}", spread.per_host, more)});
+  } else if (spread.oversubscribed && IsOpenMpi5(place)) {
+    words.insert(words.end(), {"--map-by", std::string(more)});
+  }
+  return words;
+}
+
+// How ranks, and they and mpirun, talk to each other.
+Words TransportWords(const LaunchPlace& place, const Spread& spread) {
+  Words words;
+  if (spread.hosts.size() > 1) words = KeepaliveWords(place);
+  // The server of ranks in mpirun; its other ports are kept in by launch/mpirun/loopback.
+  if (spread.hosts.empty() && IsOpenMpi5(place)) words = {"--pmixmca", "ptl_base_if_include", "lo"};
+  if (!place.segments.empty()) {
+    const std::string_view memory = IsOpenMpi5(place) ? "sm" : "vader";
+    words.insert(words.end(), {"--mca", "btl", fmt::format("self,{}", memory), "--mca",
+                               fmt::format("btl_{}_backing_directory", memory), place.segments});
+  }
+  return words;
+}
+
+Words TagWords(const LaunchPlace& place) {
+  return IsOpenMpi5(place) ? Words{"--output", "tag"} : Words{"--tag-output"};
 }
 
 }  // namespace
@@ -30,26 +71,17 @@ void AddKeepalive(std::vector<std::string>& words) {
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
                                      const Spread& spread) {
   const bool own = RunsSubCommand(options, place);
-  std::vector<std::string> words = {place.mpirun, "-n", fmt::format("{}", options.ranks)};
-  const auto add = [&](std::initializer_list<std::string> more) {
-    words.insert(words.end(), more);
-  };
+  Words words = {place.mpirun, "-n", fmt::format("{}", options.ranks)};
+  const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
   if (place.root) add({"--allow-run-as-root"});
-  if (spread.oversubscribed) add({"--oversubscribe"});
-  if (!spread.hosts.empty()) {
-    add({"--host", HostWord(spread), "--map-by",
-         fmt::format("ppr:{}:node{}", spread.per_host,
-                     spread.oversubscribed ? ":OVERSUBSCRIBE" : "")});
-  }
-  if (spread.hosts.size() > 1) AddKeepalive(words);
-  if (!place.segments.empty()) {
-    add({"--mca", "btl", "self,vader", "--mca", "btl_vader_backing_directory", place.segments});
-  }
+  add(MappingWords(place, spread));
+  add(TransportWords(place, spread));
   add({"--bind-to", own || options.bind.empty() ? "none" : options.bind});
-  add({"--tag-output", "-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
-  words.insert(words.end(), options.mpi_args.begin(), options.mpi_args.end());
+  add(TagWords(place));
+  add({"-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
+  add(options.mpi_args);
   if (own) words.push_back(place.self);
-  words.insert(words.end(), options.command.begin(), options.command.end());
+  add(options.command);
   if (own && !options.bind.empty()) add({"--bind", options.bind});
   return words;
 }

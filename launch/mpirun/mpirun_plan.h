@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/mpirun/host_list.h"
+#include "launch/mpirun/mpi_launcher.h"
 
 namespace npumesh {
 
@@ -36,10 +37,11 @@ struct LaunchPlace {
   // Folder for Open MPI's shared memory (segment_folder.h). Not empty: all ranks are on this host
   // and talk through that memory only, so that no rank opens a port.
   std::string segments;
+  MpiLauncher launcher = MpiLauncher::kOpenMpi4;
 };
 
-// argv of mpirun, path first. Every rank gets LOCAL_WORLD_SIZE; mpirun binds nothing when ranks
-// bind themselves. `spread` comes from SpreadRanks.
+// argv of mpirun, path first, in the words of `place.launcher`. Every rank gets LOCAL_WORLD_SIZE;
+// mpirun binds nothing when ranks bind themselves. `spread` comes from SpreadRanks.
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
                                      const Spread& spread);
 

@@ -1,6 +1,6 @@
 #include "launch/mpirun/rank_output.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,11 +14,11 @@ bool IsRule(std::string_view line) {
 }
 
 // Notices that only repeat that some rank returned an error.
-bool IsEcho(std::string_view line) {
+bool IsEcho(std::string_view notice) {
   constexpr std::array<std::string_view, 2> kEchoes = {"a non-zero exit code",
                                                        "exited with non-zero status"};
   return std::any_of(kEchoes.begin(), kEchoes.end(), [&](std::string_view echo) {
-    return line.find(echo) != std::string_view::npos;
+    return notice.find(echo) != std::string_view::npos;
   });
 }
 
@@ -30,8 +30,8 @@ std::string Without(std::string_view tag, std::string_view text) {
   return rest;
 }
 
-bool TellsOfDeath(std::string_view line) {
-  return line.find("exited on signal") != std::string_view::npos;
+bool TellsOfDeath(std::string_view notice) {
+  return notice.find("exited on signal") != std::string_view::npos;
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ std::optional<std::string> LineCutter::Finish() {
   return std::exchange(rest_, std::string());
 }
 
-std::optional<std::string> ShortenTag(std::string_view line) {
+std::optional<std::string> ShortenTag(std::string_view line, MpiLauncher launcher) {
   if (!line.starts_with('[')) return std::nullopt;
   const size_t comma = line.find(',');
   const size_t close = line.find(']');
@@ -66,8 +66,10 @@ std::optional<std::string> ShortenTag(std::string_view line) {
   }
   for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
     if (!rest.starts_with(stream)) continue;
-    const std::string_view tag = line.substr(0, close + 1 + stream.size());
-    return fmt::format("[{}] {}", rank, Without(tag, rest.substr(stream.size())));
+    const std::string_view text = rest.substr(stream.size());
+    const bool blank = launcher == MpiLauncher::kOpenMpi5 && text.starts_with(' ');
+    const std::string_view tag = line.substr(0, close + 1 + stream.size() + (blank ? 1 : 0));
+    return fmt::format("[{}] {}", rank, Without(tag, line.substr(tag.size())));
   }
   return std::nullopt;
 }
@@ -85,7 +87,7 @@ std::string RankOutput::Finish() {
 }
 
 std::string RankOutput::Take(std::string line) {
-  if (auto tagged = ShortenTag(line)) {
+  if (auto tagged = ShortenTag(line, launcher_)) {
     rank_spoke_ = true;
     return *tagged + "\n";
   }
@@ -104,11 +106,12 @@ std::string RankOutput::Take(std::string line) {
 std::string RankOutput::CloseNotice() {
   const std::vector<std::string> notice = std::exchange(notice_, {});
   in_notice_ = false;
-  if (std::any_of(notice.begin(), notice.end(), IsEcho)) return {};
+  // mpirun breaks its sentences where a line is full.
+  const std::string sentences = fmt::format("{}", fmt::join(notice, " "));
+  if (IsEcho(sentences)) return {};
   std::string text;
   for (const std::string& line : notice) text += line + "\n";
-  const bool of_death = std::any_of(notice.begin(), notice.end(), TellsOfDeath);
-  mpirun_spoke_ = mpirun_spoke_ || (!notice.empty() && !of_death);
+  mpirun_spoke_ = mpirun_spoke_ || (!notice.empty() && !TellsOfDeath(sentences));
   return text;
 }
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/mpirun/mpi_launcher.h"
+
 namespace npumesh {
 
 // Cuts a stream of bytes into lines.
@@ -25,12 +27,15 @@ class LineCutter {
 };
 
 // "[1,2]<stdout>:text" becomes "[2] text", wherever in the line this tag stands once more; nullopt
-// for a line that does not begin with such a tag.
-std::optional<std::string> ShortenTag(std::string_view line);
+// for a line that does not begin with such a tag. Open MPI 5 has a blank after the colon.
+std::optional<std::string> ShortenTag(std::string_view line,
+                                      MpiLauncher launcher = MpiLauncher::kOpenMpi4);
 
 // One of the two streams of mpirun.
 class RankOutput {
  public:
+  explicit RankOutput(MpiLauncher launcher = MpiLauncher::kOpenMpi4) : launcher_(launcher) {}
+
   // Text to print for these bytes; lines end with \n.
   std::string Add(std::string_view bytes);
   std::string Finish();
@@ -44,6 +49,7 @@ class RankOutput {
   std::string Take(std::string line);
   std::string CloseNotice();
 
+  const MpiLauncher launcher_;
   LineCutter lines_;
   // mpirun's notices stand between two rules of dashes.
   bool in_notice_ = false;

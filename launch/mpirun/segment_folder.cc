@@ -48,12 +48,18 @@ bool IsNumber(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "vader_segment.<host>.<user>.": the host's name may stand there without its domain.
-std::string OwnSegmentPrefix() {
+// Segments of this user's jobs on this host: <kind>_segment.<host>.<user>., where the host's name
+// may stand without its domain.
+std::vector<std::string> OwnSegments(const std::string& base) {
   char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "";
+  std::vector<std::string> segments;
+  if (gethostname(name, sizeof(name) - 1) != 0) return segments;
   const std::string_view host(name);
-  return fmt::format("vader_segment.{}.", host.substr(0, host.find('.')));
+  for (const std::string_view kind : {"vader", "sm"}) {
+    const std::string prefix = fmt::format("{}_segment.{}.", kind, host.substr(0, host.find('.')));
+    for (std::string& path : OwnEntries(base, prefix)) segments.push_back(std::move(path));
+  }
+  return segments;
 }
 
 bool HasOpen(const stdfs::path& process, const std::string& path) {
@@ -129,11 +135,9 @@ std::vector<std::string> RemoveDeadFolders(const std::vector<std::string>& bases
 }
 
 std::vector<std::string> RemoveDeadSegments(const std::string& base) {
-  const std::string prefix = OwnSegmentPrefix();
   std::vector<std::string> removed;
-  if (prefix.empty()) return removed;
   // The files before the processes: what comes later is not read.
-  std::vector<std::string> segments = OwnEntries(base, prefix);
+  std::vector<std::string> segments = OwnSegments(base);
   if (!segments.empty()) LeaveUnused(segments);
   for (const std::string& path : segments) {
     if (unlink(path.c_str()) == 0) removed.push_back(path);

@@ -1,7 +1,9 @@
-// SegmentFolder: where Open MPI's ranks on one host share memory (btl/vader), in a folder of the
-// job, so that a job that dies leaves nothing in /dev/shm for others to stumble over.
+// SegmentFolder: where Open MPI's ranks on one host share memory (btl/vader, btl/sm from Open MPI 5
+// on), in a folder of the job, so that a job that dies leaves nothing in /dev/shm for others to
+// stumble over.
 //
 //   <base>/npumesh-job.<token>/vader_segment.<host>.<user>.<job>.<rank>     4 MiB each
+//   <base>/npumesh-job.<token>/sm_segment.<host>.<user>.<job>.<rank>        16 MiB each, or less
 //
 // The folder is claimed by `npumesh launch` and by the mpirun it starts; a folder that neither
 // claims belongs to a job whose processes are all dead.
@@ -43,9 +45,10 @@ std::vector<std::string> SegmentBases();
 // Removes folders of this user in `bases` whose jobs are dead; their paths.
 std::vector<std::string> RemoveDeadFolders(const std::vector<std::string>& bases);
 
-// Removes files vader_segment.<this host>.* of this user in `base` that no process of this user has
-// open or mapped: what jobs that were started by mpirun itself have left. Their paths. A process
-// whose files the system does not show, as those of setuid programs, is not taken for a rank.
+// Removes files vader_segment.<this host>.* and sm_segment.<this host>.* of this user in `base`
+// that no process of this user has open or mapped: what jobs that were started by mpirun itself
+// have left. Their paths. A process whose files the system does not show, as those of setuid
+// programs, is not taken for a rank.
 std::vector<std::string> RemoveDeadSegments(const std::string& base);
 
 }  // namespace npumesh

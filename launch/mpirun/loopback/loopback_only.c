@@ -3,7 +3,8 @@
 //
 // Open MPI's mpirun opens a port for daemons of other hosts even when there are none, and none of
 // its parameters says where (oob/tcp binds INADDR_ANY). The programs that mpirun starts do not get
-// this library: it takes itself out of LD_PRELOAD, whose first entry it is.
+// this library: it takes itself out of LD_PRELOAD, whose first entry it is. The mpirun of Open MPI 5
+// executes prterun in its own place; then the list has the library twice, once for each.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include <arpa/inet.h>
 #include <dlfcn.h>

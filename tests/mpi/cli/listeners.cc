@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
   AddSockets("/proc/" + std::to_string(getppid()), sockets);
   const int wide =
       PrintWideListeners("/proc/net/tcp", sockets) + PrintWideListeners("/proc/net/tcp6", sockets);
-  const char* const memory = std::getenv("OMPI_MCA_btl_vader_backing_directory");
+  const char* memory = std::getenv("OMPI_MCA_btl_vader_backing_directory");
+  if (memory == nullptr) memory = std::getenv("OMPI_MCA_btl_sm_backing_directory");  // Open MPI 5
   std::printf("%d wide listeners; memory in %s.\n", wide, memory == nullptr ? "?" : memory);
   std::fflush(stdout);
   if (argc > 1 && std::strcmp(argv[1], "hang") == 0) sleep(120);

@@ -11,9 +11,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Words(const LaunchOptions& options, const Spread& spread, bool root = false) {
-  const LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", root, 2, {"run", "launch"}};
+std::string WordsIn(const LaunchPlace& place, const LaunchOptions& options, const Spread& spread) {
   return fmt::format("{}", fmt::join(MpirunWords(options, place, spread), " "));
+}
+
+std::string Words(const LaunchOptions& options, const Spread& spread, bool root = false) {
+  return WordsIn({"/usr/bin/mpirun", "/opt/npumesh", root, 2, {"run", "launch"}}, options, spread);
+}
+
+LaunchPlace OpenMpi5Place(bool root = false, std::string segments = "") {
+  return {"mpirun", "/opt/npumesh", root, 2, {"run"}, std::move(segments), MpiLauncher::kOpenMpi5};
 }
 
 TEST(MpirunWords, ASubCommandRunsThisBinary) {
@@ -67,9 +74,43 @@ TEST(MpirunWords, RanksOfOneHostTalkThroughMemoryOnly) {
   options.ranks = 2;
   options.command = {"./run"};
   const LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", false, 2, {"run"}, "/dev/shm/job"};
-  EXPECT_EQ(fmt::format("{}", fmt::join(MpirunWords(options, place, {{}, 2, false}), " ")),
+  EXPECT_EQ(WordsIn(place, options, {{}, 2, false}),
             "/usr/bin/mpirun -n 2 --mca btl self,vader --mca btl_vader_backing_directory "
             "/dev/shm/job --bind-to none --tag-output -x LOCAL_WORLD_SIZE=2 ./run");
+}
+
+TEST(MpirunWords, OpenMpi5HasOtherWords) {
+  LaunchOptions options;
+  options.ranks = 2;
+  options.command = {"./run"};
+  EXPECT_EQ(WordsIn(OpenMpi5Place(false, "/dev/shm/job"), options, {{}, 2, false}),
+            "mpirun -n 2 --pmixmca ptl_base_if_include lo --mca btl self,sm --mca "
+            "btl_sm_backing_directory /dev/shm/job --bind-to none --output tag -x "
+            "LOCAL_WORLD_SIZE=2 ./run");
+  options.command = {"run", "mp/"};
+  EXPECT_EQ(WordsIn(OpenMpi5Place(true), options, {{}, 2, true}),
+            "mpirun -n 2 --allow-run-as-root --map-by :OVERSUBSCRIBE --pmixmca ptl_base_if_include "
+            "lo --bind-to none --output tag -x LOCAL_WORLD_SIZE=2 /opt/npumesh run mp/");
+}
+
+TEST(MpirunWords, OpenMpi5MapsHostsAndOversubscribesInOneWord) {
+  LaunchOptions options;
+  options.ranks = 8;
+  options.command = {"./run"};
+  EXPECT_EQ(WordsIn(OpenMpi5Place(), options, {{{"a", 2}, {"b", 2}}, 4, true}),
+            "mpirun -n 8 --host a:2,b:2 --map-by ppr:4:node:OVERSUBSCRIBE --prtemca "
+            "oob_tcp_keepalive_time 10 --prtemca oob_tcp_keepalive_intvl 5 --prtemca "
+            "oob_tcp_keepalive_probes 3 --bind-to none --output tag -x LOCAL_WORLD_SIZE=4 ./run");
+}
+
+TEST(LauncherOf, GoesByNameAndMajorVersion) {
+  EXPECT_EQ(LauncherOf("Open MPI", "4.1.4"), MpiLauncher::kOpenMpi4);
+  EXPECT_EQ(LauncherOf("Open MPI", "5.0.7"), MpiLauncher::kOpenMpi5);
+  EXPECT_EQ(LauncherOf("Open MPI", "10.0"), MpiLauncher::kOpenMpi5);
+  EXPECT_EQ(LauncherOf("Open MPI", "6"), MpiLauncher::kOpenMpi5);
+  EXPECT_EQ(LauncherOf("Open MPI", ""), MpiLauncher::kOpenMpi4);
+  EXPECT_EQ(LauncherOf("Open MPI", "new"), MpiLauncher::kOpenMpi4);
+  EXPECT_EQ(LauncherOf("MPI", "5.0"), MpiLauncher::kOpenMpi4);
 }
 
 TEST(FindProgram, LooksThroughTheFolders) {

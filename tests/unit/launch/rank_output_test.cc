@@ -24,6 +24,19 @@ TEST(ShortenTag, OnlyTouchesTagsOfMpirun) {
   }
 }
 
+TEST(ShortenTag, InOpenMpi5TheBlankBelongsToTheTag) {
+  const auto shorten = [](std::string_view line) {
+    return ShortenTag(line, MpiLauncher::kOpenMpi5);
+  };
+  EXPECT_EQ(shorten("[1,2]<stdout>: text"), "[2] text");
+  EXPECT_EQ(shorten("[1,2]<stdout>:   indented"), "[2]   indented");
+  EXPECT_EQ(shorten("[1,13]<stderr>: "), "[13] ");
+  EXPECT_EQ(shorten("[1,13]<stderr>:"), "[13] ");
+  EXPECT_EQ(shorten("[1,1]<stderr>: a [1,1]<stderr>: b"), "[1] a b");
+  EXPECT_EQ(shorten("text"), std::nullopt);
+  EXPECT_EQ(ShortenTag("[1,2]<stdout>: text"), "[2]  text") << "before, a blank was the rank's";
+}
+
 const std::string kRule(74, '-');
 
 TEST(RankOutput, ShortensTagsAndKeepsTheRest) {
@@ -42,6 +55,20 @@ TEST(RankOutput, LeavesOutThatARankReturnedAnError) {
                              kRule + "\n";
   EXPECT_EQ(output.Add("[1,1]<stderr>:npumesh run: no\n" + notice), "[1] npumesh run: no\n");
   EXPECT_EQ(output.Finish(), "");
+}
+
+TEST(RankOutput, KnowsTheNoticesOfOpenMpi5) {
+  RankOutput output(MpiLauncher::kOpenMpi5);
+  const std::string echo = kRule +
+                           "\nprterun detected that one or more processes exited with non-zero\n"
+                           "status, thus causing the job to be terminated.\n" +
+                           kRule + "\n";
+  EXPECT_EQ(output.Add("[1,1]<stderr>: no\n" + echo), "[1] no\n");
+  output.Add(kRule +
+             "\nprterun noticed that process rank 0 with PID 40 on node vm exited on\n"
+             "signal 9 (Killed).\n" +
+             kRule + "\n");
+  EXPECT_FALSE(output.mpirun_spoke());
 }
 
 TEST(RankOutput, KeepsOtherNotices) {

@@ -67,11 +67,11 @@ TEST(SegmentFolder, OfAKilledJobIsRemovedWhenItsChildIsDeadToo) {
   close(ends[0]);
 }
 
-std::string SegmentName(const std::string& folder, int rank) {
+std::string SegmentName(const std::string& folder, int rank, const char* kind = "vader") {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
   const std::string_view name(host);
-  return fmt::format("{}/vader_segment.{}.{}.1234.{}", folder, name.substr(0, name.find('.')),
+  return fmt::format("{}/{}_segment.{}.{}.1234.{}", folder, kind, name.substr(0, name.find('.')),
                      geteuid(), rank);
 }
 
@@ -91,6 +91,15 @@ TEST(DeadSegments, AreThoseThatNobodyUses) {
   EXPECT_EQ(base.List().size(), 4u);
   munmap(data, 1);
   EXPECT_THAT(RemoveDeadSegments(base.path()), ElementsAre(mapped));
+}
+
+TEST(DeadSegments, OfOpenMpi5AreCalledOtherwise) {
+  const TemporaryFolder base;
+  const std::string dead = SegmentName(base.path(), 0, "sm");
+  std::ofstream(dead) << "x";
+  std::ofstream(base.Path("sm_segment.otherhost.0.1234.0")) << "x";
+  EXPECT_THAT(RemoveDeadSegments(base.path()), ElementsAre(dead));
+  EXPECT_EQ(base.List().size(), 1u);
 }
 
 }  // namespace
