@@ -81,7 +81,7 @@ def start_run(how, npumesh, model, said):
     watch = ["time", "3", "intvl", "1", "probes", "3"] if how == "cut" else []
     words = [f"{HOSTS}/mpirun", "-x", f"HCCL_EXEC_TIMEOUT={EXEC_TIMEOUT}"]
     for name, value in zip(watch[::2], watch[1::2]):
-        words += ["--mca", f"oob_tcp_keepalive_{name}", value]
+        words += [os.environ["ON_HOSTS_OPTION"], f"oob_tcp_keepalive_{name}", value]
     return subprocess.Popen(words + TELL + [npumesh, "run", model, "--steps", "1000000"],
                             stdout=said, stderr=subprocess.STDOUT)
 
