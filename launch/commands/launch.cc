@@ -93,13 +93,14 @@ bool ChoosesTransport(const LaunchOptions& options) {
 
 // Ranks of this host alone talk through shared memory, which lies in a folder of the job. Null: as
 // Open MPI does it.
-std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, const Spread& spread) {
+std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, const Spread& spread,
+                                               MpiLauncher launcher) {
   if (!spread.hosts.empty()) return nullptr;
   for (const std::string& path : RemoveDeadFolders(SegmentBases())) {
     NPUMESH_INFO("{} of a job that was killed is removed", path);
   }
   if (ChoosesTransport(options)) return nullptr;
-  return SegmentFolder::Make(SegmentBases(), options.ranks);
+  return SegmentFolder::Make(SegmentBases(), options.ranks, launcher);
 }
 
 // What keeps mpirun's own port at the loopback address (launch/mpirun/loopback). Every program that
@@ -142,7 +143,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   NPUMESH_ASSIGN_OR_RETURN(LaunchPlace place, FindPlace(std::move(sub_commands)));
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
   NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
-  const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread);
+  const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread, place.launcher);
   if (segments != nullptr) place.segments = segments->path();
   ChildCare care = CareFor(options, place);
   if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place);

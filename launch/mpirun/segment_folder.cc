@@ -18,13 +18,14 @@ namespace stdfs = std::filesystem;
 
 constexpr std::string_view kFolderPrefix = "npumesh-job.";
 // A segment and its share of the folder.
-constexpr uint64_t kRoomOfRank = uint64_t{5} << 20;
+uint64_t RoomOfRank(MpiLauncher launcher) {
+  return uint64_t{launcher == MpiLauncher::kOpenMpi5 ? 17u : 5u} << 20;
+}
 
-bool HasRoom(const std::string& folder, int ranks) {
+bool HasRoom(const std::string& folder, uint64_t bytes) {
   struct statvfs info;
   if (statvfs(folder.c_str(), &info) != 0) return false;
-  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize >=
-         static_cast<uint64_t>(ranks) * kRoomOfRank;
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize >= bytes;
 }
 
 bool IsOwn(const std::string& path) {
@@ -93,10 +94,11 @@ void LeaveUnused(std::vector<std::string>& segments) {
 
 }  // namespace
 
-std::unique_ptr<SegmentFolder> SegmentFolder::Make(const std::vector<std::string>& bases,
-                                                   int ranks) {
+std::unique_ptr<SegmentFolder> SegmentFolder::Make(const std::vector<std::string>& bases, int ranks,
+                                                   MpiLauncher launcher) {
+  const uint64_t bytes = static_cast<uint64_t>(ranks) * RoomOfRank(launcher);
   for (const std::string& base : bases) {
-    if (!HasRoom(base, ranks)) continue;
+    if (!HasRoom(base, bytes)) continue;
     std::string path = fmt::format("{}/{}XXXXXX", base, kFolderPrefix);
     if (mkdtemp(path.data()) == nullptr) continue;
     std::unique_ptr<SegmentFolder> folder(new SegmentFolder(path));

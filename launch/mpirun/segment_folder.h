@@ -3,7 +3,7 @@
 // stumble over.
 //
 //   <base>/npumesh-job.<token>/vader_segment.<host>.<user>.<job>.<rank>     4 MiB each
-//   <base>/npumesh-job.<token>/sm_segment.<host>.<user>.<job>.<rank>        16 MiB each, or less
+//   <base>/npumesh-job.<token>/sm_segment.<host>.<user>.<job>.<rank>       16 MiB each
 //
 // The folder is claimed by `npumesh launch` and by the mpirun it starts; a folder that neither
 // claims belongs to a job whose processes are all dead.
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/mpirun/mpi_launcher.h"
 #include "runtime/base/path_lock.h"
 #include "runtime/base/status.h"
 
@@ -24,7 +25,8 @@ namespace npumesh {
 class SegmentFolder {
  public:
   // A new folder in the first of `bases` that has room for `ranks`. Null: none has.
-  static std::unique_ptr<SegmentFolder> Make(const std::vector<std::string>& bases, int ranks);
+  static std::unique_ptr<SegmentFolder> Make(const std::vector<std::string>& bases, int ranks,
+                                             MpiLauncher launcher = MpiLauncher::kOpenMpi4);
   // Removes it with all in it.
   ~SegmentFolder();
   SegmentFolder(const SegmentFolder&) = delete;
