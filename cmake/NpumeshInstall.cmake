@@ -1,4 +1,5 @@
-# Installation: libraries, headers, the command, and what find_package(npumesh) reads.
+# Installation: libraries, headers, the command, and what find_package(npumesh) reads. The components
+# are packages (cmake/NpumeshPackages.cmake).
 # tests/consumer installs into an empty folder and builds a project against it.
 include(CMakePackageConfigHelpers)
 
@@ -13,9 +14,9 @@ endforeach()
 list(REMOVE_DUPLICATES npumesh_targets)
 
 install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
@@ -26,15 +27,17 @@ install(CODE "
   set(NPUMESH_PREFIX \${CMAKE_INSTALL_PREFIX})
   set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/set_env.sh.in
-                 \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)")
+                 \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)"
+  COMPONENT runtime)
 
 # Headers keep their folders: the includes of an installed project read like ours.
 install(DIRECTORY runtime collectives graph
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/npumesh
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/npumesh COMPONENT development
   FILES_MATCHING PATTERN "*.h")
 
 set(npumesh_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/npumesh)
-install(EXPORT npumeshTargets NAMESPACE npumesh:: DESTINATION ${npumesh_config_folder})
+install(EXPORT npumeshTargets NAMESPACE npumesh:: DESTINATION ${npumesh_config_folder}
+  COMPONENT development)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/npumeshConfig.cmake.in ${PROJECT_BINARY_DIR}/npumeshConfig.cmake
   INSTALL_DESTINATION ${npumesh_config_folder})
@@ -42,4 +45,4 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/npumeshConfigVersion.cmak
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/npumeshConfig.cmake
               ${PROJECT_BINARY_DIR}/npumeshConfigVersion.cmake
-  DESTINATION ${npumesh_config_folder})
+  DESTINATION ${npumesh_config_folder} COMPONENT development)
