@@ -34,15 +34,17 @@ Result<std::vector<Host>> HostsOf(const LaunchOptions& options) {
 Result<LaunchPlace> FindPlace(std::vector<std::string> sub_commands) {
   LaunchPlace place;
   const char* folders = secure_getenv("PATH");
-  NPUMESH_ASSIGN_OR_RETURN(place.mpirun,
-                           FindProgram("mpirun", folders == nullptr ? "" : folders, "openmpi-bin"));
+  place.launcher = LauncherOf(NPUMESH_MPI_NAME, NPUMESH_MPI_VERSION);
+  const bool mpich = place.launcher == MpiLauncher::kMpich;
+  NPUMESH_ASSIGN_OR_RETURN(place.mpirun, FindProgram(mpich ? NPUMESH_MPIEXEC : "mpirun",
+                                                     folders == nullptr ? "" : folders,
+                                                     mpich ? "mpich" : "openmpi-bin"));
   std::error_code error;
   place.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return Error(Code::kIo, "/proc/self/exe: {}", error.message());
   NPUMESH_ASSIGN_OR_RETURN(const Topology topology, Topology::Detect());
   place.cores = topology.core_count();
   place.root = geteuid() == 0;
-  place.launcher = LauncherOf(NPUMESH_MPI_NAME, NPUMESH_MPI_VERSION);
   place.sub_commands = std::move(sub_commands);
   return place;
 }
@@ -99,7 +101,8 @@ std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, con
   for (const std::string& path : RemoveDeadFolders(SegmentBases())) {
     NPUMESH_INFO("{} of a job that was killed is removed", path);
   }
-  if (ChoosesTransport(options)) return nullptr;
+  // MPICH leaves nothing behind.
+  if (ChoosesTransport(options) || launcher == MpiLauncher::kMpich) return nullptr;
   return SegmentFolder::Make(SegmentBases(), options.ranks, launcher);
 }
 
@@ -127,6 +130,12 @@ std::string ValueOf(const std::string& option, const std::vector<std::string>& w
     if (words[i] == option && i + 1 < words.size()) return words[i + 1];
   }
   return "";
+}
+
+// mpirun's exit code. MPICH's gives the number of a signal as a code, and says that it was one.
+int CodeOf(const ChildEnd& end, const RankOutput& output, const RankOutput& errors) {
+  const int signal = std::max(output.death_signal(), errors.death_signal());
+  return signal == 0 ? end.code : 128 + signal;
 }
 
 // Ranks that are killed cannot end the reports of their run.
@@ -164,7 +173,8 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
   const int code = !late.ok()        ? ExitCode(late)
                    : end.signal != 0 ? 128 + end.signal
-                                     : JobCode(end.code, RunsSubCommand(options, place), refused);
+                                     : JobCode(CodeOf(end, output, errors),
+                                               RunsSubCommand(options, place), refused);
   NPUMESH_RETURN_IF_ERROR(EndReports(options, place, code));
   if (!late.ok()) return late;
   return code;
@@ -174,7 +184,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
 
 void AddLaunch(CLI::App& app, Action& action) {
   auto options = std::make_shared<LaunchOptions>();
-  CLI::App* launch = app.add_subcommand("launch", "Start N ranks by Open MPI's mpirun");
+  CLI::App* launch = app.add_subcommand("launch", "Start N ranks by mpirun");
   AddFooter(
       *launch, "a comparison of the ranks differs",
       {"npumesh launch -n 4 -- run mp/ --steps 10",

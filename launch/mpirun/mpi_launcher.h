@@ -11,10 +11,11 @@ namespace npumesh {
 enum class MpiLauncher : uint8_t {
   kOpenMpi4,  // Open MPI up to 4: orterun
   kOpenMpi5,  // Open MPI from 5 on: prterun, which mpirun becomes
+  kMpich,     // MPICH: Hydra
 };
 
-// Of the MPI that npumesh is built with: "Open MPI" and "5.0.7". What is not known is taken for
-// Open MPI 4.
+// Of the MPI that npumesh is built with: "Open MPI" and "5.0.7", or "MPICH". What is not known is
+// taken for Open MPI 4.
 MpiLauncher LauncherOf(std::string_view mpi, std::string_view version);
 
 }  // namespace npumesh

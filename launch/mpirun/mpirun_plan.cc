@@ -66,6 +66,34 @@ Words TagWords(const LaunchPlace& place) {
   return IsOpenMpi5(place) ? Words{"--output", "tag"} : Words{"--tag-output"};
 }
 
+// Words of Hydra that come before the program. It binds nothing unless it is told to, and minds
+// neither root nor more ranks than cores. Its tag is the short one.
+Words HydraWords(const Spread& spread, const std::string& bind) {
+  Words words = {"-prepend-pattern", "[%r] ", "-genv", "LOCAL_WORLD_SIZE",
+                 fmt::format("{}", spread.per_host)};
+  const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
+  if (bind != "none") add({"-bind-to", bind});
+  if (!spread.hosts.empty()) {
+    add({"-hosts", HostWord(spread), "-ppn", fmt::format("{}", spread.per_host)});
+  } else {
+    add({"-iface", "lo", "-genv", "UCX_NET_DEVICES", "lo"});
+  }
+  return words;
+}
+
+// Words of Open MPI's mpirun that come before the program.
+Words OpenMpiWords(const LaunchPlace& place, const Spread& spread, const std::string& bind) {
+  Words words;
+  const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
+  if (place.root) add({"--allow-run-as-root"});
+  add(MappingWords(place, spread));
+  add(TransportWords(place, spread));
+  add({"--bind-to", bind});
+  add(TagWords(place));
+  add({"-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
+  return words;
+}
+
 }  // namespace
 
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
@@ -73,12 +101,9 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
   const bool own = RunsSubCommand(options, place);
   Words words = {place.mpirun, "-n", fmt::format("{}", options.ranks)};
   const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
-  if (place.root) add({"--allow-run-as-root"});
-  add(MappingWords(place, spread));
-  add(TransportWords(place, spread));
-  add({"--bind-to", own || options.bind.empty() ? "none" : options.bind});
-  add(TagWords(place));
-  add({"-x", fmt::format("LOCAL_WORLD_SIZE={}", spread.per_host)});
+  const std::string bind = own || options.bind.empty() ? "none" : options.bind;
+  add(place.launcher == MpiLauncher::kMpich ? HydraWords(spread, bind)
+                                            : OpenMpiWords(place, spread, bind));
   add(options.mpi_args);
   if (own) words.push_back(place.self);
   add(options.command);

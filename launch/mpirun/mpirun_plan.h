@@ -1,4 +1,4 @@
-// MpirunPlan: the words by which Open MPI's mpirun starts the ranks.
+// MpirunPlan: the words by which mpirun starts the ranks.
 #ifndef NPUMESH_LAUNCH_MPIRUN_MPIRUN_PLAN_H_
 #define NPUMESH_LAUNCH_MPIRUN_MPIRUN_PLAN_H_
 

@@ -6,11 +6,41 @@
 #include <array>
 #include <utility>
 
+#include "runtime/base/parse.h"
+
 namespace npumesh {
 namespace {
 
 bool IsRule(std::string_view line) {
   return line.size() >= 40 && line.find_first_not_of('-') == std::string_view::npos;
+}
+
+// "[12] text": the tag that MPICH is told to write.
+bool HasShortTag(std::string_view line) {
+  const size_t close = line.find("] ");
+  return line.starts_with('[') && close != std::string_view::npos && close > 1 &&
+         line.substr(1, close - 1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// MPICH's words around the one that says how a rank has ended.
+bool IsHydrasFrame(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kFrame = {
+      "=", "This typically refers to a problem with", "Please see the FAQ page for debugging"};
+  return std::any_of(kFrame.begin(), kFrame.end(),
+                     [&](std::string_view begin) { return line.starts_with(begin); });
+}
+
+// 9 of "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"; 0 of other lines.
+int SignalOf(std::string_view line) {
+  constexpr std::string_view kBefore = " (signal ";
+  const size_t at = line.find(kBefore);
+  if (!line.starts_with("YOUR APPLICATION TERMINATED") || !line.ends_with(')') ||
+      at == std::string_view::npos) {
+    return 0;
+  }
+  const std::string_view number = line.substr(at + kBefore.size());
+  const Result<int64_t> signal = ParseInt(number.substr(0, number.size() - 1), 1, 64, "signal");
+  return signal.ok() ? static_cast<int>(*signal) : 0;
 }
 
 // Notices that only repeat that some rank returned an error.
@@ -86,7 +116,20 @@ std::string RankOutput::Finish() {
   return text + CloseNotice();
 }
 
+// Hydra writes an empty line before its frame.
+std::string RankOutput::TakeHydras(const std::string& line) {
+  if (HasShortTag(line)) rank_spoke_ = true;
+  if (line.empty() || IsHydrasFrame(line)) return {};
+  if (const int signal = SignalOf(line); signal != 0) {
+    death_signal_ = signal;
+    return fmt::format("a rank was ended by signal {}\n", signal);
+  }
+  mpirun_spoke_ = mpirun_spoke_ || !HasShortTag(line);
+  return line + "\n";
+}
+
 std::string RankOutput::Take(std::string line) {
+  if (launcher_ == MpiLauncher::kMpich) return TakeHydras(line);
   if (auto tagged = ShortenTag(line, launcher_)) {
     rank_spoke_ = true;
     return *tagged + "\n";

@@ -27,7 +27,8 @@ class LineCutter {
 };
 
 // "[1,2]<stdout>:text" becomes "[2] text", wherever in the line this tag stands once more; nullopt
-// for a line that does not begin with such a tag. Open MPI 5 has a blank after the colon.
+// for a line that does not begin with such a tag. Open MPI 5 has a blank after the colon; MPICH is
+// told to write the short tag, and leaves it at the beginning of each piece of a line.
 std::optional<std::string> ShortenTag(std::string_view line,
                                       MpiLauncher launcher = MpiLauncher::kOpenMpi4);
 
@@ -44,10 +45,14 @@ class RankOutput {
   // of a signal that has ended a rank.
   bool rank_spoke() const { return rank_spoke_; }
   bool mpirun_spoke() const { return mpirun_spoke_; }
+  // The signal that has ended a rank, where mpirun tells it here and not by its exit code (MPICH);
+  // 0: none.
+  int death_signal() const { return death_signal_; }
 
  private:
   std::string Take(std::string line);
   std::string CloseNotice();
+  std::string TakeHydras(const std::string& line);
 
   const MpiLauncher launcher_;
   LineCutter lines_;
@@ -55,6 +60,7 @@ class RankOutput {
   bool in_notice_ = false;
   bool rank_spoke_ = false;
   bool mpirun_spoke_ = false;
+  int death_signal_ = 0;
   std::vector<std::string> notice_;
 };
 

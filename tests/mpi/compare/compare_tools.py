@@ -18,8 +18,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from launcher import MPIRUN as LAUNCHER
+
 RANKS = 4
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS)]
+MPIRUN = LAUNCHER + ["-n", str(RANKS)]
 
 
 def call(words, expected, env=None):

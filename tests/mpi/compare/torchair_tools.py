@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 
-from compare_tools import MPIRUN, RANKS, Job, call, expect, operators_of, verdict
+from compare_tools import LAUNCHER, MPIRUN, RANKS, Job, call, expect, operators_of, verdict
 
 INPUTS = ["--dim", "hidden_states.1=6", "--dim", "position_ids.1=6", "--seed", "7"]
 PACKAGE_INPUTS = [*INPUTS, "--dim", "hidden_states.2=32"]  # a dynamic export opens it, too
@@ -114,7 +114,7 @@ def sample(npumesh, samples, folder):
     if not os.path.isdir(models):
         print("torchair_tools: the sample float32_tp2 is absent and passed over")
         return
-    two = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    two = LAUNCHER + ["-n", "2"]
     job = Job(npumesh, folder)
     job.models, job.mpirun = models, two
     words = ["--inputs", f"{models}/inputs"]

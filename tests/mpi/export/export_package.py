@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from launcher import MPIRUN, exports
 from air_wire import read_air, read_pbtxt
-
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 
 
 def run(words, code=0, cwd=None):
@@ -111,7 +111,7 @@ def configured(npumesh, mpirun, folder, package, ranks):
     }
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         json.dump(config, file)
-    words = mpirun + ["-x", "TNG_LOG_LEVEL=2", npumesh, "export", package]
+    words = mpirun + exports({"TNG_LOG_LEVEL": "2"}) + [npumesh, "export", package]
     words += ["--config", f"{folder}/config.json"]
     said = run(words + ["--name", "typed"])
     line = "debug.run_eagerly has no effect on an export"

@@ -29,7 +29,7 @@ import tempfile
 import time
 import uuid
 
-from kill_rank import MPIRUN, alive, processes_of, wait_until
+from kill_rank import MPIRUN, RECOVERY, alive, exports, processes_of, wait_until
 
 RANKS = 4
 GROUPS = 2  # of each rank; creating one is a call
@@ -48,10 +48,9 @@ class Job:
         environment = {"NPUMESH_TEST_TAG": self.tag, "NPUMESH_RECORD": self.records,
                        "NPUMESH_SOFT_TIMEOUT": str(SOFT_SECONDS), "HCCL_EXEC_TIMEOUT": "4",
                        "NPUMESH_HBM_SIZE": "4M"}
-        exports = [word for pair in environment.items() for word in ("-x", "=".join(pair))]
         with open(self.log, "w") as log:
             self.mpirun = subprocess.Popen(
-                MPIRUN + ["--enable-recovery", "-n", str(RANKS)] + exports + [program, *words],
+                MPIRUN + RECOVERY + ["-n", str(RANKS)] + exports(environment) + [program, *words],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def processes(self):

@@ -17,12 +17,14 @@ import tempfile
 import time
 import uuid
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from launcher import MPIRUN, RANK, RECOVERY, exports
+
 RANKS = 4
 VICTIM = 2
 LIMIT_SECONDS = 5.0
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 # Prints the exit code of the program that a rank runs.
-TELL = ["sh", "-c", '"$@"; echo "rank $OMPI_COMM_WORLD_RANK ended with code $?"', "tell"]
+TELL = ["sh", "-c", f'"$@"; echo "rank ${RANK} ended with code $?"', "tell"]
 
 
 def processes_of(program, tag):
@@ -41,7 +43,7 @@ def processes_of(program, tag):
         if f"NPUMESH_TEST_TAG={tag}".encode() not in variables:
             continue
         for variable in variables:
-            match = re.fullmatch(rb"OMPI_COMM_WORLD_RANK=(\d+)", variable)
+            match = re.fullmatch(rf"{RANK}=(\d+)".encode(), variable)
             if match:
                 found[int(match.group(1))] = int(entry)
     return found
@@ -63,9 +65,9 @@ def main():
                        check=True, stdout=subprocess.DEVNULL)
         tag = uuid.uuid4().hex
         before = set(os.listdir("/dev/shm"))
-        extra = ["--enable-recovery"] if recovery else []
+        extra = RECOVERY if recovery else []
         job = subprocess.Popen(
-            MPIRUN + extra + ["-n", str(RANKS), "-x", f"NPUMESH_TEST_TAG={tag}"] +
+            MPIRUN + extra + ["-n", str(RANKS)] + exports({"NPUMESH_TEST_TAG": tag}) +
             (TELL if recovery else []) + [npumesh, "run", f"{folder}/model", "--steps", "1000000"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_until(lambda: len(processes_of(npumesh, tag)) == RANKS, 30, "the start of all ranks")

@@ -25,7 +25,7 @@ import tempfile
 import time
 import uuid
 
-from kill_rank import MPIRUN, alive, processes_of
+from kill_rank import MPIRUN, RECOVERY, alive, processes_of
 
 RANKS = 4
 SOFT_SECONDS = 1
@@ -77,7 +77,7 @@ class Job:
         with open(log, "w") as out:
             # The launcher leaves the survivors alone, so that they have to notice by themselves.
             self.mpirun = subprocess.Popen(
-                [npumesh, "launch", "-n", str(RANKS), "--mpi-arg=--enable-recovery", "--",
+                [npumesh, "launch", "-n", str(RANKS), f"--mpi-arg={RECOVERY[0]}", "--",
                  kind.program, *kind.words], stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, env={**os.environ, **environment})
         self.scale = scale

@@ -18,7 +18,7 @@ import sys
 import time
 import uuid
 
-from kill_rank import MPIRUN, alive, processes_of
+from kill_rank import MPIRUN, RECOVERY, exports, processes_of
 
 RANKS = 3
 LIMIT_SECONDS = 20.0  # of which a machine that is not loaded needs 4
@@ -27,9 +27,8 @@ LIMIT_SECONDS = 20.0  # of which a machine that is not loaded needs 4
 def start(program, *words, **variables):
     tag = uuid.uuid4().hex
     environment = {"NPUMESH_TEST_TAG": tag, "NPUMESH_HBM_SIZE": "4M", **variables}
-    exports = [word for pair in environment.items() for word in ("-x", "=".join(pair))]
     job = subprocess.Popen(
-        MPIRUN + ["--enable-recovery", "-n", str(RANKS)] + exports + [program, *words],
+        MPIRUN + RECOVERY + ["-n", str(RANKS)] + exports(environment) + [program, *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return job, tag
 

@@ -37,8 +37,9 @@ void Expect(bool holds, const char* what) {
   if (!holds) GiveUp(what);
 }
 
-int Number(const char* name) {
+int Number(const char* name, const char* of_mpich) {
   const char* text = getenv(name);
+  if (text == nullptr) text = getenv(of_mpich);
   Expect(text != nullptr, name);
   int value = 0;
   for (; *text != 0; ++text) value = value * 10 + (*text - '0');
@@ -51,9 +52,9 @@ void SleepMs(uint32_t ms) {
 
 // This rank: its communicators over all ranks, a stream and a buffer for each.
 struct Rank {
-  int rank = Number("OMPI_COMM_WORLD_RANK");
-  int size = Number("OMPI_COMM_WORLD_SIZE");
-  int device = Number("OMPI_COMM_WORLD_LOCAL_RANK");
+  int rank = Number("OMPI_COMM_WORLD_RANK", "PMI_RANK");
+  int size = Number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
+  int device = Number("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID");
   HcclComm comm[kComms] = {};
   aclrtStream stream[kComms] = {};
   float* data[kComms] = {};

@@ -103,6 +103,24 @@ TEST(MpirunWords, OpenMpi5MapsHostsAndOversubscribesInOneWord) {
             "oob_tcp_keepalive_probes 3 --bind-to none --output tag -x LOCAL_WORLD_SIZE=4 ./run");
 }
 
+LaunchPlace MpichPlace(bool root = false) {
+  return {"mpiexec", "/opt/npumesh", root, 2, {"run"}, "", MpiLauncher::kMpich};
+}
+
+TEST(MpirunWords, HydraTagsAndExportsInItsOwnWords) {
+  LaunchOptions options;
+  options.ranks = 4;
+  options.command = {"run", "mp/"};
+  EXPECT_EQ(WordsIn(MpichPlace(true), options, {{}, 4, true}),
+            "mpiexec -n 4 -prepend-pattern [%r]  -genv LOCAL_WORLD_SIZE 4 -iface lo -genv "
+            "UCX_NET_DEVICES lo /opt/npumesh run mp/");
+  options.command = {"./run"};
+  options.bind = "core";
+  EXPECT_EQ(WordsIn(MpichPlace(), options, {{{"a", 2}, {"b", 2}}, 2, false}),
+            "mpiexec -n 4 -prepend-pattern [%r]  -genv LOCAL_WORLD_SIZE 2 -bind-to core -hosts "
+            "a:2,b:2 -ppn 2 ./run");
+}
+
 TEST(LauncherOf, GoesByNameAndMajorVersion) {
   EXPECT_EQ(LauncherOf("Open MPI", "4.1.4"), MpiLauncher::kOpenMpi4);
   EXPECT_EQ(LauncherOf("Open MPI", "5.0.7"), MpiLauncher::kOpenMpi5);
@@ -111,6 +129,7 @@ TEST(LauncherOf, GoesByNameAndMajorVersion) {
   EXPECT_EQ(LauncherOf("Open MPI", ""), MpiLauncher::kOpenMpi4);
   EXPECT_EQ(LauncherOf("Open MPI", "new"), MpiLauncher::kOpenMpi4);
   EXPECT_EQ(LauncherOf("MPI", "5.0"), MpiLauncher::kOpenMpi4);
+  EXPECT_EQ(LauncherOf("MPICH", "4.2.1"), MpiLauncher::kMpich);
 }
 
 TEST(FindProgram, LooksThroughTheFolders) {

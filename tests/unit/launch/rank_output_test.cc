@@ -71,6 +71,45 @@ TEST(RankOutput, KnowsTheNoticesOfOpenMpi5) {
   EXPECT_FALSE(output.mpirun_spoke());
 }
 
+const std::string kHydrasNotice =
+    "\n" + std::string(83, '=') +
+    "\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 67 RUNNING AT vm\n"
+    "=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES\n"
+    "=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES\n" +
+    std::string(83, '=') +
+    "\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"
+    "This typically refers to a problem with your application.\n"
+    "Please see the FAQ page for debugging suggestions\n";
+
+TEST(RankOutput, OfMpichHasItsTagsAlready) {
+  RankOutput output(MpiLauncher::kMpich);
+  EXPECT_EQ(output.Add("[0] a\n[1]   indented\n[12] \n"), "[0] a\n[1]   indented\n[12] \n");
+  EXPECT_TRUE(output.rank_spoke());
+  EXPECT_FALSE(output.mpirun_spoke());
+  EXPECT_EQ(output.death_signal(), 0);
+}
+
+TEST(RankOutput, OfMpichTellsWhichSignalEndedARank) {
+  RankOutput output(MpiLauncher::kMpich);
+  EXPECT_EQ(output.Add(kHydrasNotice), "a rank was ended by signal 9\n");
+  EXPECT_EQ(output.death_signal(), 9);
+  EXPECT_FALSE(output.mpirun_spoke());
+}
+
+TEST(RankOutput, OfMpichKnowsWhatMpiexecSays) {
+  RankOutput output(MpiLauncher::kMpich);
+  EXPECT_EQ(output.Add("[proxy:0@vm] HYDU_create_process: execvp error on file /nonexistent\n"),
+            "[proxy:0@vm] HYDU_create_process: execvp error on file /nonexistent\n");
+  EXPECT_TRUE(output.mpirun_spoke());
+  EXPECT_FALSE(output.rank_spoke());
+  for (const char* line : {"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (signal )",
+                           "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 99)",
+                           "[0] YOUR APPLICATION TERMINATED (signal 9)"}) {
+    output.Add(std::string(line) + "\n");
+    EXPECT_EQ(output.death_signal(), 0) << line;
+  }
+}
+
 TEST(RankOutput, KeepsOtherNotices) {
   RankOutput output;
   EXPECT_EQ(output.Add(kRule + "\nNo such host: h9\n"), "");
