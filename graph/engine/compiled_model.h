@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/engine/compile_options.h"
+#include "graph/engine/lending.h"
 #include "graph/engine/model_inputs.h"
 #include "graph/engine/plan_facts.h"
 #include "graph/engine/step.h"
@@ -65,6 +66,8 @@ class CompiledModel {
   // True for inputs whose values went into this compilation: another value needs another
   // compilation.
   const std::vector<bool>& value_dependent() const { return value_dependent_; }
+  // Which inputs and outputs can lie in memory of the caller. Empty for a model of a step.
+  const PlanUses& uses() const { return uses_; }
 
  private:
   friend class Compiler;
@@ -83,6 +86,7 @@ class CompiledModel {
   uint64_t arena_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
   PlanFacts facts_;
+  PlanUses uses_;
 };
 
 }  // namespace npumesh

@@ -107,6 +107,7 @@ void Compiler::Finish() {
   AssignStreams();
   const MemoryPlan plan = PlanMemory(draft_, options_.spare_memory);
   AssignAddresses(plan);
+  result_->uses_ = UsesOf(draft_, plan, WrittenInputs(analysis_.bound()), outputs_);
   TakeFacts(plan);
   const GraphAnalysis::Inputs& inputs = analysis_.inputs();
   result_->inputs_ = inputs.specs;

@@ -78,6 +78,7 @@ Status DevicePool::Reserve(Area& area, uint64_t bytes) {
   Release(area);
   NPUMESH_ASSIGN_OR_RETURN(area.address, memory_.Allocate(bytes));
   area.bytes = bytes;
+  ++generation_;
   return Status();
 }
 

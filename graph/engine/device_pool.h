@@ -74,7 +74,7 @@ class DevicePool {
   // log rank of that thread.
   Stream& communication_stream();
 
-  // Changes whenever an area has moved.
+  // Changes whenever an area has got its memory, or has moved.
   uint64_t generation() const { return generation_; }
   uint64_t arena_bytes() const { return arena_.bytes; }
   // Bytes of the constants that are in use now.

@@ -32,14 +32,18 @@ Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DeviceM
 }
 
 Result<std::unique_ptr<Executor>> Executor::Create(CompiledModel& model, DevicePool& pool,
-                                                   std::vector<int> slots, Profiler* profiler) {
+                                                   std::vector<int> slots, Profiler* profiler,
+                                                   std::vector<void*> inputs) {
   std::unique_ptr<Executor> executor(new Executor(model, pool, nullptr, profiler));
   executor->slots_ = std::move(slots);
+  executor->placed_inputs_ = std::move(inputs);
   NPUMESH_RETURN_IF_ERROR(executor->Prepare());
   return executor;
 }
 
 Status Executor::Prepare() {
+  placed_inputs_.resize(model_.input_types().size());
+  placed_outputs_.resize(model_.output_types().size());
   for (size_t i = 0; i < model_.constants().size(); ++i) {
     constants_.emplace_back();
     if (!model_.constant_is_read(i)) continue;
@@ -59,6 +63,7 @@ Status Executor::Prepare() {
 
 Status Executor::Bind() {
   for (size_t i = 0; i < model_.input_types().size(); ++i) {
+    if (placed_inputs_[i] != nullptr) continue;
     const uint64_t bytes = model_.input_types()[i].bytes();
     NPUMESH_RETURN_IF_ERROR(pool_.ReserveInput(SlotOf(static_cast<int>(i)), bytes));
   }
@@ -73,8 +78,36 @@ Status Executor::Bind() {
     for (const Address& address : step.outputs) *next++ = Resolve(address);
     args_[i] = {in, out, pool_.scratch()};
   }
+  PointAtOutputs();
   bound_generation_ = pool_.generation();
   return Status();
+}
+
+void Executor::Place(const std::vector<void*>& inputs, const std::vector<void*>& outputs) {
+  const PlanUses& uses = model_.uses();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == placed_inputs_[i]) continue;
+    placed_inputs_[i] = inputs[i];
+    Point(uses.inputs[i].operands, Resolve({Address::Kind::kInput, i}));
+  }
+  if (outputs == placed_outputs_) return;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == nullptr && placed_outputs_[i] != nullptr) {
+      Point(uses.outputs[i].operands, Resolve(model_.outputs()[i]));
+    }
+  }
+  placed_outputs_ = outputs;
+  PointAtOutputs();
+}
+
+void Executor::PointAtOutputs() {
+  for (size_t i = 0; i < placed_outputs_.size(); ++i) {
+    if (placed_outputs_[i] != nullptr) Point(model_.uses().outputs[i].operands, placed_outputs_[i]);
+  }
+}
+
+void Executor::Point(const std::vector<size_t>& operands, void* address) {
+  for (const size_t operand : operands) pointers_[operand] = address;
 }
 
 void* Executor::Resolve(const Address& address) const {
@@ -86,7 +119,9 @@ void* Executor::Resolve(const Address& address) const {
     case Address::Kind::kConstant:
       return AddressOfConstant(address.offset);
     case Address::Kind::kInput:
-      return pool_.input(SlotOf(static_cast<int>(address.offset)));
+      return placed_inputs_[address.offset] != nullptr
+                 ? placed_inputs_[address.offset]
+                 : pool_.input(SlotOf(static_cast<int>(address.offset)));
   }
   return nullptr;
 }
@@ -194,7 +229,14 @@ Status Executor::RunBeside(RunStats& stats, double& waited) {
 }
 
 const void* Executor::output(int index) const {
-  return Resolve(model_.outputs()[static_cast<size_t>(index)]);
+  const std::vector<Address>& outputs = model_.outputs();
+  const Address& address = outputs[static_cast<size_t>(index)];
+  const int within = model_.uses().outputs[static_cast<size_t>(index)].within;
+  if (within < 0 || placed_outputs_[static_cast<size_t>(within)] == nullptr)
+    return Resolve(address);
+  const uint64_t from = outputs[static_cast<size_t>(within)].offset;
+  return static_cast<std::byte*>(placed_outputs_[static_cast<size_t>(within)]) + address.offset -
+         from;
 }
 
 }  // namespace npumesh

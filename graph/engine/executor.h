@@ -41,15 +41,22 @@ class Executor {
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DeviceMemory& memory);
   // The same in buffers that several executors share, of which one runs at a time. `pool` must
   // outlive it. `slots` gives, by input position, the input buffer of the pool that is meant;
-  // empty: the position itself. `profiler`, which may be null, gets a span for each step.
+  // empty: the position itself. `profiler`, which may be null, gets a span for each step. `inputs`
+  // as of Place; empty: none is elsewhere.
   static Result<std::unique_ptr<Executor>> Create(CompiledModel& model, DevicePool& pool,
                                                   std::vector<int> slots = {},
-                                                  Profiler* profiler = nullptr);
+                                                  Profiler* profiler = nullptr,
+                                                  std::vector<void*> inputs = {});
   ~Executor();
 
   // Device buffer of input `position`; the caller writes its bytes before Run. RefData buffers keep
   // their content from run to run.
   void* input_buffer(int position) const { return pool_.input(SlotOf(position)); }
+
+  // From now on the inputs, by position, and the outputs, by number, lie at these addresses; null:
+  // in the pool. Such memory stays until the last run with it. REQUIRES: outputs that are elsewhere
+  // are movable (CompiledModel::uses).
+  void Place(const std::vector<void*>& inputs, const std::vector<void*>& outputs);
 
   // Runs all steps. No allocation once the buffers stay where they are. `observer` may be null, and
   // is told that this is run number `iteration`, or a part of it. In an observed run collectives
@@ -60,8 +67,8 @@ class Executor {
   // By step, of the last run without error.
   const std::vector<StepSpan>& timeline() const { return spans_; }
 
-  // Device address of graph output `index`; valid until the next Run of an executor on the same
-  // buffers.
+  // Address of graph output `index`, where Place has put it or in device memory; there it is valid
+  // until the next Run of an executor on the same buffers.
   const void* output(int index) const;
 
  private:
@@ -73,6 +80,9 @@ class Executor {
   Status Prepare();
   // Sets all addresses; again after another executor on the pool made an area move.
   Status Bind();
+  // Where the operands with these numbers are.
+  void Point(const std::vector<size_t>& operands, void* address);
+  void PointAtOutputs();
   void* Resolve(const Address& address) const;
   void* AddressOfConstant(size_t index) const;
   // Between BeforeRun and AfterRun of the observer.
@@ -95,6 +105,9 @@ class Executor {
   std::vector<std::shared_ptr<const DeviceConstant>> constants_;  // null: it is not read
   // PlanOperand addresses of all steps, inputs before outputs, step by step.
   std::vector<void*> pointers_;
+  // As Place was told; entries may be null.
+  std::vector<void*> placed_inputs_;
+  std::vector<void*> placed_outputs_;
   std::vector<KernelArgs> args_;  // by step
   std::vector<StepSpan> spans_;   // by step
   StepProfile profile_;

@@ -106,11 +106,12 @@ Status CheckInputTypes(const std::vector<InputSpec>& inputs, const std::vector<T
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const InputSpec& input = inputs[i];
-    const std::string who = fmt::format("input {} \"{}\"", input.index, input.name);
-    NPUMESH_RETURN_IF_ERROR(CheckConcrete(types[i]).WithContext(who));
+    const auto who = [&input] { return fmt::format("input {} \"{}\"", input.index, input.name); };
+    const Status concrete = CheckConcrete(types[i]);
+    if (!concrete.ok()) return concrete.WithContext(who());
     const std::string misfit = Misfit(input.declared, types[i]);
     if (!misfit.empty()) {
-      return Error(Code::kInvalidArgument, "{}: expected {}, seen {}: {}", who,
+      return Error(Code::kInvalidArgument, "{}: expected {}, seen {}: {}", who(),
                    input.declared.ToString(), types[i].ToString(), misfit);
     }
   }

@@ -11,6 +11,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Where the inputs lie that need no buffer; null: the others.
+std::vector<void*> LentMemory(const std::vector<PlanOperand>& inputs) {
+  std::vector<void*> memory;
+  for (const PlanOperand& input : inputs) {
+    const bool lent = input.lending != Lending::kNone;
+    memory.push_back(lent ? const_cast<void*>(input.data) : nullptr);
+  }
+  return memory;
+}
+
 void AppendBytes(std::string& text, const void* data, size_t bytes) {
   text.append(static_cast<const char*>(data), bytes);
 }
@@ -81,8 +91,9 @@ Result<std::unique_ptr<PlanCache::Plan>> PlanCache::Compile(const std::vector<Pl
   auto plan = std::make_unique<Plan>();
   NPUMESH_ASSIGN_OR_RETURN(plan->model, CompiledModel::Compile(model_, *settings_.registry, types,
                                                                values, settings_.groups, options));
-  NPUMESH_ASSIGN_OR_RETURN(
-      plan->executor, Executor::Create(*plan->model, pool_, slots_, settings_.compile.profiler));
+  NPUMESH_ASSIGN_OR_RETURN(plan->executor,
+                           Executor::Create(*plan->model, pool_, slots_, settings_.compile.profiler,
+                                            LentMemory(inputs)));
   if (settings_.compile.weights != nullptr) settings_.compile.weights->PlanMade();
   TakeStats(*plan->model);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

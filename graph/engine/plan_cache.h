@@ -11,6 +11,7 @@
 
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/executor.h"
+#include "graph/engine/lending.h"
 #include "graph/engine/loop_watch.h"
 #include "graph/engine/static_parts.h"
 #include "runtime/profile/scoped_span.h"
@@ -21,6 +22,8 @@ namespace npumesh {
 struct PlanOperand {
   TensorType type;
   const void* data = nullptr;  // null: the input buffer holds the content already
+  // Of an input of the main graph: what the run may do with the memory at `data`.
+  Lending lending = Lending::kNone;
 };
 
 // What plans of a model have in common.
@@ -40,8 +43,9 @@ struct PlanSettings {
 struct ProgramStats {
   RunStats run;
   double compile_seconds = 0;
-  uint64_t input_bytes = 0;  // copied from inputs of the main graph into its buffers
-  uint64_t plans = 0;        // compilations so far
+  uint64_t input_bytes = 0;   // copied from inputs of the main graph into its buffers
+  uint64_t output_bytes = 0;  // copied to where the caller wants outputs, and back to its inputs
+  uint64_t plans = 0;         // compilations so far
   // Steps whose kernels were made, and those that came ready from a static part.
   uint64_t steps_compiled = 0;
   uint64_t steps_shared = 0;

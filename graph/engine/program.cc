@@ -21,6 +21,12 @@ std::vector<Tensor> CopyOutputs(const PlanCache::Plan& plan, ScopedSpan& span) {
   return outputs;
 }
 
+// The memory can be worked on where it is.
+bool IsLent(const PlanOperand& input) {
+  return input.lending != Lending::kNone && input.data != nullptr && input.type.bytes() > 0 &&
+         IsAligned(input.data, input.type.dtype);
+}
+
 // The graph outputs of the plan that feed a late node, by its inputs.
 std::vector<PlanOperand> InputsOf(const LateNode& late, const PlanCache::Plan& plan) {
   std::vector<PlanOperand> inputs;
@@ -31,6 +37,18 @@ std::vector<PlanOperand> InputsOf(const LateNode& late, const PlanCache::Plan& p
              plan.executor->output(output)};
   }
   return inputs;
+}
+
+// The outputs that are not where they were wanted.
+std::vector<OutputCopy> MissingOutputs(const PlanCache::Plan& plan,
+                                       const std::vector<void*>& places) {
+  std::vector<OutputCopy> copies;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const uint64_t bytes = plan.model->output_types()[i].bytes();
+    const void* const from = plan.executor->output(static_cast<int>(i));
+    if (bytes > 0 && from != places[i]) copies.push_back({places[i], from, bytes});
+  }
+  return copies;
 }
 
 void Add(const RunStats& run, RunStats& sum) {
@@ -87,7 +105,9 @@ Status Program::AddStages() {
   const size_t inputs = model_.graph.DataNodes().size();
   held_.resize(inputs);
   const DeadNodes dead = settings_.compile.dead_nodes();
-  if (!NeedsStages(BoundGraph(model_.graph, *settings_.registry), dead)) {
+  const BoundGraph bound(model_.graph, *settings_.registry);
+  written_ = WrittenInputs(bound);
+  if (!NeedsStages(bound, dead)) {
     slots_.resize(inputs);
     auto runner = std::make_unique<StageRunner>();
     runner->plans =
@@ -132,6 +152,34 @@ Result<PlanCache::Plan*> Program::FirstPlan(const std::vector<PlanOperand>& inpu
 
 Result<std::vector<Tensor>> Program::Run(const std::vector<PlanOperand>& inputs,
                                          StepObserver* observer, uint64_t iteration) {
+  NPUMESH_ASSIGN_OR_RETURN(const PlanCache::Plan* const plan,
+                           RunStages(inputs, observer, iteration, nullptr));
+  ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_host_);
+  return CopyOutputs(*plan, span);
+}
+
+Status Program::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place,
+                        StepObserver* observer, uint64_t iteration) {
+  OutputRequest request{place, {}};
+  NPUMESH_ASSIGN_OR_RETURN(const PlanCache::Plan* const plan,
+                           RunStages(inputs, observer, iteration, &request));
+  ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_host_);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!GoesBack(inputs, i)) continue;
+    std::memcpy(const_cast<void*>(inputs[i].data), slots_[i].data, inputs[i].type.bytes());
+    bytes += inputs[i].type.bytes();
+  }
+  bytes +=
+      MakeCopies(MissingOutputs(*plan, request.places));  // over inputs that went back: outputs win
+  span.set_bytes(bytes);
+  stats_.output_bytes += bytes;
+  return Status();
+}
+
+Result<PlanCache::Plan*> Program::RunStages(const std::vector<PlanOperand>& inputs,
+                                            StepObserver* observer, uint64_t iteration,
+                                            OutputRequest* request) {
   const bool observed = observer != nullptr;
   // Before a buffer changes.
   NPUMESH_ASSIGN_OR_RETURN(PlanCache::Plan * plan, FirstPlan(inputs, observed));
@@ -140,13 +188,68 @@ Result<std::vector<Tensor>> Program::Run(const std::vector<PlanOperand>& inputs,
     if (stage != stages_[0]) {
       NPUMESH_ASSIGN_OR_RETURN(plan, stage->plans->For(StageInputs(*stage), observed));
     }
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<void*> lent, PlaceInputs(*stage, *plan));
+    std::vector<void*> results(plan->model->output_types().size());
+    if (request != nullptr && stage == stages_.back()) {
+      NPUMESH_ASSIGN_OR_RETURN(results, PlaceResults(*plan, inputs, lent, *request));
+    }
+    plan->executor->Place(lent, results);
     NPUMESH_RETURN_IF_ERROR(RunPlan(*stage, *plan, observer, iteration));
     for (LateRunner& late : stage->late) {
       NPUMESH_RETURN_IF_ERROR(AtNode(late.node->node, RunLate(late, *plan, observer, iteration)));
     }
   }
-  ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_host_);
-  return CopyOutputs(*plan, span);
+  return plan;
+}
+
+SlotNumber Program::SlotOf(const StageRunner& stage, size_t position) const {
+  return stage.stage == nullptr ? static_cast<SlotNumber>(position)
+                                : stage.stage->input_slots[position];
+}
+
+Result<std::vector<void*>> Program::PlaceInputs(const StageRunner& stage,
+                                                const PlanCache::Plan& plan) {
+  const std::vector<InputUse>& uses = plan.model->uses().inputs;
+  std::vector<void*> lent(uses.size());
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const SlotNumber slot = SlotOf(stage, i);
+    const PlanOperand& operand = slots_[static_cast<size_t>(slot)];
+    if (operand.lending == Lending::kNone) continue;
+    const uint64_t bytes = operand.type.bytes();
+    const bool changes = uses[i].written && operand.lending != Lending::kInPlace;
+    const bool far = uses[i].remote && !memory_.Contains(operand.data, bytes);
+    if (!changes && !far) {
+      lent[i] = const_cast<void*>(operand.data);
+      continue;
+    }
+    NPUMESH_RETURN_IF_ERROR(Keep(slot, operand.type, operand.data));
+    stats_.input_bytes += bytes;
+  }
+  return lent;
+}
+
+bool Program::GoesBack(const std::vector<PlanOperand>& inputs, size_t position) const {
+  const PlanOperand& input = inputs[position];
+  return input.lending == Lending::kInPlace && written_[position] && input.data != nullptr &&
+         input.type.bytes() > 0 && slots_[position].lending == Lending::kNone;
+}
+
+Result<std::vector<void*>> Program::PlaceResults(const PlanCache::Plan& plan,
+                                                 const std::vector<PlanOperand>& inputs,
+                                                 const std::vector<void*>& lent,
+                                                 OutputRequest& request) const {
+  const std::vector<TensorType>& types = plan.model->output_types();
+  NPUMESH_ASSIGN_OR_RETURN(request.places, request.place(types));
+  NPUMESH_RETURN_IF_ERROR(CheckPlaces(types, request.places));
+  std::vector<LentRange> ranges;
+  for (size_t i = 0; i < lent.size(); ++i) {
+    if (lent[i] == nullptr) continue;
+    ranges.push_back({lent[i], plan.model->input_types()[i].bytes(), static_cast<int>(i)});
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (GoesBack(inputs, i)) ranges.push_back({inputs[i].data, inputs[i].type.bytes(), -1});
+  }
+  return DirectPlaces(*plan.model, request.places, ranges, memory_);
 }
 
 std::vector<PlanOperand> Program::StageInputs(const StageRunner& stage) const {
@@ -162,8 +265,12 @@ Status Program::TakeInputs(const std::vector<PlanOperand>& inputs) {
   ScopedSpan span(CopyProfiler(), SpanKind::kCopy, to_device_);
   uint64_t bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (IsLent(inputs[i])) {
+      held_[i].reset();
+      continue;
+    }
     if (inputs[i].data == nullptr && inputs[i].type.bytes() > 0) {
-      slots_[i].data = pool_.input(static_cast<int>(i));
+      slots_[i] = {inputs[i].type, pool_.input(static_cast<int>(i))};
       continue;
     }
     NPUMESH_RETURN_IF_ERROR(Keep(static_cast<int>(i), inputs[i].type, inputs[i].data));

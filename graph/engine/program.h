@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/engine/control_flow.h"
+#include "graph/engine/output_places.h"
 #include "graph/engine/plan_cache.h"
 #include "graph/passes/rewrite/stages.h"
 #include "runtime/profile/scoped_span.h"
@@ -37,8 +38,18 @@ class Program {
   Result<std::vector<Tensor>> Run(const std::vector<PlanOperand>& inputs, StepObserver* observer,
                                   uint64_t iteration);
 
+  // The same, with the outputs where `place` wants them; inputs that are lent are read, and
+  // written, where they are. Either is copied where the plan does not allow that. REQUIRES:
+  // `observer` changes no tensor. Errors also those of `place`; outputs that overlap
+  // (kInvalidArgument).
+  Status RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place,
+                 StepObserver* observer, uint64_t iteration);
+
   // The plan of the first stage, compiled and not run.
   Result<const CompiledModel*> Prepare(const std::vector<PlanOperand>& inputs);
+
+  // True when the plan of the first stage computes all outputs.
+  bool one_stage() const { return stages_.size() == 1; }
 
   // Type and bytes of what the buffer of an input holds; nullopt before its first run.
   std::optional<PlanOperand> held(int position) const;
@@ -60,6 +71,26 @@ class Program {
   Status TakeInputs(const std::vector<PlanOperand>& inputs);
   // Copies a tensor into the buffer of a slot.
   Status Keep(SlotNumber slot, const TensorType& type, const void* data);
+  // Where the outputs of one run go.
+  struct OutputRequest {
+    const PlaceOutputs& place;
+    std::vector<void*> places;  // what it said
+  };
+  // Runs all stages; returns the plan of the last one, whose outputs are those of the graph.
+  // `request` may be null.
+  Result<PlanCache::Plan*> RunStages(const std::vector<PlanOperand>& inputs, StepObserver* observer,
+                                     uint64_t iteration, OutputRequest* request);
+  // Lets the plan work on what is lent to it, as far as it may, and copies the rest into buffers.
+  // By position in the stage: where a lent input lies; null: in a buffer.
+  Result<std::vector<void*>> PlaceInputs(const StageRunner& stage, const PlanCache::Plan& plan);
+  // By output: where the plan computes it; null: in its arena.
+  Result<std::vector<void*>> PlaceResults(const PlanCache::Plan& plan,
+                                          const std::vector<PlanOperand>& inputs,
+                                          const std::vector<void*>& lent,
+                                          OutputRequest& request) const;
+  // An operator has written the input, and did so in a buffer.
+  bool GoesBack(const std::vector<PlanOperand>& inputs, size_t position) const;
+  SlotNumber SlotOf(const StageRunner& stage, size_t position) const;
   // The plan of the first stage for these inputs, run under an observer or not.
   Result<PlanCache::Plan*> FirstPlan(const std::vector<PlanOperand>& inputs, bool observed);
   // Runs it and keeps what later stages read.
@@ -82,7 +113,8 @@ class Program {
   SpanSubject to_host_{ProfiledTask{.name = "device to host", .type = "MemcpyDeviceToHost"}};
   WeightCache weights_;
   DevicePool pool_;
-  StagedModel staged_;  // no stages: the whole graph is one
+  std::vector<bool> written_;  // by position: inputs that an operator overwrites
+  StagedModel staged_;         // no stages: the whole graph is one
   std::vector<std::unique_ptr<StageRunner>> stages_;
   std::vector<PlanOperand> slots_;               // by slot: what it holds in this run
   std::vector<std::optional<TensorType>> held_;  // by position: what was given last

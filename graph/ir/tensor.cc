@@ -49,6 +49,14 @@ Tensor Tensor::FromFile(TensorType type, std::shared_ptr<const MappedFile> file,
   return tensor;
 }
 
+Tensor Tensor::FromMemory(TensorType type, const void* data) {
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  tensor.data_ = std::shared_ptr<const std::byte>(std::shared_ptr<const std::byte>(),
+                                                  static_cast<const std::byte*>(data));
+  return tensor;
+}
+
 void Tensor::Stream(uint64_t piece,
                     const std::function<void(uint64_t offset, uint64_t bytes)>& take) const {
   const uint64_t total = bytes();

@@ -32,6 +32,8 @@ class Tensor {
   static Tensor FromShared(TensorType type, std::shared_ptr<const std::string> bytes);
   // [offset, offset + type.bytes()) of a mapped file; checked by the caller.
   static Tensor FromFile(TensorType type, std::shared_ptr<const MappedFile> file, uint64_t offset);
+  // Memory of another owner, which must outlive the tensor and its copies.
+  static Tensor FromMemory(TensorType type, const void* data);
   // Copies `values` (as many as the shape has elements).
   template <typename T>
   static Tensor FromVector(TensorType type, const std::vector<T>& values) {

@@ -28,8 +28,19 @@ constexpr char kFrozen[] =
     "{}: {} inputs are taken as constants with the first "
     "run; their address and content may not change afterwards";
 
-bool IsEmpty(const Tensor& tensor) {
-  return tensor.dtype() == DataType::kUndefined;
+bool IsEmpty(const PlanOperand& input) {
+  return input.type.dtype == DataType::kUndefined;
+}
+
+std::vector<PlanOperand> CopiedInputs(const std::vector<Tensor>& tensors) {
+  std::vector<PlanOperand> inputs;
+  inputs.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) inputs.push_back({tensor.type(), tensor.data()});
+  return inputs;
+}
+
+bool IsOpen(const PlanOperand& input) {
+  return !input.type.shape.is_static();
 }
 
 }  // namespace
@@ -171,16 +182,20 @@ Status Session::MakeProgram() {
   return Status();
 }
 
-Status Session::Freeze(const std::vector<Tensor>& inputs) {
+Status Session::Freeze(const std::vector<PlanOperand>& inputs) {
   if (frozen_.empty()) return Status();
   const bool first = !frozen_.taken();
-  NPUMESH_RETURN_IF_ERROR(frozen_.Take(inputs, inputs_));
+  std::vector<Tensor> tensors(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (frozen_.Holds(i)) tensors[i] = Tensor::FromMemory(inputs[i].type, inputs[i].data);
+  }
+  NPUMESH_RETURN_IF_ERROR(frozen_.Take(tensors, inputs_));
   return first ? MakeProgram() : Status();
 }
 
 // The caller's observer first: the dump has what it may have changed.
-Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
-                                         StepObserver* observer) {
+template <typename Body>
+auto Session::Profiled(StepObserver* observer, Body body) {
   ObserverChain observers;
   if (tensor_dump_ != nullptr) {
     observers.Add(observer);
@@ -189,41 +204,79 @@ Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
   }
   Profiler& profiler = Profiler::Of(world_);
   profiler.set_iteration(static_cast<uint32_t>(stats_.runs));
-  Result<std::vector<Tensor>> outputs = [&] {
+  auto result = [&] {
     ScopedSpan span(&profiler, SpanKind::kIteration, iterations_, kComputeLane);
     span.set_number(stats_.runs);
-    return RunProgram(inputs, observer);
+    return body(observer);
   }();
   NoteMemory(&profiler, memory_.used_bytes());
   TakeStats();
+  return result;
+}
+
+Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
+                                         StepObserver* observer) {
+  const auto run = [&](StepObserver* all) -> Result<std::vector<Tensor>> {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(CopiedInputs(inputs)));
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                             program_->Run(operands, all, stats_.runs));
+    ++stats_.runs;
+    return outputs;
+  };
+  Result<std::vector<Tensor>> outputs = Profiled(observer, run);
   if (!outputs.ok()) return Publish(outputs.status());
   return outputs;
 }
 
+Status Session::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place) {
+  const auto run = [&](StepObserver* dump) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(inputs));
+    NPUMESH_RETURN_IF_ERROR(program_->RunInto(operands, place, dump, stats_.runs));
+    ++stats_.runs;
+    return Status();
+  };
+  return Publish(Profiled(nullptr, run));
+}
+
 Result<const CompiledModel*> Session::Prepare(const std::vector<Tensor>& inputs) {
-  Result<const CompiledModel*> model = PrepareProgram(inputs);
+  Result<const CompiledModel*> model = PrepareProgram(CopiedInputs(inputs));
   TakeStats();
   if (!model.ok()) return Publish(model.status());
   return model;
 }
 
-Result<std::vector<Tensor>> Session::RunProgram(const std::vector<Tensor>& inputs,
-                                                StepObserver* observer) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
-  NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
-  NPUMESH_RETURN_IF_ERROR(MakeGroups());
-  if (static_kernels_ != nullptr) static_kernels_->See(OpenSizes(operands));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
-                           program_->Run(operands, observer, stats_.runs));
-  ++stats_.runs;
-  return outputs;
+Result<std::vector<TensorType>> Session::OutputTypes(const std::vector<PlanOperand>& inputs) {
+  Result<std::vector<TensorType>> types = TypesOfOutputs(inputs);
+  TakeStats();
+  if (!types.ok()) return Publish(types.status());
+  return types;
 }
 
-Result<const CompiledModel*> Session::PrepareProgram(const std::vector<Tensor>& inputs) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, OperandsOf(inputs));
+Result<std::vector<TensorType>> Session::TypesOfOutputs(const std::vector<PlanOperand>& inputs) {
+  const NodeId sink = model_.graph.NetOutput();
+  const size_t count = sink == kNoNode ? 0 : model_.graph.node(sink).inputs.size();
+  const std::vector<TensorType> unknown(count);
+  if (inputs.size() == inputs_.size() && std::any_of(inputs.begin(), inputs.end(), IsOpen)) {
+    return unknown;
+  }
+  NPUMESH_RETURN_IF_ERROR(OperandsOf(inputs).status());
+  for (size_t i = 0; !frozen_.taken() && i < inputs.size(); ++i) {
+    if (frozen_.Holds(i) && inputs[i].data == nullptr) return unknown;
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const CompiledModel* const model, PrepareProgram(inputs));
+  return program_->one_stage() ? model->output_types() : unknown;
+}
+
+Result<std::vector<PlanOperand>> Session::Ready(const std::vector<PlanOperand>& inputs) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<PlanOperand> operands, OperandsOf(inputs));
   NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
   NPUMESH_RETURN_IF_ERROR(MakeGroups());
   if (static_kernels_ != nullptr) static_kernels_->See(OpenSizes(operands));
+  return operands;
+}
+
+Result<const CompiledModel*> Session::PrepareProgram(const std::vector<PlanOperand>& inputs) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(inputs));
   return program_->Prepare(operands);
 }
 
@@ -258,6 +311,7 @@ void Session::TakeStats() {
   stats_.constant_bytes = program_->constant_bytes();
   stats_.peak_hbm_bytes = memory_.peak_bytes();
   stats_.input_bytes = program_stats_.input_bytes;
+  stats_.output_bytes = program_stats_.output_bytes;
   TellTuning();
 }
 
@@ -267,7 +321,7 @@ void Session::TellTuning() {
   NPUMESH_INFO("tuning of graph \"{}\": {}", model_.graph.name(), told_tuning_.ToString());
 }
 
-Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& inputs) const {
+Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<PlanOperand>& inputs) const {
   if (inputs.size() != inputs_.size()) {
     return Error(Code::kInvalidArgument, "the graph has {} inputs, {} were given", inputs_.size(),
                  inputs.size());
@@ -278,7 +332,7 @@ Result<std::vector<PlanOperand>> Session::OperandsOf(const std::vector<Tensor>& 
     const std::optional<PlanOperand> kept = HeldRef(static_cast<int>(i));
     PlanOperand operand;
     if (!IsEmpty(inputs[i])) {
-      operand = {BoundType(inputs_[i], inputs[i].type()), inputs[i].data()};
+      operand = {BoundType(inputs_[i], inputs[i].type), inputs[i].data, inputs[i].lending};
     } else if (kept) {
       operand = {kept->type, nullptr};
     } else if (frozen_.Holds(i) && frozen_.taken()) {

@@ -80,7 +80,8 @@ struct SessionStats {
   uint64_t peak_hbm_bytes = 0;  // of the whole device
   uint64_t arena_bytes = 0;     // largest plan
   uint64_t constant_bytes = 0;
-  uint64_t input_bytes = 0;  // copied from inputs to the device, over all runs
+  uint64_t input_bytes = 0;   // copied from inputs to the device, over all runs
+  uint64_t output_bytes = 0;  // copied to where RunInto wants outputs, and back to its inputs
 };
 
 // HBM: an input has one buffer for all plans, so a RefData keeps its content when the shapes of
@@ -108,6 +109,14 @@ class Session {
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   StepObserver* observer = nullptr);
 
+  // The same on memory of the caller: inputs are read where they are, in-place operators write into
+  // those that allow it (Lending), and outputs go where `place` says. Either is copied where the
+  // plan cannot work on the caller's memory (docs/c_api.md); stats() counts the bytes. An input
+  // without a dtype stands for an empty tensor. A frozen parameter has to stay where it is until
+  // the session ends. After an error the content of what may be written is not defined. Errors also
+  // those of `place`, and outputs that overlap.
+  Status RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place);
+
   // The content of a RefData input after the last run. kInvalidArgument: no RefData is at
   // `position`, or it was never given.
   Result<Tensor> ReadRef(int position) const;
@@ -115,6 +124,11 @@ class Session {
   // Compiles for these inputs without running, up to the first operator whose output shapes are
   // only known after it ran. Collective as Run; errors as Run.
   Result<const CompiledModel*> Prepare(const std::vector<Tensor>& inputs);
+
+  // Prepare for inputs without memory: the types of the outputs, without a dtype where only a run
+  // can tell them. Nothing is compiled for inputs with open dimensions, and none for frozen ones
+  // that have no memory and were never given.
+  Result<std::vector<TensorType>> OutputTypes(const std::vector<PlanOperand>& inputs);
 
   // Dumps as `options` say, from the first run on, unless the session's own options ask for a dump:
   // they win. REQUIRES: nothing ran yet.
@@ -155,12 +169,17 @@ class Session {
   bool HasOpenDimensions() const;
   Status KeepKernelMeta(int64_t level);
   std::vector<int64_t> OpenSizes(const std::vector<PlanOperand>& operands) const;
-  Result<std::vector<Tensor>> RunProgram(const std::vector<Tensor>& inputs, StepObserver* observer);
-  Result<const CompiledModel*> PrepareProgram(const std::vector<Tensor>& inputs);
-  Result<std::vector<PlanOperand>> OperandsOf(const std::vector<Tensor>& inputs) const;
+  // What a run does before and after the program.
+  template <typename Body>
+  auto Profiled(StepObserver* observer, Body body);
+  // The operands of the program for these inputs, with everything in place that it needs.
+  Result<std::vector<PlanOperand>> Ready(const std::vector<PlanOperand>& inputs);
+  Result<const CompiledModel*> PrepareProgram(const std::vector<PlanOperand>& inputs);
+  Result<std::vector<TensorType>> TypesOfOutputs(const std::vector<PlanOperand>& inputs);
+  Result<std::vector<PlanOperand>> OperandsOf(const std::vector<PlanOperand>& inputs) const;
   // The main graph with its stages; again after inputs are frozen, because they are constants then.
   Status MakeProgram();
-  Status Freeze(const std::vector<Tensor>& inputs);
+  Status Freeze(const std::vector<PlanOperand>& inputs);
   // What a RefData holds; nullopt when it was never given, or is no RefData.
   std::optional<PlanOperand> HeldRef(int position) const;
   // Makes all communicators at the first compilation. Collective over them.
