@@ -56,3 +56,27 @@ file(WRITE ${SCRATCH}/old/CMakeLists.txt "${lines}")
 file(WRITE ${SCRATCH}/old/mine.cc "int main() { return 0; }\n")
 run("configure without cmake_minimum_required" ${CMAKE_COMMAND} -Wno-dev -S ${SCRATCH}/old
     -B ${SCRATCH}/old/build ${settings})
+
+# The C example against the installed header and library, by npumesh.pc alone.
+find_program(pkg_config pkg-config REQUIRED)
+file(GLOB_RECURSE pc ${SCRATCH}/prefix/npumesh.pc)
+get_filename_component(pc_folder ${pc} DIRECTORY)
+function(ask_pkg_config words variable)
+  run("pkg-config ${words}" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder}
+      ${pkg_config} ${words} npumesh)
+  string(STRIP "${output}" output)
+  separate_arguments(output)
+  set(${variable} ${output} PARENT_SCOPE)
+endfunction()
+ask_pkg_config(--cflags cflags)
+ask_pkg_config(--libs libs)
+ask_pkg_config(--variable=libdir libdir)
+if(NOT SANITIZE)
+  run("build of the C example" ${C_COMPILER} -std=c99 ${C_EXAMPLE} ${cflags} ${libs}
+      -Wl,-rpath,${libdir} -o ${SCRATCH}/c_add)
+  execute_process(COMMAND ${SCRATCH}/c_add ${SCRATCH}/none.air RESULT_VARIABLE exit_code
+                  ERROR_VARIABLE output)
+  if(NOT exit_code EQUAL 3 OR NOT output MATCHES "npumesh_load_file: .*none.air")
+    message(FATAL_ERROR "the C example ended with ${exit_code}:\n${output}")
+  endif()
+endif()

@@ -239,7 +239,7 @@ typedef struct npumesh_port {
   const int64_t* dims;
   int32_t rank;   /* NPUMESH_OPEN_RANK: not known */
   int32_t dtype;  /* NPUMESH_UNDEFINED: not known */
-  int32_t ref;    /* of an input: 1 for a RefData, which keeps its content between runs */
+  int32_t ref;    /* of an input: 1 for a RefData, and for an input that an operator overwrites */
   int32_t host;   /* of an input: 1 for a small scalar or shape that lives on the host */
   uint64_t bytes; /* 0 while something is open */
 } npumesh_port;
@@ -275,8 +275,9 @@ npumesh_code npumesh_prepare(npumesh_session* session, const npumesh_tensor* inp
  *
  * Inputs, by position: the memory is read where it is, and copied only where the note on
  * npumesh_session_stats says so. A tensor of one element may stand for a declared scalar. A data of
- * NULL with a dtype of NPUMESH_UNDEFINED: a RefData keeps its content, a frozen parameter is the
- * first run's; frozen memory has to stay, unchanged, until the session is closed.
+ * NULL with a dtype of NPUMESH_UNDEFINED: a RefData (npumesh_port.ref) that was given without
+ * NPUMESH_IN_PLACE keeps its content, a frozen parameter is the first run's; frozen memory has to
+ * stay, unchanged, until the session is closed.
  *
  * Outputs, by position: for each `data`
  *   not NULL: the value is written there; `bytes` of it must suffice. dims and rank are not read;
