@@ -99,6 +99,16 @@ void AddWatched(std::vector<OptionSet>& sets) {
   sets.push_back({"read back from .air", DefaultSessionOptions(), false, true});
 }
 
+void AddLent(std::vector<OptionSet>& sets) {
+  sets.push_back({"lent memory", DefaultSessionOptions(), false, false, true});
+  OptionSet streams = Configured("lent memory, two streams, inputs made RefData", [](auto& c) {
+    c.experimental_config.cc_parallel_enable = true;
+    c.experimental_config.enable_ref_data = true;
+  });
+  streams.lent = true;
+  sets.push_back(std::move(streams));
+}
+
 class NewFolder {
  public:
   NewFolder() {
@@ -125,6 +135,7 @@ const std::vector<OptionSet>& OptionSets() {
     AddOrders(made);
     AddPlans(made);
     AddWatched(made);
+    AddLent(made);
     return made;
   }();
   return sets;
