@@ -91,16 +91,15 @@ endfunction()
 # Rings 1 and 2 are GoogleTest programs; ring 3 starts one with RANKS ranks under mpirun and brings
 # its own main. Ring 4 registers its own commands (tests/hosts). UNITY: its files can be compiled in
 # batches, as those of a library.
-set(NPUMESH_MPIRUN ${MPIEXEC_EXECUTABLE})
-if(NOT NPUMESH_MPI_NAME STREQUAL "MPICH")
-  list(APPEND NPUMESH_MPIRUN --allow-run-as-root --oversubscribe --bind-to none)
-endif()
-set(NPUMESH_MPIRUN ${NPUMESH_MPIRUN} CACHE STRING "How tests start several ranks")
+set(mpirun_words --allow-run-as-root --oversubscribe --bind-to none)
 # For tests in Python (tests/mpi/launcher.py).
 set(NPUMESH_PYTHON_TEST PYTHONDONTWRITEBYTECODE=1)
 if(NPUMESH_MPI_NAME STREQUAL "MPICH")
+  set(mpirun_words)
   list(APPEND NPUMESH_PYTHON_TEST NPUMESH_TEST_MPICH=${MPIEXEC_EXECUTABLE})
 endif()
+set(NPUMESH_MPIRUN ${MPIEXEC_EXECUTABLE} ${mpirun_words}
+    CACHE STRING "How tests start several ranks")
 
 # Tests of these libraries meet kernels: launch/run_tests runs them (label isa) once more as on older
 # processors.
