@@ -21,21 +21,28 @@ class BitArray(np.ndarray):
     are parts of an array of packed bytes. `to_float32` converts.
     """
 
-    npumesh_dtype: Optional[DType] = None
+    _meaning: Optional[DType] = None
     _packed_shape: Optional[Tuple[int, ...]] = None
 
     @property
+    def npumesh_dtype(self) -> Optional[DType]:
+        """None where the integers are no such bits any more, as after `view` or `astype`."""
+        meaning = self._meaning
+        if meaning is None or self.dtype != bits_type(meaning):
+            return None
+        if self._packed_shape is not None and self.shape != (bytes_of(meaning, self._packed_shape),):
+            return None
+        return meaning
+
+    @property
     def npumesh_shape(self) -> Tuple[int, ...]:
-        return self.shape if self._packed_shape is None else self._packed_shape
+        if self._packed_shape is None or self.npumesh_dtype is None:
+            return self.shape
+        return self._packed_shape
 
     def __array_finalize__(self, source: Any) -> None:
-        meaning = getattr(source, "npumesh_dtype", None)
-        if meaning is None or self.dtype != bits_type(meaning):
-            return
-        if meaning.packed and self.shape != source.shape:
-            return
-        self.npumesh_dtype = meaning
-        self._packed_shape = source._packed_shape
+        self._meaning = getattr(source, "_meaning", None)
+        self._packed_shape = getattr(source, "_packed_shape", None)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if "out" in keywords:
@@ -75,7 +82,7 @@ def as_dtype(array: Any, of: DTypeLike, shape: Optional[Sequence[int]] = None) -
         return array.view(np.ndarray).view(own)
     dims = _dims(array, meaning, shape)
     bits = array.view(BitArray)
-    bits.npumesh_dtype = meaning
+    bits._meaning = meaning
     bits._packed_shape = dims if meaning.packed else None
     return bits
 

@@ -317,10 +317,11 @@ def _view_over(address: int, shape: Shape, of: DType, keep: Any) -> memoryview:
     view = memoryview(memory).cast("B")
     if of.packed or of.format == "B" and of.itemsize > 1:
         return view
+    dims = [] if 0 in shape else [list(shape)]  # memoryview has no such shape
     try:
-        return view.cast(of.format) if 0 in shape else view.cast(of.format, list(shape))
+        return view.cast(of.format, *dims)
     except ValueError:  # Python before 3.12 casts to no float16
-        return view.cast("H", list(shape)) if of.itemsize == 2 else view
+        return view.cast("H", *dims)
 
 
 def take(tensor: CTensor, where: str) -> Any:
