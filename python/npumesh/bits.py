@@ -30,9 +30,9 @@ class BitArray(np.ndarray):
         meaning = self._meaning
         if meaning is None or self.dtype != bits_type(meaning):
             return None
-        if self._packed_shape is not None and self.shape != (bytes_of(meaning, self._packed_shape),):
-            return None
-        return meaning
+        packed = self._packed_shape
+        whole = packed is None or self.shape == (bytes_of(meaning, packed),)
+        return meaning if whole else None
 
     @property
     def npumesh_shape(self) -> Tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""rank_program.py CASE [ARGUMENT]: one rank of ranks_test.py. Ends with the exit code of its error."""
+"""rank_program.py CASE [ARGUMENT]: a rank of ranks_test.py; ends with the code of its error."""
 
 import os
 import random

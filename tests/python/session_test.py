@@ -329,6 +329,14 @@ class Types(WorldCase):
             if number in known:
                 self.assertEqual((known[number].name, known[number].bits), (name, bits))
 
+    def test_the_library_has_the_same_codes(self):
+        kinds = [kind for kind in vars(npumesh.errors).values() if isinstance(kind, type)
+                 and issubclass(kind, npumesh.NpumeshError) and kind is not npumesh.NpumeshError]
+        self.assertEqual(sorted(kind.code for kind in kinds), list(range(1, 11)))
+        for kind in kinds:
+            code = npumesh._library.library().npumesh_exit_code(kind.code)
+            self.assertEqual(kind.exit_code, code, kind)
+
     def test_bfloat16_as_numbers_and_as_bits(self):
         graph = AirText()
         x = graph.data("x", "bfloat16", (3,))
