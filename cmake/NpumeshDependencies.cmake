@@ -16,6 +16,19 @@ else()
 endif()
 get_filename_component(NPUMESH_MPIEXEC "${MPIEXEC_EXECUTABLE}" NAME)
 find_package(Protobuf REQUIRED)
+# Debian's libonnx-dev: generated messages and their library. It has no CMake package of its own.
+find_path(ONNX_INCLUDE_DIR onnx/onnx_pb.h REQUIRED)
+find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+add_library(npumesh_onnx_proto INTERFACE)
+add_library(npumesh::npumesh_onnx_proto ALIAS npumesh_onnx_proto)
+target_compile_definitions(npumesh_onnx_proto INTERFACE
+  $<BUILD_INTERFACE:ONNX_ML=1> $<BUILD_INTERFACE:ONNX_NAMESPACE=onnx>)
+# SYSTEM: warnings in generated headers are not ours to mend.
+target_include_directories(npumesh_onnx_proto SYSTEM INTERFACE
+  $<BUILD_INTERFACE:${ONNX_INCLUDE_DIR}>)
+target_link_libraries(npumesh_onnx_proto INTERFACE
+  $<BUILD_INTERFACE:${ONNX_PROTO_LIBRARY}> $<INSTALL_INTERFACE:onnx_proto> protobuf::libprotobuf)
+set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES npumesh_onnx_proto)
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(dnnl REQUIRED CONFIG)

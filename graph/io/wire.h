@@ -1,6 +1,7 @@
 // Protobuf messages from and to bytes and text, with limits that hostile input cannot exceed.
 //
-// Internal to graph/io: protobuf types do not leave this folder. Nothing here prints.
+// Internal to graph/io and graph/onnx: protobuf types do not leave these folders. Nothing here
+// prints.
 #ifndef NPUMESH_GRAPH_IO_WIRE_H_
 #define NPUMESH_GRAPH_IO_WIRE_H_
 

@@ -143,6 +143,15 @@ std::string GraphBuilder::ModuleStack() const {
   return "{" + text + "}";
 }
 
+void GraphBuilder::Runs(Value value, std::vector<Model> models) {
+  std::vector<std::string>& names = model_.graph.node(value.node).subgraphs;
+  for (Model& model : models) {
+    names.push_back(model.graph.name());
+    model_.subgraphs.push_back(std::move(model.graph));
+    for (Graph& graph : model.subgraphs) model_.subgraphs.push_back(std::move(graph));
+  }
+}
+
 void GraphBuilder::Order(Value before, Value after) {
   model_.graph.node(after.node).controls.push_back(before.node);
 }

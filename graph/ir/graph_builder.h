@@ -45,6 +45,9 @@ class GraphBuilder {
            std::string name = {}, int outputs = 1);
   // Output `port` of the node that made `value`.
   Value Port(Value value, int port) const { return {value.node, port}; }
+  // Gives the node that made `value` its subgraphs: the main graphs of `models`, in this order,
+  // whose own subgraphs come along. Names of graphs must be unique in the finished model.
+  void Runs(Value value, std::vector<Model> models);
   // `before` runs before `after` although no data flows.
   void Order(Value before, Value after);
 
@@ -59,6 +62,9 @@ class GraphBuilder {
   Value Int(int64_t value, std::string name = {});
 
   void Output(std::vector<Value> values);
+
+  // What is written so far.
+  const Graph& graph() const { return model_.graph; }
 
   // The finished, verified model; the builder is empty afterwards.
   Result<Model> Build();

@@ -130,6 +130,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddExport(app, action);
   AddValidate(app, action);
   AddTopo(app, action);
+  AddImport(app, action);
   AddGraph(app, action);
   AddDump(app, action);
   AddReplay(app, action);

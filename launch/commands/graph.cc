@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
+#include "graph/onnx/onnx_file.h"
+#include "graph/onnx/writer.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/group_table.h"
 #include "graph/session/offline_groups.h"
@@ -34,6 +35,7 @@ struct GraphOptions {
   std::string file;
   std::string dot;  // empty: not written
   std::string svg;  // empty: not written
+  std::string onnx;  // empty: not written
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
   bool allow_outside = false;  // links of weights may lead out of the package
@@ -120,8 +122,8 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
   return Status();
 }
 
-Result<Model> LoadShown(const GraphOptions& options) {
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(options.file));
+Result<Model> LoadShown(const GraphOptions& options, const OpRegistry& registry) {
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(options.file, registry));
   NPUMESH_ASSIGN_OR_RETURN(const Warnings warnings,
                            CheckWeightPlaces(model, {options.allow_outside}));
   PrintWarnings("graph", warnings);
@@ -131,7 +133,7 @@ Result<Model> LoadShown(const GraphOptions& options) {
 Status ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries, options.library_trust));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options, *registry));
   SessionOptions session = DefaultSessionOptions();
   if (!options.config.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(options.config));
@@ -156,7 +158,7 @@ Status ShowPlan(const GraphOptions& options) {
 Status ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries, options.library_trust));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadShown(options, *registry));
   NPUMESH_ASSIGN_OR_RETURN(const GroupTable table, ReadGroupTable(FolderOf(options.file)));
   const PaperRank place = PlaceOf(options.file);
   Status runnable;
@@ -172,6 +174,10 @@ Status ShowGraph(const GraphOptions& options) {
   const ValueTypes types = InferTypes(*registry, &groups, model);
   Print(ToText(Examine(model, *registry, collectives)));
   if (types.open_inputs || options.types) Print(ToText(types));
+  if (!options.onnx.empty()) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, WriteOnnx(model));
+    NPUMESH_RETURN_IF_ERROR(WriteFile(options.onnx, bytes, FileKind::kData));
+  }
   if (options.dot.empty() && options.svg.empty()) return runnable;
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Drawing> drawings, LayOutModel(model, *registry));
   if (!options.dot.empty()) {
@@ -193,11 +199,13 @@ void AddGraph(CLI::App& app, Action& action) {
   AddFooter(*graph, "",
             {"npumesh graph mp/mp_rank0.air --svg graph.svg",
              "npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg"});
-  graph->add_option("file", options->file, "An .air, .pbtxt or ge_proto*.txt file")->required();
+  graph->add_option("file", options->file, "An .air, .pbtxt, ge_proto*.txt or .onnx file")->required();
   AddOpLibraryOption(*graph, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*graph, options->allow_outside);
   CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
   graph->add_option("--svg", options->svg, "Write a picture for the browser");
+  CLI::Option* onnx = graph->add_option(
+      "--onnx", options->onnx, "Write it as an ONNX model, where every operator has a counterpart");
   graph->add_flag("--types", options->types,
                   "List what is known of the type of every value, and fail if `run` would refuse "
                   "the graph; a graph with open dimensions lists them anyway");
@@ -205,7 +213,8 @@ void AddGraph(CLI::App& app, Action& action) {
       graph
           ->add_flag("--plan", options->plan,
                      "Show how it would run: order, streams, lives of tensors, peak memory")
-          ->excludes(dot);
+          ->excludes(dot)
+          ->excludes(onnx);
   graph->add_flag("--json", options->json, "The plan as JSON")->needs(plan);
   CLI::Option* inputs = graph
                             ->add_option("--inputs", options->inputs,

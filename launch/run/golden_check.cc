@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "graph/compare/replay.h"
-#include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
+#include "graph/onnx/onnx_file.h"
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
@@ -118,7 +118,7 @@ Result<std::unique_ptr<Recorder>> RunGolden(World& world, const std::string& pat
 Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, RunJob& job,
                                        const RankSources& sources, Warnings* warnings) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
-  NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadModel(file));
+  NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadAnyModel(file, job.registry()));
   NPUMESH_ASSIGN_OR_RETURN(*warnings, CheckWeightPlaces(golden, {options.allow_outside}));
   const OpRegistry& registry = job.registry();
   if (const auto groups = GroupsOf(golden, registry); !groups.empty()) {
@@ -139,12 +139,13 @@ Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, 
 }
 
 // The graphs of all ranks.
-Result<std::vector<Model>> LoadRanks(const World& world, const RunOptions& options) {
+Result<std::vector<Model>> LoadRanks(const World& world, const RunOptions& options,
+                                     const OpRegistry& registry) {
   std::vector<Model> models;
   for (int rank = 0; rank < world.size(); ++rank) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string file,
                              ChooseModelFile(options.path, rank, world.size()));
-    NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file));
+    NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(file, registry));
     models.push_back(std::move(model));
   }
   return models;
@@ -169,9 +170,9 @@ Result<int> RankByReplay(const World& world, const RunJob& job, const RankGraphs
 Status Explain(const World& world, const RunOptions& options, const RunJob& job,
                const RankSources& sources, GoldenVerdict& verdict) {
   const GoldenRow& first = *verdict.report.First();
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Model> models, LoadRanks(world, options));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Model> models, LoadRanks(world, options, job.registry()));
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
-  NPUMESH_ASSIGN_OR_RETURN(const Model whole, LoadModel(file));
+  NPUMESH_ASSIGN_OR_RETURN(const Model whole, LoadAnyModel(file, job.registry()));
   RankGraphs graphs;
   for (const Model& model : models) graphs.models.push_back(&model);
   NPUMESH_ASSIGN_OR_RETURN(verdict.shard, FindWrongShard(graphs.models, whole, first.key,

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "graph/config/validation.h"
-#include "graph/io/model_file.h"
 #include "graph/io/npy.h"
 #include "graph/io/weight_places.h"
+#include "graph/onnx/onnx_file.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
@@ -149,7 +149,7 @@ Result<SessionOptions> RunJob::ConfiguredSession() {
 
 Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadModel(file_));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(file_, *registry_));
   NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
                model.graph.nodes().size());
   NPUMESH_ASSIGN_OR_RETURN(warnings_, CheckWeightPlaces(model, {options_.allow_outside}));

@@ -49,10 +49,12 @@ const std::vector<Seal>& Seals() {
        {"runtime/world/topology.cc"}},
       {"protobuf",
        [](std::string_view name) {
-         return name.ends_with(".pb.h") || name.starts_with("google/protobuf/");
+         return name.ends_with(".pb.h") || name.starts_with("google/protobuf/") ||
+                name.starts_with("onnx/");
        },
        "google::protobuf",
-       {"proto", "graph/io", "graph/dump"}},
+       {"proto", "graph/io", "graph/dump", "graph/onnx/reader.cc", "graph/onnx/writer.cc",
+        "graph/onnx/tensor_reader.h", "graph/onnx/tensor_reader.cc"}},
   };
   return seals;
 }

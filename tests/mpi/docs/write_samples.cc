@@ -1,12 +1,13 @@
 // write_samples FOLDER: the graphs that the commands of the documentation name: FOLDER/mp (a
 // decoder on 4 ranks), whole.air (the same on one), export.air and model.air (one rank),
-// dynamic.air (x of any height).
+// dynamic.air and model.onnx (x of any height).
 #include <cstdio>
 #include <string>
 
 #include "examples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "graph/ir/graph_builder.h"
+#include "graph/onnx/writer.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -50,10 +51,23 @@ Result<Model> BuildLayers(int64_t height) {
   return g.Build();
 }
 
+// Relu(x * w), as ONNX.
+Status WriteNetwork(const std::string& path) {
+  GraphBuilder g("network");
+  const Value x = g.Data("x", {DataType::kFloat, {-1, kWidth}});
+  const TensorType type = {DataType::kFloat, {kWidth, kWidth}};
+  const Value w = g.Const("w", Tensor::FromVector<float>(type, std::vector<float>(kWidth * kWidth, 0.125f)));
+  g.Output({g.Op("Relu", {{"x", g.Op("MatMul", {{"x1", x}, {"x2", w}})}})});
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, g.Build());
+  NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, WriteOnnx(model));
+  return WriteFile(path, bytes, FileKind::kData);
+}
+
 Status WriteAll(const std::string& folder) {
   NPUMESH_RETURN_IF_ERROR(WriteDecoder(folder));
   NPUMESH_ASSIGN_OR_RETURN(const Model layers, BuildLayers(8));
   NPUMESH_ASSIGN_OR_RETURN(const Model dynamic, BuildLayers(-1));
+  NPUMESH_RETURN_IF_ERROR(WriteNetwork(folder + "/model.onnx"));
   NPUMESH_RETURN_IF_ERROR(SaveAir(layers, folder + "/export.air"));
   NPUMESH_RETURN_IF_ERROR(SaveAir(layers, folder + "/model.air"));
   return SaveAir(dynamic, folder + "/dynamic.air");

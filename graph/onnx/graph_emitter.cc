@@ -1,0 +1,158 @@
+#include "graph/onnx/graph_emitter.h"
+
+#include <algorithm>
+
+#include "graph/ops/core/partial_inference.h"
+#include "graph/passes/rewrite/constant_folding.h"
+
+namespace npumesh {
+namespace {
+
+// Values up to this size are computed while a model is imported.
+constexpr uint64_t kMostKnownBytes = uint64_t{1} << 20;
+
+TensorType NothingKnown() {
+  return {DataType::kUndefined, Shape::UnknownRank()};
+}
+
+uint64_t BytesOfAll(const std::vector<TensorType>& types) {
+  uint64_t bytes = 0;
+  for (const TensorType& type : types) {
+    if (!type.shape.is_static() || BitsOf(type.dtype) == 0) return UINT64_MAX;
+    bytes += type.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+GraphEmitter::GraphEmitter(std::string name, const OpRegistry& registry)
+    : name_(std::move(name)), registry_(registry), builder_(name_) {}
+
+GraphEmitter::Known& GraphEmitter::Remember(Value value, std::vector<TensorType> types) {
+  const auto id = static_cast<size_t>(value.node);
+  if (known_.size() <= id) known_.resize(id + 1);
+  known_[id].types = std::move(types);
+  return known_[id];
+}
+
+Value GraphEmitter::Data(std::string name, const TensorType& type) {
+  const Value value = builder_.Data(std::move(name), type);
+  Remember(value, {type});
+  return value;
+}
+
+Value GraphEmitter::Const(const Tensor& value, std::string name) {
+  if (BitsOf(value.dtype()) == 0) {
+    Fail(Error(Code::kUnsupported, "constant \"{}\": a tensor of {} has no place in a graph", name,
+               Name(value.dtype())));
+    return {};
+  }
+  const Value made = builder_.Const(name.empty() ? "Const" : std::move(name), value);
+  Known& known = Remember(made, {value.type()});
+  if (value.bytes() <= kMostKnownBytes) known.constants = {Aligned(value)};
+  return made;
+}
+
+Value GraphEmitter::Op(const std::string& type, Inputs inputs, Attrs attrs, std::string name,
+                       int outputs) {
+  if (!ok()) return {};
+  const Value value =
+      builder_.Op(type, std::move(inputs), std::move(attrs), std::move(name), outputs);
+  Remember(value, std::vector<TensorType>(static_cast<size_t>(outputs), NothingKnown()));
+  Fail(Infer(value));
+  return value;
+}
+
+Value GraphEmitter::Call(const std::string& type, Inputs inputs, std::vector<Model> models,
+                         std::string name, const std::vector<TensorType>& types) {
+  if (!ok()) return {};
+  const Value value = builder_.Op(type, std::move(inputs), {}, std::move(name),
+                                  static_cast<int>(types.size()));
+  Remember(value, types);
+  builder_.Runs(value, std::move(models));
+  return value;
+}
+
+const TensorType& GraphEmitter::type(Value value) const {
+  static const TensorType nothing = NothingKnown();
+  if (value.node < 0) return nothing;
+  return known_[static_cast<size_t>(value.node)].types[static_cast<size_t>(value.port)];
+}
+
+const Tensor* GraphEmitter::constant(Value value) const {
+  if (value.node < 0) return nullptr;
+  const std::vector<Tensor>& constants = known_[static_cast<size_t>(value.node)].constants;
+  return constants.empty() ? nullptr : &constants[static_cast<size_t>(value.port)];
+}
+
+void GraphEmitter::Hint(Value value, const TensorType& type) {
+  if (value.node < 0) return;
+  TensorType& known =
+      known_[static_cast<size_t>(value.node)].types[static_cast<size_t>(value.port)];
+  if (known.dtype == DataType::kUndefined) known.dtype = type.dtype;
+  if (!known.shape.has_rank()) known.shape = type.shape;
+  if (known.shape.rank() != type.shape.rank() || !type.shape.has_rank()) return;
+  for (int d = 0; d < known.shape.rank(); ++d) {
+    if (known.shape[d] < 0) known.shape[d] = type.shape[d];
+  }
+}
+
+void GraphEmitter::Fail(const Status& failure) {
+  if (failure_.ok() && !failure.ok()) failure_ = failure;
+}
+
+void GraphEmitter::AddContext(const std::string& who) {
+  if (placed_) return;
+  placed_ = true;
+  if (!failure_.message().starts_with("node ")) failure_ = failure_.WithContext(who);
+}
+
+Status GraphEmitter::Infer(Value value) {
+  const Node& node = builder_.graph().node(value.node);
+  const Operator* const op = registry_.Find(node.type);
+  if (op == nullptr) {
+    return Error(Code::kInternal, "node \"{}\": there is no operator {}", node.name, node.type);
+  }
+  return InferNode(node, *op, known_[static_cast<size_t>(value.node)]);
+}
+
+Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& known) {
+  NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
+  bool asks = op.infer != nullptr;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    const Value input = *node.inputs[static_cast<size_t>(context.input_index(slot))];
+    context.set_in(slot, type(input));
+    context.set_value(slot, constant(input));
+    asks &= type(input).dtype != DataType::kUndefined && type(input).shape.has_rank();
+  }
+  if (!asks) return Status();
+  const bool all_known = std::all_of(
+      op.value_inputs.begin(), op.value_inputs.end(), [&](std::string_view port) {
+        return !context.has(port) || context.value(context.slot(port)) != nullptr;
+      });
+  Result<std::vector<TensorType>> types = InferPartly(op, context);
+  if (!types.ok()) return all_known ? types.status() : Status();
+  if (types->size() == known.types.size()) known.types = *std::move(types);
+  Fold(op, std::move(context), known);
+  return Status();
+}
+
+void GraphEmitter::Fold(const Operator& op, OpContext context, Known& known) const {
+  if (BytesOfAll(known.types) > kMostKnownBytes) return;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (context.has(slot) && !context.in(slot).shape.is_static()) return;
+  }
+  if (!op.infer(context).ok()) return;
+  Result<std::optional<std::vector<Tensor>>> folded = FoldConstants(op, context);
+  if (folded.ok() && *folded) known.constants = std::move(**folded);
+}
+
+Result<Model> GraphEmitter::Finish(const std::vector<Value>& outputs) {
+  NPUMESH_RETURN_IF_ERROR(failure_);
+  builder_.Output(outputs);
+  return builder_.Build();
+}
+
+}  // namespace npumesh

@@ -1,0 +1,77 @@
+// GraphEmitter: writes nodes of ours and knows, while it does, the types of all values and the
+// small values that constants decide.
+//
+// Mistakes are remembered: after the first one everything written is ignored, and Finish reports
+// it. So a translation reads without error handling; what depends on a type asks `ok()` first.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_ONNX_GRAPH_EMITTER_H_
+#define NPUMESH_GRAPH_ONNX_GRAPH_EMITTER_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/ir/graph_builder.h"
+#include "graph/ops/core/op_registry.h"
+
+namespace npumesh {
+
+class GraphEmitter {
+ public:
+  using Inputs = std::vector<GraphBuilder::Input>;
+  using Attrs = std::vector<GraphBuilder::Attr>;
+
+  // `registry` must outlive the emitter.
+  GraphEmitter(std::string name, const OpRegistry& registry);
+
+  const std::string& name() const { return name_; }
+  const OpRegistry& registry() const { return registry_; }
+
+  Value Data(std::string name, const TensorType& type);
+  Value Const(const Tensor& value, std::string name = {});
+  // A node of any type; returns its output 0. Its output types are inferred, and its values
+  // computed when all of its inputs are known and the results are small. Error: the node refuses
+  // its inputs.
+  Value Op(const std::string& type, Inputs inputs, Attrs attrs, std::string name, int outputs = 1);
+  // A node that runs the graphs of `models`; the types of its outputs are `types`.
+  Value Call(const std::string& type, Inputs inputs, std::vector<Model> models, std::string name,
+             const std::vector<TensorType>& types);
+
+  // dtype kUndefined and unknown rank where nothing is known.
+  const TensorType& type(Value value) const;
+  // The value where constants decide it and it is small; otherwise null.
+  const Tensor* constant(Value value) const;
+  // Tells what inference cannot see; what is known already stays.
+  void Hint(Value value, const TensorType& type);
+
+  bool ok() const { return failure_.ok(); }
+  const Status& failure() const { return failure_; }
+  // Remembers a mistake, unless there is one already.
+  void Fail(const Status& failure);
+  // Puts "`who`: " before the mistake, unless it names a place already.
+  void AddContext(const std::string& who);
+
+  // The graph with these outputs; the emitter is empty afterwards.
+  Result<Model> Finish(const std::vector<Value>& outputs);
+
+ private:
+  struct Known {
+    std::vector<TensorType> types;  // by port
+    std::vector<Tensor> constants;  // by port, or empty
+  };
+  Known& Remember(Value value, std::vector<TensorType> types);
+  Status Infer(Value value);
+  Status InferNode(const Node& node, const Operator& op, Known& known);
+  void Fold(const Operator& op, OpContext context, Known& known) const;
+
+  std::string name_;
+  const OpRegistry& registry_;
+  GraphBuilder builder_;
+  std::vector<Known> known_;  // by node id
+  Status failure_;
+  bool placed_ = false;  // the failure names the node of the file
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_GRAPH_EMITTER_H_

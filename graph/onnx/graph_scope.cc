@@ -1,0 +1,196 @@
+#include "graph/onnx/graph_scope.h"
+
+#include <algorithm>
+
+#include "graph/onnx/op_table.h"
+#include "runtime/base/printable.h"
+
+namespace npumesh {
+namespace {
+
+// Functions that call each other deeper than this are taken for ones that call themselves.
+constexpr int kDeepestCall = 32;
+
+// Attributes of a function's node, with what the caller says in place of references.
+OnnxNode WithAttributesOf(const OnnxNode& node, const OnnxNode& caller) {
+  OnnxNode filled = node;
+  filled.attributes.clear();
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (attribute.reference.empty()) {
+      filled.attributes.push_back(attribute);
+    } else if (const OnnxAttribute* const given = caller.Find(attribute.reference)) {
+      filled.attributes.push_back(*given);
+      filled.attributes.back().name = attribute.name;
+    }
+  }
+  const std::string prefix = caller.name.empty() ? caller.op : caller.name;
+  filled.name = prefix + "/" + (node.name.empty() ? node.op : node.name);
+  return filled;
+}
+
+}  // namespace
+
+GraphScope::GraphScope(const OnnxModel& model, const OpRegistry& registry, GraphScope* outer,
+                       std::string name)
+    : model_(model),
+      registry_(registry),
+      outer_(outer),
+      host_(nullptr),
+      own_(std::make_unique<GraphEmitter>(std::move(name), registry)),
+      emitter_(own_.get()),
+      opsets_(outer == nullptr ? &model.opsets : outer->opsets_),
+      depth_(outer == nullptr ? 0 : outer->depth_ + 1) {}
+
+GraphScope::GraphScope(GraphScope& host, bool sees_host)
+    : model_(host.model_),
+      registry_(host.registry_),
+      outer_(sees_host ? &host : nullptr),
+      host_(&host),
+      emitter_(host.emitter_),
+      opsets_(host.opsets_),
+      depth_(host.depth_ + 1) {}
+
+std::optional<OnnxValue> GraphScope::Find(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found != values_.end()) return found->second;
+  if (outer_ == nullptr) return std::nullopt;
+  std::optional<OnnxValue> outer = outer_->Find(name);
+  if (!outer || outer_->emitter_ == emitter_) return outer;
+  for (Value& item : outer->items) item = CaptureOf(item);
+  values_[name] = *outer;
+  return outer;
+}
+
+Value GraphScope::CaptureOf(Value outer) {
+  if (host_ != nullptr) return host_->CaptureOf(outer);
+  // Small constants are repeated, because bodies ask for their values.
+  if (const Tensor* const constant = Around().constant(outer)) return emitter_->Const(*constant);
+  return CaptureInput(outer);
+}
+
+Value GraphScope::CaptureInput(Value outer) {
+  if (host_ != nullptr) return host_->CaptureInput(outer);
+  const auto found = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const Capture& capture) { return capture.outer == outer; });
+  if (found != captures_.end()) return found->inner;
+  const Value inner =
+      emitter_->Data(fmt::format("captured_{}", captures_.size()), Around().type(outer));
+  captures_.push_back({outer, inner});
+  return inner;
+}
+
+void GraphScope::Walk(const OnnxGraph& graph) {
+  TakeHints(graph);
+  for (const auto& [name, tensor] : graph.initialisers) {
+    if (!emitter_->ok()) return;
+    if (values_.count(name) == 0) Define(name, OnnxValue::Of(emitter_->Const(tensor, name)));
+  }
+  for (const OnnxNode& node : graph.nodes) {
+    if (!emitter_->ok()) return;
+    WalkNode(node);
+  }
+}
+
+std::vector<OnnxValue> GraphScope::OutputsOf(const OnnxGraph& graph) {
+  std::vector<OnnxValue> outputs;
+  for (const OnnxValueInfo& info : graph.outputs) {
+    std::optional<OnnxValue> value = Find(info.name);
+    if (!value) {
+      emitter_->Fail(Error(Code::kCorrupt, "graph \"{}\": no node makes its output \"{}\"",
+                           Quotable(graph.name), Quotable(info.name)));
+      return {};
+    }
+    outputs.push_back(*std::move(value));
+  }
+  return outputs;
+}
+
+std::string GraphScope::GraphName(const std::string& below) {
+  if (host_ != nullptr) return host_->GraphName(below);
+  return fmt::format("{}/{}_{}", emitter_->name(), below, graphs_++);
+}
+
+void GraphScope::TakeHints(const OnnxGraph& graph) {
+  for (const OnnxValueInfo& info : graph.values) hints_[info.name] = &info.type;
+  for (const OnnxValueInfo& info : graph.outputs) hints_[info.name] = &info.type;
+}
+
+void GraphScope::HintType(const std::string& name) {
+  const auto hint = hints_.find(name);
+  const auto value = values_.find(name);
+  if (hint == hints_.end() || value == values_.end()) return;
+  if (hint->second->kind != OnnxKind::kTensor || value->second.items.size() != 1) return;
+  emitter_->Hint(value->second.items[0], hint->second->tensor);
+}
+
+std::vector<std::optional<OnnxValue>> GraphScope::OperandsOf(const OnnxNode& node) {
+  std::vector<std::optional<OnnxValue>> operands;
+  for (const std::string& name : node.inputs) {
+    operands.push_back(name.empty() ? std::nullopt : Find(name));
+    if (name.empty() || operands.back()) continue;
+    emitter_->Fail(Error(Code::kCorrupt, "{}: reads \"{}\", which no node before it makes",
+                         node.Who(), Quotable(name)));
+  }
+  return operands;
+}
+
+const OnnxFunction* GraphScope::FunctionOf(const OnnxNode& node) const {
+  const auto found = std::find_if(
+      model_.functions.begin(), model_.functions.end(), [&](const OnnxFunction& function) {
+        return function.name == node.op && function.domain == node.domain;
+      });
+  return found == model_.functions.end() ? nullptr : &*found;
+}
+
+void GraphScope::WalkNode(const OnnxNode& node) {
+  std::vector<std::optional<OnnxValue>> operands = OperandsOf(node);
+  if (!emitter_->ok()) return;
+  if (const OnnxFunction* const function = FunctionOf(node)) {
+    return Call(*function, node, std::move(operands));
+  }
+  const auto opset = opsets_->find(node.domain);
+  const int64_t version = opset == opsets_->end() ? 0 : opset->second;
+  const OnnxOp* const op = FindOnnxOp(node.domain, node.op, version);
+  if (op == nullptr) {
+    emitter_->Fail(Error(Code::kUnsupported, "{}: npumesh has no translation of it", node.Who()));
+    return;
+  }
+  Lowering lowering(node, version, *emitter_, std::move(operands), this);
+  op->lower(lowering);
+  if (!emitter_->ok()) return emitter_->AddContext(node.Who());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty() || !lowering.results()[i]) continue;
+    Define(node.outputs[i], *lowering.results()[i]);
+    HintType(node.outputs[i]);
+  }
+}
+
+void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
+                      std::vector<std::optional<OnnxValue>> operands) {
+  if (depth_ > kDeepestCall) {
+    emitter_->Fail(Error(Code::kUnsupported, "{}: functions call each other more than {} deep",
+                         node.Who(), kDeepestCall));
+    return;
+  }
+  GraphScope body(*this, false);
+  body.set_opsets(function.opsets);
+  for (size_t i = 0; i < function.inputs.size() && i < operands.size(); ++i) {
+    if (operands[i]) body.Define(function.inputs[i], *operands[i]);
+  }
+  for (const OnnxNode& inner : function.nodes) {
+    if (!emitter_->ok()) return;
+    OnnxNode filled = WithAttributesOf(inner, node);
+    // An operand of the function that the caller left out is left out inside, too.
+    for (std::string& name : filled.inputs) {
+      const auto given = std::find(function.inputs.begin(), function.inputs.end(), name);
+      if (given != function.inputs.end() && !body.Find(name)) name.clear();
+    }
+    body.WalkNode(filled);
+  }
+  for (size_t i = 0; i < function.outputs.size() && i < node.outputs.size(); ++i) {
+    const std::optional<OnnxValue> value = body.Find(function.outputs[i]);
+    if (value && !node.outputs[i].empty()) Define(node.outputs[i], *value);
+  }
+}
+
+}  // namespace npumesh

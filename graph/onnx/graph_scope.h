@@ -1,0 +1,88 @@
+// GraphScope: the names of one ONNX graph, and the walk over its nodes.
+//
+// The body of a branch or loop is a graph of its own for us; what it reads of the graphs around it
+// becomes an input of it (a capture). The body of a function is written where it is called.
+//
+// Thread-safety: none.
+#ifndef NPUMESH_GRAPH_ONNX_GRAPH_SCOPE_H_
+#define NPUMESH_GRAPH_ONNX_GRAPH_SCOPE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/onnx/graph_emitter.h"
+#include "graph/onnx/lowering.h"
+#include "graph/onnx/onnx_model.h"
+
+namespace npumesh {
+
+class GraphScope {
+ public:
+  // A value of the graph around, and the input that stands for it in this one.
+  struct Capture {
+    Value outer;
+    Value inner;
+  };
+
+  // A graph of its own, called `name`, that sees the names of `outer`, or null. All must outlive
+  // the scope.
+  GraphScope(const OnnxModel& model, const OpRegistry& registry, GraphScope* outer,
+             std::string name);
+  // A subgraph of `outer`.
+  GraphScope(GraphScope& outer, std::string name)
+      : GraphScope(outer.model_, outer.registry_, &outer, std::move(name)) {}
+  // Nodes that are written into the graph of `host`; they see its names if `sees_host`.
+  GraphScope(GraphScope& host, bool sees_host);
+
+  GraphEmitter& emitter() { return *emitter_; }
+  const OnnxModel& model() const { return model_; }
+  // Operator sets of the nodes: those of the model, or of the function.
+  void set_opsets(const std::map<std::string, int64_t>& opsets) { opsets_ = &opsets; }
+
+  void Define(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
+  // What a name stands for; nullopt: nothing that was made until now.
+  std::optional<OnnxValue> Find(const std::string& name);
+  // The value in this graph that stands for a value of the graph around.
+  Value CaptureOf(Value outer);
+  // The same, but an input also for a constant.
+  Value CaptureInput(Value outer);
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  // Initialisers and nodes of `graph`; its inputs are defined already, or have initialisers.
+  void Walk(const OnnxGraph& graph);
+  // What the outputs of `graph` stand for. Error: one was never made.
+  std::vector<OnnxValue> OutputsOf(const OnnxGraph& graph);
+  // A name for a graph below node `who` that no other graph has.
+  std::string GraphName(const std::string& below);
+
+ private:
+  // The graph around this one. REQUIRES: a subgraph.
+  GraphEmitter& Around() { return outer_->emitter(); }
+  void WalkNode(const OnnxNode& node);
+  void Call(const OnnxFunction& function, const OnnxNode& node,
+            std::vector<std::optional<OnnxValue>> operands);
+  const OnnxFunction* FunctionOf(const OnnxNode& node) const;
+  std::vector<std::optional<OnnxValue>> OperandsOf(const OnnxNode& node);
+  void TakeHints(const OnnxGraph& graph);
+  void HintType(const std::string& name);
+
+  const OnnxModel& model_;
+  const OpRegistry& registry_;
+  GraphScope* outer_;  // whose names are seen; null: none
+  GraphScope* host_;   // whose graph is written into; null: a graph of its own
+  std::unique_ptr<GraphEmitter> own_;
+  GraphEmitter* emitter_;
+  const std::map<std::string, int64_t>* opsets_;
+  std::map<std::string, OnnxValue> values_;
+  std::map<std::string, const OnnxType*> hints_;
+  std::vector<Capture> captures_;
+  int depth_ = 0;
+  int graphs_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_GRAPH_SCOPE_H_

@@ -1,0 +1,138 @@
+#include "graph/onnx/import.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "graph/onnx/graph_scope.h"
+#include "graph/onnx/op_table.h"
+#include "runtime/base/printable.h"
+
+namespace npumesh {
+namespace {
+
+// Nodes whose operators have no row, by operator.
+class MissingOps {
+ public:
+  explicit MissingOps(const OnnxModel& model) : model_(model) {
+    Look(model.graph.nodes, model.opsets);
+    for (const OnnxFunction& function : model.functions) Look(function.nodes, function.opsets);
+  }
+
+  Status status() const {
+    if (nodes_.empty()) return Status();
+    std::vector<std::string> lines;
+    for (const auto& [op, nodes] : nodes_) {
+      lines.push_back(fmt::format("{} ({})", op, fmt::join(nodes, ", ")));
+    }
+    return Error(Code::kUnsupported,
+                 "{} operator{} without a translation: {}; npumesh import --ops has those with one",
+                 lines.size(), lines.size() == 1 ? "" : "s", fmt::join(lines, "; "));
+  }
+
+ private:
+  void Look(const std::vector<OnnxNode>& nodes, const std::map<std::string, int64_t>& opsets) {
+    for (const OnnxNode& node : nodes) {
+      for (const OnnxAttribute& attribute : node.attributes) {
+        if (attribute.graph != nullptr) Look(attribute.graph->nodes, opsets);
+      }
+      const auto opset = opsets.find(node.domain);
+      const int64_t version = opset == opsets.end() ? 0 : opset->second;
+      if (IsFunction(node) || FindOnnxOp(node.domain, node.op, version) != nullptr) continue;
+      const std::string domain = node.domain.empty() ? "" : node.domain + ".";
+      nodes_[fmt::format("{}{} of version {}", Quotable(domain), Quotable(node.op), version)]
+          .push_back(node.Who());
+    }
+  }
+
+  bool IsFunction(const OnnxNode& node) const {
+    return std::any_of(model_.functions.begin(), model_.functions.end(),
+                       [&](const OnnxFunction& function) {
+                         return function.name == node.op && function.domain == node.domain;
+                       });
+  }
+
+  const OnnxModel& model_;
+  std::map<std::string, std::vector<std::string>> nodes_;
+};
+
+class ModelImport {
+ public:
+  ModelImport(const OnnxModel& model, const OpRegistry& registry, const OnnxImportOptions& options)
+      : model_(model),
+        options_(options),
+        scope_(model, registry, nullptr, model.graph.name.empty() ? "graph" : model.graph.name) {}
+
+  Result<Model> Run() {
+    for (const OnnxValueInfo& input : model_.graph.inputs) AddInput(input);
+    scope_.Walk(model_.graph);
+    std::vector<Value> outputs;
+    for (const OnnxValue& output : scope_.OutputsOf(model_.graph)) {
+      outputs.insert(outputs.end(), output.items.begin(), output.items.end());
+    }
+    NPUMESH_ASSIGN_OR_RETURN(Model model, scope_.emitter().Finish(outputs));
+    model.name = model_.graph.name;
+    return model;
+  }
+
+ private:
+  void AddInput(const OnnxValueInfo& input) {
+    // Files of version 3 list their weights among the inputs.
+    if (model_.graph.initialisers.count(input.name) > 0) return;
+    const OnnxType* type = &input.type;
+    if (type->kind == OnnxKind::kOptional && type->element != nullptr) type = type->element.get();
+    if (type->kind == OnnxKind::kSequence) return AddSequence(input, *type);
+    scope_.Define(input.name, OnnxValue::Of(AddData(input.name, *type)));
+  }
+
+  Value AddData(const std::string& name, const OnnxType& type) {
+    const bool usable = type.kind == OnnxKind::kTensor && BitsOf(type.tensor.dtype) > 0;
+    if (usable) return scope_.emitter().Data(name, type.tensor);
+    scope_.emitter().Fail(Error(Code::kUnsupported,
+                                "input \"{}\" is {}, which a graph of npumesh cannot take",
+                                Quotable(name),
+                                type.kind == OnnxKind::kTensor ? Name(type.tensor.dtype)
+                                                               : "no tensor"));
+    return {};
+  }
+
+  void AddSequence(const OnnxValueInfo& input, const OnnxType& type) {
+    const auto length = options_.sequence_lengths.find(input.name);
+    if (length == options_.sequence_lengths.end() || type.element == nullptr) {
+      scope_.emitter().Fail(
+          Error(Code::kUnsupported,
+                "input \"{0}\" is a sequence, whose number of elements npumesh has to know; give "
+                "it with --sequence {0}=N",
+                Quotable(input.name)));
+      return;
+    }
+    OnnxValue sequence{OnnxKind::kSequence, {}, true, type.element->tensor.dtype};
+    for (int i = 0; i < length->second; ++i) {
+      sequence.items.push_back(AddData(fmt::format("{}.{}", input.name, i), *type.element));
+    }
+    scope_.Define(input.name, std::move(sequence));
+  }
+
+  const OnnxModel& model_;
+  const OnnxImportOptions& options_;
+  GraphScope scope_;
+};
+
+}  // namespace
+
+Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
+                         const OnnxImportOptions& options) {
+  Status missing = MissingOps(model).status();
+  if (missing.ok()) {
+    Result<Model> imported = ModelImport(model, registry, options).Run();
+    if (imported.ok()) {
+      imported->path = model.path;
+      return imported;
+    }
+    missing = imported.status();
+  }
+  return model.path.empty() ? missing : missing.WithContext(model.path);
+}
+
+}  // namespace npumesh

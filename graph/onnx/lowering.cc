@@ -1,0 +1,293 @@
+#include "graph/onnx/lowering.h"
+
+#include <numeric>
+
+#include "graph/ops/toolbox/values/cast.h"
+
+namespace npumesh {
+namespace {
+
+// All elements as doubles; nullopt: a type without numbers.
+std::optional<std::vector<double>> NumbersIn(const Tensor& tensor) {
+  const ConvertFn convert = FindConvert(tensor.dtype(), DataType::kDouble);
+  if (convert == nullptr) return std::nullopt;
+  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
+  convert(tensor.data(), numbers.data(), numbers.size());
+  return numbers;
+}
+
+Tensor TensorOfNumber(double value, DataType dtype) {
+  Tensor tensor = Tensor::Allocate({dtype, Shape()});
+  FindConvert(DataType::kDouble, dtype)(&value, tensor.mutable_data(), 1);
+  return tensor;
+}
+
+}  // namespace
+
+Lowering::Lowering(const OnnxNode& node, int64_t version, GraphEmitter& emitter,
+                   std::vector<std::optional<OnnxValue>> operands, GraphScope* scope)
+    : node_(node),
+      version_(version),
+      emitter_(emitter),
+      operands_(std::move(operands)),
+      scope_(scope),
+      results_(node.outputs.size()) {}
+
+bool Lowering::has(int input) const {
+  return input < inputs() && operands_[static_cast<size_t>(input)].has_value();
+}
+
+bool Lowering::wants(int output) const {
+  return output < outputs() && !node_.outputs[static_cast<size_t>(output)].empty();
+}
+
+const OnnxValue& Lowering::operand(int input) {
+  static const OnnxValue nothing;
+  if (!has(input)) {
+    Fail(Code::kCorrupt, "has no input {}, which it needs", input);
+    return nothing;
+  }
+  return *operands_[static_cast<size_t>(input)];
+}
+
+Value Lowering::in(int input) {
+  const OnnxValue& value = operand(input);
+  if (!ok()) return {};
+  if (value.items.size() == 1 && value.kind != OnnxKind::kSequence) return value.items[0];
+  Fail(Code::kCorrupt, "input {} is a sequence or an empty optional; expected a tensor", input);
+  return {};
+}
+
+int64_t Lowering::Int(std::string_view name, int64_t fallback) const {
+  const OnnxAttribute* const attribute = node_.Find(name);
+  return attribute != nullptr && attribute->kind == OnnxAttribute::Kind::kInt ? attribute->i
+                                                                              : fallback;
+}
+
+float Lowering::Float(std::string_view name, float fallback) const {
+  const OnnxAttribute* const attribute = node_.Find(name);
+  return attribute != nullptr && attribute->kind == OnnxAttribute::Kind::kFloat ? attribute->f
+                                                                                : fallback;
+}
+
+std::string Lowering::Text(std::string_view name, std::string_view fallback) const {
+  const OnnxAttribute* const attribute = node_.Find(name);
+  return attribute != nullptr && attribute->kind == OnnxAttribute::Kind::kString
+             ? attribute->s
+             : std::string(fallback);
+}
+
+std::vector<int64_t> Lowering::IntList(std::string_view name) const {
+  const OnnxAttribute* const attribute = node_.Find(name);
+  return attribute == nullptr ? std::vector<int64_t>() : attribute->ints;
+}
+
+std::vector<float> Lowering::FloatList(std::string_view name) const {
+  const OnnxAttribute* const attribute = node_.Find(name);
+  return attribute == nullptr ? std::vector<float>() : attribute->floats;
+}
+
+int Lowering::Rank(Value value) {
+  if (!ok()) return 0;
+  if (shape(value).has_rank()) return shape(value).rank();
+  Refuse("the rank of an operand is not known before the model runs");
+  return 0;
+}
+
+int Lowering::Axis(int64_t axis, int rank) {
+  if (!ok()) return 0;
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+  Fail(Code::kCorrupt, "axis {} of a tensor of rank {}; expected {} to {}", axis, rank, -rank,
+       rank - 1);
+  return 0;
+}
+
+int64_t Lowering::Dim(Value value, int axis) {
+  const int rank = Rank(value);
+  if (!ok() || axis >= rank) return 1;
+  // Numbers that are computed from sizes stay in range.
+  constexpr int64_t kMost = int64_t{1} << 32;
+  if (shape(value)[axis] > kMost) {
+    Refuse("dimension {} of an operand is {}; expected {} at most", axis, shape(value)[axis], kMost);
+    return 1;
+  }
+  if (shape(value)[axis] >= 0) return shape(value)[axis];
+  Refuse("dimension {} of an operand is open; this operator needs it when it is imported", axis);
+  return 1;
+}
+
+std::optional<std::vector<double>> Lowering::KnownNumbers(Value value) const {
+  const Tensor* const constant = emitter_.constant(value);
+  return constant == nullptr ? std::nullopt : NumbersIn(*constant);
+}
+
+std::optional<std::vector<int64_t>> Lowering::KnownInts(Value value) const {
+  const Tensor* const constant = emitter_.constant(value);
+  if (constant == nullptr) return std::nullopt;
+  const ConvertFn convert = FindConvert(constant->dtype(), DataType::kInt64);
+  if (convert == nullptr) return std::nullopt;
+  std::vector<int64_t> ints(static_cast<size_t>(constant->elements()));
+  convert(constant->data(), ints.data(), ints.size());
+  return ints;
+}
+
+bool Lowering::Affords(int64_t count, int64_t each) {
+  constexpr int64_t kMost = 1 << 24;
+  if (count <= kMost && each <= kMost && count * each <= kMost) return ok();
+  Refuse("would become {} times {} entries or nodes; expected {} at most", count, each, kMost);
+  return false;
+}
+
+std::optional<std::vector<int64_t>> Lowering::IntsOf(std::string_view name, int input) {
+  if (has_attr(name)) return IntList(name);
+  if (!has(input)) return std::nullopt;
+  const std::optional<std::vector<int64_t>> known = KnownInts(in(input));
+  if (!known) {
+    Refuse("input {} ({}) is not known when the model is imported; expected an initialiser or a "
+           "Constant",
+           input, name);
+  }
+  return known;
+}
+
+std::string Lowering::NameOf(std::string_view below) const {
+  std::string name = node_.name;
+  for (size_t i = 0; name.empty() && i < node_.outputs.size(); ++i) name = node_.outputs[i];
+  if (name.empty()) name = node_.op;
+  return below.empty() ? name : fmt::format("{}/{}", name, below);
+}
+
+Value Lowering::Node(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
+  const Value value =
+      emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
+  return value;
+}
+
+Value Lowering::Op(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
+  return emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(type), outputs);
+}
+
+Value Lowering::Call(const std::string& type, Inputs inputs, std::vector<Model> models,
+                     const std::vector<TensorType>& types) {
+  return emitter_.Call(type, std::move(inputs), std::move(models), NameOf(""), types);
+}
+
+Value Lowering::MatMul(Value a, Value b) {
+  return Op("BatchMatMulV2", {{"x1", a}, {"x2", b}});
+}
+
+Value Lowering::Select(Value condition, Value yes, Value no) {
+  return Op("SelectV2", {{"condition", condition}, {"then", yes}, {"else", no}});
+}
+
+Value Lowering::Cast(Value x, DataType dtype) {
+  if (!ok() || this->dtype(x) == dtype) return x;
+  return Op("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
+}
+
+Value Lowering::Scalar(double value, DataType dtype) {
+  if (!ok()) return {};
+  if (FindConvert(DataType::kDouble, dtype) == nullptr) {
+    Refuse("the type of an operand is not known, or no number: {}", Name(dtype));
+    return {};
+  }
+  return emitter_.Const(TensorOfNumber(value, dtype), NameOf("Const"));
+}
+
+Value Lowering::Ints(const std::vector<int64_t>& values) {
+  const TensorType type{DataType::kInt64, Shape({static_cast<int64_t>(values.size())})};
+  return emitter_.Const(Tensor::FromVector(type, values), NameOf("Const"));
+}
+
+Value Lowering::IntScalar(int64_t value) {
+  return emitter_.Const(Tensor::FromVector<int64_t>({DataType::kInt64, Shape()}, {value}),
+                        NameOf("Const"));
+}
+
+Value Lowering::Floats(const std::vector<float>& values, Shape shape) {
+  return emitter_.Const(Tensor::FromVector<float>({DataType::kFloat, std::move(shape)}, values),
+                        NameOf("Const"));
+}
+
+Value Lowering::Reshape(Value x, const std::vector<int64_t>& shape) {
+  return ReshapeTo(x, Ints(shape), static_cast<int>(shape.size()));
+}
+
+Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
+  const Value y = Op("Reshape", {{"x", x}, {"shape", shape}});
+  if (rank >= 0) {
+    emitter_.Hint(y, {dtype(x), Shape(std::vector<int64_t>(static_cast<size_t>(rank), -1))});
+  }
+  return y;
+}
+
+Value Lowering::Transpose(Value x, const std::vector<int64_t>& perm) {
+  return Op("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints(perm)}});
+}
+
+Value Lowering::Unsqueeze(Value x, const std::vector<int64_t>& axes) {
+  return Op("UnsqueezeV3", {{"x", x}, {"axes", Ints(axes)}});
+}
+
+Value Lowering::Squeeze(Value x, const std::vector<int64_t>& axes) {
+  return Op("SqueezeV3", {{"x", x}, {"axes", Ints(axes)}});
+}
+
+Value Lowering::Concat(const std::vector<Value>& values, int64_t axis) {
+  Inputs inputs;
+  for (size_t i = 0; i < values.size(); ++i) inputs.emplace_back(fmt::format("x{}", i), values[i]);
+  return Op("ConcatD", std::move(inputs),
+            {{"N", AttrValue::Int(static_cast<int64_t>(values.size()))},
+             {"concat_dim", AttrValue::Int(axis)}});
+}
+
+Value Lowering::Slice(Value x, int64_t axis, int64_t begin, int64_t end) {
+  return Op("StridedSliceV2", {{"x", x},
+                               {"begin", Ints({begin})},
+                               {"end", Ints({end})},
+                               {"axes", Ints({axis})},
+                               {"strides", Ints({1})}});
+}
+
+Value Lowering::Gather(Value x, Value indices, int64_t axis) {
+  return Op("GatherV2", {{"x", x}, {"indices", indices}, {"axis", IntScalar(axis)}},
+            {{"negative_index_support", AttrValue::Bool(true)}});
+}
+
+Value Lowering::Broadcast(Value x, Value shape) {
+  return Op("BroadcastTo", {{"x", x}, {"shape", shape}});
+}
+
+Value Lowering::ShapeOf(Value x) {
+  return Op("Shape", {{"x", x}},
+            {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+}
+
+Value Lowering::DimOf(Value x, int64_t axis) {
+  return Gather(ShapeOf(x), Ints({axis}), 0);
+}
+
+Value Lowering::Range(Value start, Value limit, Value delta) {
+  return Op("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
+}
+
+Value Lowering::Reduce(const std::string& type, Value x, const std::vector<int64_t>& axes,
+                       bool keep) {
+  return Op(type + "D", {{"x", x}},
+            {{"axes", AttrValue::Ints(axes)}, {"keep_dims", AttrValue::Bool(keep)}});
+}
+
+Value Lowering::PadWith(Value x, const std::vector<int64_t>& pads, double value) {
+  return Op("PadV3", {{"x", x}, {"paddings", Ints(pads)}, {"constant_values", Like(value, x)}},
+            {{"mode", AttrValue::String("constant")}, {"paddings_contiguous", AttrValue::Bool(false)}});
+}
+
+void Lowering::Out(int output, Value value) {
+  Out(output, OnnxValue::Of(value));
+}
+
+void Lowering::Out(int output, OnnxValue value) {
+  if (output < outputs()) results_[static_cast<size_t>(output)] = std::move(value);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,23 @@
+// Files of models, ONNX among them.
+#ifndef NPUMESH_GRAPH_ONNX_ONNX_FILE_H_
+#define NPUMESH_GRAPH_ONNX_ONNX_FILE_H_
+
+#include <string>
+
+#include "graph/ir/graph.h"
+#include "graph/onnx/import.h"
+#include "graph/ops/core/op_registry.h"
+
+namespace npumesh {
+
+// The ONNX model in a file. Errors: as ReadOnnx and ImportOnnx; kNotFound, kIo; kCorrupt for a file
+// that is no ONNX model.
+Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
+                       const OnnxImportOptions& options = {});
+
+// LoadModel (graph/io/model_file.h), or LoadOnnx for a file whose bytes say so.
+Result<Model> LoadAnyModel(const std::string& path, const OpRegistry& registry);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_ONNX_FILE_H_

@@ -1,0 +1,76 @@
+// The table of ONNX operators: one row for each, which says how its nodes become ours.
+//
+// The rows stand by family in ops_*.cc. A row with a higher `since` takes over from that version of
+// the operator set on.
+#ifndef NPUMESH_GRAPH_ONNX_OP_TABLE_H_
+#define NPUMESH_GRAPH_ONNX_OP_TABLE_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/onnx/lowering.h"
+
+namespace npumesh {
+
+inline constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
+
+struct OnnxOp {
+  std::string_view name;
+  // The first version of the operator set whose meaning of the operator this is.
+  int since = 1;
+  std::function<void(Lowering&)> lower;
+  std::string text;  // what becomes of it, for people: "Conv2D", "Cast, ReduceMean"
+  std::string_view domain = "";
+};
+
+// ---- rows that become one node ----
+
+// An attribute of ours from one of ONNX; a default of ONNX stands where a node has none.
+struct AttrRule {
+  std::string_view ours;
+  std::string_view theirs;
+  AttrValue fallback;
+};
+
+// A node `type` whose operands go to `ports` in their order; those left out have none.
+std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string> ports,
+                                       std::vector<AttrRule> attrs = {});
+// The row of such a node.
+OnnxOp Row(std::string_view name, int since, std::string type, std::vector<std::string> ports,
+           std::vector<AttrRule> attrs = {});
+
+// ---- families ----
+
+void AddElementwiseRows(std::vector<OnnxOp>& rows);
+void AddShapeRows(std::vector<OnnxOp>& rows);
+void AddIndexRows(std::vector<OnnxOp>& rows);
+void AddReduceRows(std::vector<OnnxOp>& rows);
+void AddProductRows(std::vector<OnnxOp>& rows);
+void AddConvolutionRows(std::vector<OnnxOp>& rows);
+void AddPoolRows(std::vector<OnnxOp>& rows);
+void AddNormRows(std::vector<OnnxOp>& rows);
+void AddLossRows(std::vector<OnnxOp>& rows);
+void AddImageRows(std::vector<OnnxOp>& rows);
+void AddQuantRows(std::vector<OnnxOp>& rows);
+void AddControlRows(std::vector<OnnxOp>& rows);
+void AddSequenceRows(std::vector<OnnxOp>& rows);
+void AddRecurrentRows(std::vector<OnnxOp>& rows);
+void AddSignalRows(std::vector<OnnxOp>& rows);
+void AddSelectRows(std::vector<OnnxOp>& rows);
+void AddTextRows(std::vector<OnnxOp>& rows);
+void AddTrainingRows(std::vector<OnnxOp>& rows);
+
+// ---- the whole ----
+
+// Every row, by domain, name and version. Made once, immutable.
+const std::vector<OnnxOp>& OnnxOps();
+
+// The row for an operator in this version of its operator set; null: there is none.
+const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int64_t version);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_OP_TABLE_H_

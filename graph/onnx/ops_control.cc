@@ -1,0 +1,310 @@
+// If, Loop and Scan.
+#include <algorithm>
+
+#include "graph/onnx/graph_scope.h"
+#include "graph/onnx/loop_writer.h"
+#include "graph/onnx/op_table.h"
+
+namespace npumesh {
+namespace {
+
+// The graph that an attribute holds. Error: there is none.
+const OnnxGraph* BodyOf(Lowering& at, std::string_view name) {
+  const OnnxAttribute* const attribute = at.node().Find(name);
+  if (attribute != nullptr && attribute->graph != nullptr) return attribute->graph.get();
+  at.Fail(Code::kCorrupt, "has no graph \"{}\"", name);
+  return nullptr;
+}
+
+// ---- If ----
+
+SubgraphBody WriteBranch(Lowering& at, const OnnxGraph& graph, const std::string& name,
+                         std::vector<OnnxValue>& results) {
+  SubgraphBody body;
+  body.scope = std::make_unique<GraphScope>(at.scope(), at.scope().GraphName(name));
+  body.scope->Walk(graph);
+  results = body.scope->OutputsOf(graph);
+  for (const OnnxValue& result : results) {
+    for (const Value item : result.items) {
+      // What comes from outside is a value of its own.
+      body.outputs.push_back(body.scope->emitter().Op("Identity", {{"x", item}}, {}, "result"));
+    }
+  }
+  if (!body.scope->emitter().ok()) at.emitter().Fail(body.scope->emitter().failure());
+  return body;
+}
+
+// A condition that is known chooses now; a sequence has as many elements in both branches.
+void LowerIf(Lowering& at) {
+  const OnnxGraph *yes = BodyOf(at, "then_branch"), *no = BodyOf(at, "else_branch");
+  const Value condition = at.in(0);
+  if (!at.ok()) return;
+  if (const auto known = at.KnownInts(condition); known && known->size() == 1) {
+    const OnnxGraph& taken = known->at(0) != 0 ? *yes : *no;
+    GraphScope branch(at.scope(), true);
+    branch.Walk(taken);
+    const std::vector<OnnxValue> results = branch.OutputsOf(taken);
+    for (size_t i = 0; i < results.size(); ++i) at.Out(static_cast<int>(i), results[i]);
+    return;
+  }
+  std::vector<OnnxValue> results, others;
+  SubgraphBody then_body = WriteBranch(at, *yes, "then", results);
+  SubgraphBody else_body = WriteBranch(at, *no, "else", others);
+  if (!at.ok()) return;
+  for (size_t i = 0; i < results.size() && i < others.size(); ++i) {
+    if (results[i].items.size() == others[i].items.size()) continue;
+    return at.Refuse("output {} is a sequence of {} elements in one branch and of {} in the other",
+                     i, results[i].items.size(), others[i].items.size());
+  }
+  if (results.size() != others.size()) {
+    return at.Fail(Code::kCorrupt, "has branches with {} and {} outputs", results.size(),
+                   others.size());
+  }
+  // A condition of one element is a scalar: ours counts the elements of anything else.
+  const Value scalar = at.Reshape(condition, {});
+  const std::vector<Value> outputs =
+      WriteIf(at, scalar, std::move(then_body), std::move(else_body));
+  size_t next = 0;
+  for (size_t i = 0; i < results.size() && at.ok(); ++i) {
+    OnnxValue result = results[i];
+    for (Value& item : result.items) item = outputs[next++];
+    at.Out(static_cast<int>(i), result);
+  }
+}
+
+// ---- Loop and Scan ----
+
+// Rows that turns add to: what is there before the first turn. Dimensions that are open are 0 then.
+Value NoRows(Lowering& at, const TensorType& row, int64_t axis) {
+  if (!row.shape.has_rank() || row.dtype == DataType::kUndefined) {
+    at.Refuse("the type of what each turn adds to an output is not known before the model runs");
+    return {};
+  }
+  Shape shape = row.shape;
+  for (int64_t& dim : shape.mutable_dims()) dim = std::max<int64_t>(dim, 0);
+  shape.mutable_dims().insert(shape.mutable_dims().begin() + axis, 0);
+  return at.emitter().Const(Tensor::Allocate({row.dtype, shape}));
+}
+
+// Types of what a body leaves, found by writing it once for nothing.
+std::vector<TensorType> ProbeOutputs(Lowering& at, const OnnxGraph& graph,
+                                     const std::vector<TensorType>& inputs) {
+  GraphScope scope(at.scope(), at.scope().GraphName("probe"));
+  for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
+    scope.Define(graph.inputs[i].name,
+                 OnnxValue::Of(scope.emitter().Data(graph.inputs[i].name, inputs[i])));
+  }
+  scope.Walk(graph);
+  std::vector<TensorType> types;
+  for (const OnnxValue& output : scope.OutputsOf(graph)) {
+    types.push_back(output.items.size() == 1 ? scope.emitter().type(output.items[0])
+                                             : TensorType());
+  }
+  if (!scope.emitter().ok()) at.emitter().Fail(scope.emitter().failure());
+  return types;
+}
+
+// Runs the nodes of a body in `scope` with these inputs; one tensor for each output.
+std::vector<Value> WalkBody(GraphScope& scope, const OnnxGraph& graph,
+                            const std::vector<Value>& inputs) {
+  for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
+    scope.Define(graph.inputs[i].name, OnnxValue::Of(inputs[i]));
+  }
+  scope.Walk(graph);
+  std::vector<Value> outputs;
+  for (const OnnxValue& output : scope.OutputsOf(graph)) {
+    if (output.items.size() == 1 && output.kind == OnnxKind::kTensor) {
+      outputs.push_back(output.items[0]);
+      continue;
+    }
+    scope.emitter().Fail(Error(Code::kUnsupported,
+                               "graph \"{}\": a loop carries a sequence or an optional, whose "
+                               "length would have to be known",
+                               graph.name));
+  }
+  return outputs;
+}
+
+// Whether an operand that the turns carry is a sequence or an optional.
+bool CarriesSequence(Lowering& at) {
+  for (int i = 2; i < at.inputs(); ++i) {
+    if (at.has(i) && at.operand(i).kind != OnnxKind::kTensor) return true;
+  }
+  return false;
+}
+
+// One turn after the other, written down. Error: how many there are is not known now.
+void UnrollLoop(Lowering& at, const OnnxGraph& graph) {
+  const auto turns = at.has(0) ? at.KnownInts(at.in(0)) : std::nullopt;
+  auto go_on = at.has(1) ? at.KnownInts(at.in(1)) : std::vector<int64_t>{1};
+  constexpr const char* kUnknown =
+      "a loop that carries a sequence, and whose number of turns is not known when it is imported";
+  if (!turns || turns->size() != 1 || !go_on) return at.Refuse("{}", kUnknown);
+  std::vector<OnnxValue> now;
+  for (int i = 2; i < at.inputs(); ++i) now.push_back(at.operand(i));
+  std::vector<std::vector<Value>> rows;
+  if (!at.Affords((*turns)[0])) return;
+  for (int64_t turn = 0; turn < (*turns)[0] && go_on->at(0) != 0 && at.ok(); ++turn) {
+    GraphScope scope(at.scope(), true);
+    std::vector<OnnxValue> inputs = {OnnxValue::Of(at.IntScalar(turn)),
+                                     OnnxValue::Of(at.Scalar(1, DataType::kBool))};
+    inputs.insert(inputs.end(), now.begin(), now.end());
+    for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
+      scope.Define(graph.inputs[i].name, inputs[i]);
+    }
+    scope.Walk(graph);
+    const std::vector<OnnxValue> outputs = scope.OutputsOf(graph);
+    if (!at.ok() || outputs.size() < now.size() + 1 || outputs[0].items.size() != 1) return;
+    go_on = at.KnownInts(outputs[0].items[0]);
+    if (!go_on) return at.Refuse("{}", kUnknown);
+    rows.resize(outputs.size() - 1 - now.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      for (const Value row : outputs[i + 1 + now.size()].items) {
+        rows[i].push_back(at.Unsqueeze(row, {0}));
+      }
+    }
+    for (size_t i = 0; i < now.size(); ++i) now[i] = outputs[i + 1];
+  }
+  for (size_t i = 0; i < now.size(); ++i) at.Out(static_cast<int>(i), now[i]);
+  for (size_t i = 0; i < rows.size() && at.ok(); ++i) {
+    at.Out(static_cast<int>(now.size() + i), at.Concat(rows[i], 0));
+  }
+}
+
+// Body: (turn, go on, variables...) -> (go on, variables..., rows...).
+void LowerLoop(Lowering& at) {
+  const OnnxGraph* const graph = BodyOf(at, "body");
+  if (graph == nullptr) return;
+  if (CarriesSequence(at)) return UnrollLoop(at, *graph);
+  std::vector<Value> first;
+  for (int i = 2; i < at.inputs(); ++i) first.push_back(at.in(i));
+  const size_t variables = first.size();
+  const Value turns = at.has(0) ? at.Reshape(at.Cast(at.in(0), DataType::kInt64), {})
+                                : at.IntScalar(INT64_MAX);
+  const Value go_on = at.has(1) ? at.Reshape(at.in(1), {}) : at.Scalar(1, DataType::kBool);
+  if (!at.ok()) return;
+  std::vector<TensorType> types = {{DataType::kInt64, Shape()}, {DataType::kBool, Shape()}};
+  for (const Value value : first) types.push_back(at.emitter().type(value));
+  const std::vector<TensorType> left = ProbeOutputs(at, *graph, types);
+  for (size_t i = variables + 1; i < left.size() && at.ok(); ++i) {
+    first.push_back(NoRows(at, left[i], 0));
+  }
+  const std::vector<Value> last = WriteLoop(
+      at, turns, go_on, first,
+      [&](GraphScope& scope, Lowering& body, Value turn, const std::vector<Value>& now) {
+        std::vector<Value> inputs = {turn, body.Scalar(1, DataType::kBool)};
+        inputs.insert(inputs.end(), now.begin(), now.begin() + static_cast<int64_t>(variables));
+        const std::vector<Value> outputs = WalkBody(scope, *graph, inputs);
+        LoopTurn next;
+        if (outputs.size() != now.size() + 1) return next;
+        next.go_on = body.Reshape(outputs[0], {});
+        for (size_t i = 0; i < now.size(); ++i) {
+          const bool rows = i >= variables;
+          next.next.push_back(
+              rows ? body.Concat({now[i], body.Unsqueeze(outputs[i + 1], {0})}, 0)
+                   : outputs[i + 1]);
+        }
+        return next;
+      });
+  for (size_t i = 0; i < last.size() && at.ok(); ++i) at.Out(static_cast<int>(i), last[i]);
+}
+
+// Body: (variables..., one row of each scanned operand...) -> (variables..., rows...).
+void LowerScan(Lowering& at) {
+  const OnnxGraph* const graph = BodyOf(at, "body");
+  const bool batches = at.version() < 9;  // operand 0: lengths; the first dimension is the batch
+  const auto scanned = static_cast<int>(at.Int("num_scan_inputs", 1));
+  const int skip = batches ? 1 : 0;
+  const int variables = at.inputs() - scanned - skip;
+  if (graph == nullptr || variables < 0) return;
+  if (batches && at.has(0)) return at.Refuse("sequence_lens of version 8 are not translated");
+  std::vector<Value> first, operands;
+  for (int i = 0; i < variables; ++i) first.push_back(at.in(i + skip));
+  std::vector<int64_t> axes = at.IntList("scan_input_axes"), ways = at.IntList("scan_input_directions");
+  std::vector<int64_t> out_axes = at.IntList("scan_output_axes"),
+                       out_ways = at.IntList("scan_output_directions");
+  if (batches) ways = at.IntList("directions");
+  axes.resize(static_cast<size_t>(scanned), 0);
+  ways.resize(static_cast<size_t>(scanned), 0);
+  for (int i = 0; i < scanned; ++i) operands.push_back(at.in(i + skip + variables));
+  if (!at.ok()) return;
+  if (batches) {
+    // A batch of one is what is left when the dimension goes; others would be loops in loops.
+    for (std::vector<Value>* list : {&first, &operands}) {
+      for (Value& value : *list) {
+        if (at.Dim(value, 0) != 1) return at.Refuse("version 8 with a batch of more than one");
+        value = at.Squeeze(value, {0});
+      }
+    }
+  }
+  std::vector<TensorType> types;
+  for (const Value value : first) types.push_back(at.emitter().type(value));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const int rank = at.Rank(operands[i]);
+    axes[i] = at.Axis(axes[i], rank);
+    TensorType row = at.emitter().type(operands[i]);
+    row.shape.mutable_dims().erase(row.shape.mutable_dims().begin() + axes[i]);
+    types.push_back(row);
+  }
+  const std::vector<TensorType> left = ProbeOutputs(at, *graph, types);
+  const size_t states = first.size();
+  if (at.ok() && left.size() < states) {
+    at.Fail(Code::kCorrupt, "has a body of {} outputs for {} variables", left.size(), states);
+  }
+  if (!at.ok()) return;
+  out_axes.resize(left.size() - states, 0);
+  out_ways.resize(left.size() - states, 0);
+  for (size_t i = states; i < left.size() && at.ok(); ++i) {
+    int64_t& axis = out_axes[i - states];
+    if (axis < 0) axis += left[i].shape.rank() + 1;
+    first.push_back(NoRows(at, left[i], axis));
+  }
+  if (!at.ok()) return;
+  const Value turns = at.Reshape(at.DimOf(operands[0], axes[0]), {});
+  std::vector<Value> last = WriteLoop(
+      at, turns, at.Scalar(1, DataType::kBool), first,
+      [&](GraphScope& scope, Lowering& body, Value turn, const std::vector<Value>& now) {
+        std::vector<Value> inputs(now.begin(), now.begin() + static_cast<int64_t>(states));
+        for (size_t i = 0; i < operands.size(); ++i) {
+          const Value whole = scope.CaptureOf(operands[i]);
+          Value place = turn;
+          if (ways[i] != 0) {
+            const Value count = body.Reshape(body.DimOf(whole, axes[i]), {});
+            place = body.Sub(body.Sub(count, body.IntScalar(1)), turn);
+          }
+          inputs.push_back(body.Gather(whole, place, axes[i]));
+        }
+        const std::vector<Value> outputs = WalkBody(scope, *graph, inputs);
+        LoopTurn next;
+        if (outputs.size() != now.size()) return next;
+        next.go_on = body.Scalar(1, DataType::kBool);
+        for (size_t i = 0; i < now.size(); ++i) {
+          if (i < states) {
+            next.next.push_back(outputs[i]);
+            continue;
+          }
+          const int64_t axis = out_axes[i - states];
+          const Value row = body.Unsqueeze(outputs[i], {axis});
+          const bool in_front = out_ways[i - states] != 0;
+          next.next.push_back(in_front ? body.Concat({row, now[i]}, axis)
+                                       : body.Concat({now[i], row}, axis));
+        }
+        return next;
+      });
+  for (size_t i = 0; i < last.size() && at.ok(); ++i) {
+    at.Out(static_cast<int>(i), batches ? at.Unsqueeze(last[i], {0}) : last[i]);
+  }
+}
+
+}  // namespace
+
+void AddControlRows(std::vector<OnnxOp>& rows) {
+  const OnnxOp all[] = {
+      {"If", 1, LowerIf, "If"},
+      {"Loop", 1, LowerLoop, "While"},
+      {"Scan", 8, LowerScan, "While"},
+  };
+  rows.insert(rows.end(), std::begin(all), std::end(all));
+}
+
+}  // namespace npumesh

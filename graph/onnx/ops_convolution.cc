@@ -1,0 +1,185 @@
+// Convolutions and their transposes. Those over rows become ones over images with one row.
+#include <algorithm>
+
+#include "graph/onnx/op_table.h"
+#include "graph/onnx/rewrites.h"
+#include "graph/onnx/window.h"
+
+namespace npumesh {
+namespace {
+
+// A dimension of 1 in front of the others, for images of one dimension.
+void AddRow(SlidingWindow& window) {
+  for (auto* list : {&window.kernel, &window.strides, &window.dilations}) {
+    list->insert(list->begin(), 1);
+  }
+  for (auto* list : {&window.before, &window.behind}) list->insert(list->begin(), 0);
+}
+
+// The sizes of a filter [.., .., image...].
+std::vector<int64_t> KernelOf(Lowering& at, Value filter) {
+  std::vector<int64_t> kernel;
+  for (int d = 2; d < at.Rank(filter); ++d) kernel.push_back(at.Dim(filter, d));
+  return kernel;
+}
+
+Lowering::Attrs ConvolutionAttrs(Lowering& at, const SlidingWindow& window) {
+  return {{"strides", AttrValue::Ints(WithOnes(window.strides))},
+          {"pads", AttrValue::Ints(PadPairs(window))},
+          {"dilations", AttrValue::Ints(WithOnes(window.dilations))},
+          {"groups", AttrValue::Int(at.Int("group", 1))},
+          {"data_format", AttrValue::String(window.dims() == 3 ? "NCDHW" : "NCHW")}};
+}
+
+bool SupportedImage(Lowering& at, int dims) {
+  if (dims >= 1 && dims <= 3) return at.ok();
+  at.Refuse("an image of {} dimensions; npumesh has convolutions of 1 to 3", dims);
+  return false;
+}
+
+Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) {
+  SlidingWindow window = WindowFrom(at, KernelOf(at, filter));
+  PadForSame(at, x, window);
+  if (!SupportedImage(at, window.dims())) return {};
+  const bool row = window.dims() == 1;
+  if (row) {
+    AddRow(window);
+    x = at.Unsqueeze(x, {2});
+    filter = at.Unsqueeze(filter, {2});
+  }
+  Lowering::Inputs inputs = {{"x", x}, {"filter", filter}};
+  if (bias) inputs.emplace_back("bias", *bias);
+  const std::string type = window.dims() == 3 ? "Conv3D" : "Conv2D";
+  const Lowering::Attrs attrs = ConvolutionAttrs(at, window);
+  return row ? at.Squeeze(at.Op(type, inputs, attrs), {2}) : at.Node(type, inputs, attrs);
+}
+
+void LowerConv(Lowering& at) {
+  const std::optional<Value> bias = at.has(2) ? std::optional(at.in(2)) : std::nullopt;
+  at.Out(0, Convolved(at, at.in(0), at.in(1), bias));
+}
+
+// ---- transposes ----
+
+// The pads that an output_shape or auto_pad asks for; returns the sizes of the outputs.
+std::vector<int64_t> OutputSizes(Lowering& at, Value x, SlidingWindow& window,
+                                 const std::vector<int64_t>& extra) {
+  const std::vector<int64_t> asked = at.IntList("output_shape");
+  std::vector<int64_t> sizes;
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
+    const int64_t full =
+        (image - 1) * window.strides[d] + window.extent(d) + extra[d];
+    int64_t wanted = full - window.before[d] - window.behind[d];
+    if (!asked.empty() || window.same) {
+      wanted = asked.empty() ? image * window.strides[d] : asked[asked.size() - window.size() + d];
+      const int64_t cut = std::max<int64_t>(full - wanted, 0);
+      const bool upper = window.same && !window.lower;
+      window.before[d] = upper ? cut / 2 : cut - cut / 2;
+      window.behind[d] = cut - window.before[d];
+    }
+    sizes.push_back(wanted);
+  }
+  return sizes;
+}
+
+// [N, channels, sizes...]
+Value SizeOperand(Lowering& at, Value x, int64_t channels, const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> rest = {channels};
+  rest.insert(rest.end(), sizes.begin(), sizes.end());
+  if (at.shape(x)[0] < 0) return at.Concat({at.DimOf(x, 0), at.Ints(rest)}, 0);
+  rest.insert(rest.begin(), at.shape(x)[0]);
+  return at.Ints(rest);
+}
+
+void LowerConvTranspose(Lowering& at) {
+  Value x = at.in(0), filter = at.in(1);
+  SlidingWindow window = WindowFrom(at, KernelOf(at, filter));
+  const int64_t channels = at.Dim(filter, 1) * at.Int("group", 1);
+  if (at.Rank(x) < 3 || !SupportedImage(at, window.dims())) return;
+  std::vector<int64_t> extra = at.IntList("output_padding");
+  if (extra.empty()) extra.assign(window.size(), 0);
+  std::vector<int64_t> sizes = OutputSizes(at, x, window, extra);
+  const bool row = window.dims() == 1;
+  if (row) {
+    AddRow(window);
+    sizes.insert(sizes.begin(), 1);
+    extra.insert(extra.begin(), 0);
+    x = at.Unsqueeze(x, {2});
+    filter = at.Unsqueeze(filter, {2});
+  }
+  Lowering::Inputs inputs = {
+      {"input_size", SizeOperand(at, x, channels, sizes)}, {"x", x}, {"filter", filter}};
+  if (at.has(2)) inputs.emplace_back("bias", at.in(2));
+  Lowering::Attrs attrs = ConvolutionAttrs(at, window);
+  std::vector<int64_t> padding = {0, 0};
+  padding.insert(padding.end(), extra.begin(), extra.end());
+  attrs.emplace_back("output_padding", AttrValue::Ints(padding));
+  const std::string type = window.dims() == 3 ? "Conv3DTranspose" : "Conv2DTranspose";
+  const Value y = row ? at.Op(type, inputs, attrs) : at.Node(type, inputs, attrs);
+  at.Out(0, row ? at.Squeeze(y, {2}) : y);
+}
+
+// ---- quantised ----
+
+// Products of bytes less their zeros are below 2^16: so many may be added in float32.
+constexpr int64_t kMostTerms = 256;
+
+// The convolution of bytes less their zeros, as int32. Channels are convolved in groups that are
+// exact in float32, as long as one filter of one channel is.
+Value ConvolvedBytes(Lowering& at, Value x, Value filter, std::optional<Value> x_zero,
+                     std::optional<Value> filter_zero) {
+  const auto centred = [&](Value v, std::optional<Value> zero, bool rows) {
+    const Value wide = at.Cast(v, DataType::kFloat);
+    if (!zero) return wide;
+    return at.Sub(wide, AlongAxis(at, at.Cast(*zero, DataType::kFloat), rows ? at.Rank(v) : 1, 0));
+  };
+  const Value left = centred(x, x_zero, false), right = centred(filter, filter_zero, true);
+  const auto convolved = [&](Value a, Value b) {
+    return at.Cast(Convolved(at, a, b, std::nullopt), DataType::kInt32);
+  };
+  int64_t image = 1;
+  for (const int64_t size : KernelOf(at, filter)) image *= size;
+  const int64_t channels = at.Dim(filter, 1), each = std::max<int64_t>(kMostTerms / image, 1);
+  if (channels <= each || at.Int("group", 1) != 1) return convolved(left, right);
+  Value sum;
+  for (int64_t c = 0; c < channels && at.ok(); c += each) {
+    const int64_t end = std::min(channels, c + each);
+    const Value part = convolved(at.Slice(left, 1, c, end), at.Slice(right, 1, c, end));
+    sum = c == 0 ? part : at.Add(sum, part);
+  }
+  return sum;
+}
+
+void LowerConvInteger(Lowering& at) {
+  const auto optional = [&](int i) { return at.has(i) ? std::optional(at.in(i)) : std::nullopt; };
+  at.Out(0, ConvolvedBytes(at, at.in(0), at.in(1), optional(2), optional(3)));
+}
+
+// Inputs: x, its scale and zero, w, its scale and zero, scale and zero of y, bias (int32 with scale
+// x_scale * w_scale).
+void LowerQLinearConv(Lowering& at) {
+  const Value y_zero = at.in(7);
+  Value y = ConvolvedBytes(at, at.in(0), at.in(3), at.in(2), at.in(5));
+  const int rank = at.Rank(y);
+  if (!at.ok()) return;
+  if (at.has(8)) y = at.Add(y, AlongAxis(at, at.in(8), rank, 1));
+  const Value scale = at.Div(at.Mul(AlongAxis(at, at.in(1), rank, 1), AlongAxis(at, at.in(4), rank, 1)),
+                             AlongAxis(at, at.in(6), rank, 1));
+  y = at.Mul(at.Cast(y, DataType::kFloat), scale);
+  at.Out(0, Quantised(at, y, at.Reshape(y_zero, {}), at.dtype(y_zero)));
+}
+
+}  // namespace
+
+void AddConvolutionRows(std::vector<OnnxOp>& rows) {
+  const OnnxOp all[] = {
+      {"Conv", 1, LowerConv, "Conv2D, Conv3D"},
+      {"ConvInteger", 10, LowerConvInteger, "Conv2D, Cast"},
+      {"ConvTranspose", 1, LowerConvTranspose, "Conv2DTranspose, Conv3DTranspose"},
+      {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast"},
+  };
+  rows.insert(rows.end(), std::begin(all), std::end(all));
+}
+
+}  // namespace npumesh

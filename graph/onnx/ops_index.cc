@@ -1,0 +1,203 @@
+// Which elements, in which order: gather, scatter, sort, select.
+#include "graph/onnx/op_table.h"
+
+namespace npumesh {
+namespace {
+
+// Indices below 0 count from the end of dimension `axis` of x.
+Value FromTheEnd(Lowering& at, Value indices, Value x, int64_t axis) {
+  const Value dim = at.Cast(at.Reshape(at.DimOf(x, axis), {}), at.dtype(indices));
+  const Value below = at.Binary("Less", indices, at.Like(0, indices));
+  return at.Select(below, at.Add(indices, dim), indices);
+}
+
+void LowerGather(Lowering& at) {
+  at.Out(0, at.Node("GatherV2",
+                    {{"x", at.in(0)},
+                     {"indices", at.in(1)},
+                     {"axis", at.IntScalar(at.Int("axis", 0))}},
+                    {{"negative_index_support", AttrValue::Bool(true)}}));
+}
+
+void LowerGatherElements(Lowering& at) {
+  const Value x = at.in(0);
+  const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
+  const Value index = FromTheEnd(at, at.in(1), x, axis);
+  at.Out(0, at.Node("GatherElements", {{"x", x}, {"index", index}},
+                    {{"dim", AttrValue::Int(axis)}}));
+}
+
+// Along the first `batch` dimensions an index tuple belongs to the elements at its own place: the
+// tuple gets its place as further coordinates in front.
+void LowerGatherNd(Lowering& at) {
+  const Value x = at.in(0);
+  Value indices = at.in(1);
+  const auto batch = static_cast<int>(at.Int("batch_dims", 0));
+  const int rank = at.Rank(indices);
+  for (int axis = batch - 1; axis >= 0 && at.ok(); --axis) {
+    std::vector<int64_t> column(static_cast<size_t>(rank), 1);
+    column[static_cast<size_t>(axis)] = -1;
+    const Value count = at.Reshape(at.DimOf(indices, axis), {});
+    const Value places = at.Reshape(at.Range(at.IntScalar(0), count, at.IntScalar(1)), column);
+    const Value zeros = at.Mul(at.Slice(indices, rank - 1, 0, 1), at.Like(0, indices));
+    indices = at.Concat({at.Add(zeros, at.Cast(places, at.dtype(indices))), indices}, rank - 1);
+  }
+  at.Out(0, at.Node("GatherNd", {{"x", x}, {"indices", indices}},
+                    {{"negative_index_support", AttrValue::Bool(true)}}));
+}
+
+void LowerScatterElements(Lowering& at) {
+  const Value x = at.in(0);
+  const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
+  const Value indices = FromTheEnd(at, at.in(1), x, axis);
+  at.Out(0, at.Node("ScatterElements",
+                    {{"data", x}, {"indices", indices}, {"updates", at.in(2)}},
+                    {{"axis", AttrValue::Int(axis)},
+                     {"reduction", AttrValue::String(at.Text("reduction", "none"))}}));
+}
+
+// Rows that index tuples name are multiplied: tuples become numbers of rows.
+Value MultiplyRows(Lowering& at, Value x, Value indices, Value updates) {
+  const int rank = at.Rank(indices), of_x = at.Rank(x);
+  const int64_t named = at.Dim(indices, rank - 1);
+  Value row;
+  for (int64_t k = 0; k < named; ++k) {
+    const Value part = at.Squeeze(at.Slice(indices, rank - 1, k, k + 1), {rank - 1});
+    const Value dim = at.Reshape(at.DimOf(x, k), {});
+    row = k == 0 ? part : at.Add(at.Mul(row, dim), part);
+  }
+  row = at.Reshape(row, {-1});
+  const Value inner = named < of_x ? at.Slice(at.ShapeOf(x), 0, named, of_x) : at.Ints({1});
+  const int columns = named < of_x ? of_x - static_cast<int>(named) : 1;
+  const Value rows_shape = at.Concat({at.Ints({-1}), inner}, 0);
+  const Value rows = at.Unary("TensorMove", at.ReshapeTo(x, rows_shape, columns + 1));
+  const Value by = at.ReshapeTo(updates, rows_shape, columns + 1);
+  const Value y = at.Op("ScatterMul", {{"var", rows}, {"indices", row}, {"updates", by}});
+  return at.ReshapeTo(y, at.ShapeOf(x), of_x);
+}
+
+void LowerScatterNd(Lowering& at) {
+  const Value x = at.in(0), indices = at.in(1), updates = at.in(2);
+  const std::string reduction = at.Text("reduction", "none");
+  if (reduction == "mul") return at.Out(0, MultiplyRows(at, x, indices, updates));
+  std::string type = "TensorScatterUpdate", port = "x";
+  if (reduction == "add") type = "TensorScatterAdd";
+  if (reduction == "max") type = "TensorScatterMax", port = "input";
+  if (reduction == "min") type = "TensorScatterMin", port = "input";
+  at.Out(0, at.Node(type, {{port, x}, {"indices", indices}, {"updates", updates}}));
+}
+
+// ---- selection ----
+
+void LowerNonZero(Lowering& at) {
+  const Value y = at.Node("NonZero", {{"x", at.in(0)}},
+                          {{"transpose", AttrValue::Bool(true)},
+                           {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  at.Out(0, y);
+}
+
+// Positions of true in a vector.
+Value PlacesOfTrue(Lowering& at, Value condition) {
+  const Value places =
+      at.Op("NonZero", {{"x", condition}},
+            {{"transpose", AttrValue::Bool(true)},
+             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  at.emitter().Hint(places, {DataType::kInt64, Shape({1, kUnknownDim})});
+  return at.Reshape(places, {-1});
+}
+
+void LowerCompress(Lowering& at) {
+  Value x = at.in(0);
+  const bool flat = !at.has_attr("axis");
+  if (flat) x = at.Reshape(x, {-1});
+  const int64_t axis = flat ? 0 : at.Axis(at.Int("axis", 0), at.Rank(x));
+  at.Out(0, at.Gather(x, PlacesOfTrue(at, at.in(1)), axis));
+}
+
+void LowerOneHot(Lowering& at) {
+  const Value given = at.in(0), values = at.in(2);
+  const Value indices = at.Cast(given, DataType::kInt64);
+  const Value depth = at.Cast(at.Reshape(at.in(1), {}), DataType::kInt64);
+  const int rank = at.Rank(given) + 1;
+  const int axis = at.Axis(at.Int("axis", -1), rank);
+  if (!at.ok()) return;
+  const Value below = at.Binary("Less", indices, at.IntScalar(0));
+  const Value wrapped = at.Select(below, at.Add(indices, depth), indices);
+  std::vector<int64_t> column(static_cast<size_t>(rank), 1);
+  column[static_cast<size_t>(axis)] = -1;
+  const Value classes = at.Range(at.IntScalar(0), depth, at.IntScalar(1));
+  at.emitter().Hint(classes, {DataType::kInt64, Shape({kUnknownDim})});
+  const Value hot =
+      at.Binary("Equal", at.Unsqueeze(wrapped, {axis}), at.Reshape(classes, column));
+  const auto value = [&](int64_t i) { return at.Reshape(at.Slice(values, 0, i, i + 1), {}); };
+  at.Out(0, at.Select(hot, value(1), value(0)));
+}
+
+// ---- order ----
+
+void LowerTopK(Lowering& at) {
+  const Value x = at.in(0);
+  const Value k =
+      at.version() < 10 ? at.IntScalar(at.Int("k", 1)) : at.Reshape(at.in(1), {});
+  const int axis = at.Axis(at.Int("axis", -1), at.Rank(x));
+  const Value y = at.Op(
+      "TopKV2", {{"x", x}, {"k", k}},
+      {{"sorted", AttrValue::Bool(at.Int("sorted", 1) != 0)},
+       {"dim", AttrValue::Int(axis)},
+       {"largest", AttrValue::Bool(at.Int("largest", 1) != 0)},
+       {"indices_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}},
+      2);
+  at.Out(0, y);
+  at.Out(1, Lowering::Port(y, 1));
+}
+
+void LowerCumSum(Lowering& at) {
+  const Value x = at.in(0);
+  const Lowering::Attrs attrs = {{"exclusive", AttrValue::Bool(at.Int("exclusive", 0) != 0)},
+                                 {"reverse", AttrValue::Bool(at.Int("reverse", 0) != 0)}};
+  const Value axis = at.Reshape(at.in(1), {});
+  const Value y = at.Node("Cumsum", {{"x", x}, {"axis", axis}}, attrs);
+  at.emitter().Hint(y, {at.dtype(x), at.shape(x)});
+  at.Out(0, y);
+}
+
+// Element t of a row of length n comes from n - 1 - t, and behind the length from its own place.
+void LowerReverseSequence(Lowering& at) {
+  const Value x = at.in(0), lengths = at.in(1);
+  const auto time = static_cast<int>(at.Int("time_axis", 0));
+  const auto batch = static_cast<int>(at.Int("batch_axis", 1));
+  const int rank = at.Rank(x);
+  if (!at.ok()) return;
+  std::vector<int64_t> along_time(static_cast<size_t>(rank), 1), along_batch = along_time;
+  along_time[static_cast<size_t>(time)] = -1;
+  along_batch[static_cast<size_t>(batch)] = -1;
+  const Value count = at.Reshape(at.DimOf(x, time), {});
+  const Value t = at.Reshape(at.Range(at.IntScalar(0), count, at.IntScalar(1)), along_time);
+  const Value n = at.Reshape(at.Cast(lengths, DataType::kInt64), along_batch);
+  const Value turned = at.Sub(at.Sub(n, at.IntScalar(1)), t);
+  const Value places = at.Select(at.Binary("Less", t, n), turned, t);
+  const Value all = at.Broadcast(places, at.ShapeOf(x));
+  at.Out(0, at.Op("GatherElements", {{"x", x}, {"index", all}}, {{"dim", AttrValue::Int(time)}}));
+}
+
+}  // namespace
+
+void AddIndexRows(std::vector<OnnxOp>& rows) {
+  const OnnxOp all[] = {
+      {"Compress", 9, LowerCompress, "NonZero, GatherV2"},
+      {"CumSum", 11, LowerCumSum, "Cumsum"},
+      {"Gather", 1, LowerGather, "GatherV2"},
+      {"GatherElements", 11, LowerGatherElements, "GatherElements"},
+      {"GatherND", 11, LowerGatherNd, "GatherNd"},
+      {"NonZero", 9, LowerNonZero, "NonZero"},
+      {"OneHot", 9, LowerOneHot, "Equal, SelectV2"},
+      {"ReverseSequence", 10, LowerReverseSequence, "GatherElements"},
+      {"Scatter", 9, LowerScatterElements, "ScatterElements"},
+      {"ScatterElements", 11, LowerScatterElements, "ScatterElements"},
+      {"ScatterND", 11, LowerScatterNd, "TensorScatterUpdate, TensorScatterAdd, ScatterMul"},
+      {"TopK", 1, LowerTopK, "TopKV2"},
+  };
+  rows.insert(rows.end(), std::begin(all), std::end(all));
+}
+
+}  // namespace npumesh

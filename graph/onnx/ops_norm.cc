@@ -1,0 +1,224 @@
+// Normalisation: batches, instances, layers, channels, softmax; dropout of inference.
+#include <numeric>
+
+#include "graph/onnx/op_table.h"
+
+namespace npumesh {
+namespace {
+
+// A vector of channels for a tensor of `rank` dimensions [N, C, ...].
+Value OverChannels(Lowering& at, Value vector, int rank) {
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  if (rank > 1) shape[1] = -1;
+  return at.Reshape(vector, shape);
+}
+
+std::vector<int64_t> AxesFrom(int first, int rank) {
+  std::vector<int64_t> axes(static_cast<size_t>(std::max(rank - first, 0)));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+struct Moments {
+  Value mean;
+  Value variance;  // over all elements, not all but one
+};
+
+Moments MomentsOf(Lowering& at, Value x, const std::vector<int64_t>& axes, bool keep) {
+  const Value mean = at.Reduce("ReduceMean", x, axes, true);
+  const Value centred = at.Sub(x, mean);
+  Moments moments{mean, at.Reduce("ReduceMean", at.Mul(centred, centred), axes, keep)};
+  if (!keep) moments.mean = at.Reduce("ReduceMean", x, axes, false);
+  return moments;
+}
+
+// 1 / sqrt(variance + epsilon)
+Value Scale(Lowering& at, Value variance, double epsilon) {
+  const Value sum = at.Add(variance, at.Like(epsilon, variance));
+  return at.Unary("Reciprocal", at.Unary("Sqrt", sum));
+}
+
+// ---- batches ----
+
+// With the statistics of the batch (training_mode) outputs 1 and 2 are the running ones.
+void LowerBatchNorm(Lowering& at) {
+  const Value x = at.in(0);
+  const int rank = at.Rank(x);
+  const float epsilon = at.Float("epsilon", 1e-5F);
+  Value mean = at.in(3), variance = at.in(4);
+  if (!at.ok()) return;
+  if (at.Int("training_mode", 0) != 0) {
+    std::vector<int64_t> axes = AxesFrom(2, rank);
+    axes.insert(axes.begin(), 0);
+    const Moments batch = MomentsOf(at, x, axes, false);
+    const double momentum = at.Float("momentum", 0.9F);
+    const auto running = [&](Value old, Value now) {
+      return at.Add(at.Mul(old, at.Like(momentum, old)), at.Mul(now, at.Like(1 - momentum, now)));
+    };
+    at.Out(1, running(mean, batch.mean));
+    at.Out(2, running(variance, batch.variance));
+    mean = batch.mean;
+    variance = batch.variance;
+  } else if (rank == 4 && at.dtype(x) != DataType::kDouble) {
+    return at.Out(0, at.Node("BNInfer",
+                             {{"x", x},
+                              {"scale", at.in(1)},
+                              {"offset", at.in(2)},
+                              {"mean", mean},
+                              {"variance", variance}},
+                             {{"epsilon", AttrValue::Float(epsilon)}}));
+  }
+  const Value scale = at.Mul(Scale(at, variance, epsilon), at.in(1));
+  const Value y = at.Mul(at.Sub(x, OverChannels(at, mean, rank)), OverChannels(at, scale, rank));
+  at.Out(0, at.Add(y, OverChannels(at, at.in(2), rank)));
+}
+
+// ---- instances, groups, layers ----
+
+void LowerInstanceNorm(Lowering& at) {
+  const Value x = at.in(0);
+  const int rank = at.Rank(x);
+  if (!at.ok()) return;
+  const Moments moments = MomentsOf(at, x, AxesFrom(2, rank), true);
+  const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
+  const Value normal = at.Mul(at.Sub(x, moments.mean), scale);
+  const Value y = at.Mul(normal, OverChannels(at, at.in(1), rank));
+  at.Out(0, at.Add(y, OverChannels(at, at.in(2), rank)));
+}
+
+// Scale and bias are those of the groups until version 21.
+void LowerGroupNorm(Lowering& at) {
+  const Value x = at.in(0);
+  const int64_t groups = at.Int("num_groups", 1);
+  const Value grouped = at.Reshape(x, {0, groups, -1});
+  const Moments moments = MomentsOf(at, grouped, {2}, true);
+  const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
+  Value y = at.Mul(at.Sub(grouped, moments.mean), scale);
+  const bool of_channels = at.version() >= 21;
+  const int rank = of_channels ? at.Rank(x) : 3;
+  if (of_channels) y = at.ReshapeTo(y, at.ShapeOf(x), rank);
+  y = at.Add(at.Mul(y, OverChannels(at, at.in(1), rank)), OverChannels(at, at.in(2), rank));
+  at.Out(0, of_channels ? y : at.ReshapeTo(y, at.ShapeOf(x), at.Rank(x)));
+}
+
+void LowerLayerNorm(Lowering& at) {
+  const Value x = at.in(0);
+  const int rank = at.Rank(x);
+  const int first = at.Axis(at.Int("axis", -1), rank);
+  if (!at.ok()) return;
+  const Moments moments = MomentsOf(at, x, AxesFrom(first, rank), true);
+  const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
+  Value y = at.Mul(at.Mul(at.Sub(x, moments.mean), scale), at.in(1));
+  if (at.has(2)) y = at.Add(y, at.in(2));
+  at.Out(0, y);
+  at.Out(1, moments.mean);
+  at.Out(2, scale);
+}
+
+void LowerMeanVariance(Lowering& at) {
+  const Value x = at.in(0);
+  const std::vector<int64_t> axes =
+      at.has_attr("axes") ? at.IntList("axes") : std::vector<int64_t>{0, 2, 3};
+  const Value centred = at.Sub(x, at.Reduce("ReduceMean", x, axes, true));
+  const Value variance = at.Reduce("ReduceMean", at.Mul(centred, centred), axes, true);
+  const Value deviation = at.Add(at.Unary("Sqrt", variance), at.Like(1e-9, x));
+  at.Out(0, at.Div(centred, deviation));
+}
+
+void LowerLpNorm(Lowering& at) {
+  const Value x = at.in(0);
+  const int64_t axis = at.Int("axis", -1);
+  const bool absolute = at.Int("p", 2) == 1;
+  const Value each = absolute ? at.Unary("Abs", x) : at.Mul(x, x);
+  Value norm = at.Reduce("ReduceSum", each, {axis}, true);
+  if (!absolute) norm = at.Unary("Sqrt", norm);
+  at.Out(0, at.Div(x, norm));
+}
+
+// ---- neighbouring channels ----
+
+// Sums of squares over a window of channels, as differences of one running sum would lose digits:
+// the shifted squares are added.
+void LowerLrn(Lowering& at) {
+  const Value x = at.in(0);
+  const int64_t size = at.Int("size", 1), before = (size - 1) / 2;
+  const int rank = at.Rank(x);
+  constexpr int64_t kWidest = 1024;  // channels: one node for each
+  if (at.ok() && (size < 1 || size > kWidest || rank < 2)) {
+    return at.Refuse("size {} of a tensor of rank {}; expected 1 to {}, rank 2 or more", size, rank,
+                     kWidest);
+  }
+  if (!at.ok()) return;
+  std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
+  pads[1] = before;
+  pads[static_cast<size_t>(rank) + 1] = size - 1 - before;
+  const Value squares = at.PadWith(at.Mul(x, x), pads, 0);
+  const int64_t channels = at.Dim(x, 1);
+  Value sum;
+  for (int64_t i = 0; i < size; ++i) {
+    const Value shifted = at.Slice(squares, 1, i, i + channels);
+    sum = i == 0 ? shifted : at.Add(sum, shifted);
+  }
+  const Value scaled =
+      at.Mul(sum, at.Like(double{at.Float("alpha", 1e-4F)} / static_cast<double>(size), x));
+  const Value base = at.Add(scaled, at.Like(at.Float("bias", 1), x));
+  at.Out(0, at.Div(x, at.Binary("Pow", base, at.Like(at.Float("beta", 0.75F), x))));
+}
+
+// ---- softmax ----
+
+// Before version 13 all dimensions from the axis on are one row.
+std::function<void(Lowering&)> Softmax(std::string type, std::string port, bool flattens) {
+  return [=](Lowering& at) {
+    const Value x = at.in(0);
+    const int rank = at.Rank(x);
+    const int axis = at.Axis(at.Int("axis", flattens ? 1 : -1), rank);
+    if (!at.ok()) return;
+    if (!flattens || axis == rank - 1) {
+      return at.Out(0, at.Node(type, {{port, x}}, {{"axes", AttrValue::Ints({axis})}}));
+    }
+    const Value rows = at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}});
+    const Value y = at.Op(type, {{port, rows}}, {{"axes", AttrValue::Ints({1})}});
+    at.Out(0, at.ReshapeTo(y, at.ShapeOf(x), rank));
+  };
+}
+
+// ---- dropout ----
+
+// Nothing is dropped: when models are trained the numbers would be random.
+void LowerDropout(Lowering& at) {
+  const Value x = at.in(0);
+  const std::optional<std::vector<int64_t>> training =
+      at.has(2) ? at.KnownInts(at.in(2)) : std::vector<int64_t>{0};
+  const std::optional<std::vector<double>> ratio =
+      at.has(1) ? at.KnownNumbers(at.in(1)) : std::vector<double>{0.5};
+  const bool drops = !training || (training->at(0) != 0 && (!ratio || ratio->at(0) != 0));
+  if (drops) return at.Refuse("drops elements (training_mode); npumesh imports models for inference");
+  at.Out(0, at.Node("Identity", {{"x", x}}));
+  if (!at.wants(1)) return;
+  // Before version 10 the mask has the type of x.
+  const DataType dtype = at.version() < 10 ? at.dtype(x) : DataType::kBool;
+  at.Out(1, at.Op("Fill", {{"dims", at.ShapeOf(x)}, {"value", at.Scalar(1, dtype)}}));
+}
+
+}  // namespace
+
+void AddNormRows(std::vector<OnnxOp>& rows) {
+  const OnnxOp all[] = {
+      {"BatchNormalization", 7, LowerBatchNorm, "BNInfer"},
+      {"Dropout", 7, LowerDropout, "Identity"},
+      {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add"},
+      {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add"},
+      {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow"},
+      {"LayerNormalization", 17, LowerLayerNorm, "ReduceMeanD, Mul, Add"},
+      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2"},
+      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2"},
+      {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div"},
+      {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div"},
+      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2"},
+      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2"},
+  };
+  rows.insert(rows.end(), std::begin(all), std::end(all));
+}
+
+}  // namespace npumesh

@@ -1,0 +1,293 @@
+// Pools. Averages and maxima of floats over plain images become our pools; everything else
+// (dilated, of one or three dimensions, of other types, with places) gathers its windows.
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "graph/onnx/op_table.h"
+#include "graph/onnx/window.h"
+
+namespace npumesh {
+namespace {
+
+// How many windows there are along dimension d of an image.
+int64_t CountOf(const SlidingWindow& window, size_t d, int64_t image, bool ceil) {
+  const int64_t free = image + window.before[d] + window.behind[d] - window.extent(d);
+  if (free < 0) return 0;
+  int64_t count = free / window.strides[d] + 1;
+  if (!ceil || free % window.strides[d] == 0) return count;
+  // A window that would begin in the padding behind the image does not count.
+  return count * window.strides[d] >= image + window.before[d] ? count : count + 1;
+}
+
+// The windows of x [N, C, image...], whose pads hold `fill`: [N, C, count0, kernel0, count1, ...].
+struct GatheredWindows {
+  Value values;
+  std::vector<int64_t> counts;
+  std::vector<int64_t> kernel_axes;
+};
+
+GatheredWindows Gathered(Lowering& at, Value x, const SlidingWindow& window, bool ceil,
+                         double fill) {
+  GatheredWindows gathered;
+  const int rank = at.Rank(x);
+  std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0), shape = {0, 0};
+  std::vector<std::vector<int64_t>> places(window.size());
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
+    const int64_t count = CountOf(window, d, image, ceil);
+    if (!at.Affords(count, window.kernel[d])) return gathered;
+    const int64_t reach = (count - 1) * window.strides[d] + window.extent(d);
+    pads[d + 2] = window.before[d];
+    pads[static_cast<size_t>(rank) + d + 2] =
+        std::max<int64_t>(reach - image - window.before[d], 0);
+    for (int64_t o = 0; o < count; ++o) {
+      for (int64_t k = 0; k < window.kernel[d]; ++k) {
+        places[d].push_back(o * window.strides[d] + k * window.dilations[d]);
+      }
+    }
+    gathered.counts.push_back(count);
+    gathered.kernel_axes.push_back(static_cast<int64_t>(shape.size()) + 1);
+    shape.insert(shape.end(), {count, window.kernel[d]});
+  }
+  if (!at.ok()) return gathered;
+  Value y = at.PadWith(x, pads, fill);
+  for (size_t d = 0; d < window.size(); ++d) {
+    y = at.Gather(y, at.Ints(places[d]), static_cast<int64_t>(d) + 2);
+  }
+  gathered.values = at.Reshape(y, shape);
+  return gathered;
+}
+
+double LowestOf(DataType dtype) {
+  if (IsFloating(dtype)) return -std::numeric_limits<double>::infinity();
+  if (IsUnsignedInteger(dtype)) return 0;
+  const int bits = BitsOf(dtype);
+  return bits == 64 ? static_cast<double>(INT64_MIN) : -std::ldexp(1.0, bits - 1);
+}
+
+// [count, kernel...] of one dimension after the other: kernels last.
+std::vector<int64_t> KernelsLast(size_t dims) {
+  std::vector<int64_t> perm = {0, 1};
+  for (size_t d = 0; d < dims; ++d) perm.push_back(static_cast<int64_t>(2 + 2 * d));
+  for (size_t d = 0; d < dims; ++d) perm.push_back(static_cast<int64_t>(3 + 2 * d));
+  return perm;
+}
+
+// For each window and each of its elements the place in the whole tensor [N, C, image...], in the
+// order [1, 1, count..., kernel...] flattened; places in the padding are never asked for.
+std::vector<int64_t> PlacesOf(const SlidingWindow& window, const std::vector<int64_t>& counts,
+                              const std::vector<int64_t>& image, bool columns_first) {
+  const size_t dims = window.size();
+  std::vector<int64_t> steps(dims, 1);
+  for (size_t d = 1; d < dims; ++d) {
+    if (columns_first) {
+      steps[d] = steps[d - 1] * image[d - 1];
+    } else {
+      steps[dims - 1 - d] = steps[dims - d] * image[dims - d];
+    }
+  }
+  std::vector<int64_t> places = {0};
+  for (const auto* extents : {&counts, &window.kernel}) {
+    const bool of_kernel = extents == &window.kernel;
+    for (size_t d = 0; d < dims; ++d) {
+      std::vector<int64_t> next;
+      for (const int64_t place : places) {
+        for (int64_t i = 0; i < (*extents)[d]; ++i) {
+          const int64_t along =
+              of_kernel ? i * window.dilations[d] : i * window.strides[d] - window.before[d];
+          next.push_back(place + along * steps[d]);
+        }
+      }
+      places = std::move(next);
+    }
+  }
+  return places;
+}
+
+// The place of the first largest element of each window, counted over the whole tensor.
+Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredWindows& gathered) {
+  const size_t dims = window.size();
+  std::vector<int64_t> image;
+  for (size_t d = 0; d < dims; ++d) image.push_back(at.Dim(x, static_cast<int>(d) + 2));
+  const auto product = [](const std::vector<int64_t>& list) {
+    return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>());
+  };
+  const int64_t kernel = product(window.kernel), count = product(gathered.counts);
+  const Value flat = at.Reshape(at.Transpose(gathered.values, KernelsLast(dims)),
+                                {0, 0, count, kernel});
+  const Value best = at.Op("ArgMaxD", {{"x", flat}},
+                           {{"dimension", AttrValue::Int(3)},
+                            {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  if (!at.Affords(count, kernel) || !at.Affords(at.Dim(x, 0), at.Dim(x, 1))) return best;
+  const std::vector<int64_t> places =
+      PlacesOf(window, gathered.counts, image, at.Int("storage_order", 0) != 0);
+  // Window number * kernel + best names an entry of the list.
+  std::vector<int64_t> first(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) first[static_cast<size_t>(i)] = i * kernel;
+  const Value inside = at.Gather(at.Ints(places), at.Add(best, at.Ints(first)), 0);
+  // Channels of all batches follow each other.
+  const int64_t volumes = at.Dim(x, 0) * at.Dim(x, 1);
+  std::vector<int64_t> bases(static_cast<size_t>(volumes));
+  for (int64_t i = 0; i < volumes; ++i) bases[static_cast<size_t>(i)] = i * product(image);
+  const Value base = at.Reshape(at.Ints(bases), {at.Dim(x, 0), at.Dim(x, 1), 1});
+  std::vector<int64_t> shape = {0, 0};
+  shape.insert(shape.end(), gathered.counts.begin(), gathered.counts.end());
+  return at.Reshape(at.Add(inside, base), shape);
+}
+
+bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
+  const bool dilated = std::any_of(window.dilations.begin(), window.dilations.end(),
+                                   [](int64_t step) { return step != 1; });
+  const bool real = IsFloating(at.dtype(x)) && at.dtype(x) != DataType::kDouble;
+  // A window that lies in the padding alone is no window of ours.
+  bool touches = true;
+  for (size_t d = 0; d < window.size(); ++d) {
+    touches &= window.before[d] < window.kernel[d] && window.behind[d] < window.kernel[d];
+  }
+  return window.dims() == 2 && !dilated && real && touches && at.Int("ceil_mode", 0) == 0;
+}
+
+Lowering::Attrs PlainAttrs(const SlidingWindow& window) {
+  return {{"ksize", AttrValue::Ints(WithOnes(window.kernel))},
+          {"strides", AttrValue::Ints(WithOnes(window.strides))},
+          {"padding_mode", AttrValue::String("CALCULATED")},
+          {"pads", AttrValue::Ints(PadPairs(window))},
+          {"data_format", AttrValue::String("NCHW")}};
+}
+
+void LowerMaxPool(Lowering& at) {
+  const Value x = at.in(0);
+  SlidingWindow window = WindowFrom(at, {});
+  PadForSame(at, x, window);
+  if (!at.ok()) return;
+  if (!at.wants(1) && IsPlain(at, x, window)) {
+    return at.Out(0, at.Node("MaxPoolV3", {{"x", x}}, PlainAttrs(window)));
+  }
+  const bool ceil = at.Int("ceil_mode", 0) != 0;
+  const GatheredWindows gathered = Gathered(at, x, window, ceil, LowestOf(at.dtype(x)));
+  at.Out(0, at.Reduce("ReduceMax", gathered.values, gathered.kernel_axes, false));
+  if (at.wants(1) && at.ok()) at.Out(1, Places(at, x, window, gathered));
+}
+
+void LowerAveragePool(Lowering& at) {
+  const Value x = at.in(0);
+  SlidingWindow window = WindowFrom(at, {});
+  PadForSame(at, x, window);
+  if (!at.ok()) return;
+  const bool counts_pads = at.Int("count_include_pad", 0) != 0;
+  if (IsPlain(at, x, window)) {
+    Lowering::Attrs attrs = PlainAttrs(window);
+    attrs.emplace_back("exclusive", AttrValue::Bool(!counts_pads));
+    return at.Out(0, at.Node("AvgPoolV2", {{"x", x}}, attrs));
+  }
+  const bool ceil = at.Int("ceil_mode", 0) != 0;
+  const GatheredWindows gathered = Gathered(at, x, window, ceil, 0);
+  const Value sum = at.Reduce("ReduceSum", gathered.values, gathered.kernel_axes, false);
+  // The elements of a window that count: of the image, or of the image and its pads.
+  const Value ones = at.Op("OnesLike", {{"x", x}});
+  SlidingWindow counting = window;
+  Value counted = ones;
+  if (counts_pads) {
+    const int rank = at.Rank(x);
+    std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
+    for (size_t d = 0; d < window.size(); ++d) {
+      pads[d + 2] = window.before[d];
+      pads[static_cast<size_t>(rank) + d + 2] = window.behind[d];
+    }
+    counted = at.PadWith(ones, pads, 1);
+    counting.before.assign(window.size(), 0);
+    counting.behind.assign(window.size(), 0);
+  }
+  const GatheredWindows numbers = Gathered(at, counted, counting, ceil, 0);
+  at.Out(0, at.Div(sum, at.Reduce("ReduceSum", numbers.values, numbers.kernel_axes, false)));
+}
+
+// (sum |x|^p)^(1/p)
+Value PNorm(Lowering& at, Value x, const std::function<Value(Value)>& sum) {
+  const auto p = static_cast<double>(at.Int("p", 2));
+  const Value powers = at.Binary("Pow", at.Unary("Abs", x), at.Like(p, x));
+  return at.Binary("Pow", sum(powers), at.Like(1 / p, x));
+}
+
+void LowerLpPool(Lowering& at) {
+  const Value x = at.in(0);
+  SlidingWindow window = WindowFrom(at, {});
+  PadForSame(at, x, window);
+  if (!at.ok()) return;
+  at.Out(0, PNorm(at, x, [&](Value powers) {
+           const GatheredWindows gathered =
+               Gathered(at, powers, window, at.Int("ceil_mode", 0) != 0, 0);
+           return at.Reduce("ReduceSum", gathered.values, gathered.kernel_axes, false);
+         }));
+}
+
+std::vector<int64_t> ImageAxes(Lowering& at, Value x) {
+  std::vector<int64_t> axes;
+  for (int axis = 2; axis < at.Rank(x); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+std::function<void(Lowering&)> Global(std::string type) {
+  return [type = std::move(type)](Lowering& at) {
+    const Value x = at.in(0);
+    at.Out(0, at.Reduce(type, x, ImageAxes(at, x), true));
+  };
+}
+
+void LowerGlobalLpPool(Lowering& at) {
+  const Value x = at.in(0);
+  at.Out(0, PNorm(at, x, [&](Value powers) {
+           return at.Reduce("ReduceSum", powers, ImageAxes(at, x), true);
+         }));
+}
+
+// Elements go back to the places that a MaxPool named, the rest is 0. Places count in the image
+// that the pool would have had; an output_shape adds to its ends.
+void LowerMaxUnpool(Lowering& at) {
+  const Value x = at.in(0);
+  const SlidingWindow window = WindowFrom(at, {});
+  const std::optional<std::vector<int64_t>> asked =
+      at.has(2) ? at.KnownInts(at.in(2)) : std::vector<int64_t>();
+  std::vector<int64_t> shape = {at.Dim(x, 0), at.Dim(x, 1)};
+  for (size_t d = 0; d < window.size(); ++d) {
+    shape.push_back((at.Dim(x, static_cast<int>(d) + 2) - 1) * window.strides[d] +
+                    window.extent(d) - window.before[d] - window.behind[d]);
+  }
+  if (!at.ok()) return;
+  const int64_t all = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const Value zeros = at.Op("Fill", {{"dims", at.Ints({all})}, {"value", at.Like(0, x)}});
+  const Value places = at.Reshape(at.in(1), {-1, 1});
+  const Value flat = at.Op("TensorScatterUpdate", {{"x", zeros},
+                                                   {"indices", places},
+                                                   {"updates", at.Reshape(x, {-1})}});
+  const Value y = at.Reshape(flat, shape);
+  if (!at.has(2)) return at.Out(0, y);
+  const auto rank = static_cast<int64_t>(shape.size());
+  // asked - shape at the ends
+  const Value behind = at.Sub(asked && !asked->empty() ? at.Ints(*asked) : at.in(2), at.Ints(shape));
+  const Value before = at.Ints(std::vector<int64_t>(static_cast<size_t>(rank), 0));
+  at.Out(0, at.Op("PadV3",
+                  {{"x", y},
+                   {"paddings", at.Concat({before, behind}, 0)},
+                   {"constant_values", at.Like(0, x)}},
+                  {{"mode", AttrValue::String("constant")},
+                   {"paddings_contiguous", AttrValue::Bool(false)}}));
+}
+
+}  // namespace
+
+void AddPoolRows(std::vector<OnnxOp>& rows) {
+  const OnnxOp all[] = {
+      {"AveragePool", 1, LowerAveragePool, "AvgPoolV2; GatherV2, ReduceSumD"},
+      {"GlobalAveragePool", 1, Global("ReduceMean"), "ReduceMeanD"},
+      {"GlobalLpPool", 2, LowerGlobalLpPool, "Pow, ReduceSumD"},
+      {"GlobalMaxPool", 1, Global("ReduceMax"), "ReduceMaxD"},
+      {"LpPool", 2, LowerLpPool, "GatherV2, Pow, ReduceSumD"},
+      {"MaxPool", 1, LowerMaxPool, "MaxPoolV3; GatherV2, ReduceMaxD"},
+      {"MaxUnpool", 9, LowerMaxUnpool, "TensorScatterUpdate"},
+  };
+  rows.insert(rows.end(), std::begin(all), std::end(all));
+}
+
+}  // namespace npumesh

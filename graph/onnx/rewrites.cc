@@ -1,0 +1,96 @@
+#include "graph/onnx/rewrites.h"
+
+#include <algorithm>
+
+namespace npumesh {
+namespace {
+
+// Products of bytes less their zeros are below 2^16, so the sum of so many is exact in float32.
+constexpr int64_t kExactTerms = 256;
+
+bool HasProduct(DataType dtype) {
+  return dtype == DataType::kFloat || dtype == DataType::kFloat16 || dtype == DataType::kBfloat16;
+}
+
+// a and b as matrices, `multiply`, and the dimensions of vectors taken off again.
+template <typename Multiply>
+Value WithMatrices(Lowering& at, Value a, Value b, const Multiply& multiply) {
+  const int rank_a = at.Rank(a), rank_b = at.Rank(b);
+  if (!at.ok()) return {};
+  if (rank_a == 1) a = at.Unsqueeze(a, {0});
+  if (rank_b == 1) b = at.Unsqueeze(b, {1});
+  Value y = multiply(a, b);
+  if (rank_b == 1) y = at.Squeeze(y, {-1});
+  if (rank_a == 1) y = at.Squeeze(y, {rank_b == 1 ? -1 : -2});
+  return y;
+}
+
+// Sum over k of a[.., i, k, 1] * b[.., 1, k, j].
+Value ElementwiseProduct(Lowering& at, Value a, Value b) {
+  return at.Reduce("ReduceSum", at.Mul(at.Unsqueeze(a, {-1}), at.Unsqueeze(b, {-3})), {-2}, false);
+}
+
+// A byte as float32, less its zero.
+Value Centred(Lowering& at, Value x, std::optional<Value> zero, bool rows) {
+  const Value wide = at.Cast(x, DataType::kFloat);
+  if (!zero) return wide;
+  Value offset = at.Cast(*zero, DataType::kFloat);
+  const bool many = at.Rank(offset) == 1 && at.Dim(offset, 0) != 1;
+  if (!many && at.Rank(offset) <= 1) offset = at.Reshape(offset, {});
+  if (many && rows) offset = at.Unsqueeze(offset, {1});
+  return at.Sub(wide, offset);
+}
+
+}  // namespace
+
+Value GeneralProduct(Lowering& at, Value a, Value b) {
+  return WithMatrices(at, a, b, [&](Value left, Value right) {
+    return HasProduct(at.dtype(a)) ? at.MatMul(left, right) : ElementwiseProduct(at, left, right);
+  });
+}
+
+Value Quantised(Lowering& at, Value x, std::optional<Value> zero, DataType dtype) {
+  const bool is_signed = dtype == DataType::kInt8;
+  Value y = at.Unary("Rint", x);
+  if (zero) y = at.Add(y, at.Cast(*zero, at.dtype(x)));
+  y = at.Min(at.Max(y, at.Like(is_signed ? -128 : 0, x)), at.Like(is_signed ? 127 : 255, x));
+  return at.Cast(y, dtype);
+}
+
+Value AlongAxis(Lowering& at, Value vector, int rank, int axis) {
+  if (at.Rank(vector) == 0) return vector;
+  if (at.shape(vector).is_static() && at.shape(vector).elements() == 1) {
+    return at.Reshape(vector, {});
+  }
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  if (axis < rank) shape[static_cast<size_t>(axis)] = -1;
+  return at.Reshape(vector, shape);
+}
+
+Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
+                  std::optional<Value> b_zero) {
+  const Value left = Centred(at, a, a_zero, true), right = Centred(at, b, b_zero, false);
+  return WithMatrices(at, left, right, [&](Value x, Value y) {
+    const int rank_x = at.Rank(x), rank_y = at.Rank(y);
+    const int64_t terms = at.shape(y).has_rank() ? at.Dim(y, rank_y - 2) : 0;
+    if (!at.Affords(terms)) return x;
+    if (terms <= kExactTerms) return at.Cast(at.MatMul(x, y), DataType::kInt32);
+    Value sum;
+    for (int64_t k = 0; k < terms && at.ok(); k += kExactTerms) {
+      const int64_t end = std::min(terms, k + kExactTerms);
+      const Value part = at.Cast(
+          at.MatMul(at.Slice(x, rank_x - 1, k, end), at.Slice(y, rank_y - 2, k, end)),
+          DataType::kInt32);
+      sum = k == 0 ? part : at.Add(sum, part);
+    }
+    return sum;
+  });
+}
+
+Value CountTo(Lowering& at, Value count, DataType dtype) {
+  const Value numbers = at.Range(at.IntScalar(0), count, at.IntScalar(1));
+  at.emitter().Hint(numbers, {DataType::kInt64, Shape({kUnknownDim})});
+  return at.Cast(numbers, dtype);
+}
+
+}  // namespace npumesh

@@ -1,0 +1,21 @@
+// One TensorProto of a file. Internal to graph/onnx, and with reader.cc the only files that know
+// protobuf.
+#ifndef NPUMESH_GRAPH_ONNX_TENSOR_READER_H_
+#define NPUMESH_GRAPH_ONNX_TENSOR_READER_H_
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+
+#include "graph/ir/tensor.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+// Data in files beside the model at `path` are mapped, not read. A tensor of strings has its type
+// and no bytes. Errors as ReadOnnx, without the name of the file.
+Result<Tensor> TensorOf(const onnx::TensorProto& proto, const std::string& path);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_TENSOR_READER_H_

@@ -1,0 +1,91 @@
+// `npumesh import`: an ONNX model becomes a graph of ours.
+#include <filesystem>
+#include <map>
+
+#include "graph/io/model_file.h"
+#include "graph/onnx/onnx_file.h"
+#include "graph/ops/builtin_ops.h"
+#include "launch/commands/command.h"
+#include "launch/pages/onnx_table.h"
+#include "runtime/base/parse.h"
+
+namespace npumesh {
+namespace {
+
+struct ImportWords {
+  std::string file;
+  std::string output;  // empty: nothing is written
+  std::vector<std::string> sequences;
+  std::vector<std::string> op_libraries;
+  LibraryTrust library_trust = LibraryTrust::kOwner;
+  bool ops = false;
+  bool markdown = false;
+};
+
+// "NAME=N"
+Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
+  constexpr int64_t kMostElements = 1 << 20;
+  OnnxImportOptions options;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error(Code::kInvalidArgument, "--sequence \"{}\": expected NAME=N", text);
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t length,
+                             ParseInt(text.substr(equals + 1), 0, kMostElements, "--sequence"));
+    options.sequence_lengths[text.substr(0, equals)] = static_cast<int>(length);
+  }
+  return options;
+}
+
+Status ImportFile(const ImportWords& words) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
+                           OperatorsWith(words.op_libraries, words.library_trust));
+  NPUMESH_ASSIGN_OR_RETURN(const OnnxImportOptions options, OptionsFrom(words.sequences));
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, LoadOnnx(words.file, *registry, options));
+  const NodeId sink = model.graph.NetOutput();
+  const size_t outputs = sink == kNoNode ? 0 : model.graph.node(sink).inputs.size();
+  if (!words.output.empty()) NPUMESH_RETURN_IF_ERROR(SaveAir(model, words.output));
+  Print(fmt::format("{}: graph \"{}\", {} nodes, {} inputs, {} outputs, {} subgraphs\n",
+                    words.output.empty() ? words.file : words.output, model.graph.name(),
+                    model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
+                    model.subgraphs.size()));
+  return Status();
+}
+
+}  // namespace
+
+void AddImport(CLI::App& app, Action& action) {
+  auto words = std::make_shared<ImportWords>();
+  CLI::App* import = app.add_subcommand("import", "Make a graph of an ONNX model");
+  AddFooter(*import, "",
+            {"npumesh import model.onnx -o imported.air", "npumesh import --ops"});
+  CLI::Option* file = import->add_option("file", words->file, "An ONNX model");
+  CLI::Option* output =
+      import->add_option("-o,--output", words->output,
+                         "Write the graph as .air; without it the model is checked only");
+  CLI::Option* sequence =
+      import
+          ->add_option("--sequence", words->sequences,
+                       "NAME=N: how many elements an input that is a sequence has")
+          ->allow_extra_args(false);
+  AddOpLibraryOption(*import, words->op_libraries, words->library_trust);
+  CLI::Option* ops = import->add_flag("--ops", words->ops, "List the operators that have a translation");
+  ops->excludes(file)->excludes(output)->excludes(sequence);
+  import->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
+  import->callback([words, &action] {
+    if (words->file.empty() && !words->ops) {
+      throw CLI::RequiredError("file");
+    }
+    action = [words] {
+      if (words->ops) {
+        Print(words->markdown ? OnnxOpsAsMarkdown() : OnnxOpsAsText());
+        return 0;
+      }
+      const Status status = ImportFile(*words);
+      return status.ok() ? 0 : Fail("import", status);
+    };
+  });
+}
+
+}  // namespace npumesh

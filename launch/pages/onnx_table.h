@@ -1,0 +1,15 @@
+// The ONNX operators that npumesh translates, as text and as the table of docs/onnx.md.
+#ifndef NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_
+#define NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_
+
+#include <string>
+
+namespace npumesh {
+
+// A line for each row: operator, since which version, what becomes of it.
+std::string OnnxOpsAsText();
+std::string OnnxOpsAsMarkdown();
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_

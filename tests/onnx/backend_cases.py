@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Generates the node and simple cases of ONNX's own backend suite and runs them.
+
+    backend_cases.py ONNX_CASES FOLDER [EXPECTED]
+
+ONNX_CASES is the program of onnx_cases.cc, FOLDER receives the cases (once). EXPECTED lists the
+cases that are known not to pass, one `name: reason` on a line: then another case that fails, or a
+listed one that passes, fails the test. Exit code 77 (skipped) without Debian's python3-onnx.
+"""
+
+import os
+import subprocess
+import sys
+
+SKIPPED = 77
+
+
+def generate(folder):
+    try:
+        import numpy
+        # ONNX 1.12 uses names that numpy 1.24 dropped.
+        for name, plain in (('bool', bool), ('object', object), ('int', int), ('float', float)):
+            if name not in numpy.__dict__:
+                setattr(numpy, name, plain)
+        import onnx.backend.test.cmd_tools
+    except ImportError as missing:
+        print(f'skipped: {missing} (Debian: python3-onnx)')
+        sys.exit(SKIPPED)
+    sys.argv = ['cmd_tools', 'generate-data', '-o', folder]
+    onnx.backend.test.cmd_tools.main()
+    with open(os.path.join(folder, 'whole'), 'w', encoding='ascii'):
+        pass
+
+
+def known_failures(path):
+    known = {}
+    with open(path, encoding='utf-8') as lines:
+        for line in lines:
+            if line.strip() and not line.startswith('#'):
+                name, _, reason = line.strip().partition(': ')
+                known[name] = reason
+    return known
+
+
+def run(program, folder):
+    """Reasons of the cases that fail, by name, and the number of all cases."""
+    folders = [os.path.join(folder, kind) for kind in ('node', 'simple')]
+    result = subprocess.run([program, *folders], stdout=subprocess.PIPE, text=True, check=True)
+    failed, count = {}, 0
+    for line in result.stdout.splitlines():
+        verdict, _, rest = line.partition(' ')
+        if verdict == 'FAIL':
+            name, _, why = rest.partition(': ')
+            failed[name] = why
+        count += verdict in ('FAIL', 'pass')
+    return failed, count
+
+
+def main():
+    program, folder = sys.argv[1:3]
+    known = known_failures(sys.argv[3]) if len(sys.argv) > 3 else None
+    if not os.path.exists(os.path.join(folder, 'whole')):
+        generate(folder)
+    failed, count = run(program, folder)
+    print(f'{count - len(failed)} of {count} cases pass')
+    wrong = 0
+    for name, why in sorted(failed.items()):
+        if known is None or name not in known:
+            print(f'FAIL {name}: {why}')
+            wrong += 1
+    for name in sorted(known or {}):
+        if name not in failed:
+            print(f'{name} is listed as failing, but passes; take it off the list')
+            wrong += 1
+    return 1 if wrong or count < 900 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
