@@ -81,6 +81,11 @@ class ModelImport {
     // Files of version 3 list their weights among the inputs.
     if (model_.graph.initialisers.count(input.name) > 0) return;
     const OnnxType* type = &input.type;
+    const auto length = options_.sequence_lengths.find(input.name);
+    const bool empty = length != options_.sequence_lengths.end() && length->second == 0;
+    if (type->kind == OnnxKind::kOptional && empty) {
+      return scope_.Define(input.name, OnnxValue{OnnxKind::kOptional, {}, false});
+    }
     if (type->kind == OnnxKind::kOptional && type->element != nullptr) type = type->element.get();
     if (type->kind == OnnxKind::kSequence) return AddSequence(input, *type);
     scope_.Define(input.name, OnnxValue::Of(AddData(input.name, *type)));

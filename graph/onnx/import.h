@@ -13,7 +13,7 @@ namespace npumesh {
 
 struct OnnxImportOptions {
   // How many elements an input that is a sequence has, by its name; each becomes an input of ours,
-  // `<name>.<i>`. There is no sequence in a graph of ours.
+  // `<name>.<i>`. There is no sequence in a graph of ours. An optional with 0 elements is empty.
   std::map<std::string, int> sequence_lengths;
 };
 

@@ -14,8 +14,8 @@ constexpr DataType kReal = DataType::kDouble;  // coordinates
 // One axis of a Resize, as scalars of the graph: sizes of x and y, and what is asked for.
 struct ResizedAxis {
   int axis = 0;
-  Value in, out;      // kReal
-  Value count;        // int64: out
+  Value in, out;      // kReal; out has a fraction where a scale gives one
+  Value count;        // int64: places of y
   Value scale;        // kReal
   Value begin, end;   // kReal: of the region, for tf_crop_and_resize
 };
@@ -48,14 +48,16 @@ Value Coordinates(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis)
   const Value i = CountTo(at, axis.count, kReal);
   const Value one = Real(at, 1), half = Real(at, 0.5), zero = Real(at, 0);
   const Value last_in = at.Sub(axis.in, one), last_out = at.Sub(axis.out, one);
-  const Value many = at.Binary("Greater", axis.out, one);
+  const Value many = at.Binary("NotEqual", axis.out, one);
   const auto half_pixel = [&] { return at.Sub(at.Div(at.Add(i, half), axis.scale), half); };
   if (rule.coordinates == "asymmetric") return at.Div(i, axis.scale);
   if (rule.coordinates == "half_pixel") return half_pixel();
   if (rule.coordinates == "pytorch_half_pixel") return at.Select(many, half_pixel(), zero);
   if (rule.coordinates == "tf_half_pixel_for_nn") return at.Div(at.Add(i, half), axis.scale);
-  const Value steps = at.Max(last_out, one);  // nothing is divided by 0
-  if (rule.coordinates == "align_corners") return at.Div(at.Mul(i, last_in), steps);
+  const Value steps = at.Select(many, last_out, one);  // nothing is divided by 0
+  if (rule.coordinates == "align_corners") {
+    return at.Select(many, at.Div(at.Mul(i, last_in), steps), zero);
+  }
   if (rule.coordinates == "tf_crop_and_resize") {
     const Value first = at.Mul(axis.begin, last_in);
     const Value span = at.Mul(at.Sub(axis.end, axis.begin), last_in);
@@ -169,8 +171,8 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
     axis.in = at.Cast(at.Reshape(at.DimOf(x, axis.axis), {}), kReal);
     if (scales) {
       axis.scale = entry(*scales, i);
-      axis.count = at.Cast(at.Unary("Floor", at.Mul(axis.in, axis.scale)), DataType::kInt64);
-      axis.out = at.Cast(axis.count, kReal);
+      axis.out = at.Mul(axis.in, axis.scale);
+      axis.count = at.Cast(at.Unary("Floor", axis.out), DataType::kInt64);
     } else {
       axis.out = entry(*sizes, i);
       axis.count = at.Cast(axis.out, DataType::kInt64);

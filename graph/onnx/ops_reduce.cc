@@ -37,14 +37,20 @@ Value LogSumExp(Lowering& at, Value x, const std::vector<int64_t>& axes, bool ke
   return keep ? y : at.Reduce("ReduceMax", y, axes, false);
 }
 
+// The axes that an operand names; nullopt: they are not known now. No axes are, by their shape.
+std::optional<std::vector<int64_t>> AxesIn(Lowering& at, int input) {
+  const Shape& shape = at.shape(at.in(input));
+  if (shape.is_static() && shape.elements() == 0) return std::vector<int64_t>();
+  return at.KnownInts(at.in(input));
+}
+
 // Axes by attribute, or (ReduceSum from 13 on, the others from 18 on) by input; none: all, or with
 // noop_with_empty_axes x as it is.
 std::function<void(Lowering&)> Reduction(FoldRule rule) {
   return [rule = std::move(rule)](Lowering& at) {
     Value x = at.in(0);
     const bool keep = at.Int("keepdims", 1) != 0;
-    const std::optional<std::vector<int64_t>> known =
-        at.has(1) ? at.KnownInts(at.in(1)) : at.IntList("axes");
+    const std::optional<std::vector<int64_t>> known = at.has(1) ? AxesIn(at, 1) : at.IntList("axes");
     const bool given = known ? !known->empty() : true;
     if (!given && at.Int("noop_with_empty_axes", 0) != 0) return at.Out(0, at.Unary("Identity", x));
     const TensorType of_x{at.dtype(x), at.shape(x)};

@@ -4,6 +4,7 @@
 
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/reader.h"
+#include "graph/onnx/rewrites.h"
 
 namespace npumesh {
 namespace {
@@ -231,8 +232,17 @@ void LowerConstantOfShape(Lowering& at) {
   at.Out(0, y);
 }
 
+// How many numbers there are must be known to make them: those of floats are counted first.
 void LowerRange(Lowering& at) {
   const Value start = at.in(0);
+  const bool known = at.emitter().constant(start) != nullptr;
+  if (IsFloating(at.dtype(start)) && !known) {
+    const Value delta = at.in(2);
+    const Value count = at.Cast(at.Unary("Ceil", at.Div(at.Sub(at.in(1), start), delta)),
+                                DataType::kInt64);
+    const Value steps = CountTo(at, at.Max(count, at.IntScalar(0)), at.dtype(start));
+    return at.Out(0, at.Add(start, at.Mul(steps, delta)));
+  }
   const Value y =
       at.Node("Range", {{"start", start}, {"limit", at.in(1)}, {"delta", at.in(2)}});
   at.emitter().Hint(y, {at.dtype(start), Shape({kUnknownDim})});

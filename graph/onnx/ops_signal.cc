@@ -1,5 +1,4 @@
 // Transforms and windows of signals.
-#include <cmath>
 #include <numbers>
 
 #include "graph/onnx/op_table.h"
@@ -9,22 +8,16 @@
 namespace npumesh {
 namespace {
 
-// The matrix [n, bins] of cos or sin (2 pi n k / n_all) in double, times `factor`.
-Value Waves(Lowering& at, int64_t length, int64_t bins, bool sine, double factor) {
-  std::vector<double> waves;
-  if (length < 1 || bins < 1 || !at.Affords(length, bins)) {
-    at.Fail(Code::kCorrupt, "a transform of {} samples", length);
-    return {};
-  }
-  for (int64_t n = 0; n < length; ++n) {
-    for (int64_t k = 0; k < bins; ++k) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(n * k % length) /
-                           static_cast<double>(length);
-      waves.push_back(factor * (sine ? std::sin(angle) : std::cos(angle)));
-    }
-  }
-  return at.emitter().Const(
-      Tensor::FromVector<double>({DataType::kDouble, Shape({length, bins})}, waves));
+// The matrix [n, bins] of cos or sin (2 pi n k / length) in double, times `factor`; `length` and
+// `bins` are int64 scalars. Products n * k are taken modulo the length, so that angles stay small.
+Value Waves(Lowering& at, Value length, Value bins, bool sine, double factor) {
+  const Value n = at.Unsqueeze(CountTo(at, length, DataType::kInt64), {1});
+  const Value turns = at.Binary("FloorMod", at.Mul(n, CountTo(at, bins, DataType::kInt64)), length);
+  const auto number = [&](double value) { return at.Scalar(value, DataType::kDouble); };
+  const Value part = at.Div(at.Cast(turns, DataType::kDouble), at.Cast(length, DataType::kDouble));
+  const Value angle = at.Mul(part, number(2 * std::numbers::pi));
+  const Value waves = at.Unary(sine ? "Sin" : "Cos", angle);
+  return factor == 1 ? waves : at.Mul(waves, number(factor));
 }
 
 // Real and imaginary part of a signal along its last axis; no imaginary part: the signal is real.
@@ -34,18 +27,25 @@ struct ComplexSignal {
 };
 
 // The transform along the last axis, in double: [.., bins] for both parts.
-ComplexSignal Transformed(Lowering& at, const ComplexSignal& x, int64_t length, int64_t bins,
+ComplexSignal Transformed(Lowering& at, const ComplexSignal& x, Value length, Value bins,
                           bool inverse) {
-  const double factor = inverse ? 1.0 / static_cast<double>(length) : 1.0;
-  const Value cosine = Waves(at, length, bins, false, factor);
-  const Value sine = Waves(at, length, bins, true, inverse ? factor : -factor);
+  const Value cosine = Waves(at, length, bins, false, 1);
+  const Value sine = Waves(at, length, bins, true, inverse ? 1 : -1);
   const auto times = [&](Value a, Value b) { return GeneralProduct(at, a, b); };
   ComplexSignal y{times(x.real, cosine), times(x.real, sine)};
   if (x.imaginary) {
     y.real = at.Sub(y.real, times(*x.imaginary, sine));
     y.imaginary = at.Add(*y.imaginary, times(*x.imaginary, cosine));
   }
-  return y;
+  if (!inverse) return y;
+  const Value all = at.Cast(length, DataType::kDouble);
+  return {at.Div(y.real, all), at.Div(*y.imaginary, all)};
+}
+
+// How many bins of a transform are kept: all, or those up to half the rate.
+Value BinsOf(Lowering& at, Value length, bool onesided) {
+  if (!onesided) return length;
+  return at.Add(at.Binary("FloorDiv", length, at.IntScalar(2)), at.IntScalar(1));
 }
 
 // x [.., 1 or 2] with `axis` (before the last one) moved to the end of both parts, in double.
@@ -107,8 +107,9 @@ void LowerDft(Lowering& at) {
   ComplexSignal signal = Parts(at, x, axis);
   signal.real = WithLength(at, signal.real, length);
   if (signal.imaginary) signal.imaginary = WithLength(at, *signal.imaginary, length);
-  const int64_t bins = onesided ? length / 2 + 1 : length;
-  const ComplexSignal y = Transformed(at, signal, length, bins, at.Int("inverse", 0) != 0);
+  const Value all = at.IntScalar(length);
+  const ComplexSignal y =
+      Transformed(at, signal, all, BinsOf(at, all, onesided), at.Int("inverse", 0) != 0);
   if (at.ok()) at.Out(0, Joined(at, y, axis, at.dtype(x)));
 }
 
@@ -116,34 +117,26 @@ void LowerDft(Lowering& at) {
 // [batch, frames, bins, 2].
 void LowerStft(Lowering& at) {
   const Value x = at.in(0);
-  const std::optional<std::vector<int64_t>> step = at.KnownInts(at.in(1)),
-                                            asked = at.has(3) ? at.KnownInts(at.in(3))
-                                                              : std::vector<int64_t>();
-  if (!step || step->size() != 1 || !asked) {
-    return at.Refuse("frame_step and frame_length have to be known when it is imported");
-  }
-  const int64_t all = at.Dim(x, 1);
-  const int64_t length = !asked->empty() ? (*asked)[0] : at.has(2) ? at.Dim(at.in(2), 0) : all;
-  if (!at.ok()) return;
-  if ((*step)[0] < 1 || length < 1 || length > all) {
-    return at.Fail(Code::kCorrupt, "frames of {} every {} of a signal of {}", length, (*step)[0],
-                   all);
-  }
-  const int64_t frames = (all - length) / (*step)[0] + 1;
-  if (!at.Affords(frames, length)) return;
-  std::vector<int64_t> places;
-  for (int64_t f = 0; f < frames; ++f) {
-    for (int64_t n = 0; n < length; ++n) places.push_back(f * (*step)[0] + n);
-  }
-  const auto framed = [&](Value part) {
-    Value y = at.Reshape(at.Gather(part, at.Ints(places), 1), {0, frames, length});
-    if (at.has(2)) y = at.Mul(y, at.Cast(at.in(2), DataType::kDouble));
-    return y;
+  const auto scalar = [&](int i) {
+    return at.Cast(at.Reshape(at.in(i), {}), DataType::kInt64);
   };
+  const auto dim = [&](Value v, int64_t axis) { return at.Reshape(at.DimOf(v, axis), {}); };
+  const Value step = scalar(1), all = dim(x, 1);
+  const Value length = at.has(3) ? scalar(3) : at.has(2) ? dim(at.in(2), 0) : all;
+  const Value one = at.IntScalar(1);
+  const Value frames =
+      at.Add(at.Binary("FloorDiv", at.Sub(all, length), step), one);
+  const Value first = at.Mul(CountTo(at, frames, DataType::kInt64), step);
+  const Value places = at.Add(at.Unsqueeze(first, {1}), CountTo(at, length, DataType::kInt64));
+  const auto framed = [&](Value part) {  // [batch, frames, length]
+    const Value y = at.Gather(part, places, 1);
+    return at.has(2) ? at.Mul(y, at.Cast(at.in(2), DataType::kDouble)) : y;
+  };
+  if (!at.ok()) return;
   ComplexSignal signal = Parts(at, x, 1);
   signal.real = framed(signal.real);
   if (signal.imaginary) signal.imaginary = framed(*signal.imaginary);
-  const int64_t bins = at.Int("onesided", 1) != 0 ? length / 2 + 1 : length;
+  const Value bins = BinsOf(at, length, at.Int("onesided", 1) != 0);
   const ComplexSignal y = Transformed(at, signal, length, bins, false);
   if (at.ok()) at.Out(0, Joined(at, y, 2, at.dtype(x)));
 }

@@ -190,9 +190,10 @@ bool DefinesTypes(const std::string& file) {
 // What the house knows about an operator stands in its row (graph/ops/core/operator.h): others ask
 // for a trait, not for a name. Readers of files, the frame of a graph (graph/ir/node_kind.h) and
 // what is a pattern of names by nature may compare them.
-constexpr std::array<std::string_view, 6> kMayNameOperators = {
+constexpr std::array<std::string_view, 7> kMayNameOperators = {
     "graph/ir",
     "graph/io",
+    "graph/onnx",  // the table of counterparts
     "graph/ops",
     "graph/passes/fusion",
     "graph/passes/rewrite/private_formats.cc",  // makes TransData and takes it away

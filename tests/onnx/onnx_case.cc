@@ -31,6 +31,7 @@ Result<std::string> BytesOf(const fs::path& file) {
 class DataReader {
  public:
   Result<std::vector<Tensor>> Read(const OnnxType& type, const std::string& bytes) {
+    bfloat16_ = type.tensor.dtype == DataType::kBfloat16;
     NPUMESH_RETURN_IF_ERROR(ReadAs(type, bytes));
     return std::move(tensors_);
   }
@@ -65,11 +66,14 @@ class DataReader {
 
   Status Add(const onnx::TensorProto& proto) {
     NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(proto, ""));
-    tensors_.push_back(std::move(tensor));
+    // NumPy has no bfloat16: the suite stores the bits as uint16.
+    const bool bits = bfloat16_ && tensor.dtype() == DataType::kUint16;
+    tensors_.push_back(bits ? tensor.WithType({DataType::kBfloat16, tensor.shape()}) : tensor);
     return Status();
   }
 
   std::vector<Tensor> tensors_;
+  bool bfloat16_ = false;
 };
 
 struct DataSet {
@@ -98,10 +102,11 @@ Result<DataSet> ReadDataSet(const OnnxGraph& graph, const fs::path& folder) {
   return data;
 }
 
-bool IsSequence(const OnnxType& type) {
+// A value whose elements the import has to count; an optional is one when it is empty.
+bool IsCounted(const OnnxType& type, const std::vector<Tensor>& tensors) {
   return type.kind == OnnxKind::kSequence ||
          (type.kind == OnnxKind::kOptional && type.element != nullptr &&
-          type.element->kind == OnnxKind::kSequence);
+          (tensors.empty() || type.element->kind == OnnxKind::kSequence));
 }
 
 bool Near(double seen, double expected) {
@@ -136,7 +141,7 @@ Status RunDataSet(const OnnxModel& model, const DataSet& data, World& world,
   std::vector<Tensor> fed;
   for (size_t i = 0; i < model.graph.inputs.size(); ++i) {
     const OnnxValueInfo& input = model.graph.inputs[i];
-    if (IsSequence(input.type)) {
+    if (IsCounted(input.type, data.inputs[i])) {
       options.sequence_lengths[input.name] = static_cast<int>(data.inputs[i].size());
     }
     if (model.graph.initialisers.count(input.name) > 0) continue;
