@@ -26,6 +26,12 @@ class RootServers {
     return servers;
   }
 
+  // 1, 2, ...: how many root infos all devices of this process have made.
+  int NextNumber() {
+    std::lock_guard lock(mutex_);
+    return ++made_;
+  }
+
   void Keep(std::unique_ptr<RootServer> server) {
     std::lock_guard lock(mutex_);
     std::erase_if(servers_, [](const auto& other) { return other->done(); });
@@ -41,6 +47,7 @@ class RootServers {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<RootServer>> servers_;
+  int made_ = 0;
 };
 
 // The settings and the device that every creation needs.
@@ -58,6 +65,13 @@ Result<std::string> AddressOf(World& world, const HcclEnv& env) {
   if (world.node_count() == 1) return std::string("127.0.0.1");
   NPUMESH_ASSIGN_OR_RETURN(std::vector<NetworkInterface> interfaces, ListInterfaces());
   return ChooseAddress(std::move(interfaces), env);
+}
+
+// A name that no other group of the job has, and short, because it stands in every message about
+// the group: "comm_2", or "comm_2_of_rank_3" when its maker is not rank 0.
+std::string NewName(int world_rank) {
+  const std::string name = fmt::format("comm_{}", RootServers::OfProcess().NextNumber());
+  return world_rank == 0 ? name : fmt::format("{}_of_rank_{}", name, world_rank);
 }
 
 Verdict Create(AclDevice* device, const std::string& name, std::vector<int> world_ranks,
@@ -170,9 +184,7 @@ Verdict MakeRootInfo(HcclRootInfo* blob) {
   if (!server.ok()) return VerdictOf(server.status());
   info.port = (*server)->port();
   info.world_rank = world.rank();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  info.identifier = fmt::format("{}_{}_{}_{}", info.ip, info.port, SelectedDeviceId(),
-                                std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  info.identifier = NewName(world.rank());
   RootServers::OfProcess().Keep(*std::move(server));
   *blob = Encode(info);
   return {};
