@@ -18,6 +18,7 @@
 #include "launch/ranks/model_choice.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/int_ranges.h"
+#include "launch/run/reader_bounds.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/weight_progress.h"
 #include "runtime/base/host_name.h"
@@ -153,6 +154,7 @@ Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
                model.graph.nodes().size());
   NPUMESH_ASSIGN_OR_RETURN(warnings_, CheckWeightPlaces(model, {options_.allow_outside}));
+  if (options_.inputs.empty()) reader_bounds_ = ReaderBounds(model);
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
@@ -183,6 +185,11 @@ Status RunJob::MakeRandomInputs() {
   NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
   Result<std::vector<std::optional<IntRange>>> bounds = ranges.For(inputs);
   if (!bounds.ok()) return AtFile(bounds.status());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto bound = reader_bounds_.find(inputs[i].index);
+    if ((*bounds)[i] || bound == reader_bounds_.end()) continue;
+    (*bounds)[i] = IntRange{0, std::min(IntRange().high, bound->second - 1)};
+  }
   const int rank = options_.per_rank_inputs ? world_.rank() : 0;
   source_ = RandomInputs(inputs, *std::move(types), *std::move(bounds), options_.seed,
                          static_cast<uint64_t>(rank));

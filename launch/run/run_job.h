@@ -101,6 +101,7 @@ class RunJob {
   RankDump dump_;
   std::optional<ProfilingOptions> profiling_;
   Warnings warnings_;
+  std::map<int64_t, int64_t> reader_bounds_;  // of random integers, by data index
   std::unique_ptr<InputSource> source_;
   std::optional<TensorFolder> outputs_;
   std::optional<TensorFolder> goldens_;
