@@ -94,6 +94,20 @@ Words OpenMpiWords(const LaunchPlace& place, const Spread& spread, const std::st
   return words;
 }
 
+// The screen's variables, for ranks on all hosts.
+Words VariableWords(const LaunchPlace& place) {
+  Words words;
+  for (const std::string& variable : place.variables) {
+    if (place.launcher == MpiLauncher::kMpich) {
+      const size_t equals = variable.find('=');
+      words.insert(words.end(), {"-genv", variable.substr(0, equals), variable.substr(equals + 1)});
+    } else {
+      words.insert(words.end(), {"-x", variable});
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
@@ -104,6 +118,7 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
   const std::string bind = own || options.bind.empty() ? "none" : options.bind;
   add(place.launcher == MpiLauncher::kMpich ? HydraWords(spread, bind)
                                             : OpenMpiWords(place, spread, bind));
+  if (own) add(VariableWords(place));
   add(options.mpi_args);
   if (own) words.push_back(place.self);
   add(options.command);

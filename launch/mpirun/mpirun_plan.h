@@ -38,6 +38,8 @@ struct LaunchPlace {
   // and talk through that memory only, so that no rank opens a port.
   std::string segments;
   MpiLauncher launcher = MpiLauncher::kOpenMpi4;
+  // NAME=value, for ranks that run a sub-command: what of our screen they should know.
+  std::vector<std::string> variables;
 };
 
 // argv of mpirun, path first, in the words of `place.launcher`. Every rank gets LOCAL_WORLD_SIZE;

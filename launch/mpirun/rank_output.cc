@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
+#include "launch/screen/progress_line.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -15,11 +17,18 @@ bool IsRule(std::string_view line) {
   return line.size() >= 40 && line.find_first_not_of('-') == std::string_view::npos;
 }
 
+std::optional<int> RankIn(std::string_view text) {
+  const Result<int64_t> rank = ParseInt(text, 0, std::numeric_limits<int>::max(), "rank");
+  return rank.ok() ? std::optional(static_cast<int>(*rank)) : std::nullopt;
+}
+
 // "[12] text": the tag that MPICH is told to write.
-bool HasShortTag(std::string_view line) {
+std::optional<RankLine> CutShortTag(std::string_view line) {
   const size_t close = line.find("] ");
-  return line.starts_with('[') && close != std::string_view::npos && close > 1 &&
-         line.substr(1, close - 1).find_first_not_of("0123456789") == std::string_view::npos;
+  if (!line.starts_with('[') || close == std::string_view::npos) return std::nullopt;
+  const std::optional<int> rank = RankIn(line.substr(1, close - 1));
+  if (!rank) return std::nullopt;
+  return RankLine{*rank, std::string(line.substr(close + 2))};
 }
 
 // MPICH's words around the one that says how a rank has ended.
@@ -82,7 +91,8 @@ std::optional<std::string> LineCutter::Finish() {
   return std::exchange(rest_, std::string());
 }
 
-std::optional<std::string> ShortenTag(std::string_view line, MpiLauncher launcher) {
+std::optional<RankLine> CutTag(std::string_view line, MpiLauncher launcher) {
+  if (launcher == MpiLauncher::kMpich) return CutShortTag(line);
   if (!line.starts_with('[')) return std::nullopt;
   const size_t comma = line.find(',');
   const size_t close = line.find(']');
@@ -91,15 +101,14 @@ std::optional<std::string> ShortenTag(std::string_view line, MpiLauncher launche
   }
   const std::string_view rank = line.substr(comma + 1, close - comma - 1);
   const std::string_view rest = line.substr(close + 1);
-  if (rank.empty() || rank.find_first_not_of("0123456789") != std::string_view::npos) {
-    return std::nullopt;
-  }
+  const std::optional<int> number = RankIn(rank);
+  if (!number) return std::nullopt;
   for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
     if (!rest.starts_with(stream)) continue;
     const std::string_view text = rest.substr(stream.size());
     const bool blank = launcher == MpiLauncher::kOpenMpi5 && text.starts_with(' ');
     const std::string_view tag = line.substr(0, close + 1 + stream.size() + (blank ? 1 : 0));
-    return fmt::format("[{}] {}", rank, Without(tag, line.substr(tag.size())));
+    return RankLine{*number, Without(tag, line.substr(tag.size()))};
   }
   return std::nullopt;
 }
@@ -118,22 +127,28 @@ std::string RankOutput::Finish() {
 
 // Hydra writes an empty line before its frame.
 std::string RankOutput::TakeHydras(const std::string& line) {
-  if (HasShortTag(line)) rank_spoke_ = true;
   if (line.empty() || IsHydrasFrame(line)) return {};
   if (const int signal = SignalOf(line); signal != 0) {
     death_signal_ = signal;
     return fmt::format("a rank was ended by signal {}\n", signal);
   }
-  mpirun_spoke_ = mpirun_spoke_ || !HasShortTag(line);
+  mpirun_spoke_ = true;
   return line + "\n";
 }
 
-std::string RankOutput::Take(std::string line) {
-  if (launcher_ == MpiLauncher::kMpich) return TakeHydras(line);
-  if (auto tagged = ShortenTag(line, launcher_)) {
-    rank_spoke_ = true;
-    return *tagged + "\n";
+std::string RankOutput::TakeRanks(const RankLine& line) {
+  if (line.text.starts_with(kProgressMark)) {
+    progress_ = line.text.substr(1);
+    return {};
   }
+  rank_spoke_ = true;
+  const bool bare = prefix_ == RankPrefix::kOthers && line.rank == 0;
+  return bare ? line.text + "\n" : fmt::format("[{}] {}\n", line.rank, line.text);
+}
+
+std::string RankOutput::Take(std::string line) {
+  if (const std::optional<RankLine> tagged = CutTag(line, launcher_)) return TakeRanks(*tagged);
+  if (launcher_ == MpiLauncher::kMpich) return TakeHydras(line);
   if (IsRule(line)) {
     if (in_notice_) return CloseNotice();
     in_notice_ = true;

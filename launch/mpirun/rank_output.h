@@ -5,9 +5,11 @@
 #ifndef NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_
 #define NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launch/mpirun/mpi_launcher.h"
@@ -26,20 +28,39 @@ class LineCutter {
   std::string rest_;
 };
 
-// "[1,2]<stdout>:text" becomes "[2] text", wherever in the line this tag stands once more; nullopt
-// for a line that does not begin with such a tag. Open MPI 5 has a blank after the colon; MPICH is
-// told to write the short tag, and leaves it at the beginning of each piece of a line.
-std::optional<std::string> ShortenTag(std::string_view line,
-                                      MpiLauncher launcher = MpiLauncher::kOpenMpi4);
+// A line of a rank.
+struct RankLine {
+  int rank = 0;
+  std::string text;
+};
+
+// "[1,2]<stdout>:text" is "text" of rank 2, without this tag wherever in the line it stands once
+// more; nullopt for a line that does not begin with such a tag. Open MPI 5 has a blank after the
+// colon; MPICH is told to write "[2] text", and leaves that tag where the later pieces of a line
+// begin.
+std::optional<RankLine> CutTag(std::string_view line,
+                               MpiLauncher launcher = MpiLauncher::kOpenMpi4);
+
+// Which lines of ranks say whose they are.
+enum class RankPrefix : uint8_t {
+  kAll,     // "[2] text"
+  kOthers,  // not those of rank 0, which speaks for all ranks in npumesh's own commands
+};
 
 // One of the two streams of mpirun.
 class RankOutput {
  public:
-  explicit RankOutput(MpiLauncher launcher = MpiLauncher::kOpenMpi4) : launcher_(launcher) {}
+  explicit RankOutput(MpiLauncher launcher = MpiLauncher::kOpenMpi4,
+                      RankPrefix prefix = RankPrefix::kAll)
+      : launcher_(launcher), prefix_(prefix) {}
 
   // Text to print for these bytes; lines end with \n.
   std::string Add(std::string_view bytes);
   std::string Finish();
+
+  // The last progress line that a rank has handed over (progress_line.h), once; an empty one is to
+  // go. Such lines are not part of the text.
+  std::optional<std::string> TakeProgress() { return std::exchange(progress_, std::nullopt); }
 
   // Whether a line of a rank has been seen, or a notice of mpirun that is neither an echo nor tells
   // of a signal that has ended a rank.
@@ -53,8 +74,11 @@ class RankOutput {
   std::string Take(std::string line);
   std::string CloseNotice();
   std::string TakeHydras(const std::string& line);
+  std::string TakeRanks(const RankLine& line);
 
   const MpiLauncher launcher_;
+  const RankPrefix prefix_;
+  std::optional<std::string> progress_;
   LineCutter lines_;
   // mpirun's notices stand between two rules of dashes.
   bool in_notice_ = false;

@@ -122,26 +122,39 @@ std::vector<std::string> SegmentBases() {
   return bases;
 }
 
-std::vector<std::string> RemoveDeadFolders(const std::vector<std::string>& bases) {
-  std::vector<std::string> removed;
+std::vector<std::string> DeadFolders(const std::vector<std::string>& bases) {
+  std::vector<std::string> dead;
   for (const std::string& base : std::set<std::string>(bases.begin(), bases.end())) {
     for (const std::string& path : OwnEntries(base, kFolderPrefix)) {
       PathLock lock;
-      std::error_code error;
-      if (!lock.Take(path)) continue;
-      stdfs::remove_all(path, error);
-      if (!error) removed.push_back(path);
+      if (lock.Take(path)) dead.push_back(path);
     }
+  }
+  return dead;
+}
+
+std::vector<std::string> RemoveDeadFolders(const std::vector<std::string>& bases) {
+  std::vector<std::string> removed;
+  for (const std::string& path : DeadFolders(bases)) {
+    PathLock lock;
+    std::error_code error;
+    if (!lock.Take(path)) continue;
+    stdfs::remove_all(path, error);
+    if (!error) removed.push_back(path);
   }
   return removed;
 }
 
-std::vector<std::string> RemoveDeadSegments(const std::string& base) {
-  std::vector<std::string> removed;
+std::vector<std::string> DeadSegments(const std::string& base) {
   // The files before the processes: what comes later is not read.
   std::vector<std::string> segments = OwnSegments(base);
   if (!segments.empty()) LeaveUnused(segments);
-  for (const std::string& path : segments) {
+  return segments;
+}
+
+std::vector<std::string> RemoveDeadSegments(const std::string& base) {
+  std::vector<std::string> removed;
+  for (const std::string& path : DeadSegments(base)) {
     if (unlink(path.c_str()) == 0) removed.push_back(path);
   }
   return removed;

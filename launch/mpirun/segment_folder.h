@@ -44,6 +44,10 @@ class SegmentFolder {
 // /dev/shm, TMPDIR, /tmp: where shared memory may lie, best first.
 std::vector<std::string> SegmentBases();
 
+// The same folders and files, which stay; their paths.
+std::vector<std::string> DeadFolders(const std::vector<std::string>& bases);
+std::vector<std::string> DeadSegments(const std::string& base);
+
 // Removes folders of this user in `bases` whose jobs are dead; their paths.
 std::vector<std::string> RemoveDeadFolders(const std::vector<std::string>& bases);
 

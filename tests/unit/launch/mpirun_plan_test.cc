@@ -36,6 +36,24 @@ TEST(MpirunWords, ASubCommandRunsThisBinary) {
             "-x LOCAL_WORLD_SIZE=2 /opt/npumesh run mp/ --bind numa");
 }
 
+TEST(MpirunWords, OnlyOurRanksLearnOfTheScreen) {
+  LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", false, 2, {"run"}};
+  place.variables = {"COLUMNS=80", "A=b=c"};
+  LaunchOptions options;
+  const auto words = [&](MpiLauncher launcher, const char* command) {
+    place.launcher = launcher;
+    options.command = {command};
+    return WordsIn(place, options, {{}, 1, false});
+  };
+  for (const MpiLauncher each : {MpiLauncher::kOpenMpi4, MpiLauncher::kOpenMpi5}) {
+    EXPECT_THAT(words(each, "run"), testing::HasSubstr(" -x COLUMNS=80 -x A=b=c /opt/npumesh run"));
+    EXPECT_THAT(words(each, "./program"), testing::Not(testing::HasSubstr("COLUMNS")));
+  }
+  EXPECT_THAT(words(MpiLauncher::kMpich, "run"),
+              testing::HasSubstr(" -genv COLUMNS 80 -genv A b=c /opt/npumesh run"));
+  EXPECT_THAT(words(MpiLauncher::kMpich, "./program"), testing::Not(testing::HasSubstr("COLUMNS")));
+}
+
 TEST(MpirunWords, AnotherProgramIsBoundByMpirun) {
   LaunchOptions options;
   options.ranks = 4;

@@ -1,5 +1,6 @@
 #include "launch/mpirun/rank_output.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace npumesh {
@@ -13,28 +14,43 @@ TEST(LineCutter, JoinsWhatComesInPieces) {
   EXPECT_EQ(cutter.Finish(), std::nullopt);
 }
 
-TEST(ShortenTag, OnlyTouchesTagsOfMpirun) {
-  EXPECT_EQ(ShortenTag("[1,2]<stdout>:text"), "[2] text");
-  EXPECT_EQ(ShortenTag("[1,13]<stderr>:"), "[13] ");
-  EXPECT_EQ(ShortenTag("[1,1]<stderr>:[vm:1] [ 0] [1,1]<stderr>:/lib/libc.so [1,2]<stderr>:"),
-            "[1] [vm:1] [ 0] /lib/libc.so [1,2]<stderr>:");
+// "2 text" of rank 2, or nothing.
+std::string Cut(std::string_view line, MpiLauncher launcher = MpiLauncher::kOpenMpi4) {
+  const std::optional<RankLine> cut = CutTag(line, launcher);
+  return cut ? fmt::format("{} {}", cut->rank, cut->text) : "";
+}
+
+TEST(CutTag, OnlyTouchesTagsOfMpirun) {
+  EXPECT_EQ(Cut("[1,2]<stdout>:text"), "2 text");
+  EXPECT_EQ(Cut("[1,13]<stderr>:"), "13 ");
+  EXPECT_EQ(Cut("[1,1]<stderr>:[vm:1] [ 0] [1,1]<stderr>:/lib/libc.so [1,2]<stderr>:"),
+            "1 [vm:1] [ 0] /lib/libc.so [1,2]<stderr>:");
   for (const char* line : {"text", "", "[1,2]", "[1,x]<stdout>:a", "[12]<stdout>:a", "[1,2]<in>:a",
-                           "],[", "[1,]<stdout>:a"}) {
-    EXPECT_EQ(ShortenTag(line), std::nullopt) << line;
+                           "],[", "[1,]<stdout>:a", "[1,99999999999]<stdout>:a"}) {
+    EXPECT_EQ(CutTag(line).has_value(), false) << line;
   }
 }
 
-TEST(ShortenTag, InOpenMpi5TheBlankBelongsToTheTag) {
-  const auto shorten = [](std::string_view line) {
-    return ShortenTag(line, MpiLauncher::kOpenMpi5);
-  };
-  EXPECT_EQ(shorten("[1,2]<stdout>: text"), "[2] text");
-  EXPECT_EQ(shorten("[1,2]<stdout>:   indented"), "[2]   indented");
-  EXPECT_EQ(shorten("[1,13]<stderr>: "), "[13] ");
-  EXPECT_EQ(shorten("[1,13]<stderr>:"), "[13] ");
-  EXPECT_EQ(shorten("[1,1]<stderr>: a [1,1]<stderr>: b"), "[1] a b");
-  EXPECT_EQ(shorten("text"), std::nullopt);
-  EXPECT_EQ(ShortenTag("[1,2]<stdout>: text"), "[2]  text") << "before, a blank was the rank's";
+TEST(CutTag, InOpenMpi5TheBlankBelongsToTheTag) {
+  const auto cut = [](std::string_view line) { return Cut(line, MpiLauncher::kOpenMpi5); };
+  EXPECT_EQ(cut("[1,2]<stdout>: text"), "2 text");
+  EXPECT_EQ(cut("[1,2]<stdout>:   indented"), "2   indented");
+  EXPECT_EQ(cut("[1,13]<stderr>: "), "13 ");
+  EXPECT_EQ(cut("[1,13]<stderr>:"), "13 ");
+  EXPECT_EQ(cut("[1,1]<stderr>: a [1,1]<stderr>: b"), "1 a b");
+  EXPECT_EQ(cut("text"), "");
+  EXPECT_EQ(Cut("[1,2]<stdout>: text"), "2  text") << "before, a blank was the rank's";
+}
+
+TEST(CutTag, InMpichTheTagIsShort) {
+  const auto cut = [](std::string_view line) { return Cut(line, MpiLauncher::kMpich); };
+  EXPECT_EQ(cut("[2] text"), "2 text");
+  EXPECT_EQ(cut("[2]   indented"), "2   indented");
+  EXPECT_EQ(cut("[13] "), "13 ");
+  for (const char* line : {"text", "", "[2]", "[2]text", "[] a", "[x] a", "[ 0] a", "] ", "[",
+                           "[99999999999] a", "[proxy:0@vm] a", "[1,2]<stdout>:text"}) {
+    EXPECT_EQ(cut(line), "") << line;
+  }
 }
 
 const std::string kRule(74, '-');
@@ -44,6 +60,44 @@ TEST(RankOutput, ShortensTagsAndKeepsTheRest) {
   EXPECT_EQ(output.Add("[1,0]<stdout>:a\n[1,1]<st"), "[0] a\n");
   EXPECT_EQ(output.Add("dout>:b\nmpirun says\n[1,0]<stdout>:end"), "[1] b\nmpirun says\n");
   EXPECT_EQ(output.Finish(), "[0] end\n");
+}
+
+// How each launcher writes a line of a rank.
+struct TagForm {
+  MpiLauncher launcher;
+  const char* begin;
+  const char* end;
+
+  std::string Line(int rank, std::string_view text) const {
+    return fmt::format("{}{}{}{}\n", begin, rank, end, text);
+  }
+};
+
+constexpr TagForm kTagForms[] = {{MpiLauncher::kOpenMpi4, "[1,", "]<stderr>:"},
+                                 {MpiLauncher::kOpenMpi5, "[1,", "]<stderr>: "},
+                                 {MpiLauncher::kMpich, "[", "] "}};
+
+TEST(RankOutput, OnlyOthersThanRank0SayWhoTheyAre) {
+  for (const TagForm& form : kTagForms) {
+    RankOutput output(form.launcher, RankPrefix::kOthers);
+    EXPECT_EQ(output.Add(form.Line(0, "  a b") + form.Line(10, "c") + form.Line(0, "")),
+              "  a b\n[10] c\n\n");
+    EXPECT_TRUE(output.rank_spoke());
+    EXPECT_FALSE(output.mpirun_spoke());
+  }
+}
+
+TEST(RankOutput, KeepsProgressApart) {
+  for (const TagForm& form : kTagForms) {
+    RankOutput output(form.launcher, RankPrefix::kOthers);
+    EXPECT_EQ(output.TakeProgress(), std::nullopt);
+    EXPECT_EQ(output.Add(form.Line(0, "\x1estep 1 of 9") + form.Line(0, "\x1estep 2 of 9")), "");
+    EXPECT_EQ(output.TakeProgress(), "step 2 of 9");
+    EXPECT_EQ(output.TakeProgress(), std::nullopt);
+    EXPECT_EQ(output.Add(form.Line(0, "\x1e")), "");
+    EXPECT_EQ(output.TakeProgress(), "");
+    EXPECT_FALSE(output.rank_spoke());
+  }
 }
 
 TEST(RankOutput, LeavesOutThatARankReturnedAnError) {
