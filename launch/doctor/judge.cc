@@ -1,7 +1,10 @@
 // The verdicts.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "launch/doctor/machine_facts.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -10,6 +13,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // Open MPI's own shared memory, which it uses between hosts and for separate programs.
 constexpr uint64_t kShmForRank = 16 * kMiB;
 constexpr uint64_t kMemoryForRank = 512 * kMiB;
+constexpr uint64_t kAddressesForRank = 2048 * kMiB;
 constexpr uint64_t kFilesForRank = 64;
 constexpr uint64_t kLeastFiles = 256;
 constexpr uint64_t kProcessesForRank = 32;
@@ -77,6 +81,37 @@ Finding JudgeMemory(const MachineFacts& facts) {
   return {"memory", Severity::kAdvice,
           fmt::format("{} available for {}", Size(*facts.memory_free), Ranks(facts)),
           "start fewer ranks, or give each less: export NPUMESH_HBM_SIZE=256M"};
+}
+
+// Under `ulimit -v` a rank reserves less, and may fail to map what its graph needs.
+Finding JudgeAddresses(const MachineFacts& facts) {
+  if (facts.addresses == ~uint64_t{0}) return {"addresses", Severity::kInfo, "unlimited", ""};
+  const std::string seen = Size(facts.addresses) + " left (ulimit -v)";
+  if (facts.addresses >= kAddressesForRank) return {"addresses", Severity::kInfo, seen, ""};
+  return {"addresses", Severity::kAdvice, seen + ": a rank wants " + Size(kAddressesForRank),
+          "ulimit -v unlimited, or export NPUMESH_HBM_SIZE=256M"};
+}
+
+Finding JudgePrograms(const MachineFacts& facts) {
+  if (facts.missing.empty()) return {"programs", Severity::kInfo, "all there", ""};
+  std::vector<std::string> texts;
+  std::vector<std::string> packages;
+  for (const MissingProgram& each : facts.missing) {
+    texts.push_back(fmt::format("no {}, for {}", each.name, each.purpose));
+    packages.push_back(each.package);
+  }
+  return {"programs", Severity::kAdvice, fmt::format("{}", fmt::join(texts, "; ")),
+          fmt::format("apt-get install {}", fmt::join(packages, " "))};
+}
+
+Finding JudgeLeftovers(const MachineFacts& facts) {
+  const size_t count = facts.leftovers.size();
+  if (count == 0) return {"leftovers", Severity::kInfo, "none in shared memory", ""};
+  return {
+      "leftovers", Severity::kAdvice,
+      fmt::format("{} thing{} of dead jobs in shared memory: {}{}", count, count == 1 ? "" : "s",
+                  Printable(facts.leftovers[0]), count == 1 ? "" : ", ..."),
+      "npumesh doctor --clean"};
 }
 
 Finding JudgeLimits(const MachineFacts& facts) {
@@ -158,7 +193,8 @@ Finding JudgePtrace(const MachineFacts& facts) {
 
 std::vector<Finding> Judge(const MachineFacts& facts) {
   return {JudgeMpi(facts),           JudgeAnonymousMemory(facts), JudgeShm(facts),
-          JudgeMemory(facts),        JudgeLimits(facts),          JudgeTopology(facts),
+          JudgeMemory(facts),        JudgeAddresses(facts),       JudgeLimits(facts),
+          JudgePrograms(facts),      JudgeLeftovers(facts),       JudgeTopology(facts),
           JudgeUmask(facts.process), JudgeAslr(facts.process),    JudgeRoot(facts.process),
           JudgePtrace(facts)};
 }

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 
+#include "launch/mpirun/mpirun_plan.h"
+#include "launch/mpirun/segment_folder.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/system_error.h"
+#include "runtime/device/host_memory.h"
 #include "runtime/world/topology.h"
 
 namespace npumesh {
@@ -45,18 +48,9 @@ std::optional<uint64_t> RoomOf(const char* folder) {
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
-// MemAvailable of /proc/meminfo.
 std::optional<uint64_t> FreeMemory() {
-  constexpr std::string_view kKey = "MemAvailable:";
-  const Result<std::string> text = ReadFile("/proc/meminfo");
-  if (!text.ok()) return std::nullopt;
-  const size_t at = text->find(kKey);
-  if (at == std::string::npos) return std::nullopt;
-  const size_t first = text->find_first_not_of(' ', at + kKey.size());
-  const size_t last = text->find(' ', first);
-  if (first == std::string::npos || last == std::string::npos) return std::nullopt;
-  const Result<uint64_t> kib = ParseBytes(text->substr(first, last - first) + "K", "MemAvailable");
-  return kib.ok() ? std::optional(*kib) : std::nullopt;
+  const uint64_t bytes = AvailableMemory();
+  return bytes == ~uint64_t{0} ? std::nullopt : std::optional(bytes);
 }
 
 std::optional<int> PtraceScope() {
@@ -73,16 +67,30 @@ uint64_t Limit(Resource resource) {
   return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-Status FindMpirun() {
+Status Find(const char* program, const char* package) {
   const char* folders = secure_getenv("PATH");
-  std::string_view rest = folders == nullptr ? "" : folders;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    const std::string path = std::string(rest.substr(0, end)) + "/mpirun";
-    if (access(path.c_str(), X_OK) == 0) return Status();
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  return FindProgram(program, folders == nullptr ? "" : folders, package).status();
+}
+
+// Programs without which only some commands do not work.
+std::vector<MissingProgram> MissingPrograms() {
+  const MissingProgram wanted[] = {
+      {"ssh", "npumesh launch --hosts", "openssh-client"},
+      {"c++", "static kernels (docs/static_kernels.md)", "g++"},
+      {"objdump", "the machine code of npumesh kernels show", "binutils"},
+  };
+  std::vector<MissingProgram> missing;
+  for (const MissingProgram& each : wanted) {
+    if (!Find(each.name.c_str(), each.package.c_str()).ok()) missing.push_back(each);
   }
-  return Error(Code::kNotFound, "no mpirun in PATH");
+  return missing;
+}
+
+std::vector<std::string> LeftInSharedMemory() {
+  std::vector<std::string> left = DeadFolders(SegmentBases());
+  const std::vector<std::string> segments = DeadSegments(SegmentBases().front());
+  left.insert(left.end(), segments.begin(), segments.end());
+  return left;
 }
 
 void LookAtTopology(MachineFacts& facts) {
@@ -106,10 +114,13 @@ MachineFacts LookAtMachine(int ranks, std::string mpi_built, std::string mpi_run
   facts.ranks = ranks;
   facts.mpi_built = std::move(mpi_built);
   facts.mpi_running = std::move(mpi_running);
-  facts.mpirun = FindMpirun();
+  facts.mpirun = Find("mpirun", "openmpi-bin");
   facts.anonymous_memory = TryAnonymousMemory();
   facts.shm_room = RoomOf("/dev/shm");
   facts.memory_free = FreeMemory();
+  facts.addresses = AvailableAddresses(Limit(RLIMIT_AS));
+  facts.missing = MissingPrograms();
+  facts.leftovers = LeftInSharedMemory();
   facts.open_files = Limit(RLIMIT_NOFILE);
   facts.processes = Limit(RLIMIT_NPROC);
   facts.locked_memory = Limit(RLIMIT_MEMLOCK);

@@ -14,6 +14,12 @@
 
 namespace npumesh {
 
+struct MissingProgram {
+  std::string name;     // "ssh"
+  std::string purpose;  // what does not work without it
+  std::string package;  // of Debian
+};
+
 struct MachineFacts {
   ProcessFacts process;
   int ranks = 1;  // of this job on this host
@@ -26,7 +32,8 @@ struct MachineFacts {
   // Bytes: what a rank's HBM can be, room of /dev/shm (Open MPI's own transport), memory.
   Status anonymous_memory;  // whether memfd_create and mapping it work
   std::optional<uint64_t> shm_room;
-  std::optional<uint64_t> memory_free;
+  std::optional<uint64_t> memory_free;  // below the limits of control groups, too
+  uint64_t addresses = ~uint64_t{0};    // of address space that is left (ulimit -v)
 
   // Limits of this process; the greatest number stands for none.
   uint64_t open_files = 0;
@@ -38,6 +45,12 @@ struct MachineFacts {
   int cores = 0;
   int numa_nodes = 0;
   Status binding;  // whether a thread may be bound
+
+  // Programs that some commands start and that are not in PATH.
+  std::vector<MissingProgram> missing;
+
+  // What dead jobs of this user have left in shared memory.
+  std::vector<std::string> leftovers;
 
   // kernel.yama.ptrace_scope; none: no such switch.
   std::optional<int> ptrace_scope;

@@ -59,6 +59,20 @@ TEST(Judge, EachTroubleHasItsVerdictAndRemedy) {
        "1 MiB free, Open MPI may want 64 MiB for 4 ranks", "--shm-size=1g"},
       {"memory", [](MachineFacts& f) { f.memory_free = kGiB; }, Severity::kAdvice,
        "1.0 GiB available for 4 ranks", "NPUMESH_HBM_SIZE"},
+      {"addresses", [](MachineFacts& f) { f.addresses = kGiB; }, Severity::kAdvice,
+       "1.0 GiB left (ulimit -v): a rank wants 2.0 GiB", "NPUMESH_HBM_SIZE"},
+      {"programs",
+       [](MachineFacts& f) {
+         f.missing = {{"ssh", "npumesh launch --hosts", "openssh-client"}, {"c++", "it", "g++"}};
+       },
+       Severity::kAdvice, "no ssh, for npumesh launch --hosts; no c++, for it",
+       "apt-get install openssh-client g++"},
+      {"leftovers",
+       [](MachineFacts& f) {
+         f.leftovers = {"/dev/shm/a", "/dev/shm/b"};
+       },
+       Severity::kAdvice, "2 things of dead jobs in shared memory: /dev/shm/a, ...",
+       "npumesh doctor --clean"},
       {"limits", [](MachineFacts& f) { f.open_files = 100; }, Severity::kError,
        "100 open files, 4 ranks want 256", "ulimit -n 256"},
       {"limits", [](MachineFacts& f) { f.processes = 100; }, Severity::kError,
