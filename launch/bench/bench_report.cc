@@ -34,6 +34,27 @@ std::string GroupText(const BenchPlace& place) {
                      place.nodes, place.nodes == 1 ? "" : "s");
 }
 
+// What hccl_test's columns and those of the baseline take.
+constexpr int kHcclTestWidth = 162;
+
+std::string NarrowHead(const BenchOptions& options) {
+  std::string head = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>8}", "bytes", "avg us", "p50 us",
+                                 "p99 us", "bus GB/s");
+  if (options.baseline) head += fmt::format(" {:>10} {:>8}", "MPI p50 us", "ours/MPI");
+  if (options.floor) head += fmt::format(" {:>8}", "floor us");
+  return head + "  algorithm\n";
+}
+
+std::string NarrowRow(const BenchPoint& point) {
+  std::string row =
+      fmt::format("{:>10} {:>9.2f} {:>9.2f} {:>9.2f} {:>8.3f}", point.size, point.ours.average,
+                  point.ours.p50, point.ours.p99, point.bus_bandwidth);
+  if (point.mpi) row += fmt::format(" {:>10.2f} {:>8.3f}", point.mpi->p50, *point.p50_ratio());
+  if (point.floor) row += fmt::format(" {:>8.2f}", point.floor->p50);
+  row += "  " + point.algorithm;
+  return row + (point.check == "failed" ? ", WRONG\n" : "\n");
+}
+
 struct Ratios {
   std::vector<double> p50;
   std::vector<double> average;
@@ -76,7 +97,12 @@ std::string OpeningLine(const BenchOptions& options) {
                      options.warm_ups);
 }
 
-std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place) {
+BenchLayout LayoutFor(int columns) {
+  return columns == 0 || columns >= kHcclTestWidth ? BenchLayout::kHcclTest : BenchLayout::kNarrow;
+}
+
+std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
+                      BenchLayout layout) {
   std::string text = fmt::format("# {}", op.name);
   if (op.sized) text += fmt::format(" {}", options.dtype_name);
   if (op.reduces()) text += fmt::format(" {}", Name(options.reduce_op));
@@ -85,6 +111,7 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
                   options.barrier ? "a barrier before each iteration" : "iterations back to back",
                   options.api == BenchApi::kHccl ? "C interface with a stream synchronisation"
                                                  : "communicator");
+  if (layout == BenchLayout::kNarrow) return text + NarrowHead(options);
   text +=
       fmt::format("{:<15} | {:<12} | {:<18} | {:<13} | {:<18} | {:<10} | {:<10} | {:<10}",
                   "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:",
@@ -94,7 +121,8 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
   return text + "\n";
 }
 
-std::string TableRow(const BenchPoint& point) {
+std::string TableRow(const BenchPoint& point, BenchLayout layout) {
+  if (layout == BenchLayout::kNarrow) return NarrowRow(point);
   std::string row = fmt::format(
       "{:<17} | {:<14.2f} | {:<20.5f} | {:<13} | {:<20.5f} | {:<10.2f} | {:<10.2f} | {:<10}",
       point.size, point.ours.average, point.algorithm_bandwidth, point.check, point.bus_bandwidth,

@@ -45,9 +45,17 @@ struct BenchPlace {
 
 // "the minbytes is ...", as hccl_test opens.
 std::string OpeningLine(const BenchOptions& options);
+// The columns of a table.
+enum class BenchLayout : uint8_t {
+  kHcclTest,  // as hccl_test has them, and ours after them: 162 characters and more
+  kNarrow,    // what one looks at first, for a screen of 80 characters
+};
+BenchLayout LayoutFor(int columns);  // of the screen; 0: a pipe or a file
+
 // What the next rows are about, and the names of the columns.
-std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place);
-std::string TableRow(const BenchPoint& point);
+std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
+                      BenchLayout layout = BenchLayout::kHcclTest);
+std::string TableRow(const BenchPoint& point, BenchLayout layout = BenchLayout::kHcclTest);
 // Geometric means of the ratios and the worst point; empty without a baseline.
 std::string SummaryText(std::span<const BenchPoint> points);
 nlohmann::json ToJson(std::span<const BenchPoint> points);

@@ -1,13 +1,19 @@
 #include "launch/export/export_job.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <memory>
 
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/session/group_table.h"
 #include "launch/ranks/model_choice.h"
 #include "launch/ranks/warnings.h"
+#include "launch/screen/progress_line.h"
 #include "runtime/world/gathering.h"
 
 namespace npumesh {
@@ -59,6 +65,19 @@ void PrintProgress(const ExportProgress& progress) {
   std::fflush(stdout);
 }
 
+// TorchAir's own line where standard output is a terminal; under `npumesh launch` one with the time
+// that is left.
+std::function<void(const ExportProgress&)> ProgressOfRank0() {
+  if (ScreenOf(STDOUT_FILENO).terminal) return PrintProgress;
+  const ProgressForm form = ProgressFormHere();
+  if (form != ProgressForm::kMessage) return nullptr;
+  return [line = std::make_shared<ProgressLine>(form)](const ExportProgress& progress) {
+    const size_t total = std::max<size_t>(progress.total, 1);
+    line->Show(fmt::format("weight {} of {}", progress.done, progress.total),
+               static_cast<double>(progress.done) / static_cast<double>(total));
+  };
+}
+
 }  // namespace
 
 Result<int> RanksOfPaths(const std::vector<std::string>& paths) {
@@ -93,7 +112,7 @@ Result<ExportSummary> RunExport(World& world, const ExportJobOptions& job) {
   }
   NPUMESH_RETURN_IF_ERROR(gathering->AgreeOn(loaded));
   NPUMESH_RETURN_IF_ERROR(TellWarnings(*gathering, warnings));
-  if (job.show_progress && world.rank() == 0) options.progress = PrintProgress;
+  if (job.show_progress && world.rank() == 0) options.progress = ProgressOfRank0();
   return DynamoExport(world, *std::move(model), options);
 }
 

@@ -83,6 +83,9 @@ struct RunOptions {
   // Threads of one rank's kernels; 0: NPUMESH_NUM_THREADS, or the cores the rank is bound to.
   int threads = 0;
   Binding binding = Binding::kAuto;
+
+  // No progress lines at all.
+  bool quiet = false;
 };
 
 }  // namespace npumesh

@@ -119,16 +119,16 @@ size_t SlowestRank(const std::vector<RankReport>& ranks) {
 
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps) {
   std::string text =
-      fmt::format("{:>5} {:>5} {:>12} {:>12} {:>15} {:>12} {:>14}\n", "rank", "node", "compile ms",
+      fmt::format("{:>4} {:>4} {:>10} {:>10} {:>14} {:>9} {:>12}\n", "rank", "node", "compile ms",
                   "compute ms", "collectives ms", "total ms", "peak HBM KiB");
   const size_t slowest = SlowestRank(ranks);
   for (size_t i = 0; i < ranks.size(); ++i) {
     const RankReport& r = ranks[i];
-    text += fmt::format("{:>5} {:>5} {:>12.3f} {:>12.3f} {:>15.3f} {:>12.3f} {:>14.1f}{}\n", r.rank,
+    text += fmt::format("{:>4} {:>4} {:>10.3f} {:>10.3f} {:>14.3f} {:>9.3f} {:>12.1f}{}\n", r.rank,
                         r.node, r.compile_seconds * 1e3, r.compute_seconds * 1e3,
                         r.collective_seconds * 1e3, r.total_seconds * 1e3,
                         static_cast<double>(r.peak_hbm_bytes) / 1024,
-                        ranks.size() > 1 && i == slowest ? "  <- slowest" : "");
+                        ranks.size() > 1 && i == slowest ? " <- slowest" : "");
   }
   for (const RankReport& r : ranks) {
     if (r.hidden_seconds <= 0) continue;

@@ -24,10 +24,13 @@ class PackageCheck {
   PackageCheck(PackageFiles files, const GraphCheckOptions& options, PackageReport* report)
       : files_(std::move(files)), options_(options), report_(*report) {}
 
-  void Run() {
+  void Run(const PackageProgress& progress) {
     report_.ranks = files_.airs.size();
     ReadTable();
-    for (size_t rank = 0; rank < files_.airs.size(); ++rank) CheckRank(static_cast<int>(rank));
+    for (size_t rank = 0; rank < files_.airs.size(); ++rank) {
+      if (progress) progress(rank, files_.airs.size());
+      CheckRank(static_cast<int>(rank));
+    }
     CheckUnused();
     MatchRanks();
     CheckConfigs(files_, !used_.empty(), &report_.findings);
@@ -100,11 +103,11 @@ class PackageCheck {
 }  // namespace
 
 Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& registry,
-                                   bool allow_outside) {
+                                   bool allow_outside, const PackageProgress& progress) {
   PackageReport report;
   NPUMESH_ASSIGN_OR_RETURN(PackageFiles files, ListPackage(folder, &report.findings));
   const GraphCheckOptions options{&registry, allow_outside};
-  PackageCheck(std::move(files), options, &report).Run();
+  PackageCheck(std::move(files), options, &report).Run(progress);
   return report;
 }
 

@@ -3,6 +3,7 @@
 #define NPUMESH_LAUNCH_VALIDATE_PACKAGE_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "graph/ops/builtin_ops.h"
@@ -22,13 +23,17 @@ struct PackageReport {
   bool matched = false;  // the collectives of all ranks were compared
 };
 
+// Told before each rank's graph is read: so many of `ranks` are done.
+using PackageProgress = std::function<void(size_t done, size_t ranks)>;
+
 // Checks names, graphs, weights, both JSON files, groups, and the collectives of all ranks against
 // each other, all of them inside `folder`, absolute paths apart; `allow_outside`: links of weights
 // may lead out of it. Reads hostile bytes: every problem is a finding that names its file. Errors:
 // `folder` is no package.
 Result<PackageReport> CheckPackage(const std::string& folder,
                                    const OpRegistry& registry = BuiltinOps(),
-                                   bool allow_outside = false);
+                                   bool allow_outside = false,
+                                   const PackageProgress& progress = {});
 
 // A line for each finding, and a verdict.
 std::string ReportText(const PackageReport& report);

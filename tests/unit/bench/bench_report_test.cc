@@ -28,6 +28,25 @@ TEST(TableRow, BeginsAsHcclTestPrintsIt) {
               testing::EndsWith("| 3.00         | 0.500\n"));
 }
 
+TEST(TableRow, HasANarrowForm) {
+  EXPECT_EQ(LayoutFor(0), BenchLayout::kHcclTest);
+  EXPECT_EQ(LayoutFor(162), BenchLayout::kHcclTest);
+  EXPECT_EQ(LayoutFor(161), BenchLayout::kNarrow);
+  BenchPoint point = Point("allreduce", 1'073'741'824, 123456.78, 3);
+  const std::string row = TableRow(point, BenchLayout::kNarrow);
+  EXPECT_EQ(row,
+            "1073741824 123456.78 123456.78 123456.78    2.250       3.00 41152.260  direct\n");
+  BenchOptions options;
+  const std::string head =
+      TableHead(*(*FindBenchOps("allreduce"))[0], options, {}, BenchLayout::kNarrow);
+  EXPECT_THAT(head,
+              testing::EndsWith("\n     bytes    avg us    p50 us    p99 us bus GB/s MPI p50 us "
+                                "ours/MPI  algorithm\n"));
+  EXPECT_LE(head.size() - head.find('\n') - 2, 80u);
+  point.check = "failed";
+  EXPECT_THAT(TableRow(point, BenchLayout::kNarrow), testing::EndsWith("direct, WRONG\n"));
+}
+
 TEST(Summary, GivesMeansAndTheWorstPoint) {
   const std::vector<BenchPoint> points = {
       Point("allreduce", 64, 1, 2), Point("allreduce", 128, 4, 2), Point("broadcast", 64, 1, 4)};

@@ -27,7 +27,7 @@ std::vector<RankReport> TwoRanks() {
 TEST(RunReport, TheTableMarksTheSlowestRankAndSaysWhatTimesAre) {
   const std::string table = ReportTable(TwoRanks(), 3);
   EXPECT_THAT(table, HasSubstr("250.000"));
-  EXPECT_THAT(table, HasSubstr("2.0  <- slowest\n"));
+  EXPECT_THAT(table, HasSubstr("2.0 <- slowest\n"));
   EXPECT_THAT(table, HasSubstr("3 steps; all times are wall-clock time on this machine's CPU"));
   EXPECT_EQ(SlowestRank(TwoRanks()), 1u);
   EXPECT_THAT(ReportTable({TwoRanks()[0]}, 1), Not(HasSubstr("slowest")));
